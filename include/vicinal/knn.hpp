@@ -1,0 +1,95 @@
+// Exact nearest neighbors: k lists, radius search and counts, of a table within itself or of queries against it.
+// Every answer is that of brute force with the float64 key of docs/contract.md, ties by the smaller id.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "vicinal/context.hpp"
+#include "vicinal/graph.hpp"
+#include "vicinal/table.hpp"
+
+namespace vicinal {
+
+namespace kernels {
+struct Prepared;
+}
+
+struct KnnOptions {
+  std::int64_t k = 5;                        ///< 1 <= k <= eligible rows (one less in self mode)
+  Metric metric = Metric::euclidean;
+  double p = 2;                              ///< exponent of `minkowski`, finite and >= 1
+  Method method = Method::automatic;
+  Bitmap filter = {};                        ///< rows that may be neighbors; empty: all. (n + 63) / 64 words
+  std::span<const std::int64_t> exclude = {};///< [m] one id a query that may not be its neighbor, -1 for none; empty: none
+};
+
+struct RadiusOptions {
+  double radius = 0;                         ///< inclusive; negative is an error except for inner_product
+  Metric metric = Metric::euclidean;
+  double p = 2;
+  Method method = Method::automatic;
+  Bitmap filter = {};
+  std::span<const std::int64_t> exclude = {};
+};
+
+/// How many rows lie within a radius of each query.
+struct NeighborCounts {
+  std::vector<std::int64_t> counts;  ///< [m]
+  Plan plan;
+  SearchStats stats;
+};
+
+struct IndexOptions {
+  bool copy = false;  ///< own a copy of the table instead of borrowing it
+};
+
+/// A table made ready for queries: checked, its duplicates grouped, its centre found. Any metric may be asked of it.
+class VICINAL_API Index {
+ public:
+  /// Throws `bad_data` naming row and column of the first NaN or infinity. O(n d) time, O(n + d) memory beyond the table.
+  Index(const Context& ctx, const TableView& table, const IndexOptions& options = {});
+
+  [[nodiscard]] std::int64_t rows() const noexcept;
+  [[nodiscard]] std::int64_t cols() const noexcept;
+  [[nodiscard]] const TableView& table() const noexcept;
+
+  /// Writes table and preparation to one file (safetensors layout), to a temporary first, then renamed.
+  void save(const Context& ctx, const std::filesystem::path& path) const;
+  /// Maps a saved index. Throws `bad_data` for anything that `save` did not write.
+  static Index load(const Context& ctx, const std::filesystem::path& path);
+
+  [[nodiscard]] const kernels::Prepared& prepared() const noexcept { return *prepared_; }
+
+ private:
+  Index() = default;
+  std::shared_ptr<const kernels::Prepared> prepared_;
+};
+
+/// The k nearest rows of the table for each of its own rows, itself excluded by id.
+VICINAL_API NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& options);
+/// The k nearest rows of the table for each query.
+VICINAL_API NeighborGraph knn(const Context& ctx, const TableView& table, const TableView& queries,
+                              const KnnOptions& options);
+VICINAL_API NeighborGraph knn(const Context& ctx, const Index& index, const KnnOptions& options);
+VICINAL_API NeighborGraph knn(const Context& ctx, const Index& index, const TableView& queries,
+                              const KnnOptions& options);
+
+/// All rows within the radius (inclusive, on the reported distance), as CSR.
+VICINAL_API NeighborGraph radius(const Context& ctx, const TableView& table, const RadiusOptions& options);
+VICINAL_API NeighborGraph radius(const Context& ctx, const TableView& table, const TableView& queries,
+                                 const RadiusOptions& options);
+VICINAL_API NeighborGraph radius(const Context& ctx, const Index& index, const RadiusOptions& options);
+VICINAL_API NeighborGraph radius(const Context& ctx, const Index& index, const TableView& queries,
+                                 const RadiusOptions& options);
+
+/// As `radius`, counting only.
+VICINAL_API NeighborCounts count(const Context& ctx, const Index& index, const RadiusOptions& options);
+VICINAL_API NeighborCounts count(const Context& ctx, const Index& index, const TableView& queries,
+                                 const RadiusOptions& options);
+
+/// What `knn` would do, without doing it: method, memory, expected time, why. `queries` = nullptr: self mode.
+VICINAL_API Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries,
+                          const KnnOptions& options);
+
+}  // namespace vicinal

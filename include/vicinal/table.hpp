@@ -1,0 +1,85 @@
+// TableView: borrowed n x d rows. Element type and memory space are run-time fields, so one
+// function serves every kind of input (contract clause 1: every type widens exactly to float64).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "vicinal/error.hpp"
+
+namespace vicinal {
+
+/// Element types a table may have. All widen exactly to float64.
+enum class DType : std::uint8_t { uint8, float16, bfloat16, float32, float64 };
+
+/// IEEE 754 binary16, as bits; only a storage type.
+struct float16 {
+  std::uint16_t bits;
+};
+/// bfloat16 (the upper half of a float32), as bits; only a storage type.
+struct bfloat16 {
+  std::uint16_t bits;
+};
+
+/// Bytes an element takes.
+VICINAL_API std::int64_t size_of(DType dtype) noexcept;
+/// "uint8", "float16", "bfloat16", "float32", "float64".
+VICINAL_API std::string_view name_of(DType dtype) noexcept;
+
+/// Where the rows lie.
+enum class Memory : std::uint8_t { host, pinned, cuda };
+
+/// Fills rows [begin, end) of a table, row-major and contiguous in the table's dtype, at `rows`.
+/// Called from one thread at a time; may throw.
+using BlockSource = std::function<void(std::int64_t begin, std::int64_t end, void* rows)>;
+
+/// A borrowed table of n rows and d columns: strided memory, or a block source.
+///
+/// The view owns nothing (except a copy of the block source) and must not outlive the data.
+/// Strides are counted in elements and may be negative or zero; element (i, j) is
+/// data[i * row_stride + j * col_stride].
+class VICINAL_API TableView {
+ public:
+  TableView() = default;
+  TableView(const void* data, DType dtype, std::int64_t n, std::int64_t d, std::int64_t row_stride,
+            std::int64_t col_stride = 1, Memory memory = Memory::host);
+  TableView(const std::uint8_t* data, std::int64_t n, std::int64_t d) : TableView(data, DType::uint8, n, d, d) {}
+  TableView(const float16* data, std::int64_t n, std::int64_t d) : TableView(data, DType::float16, n, d, d) {}
+  TableView(const bfloat16* data, std::int64_t n, std::int64_t d) : TableView(data, DType::bfloat16, n, d, d) {}
+  TableView(const float* data, std::int64_t n, std::int64_t d) : TableView(data, DType::float32, n, d, d) {}
+  TableView(const double* data, std::int64_t n, std::int64_t d) : TableView(data, DType::float64, n, d, d) {}
+
+  /// A table that is produced block by block, for data that does not fit in memory.
+  static TableView blocks(DType dtype, std::int64_t n, std::int64_t d, BlockSource source);
+
+  [[nodiscard]] std::int64_t rows() const noexcept { return rows_; }
+  [[nodiscard]] std::int64_t cols() const noexcept { return cols_; }
+  [[nodiscard]] DType dtype() const noexcept { return dtype_; }
+  [[nodiscard]] Memory memory() const noexcept { return memory_; }
+  [[nodiscard]] const void* data() const noexcept { return data_; }
+  [[nodiscard]] std::int64_t row_stride() const noexcept { return row_stride_; }
+  [[nodiscard]] std::int64_t col_stride() const noexcept { return col_stride_; }
+  [[nodiscard]] bool is_block_source() const noexcept { return source_ != nullptr; }
+  [[nodiscard]] const BlockSource& source() const noexcept { return *source_; }
+
+  /// Rows [begin, end) as a view of their own (a block source stays one). Throws `invalid_argument` outside [0, n].
+  [[nodiscard]] TableView slice(std::int64_t begin, std::int64_t end) const;
+
+ private:
+  const void* data_ = nullptr;
+  std::int64_t rows_ = 0;
+  std::int64_t cols_ = 0;
+  std::int64_t row_stride_ = 0;
+  std::int64_t col_stride_ = 1;
+  DType dtype_ = DType::float32;
+  Memory memory_ = Memory::host;
+  std::shared_ptr<const BlockSource> source_;
+};
+
+/// A set of row ids as bits: row i is a member when bit i % 64 of word i / 64 is set. Borrowed.
+using Bitmap = std::span<const std::uint64_t>;
+
+}  // namespace vicinal

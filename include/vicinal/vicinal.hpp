@@ -1,0 +1,12 @@
+// The whole public face of vicinal in one include.
+#pragma once
+
+#include "vicinal/context.hpp"
+#include "vicinal/error.hpp"
+#include "vicinal/generate.hpp"
+#include "vicinal/graph.hpp"
+#include "vicinal/io.hpp"
+#include "vicinal/knn.hpp"
+#include "vicinal/table.hpp"
+#include "vicinal/version.hpp"
+#include "vicinal/vote.hpp"

@@ -1,0 +1,85 @@
+// THE WAIST: what a backend provides. Above it (src/ops, cli) nothing knows which device runs; below it nothing
+// knows about options, defaults or files. A new backend is one folder and one object of this type.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "vicinal/context.hpp"
+#include "vicinal/graph.hpp"
+#include "vicinal/table.hpp"
+#include "vicinal/vote.hpp"
+
+namespace vicinal::kernels {
+
+/// What is known of a table before any query. Metric-independent; O(n + d) memory beyond the table.
+struct Prepared {
+  TableView table;
+  std::shared_ptr<const void> storage;  ///< owns the table's bytes when the index does (copy or mapped file), else null
+  std::vector<double> centre;           ///< [d] coordinate median of a sample, rounded to integers for integral columns
+  double largest = 0;                   ///< max |value - centre| over the table
+  /// Rows equal bit for bit (-0 and 0 differ, which only costs speed). Empty when all rows differ or when grouping would not pay:
+  /// distinct[g] is the first row of group g (ascending); the members of g, ascending, are
+  /// members[member_offsets[g] .. member_offsets[g + 1]).
+  std::vector<std::int64_t> distinct;
+  std::vector<std::int64_t> member_offsets;
+  std::vector<std::int64_t> members;
+
+  [[nodiscard]] bool grouped() const noexcept { return !distinct.empty(); }
+  [[nodiscard]] std::int64_t distinct_rows() const noexcept {
+    return grouped() ? static_cast<std::int64_t>(distinct.size()) : table.rows();
+  }
+};
+
+enum class Collect : std::uint8_t { k_list, radius, count };
+
+/// One search, checked by the caller: every argument is inside its domain.
+struct NearestTask {
+  const Prepared* index = nullptr;
+  TableView queries;                       ///< in self mode the table itself
+  bool self = false;                       ///< query i is table row i and is not its own neighbor
+  Metric metric = Metric::euclidean;
+  double p = 2;
+  Method method = Method::fused;           ///< never `automatic`
+  Collect collect = Collect::k_list;
+  std::int64_t k = 0;
+  double radius = 0;
+  Bitmap filter;
+  std::span<const std::int64_t> exclude;
+};
+
+/// Where results go: sized by the caller for k_list (ids, distances: m * k) and count (counts: m); radius fills CSR.
+struct NearestResult {
+  std::vector<std::int64_t>& ids;
+  std::vector<double>& distances;
+  std::vector<std::int64_t>& offsets;
+  std::vector<std::int64_t>& counts;
+  SearchStats& stats;
+};
+
+struct VoteTask {
+  const NeighborGraph* graph = nullptr;
+  std::span<const Labels> outputs;
+  const VoteOptions* options = nullptr;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  /// Refuses NaN and infinity by row and column, finds centre and duplicates.
+  virtual void prepare(const Context& ctx, Prepared& index) const = 0;
+  /// The first non-finite element as {row, col}, or {-1, -1}.
+  virtual std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) const = 0;
+  virtual void nearest(const Context& ctx, const NearestTask& task, NearestResult& result) const = 0;
+  /// Bytes of scratch `nearest` will take.
+  virtual std::uint64_t nearest_scratch(const Context& ctx, const NearestTask& task) const = 0;
+  virtual void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const = 0;
+};
+
+const Backend& cpu_backend();
+
+/// The backend a context runs on.
+const Backend& backend_of(const Context& ctx);
+
+}  // namespace vicinal::kernels
