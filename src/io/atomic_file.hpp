@@ -1,0 +1,52 @@
+// Output that is whole or not there (contract clause 11): bytes go to a temporary beside the target, commit() syncs and
+// renames it. A target that exists and is no regular file (a pipe, /dev/stdout) has nothing to rename and is written
+// directly. Live temporaries are listed process-wide, so that an interrupt can remove them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vicinal::io {
+
+/// One output file. Every failure is Error{io} naming the target and the reason.
+class AtomicFile {
+ public:
+  /// Creates the temporary. Throws when the folder is missing or not writable, or the target is a folder.
+  explicit AtomicFile(const std::filesystem::path& target);
+  /// Removes the temporary unless commit() succeeded.
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  /// Appends; buffered.
+  void write(const void* data, std::size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  /// Bytes appended so far.
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  /// Flushes, syncs and renames: from here on the target is the new file. Call once, last.
+  void commit();
+
+ private:
+  void open_temporary(const std::filesystem::path& target);
+  void open_direct(const std::filesystem::path& target);
+  void flush();
+  void put(const char* data, std::size_t bytes);
+  void discard() noexcept;
+
+  std::string shown_;      // the target as the caller wrote it: for sentences
+  std::string final_;      // absolute, symbolic links resolved
+  std::string temporary_;  // empty when written directly
+  void* entry_ = nullptr;  // in the list of live temporaries
+  int fd_ = -1;
+  std::uint64_t size_ = 0;
+  std::vector<char> buffer_;
+};
+
+/// Removes every temporary of this process that is not yet committed. Async-signal-safe; files still being written
+/// fail at commit() afterwards.
+void remove_temporaries() noexcept;
+
+}  // namespace vicinal::io
