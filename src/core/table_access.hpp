@@ -1,4 +1,5 @@
-// Reading a TableView: exact widening to float64, dense copies of row ranges. The only code that knows dtypes and strides.
+// Reading a TableView: exact widening to float64, dense copies of row ranges. The only code that knows dtypes and
+// strides.
 #pragma once
 
 #include <cstdint>

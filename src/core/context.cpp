@@ -1,0 +1,88 @@
+// Context: options checked once, then shared by every copy.
+#include "vicinal/context.hpp"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "core/isa.hpp"
+#include "core/memory.hpp"
+#include "core/parallel.hpp"
+
+namespace vicinal {
+namespace {
+
+constexpr int kMostThreads = 4096;                 // beyond any machine; catches nonsense before it starts threads
+constexpr std::int64_t kReportEvery = 20'000'000;  // nanoseconds between two progress reports
+
+std::int64_t nanoseconds_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+int checked_threads(int threads) {
+  if (threads < 0 || threads > kMostThreads) {
+    throw Error(ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + ": must be between 0 (all) and " +
+                                                 std::to_string(kMostThreads));
+  }
+  return threads == 0 ? core::available_cores() : threads;
+}
+
+}  // namespace
+
+struct Context::State {
+  explicit State(const CpuOptions& options)
+      : pool(checked_threads(options.threads)),
+        isa(core::resolve_isa(options.isa)),
+        memory_limit(options.memory_limit != 0 ? options.memory_limit : core::free_memory() / 10 * 8),
+        progress(options.progress),
+        cancel(options.cancel) {}
+
+  core::ThreadPool pool;
+  Isa isa;
+  std::uint64_t memory_limit;
+  ProgressFn progress;
+  CancelToken cancel;
+  std::atomic<std::int64_t> next_report{0};
+};
+
+Context Context::cpu(const CpuOptions& options) {
+  return Context(std::make_shared<State>(options));
+}
+Context Context::automatic(const CpuOptions& options) {
+  return cpu(options);
+}
+
+int Context::threads() const noexcept {
+  return state_->pool.threads();
+}
+std::uint64_t Context::memory_limit() const noexcept {
+  return state_->memory_limit;
+}
+Isa Context::isa() const noexcept {
+  return state_->isa;
+}
+core::ThreadPool& Context::pool() const noexcept {
+  return state_->pool;
+}
+const CancelToken& Context::cancel_token() const noexcept {
+  return state_->cancel;
+}
+
+void Context::check_cancelled() const {
+  if (state_->cancel.cancelled()) throw Error(ErrorCode::cancelled, "cancelled");
+}
+
+void Context::report(std::string_view stage, double fraction) const {
+  if (!state_->progress || core::ThreadPool::on_worker_thread()) return;
+  const std::int64_t now = nanoseconds_now();
+  std::int64_t next = state_->next_report.load(std::memory_order_relaxed);
+  if (!(fraction >= 1)) {
+    if (now < next) return;
+    // Of two threads that call the library at once, one reports.
+    if (!state_->next_report.compare_exchange_strong(next, now + kReportEvery, std::memory_order_relaxed)) return;
+  }
+  state_->progress(stage, fraction);
+}
+
+}  // namespace vicinal

@@ -1,0 +1,58 @@
+// Instruction sets by cpuid. The compiler's own test also asks the operating system (XGETBV) whether it saves the wide
+// registers. The lists are those of the compiler flags in src/CMakeLists.txt: a kernel may use all of them.
+#include "core/isa.hpp"
+
+#include <cstdlib>
+#include <string>
+
+namespace vicinal::core {
+
+bool has_isa(Isa isa) noexcept {
+  switch (isa) {
+    case Isa::automatic:
+    case Isa::baseline:
+      return true;
+#if defined(__x86_64__) && defined(__GNUC__)
+    case Isa::avx2:
+      __builtin_cpu_init();
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+             __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("aes") &&
+             __builtin_cpu_supports("pclmul");
+    case Isa::avx512:
+      return has_isa(Isa::avx2) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512vl");
+#else
+    case Isa::avx2:
+    case Isa::avx512:
+      return false;
+#endif
+  }
+  return false;
+}
+
+Isa resolve_isa(Isa wanted) {
+  std::string origin;
+  if (wanted == Isa::automatic) {
+    const char* name = std::getenv("VICINAL_ISA");
+    if (name != nullptr && *name != '\0') {
+      try {
+        wanted = isa_from(name);
+      } catch (const Error& error) {
+        throw Error(error.code(), std::string("environment variable VICINAL_ISA: ") + error.what());
+      }
+      origin = " (from the environment variable VICINAL_ISA)";
+    }
+  }
+  if (wanted == Isa::automatic) {
+    if (has_isa(Isa::avx512)) return Isa::avx512;
+    return has_isa(Isa::avx2) ? Isa::avx2 : Isa::baseline;
+  }
+  if (!has_isa(wanted)) {
+    throw Error(ErrorCode::device_unavailable,
+                "instruction set " + std::string(name_of(wanted)) + origin + " is not there on this machine");
+  }
+  return wanted;
+}
+
+}  // namespace vicinal::core

@@ -1,0 +1,98 @@
+// The names of the public enums, spelled the same in C++, in the command and in files.
+#include "core/names.hpp"
+
+#include "core/isa.hpp"
+#include "vicinal/context.hpp"
+#include "vicinal/generate.hpp"
+#include "vicinal/graph.hpp"
+#include "vicinal/table.hpp"
+
+namespace vicinal {
+namespace {
+
+constexpr std::array<core::Named<Metric>, 8> kMetrics = {{
+    {Metric::euclidean, "euclidean"},
+    {Metric::sqeuclidean, "sqeuclidean"},
+    {Metric::inner_product, "inner_product"},
+    {Metric::cosine, "cosine"},
+    {Metric::manhattan, "manhattan"},
+    {Metric::chebyshev, "chebyshev"},
+    {Metric::minkowski, "minkowski"},
+    {Metric::hamming, "hamming"},
+}};
+
+constexpr std::array<core::Named<Method>, 3> kMethods = {{
+    {Method::automatic, "automatic"},
+    {Method::fused, "fused"},
+    {Method::direct, "direct"},
+}};
+
+constexpr std::array<core::Named<Isa>, 4> kIsas = {{
+    {Isa::automatic, "automatic"},
+    {Isa::baseline, "baseline"},
+    {Isa::avx2, "avx2"},
+    {Isa::avx512, "avx512"},
+}};
+
+constexpr std::array<core::Named<DType>, 5> kDTypes = {{
+    {DType::uint8, "uint8"},
+    {DType::float16, "float16"},
+    {DType::bfloat16, "bfloat16"},
+    {DType::float32, "float32"},
+    {DType::float64, "float64"},
+}};
+
+constexpr std::array<core::Named<Shape>, 4> kShapes = {{
+    {Shape::swiss_roll, "swiss_roll"},
+    {Shape::s_curve, "s_curve"},
+    {Shape::blobs, "blobs"},
+    {Shape::moons, "moons"},
+}};
+
+}  // namespace
+
+std::string_view name_of(Metric metric) noexcept {
+  return core::name_in(kMetrics, metric);
+}
+std::string_view name_of(Method method) noexcept {
+  return core::name_in(kMethods, method);
+}
+std::string_view name_of(Isa isa) noexcept {
+  return core::name_in(kIsas, isa);
+}
+std::string_view name_of(DType dtype) noexcept {
+  return core::name_in(kDTypes, dtype);
+}
+std::string_view name_of(Shape shape) noexcept {
+  return core::name_in(kShapes, shape);
+}
+
+Metric metric_from(std::string_view name) {
+  return core::value_in(kMetrics, "metric", name);
+}
+Method method_from(std::string_view name) {
+  return core::value_in(kMethods, "method", name);
+}
+Shape shape_from(std::string_view name) {
+  return core::value_in(kShapes, "shape", name);
+}
+Isa core::isa_from(std::string_view name) {
+  return value_in(kIsas, "instruction set", name);
+}
+
+std::int64_t size_of(DType dtype) noexcept {
+  switch (dtype) {
+    case DType::uint8:
+      return 1;
+    case DType::float16:
+    case DType::bfloat16:
+      return 2;
+    case DType::float32:
+      return 4;
+    case DType::float64:
+      return 8;
+  }
+  return 8;
+}
+
+}  // namespace vicinal
