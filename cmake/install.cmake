@@ -1,0 +1,36 @@
+# What `cmake --install` puts where: library, headers, CMake package, pkg-config file, command and its completions.
+include(CMakePackageConfigHelpers)
+set(VICINAL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/vicinal)
+
+if(NOT BUILD_SHARED_LIBS)
+  # A static archive does not carry zlib: its users must link it (vicinalConfig.cmake finds it for them).
+  target_link_libraries(vicinal PRIVATE $<INSTALL_INTERFACE:ZLIB::ZLIB>)
+  set(VICINAL_PC_STATIC_LIBS " -lz -pthread")
+endif()
+
+install(TARGETS vicinal EXPORT vicinalTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/vicinal DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.hpp")
+
+install(EXPORT vicinalTargets NAMESPACE vicinal:: DESTINATION ${VICINAL_CMAKE_DIR})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/vicinalConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/vicinalConfig.cmake INSTALL_DESTINATION ${VICINAL_CMAKE_DIR})
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/vicinalConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/vicinalConfig.cmake ${PROJECT_BINARY_DIR}/vicinalConfigVersion.cmake
+  DESTINATION ${VICINAL_CMAKE_DIR})
+
+# Appending an absolute path replaces what was there, so absolute install directories work too.
+set(VICINAL_PC_LIBDIR "\${prefix}")
+cmake_path(APPEND VICINAL_PC_LIBDIR ${CMAKE_INSTALL_LIBDIR})
+set(VICINAL_PC_INCLUDEDIR "\${prefix}")
+cmake_path(APPEND VICINAL_PC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/vicinal.pc.in ${PROJECT_BINARY_DIR}/vicinal.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/vicinal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(TARGET vicinal_cli)
+  include(${CMAKE_CURRENT_LIST_DIR}/install_command.cmake)
+endif()
