@@ -12,15 +12,15 @@ namespace vicinal::core {
 namespace {
 
 float widen_half(std::uint16_t bits) noexcept {
-  const std::uint32_t magnitude = bits & 0x7fffU;
-  const std::uint32_t sign = (bits & 0x8000U) << 16;
-  // A subnormal is its integer times 2^-24, and both are exact. A number's exponent is rebiased by 127 - 15; infinity
-  // and NaN get the largest exponent. All three are computed and one chosen, without a branch.
-  const auto subnormal = std::bit_cast<std::uint32_t>(static_cast<float>(magnitude) * 0x1p-24F);
-  const std::uint32_t normal = (magnitude << 13) + (112U << 23);
-  const std::uint32_t special = (magnitude << 13) | 0x7f800000U;
-  const std::uint32_t number = magnitude < 0x0400U ? subnormal : normal;
-  return std::bit_cast<float>(sign | (magnitude < 0x7c00U ? number : special));
+  const std::int32_t magnitude = bits & 0x7fff;
+  // A subnormal is its integer times 2^-24, both exact. A normal number's exponent is rebiased by 127 - 15; infinity
+  // and NaN get the largest exponent. All are computed and one is chosen by masks: branches would keep the loop scalar.
+  const auto subnormal = std::bit_cast<std::int32_t>(static_cast<float>(magnitude) * 0x1p-24F);
+  const std::int32_t special = -static_cast<std::int32_t>(magnitude >= 0x7c00) & 0x7f800000;
+  const std::int32_t normal = ((magnitude << 13) + (112 << 23)) | special;
+  const std::int32_t is_subnormal = -static_cast<std::int32_t>(magnitude < 0x0400);
+  const std::int32_t positive = (subnormal & is_subnormal) | (normal & ~is_subnormal);
+  return std::bit_cast<float>(static_cast<std::uint32_t>(positive) | (bits & 0x8000U) << 16);
 }
 
 float widen_brain(std::uint16_t bits) noexcept {
