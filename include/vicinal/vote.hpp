@@ -1,9 +1,12 @@
 // vote: labels of the neighbors to labels of the queries (kNN classification; the GS paper, step 5).
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "vicinal/context.hpp"
 #include "vicinal/graph.hpp"
@@ -12,12 +15,12 @@ namespace vicinal {
 
 /// Labels of one output, encoded: class c of row i is codes[i]; classes are sorted ascending
 /// (integers by value, strings by byte), so "the smaller label" is the smaller code.
-struct Labels {
+struct VICINAL_API Labels {
   std::variant<std::vector<std::int64_t>, std::vector<std::string>> classes;
   std::vector<std::int32_t> codes;  ///< [n]
 
   [[nodiscard]] std::int64_t class_count() const noexcept;
-  /// The class as text.
+  /// The class as text. Throws `invalid_argument` for a code that is not there (-1 included).
   [[nodiscard]] std::string name_of(std::int64_t code) const;
   [[nodiscard]] bool is_text() const noexcept { return std::holds_alternative<std::vector<std::string>>(classes); }
 };
@@ -26,12 +29,15 @@ struct Labels {
 VICINAL_API Labels encode_labels(std::span<const std::int64_t> values);
 VICINAL_API Labels encode_labels(std::span<const std::string> values);
 
-/// Weights of one query's neighbors from their distances (same length, (key, id) order). Must be finite and not negative.
+/// Weights of one query's neighbors from their distances (same length, (key, id) order). Must be finite and not
+/// negative.
 using WeightFn = std::function<void(std::span<const double> distances, std::span<double> weights)>;
 
 enum class Weighting : std::uint8_t {
   uniform,
-  distance,  ///< 1 / distance; neighbors at distance 0 take all the weight, equally
+  /// 1 / distance, rounded. Neighbors at distance 0 take all the weight, equally; a distance below 2^-960 counts as 0,
+  /// so that no sum overflows. Not for inner_product, whose distances may be negative.
+  distance,
   custom,
 };
 
@@ -43,13 +49,17 @@ struct VoteOptions {
 
 /// The vote of one output.
 struct Vote {
-  std::vector<std::int32_t> codes;        ///< [m] winning class; ties to the smaller label; -1 for a query without neighbors
-  std::vector<double> probabilities;      ///< [m, classes] when asked for; a row without neighbors is all 0
+  std::vector<std::int32_t> codes;  ///< [m] winning class; ties to the smaller label; -1 for a query without neighbors
+  /// [m, classes] when asked for: weight of the class / weight of all. A row without neighbors or weight is all 0.
+  std::vector<double> probabilities;
   std::int64_t class_count = 0;
 };
 
-/// One output. Cost O(m (k + classes)); weights are added in rank order in float64.
-/// Throws `invalid_argument` when labels do not number the graph's table rows.
+/// One output. Cost O(m k), with probabilities O(m (k + classes)); weights are added in rank order in float64.
+/// Neighbors that all weigh 0 tie, and the smallest of their labels wins.
+/// Throws `invalid_argument` when labels do not number the graph's table rows, when the graph's arrays do not fit
+/// together, for weights by distance with inner_product, and for custom weights that are negative or not finite (or
+/// whose sum is not), naming the query row; `over_memory` when the result does not fit.
 VICINAL_API Vote vote(const Context& ctx, const NeighborGraph& graph, const Labels& labels,
                       const VoteOptions& options = {});
 /// Several outputs: one vote each, the weights computed once.

@@ -1,0 +1,155 @@
+// vote: checks and memory first, then the backend (docs: include/vicinal/vote.hpp). Labels are encoded here too.
+// Encoding is O(n + c log c) time for c classes: a hash table of the distinct labels, sorted once.
+#include "vicinal/vote.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/memory.hpp"
+#include "kernels.hpp"
+
+namespace vicinal {
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw Error(ErrorCode::invalid_argument, "vote: " + sentence);
+}
+
+/// `Key` is what is compared (a view of a string costs no copy).
+template <class Key, class Value>
+Labels encode(std::span<const Value> values) {
+  if (values.empty()) throw Error(ErrorCode::bad_data, "labels: the list is empty");
+  std::unordered_map<Key, std::int32_t> seen;
+  std::vector<Key> in_order_of_sight;
+  Labels labels;
+  labels.codes.reserve(values.size());
+  for (const Value& value : values) {
+    const auto [at, fresh] = seen.try_emplace(Key(value), static_cast<std::int32_t>(in_order_of_sight.size()));
+    if (fresh) {
+      if (in_order_of_sight.size() == static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+        throw Error(ErrorCode::bad_data, "labels: more than 2147483647 different labels");
+      }
+      in_order_of_sight.push_back(Key(value));
+    }
+    labels.codes.push_back(at->second);
+  }
+  std::vector<Key> sorted = in_order_of_sight;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<std::int32_t> rank(sorted.size());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    rank[static_cast<std::size_t>(seen.at(sorted[i]))] = static_cast<std::int32_t>(i);
+  }
+  for (std::int32_t& code : labels.codes) code = rank[static_cast<std::size_t>(code)];
+  labels.classes = std::vector<Value>(sorted.begin(), sorted.end());
+  return labels;
+}
+
+/// A graph may come from anywhere: its arrays must fit together before a row is taken from them.
+void check_graph(const NeighborGraph& graph) {
+  if (graph.rows < 0 || graph.table_rows < 0 || graph.k < 0) refuse("the graph has a negative size");
+  if (graph.ids.size() != graph.distances.size()) {
+    refuse("the graph has " + std::to_string(graph.ids.size()) + " ids, but " + std::to_string(graph.distances.size()) +
+           " distances");
+  }
+  const auto size = static_cast<std::int64_t>(graph.ids.size());
+  if (!graph.is_csr()) {
+    std::int64_t expected = 0;
+    if (__builtin_mul_overflow(graph.rows, graph.k, &expected) || expected != size) {
+      refuse("the graph has " + std::to_string(size) + " ids, but " + std::to_string(graph.rows) + " rows of " +
+             std::to_string(graph.k));
+    }
+    return;
+  }
+  const auto& offsets = graph.offsets;
+  if (static_cast<std::int64_t>(offsets.size()) - 1 != graph.rows || offsets.front() != 0 || offsets.back() != size ||
+      !std::is_sorted(offsets.begin(), offsets.end())) {
+    refuse("the graph's offsets do not lead in ascending order from 0 to its " + std::to_string(size) + " ids in " +
+           std::to_string(graph.rows) + " steps");
+  }
+}
+
+void check_labels(const NeighborGraph& graph, const Labels& labels) {
+  if (static_cast<std::int64_t>(labels.codes.size()) != graph.table_rows) {
+    refuse("there are " + std::to_string(labels.codes.size()) + " labels, but the graph's table has " +
+           std::to_string(graph.table_rows) + " rows");
+  }
+  const std::int64_t classes = labels.class_count();
+  const auto outside = std::find_if(labels.codes.begin(), labels.codes.end(),
+                                    [classes](std::int32_t code) { return code < 0 || code >= classes; });
+  if (outside != labels.codes.end()) {
+    refuse("row " + std::to_string(outside - labels.codes.begin()) + " has the code " + std::to_string(*outside) +
+           ", but there are " + std::to_string(classes) + " classes");
+  }
+}
+
+void check_options(const NeighborGraph& graph, const VoteOptions& options) {
+  if (options.weights == Weighting::custom && !options.custom) refuse("weights are custom, but no function is given");
+  if (options.weights == Weighting::distance && graph.metric == Metric::inner_product) {
+    refuse("weights by distance need distances that are not negative, which inner_product does not give");
+  }
+}
+
+/// Results of all outputs and one row of totals a worker.
+void check_memory(const Context& ctx, const NeighborGraph& graph, std::span<const Labels> outputs,
+                  const VoteOptions& options) {
+  const auto m = static_cast<double>(graph.rows);
+  double bytes = 0;
+  std::int64_t most_classes = 0;
+  for (const Labels& labels : outputs) {
+    bytes += m * sizeof(std::int32_t);
+    if (options.probabilities) bytes += m * static_cast<double>(labels.class_count()) * sizeof(double);
+    most_classes = std::max(most_classes, labels.class_count());
+  }
+  bytes += static_cast<double>(ctx.threads()) * static_cast<double>(most_classes) * sizeof(double);
+  core::require_memory(ctx, bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : std::uint64_t{1} << 63, "vote");
+}
+
+}  // namespace
+
+std::int64_t Labels::class_count() const noexcept {
+  return static_cast<std::int64_t>(std::visit([](const auto& list) { return list.size(); }, classes));
+}
+
+std::string Labels::name_of(std::int64_t code) const {
+  if (code < 0 || code >= class_count()) {
+    throw Error(ErrorCode::invalid_argument,
+                "labels: there is no class " + std::to_string(code) + " among " + std::to_string(class_count()));
+  }
+  const auto at = static_cast<std::size_t>(code);
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&classes)) return (*texts)[at];
+  return std::to_string(std::get<std::vector<std::int64_t>>(classes)[at]);
+}
+
+Labels encode_labels(std::span<const std::int64_t> values) {
+  return encode<std::int64_t>(values);
+}
+Labels encode_labels(std::span<const std::string> values) {
+  return encode<std::string_view>(values);
+}
+
+std::vector<Vote> vote(const Context& ctx, const NeighborGraph& graph, std::span<const Labels> outputs,
+                       const VoteOptions& options) {
+  check_graph(graph);
+  check_options(graph, options);
+  for (const Labels& labels : outputs) check_labels(graph, labels);
+  check_memory(ctx, graph, outputs, options);
+
+  std::vector<Vote> result(outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    result[i].class_count = outputs[i].class_count();
+    result[i].codes.resize(static_cast<std::size_t>(graph.rows));
+    if (options.probabilities) {
+      result[i].probabilities.resize(static_cast<std::size_t>(graph.rows * result[i].class_count));
+    }
+  }
+  kernels::backend_of(ctx).vote(ctx, {&graph, outputs, &options}, result);
+  return result;
+}
+
+Vote vote(const Context& ctx, const NeighborGraph& graph, const Labels& labels, const VoteOptions& options) {
+  return std::move(vote(ctx, graph, std::span<const Labels>(&labels, 1), options).front());
+}
+
+}  // namespace vicinal
