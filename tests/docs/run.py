@@ -1,0 +1,157 @@
+"""Runs the code in README.md and docs/*.md, so that no reader meets an example that does not work.
+
+Conventions (every fence must have one of these tags):
+  cpp       compiled against the library and run. Without a `main` it becomes the body of one, in which `ctx` (a CPU
+            context), `data` (float, n rows of d columns), `queries` (m rows) and `labels` (n integers) stand ready;
+            #include and namespace-alias lines go above. It must exit with 0.
+  sh        each block is run by `bash -e` in one folder that holds the files of make_samples(), `vicinal` on the PATH.
+            A block that runs ./dev or cmake builds would recurse; of those only the existence of the commands and
+            presets is checked.
+  text, console-output, cmake, json    shown, not run.
+"""
+
+import argparse
+import os
+import pathlib
+import random
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+SHOWN = {"text", "console-output", "cmake", "json"}
+NOT_RUN = re.compile(r"^\s*(sudo |git clone|cd |apt-get |cmake |ctest |pip |\./dev|\.ci/run|g\+\+ )")
+HOISTED = re.compile(r"^\s*(#include\b.*|namespace \w+ = [\w:]+;.*|using namespace .*)$", re.MULTILINE)
+PROLOGUE = """
+  const auto ctx = vicinal::Context::cpu();
+  const std::int64_t n = 200, m = 20, d = 4;
+  const auto made = vicinal::generate(ctx, {.rows = n, .cols = d, .centers = 3, .seed = 1});
+  const std::vector<float> values(made.points.begin(), made.points.end());
+  const float* const data = values.data();
+  const vicinal::TableView queries{data, m, d};
+  const std::vector<std::int64_t>& labels = made.labels;
+  (void)data, (void)queries, (void)labels;
+"""
+
+
+def npy(path, descr, shape, payload):
+    """Writes a version 1.0 .npy by hand: this script uses the standard library only."""
+    header = repr({"descr": descr, "fortran_order": False, "shape": shape})
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + payload)
+
+
+def make_samples(folder):
+    """train, test (.npy float32 [200, 4] and [20, 4]; .csv with a text column `class`; .gz of the csv), labels.npy."""
+    draw = random.Random(7)
+    for name, rows in (("train", 200), ("test", 20)):
+        classes = [draw.choice(("ape", "bee", "cat")) for _ in range(rows)]
+        table = [[draw.gauss(3 * "abc".index(c[0]), 1) for _ in range(4)] for c in classes]
+        flat = [value for row in table for value in row]
+        npy(folder / f"{name}.npy", "<f4", (rows, 4), struct.pack(f"<{len(flat)}f", *flat))
+        lines = ["a,b,c,d,class"] + [",".join(f"{v:.6f}" for v in row) + f",{c}" for row, c in zip(table, classes)]
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+        codes = ["ape bee cat".split().index(c) for c in classes]
+        npy(folder / f"{name}_labels.npy", "<i8", (rows,), struct.pack(f"<{rows}q", *codes))
+    subprocess.run(["gzip", "-k", "train.csv"], cwd=folder, check=True)
+
+
+def program_of(code):
+    if re.search(r"\bint main\(", code):
+        return code
+    hoisted = "\n".join(match.group().strip() for match in HOISTED.finditer(code))
+    body = HOISTED.sub("", code)
+    own_ctx = re.search(r"\bauto ctx\b", body)
+    prologue = PROLOGUE.replace("const auto ctx", "[[maybe_unused]] const auto prepared_ctx").replace(
+        "generate(ctx", "generate(prepared_ctx") if own_ctx else PROLOGUE
+    return (f"#include <vicinal/vicinal.hpp>\n#include <cstdint>\n#include <iostream>\n#include <vector>\n{hoisted}\n"
+            f"int main() {{{prologue}\n  {{\n{body}\n  }}\n}}\n")
+
+
+class Runner:
+    def __init__(self, arguments, folder):
+        self.arguments = arguments
+        self.folder = folder
+        self.counts = {"cpp": 0, "sh": 0, "checked": 0}
+
+    def run_cpp(self, code, where):
+        source, program = self.folder / "example.cpp", self.folder / "example"
+        source.write_text(program_of(code))
+        library = self.arguments.library
+        compiler = ([self.arguments.launcher] if self.arguments.launcher else []) + [self.arguments.compiler]
+        self.call(compiler + ["-std=c++20", "-O1", "-c", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable",
+                              "-Wno-unused-but-set-variable", f"-I{self.arguments.source / 'include'}", str(source),
+                              "-o", f"{program}.o"], where, code)
+        self.call([self.arguments.compiler, f"{program}.o", "-o", str(program), str(library),
+                   f"-Wl,-rpath,{library.parent}"], where, code)
+        self.call([str(program)], where, code)
+        self.counts["cpp"] += 1
+
+    def run_sh(self, code, where):
+        lines = [line for line in code.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        if any(NOT_RUN.match(line) for line in lines):
+            self.check_only(lines, where)
+            return
+        path = f"{self.arguments.command.parent}{os.pathsep}{os.environ['PATH']}"
+        self.call(["bash", "-e", "-o", "pipefail", "-c", code], where, code, env=dict(os.environ, PATH=path))
+        self.counts["sh"] += 1
+
+    def check_only(self, lines, where):
+        source = self.arguments.source
+        text = (source / "dev").read_text() + (source / "CMakePresets.json").read_text()
+        for line in lines:
+            for program in re.findall(r"(?:^|\s)(\./[\w./]+|\.ci/\w+)", line):
+                assert os.access(source / program, os.X_OK), f"{where}: {program} is not a program of this repository"
+            for word in re.findall(r"\./dev (\w+)", line) + re.findall(r"--preset (\w+)", line):
+                assert re.search(rf"\b{word}\b", text), f"{where}: {word} is neither a ./dev command nor a preset"
+        self.counts["checked"] += 1
+
+    def call(self, words, where, code, **options):
+        done = subprocess.run(words, cwd=self.folder, text=True, capture_output=True, timeout=300, **options)
+        if done.returncode:
+            sys.exit(f"{where}: exit code {done.returncode} from {' '.join(words[:2])}\n--- the block\n{code}"
+                     f"--- its output\n{done.stdout}{done.stderr}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("--library", type=pathlib.Path, required=True)
+    parser.add_argument("--command", type=pathlib.Path, required=True)
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--launcher", default="")
+    arguments = parser.parse_args()
+    pages = [arguments.source / "README.md", arguments.source / "CONTRIBUTING.md",
+             *sorted((arguments.source / "docs").glob("*.md"))]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        make_samples(folder)
+        runner = Runner(arguments, folder)
+        for page in pages:
+            text = page.read_text()
+            for fence in FENCE.finditer(text):
+                where = f"{page.name}:{text.count(chr(10), 0, fence.start()) + 1}"
+                tag, code = fence.group(1).strip(), fence.group(2)
+                if tag == "cpp":
+                    runner.run_cpp(code, where)
+                elif tag == "sh":
+                    runner.run_sh(code, where)
+                elif tag not in SHOWN:
+                    sys.exit(f"{where}: the fence is tagged '{tag}'; see the conventions in tests/docs/run.py")
+            check_links(page, text)
+    print(f"{len(pages)} pages: {runner.counts['cpp']} C++ blocks compiled and run, {runner.counts['sh']} shell blocks run, "
+          f"{runner.counts['checked']} blocks of build commands checked")
+    assert runner.counts["cpp"] and runner.counts["sh"], "a documentation without examples is not being tested"
+
+
+def check_links(page, text):
+    """Relative links lead somewhere."""
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", re.sub(FENCE, "", text)):
+        if "://" not in target and not (page.parent / target).exists():
+            sys.exit(f"{page.name}: the link to {target} leads nowhere")
+
+
+if __name__ == "__main__":
+    main()
