@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "vicinal/error.hpp"
+
 namespace vicinal::io {
 
 /// One output file. Every failure is Error{io} naming the target and the reason.
@@ -47,6 +49,6 @@ class AtomicFile {
 
 /// Removes every temporary of this process that is not yet committed. Async-signal-safe; files still being written
 /// fail at commit() afterwards.
-void remove_temporaries() noexcept;
+VICINAL_API void remove_temporaries() noexcept;
 
 }  // namespace vicinal::io

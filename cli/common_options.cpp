@@ -1,0 +1,160 @@
+// See common_options.hpp. Clause 9 of the contract: what is asked for and not there is an error, never a fallback.
+#include "common_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "interrupt.hpp"
+#include "vicinal/error.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(Metric::hamming); ++i) names.emplace_back(name_of(static_cast<Metric>(i)));
+  return names;
+}
+
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(Method::direct); ++i) names.emplace_back(name_of(static_cast<Method>(i)));
+  return names;
+}
+
+Isa isa_from(const std::string& name) {
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    if (name == name_of(isa)) return isa;
+  }
+  return Isa::automatic;
+}
+
+void check_device(const std::string& device) {
+  if (device == "auto" || device == "cpu") return;
+  if (device == "cuda" || device.rfind("cuda:", 0) == 0) {
+    throw Error(ErrorCode::device_unavailable,
+                fmt::format("--device: {} was asked for, but this build of vicinal has no CUDA backend", device));
+  }
+  throw Error(ErrorCode::invalid_argument, fmt::format("--device: '{}' is not one of auto, cpu, cuda, cuda:I", device));
+}
+
+}  // namespace
+
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& description) {
+  const CLI::Validator one_of(
+      [choices](std::string& given) {
+        if (std::find(choices.begin(), choices.end(), given) != choices.end()) return std::string();
+        return fmt::format("'{}' is not one of {}", given, fmt::join(choices, ", "));
+      },
+      "");
+  return command.add_option(name, value, description)
+      ->check(one_of)
+      ->type_name(fmt::format("{{{}}}", fmt::join(choices, ",")))
+      ->capture_default_str();
+}
+
+void add_common_options(CLI::App& command, CommonOptions& options) {
+  const std::string group = "Running";
+  command.add_option("--threads", options.threads, "Threads to use; 0 takes every core there is")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--memory-limit", options.memory_limit,
+                  "Most memory to use, such as 4G or 512M [80 % of what is free]")
+      ->type_name("SIZE")
+      ->group(group);
+  command.add_option("--device", options.device, "Where to compute")
+      ->type_name("{auto,cpu,cuda[:I]}")
+      ->capture_default_str()
+      ->group(group);
+  add_choice(command, "--isa", options.isa, {"auto", "baseline", "avx2", "avx512"},
+             "Instruction set; every one gives the same bits")
+      ->group(group);
+  command
+      .add_flag("--explain", options.explain, "Print the plan (method, memory, expected time) and stop before running")
+      ->group(group);
+  const std::string output = "Reporting";
+  command.add_flag("--json", options.json, "Print one JSON object on stdout, errors included")->group(output);
+  add_choice(command, "--progress", options.progress, {"auto", "always", "never"},
+             "Progress line on stderr; auto: only on a terminal")
+      ->group(output);
+  command.add_flag("--quiet,-q", options.quiet, "Nothing on stderr but errors")->group(output);
+}
+
+void add_search_options(CLI::App& command, SearchOptions& options) {
+  const std::string group = "Search";
+  add_choice(command, "--metric", options.metric, metric_names(), "Distance")->group(group);
+  command.add_option("--p", options.p, "Exponent of minkowski, at least 1")
+      ->type_name("P")
+      ->capture_default_str()
+      ->group(group);
+  add_choice(command, "--method", options.method, method_names(), "How to search; every method gives the same bits")
+      ->group(group);
+  command.add_option("--filter", options.filter, "Bools, one a table row: which rows may be neighbors (.npy)")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+void add_input_options(CLI::App& command, InputOptions& options) {
+  const std::string group = "Reading tables";
+  command.add_option("--drop", options.drop, "CSV column to leave out, by name or position; may be repeated")
+      ->type_name("COLUMN")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group(group);
+  command.add_option("--member", options.member, "Array to read from an .npz with several")
+      ->type_name("NAME")
+      ->group(group);
+  CLI::Option* header =
+      command.add_flag("--header", options.header, "Line 1 of a CSV names the columns [found out]")->group(group);
+  command.add_flag("--no-header", options.no_header, "Line 1 of a CSV is data")->excludes(header)->group(group);
+  command.add_option("--delimiter", options.delimiter, "Character between CSV columns, or tab [found out]")
+      ->type_name("CHAR")
+      ->group(group);
+}
+
+void add_examples(CLI::App& command, const std::vector<std::string>& lines) {
+  std::string text = "EXAMPLES";
+  for (const std::string& line : lines) text += "\n  " + line;
+  command.footer(text);
+}
+
+std::uint64_t parse_size(std::string_view text, std::string_view option) {
+  const Error bad(ErrorCode::invalid_argument,
+                  fmt::format("{}: '{}' is not a size such as 4G, 512M or 1000000", option, text));
+  double value = 0;
+  const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || !std::isfinite(value) || !(value > 0)) throw bad;
+  std::string unit(rest, text.data() + text.size());
+  for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (unit.size() > 1 && unit.back() == 'b') unit.pop_back();
+  if (unit.size() > 1 && unit.back() == 'i') unit.pop_back();
+  const std::string units = "bkmgt";
+  const std::size_t power = unit.empty() ? 0 : unit.size() == 1 ? units.find(unit[0]) : std::string::npos;
+  if (power == std::string::npos) throw bad;
+  const double bytes = std::floor(std::ldexp(value, 10 * static_cast<int>(power)));
+  if (!(bytes >= 1) || !(bytes < 0x1p63)) throw bad;
+  return static_cast<std::uint64_t>(bytes);
+}
+
+Runtime make_runtime(const CommonOptions& options) {
+  check_device(options.device);
+  auto line = std::make_shared<ProgressLine>(options.quiet ? "never" : options.progress);
+  CpuOptions cpu;
+  cpu.threads = options.threads;
+  if (!options.memory_limit.empty()) cpu.memory_limit = parse_size(options.memory_limit, "--memory-limit");
+  cpu.cancel = interrupt_token();
+  cpu.isa = isa_from(options.isa);
+  if (line->active()) {
+    cpu.progress = [line](std::string_view stage, double fraction) { line->show(stage, fraction); };
+  }
+  return {line, Context::cpu(cpu)};
+}
+
+}  // namespace vicinal::cli

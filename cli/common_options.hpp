@@ -1,0 +1,69 @@
+// Options that every working subcommand understands in the same way, and the context that follows from them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "progress.hpp"
+#include "vicinal/context.hpp"
+#include "vicinal/graph.hpp"
+
+namespace vicinal::cli {
+
+struct CommonOptions {
+  bool json = false;
+  bool quiet = false;
+  bool explain = false;
+  std::string progress = "auto";
+  int threads = 0;
+  std::string memory_limit;
+  std::string device = "auto";
+  std::string isa = "auto";
+};
+
+/// Metric, exponent and method, as options.
+struct SearchOptions {
+  std::string metric = "euclidean";
+  double p = 2;
+  std::string method = "automatic";
+  std::string filter;  ///< .npy of bools or uint8, one a table row
+};
+
+/// How the tables of a subcommand are read, as options.
+struct InputOptions {
+  std::vector<std::string> labels;  ///< columns that hold labels
+  std::vector<std::string> drop;
+  std::string member;
+  std::string delimiter;
+  bool header = false;
+  bool no_header = false;
+};
+
+/// What a running subcommand works with.
+struct Runtime {
+  std::shared_ptr<ProgressLine> progress;
+  Context ctx;
+};
+
+void add_common_options(CLI::App& command, CommonOptions& options);
+void add_search_options(CLI::App& command, SearchOptions& options);
+void add_input_options(CLI::App& command, InputOptions& options);
+/// An option with a fixed set of values, listed by --help and offered by the shell's completion.
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& description);
+/// Examples at the end of --help; the tests run them.
+void add_examples(CLI::App& command, const std::vector<std::string>& lines);
+
+/// "4G", "512M", "1.5GiB", "100kB", plain bytes; K, M, G, T are powers of 1024, as memory is sold.
+/// Throws `invalid_argument` for anything else.
+std::uint64_t parse_size(std::string_view text, std::string_view option);
+
+/// The context that the options ask for. Throws `device_unavailable` for CUDA, `invalid_argument` for what is not
+/// there.
+Runtime make_runtime(const CommonOptions& options);
+
+}  // namespace vicinal::cli

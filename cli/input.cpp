@@ -1,0 +1,103 @@
+// See input.hpp.
+#include "input.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+#include "vicinal/error.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+/// Half precision: 1 sign, 5 exponent, 10 mantissa bits. Every value is exact in float64.
+double half_value(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31;
+  const int mantissa = bits & 1023;
+  double magnitude = std::ldexp(mantissa, -24);
+  if (exponent == 31) {
+    magnitude = mantissa == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  } else if (exponent != 0) {
+    magnitude = std::ldexp(1024 + mantissa, exponent - 25);
+  }
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+}  // namespace
+
+ReadOptions read_options(const InputOptions& options) {
+  ReadOptions read;
+  if (options.header) read.header = true;
+  if (options.no_header) read.header = false;
+  if (!options.delimiter.empty()) {
+    const bool tab = options.delimiter == "tab" || options.delimiter == "\\t";
+    if (!tab && options.delimiter.size() != 1) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("--delimiter: '{}' is not one character, nor tab", options.delimiter));
+    }
+    read.delimiter = tab ? '\t' : options.delimiter[0];
+  }
+  read.member = options.member;
+  read.drop = options.drop;
+  return read;
+}
+
+std::vector<std::uint64_t> read_filter(const Context& ctx, const std::string& path, std::int64_t rows) {
+  if (path.empty()) return {};
+  const Labels labels = read_labels(ctx, path);
+  const auto size = static_cast<std::int64_t>(labels.codes.size());
+  if (size != rows) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("--filter: {} has {} values for a table of {} rows", path, size, rows));
+  }
+  std::vector<std::uint64_t> words(static_cast<std::size_t>((rows + 63) / 64), 0);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const std::string name = labels.name_of(labels.codes[static_cast<std::size_t>(i)]);
+    if (name != "0" && name != "1") {
+      throw Error(ErrorCode::bad_data, fmt::format("--filter: {} holds '{}' at row {}, not 0 or 1", path, name, i));
+    }
+    if (name == "1") words[static_cast<std::size_t>(i / 64)] |= std::uint64_t{1} << (i % 64);
+  }
+  return words;
+}
+
+double value_at(const TableView& view, std::int64_t i, std::int64_t j) {
+  const std::int64_t at = i * view.row_stride() + j * view.col_stride();
+  switch (view.dtype()) {
+    case DType::uint8:
+      return static_cast<const std::uint8_t*>(view.data())[at];
+    case DType::float16:
+      return half_value(static_cast<const float16*>(view.data())[at].bits);
+    case DType::bfloat16:
+      return std::bit_cast<float>(std::uint32_t{static_cast<const bfloat16*>(view.data())[at].bits} << 16);
+    case DType::float32:
+      return static_cast<const float*>(view.data())[at];
+    case DType::float64:
+      return static_cast<const double*>(view.data())[at];
+  }
+  return 0;
+}
+
+KnnOptions knn_options(const SearchOptions& options, std::int64_t k, const std::vector<std::uint64_t>& filter_words) {
+  KnnOptions knn;
+  knn.k = k;
+  knn.metric = metric_from(options.metric);
+  knn.p = options.p;
+  knn.method = method_from(options.method);
+  knn.filter = filter_words;
+  return knn;
+}
+
+RadiusOptions radius_options(const SearchOptions& options, double radius,
+                             const std::vector<std::uint64_t>& filter_words) {
+  RadiusOptions out;
+  out.radius = radius;
+  out.metric = metric_from(options.metric);
+  out.p = options.p;
+  out.method = method_from(options.method);
+  out.filter = filter_words;
+  return out;
+}
+
+}  // namespace vicinal::cli

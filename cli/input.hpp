@@ -1,0 +1,29 @@
+// Reading what a subcommand was given: tables, filters, and single values of a table.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common_options.hpp"
+#include "vicinal/io.hpp"
+#include "vicinal/knn.hpp"
+
+namespace vicinal::cli {
+
+/// Options of the library's reader; `label` is left empty.
+ReadOptions read_options(const InputOptions& options);
+
+/// One bit a table row from a file of bools or uint8. Throws `bad_data` when it does not number the rows.
+std::vector<std::uint64_t> read_filter(const Context& ctx, const std::string& path, std::int64_t rows);
+
+/// The value at (i, j) as float64, exactly. Host tables only.
+double value_at(const TableView& view, std::int64_t i, std::int64_t j);
+
+/// KnnOptions without k, exclude: metric, p, method and filter (borrowed from `filter_words`).
+KnnOptions knn_options(const SearchOptions& options, std::int64_t k, const std::vector<std::uint64_t>& filter_words);
+RadiusOptions radius_options(const SearchOptions& options, double radius,
+                             const std::vector<std::uint64_t>& filter_words);
+
+}  // namespace vicinal::cli

@@ -1,0 +1,16 @@
+// Ctrl-C and a polite kill (contract clause 11): the first signal sets the cancel token, and the command ends in order
+// with exit code 130; the second removes the temporaries and ends at once. A closed pipe is no signal but a write
+// error.
+#pragma once
+
+#include "vicinal/context.hpp"
+
+namespace vicinal::cli {
+
+/// Installs the handlers of SIGINT and SIGTERM and ignores SIGPIPE. Call once, before any work.
+void install_signal_handlers();
+
+/// The token that the first signal sets; every context of the command carries it.
+const CancelToken& interrupt_token();
+
+}  // namespace vicinal::cli

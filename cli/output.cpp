@@ -1,0 +1,138 @@
+// See output.hpp.
+#include "output.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "vicinal/error.hpp"
+
+namespace vicinal::cli {
+
+void write_stdout(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EPIPE) throw PipeClosed{};
+      throw Error(ErrorCode::io, fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void print_json(const Json& json) {
+  write_stdout(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void tell(const Runtime& runtime, const CommonOptions& options, std::string_view sentence) {
+  runtime.progress->clear();
+  if (!options.quiet) fmt::print(stderr, "{}\n", sentence);
+}
+
+Json to_json(const Plan& plan) {
+  return {{"method", name_of(plan.method)}, {"device", plan.device},       {"isa", plan.isa},
+          {"threads", plan.threads},        {"memory_bytes", plan.memory}, {"expected_seconds", plan.expected_seconds},
+          {"reason", plan.reason}};
+}
+
+Json to_json(const SearchStats& stats) {
+  return {{"distinct_rows", stats.distinct_rows},
+          {"survivors", stats.survivors},
+          {"uncertified", stats.uncertified},
+          {"prepare_seconds", stats.prepare_seconds},
+          {"search_seconds", stats.search_seconds}};
+}
+
+void print_plan(const CommonOptions& options, const Plan& plan) {
+  if (options.json) {
+    print_json({{"plan", to_json(plan)}});
+    return;
+  }
+  const std::string seconds =
+      plan.expected_seconds > 0 ? "about " + format_duration(plan.expected_seconds) : std::string("unknown");
+  write_stdout(fmt::format(
+      "method     {}\ndevice     {}\nisa        {}\nthreads    {}\nmemory     {}\nexpected   {}\nwhy        {}\n",
+      name_of(plan.method), plan.device, plan.isa, plan.threads, format_bytes(static_cast<double>(plan.memory)),
+      seconds, plan.reason));
+}
+
+void check_output(const std::string& option, const std::filesystem::path& path,
+                  std::initializer_list<std::string_view> endings) {
+  if (path.empty()) return;
+  const std::string ending = path.extension().string();
+  if (endings.size() != 0 && std::find(endings.begin(), endings.end(), ending) == endings.end()) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' must end in {}", option, path.string(),
+                                                         fmt::join(endings.begin(), endings.end(), " or ")));
+  }
+  std::error_code ignored;
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  if (!std::filesystem::is_directory(folder, ignored)) {
+    throw Error(ErrorCode::io, fmt::format("{}: '{}' cannot be written: there is no folder '{}'", option, path.string(),
+                                           folder.string()));
+  }
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error(ErrorCode::io, fmt::format("{}: '{}' is a folder", option, path.string()));
+  }
+  if (::access(folder.c_str(), W_OK) != 0) {
+    throw Error(ErrorCode::io, fmt::format("{}: the folder '{}' cannot be written: {}", option, folder.string(),
+                                           std::strerror(errno)));
+  }
+}
+
+std::string format_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    if (widths.size() < row.size()) widths.resize(row.size(), 0);
+    for (std::size_t j = 0; j < row.size(); ++j) widths[j] = std::max(widths[j], row[j].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      line += j == 0 ? fmt::format("{:<{}}", row[j], widths[j]) : fmt::format("  {:>{}}", row[j], widths[j]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string format_bytes(double bytes) {
+  const char* const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+  int unit = 0;
+  while (bytes >= 999.5 && unit < 4) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return unit == 0 || bytes >= 99.95 ? fmt::format("{:.0f} {}", bytes, units[unit])
+                                     : fmt::format("{:.1f} {}", bytes, units[unit]);
+}
+
+std::string format_count(std::int64_t value) {
+  std::string digits = fmt::format("{}", value);
+  const std::ptrdiff_t first = value < 0 ? 1 : 0;
+  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > first; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), " ");
+  }
+  return digits;
+}
+
+std::string format_number(double value) {
+  return fmt::format("{}", value);
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,41 @@
+// The progress line on stderr: stage, bar, percent, time passed, time left. One line, redrawn at most ten times a
+// second, and wiped before anything else is written.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace vicinal::cli {
+
+class ProgressLine {
+ public:
+  /// `when`: "auto" (only when stderr is a terminal), "always", "never".
+  explicit ProgressLine(std::string_view when);
+  ~ProgressLine() { clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  [[nodiscard]] bool active() const noexcept { return active_; }
+  /// Redraws when the last drawing is 100 ms old, the stage is new or the work is done.
+  void show(std::string_view stage, double fraction);
+  /// Wipes the line, if there is one.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  [[nodiscard]] std::string text(double fraction, double elapsed) const;
+
+  bool active_ = false;
+  bool color_ = false;
+  bool unicode_ = false;
+  bool drawn_ = false;
+  std::string stage_;
+  Clock::time_point stage_start_;
+  Clock::time_point last_drawn_;
+};
+
+/// "0.8 s", "12 s", "3 min 04 s", "2 h 05 min".
+std::string format_duration(double seconds);
+
+}  // namespace vicinal::cli

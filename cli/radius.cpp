@@ -1,0 +1,152 @@
+// `vicinal radius`: every row within a radius, or how many there are.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <numeric>
+
+#include "command.hpp"
+#include "common_options.hpp"
+#include "input.hpp"
+#include "neighbors_output.hpp"
+#include "output.hpp"
+#include "vicinal/knn.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct RadiusCommand {
+  CommonOptions common;
+  SearchOptions search;
+  InputOptions input;
+  std::string table;
+  std::string queries;
+  std::string output;
+  double radius = 0;
+  bool count_only = false;
+
+  void run() const;
+  void explain(const Runtime& runtime, const Table& rows, const Table& asked,
+               const std::vector<std::uint64_t>& filter) const;
+  void run_count(const Runtime& runtime, const Table& rows, const Table& asked, const RadiusOptions& options,
+                 Clock::time_point start) const;
+};
+
+/// How many are found is not known before the search, so the plan is that of the smallest answer.
+void RadiusCommand::explain(const Runtime& runtime, const Table& rows, const Table& asked,
+                            const std::vector<std::uint64_t>& filter) const {
+  Plan plan = plan_knn(runtime.ctx, rows.view, queries.empty() ? nullptr : &asked.view, knn_options(search, 1, filter));
+  if (!count_only) plan.reason += "; memory grows by 16 bytes a neighbor found";
+  print_plan(common, plan);
+}
+
+void RadiusCommand::run_count(const Runtime& runtime, const Table& rows, const Table& asked,
+                              const RadiusOptions& options, Clock::time_point start) const {
+  const Index index(runtime.ctx, rows.view);
+  const NeighborCounts found =
+      queries.empty() ? count(runtime.ctx, index, options) : count(runtime.ctx, index, asked.view, options);
+  runtime.ctx.check_cancelled();
+  const auto m = static_cast<std::int64_t>(found.counts.size());
+  if (output.ends_with(".npy")) {
+    write_npy(output, {found.counts.data(), "<i8", {m}});
+  } else if (!output.empty()) {
+    std::string text = "row,count\n";
+    for (std::int64_t i = 0; i < m; ++i) text += fmt::format("{},{}\n", i, found.counts[static_cast<std::size_t>(i)]);
+    write_text(output, text);
+  }
+  runtime.progress->clear();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const std::int64_t total = std::accumulate(found.counts.begin(), found.counts.end(), std::int64_t{0});
+  const auto [least, most] = std::minmax_element(found.counts.begin(), found.counts.end());
+  if (common.json) {
+    Json json = {{"command", "radius"},
+                 {"rows", m},
+                 {"table_rows", rows.view.rows()},
+                 {"radius", radius},
+                 {"neighbors", total},
+                 {"fewest", *least},
+                 {"most", *most},
+                 {"metric", search.metric},
+                 {"seconds", seconds},
+                 {"plan", to_json(found.plan)},
+                 {"stats", to_json(found.stats)}};
+    json["output"] = output.empty() ? Json(nullptr) : Json(output);
+    const auto shown = std::min<std::ptrdiff_t>(m, 10);
+    json["first_counts"] = std::vector<std::int64_t>(found.counts.begin(), found.counts.begin() + shown);
+    print_json(json);
+    return;
+  }
+  if (output.empty()) {
+    std::vector<std::vector<std::string>> lines = {{"row", "count"}};
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(m, 10); ++i) {
+      lines.push_back({fmt::format("{}", i), fmt::format("{}", found.counts[static_cast<std::size_t>(i)])});
+    }
+    write_stdout(format_table(lines));
+  }
+  tell(runtime, common,
+       fmt::format("{} neighbors of {} rows within {} by {}, {} to {} a row, in {}{}", format_count(total),
+                   format_count(m), radius, search.metric, *least, *most, format_duration(seconds),
+                   output.empty() ? std::string() : ", written to " + output));
+}
+
+void RadiusCommand::run() const {
+  const auto start = Clock::now();
+  const Runtime runtime = make_runtime(common);
+  if (count_only) {
+    check_output("-o", output, {".npy", ".csv"});
+  } else {
+    check_output("-o", output, {".npz", ".csv"});
+  }
+  const ReadOptions reading = read_options(input);
+  const Table rows = read_table(runtime.ctx, table, reading);
+  const Table asked = queries.empty() ? Table{} : read_table(runtime.ctx, queries, reading);
+  const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
+  if (common.explain) return explain(runtime, rows, asked, filter);
+  const RadiusOptions options = radius_options(search, radius, filter);
+  if (count_only) return run_count(runtime, rows, asked, options, start);
+  const NeighborGraph graph = queries.empty() ? vicinal::radius(runtime.ctx, rows.view, options)
+                                              : vicinal::radius(runtime.ctx, rows.view, asked.view, options);
+  runtime.ctx.check_cancelled();
+  if (!output.empty()) write_graph(output, graph);
+  runtime.progress->clear();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (common.json) {
+    Json json = {{"command", "radius"}, {"radius", radius}};
+    describe_graph(graph, output, seconds, json);
+    print_json(json);
+    return;
+  }
+  if (output.empty()) write_stdout(first_rows(graph));
+  tell(runtime, common, graph_sentence(graph, output, seconds));
+}
+
+}  // namespace
+
+Command add_radius(CLI::App& root) {
+  auto command = std::make_shared<RadiusCommand>();
+  CLI::App* app = root.add_subcommand("radius", "Find every row within a radius, or count them");
+  app->add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx, gzip or not")
+      ->type_name("FILE")
+      ->required();
+  app->add_option("QUERIES", command->queries, "Rows to search around; without it, each table row among the others")
+      ->type_name("FILE");
+  app->add_option("-r,--radius", command->radius, "Largest distance, inclusive")
+      ->type_name("R")
+      ->required()
+      ->group("Search");
+  app->add_flag("--count", command->count_only, "Only count them")->group("Search");
+  app->add_option("-o,--output", command->output,
+                  "Where to write them: .npz (ids, distances, offsets) or .csv; with --count .npy or .csv")
+      ->type_name("FILE");
+  add_search_options(*app, command->search);
+  add_input_options(*app, command->input);
+  add_common_options(*app, command->common);
+  add_examples(*app, {"vicinal radius train.npy -r 1.5 -o near.npz", "vicinal radius train.npy test.npy -r 2 --count",
+                      "vicinal radius train.npy -r 1 --count -o counts.csv"});
+  return {app, [command] { command->run(); }, &command->common.json};
+}
+
+}  // namespace vicinal::cli
