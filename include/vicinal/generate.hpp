@@ -16,22 +16,29 @@ VICINAL_API Shape shape_from(std::string_view name);
 
 struct GenerateOptions {
   Shape shape = Shape::blobs;
-  std::int64_t rows = 1000;
-  std::int64_t cols = 2;       ///< blobs only; swiss_roll and s_curve have 3, moons 2
-  std::int64_t centers = 3;    ///< blobs only
-  double noise = 0;            ///< standard deviation added to each coordinate; blobs: of each cluster, 1 when 0
+  std::int64_t rows = 1000;  ///< >= 1
+  std::int64_t cols = 2;     ///< blobs only; swiss_roll and s_curve have 3, moons 2
+  std::int64_t centers = 3;  ///< blobs only
+  double noise = 0;  ///< standard deviation added to each coordinate; blobs: of each cluster, 1 when 0; <= 1e300
   std::uint64_t seed = 0;
 };
 
 struct Generated {
-  std::vector<double> points;         ///< [rows, cols]
+  std::vector<double> points;  ///< [rows, cols]
   std::int64_t rows = 0;
   std::int64_t cols = 0;
-  std::vector<double> parameters;     ///< [rows, 2] swiss_roll, s_curve: angle t and height; moons: angle, 0; blobs: empty
-  std::vector<std::int64_t> labels;   ///< [rows] blobs: cluster; moons: 0 or 1; else empty
+  /// [rows, 2], before noise: swiss_roll, s_curve: angle t and height; moons: angle and 0; blobs: empty.
+  std::vector<double> parameters;
+  std::vector<std::int64_t> labels;  ///< [rows] blobs: cluster; moons: 0 (outer) or 1 (inner); else empty
 };
 
-/// O(rows * cols). Throws `invalid_argument` naming the option that is out of range.
+/// The shapes, with u and v drawn from [0, 1) for each row (scikit-learn's formulas; its draws are others):
+/// - swiss_roll: t = 1.5 pi (1 + 2 u), point (t cos t, 21 v, t sin t).
+/// - s_curve: t = 3 pi (u - 0.5), point (sin t, 2 v, sign(t) (cos t - 1)).
+/// - moons: the first rows / 2 on the outer half circle (cos t, sin t), the others on the inner one
+///   (1 - cos t, 0.5 - sin t), t evenly spaced from 0 to pi in each.
+/// - blobs: centers drawn from [-10, 10)^cols, row i belongs to cluster i mod centers.
+/// O(rows * cols). Throws `invalid_argument` naming the option that is out of range, `over_memory` before it starts.
 VICINAL_API Generated generate(const Context& ctx, const GenerateOptions& options);
 
 }  // namespace vicinal

@@ -1,0 +1,85 @@
+// Index: the door (contract clause 6), an optional copy, the backend's preparation; saved and loaded by ops/index_file.
+#include <algorithm>
+#include <utility>
+
+#include "core/memory.hpp"
+#include "core/parallel.hpp"
+#include "core/table_access.hpp"
+#include "kernels.hpp"
+#include "ops/index_file.hpp"
+#include "vicinal/knn.hpp"
+
+namespace vicinal {
+namespace {
+
+void check_table(const TableView& table) {
+  if (table.rows() == 0 || table.cols() == 0) {
+    throw Error(ErrorCode::invalid_argument, "table: it is empty, its shape is [" + std::to_string(table.rows()) +
+                                                 ", " + std::to_string(table.cols()) + "]");
+  }
+  if (table.memory() == Memory::cuda) {
+    throw Error(ErrorCode::device_unavailable, "table: its rows lie in CUDA memory, but the context is the CPU's");
+  }
+}
+
+/// A contiguous copy in the table's own type; `storage` owns it.
+TableView copy_table(const Context& ctx, const TableView& table, std::shared_ptr<const void>& storage) {
+  constexpr std::int64_t kBlockBytes = 4 << 20;
+  const std::int64_t row_bytes = table.cols() * size_of(table.dtype());
+  const auto bytes = static_cast<std::size_t>(table.rows() * row_bytes);
+  core::require_memory(ctx, bytes, "copying the table of an index");
+  const std::shared_ptr<std::byte[]> copy(new std::byte[bytes]);
+  const std::int64_t block = std::max<std::int64_t>(1, kBlockBytes / row_bytes);
+  const std::int64_t blocks = (table.rows() + block - 1) / block;
+  const auto copy_block = [&](std::int64_t i, int) {
+    core::copy_rows(table, i * block, std::min(table.rows(), (i + 1) * block), copy.get() + i * block * row_bytes);
+  };
+  if (table.is_block_source()) {  // called by one thread at a time
+    for (std::int64_t i = 0; i < blocks; ++i) {
+      ctx.check_cancelled();
+      copy_block(i, 0);
+    }
+  } else {
+    core::parallel_for(ctx, blocks, copy_block);
+  }
+  storage = copy;
+  return TableView(copy.get(), table.dtype(), table.rows(), table.cols(), table.cols());
+}
+
+}  // namespace
+
+Index::Index(const Context& ctx, const TableView& table, const IndexOptions& options) {
+  check_table(table);
+  auto prepared = std::make_shared<kernels::Prepared>();
+  prepared->table = options.copy ? copy_table(ctx, table, prepared->storage) : table;
+  kernels::backend_of(ctx).prepare(ctx, *prepared);
+  prepared_ = std::move(prepared);
+}
+
+std::int64_t Index::rows() const noexcept {
+  return prepared_->table.rows();
+}
+std::int64_t Index::cols() const noexcept {
+  return prepared_->table.cols();
+}
+const TableView& Index::table() const noexcept {
+  return prepared_->table;
+}
+
+void Index::save(const Context& ctx, const std::filesystem::path& path) const {
+  ops::write_index(ctx, path, *prepared_);
+}
+
+Index Index::load(const Context& ctx, const std::filesystem::path& path) {
+  auto prepared = std::make_shared<kernels::Prepared>(ops::read_index(ctx, path));
+  const auto [row, col] = kernels::backend_of(ctx).find_non_finite(ctx, prepared->table);
+  if (row >= 0) {
+    throw Error(ErrorCode::bad_data, "index file '" + path.string() + "': row " + std::to_string(row) + ", column " +
+                                         std::to_string(col) + " is not finite");
+  }
+  Index index;
+  index.prepared_ = std::move(prepared);
+  return index;
+}
+
+}  // namespace vicinal

@@ -1,0 +1,315 @@
+// Safetensors: the header's length (8 bytes, little-endian), a JSON header, then the tensors without gaps. Ours come in
+// one fixed order, the 8-byte ones first and the table at a multiple of 64, so that all of them can be used in place;
+// the last is the CRC-32 of every byte before it. Reading therefore needs no trust: the header must describe exactly
+// the layout that its own shapes lead to, which must fill the file exactly, and the sum must be right (contract clauses
+// 6 and 11).
+#include "ops/index_file.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/memory.hpp"
+#include "core/parallel.hpp"
+#include "core/table_access.hpp"
+#include "io/atomic_file.hpp"
+#include "io/bytes.hpp"
+
+namespace vicinal::ops {
+namespace {
+
+using nlohmann::json;
+
+static_assert(std::endian::native == std::endian::little, "index files are little-endian and used in place");
+
+constexpr std::int64_t kLongestHeader = 1 << 16;  // ours takes less than 1 kB
+constexpr std::int64_t kBlockBytes = 4 << 20;     // of the table written, or summed, at a time
+constexpr std::int64_t kTableAlignment = 64;
+
+struct DTypeName {
+  DType dtype;
+  const char* name;
+};
+constexpr std::array<DTypeName, 5> kDTypeNames = {{{DType::uint8, "U8"},
+                                                   {DType::float16, "F16"},
+                                                   {DType::bfloat16, "BF16"},
+                                                   {DType::float32, "F32"},
+                                                   {DType::float64, "F64"}}};
+
+/// What the layout depends on.
+struct Shape {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  DType dtype = DType::float32;
+  std::int64_t groups = 0;  // 0: not grouped
+};
+
+struct Tensor {
+  std::string name;
+  std::string dtype;
+  std::vector<std::int64_t> shape;
+  std::int64_t begin = 0;  // within the data
+  std::int64_t end = 0;
+};
+
+std::string dtype_name(DType dtype) {
+  const auto* const found =
+      std::find_if(kDTypeNames.begin(), kDTypeNames.end(), [dtype](const DTypeName& x) { return x.dtype == dtype; });
+  return found->name;
+}
+
+/// The tensors in file order; nothing when their bytes are more than 2^63.
+std::optional<std::vector<Tensor>> layout_of(const Shape& shape) {
+  std::vector<Tensor> tensors;
+  std::int64_t end = 0;
+  bool fits = true;
+  const auto add = [&](const char* name, const std::string& dtype, std::int64_t size, std::vector<std::int64_t> dims) {
+    std::int64_t bytes = size;
+    for (const std::int64_t dim : dims) fits = fits && !__builtin_mul_overflow(bytes, dim, &bytes);
+    const std::int64_t begin = end;
+    fits = fits && !__builtin_add_overflow(begin, bytes, &end);
+    tensors.push_back({name, dtype, std::move(dims), begin, end});
+  };
+  add("centre", "F64", 8, {shape.cols});
+  add("largest", "F64", 8, {1});
+  if (shape.groups > 0) {
+    add("distinct", "I64", 8, {shape.groups});
+    add("member_offsets", "I64", 8, {shape.groups + 1});
+    add("members", "I64", 8, {shape.rows});
+  }
+  add("table", dtype_name(shape.dtype), size_of(shape.dtype), {shape.rows, shape.cols});
+  add("crc32", "U32", 4, {1});
+  if (!fits) return std::nullopt;
+  return tensors;
+}
+
+json header_of(const std::vector<Tensor>& tensors) {
+  json header = {{"__metadata__", {{"format", "vicinal-index"}, {"version", "1"}}}};
+  for (const Tensor& tensor : tensors) {
+    header[tensor.name] = {
+        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, tensor.end}}};
+  }
+  return header;
+}
+
+/// Writes and sums.
+class SummedFile {
+ public:
+  explicit SummedFile(const std::filesystem::path& path) : file_(path) {}
+  void write(const void* data, std::size_t bytes) {
+    if (bytes == 0) return;  // zlib would start the sum anew for a null pointer
+    file_.write(data, bytes);
+    sum_ = crc32_z(sum_, static_cast<const Bytef*>(data), bytes);
+  }
+  template <class T>
+  void write(const std::vector<T>& values) {
+    write(values.data(), values.size() * sizeof(T));
+  }
+  void commit() {
+    const auto sum = static_cast<std::uint32_t>(sum_);
+    file_.write(&sum, sizeof sum);
+    file_.commit();
+  }
+
+ private:
+  io::AtomicFile file_;
+  uLong sum_ = crc32_z(0, nullptr, 0);
+};
+
+void write_table(const Context& ctx, const TableView& table, SummedFile& file) {
+  const std::int64_t row_bytes = table.cols() * size_of(table.dtype());
+  const std::int64_t block = std::clamp<std::int64_t>(kBlockBytes / row_bytes, 1, table.rows());
+  std::vector<std::byte> buffer(static_cast<std::size_t>(block * row_bytes));
+  for (std::int64_t begin = 0; begin < table.rows(); begin += block) {
+    ctx.check_cancelled();
+    ctx.report("save", static_cast<double>(begin) / static_cast<double>(table.rows()));
+    const std::int64_t end = std::min(table.rows(), begin + block);
+    core::copy_rows(table, begin, end, buffer.data());
+    file.write(buffer.data(), static_cast<std::size_t>((end - begin) * row_bytes));
+  }
+  ctx.report("save", 1);
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
+  throw Error(ErrorCode::bad_data, "index file '" + path.string() + "': " + why);
+}
+
+/// The shape of a tensor of the header: `dims` numbers in [1, 2^63), or nothing.
+std::optional<std::vector<std::int64_t>> shape_in(const json& header, const char* name, std::size_t dims) {
+  const auto tensor = header.find(name);
+  if (tensor == header.end() || !tensor->is_object()) return std::nullopt;
+  const auto shape = tensor->find("shape");
+  if (shape == tensor->end() || !shape->is_array() || shape->size() != dims) return std::nullopt;
+  std::vector<std::int64_t> result;
+  for (const json& dim : *shape) {
+    if (!dim.is_number_unsigned() || dim.get<std::uint64_t>() >> 63 != 0 || dim.get<std::uint64_t>() == 0) {
+      return std::nullopt;
+    }
+    result.push_back(dim.get<std::int64_t>());
+  }
+  return result;
+}
+
+Shape read_shape(const std::filesystem::path& path, const json& header) {
+  const auto table = shape_in(header, "table", 2);
+  if (!table) refuse(path, "its header has no table of rows and columns");
+  Shape shape;
+  shape.rows = (*table)[0];
+  shape.cols = (*table)[1];
+  const json& dtype = header["table"].value("dtype", json());
+  const auto* const found =
+      std::find_if(kDTypeNames.begin(), kDTypeNames.end(), [&](const DTypeName& x) { return dtype == x.name; });
+  if (found == kDTypeNames.end()) refuse(path, "its table has an unknown element type");
+  shape.dtype = found->dtype;
+  if (header.contains("distinct")) {
+    const auto distinct = shape_in(header, "distinct", 1);
+    if (!distinct || (*distinct)[0] > shape.rows) refuse(path, "its groups of equal rows are not a list");
+    shape.groups = (*distinct)[0];
+  }
+  return shape;
+}
+
+/// CRC-32 of bytes, in parallel over blocks.
+std::uint32_t sum_of(const Context& ctx, const unsigned char* data, std::int64_t bytes) {
+  const std::int64_t blocks = (bytes + kBlockBytes - 1) / kBlockBytes;
+  std::vector<uLong> sums(static_cast<std::size_t>(blocks));
+  const auto size_of_block = [&](std::int64_t block) { return std::min(kBlockBytes, bytes - block * kBlockBytes); };
+  core::parallel_for(ctx, blocks, [&](std::int64_t block, int) {
+    sums[static_cast<std::size_t>(block)] =
+        crc32_z(0, data + block * kBlockBytes, static_cast<std::size_t>(size_of_block(block)));
+  });
+  uLong sum = crc32_z(0, nullptr, 0);
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    sum = crc32_combine(sum, sums[static_cast<std::size_t>(block)], static_cast<z_off_t>(size_of_block(block)));
+  }
+  return static_cast<std::uint32_t>(sum);
+}
+
+template <class T>
+std::vector<T> read_values(const unsigned char* at, std::int64_t count) {
+  std::vector<T> values(static_cast<std::size_t>(count));
+  std::memcpy(values.data(), at, values.size() * sizeof(T));
+  return values;
+}
+
+/// Groups must be what `Prepared` says: a partition of the rows, each group ascending, the groups by their first rows.
+void check_groups(const std::filesystem::path& path, const kernels::Prepared& index) {
+  const std::int64_t n = index.table.rows();
+  const auto& offsets = index.member_offsets;
+  if (offsets.front() != 0 || offsets.back() != n) refuse(path, "its groups do not cover the rows");
+  std::vector<bool> seen(static_cast<std::size_t>(n));
+  for (std::size_t g = 0; g < index.distinct.size(); ++g) {
+    if (offsets[g + 1] <= offsets[g] || offsets[g + 1] > n) refuse(path, "its group offsets do not ascend");
+    if (index.members[static_cast<std::size_t>(offsets[g])] != index.distinct[g] ||
+        (g > 0 && index.distinct[g] <= index.distinct[g - 1])) {
+      refuse(path, "its groups are not in the order of their first rows");
+    }
+    std::int64_t before = -1;
+    for (std::int64_t i = offsets[g]; i < offsets[g + 1]; ++i) {
+      const std::int64_t row = index.members[static_cast<std::size_t>(i)];
+      if (row <= before || row >= n || seen[static_cast<std::size_t>(row)]) {
+        refuse(path, "its groups are not a partition of the rows");
+      }
+      seen[static_cast<std::size_t>(row)] = true;
+      before = row;
+    }
+  }
+}
+
+/// The header, or an error that says what the file is not.
+json read_header(const std::filesystem::path& path, const io::Bytes& bytes, std::int64_t& data_begin) {
+  std::uint64_t length = 0;
+  if (bytes.size < sizeof length) refuse(path, "it is too short to be one");
+  std::memcpy(&length, bytes.data, sizeof length);
+  if (length > kLongestHeader || length > bytes.size - sizeof length) refuse(path, "its header's length is wrong");
+  data_begin = static_cast<std::int64_t>(sizeof length + length);
+  const auto* const text = reinterpret_cast<const char*>(bytes.data) + sizeof length;
+  json header = json::parse(text, text + length, nullptr, false);
+  if (!header.is_object()) refuse(path, "its header is not JSON");
+  const json metadata = header.value("__metadata__", json());
+  if (!metadata.is_object() || metadata.value("format", json()) != "vicinal-index") {
+    refuse(path, "it is not an index of vicinal");
+  }
+  if (metadata.value("version", json()) != "1") refuse(path, "its version is not 1, the only one known");
+  return header;
+}
+
+}  // namespace
+
+void write_index(const Context& ctx, const std::filesystem::path& path, const kernels::Prepared& index) {
+  Shape shape;
+  shape.rows = index.table.rows();
+  shape.cols = index.table.cols();
+  shape.dtype = index.table.dtype();
+  shape.groups = static_cast<std::int64_t>(index.distinct.size());
+  const auto tensors = layout_of(shape);
+  if (!tensors) throw Error(ErrorCode::invalid_argument, "index: it has more than 2^63 bytes, too many for a file");
+
+  std::string header = header_of(*tensors).dump();
+  const std::int64_t table_begin = (*tensors)[tensors->size() - 2].begin;
+  while ((8 + static_cast<std::int64_t>(header.size()) + table_begin) % kTableAlignment != 0) header += ' ';
+
+  SummedFile file(path);
+  const std::uint64_t length = header.size();
+  file.write(&length, sizeof length);
+  file.write(header.data(), header.size());
+  file.write(index.centre);
+  file.write(&index.largest, sizeof index.largest);
+  file.write(index.distinct);
+  file.write(index.member_offsets);
+  file.write(index.members);
+  write_table(ctx, index.table, file);
+  file.commit();
+}
+
+kernels::Prepared read_index(const Context& ctx, const std::filesystem::path& path) {
+  const io::Bytes bytes = io::open_file(ctx, path);
+  std::int64_t data_begin = 0;
+  const json header = read_header(path, bytes, data_begin);
+  const Shape shape = read_shape(path, header);
+  const auto tensors = layout_of(shape);
+  if (!tensors || header != header_of(*tensors)) refuse(path, "its header describes another layout");
+  if (static_cast<std::uint64_t>(tensors->back().end) != bytes.size - static_cast<std::uint64_t>(data_begin)) {
+    refuse(path, "its header describes " + std::to_string(tensors->back().end) + " bytes, but " +
+                     std::to_string(bytes.size - static_cast<std::uint64_t>(data_begin)) + " follow");
+  }
+  if ((data_begin + (*tensors)[tensors->size() - 2].begin) % kTableAlignment != 0) {
+    refuse(path, "its table is not aligned to " + std::to_string(kTableAlignment) + " bytes");
+  }
+  std::uint64_t numbers = static_cast<std::uint64_t>(shape.cols) + 1;
+  if (shape.groups > 0) numbers += static_cast<std::uint64_t>(2 * shape.groups + 1 + shape.rows + shape.rows / 64);
+  core::require_memory(ctx, numbers * 8, "loading the index '" + path.string() + "'");
+
+  const unsigned char* data = bytes.data + data_begin;
+  std::uint32_t sum = 0;
+  std::memcpy(&sum, data + tensors->back().begin, sizeof sum);
+  if (sum_of(ctx, bytes.data, static_cast<std::int64_t>(bytes.size - sizeof sum)) != sum) {
+    refuse(path, "it is damaged: its check sum is wrong");
+  }
+
+  kernels::Prepared index;
+  const auto at = [&](std::size_t tensor) { return data + (*tensors)[tensor].begin; };
+  index.centre = read_values<double>(at(0), shape.cols);
+  index.largest = read_values<double>(at(1), 1).front();
+  index.table = TableView(at(tensors->size() - 2), shape.dtype, shape.rows, shape.cols, shape.cols);
+  index.storage = bytes.owner;
+  const bool finite = std::all_of(index.centre.begin(), index.centre.end(), [](double x) { return std::isfinite(x); });
+  if (!finite || !std::isfinite(index.largest) || index.largest < 0) refuse(path, "its centre is not finite");
+  if (shape.groups > 0) {
+    index.distinct = read_values<std::int64_t>(at(2), shape.groups);
+    index.member_offsets = read_values<std::int64_t>(at(3), shape.groups + 1);
+    index.members = read_values<std::int64_t>(at(4), shape.rows);
+    check_groups(path, index);
+  }
+  return index;
+}
+
+}  // namespace vicinal::ops
