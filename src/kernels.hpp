@@ -19,8 +19,8 @@ struct Prepared {
   std::shared_ptr<const void> storage;  ///< owns the table's bytes when the index does (copy or mapped file), else null
   std::vector<double> centre;           ///< [d] coordinate median of a sample, rounded to integers for integral columns
   double largest = 0;                   ///< max |value - centre| over the table
-  /// Rows equal bit for bit (-0 and 0 differ, which only costs speed). Empty when all rows differ or when grouping would not pay:
-  /// distinct[g] is the first row of group g (ascending); the members of g, ascending, are
+  /// Rows equal bit for bit (-0 and 0 differ, which only costs speed). Empty when all rows differ or when grouping
+  /// would not pay: distinct[g] is the first row of group g (ascending); the members of g, ascending, are
   /// members[member_offsets[g] .. member_offsets[g + 1]).
   std::vector<std::int64_t> distinct;
   std::vector<std::int64_t> member_offsets;
@@ -37,11 +37,11 @@ enum class Collect : std::uint8_t { k_list, radius, count };
 /// One search, checked by the caller: every argument is inside its domain.
 struct NearestTask {
   const Prepared* index = nullptr;
-  TableView queries;                       ///< in self mode the table itself
-  bool self = false;                       ///< query i is table row i and is not its own neighbor
+  TableView queries;  ///< in self mode the table itself
+  bool self = false;  ///< query i is table row i and is not its own neighbor
   Metric metric = Metric::euclidean;
   double p = 2;
-  Method method = Method::fused;           ///< never `automatic`
+  Method method = Method::fused;  ///< never `automatic`
   Collect collect = Collect::k_list;
   std::int64_t k = 0;
   double radius = 0;
@@ -71,6 +71,8 @@ class Backend {
   virtual void prepare(const Context& ctx, Prepared& index) const = 0;
   /// The first non-finite element as {row, col}, or {-1, -1}.
   virtual std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) const = 0;
+  /// Whether Method::fused serves the metric at that width.
+  virtual bool can_fuse(Metric metric, std::int64_t d) const = 0;
   virtual void nearest(const Context& ctx, const NearestTask& task, NearestResult& result) const = 0;
   /// Bytes of scratch `nearest` will take.
   virtual std::uint64_t nearest_scratch(const Context& ctx, const NearestTask& task) const = 0;

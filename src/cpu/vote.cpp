@@ -3,6 +3,8 @@
 // O(m classes) more when probabilities are asked for; one total a class and worker of scratch.
 #include "cpu/vote.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -30,7 +32,7 @@ void reciprocal_weights(std::int64_t row, std::span<const double> distances, std
   bool any_zero = false;
   for (const double d : distances) {
     if (!(d >= 0))
-      fail(row, "has a neighbor at distance " + std::to_string(d) + ", which cannot be a weight's inverse");
+      fail(row, "has a neighbor at distance " + fmt::format("{}", d) + ", which cannot be a weight's inverse");
     any_zero = any_zero || d < kSmallest;
   }
   for (std::size_t i = 0; i < distances.size(); ++i) {
@@ -44,7 +46,7 @@ void custom_weights(std::int64_t row, const WeightFn& custom, std::span<const do
   custom(distances, weights);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] >= 0) || std::isinf(weights[i])) {
-      fail(row, "got the custom weight " + std::to_string(weights[i]) + " for its neighbor of rank " +
+      fail(row, "got the custom weight " + fmt::format("{}", weights[i]) + " for its neighbor of rank " +
                     std::to_string(i) + ": weights must be finite and not negative");
     }
   }

@@ -1,0 +1,243 @@
+// Collectors: k list, radius (CSR) and count. See collector.hpp.
+#include "cpu/collector.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "core/distance.hpp"
+#include "core/memory.hpp"
+#include "core/order.hpp"
+
+namespace vicinal::cpu {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+class KList final : public Collector {
+ public:
+  KList(const kernels::NearestTask& task, const Candidates& candidates, kernels::NearestResult& result)
+      : task_(task), candidates_(candidates), result_(result) {}
+
+  void begin(std::int64_t begin, std::int64_t end) override {
+    begin_ = begin;
+    sizes_.assign(static_cast<std::size_t>(end - begin), 0);
+  }
+  double limit(std::int64_t query) const override { return heap(query).limit(); }
+  void offer(std::int64_t query, double key, std::int64_t distinct) override {
+    NearestHeap list = heap(query);
+    for (const std::int64_t id : candidates_.members(distinct)) {
+      if (!candidates_.eligible(query, id)) continue;
+      if (!list.offer(key, id)) break;  // ids ascend: no later one enters either
+    }
+    sizes_[query - begin_] = list.size();
+  }
+  void finish(std::int64_t query) override {
+    heap(query).sort();
+    for (std::int64_t i = query * task_.k; i < (query + 1) * task_.k; ++i) {
+      result_.distances[i] = core::reported_distance(task_.metric, result_.distances[i], task_.p);
+    }
+  }
+
+ private:
+  NearestHeap heap(std::int64_t query) const {
+    return {result_.distances.data() + query * task_.k, result_.ids.data() + query * task_.k, task_.k,
+            sizes_[query - begin_]};
+  }
+
+  const kernels::NearestTask& task_;
+  const Candidates& candidates_;
+  kernels::NearestResult& result_;
+  std::int64_t begin_ = 0;
+  std::vector<std::int64_t> sizes_;
+};
+
+// Doubles as integers in the same order, for bisection over all of them.
+std::int64_t ordered_bits(double x) {
+  const auto bits = std::bit_cast<std::int64_t>(x);
+  return bits >= 0 ? bits : std::numeric_limits<std::int64_t>::min() - bits;
+}
+double from_ordered_bits(std::int64_t i) {
+  return std::bit_cast<double>(i >= 0 ? i : std::numeric_limits<std::int64_t>::min() - i);
+}
+
+// The largest key whose reported distance is at most r (clause 2: inclusive on the reported distance). Reported
+// distances grow with keys, so bisection over the bit patterns finds it exactly for every metric.
+double largest_key_within(Metric metric, double r, double p) {
+  std::int64_t low =
+      metric == Metric::inner_product ? ordered_bits(-std::numeric_limits<double>::max()) : ordered_bits(0.0);
+  std::int64_t high = ordered_bits(std::numeric_limits<double>::max());
+  if (core::reported_distance(metric, from_ordered_bits(high), p) <= r) return from_ordered_bits(high);
+  if (!(core::reported_distance(metric, from_ordered_bits(low), p) <= r)) return -kInfinity;
+  while (low + 1 < high) {
+    const std::int64_t middle = std::midpoint(low, high);
+    (core::reported_distance(metric, from_ordered_bits(middle), p) <= r ? low : high) = middle;
+  }
+  return from_ordered_bits(low);
+}
+
+class Radius final : public Collector {
+ public:
+  Radius(const Context& ctx, const kernels::NearestTask& task, const Candidates& candidates,
+         kernels::NearestResult& result)
+      : ctx_(ctx),
+        task_(task),
+        candidates_(candidates),
+        result_(result),
+        limit_(largest_key_within(task.metric, task.radius, task.p)) {
+    result_.offsets.assign(1, 0);
+    result_.offsets.reserve(static_cast<std::size_t>(task.queries.rows()) + 1);
+  }
+
+  void begin(std::int64_t begin, std::int64_t end) override {
+    begin_ = begin;
+    found_.resize(static_cast<std::size_t>(end - begin));
+  }
+  double limit(std::int64_t /*query*/) const override { return limit_; }
+  void offer(std::int64_t query, double key, std::int64_t distinct) override {
+    if (!(key <= limit_)) return;
+    auto& found = found_[query - begin_];
+    for (const std::int64_t id : candidates_.members(distinct)) {
+      if (!candidates_.eligible(query, id)) continue;
+      if (found.size() == found.capacity()) make_room(found);
+      found.emplace_back(key, id);
+    }
+  }
+  void finish(std::int64_t query) override {
+    auto& found = found_[query - begin_];
+    std::sort(found.begin(), found.end());  // pairs (key, id): the total order
+    for (auto& [key, id] : found) key = core::reported_distance(task_.metric, key, task_.p);
+  }
+  void end() override {
+    std::int64_t total = result_.offsets.back();
+    for (const auto& found : found_) total += static_cast<std::int64_t>(found.size());
+    // Found pairs and their final place exist side by side, and a growing vector holds its old copy for a moment.
+    core::require_memory(ctx_, static_cast<std::uint64_t>(total) * 48, "radius: the neighbors found so far");
+    grow(result_.ids, total);
+    grow(result_.distances, total);
+    for (auto& found : found_) {
+      for (const auto& [distance, id] : found) {
+        result_.distances.push_back(distance);
+        result_.ids.push_back(id);
+      }
+      result_.offsets.push_back(static_cast<std::int64_t>(result_.ids.size()));
+      found = {};
+    }
+    bytes_.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  using Found = std::vector<std::pair<double, std::int64_t>>;
+
+  // How many neighbors a radius catches is not known beforehand: each growth is held against the limit.
+  void make_room(Found& found) {
+    const std::size_t capacity = found.capacity() == 0 ? 16 : 2 * found.capacity();
+    const std::uint64_t added = (capacity - found.capacity()) * sizeof(Found::value_type);
+    const std::uint64_t kept = result_.ids.capacity() * 16;
+    core::require_memory(ctx_, bytes_.fetch_add(added, std::memory_order_relaxed) + added + kept,
+                         "radius: the neighbors found so far");
+    found.reserve(capacity);
+  }
+  template <class T>
+  static void grow(std::vector<T>& values, std::int64_t total) {
+    const auto needed = static_cast<std::size_t>(total);
+    if (values.capacity() < needed) values.reserve(std::max(needed, values.capacity() + values.capacity() / 2));
+  }
+
+  const Context& ctx_;
+  const kernels::NearestTask& task_;
+  const Candidates& candidates_;
+  kernels::NearestResult& result_;
+  double limit_;
+  std::int64_t begin_ = 0;
+  std::vector<Found> found_;
+  std::atomic<std::uint64_t> bytes_{0};
+};
+
+class Count final : public Collector {
+ public:
+  Count(const kernels::NearestTask& task, const Candidates& candidates, kernels::NearestResult& result)
+      : candidates_(candidates), result_(result), limit_(largest_key_within(task.metric, task.radius, task.p)) {}
+
+  void begin(std::int64_t /*begin*/, std::int64_t /*end*/) override {}
+  double limit(std::int64_t /*query*/) const override { return limit_; }
+  void offer(std::int64_t query, double key, std::int64_t distinct) override {
+    if (!(key <= limit_)) return;
+    for (const std::int64_t id : candidates_.members(distinct)) {
+      result_.counts[query] += candidates_.eligible(query, id) ? 1 : 0;
+    }
+  }
+  void finish(std::int64_t /*query*/) override {}
+
+ private:
+  const Candidates& candidates_;
+  kernels::NearestResult& result_;
+  double limit_;
+};
+
+}  // namespace
+
+double NearestHeap::limit() const noexcept {
+  return size_ < k_ ? kInfinity : keys_[0];
+}
+
+bool NearestHeap::offer(double key, std::int64_t id) noexcept {
+  if (size_ < k_) {
+    std::int64_t i = size_++;
+    while (i > 0) {
+      const std::int64_t parent = (i - 1) / 2;
+      if (!core::nearer(keys_[parent], ids_[parent], key, id)) break;
+      keys_[i] = keys_[parent];
+      ids_[i] = ids_[parent];
+      i = parent;
+    }
+    keys_[i] = key;
+    ids_[i] = id;
+    return true;
+  }
+  if (!core::nearer(key, id, keys_[0], ids_[0])) return false;
+  keys_[0] = key;
+  ids_[0] = id;
+  sift_down(0, size_);
+  return true;
+}
+
+void NearestHeap::sort() noexcept {
+  for (std::int64_t last = size_ - 1; last > 0; --last) {
+    std::swap(keys_[0], keys_[last]);
+    std::swap(ids_[0], ids_[last]);
+    sift_down(0, last);
+  }
+}
+
+void NearestHeap::sift_down(std::int64_t i, std::int64_t size) noexcept {
+  const double key = keys_[i];
+  const std::int64_t id = ids_[i];
+  for (std::int64_t child = 2 * i + 1; child < size; child = 2 * i + 1) {
+    if (child + 1 < size && core::nearer(keys_[child], ids_[child], keys_[child + 1], ids_[child + 1])) ++child;
+    if (!core::nearer(key, id, keys_[child], ids_[child])) break;
+    keys_[i] = keys_[child];
+    ids_[i] = ids_[child];
+    i = child;
+  }
+  keys_[i] = key;
+  ids_[i] = id;
+}
+
+std::unique_ptr<Collector> make_collector(const Context& ctx, const kernels::NearestTask& task,
+                                          const Candidates& candidates, kernels::NearestResult& result) {
+  switch (task.collect) {
+    case kernels::Collect::k_list:
+      return std::make_unique<KList>(task, candidates, result);
+    case kernels::Collect::radius:
+      return std::make_unique<Radius>(ctx, task, candidates, result);
+    case kernels::Collect::count:
+      break;
+  }
+  return std::make_unique<Count>(task, candidates, result);
+}
+
+}  // namespace vicinal::cpu

@@ -1,0 +1,18 @@
+// The CPU's exact search: distances x collector, block by block (kernels::Backend::nearest).
+#pragma once
+
+#include <cstdint>
+
+#include "kernels.hpp"
+
+namespace vicinal::cpu {
+
+void nearest(const Context& ctx, const kernels::NearestTask& task, kernels::NearestResult& result);
+
+/// Bytes of scratch that `nearest` takes for the task.
+std::uint64_t nearest_scratch(const Context& ctx, const kernels::NearestTask& task);
+
+/// True when the float32 screen covers the metric and the table's width.
+bool screen_serves(Metric metric, std::int64_t d);
+
+}  // namespace vicinal::cpu

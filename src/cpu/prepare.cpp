@@ -1,0 +1,228 @@
+// What is found out about a table once (contract clause 6 and the screen's needs): that every value is finite, a robust
+// centre, the largest deviation from it, and which rows are equal bit for bit. One pass over the table plus a sort of n
+// hashes: O(n d + n log n), 16 bytes a row of scratch. Equal rows are grouped first because masses of them would
+// survive any screen.
+#include "cpu/prepare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <optional>
+
+#include "core/parallel.hpp"
+#include "core/table_access.hpp"
+
+namespace vicinal::cpu {
+namespace {
+
+constexpr std::int64_t kSampleRows = 1024;
+constexpr std::int64_t kTaskElements = std::int64_t{1} << 20;
+
+std::int64_t rows_a_task(std::int64_t d) {
+  return std::clamp<std::int64_t>(kTaskElements / d, 1, 65536);
+}
+
+// Calls body(begin, rows as float64 [count, d], count, worker) for every chunk of the table; chunks in order for a
+// block source (it may be called by one thread at a time), in parallel otherwise.
+template <class Body>
+void for_each_chunk(const Context& ctx, const TableView& table, Body body) {
+  const std::int64_t d = table.cols();
+  const std::int64_t step = rows_a_task(d);
+  const std::int64_t tasks = (table.rows() + step - 1) / step;
+  const bool serial = table.is_block_source();
+  std::vector<std::vector<double>> scratch(serial ? 1 : static_cast<std::size_t>(ctx.threads()));
+  const auto run = [&](std::int64_t task, int worker) {
+    const std::int64_t begin = task * step;
+    const std::int64_t end = std::min(table.rows(), begin + step);
+    auto& rows = scratch[serial ? 0 : static_cast<std::size_t>(worker)];
+    rows.resize(static_cast<std::size_t>((end - begin) * d));
+    core::widen_rows(table, begin, end, rows.data());
+    body(begin, rows.data(), end - begin, task);
+  };
+  if (serial) {
+    for (std::int64_t task = 0; task < tasks; ++task) {
+      ctx.check_cancelled();
+      run(task, 0);
+    }
+  } else {
+    core::parallel_for(ctx, tasks, run);
+  }
+}
+
+// Position of the first value whose exponent is all ones, or -1.
+std::int64_t first_non_finite(const double* values, std::int64_t count) {
+  constexpr std::int64_t kRun = 512;
+  constexpr std::uint64_t kExponent = std::uint64_t{0x7FF} << 52;
+  for (std::int64_t begin = 0; begin < count; begin += kRun) {
+    const std::int64_t end = std::min(count, begin + kRun);
+    std::uint64_t found = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, values + i, sizeof bits);
+      found |= static_cast<std::uint64_t>((bits & kExponent) == kExponent);
+    }
+    if (found == 0) continue;
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (!std::isfinite(values[i])) return i;
+    }
+  }
+  return -1;
+}
+
+// Coordinate medians of evenly spread rows; whole where the sample is whole, so that integers stay exact after
+// centring.
+std::vector<double> median_centre(const TableView& table) {
+  const std::int64_t n = table.rows();
+  const std::int64_t d = table.cols();
+  // Wide rows: fewer of them, so that the sample stays small beside the table.
+  const std::int64_t count = std::min(n, std::clamp<std::int64_t>((std::int64_t{1} << 23) / d, 16, kSampleRows));
+  std::vector<double> sample(static_cast<std::size_t>(count * d));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t row = i * n / count;
+    core::widen_rows(table, row, row + 1, sample.data() + i * d);
+  }
+  std::vector<double> centre(static_cast<std::size_t>(d));
+  std::vector<double> column(static_cast<std::size_t>(count));
+  for (std::int64_t j = 0; j < d; ++j) {
+    bool whole = true;
+    for (std::int64_t i = 0; i < count; ++i) {
+      column[i] = sample[i * d + j];
+      whole = whole && column[i] == std::nearbyint(column[i]);
+    }
+    const auto middle = column.begin() + count / 2;
+    std::nth_element(column.begin(), middle, column.end());
+    centre[j] = std::isfinite(*middle) ? *middle : 0;
+    if (whole) centre[j] = std::nearbyint(centre[j]);
+  }
+  return centre;
+}
+
+std::uint64_t mix(std::uint64_t h, std::uint64_t word) {
+  h = (h ^ word) * 0x9E3779B97F4A7C15U;
+  return h ^ (h >> 29);
+}
+
+std::uint64_t hash_row(const double* row, std::int64_t d) {
+  std::uint64_t lanes[4] = {1, 2, 3, 4};  // four chains: one would wait for its multiplications
+  for (std::int64_t j = 0; j < d; ++j) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, row + j, sizeof word);
+    lanes[j & 3] = mix(lanes[j & 3], word);
+  }
+  return mix(mix(lanes[0], lanes[1]), mix(lanes[2], lanes[3]));
+}
+
+struct HashedRow {
+  std::uint64_t hash;
+  std::int64_t row;
+};
+
+// Fills distinct, member_offsets and members from rows sorted by (hash, row). Rows that only share a hash are told
+// apart by their values: a run of equal hashes is split by comparison with the first row of each group.
+void group_rows(const TableView& table, const std::vector<HashedRow>& hashed, kernels::Prepared& index) {
+  const std::int64_t n = table.rows();
+  const std::int64_t d = table.cols();
+  std::vector<std::int64_t> first_of(static_cast<std::size_t>(n));
+  std::vector<double> a(static_cast<std::size_t>(d));
+  std::vector<double> b(static_cast<std::size_t>(d));
+  const std::size_t bytes = static_cast<std::size_t>(d) * sizeof(double);
+  std::vector<std::int64_t> firsts;
+  for (std::size_t begin = 0; begin < hashed.size();) {
+    std::size_t end = begin + 1;
+    while (end < hashed.size() && hashed[end].hash == hashed[begin].hash) ++end;
+    firsts.clear();
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::int64_t row = hashed[i].row;
+      std::int64_t first = -1;
+      if (!firsts.empty()) core::widen_rows(table, row, row + 1, a.data());
+      for (const std::int64_t candidate : firsts) {
+        core::widen_rows(table, candidate, candidate + 1, b.data());
+        if (std::memcmp(a.data(), b.data(), bytes) == 0) {
+          first = candidate;
+          break;
+        }
+      }
+      if (first < 0) firsts.push_back(first = row);
+      first_of[row] = first;
+    }
+    begin = end;
+  }
+  // Counting sort by first row: groups ascend, members ascend within them.
+  std::vector<std::int64_t> group_of(static_cast<std::size_t>(n), -1);
+  for (std::int64_t row = 0; row < n; ++row) {
+    if (first_of[row] != row) continue;
+    group_of[row] = static_cast<std::int64_t>(index.distinct.size());
+    index.distinct.push_back(row);
+  }
+  index.member_offsets.assign(index.distinct.size() + 1, 0);
+  for (std::int64_t row = 0; row < n; ++row) ++index.member_offsets[group_of[first_of[row]] + 1];
+  std::partial_sum(index.member_offsets.begin(), index.member_offsets.end(), index.member_offsets.begin());
+  std::vector<std::int64_t> next(index.member_offsets.begin(), index.member_offsets.end() - 1);
+  index.members.resize(static_cast<std::size_t>(n));
+  for (std::int64_t row = 0; row < n; ++row) index.members[next[group_of[first_of[row]]]++] = row;
+}
+
+std::int64_t count_repeats(const std::vector<HashedRow>& hashed) {
+  std::int64_t repeats = 0;
+  for (std::size_t i = 1; i < hashed.size(); ++i) repeats += hashed[i].hash == hashed[i - 1].hash ? 1 : 0;
+  return repeats;
+}
+
+}  // namespace
+
+std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) {
+  if (table.dtype() == DType::uint8) return {-1, -1};
+  std::mutex mutex;
+  std::int64_t first = -1;
+  for_each_chunk(ctx, table, [&](std::int64_t begin, const double* rows, std::int64_t count, std::int64_t) {
+    const std::int64_t at = first_non_finite(rows, count * table.cols());
+    if (at < 0) return;
+    const std::scoped_lock lock(mutex);
+    const std::int64_t position = begin * table.cols() + at;
+    if (first < 0 || position < first) first = position;
+  });
+  if (first < 0) return {-1, -1};
+  return {first / table.cols(), first % table.cols()};
+}
+
+void prepare(const Context& ctx, kernels::Prepared& index) {
+  const TableView& table = index.table;
+  const std::int64_t n = table.rows();
+  const std::int64_t d = table.cols();
+  index.centre = median_centre(table);
+
+  const bool group = !table.is_block_source();  // re-reading scattered rows of a source would cost more than it saves
+  std::vector<HashedRow> hashed(group ? static_cast<std::size_t>(n) : 0);
+  std::mutex mutex;
+  std::int64_t non_finite = -1;
+  double largest = 0;
+  for_each_chunk(ctx, table, [&](std::int64_t begin, const double* rows, std::int64_t count, std::int64_t) {
+    const std::int64_t at = first_non_finite(rows, count * d);
+    double chunk_largest = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double* row = rows + i * d;
+      double lanes[8] = {};
+      for (std::int64_t j = 0; j < d; ++j) lanes[j & 7] = std::max(lanes[j & 7], std::fabs(row[j] - index.centre[j]));
+      chunk_largest = std::max(chunk_largest, *std::max_element(lanes, lanes + 8));
+      if (group) hashed[begin + i] = {hash_row(row, d), begin + i};
+    }
+    const std::scoped_lock lock(mutex);
+    largest = std::max(largest, chunk_largest);
+    if (at >= 0 && (non_finite < 0 || begin * d + at < non_finite)) non_finite = begin * d + at;
+  });
+  if (non_finite >= 0) {
+    throw Error(ErrorCode::bad_data, "table: row " + std::to_string(non_finite / d) + ", column " +
+                                         std::to_string(non_finite % d) + " is not a finite number");
+  }
+  index.largest = largest;
+  if (!group) return;
+  std::sort(hashed.begin(), hashed.end(), [](const HashedRow& x, const HashedRow& y) {
+    return x.hash < y.hash || (x.hash == y.hash && x.row < y.row);
+  });
+  // Below one row in 64 the groups would cost more than the few extra survivors do.
+  if (count_repeats(hashed) > n / 64) group_rows(table, hashed, index);
+}
+
+}  // namespace vicinal::cpu

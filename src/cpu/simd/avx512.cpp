@@ -1,0 +1,14 @@
+// The inner loops for AVX-512 F, BW, CD, DQ and VL (Skylake-X, Zen 4 and later).
+#if defined(__x86_64__)
+#define VICINAL_SIMD_NAMESPACE simd_avx512
+#include "cpu/simd/kernels_inl.hpp"
+
+namespace vicinal::cpu {
+
+const SimdKernels& avx512_kernels() {
+  static constexpr SimdKernels kTable = simd_avx512::make_kernels(Isa::avx512);
+  return kTable;
+}
+
+}  // namespace vicinal::cpu
+#endif

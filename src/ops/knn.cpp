@@ -1,0 +1,352 @@
+// knn, radius and count: check the arguments, plan, call the waist (contract clauses 5, 6, 7, 9).
+#include "vicinal/knn.hpp"
+
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "core/memory.hpp"
+#include "kernels.hpp"
+#include "ops/check.hpp"
+
+namespace vicinal {
+namespace {
+
+using kernels::Collect;
+using kernels::NearestTask;
+
+// The fused method packs the table once a call: below this many queries ranking every row directly is quicker.
+constexpr std::int64_t kFewQueries = 24;
+// Above this many neighbors most of what the screen lets through is an answer, and keeping it costs more than the
+// products.
+constexpr std::int64_t kManyNeighbors = 4096;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw Error(ErrorCode::invalid_argument, sentence);
+}
+
+std::int64_t count_bits(Bitmap filter, std::int64_t n) {
+  std::int64_t bits = 0;
+  for (std::size_t w = 0; w < filter.size(); ++w) {
+    std::uint64_t word = filter[w];
+    if (static_cast<std::int64_t>(w) == n / 64) word &= (std::uint64_t{1} << (n % 64)) - 1;
+    bits += std::popcount(word);
+  }
+  return bits;
+}
+
+bool has_bit(Bitmap filter, std::int64_t id) {
+  return filter.empty() || (filter[static_cast<std::size_t>(id >> 6)] >> (id & 63) & 1) != 0;
+}
+
+// The options that knn, radius and count share, in one place.
+struct Common {
+  Metric metric;
+  double p;
+  Method method;
+  Bitmap filter;
+  std::span<const std::int64_t> exclude;
+};
+Common common_of(const KnnOptions& o) {
+  return {o.metric, o.p, o.method, o.filter, o.exclude};
+}
+Common common_of(const RadiusOptions& o) {
+  return {o.metric, o.p, o.method, o.filter, o.exclude};
+}
+
+void check_common(const TableView& table, const TableView& queries, bool self, const Common& options) {
+  const std::int64_t n = table.rows();
+  if (!self) {
+    check_table(queries, "queries");
+    if (queries.cols() != table.cols()) {
+      refuse("queries: " + std::to_string(queries.cols()) + " columns, but the table has " +
+             std::to_string(table.cols()));
+    }
+  }
+  if (options.metric == Metric::minkowski && !(options.p >= 1 && std::isfinite(options.p))) {
+    refuse("p: must be finite and at least 1 for the minkowski metric");
+  }
+  if (!options.filter.empty() && static_cast<std::int64_t>(options.filter.size()) != (n + 63) / 64) {
+    refuse("filter: " + std::to_string(options.filter.size()) + " words, but a table of " + std::to_string(n) +
+           " rows needs " + std::to_string((n + 63) / 64));
+  }
+  if (options.exclude.empty()) return;
+  if (static_cast<std::int64_t>(options.exclude.size()) != queries.rows()) {
+    refuse("exclude: " + std::to_string(options.exclude.size()) + " ids for " + std::to_string(queries.rows()) +
+           " queries");
+  }
+  for (std::size_t i = 0; i < options.exclude.size(); ++i) {
+    if (options.exclude[i] < -1 || options.exclude[i] >= n) {
+      refuse("exclude: entry " + std::to_string(i) + " is " + std::to_string(options.exclude[i]) +
+             ", not -1 or a row of the table (0 to " + std::to_string(n - 1) + ")");
+    }
+  }
+}
+
+// The fewest rows any query may choose from.
+std::int64_t fewest_candidates(std::int64_t n, std::int64_t m, bool self, const Common& options) {
+  const std::int64_t eligible = options.filter.empty() ? n : count_bits(options.filter, n);
+  std::int64_t fewest = eligible;
+  if (!self && options.exclude.empty()) return fewest;
+  for (std::int64_t q = 0; q < m; ++q) {
+    std::int64_t out = self && has_bit(options.filter, q) ? 1 : 0;
+    if (!options.exclude.empty()) {
+      const std::int64_t id = options.exclude[static_cast<std::size_t>(q)];
+      out += id >= 0 && !(self && id == q) && has_bit(options.filter, id) ? 1 : 0;
+    }
+    fewest = std::min(fewest, eligible - out);
+  }
+  return fewest;
+}
+
+void check_k(std::int64_t k, std::int64_t n, std::int64_t m, bool self, const Common& options) {
+  if (k < 1) refuse("k: is " + std::to_string(k) + ", must be at least 1");
+  const std::int64_t largest = fewest_candidates(n, m, self, options);
+  if (k > largest) {
+    std::string why = self ? "; a row is not its own neighbor" : "";
+    if (!options.filter.empty()) why += "; the filter leaves out the rest";
+    if (!options.exclude.empty()) why += "; excluded rows do not count";
+    refuse("k: is " + std::to_string(k) + ", but at most " + std::to_string(largest) + " of the " + std::to_string(n) +
+           " table rows can be neighbors" + why);
+  }
+}
+
+// Whether a float64 key could overflow for some pair, judged from the largest magnitudes.
+double largest_magnitude(const kernels::Prepared& index) {
+  double centre = 0;
+  for (const double c : index.centre) centre = std::max(centre, std::fabs(c));
+  return centre + index.largest;
+}
+
+void choose_method(const Context& ctx, const Common& options, double table_largest, NearestTask& task, Plan& plan) {
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  const std::int64_t d = task.queries.cols();
+  const bool can_fuse = backend.can_fuse(options.metric, d);
+  if (options.method == Method::fused) {
+    if (!can_fuse) {
+      refuse("method: fused does not serve the metric " + std::string(name_of(options.metric)) + " with " +
+             std::to_string(d) + " columns; automatic or direct does");
+    }
+    plan.reason = "asked for";
+    task.method = Method::fused;
+  } else if (options.method == Method::direct) {
+    plan.reason = "asked for";
+    task.method = Method::direct;
+  } else if (!can_fuse) {
+    plan.reason = "the metric is not an inner product in disguise, so every key is computed";
+    task.method = Method::direct;
+  } else if (task.queries.rows() < kFewQueries) {
+    plan.reason = "few queries: packing the table for the screen would cost more than it saves";
+    task.method = Method::direct;
+  } else if (task.k > kManyNeighbors) {
+    plan.reason = "so many neighbors that a screen would let most rows through";
+    task.method = Method::direct;
+  } else {
+    plan.reason = "float32 products with a proven bound drop almost every row before its key is needed";
+    task.method = Method::fused;
+  }
+  // Every pair's key must be seen when one might overflow (clause 1). A query far beyond the table is caught by the
+  // ladder.
+  const double reach = 2 * table_largest * std::sqrt(static_cast<double>(d));
+  if (task.method == Method::fused && !(reach < 0x1p400)) {
+    plan.reason = "values so large that keys may overflow: every key is computed";
+    task.method = Method::direct;
+  }
+  plan.method = task.method;
+}
+
+// Pairs times columns over a rate an ordinary core reaches; for `--explain`, not for decisions.
+double expected_seconds(const Context& ctx, const NearestTask& task, std::int64_t rows) {
+  const double pairs = static_cast<double>(task.queries.rows()) * static_cast<double>(rows);
+  const double columns = static_cast<double>(task.queries.cols()) + 8;
+  double rate = task.method == Method::fused ? 8e9 : 2e9;
+  if (ctx.isa() == Isa::avx2) rate = task.method == Method::fused ? 2.5e10 : 3e9;
+  if (ctx.isa() == Isa::avx512) rate = task.method == Method::fused ? 4e10 : 5e9;
+  if (task.metric == Metric::minkowski) rate = 3e7;
+  return pairs * columns / rate / ctx.threads();
+}
+
+struct Job {
+  NearestTask task;
+  Plan plan;
+};
+
+Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView* queries, const Common& options,
+             Collect collect, std::int64_t k, double r) {
+  Job job;
+  NearestTask& task = job.task;
+  task.index = &index;
+  task.self = queries == nullptr;
+  task.queries = task.self ? index.table : *queries;
+  check_common(index.table, task.queries, task.self, options);
+  task.metric = options.metric;
+  task.p = options.p;
+  task.collect = collect;
+  task.filter = options.filter;
+  task.exclude = options.exclude;
+  const std::int64_t n = index.table.rows();
+  const std::int64_t m = task.queries.rows();
+  std::uint64_t output = static_cast<std::uint64_t>(m) * 8;
+  if (collect == Collect::k_list) {
+    check_k(k, n, m, task.self, options);
+    task.k = k;
+    if (k > std::numeric_limits<std::int64_t>::max() / 16 / m) {
+      throw Error(ErrorCode::over_memory, "knn: m * k results do not fit any memory");
+    }
+    output = static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(k) * 16;
+  } else {
+    if (std::isnan(r)) refuse("radius: is not a number");
+    if (r < 0 && options.metric != Metric::inner_product) refuse("radius: is negative");
+    task.radius = r;
+  }
+  choose_method(ctx, options, largest_magnitude(index), task, job.plan);
+  job.plan.isa = name_of(ctx.isa());
+  job.plan.threads = ctx.threads();
+  job.plan.memory = output + kernels::backend_of(ctx).nearest_scratch(ctx, task);
+  job.plan.expected_seconds = expected_seconds(ctx, task, index.distinct_rows());
+  return job;
+}
+
+void check_queries(const Context& ctx, const NearestTask& task) {
+  if (task.self) return;  // the table was checked when it was prepared
+  const auto [row, col] = kernels::backend_of(ctx).find_non_finite(ctx, task.queries);
+  if (row < 0) return;
+  throw Error(ErrorCode::bad_data,
+              "queries: row " + std::to_string(row) + ", column " + std::to_string(col) + " is not a finite number");
+}
+
+NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const TableView* queries,
+                     const Common& options, Collect collect, std::int64_t k, double r,
+                     std::vector<std::int64_t>* counts) {
+  Job job = plan_job(ctx, index, queries, options, collect, k, r);
+  core::require_memory(ctx, job.plan.memory, collect == Collect::k_list ? "knn" : "radius search");
+  check_queries(ctx, job.task);
+  NeighborGraph graph;
+  graph.rows = job.task.queries.rows();
+  graph.table_rows = index.table.rows();
+  graph.metric = options.metric;
+  graph.p = options.p;
+  graph.plan = job.plan;
+  std::vector<std::int64_t> unused;
+  std::vector<std::int64_t>& numbers = counts != nullptr ? *counts : unused;
+  if (collect == Collect::k_list) {
+    graph.k = k;
+    graph.ids.resize(static_cast<std::size_t>(graph.rows * k));
+    graph.distances.resize(static_cast<std::size_t>(graph.rows * k));
+  } else if (collect == Collect::count) {
+    numbers.assign(static_cast<std::size_t>(graph.rows), 0);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  kernels::NearestResult result{graph.ids, graph.distances, graph.offsets, numbers, graph.stats};
+  kernels::backend_of(ctx).nearest(ctx, job.task, result);
+  graph.stats.search_seconds = seconds_since(start);
+  return graph;
+}
+
+NeighborGraph find_k(const Context& ctx, const Index& index, const TableView* queries, const KnnOptions& options) {
+  return search(ctx, index.prepared(), queries, common_of(options), Collect::k_list, options.k, 0, nullptr);
+}
+
+NeighborGraph find_within(const Context& ctx, const Index& index, const TableView* queries,
+                          const RadiusOptions& options) {
+  return search(ctx, index.prepared(), queries, common_of(options), Collect::radius, 0, options.radius, nullptr);
+}
+
+NeighborCounts count_within(const Context& ctx, const Index& index, const TableView* queries,
+                            const RadiusOptions& options) {
+  NeighborCounts counts;
+  NeighborGraph graph =
+      search(ctx, index.prepared(), queries, common_of(options), Collect::count, 0, options.radius, &counts.counts);
+  counts.plan = graph.plan;
+  counts.stats = graph.stats;
+  return counts;
+}
+
+// Cheap refusals come before the table is read: a k that cannot be is known from shapes alone.
+template <class Search>
+NeighborGraph with_index(const Context& ctx, const TableView& table, const Search& search_index) {
+  const auto start = std::chrono::steady_clock::now();
+  const Index index(ctx, table);
+  const double prepared = seconds_since(start);
+  NeighborGraph graph = search_index(index);
+  graph.stats.prepare_seconds = prepared;
+  return graph;
+}
+
+void check_shapes(const TableView& table, const TableView* queries, const KnnOptions& options) {
+  check_table(table, "table");
+  const bool self = queries == nullptr;
+  const TableView& asked = self ? table : *queries;
+  check_common(table, asked, self, common_of(options));
+  check_k(options.k, table.rows(), asked.rows(), self, common_of(options));
+}
+
+}  // namespace
+
+void check_table(const TableView& table, std::string_view name) {
+  const std::string argument(name);
+  if (table.rows() < 1) refuse(argument + ": has no rows");
+  if (table.cols() < 1) refuse(argument + ": has no columns");
+  if (table.memory() == Memory::cuda) {
+    throw Error(ErrorCode::device_unavailable, argument + ": lies in device memory, which this build cannot read");
+  }
+}
+
+NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& options) {
+  check_shapes(table, nullptr, options);
+  return with_index(ctx, table, [&](const Index& index) { return find_k(ctx, index, nullptr, options); });
+}
+
+NeighborGraph knn(const Context& ctx, const TableView& table, const TableView& queries, const KnnOptions& options) {
+  check_shapes(table, &queries, options);
+  return with_index(ctx, table, [&](const Index& index) { return find_k(ctx, index, &queries, options); });
+}
+
+NeighborGraph knn(const Context& ctx, const Index& index, const KnnOptions& options) {
+  return find_k(ctx, index, nullptr, options);
+}
+
+NeighborGraph knn(const Context& ctx, const Index& index, const TableView& queries, const KnnOptions& options) {
+  return find_k(ctx, index, &queries, options);
+}
+
+NeighborGraph radius(const Context& ctx, const TableView& table, const RadiusOptions& options) {
+  return with_index(ctx, table, [&](const Index& index) { return find_within(ctx, index, nullptr, options); });
+}
+
+NeighborGraph radius(const Context& ctx, const TableView& table, const TableView& queries,
+                     const RadiusOptions& options) {
+  return with_index(ctx, table, [&](const Index& index) { return find_within(ctx, index, &queries, options); });
+}
+
+NeighborGraph radius(const Context& ctx, const Index& index, const RadiusOptions& options) {
+  return find_within(ctx, index, nullptr, options);
+}
+
+NeighborGraph radius(const Context& ctx, const Index& index, const TableView& queries, const RadiusOptions& options) {
+  return find_within(ctx, index, &queries, options);
+}
+
+NeighborCounts count(const Context& ctx, const Index& index, const RadiusOptions& options) {
+  return count_within(ctx, index, nullptr, options);
+}
+
+NeighborCounts count(const Context& ctx, const Index& index, const TableView& queries, const RadiusOptions& options) {
+  return count_within(ctx, index, &queries, options);
+}
+
+Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) {
+  check_shapes(table, queries, options);
+  kernels::Prepared unread;  // the plan is made from shapes; the values are not looked at
+  unread.table = table;
+  unread.centre.assign(static_cast<std::size_t>(table.cols()), 0);
+  return plan_job(ctx, unread, queries, common_of(options), Collect::k_list, options.k, 0).plan;
+}
+
+}  // namespace vicinal
