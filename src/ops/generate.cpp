@@ -2,6 +2,8 @@
 // row's, and sines and logarithms are our own, so the bits depend on nothing but the options. O(rows * cols).
 #include "vicinal/generate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -64,7 +66,7 @@ double spaced_angle(std::int64_t i, std::int64_t n) {
 void check(const GenerateOptions& options) {
   if (options.rows < 1) refuse("rows", std::to_string(options.rows), "at least 1");
   if (!(options.noise >= 0 && options.noise <= kMostNoise)) {
-    refuse("noise", std::to_string(options.noise), "between 0 and 1e300");
+    refuse("noise", fmt::format("{}", options.noise), "between 0 and 1e300");
   }
   if (options.shape != Shape::blobs) return;
   if (options.cols < 1) refuse("cols", std::to_string(options.cols), "at least 1");
