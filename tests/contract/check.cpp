@@ -1,0 +1,366 @@
+// The comparison of check.hpp. The reference's ranking is made once a case and cut for every k and radius.
+
+#include "check.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include "reference/reference.hpp"
+
+namespace vicinal::contract {
+
+namespace {
+
+using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+// Everything the library and the reference need, alive as long as the case.
+struct Material {
+  Stored table;
+  Stored queries;
+  std::vector<std::uint64_t> filter;
+  std::vector<std::int64_t> exclude;
+};
+
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdULL;
+  return x ^ (x >> 29);
+}
+
+std::vector<std::uint64_t> filter_bits(const Case& c) {
+  if (c.filter == Filter::none) return {};
+  std::vector<std::uint64_t> words(static_cast<std::size_t>((c.shape.n + 63) / 64), 0);
+  for (std::int64_t i = 0; i < c.shape.n; ++i) {
+    const bool is_in = mixed(static_cast<std::uint64_t>(i) + c.seed) % 16 == 0;
+    if (is_in == (c.filter == Filter::few) || i == c.shape.n / 2) {
+      words[static_cast<std::size_t>(i / 64)] |= std::uint64_t{1} << (i % 64);
+    }
+  }
+  // Bits beyond the last row mean nothing.
+  if (c.shape.n % 64 != 0) words.back() |= ~std::uint64_t{0} << (c.shape.n % 64);
+  return words;
+}
+
+std::vector<std::int64_t> excluded_ids(const Case& c) {
+  if (!c.exclude) return {};
+  std::vector<std::int64_t> ids;
+  for (std::int64_t i = 0; i < (c.self ? c.shape.n : c.shape.m); ++i) {
+    const auto draw = mixed(static_cast<std::uint64_t>(i) * 7 + c.seed);
+    ids.push_back(draw % 4 == 0 ? -1 : static_cast<std::int64_t>(draw % static_cast<std::uint64_t>(c.shape.n)));
+  }
+  return ids;
+}
+
+Material make_material(const Case& c, const Rows& rows) {
+  return {Stored(rows.table, c.shape.d, c.dtype, c.layout),
+          Stored(rows.queries, c.shape.d, c.query_dtype, c.query_layout), filter_bits(c), excluded_ids(c)};
+}
+
+// The library, asked one way.
+class Asker {
+ public:
+  Asker(const Case& c, const Material& material, const Way& way)
+      : case_(c),
+        material_(material),
+        way_(way),
+        context_(context_of(way.isa, way.threads)),
+        index_(context_, material.table.view()) {}
+
+  [[nodiscard]] NeighborGraph knn(std::int64_t k) const {
+    const KnnOptions options = with_common(KnnOptions{.k = k});
+    if (case_.self) return vicinal::knn(context_, index_, options);
+    // Odd lists go through the overload without an index.
+    if (k % 2 != 0) return vicinal::knn(context_, material_.table.view(), material_.queries.view(), options);
+    return vicinal::knn(context_, index_, material_.queries.view(), options);
+  }
+  [[nodiscard]] NeighborGraph radius(double radius) const {
+    const RadiusOptions options = with_common(RadiusOptions{.radius = radius});
+    if (case_.self) return vicinal::radius(context_, index_, options);
+    return vicinal::radius(context_, index_, material_.queries.view(), options);
+  }
+  [[nodiscard]] std::vector<std::int64_t> count(double radius) const {
+    const RadiusOptions options = with_common(RadiusOptions{.radius = radius});
+    if (case_.self) return vicinal::count(context_, index_, options).counts;
+    return vicinal::count(context_, index_, material_.queries.view(), options).counts;
+  }
+
+ private:
+  template <class Options>
+  Options with_common(Options options) const {
+    options.metric = case_.metric;
+    options.p = case_.p;
+    options.method = way_.method;
+    options.filter = material_.filter;
+    options.exclude = material_.exclude;
+    return options;
+  }
+
+  const Case& case_;
+  const Material& material_;
+  const Way& way_;
+  const Context& context_;
+  Index index_;
+};
+
+bool same_bits(double a, double b) {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+// Empty when equal, else a sentence about the first difference.
+std::string difference(const NeighborGraph& got, const NeighborGraph& expected) {
+  std::ostringstream text;
+  text.precision(17);
+  if (got.rows != expected.rows || got.k != expected.k) {
+    text << "shape [" << got.rows << ", " << got.k << "] instead of [" << expected.rows << ", " << expected.k << "]";
+    return text.str();
+  }
+  if (got.is_csr() != expected.is_csr() || (got.is_csr() && got.offsets.size() != expected.offsets.size()))
+    return "offsets of another size";
+  for (std::int64_t row = 0; row < expected.rows; ++row) {
+    const auto ids = got.ids_of(row);
+    const auto want = expected.ids_of(row);
+    for (std::size_t r = 0; r < std::min(ids.size(), want.size()); ++r) {
+      const double distance = got.distances_of(row)[r];
+      const double wanted = expected.distances_of(row)[r];
+      if (ids[r] == want[r] && same_bits(distance, wanted)) continue;
+      text << "row " << row << " rank " << r << ": got (" << ids[r] << ", " << distance << "), expected (" << want[r]
+           << ", " << wanted << ")" << std::hexfloat << " " << distance << " / " << wanted;
+      return text.str();
+    }
+    if (ids.size() != want.size()) {
+      text << "row " << row << ": " << ids.size() << " neighbors instead of " << want.size();
+      return text.str();
+    }
+  }
+  if (got.ids.size() != expected.ids.size() || got.distances.size() != expected.distances.size())
+    return "arrays of another size";
+  return "";
+}
+
+std::string difference(const std::vector<std::int64_t>& got, const std::vector<std::int64_t>& expected) {
+  if (got.size() != expected.size()) return "counts of another size";
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (got[i] == expected[i]) continue;
+    return "row " + std::to_string(i) + ": count " + std::to_string(got[i]) + " instead of " +
+           std::to_string(expected[i]);
+  }
+  return "";
+}
+
+std::set<std::int64_t> numbers_in(const std::string& sentence) {
+  std::set<std::int64_t> numbers;
+  for (std::size_t i = 0; i < sentence.size();) {
+    if (std::isdigit(static_cast<unsigned char>(sentence[i])) == 0) {
+      ++i;
+      continue;
+    }
+    std::int64_t value = 0;
+    for (; i < sentence.size() && std::isdigit(static_cast<unsigned char>(sentence[i])) != 0; ++i)
+      value = value * 10 + (sentence[i] - '0');
+    numbers.insert(value);
+  }
+  return numbers;
+}
+
+void expect_overflow(const Case& c, const Way& way, const Pairs& overflow, const Asker& asker) {
+  try {
+    (void)asker.knn(1);
+    ADD_FAILURE() << describe(c) << describe(way) << "knn: no error, though the key of query " << overflow[0].first
+                  << " and row " << overflow[0].second << " overflows";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_data) << error.what();
+    const auto numbers = numbers_in(error.what());
+    const bool names_pair = std::any_of(overflow.begin(), overflow.end(), [&](const auto& pair) {
+      return numbers.count(pair.first) != 0 && numbers.count(pair.second) != 0;
+    });
+    EXPECT_TRUE(names_pair) << describe(c) << describe(way)
+                            << "the error does not name a pair that overflows: " << error.what();
+  }
+}
+
+// Four metrics are not inner products in disguise: asking them for the fused method must be refused (clause 9).
+bool is_product_metric(Metric metric) {
+  return metric == Metric::euclidean || metric == Metric::sqeuclidean || metric == Metric::inner_product ||
+         metric == Metric::cosine;
+}
+
+void expect_no_fused(const Case& c, const Way& way, const Asker& asker) {
+  try {
+    (void)asker.knn(1);
+    ADD_FAILURE() << describe(c) << describe(way) << "no error, though there is no fused method for this metric";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
+    EXPECT_NE(std::string(error.what()).find("fused"), std::string::npos) << error.what();
+  }
+}
+
+// Radii worth asking for: 0, a reported distance of a middle rank, and the floats beside it.
+std::vector<double> radii_of(const Case& c, const reference::Ranking& ranking) {
+  std::vector<double> radii = {0};
+  for (const std::size_t row : {std::size_t{0}, ranking.size() / 2}) {
+    const auto& list = ranking[row];
+    if (list.empty()) continue;
+    const double middle = list[std::min<std::size_t>(list.size() - 1, 7)].distance;
+    radii.push_back(middle);
+    radii.push_back(std::nextafter(middle, -std::numeric_limits<double>::infinity()));
+  }
+  if (!ranking[0].empty()) radii.push_back(ranking[0][ranking[0].size() / 2].distance);
+  if (c.metric != Metric::inner_product) {
+    radii.erase(std::remove_if(radii.begin(), radii.end(), [](double r) { return r < 0; }), radii.end());
+  }
+  return radii;
+}
+
+// What the reference says, cut once for all ways.
+struct Answers {
+  std::map<std::int64_t, NeighborGraph> lists;
+  std::vector<double> radii;
+  std::vector<NeighborGraph> within;
+  std::vector<std::vector<std::int64_t>> counts;
+};
+
+Answers answers_of(const Case& c, const Asked& asked, const reference::Ranking& ranking) {
+  Answers answers;
+  auto eligible = std::numeric_limits<std::int64_t>::max();
+  for (const auto& list : ranking) eligible = std::min(eligible, static_cast<std::int64_t>(list.size()));
+  std::vector<std::int64_t> ks = asked.ks;
+  if (asked.all_rows) ks.push_back(eligible);
+  for (const std::int64_t k : ks) {
+    const std::int64_t cut = std::min(k, eligible);
+    if (cut > 0) answers.lists.try_emplace(cut, reference::knn(ranking, cut));
+  }
+  if (!asked.radii) return answers;
+  answers.radii = radii_of(c, ranking);
+  for (const double radius : answers.radii) {
+    answers.within.push_back(reference::radius(ranking, radius));
+    answers.counts.push_back(reference::count(ranking, radius));
+  }
+  return answers;
+}
+
+void compare(const Case& c, const Way& way, const Answers& answers, const Asker& asker) {
+  for (const auto& [k, expected] : answers.lists) {
+    const NeighborGraph got = asker.knn(k);
+    EXPECT_EQ(difference(got, expected), "")
+        << describe(c) << describe(way) << "knn k=" << k << " (ran as " << name_of(got.plan.method) << ")";
+    EXPECT_EQ(got.metric, c.metric);
+    EXPECT_EQ(got.table_rows, c.shape.n);
+    EXPECT_NE(got.plan.method, Method::automatic);
+  }
+  for (std::size_t i = 0; i < answers.radii.size(); ++i) {
+    const double radius = answers.radii[i];
+    EXPECT_EQ(difference(asker.radius(radius), answers.within[i]), "")
+        << describe(c) << describe(way) << std::hexfloat << "radius " << radius;
+    EXPECT_EQ(difference(asker.count(radius), answers.counts[i]), "")
+        << describe(c) << describe(way) << std::hexfloat << "count " << radius;
+  }
+}
+
+}  // namespace
+
+std::string describe(const Case& c) {
+  std::ostringstream text;
+  text << "[" << name_of(c.metric);
+  if (c.metric == Metric::minkowski) text << " p=" << c.p;
+  text << " " << name_of(c.dtype) << "/" << name_of(c.query_dtype) << " " << name_of(c.layout) << "/"
+       << name_of(c.query_layout) << " n=" << c.shape.n << " d=" << c.shape.d << " m=" << c.shape.m << " "
+       << name_of(c.family) << " seed=" << c.seed;
+  if (c.self) text << " self";
+  if (c.filter != Filter::none) text << (c.filter == Filter::few ? " filter=few" : " filter=many");
+  if (c.exclude) text << " exclude";
+  text << "] ";
+  return text.str();
+}
+
+std::string describe(const Way& way) {
+  std::ostringstream text;
+  text << "[" << name_of(way.isa) << " threads=" << way.threads << " " << name_of(way.method) << "] ";
+  return text.str();
+}
+
+const std::vector<Isa>& available_isas() {
+  static const std::vector<Isa> kIsas = [] {
+    std::vector<Isa> isas;
+    for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+      try {
+        (void)Context::cpu({.threads = 1, .isa = isa});
+        isas.push_back(isa);
+      } catch (const Error& error) {
+        std::printf("not tested: instruction set %s: %s\n", std::string(name_of(isa)).c_str(), error.what());
+      }
+    }
+    return isas;
+  }();
+  return kIsas;
+}
+
+const Context& context_of(Isa isa, int threads) {
+  static std::map<std::pair<Isa, int>, Context> contexts;
+  const auto key = std::make_pair(isa, threads);
+  const auto found = contexts.find(key);
+  if (found != contexts.end()) return found->second;
+  return contexts.emplace(key, Context::cpu({.threads = threads, .isa = isa})).first->second;
+}
+
+std::vector<Way> all_ways() {
+  std::vector<Way> ways;
+  for (const Isa isa : available_isas()) {
+    for (const int threads : {1, 2, 3, 7}) {
+      for (const Method method : {Method::automatic, Method::fused, Method::direct})
+        ways.push_back({isa, threads, method});
+    }
+  }
+  return ways;
+}
+
+std::vector<Way> some_ways(std::uint64_t turn) {
+  constexpr int kThreads[] = {1, 2, 3, 7};
+  std::vector<Way> ways;
+  for (const Isa isa : available_isas()) {
+    ways.push_back({isa, kThreads[turn % 4], Method::fused});
+    ways.push_back({isa, kThreads[(turn + 1) % 4], Method::direct});
+    ++turn;
+  }
+  ways.push_back({available_isas().back(), kThreads[(turn + 1) % 4], Method::automatic});
+  return ways;
+}
+
+std::vector<Way> two_ways(std::uint64_t turn) {
+  const std::vector<Way> ways = some_ways(turn);
+  return {ways[turn % ways.size()], ways[(turn + 1 + turn / ways.size() % (ways.size() - 1)) % ways.size()]};
+}
+
+void check(const Case& c, const Asked& asked, const std::vector<Way>& ways) {
+  const Rows rows = make_rows(c.family, c.shape, c.seed);
+  const Material material = make_material(c, rows);
+  const TableView& queries = c.self ? material.table.view() : material.queries.view();
+  const reference::Question question = {c.metric, c.p, c.self, material.filter, material.exclude};
+  Pairs overflow;
+  const reference::Ranking ranking = reference::rank(material.table.view(), queries, question, &overflow);
+  const Answers answers = overflow.empty() ? answers_of(c, asked, ranking) : Answers{};
+  for (const Way& way : ways) {
+    try {
+      const Asker asker(c, material, way);
+      if (way.method == Method::fused && !is_product_metric(c.metric)) {
+        if (!answers.lists.empty()) expect_no_fused(c, way, asker);
+      } else if (overflow.empty()) {
+        compare(c, way, answers, asker);
+      } else {
+        expect_overflow(c, way, overflow, asker);
+      }
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << describe(c) << describe(way) << "unexpected error: " << error.what();
+    }
+  }
+}
+
+}  // namespace vicinal::contract

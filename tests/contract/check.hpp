@@ -1,0 +1,64 @@
+// One search, asked of the library in many ways and of the reference once: ids and distance bits must agree
+// (contract clauses 1 to 5). A failure prints the whole case and the first (row, rank) that differs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data.hpp"
+#include "vicinal/vicinal.hpp"
+
+namespace vicinal::contract {
+
+enum class Filter : std::uint8_t { none, few, many };
+
+/// A search and the data it is made on.
+struct Case {
+  Family family = Family::gaussian;
+  Shape shape;
+  std::uint64_t seed = 1;
+  Metric metric = Metric::euclidean;
+  double p = 2;
+  DType dtype = DType::float32;
+  DType query_dtype = DType::float32;
+  Layout layout = Layout::contiguous;
+  Layout query_layout = Layout::contiguous;
+  bool self = false;  ///< queries are not used: the table is searched within itself
+  Filter filter = Filter::none;
+  bool exclude = false;  ///< one id a query, -1 for some
+};
+std::string describe(const Case& c);
+
+/// How the library is asked: instruction set, threads, method.
+struct Way {
+  Isa isa = Isa::baseline;
+  int threads = 1;
+  Method method = Method::automatic;
+};
+std::string describe(const Way& way);
+
+/// Instruction sets this machine has; those it lacks are printed once.
+const std::vector<Isa>& available_isas();
+/// Contexts are made once a process.
+const Context& context_of(Isa isa, int threads);
+
+/// Every instruction set, {1, 2, 3, 7} threads, every method.
+std::vector<Way> all_ways();
+/// Each instruction set, thread count and method at least once; `turn` varies what goes with what.
+std::vector<Way> some_ways(std::uint64_t turn);
+/// Two ways, so that thousands of small cases stay affordable.
+std::vector<Way> two_ways(std::uint64_t turn);
+
+/// What is asked beyond the case: list lengths (cut to what is eligible) and whether radius and count are checked too.
+struct Asked {
+  std::vector<std::int64_t> ks = {1, 5};
+  bool all_rows = false;  ///< k = every eligible row as well
+  bool radii = true;      ///< radius and count at 0, at reported distances and just below them
+};
+
+/// Checks one case in every way. If the reference finds a key that overflows, the library must refuse, naming such a
+/// pair.
+void check(const Case& c, const Asked& asked, const std::vector<Way>& ways);
+
+}  // namespace vicinal::contract

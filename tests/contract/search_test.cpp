@@ -1,0 +1,160 @@
+// knn, radius and count of every metric x dtype: on every data family, over sizes around every tile edge, in every
+// layout, with filters, exclusions and within themselves. Contract clauses 1 to 5; see check.hpp for what is compared.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+
+#include "check.hpp"
+
+namespace vicinal::contract {
+namespace {
+
+constexpr Metric kMetrics[] = {Metric::euclidean, Metric::sqeuclidean, Metric::inner_product, Metric::cosine,
+                               Metric::manhattan, Metric::chebyshev,   Metric::minkowski,     Metric::hamming};
+constexpr DType kDTypes[] = {DType::uint8, DType::float16, DType::bfloat16, DType::float32, DType::float64};
+constexpr double kExponents[] = {3, 1, 1.5, 2, 2.7};
+
+template <class T, std::size_t N>
+T pick(const T (&values)[N], std::uint64_t turn) {
+  return values[turn % N];
+}
+
+// A case of a metric; powers in 113 bits are slow, so minkowski gets fewer columns and rows.
+Case case_of(Metric metric, Family family, Shape shape, std::uint64_t seed) {
+  Case c;
+  c.family = family;
+  c.metric = metric;
+  c.seed = seed;
+  c.p = metric == Metric::minkowski ? pick(kExponents, seed) : 2;
+  if (metric == Metric::minkowski) {
+    shape = {std::min<std::int64_t>(shape.n, 150), std::min<std::int64_t>(shape.d, 17),
+             std::min<std::int64_t>(shape.m, 13)};
+  }
+  c.shape = shape;
+  return c;
+}
+
+class PerMetricAndDType : public ::testing::TestWithParam<std::tuple<Metric, DType>> {
+ protected:
+  [[nodiscard]] Metric metric() const { return std::get<0>(GetParam()); }
+  [[nodiscard]] DType dtype() const { return std::get<1>(GetParam()); }
+};
+
+TEST_P(PerMetricAndDType, on_every_family) {
+  constexpr std::int64_t kCols[] = {3, 8, 33, 17, 41};
+  constexpr std::int64_t kQueries[] = {13, 47, 12, 49, 11};
+  for (int f = 0; f < kFamilies; ++f) {
+    const auto turn =
+        static_cast<std::uint64_t>(f) + static_cast<std::uint64_t>(metric()) * 3 + static_cast<std::uint64_t>(dtype());
+    Case c = case_of(metric(), static_cast<Family>(f), {523, pick(kCols, turn), pick(kQueries, turn / 2)}, turn);
+    c.dtype = dtype();
+    c.query_dtype = turn % 4 == 0 ? pick(kDTypes, turn / 4) : dtype();
+    check(c, {.ks = {1, 2, 5, 20}, .all_rows = turn % 3 == 0}, some_ways(turn));
+  }
+}
+
+TEST_P(PerMetricAndDType, in_every_way) {
+  for (const Family family : {Family::gaussian, Family::integer_ties, Family::clusters_1e3}) {
+    Case c = case_of(metric(), family, {1057, 41, 49}, 5);
+    c.dtype = dtype();
+    c.query_dtype = dtype();
+    check(c, {.ks = {5}, .radii = family == Family::integer_ties}, all_ways());
+  }
+}
+
+TEST_P(PerMetricAndDType, within_itself_filtered_and_excluding) {
+  std::uint64_t turn = static_cast<std::uint64_t>(dtype());
+  for (const Family family : {Family::gaussian, Family::duplicates, Family::integer_ties, Family::zero_rows}) {
+    for (const bool self : {false, true}) {
+      for (const Filter filter : {Filter::none, Filter::few, Filter::many}) {
+        Case c = case_of(metric(), family, {self ? 130 : 400, 17, 47}, ++turn);
+        c.dtype = dtype();
+        c.query_dtype = dtype();
+        c.self = self;
+        c.filter = filter;
+        c.exclude = turn % 2 == 0;
+        check(c, {.ks = {1, 2, 20}, .all_rows = true}, two_ways(turn));
+      }
+    }
+  }
+}
+
+std::string name_of_param(const ::testing::TestParamInfo<std::tuple<Metric, DType>>& info) {
+  return std::string(name_of(std::get<0>(info.param))) + "_" + std::string(name_of(std::get<1>(info.param)));
+}
+INSTANTIATE_TEST_SUITE_P(Search, PerMetricAndDType,
+                         ::testing::Combine(::testing::ValuesIn(kMetrics), ::testing::ValuesIn(kDTypes)),
+                         name_of_param);
+
+class PerMetric : public ::testing::TestWithParam<Metric> {};
+
+TEST_P(PerMetric, at_every_size) {
+  constexpr std::int64_t kQueries[] = {1, 11, 12, 13, 47, 49};
+  constexpr Family kSizeFamilies[] = {Family::gaussian, Family::integer_ties, Family::duplicates};
+  std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
+  for (const std::int64_t n : {1, 2, 3, 31, 32, 33, 100, 1000}) {
+    for (const std::int64_t d : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 41, 64, 128, 512}) {
+      ++turn;
+      Case c =
+          case_of(GetParam(), pick(kSizeFamilies, turn / 3), {n, d, n * d > 100000 ? 13 : pick(kQueries, turn)}, turn);
+      c.dtype = pick(kDTypes, turn / 2);
+      c.query_dtype = c.dtype;
+      check(c, {.ks = {1, 2, 5, 20, n - 1}, .all_rows = true, .radii = turn % 4 == 0}, two_ways(turn));
+    }
+  }
+}
+
+TEST_P(PerMetric, in_every_layout) {
+  std::uint64_t turn = 0;
+  for (int layout = 0; layout < kLayouts; ++layout) {
+    for (const DType dtype : kDTypes) {
+      ++turn;
+      Case c = case_of(GetParam(), Family::gaussian, {211, 9, 13}, turn);
+      c.dtype = dtype;
+      c.query_dtype = pick(kDTypes, turn / 2);
+      c.layout = static_cast<Layout>(layout);
+      c.query_layout = static_cast<Layout>(turn * 3 % kLayouts);
+      c.self = turn % 5 == 0;
+      check(c, {.ks = {2, 5}}, two_ways(turn));
+    }
+  }
+}
+
+TEST_P(PerMetric, with_many_columns) {
+  for (const Family family :
+       {Family::one_large_many_small, Family::gaussian, Family::permutations, Family::column_scales}) {
+    Case c = case_of(GetParam(), family, {331, 512, 25}, 3);
+    check(c, {.ks = {1, 20}, .radii = false}, some_ways(static_cast<std::uint64_t>(family)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Search, PerMetric, ::testing::ValuesIn(kMetrics),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+// Tables large enough for several blocks and threads; the reference's 20,000 x 49 keys are the cost.
+class Large : public ::testing::TestWithParam<Family> {};
+
+TEST_P(Large, of_twenty_thousand_rows) {
+  std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
+  Case c = case_of(Metric::euclidean, GetParam(), {20011, 41, 49}, 9);
+  check(c, {.ks = {20}}, some_ways(turn));
+  c.metric = turn % 2 == 0 ? Metric::inner_product : Metric::cosine;
+  check(c, {.ks = {7}, .radii = false}, two_ways(turn));
+}
+
+TEST_P(Large, within_itself) {
+  Case c = case_of(Metric::euclidean, GetParam(), {1801, 16, 1}, 10);
+  c.self = true;
+  check(c, {.ks = {5}, .radii = false}, some_ways(static_cast<std::uint64_t>(GetParam())));
+}
+
+INSTANTIATE_TEST_SUITE_P(Search, Large,
+                         ::testing::Values(Family::gaussian, Family::duplicates, Family::clusters_1e3,
+                                           Family::clusters_1e6, Family::near_first, Family::far_first,
+                                           Family::large_column, Family::outliers, Family::images, Family::far_queries),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+}  // namespace
+}  // namespace vicinal::contract
