@@ -1,0 +1,191 @@
+// `vicinal info`: what a file holds, and per column its range, mean and what is missing. One pass, O(n d).
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "command.hpp"
+#include "common_options.hpp"
+#include "input.hpp"
+#include "output.hpp"
+#include "vicinal/io.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+/// Larger tables are described by their header alone, unless --columns asks.
+constexpr std::int64_t kSummaryCells = std::int64_t{1} << 28;
+constexpr std::size_t kColumnsShown = 20;
+
+struct ColumnSummary {
+  double smallest = std::numeric_limits<double>::infinity();
+  double largest = -std::numeric_limits<double>::infinity();
+  double sum = 0;
+  std::int64_t finite = 0;
+  std::int64_t nan = 0;
+  std::int64_t infinite = 0;
+
+  void add(double value) {
+    if (std::isnan(value)) {
+      ++nan;
+    } else if (std::isinf(value)) {
+      ++infinite;
+    } else {
+      smallest = std::min(smallest, value);
+      largest = std::max(largest, value);
+      sum += value;
+      ++finite;
+    }
+  }
+  [[nodiscard]] double mean() const { return sum / static_cast<double>(finite); }
+};
+
+struct InfoCommand {
+  CommonOptions common;
+  InputOptions input;
+  std::string file;
+  bool all = false;
+
+  void run() const;
+};
+
+struct Summary {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::string dtype;
+  std::vector<std::string> names;
+  std::vector<ColumnSummary> columns;
+  std::string problem;  ///< why there is no summary; empty when there is
+};
+
+std::vector<ColumnSummary> summarize(const Context& ctx, const TableView& view) {
+  std::vector<ColumnSummary> columns(static_cast<std::size_t>(view.cols()));
+  const std::int64_t rows_a_check = std::max<std::int64_t>(1, 100000 / view.cols());
+  for (std::int64_t i = 0; i < view.rows(); ++i) {
+    if (i % rows_a_check == 0) {
+      ctx.check_cancelled();
+      ctx.report("summarize", static_cast<double>(i) / static_cast<double>(view.rows()));
+    }
+    for (std::int64_t j = 0; j < view.cols(); ++j) columns[static_cast<std::size_t>(j)].add(value_at(view, i, j));
+  }
+  return columns;
+}
+
+Summary read_summary(const Context& ctx, const InfoCommand& command) {
+  Summary summary;
+  try {
+    const Table table = read_table(ctx, command.file, read_options(command.input));
+    summary.rows = table.view.rows();
+    summary.cols = table.view.cols();
+    summary.dtype = name_of(table.view.dtype());
+    summary.names = table.columns;
+    if (summary.rows <= 0 || summary.cols <= 0) {
+      summary.problem = "the table is empty";
+    } else if (!command.all && summary.rows > kSummaryCells / summary.cols) {
+      summary.problem = "the table is large; --columns summarizes it all the same";
+    } else {
+      summary.columns = summarize(ctx, table.view);
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    summary.problem = error.what();
+  }
+  return summary;
+}
+
+std::string column_name(const Summary& summary, std::size_t j) {
+  return j < summary.names.size() ? summary.names[j] : fmt::format("{}", j);
+}
+
+Json to_json(const FileInfo& info, const Summary& summary) {
+  Json json = {{"command", "info"}, {"format", name_of(info.format)}, {"gzip", info.gzip}, {"bytes", info.bytes}};
+  json["arrays"] = Json::array();
+  for (const FileInfo::Array& array : info.arrays) {
+    json["arrays"].push_back({{"name", array.name}, {"dtype", array.dtype}, {"shape", array.shape}});
+  }
+  json["column_names"] = info.columns;
+  if (!summary.problem.empty()) {
+    json["summary"] = {{"problem", summary.problem}};
+    return json;
+  }
+  Json columns = Json::array();
+  for (std::size_t j = 0; j < summary.columns.size(); ++j) {
+    const ColumnSummary& column = summary.columns[j];
+    Json entry = {{"name", column_name(summary, j)}, {"nan", column.nan}, {"infinite", column.infinite}};
+    if (column.finite > 0) {
+      entry["min"] = column.smallest;
+      entry["max"] = column.largest;
+      entry["mean"] = column.mean();
+    }
+    columns.push_back(entry);
+  }
+  json["summary"] = {{"rows", summary.rows}, {"cols", summary.cols}, {"dtype", summary.dtype}, {"columns", columns}};
+  return json;
+}
+
+std::string columns_text(const Summary& summary) {
+  std::vector<std::vector<std::string>> lines = {{"column", "min", "max", "mean", "NaN", "infinite"}};
+  const std::size_t shown = std::min(summary.columns.size(), kColumnsShown);
+  for (std::size_t j = 0; j < shown; ++j) {
+    const ColumnSummary& column = summary.columns[j];
+    const bool any = column.finite > 0;
+    lines.push_back({column_name(summary, j), any ? fmt::format("{:.6g}", column.smallest) : "-",
+                     any ? fmt::format("{:.6g}", column.largest) : "-",
+                     any ? fmt::format("{:.6g}", column.mean()) : "-", fmt::format("{}", column.nan),
+                     fmt::format("{}", column.infinite)});
+  }
+  std::string text = format_table(lines);
+  if (shown < summary.columns.size()) {
+    text += fmt::format("... and {} more columns (--json has all)\n", summary.columns.size() - shown);
+  }
+  return text;
+}
+
+void InfoCommand::run() const {
+  const Runtime runtime = make_runtime(common);
+  const FileInfo info = describe_file(runtime.ctx, file);
+  if (common.explain) {
+    Plan plan;
+    plan.method = Method::direct;
+    plan.isa = name_of(runtime.ctx.isa());
+    plan.threads = runtime.ctx.threads();
+    plan.memory = info.bytes;
+    plan.reason = fmt::format("{} is described from its header, then read once for the summary of its columns", file);
+    return print_plan(common, plan);
+  }
+  const Summary summary = read_summary(runtime.ctx, *this);
+  runtime.progress->clear();
+  if (common.json) return print_json(to_json(info, summary));
+  std::string text = fmt::format("{}: {}{}, {}\n", file, name_of(info.format), info.gzip ? " in gzip" : "",
+                                 format_bytes(static_cast<double>(info.bytes)));
+  for (const FileInfo::Array& array : info.arrays) {
+    text += fmt::format("array {}{} of {}\n", array.name.empty() ? "" : array.name + ": ",
+                        fmt::join(array.shape, " x "), array.dtype);
+  }
+  if (!summary.problem.empty()) {
+    text += fmt::format("no column summary: {}\n", summary.problem);
+  } else {
+    text += fmt::format("table {} rows of {} columns, read as {}\n\n", format_count(summary.rows), summary.cols,
+                        summary.dtype);
+    text += columns_text(summary);
+  }
+  write_stdout(text);
+}
+
+}  // namespace
+
+Command add_info(CLI::App& root) {
+  auto command = std::make_shared<InfoCommand>();
+  CLI::App* app = root.add_subcommand("info", "Say what a file holds");
+  app->add_option("FILE", command->file, "Any file that vicinal reads")->type_name("FILE")->required();
+  app->add_flag("--columns", command->all, "Summarize the columns of a large table too");
+  add_input_options(*app, command->input);
+  add_common_options(*app, command->common);
+  add_examples(*app,
+               {"vicinal info train.npy", "vicinal info train.csv --drop class", "vicinal info train.npy --json"});
+  return {app, [command] { command->run(); }, &command->common.json};
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,101 @@
+// See machine.hpp. Instruction sets are found by asking the library for each, so that what is said is what would run.
+#include "machine.hpp"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "vicinal/context.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.rfind("model name", 0) != 0 && line.rfind("Model", 0) != 0) continue;
+    const auto colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+std::uint64_t meminfo(const std::string& field) {
+  std::ifstream file("/proc/meminfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.rfind(field + ":", 0) != 0) continue;
+    std::istringstream words(line.substr(field.size() + 1));
+    std::uint64_t kib = 0;
+    words >> kib;
+    return kib * 1024;
+  }
+  return 0;
+}
+
+int allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
+/// Loads the driver alone: no context is made and no device is woken.
+void probe_cuda(Machine& machine) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (driver == nullptr) return;
+  machine.cuda_driver = true;
+  using VersionFn = int (*)(int*);
+  if (auto version = reinterpret_cast<VersionFn>(dlsym(driver, "cuDriverGetVersion"))) {
+    if (version(&machine.cuda_driver_version) != 0) machine.cuda_driver_version = 0;
+  }
+  dlclose(driver);
+}
+
+}  // namespace
+
+Machine look_at_machine() {
+  Machine machine;
+  machine.cpu = processor_name();
+  machine.cores_online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  machine.cores_allowed = allowed_cores();
+  machine.memory_total = meminfo("MemTotal");
+  machine.memory_available = meminfo("MemAvailable");
+  const Context ctx = Context::cpu();
+  machine.cores_used = ctx.threads();
+  machine.memory_limit = ctx.memory_limit();
+  machine.isa = name_of(ctx.isa());
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    try {
+      CpuOptions options;
+      options.threads = 1;
+      options.isa = isa;
+      Context::cpu(options);
+      machine.isas.emplace_back(name_of(isa));
+    } catch (const Error&) {
+      // Not there: that is the answer.
+    }
+  }
+  probe_cuda(machine);
+  return machine;
+}
+
+Json to_json(const Machine& machine) {
+  Json json = {{"cpu", machine.cpu},
+               {"cores_online", machine.cores_online},
+               {"cores_allowed", machine.cores_allowed},
+               {"cores_used", machine.cores_used},
+               {"memory_total_bytes", machine.memory_total},
+               {"memory_available_bytes", machine.memory_available},
+               {"memory_limit_bytes", machine.memory_limit},
+               {"isas", machine.isas},
+               {"isa", machine.isa},
+               {"cuda_driver", machine.cuda_driver}};
+  if (machine.cuda_driver_version > 0) json["cuda_driver_version"] = machine.cuda_driver_version;
+  return json;
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,30 @@
+// What the command can say about the machine it runs on: processor, cores, memory, instruction sets, driver.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "output.hpp"
+
+namespace vicinal::cli {
+
+struct Machine {
+  std::string cpu;                     ///< model name, "unknown" when the system does not say
+  int cores_online = 0;                ///< of the machine
+  int cores_allowed = 0;               ///< by the affinity mask
+  int cores_used = 0;                  ///< what --threads 0 takes: affinity cut by the cgroup's quota
+  std::uint64_t memory_total = 0;      ///< bytes
+  std::uint64_t memory_available = 0;  ///< bytes the kernel could hand out now
+  std::uint64_t memory_limit = 0;      ///< bytes, the default of --memory-limit
+  std::vector<std::string> isas;       ///< that the library can use here, narrowest first
+  std::string isa;                     ///< that it uses by default
+  bool cuda_driver = false;            ///< libcuda.so.1 can be loaded
+  int cuda_driver_version = 0;         ///< such as 13000, 0 when unknown
+};
+
+/// Looks once; about a millisecond.
+Machine look_at_machine();
+Json to_json(const Machine& machine);
+
+}  // namespace vicinal::cli

@@ -1,0 +1,39 @@
+// The report of `vicinal classify`: one page with the scores, where they come from, and the rows that were hardest.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "scores.hpp"
+#include "vicinal/graph.hpp"
+#include "vicinal/table.hpp"
+#include "vicinal/vote.hpp"
+
+namespace vicinal::cli::report {
+
+/// One output of one classification; everything is borrowed.
+struct Classification {
+  std::string name;  ///< of the output, when there are several
+  const Labels* labels = nullptr;
+  const Vote* vote = nullptr;  ///< with probabilities
+  std::span<const std::int32_t> truth;
+  const Scores* scores = nullptr;
+};
+
+struct ClassificationReport {
+  std::string train_file;
+  std::string test_file;
+  std::string weights;
+  std::int64_t image_height = 0;  ///< 0: rows are no images
+  std::int64_t image_width = 0;
+  double seconds = 0;
+  const NeighborGraph* graph = nullptr;
+  const TableView* train = nullptr;
+  const TableView* test = nullptr;
+  std::span<const Classification> outputs;
+};
+
+std::string render(const ClassificationReport& report);
+
+}  // namespace vicinal::cli::report

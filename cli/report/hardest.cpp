@@ -1,0 +1,125 @@
+// See hardest.hpp. Hardest are the wrong rows that gave their true class the least weight; when there are too few wrong
+// ones, the right rows with the smallest winning share follow.
+#include "report/hardest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <vector>
+
+#include "input.hpp"
+#include "output.hpp"
+#include "report/html.hpp"
+#include "report/png.hpp"
+
+namespace vicinal::cli::report {
+namespace {
+
+constexpr std::size_t kRowsShown = 12;
+constexpr std::size_t kNeighborsShown = 10;
+
+struct HardRow {
+  bool right = false;
+  double truth_share = 0;
+  double winning_share = 0;
+  std::int64_t row = 0;
+
+  [[nodiscard]] auto key() const { return std::tuple(right, truth_share, right ? winning_share : -winning_share, row); }
+};
+
+double share_of(const Vote& vote, std::int64_t row, std::int32_t code) {
+  return code < 0 ? 0 : vote.probabilities[static_cast<std::size_t>(row * vote.class_count + code)];
+}
+
+std::vector<HardRow> hardest_rows(const Classification& output) {
+  std::vector<HardRow> rows(output.truth.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i);
+    const std::int32_t said = output.vote->codes[i];
+    rows[i] = {said == output.truth[i], share_of(*output.vote, row, output.truth[i]), share_of(*output.vote, row, said),
+               row};
+  }
+  const std::size_t shown = std::min(rows.size(), kRowsShown);
+  std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(shown), rows.end(),
+                    [](const HardRow& a, const HardRow& b) { return a.key() < b.key(); });
+  rows.resize(shown);
+  return rows;
+}
+
+/// Row `row` as a picture: bytes as they are, other numbers stretched from the row's smallest to its largest value.
+std::string picture(const ClassificationReport& report, const TableView& table, std::int64_t row) {
+  std::vector<double> values(static_cast<std::size_t>(table.cols()));
+  for (std::int64_t j = 0; j < table.cols(); ++j) values[static_cast<std::size_t>(j)] = value_at(table, row, j);
+  double low = 0;
+  double high = 255;
+  if (table.dtype() != DType::uint8) {
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    low = *least;
+    high = *most > *least ? *most : *least + 1;
+  }
+  std::vector<std::uint8_t> gray(values.size());
+  std::transform(values.begin(), values.end(), gray.begin(), [&](double value) {
+    return static_cast<std::uint8_t>(std::lround(std::clamp((value - low) / (high - low), 0.0, 1.0) * 255));
+  });
+  return png_data_uri(gray, report.image_width, report.image_height);
+}
+
+std::string neighbor_item(const ClassificationReport& report, const Classification& output, std::int64_t id,
+                          double distance, std::int32_t truth) {
+  const std::int32_t code = output.labels->codes[static_cast<std::size_t>(id)];
+  const std::string name = output.labels->name_of(code);
+  const char* color = code == truth ? "truth" : "said";
+  const std::string about = fmt::format("training row {}, {}, distance {:.6g}", id, name, distance);
+  if (report.image_height > 0) {
+    return fmt::format("<li title=\"{0}\"><img alt=\"{0}\" src=\"{1}\"><b class=\"{2}\">{3}</b></li>", escape(about),
+                       picture(report, *report.train, id), color, escape(shortened(name, 7)));
+  }
+  return fmt::format("<li title=\"{}\"><b class=\"{}\">{}</b> row {} at {:.4g}</li>", escape(about), color,
+                     escape(shortened(name, 24)), id, distance);
+}
+
+std::string card(const ClassificationReport& report, const Classification& output, const HardRow& hard) {
+  const std::int32_t truth = output.truth[static_cast<std::size_t>(hard.row)];
+  const std::int32_t said = output.vote->codes[static_cast<std::size_t>(hard.row)];
+  const auto name = [&](std::int32_t code) {
+    return code < 0 ? std::string("nothing") : escape(shortened(output.labels->name_of(code), 32));
+  };
+  const bool image = report.image_height > 0;
+  std::string text = "<div class=\"card\"><div class=\"what\">";
+  if (image) {
+    text += fmt::format("<img alt=\"test row {}\" src=\"{}\">", hard.row, picture(report, *report.test, hard.row));
+  }
+  text += fmt::format("<p><strong><span class=\"truth\">{}</span> taken for <span class=\"{}\">{}</span></strong>",
+                      name(truth), hard.right ? "truth" : "said", name(said));
+  text += fmt::format("row {}; {:.0f} % of the vote for {}, {:.0f} % for {}</p></div>", hard.row,
+                      100 * hard.winning_share, name(said), 100 * hard.truth_share, name(truth));
+  text += image ? "<ul class=\"near\">" : "<ul class=\"near words\">";
+  const auto ids = report.graph->ids_of(hard.row);
+  const auto distances = report.graph->distances_of(hard.row);
+  for (std::size_t rank = 0; rank < std::min(ids.size(), kNeighborsShown); ++rank) {
+    text += neighbor_item(report, output, ids[rank], distances[rank], truth);
+  }
+  return text + "</ul></div>\n";
+}
+
+}  // namespace
+
+std::string hardest_section(const ClassificationReport& report, const Classification& output) {
+  const std::vector<HardRow> rows = hardest_rows(output);
+  if (rows.empty()) return {};
+  const std::int64_t k = report.graph->k;
+  std::string text = fmt::format(
+      "<section><h2>The hardest {}</h2><p class=\"note\">Where the true class got the least of the vote, most certain "
+      "errors "
+      "first; below each, {} training {} in order of distance.</p><div class=\"cards\">\n",
+      report.image_height > 0 ? "images" : "rows",
+      k > static_cast<std::int64_t>(kNeighborsShown) ? fmt::format("the {} nearest", kNeighborsShown)
+                                                     : fmt::format("its {} nearest", k),
+      report.image_height > 0 ? "images" : "rows");
+  for (const HardRow& row : rows) text += card(report, output, row);
+  return text + "</div></section>\n";
+}
+
+}  // namespace vicinal::cli::report

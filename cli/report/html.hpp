@@ -1,0 +1,27 @@
+// HTML and SVG as text: escaping, and the few shapes that the pages draw. Everything that comes from a file or a
+// command line goes through `escape`.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vicinal::cli::report {
+
+/// Safe in text and in attributes in double quotes.
+std::string escape(std::string_view text);
+/// At most `length` characters (not bytes), the last a dot-dot-dot when something was cut off; not yet escaped.
+std::string shortened(const std::string& text, std::size_t length);
+/// Characters, not bytes, of UTF-8 text.
+std::size_t character_count(std::string_view text);
+
+/// A whole page: no script, no request to anywhere.
+std::string page(const std::string& title, const std::string& body);
+
+/// <rect>; `style_class` names a rule of the page's style sheet, `opacity` in [0, 1].
+std::string svg_rect(double x, double y, double width, double height, std::string_view style_class, double opacity = 1);
+/// <text>; `anchor` is start, middle or end.
+std::string svg_text(double x, double y, std::string_view anchor, std::string_view style_class, std::string_view text);
+/// <svg> that is as wide as its place and at most `width` pixels; `label` says what it shows to who cannot see it.
+std::string svg(double width, double height, std::string_view label, const std::string& shapes);
+
+}  // namespace vicinal::cli::report

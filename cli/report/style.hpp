@@ -1,0 +1,71 @@
+// The style sheet of the reports: system fonts, one column of cards, light and dark by the reader's setting.
+#pragma once
+
+namespace vicinal::cli::report {
+
+inline constexpr char kStyle[] = R"css(
+:root { color-scheme: light dark; --paper: #faf9f6; --card: #ffffff; --ink: #1b1d22; --muted: #666a73; --line: #e5e2db;
+  --good: #1f6f8b; --bad: #c8553d; --track: #ecebe6; --on: #ffffff; }
+@media (prefers-color-scheme: dark) { :root { --paper: #14161a; --card: #1b1e24; --ink: #e9e7e2; --muted: #9a9ea8;
+  --line: #2c3038; --good: #5fb3cf; --bad: #f0876a; --track: #2a2e36; --on: #10141a; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto,
+  "Helvetica Neue", "Noto Sans", "DejaVu Sans", sans-serif; -webkit-text-size-adjust: 100%; overflow-wrap: anywhere; }
+main { max-width: 1080px; margin: 0 auto; padding: 56px 28px 72px; }
+header p { margin: 0; color: var(--muted); }
+.over { font-size: 13px; letter-spacing: .08em; text-transform: uppercase; }
+h1 { font-size: 30px; line-height: 1.2; font-weight: 650; letter-spacing: -.015em; margin: 6px 0 4px; }
+h2 { font-size: 18px; font-weight: 650; letter-spacing: -.005em; margin: 0 0 2px; }
+.note { color: var(--muted); font-size: 14px; margin: 0 0 18px; max-width: 68ch; }
+.hero { display: flex; flex-wrap: wrap; align-items: flex-end; gap: 20px 48px; margin: 36px 0 32px; }
+.big { font-size: 84px; line-height: .9; font-weight: 700; letter-spacing: -.045em; font-variant-numeric: tabular-nums; }
+.big small { font-size: .45em; font-weight: 600; letter-spacing: 0; color: var(--muted); margin-left: .12em; }
+.figure span { display: block; color: var(--muted); font-size: 14px; }
+.figure b { font-size: 24px; font-weight: 600; letter-spacing: -.01em; font-variant-numeric: tabular-nums; }
+.figure .big + span { margin-top: 12px; }
+section, .facts { background: var(--card); border: 1px solid var(--line); border-radius: 14px; padding: 26px 28px; margin: 20px 0; }
+.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(190px, 1fr)); gap: 16px 28px; margin: 0; }
+.facts div { min-width: 0; }
+.facts dt { color: var(--muted); font-size: 13px; }
+.facts dd { margin: 0; font-size: 15px; }
+.facts .wide { grid-column: 1 / -1; }
+.pair { display: grid; grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr); gap: 20px; margin: 20px 0; }
+.pair section { margin: 0; min-width: 0; }
+svg { display: block; width: 100%; height: auto; margin: 0 auto; }
+svg text { font-size: 12px; fill: var(--ink); font-variant-numeric: tabular-nums; }
+svg .soft { fill: var(--muted); }
+svg .on { fill: var(--on); }
+svg .strong { font-weight: 600; }
+svg .good, .key .good { fill: var(--good); background: var(--good); }
+svg .bad, .key .bad { fill: var(--bad); background: var(--bad); }
+svg .track { fill: var(--track); }
+svg .line { fill: var(--line); }
+.key { display: flex; flex-wrap: wrap; gap: 4px 18px; color: var(--muted); font-size: 13px; margin: 14px 0 0; }
+.key i { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 7px; }
+table { width: 100%; border-collapse: collapse; table-layout: fixed; font-variant-numeric: tabular-nums; font-size: 14px; }
+th { font-weight: 500; color: var(--muted); font-size: 13px; text-align: left; padding: 0 10px 8px 0; }
+td { padding: 8px 10px 8px 0; border-top: 1px solid var(--line); vertical-align: top; }
+th:last-child, td:last-child { padding-right: 0; }
+td.name { font-weight: 600; }
+td svg { height: 4px; margin-top: 4px; border-radius: 2px; overflow: hidden; }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 14px; }
+.card { border: 1px solid var(--line); border-radius: 12px; padding: 14px; min-width: 0; }
+.what { display: flex; gap: 14px; align-items: center; }
+.what p { margin: 0; font-size: 13px; color: var(--muted); line-height: 1.45; min-width: 0; }
+.what strong { display: block; font-size: 15px; color: var(--ink); font-weight: 600; }
+.truth { color: var(--good); } .said { color: var(--bad); }
+img { display: block; image-rendering: pixelated; border-radius: 6px; background: #000; }
+.what img { width: 84px; height: 84px; object-fit: contain; flex: none; }
+.near { display: flex; flex-wrap: wrap; gap: 8px; margin: 12px 0 0; padding: 0; list-style: none; font-size: 12px; color: var(--muted); }
+.near li { text-align: center; min-width: 0; max-width: 100%; }
+.near img { width: 44px; height: 44px; object-fit: contain; margin: 0 auto 3px; }
+.near.words li { border: 1px solid var(--line); border-radius: 8px; padding: 3px 9px; text-align: left; }
+.near b { font-weight: 600; }
+footer { color: var(--muted); font-size: 13px; margin-top: 28px; }
+@media (max-width: 860px) { .pair { grid-template-columns: minmax(0, 1fr); } }
+@media (max-width: 560px) { main { padding: 28px 14px 44px; } section, .facts { padding: 18px 16px; } .big { font-size: 64px; }
+  h1 { font-size: 24px; } .hero { gap: 18px 32px; margin: 26px 0 24px; } td, th { padding-right: 8px; } }
+@media print { body { background: #fff; } section, .card { break-inside: avoid; } }
+)css";
+
+}  // namespace vicinal::cli::report
