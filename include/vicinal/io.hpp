@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,7 @@ VICINAL_API FileInfo describe_file(const Context& ctx, const std::filesystem::pa
 /// An array to write: borrowed, row-major.
 struct ArrayView {
   const void* data = nullptr;
-  std::string dtype;                ///< NumPy's: "<i8", "<f8", "<f4", "|u1", "<i4"
+  std::string dtype;  ///< NumPy's: "<i8", "<f8", "<f4", "|u1", "<i4", "<u8"
   std::vector<std::int64_t> shape;
 };
 VICINAL_API void write_npy(const std::filesystem::path& path, const ArrayView& array);

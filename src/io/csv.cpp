@@ -1,0 +1,240 @@
+// See csv.hpp. The text is cut into chunks at rows and the rows are counted (csv_chunks.hpp); then each chunk is parsed
+// straight into its place in the table. Numbers are correctly rounded (fast_float). The table's memory is checked
+// before it is taken (contract clause 7).
+#include "io/csv.hpp"
+
+#include <fast_float/fast_float.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <functional>
+
+#include "core/memory.hpp"
+#include "core/parallel.hpp"
+#include "io/csv_chunks.hpp"
+#include "io/labels.hpp"
+
+namespace vicinal::io {
+namespace {
+
+/// Parses the rows of one chunk.
+class ChunkParser {
+ public:
+  ChunkParser(const CsvLayout& layout, const CsvChunk& chunk, CsvContent& content)
+      : layout_(layout), chunk_(chunk), content_(content), p_(chunk.begin), line_(chunk.first_line) {}
+
+  /// With `values` null nothing is stored: only faults are looked for.
+  void parse(double* values, std::vector<std::unique_ptr<std::string>>* escaped) {
+    escaped_ = escaped;
+    for (row_ = chunk_.first_row;; ++row_) {
+      line_ += skip_blank_lines(layout_.dialect, p_, chunk_.end);
+      if (p_ == chunk_.end) break;
+      if (row_ == chunk_.first_row + chunk_.rows) {
+        throw Error(ErrorCode::internal, fmt::format("{} has more rows than were counted", layout_.where));
+      }
+      parse_row(values);
+      if (values != nullptr) values += layout_.numbers;
+    }
+    if (row_ != chunk_.first_row + chunk_.rows) {
+      throw Error(ErrorCode::internal, fmt::format("{} has fewer rows than were counted", layout_.where));
+    }
+  }
+
+ private:
+  void parse_row(double* values) {
+    row_begin_ = p_;
+    const std::int64_t fields = layout_.fields();
+    std::int64_t line_ends = 0;
+    FieldEnd end = FieldEnd::delimiter;
+    for (std::int64_t j = 0; j < fields; ++j) {
+      if (end != FieldEnd::delimiter) check_fields();
+      const ColumnRole role = layout_.roles[static_cast<std::size_t>(j)];
+      if (role == ColumnRole::number) {
+        double value = 0;
+        if (!plain_number(&value, &end)) {
+          const Field field = general_field(&line_ends, &end);
+          value = number_or_throw(field, j, line_ends);
+        }
+        if (values != nullptr) *values++ = value;
+      } else {
+        const Field field = general_field(&line_ends, &end);
+        if (role == ColumnRole::label) keep_label(field, j, line_ends);
+      }
+    }
+    if (end == FieldEnd::delimiter) check_fields();
+    line_ += line_ends + (end == FieldEnd::line ? 1 : 0);
+  }
+
+  /// The common case: blanks, a number, blanks, the end of the field. False, with nothing moved, for anything else.
+  bool plain_number(double* value, FieldEnd* end) {
+    const char* p = p_;
+    while (p != chunk_.end && layout_.dialect.is_blank(*p)) ++p;
+    if (chunk_.end - p > 1 && *p == '+' && p[1] != '-') ++p;
+    const auto result = fast_float::from_chars(p, chunk_.end, *value);
+    if (result.ec == std::errc::invalid_argument || !std::isfinite(*value)) return false;
+    p = result.ptr;
+    if (!take_terminator(layout_.dialect, p, chunk_.end, *end)) return false;
+    p_ = p;
+    return true;
+  }
+
+  Field general_field(std::int64_t* line_ends, FieldEnd* end) {
+    const Field field = next_field(layout_.dialect, p_, chunk_.end);
+    if (field.fault != FieldFault::none) quote_fault(field.fault, line_ + *line_ends);
+    *line_ends += field.line_ends;
+    p_ = field.next;
+    *end = field.end;
+    return field;
+  }
+
+  double number_or_throw(const Field& field, std::int64_t column, std::int64_t line_ends) {
+    double value = 0;
+    const std::string_view text = trimmed(field.text);
+    const NumberKind kind = parse_number(text, &value);
+    if (kind == NumberKind::number) return value;
+    check_fields();
+    const std::string place = place_of(column, line_ends - field.line_ends);
+    if (kind == NumberKind::missing && text.empty()) fail(fmt::format("{} is empty (a missing value)", place));
+    if (kind == NumberKind::missing) fail(fmt::format("{} is '{}' (a missing value)", place, text));
+    if (kind == NumberKind::not_finite) fail(fmt::format("{} is '{}', not a finite number", place, shown(text)));
+    if (kind == NumberKind::too_large) fail(fmt::format("{} is '{}', too large for float64", place, shown(text)));
+    fail(fmt::format("{} is '{}', not a number", place, shown(text)));
+  }
+
+  /// Quotes may enclose blanks.
+  [[nodiscard]] std::string_view trimmed(std::string_view text) const {
+    while (!text.empty() && layout_.dialect.is_blank(text.front())) text.remove_prefix(1);
+    while (!text.empty() && layout_.dialect.is_blank(text.back())) text.remove_suffix(1);
+    return text;
+  }
+
+  void keep_label(const Field& field, std::int64_t column, std::int64_t line_ends) {
+    if (field.text.empty()) {
+      check_fields();
+      fail(fmt::format("{} is empty (a missing label)", place_of(column, line_ends - field.line_ends)));
+    }
+    if (content_.labels.empty()) return;
+    std::string_view text = field.text;
+    if (field.escaped) {
+      escaped_->push_back(std::make_unique<std::string>(unescape(field)));
+      text = *escaped_->back();
+    }
+    content_.labels[static_cast<std::size_t>(row_)] = text;
+  }
+
+  /// A wrong number of fields explains whatever else is wrong with a row, so it is looked at first. Throws if it is.
+  void check_fields() {
+    std::int64_t found = 0;
+    std::int64_t line_ends = 0;
+    const char* p = row_begin_;
+    for (;;) {
+      const Field field = next_field(layout_.dialect, p, chunk_.end);
+      if (field.fault != FieldFault::none) quote_fault(field.fault, line_ + line_ends);
+      ++found;
+      line_ends += field.line_ends;
+      p = field.next;
+      if (field.end != FieldEnd::delimiter) break;
+    }
+    if (found != layout_.fields()) {
+      fail(fmt::format("{} line {} has {} field{} where {} {} expected", layout_.where, line_, found,
+                       found == 1 ? "" : "s", layout_.fields(), layout_.fields() == 1 ? "is" : "are"));
+    }
+  }
+
+  [[noreturn]] void quote_fault(FieldFault fault, std::int64_t line) const {
+    fail(fmt::format("{} line {} {}", layout_.where, line,
+                     fault == FieldFault::open_quote
+                         ? "opens a quote that is never closed"
+                         : "has a quote inside a field; quotes must enclose whole fields, and be doubled inside"));
+  }
+
+  [[nodiscard]] std::string place_of(std::int64_t column, std::int64_t line_ends) const {
+    return fmt::format("{} line {}, {}", layout_.where, line_ + line_ends, layout_.column_name(column));
+  }
+
+  [[noreturn]] static void fail(const std::string& sentence) { throw Error(ErrorCode::bad_data, sentence); }
+
+  const CsvLayout& layout_;
+  const CsvChunk& chunk_;
+  CsvContent& content_;
+  const char* p_;
+  const char* row_begin_ = nullptr;
+  std::int64_t line_;
+  std::int64_t row_ = 0;
+  std::vector<std::unique_ptr<std::string>>* escaped_ = nullptr;
+};
+
+/// Bytes the values take; nullopt-like 0 when the file is too short for so many fields, so that some row must be
+/// faulty.
+std::uint64_t bytes_of_values(const CsvLayout& layout, std::int64_t rows) {
+  __extension__ using Wide = unsigned __int128;
+  const auto least = static_cast<Wide>(rows) * static_cast<Wide>(layout.fields() - 1 + layout.numbers);
+  if (least > static_cast<Wide>(layout.end - layout.body)) return 0;
+  return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(layout.numbers) * sizeof(double);
+}
+
+}  // namespace
+
+CsvContent parse_csv(const Context& ctx, const CsvLayout& layout, const Bytes& bytes, std::int64_t chunk) {
+  const std::vector<CsvChunk> chunks = cut_csv(ctx, layout, chunk);
+  CsvContent content;
+  content.rows = chunks.back().first_row + chunks.back().rows;
+  if (content.rows == 0) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("{} has {}no data rows", layout.where, layout.header ? "a header line but " : ""));
+  }
+  const bool has_label = std::find(layout.roles.begin(), layout.roles.end(), ColumnRole::label) != layout.roles.end();
+  const std::uint64_t value_bytes = bytes_of_values(layout, content.rows);
+  const bool store = value_bytes > 0;
+  std::shared_ptr<unsigned char> values;
+  const std::string job = fmt::format("reading {}", layout.where);
+  // A label is a view into the text, then a string, then a code.
+  constexpr std::uint64_t kLabelBytes = sizeof(std::string_view) + sizeof(std::string) + sizeof(std::int64_t);
+  core::require_memory(ctx,
+                       value_bytes + (has_label ? static_cast<std::uint64_t>(content.rows) * kLabelBytes : 0) +
+                           (bytes.mapped ? 0 : bytes.size),
+                       job);
+  if (store) values = allocate(value_bytes, job);
+  if (has_label) content.labels.resize(static_cast<std::size_t>(content.rows));
+  content.escaped.resize(chunks.size());
+
+  std::atomic<std::int64_t> done{0};
+  const auto count = static_cast<std::int64_t>(chunks.size());
+  core::parallel_for(ctx, count, [&](std::int64_t i, int worker) {
+    const CsvChunk& mine = chunks[static_cast<std::size_t>(i)];
+    double* at = store ? reinterpret_cast<double*>(values.get()) + mine.first_row * layout.numbers : nullptr;
+    ChunkParser(layout, mine, content).parse(at, &content.escaped[static_cast<std::size_t>(i)]);
+    const std::int64_t finished = ++done;
+    if (worker == 0) ctx.report("read", static_cast<double>(finished) / static_cast<double>(count));
+  });
+  if (store) content.values = std::shared_ptr<const double>(values, reinterpret_cast<const double*>(values.get()));
+  return content;
+}
+
+std::int64_t count_csv_rows(const Context& ctx, const CsvLayout& layout, std::int64_t chunk) {
+  const std::vector<CsvChunk> chunks = cut_csv(ctx, layout, chunk);
+  return chunks.back().first_row + chunks.back().rows;
+}
+
+Table read_csv(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
+               std::int64_t chunk) {
+  const CsvLayout layout = lay_out_csv(bytes, file, options);
+  CsvContent content = parse_csv(ctx, layout, bytes, chunk);
+  if (content.values == nullptr) {
+    throw Error(ErrorCode::internal, fmt::format("{} has more fields than it has bytes", layout.where));
+  }
+  Table table;
+  table.format = FileFormat::csv;
+  table.view = TableView(content.values.get(), content.rows, layout.numbers);
+  table.shape = {content.rows, layout.numbers};
+  table.storage = content.values;
+  for (std::size_t j = 0; j < layout.names.size(); ++j) {
+    if (layout.roles[j] == ColumnRole::number) table.columns.push_back(layout.names[j]);
+  }
+  if (!content.labels.empty()) table.labels = labels_from_texts(content.labels);
+  return table;
+}
+
+}  // namespace vicinal::io

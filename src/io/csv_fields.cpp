@@ -1,0 +1,64 @@
+// See csv_fields.hpp. The general path; numbers that follow each other plainly never come here.
+#include "io/csv_fields.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace vicinal::io {
+namespace {
+
+Field quoted_field(const Dialect& dialect, const char* p, const char* end) noexcept {
+  Field field;
+  const char* begin = ++p;
+  for (;;) {
+    const auto* quote = static_cast<const char*>(std::memchr(p, '"', static_cast<std::size_t>(end - p)));
+    if (quote == nullptr) {
+      field.fault = FieldFault::open_quote;
+      field.next = end;
+      return field;
+    }
+    p = quote + 1;
+    if (p == end || *p != '"') {
+      field.text = std::string_view(begin, static_cast<std::size_t>(quote - begin));
+      break;
+    }
+    field.escaped = true;
+    ++p;
+  }
+  field.line_ends = std::count(field.text.begin(), field.text.end(), '\n');
+  if (!take_terminator(dialect, p, end, field.end)) field.fault = FieldFault::stray_quote;
+  field.next = p;
+  return field;
+}
+
+}  // namespace
+
+Field next_field(const Dialect& dialect, const char* p, const char* end) noexcept {
+  while (p != end && dialect.is_blank(*p)) ++p;
+  if (p != end && *p == '"') return quoted_field(dialect, p, end);
+  Field field;
+  const char* begin = p;
+  const char* last = p;  // behind the last character that is not blank
+  while (p != end && line_end_at(p, end) == 0 && !(*p == '\r' && p + 1 == end)) {
+    if (dialect.delimiter == ' ' ? dialect.is_blank(*p) : *p == dialect.delimiter) break;
+    if (*p == '"') field.fault = FieldFault::stray_quote;
+    if (!dialect.is_blank(*p)) last = p + 1;
+    ++p;
+  }
+  field.text = std::string_view(begin, static_cast<std::size_t>(last - begin));
+  take_terminator(dialect, p, end, field.end);
+  field.next = p;
+  return field;
+}
+
+std::string unescape(const Field& field) {
+  std::string text;
+  text.reserve(field.text.size());
+  for (std::size_t i = 0; i < field.text.size(); ++i) {
+    text.push_back(field.text[i]);
+    if (field.escaped && field.text[i] == '"') ++i;
+  }
+  return text;
+}
+
+}  // namespace vicinal::io

@@ -1,0 +1,81 @@
+// Fields of delimited text by RFC 4180: quotes may enclose delimiters and line ends, a doubled quote is one quote.
+// A quote is only legal around a whole field; that is what lets chunks of a file be told apart by counting quotes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace vicinal::io {
+
+/// How a file separates fields. ' ' stands for any run of spaces and tabs.
+struct Dialect {
+  char delimiter = ',';
+  [[nodiscard]] bool is_blank(char c) const noexcept { return c == ' ' || (c == '\t' && delimiter != '\t'); }
+};
+
+enum class FieldEnd : std::uint8_t { delimiter, line, text };  ///< what follows: `text` is the end of everything
+enum class FieldFault : std::uint8_t { none, stray_quote, open_quote };
+
+struct Field {
+  std::string_view text;  ///< without surrounding blanks and quotes; doubled quotes still doubled
+  bool escaped = false;   ///< has doubled quotes
+  FieldEnd end = FieldEnd::text;
+  FieldFault fault = FieldFault::none;
+  const char* next = nullptr;  ///< where the next field (or line) begins
+  std::int64_t line_ends = 0;  ///< line ends inside the quotes
+};
+
+/// A line end at p ("\n" or "\r\n"): its length, else 0.
+inline int line_end_at(const char* p, const char* end) noexcept {
+  if (p == end) return 0;
+  if (*p == '\n') return 1;
+  if (*p == '\r' && p + 1 != end && p[1] == '\n') return 2;
+  return 0;
+}
+
+/// What follows a field's content at p; moves p behind it. Returns false when that is neither delimiter nor line end.
+inline bool take_terminator(const Dialect& dialect, const char*& p, const char* end, FieldEnd& kind) noexcept {
+  const char* start = p;
+  while (p != end && dialect.is_blank(*p)) ++p;
+  if (p == end || (*p == '\r' && p + 1 == end)) {
+    p = end;
+    kind = FieldEnd::text;
+    return true;
+  }
+  if (const int length = line_end_at(p, end); length > 0) {
+    p += length;
+    kind = FieldEnd::line;
+    return true;
+  }
+  kind = FieldEnd::delimiter;
+  if (dialect.delimiter == ' ') return p != start;
+  if (*p != dialect.delimiter) return false;
+  ++p;
+  return true;
+}
+
+/// The field that begins at p (p may be end: an empty last field).
+Field next_field(const Dialect& dialect, const char* p, const char* end) noexcept;
+
+/// The text with doubled quotes made single.
+std::string unescape(const Field& field);
+
+/// Moves p over lines that hold nothing but blanks; counts them.
+inline std::int64_t skip_blank_lines(const Dialect& dialect, const char*& p, const char* end) noexcept {
+  std::int64_t lines = 0;
+  for (;;) {
+    const char* q = p;
+    while (q != end && dialect.is_blank(*q)) ++q;
+    if (q == end || (*q == '\r' && q + 1 == end)) {
+      p = end;
+      return lines;
+    }
+    const int length = line_end_at(q, end);
+    if (length == 0) return lines;
+    p = q + length;
+    ++lines;
+  }
+}
+
+}  // namespace vicinal::io

@@ -1,0 +1,303 @@
+// See csv_layout.hpp. Delimiter and header are guessed from the first records, deterministically; every guess can be
+// overruled by an option.
+#include "io/csv_layout.hpp"
+
+#include <fast_float/fast_float.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+
+namespace vicinal::io {
+namespace {
+
+constexpr std::size_t kSampleRecords = 32;
+constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;
+constexpr std::size_t kMostFields = std::size_t{1} << 22;
+
+[[noreturn]] void bad(const std::string& where, std::string_view what) {
+  throw Error(ErrorCode::bad_data, fmt::format("{} {}", where, what));
+}
+
+[[noreturn]] void unfit(const std::string& where, std::string_view what) {
+  throw Error(ErrorCode::invalid_argument, fmt::format("{} {}", where, what));
+}
+
+struct Record {
+  std::vector<Field> fields;
+  FieldFault fault = FieldFault::none;
+  const char* next = nullptr;
+  std::int64_t lines = 0;  // physical lines it spans
+};
+
+Record read_record(const Dialect& dialect, const char* p, const char* end) {
+  Record record;
+  for (;;) {
+    Field field = next_field(dialect, p, end);
+    record.lines += field.line_ends;
+    record.fields.push_back(field);
+    p = field.next;
+    if (field.fault != FieldFault::none || field.end != FieldEnd::delimiter || record.fields.size() > kMostFields) {
+      record.fault = field.fault;
+      record.lines += field.end == FieldEnd::line ? 1 : 0;
+      record.next = p;
+      return record;
+    }
+  }
+}
+
+std::vector<Record> sample_records(const Dialect& dialect, const char* p, const char* end) {
+  std::vector<Record> records;
+  const char* begin = p;
+  while (records.size() < kSampleRecords && p - begin < kSampleBytes) {
+    skip_blank_lines(dialect, p, end);
+    if (p == end) break;
+    records.push_back(read_record(dialect, p, end));
+    if (records.back().fault != FieldFault::none) break;
+    p = records.back().next;
+  }
+  return records;
+}
+
+/// The delimiter that cuts most of the first records into the same number (at least 2) of fields; a comma for one
+/// column.
+char detect_delimiter(const char* begin, const char* text_end, std::string_view candidates) {
+  // A long line is cut: one that is not whole counts only when there is no other.
+  const char* end = text_end - begin > kSampleBytes ? begin + kSampleBytes : text_end;
+  char best = ',';
+  std::int64_t best_matches = 0;
+  for (const char candidate : candidates) {
+    std::map<std::size_t, std::int64_t> counts;
+    std::vector<Record> sample = sample_records({candidate}, begin, end);
+    if (sample.size() > 1 && sample.back().next == end && end != text_end) sample.pop_back();
+    for (const Record& record : sample) {
+      if (record.fault == FieldFault::none) ++counts[record.fields.size()];
+    }
+    std::size_t usual = 0;
+    std::int64_t matches = 0;
+    for (const auto& [fields, records] : counts) {  // ascending
+      // Of two counts that are as frequent the larger means a ragged line, but with blanks a header of several words.
+      if (records > matches || (records == matches && candidate != ' ')) {
+        usual = fields;
+        matches = records;
+      }
+    }
+    if (usual >= 2 && matches > best_matches) {
+      best = candidate;
+      best_matches = matches;
+    }
+  }
+  return best;
+}
+
+std::optional<std::int64_t> as_position(const std::string& text) {
+  if (text.empty() || text.size() > 9) return std::nullopt;
+  std::int64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + (c - '0');
+  }
+  return value;
+}
+
+NumberKind kind_of(const Field& field) {
+  double value = 0;
+  return parse_number(field.text, &value);
+}
+
+std::vector<std::string> references(const ReadOptions& options) {
+  std::vector<std::string> names = options.drop;
+  if (!options.label.empty()) names.push_back(options.label);
+  return names;
+}
+
+bool detect_header(const std::vector<Record>& records, const ReadOptions& options) {
+  const std::vector<Field>& first = records.front().fields;
+  const std::vector<std::string> referred = references(options);
+  for (std::size_t j = 0; j < first.size(); ++j) {
+    if (kind_of(first[j]) != NumberKind::text) continue;
+    const std::string name = unescape(first[j]);
+    bool by_position = false;
+    for (const std::string& reference : referred) {
+      if (reference == name) return true;
+      if (as_position(reference) == static_cast<std::int64_t>(j)) by_position = true;
+    }
+    if (records.size() == 1) {
+      if (!by_position) return true;  // nothing but a header
+      continue;
+    }
+    const bool numbers_below = std::all_of(records.begin() + 1, records.end(), [j](const Record& record) {
+      return j < record.fields.size() && kind_of(record.fields[j]) != NumberKind::text;
+    });
+    const bool number_below = std::any_of(records.begin() + 1, records.end(), [j](const Record& record) {
+      return j < record.fields.size() && kind_of(record.fields[j]) == NumberKind::number;
+    });
+    if (numbers_below && number_below) return true;
+  }
+  return false;
+}
+
+std::int64_t find_column(const CsvLayout& layout, const std::string& reference, std::string_view role) {
+  const std::int64_t matches = std::count(layout.names.begin(), layout.names.end(), reference);
+  if (matches > 1) {
+    bad(layout.where,
+        fmt::format("has {} columns named '{}', so the {} column is not clear", matches, shown(reference), role));
+  }
+  if (matches == 1) return std::find(layout.names.begin(), layout.names.end(), reference) - layout.names.begin();
+  const std::optional<std::int64_t> position = as_position(reference);
+  if (position && *position < layout.fields()) return *position;
+  if (position) {
+    unfit(layout.where, fmt::format("has {} columns (0 to {}), so there is no {} column {}", layout.fields(),
+                                    layout.fields() - 1, role, *position));
+  }
+  if (layout.names.empty()) {
+    unfit(layout.where, fmt::format("has no header line, so the {} column '{}' must be given by position (0 to {})",
+                                    role, shown(reference), layout.fields() - 1));
+  }
+  constexpr std::size_t kMostShown = 20;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(kMostShown, layout.names.size()); ++i) names.push_back(shown(layout.names[i]));
+  unfit(layout.where, fmt::format("has no column '{}' for {}; its columns are {}{}", shown(reference), role,
+                                  fmt::join(names, ", "), layout.names.size() > kMostShown ? ", ..." : ""));
+}
+
+void check_delimiter(char delimiter) {
+  const auto c = static_cast<unsigned char>(delimiter);
+  const bool letter_or_digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  const bool printable = (c >= 0x20 && c < 0x7f) || c == '\t';
+  if (letter_or_digit || !printable || c == '"' || c == '+' || c == '-' || c == '.') {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("delimiter {} cannot separate fields; use , ; | a tab or a space",
+                            printable ? fmt::format("'{}'", delimiter) : fmt::format("0x{:02x}", c)));
+  }
+}
+
+/// Everything but the roles of the columns.
+CsvLayout lay_out(const Bytes& bytes, const std::string& file, const ReadOptions& options) {
+  CsvLayout layout;
+  layout.where = fmt::format("'{}'", file);
+  const auto* begin = reinterpret_cast<const char*>(bytes.data);
+  layout.end = begin + bytes.size;
+  const char* p = begin;
+  layout.body_line += skip_preamble(p, layout.end);
+  if (p == layout.end) bad(layout.where, bytes.size == 0 ? "is empty" : "has no data rows");
+  if (options.delimiter != 0) check_delimiter(options.delimiter);
+  layout.dialect.delimiter = options.delimiter != 0 ? options.delimiter : detect_delimiter(p, layout.end, ",;\t| ");
+
+  const std::vector<Record> records = sample_records(layout.dialect, p, layout.end);
+  if (records.empty()) bad(layout.where, "has no data rows");
+  const Record& first = records.front();
+  const auto fields = static_cast<std::int64_t>(first.fields.size());
+  if (first.fields.size() > kMostFields) {
+    bad(layout.where, fmt::format("has more than {} fields in its first line", kMostFields));
+  }
+  layout.header = first.fault == FieldFault::none && options.header.value_or(detect_header(records, options));
+  layout.roles.assign(static_cast<std::size_t>(fields), ColumnRole::number);
+  layout.body = p;
+  if (layout.header) {
+    for (const Field& field : first.fields) layout.names.push_back(unescape(field));
+    layout.body = first.next;
+    layout.body_line += first.lines;
+  }
+  return layout;
+}
+
+}  // namespace
+
+std::string CsvLayout::column_name(std::int64_t column) const {
+  const auto at = static_cast<std::size_t>(column);
+  if (at < names.size() && !names[at].empty()) return fmt::format("column '{}'", shown(names[at]));
+  return fmt::format("column {}", column);
+}
+
+std::int64_t skip_preamble(const char*& p, const char* end) noexcept {
+  if (std::string_view(p, static_cast<std::size_t>(end - p)).starts_with("\xef\xbb\xbf")) p += 3;
+  std::int64_t lines = 0;
+  for (;;) {
+    lines += skip_blank_lines({}, p, end);
+    if (p == end || *p != '#') return lines;
+    p = std::find(p, end, '\n');
+    if (p != end) {
+      ++p;
+      ++lines;
+    }
+  }
+}
+
+std::int64_t columns_of_sample(const char* begin, const char* end) {
+  const Dialect dialect{detect_delimiter(begin, end, ",;\t|")};
+  std::int64_t columns = 0;
+  for (const Record& record : sample_records(dialect, begin, end)) {
+    const auto fields = static_cast<std::int64_t>(record.fields.size());
+    if (record.fault != FieldFault::none || (columns != 0 && columns != fields)) return 1;
+    columns = fields;
+  }
+  return columns;
+}
+
+bool is_text(const Bytes& bytes) noexcept {
+  constexpr std::uint64_t kSample = 4096;
+  return std::all_of(bytes.data, bytes.data + std::min(bytes.size, kSample), [](unsigned char c) {
+    return (c >= 0x20 && c != 0x7f) || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+  });
+}
+
+CsvLayout lay_out_csv(const Bytes& bytes, const std::string& file, const ReadOptions& options) {
+  CsvLayout layout = lay_out(bytes, file, options);
+  for (const std::string& reference : options.drop) {
+    layout.roles[static_cast<std::size_t>(find_column(layout, reference, "drop"))] = ColumnRole::dropped;
+  }
+  if (!options.label.empty()) {
+    ColumnRole& role = layout.roles[static_cast<std::size_t>(find_column(layout, options.label, "label"))];
+    if (role == ColumnRole::dropped) {
+      unfit(layout.where, fmt::format("is to be read with column '{}' both as label and dropped", options.label));
+    }
+    role = ColumnRole::label;
+  }
+  layout.numbers = std::count(layout.roles.begin(), layout.roles.end(), ColumnRole::number);
+  if (layout.numbers == 0) unfit(layout.where, "has no column left for the table");
+  return layout;
+}
+
+CsvLayout lay_out_csv_labels(const Bytes& bytes, const std::string& file, const std::string& column) {
+  ReadOptions options;
+  options.label = column;
+  CsvLayout layout = lay_out(bytes, file, options);
+  std::fill(layout.roles.begin(), layout.roles.end(), ColumnRole::dropped);
+  layout.roles[static_cast<std::size_t>(find_column(layout, column, "label"))] = ColumnRole::label;
+  return layout;
+}
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kMost = 40;
+  const bool cut = text.size() > kMost;
+  std::size_t length = std::min(text.size(), kMost);
+  // Not in the middle of a UTF-8 character.
+  while (cut && length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
+  std::string result(text.substr(0, length));
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return cut ? result + "..." : result;
+}
+
+NumberKind parse_number(std::string_view text, double* value) noexcept {
+  static constexpr std::array<std::string_view, 9> kMissing = {"",     "NA",   "N/A",  "n/a", "na",
+                                                               "null", "NULL", "None", "?"};
+  if (std::find(kMissing.begin(), kMissing.end(), text) != kMissing.end()) return NumberKind::missing;
+  std::string_view digits = text;
+  if (digits.size() > 1 && digits[0] == '+' && digits[1] != '-') digits.remove_prefix(1);
+  const char* end = digits.data() + digits.size();
+  const auto result = fast_float::from_chars(digits.data(), end, *value);
+  if (result.ec == std::errc::invalid_argument || result.ptr != end) return NumberKind::text;
+  if (std::isfinite(*value)) return NumberKind::number;
+  // Words give NaN and infinity; digits only where the number is beyond float64.
+  const bool has_digit = std::any_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return has_digit && !std::isnan(*value) ? NumberKind::too_large : NumberKind::not_finite;
+}
+
+}  // namespace vicinal::io

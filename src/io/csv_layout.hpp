@@ -1,0 +1,56 @@
+// What a delimited text file looks like before its rows are read: delimiter, header line, what each column is for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/bytes.hpp"
+#include "io/csv_fields.hpp"
+#include "vicinal/io.hpp"
+
+namespace vicinal::io {
+
+enum class ColumnRole : std::uint8_t { number, label, dropped };
+
+struct CsvLayout {
+  std::string where;  ///< "'file.csv'", opens every sentence
+  Dialect dialect;
+  const char* body = nullptr;  ///< where the first data row may begin
+  const char* end = nullptr;
+  std::int64_t body_line = 1;  ///< number of the line at `body`, from 1
+  bool header = false;
+  std::vector<std::string> names;  ///< [fields], empty without a header
+  std::vector<ColumnRole> roles;   ///< [fields]
+  std::int64_t numbers = 0;        ///< columns of role number
+
+  [[nodiscard]] std::int64_t fields() const noexcept { return static_cast<std::int64_t>(roles.size()); }
+  /// "column 'age'", or "column 3" (from 0) without names.
+  [[nodiscard]] std::string column_name(std::int64_t column) const;
+};
+
+/// Whether the beginning of the bytes is text: no NUL or other control characters.
+bool is_text(const Bytes& bytes) noexcept;
+
+/// Moves p behind a byte order mark, blank lines and '#' lines at the top; counts the lines.
+std::int64_t skip_preamble(const char*& p, const char* end) noexcept;
+
+/// Fields that each of the first lines has (1 when they differ), for separators other than blanks.
+std::int64_t columns_of_sample(const char* begin, const char* end);
+
+/// Looks at the first records only. `invalid_argument` for options that do not fit the file, `bad_data` for an empty
+/// one.
+CsvLayout lay_out_csv(const Bytes& bytes, const std::string& file, const ReadOptions& options);
+
+/// The layout for reading nothing but one column as labels.
+CsvLayout lay_out_csv_labels(const Bytes& bytes, const std::string& file, const std::string& column);
+
+/// A field for a sentence: at most 40 bytes, unprintable ones replaced.
+std::string shown(std::string_view text);
+
+/// Whether a field is a number as tables accept it (surrounding blanks removed before).
+enum class NumberKind : std::uint8_t { number, missing, not_finite, too_large, text };
+NumberKind parse_number(std::string_view text, double* value) noexcept;
+
+}  // namespace vicinal::io

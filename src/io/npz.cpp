@@ -1,0 +1,79 @@
+// See npz.hpp. A stored member is used where it lies in the mapped file; only its checksum is computed.
+#include "io/npz.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "io/npy.hpp"
+
+namespace vicinal::io {
+namespace {
+
+constexpr std::string_view kSuffix = ".npy";
+
+std::vector<NpzMember> find_arrays(const Bytes& archive, const std::string& file) {
+  std::vector<NpzMember> arrays;
+  for (ZipMember& member : list_zip(archive, file)) {
+    if (!member.name.ends_with(kSuffix)) continue;
+    NpzMember array;
+    array.name = member.name.substr(0, member.name.size() - kSuffix.size());
+    array.where = fmt::format("'{}' array '{}'", file, array.name);
+    array.member = std::move(member);
+    arrays.push_back(std::move(array));
+  }
+  return arrays;
+}
+
+void read_header(const Context& ctx, const Bytes& archive, NpzMember& array) {
+  array.header =
+      parse_npy_header(read_member_prefix(ctx, archive, array.member, array.where, kNpyHeaderLimit), array.where);
+}
+
+[[noreturn]] void ask_for_name(const std::vector<NpzMember>& arrays, const std::string& file, std::string_view what) {
+  constexpr std::size_t kMostShown = 20;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(kMostShown, arrays.size()); ++i) names.push_back(arrays[i].name);
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("'{}' has {}; its arrays are {}{}", file, what, fmt::join(names, ", "),
+                          arrays.size() > kMostShown ? ", ..." : ""));
+}
+
+}  // namespace
+
+std::vector<NpzMember> list_npz(const Context& ctx, const Bytes& archive, const std::string& file) {
+  std::vector<NpzMember> arrays = find_arrays(archive, file);
+  for (NpzMember& array : arrays) read_header(ctx, archive, array);
+  return arrays;
+}
+
+RawArray read_npz(const Context& ctx, const Bytes& archive, const std::string& file, const std::string& name,
+                  std::size_t axes) {
+  std::vector<NpzMember> arrays = find_arrays(archive, file);
+  if (arrays.empty()) throw Error(ErrorCode::bad_data, fmt::format("'{}' has no arrays", file));
+  const NpzMember* chosen = nullptr;
+  std::int64_t matches = 0;
+  for (NpzMember& array : arrays) {
+    bool match = array.name == name;
+    if (name.empty() && arrays.size() > 1) {
+      read_header(ctx, archive, array);
+      match = array.header.shape.size() == axes;
+    } else if (name.empty()) {
+      match = true;
+    }
+    if (!match) continue;
+    chosen = &array;
+    ++matches;
+  }
+  if (name.empty() && matches != 1) {
+    ask_for_name(arrays, file, fmt::format("{} arrays of {} axes, so one must be named", matches, axes));
+  }
+  if (matches == 0) ask_for_name(arrays, file, fmt::format("no array '{}'", name));
+  if (matches > 1) {
+    throw Error(ErrorCode::bad_data, fmt::format("'{}' has {} arrays named '{}'", file, matches, name));
+  }
+  return parse_npy(read_member(ctx, archive, chosen->member, chosen->where), chosen->where);
+}
+
+}  // namespace vicinal::io
