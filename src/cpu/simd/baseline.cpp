@@ -1,4 +1,4 @@
-// The inner loops for what every machine of the architecture has (SSE2 on x86-64, NEON on AArch64).
+// The inner loops for what every machine of the architecture has: plain scalar code on x86-64, NEON on AArch64.
 #define VICINAL_SIMD_NAMESPACE simd_baseline
 #include "cpu/simd/kernels_inl.hpp"
 

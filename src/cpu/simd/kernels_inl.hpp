@@ -17,10 +17,11 @@ namespace VICINAL_SIMD_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET == HWY_SSE2 || HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4
-inline constexpr bool kFusedMultiplyAdd = false;  // MulAdd rounds twice: fine for the screen, not for a key
-#else
+// Elsewhere (plain x86-64) MulAdd rounds twice: fine for the screen, whose bound allows for it, not for a key.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_NEON
 inline constexpr bool kFusedMultiplyAdd = true;
+#else
+inline constexpr bool kFusedMultiplyAdd = false;
 #endif
 
 using FloatTag = hn::ScalableTag<float>;
