@@ -35,6 +35,17 @@ class KList final : public Collector {
     }
     sizes_[query - begin_] = list.size();
   }
+  void absorb(const Collector& other) override {
+    const auto& part = static_cast<const KList&>(other);
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      const std::int64_t query = begin_ + static_cast<std::int64_t>(i);
+      NearestHeap list = heap(query);
+      for (std::int64_t at = query * task_.k; at < query * task_.k + part.sizes_[i]; ++at) {
+        list.offer(part.result_.distances[at], part.result_.ids[at]);
+      }
+      sizes_[i] = list.size();
+    }
+  }
   void finish(std::int64_t query) override {
     heap(query).sort();
     for (std::int64_t i = query * task_.k; i < (query + 1) * task_.k; ++i) {
@@ -106,6 +117,12 @@ class Radius final : public Collector {
       found.emplace_back(key, id);
     }
   }
+  void absorb(const Collector& other) override {
+    const auto& part = static_cast<const Radius&>(other);
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      found_[i].insert(found_[i].end(), part.found_[i].begin(), part.found_[i].end());
+    }
+  }
   void finish(std::int64_t query) override {
     auto& found = found_[query - begin_];
     std::sort(found.begin(), found.end());  // pairs (key, id): the total order
@@ -169,6 +186,10 @@ class Count final : public Collector {
     for (const std::int64_t id : candidates_.members(distinct)) {
       result_.counts[query] += candidates_.eligible(query, id) ? 1 : 0;
     }
+  }
+  void absorb(const Collector& other) override {
+    const auto& counts = static_cast<const Count&>(other).result_.counts;
+    for (std::size_t i = 0; i < counts.size(); ++i) result_.counts[i] += counts[i];
   }
   void finish(std::int64_t /*query*/) override {}
 

@@ -71,6 +71,8 @@ class Collector {
   virtual void offer(std::int64_t query, double key, std::int64_t distinct) = 0;
   /// Turns what was collected for query `begin + i` into its final order and distances; any thread, one query each.
   virtual void finish(std::int64_t query) = 0;
+  /// Takes over what another collector of the same task and range was offered (it saw other rows of the table).
+  virtual void absorb(const Collector& other) = 0;
   /// After every query of the range is finished, on the calling thread.
   virtual void end() {}
 };

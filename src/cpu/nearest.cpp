@@ -114,7 +114,8 @@ class Search {
         take_sample(block);
         search_block(batch, block, true);
       }
-      for (std::int64_t b = 0; b < blocks; ++b) {
+      if (splits_rows(end - begin)) search_by_rows(batch);
+      for (std::int64_t b = 0; b < blocks && !splits_rows(end - begin); ++b) {
         const std::int64_t first = b * sizes_.block;
         block.assign(first, std::min(n_, first + sizes_.block) - first);
         prepare_block(block);
@@ -193,18 +194,60 @@ class Search {
         screen_group(batch, block, first, count, scratch);
         for (std::int64_t i = 0; i < count; ++i) finish_query(batch, block, first + i, i, sampling, scratch);
       } else {
-        rank_group(batch, block, first, count);
+        rank_group(batch, block, first, count, *collector_);
       }
     });
   }
 
+  // Too few queries to keep every worker busy: the table is divided among them instead.
+  [[nodiscard]] bool splits_rows(std::int64_t queries) const {
+    return !screened_ && !task_.index->table.is_block_source() && queries < 2 * sizes_.group * ctx_.threads();
+  }
+
+  // Each worker ranks blocks of its own for all queries and keeps its own lists, which are joined at the end: the k
+  // best by (key, id) of the parts' k best are the k best of all, whoever saw which block.
+  void search_by_rows(const QueryBatch& batch) {
+    struct Part {
+      std::vector<std::int64_t> ids, offsets, counts;
+      std::vector<double> distances;
+      SearchStats stats;
+      kernels::NearestResult result{ids, distances, offsets, counts, stats};
+      std::unique_ptr<Collector> collector;
+      std::unique_ptr<RowBlock> block;
+      std::vector<double> scratch;
+    };
+    std::vector<std::unique_ptr<Part>> parts(workers_.size());
+    const std::int64_t blocks = (n_ + sizes_.block - 1) / sizes_.block;
+    core::parallel_for(ctx_, blocks, [&](std::int64_t b, int worker) {
+      auto& part = parts[static_cast<std::size_t>(worker)];
+      if (!part) {
+        part = std::make_unique<Part>();
+        part->ids.resize(result_.ids.size());
+        part->distances.resize(result_.distances.size());
+        part->counts.resize(result_.counts.size());
+        part->collector = make_collector(ctx_, task_, candidates_, part->result);
+        part->collector->begin(batch.begin(), batch.begin() + batch.size());
+        part->block = std::make_unique<RowBlock>(task_, simd_, sizes_.block, false);
+      }
+      const std::int64_t first = b * sizes_.block;
+      part->block->assign(first, std::min(n_, first + sizes_.block) - first);
+      for (std::int64_t p = 0; p < part->block->panels(); ++p) {
+        part->block->prepare_panel(p, nullptr, nullptr, part->scratch);
+      }
+      rank_group(batch, *part->block, 0, batch.size(), *part->collector);
+    });
+    for (const auto& part : parts) {
+      if (part) collector_->absorb(*part->collector);
+    }
+  }
+
   // The smallest key known to bound the answer; infinity while nothing is known.
-  [[nodiscard]] double limit(const QueryBatch& batch, std::int64_t i) const {
-    return std::min(seeds_[i], collector_->limit(batch.begin() + i));
+  [[nodiscard]] double limit(const QueryBatch& batch, std::int64_t i, const Collector& collector) const {
+    return std::min(seeds_[i], collector.limit(batch.begin() + i));
   }
 
   [[nodiscard]] Threshold threshold(const QueryBatch& batch, const RowBlock& block, std::int64_t i) const {
-    const double key = limit(batch, i);
+    const double key = limit(batch, i, *collector_);
     // The screen works on sums of squares: of a cosine key, twice the key.
     return screen_->threshold(batch.terms(i), task_.metric == Metric::cosine ? 2 * key : key, block.typical_norm());
   }
@@ -335,29 +378,30 @@ class Search {
         at[s] = survivors[begin + s].row;
         rows[s] = block.rows()[at[s]];
       }
-      offer_keys(batch, block, i, rows, at, chunk);
+      offer_keys(batch, block, i, rows, at, chunk, *collector_);
     }
   }
 
   // Method `direct`: every row of the block is ranked, in chunks that stay in the cache while the group passes over
   // them.
-  void rank_group(const QueryBatch& batch, const RowBlock& block, std::int64_t first, std::int64_t count) {
+  void rank_group(const QueryBatch& batch, const RowBlock& block, std::int64_t first, std::int64_t count,
+                  Collector& collector) {
     std::int64_t at[kKeyChunk];
     for (std::int64_t begin = 0; begin < block.size(); begin += kKeyChunk) {
       const std::int64_t chunk = std::min(kKeyChunk, block.size() - begin);
       for (std::int64_t s = 0; s < chunk; ++s) at[s] = begin + s;
       for (std::int64_t i = first; i < first + count; ++i) {
-        offer_keys(batch, block, i, block.rows() + begin, at, chunk);
+        offer_keys(batch, block, i, block.rows() + begin, at, chunk, collector);
       }
     }
   }
 
   void offer_keys(const QueryBatch& batch, const RowBlock& block, std::int64_t i, const void* const* rows,
-                  const std::int64_t* at, std::int64_t count) {
+                  const std::int64_t* at, std::int64_t count, Collector& collector) {
     double keys[kKeyChunk];
     sums(batch.row(i), rows, count, keys);
     const std::int64_t query = batch.begin() + i;
-    double now = limit(batch, i);
+    double now = limit(batch, i, collector);
     for (std::int64_t s = 0; s < count; ++s) {
       const double key = key_of(keys[s], batch.is_zero(i) || block.is_zero(at[s]));
       if (!(std::fabs(key) < kInfinity)) [[unlikely]] {
@@ -365,8 +409,8 @@ class Search {
         continue;
       }
       if (key > now) continue;
-      collector_->offer(query, key, block.distinct(at[s]));
-      now = limit(batch, i);
+      collector.offer(query, key, block.distinct(at[s]));
+      now = limit(batch, i, collector);
     }
   }
 
@@ -452,6 +496,11 @@ std::uint64_t nearest_scratch(const Context& ctx, const kernels::NearestTask& ta
   const std::int64_t block = std::max(sizes.block, sizes.sample);
   std::uint64_t bytes = RowBlock::bytes(task, block);
   bytes += static_cast<std::uint64_t>(sizes.batch) * (QueryBatch::bytes_a_query(task, screened) + 24);
+  if (!screened) {  // few queries: lists of each worker's own
+    const std::int64_t m = std::min(task.queries.rows(), 2 * sizes.group * ctx.threads());
+    bytes += static_cast<std::uint64_t>(ctx.threads()) *
+             (static_cast<std::uint64_t>(m * (task.k + 1)) * 16 + RowBlock::bytes(task, sizes.block));
+  }
   if (task.queries.is_block_source()) bytes += static_cast<std::uint64_t>(sizes.batch * task.queries.cols()) * 8;
   if (screened)
     bytes += static_cast<std::uint64_t>(ctx.threads()) * static_cast<std::uint64_t>(sizes.group * block) * 8;

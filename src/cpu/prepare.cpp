@@ -18,7 +18,7 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kSampleRows = 1024;
-constexpr std::int64_t kTaskElements = std::int64_t{1} << 20;
+constexpr std::int64_t kTaskElements = std::int64_t{1} << 15;  // widened, a chunk fits the L2 cache
 
 std::int64_t rows_a_task(std::int64_t d) {
   return std::clamp<std::int64_t>(kTaskElements / d, 1, 65536);
@@ -39,7 +39,7 @@ void for_each_chunk(const Context& ctx, const TableView& table, Body body) {
     auto& rows = scratch[serial ? 0 : static_cast<std::size_t>(worker)];
     rows.resize(static_cast<std::size_t>((end - begin) * d));
     core::widen_rows(table, begin, end, rows.data());
-    body(begin, rows.data(), end - begin, task);
+    body(begin, rows.data(), end - begin);
   };
   if (serial) {
     for (std::int64_t task = 0; task < tasks; ++task) {
@@ -104,14 +104,53 @@ std::uint64_t mix(std::uint64_t h, std::uint64_t word) {
   return h ^ (h >> 29);
 }
 
-std::uint64_t hash_row(const double* row, std::int64_t d) {
+std::uint64_t hash_bytes(const std::byte* bytes, std::int64_t count) {
   std::uint64_t lanes[4] = {1, 2, 3, 4};  // four chains: one would wait for its multiplications
-  for (std::int64_t j = 0; j < d; ++j) {
+  std::int64_t i = 0;
+  for (; i + 32 <= count; i += 32) {
+    std::uint64_t words[4];
+    std::memcpy(words, bytes + i, sizeof words);
+    for (int lane = 0; lane < 4; ++lane) lanes[lane] = mix(lanes[lane], words[lane]);
+  }
+  for (int lane = 0; i < count; i += 8, ++lane) {
     std::uint64_t word = 0;
-    std::memcpy(&word, row + j, sizeof word);
-    lanes[j & 3] = mix(lanes[j & 3], word);
+    std::memcpy(&word, bytes + i, static_cast<std::size_t>(std::min<std::int64_t>(8, count - i)));
+    lanes[lane] = mix(lanes[lane], word);
   }
   return mix(mix(lanes[0], lanes[1]), mix(lanes[2], lanes[3]));
+}
+
+// The largest |row_j - centre_j|; NaN when a value is not finite (x - x is NaN then, and 0 otherwise).
+double largest_deviation(const double* row, const double* centre, std::int64_t d) {
+  double largest[8] = {};
+  double zeros[8] = {};
+  const auto add = [&](std::int64_t j, int lane) {
+    const double deviation = std::fabs(row[j] - centre[j]);
+    largest[lane] = deviation > largest[lane] ? deviation : largest[lane];
+    zeros[lane] += row[j] - row[j];
+  };
+  std::int64_t j = 0;
+  for (; j + 8 <= d; j += 8) {
+    for (int lane = 0; lane < 8; ++lane) add(j + lane, lane);
+  }
+  for (; j < d; ++j) add(j, static_cast<int>(j & 7));
+  double result = 0;
+  double nothing = 0;
+  for (int lane = 0; lane < 8; ++lane) {
+    result = std::max(result, largest[lane]);
+    nothing += zeros[lane];
+  }
+  return result + nothing;
+}
+
+// Bytes of row i, contiguous: where they lie, or copied.
+const std::byte* row_bytes(const TableView& table, std::int64_t i, std::vector<std::byte>& copy) {
+  const std::int64_t element = size_of(table.dtype());
+  if (core::is_row_contiguous(table))
+    return static_cast<const std::byte*>(table.data()) + i * table.row_stride() * element;
+  copy.resize(static_cast<std::size_t>(table.cols() * element));
+  core::copy_rows(table, i, i + 1, copy.data());
+  return copy.data();
 }
 
 struct HashedRow {
@@ -123,11 +162,10 @@ struct HashedRow {
 // apart by their values: a run of equal hashes is split by comparison with the first row of each group.
 void group_rows(const TableView& table, const std::vector<HashedRow>& hashed, kernels::Prepared& index) {
   const std::int64_t n = table.rows();
-  const std::int64_t d = table.cols();
   std::vector<std::int64_t> first_of(static_cast<std::size_t>(n));
-  std::vector<double> a(static_cast<std::size_t>(d));
-  std::vector<double> b(static_cast<std::size_t>(d));
-  const std::size_t bytes = static_cast<std::size_t>(d) * sizeof(double);
+  const auto bytes = static_cast<std::size_t>(table.cols() * size_of(table.dtype()));
+  std::vector<std::byte> copy_a;
+  std::vector<std::byte> copy_b;
   std::vector<std::int64_t> firsts;
   for (std::size_t begin = 0; begin < hashed.size();) {
     std::size_t end = begin + 1;
@@ -136,10 +174,8 @@ void group_rows(const TableView& table, const std::vector<HashedRow>& hashed, ke
     for (std::size_t i = begin; i < end; ++i) {
       const std::int64_t row = hashed[i].row;
       std::int64_t first = -1;
-      if (!firsts.empty()) core::widen_rows(table, row, row + 1, a.data());
       for (const std::int64_t candidate : firsts) {
-        core::widen_rows(table, candidate, candidate + 1, b.data());
-        if (std::memcmp(a.data(), b.data(), bytes) == 0) {
+        if (std::memcmp(row_bytes(table, row, copy_a), row_bytes(table, candidate, copy_b), bytes) == 0) {
           first = candidate;
           break;
         }
@@ -176,7 +212,7 @@ std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const 
   if (table.dtype() == DType::uint8) return {-1, -1};
   std::mutex mutex;
   std::int64_t first = -1;
-  for_each_chunk(ctx, table, [&](std::int64_t begin, const double* rows, std::int64_t count, std::int64_t) {
+  for_each_chunk(ctx, table, [&](std::int64_t begin, const double* rows, std::int64_t count) {
     const std::int64_t at = first_non_finite(rows, count * table.cols());
     if (at < 0) return;
     const std::scoped_lock lock(mutex);
@@ -193,21 +229,22 @@ void prepare(const Context& ctx, kernels::Prepared& index) {
   const std::int64_t d = table.cols();
   index.centre = median_centre(table);
 
+  const std::int64_t row_size = d * size_of(table.dtype());
   const bool group = !table.is_block_source();  // re-reading scattered rows of a source would cost more than it saves
   std::vector<HashedRow> hashed(group ? static_cast<std::size_t>(n) : 0);
   std::mutex mutex;
   std::int64_t non_finite = -1;
   double largest = 0;
-  for_each_chunk(ctx, table, [&](std::int64_t begin, const double* rows, std::int64_t count, std::int64_t) {
-    const std::int64_t at = first_non_finite(rows, count * d);
+  for_each_chunk(ctx, table, [&](std::int64_t begin, const double* rows, std::int64_t count) {
     double chunk_largest = 0;
+    std::vector<std::byte> copy;
     for (std::int64_t i = 0; i < count; ++i) {
-      const double* row = rows + i * d;
-      double lanes[8] = {};
-      for (std::int64_t j = 0; j < d; ++j) lanes[j & 7] = std::max(lanes[j & 7], std::fabs(row[j] - index.centre[j]));
-      chunk_largest = std::max(chunk_largest, *std::max_element(lanes, lanes + 8));
-      if (group) hashed[begin + i] = {hash_row(row, d), begin + i};
+      const double deviation = largest_deviation(rows + i * d, index.centre.data(), d);
+      chunk_largest = deviation > chunk_largest || std::isnan(deviation) ? deviation : chunk_largest;
+      if (std::isnan(chunk_largest)) break;
+      if (group) hashed[begin + i] = {hash_bytes(row_bytes(table, begin + i, copy), row_size), begin + i};
     }
+    const std::int64_t at = std::isnan(chunk_largest) ? first_non_finite(rows, count * d) : -1;
     const std::scoped_lock lock(mutex);
     largest = std::max(largest, chunk_largest);
     if (at >= 0 && (non_finite < 0 || begin * d + at < non_finite)) non_finite = begin * d + at;
