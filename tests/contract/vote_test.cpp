@@ -1,0 +1,107 @@
+// vote against the reference: weights, probabilities, several outputs, ties, text labels, empty neighborhoods.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "reference/reference.hpp"
+#include "vicinal/vicinal.hpp"
+
+namespace vicinal::contract {
+namespace {
+
+Labels labels_of(std::int64_t rows, std::int64_t classes, std::uint64_t seed) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    values.push_back(static_cast<std::int64_t>((static_cast<std::uint64_t>(i) + seed) * 2654435761U %
+                                               static_cast<std::uint64_t>(classes)) *
+                         10 -
+                     5);
+  }
+  return encode_labels(values);
+}
+
+void expect_same(const Vote& got, const Vote& expected, const std::string& what) {
+  EXPECT_EQ(got.class_count, expected.class_count) << what;
+  EXPECT_EQ(got.codes, expected.codes) << what;
+  ASSERT_EQ(got.probabilities.size(), expected.probabilities.size()) << what;
+  EXPECT_EQ(
+      std::memcmp(got.probabilities.data(), expected.probabilities.data(), got.probabilities.size() * sizeof(double)),
+      0)
+      << what;
+}
+
+class VoteOfFamily : public ::testing::TestWithParam<Family> {};
+
+TEST_P(VoteOfFamily, equals_the_reference) {
+  const Shape shape = {701, 6, 53};
+  const Rows rows = make_rows(GetParam(), shape, 4);
+  const TableView table(rows.table.data(), shape.n, shape.d);
+  const TableView queries(rows.queries.data(), shape.m, shape.d);
+  const auto ranking = reference::rank(table, queries, {});
+  const std::vector<Labels> outputs = {labels_of(shape.n, 2, 1), labels_of(shape.n, 10, 2), labels_of(shape.n, 200, 3)};
+  const double middle = ranking[0][20].distance;
+  for (const int threads : {1, 2, 3, 7}) {
+    const Context& context = context_of(available_isas().back(), threads);
+    for (const Weighting weights : {Weighting::uniform, Weighting::distance}) {
+      for (const std::int64_t k : {1, 2, 5, 20}) {
+        const auto votes =
+            vote(context, knn(context, table, queries, {.k = k}), outputs, {.weights = weights, .probabilities = true});
+        ASSERT_EQ(votes.size(), outputs.size());
+        const NeighborGraph graph = reference::knn(ranking, k);
+        for (std::size_t i = 0; i < outputs.size(); ++i)
+          expect_same(votes[i], reference::vote(graph, outputs[i], weights), "k=" + std::to_string(k));
+      }
+      const NeighborGraph within = radius(context, table, queries, {.radius = middle});
+      expect_same(vote(context, within, outputs[1], {.weights = weights, .probabilities = true}),
+                  reference::vote(reference::radius(ranking, middle), outputs[1], weights), "radius");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Vote, VoteOfFamily,
+                         ::testing::Values(Family::gaussian, Family::duplicates, Family::integer_ties,
+                                           Family::clusters_1e3),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+TEST(Vote, custom_weights_are_the_callers) {
+  const Shape shape = {97, 3, 11};
+  const Rows rows = make_rows(Family::gaussian, shape, 5);
+  const TableView table(rows.table.data(), shape.n, shape.d);
+  const Context& context = context_of(available_isas().back(), 3);
+  const NeighborGraph graph = knn(context, table, TableView(rows.queries.data(), shape.m, shape.d), {.k = 7});
+  const Labels labels = labels_of(shape.n, 4, 1);
+  const auto ones = [](std::span<const double>, std::span<double> weights) {
+    std::fill(weights.begin(), weights.end(), 1.0);
+  };
+  const Vote custom =
+      vote(context, graph, labels, {.weights = Weighting::custom, .custom = ones, .probabilities = true});
+  expect_same(custom, vote(context, graph, labels, {.probabilities = true}), "custom");
+  // All weight on the last neighbor: its class wins.
+  const auto last = [](std::span<const double>, std::span<double> weights) {
+    std::fill(weights.begin(), weights.end(), 0.0);
+    weights.back() = 1;
+  };
+  const Vote farthest = vote(context, graph, labels, {.weights = Weighting::custom, .custom = last});
+  for (std::int64_t i = 0; i < graph.rows; ++i) {
+    EXPECT_EQ(farthest.codes[static_cast<std::size_t>(i)],
+              labels.codes[static_cast<std::size_t>(graph.ids_of(i).back())]);
+  }
+}
+
+TEST(Vote, text_labels_sort_by_byte_and_ties_go_to_the_smaller) {
+  const std::vector<std::string> texts = {"b", "a", "B", "b", "a", "aa"};
+  const Labels labels = encode_labels(texts);
+  EXPECT_EQ(std::get<std::vector<std::string>>(labels.classes), (std::vector<std::string>{"B", "a", "aa", "b"}));
+  const std::vector<double> line = {0, 1, 2, 3, 4, 5};
+  const std::vector<double> query = {0.5};
+  const Context& context = context_of(available_isas().front(), 1);
+  const NeighborGraph graph = knn(context, TableView(line.data(), 6, 1), TableView(query.data(), 1, 1), {.k = 2});
+  EXPECT_EQ(labels.name_of(vote(context, graph, labels).codes[0]), "a");
+}
+
+}  // namespace
+}  // namespace vicinal::contract
