@@ -1,0 +1,106 @@
+"""What the tests of the command share: where it is, how it is run, and small tables to run it on.
+
+VICINAL_COMMAND is the command's path; VICINAL_DATA, where set, a folder with real data. Tests that need the data are
+skipped with a reason where it is not there.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+
+def command_path():
+    path = os.environ.get("VICINAL_COMMAND") or shutil.which("vicinal")
+    if not path:
+        raise pytest.UsageError("VICINAL_COMMAND must name the vicinal command")
+    return str(pathlib.Path(path).resolve())
+
+
+@pytest.fixture(scope="session")
+def command():
+    return command_path()
+
+
+@pytest.fixture
+def vicinal(tmp_path, command):
+    """Runs the command in the test's own folder; returns the finished process, text decoded."""
+
+    def run(*arguments, cwd=tmp_path, timeout=300, **options):
+        return subprocess.run(
+            [command, *map(str, arguments)], cwd=cwd, timeout=timeout, text=True, capture_output=True, **options
+        )
+
+    return run
+
+
+@pytest.fixture
+def ok(vicinal):
+    """As `vicinal`, for runs that must succeed; returns stdout."""
+
+    def run(*arguments, **options):
+        done = vicinal(*arguments, **options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def ok_json(ok):
+    return lambda *arguments, **options: json.loads(ok(*arguments, "--json", **options))
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    folder = os.environ.get("VICINAL_DATA")
+    if not folder or not pathlib.Path(folder).is_dir():
+        pytest.skip("VICINAL_DATA is not set to a folder of real data")
+    return pathlib.Path(folder)
+
+
+def write_csv(path, table, labels=None, header=True):
+    lines = []
+    if header:
+        lines.append(",".join([f"x{j}" for j in range(table.shape[1])] + (["class"] if labels is not None else [])))
+    for i, row in enumerate(table):
+        lines.append(",".join([repr(float(v)) for v in row] + ([str(labels[i])] if labels is not None else [])))
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def small_files(tmp_path):
+    """train and test as .npy and .csv with text classes; the same tables in both."""
+    generator = np.random.default_rng(5)
+    centers = generator.normal(scale=2.5, size=(3, 4))
+    names = np.array(["ash", "birch", "cedar"])
+    made = {}
+    for name, rows in (("train", 120), ("test", 30)):
+        codes = generator.integers(0, 3, rows)
+        table = centers[codes] + generator.normal(size=(rows, 4))
+        made[name] = (table, names[codes])
+        np.save(tmp_path / f"{name}.npy", table)
+        np.save(tmp_path / f"{name}_labels.npy", codes)
+        write_csv(tmp_path / f"{name}.csv", table, names[codes])
+    return made
+
+
+def brute_force(table, queries=None, k=5):
+    """Ids and euclidean distances in (distance, id) order, in float64."""
+    self_mode = queries is None
+    queries = table if self_mode else queries
+    table = table.astype(np.float64)
+    ids = np.empty((len(queries), k), np.int64)
+    distances = np.empty((len(queries), k))
+    for i, query in enumerate(queries.astype(np.float64)):
+        squared = ((table - query) ** 2).sum(axis=1)
+        if self_mode:
+            squared[i] = np.inf
+        order = np.argsort(squared, kind="stable")[:k]
+        ids[i] = order
+        distances[i] = np.sqrt(squared[order])
+    return ids, distances

@@ -1,0 +1,138 @@
+"""The command as a whole: help and its examples, JSON, completion, config files, --explain, progress."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+SUBCOMMANDS = ["knn", "radius", "classify", "info", "doctor", "bench knn", "generate", "completion"]
+
+
+def examples_of(text):
+    after = text.split("EXAMPLES", 1)[1]
+    return [line.strip() for line in after.splitlines() if line.strip().startswith("vicinal ")]
+
+
+@pytest.mark.parametrize("name", ["", *SUBCOMMANDS, "bench"])
+def test_help_and_its_examples(command, vicinal, tmp_path, small_files, name):
+    done = vicinal(*name.split(), "--help")
+    assert done.returncode == 0 and done.stderr == ""
+    examples = examples_of(done.stdout)
+    assert 2 <= len(examples) <= 4
+    binary = tmp_path / "bin"
+    binary.mkdir()
+    (binary / "vicinal").symlink_to(command)
+    for example in examples:
+        ran = subprocess.run(
+            ["bash", "-c", f'PATH="{binary}:$PATH"; {example}'], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        )
+        assert ran.returncode == 0, f"{example}: {ran.stderr}"
+
+
+def test_version(vicinal):
+    done = vicinal("--version")
+    assert done.returncode == 0 and done.stdout.startswith("vicinal 0.")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "knn train.npy",
+        "knn train.npy test.npy -o graph.npz",
+        "knn train.npy --explain",
+        "radius train.npy -r 1",
+        "radius train.npy test.npy -r 1 --count",
+        "radius train.npy -r 1 --explain",
+        "classify train.csv test.csv --label class",
+        "classify train.csv test.csv --label class --explain",
+        "info train.npy",
+        "info train.csv",
+        "info train.npy --explain",
+        "doctor",
+        "doctor --explain",
+        "bench knn --rows 500 --queries 50 --dims 8 --repeat 2 --verify",
+        "bench knn --explain",
+        "generate moons -n 10",
+        "generate blobs -n 10 --explain",
+        "completion fish",
+    ],
+)
+def test_json(vicinal, small_files, arguments):
+    done = vicinal(*arguments.split(), "--json")
+    assert done.returncode == 0, done.stderr
+    assert isinstance(json.loads(done.stdout), dict)
+
+
+def test_explain_does_not_run(vicinal, tmp_path):
+    np.save(tmp_path / "large.npy", np.zeros((1, 1)))
+    rows = 2_000_000  # brute force within itself: 4e12 pairs
+    np.save(tmp_path / "large.npy", np.random.default_rng(0).random((rows, 2)).astype(np.float32))
+    done = vicinal("knn", "large.npy", "-k", 5, "-o", "out.npz", "--explain", timeout=30)
+    assert done.returncode == 0, done.stderr
+    for word in ("method", "memory", "expected", "why", "threads"):
+        assert word in done.stdout
+    assert not (tmp_path / "out.npz").exists()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_option(ok, shell):
+    script = ok("completion", shell)
+    for name in SUBCOMMANDS:
+        for line in ok(*name.split(), "--help").splitlines():
+            words = line.split()
+            if words and words[0].startswith("--"):
+                option = words[0].split(",")[0].lstrip("-")
+                assert option in script, f"{name} --{option}"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_parses(ok, shell):
+    done = subprocess.run(["bash", "-n"], input=ok("completion", shell), text=True, capture_output=True)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+@pytest.mark.parametrize(
+    "typed, expected",
+    [
+        (["vicinal", "cl"], "classify"),
+        (["vicinal", "knn", "--met"], "--metric"),
+        (["vicinal", "knn", "--metric", "cheb"], "chebyshev"),
+        (["vicinal", "bench", ""], "knn"),
+        (["vicinal", "bench", "knn", "--data", ""], "gaussian"),
+        (["vicinal", "generate", "sw"], "swiss-roll"),
+    ],
+)
+def test_completion_in_bash(ok, tmp_path, typed, expected):
+    script = ok("completion", "bash")
+    words = " ".join(f"'{word}'" for word in typed)
+    probe = f"{script}\nCOMP_WORDS=({words}); COMP_CWORD={len(typed) - 1}; _vicinal; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    done = subprocess.run(["bash", "-c", probe], cwd=tmp_path, text=True, capture_output=True)
+    assert expected in done.stdout.split(), done.stdout + done.stderr
+
+
+def test_config_file(ok_json, vicinal, tmp_path, small_files):
+    (tmp_path / "vicinal.toml").write_text('[knn]\nmetric = "manhattan"\nk = 3\n')
+    found = ok_json("knn", "train.npy", "--config", "vicinal.toml")
+    assert (found["metric"], found["k"]) == ("manhattan", 3)
+    assert ok_json("knn", "train.npy", "--config", "vicinal.toml", "-k", 4)["k"] == 4
+    (tmp_path / "wrong.toml").write_text("[knn]\nmetrik = 1\n")
+    done = vicinal("knn", "train.npy", "--config", "wrong.toml")
+    assert done.returncode == 2 and "metrik" in done.stderr
+
+
+def test_progress_only_when_asked(vicinal, small_files):
+    assert "\r" not in vicinal("knn", "train.npy").stderr
+    assert "\r" in vicinal("knn", "train.npy", "--progress", "always").stderr
+    assert vicinal("knn", "train.npy", "--quiet").stderr == ""
+
+
+def test_thread_counts_and_instruction_sets_agree(ok, ok_json, tmp_path, small_files):
+    doctor = ok_json("doctor")
+    assert doctor["self_test"] and doctor["isa"] in doctor["isas"]
+    answers = set()
+    for isa in doctor["isas"]:
+        for threads in (1, 2, 3):
+            ok("knn", "train.npy", "test.npy", "--isa", isa, "--threads", threads, "-o", "graph.csv")
+            answers.add((tmp_path / "graph.csv").read_text())
+    assert len(answers) == 1

@@ -1,0 +1,47 @@
+"""Ctrl-C and a polite kill: exit code 130 in a moment, one sentence, nothing left in the folder."""
+
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+
+def start(command, folder):
+    """A search that takes far longer than this test, one thread."""
+    return subprocess.Popen(
+        [command, "knn", "table.npy", "-k", "10", "--metric", "minkowski", "--p", "3.5", "--threads", "1", "-o", "out.npz"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt(command, tmp_path, sent):
+    np.save(tmp_path / "table.npy", np.random.default_rng(0).normal(size=(60000, 64)).astype(np.float32))
+    running = start(command, tmp_path)
+    time.sleep(1.5)
+    assert running.poll() is None, running.communicate()
+    begin = time.monotonic()
+    running.send_signal(sent)
+    stdout, stderr = running.communicate(timeout=60)
+    waited = time.monotonic() - begin
+    assert running.returncode == 130, stderr
+    assert stdout == "" and stderr.count("\n") == 1
+    # The promise is 100 ms; the rest is for machines that are busy with other tests.
+    assert waited < 5
+    assert [path.name for path in tmp_path.iterdir()] == ["table.npy"]
+
+
+def test_second_interrupt_ends_at_once(command, tmp_path):
+    np.save(tmp_path / "table.npy", np.random.default_rng(0).normal(size=(60000, 64)).astype(np.float32))
+    running = start(command, tmp_path)
+    time.sleep(1)
+    running.send_signal(signal.SIGINT)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["table.npy"]

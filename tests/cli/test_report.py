@@ -1,0 +1,210 @@
+"""The report, opened in headless Chromium: no console error, no request to anywhere, nothing overflowing, not blank."""
+
+import html.parser
+import json
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+
+import numpy as np
+import pytest
+from test_answers import FASHION, fashion  # noqa: F401  (a fixture)
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+WIDTHS = [1200, 400]
+
+
+def chromium(tmp_path, page, *arguments):
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    return subprocess.run(
+        [
+            CHROMIUM,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--enable-logging=stderr",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--virtual-time-budget=2000",
+            *arguments,
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def image_report(ok, folder, arrays):
+    for name, array in zip(("train", "train_labels", "test", "test_labels"), arrays):
+        np.save(folder / f"{name}.npy", array.reshape(len(array), -1) if array.ndim == 3 else array)
+    ok(
+        "classify", "train.npy", "test.npy", "--labels", "train_labels.npy", "--test-labels", "test_labels.npy",
+        "--image-shape", "28x28", "--report", "report.html",
+    )  # fmt: skip
+    return folder / "report.html"
+
+
+def table_report(ok, folder):
+    """Class names that would break a page that does not escape, and long ones that would break its layout."""
+    generator = np.random.default_rng(2)
+    names = ["<script>alert(1)</script>", "a \"quoted\" & 'odd' one", "an extraordinarily long class name without an end", "é"]
+    for name, rows in (("train", 200), ("test", 90)):
+        codes = generator.integers(0, 4, rows)
+        table = generator.normal(size=(rows, 3)) + codes[:, None]
+        np.save(folder / f"<b>{name}&.npy", table)
+        (folder / f"{name}.txt").write_text("".join(names[code] + "\n" for code in codes))
+    ok(
+        "classify", "<b>train&.npy", "<b>test&.npy", "--labels", "train.txt", "--test-labels", "test.txt", "-k", 12,
+        "--weights", "distance", "--report", "report.html",
+    )  # fmt: skip
+    return folder / "report.html"
+
+
+@pytest.fixture(params=["images", "table"])
+def report(request, ok, tmp_path):
+    if request.param == "images":
+        return image_report(ok, tmp_path, request.getfixturevalue("fashion"))
+    return table_report(ok, tmp_path)
+
+
+class References(html.parser.HTMLParser):
+    """Everything that a page could load, and whether its tags close in order."""
+
+    VOID = {"meta", "img", "br", "rect", "link", "input", "hr"}
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+        self.open = []
+        self.tags = set()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.found += [value for name, value in attributes if name in ("src", "href", "srcset", "data", "action", "xlink:href")]
+        assert not [name for name, _ in attributes if name.startswith("on")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_report_is_one_file(report):
+    text = report.read_text(encoding="utf-8")
+    references = References()
+    references.feed(text)
+    assert references.open == []
+    assert all(value.startswith("data:image/png;base64,") for value in references.found)
+    assert "script" not in references.tags and "svg" in references.tags
+    assert not re.search(r"https?://|@import|url\(", text)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_report_in_a_browser(report, tmp_path, width):
+    picture = tmp_path / "screenshot.png"
+    log = tmp_path / "net.json"
+    done = chromium(
+        tmp_path, report, f"--window-size={max(width, 500)},700", f"--screenshot={picture}", f"--log-net-log={log}"
+    )
+    assert picture.is_file(), done.stderr
+    assert "CONSOLE" not in done.stderr, done.stderr
+    assert count_colors(picture) > 50
+    # Chromium's own services may ask for their hosts; nothing that this page started may.
+    assert not [url for url in urls_of(log) if url.startswith("file:") and not url.endswith("report.html")]
+
+
+def urls_of(log):
+    text = log.read_text()
+    try:
+        events = json.loads(text)["events"]
+    except json.JSONDecodeError:  # cut off when the browser ended
+        return re.findall(r'"url":"([^"]+)"', text)
+    return [event["params"]["url"] for event in events if "url" in event.get("params", {})]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_report_does_not_overflow(report, tmp_path, width):
+    """A frame of the wanted width around a copy of the page; the copy measures itself and tells the frame."""
+    measure = """<script>addEventListener('load', () => { const wide = [];
+      const root = document.documentElement;
+      if (root.scrollWidth > root.clientWidth) wide.push('page');
+      for (const e of document.querySelectorAll('body *')) {
+        if (e.closest('svg') && e.tagName.toLowerCase() !== 'svg') continue;
+        if (e.clientWidth > 0 && e.scrollWidth > e.clientWidth) wide.push(e.tagName + '.' + (e.getAttribute('class') || ''));
+        const box = e.getBoundingClientRect();
+        if (box.right > root.clientWidth + 0.5 || box.left < -0.5) wide.push('outside ' + e.tagName);
+      }
+      for (const s of document.querySelectorAll('svg[role]')) {
+        const out = s.getBoundingClientRect();
+        for (const e of s.querySelectorAll('text, rect')) {
+          const box = e.getBoundingClientRect();
+          if (box.left < out.left - 1 || box.right > out.right + 1 || box.top < out.top - 1 || box.bottom > out.bottom + 1)
+            wide.push('outside its svg: ' + e.textContent);
+        }
+      }
+      parent.postMessage({wide: wide, width: root.clientWidth}, '*'); });</script>"""
+    text = report.read_text(encoding="utf-8")
+    text = re.sub(r"<meta http-equiv=\"Content-Security-Policy\"[^>]*>", "", text)
+    (tmp_path / "copy.html").write_text(text.replace("</body>", measure + "</body>"), encoding="utf-8")
+    frame = tmp_path / "frame.html"
+    frame.write_text(
+        "<script>addEventListener('message', e => { document.title = 'MEASURED ' + JSON.stringify(e.data); });</script>"
+        f"<iframe src='copy.html' style='width:{width}px;height:900px;border:0'></iframe>"
+    )
+    done = chromium(tmp_path, frame, "--window-size=1600,1000", "--dump-dom", "--allow-file-access-from-files")
+    found = re.search(r"<title>MEASURED (.*?)</title>", done.stdout)
+    assert found, done.stdout[-2000:] + done.stderr
+    measured = json.loads(found.group(1).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    assert measured == {"wide": [], "width": width}
+
+
+def count_colors(path):
+    """Distinct colors of an 8-bit RGB or RGBA PNG, decoded by hand."""
+    raw = path.read_bytes()
+    at, packed = 8, b""
+    while at < len(raw):
+        size, kind = struct.unpack(">I4s", raw[at : at + 8])
+        body = raw[at + 8 : at + 8 + size]
+        if kind == b"IHDR":
+            width, height, depth, color = struct.unpack(">IIBB", body[:10])
+        elif kind == b"IDAT":
+            packed += body
+        at += 12 + size
+    assert depth == 8 and color in (2, 6)
+    channels = 3 if color == 2 else 4
+    lines = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, 1 + width * channels)
+    image = np.empty((height, width * channels), np.uint8)
+    above = np.zeros(width * channels, np.uint8)
+    for y in range(height):
+        image[y] = above = unfilter(lines[y, 0], lines[y, 1:], above, channels)
+    return len(np.unique(image.reshape(-1, channels), axis=0))
+
+
+def unfilter(kind, line, above, channels):
+    if kind == 0:
+        return line.copy()
+    if kind == 1:
+        return np.cumsum(line.reshape(-1, channels), axis=0, dtype=np.uint8).ravel()
+    if kind == 2:
+        return line + above
+    out = np.zeros(len(line), np.uint8)
+    for i in range(len(line)):
+        left = int(out[i - channels]) if i >= channels else 0
+        up = int(above[i])
+        corner = int(above[i - channels]) if i >= channels else 0
+        if kind == 3:
+            guess = (left + up) // 2
+        else:
+            distances = [abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)]
+            guess = (left, up, corner)[distances.index(min(distances))]
+        out[i] = (int(line[i]) + guess) & 255
+    return out
