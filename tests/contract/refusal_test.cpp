@@ -264,7 +264,7 @@ TEST(Cancel, before_and_during_a_search) {
   const Rows rows = make_rows(Family::gaussian, {30000, 64, 1}, 1);
   const TableView table(rows.table.data(), 30000, 64);
   const Index index(context, table);
-  // Half of 30,000 x 30,000 keys would take seconds: the search cannot have ended by itself.
+  // 30,000 x 30,000 keys take seconds: the search cannot have ended by itself.
   std::thread canceller([&] {
     for (int i = 0; i < 2000 && !has_started; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     token.cancel();
