@@ -21,7 +21,6 @@
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 #include "io/atomic_file.hpp"
-#include "io/bytes.hpp"
 
 namespace vicinal::ops {
 namespace {
@@ -271,7 +270,10 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
 }
 
 kernels::Prepared read_index(const Context& ctx, const std::filesystem::path& path) {
-  const io::Bytes bytes = io::open_file(ctx, path);
+  return read_index(ctx, io::open_file(ctx, path), path);
+}
+
+kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const std::filesystem::path& path) {
   std::int64_t data_begin = 0;
   const json header = read_header(path, bytes, data_begin);
   const Shape shape = read_shape(path, header);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "io/bytes.hpp"
 #include "kernels.hpp"
 
 namespace vicinal::ops {
@@ -13,5 +14,7 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
 /// Maps a file that `write_index` wrote; the table borrows from the mapping (`storage`). Throws `bad_data` naming the
 /// file for any other. O(file) time, O(n + d) memory.
 kernels::Prepared read_index(const Context& ctx, const std::filesystem::path& path);
+/// The same of a file's bytes; `path` is for sentences.
+kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const std::filesystem::path& path);
 
 }  // namespace vicinal::ops

@@ -235,14 +235,18 @@ std::string summed(std::string bytes) {
   return bytes;
 }
 
-/// Loading must end in an index or in bad_data that names the file, and in nothing else.
-void load_or_refuse(const Context& ctx, const fs::path& path, int& loaded) {
+/// Reading must end in an index or in bad_data that names the file, and in nothing else.
+void load_or_refuse(const Context& ctx, const std::string& file, int& loaded) {
+  // Memory of exactly the file's size: what reads beyond it is found by the sanitizers.
+  const std::vector<unsigned char> bytes(file.begin(), file.end());
   try {
-    const Index index = Index::load(ctx, path);
+    const kernels::Prepared index =
+        ops::read_index(ctx, io::Bytes{bytes.data(), bytes.size(), nullptr, false}, "x.index");
+    EXPECT_GT(index.table.rows(), 0);
     ++loaded;
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::bad_data) << error.what();
-    EXPECT_NE(std::string(error.what()).find(path.filename().string()), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("'x.index'"), std::string::npos) << error.what();
   }
 }
 
@@ -265,12 +269,10 @@ class DamagedIndex : public IndexTest {
 
 TEST_F(DamagedIndex, EveryTruncationIsRefused) {
   int loaded = 0;
-  for (std::size_t size = 0; size < good_.size(); size += size < data_begin_ ? 1 : 13) {
-    write(good_.substr(0, size));
-    load_or_refuse(ctx_, path_, loaded);
+  for (std::size_t size = 0; size < good_.size(); ++size) {
+    load_or_refuse(ctx_, good_.substr(0, size), loaded);
   }
-  write(good_ + '\0');
-  load_or_refuse(ctx_, path_, loaded);
+  load_or_refuse(ctx_, good_ + '\0', loaded);
   EXPECT_EQ(loaded, 0);
 }
 
@@ -279,8 +281,7 @@ TEST_F(DamagedIndex, EveryFlippedBitIsNoticed) {
   for (std::size_t i = 0; i < good_.size(); ++i) {
     std::string bytes = good_;
     bytes[i] = static_cast<char>(bytes[i] ^ 1 << i % 8);
-    write(bytes);
-    load_or_refuse(ctx_, path_, loaded);
+    load_or_refuse(ctx_, bytes, loaded);
   }
   EXPECT_EQ(loaded, 0);
 }
@@ -316,8 +317,7 @@ TEST_F(DamagedIndex, MutationsWithARightCheckSumNeverLoadAnInvalidIndex) {
         bytes.replace(at, std::min(word.size(), bytes.size() - at), word);  // keeps the length
       }
     }
-    write(summed(bytes));
-    load_or_refuse(ctx_, path_, loaded);
+    load_or_refuse(ctx_, summed(bytes), loaded);
   }
   // What loads has other numbers in its table or centre: nothing can tell.
   EXPECT_GT(loaded, 0);
@@ -365,8 +365,7 @@ TEST_F(DamagedIndex, OtherFilesAreRefused) {
                                            std::string("\x93NUMPY\x01\0v\0{'descr': '<f4'}", 26)};
   int loaded = 0;
   for (const std::string& other : others) {
-    write(other);
-    load_or_refuse(ctx_, path_, loaded);
+    load_or_refuse(ctx_, other, loaded);
   }
   EXPECT_EQ(loaded, 0);
 }
