@@ -130,13 +130,16 @@ bool detect_header(const std::vector<Record>& records, const ReadOptions& option
       if (!by_position) return true;  // nothing but a header
       continue;
     }
-    const bool numbers_below = std::all_of(records.begin() + 1, records.end(), [j](const Record& record) {
-      return j < record.fields.size() && kind_of(record.fields[j]) != NumberKind::text;
-    });
-    const bool number_below = std::any_of(records.begin() + 1, records.end(), [j](const Record& record) {
-      return j < record.fields.size() && kind_of(record.fields[j]) == NumberKind::number;
-    });
-    if (numbers_below && number_below) return true;
+    // Mostly numbers will do: what is wrong further down is reported there, not as a header that is no number.
+    std::int64_t numbers = 0;
+    std::int64_t texts = 0;
+    for (std::size_t i = 1; i < records.size(); ++i) {
+      if (j >= records[i].fields.size()) continue;
+      const NumberKind kind = kind_of(records[i].fields[j]);
+      if (kind == NumberKind::number) ++numbers;
+      if (kind == NumberKind::text) ++texts;
+    }
+    if (numbers > 0 && numbers >= texts) return true;
   }
   return false;
 }
