@@ -117,7 +117,7 @@ class Runner:
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("--source", type=lambda path: pathlib.Path(path).resolve(), required=True)
     parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--command", type=pathlib.Path, required=True)
     parser.add_argument("--compiler", required=True)
