@@ -139,6 +139,8 @@ class Large : public ::testing::TestWithParam<Family> {};
 TEST_P(Large, of_twenty_thousand_rows) {
   std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
   Case c = case_of(Metric::euclidean, GetParam(), {20011, 41, 49}, 9);
+  c.dtype = GetParam() == Family::images ? DType::uint8 : (turn % 2 == 0 ? DType::float64 : DType::float32);
+  c.query_dtype = c.dtype;
   check(c, {.ks = {20}}, some_ways(turn));
   c.metric = turn % 2 == 0 ? Metric::inner_product : Metric::cosine;
   check(c, {.ks = {7}, .radii = false}, two_ways(turn));
