@@ -31,6 +31,7 @@ struct ClassifyCommand {
   std::string output;
   std::string report;
   std::string image_shape;
+  std::string class_names_file;
   std::int64_t k = 5;
   bool probabilities = false;
 
@@ -122,6 +123,20 @@ ImageShape image_shape_of(const std::string& option, const Table& table) {
   return {height, width};
 }
 
+/// What to call the classes in scores and report, in ascending order of their labels; empty without a file.
+std::vector<std::string> read_class_names(const Context& ctx, const std::string& file, const Labels& labels) {
+  if (file.empty()) return {};
+  const Labels read = read_labels(ctx, file);
+  const auto size = static_cast<std::int64_t>(read.codes.size());
+  if (size != labels.class_count()) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("--class-names: {} has {} names for {} classes", file, size, labels.class_count()));
+  }
+  std::vector<std::string> names;
+  for (const std::int32_t code : read.codes) names.push_back(read.name_of(code));
+  return names;
+}
+
 void write_predictions(const Context& ctx, const std::string& path, const std::vector<Outcome>& outcomes,
                        bool probabilities) {
   const bool several = outcomes.size() > 1;
@@ -185,8 +200,10 @@ Json to_json(const Outcome& outcome) {
   json["rows"] = scores.rows;
   json["macro_f1"] = scores.macro_f1;
   json["per_class"] = Json::array();
-  for (const ClassScore& one : scores.classes) {
-    json["per_class"].push_back({{"label", one.name},
+  for (std::size_t j = 0; j < scores.classes.size(); ++j) {
+    const ClassScore& one = scores.classes[j];
+    json["per_class"].push_back({{"label", outcome.labels->name_of(static_cast<std::int64_t>(j))},
+                                 {"name", one.name},
                                  {"rows", one.support},
                                  {"predicted", one.predicted},
                                  {"precision", one.precision},
@@ -207,6 +224,9 @@ void ClassifyCommand::check() const {
   if (input.labels.empty() == labels_file.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "the labels of TRAIN are needed: give either --label COLUMN or --labels FILE");
+  }
+  if (!class_names_file.empty() && input.labels.size() > 1) {
+    throw Error(ErrorCode::invalid_argument, "--class-names: several --label columns cannot share one file of names");
   }
   if (!labels_file.empty() || test_labels_file.empty()) return;
   if (input.labels.size() > 1) {
@@ -255,6 +275,7 @@ void ClassifyCommand::run() const {
     throw Error(ErrorCode::invalid_argument,
                 "--report: the true labels of TEST are needed, as a column or by --test-labels");
   }
+  const std::vector<std::string> class_names = read_class_names(ctx, class_names_file, training.outputs[0]);
   const ImageShape image = image_shape_of(image_shape, asked.table);
 
   const auto filter = read_filter(ctx, search.filter, training.table.view.rows());
@@ -267,7 +288,9 @@ void ClassifyCommand::run() const {
   std::vector<Vote> votes = vote(ctx, graph, std::span<const Labels>(training.outputs), voting);
   for (std::size_t o = 0; o < outcomes.size(); ++o) {
     outcomes[o].vote = std::move(votes[o]);
-    if (scored) outcomes[o].scores = score(training.outputs[o], outcomes[o].truth, outcomes[o].vote.codes);
+    if (!scored) continue;
+    outcomes[o].scores = score(training.outputs[o], outcomes[o].truth, outcomes[o].vote.codes);
+    for (std::size_t c = 0; c < class_names.size(); ++c) outcomes[o].scores->classes[c].name = class_names[c];
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
@@ -343,6 +366,10 @@ Command add_classify(CLI::App& root) {
   app->add_option("--test-labels", command->test_labels_file, "True labels of TEST, to score the answer")
       ->type_name("FILE")
       ->group(labels);
+  app->add_option("--class-names", command->class_names_file,
+                  "What to call the classes in scores and report: one name a line, in order of the labels")
+      ->type_name("FILE")
+      ->group(labels);
   app->add_option("-k", command->k, "Neighbors that vote")->type_name("K")->capture_default_str()->group("Search");
   add_choice(*app, "--weights", command->weights, {"uniform", "distance"}, "Weight of a neighbor's vote")
       ->group("Search");
@@ -360,7 +387,8 @@ Command add_classify(CLI::App& root) {
                       "--report report.html",
                       "vicinal classify train.csv test.csv --label class --weights distance --proba -o shares.csv",
                       "vicinal classify train.csv test.csv --label class --json"});
-  return {app, [command] { command->run(); }, &command->common.json};
+  return {app, [command] { naming_files(command->train, command->test, [&] { command->run(); }); },
+          &command->common.json};
 }
 
 }  // namespace vicinal::cli

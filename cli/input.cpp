@@ -5,6 +5,8 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "vicinal/error.hpp"
 
@@ -25,6 +27,19 @@ double half_value(std::uint16_t bits) {
 }
 
 }  // namespace
+
+void naming_files(const std::string& table_file, const std::string& queries_file, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    if (error.code() != ErrorCode::bad_data) throw;
+    for (const auto& [argument, file] : {std::pair("table: ", table_file), std::pair("queries: ", queries_file)}) {
+      if (what.starts_with(argument)) throw Error(error.code(), file + what.substr(std::string(argument).size() - 2));
+    }
+    throw;
+  }
+}
 
 ReadOptions read_options(const InputOptions& options) {
   ReadOptions read;

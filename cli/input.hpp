@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,10 @@
 #include "vicinal/knn.hpp"
 
 namespace vicinal::cli {
+
+/// Runs `work`. The library knows only its arguments `table` and `queries`; an error about a value in one of them is
+/// told with the file that it came from.
+void naming_files(const std::string& table_file, const std::string& queries_file, const std::function<void()>& work);
 
 /// Options of the library's reader; `label` is left empty.
 ReadOptions read_options(const InputOptions& options);

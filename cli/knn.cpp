@@ -76,7 +76,8 @@ Command add_knn(CLI::App& root) {
   add_examples(*app,
                {"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
                 "vicinal knn train.csv --drop class -k 3 -o graph.csv", "vicinal knn train.npy test.npy --explain"});
-  return {app, [command] { command->run(); }, &command->common.json};
+  return {app, [command] { naming_files(command->table, command->queries, [&] { command->run(); }); },
+          &command->common.json};
 }
 
 }  // namespace vicinal::cli

@@ -46,6 +46,20 @@ std::string one_line(std::string text) {
   return text.empty() ? "something failed without saying what" : text;
 }
 
+/// Help that shows defaults in brackets and leaves out what the parser says about itself.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text;
+    if (option->get_items_expected_max() > 0 && !option->get_type_name().empty()) text = " " + option->get_type_name();
+    return text;
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string text = option->get_description();
+    return option->get_default_str().empty() ? text : text + " [" + option->get_default_str() + "]";
+  }
+};
+
 int fail(ErrorCode code, const std::string& what, bool json) {
   const std::string sentence = one_line(what);
   fmt::print(stderr, "vicinal: error: {}\n", sentence);
@@ -76,7 +90,8 @@ int run_command(const Command& command) {
 }
 
 /// The parser's complaint as one sentence that says where help is.
-std::string usage_sentence(const CLI::App& root, const CLI::ParseError& error) {
+/// `unknown` is the first argument when it is no option: without a known subcommand, it was meant to be one.
+std::string usage_sentence(const CLI::App& root, const CLI::ParseError& error, const std::string& unknown) {
   std::string path = "vicinal";
   const CLI::App* app = &root;
   while (!app->get_subcommands().empty()) {
@@ -84,6 +99,13 @@ std::string usage_sentence(const CLI::App& root, const CLI::ParseError& error) {
     path += " " + app->get_name();
   }
   std::string what = one_line(error.what());
+  if (app == &root && !unknown.empty()) {
+    std::vector<std::string> names;
+    for (const CLI::App* child : root.get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(child->get_name());
+    }
+    what = fmt::format("there is no subcommand '{}' but {}", unknown, fmt::join(names, ", "));
+  }
   if (what.size() > 1 && what.back() == '.') what.pop_back();
   return fmt::format("{} (see `{} --help`)", what, path);
 }
@@ -96,6 +118,7 @@ int run(int argc, char** argv) {
   root.allow_config_extras(CLI::config_extras_mode::error);
   root.require_subcommand(1);
   root.fallthrough();
+  root.formatter(std::make_shared<HelpFormatter>());
   root.get_formatter()->column_width(36);
   add_examples(
       root, {"vicinal generate blobs -n 300 --seed 1 -o blobs.npy", "vicinal knn train.npy test.npy -k 5 -o graph.npz",
@@ -107,7 +130,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return root.exit(error);
     const bool json = std::find(argv + 1, argv + argc, std::string("--json")) != argv + argc;
-    return fail(ErrorCode::invalid_argument, usage_sentence(root, error), json);
+    const std::string unknown = argc > 1 && argv[1][0] != '-' ? argv[1] : "";
+    return fail(ErrorCode::invalid_argument, usage_sentence(root, error, unknown), json);
   }
   for (const Command& command : commands) {
     if (command.app->parsed()) return run_command(command);

@@ -146,7 +146,8 @@ Command add_radius(CLI::App& root) {
   add_common_options(*app, command->common);
   add_examples(*app, {"vicinal radius train.npy -r 1.5 -o near.npz", "vicinal radius train.npy test.npy -r 2 --count",
                       "vicinal radius train.npy -r 1 --count -o counts.csv"});
-  return {app, [command] { command->run(); }, &command->common.json};
+  return {app, [command] { naming_files(command->table, command->queries, [&] { command->run(); }); },
+          &command->common.json};
 }
 
 }  // namespace vicinal::cli

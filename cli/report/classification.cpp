@@ -22,8 +22,11 @@ constexpr std::size_t kLargestDrawnMatrix = 40;
 constexpr std::size_t kLongestLabel = 16;
 
 std::string fact(const std::string& name, const std::string& value, bool wide = false) {
-  return fmt::format("<div{}><dt>{}</dt><dd>{}</dd></div>\n", wide ? " class=\"wide\"" : "", escape(name),
-                     escape(value));
+  std::string shown = escape(value);
+  for (std::size_t at = shown.find('/'); at != std::string::npos; at = shown.find('/', at + 6)) {
+    shown.insert(at + 1, "<wbr>");  // paths break at their folders
+  }
+  return fmt::format("<div{}><dt>{}</dt><dd>{}</dd></div>\n", wide ? " class=\"wide\"" : "", escape(name), shown);
 }
 
 std::string header(const ClassificationReport& report) {
@@ -193,7 +196,7 @@ std::string confidence_svg(const std::vector<Bin>& bins) {
   for (const Bin& bin : bins) largest = std::max(largest, bin.right + bin.wrong);
   const double step = bins.size() <= 6 ? 76 : 54;
   const double top = 40;
-  const double height = 210;
+  const double height = 270;
   const double width = step * static_cast<double>(bins.size());
   std::string shapes;
   for (std::size_t b = 0; b < bins.size(); ++b) {

@@ -69,12 +69,12 @@ std::string picture(const ClassificationReport& report, const TableView& table, 
 std::string neighbor_item(const ClassificationReport& report, const Classification& output, std::int64_t id,
                           double distance, std::int32_t truth) {
   const std::int32_t code = output.labels->codes[static_cast<std::size_t>(id)];
-  const std::string name = output.labels->name_of(code);
+  const std::string name = output.scores->classes[static_cast<std::size_t>(code)].name;
   const char* color = code == truth ? "truth" : "said";
   const std::string about = fmt::format("training row {}, {}, distance {:.6g}", id, name, distance);
   if (report.image_height > 0) {
     return fmt::format("<li title=\"{0}\"><img alt=\"{0}\" src=\"{1}\"><b class=\"{2}\">{3}</b></li>", escape(about),
-                       picture(report, *report.train, id), color, escape(shortened(name, 7)));
+                       picture(report, *report.train, id), color, escape(shortened(name, 8)));
   }
   return fmt::format("<li title=\"{}\"><b class=\"{}\">{}</b> row {} at {:.4g}</li>", escape(about), color,
                      escape(shortened(name, 24)), id, distance);
@@ -84,7 +84,8 @@ std::string card(const ClassificationReport& report, const Classification& outpu
   const std::int32_t truth = output.truth[static_cast<std::size_t>(hard.row)];
   const std::int32_t said = output.vote->codes[static_cast<std::size_t>(hard.row)];
   const auto name = [&](std::int32_t code) {
-    return code < 0 ? std::string("nothing") : escape(shortened(output.labels->name_of(code), 32));
+    return code < 0 ? std::string("nothing")
+                    : escape(shortened(output.scores->classes[static_cast<std::size_t>(code)].name, 32));
   };
   const bool image = report.image_height > 0;
   std::string text = "<div class=\"card\"><div class=\"what\">";

@@ -122,8 +122,8 @@ def test_config_file(ok_json, vicinal, tmp_path, small_files):
 
 
 def test_progress_only_when_asked(vicinal, small_files):
-    assert "\r" not in vicinal("knn", "train.npy").stderr
-    assert "\r" in vicinal("knn", "train.npy", "--progress", "always").stderr
+    assert "\x1b" not in vicinal("knn", "train.npy").stderr
+    assert "\x1b[2K" in vicinal("knn", "train.npy", "--progress", "always").stderr
     assert vicinal("knn", "train.npy", "--quiet").stderr == ""
 
 
