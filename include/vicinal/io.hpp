@@ -24,14 +24,14 @@ struct ReadOptions {
   std::string label;                ///< csv: name or 0-based position of the column that holds labels; empty: none
   std::optional<bool> header = {};  ///< csv: whether line 1 names the columns; unset: found out
   char delimiter = 0;               ///< csv: 0: found out among , ; tab space |
-  std::string member;               ///< npz: array to read; empty: the only 2-d one
+  std::string member;               ///< npz: array to read; empty: the only 2-d one, or the only one
   std::vector<std::string> drop;    ///< csv: columns (names or positions) to leave out
 };
 
 /// A table from a file: owns or maps its rows.
 struct Table {
   TableView view;
-  std::vector<std::string> columns;  ///< names, empty when the file has none
+  std::vector<std::string> columns;  ///< names of the view's columns, empty when the file has none
   std::optional<Labels> labels;      ///< when ReadOptions::label was given
   std::vector<std::int64_t> shape;   ///< as stored: {60000, 28, 28} for images; view has {60000, 784}
   FileFormat format = FileFormat::npy;
@@ -39,26 +39,32 @@ struct Table {
 };
 
 /// Reads a table. npy and uncompressed npz are memory-mapped; integers and bools widen exactly
-/// (uint8 stays, other integers become float64, and one beyond 2^53 that would not is an error).
-/// Throws `io` when the file cannot be read, `bad_data` naming file, line or row, and column otherwise.
+/// (bool and uint8 are uint8, other integers become float64, and one beyond 2^53 that would not is an error).
+/// [n] becomes [n, 1], [n, a, b] becomes [n, a * b]. CSV is float64, numbers correctly rounded; blank lines and '#'
+/// lines at the top are skipped; a quote may only enclose a whole field. A pipe is read to memory first.
+/// NaN and infinity in CSV are refused here, in arrays by whoever computes with the table.
+/// Throws `io` when the file cannot be read, `bad_data` naming file, line or row, and column, `invalid_argument` for
+/// an option that does not fit the file, `over_memory` before more than the memory limit is taken.
 VICINAL_API Table read_table(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options = {});
 
-/// Reads labels: a 1-d npy (integers or fixed-width text), an idx1 file, or a text file with one label a line
-/// (a CSV column when `column` names one). Whole numbers become integer labels, anything else text.
+/// Reads labels: a 1-d npy (integers, whole numbers or fixed-width text), an npz array (`column` names it), an idx1
+/// file, or a text file with one label a line (a CSV column when `column` names one). Whole numbers become integer
+/// labels, anything else text. In a text file a first line that is no whole number, where all others are, is a header.
+/// Errors as `read_table`.
 VICINAL_API Labels read_labels(const Context& ctx, const std::filesystem::path& path, const std::string& column = {});
 
-/// What a file holds, without reading more of it than needed.
+/// What a file holds, without reading more of it than needed: headers, and for text the line ends.
 struct FileInfo {
   FileFormat format = FileFormat::npy;
   bool gzip = false;
   struct Array {
-    std::string name;  ///< npz member, else empty
-    std::string dtype;
+    std::string name;   ///< npz member, else empty
+    std::string dtype;  ///< NumPy's type string; "text" for CSV, whose shape counts every column
     std::vector<std::int64_t> shape;
   };
   std::vector<Array> arrays;
   std::vector<std::string> columns;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  ///< of the file as it is stored
 };
 VICINAL_API FileInfo describe_file(const Context& ctx, const std::filesystem::path& path);
 
@@ -68,11 +74,14 @@ struct ArrayView {
   std::string dtype;  ///< NumPy's: "<i8", "<f8", "<f4", "|u1", "<i4", "<u8"
   std::vector<std::int64_t> shape;
 };
+/// Throws `invalid_argument` for another dtype or an impossible shape, `io` naming the file when it cannot be written.
 VICINAL_API void write_npy(const std::filesystem::path& path, const ArrayView& array);
 struct NamedArray {
   std::string name;
   ArrayView array;
 };
+/// Not compressed, every array at a multiple of 64 bytes, so that it can be mapped; the same arrays give the same
+/// bytes.
 VICINAL_API void write_npz(const std::filesystem::path& path, std::span<const NamedArray> arrays);
 /// Text, whole or not at all.
 VICINAL_API void write_text(const std::filesystem::path& path, std::string_view text);

@@ -15,6 +15,7 @@
 #include "core/parallel.hpp"
 #include "io/csv_chunks.hpp"
 #include "io/labels.hpp"
+#include "io/shown.hpp"
 
 namespace vicinal::io {
 namespace {

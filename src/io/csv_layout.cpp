@@ -12,6 +12,8 @@
 #include <map>
 #include <optional>
 
+#include "io/shown.hpp"
+
 namespace vicinal::io {
 namespace {
 
@@ -273,19 +275,6 @@ CsvLayout lay_out_csv_labels(const Bytes& bytes, const std::string& file, const 
   std::fill(layout.roles.begin(), layout.roles.end(), ColumnRole::dropped);
   layout.roles[static_cast<std::size_t>(find_column(layout, column, "label"))] = ColumnRole::label;
   return layout;
-}
-
-std::string shown(std::string_view text) {
-  constexpr std::size_t kMost = 40;
-  const bool cut = text.size() > kMost;
-  std::size_t length = std::min(text.size(), kMost);
-  // Not in the middle of a UTF-8 character.
-  while (cut && length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
-  std::string result(text.substr(0, length));
-  for (char& c : result) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return cut ? result + "..." : result;
 }
 
 NumberKind parse_number(std::string_view text, double* value) noexcept {

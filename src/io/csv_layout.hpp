@@ -46,9 +46,6 @@ CsvLayout lay_out_csv(const Bytes& bytes, const std::string& file, const ReadOpt
 /// The layout for reading nothing but one column as labels.
 CsvLayout lay_out_csv_labels(const Bytes& bytes, const std::string& file, const std::string& column);
 
-/// A field for a sentence: at most 40 bytes, unprintable ones replaced.
-std::string shown(std::string_view text);
-
 /// Whether a field is a number as tables accept it (surrounding blanks removed before).
 enum class NumberKind : std::uint8_t { number, missing, not_finite, too_large, text };
 NumberKind parse_number(std::string_view text, double* value) noexcept;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "io/npy.hpp"
+#include "io/shown.hpp"
 
 namespace vicinal::io {
 namespace {
@@ -19,7 +20,7 @@ std::vector<NpzMember> find_arrays(const Bytes& archive, const std::string& file
     if (!member.name.ends_with(kSuffix)) continue;
     NpzMember array;
     array.name = member.name.substr(0, member.name.size() - kSuffix.size());
-    array.where = fmt::format("'{}' array '{}'", file, array.name);
+    array.where = fmt::format("'{}' array '{}'", file, shown(array.name));
     array.member = std::move(member);
     arrays.push_back(std::move(array));
   }
@@ -34,7 +35,7 @@ void read_header(const Context& ctx, const Bytes& archive, NpzMember& array) {
 [[noreturn]] void ask_for_name(const std::vector<NpzMember>& arrays, const std::string& file, std::string_view what) {
   constexpr std::size_t kMostShown = 20;
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(kMostShown, arrays.size()); ++i) names.push_back(arrays[i].name);
+  for (std::size_t i = 0; i < std::min(kMostShown, arrays.size()); ++i) names.push_back(shown(arrays[i].name));
   throw Error(ErrorCode::invalid_argument,
               fmt::format("'{}' has {}; its arrays are {}{}", file, what, fmt::join(names, ", "),
                           arrays.size() > kMostShown ? ", ..." : ""));

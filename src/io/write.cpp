@@ -124,6 +124,22 @@ std::string lower_suffix(const std::filesystem::path& path) {
   return suffix;
 }
 
+/// A graph that a caller put together may not hold what it says.
+void check_graph(const NeighborGraph& graph) {
+  const auto count = static_cast<std::int64_t>(graph.ids.size());
+  bool sound = graph.rows >= 0 && graph.ids.size() == graph.distances.size();
+  if (graph.is_csr()) {
+    sound = sound && static_cast<std::int64_t>(graph.offsets.size()) == graph.rows + 1 && graph.offsets.front() == 0 &&
+            graph.offsets.back() == count && std::is_sorted(graph.offsets.begin(), graph.offsets.end());
+  } else {
+    std::int64_t expected = 0;
+    sound = sound && !__builtin_mul_overflow(graph.rows, graph.k, &expected) && expected == count;
+  }
+  if (!sound) {
+    throw Error(ErrorCode::invalid_argument, "graph has ids, distances or offsets that do not fit its rows and k");
+  }
+}
+
 void write_graph_csv(const std::filesystem::path& path, const NeighborGraph& graph) {
   io::AtomicFile file(path);
   file.write("row,rank,id,distance\n");
@@ -183,6 +199,8 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
 }
 
 void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) {
+  check_graph(graph);
+  const auto count = static_cast<std::int64_t>(graph.ids.size());
   const std::string suffix = lower_suffix(path);
   if (suffix == ".csv") {
     write_graph_csv(path, graph);
@@ -192,7 +210,6 @@ void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) 
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("'{}' has no suffix neighbors are written as; .npz and .csv there are", path.string()));
   }
-  const auto count = static_cast<std::int64_t>(graph.ids.size());
   std::vector<std::int64_t> shape = {graph.rows, graph.k};
   if (graph.is_csr()) shape = {count};
   std::vector<NamedArray> arrays = {{"ids", {graph.ids.data(), "<i8", shape}},

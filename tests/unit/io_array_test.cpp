@@ -221,6 +221,12 @@ TEST_F(IoArray, Graphs) {
   write_graph(folder_ / "r.csv", graph);
   EXPECT_EQ(folder_.get("r.csv"), "row,rank,id,distance\n0,0,5,0.1\n1,0,3,2\n1,1,1,1e-07\n1,2,0,1e+22\n");
   expect_error(ErrorCode::invalid_argument, {".npz", ".csv"}, [&] { write_graph(folder_ / "g.txt", graph); });
+  graph.offsets = {0, 5, 4};
+  expect_error(ErrorCode::invalid_argument, {"offsets"}, [&] { write_graph(folder_ / "e.npz", graph); });
+  graph.offsets.clear();
+  graph.k = 3;
+  expect_error(ErrorCode::invalid_argument, {"k"}, [&] { write_graph(folder_ / "e.csv", graph); });
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "e.csv"));
 }
 
 TEST_F(IoArray, LabelArrays) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/philox.hpp"
+#include "io/shown.hpp"
 #include "io_testing.hpp"
 
 namespace vicinal {
@@ -172,6 +173,16 @@ TEST_F(IoHostile, EveryFileIsOneSentence) {
     } catch (const Error&) {
     }
   }
+}
+
+TEST(IoShown, IsShortPrintableUnicode) {
+  EXPECT_EQ(io::shown("plain"), "plain");
+  EXPECT_EQ(io::shown("\xc3\xa9 \xf0\x9f\x98\x80"), "\xc3\xa9 \xf0\x9f\x98\x80");
+  EXPECT_EQ(io::shown("a\x1b[2J\n\x7f"), "a?[2J??");
+  EXPECT_EQ(io::shown("\xe9t\xe9"), "?t?");                             // Latin-1
+  EXPECT_EQ(io::shown("\xc0\x80 \xed\xa0\x80 \xc2\x9b"), "?? ??? ??");  // overlong, surrogate, control
+  EXPECT_EQ(io::shown(std::string(41, 'x')), std::string(40, 'x') + "...");
+  EXPECT_EQ(io::shown(std::string(39, 'x') + "\xc3\xa9"), std::string(39, 'x') + "...");
 }
 
 TEST_F(IoHostile, MembersMustBeNamed) {
