@@ -47,8 +47,9 @@ struct CpuOptions {
 
 class VICINAL_API Context {
  public:
-  /// The CPU. Throws `invalid_argument` for a thread count below 0 or above 4096 and for an unknown name in VICINAL_ISA,
-  /// `device_unavailable` naming an instruction set that is not there. Threads start with the first work for them.
+  /// The CPU. Throws `invalid_argument` for a thread count below 0 or above 4096 and for an unknown name in
+  /// VICINAL_ISA, `device_unavailable` naming an instruction set that is not there. Threads start with the first work
+  /// for them.
   static Context cpu(const CpuOptions& options = {});
   /// The best device of this machine. Today that is always the CPU.
   static Context automatic(const CpuOptions& options = {});
