@@ -128,6 +128,14 @@ void scale_values(std::vector<double>& values, double factor) {
   for (double& v : values) v *= factor;
 }
 
+void scale_each_row(Draw& draw, std::vector<double>& values, std::int64_t d) {
+  double factor = 1;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i % static_cast<std::size_t>(d) == 0) factor = std::pow(10, -60 * draw.uniform());
+    values[i] *= factor;
+  }
+}
+
 Rows signed_zero_rows(Draw& draw, const Shape& shape) {
   constexpr std::array<double, 4> kValues = {-1, -0.0, 0, 1};
   const std::vector<double> prototypes = each_row(5, shape.d, [&](double* row, std::int64_t) {
@@ -242,7 +250,9 @@ std::string_view name_of(Family family) {
                                                               "zero_rows",
                                                               "colinear",
                                                               "positive_offset",
-                                                              "permutations"};
+                                                              "permutations",
+                                                              "tiny_queries",
+                                                              "row_scales"};
   return kNames[static_cast<std::size_t>(family)];
 }
 
@@ -296,6 +306,11 @@ Rows make_rows(Family family, const Shape& shape, std::uint64_t seed) {
       break;
   }
   Rows rows = {simple(shape.n), simple(shape.m)};
+  if (family == Family::tiny_queries) scale_values(rows.queries, 1e-60);
+  if (family == Family::row_scales) {
+    scale_each_row(draw, rows.table, shape.d);
+    scale_each_row(draw, rows.queries, shape.d);
+  }
   if (family == Family::far_queries) scale_values(rows.queries, 1e3);
   if (family == Family::very_far_queries) scale_values(rows.queries, 1e30);
   if (family == Family::near_first || family == Family::far_first) {

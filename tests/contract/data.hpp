@@ -38,8 +38,10 @@ enum class Family : std::uint8_t {
   colinear,         ///< few directions, many lengths: cosines tie but for rounding
   positive_offset,  ///< 100 + gaussian: inner products are close to each other
   permutations,     ///< one row's values permuted: sums differ by rounding alone
+  tiny_queries,     ///< queries 1e-60 times the table: nothing in float32
+  row_scales,       ///< each row times 1 to 1e-60
 };
-inline constexpr int kFamilies = static_cast<int>(Family::permutations) + 1;
+inline constexpr int kFamilies = static_cast<int>(Family::row_scales) + 1;
 std::string_view name_of(Family family);
 
 struct Shape {
