@@ -141,7 +141,9 @@ void RowBlock::prepare_panel(std::int64_t panel, const Screen* screen, const dou
     const RoundedRow rounded = round_row(scratch.data(), centre, screen->scale(), d_, packed + (i - begin), width);
     RowTerms terms = screen->row_terms(rounded);
     // A row of zeros has no direction: its cosine distance is 1 whatever the product says, so it always survives.
-    if (zero_[i] != 0 || !rounded.finite) terms.start = std::numeric_limits<float>::infinity();
+    // So does one longer than the scale promises (a saved index may lie): the bound counts on finite sums.
+    if (zero_[i] != 0 || !(rounded.rounded_sq <= static_cast<double>(d_)))
+      terms.start = std::numeric_limits<float>::infinity();
     start_[i] = terms.start;
     rho_[i] = terms.rho;
     kappa_[i] = terms.kappa;
