@@ -39,7 +39,7 @@ VICINAL_API Method method_from(std::string_view name);
 struct Plan {
   Method method = Method::automatic;  ///< never `automatic` in a result
   std::string device = "cpu";
-  std::string isa;              ///< instruction set of the kernels
+  std::string isa;  ///< instruction set of the kernels
   int threads = 1;
   std::uint64_t memory = 0;     ///< bytes of scratch and result the job was planned with
   double expected_seconds = 0;  ///< estimate from shapes; 0 when unknown
@@ -48,21 +48,21 @@ struct Plan {
 
 /// What the search did; deterministic for a given input, whatever the thread count.
 struct SearchStats {
-  std::int64_t distinct_rows = 0;     ///< table rows that differ bit for bit
-  std::int64_t survivors = 0;         ///< pairs that passed the screen and were ranked by the float64 key
-  std::int64_t uncertified = 0;       ///< queries the screen could not narrow down in some block: full float64 there
+  std::int64_t distinct_rows = 0;  ///< table rows that differ bit for bit
+  std::int64_t survivors = 0;      ///< pairs that passed the screen and were ranked by the float64 key
+  std::int64_t uncertified = 0;    ///< queries the screen could not narrow down in some block: full float64 there
   double prepare_seconds = 0;
   double search_seconds = 0;
 };
 
 /// The neighbors of m queries among n table rows. Rows are in (key, id) order.
 struct NeighborGraph {
-  std::int64_t rows = 0;               ///< m
-  std::int64_t table_rows = 0;         ///< n
-  std::int64_t k = 0;                  ///< neighbors a row; 0 for CSR
-  std::vector<std::int64_t> ids;       ///< [m, k], or CSR
-  std::vector<double> distances;       ///< like ids
-  std::vector<std::int64_t> offsets;   ///< [m + 1] for CSR, else empty
+  std::int64_t rows = 0;              ///< m
+  std::int64_t table_rows = 0;        ///< n
+  std::int64_t k = 0;                 ///< neighbors a row; 0 for CSR
+  std::vector<std::int64_t> ids;      ///< [m, k], or CSR
+  std::vector<double> distances;      ///< like ids
+  std::vector<std::int64_t> offsets;  ///< [m + 1] for CSR, else empty
   Metric metric = Metric::euclidean;
   double p = 2;
   Plan plan;

@@ -16,16 +16,17 @@ struct Prepared;
 }
 
 struct KnnOptions {
-  std::int64_t k = 5;                        ///< 1 <= k <= eligible rows (one less in self mode)
+  std::int64_t k = 5;  ///< 1 <= k <= eligible rows (one less in self mode)
   Metric metric = Metric::euclidean;
-  double p = 2;                              ///< exponent of `minkowski`, finite and >= 1
+  double p = 2;  ///< exponent of `minkowski`, finite and >= 1
   Method method = Method::automatic;
-  Bitmap filter = {};                        ///< rows that may be neighbors; empty: all. (n + 63) / 64 words
-  std::span<const std::int64_t> exclude = {};///< [m] one id a query that may not be its neighbor, -1 for none; empty: none
+  Bitmap filter = {};  ///< rows that may be neighbors; empty: all. (n + 63) / 64 words
+  std::span<const std::int64_t> exclude =
+      {};  ///< [m] one id a query that may not be its neighbor, -1 for none; empty: none
 };
 
 struct RadiusOptions {
-  double radius = 0;                         ///< inclusive; negative is an error except for inner_product
+  double radius = 0;  ///< inclusive; negative is an error except for inner_product
   Metric metric = Metric::euclidean;
   double p = 2;
   Method method = Method::automatic;
@@ -47,7 +48,8 @@ struct IndexOptions {
 /// A table made ready for queries: checked, its duplicates grouped, its centre found. Any metric may be asked of it.
 class VICINAL_API Index {
  public:
-  /// Throws `bad_data` naming row and column of the first NaN or infinity. O(n d) time, O(n + d) memory beyond the table.
+  /// Throws `bad_data` naming row and column of the first NaN or infinity. O(n d) time, O(n + d) memory beyond the
+  /// table.
   Index(const Context& ctx, const TableView& table, const IndexOptions& options = {});
 
   [[nodiscard]] std::int64_t rows() const noexcept;
