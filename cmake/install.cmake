@@ -23,6 +23,13 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/vicinalConfigVersion.cmak
 install(FILES ${PROJECT_BINARY_DIR}/vicinalConfig.cmake ${PROJECT_BINARY_DIR}/vicinalConfigVersion.cmake
   DESTINATION ${VICINAL_CMAKE_DIR})
 
+# Relative to the file itself, so that `cmake --install --prefix` and a moved tree stay right.
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+  set(VICINAL_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+else()
+  file(RELATIVE_PATH VICINAL_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  set(VICINAL_PC_PREFIX "\${pcfiledir}/${VICINAL_PC_PREFIX}")
+endif()
 # Appending an absolute path replaces what was there, so absolute install directories work too.
 set(VICINAL_PC_LIBDIR "\${prefix}")
 cmake_path(APPEND VICINAL_PC_LIBDIR ${CMAKE_INSTALL_LIBDIR})
