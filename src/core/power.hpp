@@ -2,10 +2,10 @@
 // 1). Method: integer arithmetic on 128-bit significands, one rounding at the end, so the result is the same on every
 // compiler and device. Small whole p: repeated products. Else log2 by two table steps and a series of the exact
 // remainder, times p, then 2^x by two table steps and a series.
-// Error before the rounding: log2 t is within 2^-104 of its value, relative (a unit test holds it against 113-bit arithmetic;
-// near 1 the remainder keeps its own exponent); |p log2 t| < 2^11, so x = p log2 t is within 2^-93 absolute and t^p within
-// 2^-92 relative. A result exactly in the middle of two floats, possible only for p = q / 2^s with q <= 34, s <= 5, is
-// recognized and computed exactly. Cost: about 90 ns, small whole p about 15 ns.
+// Error before the rounding: log2 t is within 2^-104 of its value, relative (a unit test holds it against 113-bit
+// arithmetic; near 1 the remainder keeps its own exponent); |p log2 t| < 2^11, so x = p log2 t is within 2^-93 absolute
+// and t^p within 2^-92 relative. A result exactly in the middle of two floats, possible only for p = q / 2^s with q <=
+// 34, s <= 5, is recognized and computed exactly. Cost: about 90 ns, small whole p about 15 ns.
 #pragma once
 
 #include <cmath>
