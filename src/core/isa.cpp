@@ -2,10 +2,28 @@
 // registers. The lists are those of the compiler flags in src/CMakeLists.txt: a kernel may use all of them.
 #include "core/isa.hpp"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#endif
+
 #include <cstdlib>
 #include <string>
 
 namespace vicinal::core {
+namespace {
+
+#if defined(__x86_64__) && defined(__GNUC__)
+// Not every compiler's __builtin_cpu_supports knows this name.
+bool has_f16c() noexcept {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
+}  // namespace
 
 bool has_isa(Isa isa) noexcept {
   switch (isa) {
@@ -15,7 +33,7 @@ bool has_isa(Isa isa) noexcept {
 #if defined(__x86_64__) && defined(__GNUC__)
     case Isa::avx2:
       __builtin_cpu_init();
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c() &&
              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("aes") &&
              __builtin_cpu_supports("pclmul");
     case Isa::avx512:

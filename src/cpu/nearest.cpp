@@ -59,7 +59,8 @@ struct Sizes {
     const auto per_query = static_cast<std::int64_t>(QueryBatch::bytes_a_query(task, screened));
     batch = std::min(m, std::max(kBatchBytes / per_query, std::int64_t{kMaxTileQueries}));
     if (task.collect == kernels::Collect::radius) batch = std::min<std::int64_t>(batch, 4096);
-    group = simd.tile_queries * (d <= 4096 && m >= 16 * simd.tile_queries ? 4 : 1);
+    const std::int64_t tile = simd.tile_queries;
+    group = d <= 4096 && m >= 16 * tile ? 4 * tile : tile;
     if (task.metric == Metric::minkowski) group = 4;
     sample = std::max({std::int64_t{256}, 4 * task.k, std::min(n / 64, kLargestSample)});
     if (!screened || !has_limit_from_sample(task) || sample > n / 4) sample = 0;

@@ -105,7 +105,7 @@ bool convert_element(const ElementType& type, const unsigned char* from, unsigne
     value = static_cast<double>(whole);
   } else {
     std::int64_t whole = 0;
-    if (type.size == 1) whole = load<std::int8_t>(from, big);
+    if (type.size == 1) whole = load<std::int8_t>(from, big);  // NOLINT(bugprone-signed-char-misuse): a number
     if (type.size == 2) whole = load<std::int16_t>(from, big);
     if (type.size == 4) whole = load<std::int32_t>(from, big);
     if (type.size == 8) whole = load<std::int64_t>(from, big);

@@ -160,8 +160,9 @@ HWY_INLINE hn::Vec<D> load_widened(D d, const std::uint8_t* from) {
 
 using DoubleTag = hn::CappedTag<double, 8>;
 using DoubleVec = hn::Vec<DoubleTag>;
-inline constexpr int kDoubleLanes = static_cast<int>(hn::MaxLanes(DoubleTag()));
-inline constexpr int kVectors = 8 / kDoubleLanes;  // vectors that hold the eight accumulators of one row
+inline constexpr std::int64_t kDoubleLanes = hn::MaxLanes(DoubleTag());
+inline constexpr int kVectors =
+    8 / static_cast<int>(kDoubleLanes);  // vectors that hold the eight accumulators of one row
 
 template <KeyOp op, class T, int rows_at_once>
 HWY_INLINE void key_sums(const double* HWY_RESTRICT x, const void* const* rows, std::int64_t d, double* sums) {
