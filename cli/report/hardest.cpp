@@ -74,7 +74,7 @@ std::string neighbor_item(const ClassificationReport& report, const Classificati
   const std::string about = fmt::format("training row {}, {}, distance {:.6g}", id, name, distance);
   if (report.image_height > 0) {
     return fmt::format("<li title=\"{0}\"><img alt=\"{0}\" src=\"{1}\"><b class=\"{2}\">{3}</b></li>", escape(about),
-                       picture(report, *report.train, id), color, escape(shortened(name, 8)));
+                       picture(report, *report.train, id), color, escape(shortened(name, 20)));
   }
   return fmt::format("<li title=\"{}\"><b class=\"{}\">{}</b> row {} at {:.4g}</li>", escape(about), color,
                      escape(shortened(name, 24)), id, distance);
