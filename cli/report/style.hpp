@@ -56,8 +56,8 @@ td svg { height: 4px; margin-top: 4px; border-radius: 2px; overflow: hidden; }
 .truth { color: var(--good); } .said { color: var(--bad); }
 img { display: block; image-rendering: pixelated; border-radius: 6px; background: #000; }
 .what img { width: 84px; height: 84px; object-fit: contain; flex: none; }
-.near { display: flex; flex-wrap: wrap; gap: 8px; margin: 12px 0 0; padding: 0; list-style: none; font-size: 12px; color: var(--muted); }
-.near li { text-align: center; min-width: 0; width: 48px; line-height: 1.25; font-size: 11px; }
+.near { display: flex; flex-wrap: wrap; gap: 8px 5px; margin: 12px 0 0; padding: 0; list-style: none; font-size: 12px; color: var(--muted); }
+.near li { text-align: center; min-width: 0; width: 52px; line-height: 1.25; font-size: 10px; }
 .near img { width: 44px; height: 44px; object-fit: contain; margin: 0 auto 3px; }
 .near.words li { width: auto; max-width: 100%; font-size: 12px; border: 1px solid var(--line); border-radius: 8px; padding: 3px 9px; text-align: left; }
 .near b { font-weight: 600; }
