@@ -30,6 +30,14 @@ struct Case {
 };
 std::string describe(const Case& c);
 
+/// Under a sanitizer, which makes everything ten times slower and looks for faults that do not depend on the values,
+/// each metric and dtype meets every kSparse-th family, another one each, so that together they still meet all.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int kSparse = 6;
+#else
+inline constexpr int kSparse = 1;
+#endif
+
 /// How the library is asked: instruction set, threads, method.
 struct Way {
   Isa isa = Isa::baseline;
