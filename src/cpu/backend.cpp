@@ -10,6 +10,9 @@ namespace {
 class CpuBackend final : public Backend {
  public:
   void prepare(const Context& ctx, Prepared& index) const override { cpu::prepare(ctx, index); }
+  std::uint64_t prepare_scratch(const Context& ctx, const TableView& table) const override {
+    return cpu::prepare_scratch(ctx, table);
+  }
   std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) const override {
     return cpu::find_non_finite(ctx, table);
   }

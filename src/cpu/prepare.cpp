@@ -71,13 +71,17 @@ std::int64_t first_non_finite(const double* values, std::int64_t count) {
   return -1;
 }
 
+// Wide rows: fewer of them, so that the sample stays small beside the table.
+std::int64_t sample_rows(const TableView& table) {
+  return std::min(table.rows(), std::clamp<std::int64_t>((std::int64_t{1} << 23) / table.cols(), 16, kSampleRows));
+}
+
 // Coordinate medians of evenly spread rows; whole where the sample is whole, so that integers stay exact after
 // centring.
 std::vector<double> median_centre(const TableView& table) {
   const std::int64_t n = table.rows();
   const std::int64_t d = table.cols();
-  // Wide rows: fewer of them, so that the sample stays small beside the table.
-  const std::int64_t count = std::min(n, std::clamp<std::int64_t>((std::int64_t{1} << 23) / d, 16, kSampleRows));
+  const std::int64_t count = sample_rows(table);
   std::vector<double> sample(static_cast<std::size_t>(count * d));
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t row = i * n / count;
@@ -221,6 +225,13 @@ std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const 
   });
   if (first < 0) return {-1, -1};
   return {first / table.cols(), first % table.cols()};
+}
+
+std::uint64_t prepare_scratch(const Context& ctx, const TableView& table) {
+  const std::int64_t d = table.cols();
+  const std::int64_t elements = (sample_rows(table) + 1) * d + ctx.threads() * rows_a_task(d) * d;
+  const std::int64_t grouping = table.is_block_source() ? 0 : 64 * table.rows();
+  return static_cast<std::uint64_t>(elements) * sizeof(double) + static_cast<std::uint64_t>(grouping);
 }
 
 void prepare(const Context& ctx, kernels::Prepared& index) {

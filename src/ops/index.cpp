@@ -6,21 +6,12 @@
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 #include "kernels.hpp"
+#include "ops/check.hpp"
 #include "ops/index_file.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal {
 namespace {
-
-void check_table(const TableView& table) {
-  if (table.rows() == 0 || table.cols() == 0) {
-    throw Error(ErrorCode::invalid_argument, "table: it is empty, its shape is [" + std::to_string(table.rows()) +
-                                                 ", " + std::to_string(table.cols()) + "]");
-  }
-  if (table.memory() == Memory::cuda) {
-    throw Error(ErrorCode::device_unavailable, "table: its rows lie in CUDA memory, but the context is the CPU's");
-  }
-}
 
 /// A contiguous copy in the table's own type; `storage` owns it.
 TableView copy_table(const Context& ctx, const TableView& table, std::shared_ptr<const void>& storage) {
@@ -49,7 +40,8 @@ TableView copy_table(const Context& ctx, const TableView& table, std::shared_ptr
 }  // namespace
 
 Index::Index(const Context& ctx, const TableView& table, const IndexOptions& options) {
-  check_table(table);
+  check_table(table, "table");
+  core::require_memory(ctx, kernels::backend_of(ctx).prepare_scratch(ctx, table), "preparing the table");
   auto prepared = std::make_shared<kernels::Prepared>();
   prepared->table = options.copy ? copy_table(ctx, table, prepared->storage) : table;
   kernels::backend_of(ctx).prepare(ctx, *prepared);

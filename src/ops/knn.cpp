@@ -208,7 +208,8 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView
   choose_method(ctx, options, largest_magnitude(index), task, job.plan);
   job.plan.isa = name_of(ctx.isa());
   job.plan.threads = ctx.threads();
-  job.plan.memory = output + kernels::backend_of(ctx).nearest_scratch(ctx, task);
+  const std::size_t groups = index.distinct.size() + index.member_offsets.size() + index.members.size();
+  job.plan.memory = output + kernels::backend_of(ctx).nearest_scratch(ctx, task) + groups * sizeof(std::int64_t);
   job.plan.expected_seconds = expected_seconds(ctx, task, index.distinct_rows());
   return job;
 }
@@ -289,15 +290,6 @@ void check_shapes(const TableView& table, const TableView* queries, const KnnOpt
 
 }  // namespace
 
-void check_table(const TableView& table, std::string_view name) {
-  const std::string argument(name);
-  if (table.rows() < 1) refuse(argument + ": has no rows");
-  if (table.cols() < 1) refuse(argument + ": has no columns");
-  if (table.memory() == Memory::cuda) {
-    throw Error(ErrorCode::device_unavailable, argument + ": lies in device memory, which this build cannot read");
-  }
-}
-
 NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& options) {
   check_shapes(table, nullptr, options);
   return with_index(ctx, table, [&](const Index& index) { return find_k(ctx, index, nullptr, options); });
@@ -346,7 +338,9 @@ Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queri
   kernels::Prepared unread;  // the plan is made from shapes; the values are not looked at
   unread.table = table;
   unread.centre.assign(static_cast<std::size_t>(table.cols()), 0);
-  return plan_job(ctx, unread, queries, common_of(options), Collect::k_list, options.k, 0).plan;
+  Plan plan = plan_job(ctx, unread, queries, common_of(options), Collect::k_list, options.k, 0).plan;
+  plan.memory += kernels::backend_of(ctx).prepare_scratch(ctx, table);
+  return plan;
 }
 
 }  // namespace vicinal

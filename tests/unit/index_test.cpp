@@ -147,6 +147,7 @@ TEST_F(IndexTest, ACopyBeyondTheMemoryLimitIsRefused) {
   const std::vector<float> data = repeated_rows();
   const Context small = Context::cpu({.threads = 1, .memory_limit = 100});
   refusal(ErrorCode::over_memory, [&] { Index(small, TableView(data.data(), 40, 5), {.copy = true}); });
+  refusal(ErrorCode::over_memory, [&] { Index(small, TableView(data.data(), 40, 5)); });
 }
 
 TEST_F(IndexTest, GoesToAFileAndBackForEveryType) {
