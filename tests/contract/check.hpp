@@ -3,13 +3,30 @@
 #pragma once
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
 #include "data.hpp"
 #include "vicinal/vicinal.hpp"
 
+namespace vicinal {
+
+// How a parameter of a test is printed.
+inline void PrintTo(Metric metric, std::ostream* out) {
+  *out << name_of(metric);
+}
+inline void PrintTo(DType dtype, std::ostream* out) {
+  *out << name_of(dtype);
+}
+
+}  // namespace vicinal
+
 namespace vicinal::contract {
+
+inline void PrintTo(Family family, std::ostream* out) {
+  *out << name_of(family);
+}
 
 enum class Filter : std::uint8_t { none, few, many };
 
