@@ -297,6 +297,7 @@ void ClassifyCommand::run() const {
   std::string page;
   if (!report.empty()) {
     std::vector<report::Classification> shown;
+    shown.reserve(outcomes.size());
     for (const Outcome& one : outcomes) {
       shown.push_back({one.name, one.labels, &one.vote, one.truth, &*one.scores});
     }

@@ -55,7 +55,7 @@ class HelpFormatter : public CLI::Formatter {
     return text;
   }
   std::string make_option_desc(const CLI::Option* option) const override {
-    const std::string text = option->get_description();
+    const std::string& text = option->get_description();
     return option->get_default_str().empty() ? text : text + " [" + option->get_default_str() + "]";
   }
 };

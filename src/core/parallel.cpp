@@ -8,11 +8,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#else
-#include <cfenv>
-#endif
 
 #include <algorithm>
 #include <cmath>
@@ -26,6 +21,7 @@
 #include <vector>
 
 #include "core/cgroup.hpp"
+#include "core/floats.hpp"
 
 namespace vicinal::core {
 namespace {
@@ -66,36 +62,6 @@ struct Job {
       }
     }
   }
-};
-
-/// The default floating-point environment for a scope. On x86-64 that is one register; fesetenv costs ten times more.
-class DefaultFloats {
- public:
-#if defined(__x86_64__)
-  DefaultFloats() noexcept : before_(_mm_getcsr()) {
-    _mm_setcsr(0x1f80);
-  }
-  ~DefaultFloats() {
-    _mm_setcsr(before_);
-  }
-#else
-  DefaultFloats() noexcept {
-    std::fegetenv(&before_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloats() {
-    std::fesetenv(&before_);
-  }
-#endif
-  DefaultFloats(const DefaultFloats&) = delete;
-  DefaultFloats& operator=(const DefaultFloats&) = delete;
-
- private:
-#if defined(__x86_64__)
-  unsigned before_;
-#else
-  std::fenv_t before_{};
-#endif
 };
 
 /// Around bodies: `inside` set for nested calls to see, and the default floating-point environment.

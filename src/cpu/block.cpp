@@ -27,7 +27,9 @@ std::int64_t element_size(Element element) {
 
 RowReading RowReading::of(const TableView& table, Metric metric) {
   if (metric == Metric::cosine) return {Element::float64, true, false};
-  const bool plain = !table.is_block_source() && table.col_stride() == 1 && table.memory() != Memory::cuda;
+  const bool aligned =
+      reinterpret_cast<std::uintptr_t>(table.data()) % static_cast<std::uintptr_t>(size_of(table.dtype())) == 0;
+  const bool plain = !table.is_block_source() && table.col_stride() == 1 && table.memory() != Memory::cuda && aligned;
   if (metric == Metric::minkowski) return {Element::float64, false, plain && table.dtype() == DType::float64};
   switch (table.dtype()) {
     case DType::uint8:
@@ -142,8 +144,9 @@ void RowBlock::prepare_panel(std::int64_t panel, const Screen* screen, const dou
     RowTerms terms = screen->row_terms(rounded);
     // A row of zeros has no direction: its cosine distance is 1 whatever the product says, so it always survives.
     // So does one longer than the scale promises (a saved index may lie): the bound counts on finite sums.
-    if (zero_[i] != 0 || !(rounded.rounded_sq <= static_cast<double>(d_)))
-      terms.start = std::numeric_limits<float>::infinity();
+    if (zero_[i] != 0 || !(rounded.rounded_sq <= static_cast<double>(d_))) {
+      terms = {std::numeric_limits<float>::infinity(), 0, 0};
+    }
     start_[i] = terms.start;
     rho_[i] = terms.rho;
     kappa_[i] = terms.kappa;

@@ -39,7 +39,7 @@ class RowBlock {
   /// After every panel: a typical row length, for the choice of the screen's form.
   void summarise();
 
-  [[nodiscard]] std::int64_t distinct(std::int64_t i) const noexcept { return distinct_[i]; }
+  [[nodiscard]] const std::int64_t& distinct(std::int64_t i) const noexcept { return distinct_[i]; }
   [[nodiscard]] const void* const* rows() const noexcept { return rows_.data(); }
   [[nodiscard]] bool is_zero(std::int64_t i) const noexcept { return zero_[i] != 0; }
   [[nodiscard]] double typical_norm() const noexcept { return typical_norm_; }

@@ -2,7 +2,6 @@
 #include "cpu/collector.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <limits>
 #include <numeric>
@@ -93,11 +92,12 @@ double largest_key_within(Metric metric, double r, double p) {
 class Radius final : public Collector {
  public:
   Radius(const Context& ctx, const kernels::NearestTask& task, const Candidates& candidates,
-         kernels::NearestResult& result)
+         kernels::NearestResult& result, std::atomic<std::uint64_t>& bytes)
       : ctx_(ctx),
         task_(task),
         candidates_(candidates),
         result_(result),
+        bytes_(bytes),
         limit_(largest_key_within(task.metric, task.radius, task.p)) {
     result_.offsets.assign(1, 0);
     result_.offsets.reserve(static_cast<std::size_t>(task.queries.rows()) + 1);
@@ -110,68 +110,75 @@ class Radius final : public Collector {
   double limit(std::int64_t /*query*/) const override { return limit_; }
   void offer(std::int64_t query, double key, std::int64_t distinct) override {
     if (!(key <= limit_)) return;
-    auto& found = found_[query - begin_];
+    Found& found = found_[query - begin_];
     for (const std::int64_t id : candidates_.members(distinct)) {
       if (!candidates_.eligible(query, id)) continue;
-      if (found.size() == found.capacity()) make_room(found);
+      if (found.size() == found.capacity()) make_room(found, std::max<std::size_t>(16, 2 * found.size()));
       found.emplace_back(key, id);
     }
   }
   void absorb(const Collector& other) override {
     const auto& part = static_cast<const Radius&>(other);
     for (std::size_t i = 0; i < found_.size(); ++i) {
-      found_[i].insert(found_[i].end(), part.found_[i].begin(), part.found_[i].end());
+      ctx_.check_cancelled();
+      const Found& more = part.found_[i];
+      if (found_[i].capacity() < found_[i].size() + more.size()) make_room(found_[i], found_[i].size() + more.size());
+      found_[i].insert(found_[i].end(), more.begin(), more.end());
     }
   }
   void finish(std::int64_t query) override {
-    auto& found = found_[query - begin_];
+    Found& found = found_[query - begin_];
     std::sort(found.begin(), found.end());  // pairs (key, id): the total order
     for (auto& [key, id] : found) key = core::reported_distance(task_.metric, key, task_.p);
   }
   void end() override {
     std::int64_t total = result_.offsets.back();
-    for (const auto& found : found_) total += static_cast<std::int64_t>(found.size());
-    // Found pairs and their final place exist side by side, and a growing vector holds its old copy for a moment.
-    core::require_memory(ctx_, static_cast<std::uint64_t>(total) * 48, "radius: the neighbors found so far");
+    for (const Found& found : found_) total += static_cast<std::int64_t>(found.size());
     grow(result_.ids, total);
     grow(result_.distances, total);
-    for (auto& found : found_) {
+    for (Found& found : found_) {
+      ctx_.check_cancelled();
       for (const auto& [distance, id] : found) {
         result_.distances.push_back(distance);
         result_.ids.push_back(id);
       }
       result_.offsets.push_back(static_cast<std::int64_t>(result_.ids.size()));
+      bytes_.fetch_sub(found.capacity() * sizeof(Found::value_type), std::memory_order_relaxed);
       found = {};
     }
-    bytes_.store(0, std::memory_order_relaxed);
   }
 
  private:
   using Found = std::vector<std::pair<double, std::int64_t>>;
 
   // How many neighbors a radius catches is not known beforehand: each growth is held against the limit.
-  void make_room(Found& found) {
-    const std::size_t capacity = found.capacity() == 0 ? 16 : 2 * found.capacity();
-    const std::uint64_t added = (capacity - found.capacity()) * sizeof(Found::value_type);
-    const std::uint64_t kept = result_.ids.capacity() * 16;
-    core::require_memory(ctx_, bytes_.fetch_add(added, std::memory_order_relaxed) + added + kept,
+  void take(std::uint64_t added) {
+    core::require_memory(ctx_, bytes_.fetch_add(added, std::memory_order_relaxed) + added,
                          "radius: the neighbors found so far");
+  }
+  void make_room(Found& found, std::size_t capacity) {
+    take((capacity - found.capacity()) * sizeof(Found::value_type));
     found.reserve(capacity);
   }
   template <class T>
-  static void grow(std::vector<T>& values, std::int64_t total) {
+  void grow(std::vector<T>& values, std::int64_t total) {
     const auto needed = static_cast<std::size_t>(total);
-    if (values.capacity() < needed) values.reserve(std::max(needed, values.capacity() + values.capacity() / 2));
+    if (values.capacity() >= needed) return;
+    const std::uint64_t before = values.capacity() * sizeof(T);
+    const std::size_t capacity = std::max(needed, values.capacity() + values.capacity() / 2);
+    take(capacity * sizeof(T));  // old and new stand side by side while it moves
+    values.reserve(capacity);
+    bytes_.fetch_sub(before, std::memory_order_relaxed);
   }
 
   const Context& ctx_;
   const kernels::NearestTask& task_;
   const Candidates& candidates_;
   kernels::NearestResult& result_;
+  std::atomic<std::uint64_t>& bytes_;
   double limit_;
   std::int64_t begin_ = 0;
   std::vector<Found> found_;
-  std::atomic<std::uint64_t> bytes_{0};
 };
 
 class Count final : public Collector {
@@ -249,12 +256,13 @@ void NearestHeap::sift_down(std::int64_t i, std::int64_t size) noexcept {
 }
 
 std::unique_ptr<Collector> make_collector(const Context& ctx, const kernels::NearestTask& task,
-                                          const Candidates& candidates, kernels::NearestResult& result) {
+                                          const Candidates& candidates, kernels::NearestResult& result,
+                                          std::atomic<std::uint64_t>& bytes) {
   switch (task.collect) {
     case kernels::Collect::k_list:
       return std::make_unique<KList>(task, candidates, result);
     case kernels::Collect::radius:
-      return std::make_unique<Radius>(ctx, task, candidates, result);
+      return std::make_unique<Radius>(ctx, task, candidates, result, bytes);
     case kernels::Collect::count:
       break;
   }

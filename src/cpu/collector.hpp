@@ -4,6 +4,7 @@
 // duplicates' ids.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -24,11 +25,13 @@ class Candidates {
     return (task_.filter[static_cast<std::size_t>(id >> 6)] >> (id & 63) & 1) != 0;
   }
   /// The ids that share a distinct row, ascending.
+  /// An ungrouped row is its own only member: the span then borrows the argument, which must outlive it.
   [[nodiscard]] std::span<const std::int64_t> members(const std::int64_t& distinct) const noexcept {
     if (!index_.grouped()) return {&distinct, 1};
     const std::int64_t begin = index_.member_offsets[distinct];
     return {index_.members.data() + begin, static_cast<std::size_t>(index_.member_offsets[distinct + 1] - begin)};
   }
+  std::span<const std::int64_t> members(std::int64_t&&) const = delete;
   [[nodiscard]] std::int64_t table_row(std::int64_t distinct) const noexcept {
     return index_.grouped() ? index_.distinct[distinct] : distinct;
   }
@@ -77,8 +80,10 @@ class Collector {
   virtual void end() {}
 };
 
-/// The collector a task asks for, writing into `result`.
+/// The collector a task asks for, writing into `result`. `bytes`: memory in use, shared by all collectors of a search;
+/// those whose answers grow add to it and hold it against the limit.
 std::unique_ptr<Collector> make_collector(const Context& ctx, const kernels::NearestTask& task,
-                                          const Candidates& candidates, kernels::NearestResult& result);
+                                          const Candidates& candidates, kernels::NearestResult& result,
+                                          std::atomic<std::uint64_t>& bytes);
 
 }  // namespace vicinal::cpu

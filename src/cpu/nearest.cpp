@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "core/distance.hpp"
+#include "core/floats.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 #include "cpu/block.hpp"
@@ -67,6 +68,12 @@ struct Sizes {
   }
 };
 
+// Too few queries to keep every worker busy: the table is divided among them instead.
+bool splits_rows(const Context& ctx, const kernels::NearestTask& task, const Sizes& sizes, bool screened) {
+  const std::int64_t m = task.queries.rows();
+  return !screened && !task.index->table.is_block_source() && m <= sizes.batch && m < 2 * sizes.group * ctx.threads();
+}
+
 // What one worker needs for one group of queries.
 struct WorkerScratch {
   std::vector<Survivor> survivors;  // [group, block]
@@ -89,9 +96,11 @@ class Search {
         n_(task.index->distinct_rows()),
         screened_(task.method == Method::fused && screen_serves(task.metric, task.queries.cols())),
         sizes_(task, simd_, screened_),
+        splits_rows_(splits_rows(ctx, task, sizes_, screened_)),
         reading_(RowReading::of(task.index->table, task.metric)),
         candidates_(task),
-        collector_(make_collector(ctx, task, candidates_, result)),
+        bytes_(nearest_scratch(ctx, task)),
+        collector_(make_collector(ctx, task, candidates_, result, bytes_)),
         workers_(static_cast<std::size_t>(ctx.threads())) {
     if (screened_) {
       choose_centre();
@@ -115,8 +124,8 @@ class Search {
         take_sample(block);
         search_block(batch, block, true);
       }
-      if (splits_rows(end - begin)) search_by_rows(batch);
-      for (std::int64_t b = 0; b < blocks && !splits_rows(end - begin); ++b) {
+      if (splits_rows_) search_by_rows(batch);
+      for (std::int64_t b = 0; b < blocks && !splits_rows_; ++b) {
         const std::int64_t first = b * sizes_.block;
         block.assign(first, std::min(n_, first + sizes_.block) - first);
         prepare_block(block);
@@ -127,7 +136,10 @@ class Search {
       }
       core::parallel_for(ctx_, (end - begin + 255) / 256, [&](std::int64_t task, int) {
         const std::int64_t last = std::min(end, begin + (task + 1) * 256);
-        for (std::int64_t q = begin + task * 256; q < last; ++q) collector_->finish(q);
+        for (std::int64_t q = begin + task * 256; q < last; ++q) {
+          ctx_.check_cancelled();
+          collector_->finish(q);
+        }
       });
       collector_->end();
       for (const std::uint8_t weak : weak_) result_.stats.uncertified += weak;
@@ -200,11 +212,6 @@ class Search {
     });
   }
 
-  // Too few queries to keep every worker busy: the table is divided among them instead.
-  [[nodiscard]] bool splits_rows(std::int64_t queries) const {
-    return !screened_ && !task_.index->table.is_block_source() && queries < 2 * sizes_.group * ctx_.threads();
-  }
-
   // Each worker ranks blocks of its own for all queries and keeps its own lists, which are joined at the end: the k
   // best by (key, id) of the parts' k best are the k best of all, whoever saw which block.
   void search_by_rows(const QueryBatch& batch) {
@@ -226,7 +233,7 @@ class Search {
         part->ids.resize(result_.ids.size());
         part->distances.resize(result_.distances.size());
         part->counts.resize(result_.counts.size());
-        part->collector = make_collector(ctx_, task_, candidates_, part->result);
+        part->collector = make_collector(ctx_, task_, candidates_, part->result, bytes_);
         part->collector->begin(batch.begin(), batch.begin() + batch.size());
         part->block = std::make_unique<RowBlock>(task_, simd_, sizes_.block, false);
       }
@@ -236,6 +243,7 @@ class Search {
         part->block->prepare_panel(p, nullptr, nullptr, part->scratch);
       }
       rank_group(batch, *part->block, 0, batch.size(), *part->collector);
+      if (worker == 0) ctx_.report("search", static_cast<double>(b) / static_cast<double>(blocks));
     });
     for (const auto& part : parts) {
       if (part) collector_->absorb(*part->collector);
@@ -307,7 +315,8 @@ class Search {
       return;
     }
     const std::int64_t best = 2 * task_.k + 8;
-    if (has_limit_from_sample(task_) && count > 2 * best) {
+    // Scores of a query that float32 cannot hold may be NaN: they have no order.
+    if (has_limit_from_sample(task_) && count > 2 * best && batch.terms(i).usable) {
       std::nth_element(survivors, survivors + best, survivors + count,
                        [](const Survivor& x, const Survivor& y) { return x.score > y.score; });
       rank(batch, block, i, survivors, best, scratch);
@@ -341,6 +350,7 @@ class Search {
   // exceed.
   void seed_query(const QueryBatch& batch, const RowBlock& block, std::int64_t i, Survivor* survivors,
                   std::int64_t count, WorkerScratch& scratch) {
+    if (!batch.terms(i).usable) return;
     scratch.heap_keys.resize(static_cast<std::size_t>(task_.k));
     scratch.heap_ids.resize(static_cast<std::size_t>(task_.k));
     NearestHeap heap(scratch.heap_keys.data(), scratch.heap_ids.data(), task_.k);
@@ -354,6 +364,7 @@ class Search {
     double keys[kKeyChunk];
     for (std::int64_t begin = 0; begin < best; begin += kKeyChunk) {
       const std::int64_t chunk = std::min(kKeyChunk, best - begin);
+      ctx_.check_cancelled();
       for (std::int64_t s = 0; s < chunk; ++s) rows[s] = block.rows()[survivors[begin + s].row];
       sums(batch.row(i), rows, chunk, keys);
       for (std::int64_t s = 0; s < chunk; ++s) {
@@ -399,6 +410,7 @@ class Search {
 
   void offer_keys(const QueryBatch& batch, const RowBlock& block, std::int64_t i, const void* const* rows,
                   const std::int64_t* at, std::int64_t count, Collector& collector) {
+    ctx_.check_cancelled();
     double keys[kKeyChunk];
     sums(batch.row(i), rows, count, keys);
     const std::int64_t query = batch.begin() + i;
@@ -432,6 +444,7 @@ class Search {
         return simd_.keys[static_cast<int>(KeyOp::differing)][element](x, rows, count, d_, out);
       case Metric::minkowski:
         for (std::int64_t s = 0; s < count; ++s) {
+          ctx_.check_cancelled();  // a power costs a hundred products
           out[s] = core::minkowski_key(x, static_cast<const double*>(rows[s]), d_, task_.p);
         }
         return;
@@ -468,8 +481,10 @@ class Search {
   std::int64_t n_;  // distinct rows
   bool screened_;
   Sizes sizes_;
+  bool splits_rows_;
   RowReading reading_;
   Candidates candidates_;
+  std::atomic<std::uint64_t> bytes_;  // in use, for collectors whose answers grow
   std::unique_ptr<Collector> collector_;
   std::vector<WorkerScratch> workers_;
   std::vector<double> centre_;
@@ -488,6 +503,7 @@ bool screen_serves(Metric metric, std::int64_t d) {
 }
 
 void nearest(const Context& ctx, const kernels::NearestTask& task, kernels::NearestResult& result) {
+  const core::DefaultFloats floats;
   Search(ctx, task, result).run();
 }
 
@@ -497,10 +513,9 @@ std::uint64_t nearest_scratch(const Context& ctx, const kernels::NearestTask& ta
   const std::int64_t block = std::max(sizes.block, sizes.sample);
   std::uint64_t bytes = RowBlock::bytes(task, block);
   bytes += static_cast<std::uint64_t>(sizes.batch) * (QueryBatch::bytes_a_query(task, screened) + 24);
-  if (!screened) {  // few queries: lists of each worker's own
-    const std::int64_t m = std::min(task.queries.rows(), 2 * sizes.group * ctx.threads());
-    bytes += static_cast<std::uint64_t>(ctx.threads()) *
-             (static_cast<std::uint64_t>(m * (task.k + 1)) * 16 + RowBlock::bytes(task, sizes.block));
+  if (splits_rows(ctx, task, sizes, screened)) {  // a block and lists of each worker's own
+    const auto lists = static_cast<std::uint64_t>(task.queries.rows() * (task.k + 1)) * 16;
+    bytes += static_cast<std::uint64_t>(ctx.threads()) * (lists + RowBlock::bytes(task, sizes.block));
   }
   if (task.queries.is_block_source()) bytes += static_cast<std::uint64_t>(sizes.batch * task.queries.cols()) * 8;
   if (screened)

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <optional>
 
+#include "core/floats.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 
@@ -78,18 +80,20 @@ std::int64_t sample_rows(const TableView& table) {
 
 // Coordinate medians of evenly spread rows; whole where the sample is whole, so that integers stay exact after
 // centring.
-std::vector<double> median_centre(const TableView& table) {
+std::vector<double> median_centre(const Context& ctx, const TableView& table) {
   const std::int64_t n = table.rows();
   const std::int64_t d = table.cols();
   const std::int64_t count = sample_rows(table);
   std::vector<double> sample(static_cast<std::size_t>(count * d));
   for (std::int64_t i = 0; i < count; ++i) {
+    ctx.check_cancelled();
     const std::int64_t row = i * n / count;
     core::widen_rows(table, row, row + 1, sample.data() + i * d);
   }
   std::vector<double> centre(static_cast<std::size_t>(d));
   std::vector<double> column(static_cast<std::size_t>(count));
   for (std::int64_t j = 0; j < d; ++j) {
+    if (j % 256 == 0) ctx.check_cancelled();
     bool whole = true;
     for (std::int64_t i = 0; i < count; ++i) {
       column[i] = sample[i * d + j];
@@ -109,7 +113,8 @@ std::uint64_t mix(std::uint64_t h, std::uint64_t word) {
 }
 
 std::uint64_t hash_bytes(const std::byte* bytes, std::int64_t count) {
-  std::uint64_t lanes[4] = {1, 2, 3, 4};  // four chains: one would wait for its multiplications
+  // Four chains, because one would wait for its multiplications; joined in order, so that equal lanes do not cancel.
+  std::uint64_t lanes[4] = {0x243F6A8885A308D3U, 0x13198A2E03707344U, 0xA4093822299F31D0U, 0x082EFA98EC4E6C89U};
   std::int64_t i = 0;
   for (; i + 32 <= count; i += 32) {
     std::uint64_t words[4];
@@ -121,7 +126,7 @@ std::uint64_t hash_bytes(const std::byte* bytes, std::int64_t count) {
     std::memcpy(&word, bytes + i, static_cast<std::size_t>(std::min<std::int64_t>(8, count - i)));
     lanes[lane] = mix(lanes[lane], word);
   }
-  return mix(mix(lanes[0], lanes[1]), mix(lanes[2], lanes[3]));
+  return mix(mix(mix(mix(0, lanes[0]), lanes[1]), lanes[2]), lanes[3]);
 }
 
 // The largest |row_j - centre_j|; NaN when a value is not finite (x - x is NaN then, and 0 otherwise).
@@ -164,18 +169,21 @@ struct HashedRow {
 
 // Fills distinct, member_offsets and members from rows sorted by (hash, row). Rows that only share a hash are told
 // apart by their values: a run of equal hashes is split by comparison with the first row of each group.
-void group_rows(const TableView& table, const std::vector<HashedRow>& hashed, kernels::Prepared& index) {
+void group_rows(const Context& ctx, const TableView& table, const std::vector<HashedRow>& hashed,
+                kernels::Prepared& index) {
   const std::int64_t n = table.rows();
   std::vector<std::int64_t> first_of(static_cast<std::size_t>(n));
   const auto bytes = static_cast<std::size_t>(table.cols() * size_of(table.dtype()));
   std::vector<std::byte> copy_a;
   std::vector<std::byte> copy_b;
   std::vector<std::int64_t> firsts;
+  std::int64_t groups = 0;
   for (std::size_t begin = 0; begin < hashed.size();) {
     std::size_t end = begin + 1;
     while (end < hashed.size() && hashed[end].hash == hashed[begin].hash) ++end;
     firsts.clear();
     for (std::size_t i = begin; i < end; ++i) {
+      if (i % 4096 == 0) ctx.check_cancelled();
       const std::int64_t row = hashed[i].row;
       std::int64_t first = -1;
       for (const std::int64_t candidate : firsts) {
@@ -184,12 +192,18 @@ void group_rows(const TableView& table, const std::vector<HashedRow>& hashed, ke
           break;
         }
       }
-      if (first < 0) firsts.push_back(first = row);
+      if (first < 0) {
+        // Different rows of one hash are either chance or malice: the ninth and later become groups of their own.
+        if (firsts.size() < 8) firsts.push_back(row);
+        first = row;
+        ++groups;
+      }
       first_of[row] = first;
     }
     begin = end;
   }
   // Counting sort by first row: groups ascend, members ascend within them.
+  index.distinct.reserve(static_cast<std::size_t>(groups));
   std::vector<std::int64_t> group_of(static_cast<std::size_t>(n), -1);
   for (std::int64_t row = 0; row < n; ++row) {
     if (first_of[row] != row) continue;
@@ -204,6 +218,30 @@ void group_rows(const TableView& table, const std::vector<HashedRow>& hashed, ke
   for (std::int64_t row = 0; row < n; ++row) index.members[next[group_of[first_of[row]]]++] = row;
 }
 
+// Sorts by (hash, row): rows are dealt into buckets by the upper bits of the hash, which are sorted as parallel tasks,
+// so that a cancel is noticed between them. The rows come in ascending order and each bucket keeps it.
+void sort_by_hash(const Context& ctx, std::vector<HashedRow>& hashed) {
+  int bits = 1;
+  while (bits < 16 && (hashed.size() >> bits) > 32768) ++bits;
+  const auto bucket_of = [bits](const HashedRow& row) { return static_cast<std::size_t>(row.hash >> (64 - bits)); };
+  std::vector<std::size_t> begin((std::size_t{1} << bits) + 1, 0);
+  for (const HashedRow& row : hashed) ++begin[bucket_of(row) + 1];
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<HashedRow> dealt(hashed.size());
+  std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
+  for (std::size_t i = 0; i < hashed.size(); ++i) {
+    if (i % 65536 == 0) ctx.check_cancelled();
+    dealt[next[bucket_of(hashed[i])]++] = hashed[i];
+  }
+  hashed.swap(dealt);
+  core::parallel_for(ctx, static_cast<std::int64_t>(begin.size()) - 1, [&](std::int64_t b, int /*worker*/) {
+    std::sort(hashed.begin() + static_cast<std::ptrdiff_t>(begin[b]),
+              hashed.begin() + static_cast<std::ptrdiff_t>(begin[b + 1]), [](const HashedRow& x, const HashedRow& y) {
+                return x.hash < y.hash || (x.hash == y.hash && x.row < y.row);
+              });
+  });
+}
+
 std::int64_t count_repeats(const std::vector<HashedRow>& hashed) {
   std::int64_t repeats = 0;
   for (std::size_t i = 1; i < hashed.size(); ++i) repeats += hashed[i].hash == hashed[i - 1].hash ? 1 : 0;
@@ -214,6 +252,7 @@ std::int64_t count_repeats(const std::vector<HashedRow>& hashed) {
 
 std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) {
   if (table.dtype() == DType::uint8) return {-1, -1};
+  const core::DefaultFloats floats;
   std::mutex mutex;
   std::int64_t first = -1;
   for_each_chunk(ctx, table, [&](std::int64_t begin, const double* rows, std::int64_t count) {
@@ -235,10 +274,11 @@ std::uint64_t prepare_scratch(const Context& ctx, const TableView& table) {
 }
 
 void prepare(const Context& ctx, kernels::Prepared& index) {
+  const core::DefaultFloats floats;
   const TableView& table = index.table;
   const std::int64_t n = table.rows();
   const std::int64_t d = table.cols();
-  index.centre = median_centre(table);
+  index.centre = median_centre(ctx, table);
 
   const std::int64_t row_size = d * size_of(table.dtype());
   const bool group = !table.is_block_source();  // re-reading scattered rows of a source would cost more than it saves
@@ -264,13 +304,11 @@ void prepare(const Context& ctx, kernels::Prepared& index) {
     throw Error(ErrorCode::bad_data, "table: row " + std::to_string(non_finite / d) + ", column " +
                                          std::to_string(non_finite % d) + " is not a finite number");
   }
-  index.largest = largest;
+  index.largest = std::min(largest, std::numeric_limits<double>::max());  // finite, so that it can be saved
   if (!group) return;
-  std::sort(hashed.begin(), hashed.end(), [](const HashedRow& x, const HashedRow& y) {
-    return x.hash < y.hash || (x.hash == y.hash && x.row < y.row);
-  });
+  sort_by_hash(ctx, hashed);
   // Below one row in 64 the groups would cost more than the few extra survivors do.
-  if (count_repeats(hashed) > n / 64) group_rows(table, hashed, index);
+  if (count_repeats(hashed) > n / 64) group_rows(ctx, table, hashed, index);
 }
 
 }  // namespace vicinal::cpu

@@ -18,7 +18,6 @@ TableView copy_table(const Context& ctx, const TableView& table, std::shared_ptr
   constexpr std::int64_t kBlockBytes = 4 << 20;
   const std::int64_t row_bytes = table.cols() * size_of(table.dtype());
   const auto bytes = static_cast<std::size_t>(table.rows() * row_bytes);
-  core::require_memory(ctx, bytes, "copying the table of an index");
   const std::shared_ptr<std::byte[]> copy(new std::byte[bytes]);
   const std::int64_t block = std::max<std::int64_t>(1, kBlockBytes / row_bytes);
   const std::int64_t blocks = (table.rows() + block - 1) / block;
@@ -41,7 +40,9 @@ TableView copy_table(const Context& ctx, const TableView& table, std::shared_ptr
 
 Index::Index(const Context& ctx, const TableView& table, const IndexOptions& options) {
   check_table(table, "table");
-  core::require_memory(ctx, kernels::backend_of(ctx).prepare_scratch(ctx, table), "preparing the table");
+  const std::int64_t copied = options.copy ? table.rows() * table.cols() * size_of(table.dtype()) : 0;
+  core::require_memory(ctx, kernels::backend_of(ctx).prepare_scratch(ctx, table) + static_cast<std::uint64_t>(copied),
+                       "preparing the table");
   auto prepared = std::make_shared<kernels::Prepared>();
   prepared->table = options.copy ? copy_table(ctx, table, prepared->storage) : table;
   kernels::backend_of(ctx).prepare(ctx, *prepared);

@@ -172,6 +172,17 @@ double expected_seconds(const Context& ctx, const NearestTask& task, std::int64_
   return pairs * columns / rate / ctx.threads();
 }
 
+// A large result is zeroed in steps, so that a cancel is noticed.
+template <class T>
+void resize(const Context& ctx, std::vector<T>& values, std::int64_t size) {
+  constexpr std::int64_t kStep = std::int64_t{1} << 22;
+  values.reserve(static_cast<std::size_t>(size));
+  for (std::int64_t i = 0; i < size; i += kStep) {
+    ctx.check_cancelled();
+    values.resize(static_cast<std::size_t>(std::min(size, i + kStep)));
+  }
+}
+
 struct Job {
   NearestTask task;
   Plan plan;
@@ -238,8 +249,8 @@ NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const T
   std::vector<std::int64_t>& numbers = counts != nullptr ? *counts : unused;
   if (collect == Collect::k_list) {
     graph.k = k;
-    graph.ids.resize(static_cast<std::size_t>(graph.rows * k));
-    graph.distances.resize(static_cast<std::size_t>(graph.rows * k));
+    resize(ctx, graph.ids, graph.rows * k);
+    resize(ctx, graph.distances, graph.rows * k);
   } else if (collect == Collect::count) {
     numbers.assign(static_cast<std::size_t>(graph.rows), 0);
   }
