@@ -33,7 +33,8 @@ VICINAL_API std::string_view name_of(DType dtype) noexcept;
 enum class Memory : std::uint8_t { host, pinned, cuda };
 
 /// Fills rows [begin, end) of a table, row-major and contiguous in the table's dtype, at `rows`.
-/// Called from one thread at a time; may throw.
+/// Called from one thread at a time, the one that called the library, and more than once for the same rows (which must
+/// then be the same again); may throw.
 using BlockSource = std::function<void(std::int64_t begin, std::int64_t end, void* rows)>;
 
 /// A borrowed table of n rows and d columns: strided memory, or a block source.
