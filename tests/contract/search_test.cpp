@@ -45,7 +45,7 @@ class PerMetricAndDType : public ::testing::TestWithParam<std::tuple<Metric, DTy
 TEST_P(PerMetricAndDType, on_every_family) {
   constexpr std::int64_t kCols[] = {3, 8, 33, 17, 41};
   constexpr std::int64_t kQueries[] = {13, 47, 12, 49, 11};
-  const int first = (static_cast<int>(metric()) * 5 + static_cast<int>(dtype())) % kSparse;
+  const int first = (static_cast<int>(metric()) + static_cast<int>(dtype())) % kSparse;
   for (int f = first; f < kFamilies; f += kSparse) {
     const auto turn =
         static_cast<std::uint64_t>(f) + static_cast<std::uint64_t>(metric()) * 3 + static_cast<std::uint64_t>(dtype());
@@ -70,7 +70,8 @@ TEST_P(PerMetricAndDType, within_itself_filtered_and_excluding) {
   for (const Family family : {Family::gaussian, Family::duplicates, Family::integer_ties, Family::zero_rows}) {
     for (const bool self : {false, true}) {
       for (const Filter filter : {Filter::none, Filter::few, Filter::many}) {
-        Case c = case_of(metric(), family, {self ? 130 : 400, 17, 47}, ++turn);
+        if (++turn % kSparse != 0 && kSparse > 1) continue;
+        Case c = case_of(metric(), family, {self ? 130 : 400, 17, 47}, turn);
         c.dtype = dtype();
         c.query_dtype = dtype();
         c.self = self;
