@@ -61,7 +61,7 @@ TEST_P(PerMetricAndDType, in_every_way) {
     Case c = case_of(metric(), family, {1057, 41, 49}, 5);
     c.dtype = dtype();
     c.query_dtype = dtype();
-    check(c, {.ks = {5}, .radii = family == Family::integer_ties}, all_ways());
+    check(c, {.ks = {5}, .radii = family == Family::integer_ties}, kSparse > 1 ? some_ways(5) : all_ways());
   }
 }
 
@@ -140,7 +140,7 @@ class Large : public ::testing::TestWithParam<Family> {};
 
 TEST_P(Large, of_twenty_thousand_rows) {
   std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
-  Case c = case_of(Metric::euclidean, GetParam(), {20011, 41, 49}, 9);
+  Case c = case_of(Metric::euclidean, GetParam(), {20011, 41, kSparse > 1 ? 25 : 49}, 9);
   c.dtype = GetParam() == Family::images ? DType::uint8 : (turn % 2 == 0 ? DType::float64 : DType::float32);
   c.query_dtype = c.dtype;
   check(c, {.ks = {20}}, some_ways(turn));
