@@ -32,9 +32,6 @@ class Candidates {
     return {index_.members.data() + begin, static_cast<std::size_t>(index_.member_offsets[distinct + 1] - begin)};
   }
   std::span<const std::int64_t> members(std::int64_t&&) const = delete;
-  [[nodiscard]] std::int64_t table_row(std::int64_t distinct) const noexcept {
-    return index_.grouped() ? index_.distinct[distinct] : distinct;
-  }
 
  private:
   const kernels::NearestTask& task_;

@@ -18,7 +18,6 @@
 #include "core/distance.hpp"
 #include "core/floats.hpp"
 #include "core/parallel.hpp"
-#include "core/table_access.hpp"
 #include "cpu/block.hpp"
 #include "cpu/collector.hpp"
 #include "cpu/query_batch.hpp"
