@@ -26,6 +26,12 @@ std::vector<std::string> method_names() {
   return names;
 }
 
+std::vector<std::string> screen_names() {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(ScreenType::int8); ++i) names.emplace_back(name_of(static_cast<ScreenType>(i)));
+  return names;
+}
+
 Isa isa_from(const std::string& name) {
   for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
     if (name == name_of(isa)) return isa;
@@ -95,6 +101,8 @@ void add_search_options(CLI::App& command, SearchOptions& options) {
       ->capture_default_str()
       ->group(group);
   add_choice(command, "--method", options.method, method_names(), "How to search; every method gives the same bits")
+      ->group(group);
+  add_choice(command, "--screen", options.screen, screen_names(), "Arithmetic in which --method fused drops rows")
       ->group(group);
   command.add_option("--filter", options.filter, "Bools, one a table row: which rows may be neighbors (.npy)")
       ->type_name("FILE")

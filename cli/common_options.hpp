@@ -30,6 +30,7 @@ struct SearchOptions {
   std::string metric = "euclidean";
   double p = 2;
   std::string method = "automatic";
+  std::string screen = "automatic";
   std::string filter;  ///< .npy of bools or uint8, one a table row
 };
 

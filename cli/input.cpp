@@ -100,6 +100,7 @@ KnnOptions knn_options(const SearchOptions& options, std::int64_t k, const std::
   knn.metric = metric_from(options.metric);
   knn.p = options.p;
   knn.method = method_from(options.method);
+  knn.screen = screen_from(options.screen);
   knn.filter = filter_words;
   return knn;
 }
@@ -111,6 +112,7 @@ RadiusOptions radius_options(const SearchOptions& options, double radius,
   out.metric = metric_from(options.metric);
   out.p = options.p;
   out.method = method_from(options.method);
+  out.screen = screen_from(options.screen);
   out.filter = filter_words;
   return out;
 }

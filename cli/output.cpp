@@ -34,14 +34,20 @@ void tell(const Runtime& runtime, const CommonOptions& options, std::string_view
 }
 
 Json to_json(const Plan& plan) {
-  return {{"method", name_of(plan.method)}, {"device", plan.device},       {"isa", plan.isa},
-          {"threads", plan.threads},        {"memory_bytes", plan.memory}, {"expected_seconds", plan.expected_seconds},
+  return {{"method", name_of(plan.method)},
+          {"screens", plan.screens},
+          {"device", plan.device},
+          {"isa", plan.isa},
+          {"threads", plan.threads},
+          {"memory_bytes", plan.memory},
+          {"expected_seconds", plan.expected_seconds},
           {"reason", plan.reason}};
 }
 
 Json to_json(const SearchStats& stats) {
   return {{"distinct_rows", stats.distinct_rows},
           {"survivors", stats.survivors},
+          {"escalated", stats.escalated},
           {"uncertified", stats.uncertified},
           {"prepare_seconds", stats.prepare_seconds},
           {"search_seconds", stats.search_seconds}};
@@ -55,9 +61,9 @@ void print_plan(const CommonOptions& options, const Plan& plan) {
   const std::string seconds =
       plan.expected_seconds > 0 ? "about " + format_duration(plan.expected_seconds) : std::string("unknown");
   write_stdout(fmt::format(
-      "method     {}\ndevice     {}\nisa        {}\nthreads    {}\nmemory     {}\nexpected   {}\nwhy        {}\n",
-      name_of(plan.method), plan.device, plan.isa, plan.threads, format_bytes(static_cast<double>(plan.memory)),
-      seconds, plan.reason));
+      "method     {}{}\ndevice     {}\nisa        {}\nthreads    {}\nmemory     {}\nexpected   {}\nwhy        {}\n",
+      name_of(plan.method), plan.screens.empty() ? std::string() : " (" + plan.screens + ")", plan.device, plan.isa,
+      plan.threads, format_bytes(static_cast<double>(plan.memory)), seconds, plan.reason));
 }
 
 void check_output(const std::string& option, const std::filesystem::path& path,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "vicinal/context.hpp"
@@ -42,6 +43,7 @@ struct NearestTask {
   Metric metric = Metric::euclidean;
   double p = 2;
   Method method = Method::fused;  ///< never `automatic`
+  ScreenType screen = ScreenType::automatic;
   Collect collect = Collect::k_list;
   std::int64_t k = 0;
   double radius = 0;
@@ -73,8 +75,10 @@ class Backend {
   virtual std::uint64_t prepare_scratch(const Context& ctx, const TableView& table) const = 0;
   /// The first non-finite element as {row, col}, or {-1, -1}.
   virtual std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) const = 0;
-  /// Whether Method::fused serves the metric at that width.
-  virtual bool can_fuse(Metric metric, std::int64_t d) const = 0;
+  /// Whether Method::fused serves the metric at that width, with that screen.
+  virtual bool can_fuse(Metric metric, ScreenType screen, std::int64_t d) const = 0;
+  /// The names of the screens the task would climb through, coarse to fine; empty for `direct`.
+  virtual std::string screens(const Context& ctx, const NearestTask& task) const = 0;
   virtual void nearest(const Context& ctx, const NearestTask& task, NearestResult& result) const = 0;
   /// Bytes of scratch `nearest` will take.
   virtual std::uint64_t nearest_scratch(const Context& ctx, const NearestTask& task) const = 0;

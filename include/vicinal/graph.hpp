@@ -29,15 +29,26 @@ enum class Method : std::uint8_t {
   direct,     ///< every key in float64; also what runs, and what the plan says, where float64 keys might overflow
 };
 
+/// The arithmetic in which Method::fused drops rows. Every screen gives the same bits, because none decides an answer.
+enum class ScreenType : std::uint8_t {
+  automatic,  ///< those that have an instruction of their own here, each query as fine a one as it needs
+  float32,
+  bfloat16,  ///< float32's range with 8 bits: native on AVX512-BF16, emulated elsewhere
+  int8,      ///< 256 steps for all columns together, exact for bytes: native on VNNI, emulated elsewhere
+};
+
 VICINAL_API std::string_view name_of(Metric metric) noexcept;
 VICINAL_API std::string_view name_of(Method method) noexcept;
+VICINAL_API std::string_view name_of(ScreenType screen) noexcept;
 /// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
 VICINAL_API Metric metric_from(std::string_view name);
 VICINAL_API Method method_from(std::string_view name);
+VICINAL_API ScreenType screen_from(std::string_view name);
 
 /// What ran, or would run, and why.
 struct Plan {
   Method method = Method::automatic;  ///< never `automatic` in a result
+  std::string screens;                ///< of `fused`, coarse to fine: a query climbs where too many rows survive
   std::string device = "cpu";
   std::string isa;  ///< instruction set of the kernels
   int threads = 1;
@@ -50,6 +61,7 @@ struct Plan {
 struct SearchStats {
   std::int64_t distinct_rows = 0;  ///< table rows that differ bit for bit
   std::int64_t survivors = 0;      ///< pairs that passed the screen and were ranked by the float64 key
+  std::int64_t escalated = 0;      ///< queries that a finer screen than the first one served
   std::int64_t uncertified = 0;    ///< queries the screen could not narrow down in some block: full float64 there
   double prepare_seconds = 0;
   double search_seconds = 0;

@@ -20,6 +20,7 @@ struct KnnOptions {
   Metric metric = Metric::euclidean;
   double p = 2;  ///< exponent of `minkowski`, finite and >= 1
   Method method = Method::automatic;
+  ScreenType screen = ScreenType::automatic;
   Bitmap filter = {};  ///< rows that may be neighbors; empty: all. (n + 63) / 64 words
   std::span<const std::int64_t> exclude =
       {};  ///< [m] one id a query that may not be its neighbor, -1 for none; empty: none
@@ -30,6 +31,7 @@ struct RadiusOptions {
   Metric metric = Metric::euclidean;
   double p = 2;
   Method method = Method::automatic;
+  ScreenType screen = ScreenType::automatic;
   Bitmap filter = {};
   std::span<const std::int64_t> exclude = {};
 };

@@ -49,6 +49,26 @@ bool has_isa(Isa isa) noexcept {
   return false;
 }
 
+bool has_feature(Feature feature) noexcept {
+#if defined(__x86_64__) && defined(__GNUC__)
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  switch (feature) {
+    case Feature::avx512_vnni:
+      return has_isa(Isa::avx512) && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;
+    case Feature::avx512_bf16:
+      return has_isa(Isa::avx512) && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 5 & 1) != 0;
+    case Feature::avx_vnni:
+      return has_isa(Isa::avx2) && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+  }
+#else
+  static_cast<void>(feature);
+#endif
+  return false;
+}
+
 Isa resolve_isa(Isa wanted) {
   std::string origin;
   if (wanted == Isa::automatic) {

@@ -2,6 +2,7 @@
 // error).
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "vicinal/context.hpp"
@@ -10,6 +11,10 @@ namespace vicinal::core {
 
 /// True when processor and operating system support every extension the kernels of `isa` are compiled for.
 bool has_isa(Isa isa) noexcept;
+
+/// Instructions beyond an instruction set that some screens use.
+enum class Feature : std::uint8_t { avx512_vnni, avx512_bf16, avx_vnni };
+bool has_feature(Feature feature) noexcept;
 
 /// The inverse of `name_of(Isa)`. Throws `invalid_argument` listing the names there are.
 Isa isa_from(std::string_view name);

@@ -27,6 +27,13 @@ constexpr std::array<core::Named<Method>, 3> kMethods = {{
     {Method::direct, "direct"},
 }};
 
+constexpr std::array<core::Named<ScreenType>, 4> kScreens = {{
+    {ScreenType::automatic, "automatic"},
+    {ScreenType::float32, "float32"},
+    {ScreenType::bfloat16, "bfloat16"},
+    {ScreenType::int8, "int8"},
+}};
+
 constexpr std::array<core::Named<Isa>, 4> kIsas = {{
     {Isa::automatic, "automatic"},
     {Isa::baseline, "baseline"},
@@ -57,6 +64,9 @@ std::string_view name_of(Metric metric) noexcept {
 std::string_view name_of(Method method) noexcept {
   return core::name_in(kMethods, method);
 }
+std::string_view name_of(ScreenType screen) noexcept {
+  return core::name_in(kScreens, screen);
+}
 std::string_view name_of(Isa isa) noexcept {
   return core::name_in(kIsas, isa);
 }
@@ -72,6 +82,9 @@ Metric metric_from(std::string_view name) {
 }
 Method method_from(std::string_view name) {
   return core::value_in(kMethods, "method", name);
+}
+ScreenType screen_from(std::string_view name) {
+  return core::value_in(kScreens, "screen", name);
 }
 Shape shape_from(std::string_view name) {
   return core::value_in(kShapes, "shape", name);

@@ -1,4 +1,5 @@
 // The CPU backend: one object behind the waist (src/kernels.hpp).
+#include "cpu/ladder.hpp"
 #include "cpu/nearest.hpp"
 #include "cpu/prepare.hpp"
 #include "cpu/vote.hpp"
@@ -16,7 +17,17 @@ class CpuBackend final : public Backend {
   std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) const override {
     return cpu::find_non_finite(ctx, table);
   }
-  bool can_fuse(Metric metric, std::int64_t d) const override { return cpu::screen_serves(metric, d); }
+  bool can_fuse(Metric metric, ScreenType screen, std::int64_t d) const override {
+    return cpu::screen_serves(metric, screen, d);
+  }
+  std::string screens(const Context& ctx, const NearestTask& task) const override {
+    std::string names;
+    for (const ScreenType type : cpu::screen_types(task, cpu::simd_kernels(ctx.isa()))) {
+      names += names.empty() ? "" : ", ";
+      names += name_of(type);
+    }
+    return names;
+  }
   void nearest(const Context& ctx, const NearestTask& task, NearestResult& result) const override {
     cpu::nearest(ctx, task, result);
   }

@@ -1,5 +1,6 @@
 // Rows of the table made ready for one round of the search: element pointers for the exact keys and, for the screen,
-// float32 panels with their terms. One block at a time exists, so no second copy of the table does (contract clause 7).
+// the screens, packed panels with their terms. One block at a time exists, so no second copy of the table does
+// (contract clause 7).
 #pragma once
 
 #include <cstdint>
@@ -22,10 +23,23 @@ struct RowReading {
   static RowReading of(const TableView& table, Metric metric);
 };
 
+/// The rows of a block as one screen sees them.
+struct PackedRows {
+  core::AlignedArray<std::byte> panels;  // [panels][words, tile_rows] of 32 bits
+  core::AlignedArray<float> start;       // [padded rows], and so the others
+  core::AlignedArray<std::int32_t> base;
+  core::AlignedArray<float> rho;
+  core::AlignedArray<float> kappa;
+  std::vector<double> norms;  // |y~|
+  double typical_norm = 0;
+  double least_rho = 0;  // over the rows that the screen judges
+  double least_kappa = 0;
+};
+
 class RowBlock {
  public:
-  /// screened: rows are also packed for the screen.
-  RowBlock(const kernels::NearestTask& task, const SimdKernels& simd, std::int64_t capacity, bool screened);
+  RowBlock(const kernels::NearestTask& task, const SimdKernels& simd, std::int64_t capacity,
+           std::span<const Screen> screens);
 
   /// Takes distinct rows first, first + 1, ..., first + count - 1. Reads a block source here, on the calling thread.
   void assign(std::int64_t first, std::int64_t count);
@@ -34,45 +48,39 @@ class RowBlock {
 
   [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(distinct_.size()); }
   [[nodiscard]] std::int64_t panels() const noexcept { return (size() + simd_.tile_rows - 1) / simd_.tile_rows; }
-  /// Materialises one panel and, when screened, packs it; panels are independent.
-  void prepare_panel(std::int64_t panel, const Screen* screen, const double* centre, std::vector<double>& scratch);
-  /// After every panel: a typical row length, for the choice of the screen's form.
-  void summarise();
+  /// Materialises the rows of one panel for keys; panels are independent.
+  void prepare_panel(std::int64_t panel, std::vector<double>& scratch);
+  /// Packs one panel for a screen; after every panel, `summarise`.
+  void pack_panel(std::int64_t panel, std::size_t screen, std::vector<double>& scratch);
+  void summarise(std::size_t screen);
 
   [[nodiscard]] const std::int64_t& distinct(std::int64_t i) const noexcept { return distinct_[i]; }
   [[nodiscard]] const void* const* rows() const noexcept { return rows_.data(); }
   [[nodiscard]] bool is_zero(std::int64_t i) const noexcept { return zero_[i] != 0; }
-  [[nodiscard]] double typical_norm() const noexcept { return typical_norm_; }
-  [[nodiscard]] const float* start() const noexcept { return start_.data(); }
-  [[nodiscard]] const float* rho() const noexcept { return rho_.data(); }
-  [[nodiscard]] const float* kappa() const noexcept { return kappa_.data(); }
-  [[nodiscard]] const float* panel(std::int64_t p) const noexcept { return packed_.data() + p * simd_.tile_rows * d_; }
+  [[nodiscard]] const PackedRows& packed(std::size_t screen) const noexcept { return packed_[screen]; }
 
   /// Bytes a block of that capacity takes.
-  static std::uint64_t bytes(const kernels::NearestTask& task, std::int64_t capacity);
+  static std::uint64_t bytes(const kernels::NearestTask& task, std::int64_t capacity,
+                             std::span<const ScreenType> screens);
 
  private:
   void read_source();
-  [[nodiscard]] std::int64_t padded() const noexcept { return panels() * simd_.tile_rows; }
+  /// Row i as float64, of length one for cosine.
+  void widen(std::int64_t i, double* to);
 
   const kernels::NearestTask& task_;
   const kernels::Prepared& index_;
   const SimdKernels& simd_;
+  std::span<const Screen> screens_;
   RowReading reading_;
-  bool screened_;
   std::int64_t d_;
   std::vector<std::int64_t> distinct_;
   std::vector<const void*> rows_;
   std::vector<std::uint8_t> zero_;  // rows of zeros, for cosine
-  std::vector<double> norms_;       // |y~| of each row
   std::vector<std::byte> raw_;      // what a block source delivered
   TableView raw_view_;
   core::AlignedArray<std::byte> elements_;
-  core::AlignedArray<float> packed_;  // [panels][d, tile_rows]
-  core::AlignedArray<float> start_;
-  core::AlignedArray<float> rho_;
-  core::AlignedArray<float> kappa_;
-  double typical_norm_ = 0;
+  std::vector<PackedRows> packed_;  // one a screen
 };
 
 }  // namespace vicinal::cpu

@@ -1,7 +1,9 @@
 // The CPU's exact search (contract clauses 1 to 5 and 7). For a batch of queries, for each block of table rows:
-//   prepare  the block's rows are packed in float32 around a centre, with their error terms (block.hpp);
+//   prepare  the block's rows are packed in a screen's type around a centre, with their error terms (block.hpp);
 //   screen   tiles of products in registers, tested against per-query thresholds as they are finished (simd/), so no
 //            product is ever written; what survives goes to a buffer with one slot a row, which cannot overflow;
+//   ladder   where too much survives, the tile's queries meet the block again in the next finer screen, and stay with
+//            it if that helped;
 //   finish   survivors are ranked by the float64 key and offered to the collector, whose limit tightens the next
 //   threshold.
 // A sample of rows first gives every query a limit, so that sorted tables do not defeat it. Whatever the screen lets
@@ -13,13 +15,14 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <optional>
+#include <span>
 
 #include "core/distance.hpp"
 #include "core/floats.hpp"
 #include "core/parallel.hpp"
 #include "cpu/block.hpp"
 #include "cpu/collector.hpp"
+#include "cpu/ladder.hpp"
 #include "cpu/query_batch.hpp"
 #include "cpu/screen.hpp"
 
@@ -31,11 +34,10 @@ constexpr std::int64_t kBatchBytes = std::int64_t{64} << 20;  // queries of one 
 constexpr std::int64_t kPanelBytes = std::int64_t{16} << 20;  // packed rows of one block
 constexpr std::int64_t kLargestBlock = 2048;
 constexpr std::int64_t kLargestSample = 16384;
+constexpr std::int64_t kGroupTiles = 4;  // tiles of queries of one parallel task
+// Cycles a product of a row's and a query's column takes in each screen, roughly, where it is native.
+constexpr double kCyclesAProduct[kScreens] = {1.0 / 32, 1.0 / 45, 1.0 / 128};
 constexpr std::int64_t kKeyChunk = 64;  // rows ranked in one call: their keys stay in registers and L1
-
-ScreenKind kind_of(Metric metric) {
-  return metric == Metric::inner_product ? ScreenKind::product : ScreenKind::distance;
-}
 
 bool has_limit_from_sample(const kernels::NearestTask& task) {
   return task.collect == kernels::Collect::k_list;
@@ -48,7 +50,8 @@ struct Sizes {
   std::int64_t group;   // queries of a parallel task
   std::int64_t sample;  // rows of the sample; 0: none
 
-  Sizes(const kernels::NearestTask& task, const SimdKernels& simd, bool screened) {
+  Sizes(const kernels::NearestTask& task, const SimdKernels& simd, const std::vector<ScreenType>& screens) {
+    const bool screened = !screens.empty();
     const std::int64_t n = task.index->distinct_rows();
     const std::int64_t m = task.queries.rows();
     const std::int64_t d = task.queries.cols();
@@ -56,11 +59,11 @@ struct Sizes {
     const std::int64_t fitting = std::clamp(kPanelBytes / (4 * d), std::int64_t{64}, kLargestBlock);
     block = std::clamp(n / 8, std::int64_t{64}, fitting) / quantum * quantum;
     if (task.metric == Metric::minkowski) block = 64;  // a power costs a hundred products: short tasks stay cancellable
-    const auto per_query = static_cast<std::int64_t>(QueryBatch::bytes_a_query(task, screened));
+    const auto per_query = static_cast<std::int64_t>(QueryBatch::bytes_a_query(task, screens));
     batch = std::min(m, std::max(kBatchBytes / per_query, std::int64_t{kMaxTileQueries}));
     if (task.collect == kernels::Collect::radius) batch = std::min<std::int64_t>(batch, 4096);
     const std::int64_t tile = simd.tile_queries;
-    group = d <= 4096 && m >= 16 * tile ? 4 * tile : tile;
+    group = d <= 4096 && m >= 16 * tile ? kGroupTiles * tile : tile;
     if (task.metric == Metric::minkowski) group = 4;
     sample = std::max({std::int64_t{256}, 4 * task.k, std::min(n / 64, kLargestSample)});
     if (!screened || !has_limit_from_sample(task) || sample > n / 4) sample = 0;
@@ -78,7 +81,7 @@ struct WorkerScratch {
   std::vector<Survivor> survivors;  // [group, block]
   std::vector<std::int32_t> counts;
   std::vector<Threshold> thresholds;
-  std::vector<double> row;
+  std::vector<double> row;  // one row on its way into a panel
   std::vector<double> heap_keys;
   std::vector<std::int64_t> heap_ids;
   std::int64_t survived = 0;
@@ -93,24 +96,19 @@ class Search {
         simd_(simd_kernels(ctx.isa())),
         d_(task.queries.cols()),
         n_(task.index->distinct_rows()),
-        screened_(task.method == Method::fused && screen_serves(task.metric, task.queries.cols())),
-        sizes_(task, simd_, screened_),
-        splits_rows_(splits_rows(ctx, task, sizes_, screened_)),
+        types_(screen_types(task, simd_)),
+        sizes_(task, simd_, types_),
+        splits_rows_(splits_rows(ctx, task, sizes_, screened())),
         reading_(RowReading::of(task.index->table, task.metric)),
         candidates_(task),
         bytes_(nearest_scratch(ctx, task)),
         collector_(make_collector(ctx, task, candidates_, result, bytes_)),
-        workers_(static_cast<std::size_t>(ctx.threads())) {
-    if (screened_) {
-      choose_centre();
-      screen_.emplace(kind_of(task.metric), d_, scale_);
-    }
-  }
+        workers_(static_cast<std::size_t>(ctx.threads())),
+        ladder_(make_ladder(ctx, task, types_)) {}
 
   void run() {
-    const Screen* screen = screened_ ? &*screen_ : nullptr;
-    QueryBatch batch(task_, simd_, screen, centre());
-    RowBlock block(task_, simd_, std::max(sizes_.block, sizes_.sample), screened_);
+    QueryBatch batch(task_, simd_, ladder_);
+    RowBlock block(task_, simd_, std::max(sizes_.block, sizes_.sample), ladder_);
     const std::int64_t m = task_.queries.rows();
     const std::int64_t blocks = (n_ + sizes_.block - 1) / sizes_.block;
     for (std::int64_t begin = 0; begin < m; begin += sizes_.batch) {
@@ -119,15 +117,17 @@ class Search {
       collector_->begin(begin, end);
       seeds_.assign(static_cast<std::size_t>(end - begin), kInfinity);
       weak_.assign(static_cast<std::size_t>(end - begin), 0);
+      climbs_.assign(static_cast<std::size_t>(batch.tiles()), {});
       if (sizes_.sample > 0) {
-        take_sample(block);
-        search_block(batch, block, true);
+        // A few rows first: with the limits they give, most of the sample does not survive its own screen.
+        const std::int64_t few = std::max<std::int64_t>(256, 4 * task_.k);
+        if (few < sizes_.sample) search_sample(batch, block, few);
+        search_sample(batch, block, sizes_.sample);
       }
       if (splits_rows_) search_by_rows(batch);
       for (std::int64_t b = 0; b < blocks && !splits_rows_; ++b) {
         const std::int64_t first = b * sizes_.block;
         block.assign(first, std::min(n_, first + sizes_.block) - first);
-        prepare_block(block);
         search_block(batch, block, false);
         const double done = (static_cast<double>(begin) + static_cast<double>(end - begin) *
                                                               static_cast<double>(b + 1) / static_cast<double>(blocks));
@@ -142,73 +142,150 @@ class Search {
       });
       collector_->end();
       for (const std::uint8_t weak : weak_) result_.stats.uncertified += weak;
+      for (std::int64_t tile = 0; tile < batch.tiles(); ++tile) {
+        if (climbs_[tile].level > 0) result_.stats.escalated += queries_of(batch, tile);
+      }
     }
     for (const WorkerScratch& worker : workers_) result_.stats.survivors += worker.survived;
     result_.stats.distinct_rows = n_;
   }
 
  private:
-  [[nodiscard]] const double* centre() const { return centre_.empty() ? nullptr : centre_.data(); }
+  // Where the queries of a tile stand on the ladder.
+  struct Climb {
+    std::uint8_t level = 0;              // the screen they use
+    std::uint8_t first = 0;              // the one that met the present block first
+    bool pending = false;                // to meet the present block again, one level up
+    bool settled = false;                // the level was chosen by trial ...
+    int blocks_left = 0;                 // ... and stays for so many blocks
+    int patience = 4;                    // blocks until the next trial, then twice as many
+    std::int64_t passed[kScreens] = {};  // survivors of the present block at each level tried
+  };
 
-  // Any fixed centre is sound. Distances: the table's median; cosine: the median direction; products: none.
-  void choose_centre() {
-    const kernels::Prepared& index = *task_.index;
-    double largest = index.largest;
-    if (task_.metric == Metric::cosine) {
-      centre_.assign(static_cast<std::size_t>(d_), 0);
-      if (core::normalize_row(index.centre.data(), d_, centre_.data())) {
-        largest = 2;
-      } else {
-        centre_.clear();
-        largest = 1;
-      }
-    } else if (task_.metric == Metric::inner_product) {
-      for (const double c : index.centre) largest = std::max(largest, index.largest + std::fabs(c));
-    } else {
-      centre_ = index.centre;
-    }
-    // A power of two that brings every |y_c| below one.
-    const int exponent = largest > 0 ? std::clamp(std::ilogb(largest) + 1, -1000, 1000) : 0;
-    scale_ = std::ldexp(1.0, -exponent);
+  [[nodiscard]] bool screened() const { return !types_.empty(); }
+  [[nodiscard]] std::int64_t queries_of(const QueryBatch& batch, std::int64_t tile) const {
+    return std::min<std::int64_t>(simd_.tile_queries, batch.size() - tile * simd_.tile_queries);
   }
 
   // Evenly spread rows, in runs so that a block source is not asked for single rows.
-  void take_sample(RowBlock& block) {
+  void search_sample(const QueryBatch& batch, RowBlock& block, std::int64_t size) {
     constexpr std::int64_t kRun = 16;
     std::vector<std::int64_t> rows;
-    const std::int64_t runs = (sizes_.sample + kRun - 1) / kRun;
+    const std::int64_t runs = (size + kRun - 1) / kRun;
     for (std::int64_t r = 0; r < runs; ++r) {
       const std::int64_t first = r * (n_ - kRun) / std::max<std::int64_t>(runs - 1, 1);
       for (std::int64_t i = 0; i < kRun; ++i) {
         if (rows.empty() || rows.back() < first + i) rows.push_back(first + i);
       }
     }
-    if (static_cast<std::int64_t>(rows.size()) > sizes_.sample) rows.resize(static_cast<std::size_t>(sizes_.sample));
+    if (static_cast<std::int64_t>(rows.size()) > size) rows.resize(static_cast<std::size_t>(size));
     block.assign(rows);
-    prepare_block(block);
+    search_block(batch, block, true);
   }
 
-  void prepare_block(RowBlock& block) {
-    std::vector<std::vector<double>> scratch(static_cast<std::size_t>(ctx_.threads()));
+  // Makes the block ready for keys (once) and for the screens named in `levels` (bits).
+  void prepare_block(RowBlock& block, bool rows, unsigned levels) {
     core::parallel_for(ctx_, block.panels(), [&](std::int64_t panel, int worker) {
-      block.prepare_panel(panel, screened_ ? &*screen_ : nullptr, centre(), scratch[static_cast<std::size_t>(worker)]);
-    });
-    block.summarise();
-  }
-
-  void search_block(const QueryBatch& batch, const RowBlock& block, bool sampling) {
-    const std::int64_t groups = (batch.size() + sizes_.group - 1) / sizes_.group;
-    core::parallel_for(ctx_, groups, [&](std::int64_t g, int worker) {
-      WorkerScratch& scratch = workers_[static_cast<std::size_t>(worker)];
-      const std::int64_t first = g * sizes_.group;
-      const std::int64_t count = std::min(sizes_.group, batch.size() - first);
-      if (screened_) {
-        screen_group(batch, block, first, count, scratch);
-        for (std::int64_t i = 0; i < count; ++i) finish_query(batch, block, first + i, i, sampling, scratch);
-      } else {
-        rank_group(batch, block, first, count, *collector_);
+      std::vector<double>& scratch = workers_[static_cast<std::size_t>(worker)].row;
+      if (rows) block.prepare_panel(panel, scratch);
+      for (std::size_t s = 0; s < ladder_.size(); ++s) {
+        if ((levels >> s & 1) != 0) block.pack_panel(panel, s, scratch);
       }
     });
+    for (std::size_t s = 0; s < ladder_.size(); ++s) {
+      if ((levels >> s & 1) != 0) block.summarise(s);
+    }
+  }
+
+  void search_block(const QueryBatch& batch, RowBlock& block, bool sampling) {
+    if (!screened()) {
+      prepare_block(block, true, 0);
+      const std::int64_t groups = (batch.size() + sizes_.group - 1) / sizes_.group;
+      core::parallel_for(ctx_, groups, [&](std::int64_t g, int /*worker*/) {
+        const std::int64_t first = g * sizes_.group;
+        rank_group(batch, block, first, std::min(sizes_.group, batch.size() - first), *collector_);
+      });
+      return;
+    }
+    unsigned packed = 0;
+    for (Climb& climb : climbs_) {
+      if (!sampling && climb.blocks_left > 0 && --climb.blocks_left == 0) {
+        climb.level = 0;
+        climb.settled = false;
+      }
+      packed |= 1U << climb.level;
+    }
+    prepare_block(block, true, packed);
+    screen_block(batch, block, sampling, false);
+    for (;;) {
+      unsigned wanted = 0;
+      for (Climb& climb : climbs_) {
+        if (climb.pending) wanted |= 1U << ++climb.level;
+      }
+      if (wanted == 0) return;
+      prepare_block(block, false, wanted & ~packed);
+      packed |= wanted;
+      screen_block(batch, block, sampling, true);
+    }
+  }
+
+  // Every tile of queries, or those that are pending, against the block.
+  void screen_block(const QueryBatch& batch, const RowBlock& block, bool sampling, bool pending) {
+    const std::int64_t tiles = sizes_.group / simd_.tile_queries;  // of a task
+    core::parallel_for(ctx_, (batch.tiles() + tiles - 1) / tiles, [&](std::int64_t g, int worker) {
+      WorkerScratch& scratch = workers_[static_cast<std::size_t>(worker)];
+      const std::int64_t first = g * tiles;
+      const std::int64_t last = std::min(batch.tiles(), first + tiles);
+      std::int64_t active[kGroupTiles];
+      std::int64_t count = 0;
+      for (std::int64_t tile = first; tile < last; ++tile) {
+        if (climbs_[tile].pending == pending) active[count++] = tile;
+      }
+      if (count == 0) return;
+      screen_tiles(batch, block, {active, static_cast<std::size_t>(count)}, scratch);
+      for (std::int64_t s = 0; s < count; ++s) {
+        const int level = climbs_[active[s]].level;
+        if (!sampling && climbs(batch, block, active[s], s, scratch)) continue;
+        const std::int64_t query = active[s] * simd_.tile_queries;
+        for (std::int64_t i = 0; i < queries_of(batch, active[s]); ++i) {
+          finish_query(batch, block, level, query + i, s * simd_.tile_queries + i, sampling, scratch);
+        }
+      }
+    });
+  }
+
+  // Decides whether a tile meets the block again one level up: when ranking what survived costs more than a finer
+  // screen would. Of the levels tried the cheapest serves the next blocks. Limits tighten as blocks go by, so after a
+  // while the tile starts at the bottom again, at ever longer intervals.
+  bool climbs(const QueryBatch& batch, const RowBlock& block, std::int64_t tile, std::int64_t slot,
+              const WorkerScratch& scratch) {
+    Climb& climb = climbs_[tile];
+    const std::int64_t queries = queries_of(batch, tile);
+    std::int64_t survivors = 0;
+    for (std::int64_t i = 0; i < queries; ++i) survivors += scratch.counts[slot * simd_.tile_queries + i];
+    if (!climb.pending) climb.first = climb.level;
+    climb.passed[climb.level] = survivors;
+    const auto d = static_cast<double>(d_);
+    const double products = static_cast<double>(queries * block.size()) * d;
+    const auto screen_cost = [&](int level) { return products * kCyclesAProduct[screen_index(types_[level])]; };
+    const auto rank_cost = [&](int level) { return static_cast<double>(climb.passed[level]) * (30 + d / 2); };
+    const bool finest = climb.level + 1 == static_cast<int>(types_.size());
+    if (!finest && !climb.settled && rank_cost(climb.level) > screen_cost(climb.level + 1)) {
+      climb.pending = true;
+      return true;
+    }
+    if (!climb.pending) return false;
+    climb.pending = false;
+    climb.settled = true;
+    climb.blocks_left = climb.patience;
+    climb.patience = std::min(2 * climb.patience, 1 << 20);
+    const auto cost = [&](int level) { return screen_cost(level) + rank_cost(level); };
+    int best = climb.level;
+    for (int level = climb.first; level < climb.level; ++level) {
+      if (cost(level) < cost(best)) best = level;
+    }
+    climb.level = static_cast<std::uint8_t>(best);
+    return false;
   }
 
   // Each worker ranks blocks of its own for all queries and keeps its own lists, which are joined at the end: the k
@@ -234,12 +311,12 @@ class Search {
         part->counts.resize(result_.counts.size());
         part->collector = make_collector(ctx_, task_, candidates_, part->result, bytes_);
         part->collector->begin(batch.begin(), batch.begin() + batch.size());
-        part->block = std::make_unique<RowBlock>(task_, simd_, sizes_.block, false);
+        part->block = std::make_unique<RowBlock>(task_, simd_, sizes_.block, std::span<const Screen>());
       }
       const std::int64_t first = b * sizes_.block;
       part->block->assign(first, std::min(n_, first + sizes_.block) - first);
       for (std::int64_t p = 0; p < part->block->panels(); ++p) {
-        part->block->prepare_panel(p, nullptr, nullptr, part->scratch);
+        part->block->prepare_panel(p, part->scratch);
       }
       rank_group(batch, *part->block, 0, batch.size(), *part->collector);
       if (worker == 0) ctx_.report("search", static_cast<double>(b) / static_cast<double>(blocks));
@@ -254,102 +331,145 @@ class Search {
     return std::min(seeds_[i], collector.limit(batch.begin() + i));
   }
 
-  [[nodiscard]] Threshold threshold(const QueryBatch& batch, const RowBlock& block, std::int64_t i) const {
+  [[nodiscard]] Threshold threshold(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i) const {
     const double key = limit(batch, i, *collector_);
     // The screen works on sums of squares: of a cosine key, twice the key.
-    return screen_->threshold(batch.terms(i), task_.metric == Metric::cosine ? 2 * key : key, block.typical_norm());
+    return ladder_[level].threshold(batch.terms(level, i), task_.metric == Metric::cosine ? 2 * key : key,
+                                    block.packed(level).typical_norm);
   }
 
-  void screen_group(const QueryBatch& batch, const RowBlock& block, std::int64_t first, std::int64_t count,
+  // The operands of one tile's thresholds, as the kernels want them.
+  struct TileLimits {
+    float a[kMaxTileQueries];
+    float b[kMaxTileQueries];
+    float threshold[kMaxTileQueries];
+    std::int32_t least[kMaxTileQueries];
+  };
+
+  // Fills a tile's limits; `used` [tile_queries] keeps what the scores are formed with.
+  TileLimits limits(const QueryBatch& batch, const RowBlock& block, std::int64_t tile, Threshold* used) const {
+    TileLimits limits{};
+    const int level = climbs_[tile].level;
+    const std::int64_t queries = queries_of(batch, tile);
+    double a = 0;
+    double b = 0;
+    for (std::int64_t i = 0; i < queries; ++i) {
+      used[i] = threshold(batch, block, level, tile * simd_.tile_queries + i);
+      limits.a[i] = static_cast<float>(used[i].a);
+      limits.b[i] = static_cast<float>(used[i].b);
+      limits.threshold[i] = static_cast<float>(used[i].t);
+      a = std::max(a, used[i].a);
+      b = std::max(b, used[i].b);
+    }
+    if (types_[level] != ScreenType::int8) return limits;
+    const PackedRows& packed = block.packed(level);
+    for (std::int64_t i = 0; i < queries; ++i) {
+      limits.least[i] = integer_threshold(used[i], a, b, packed.least_rho, packed.least_kappa);
+      used[i].a = a;
+      used[i].b = b;
+    }
+    limits.a[0] = round_up(a * (1 + 0x1p-20));
+    limits.b[0] = round_up(b * (1 + 0x1p-20));
+    return limits;
+  }
+
+  // Screens the block for some tiles; the survivors of tiles[s] go to the slots from s * tile_queries.
+  void screen_tiles(const QueryBatch& batch, const RowBlock& block, std::span<const std::int64_t> tiles,
                     WorkerScratch& scratch) {
     const std::int64_t capacity = std::max(sizes_.block, sizes_.sample);
+    const std::int64_t width = simd_.tile_queries;
     scratch.survivors.resize(static_cast<std::size_t>(sizes_.group * capacity));
     scratch.counts.assign(static_cast<std::size_t>(sizes_.group), 0);
     scratch.thresholds.resize(static_cast<std::size_t>(sizes_.group));
-    const std::int64_t width = simd_.tile_queries;
-    const std::int64_t subs = (count + width - 1) / width;
-    float a[4 * kMaxTileQueries] = {};
-    float b[4 * kMaxTileQueries] = {};
-    float t[4 * kMaxTileQueries] = {};
-    for (std::int64_t i = 0; i < count; ++i) {
-      const Threshold now = scratch.thresholds[i] = threshold(batch, block, first + i);
-      a[i] = now.a;
-      b[i] = now.b;
-      t[i] = now.t;
+    TileLimits all[kGroupTiles];
+    for (std::size_t s = 0; s < tiles.size(); ++s) {
+      all[s] = limits(batch, block, tiles[s], scratch.thresholds.data() + static_cast<std::int64_t>(s) * width);
     }
     for (std::int64_t p = 0; p < block.panels(); ++p) {
       const std::int64_t row = p * simd_.tile_rows;
-      for (std::int64_t s = 0; s < subs; ++s) {
-        const std::int64_t q = s * width;
+      for (std::size_t s = 0; s < tiles.size(); ++s) {
+        const int level = climbs_[tiles[s]].level;
+        const PackedRows& packed = block.packed(level);
+        const std::int64_t row_bytes = Screen::row_bytes(types_[level], d_);
+        const std::int64_t slot = static_cast<std::int64_t>(s) * width;
         ScreenTile tile{};
-        tile.queries = batch.panel((first + q) / width);
-        tile.rows = block.panel(p);
-        tile.start = block.start() + row;
-        tile.rho = block.rho() + row;
-        tile.kappa = block.kappa() + row;
-        tile.a = a + q;
-        tile.b = b + q;
-        tile.threshold = t + q;
-        tile.d = d_;
-        tile.valid_queries = static_cast<std::int32_t>(std::min(width, count - q));
+        tile.queries = batch.panel(level, tiles[s]);
+        tile.rows = packed.panels.data() + row * row_bytes;
+        tile.start = packed.start.data() + row;
+        tile.base = packed.base.data() + row;
+        tile.rho = packed.rho.data() + row;
+        tile.kappa = packed.kappa.data() + row;
+        tile.a = all[s].a;
+        tile.b = all[s].b;
+        tile.threshold = all[s].threshold;
+        tile.least = all[s].least;
+        tile.words = row_bytes / 4;
+        tile.valid_queries = static_cast<std::int32_t>(queries_of(batch, tiles[s]));
         tile.valid_rows = static_cast<std::int32_t>(std::min<std::int64_t>(simd_.tile_rows, block.size() - row));
         tile.first_row = static_cast<std::uint32_t>(row);
-        tile.survivors = scratch.survivors.data() + q * capacity;
+        tile.survivors = scratch.survivors.data() + slot * capacity;
         tile.capacity = capacity;
-        tile.counts = scratch.counts.data() + q;
-        simd_.screen_tile(tile);
+        tile.counts = scratch.counts.data() + slot;
+        simd_.screens[screen_index(types_[level])](tile);
       }
     }
   }
 
   // Ranks the survivors of query first + i. Many survivors: the best by score are ranked first, and what the tightened
   // threshold drops is not ranked at all.
-  void finish_query(const QueryBatch& batch, const RowBlock& block, std::int64_t i, std::int64_t slot, bool sampling,
-                    WorkerScratch& scratch) {
+  void finish_query(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i, std::int64_t slot,
+                    bool sampling, WorkerScratch& scratch) {
     const std::int64_t capacity = std::max(sizes_.block, sizes_.sample);
     Survivor* survivors = scratch.survivors.data() + slot * capacity;
     std::int64_t count = scratch.counts[slot];
     if (sampling) {
-      seed_query(batch, block, i, survivors, count, scratch);
+      seed_query(batch, block, level, i, survivors, count, scratch);
       return;
     }
     const std::int64_t best = 2 * task_.k + 8;
     // Scores of a query that float32 cannot hold may be NaN: they have no order.
-    if (has_limit_from_sample(task_) && count > 2 * best && batch.terms(i).usable) {
+    if (has_limit_from_sample(task_) && count > 2 * best && batch.terms(level, i).usable) {
       std::nth_element(survivors, survivors + best, survivors + count,
                        [](const Survivor& x, const Survivor& y) { return x.score > y.score; });
       rank(batch, block, i, survivors, best, scratch);
       survivors += best;
-      count = drop(batch, block, i, scratch.thresholds[slot], survivors, count - best);
+      count = drop(batch, block, level, i, scratch.thresholds[slot], survivors, count - best);
     }
     rank(batch, block, i, survivors, count, scratch);
     if (count > std::max<std::int64_t>(best, block.size() / 4) && count > 64) weak_[i] = 1;
   }
 
-  // Keeps the survivors that pass the threshold as it is now. Scores were formed with `old`: what the new a and b would
-  // add is added here, in float64 with a margin for the rounding of these few operations.
-  std::int64_t drop(const QueryBatch& batch, const RowBlock& block, std::int64_t i, const Threshold& old,
+  // Keeps the survivors that pass the threshold as it is now. Scores were formed with the a and b of `old`: what the
+  // new ones add or (int8, whose a and b are the tile's) take away is applied here, in float64 with a margin for
+  // rounding.
+  std::int64_t drop(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i, const Threshold& old,
                     Survivor* survivors, std::int64_t count) const {
-    const Threshold now = threshold(batch, block, i);
-    const double a = std::max(0.0, static_cast<double>(now.a) - static_cast<double>(old.a));
-    const double b = std::max(0.0, static_cast<double>(now.b) - static_cast<double>(old.b));
+    const Threshold now = threshold(batch, block, level, i);
+    const bool integer = types_[level] == ScreenType::int8;
+    const double a = integer ? now.a - old.a : std::max(0.0, now.a - old.a);
+    const double b = integer ? now.b - old.b : std::max(0.0, now.b - old.b);
+    const double margin = integer ? 0x1p-22 : 0x1p-40;  // an int8 score was an integer before it became a float
+    const PackedRows& packed = block.packed(level);
     std::int64_t kept = 0;
     for (std::int64_t s = 0; s < count; ++s) {
       const Survivor survivor = survivors[s];
       const auto score = static_cast<double>(survivor.score);
-      const double bound = score + a * static_cast<double>(block.rho()[survivor.row]) +
-                           b * static_cast<double>(block.kappa()[survivor.row]);
-      const bool far = bound + (std::fabs(bound) + std::fabs(score)) * 0x1p-40 < static_cast<double>(now.t);
-      if (!far) survivors[kept++] = survivor;
+      const double rho = static_cast<double>(packed.rho[survivor.row]) * a;
+      const double kappa = static_cast<double>(packed.kappa[survivor.row]) * b;
+      const bool always = packed.start[survivor.row] == std::numeric_limits<float>::infinity();
+      const bool capped = integer && !(score < 0x1p28F);  // such a sum is no bound
+      const double bound = score + rho + kappa;
+      const bool far = bound + (std::fabs(score) + std::fabs(rho) + std::fabs(kappa)) * margin < now.t;
+      if (!far || always || capped) survivors[kept++] = survivor;
     }
     return kept;
   }
 
   // The sample only bounds the answer: k eligible rows among it, ranked, give a key that the k-th nearest cannot
   // exceed.
-  void seed_query(const QueryBatch& batch, const RowBlock& block, std::int64_t i, Survivor* survivors,
+  void seed_query(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i, Survivor* survivors,
                   std::int64_t count, WorkerScratch& scratch) {
-    if (!batch.terms(i).usable) return;
+    if (!batch.terms(level, i).usable) return;
     scratch.heap_keys.resize(static_cast<std::size_t>(task_.k));
     scratch.heap_ids.resize(static_cast<std::size_t>(task_.k));
     NearestHeap heap(scratch.heap_keys.data(), scratch.heap_ids.data(), task_.k);
@@ -374,7 +494,7 @@ class Search {
         }
       }
     }
-    seeds_[i] = heap.limit();
+    seeds_[i] = std::min(seeds_[i], heap.limit());
   }
 
   // Ranks survivors by the float64 key and offers them.
@@ -477,8 +597,8 @@ class Search {
   kernels::NearestResult& result_;
   const SimdKernels& simd_;
   std::int64_t d_;
-  std::int64_t n_;  // distinct rows
-  bool screened_;
+  std::int64_t n_;                 // distinct rows
+  std::vector<ScreenType> types_;  // the ladder's, coarse to fine; empty: every row is ranked
   Sizes sizes_;
   bool splits_rows_;
   RowReading reading_;
@@ -486,20 +606,13 @@ class Search {
   std::atomic<std::uint64_t> bytes_;  // in use, for collectors whose answers grow
   std::unique_ptr<Collector> collector_;
   std::vector<WorkerScratch> workers_;
-  std::vector<double> centre_;
-  double scale_ = 1;
-  std::optional<Screen> screen_;
+  std::vector<Screen> ladder_;
+  std::vector<Climb> climbs_;       // [tiles of the batch]
   std::vector<double> seeds_;       // [batch] a key that bounds the k-th nearest, from the sample
   std::vector<std::uint8_t> weak_;  // [batch] the screen kept more than a quarter of some block
 };
 
 }  // namespace
-
-bool screen_serves(Metric metric, std::int64_t d) {
-  const bool product = metric == Metric::euclidean || metric == Metric::sqeuclidean || metric == Metric::cosine ||
-                       metric == Metric::inner_product;
-  return product && d <= Screen::kMaxColumns;
-}
 
 void nearest(const Context& ctx, const kernels::NearestTask& task, kernels::NearestResult& result) {
   const core::DefaultFloats floats;
@@ -507,17 +620,18 @@ void nearest(const Context& ctx, const kernels::NearestTask& task, kernels::Near
 }
 
 std::uint64_t nearest_scratch(const Context& ctx, const kernels::NearestTask& task) {
-  const bool screened = task.method == Method::fused && screen_serves(task.metric, task.queries.cols());
-  const Sizes sizes(task, simd_kernels(ctx.isa()), screened);
+  const SimdKernels& simd = simd_kernels(ctx.isa());
+  const std::vector<ScreenType> screens = screen_types(task, simd);
+  const Sizes sizes(task, simd, screens);
   const std::int64_t block = std::max(sizes.block, sizes.sample);
-  std::uint64_t bytes = RowBlock::bytes(task, block);
-  bytes += static_cast<std::uint64_t>(sizes.batch) * (QueryBatch::bytes_a_query(task, screened) + 24);
-  if (splits_rows(ctx, task, sizes, screened)) {  // a block and lists of each worker's own
+  std::uint64_t bytes = RowBlock::bytes(task, block, screens);
+  bytes += static_cast<std::uint64_t>(sizes.batch) * (QueryBatch::bytes_a_query(task, screens) + 32);
+  if (splits_rows(ctx, task, sizes, !screens.empty())) {  // a block and lists of each worker's own
     const auto lists = static_cast<std::uint64_t>(task.queries.rows() * (task.k + 1)) * 16;
-    bytes += static_cast<std::uint64_t>(ctx.threads()) * (lists + RowBlock::bytes(task, sizes.block));
+    bytes += static_cast<std::uint64_t>(ctx.threads()) * (lists + RowBlock::bytes(task, sizes.block, {}));
   }
   if (task.queries.is_block_source()) bytes += static_cast<std::uint64_t>(sizes.batch * task.queries.cols()) * 8;
-  if (screened)
+  if (!screens.empty())
     bytes += static_cast<std::uint64_t>(ctx.threads()) * static_cast<std::uint64_t>(sizes.group * block) * 8;
   return bytes;
 }

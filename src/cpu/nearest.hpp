@@ -12,7 +12,4 @@ void nearest(const Context& ctx, const kernels::NearestTask& task, kernels::Near
 /// Bytes of scratch that `nearest` takes for the task.
 std::uint64_t nearest_scratch(const Context& ctx, const kernels::NearestTask& task);
 
-/// True when the float32 screen covers the metric and the table's width.
-bool screen_serves(Metric metric, std::int64_t d);
-
 }  // namespace vicinal::cpu

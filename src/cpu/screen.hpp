@@ -1,11 +1,9 @@
-// The float32 screen and why it may drop a row (contract clause 3).
+// The screens, and why each may drop a row (contract clause 3).
 //
-// Notation. c: any fixed vector (the median), s: a power of two. X = s(x - c) and Y = s(y - c), exact reals, for a
-// query x and a row y; x_c and y_c their float64 values; x~ and y~ the float32 roundings of those. u = 2^-24.
-//   rho  >= |Y - y~|: the measured |y_c - y~| plus 2^-52 |y_c| for the rounding of y - c (scaling is exact or covered
-//          by the constant 2^-200).
+// Notation. c: any fixed vector, s: any scale. X = s(x - c) and Y = s(y - c), exact reals, for a query x and a row y;
+// x_c and y_c their float64 values; x~ and y~ their roundings to the screen's type. u = 2^-24.
+//   rho  >= |Y - y~|: the measured |y_c - y~| plus 2^-51 |y_c| for the rounding of (y - c) s.
 //   h     = |y~|^2 / 2, of the ROUNDED row. (With the exact norm the two sides below would not belong together.)
-//   kappa = sqrt(sum_l w_l y~_l^2), w_l = d + 4 - l (l = 1..d): the roundings that the l-th product passes through.
 //   U    >= s |x - y| for every row y that may be among the answers: from the float64 key that bounds them (`reach`).
 //
 // Form T. An answer has |x~ - y~| <= |X - Y| + |X - x~| + |Y - y~| <= U + rho_x + rho_y. Squared and halved:
@@ -14,47 +12,61 @@
 //   X.Y - |Y|^2/2 >= (|X|^2 - U^2)/2, so
 //   x~.y~ - h  >=  (|X|^2 - U^2) / 2  -  rho_x |y~|  -  U rho_y  -  rho_y^2 / 2.
 // Both hold always; F loses less when the query is farther away than the rows are long (U > |y~|), T otherwise.
-// Form P (inner product; c = 0). x.y >= L, L from the key: x~.y~ >= s^2 L - rho_x |y~| - |X| rho_y - (d + 4) 2^-52
-// |X||Y|
-// - s^2 d 2^-1073, the last two for the rounding of the key.
+// Form P (inner product; c = 0). x.y >= L, L from the key: x~.y~ >= s^2 L - rho_x |y~| - |X| rho_y
+// - (d + 4) 2^-52 |X||Y| - s^2 d 2^-1073, the last two for the rounding of the key.
+// So a row may be dropped exactly when an upper bound of the left-hand side, plus everything subtracted on the right,
+// is below the threshold t (T: (|x~|^2 - (U + rho_x)^2)/2, F: (|X|^2 - U^2)/2, P: s^2 L - ...).
 //
-// Rounding of the sum. The kernel starts at `start` and adds d products, then a rho_y, then b kappa_y; each step rounds
-// at most twice (product and sum). To first order its error is at most u times the sum of all intermediate magnitudes:
-//   u [ (d + 2) |start| + sum_l w_l |x~_l y~_l| + 3 a rho_y + 2 b kappa_y ],  and by Cauchy-Schwarz
-//   sum_l w_l |x~_l y~_l| <= kappa_x kappa_y. Higher orders are covered by u(1 + 2q), q = (d + 4) 2^-23 <= 1 (larger d:
-//   not screened), and products below the normal range by (2d + 8) 2^-149.
-// So with beta = u(1 + 2q) the kernel's sum is an upper bound of the left-hand side plus everything subtracted on the
-// right when
-//   start = -h + rho_y^2/2 + beta (d + 3) (h + rho_y^2) + (2d + 8) 2^-149       (rounded up)
-//   a     = (T: U + rho_x; F: U; P: |X|)  (1 + 2^-20)                           (rounded up)
-//   b     = (beta kappa_x + (F, P: rho_x / 2) + (P: (d + 4) 2^-52 |X|)) (1 + 2^-20)  (rounded up; |y~| <= kappa_y / 2
+// float32 and bfloat16: floating-point sums. kappa = sqrt(sum_l w_l y~_l^2), w_l = d + 5 - l (l = 1..d): the roundings
+// that the l-th product passes through. The kernel starts at `start` and adds d products, then a rho_y, then b kappa_y;
+// each step rounds at most twice (product and sum). To first order its error is at most v times the sum of all
+// intermediate magnitudes (v = u for float32; 2u for bfloat16, whose products are exact and whose pairwise sums no
+// maker fully documents):
+//   v [ (d + 2) |start| + sum_l w_l |x~_l y~_l| + 3 a rho_y + 2 b kappa_y ],  and by Cauchy-Schwarz
+//   sum_l w_l |x~_l y~_l| <= kappa_x kappa_y. Higher orders are covered by v(1 + 4q), q = (d + 4) 2^-23 <= 1 (larger d:
+//   not screened), and results below the normal range by (2d + 8) 2^-149, or (2d + 8) 2^-126 where the processor
+//   flushes them (bfloat16, whose subnormal elements are rounded to zero beforehand, in rho).
+// So with beta = v(1 + 4q) the kernel's sum is an upper bound as wanted when
+//   start = -h + rho_y^2/2 + beta (d + 3) (h + rho_y^2) + (2d + 8) 2^-149 or -126       (rounded up)
+//   a     = (T: U + rho_x; F: U; P: |X|)  (1 + 2^-20)                                   (rounded up)
+//   b     = (beta kappa_x + (F, P: rho_x / 2) + (P: (d + 4) 2^-52 |X|)) (1 + 2^-20)     (rounded up; |y~| <= kappa_y/2
 //   as w_l >= 4)
-// and a row may be dropped exactly when that sum is below the threshold (T: (|x~|^2 - (U + rho_x)^2)/2, ... rounded
-// down). float64 arithmetic on these quantities adds relative errors below (d + 8) 2^-52, far inside the factors above.
+// float64 arithmetic on these quantities adds relative errors below (d + 8) 2^-52, far inside the factors above.
+//
+// int8: integers in [-128, 127], clamped (rho measures that too). x~.y~ and 2h are exact in 32 bits: the query is
+// stored as x~ + 128, the surplus 128 sum_l y~_l is part of `base`; partial sums may wrap, the final one, below 2^30
+// for d <= 2^15, cannot. One addition serves a whole tile of queries: A = max a, B = max b, and with |y~| for kappa
+//   base = -128 sum_l y~_l - floor(h) + ceil(rho_y^2 / 2)   (P: without the last two, plus the last)
+//   sum  = x~.y~ + base + [A rho_y + B |y~|, rounded up, at most 2^30]
+//   drop when sum < least = floor(t + (A - a) min rho + (B - b) min |y~|), at most 2^28, minima over the block's rows:
+// an answer has x~.y~ - h + rho_y^2/2 + a rho_y + b |y~| >= t, and the rest of `sum` is at least the rest of `least`.
+// At the cap of 2^30 a row survives every threshold, because x~.y~ - h >= -24576 d.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include "vicinal/graph.hpp"
 
 namespace vicinal::cpu {
 
-/// Sums over one row after centring, scaling and rounding to float32.
+/// Sums over one row after centring, scaling and rounding to the screen's type.
 struct RoundedRow {
   double exact_sq;     // |y_c|^2
   double rounded_sq;   // |y~|^2
   double error_sq;     // |y_c - y~|^2
   double weighted_sq;  // sum w_l y~_l^2
-  bool finite;         // every y~ is finite
+  double sum;          // sum y~_l
+  bool finite;         // every y~ and every sum is finite
 };
-
-/// Writes y~_j to out[j * stride]. centre may be null (all zeros).
-RoundedRow round_row(const double* row, const double* centre, double scale, std::int64_t d, float* out,
-                     std::int64_t stride);
 
 enum class ScreenKind : std::uint8_t { distance, product };
 
-/// What the screen keeps of a table row.
+/// What the screen keeps of a table row. `base` instead of `start` for int8, where kappa is |y~|.
 struct RowTerms {
   float start;
+  std::int32_t base;
   float rho;
   float kappa;
 };
@@ -65,35 +77,65 @@ struct QueryTerms {
   double rounded_sq;
   double rho;
   double kappa;
-  bool usable;  // false: too large for float32; every row survives
+  bool usable;  // false: too large for the screen; every row survives
 };
 
-/// The kernel's per-query operands. `open`: nothing is known yet, every row survives.
+/// The kernel's per-query operands (float32 values for the floating-point screens).
 struct Threshold {
-  float a;
-  float b;
-  float t;
+  double a;
+  double b;
+  double t;
+
+  /// Nothing is known yet, every row survives.
+  [[nodiscard]] bool open() const noexcept;
 };
 
+/// One screen: its type, its centre and its scale.
 class Screen {
  public:
-  Screen(ScreenKind kind, std::int64_t d, double scale);
+  /// centre: empty for zeros. scale: a power of two for the floating-point types.
+  Screen(ScreenType type, ScreenKind kind, std::int64_t d, double scale, std::vector<double> centre);
 
-  /// Largest d that the bound covers.
-  static constexpr std::int64_t kMaxColumns = (std::int64_t{1} << 20);
+  /// Largest d that the bound of a type covers.
+  static std::int64_t largest_columns(ScreenType type);
+  /// Columns that share 32 bits of a packed row.
+  static std::int64_t columns_a_word(ScreenType type);
+  /// Bytes of a packed row.
+  static std::int64_t row_bytes(ScreenType type, std::int64_t d);
 
+  [[nodiscard]] ScreenType type() const noexcept { return type_; }
   [[nodiscard]] double scale() const noexcept { return scale_; }
+  [[nodiscard]] const std::vector<double>& centre() const noexcept { return centre_; }
+
+  enum class Side : std::uint8_t { row, query };
+  /// Rounds a row and writes it to lane `lane` of a panel of `width` rows, [words a row][width] of 32 bits.
+  RoundedRow pack(const double* row, Side side, std::byte* panel, std::int64_t lane, std::int64_t width) const;
+  /// Clears a lane that no row fills.
+  void pack_nothing(std::byte* panel, std::int64_t lane, std::int64_t width) const;
+
   [[nodiscard]] RowTerms row_terms(const RoundedRow& row) const;
+  /// Terms that let the row survive whatever the query.
+  [[nodiscard]] static RowTerms always(const RoundedRow& row);
   [[nodiscard]] QueryTerms query_terms(const RoundedRow& row) const;
   /// key: no answer has a larger one (for `distance` the sum of squares, for `product` minus the inner product);
   /// infinity: nothing is known. typical_norm: a typical |y~|, chooses between T and F.
   [[nodiscard]] Threshold threshold(const QueryTerms& query, double key, double typical_norm) const;
 
  private:
+  ScreenType type_;
   ScreenKind kind_;
   std::int64_t d_;
   double scale_;
+  std::vector<double> centre_;
   double beta_;
+  double tiny_;
 };
+
+/// The smallest float not below x, and the largest not above it.
+float round_up(double x);
+float round_down(double x);
+
+/// `least` of the int8 screen.
+std::int32_t integer_threshold(const Threshold& query, double a, double b, double least_rho, double least_kappa);
 
 }  // namespace vicinal::cpu

@@ -50,14 +50,15 @@ struct Common {
   Metric metric;
   double p;
   Method method;
+  ScreenType screen;
   Bitmap filter;
   std::span<const std::int64_t> exclude;
 };
 Common common_of(const KnnOptions& o) {
-  return {o.metric, o.p, o.method, o.filter, o.exclude};
+  return {o.metric, o.p, o.method, o.screen, o.filter, o.exclude};
 }
 Common common_of(const RadiusOptions& o) {
-  return {o.metric, o.p, o.method, o.filter, o.exclude};
+  return {o.metric, o.p, o.method, o.screen, o.filter, o.exclude};
 }
 
 void check_common(const TableView& table, const TableView& queries, bool self, const Common& options) {
@@ -127,10 +128,17 @@ double largest_magnitude(const kernels::Prepared& index) {
 void choose_method(const Context& ctx, const Common& options, double table_largest, NearestTask& task, Plan& plan) {
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const std::int64_t d = task.queries.cols();
-  const bool can_fuse = backend.can_fuse(options.metric, d);
+  const bool can_fuse = backend.can_fuse(options.metric, options.screen, d);
+  if (options.screen != ScreenType::automatic && options.method != Method::fused) {
+    refuse("screen: " + std::string(name_of(options.screen)) + " is a choice of method fused, but the method is " +
+           std::string(name_of(options.method)));
+  }
+  task.screen = options.screen;
   if (options.method == Method::fused) {
     if (!can_fuse) {
-      refuse("method: fused does not serve the metric " + std::string(name_of(options.metric)) + " with " +
+      const std::string screen =
+          options.screen == ScreenType::automatic ? "" : " and the screen " + std::string(name_of(options.screen));
+      refuse("method: fused does not serve the metric " + std::string(name_of(options.metric)) + screen + " with " +
              std::to_string(d) + " columns; automatic or direct does");
     }
     plan.reason = "asked for";
@@ -148,7 +156,7 @@ void choose_method(const Context& ctx, const Common& options, double table_large
     plan.reason = "so many neighbors that a screen would let most rows through";
     task.method = Method::direct;
   } else {
-    plan.reason = "float32 products with a proven bound drop almost every row before its key is needed";
+    plan.reason = "low-precision products with a proven bound drop almost every row before its key is needed";
     task.method = Method::fused;
   }
   // Every pair's key must be seen when one might overflow (clause 1). A query far beyond the table is caught by the
@@ -159,6 +167,7 @@ void choose_method(const Context& ctx, const Common& options, double table_large
     task.method = Method::direct;
   }
   plan.method = task.method;
+  plan.screens = backend.screens(ctx, task);
 }
 
 // Pairs times columns over a rate an ordinary core reaches; for `--explain`, not for decisions.

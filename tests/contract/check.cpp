@@ -99,6 +99,7 @@ class Asker {
     options.metric = case_.metric;
     options.p = case_.p;
     options.method = way_.method;
+    options.screen = way_.screen;
     options.filter = material_.filter;
     options.exclude = material_.exclude;
     return options;
@@ -288,7 +289,9 @@ std::string describe(const Case& c) {
 
 std::string describe(const Way& way) {
   std::ostringstream text;
-  text << "[" << name_of(way.isa) << " threads=" << way.threads << " " << name_of(way.method) << "] ";
+  text << "[" << name_of(way.isa) << " threads=" << way.threads << " " << name_of(way.method);
+  if (way.screen != ScreenType::automatic) text << " " << name_of(way.screen);
+  text << "] ";
   return text.str();
 }
 
@@ -316,12 +319,18 @@ const Context& context_of(Isa isa, int threads) {
   return contexts.emplace(key, Context::cpu({.threads = threads, .isa = isa})).first->second;
 }
 
+namespace {
+// Each screen runs on every instruction set: by an instruction of its own, or emulated.
+constexpr ScreenType kScreens[] = {ScreenType::int8, ScreenType::bfloat16, ScreenType::float32};
+}  // namespace
+
 std::vector<Way> all_ways() {
   std::vector<Way> ways;
   for (const Isa isa : available_isas()) {
     for (const int threads : {1, 2, 3, 7}) {
       for (const Method method : {Method::automatic, Method::fused, Method::direct})
         ways.push_back({isa, threads, method});
+      for (const ScreenType screen : kScreens) ways.push_back({isa, threads, Method::fused, screen});
     }
   }
   return ways;
@@ -331,7 +340,7 @@ std::vector<Way> some_ways(std::uint64_t turn) {
   constexpr int kThreads[] = {1, 2, 3, 7};
   std::vector<Way> ways;
   for (const Isa isa : available_isas()) {
-    ways.push_back({isa, kThreads[turn % 4], Method::fused});
+    ways.push_back({isa, kThreads[turn % 4], Method::fused, kScreens[turn % 3]});
     ways.push_back({isa, kThreads[(turn + 1) % 4], Method::direct});
     ++turn;
   }

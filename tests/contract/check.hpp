@@ -61,6 +61,7 @@ struct Way {
   Isa isa = Isa::baseline;
   int threads = 1;
   Method method = Method::automatic;
+  ScreenType screen = ScreenType::automatic;  ///< of `fused`
 };
 std::string describe(const Way& way);
 

@@ -8,7 +8,9 @@
 #include <random>
 #include <vector>
 
+#include "core/aligned.hpp"
 #include "core/distance.hpp"
+#include "core/isa.hpp"
 #include "cpu/screen.hpp"
 #include "cpu/simd/kernels.hpp"
 
@@ -141,15 +143,116 @@ const Family kFamilies[] = {
      }},
 };
 
+constexpr ScreenType kScreenTypes[] = {ScreenType::float32, ScreenType::bfloat16, ScreenType::int8};
+
+// The tables of kernels on this machine: with the dot products it has, and with every one of them emulated.
+std::vector<const SimdKernels*> kernel_tables() {
+  std::vector<const SimdKernels*> tables;
+  for (const Isa isa : isas()) tables.push_back(&simd_kernels(isa));
+#if defined(__x86_64__)
+  for (const SimdKernels* table : {&avx2_kernels(), &avx512_kernels()}) {
+    if (core::has_isa(table->isa)) tables.push_back(table);
+  }
+#endif
+  return tables;
+}
+
+// The scale a search would choose: a power of two that brings all below one, or for int8 what spans `range` of 127.
+double scale_for(ScreenType type, double largest, double range) {
+  if (type != ScreenType::int8) return std::ldexp(1.0, -std::clamp(std::ilogb(largest) + 1, -1000, 1000));
+  const double scale = range * 127 / largest;
+  return std::isfinite(scale) ? scale : 1;
+}
+
+// One tile: rows around a centre, and one query.
+struct TileOfOneQuery {
+  TileOfOneQuery(const SimdKernels& kernels, const Screen& screen, const std::vector<double>& x,
+                 const std::vector<double>& y)
+      : simd(kernels), rounding(screen), width(kernels.tile_rows) {
+    const auto d = static_cast<std::int64_t>(x.size());
+    words = Screen::row_bytes(screen.type(), d) / 4;
+    rows.reserve(4 * words * width);
+    queries.reserve(4 * words * simd.tile_queries);
+    for (std::int32_t q = 0; q < simd.tile_queries; ++q) screen.pack_nothing(queries.data(), q, simd.tile_queries);
+    double norms = 0;
+    for (std::int64_t r = 0; r < width; ++r) {
+      const RoundedRow rounded = screen.pack(y.data() + r * d, Screen::Side::row, rows.data(), r, width);
+      const RowTerms terms = screen.row_terms(rounded);
+      start.push_back(terms.start);
+      base.push_back(terms.base);
+      rho.push_back(terms.rho);
+      kappa.push_back(terms.kappa);
+      norms += rounded.rounded_sq;
+    }
+    query = screen.query_terms(screen.pack(x.data(), Screen::Side::query, queries.data(), 0, simd.tile_queries));
+  }
+
+  // Whether row r survives the threshold. `spare`: how much larger the tile's a and b are than the query's own.
+  std::vector<bool> survivors(const Threshold& threshold, double spare) {
+    float a[kMaxTileQueries] = {};
+    float b[kMaxTileQueries] = {};
+    float t[kMaxTileQueries] = {};
+    std::int32_t least[kMaxTileQueries] = {};
+    a[0] = static_cast<float>(threshold.a);
+    b[0] = static_cast<float>(threshold.b);
+    t[0] = static_cast<float>(threshold.t);
+    if (rounding.type() == ScreenType::int8) {
+      const double tile_a = threshold.a * (1 + spare);
+      const double tile_b = threshold.b * (1 + spare);
+      least[0] = integer_threshold(threshold, tile_a, tile_b, *std::min_element(rho.begin(), rho.end()),
+                                   *std::min_element(kappa.begin(), kappa.end()));
+      a[0] = round_up(tile_a * (1 + 0x1p-20));
+      b[0] = round_up(tile_b * (1 + 0x1p-20));
+    }
+    std::vector<Survivor> found(static_cast<std::size_t>(simd.tile_queries * width));
+    std::vector<std::int32_t> counts(simd.tile_queries, 0);
+    ScreenTile tile{};
+    tile.queries = queries.data();
+    tile.rows = rows.data();
+    tile.start = start.data();
+    tile.base = base.data();
+    tile.rho = rho.data();
+    tile.kappa = kappa.data();
+    tile.a = a;
+    tile.b = b;
+    tile.threshold = t;
+    tile.least = least;
+    tile.words = words;
+    tile.valid_queries = 1;
+    tile.valid_rows = static_cast<std::int32_t>(width);
+    tile.survivors = found.data();
+    tile.capacity = width;
+    tile.counts = counts.data();
+    simd.screens[screen_index(rounding.type())](tile);
+    std::vector<bool> kept(static_cast<std::size_t>(width), false);
+    for (std::int32_t s = 0; s < counts[0]; ++s) kept[found[s].row] = true;
+    return kept;
+  }
+
+  const SimdKernels& simd;
+  const Screen& rounding;
+  std::int64_t width;
+  std::int64_t words = 0;
+  core::AlignedArray<std::byte> rows;
+  core::AlignedArray<std::byte> queries;
+  std::vector<float> start, rho, kappa;
+  std::vector<std::int32_t> base;
+  QueryTerms query{};
+};
+
+double key_of(ScreenKind kind, const double* x, const double* y, std::int64_t d) {
+  return kind == ScreenKind::distance ? core::euclidean_key(x, y, d) : core::inner_product_key(x, y, d);
+}
+
 // For every pair, with the pair's own key as the limit, the pair must survive: it is the tightest threshold under which
-// the row may still be an answer. Returns how often the row that was farther than twice the reach was dropped, to see
-// that the screen does drop something.
-void expect_nothing_lost(const SimdKernels& simd, const Family& family) {
+// the row may still be an answer. Returns how many of the other rows were dropped, to see that the screen drops.
+std::int64_t expect_nothing_lost(const SimdKernels& simd, ScreenType type, const Family& family, int trials) {
   std::mt19937_64 random(11);
   const std::int64_t d = family.d;
   const std::int64_t width = simd.tile_rows;
   std::vector<double> centre(static_cast<std::size_t>(d), 0.0);
-  for (int trial = 0; trial < 40; ++trial) {
+  std::int64_t dropped = 0;
+  for (int trial = 0; trial < trials; ++trial) {
     std::vector<double> x(static_cast<std::size_t>(d));
     std::vector<double> y(static_cast<std::size_t>(width * d));
     family.fill(random, d, true, x.data());
@@ -157,90 +260,100 @@ void expect_nothing_lost(const SimdKernels& simd, const Family& family) {
     if (family.kind == ScreenKind::distance && trial % 2 == 1) centre.assign(y.begin(), y.begin() + d);
     double largest = 0;
     for (std::int64_t i = 0; i < width * d; ++i) largest = std::max(largest, std::fabs(y[i] - centre[i % d]));
-    const Screen screen(family.kind, d, std::ldexp(1.0, -std::clamp(std::ilogb(largest) + 1, -1000, 1000)));
-
-    std::vector<float> packed(static_cast<std::size_t>(width * d));
-    std::vector<float> start(width), rho(width), kappa(width);
+    const double range = trial % 3 == 2 ? 4 : 1;  // also with elements that are clamped
+    const Screen screen(type, family.kind, d, scale_for(type, largest, range), centre);
+    TileOfOneQuery tile(simd, screen, x, y);
     for (std::int64_t r = 0; r < width; ++r) {
-      const RowTerms terms =
-          screen.row_terms(round_row(y.data() + r * d, centre.data(), screen.scale(), d, packed.data() + r, width));
-      start[r] = terms.start;
-      rho[r] = terms.rho;
-      kappa[r] = terms.kappa;
-    }
-    std::vector<float> queries(static_cast<std::size_t>(simd.tile_queries * d), 0.0F);
-    const QueryTerms query =
-        screen.query_terms(round_row(x.data(), centre.data(), screen.scale(), d, queries.data(), simd.tile_queries));
-    for (std::int64_t r = 0; r < width; ++r) {
-      const double key = family.kind == ScreenKind::distance ? core::euclidean_key(x.data(), y.data() + r * d, d)
-                                                             : core::inner_product_key(x.data(), y.data() + r * d, d);
+      const double key = key_of(family.kind, x.data(), y.data() + r * d, d);
       for (const double typical : {0.0, 1e300}) {  // form F, form T
-        const Threshold threshold = screen.threshold(query, key, typical);
-        std::vector<float> a(simd.tile_queries, threshold.a), b(simd.tile_queries, threshold.b),
-            t(simd.tile_queries, threshold.t);
-        std::vector<Survivor> survivors(static_cast<std::size_t>(simd.tile_queries * width));
-        std::vector<std::int32_t> counts(simd.tile_queries, 0);
-        ScreenTile tile{};
-        tile.queries = queries.data();
-        tile.rows = packed.data();
-        tile.start = start.data();
-        tile.rho = rho.data();
-        tile.kappa = kappa.data();
-        tile.a = a.data();
-        tile.b = b.data();
-        tile.threshold = t.data();
-        tile.d = d;
-        tile.valid_queries = 1;
-        tile.valid_rows = static_cast<std::int32_t>(width);
-        tile.survivors = survivors.data();
-        tile.capacity = width;
-        tile.counts = counts.data();
-        simd.screen_tile(tile);
-        bool kept = false;
-        for (std::int32_t s = 0; s < counts[0]; ++s) kept = kept || survivors[s].row == r;
-        EXPECT_TRUE(kept) << family.name << ", " << name_of(simd.isa) << ", trial " << trial << ", row " << r
-                          << ", key " << key << ", form " << (typical > 0 ? "T" : "F");
+        const Threshold threshold = screen.threshold(tile.query, key, typical);
+        const std::vector<bool> kept = tile.survivors(threshold, trial % 2 == 0 ? 0 : 0.5);
+        EXPECT_TRUE(kept[r]) << family.name << ", " << name_of(type) << ", " << name_of(simd.isa) << ", trial " << trial
+                             << ", row " << r << ", key " << key << ", form " << (typical > 0 ? "T" : "F");
+        dropped += std::count(kept.begin(), kept.end(), false);
+      }
+    }
+  }
+  return dropped;
+}
+
+TEST(Screen, never_drops_a_row_that_its_key_admits) {
+  for (const SimdKernels* simd : kernel_tables()) {
+    for (const ScreenType type : kScreenTypes) {
+      for (const Family& family : kFamilies) expect_nothing_lost(*simd, type, family, simd->tile_rows > 8 ? 24 : 60);
+    }
+  }
+}
+
+TEST(Screen, drops_what_is_clearly_farther) {
+  for (const SimdKernels* simd : kernel_tables()) {
+    for (const ScreenType type : kScreenTypes) {
+      const std::int64_t dropped = expect_nothing_lost(*simd, type, kFamilies[0], 12);
+      const std::int64_t pairs = 12 * 2 * simd->tile_rows * simd->tile_rows;
+      EXPECT_GT(dropped, pairs / 16) << name_of(type) << " on " << name_of(simd->isa);
+    }
+  }
+}
+
+// Bytes are exact integers: with rows of whole numbers nothing but the rows that tie or win survives.
+TEST(Screen, of_int8_is_exact_on_bytes) {
+  std::mt19937_64 random(5);
+  constexpr std::int64_t kColumns = 50;
+  for (const SimdKernels* simd : kernel_tables()) {
+    const std::int64_t width = simd->tile_rows;
+    std::vector<double> x(kColumns);
+    std::vector<double> y(static_cast<std::size_t>(width * kColumns));
+    for (int trial = 0; trial < 50; ++trial) {
+      for (double& value : x) value = static_cast<double>(random() % 256);
+      for (double& value : y) value = static_cast<double>(random() % 256);
+      const Screen screen(ScreenType::int8, ScreenKind::distance, kColumns, 1, std::vector<double>(kColumns, 128.0));
+      TileOfOneQuery tile(*simd, screen, x, y);
+      const double limit = key_of(ScreenKind::distance, x.data(), y.data(), kColumns);
+      const std::vector<bool> kept = tile.survivors(screen.threshold(tile.query, limit, 0), 0);
+      for (std::int64_t r = 0; r < width; ++r) {
+        const double key = key_of(ScreenKind::distance, x.data(), y.data() + r * kColumns, kColumns);
+        EXPECT_TRUE(kept[r] || key > limit);
+        EXPECT_FALSE(kept[r] && key > limit + 8) << key << " is beyond " << limit;  // 2 x (halves and rounding up)
       }
     }
   }
 }
 
-TEST(Screen, never_drops_a_row_that_its_key_admits) {
-  for (const Isa isa : isas()) {
-    for (const Family& family : kFamilies) expect_nothing_lost(simd_kernels(isa), family);
-  }
-}
-
-TEST(Screen, drops_what_is_clearly_farther) {
-  // Gaussian rows, the limit half the key: the screen is there to drop these.
-  std::mt19937_64 random(3);
-  constexpr std::int64_t kColumns = 64;
-  const Screen screen(ScreenKind::distance, kColumns, 0.125);
-  std::vector<double> x(kColumns), y(kColumns);
-  std::vector<float> xf(kColumns), yf(kColumns);
-  for (int trial = 0; trial < 100; ++trial) {
-    for (double& value : x) value = normal(random);
-    for (double& value : y) value = normal(random);
-    const QueryTerms query = screen.query_terms(round_row(x.data(), nullptr, 0.125, kColumns, xf.data(), 1));
-    const RowTerms row = screen.row_terms(round_row(y.data(), nullptr, 0.125, kColumns, yf.data(), 1));
-    const Threshold threshold = screen.threshold(query, core::euclidean_key(x.data(), y.data(), kColumns) / 2, 1);
-    double score = row.start;
-    for (std::int64_t j = 0; j < kColumns; ++j) score += static_cast<double>(xf[j]) * static_cast<double>(yf[j]);
-    score += static_cast<double>(threshold.a) * row.rho + static_cast<double>(threshold.b) * row.kappa;
-    EXPECT_LT(score, threshold.t);
+// Rows and queries at the ends of the integer range, as many columns as the bound covers: 32 bits must hold the sum.
+TEST(Screen, of_int8_does_not_overflow_at_its_widest) {
+  const std::int64_t d = Screen::largest_columns(ScreenType::int8);
+  for (const SimdKernels* simd : kernel_tables()) {
+    for (const double sign : {1.0, -1.0}) {
+      for (const double away : {1.0, 1e6}) {
+        std::vector<double> x(static_cast<std::size_t>(d), sign * 128 * away);
+        std::vector<double> y(static_cast<std::size_t>(simd->tile_rows * d));
+        for (std::int64_t i = 0; i < simd->tile_rows * d; ++i) y[i] = (i / d) % 2 == 0 ? -128.0 * away : 127.0 * away;
+        const Screen screen(ScreenType::int8, ScreenKind::distance, d, 1, {});
+        TileOfOneQuery tile(*simd, screen, x, y);
+        for (std::int64_t r = 0; r < 2; ++r) {
+          const double key = key_of(ScreenKind::distance, x.data(), y.data() + r * d, d);
+          for (const double typical : {0.0, 1e300}) {
+            EXPECT_TRUE(tile.survivors(screen.threshold(tile.query, key, typical), 0)[r]) << sign << " " << away;
+          }
+        }
+      }
+    }
   }
 }
 
 TEST(Screen, unknown_limit_and_huge_query_let_everything_through) {
-  const Screen screen(ScreenKind::distance, 2, 1);
-  float out[2];
+  alignas(4) std::byte out[16];
   const double ordinary[] = {1, 2};
   const double huge[] = {1e60, 0};
-  const QueryTerms a = screen.query_terms(round_row(ordinary, nullptr, 1, 2, out, 1));
-  const QueryTerms b = screen.query_terms(round_row(huge, nullptr, 1, 2, out, 1));
-  EXPECT_EQ(screen.threshold(a, std::numeric_limits<double>::infinity(), 1).t, -std::numeric_limits<float>::infinity());
-  EXPECT_FALSE(b.usable);
-  EXPECT_EQ(screen.threshold(b, 1, 1).t, -std::numeric_limits<float>::infinity());
+  for (const ScreenType type : kScreenTypes) {
+    const Screen screen(type, ScreenKind::distance, 2, 1, {});
+    const QueryTerms a = screen.query_terms(screen.pack(ordinary, Screen::Side::query, out, 0, 1));
+    const QueryTerms b = screen.query_terms(screen.pack(huge, Screen::Side::query, out, 0, 1));
+    EXPECT_TRUE(screen.threshold(a, std::numeric_limits<double>::infinity(), 1).open());
+    if (type == ScreenType::int8) continue;  // clamped: what that costs is in rho
+    EXPECT_FALSE(b.usable);
+    EXPECT_TRUE(screen.threshold(b, 1, 1).open());
+  }
 }
 
 }  // namespace

@@ -1,12 +1,35 @@
 // Which table of inner loops serves an instruction set. Context has checked that the machine has it.
 #include "cpu/simd/kernels.hpp"
 
+#include "core/isa.hpp"
+
 namespace vicinal::cpu {
+namespace {
+
+#if defined(__x86_64__)
+SimdKernels with_dot_products(SimdKernels table) {
+  const auto use = [&table](ScreenType type, ScreenFn screen) {
+    table.screens[screen_index(type)] = screen;
+    table.native[screen_index(type)] = true;
+  };
+  if (table.isa == Isa::avx512) {
+    if (core::has_feature(core::Feature::avx512_vnni)) use(ScreenType::int8, screen_int8_avx512vnni);
+    if (core::has_feature(core::Feature::avx512_bf16)) use(ScreenType::bfloat16, screen_bfloat16_avx512);
+  } else if (core::has_feature(core::Feature::avx_vnni)) {
+    use(ScreenType::int8, screen_int8_avxvnni);
+  }
+  return table;
+}
+#endif
+
+}  // namespace
 
 const SimdKernels& simd_kernels(Isa isa) {
 #if defined(__x86_64__)
-  if (isa == Isa::avx512) return avx512_kernels();
-  if (isa == Isa::avx2) return avx2_kernels();
+  static const SimdKernels kAvx512 = with_dot_products(avx512_kernels());
+  static const SimdKernels kAvx2 = with_dot_products(avx2_kernels());
+  if (isa == Isa::avx512) return kAvx512;
+  if (isa == Isa::avx2) return kAvx2;
 #else
   static_cast<void>(isa);
 #endif

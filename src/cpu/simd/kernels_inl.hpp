@@ -30,45 +30,10 @@ inline constexpr int kFloatLanes = static_cast<int>(hn::MaxLanes(FloatTag()));
 inline constexpr int kTileQueries = kFloatLanes >= 16 ? 12 : 6;  // 24 (12) sums + 2 row vectors + 1 broadcast
 inline constexpr int kTileRows = 2 * kFloatLanes;
 
-inline void append_survivors(const ScreenTile& tile, int query, std::uint64_t bits, const float* scores) {
-  Survivor* out = tile.survivors + query * tile.capacity;
-  std::int32_t count = tile.counts[query];
-  while (bits != 0) {
-    const int lane = __builtin_ctzll(bits);
-    bits &= bits - 1;
-    out[count].score = scores[lane];
-    out[count].row = tile.first_row + static_cast<std::uint32_t>(lane);
-    ++count;
-  }
-  tile.counts[query] = count;
-}
-
-void screen_tile(const ScreenTile& tile) {
+// The last steps of a floating-point tile: the rows' error terms, the comparison, the survivors.
+template <class Sums>
+HWY_INLINE void keep_survivors(const ScreenTile& tile, const Sums& low, const Sums& high) {
   const FloatTag df;
-  FloatVec low[kTileQueries];
-  FloatVec high[kTileQueries];
-  const FloatVec start_low = hn::LoadU(df, tile.start);
-  const FloatVec start_high = hn::LoadU(df, tile.start + kFloatLanes);
-#pragma GCC unroll 12
-  for (int q = 0; q < kTileQueries; ++q) {
-    low[q] = start_low;
-    high[q] = start_high;
-  }
-  const float* HWY_RESTRICT rows = tile.rows;
-  const float* HWY_RESTRICT queries = tile.queries;
-  for (std::int64_t j = 0; j < tile.d; ++j) {
-    const FloatVec row_low = hn::LoadU(df, rows);
-    const FloatVec row_high = hn::LoadU(df, rows + kFloatLanes);
-#pragma GCC unroll 12
-    for (int q = 0; q < kTileQueries; ++q) {
-      const FloatVec query = hn::Set(df, queries[q]);
-      low[q] = hn::MulAdd(query, row_low, low[q]);
-      high[q] = hn::MulAdd(query, row_high, high[q]);
-    }
-    rows += kTileRows;
-    queries += kTileQueries;
-  }
-
   const FloatVec rho_low = hn::LoadU(df, tile.rho);
   const FloatVec rho_high = hn::LoadU(df, tile.rho + kFloatLanes);
   const FloatVec kappa_low = hn::LoadU(df, tile.kappa);
@@ -95,6 +60,95 @@ void screen_tile(const ScreenTile& tile) {
     const std::uint64_t bits_low = mask_bytes[0] | static_cast<std::uint64_t>(mask_bytes[1]) << 8;
     const std::uint64_t bits_high = mask_bytes[8] | static_cast<std::uint64_t>(mask_bytes[9]) << 8;
     append_survivors(tile, q, (bits_low | bits_high << kFloatLanes) & valid, scores);
+  }
+}
+
+void screen_float32(const ScreenTile& tile) {
+  const FloatTag df;
+  FloatVec low[kTileQueries];
+  FloatVec high[kTileQueries];
+  const FloatVec start_low = hn::LoadU(df, tile.start);
+  const FloatVec start_high = hn::LoadU(df, tile.start + kFloatLanes);
+#pragma GCC unroll 12
+  for (int q = 0; q < kTileQueries; ++q) {
+    low[q] = start_low;
+    high[q] = start_high;
+  }
+  const float* HWY_RESTRICT rows = reinterpret_cast<const float*>(tile.rows);
+  const float* HWY_RESTRICT queries = reinterpret_cast<const float*>(tile.queries);
+  for (std::int64_t j = 0; j < tile.words; ++j) {
+    const FloatVec row_low = hn::LoadU(df, rows);
+    const FloatVec row_high = hn::LoadU(df, rows + kFloatLanes);
+#pragma GCC unroll 12
+    for (int q = 0; q < kTileQueries; ++q) {
+      const FloatVec query = hn::Set(df, queries[q]);
+      low[q] = hn::MulAdd(query, row_low, low[q]);
+      high[q] = hn::MulAdd(query, row_high, high[q]);
+    }
+    rows += kTileRows;
+    queries += kTileQueries;
+  }
+  keep_survivors(tile, low, high);
+}
+
+// bfloat16 where there is no instruction for it: both halves of a word are float32 numbers after a shift or a mask.
+void screen_bfloat16(const ScreenTile& tile) {
+  const FloatTag df;
+  const hn::RebindToUnsigned<FloatTag> du;
+  FloatVec low[kTileQueries];
+  FloatVec high[kTileQueries];
+  for (int q = 0; q < kTileQueries; ++q) {
+    low[q] = hn::LoadU(df, tile.start);
+    high[q] = hn::LoadU(df, tile.start + kFloatLanes);
+  }
+  const std::uint32_t* HWY_RESTRICT rows = reinterpret_cast<const std::uint32_t*>(tile.rows);
+  const std::uint32_t* HWY_RESTRICT queries = reinterpret_cast<const std::uint32_t*>(tile.queries);
+  const auto odd_mask = hn::Set(du, 0xFFFF0000U);
+  for (std::int64_t j = 0; j < tile.words; ++j) {
+    const auto word_low = hn::LoadU(du, rows);
+    const auto word_high = hn::LoadU(du, rows + kFloatLanes);
+    const FloatVec odd_low = hn::BitCast(df, hn::And(word_low, odd_mask));
+    const FloatVec odd_high = hn::BitCast(df, hn::And(word_high, odd_mask));
+    const FloatVec even_low = hn::BitCast(df, hn::ShiftLeft<16>(word_low));
+    const FloatVec even_high = hn::BitCast(df, hn::ShiftLeft<16>(word_high));
+#pragma GCC unroll 12
+    for (int q = 0; q < kTileQueries; ++q) {
+      const auto word = hn::Set(du, queries[q]);
+      const FloatVec odd = hn::BitCast(df, hn::And(word, odd_mask));
+      const FloatVec even = hn::BitCast(df, hn::ShiftLeft<16>(word));
+      low[q] = hn::MulAdd(even, even_low, hn::MulAdd(odd, odd_low, low[q]));
+      high[q] = hn::MulAdd(even, even_high, hn::MulAdd(odd, odd_high, high[q]));
+    }
+    rows += kTileRows;
+    queries += kTileQueries;
+  }
+  keep_survivors(tile, low, high);
+}
+
+// int8 where there is no instruction for it.
+void screen_int8(const ScreenTile& tile) {
+  const auto* rows = reinterpret_cast<const signed char*>(tile.rows);
+  const auto* queries = reinterpret_cast<const unsigned char*>(tile.queries);
+  std::int32_t start[kTileRows];
+  for (int r = 0; r < kTileRows; ++r) {
+    float more = tile.a[0] * tile.rho[r] + tile.b[0] * tile.kappa[r];
+    if (!(more < 0x1p30F)) more = 0x1p30F;
+    start[r] = tile.base[r] + static_cast<std::int32_t>(more) + 1;
+  }
+  for (int q = 0; q < tile.valid_queries; ++q) {
+    std::int32_t sums[kTileRows];
+    for (int r = 0; r < kTileRows; ++r) sums[r] = start[r];
+    for (std::int64_t j = 0; j < tile.words; ++j) {
+      const unsigned char* x = queries + 4 * (j * kTileQueries + q);
+      const signed char* y = rows + 4 * j * kTileRows;
+      for (int r = 0; r < kTileRows; ++r) {
+        const std::int32_t product = x[0] * y[4 * r] + x[1] * y[4 * r + 1] + x[2] * y[4 * r + 2] + x[3] * y[4 * r + 3];
+        sums[r] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[r]) + static_cast<std::uint32_t>(product));
+      }
+    }
+    std::uint64_t bits = 0;
+    for (int r = 0; r < tile.valid_rows; ++r) bits |= static_cast<std::uint64_t>(!(sums[r] < tile.least[q])) << r;
+    append_survivors(tile, q, bits, sums);
   }
 }
 
@@ -231,7 +285,10 @@ constexpr SimdKernels make_kernels(Isa isa) {
   table.isa = isa;
   table.tile_queries = kTileQueries;
   table.tile_rows = kTileRows;
-  table.screen_tile = screen_tile;
+  table.screens[screen_index(ScreenType::float32)] = screen_float32;
+  table.screens[screen_index(ScreenType::bfloat16)] = screen_bfloat16;
+  table.screens[screen_index(ScreenType::int8)] = screen_int8;
+  table.native[screen_index(ScreenType::float32)] = true;
   fill_keys<KeyOp::squares>(table);
   fill_keys<KeyOp::products>(table);
   fill_keys<KeyOp::absolutes>(table);
