@@ -21,9 +21,11 @@ struct Lanes512 {
   static Vec broadcast(const std::byte* from) {
     return _mm512_set1_epi32(*reinterpret_cast<const std::int32_t*>(from));
   }
-  static Vec dot(Vec sum, Vec query, Vec row) { return _mm512_dpbusd_epi32(sum, query, row); }
-  static std::uint64_t smaller(Vec sum, std::int32_t least) {
-    return _mm512_cmplt_epi32_mask(sum, _mm512_set1_epi32(least));
+  // Written out: around the intrinsic GCC 12 copies and spills the sums in every step.
+  static void dot(Vec& sum, Vec query, Vec row) { asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(query), "v"(row)); }
+  static std::uint64_t smaller(Vec low, Vec high, std::int32_t least) {
+    const Vec limit = _mm512_set1_epi32(least);
+    return _mm512_kunpackw(_mm512_cmplt_epi32_mask(high, limit), _mm512_cmplt_epi32_mask(low, limit));
   }
   static void store(std::int32_t* to, Vec sum) { _mm512_store_si512(to, sum); }
 };

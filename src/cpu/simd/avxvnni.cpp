@@ -21,10 +21,15 @@ struct Lanes256 {
   static Vec broadcast(const std::byte* from) {
     return _mm256_set1_epi32(*reinterpret_cast<const std::int32_t*>(from));
   }
-  static Vec dot(Vec sum, Vec query, Vec row) { return _mm256_dpbusd_avx_epi32(sum, query, row); }
-  static std::uint64_t smaller(Vec sum, std::int32_t least) {
-    const Vec mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(least), sum);
-    return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
+  // Written out: around the intrinsic GCC 12 copies and spills the sums in every step.
+  static void dot(Vec& sum, Vec query, Vec row) {
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(query), "x"(row));
+  }
+  static std::uint64_t smaller(Vec low, Vec high, std::int32_t least) {
+    const Vec limit = _mm256_set1_epi32(least);
+    const int drop_low = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(limit, low)));
+    const int drop_high = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(limit, high)));
+    return static_cast<std::uint32_t>(drop_low | drop_high << kLanes);
   }
   static void store(std::int32_t* to, Vec sum) { _mm256_store_si256(reinterpret_cast<Vec*>(to), sum); }
 };

@@ -32,8 +32,8 @@ inline void screen_int8_tile(const ScreenTile& tile) {
 #pragma GCC unroll 12
     for (int q = 0; q < tile_queries; ++q) {
       const Vec query = Lanes::broadcast(queries + 4 * q);
-      low[q] = Lanes::dot(low[q], query, row_low);
-      high[q] = Lanes::dot(high[q], query, row_high);
+      Lanes::dot(low[q], query, row_low);
+      Lanes::dot(high[q], query, row_high);
     }
     rows += 4 * 2 * kLanes;
     queries += 4 * tile_queries;
@@ -41,9 +41,7 @@ inline void screen_int8_tile(const ScreenTile& tile) {
   const std::uint64_t valid = (std::uint64_t{1} << tile.valid_rows) - std::uint64_t{1};
 #pragma GCC unroll 12
   for (int q = 0; q < tile_queries; ++q) {
-    const std::uint64_t drop_low = Lanes::smaller(low[q], tile.least[q]);
-    const std::uint64_t drop_high = Lanes::smaller(high[q], tile.least[q]);
-    const std::uint64_t keep = ~(drop_low | drop_high << kLanes) & valid;
+    const std::uint64_t keep = ~Lanes::smaller(low[q], high[q], tile.least[q]) & valid;
     if (__builtin_expect(keep == 0, 1)) continue;
     if (q >= tile.valid_queries) continue;
     alignas(64) std::int32_t sums[2 * kLanes];
