@@ -128,7 +128,17 @@ void choose_method(const Context& ctx, const Common& options, double table_large
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const std::int64_t d = task.queries.cols();
   const bool can_fuse = backend.can_fuse(options.metric, d);
-  if (options.method == Method::fused) {
+  if (options.method == Method::kdtree) {
+    if (!backend.can_use_tree(options.metric)) {
+      refuse("method: kdtree does not serve the metric " + std::string(name_of(options.metric)) +
+             ", only euclidean, sqeuclidean, manhattan, chebyshev and minkowski; automatic or direct does");
+    }
+    if (task.index->table.is_block_source()) {
+      refuse("method: kdtree needs the table in memory, but it comes in blocks; copy it into the index");
+    }
+    plan.reason = "asked for";
+    task.method = Method::kdtree;
+  } else if (options.method == Method::fused) {
     if (!can_fuse) {
       refuse("method: fused does not serve the metric " + std::string(name_of(options.metric)) + " with " +
              std::to_string(d) + " columns; automatic or direct does");
@@ -221,6 +231,9 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView
   job.plan.threads = ctx.threads();
   const std::size_t groups = index.distinct.size() + index.member_offsets.size() + index.members.size();
   job.plan.memory = output + kernels::backend_of(ctx).nearest_scratch(ctx, task) + groups * sizeof(std::int64_t);
+  if (task.method == Method::kdtree && index.tree.get() == nullptr) {
+    job.plan.memory += kernels::backend_of(ctx).tree_bytes(index);
+  }
   job.plan.expected_seconds = expected_seconds(ctx, task, index.distinct_rows());
   return job;
 }
@@ -255,6 +268,11 @@ NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const T
     numbers.assign(static_cast<std::size_t>(graph.rows), 0);
   }
   const auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<const kernels::Tree> tree;
+  if (job.task.method == Method::kdtree) {
+    tree = index.tree.get_or_make(ctx, [&] { return kernels::backend_of(ctx).build_tree(ctx, index); });
+    job.task.tree = tree.get();
+  }
   kernels::NearestResult result{graph.ids, graph.distances, graph.offsets, numbers, graph.stats};
   kernels::backend_of(ctx).nearest(ctx, job.task, result);
   graph.stats.search_seconds = seconds_since(start);
