@@ -37,7 +37,8 @@ class Tree {
 class TreeSlot {
  public:
   TreeSlot() = default;
-  TreeSlot(const TreeSlot&) {}
+  TreeSlot(const TreeSlot& /*other*/) {}
+  TreeSlot(TreeSlot&& other) noexcept : tree_(std::move(other.tree_)) {}
   TreeSlot& operator=(const TreeSlot&) = delete;
 
   /// The tree, or null.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -24,7 +25,8 @@ constexpr std::int64_t kSmallLeaf = 20;       // fewer points are not split
 constexpr std::int64_t kPointsALeaf = 12;     // on average at least: bounds the memory
 constexpr std::int64_t kTaskPoints = 32768;   // nodes up to this are built by one worker
 constexpr std::int64_t kChunkPoints = 16384;  // dealt by one worker at a time in larger nodes
-constexpr std::int64_t kMostSample = 512;
+constexpr std::int64_t kSample = 512;
+constexpr std::int64_t kSmallSample = 128;  // of parts that one worker builds
 
 // Binary splits that bring `points` down to the size of a leaf.
 int splits_wanted(std::int64_t points) {
@@ -246,7 +248,7 @@ class TreeBuilder {
   // The splits of a part; false when its points are all equal.
   bool choose_splits(const Part& part, Chooser<T>& chooser, Splits<T>& splits) const {
     const T* points = points_[part.side].data() + part.begin * d_;
-    const std::int64_t count = std::min(part.size(), kMostSample);
+    const std::int64_t count = std::min(part.size(), part.size() > kTaskPoints ? kSample : kSmallSample);
     chooser.sample.resize(static_cast<std::size_t>(count));
     // One point of each of `count` equal stretches, at a place in it that no regular order of the rows can meet.
     std::uint64_t random = 0x9E3779B97F4A7C15U;
@@ -439,119 +441,108 @@ class TreeBuilder {
     const auto& [order, leaf_sizes, nodes] = tree_->shape_;
     struct Open {
       std::int64_t node;
+      std::int64_t children;
       std::int64_t filled;
     };
     std::vector<Open> path;
-    tree_->leaves_.reserve(leaf_sizes.size() + 1);
-    tree_->leaves_.push_back({0, 0});
+    tree_->children_.resize(1);
     std::size_t at = 0;
+    std::size_t leaf = 0;
+    std::int64_t first = 0;
     do {
       if (at == nodes.size()) refuse_shape("ends early");
       const std::int64_t children = nodes[at++];
       if (children < 0 || children > kTreeWidth) refuse_shape("has a node with more than 8 children");
-      std::int64_t ref = 0;
+      std::int64_t place = 0;
+      if (!path.empty()) place = Tree::child_of(path.back().node, path.back().filled++);
       if (children == 0) {
-        const Tree::Leaf last = tree_->leaves_.back();
-        if (tree_->leaves_.size() > leaf_sizes.size()) refuse_shape("has more leaves than sizes");
-        const std::int64_t size = leaf_sizes[tree_->leaves_.size() - 1];
-        if (size < 1 || size > n_ - last.first) refuse_shape("has a leaf of an impossible size");
-        ref = -static_cast<std::int64_t>(tree_->leaves_.size());
-        tree_->leaves_.push_back({last.first + size, last.panel + (size + kTreeWidth - 1) / kTreeWidth});
+        if (leaf == leaf_sizes.size()) refuse_shape("has more leaves than sizes");
+        const std::int64_t size = leaf_sizes[leaf++];
+        if (size < 1 || size > n_ - first) refuse_shape("has a leaf of an impossible size");
+        tree_->children_[static_cast<std::size_t>(place)] = {tree_->panels_, first, size};
+        tree_->panels_ += (size + kTreeWidth - 1) / kTreeWidth;
+        first += size;
       } else {
         if (path.size() > Tree::kMostDepth) refuse_shape("is too deep");
-        ref = static_cast<std::int64_t>(tree_->nodes_.size());
-        tree_->nodes_.push_back({{}, children});
+        const std::int64_t node = tree_->nodes();
+        tree_->children_[static_cast<std::size_t>(place)] = {node, 0, 0};
+        tree_->children_.resize(tree_->children_.size() + kTreeWidth);
+        tree_->lanes_.push_back(static_cast<std::uint8_t>((1U << children) - 1));
+        path.push_back({node, children, 0});
       }
-      if (!path.empty()) {
-        Open& parent = path.back();
-        tree_->nodes_[static_cast<std::size_t>(parent.node)].child[parent.filled++] = ref;
-      }
-      if (children > 0) path.push_back({ref, 0});
-      while (!path.empty() &&
-             path.back().filled == tree_->nodes_[static_cast<std::size_t>(path.back().node)].children) {
-        path.pop_back();
-      }
+      while (!path.empty() && path.back().filled == path.back().children) path.pop_back();
     } while (!path.empty());
     if (at != nodes.size()) refuse_shape("has nodes that hang in the air");
-    if (tree_->leaves() != static_cast<std::int64_t>(leaf_sizes.size()) || tree_->leaves_.back().first != n_) {
-      refuse_shape("has leaves that do not add up to the rows");
-    }
+    if (leaf != leaf_sizes.size() || first != n_) refuse_shape("has leaves that do not add up to the rows");
   }
 
   // Points of the leaves, their boxes, and from those the boxes of the nodes. points_of(first, count, scratch) gives
   // points in the order of the leaves, row by row.
   template <class PointsOf>
   void fill(PointsOf points_of) {
-    constexpr std::int64_t kLeavesATask = 64;
+    constexpr std::int64_t kNodesATask = 16;
     Tree& tree = *tree_;
-    const std::int64_t leaves = tree.leaves();
     const std::int64_t box = 2 * kTreeWidth * d_;
-    tree.points_.reserve(tree.leaves_.back().panel * kTreeWidth * d_ * static_cast<std::int64_t>(sizeof(T)));
+    tree.points_.reserve(tree.panels() * kTreeWidth * d_ * static_cast<std::int64_t>(sizeof(T)));
     tree.boxes_.reserve(tree.nodes() * box * static_cast<std::int64_t>(sizeof(T)));
     T* boxes = reinterpret_cast<T*>(tree.boxes_.data());
-    for (std::int64_t i = 0; i < tree.nodes() * box; ++i) boxes[i] = T{};
-    tree.bounds_.assign(static_cast<std::size_t>(2 * d_), 0);
-
-    // Where the box of each leaf, and of each node, lies: the lane of its parent.
-    std::vector<T*> leaf_box(static_cast<std::size_t>(leaves), nullptr);
-    std::vector<T*> node_box(static_cast<std::size_t>(tree.nodes()), nullptr);
-    for (std::int64_t i = 0; i < tree.nodes(); ++i) {
-      const Tree::Node& node = tree.node(i);
-      for (std::int64_t c = 0; c < node.children; ++c) {
-        T* lane = boxes + i * box + c;
-        if (node.child[c] < 0) {
-          leaf_box[static_cast<std::size_t>(-1 - node.child[c])] = lane;
-        } else {
-          node_box[static_cast<std::size_t>(node.child[c])] = lane;
-        }
+    const auto put = [&](T* lane, const Box<T>& around) {
+      for (std::int64_t j = 0; j < d_; ++j) {
+        lane[j * 2 * kTreeWidth] = around.low[j];
+        lane[j * 2 * kTreeWidth + kTreeWidth] = around.high[j];
       }
-    }
-    core::parallel_for(ctx_, (leaves + kLeavesATask - 1) / kLeavesATask, [&](std::int64_t task, int /*worker*/) {
+    };
+    core::parallel_for(ctx_, (tree.nodes() + kNodesATask - 1) / kNodesATask, [&](std::int64_t task, int /*worker*/) {
       std::vector<T> scratch;
       Box<T> around(d_);
-      for (std::int64_t i = task * kLeavesATask; i < std::min(leaves, (task + 1) * kLeavesATask); ++i) {
-        const Tree::Leaf leaf = tree.leaves_[static_cast<std::size_t>(i)];
-        T* out = reinterpret_cast<T*>(tree.points_.data()) + leaf.panel * kTreeWidth * d_;
-        fill_leaf(leaf.first, tree.leaf_size(i), points_of, scratch, out, around);
-        if (T* lane = leaf_box[static_cast<std::size_t>(i)]; lane != nullptr) {
-          for (std::int64_t j = 0; j < d_; ++j) {
-            lane[j * 2 * kTreeWidth] = around.low[j];
-            lane[j * 2 * kTreeWidth + kTreeWidth] = around.high[j];
-          }
-        } else {  // the only leaf
-          std::copy(around.low.begin(), around.low.end(), tree.bounds_.begin());
-          std::copy(around.high.begin(), around.high.end(), tree.bounds_.begin() + d_);
+      for (std::int64_t i = task * kNodesATask; i < std::min(tree.nodes(), (task + 1) * kNodesATask); ++i) {
+        std::fill_n(boxes + i * box, box, T{});
+        for (std::int64_t lane = 0; lane < kTreeWidth; ++lane) {
+          const Tree::Child& child = tree.child(Tree::child_of(i, lane));
+          if (child.size == 0) continue;
+          fill_leaf(child, points_of, scratch, around);
+          put(boxes + i * box + lane, around);
         }
       }
     });
+    Box<T> around(d_);
+    if (tree.nodes() == 0) {
+      std::vector<T> scratch;
+      fill_leaf(tree.child(0), points_of, scratch, around);
+    }
     for (std::int64_t i = tree.nodes() - 1; i >= 0; --i) {
       if (i % 1024 == 0) ctx_.check_cancelled();
-      for (std::int64_t j = 0; j < d_; ++j) {
-        const T* low = boxes + i * box + j * 2 * kTreeWidth;
-        const T* high = low + kTreeWidth;
-        const T lowest = *std::min_element(low, low + tree.node(i).children);
-        const T highest = *std::max_element(high, high + tree.node(i).children);
-        if (i == 0) {
-          tree.bounds_[static_cast<std::size_t>(j)] = static_cast<double>(lowest);
-          tree.bounds_[static_cast<std::size_t>(d_ + j)] = static_cast<double>(highest);
-        } else {
-          T* lane = node_box[static_cast<std::size_t>(i)];
-          lane[j * 2 * kTreeWidth] = lowest;
-          lane[j * 2 * kTreeWidth + kTreeWidth] = highest;
-        }
+      for (std::int64_t lane = 0; lane < kTreeWidth; ++lane) {
+        const Tree::Child& child = tree.child(Tree::child_of(i, lane));
+        if ((tree.lanes(i) >> lane & 1) == 0 || child.size > 0) continue;
+        around_node(boxes + child.at * box, tree.lanes(child.at), around);
+        put(boxes + i * box + lane, around);
       }
+    }
+    if (tree.nodes() > 0) around_node(boxes, tree.lanes(0), around);
+    tree.bounds_.assign(around.low.begin(), around.low.end());
+    tree.bounds_.insert(tree.bounds_.end(), around.high.begin(), around.high.end());
+  }
+
+  // The box around the children of a node.
+  void around_node(const T* boxes, std::uint32_t lanes, Box<T>& around) {
+    const int children = std::popcount(lanes);
+    for (std::int64_t j = 0; j < d_; ++j, boxes += 2 * kTreeWidth) {
+      around.low[j] = *std::min_element(boxes, boxes + children);
+      around.high[j] = *std::max_element(boxes + kTreeWidth, boxes + kTreeWidth + children);
     }
   }
 
   // Writes a leaf's points column by column, zeros in the lanes that are left, and finds their box.
   template <class PointsOf>
-  void fill_leaf(std::int64_t first, std::int64_t size, PointsOf& points_of, std::vector<T>& scratch, T* out,
-                 Box<T>& around) {
+  void fill_leaf(const Tree::Child& leaf, PointsOf& points_of, std::vector<T>& scratch, Box<T>& around) {
+    const std::int64_t size = leaf.size;
+    T* out = reinterpret_cast<T*>(tree_->points_.data()) + leaf.at * kTreeWidth * d_;
     constexpr std::int64_t kStep = 1024;  // a leaf of equal points may be of any size
     for (std::int64_t begin = 0; begin < size; begin += kStep) {
       if (begin > 0) ctx_.check_cancelled();
       const std::int64_t count = std::min(kStep, size - begin);
-      const T* points = points_of(first + begin, count, scratch);
+      const T* points = points_of(leaf.first + begin, count, scratch);
       if (begin == 0) around.start(points);
       for (std::int64_t i = 0; i < count; ++i, points += d_) {
         T* lane = out + (begin + i) / kTreeWidth * kTreeWidth * d_ + i % kTreeWidth;
@@ -611,7 +602,7 @@ std::uint64_t Tree::bytes(const kernels::Prepared& index) {
   const std::uint64_t leaves = n / kPointsALeaf + n / 64 + 64;
   const std::uint64_t points = (n + 7 * leaves) * d * size;
   const std::uint64_t boxes = leaves * 16 * d * size;
-  const std::uint64_t small = leaves * (sizeof(Node) + sizeof(Leaf) + 4 * sizeof(std::int64_t));
+  const std::uint64_t small = leaves * (2 * kTreeWidth * sizeof(Child));
   return 2 * n * d * size + 3 * n * sizeof(std::int64_t) + n + points + boxes + small;
 }
 

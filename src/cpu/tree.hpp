@@ -42,33 +42,26 @@ class Tree final : public kernels::Tree {
   [[nodiscard]] Element element() const noexcept { return element_; }
   [[nodiscard]] std::int64_t cols() const noexcept { return d_; }
 
-  /// A child is a node (its number) or a leaf (minus one minus its number).
-  [[nodiscard]] std::int64_t root() const noexcept { return nodes_.empty() ? -1 : 0; }
-  struct Node {
-    std::int64_t child[kTreeWidth];
-    std::int64_t children;
+  /// What lies in a lane of a node: a leaf, or another node.
+  struct Child {
+    std::int64_t at;     ///< the node's number, or the leaf's first panel of eight points
+    std::int64_t first;  ///< of a leaf's points in `shape().order`
+    std::int64_t size;   ///< points of a leaf; 0 for a node
   };
-  [[nodiscard]] const Node& node(std::int64_t i) const noexcept { return nodes_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] std::int64_t nodes() const noexcept { return static_cast<std::int64_t>(nodes_.size()); }
+  /// Child 0 is the root; those of node i are `child_of(i, 0)` and following.
+  [[nodiscard]] const Child& child(std::int64_t i) const noexcept { return children_[static_cast<std::size_t>(i)]; }
+  static std::int64_t child_of(std::int64_t node, std::int64_t lane) noexcept { return 1 + node * kTreeWidth + lane; }
+  [[nodiscard]] std::int64_t nodes() const noexcept { return static_cast<std::int64_t>(lanes_.size()); }
+  /// A bit for each lane of a node that holds a child.
+  [[nodiscard]] std::uint32_t lanes(std::int64_t node) const noexcept { return lanes_[static_cast<std::size_t>(node)]; }
   /// [d][lo, hi][8] of the element type.
-  [[nodiscard]] const void* boxes(std::int64_t i) const noexcept {
-    return boxes_.data() + i * 2 * kTreeWidth * d_ * element_size_;
+  [[nodiscard]] const void* boxes(std::int64_t node) const noexcept {
+    return boxes_.data() + node * 2 * kTreeWidth * point_bytes();
   }
-  struct Leaf {
-    std::int64_t first;  ///< of its points in `shape().order`
-    std::int64_t panel;  ///< of eight points
-  };
-  [[nodiscard]] std::int64_t leaves() const noexcept { return static_cast<std::int64_t>(leaves_.size()) - 1; }
-  [[nodiscard]] std::int64_t leaf_size(std::int64_t i) const noexcept {
-    return leaves_[static_cast<std::size_t>(i) + 1].first - leaves_[static_cast<std::size_t>(i)].first;
-  }
-  /// The distinct rows of a leaf's points.
-  [[nodiscard]] const std::int64_t* leaf_rows(std::int64_t i) const noexcept {
-    return shape_.order.data() + leaves_[static_cast<std::size_t>(i)].first;
-  }
+  [[nodiscard]] std::int64_t panels() const noexcept { return panels_; }
   /// [panels][d][8] of the element type.
-  [[nodiscard]] const void* leaf_points(std::int64_t i) const noexcept {
-    return points_.data() + leaves_[static_cast<std::size_t>(i)].panel * kTreeWidth * d_ * element_size_;
+  [[nodiscard]] const std::byte* points(std::int64_t panel) const noexcept {
+    return points_.data() + panel * kTreeWidth * point_bytes();
   }
   /// Eight points take eight times as much.
   [[nodiscard]] std::int64_t point_bytes() const noexcept { return d_ * element_size_; }
@@ -84,8 +77,9 @@ class Tree final : public kernels::Tree {
   Element element_ = Element::float64;
   std::int64_t element_size_ = 8;
   std::int64_t d_ = 0;
-  std::vector<Node> nodes_;   // in preorder: a parent before its children
-  std::vector<Leaf> leaves_;  // and one more, the end
+  std::int64_t panels_ = 0;
+  std::vector<Child> children_;      // nodes in preorder: a parent before its children
+  std::vector<std::uint8_t> lanes_;  // of each node
   std::vector<double> bounds_;
   core::AlignedArray<std::byte> boxes_;
   core::AlignedArray<std::byte> points_;

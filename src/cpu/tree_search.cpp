@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -52,13 +53,13 @@ class TreeKeys {
         boxes_(tree_kernels(ctx.isa()).boxes[static_cast<int>(op_)][static_cast<int>(element_)]),
         points_(tree_kernels(ctx.isa()).points[static_cast<int>(op_)][static_cast<int>(element_)]) {}
 
-  std::uint32_t boxes(const double* x, const void* boxes, std::int64_t children, double limit, double* keys) const {
-    const std::uint32_t valid = (std::uint32_t{1} << children) - 1;
-    if (!powers_) return boxes_(x, boxes, d_, limit, keys) & valid;
+  /// A bit for each of the boxes [d][lo, hi][8] whose key is not above `limit`, and the keys.
+  std::uint32_t boxes(const double* x, const void* boxes, double limit, double* keys) const {
+    if (!powers_) return boxes_(x, boxes, d_, limit, keys);
     std::vector<double> gap(static_cast<std::size_t>(d_));
     const std::vector<double> zero(static_cast<std::size_t>(d_), 0.0);
     std::uint32_t near = 0;
-    for (std::int64_t c = 0; c < children; ++c) {
+    for (std::int64_t c = 0; c < kTreeWidth; ++c) {
       for (std::int64_t j = 0; j < d_; ++j) {
         const double low = value(boxes, j * 2 * kTreeWidth + c);
         const double high = value(boxes, j * 2 * kTreeWidth + kTreeWidth + c);
@@ -88,19 +89,24 @@ class TreeKeys {
     return found;
   }
 
-  // The key of a point that is in every column as far from x as the points of a box can be. It is at least the key of
-  // each of them, for the reason that the box's key is at most that: finite, it says that none overflows.
-  [[nodiscard]] double farthest(const double* x, const double* low, const double* high) const {
-    double a[core::kLanes] = {};
+  // Whether some point between `low` and `high` may have a key that is not finite. The key of a point that is in every
+  // column as far from x as they can be is at least the key of each of them, for the reason that a box's key is at most
+  // that: finite, it says that none overflows.
+  [[nodiscard]] bool may_overflow(const double* x, const double* low, const double* high) const {
     double largest = 0;
     for (std::int64_t j = 0; j < d_; ++j) {
-      const double t = std::max(std::fabs(low[j] - x[j]), std::fabs(x[j] - high[j]));
+      const double t = std::max(high[j] - x[j], x[j] - low[j]);  // the larger of the two is the larger in magnitude
+      largest = t > largest ? t : largest;
+    }
+    if (largest < 1e100 && !powers_) return false;  // d squares of that are far from the end
+    double a[core::kLanes] = {};
+    for (std::int64_t j = 0; j < d_; ++j) {
+      const double t = std::max(high[j] - x[j], x[j] - low[j]);
       double& sum = a[j % core::kLanes];
       if (op_ == KeyOp::squares) sum = std::fma(t, t, sum);
       if (op_ == KeyOp::absolutes) sum += powers_ ? core::power(t, p_) : t;
-      largest = std::max(largest, t);
     }
-    return op_ == KeyOp::maximum ? largest : core::sum_of_lanes(a);
+    return !(core::sum_of_lanes(a) < kInfinity && largest < kInfinity);
   }
 
  private:
@@ -127,6 +133,7 @@ class TreeKeys {
 };
 
 // Where the points of a search go: `limit` as a collector has it, and offers of distinct rows.
+// Short lists are kept sorted: shifting some ten entries costs less than the branches of a heap that nothing predicts.
 class ListSink {
  public:
   ListSink(const kernels::NearestTask& task, const Candidates& candidates, kernels::NearestResult& result,
@@ -134,27 +141,55 @@ class ListSink {
       : task_(task),
         candidates_(candidates),
         query_(query),
-        keys_(result.distances.data() + query * task.k),
-        list_(keys_, result.ids.data() + query * task.k, task.k) {}
+        k_(task.k),
+        keys_(result.distances.data() + query * k_),
+        ids_(result.ids.data() + query * k_),
+        heap_(keys_, ids_, k_) {}
 
-  [[nodiscard]] double limit() const { return list_.limit(); }
+  [[nodiscard]] double limit() const {
+    if (k_ > kMostSorted) return heap_.limit();
+    return size_ < k_ ? kInfinity : keys_[k_ - 1];
+  }
   void offer(double key, std::int64_t distinct) {
     for (const std::int64_t id : candidates_.members(distinct)) {
       if (!candidates_.eligible(query_, id)) continue;
-      if (!list_.offer(key, id)) break;  // ids ascend: no later one enters either
+      if (!(k_ > kMostSorted ? heap_.offer(key, id) : insert(key, id)))
+        break;  // ids ascend: no later one enters either
     }
   }
   void finish() {
-    list_.sort();
-    for (std::int64_t i = 0; i < task_.k; ++i) keys_[i] = core::reported_distance(task_.metric, keys_[i], task_.p);
+    if (k_ > kMostSorted) heap_.sort();
+    for (std::int64_t i = 0; i < k_; ++i) keys_[i] = core::reported_distance(task_.metric, keys_[i], task_.p);
   }
 
  private:
+  static constexpr std::int64_t kMostSorted = 32;
+
+  bool insert(double key, std::int64_t id) {
+    std::int64_t i = size_;
+    if (size_ < k_) {
+      ++size_;
+    } else {
+      --i;  // the last one leaves
+      if (!core::nearer(key, id, keys_[i], ids_[i])) return false;
+    }
+    for (; i > 0 && core::nearer(key, id, keys_[i - 1], ids_[i - 1]); --i) {
+      keys_[i] = keys_[i - 1];
+      ids_[i] = ids_[i - 1];
+    }
+    keys_[i] = key;
+    ids_[i] = id;
+    return true;
+  }
+
   const kernels::NearestTask& task_;
   const Candidates& candidates_;
   std::int64_t query_;
+  std::int64_t k_;
   double* keys_;
-  NearestHeap list_;
+  std::int64_t* ids_;
+  std::int64_t size_ = 0;
+  NearestHeap heap_;
 };
 
 class CollectorSink {
@@ -219,7 +254,7 @@ class TreeSearch {
       const std::int64_t end = std::min(batch.size(), (task + 1) * 1024);
       for (std::int64_t i = task * 1024; i < end; ++i) leaf[static_cast<std::size_t>(i)] = leaf_of(batch.row(i));
     });
-    std::vector<std::int64_t> next(static_cast<std::size_t>(tree_.leaves()) + 1, 0);
+    std::vector<std::int64_t> next(static_cast<std::size_t>(tree_.panels()) + 1, 0);
     for (const std::int64_t l : leaf) ++next[static_cast<std::size_t>(l) + 1];
     std::partial_sum(next.begin(), next.end(), next.begin());
     for (std::size_t i = 0; i < leaf.size(); ++i) {
@@ -229,14 +264,14 @@ class TreeSearch {
   }
 
   [[nodiscard]] std::int64_t leaf_of(const double* x) const {
-    std::int64_t at = tree_.root();
-    while (at >= 0) {
-      const Tree::Node& node = tree_.node(at);
+    const Tree::Child* child = &tree_.child(0);
+    while (child->size == 0) {
       alignas(64) double keys[kTreeWidth];
-      keys_.boxes(x, tree_.boxes(at), node.children, kInfinity, keys);
-      at = node.child[std::min_element(keys, keys + node.children) - keys];
+      keys_.boxes(x, tree_.boxes(child->at), kInfinity, keys);
+      const double* nearest = std::min_element(keys, keys + std::popcount(tree_.lanes(child->at)));
+      child = &tree_.child(Tree::child_of(child->at, nearest - keys));
     }
-    return -1 - at;
+    return child->at;
   }
 
   // Returns how many points were ranked.
@@ -254,37 +289,38 @@ class TreeSearch {
   std::int64_t visit(const double* x, std::int64_t query, Sink& sink) {
     struct Entry {
       double key;
-      std::int64_t at;
+      std::int64_t child;
     };
     Entry stack[kStack];
     int size = 0;
     // A key of this query may overflow: then every point is looked at, because an overflow is an error (clause 1).
-    const bool all = !(keys_.farthest(x, tree_.lowest(), tree_.highest()) < kInfinity);
+    const bool all = keys_.may_overflow(x, tree_.lowest(), tree_.highest());
     std::int64_t ranked = 0;
     std::int64_t visited = 0;
     double limit = all ? kInfinity : sink.limit();
-    stack[size++] = {0, tree_.root()};
+    stack[size++] = {0, 0};
     while (size > 0) {
       const Entry entry = stack[--size];
       if (entry.key > limit) continue;
       if (++visited % 64 == 0) ctx_.check_cancelled();
-      if (entry.at >= 0) {
-        const Tree::Node& node = tree_.node(entry.at);
+      const Tree::Child child = tree_.child(entry.child);
+      if (child.size == 0) {
         alignas(64) double keys[kTreeWidth];
-        std::uint32_t near = keys_.boxes(x, tree_.boxes(entry.at), node.children, limit, keys);
+        std::uint32_t near = keys_.boxes(x, tree_.boxes(child.at), limit, keys) & tree_.lanes(child.at);
         const int bottom = size;
         for (; near != 0; near &= near - 1) {  // the nearest on top, of equals the first
-          const int child = __builtin_ctz(near);
+          const int lane = std::countr_zero(near);
+          const double key = keys[lane];
           int place = size++;
-          for (; place > bottom && stack[place - 1].key <= keys[child]; --place) stack[place] = stack[place - 1];
-          stack[place] = {keys[child], node.child[child]};
+          for (; place > bottom && stack[place - 1].key <= key; --place) stack[place] = stack[place - 1];
+          stack[place] = {key, Tree::child_of(child.at, lane)};
+          prefetch(stack[place].child);
         }
         continue;
       }
-      const std::int64_t leaf = -1 - entry.at;
-      const std::int64_t count = tree_.leaf_size(leaf);
-      const std::int64_t* rows = tree_.leaf_rows(leaf);
-      const auto* points = static_cast<const std::byte*>(tree_.leaf_points(leaf));
+      const std::int64_t count = child.size;
+      const std::int64_t* rows = tree_.shape().order.data() + child.first;
+      const std::byte* points = tree_.points(child.at);
       ranked += count;
       for (std::int64_t first = 0; first < count; first += kChunkPoints) {
         if (first > 0) ctx_.check_cancelled();
@@ -305,6 +341,14 @@ class TreeSearch {
     }
     sink.finish();
     return ranked;
+  }
+
+  // What will be read when the child's turn comes.
+  void prefetch(std::int64_t i) const {
+    const Tree::Child& child = tree_.child(i);
+    const auto* from = static_cast<const char*>(child.size > 0 ? tree_.points(child.at) : tree_.boxes(child.at));
+    __builtin_prefetch(from);
+    __builtin_prefetch(from + 64);
   }
 
   // Clause 1: an overflow is an error, but only of a pair that could be neighbors.
