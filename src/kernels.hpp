@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,44 @@
 #include "vicinal/vote.hpp"
 
 namespace vicinal::kernels {
+
+/// What of a kd-tree does not follow from the table, and is all that a file keeps of it.
+struct TreeShape {
+  std::vector<std::int64_t> order;       ///< distinct rows in the order of the leaves, each once
+  std::vector<std::int64_t> leaf_sizes;  ///< in the same order; at least 1 each
+  std::vector<std::int64_t> nodes;       ///< in preorder: 0 for a leaf, else the number of children (1 to 8)
+};
+
+/// A kd-tree over the distinct rows, in a form of the backend's own.
+class Tree {
+ public:
+  virtual ~Tree() = default;
+  [[nodiscard]] const TreeShape& shape() const noexcept { return shape_; }
+
+ protected:
+  TreeShape shape_;
+};
+
+/// The place of a tree in an index: filled at most once, by the first search that needs it, while others wait.
+/// A copy starts empty: its table may be another one.
+class TreeSlot {
+ public:
+  TreeSlot() = default;
+  TreeSlot(const TreeSlot& /*other*/) {}
+  TreeSlot(TreeSlot&& other) noexcept : tree_(std::move(other.tree_)) {}
+  TreeSlot& operator=(const TreeSlot&) = delete;
+
+  /// The tree, or null.
+  [[nodiscard]] std::shared_ptr<const Tree> get() const;
+  /// The tree, made by `make` if there is none; waiting is cancellable.
+  std::shared_ptr<const Tree> get_or_make(const Context& ctx,
+                                          const std::function<std::shared_ptr<const Tree>()>& make) const;
+
+ private:
+  mutable std::mutex making_;  // held while the tree is made
+  mutable std::mutex mutex_;   // guards the pointer
+  mutable std::shared_ptr<const Tree> tree_;
+};
 
 /// What is known of a table before any query. Metric-independent; O(n + d) memory beyond the table.
 struct Prepared {
@@ -26,6 +66,7 @@ struct Prepared {
   std::vector<std::int64_t> distinct;
   std::vector<std::int64_t> member_offsets;
   std::vector<std::int64_t> members;
+  TreeSlot tree;
 
   [[nodiscard]] bool grouped() const noexcept { return !distinct.empty(); }
   [[nodiscard]] std::int64_t distinct_rows() const noexcept {
@@ -44,6 +85,7 @@ struct NearestTask {
   double p = 2;
   Method method = Method::fused;  ///< never `automatic`
   ScreenType screen = ScreenType::automatic;
+  const Tree* tree = nullptr;  ///< for Method::kdtree, when the search starts
   Collect collect = Collect::k_list;
   std::int64_t k = 0;
   double radius = 0;
@@ -79,6 +121,15 @@ class Backend {
   virtual bool can_fuse(Metric metric, ScreenType screen, std::int64_t d) const = 0;
   /// The names of the screens the task would climb through, coarse to fine; empty for `direct`.
   virtual std::string screens(const Context& ctx, const NearestTask& task) const = 0;
+  /// Whether Method::kdtree serves the metric.
+  virtual bool can_use_tree(Metric metric) const = 0;
+  /// A kd-tree of an index whose table lies in memory.
+  virtual std::shared_ptr<const Tree> build_tree(const Context& ctx, const Prepared& index) const = 0;
+  /// The tree that has this shape. Throws `bad_data` saying what is wrong with a shape that is none.
+  virtual std::shared_ptr<const Tree> restore_tree(const Context& ctx, const Prepared& index,
+                                                   TreeShape shape) const = 0;
+  /// The most bytes that making a tree takes, what it leaves in the index included.
+  virtual std::uint64_t tree_bytes(const Prepared& index) const = 0;
   virtual void nearest(const Context& ctx, const NearestTask& task, NearestResult& result) const = 0;
   /// Bytes of scratch `nearest` will take.
   virtual std::uint64_t nearest_scratch(const Context& ctx, const NearestTask& task) const = 0;

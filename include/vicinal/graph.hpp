@@ -27,6 +27,7 @@ enum class Method : std::uint8_t {
   automatic,  ///< the planner decides
   fused,      ///< low-precision product with a proven bound fused with the threshold test, exact finish
   direct,     ///< every key in float64; also what runs, and what the plan says, where float64 keys might overflow
+  kdtree,     ///< boxes around groups of rows; whole boxes too far away are never looked into. For metrics of differences
 };
 
 /// The arithmetic in which Method::fused drops rows. Every screen gives the same bits, because none decides an answer.

@@ -45,6 +45,7 @@ struct NeighborCounts {
 
 struct IndexOptions {
   bool copy = false;  ///< own a copy of the table instead of borrowing it
+  bool tree = false;  ///< build the kd-tree now instead of at the first search that needs it; it is saved with the index
 };
 
 /// A table made ready for queries: checked, its duplicates grouped, its centre found. Any metric may be asked of it.

@@ -21,10 +21,11 @@ constexpr std::array<core::Named<Metric>, 8> kMetrics = {{
     {Metric::hamming, "hamming"},
 }};
 
-constexpr std::array<core::Named<Method>, 3> kMethods = {{
+constexpr std::array<core::Named<Method>, 4> kMethods = {{
     {Method::automatic, "automatic"},
     {Method::fused, "fused"},
     {Method::direct, "direct"},
+    {Method::kdtree, "kdtree"},
 }};
 
 constexpr std::array<core::Named<ScreenType>, 4> kScreens = {{

@@ -2,6 +2,8 @@
 #include "cpu/ladder.hpp"
 #include "cpu/nearest.hpp"
 #include "cpu/prepare.hpp"
+#include "cpu/tree.hpp"
+#include "cpu/tree_search.hpp"
 #include "cpu/vote.hpp"
 #include "kernels.hpp"
 
@@ -28,10 +30,20 @@ class CpuBackend final : public Backend {
     }
     return names;
   }
+  bool can_use_tree(Metric metric) const override { return cpu::tree_serves(metric); }
+  std::shared_ptr<const Tree> build_tree(const Context& ctx, const Prepared& index) const override {
+    return cpu::Tree::build(ctx, index);
+  }
+  std::shared_ptr<const Tree> restore_tree(const Context& ctx, const Prepared& index, TreeShape shape) const override {
+    return cpu::Tree::restore(ctx, index, std::move(shape));
+  }
+  std::uint64_t tree_bytes(const Prepared& index) const override { return cpu::Tree::bytes(index); }
   void nearest(const Context& ctx, const NearestTask& task, NearestResult& result) const override {
+    if (task.method == Method::kdtree) return cpu::nearest_in_tree(ctx, task, result);
     cpu::nearest(ctx, task, result);
   }
   std::uint64_t nearest_scratch(const Context& ctx, const NearestTask& task) const override {
+    if (task.method == Method::kdtree) return cpu::nearest_in_tree_scratch(ctx, task);
     return cpu::nearest_scratch(ctx, task);
   }
   void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const override {

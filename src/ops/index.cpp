@@ -36,6 +36,16 @@ TableView copy_table(const Context& ctx, const TableView& table, std::shared_ptr
   return TableView(copy.get(), table.dtype(), table.rows(), table.cols(), table.cols());
 }
 
+void make_tree(const Context& ctx, const kernels::Prepared& prepared) {
+  if (prepared.table.is_block_source()) {
+    throw Error(ErrorCode::invalid_argument,
+                "tree: it needs the table in memory, but it comes in blocks; ask for a copy as well");
+  }
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  core::require_memory(ctx, backend.tree_bytes(prepared), "building the tree");
+  prepared.tree.get_or_make(ctx, [&] { return backend.build_tree(ctx, prepared); });
+}
+
 }  // namespace
 
 Index::Index(const Context& ctx, const TableView& table, const IndexOptions& options) {
@@ -46,6 +56,7 @@ Index::Index(const Context& ctx, const TableView& table, const IndexOptions& opt
   auto prepared = std::make_shared<kernels::Prepared>();
   prepared->table = options.copy ? copy_table(ctx, table, prepared->storage) : table;
   kernels::backend_of(ctx).prepare(ctx, *prepared);
+  if (options.tree) make_tree(ctx, *prepared);
   prepared_ = std::move(prepared);
 }
 

@@ -48,7 +48,10 @@ struct Shape {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   DType dtype = DType::float32;
-  std::int64_t groups = 0;  // 0: not grouped
+  std::int64_t groups = 0;     // 0: not grouped
+  std::int64_t tree_rows = 0;  // of a tree; 0: none
+  std::int64_t tree_leaves = 0;
+  std::int64_t tree_nodes = 0;
 };
 
 struct Tensor {
@@ -83,6 +86,11 @@ std::optional<std::vector<Tensor>> layout_of(const Shape& shape) {
     add("distinct", "I64", 8, {shape.groups});
     add("member_offsets", "I64", 8, {shape.groups + 1});
     add("members", "I64", 8, {shape.rows});
+  }
+  if (shape.tree_rows > 0) {
+    add("tree_order", "I64", 8, {shape.tree_rows});
+    add("tree_leaf_sizes", "I64", 8, {shape.tree_leaves});
+    add("tree_nodes", "I64", 8, {shape.tree_nodes});
   }
   add("table", dtype_name(shape.dtype), size_of(shape.dtype), {shape.rows, shape.cols});
   add("crc32", "U32", 4, {1});
@@ -173,6 +181,15 @@ Shape read_shape(const std::filesystem::path& path, const json& header) {
     if (!distinct || (*distinct)[0] > shape.rows) refuse(path, "its groups of equal rows are not a list");
     shape.groups = (*distinct)[0];
   }
+  if (header.contains("tree_order")) {
+    const auto order = shape_in(header, "tree_order", 1);
+    const auto leaf_sizes = shape_in(header, "tree_leaf_sizes", 1);
+    const auto nodes = shape_in(header, "tree_nodes", 1);
+    if (!order || !leaf_sizes || !nodes) refuse(path, "its tree is not three lists");
+    shape.tree_rows = (*order)[0];
+    shape.tree_leaves = (*leaf_sizes)[0];
+    shape.tree_nodes = (*nodes)[0];
+  }
   return shape;
 }
 
@@ -223,6 +240,20 @@ void check_groups(const std::filesystem::path& path, const kernels::Prepared& in
   }
 }
 
+/// A tree is a permutation of the rows and how they hang together; its boxes are made from the table, so that no file
+/// can make it answer wrongly.
+void restore_tree(const Context& ctx, const std::filesystem::path& path, const kernels::Prepared& index,
+                  kernels::TreeShape shape) {
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  core::require_memory(ctx, backend.tree_bytes(index), "loading the tree of '" + path.string() + "'");
+  try {
+    index.tree.get_or_make(ctx, [&] { return backend.restore_tree(ctx, index, std::move(shape)); });
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    refuse(path, error.what());
+  }
+}
+
 /// The header, or an error that says what the file is not.
 json read_header(const std::filesystem::path& path, const io::Bytes& bytes, std::int64_t& data_begin) {
   std::uint64_t length = 0;
@@ -249,6 +280,12 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
   shape.cols = index.table.cols();
   shape.dtype = index.table.dtype();
   shape.groups = static_cast<std::int64_t>(index.distinct.size());
+  const std::shared_ptr<const kernels::Tree> tree = index.tree.get();
+  if (tree) {
+    shape.tree_rows = static_cast<std::int64_t>(tree->shape().order.size());
+    shape.tree_leaves = static_cast<std::int64_t>(tree->shape().leaf_sizes.size());
+    shape.tree_nodes = static_cast<std::int64_t>(tree->shape().nodes.size());
+  }
   const auto tensors = layout_of(shape);
   if (!tensors) throw Error(ErrorCode::invalid_argument, "index: it has more than 2^63 bytes, too many for a file");
 
@@ -265,6 +302,11 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
   file.write(index.distinct);
   file.write(index.member_offsets);
   file.write(index.members);
+  if (tree) {
+    file.write(tree->shape().order);
+    file.write(tree->shape().leaf_sizes);
+    file.write(tree->shape().nodes);
+  }
   write_table(ctx, index.table, file);
   file.commit();
 }
@@ -288,6 +330,11 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
   }
   std::uint64_t numbers = static_cast<std::uint64_t>(shape.cols) + 1;
   if (shape.groups > 0) numbers += static_cast<std::uint64_t>(2 * shape.groups + 1 + shape.rows + shape.rows / 64);
+  // A tree has as many leaves as rows at most; more nodes than two a leaf are refused before they are read.
+  if (shape.tree_leaves > shape.tree_rows || shape.tree_nodes / 64 > shape.tree_leaves) {
+    refuse(path, "its tree has more nodes than its rows can fill");
+  }
+  numbers += static_cast<std::uint64_t>(shape.tree_rows + shape.tree_leaves + shape.tree_nodes);
   core::require_memory(ctx, numbers * 8, "loading the index '" + path.string() + "'");
 
   const unsigned char* data = bytes.data + data_begin;
@@ -310,6 +357,14 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
     index.member_offsets = read_values<std::int64_t>(at(3), shape.groups + 1);
     index.members = read_values<std::int64_t>(at(4), shape.rows);
     check_groups(path, index);
+  }
+  if (shape.tree_rows > 0) {
+    const std::size_t tree = shape.groups > 0 ? 5 : 2;
+    kernels::TreeShape found;
+    found.order = read_values<std::int64_t>(at(tree), shape.tree_rows);
+    found.leaf_sizes = read_values<std::int64_t>(at(tree + 1), shape.tree_leaves);
+    found.nodes = read_values<std::int64_t>(at(tree + 2), shape.tree_nodes);
+    restore_tree(ctx, path, index, std::move(found));
   }
   return index;
 }

@@ -10,6 +10,7 @@
 #include "core/memory.hpp"
 #include "kernels.hpp"
 #include "ops/check.hpp"
+#include "ops/plan.hpp"
 
 namespace vicinal {
 namespace {
@@ -134,7 +135,17 @@ void choose_method(const Context& ctx, const Common& options, double table_large
            std::string(name_of(options.method)));
   }
   task.screen = options.screen;
-  if (options.method == Method::fused) {
+  if (options.method == Method::kdtree) {
+    if (!backend.can_use_tree(options.metric)) {
+      refuse("method: kdtree does not serve the metric " + std::string(name_of(options.metric)) +
+             ", only euclidean, sqeuclidean, manhattan, chebyshev and minkowski; automatic or direct does");
+    }
+    if (task.index->table.is_block_source()) {
+      refuse("method: kdtree needs the table in memory, but it comes in blocks; copy it into the index");
+    }
+    plan.reason = "asked for";
+    task.method = Method::kdtree;
+  } else if (options.method == Method::fused) {
     if (!can_fuse) {
       const std::string screen =
           options.screen == ScreenType::automatic ? "" : " and the screen " + std::string(name_of(options.screen));
@@ -167,18 +178,21 @@ void choose_method(const Context& ctx, const Common& options, double table_large
     task.method = Method::direct;
   }
   plan.method = task.method;
-  plan.screens = backend.screens(ctx, task);
 }
 
-// Pairs times columns over a rate an ordinary core reaches; for `--explain`, not for decisions.
-double expected_seconds(const Context& ctx, const NearestTask& task, std::int64_t rows) {
-  const double pairs = static_cast<double>(task.queries.rows()) * static_cast<double>(rows);
-  const double columns = static_cast<double>(task.queries.cols()) + 8;
-  double rate = task.method == Method::fused ? 8e9 : 2e9;
-  if (ctx.isa() == Isa::avx2) rate = task.method == Method::fused ? 2.5e10 : 3e9;
-  if (ctx.isa() == Isa::avx512) rate = task.method == Method::fused ? 4e10 : 5e9;
-  if (task.metric == Metric::minkowski) rate = 3e7;
-  return pairs * columns / rate / ctx.threads();
+// Whether a tree takes less than the brute force that was chosen, found out by trying (ops/plan.hpp).
+void consider_tree(const Context& ctx, NearestTask& task, Plan& plan) {
+  const double brute = brute_seconds(ctx, task);
+  const auto forecast = forecast_tree(ctx, task, brute);
+  if (!forecast) return;
+  const std::string sentence = forecast->sentence(task);
+  if (forecast->seconds < brute) {
+    plan.reason = sentence + ", which takes less than looking at every one";
+    plan.expected_seconds = forecast->seconds;
+    task.method = plan.method = Method::kdtree;
+  } else {
+    plan.reason += "; " + sentence;
+  }
 }
 
 // A large result is zeroed in steps, so that a cancel is noticed.
@@ -197,8 +211,9 @@ struct Job {
   Plan plan;
 };
 
+// `trial`: a tree is tried where it may be worth it, which reads values; without, the plan is made from shapes.
 Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView* queries, const Common& options,
-             Collect collect, std::int64_t k, double r) {
+             Collect collect, std::int64_t k, double r, bool trial) {
   Job job;
   NearestTask& task = job.task;
   task.index = &index;
@@ -226,11 +241,16 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView
     task.radius = r;
   }
   choose_method(ctx, options, largest_magnitude(index), task, job.plan);
+  job.plan.expected_seconds = task.method == Method::kdtree ? 0 : brute_seconds(ctx, task);
+  if (trial && options.method == Method::automatic) consider_tree(ctx, task, job.plan);
+  job.plan.screens = kernels::backend_of(ctx).screens(ctx, task);
   job.plan.isa = name_of(ctx.isa());
   job.plan.threads = ctx.threads();
   const std::size_t groups = index.distinct.size() + index.member_offsets.size() + index.members.size();
   job.plan.memory = output + kernels::backend_of(ctx).nearest_scratch(ctx, task) + groups * sizeof(std::int64_t);
-  job.plan.expected_seconds = expected_seconds(ctx, task, index.distinct_rows());
+  if (task.method == Method::kdtree && index.tree.get() == nullptr) {
+    job.plan.memory += kernels::backend_of(ctx).tree_bytes(index);
+  }
   return job;
 }
 
@@ -245,7 +265,7 @@ void check_queries(const Context& ctx, const NearestTask& task) {
 NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const TableView* queries,
                      const Common& options, Collect collect, std::int64_t k, double r,
                      std::vector<std::int64_t>* counts) {
-  Job job = plan_job(ctx, index, queries, options, collect, k, r);
+  Job job = plan_job(ctx, index, queries, options, collect, k, r, true);
   core::require_memory(ctx, job.plan.memory, collect == Collect::k_list ? "knn" : "radius search");
   check_queries(ctx, job.task);
   NeighborGraph graph;
@@ -264,6 +284,11 @@ NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const T
     numbers.assign(static_cast<std::size_t>(graph.rows), 0);
   }
   const auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<const kernels::Tree> tree;
+  if (job.task.method == Method::kdtree) {
+    tree = index.tree.get_or_make(ctx, [&] { return kernels::backend_of(ctx).build_tree(ctx, index); });
+    job.task.tree = tree.get();
+  }
   kernels::NearestResult result{graph.ids, graph.distances, graph.offsets, numbers, graph.stats};
   kernels::backend_of(ctx).nearest(ctx, job.task, result);
   graph.stats.search_seconds = seconds_since(start);
@@ -355,12 +380,20 @@ NeighborCounts count(const Context& ctx, const Index& index, const TableView& qu
 
 Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) {
   check_shapes(table, queries, options);
-  kernels::Prepared unread;  // the plan is made from shapes; the values are not looked at
+  kernels::Prepared unread;  // the plan is made from shapes, and the values are not looked at
   unread.table = table;
   unread.centre.assign(static_cast<std::size_t>(table.cols()), 0);
-  Plan plan = plan_job(ctx, unread, queries, common_of(options), Collect::k_list, options.k, 0).plan;
-  plan.memory += kernels::backend_of(ctx).prepare_scratch(ctx, table);
-  return plan;
+  const std::uint64_t prepare_memory = kernels::backend_of(ctx).prepare_scratch(ctx, table);
+  Job job = plan_job(ctx, unread, queries, common_of(options), Collect::k_list, options.k, 0, false);
+  // Unless a tree may be chosen: then the trial is made that the search would make.
+  const bool trial = options.method == Method::automatic && prepare_memory < ctx.memory_limit() &&
+                     may_use_tree(ctx, job.task, job.plan.expected_seconds);
+  if (trial) {
+    const Index index(ctx, table);
+    job = plan_job(ctx, index.prepared(), queries, common_of(options), Collect::k_list, options.k, 0, true);
+  }
+  job.plan.memory += prepare_memory;
+  return job.plan;
 }
 
 }  // namespace vicinal

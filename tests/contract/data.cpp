@@ -184,6 +184,37 @@ Rows permuted_rows(Draw& draw, const Shape& shape) {
           })};
 }
 
+Rows mostly_duplicated_rows(Draw& draw, const Shape& shape) {
+  Rows rows = copied_rows(draw, draw.normals(50 * shape.d), shape);
+  for (std::vector<double>* values : {&rows.table, &rows.queries}) {
+    for (std::size_t i = 0; i < values->size(); i += static_cast<std::size_t>(shape.d)) {
+      if (draw.below(10) == 0) (*values)[i] += draw.normal();
+    }
+  }
+  return rows;
+}
+
+// Row i counts through a grid whose sides are as even as they can be.
+Rows grid_rows(Draw& draw, const Shape& shape) {
+  const auto columns = std::min<std::int64_t>(shape.d, 4);
+  const auto side =
+      static_cast<std::int64_t>(std::ceil(std::pow(static_cast<double>(shape.n), 1 / static_cast<double>(columns))));
+  const auto place = [&](double* row, std::int64_t i) {
+    for (std::int64_t j = 0; j < shape.d; ++j, i /= side) row[j] = static_cast<double>(i % side);
+  };
+  return {each_row(shape.n, shape.d, place),
+          each_row(shape.m, shape.d, [&](double* row, std::int64_t) { place(row, draw.below(shape.n)); })};
+}
+
+Rows rows_on_a_line(Draw& draw, const Shape& shape) {
+  const std::vector<double> direction = draw.normals(shape.d);
+  const auto place = [&](double* row, std::int64_t) {
+    const double length = draw.normal();
+    for (std::int64_t j = 0; j < shape.d; ++j) row[j] = length * direction[static_cast<std::size_t>(j)];
+  };
+  return {each_row(shape.n, shape.d, place), each_row(shape.m, shape.d, place)};
+}
+
 std::uint16_t to_half(float value) {
   // Cut instead of rounded: every result is a float16, which is all a test needs.
   const float clamped = std::clamp(value, -65000.0F, 65000.0F);
@@ -252,7 +283,12 @@ std::string_view name_of(Family family) {
                                                               "positive_offset",
                                                               "permutations",
                                                               "tiny_queries",
-                                                              "row_scales"};
+                                                              "row_scales",
+                                                              "mostly_duplicates",
+                                                              "grid",
+                                                              "constant_column",
+                                                              "on_a_line",
+                                                              "far_outlier"};
   return kNames[static_cast<std::size_t>(family)];
 }
 
@@ -294,6 +330,12 @@ Rows make_rows(Family family, const Shape& shape, std::uint64_t seed) {
       return clustered_rows(draw, 1e-6, shape);
     case Family::constant:
       return {std::vector<double>(static_cast<std::size_t>(shape.n * shape.d), 1.5), draw.normals(shape.m * shape.d)};
+    case Family::mostly_duplicates:
+      return mostly_duplicated_rows(draw, shape);
+    case Family::grid:
+      return grid_rows(draw, shape);
+    case Family::on_a_line:
+      return rows_on_a_line(draw, shape);
     case Family::swiss_roll:
       return {rolled(draw, shape.n, shape.d), rolled(draw, shape.m, shape.d)};
     case Family::zero_rows:
@@ -306,6 +348,10 @@ Rows make_rows(Family family, const Shape& shape, std::uint64_t seed) {
       break;
   }
   Rows rows = {simple(shape.n), simple(shape.m)};
+  if (family == Family::constant_column) {
+    for (std::size_t i = 0; i < rows.table.size(); i += static_cast<std::size_t>(shape.d)) rows.table[i] = 2;
+  }
+  if (family == Family::far_outlier) rows.table[static_cast<std::size_t>(shape.n / 2 * shape.d)] = 1e12;
   if (family == Family::tiny_queries) scale_values(rows.queries, 1e-60);
   if (family == Family::row_scales) {
     scale_each_row(draw, rows.table, shape.d);

@@ -33,15 +33,20 @@ enum class Family : std::uint8_t {
   swiss_roll,
   near_first,  ///< sorted by distance from the queries
   far_first,
-  images,           ///< bytes, half of them 0
-  zero_rows,        ///< a third of all rows
-  colinear,         ///< few directions, many lengths: cosines tie but for rounding
-  positive_offset,  ///< 100 + gaussian: inner products are close to each other
-  permutations,     ///< one row's values permuted: sums differ by rounding alone
-  tiny_queries,     ///< queries 1e-60 times the table: nothing in float32
-  row_scales,       ///< each row times 1 to 1e-60
+  images,             ///< bytes, half of them 0
+  zero_rows,          ///< a third of all rows
+  colinear,           ///< few directions, many lengths: cosines tie but for rounding
+  positive_offset,    ///< 100 + gaussian: inner products are close to each other
+  permutations,       ///< one row's values permuted: sums differ by rounding alone
+  tiny_queries,       ///< queries 1e-60 times the table: nothing in float32
+  row_scales,         ///< each row times 1 to 1e-60
+  mostly_duplicates,  ///< nine of ten rows are copies of a row among fifty
+  grid,               ///< the whole numbers of a grid, in order
+  constant_column,    ///< one column is the same everywhere
+  on_a_line,          ///< all rows on one line
+  far_outlier,        ///< one row 1e12 away
 };
-inline constexpr int kFamilies = static_cast<int>(Family::row_scales) + 1;
+inline constexpr int kFamilies = static_cast<int>(Family::far_outlier) + 1;
 std::string_view name_of(Family family);
 
 struct Shape {

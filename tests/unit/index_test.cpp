@@ -356,6 +356,83 @@ TEST_F(DamagedIndex, NumbersThatAreNotFiniteAreRefusedByRowAndColumn) {
   EXPECT_NE(what.find("row 3, column 2"), std::string::npos) << what;
 }
 
+/// The same of an index that has a tree.
+class DamagedTree : public DamagedIndex {
+ protected:
+  void SetUp() override {
+    DamagedIndex::SetUp();
+    data_.clear();
+    for (int i = 0; i < 500; ++i) data_.push_back(static_cast<float>(i * i % 97 + i / 50));  // all rows differ
+    table_ = TableView(data_.data(), 100, 5);
+    const Index index(ctx_, table_, {.tree = true});
+    leaves_ = index.prepared().tree.get()->shape().leaf_sizes.size();
+    index.save(ctx_, path_);
+    good_ = read();
+    std::uint64_t length = 0;
+    std::memcpy(&length, good_.data(), 8);
+    data_begin_ = 8 + static_cast<std::size_t>(length);
+  }
+  TableView table_;
+  std::size_t leaves_ = 0;
+};
+
+TEST_F(DamagedTree, EveryTruncationAndFlippedBitIsNoticed) {
+  ASSERT_GT(leaves_, 1U);
+  int loaded = 0;
+  for (std::size_t i = 0; i < good_.size(); ++i) {
+    load_or_refuse(ctx_, good_.substr(0, i), loaded);
+    std::string bytes = good_;
+    bytes[i] = static_cast<char>(bytes[i] ^ 1 << i % 8);
+    load_or_refuse(ctx_, bytes, loaded);
+  }
+  EXPECT_EQ(loaded, 0);
+}
+
+TEST_F(DamagedTree, MutationsWithARightCheckSumNeverAnswerWrongly) {
+  const std::size_t table_begin = good_.size() - 4 - 100 * 5 * sizeof(float);
+  const NeighborGraph wanted = knn(ctx_, table_, {.k = 5, .method = Method::direct});
+  int right = 0;
+  int refused = 0;
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    const auto x = core::philox(2, 0, i);
+    std::string bytes = good_;
+    for (std::uint32_t change = 0; change <= x[3] % 2; ++change) {
+      // Before the table: header, groups and tree. Small numbers, so that many are at home there.
+      const auto y = core::philox(2, 1 + change, i);
+      const std::size_t at = y[1] % 4 == 0 ? y[0] % table_begin : data_begin_ + y[0] % (table_begin - data_begin_);
+      bytes[at] = static_cast<char>(y[3] % 4 == 0 ? y[2] : y[2] % 100);
+    }
+    const std::string file = summed(bytes);
+    const std::vector<unsigned char> exact(file.begin(), file.end());
+    try {
+      const kernels::Prepared index =
+          ops::read_index(ctx_, io::Bytes{exact.data(), exact.size(), nullptr, false}, "x.index");
+      kernels::NearestTask task;
+      task.index = &index;
+      task.queries = index.table;
+      task.self = true;
+      task.method = Method::kdtree;
+      const auto tree = index.tree.get();
+      if (!tree || index.table.rows() != 100 || index.table.dtype() != DType::float32) continue;
+      task.tree = tree.get();
+      task.k = 5;
+      std::vector<std::int64_t> ids(500), offsets, counts;
+      std::vector<double> distances(500);
+      SearchStats stats;
+      kernels::NearestResult result{ids, distances, offsets, counts, stats};
+      kernels::backend_of(ctx_).nearest(ctx_, task, result);
+      EXPECT_EQ(ids, wanted.ids);
+      EXPECT_EQ(distances, wanted.distances);
+      ++right;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_data) << error.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(right, 100);
+}
+
 TEST_F(DamagedIndex, OtherFilesAreRefused) {
   const std::vector<std::string> others = {"",
                                            "1234567",

@@ -2,11 +2,17 @@
 #if defined(__x86_64__)
 #define VICINAL_SIMD_NAMESPACE simd_avx2
 #include "cpu/simd/kernels_inl.hpp"
+#include "cpu/simd/tree_inl.hpp"  // after it
 
 namespace vicinal::cpu {
 
 const SimdKernels& avx2_kernels() {
   static constexpr SimdKernels kTable = simd_avx2::make_kernels(Isa::avx2);
+  return kTable;
+}
+
+const TreeKernels& avx2_tree_kernels() {
+  static constexpr TreeKernels kTable = simd_avx2::make_tree_kernels();
   return kTable;
 }
 

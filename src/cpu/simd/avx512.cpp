@@ -2,11 +2,17 @@
 #if defined(__x86_64__)
 #define VICINAL_SIMD_NAMESPACE simd_avx512
 #include "cpu/simd/kernels_inl.hpp"
+#include "cpu/simd/tree_inl.hpp"  // after it
 
 namespace vicinal::cpu {
 
 const SimdKernels& avx512_kernels() {
   static constexpr SimdKernels kTable = simd_avx512::make_kernels(Isa::avx512);
+  return kTable;
+}
+
+const TreeKernels& avx512_tree_kernels() {
+  static constexpr TreeKernels kTable = simd_avx512::make_tree_kernels();
   return kTable;
 }
 

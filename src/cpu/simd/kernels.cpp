@@ -2,6 +2,7 @@
 #include "cpu/simd/kernels.hpp"
 
 #include "core/isa.hpp"
+#include "cpu/simd/tree_kernels.hpp"
 
 namespace vicinal::cpu {
 namespace {
@@ -34,6 +35,16 @@ const SimdKernels& simd_kernels(Isa isa) {
   static_cast<void>(isa);
 #endif
   return baseline_kernels();
+}
+
+const TreeKernels& tree_kernels(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return avx512_tree_kernels();
+  if (isa == Isa::avx2) return avx2_tree_kernels();
+#else
+  static_cast<void>(isa);
+#endif
+  return baseline_tree_kernels();
 }
 
 }  // namespace vicinal::cpu

@@ -1,0 +1,240 @@
+// Dimension alone says little: rows of 41 columns may lie on a surface of four. So the planner tries: a tree over a
+// sample of the table answers a sample of the queries and counts the rows it touches; a second, larger sample says how
+// that grows with the table.
+#include "ops/plan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "core/table_access.hpp"
+
+namespace vicinal {
+namespace {
+
+using kernels::Collect;
+using kernels::NearestTask;
+
+// What one core does in a second, measured on a Xeon of the Sapphire Rapids kind. Pairs of brute force cost their
+// columns and some eight more; rows that a tree touches cost their columns, what it takes to find them, and a query
+// something of its own.
+struct Rates {
+  double fused;         // columns
+  double direct;        // columns
+  double tree_column;   // seconds for each column of a row touched
+  double tree_row;      // seconds for each row touched
+  double tree_query;    // seconds for each query
+  double build_row;     // seconds for each row and doubling of the table
+  double build_column;  // seconds for each column of such a row
+};
+
+Rates rates_of(Isa isa) {
+  switch (isa) {
+    case Isa::avx512:
+      return {4e10, 5e9, 0.2e-9, 1.5e-9, 1.2e-6, 4e-9, 0.3e-9};
+    case Isa::avx2:
+      return {2.5e10, 3e9, 0.35e-9, 1.8e-9, 1.4e-6, 4e-9, 0.3e-9};
+    default:
+      return {8e9, 2e9, 2.5e-9, 5e-9, 3e-6, 4e-9, 0.3e-9};
+  }
+}
+constexpr double kPowers = 3e7;  // columns of minkowski, whatever the method
+
+constexpr std::int64_t kFewestRows = 8192;  // of a table that a tree is worth thinking about
+constexpr std::int64_t kFewestSample = 4096;
+constexpr std::int64_t kTrialQueries = 256;
+constexpr double kShareOfTrial = 0.05;  // of brute force: more is not spent on the question
+
+double build_seconds(const Context& ctx, std::int64_t n, std::int64_t d) {
+  const Rates rates = rates_of(ctx.isa());
+  const double rows = static_cast<double>(n) * std::log2(static_cast<double>(n) / 32 + 2);
+  return rows * (rates.build_row + rates.build_column * static_cast<double>(d)) / ctx.threads();
+}
+
+std::int64_t eligible_rows(const NearestTask& task) {
+  const std::int64_t n = task.index->table.rows();
+  if (task.filter.empty()) return n;
+  std::int64_t bits = 0;
+  for (const std::uint64_t word : task.filter) bits += std::popcount(word);
+  return std::clamp<std::int64_t>(bits, 1, n);
+}
+
+// `count` rows spread over [0, n), one in each of as many equal stretches.
+std::vector<std::int64_t> spread(std::int64_t n, std::int64_t count) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
+  std::uint64_t random = 0x2545F4914F6CDD1DU;
+  for (std::int64_t i = 0; i < count; ++i) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    const std::int64_t first = i * n / count;
+    const auto stretch = static_cast<std::uint64_t>((i + 1) * n / count - first);
+    rows[static_cast<std::size_t>(i)] = first + static_cast<std::int64_t>((random >> 33) % stretch);
+  }
+  return rows;
+}
+
+// Some rows of a table, copied.
+struct Sample {
+  std::vector<std::byte> bytes;
+  TableView view;
+
+  Sample(const Context& ctx, const TableView& table, const std::vector<std::int64_t>& rows) {
+    const std::int64_t row_bytes = table.cols() * size_of(table.dtype());
+    const auto count = static_cast<std::int64_t>(rows.size());
+    bytes.resize(static_cast<std::size_t>(count * row_bytes));
+    const auto copy = [&](std::int64_t chunk, int /*worker*/) {
+      for (std::int64_t i = chunk * 256; i < std::min(count, (chunk + 1) * 256); ++i) {
+        const std::int64_t row = rows[static_cast<std::size_t>(i)];
+        core::copy_rows(table, row, row + 1, bytes.data() + i * row_bytes);
+      }
+    };
+    if (table.is_block_source()) {  // called by one thread at a time
+      for (std::int64_t chunk = 0; chunk * 256 < count; ++chunk) copy(chunk, 0);
+    } else {
+      core::parallel_for(ctx, (count + 255) / 256, copy);
+    }
+    view = TableView(bytes.data(), table.dtype(), count, table.cols(), table.cols());
+  }
+};
+
+// Rows touched a query when `queries` are asked of a tree over an index; nothing when a key overflows.
+std::optional<double> touched(const Context& ctx, const NearestTask& task, const kernels::Prepared& index,
+                              const kernels::Tree& tree, const TableView& queries, std::int64_t k) {
+  NearestTask trial;
+  trial.index = &index;
+  trial.queries = queries;
+  trial.metric = task.metric;
+  trial.p = task.p;
+  trial.method = Method::kdtree;
+  trial.tree = &tree;
+  trial.collect = task.collect == Collect::k_list ? Collect::k_list : Collect::count;
+  trial.k = k;
+  trial.radius = task.radius;
+  std::vector<std::int64_t> ids;
+  std::vector<double> distances;
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int64_t> counts;
+  if (trial.collect == Collect::k_list) {
+    ids.resize(static_cast<std::size_t>(queries.rows() * k));
+    distances.resize(ids.size());
+  } else {
+    counts.resize(static_cast<std::size_t>(queries.rows()));
+  }
+  SearchStats stats;
+  kernels::NearestResult result{ids, distances, offsets, counts, stats};
+  try {
+    kernels::backend_of(ctx).nearest(ctx, trial, result);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::bad_data) return std::nullopt;  // the search itself will name the rows
+    throw;
+  }
+  return static_cast<double>(stats.survivors) / static_cast<double>(queries.rows());
+}
+
+std::string with_commas(double value) {
+  std::string digits = std::to_string(static_cast<std::int64_t>(value + 0.5));
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+// Two digits are all that a forecast knows.
+double rounded(double value) {
+  if (value < 100) return std::round(value);
+  const double unit = std::pow(10.0, std::floor(std::log10(value)) - 1);
+  return std::round(value / unit) * unit;
+}
+
+}  // namespace
+
+double brute_seconds(const Context& ctx, const NearestTask& task) {
+  const double pairs = static_cast<double>(task.queries.rows()) * static_cast<double>(task.index->distinct_rows());
+  const double columns = static_cast<double>(task.queries.cols()) + 8;
+  const Rates rates = rates_of(ctx.isa());
+  double rate = task.method == Method::fused ? rates.fused : rates.direct;
+  if (task.metric == Metric::minkowski) rate = kPowers;
+  return pairs * columns / rate / ctx.threads();
+}
+
+double tree_search_seconds(const Context& ctx, const NearestTask& task, double rows_a_query) {
+  const Rates rates = rates_of(ctx.isa());
+  const auto columns = static_cast<double>(task.queries.cols());
+  const double column = task.metric == Metric::minkowski ? 1.5 / kPowers : rates.tree_column;
+  const double query = rates.tree_query + rows_a_query * (rates.tree_row + column * columns);
+  return static_cast<double>(task.queries.rows()) * query / ctx.threads();
+}
+
+std::string TreeForecast::sentence(const NearestTask& task) const {
+  return "a tree would touch about " + with_commas(rounded(rows_a_query)) + " of " +
+         with_commas(static_cast<double>(task.index->distinct_rows())) + " rows a query";
+}
+
+bool may_use_tree(const Context& ctx, const NearestTask& task, double brute_seconds) {
+  const kernels::Prepared& index = *task.index;
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  const std::int64_t n = index.distinct_rows();
+  if (!backend.can_use_tree(task.metric) || index.table.is_block_source() || n < kFewestRows) return false;
+  if (index.tree.get() != nullptr) return true;
+  return build_seconds(ctx, n, index.table.cols()) < brute_seconds && backend.tree_bytes(index) < ctx.memory_limit();
+}
+
+std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask& task, double brute_seconds) {
+  if (!may_use_tree(ctx, task, brute_seconds)) return std::nullopt;
+  const kernels::Prepared& index = *task.index;
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  const std::int64_t n = index.distinct_rows();
+  const std::int64_t m = task.queries.rows();
+  const std::int64_t d = index.table.cols();
+  // How many rows hold k neighbors where a filter leaves most of them out, and how many of the distinct ones do.
+  const double wanted = static_cast<double>(task.k) * static_cast<double>(index.table.rows()) / eligible_rows(task);
+  const auto k = static_cast<std::int64_t>(std::ceil(wanted * static_cast<double>(n) / index.table.rows()));
+  if (k > n / 32) return std::nullopt;
+
+  TreeForecast forecast;
+  if (const auto tree = index.tree.get()) {
+    const Sample queries(ctx, task.queries, spread(m, std::clamp<std::int64_t>(m / 32, 1, kTrialQueries)));
+    const auto rows = touched(ctx, task, index, *tree, queries.view, std::max<std::int64_t>(std::ceil(wanted), 1));
+    if (!rows) return std::nullopt;
+    forecast.rows_a_query = *rows;
+    forecast.seconds = tree_search_seconds(ctx, task, *rows);
+    return forecast;
+  }
+
+  double last_rows = 0;
+  double last_size = 0;
+  double exponent = 1;
+  for (const std::int64_t part : {64, 16}) {
+    const std::int64_t size = std::max({n / part, kFewestSample, 8 * k});
+    if (size > n / 2) return std::nullopt;
+    const std::int64_t asked = std::clamp<std::int64_t>(m / 16, 1, part == 64 ? kTrialQueries / 4 : kTrialQueries);
+    // The trial may touch every row of its sample, or the share of them that the smaller one did.
+    NearestTask trial = task;
+    trial.queries = task.queries.slice(0, asked);
+    const double rows_touched = static_cast<double>(size) * (last_size > 0 ? last_rows / last_size : 1);
+    const double cost = build_seconds(ctx, size, d) + tree_search_seconds(ctx, trial, rows_touched);
+    if (cost > kShareOfTrial * brute_seconds) return std::nullopt;
+    std::vector<std::int64_t> rows = spread(n, size);
+    if (index.grouped()) {
+      for (std::int64_t& row : rows) row = index.distinct[static_cast<std::size_t>(row)];
+    }
+    const Sample table(ctx, index.table, rows);
+    const Sample queries(ctx, task.queries, spread(m, asked));
+    kernels::Prepared sample;
+    sample.table = table.view;
+    const auto tree = backend.build_tree(ctx, sample);
+    const auto found = touched(ctx, task, sample, *tree, queries.view, std::max<std::int64_t>(k, 1));
+    if (!found) return std::nullopt;
+    const auto sampled = static_cast<double>(size);
+    if (last_rows > 0 && sampled > last_size) {
+      exponent = std::clamp(std::log(*found / last_rows) / std::log(sampled / last_size), 0.0, 1.0);
+    }
+    last_rows = std::max(*found, 1.0);
+    last_size = sampled;
+    if (part == 64 && last_rows > 0.6 * sampled) break;  // no better than brute force, and larger tables seldom are
+  }
+  forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, exponent);
+  forecast.seconds = build_seconds(ctx, n, d) + tree_search_seconds(ctx, task, forecast.rows_a_query);
+  return forecast;
+}
+
+}  // namespace vicinal

@@ -1,0 +1,64 @@
+// What trees fail at: sizes around a leaf and around eight times as much, equal rows, ties without end, columns that
+// say nothing, one row far away; and tables large enough to be built by several workers. See check.hpp.
+
+#include <gtest/gtest.h>
+
+#include "check.hpp"
+
+namespace vicinal::contract {
+namespace {
+
+constexpr Metric kMetrics[] = {Metric::euclidean, Metric::sqeuclidean, Metric::manhattan, Metric::chebyshev};
+constexpr DType kDTypes[] = {DType::float64, DType::float32, DType::uint8, DType::float16, DType::bfloat16};
+
+// The tree alone, on every instruction set; `turn` varies the threads.
+std::vector<Way> tree_ways(std::uint64_t turn) {
+  constexpr int kThreads[] = {1, 2, 3, 7};
+  std::vector<Way> ways;
+  for (const Isa isa : available_isas()) ways.push_back({isa, kThreads[turn++ % 4], Method::kdtree});
+  return ways;
+}
+
+class Tree : public ::testing::TestWithParam<Family> {};
+
+TEST_P(Tree, of_every_width_and_of_sizes_around_a_leaf) {
+  std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
+  for (const std::int64_t d : {1, 2, 3, 8, 9, 17, 41}) {
+    for (const std::int64_t n : {1, 19, 20, 21, 39, 41, 80, 81, 319, 321, 640, 2561}) {
+      if (++turn % kSparse != 0) continue;
+      Case c;
+      c.family = GetParam();
+      c.shape = {n, d, n > 1000 ? 13 : 31};
+      c.seed = turn;
+      c.metric = kMetrics[turn % 4];
+      c.dtype = kDTypes[turn / 4 % 5];
+      c.query_dtype = c.dtype;
+      c.self = turn % 7 == 0 && n < 1000 && n > 1;
+      c.filter = turn % 5 == 0 ? Filter::few : turn % 5 == 1 ? Filter::many : Filter::none;
+      c.exclude = turn % 6 == 0;
+      check(c, {.ks = {1, 10}, .all_rows = turn % 3 == 0}, tree_ways(turn));
+    }
+  }
+}
+
+TEST_P(Tree, built_by_several_workers) {
+  if (kSparse > 1 && GetParam() != Family::gaussian && GetParam() != Family::mostly_duplicates) GTEST_SKIP();
+  Case c;
+  c.family = GetParam();
+  c.shape = {70001, 3, 19};
+  c.metric = kMetrics[static_cast<std::uint64_t>(GetParam()) % 4];
+  c.dtype = DType::float64;
+  c.query_dtype = DType::float64;
+  check(c, {.ks = {10}}, tree_ways(static_cast<std::uint64_t>(GetParam())));
+}
+
+INSTANTIATE_TEST_SUITE_P(Search, Tree,
+                         ::testing::Values(Family::gaussian, Family::duplicates, Family::mostly_duplicates,
+                                           Family::grid, Family::constant, Family::constant_column, Family::on_a_line,
+                                           Family::far_outlier, Family::signed_zeros, Family::offset, Family::huge,
+                                           Family::subnormal, Family::clusters_1e6, Family::swiss_roll,
+                                           Family::far_queries),
+                         [](const auto& tested) { return std::string(name_of(tested.param)); });
+
+}  // namespace
+}  // namespace vicinal::contract

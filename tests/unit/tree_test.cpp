@@ -1,0 +1,406 @@
+// The kd-tree: no box's key is above the key of a point in it, on values made to show it; keys of points are those of
+// core/distance.hpp; the tree is the same whatever the threads; its shape goes to a file and back, and no file can make
+// it answer wrongly; the planner takes it where it pays.
+#include "cpu/tree.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "core/distance.hpp"
+#include "core/philox.hpp"
+#include "cpu/tree_search.hpp"
+#include "ops/index_file.hpp"
+#include "vicinal/knn.hpp"
+
+namespace vicinal {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::vector<Isa> isas() {
+  std::vector<Isa> found;
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    try {
+      static_cast<void>(Context::cpu({.threads = 1, .isa = isa}));
+      found.push_back(isa);
+    } catch (const Error&) {
+      std::printf("1 instruction set skipped: this machine lacks %s\n", std::string(name_of(isa)).c_str());
+    }
+  }
+  return found;
+}
+
+std::vector<double> random_rows(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+  std::vector<double> rows(static_cast<std::size_t>(n * d));
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = core::philox_uniform(seed, 0, i);
+  return rows;
+}
+
+// Values that are hard for a bound: tiny, large, equal, neighbours of each other, zeros of both signs.
+double hard_value(std::mt19937_64& random) {
+  const double sign = random() % 2 == 0 ? 1 : -1;
+  const double ordinary = std::ldexp(static_cast<double>(random() >> 11), -52);
+  switch (random() % 10) {
+    case 0:
+      return sign * 0.0;
+    case 1:
+      return sign * 5e-324 * static_cast<double>(random() % 4);
+    case 2:
+      return sign * 1e-160 * ordinary;
+    case 3:
+      return sign * 1e150 * ordinary;
+    case 4:
+      return std::nextafter(1.0, sign * kInfinity);
+    case 5:
+      return 1e16 + static_cast<double>(random() % 8) * 2;
+    case 6:
+      return sign * static_cast<double>(random() % 3);
+    default:
+      return sign * ordinary;
+  }
+}
+
+double key_of(cpu::KeyOp op, const double* x, const double* y, std::int64_t d) {
+  if (op == cpu::KeyOp::squares) return core::euclidean_key(x, y, d);
+  return op == cpu::KeyOp::absolutes ? core::manhattan_key(x, y, d) : core::chebyshev_key(x, y, d);
+}
+
+template <class T>
+void expect_boxes_below_points(Isa isa, cpu::Element element, std::int64_t d, std::mt19937_64& random) {
+  const cpu::TreeKernels& kernels = cpu::tree_kernels(isa);
+  constexpr std::int64_t kPoints = 8;  // a box
+  std::vector<double> x(static_cast<std::size_t>((d + 7) / 8 * 8), 0.0);
+  std::vector<T> points(static_cast<std::size_t>(8 * kPoints * d));  // [box][d][point]
+  std::vector<T> boxes(static_cast<std::size_t>(16 * d));
+  const auto draw = [&] {
+    if constexpr (std::is_same_v<T, std::uint8_t>) return static_cast<std::uint8_t>(random() % 256);
+    return static_cast<T>(std::clamp(hard_value(random), -1e30, 1e30));
+  };
+  for (T& value : points) value = std::is_same_v<T, double> ? static_cast<T>(hard_value(random)) : draw();
+  for (std::int64_t j = 0; j < d; ++j) {
+    // Often exactly a value of a point, so that gaps of zero and edges are met.
+    x[j] = random() % 2 == 0 ? static_cast<double>(points[random() % points.size()]) : hard_value(random);
+    for (std::int64_t box = 0; box < 8; ++box) {
+      const auto first = points.begin() + (box * d + j) * kPoints;
+      boxes[j * 16 + box] = *std::min_element(first, first + kPoints);
+      boxes[j * 16 + 8 + box] = *std::max_element(first, first + kPoints);
+    }
+  }
+  for (const cpu::KeyOp op : {cpu::KeyOp::squares, cpu::KeyOp::absolutes, cpu::KeyOp::maximum}) {
+    double box_keys[8];
+    const auto all =
+        kernels.boxes[static_cast<int>(op)][static_cast<int>(element)](x.data(), boxes.data(), d, kInfinity, box_keys);
+    EXPECT_EQ(all, 0xFFU);
+    for (std::int64_t box = 0; box < 8; ++box) {
+      const T* panel = points.data() + box * d * kPoints;
+      double keys[kPoints];
+      std::int32_t at[kPoints];
+      const auto points_of = kernels.points[static_cast<int>(op)][static_cast<int>(element)];
+      ASSERT_EQ(points_of(x.data(), panel, kPoints, d, kInfinity, keys, at), kPoints);
+      for (std::int64_t i = 0; i < kPoints; ++i) {
+        std::vector<double> y(static_cast<std::size_t>(d));
+        for (std::int64_t j = 0; j < d; ++j) y[j] = static_cast<double>(panel[j * kPoints + i]);
+        const double want = key_of(op, x.data(), y.data(), d);
+        EXPECT_EQ(std::memcmp(&want, &keys[i], sizeof want), 0) << name_of(isa) << " d " << d << " " << keys[i];
+        EXPECT_LE(box_keys[box], keys[i]) << name_of(isa) << " d " << d << " op " << static_cast<int>(op);
+      }
+      // At a limit that is some point's key, exactly the points not above it come back, also from a shorter panel.
+      const double limit = keys[random() % kPoints];
+      const std::vector<double> every(keys, keys + kPoints);
+      for (std::int64_t count = 1; count <= kPoints; ++count) {
+        std::vector<std::int32_t> expected;
+        for (std::int64_t i = 0; i < count; ++i) {
+          if (every[i] <= limit) expected.push_back(static_cast<std::int32_t>(i));
+        }
+        const std::int64_t found = points_of(x.data(), panel, count, d, limit, keys, at);
+        EXPECT_EQ(std::vector<std::int32_t>(at, at + found), expected);
+      }
+    }
+    const double limit = box_keys[random() % 8];
+    double again[8];
+    const auto near =
+        kernels.boxes[static_cast<int>(op)][static_cast<int>(element)](x.data(), boxes.data(), d, limit, again);
+    for (int box = 0; box < 8; ++box) EXPECT_EQ(near >> box & 1, box_keys[box] <= limit ? 1U : 0U);
+  }
+}
+
+TEST(TreeBound, no_box_is_farther_than_a_point_in_it) {
+  std::mt19937_64 random(5);
+  for (const Isa isa : isas()) {
+    for (const std::int64_t d : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 41}) {
+      for (int trial = 0; trial < 20; ++trial) {
+        expect_boxes_below_points<double>(isa, cpu::Element::float64, d, random);
+        expect_boxes_below_points<float>(isa, cpu::Element::float32, d, random);
+        expect_boxes_below_points<std::uint8_t>(isa, cpu::Element::uint8, d, random);
+      }
+    }
+  }
+}
+
+TEST(TreeBound, powers_are_monotone) {
+  std::mt19937_64 random(6);
+  for (int trial = 0; trial < 20000; ++trial) {
+    const double p = 1 + static_cast<double>(random() % 64) / 16;
+    const double t = std::fabs(hard_value(random));
+    EXPECT_LE(core::power(t, p), core::power(std::nextafter(t, kInfinity), p)) << t << " " << p;
+  }
+}
+
+kernels::Prepared prepared(const Context& ctx, const TableView& table) {
+  kernels::Prepared index;
+  index.table = table;
+  kernels::backend_of(ctx).prepare(ctx, index);
+  return index;
+}
+
+TEST(Tree, is_the_same_whatever_the_threads) {
+  constexpr std::int64_t kRows = 100000;
+  const std::vector<double> rows = random_rows(kRows, 3, 1);
+  const TableView table(rows.data(), kRows, 3);
+  const Context one = Context::cpu({.threads = 1});
+  const auto tree = cpu::Tree::build(one, prepared(one, table));
+  for (const int threads : {2, 7}) {
+    const Context ctx = Context::cpu({.threads = threads});
+    const auto other = cpu::Tree::build(ctx, prepared(ctx, table));
+    EXPECT_EQ(other->shape().order, tree->shape().order);
+    EXPECT_EQ(other->shape().leaf_sizes, tree->shape().leaf_sizes);
+    EXPECT_EQ(other->shape().nodes, tree->shape().nodes);
+  }
+}
+
+// One hot column a row: every split takes off a few rows, and no box but the root's says much.
+TEST(Tree, of_one_hot_rows_stays_within_its_memory) {
+  constexpr std::int64_t kRows = 3000;
+  std::vector<std::uint8_t> rows(kRows * 300, 0);
+  for (std::int64_t i = 0; i < kRows; ++i) rows[i * 300 + i % 300] = static_cast<std::uint8_t>(1 + i / 300);
+  const Context ctx = Context::cpu({.threads = 2});
+  const TableView table(rows.data(), kRows, 300);
+  const auto tree = cpu::Tree::build(ctx, prepared(ctx, table));
+  EXPECT_LT(tree->shape().leaf_sizes.size(), kRows / 8);
+  EXPECT_EQ(knn(ctx, table, {.k = 7, .method = Method::kdtree}).ids,
+            knn(ctx, table, {.k = 7, .method = Method::direct}).ids);
+}
+
+TEST(Tree, equal_rows_are_one_leaf_of_any_size) {
+  const std::vector<float> rows(30000, 2.5F);
+  const Context ctx = Context::cpu({.threads = 2});
+  kernels::Prepared index;  // not grouped
+  index.table = TableView(rows.data(), 10000, 3);
+  const auto tree = cpu::Tree::build(ctx, index);
+  EXPECT_EQ(tree->shape().leaf_sizes, std::vector<std::int64_t>{10000});
+}
+
+TEST(Tree, is_built_once_by_searches_at_the_same_time) {
+  const std::vector<double> rows = random_rows(20000, 3, 2);
+  const Context ctx = Context::cpu({.threads = 2});
+  const Index index(ctx, TableView(rows.data(), 20000, 3));
+  EXPECT_EQ(index.prepared().tree.get(), nullptr);
+  const NeighborGraph wanted = knn(ctx, index, {.k = 3, .method = Method::fused});
+  std::vector<NeighborGraph> graphs(4);
+  std::vector<std::thread> threads;
+  for (NeighborGraph& graph : graphs) {
+    threads.emplace_back([&] { graph = knn(ctx, index, {.k = 3, .method = Method::kdtree}); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const NeighborGraph& graph : graphs) {
+    EXPECT_EQ(graph.ids, wanted.ids);
+    EXPECT_EQ(graph.distances, wanted.distances);
+    EXPECT_EQ(graph.stats.survivors, graphs[0].stats.survivors);
+  }
+  EXPECT_NE(index.prepared().tree.get(), nullptr);
+}
+
+TEST(Tree, statistics_do_not_depend_on_threads_or_instruction_sets) {
+  const std::vector<double> rows = random_rows(20000, 4, 3);
+  std::set<std::int64_t> survivors;
+  for (const Isa isa : isas()) {
+    for (const int threads : {1, 3}) {
+      const Context ctx = Context::cpu({.threads = threads, .isa = isa});
+      survivors.insert(knn(ctx, TableView(rows.data(), 20000, 4), {.k = 5, .method = Method::kdtree}).stats.survivors);
+    }
+  }
+  EXPECT_EQ(survivors.size(), 1U);
+}
+
+TEST(Tree, of_a_block_source_is_refused_unless_it_is_copied) {
+  const TableView source =
+      TableView::blocks(DType::float64, 1000, 3, [](std::int64_t begin, std::int64_t end, void* to) {
+        for (std::int64_t i = begin * 3; i < end * 3; ++i) static_cast<double*>(to)[i - begin * 3] = std::sin(i);
+      });
+  const Context ctx = Context::cpu({.threads = 1});
+  EXPECT_THROW(Index(ctx, source, {.tree = true}), Error);
+  EXPECT_NE(Index(ctx, source, {.copy = true, .tree = true}).prepared().tree.get(), nullptr);
+}
+
+TEST(Tree, beyond_the_memory_limit_is_refused) {
+  const std::vector<double> rows = random_rows(20000, 8, 4);
+  const TableView table(rows.data(), 20000, 8);
+  const Context ctx = Context::cpu({.threads = 1, .memory_limit = 6000000});
+  const Index index(ctx, table);
+  try {
+    static_cast<void>(knn(ctx, index, {.k = 1, .method = Method::kdtree}));
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::over_memory) << error.what();
+  }
+  EXPECT_EQ(knn(ctx, index, {.k = 1}).plan.method, Method::fused);
+}
+
+TEST(Tree, building_is_cancelled) {
+  const std::vector<double> rows = random_rows(100000, 3, 5);
+  const CancelToken token;
+  const Context ctx = Context::cpu({.threads = 2, .cancel = token});
+  const kernels::Prepared index = prepared(ctx, TableView(rows.data(), 100000, 3));
+  token.cancel();
+  EXPECT_THROW(cpu::Tree::build(ctx, index), Error);
+}
+
+class TreeFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = std::filesystem::path(testing::TempDir()) / ("vicinal_tree_" + std::to_string(getpid()) + "_" +
+                                                         testing::UnitTest::GetInstance()->current_test_info()->name());
+    rows_ = random_rows(2000, 3, 6);
+    for (std::size_t i = 0; i < 900; ++i) rows_[i] = rows_[i + 900];  // some rows twice
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  [[nodiscard]] TableView table() const { return {rows_.data(), 2000, 3}; }
+
+  Context ctx_ = Context::cpu({.threads = 2});
+  std::filesystem::path path_;
+  std::vector<double> rows_;
+};
+
+TEST_F(TreeFile, there_and_back) {
+  const Index index(ctx_, table(), {.tree = true});
+  index.save(ctx_, path_);
+  const Index loaded = Index::load(ctx_, path_);
+  const auto tree = loaded.prepared().tree.get();
+  ASSERT_NE(tree, nullptr);
+  EXPECT_EQ(tree->shape().order, index.prepared().tree.get()->shape().order);
+  const NeighborGraph wanted = knn(ctx_, table(), {.k = 9, .method = Method::direct});
+  const NeighborGraph got = knn(ctx_, loaded, {.k = 9, .method = Method::kdtree});
+  EXPECT_EQ(got.ids, wanted.ids);
+  EXPECT_EQ(got.distances, wanted.distances);
+  Index(ctx_, table()).save(ctx_, path_);
+  EXPECT_EQ(Index::load(ctx_, path_).prepared().tree.get(), nullptr);
+}
+
+TEST_F(TreeFile, a_shape_that_is_no_tree_is_refused_and_any_other_answers_rightly) {
+  const kernels::Prepared index = prepared(ctx_, table());
+  const auto tree = cpu::Tree::build(ctx_, index);
+  const kernels::TreeShape good = tree->shape();
+  const auto restored = [&](const auto& change) {
+    kernels::TreeShape shape = good;
+    change(shape);
+    return cpu::Tree::restore(ctx_, index, std::move(shape));
+  };
+  const auto refused = [&](const auto& change) {
+    try {
+      restored(change);
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_data) << error.what();
+    }
+  };
+  using Shape = kernels::TreeShape;
+  refused([](Shape& s) { s.order[0] = s.order[1]; });
+  refused([](Shape& s) { s.order[5] = -1; });
+  refused([](Shape& s) { s.order[5] = static_cast<std::int64_t>(s.order.size()); });
+  refused([](Shape& s) { s.order.pop_back(); });
+  refused([](Shape& s) { s.leaf_sizes[3] += 1; });
+  refused([](Shape& s) { s.leaf_sizes[3] = 0; });
+  refused([](Shape& s) { s.leaf_sizes[3] = -1; });
+  refused([](Shape& s) { s.leaf_sizes[3] = std::numeric_limits<std::int64_t>::max(); });
+  refused([](Shape& s) { s.leaf_sizes.pop_back(); });
+  refused([](Shape& s) { s.leaf_sizes.push_back(1); });
+  refused([](Shape& s) { s.nodes[0] = 9; });
+  refused([](Shape& s) { s.nodes[0] = -1; });
+  refused([](Shape& s) { s.nodes.pop_back(); });
+  refused([](Shape& s) { s.nodes.push_back(0); });
+  refused([](Shape& s) { s.nodes.clear(); });
+  refused([](Shape& s) { s.nodes.insert(s.nodes.begin(), 1000, 1); });
+  // Leaves of other rows and other sizes are a bad tree, but a tree.
+  const NeighborGraph wanted = knn(ctx_, table(), {.k = 9, .method = Method::direct});
+  std::mt19937_64 random(1);
+  for (int trial = 0; trial < 3; ++trial) {
+    const Index other(ctx_, table());
+    other.prepared().tree.get_or_make(ctx_, [&] {
+      return restored([&](Shape& s) {
+        std::shuffle(s.order.begin(), s.order.end(), random);
+        if (trial > 0) std::swap(s.leaf_sizes.front(), s.leaf_sizes.back());
+        if (trial > 1) s = {s.order, {static_cast<std::int64_t>(s.order.size())}, {0}};
+      });
+    });
+    const NeighborGraph got = knn(ctx_, other, {.k = 9, .method = Method::kdtree});
+    EXPECT_EQ(got.ids, wanted.ids);
+    EXPECT_EQ(got.distances, wanted.distances);
+  }
+}
+
+// Rows on a curved surface of four dimensions in 41 columns.
+std::vector<float> embedded_rows(std::int64_t n, std::uint64_t seed) {
+  std::vector<float> rows(static_cast<std::size_t>(n * 41));
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < 41; ++j) {
+      double value = 0;
+      for (std::int64_t c = 0; c < 4; ++c) {
+        const double u = core::philox_uniform(seed, 1, static_cast<std::uint64_t>(i * 4 + c));
+        value += u * std::sin(static_cast<double>(j * 4 + c));
+      }
+      rows[static_cast<std::size_t>(i * 41 + j)] = static_cast<float>(value);
+    }
+  }
+  return rows;
+}
+
+TEST(Planner, takes_a_tree_by_intrinsic_dimension) {
+  const Context ctx = Context::cpu({.threads = 2});
+  const std::vector<float> flat = embedded_rows(200000, 1);
+  const Plan tree = plan_knn(ctx, TableView(flat.data(), 200000, 41), nullptr, {.k = 10});
+  EXPECT_EQ(tree.method, Method::kdtree) << tree.reason;
+  EXPECT_NE(tree.reason.find("of 200,000 rows"), std::string::npos) << tree.reason;
+  std::vector<float> full(200000 * 16);
+  std::mt19937_64 random(1);
+  for (float& value : full) value = std::normal_distribution<float>()(random);
+  const Plan brute = plan_knn(ctx, TableView(full.data(), 200000, 16), nullptr, {.k = 10});
+  EXPECT_EQ(brute.method, Method::fused) << brute.reason;
+}
+
+TEST(Planner, plans_what_the_search_does) {
+  const Context ctx = Context::cpu({.threads = 2});
+  const std::vector<double> rows = random_rows(50000, 3, 7);
+  const TableView table(rows.data(), 50000, 3);
+  const Plan plan = plan_knn(ctx, table, nullptr, {.k = 5});
+  const NeighborGraph graph = knn(ctx, table, {.k = 5});
+  EXPECT_EQ(plan.method, graph.plan.method);
+  EXPECT_EQ(plan.reason, graph.plan.reason);
+  EXPECT_EQ(plan.method, Method::kdtree) << plan.reason;
+  const TableView few = table.slice(0, 3000);
+  EXPECT_NE(plan_knn(ctx, few, nullptr, {.k = 5}).method, Method::kdtree);
+}
+
+TEST(Planner, leaves_an_overflow_to_the_search) {
+  std::vector<double> rows = random_rows(50000, 3, 8);
+  rows[3 * 40000] = 1e200;
+  const Context ctx = Context::cpu({.threads = 2});
+  try {
+    static_cast<void>(knn(ctx, TableView(rows.data(), 50000, 3), TableView(rows.data(), 10000, 3), {.k = 5}));
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("40000"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace vicinal
