@@ -29,7 +29,7 @@ constexpr std::int64_t kChunkPoints = 256;  // of a leaf ranked in one call
 constexpr int kStack = (Tree::kMostDepth + 2) * static_cast<int>(kTreeWidth);
 
 std::int64_t batch_of(const kernels::NearestTask& task) {
-  const auto per_query = static_cast<std::int64_t>(QueryBatch::bytes_a_query(task, false));
+  const auto per_query = static_cast<std::int64_t>(QueryBatch::bytes_a_query(task, {}));
   std::int64_t batch = std::min(task.queries.rows(), std::max<std::int64_t>(kBatchBytes / per_query, 16));
   if (task.collect == kernels::Collect::radius) batch = std::min<std::int64_t>(batch, 16384);
   return batch;
@@ -220,7 +220,7 @@ class TreeSearch {
   void run() {
     const std::int64_t m = task_.queries.rows();
     const std::int64_t step = batch_of(task_);
-    QueryBatch batch(task_, simd_kernels(ctx_.isa()), nullptr, nullptr);
+    QueryBatch batch(task_, simd_kernels(ctx_.isa()), {});
     std::vector<std::int64_t> ranked(static_cast<std::size_t>(ctx_.threads()), 0);
     for (std::int64_t begin = 0; begin < m; begin += step) {
       batch.load(ctx_, begin, std::min(m, begin + step));
@@ -384,7 +384,7 @@ void nearest_in_tree(const Context& ctx, const kernels::NearestTask& task, kerne
 
 std::uint64_t nearest_in_tree_scratch(const Context& /*ctx*/, const kernels::NearestTask& task) {
   const std::int64_t batch = batch_of(task);
-  std::uint64_t bytes = static_cast<std::uint64_t>(batch) * (QueryBatch::bytes_a_query(task, false) + 16 + 24);
+  std::uint64_t bytes = static_cast<std::uint64_t>(batch) * (QueryBatch::bytes_a_query(task, {}) + 16 + 24);
   bytes += static_cast<std::uint64_t>(task.index->distinct_rows()) / 4;  // queries counted by leaf
   if (task.queries.is_block_source()) bytes += static_cast<std::uint64_t>(batch * task.queries.cols()) * 8;
   return bytes;

@@ -40,7 +40,8 @@ Rates rates_of(Isa isa) {
       return {8e9, 2e9, 2.5e-9, 5e-9, 3e-6, 4e-9, 0.3e-9};
   }
 }
-constexpr double kPowers = 3e7;  // columns of minkowski, whatever the method
+constexpr double kBytesOverFloats = 3;  // the int8 screen's gain where it is native, ranking included
+constexpr double kPowers = 3e7;         // columns of minkowski, whatever the method
 
 constexpr std::int64_t kFewestRows = 8192;  // of a table that a tree is worth thinking about
 constexpr std::int64_t kFewestSample = 4096;
@@ -152,6 +153,7 @@ double brute_seconds(const Context& ctx, const NearestTask& task) {
   const double columns = static_cast<double>(task.queries.cols()) + 8;
   const Rates rates = rates_of(ctx.isa());
   double rate = task.method == Method::fused ? rates.fused : rates.direct;
+  if (kernels::backend_of(ctx).screens(ctx, task).rfind("int8", 0) == 0) rate *= kBytesOverFloats;
   if (task.metric == Metric::minkowski) rate = kPowers;
   return pairs * columns / rate / ctx.threads();
 }

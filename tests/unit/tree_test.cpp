@@ -244,7 +244,7 @@ TEST(Tree, of_a_block_source_is_refused_unless_it_is_copied) {
 TEST(Tree, beyond_the_memory_limit_is_refused) {
   const std::vector<double> rows = random_rows(20000, 8, 4);
   const TableView table(rows.data(), 20000, 8);
-  const Context ctx = Context::cpu({.threads = 1, .memory_limit = 6000000});
+  const Context ctx = Context::cpu({.threads = 1, .memory_limit = 7000000});
   const Index index(ctx, table);
   try {
     static_cast<void>(knn(ctx, index, {.k = 1, .method = Method::kdtree}));
