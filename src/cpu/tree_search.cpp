@@ -133,7 +133,8 @@ class TreeKeys {
 };
 
 // Where the points of a search go: `limit` as a collector has it, and offers of distinct rows.
-// Short lists are kept sorted: shifting some ten entries costs less than the branches of a heap that nothing predicts.
+// Short lists are kept sorted, on the stack: shifting some entries costs less than the branches of a heap that nothing
+// predicts, and the result's own memory is cold until the list is written there.
 class ListSink {
  public:
   ListSink(const kernels::NearestTask& task, const Candidates& candidates, kernels::NearestResult& result,
@@ -148,7 +149,7 @@ class ListSink {
 
   [[nodiscard]] double limit() const {
     if (k_ > kMostSorted) return heap_.limit();
-    return size_ < k_ ? kInfinity : keys_[k_ - 1];
+    return size_ < k_ ? kInfinity : sorted_[k_ - 1].key;
   }
   void offer(double key, std::int64_t distinct) {
     for (const std::int64_t id : candidates_.members(distinct)) {
@@ -159,11 +160,19 @@ class ListSink {
   }
   void finish() {
     if (k_ > kMostSorted) heap_.sort();
+    for (std::int64_t i = 0; i < size_; ++i) {
+      keys_[i] = sorted_[i].key;
+      ids_[i] = sorted_[i].id;
+    }
     for (std::int64_t i = 0; i < k_; ++i) keys_[i] = core::reported_distance(task_.metric, keys_[i], task_.p);
   }
 
  private:
   static constexpr std::int64_t kMostSorted = 32;
+  struct Neighbor {
+    double key;
+    std::int64_t id;
+  };
 
   bool insert(double key, std::int64_t id) {
     std::int64_t i = size_;
@@ -171,14 +180,10 @@ class ListSink {
       ++size_;
     } else {
       --i;  // the last one leaves
-      if (!core::nearer(key, id, keys_[i], ids_[i])) return false;
+      if (!core::nearer(key, id, sorted_[i].key, sorted_[i].id)) return false;
     }
-    for (; i > 0 && core::nearer(key, id, keys_[i - 1], ids_[i - 1]); --i) {
-      keys_[i] = keys_[i - 1];
-      ids_[i] = ids_[i - 1];
-    }
-    keys_[i] = key;
-    ids_[i] = id;
+    for (; i > 0 && core::nearer(key, id, sorted_[i - 1].key, sorted_[i - 1].id); --i) sorted_[i] = sorted_[i - 1];
+    sorted_[i] = {key, id};
     return true;
   }
 
@@ -190,6 +195,7 @@ class ListSink {
   std::int64_t* ids_;
   std::int64_t size_ = 0;
   NearestHeap heap_;
+  Neighbor sorted_[kMostSorted];
 };
 
 class CollectorSink {
