@@ -1,16 +1,17 @@
 // What is found out about a table once (contract clause 6 and the screen's needs): that every value is finite, a robust
-// centre, the largest deviation from it, and which rows are equal bit for bit. One pass over the table plus a sort of n
-// hashes: O(n d + n log n), 16 bytes a row of scratch. Equal rows are grouped first because masses of them would
-// survive any screen.
+// centre, the largest deviation from it, and which rows are equal bit for bit. One pass over the table, and n hashes
+// dealt into buckets that fit a cache: O(n d). Equal rows are grouped first because masses of them would survive any
+// screen.
 #include "cpu/prepare.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <mutex>
 #include <numeric>
-#include <optional>
+#include <utility>
 
 #include "core/floats.hpp"
 #include "core/parallel.hpp"
@@ -167,43 +168,79 @@ struct HashedRow {
   std::int64_t row;
 };
 
-// Fills distinct, member_offsets and members from rows sorted by (hash, row). Rows that only share a hash are told
-// apart by their values: a run of equal hashes is split by comparison with the first row of each group.
-void group_rows(const Context& ctx, const TableView& table, const std::vector<HashedRow>& hashed,
-                kernels::Prepared& index) {
-  const std::int64_t n = table.rows();
-  std::vector<std::int64_t> first_of(static_cast<std::size_t>(n));
+// Rows dealt into buckets by the upper bits of their hashes, ascending in each bucket, chunk by chunk in parallel.
+struct Buckets {
+  std::vector<HashedRow> rows;
+  std::vector<std::int64_t> begin;  // of each bucket, and the end
+
+  Buckets(const Context& ctx, const std::vector<std::uint64_t>& hashes) : rows(hashes.size()) {
+    constexpr std::int64_t kChunk = 65536;
+    const auto n = static_cast<std::int64_t>(hashes.size());
+    int bits = 1;
+    while (bits < 10 && (n >> bits) > 8192) ++bits;
+    const std::size_t buckets = std::size_t{1} << bits;
+    const auto chunks = static_cast<std::size_t>((n + kChunk - 1) / kChunk);
+    std::vector<std::int64_t> place(chunks * buckets, 0);  // how many rows of a chunk a bucket gets; then where they go
+    const auto each_row = [&](std::int64_t chunk, auto body) {
+      const std::int64_t end = std::min(n, (chunk + 1) * kChunk);
+      std::int64_t* mine = place.data() + static_cast<std::size_t>(chunk) * buckets;
+      for (std::int64_t row = chunk * kChunk; row < end; ++row) {
+        body(mine[hashes[static_cast<std::size_t>(row)] >> (64 - bits)], row);
+      }
+    };
+    core::parallel_for(ctx, static_cast<std::int64_t>(chunks), [&](std::int64_t chunk, int /*worker*/) {
+      each_row(chunk, [](std::int64_t& count, std::int64_t) { ++count; });
+    });
+    std::int64_t next = 0;
+    for (std::size_t b = 0; b < buckets; ++b) {
+      begin.push_back(next);
+      for (std::size_t c = 0; c < chunks; ++c) next += std::exchange(place[c * buckets + b], next);
+    }
+    begin.push_back(next);
+    core::parallel_for(ctx, static_cast<std::int64_t>(chunks), [&](std::int64_t chunk, int /*worker*/) {
+      each_row(chunk, [&](std::int64_t& at, std::int64_t row) {
+        rows[static_cast<std::size_t>(at++)] = {hashes[static_cast<std::size_t>(row)], row};
+      });
+    });
+  }
+};
+
+// For each row of a bucket the first row that equals it, left in place of its hash. Returns how many are not their own.
+// A table of open addresses holds the first rows. Rows of one hash are told apart by their values; more of them in a
+// line than chance brings together are malice, and are called different, which only costs speed.
+std::int64_t find_firsts(const Context& ctx, const TableView& table, HashedRow* begin, HashedRow* end) {
+  constexpr int kLongestLine = 48;
   const auto bytes = static_cast<std::size_t>(table.cols() * size_of(table.dtype()));
+  std::size_t slots = 16;
+  while (slots < 2 * static_cast<std::size_t>(end - begin)) slots *= 2;
+  std::vector<HashedRow> firsts(slots, HashedRow{0, -1});
   std::vector<std::byte> copy_a;
   std::vector<std::byte> copy_b;
-  std::vector<std::int64_t> firsts;
-  std::int64_t groups = 0;
-  for (std::size_t begin = 0; begin < hashed.size();) {
-    std::size_t end = begin + 1;
-    while (end < hashed.size() && hashed[end].hash == hashed[begin].hash) ++end;
-    firsts.clear();
-    for (std::size_t i = begin; i < end; ++i) {
-      if (i % 4096 == 0) ctx.check_cancelled();
-      const std::int64_t row = hashed[i].row;
-      std::int64_t first = -1;
-      for (const std::int64_t candidate : firsts) {
-        if (std::memcmp(row_bytes(table, row, copy_a), row_bytes(table, candidate, copy_b), bytes) == 0) {
-          first = candidate;
-          break;
-        }
+  std::int64_t repeats = 0;
+  for (HashedRow* entry = begin; entry < end; ++entry) {
+    if ((entry - begin) % 4096 == 0) ctx.check_cancelled();
+    const std::uint64_t hash = entry->hash;
+    entry->hash = static_cast<std::uint64_t>(entry->row);
+    for (std::size_t step = 0, slot = hash; step < kLongestLine; ++step, ++slot) {
+      HashedRow& first = firsts[slot & (slots - 1)];
+      if (first.row < 0) {
+        first = {hash, entry->row};
+        break;
       }
-      if (first < 0) {
-        // Different rows of one hash are either chance or malice: the ninth and later become groups of their own.
-        if (firsts.size() < 8) firsts.push_back(row);
-        first = row;
-        ++groups;
-      }
-      first_of[row] = first;
+      if (first.hash != hash) continue;
+      if (std::memcmp(row_bytes(table, entry->row, copy_a), row_bytes(table, first.row, copy_b), bytes) != 0) continue;
+      entry->hash = static_cast<std::uint64_t>(first.row);
+      ++repeats;
+      break;
     }
-    begin = end;
   }
+  return repeats;
+}
+
+// Fills distinct, member_offsets and members from the first row of each row's group.
+void group_rows(const std::vector<std::int64_t>& first_of, kernels::Prepared& index) {
+  const auto n = static_cast<std::int64_t>(first_of.size());
   // Counting sort by first row: groups ascend, members ascend within them.
-  index.distinct.reserve(static_cast<std::size_t>(groups));
   std::vector<std::int64_t> group_of(static_cast<std::size_t>(n), -1);
   for (std::int64_t row = 0; row < n; ++row) {
     if (first_of[row] != row) continue;
@@ -218,34 +255,23 @@ void group_rows(const Context& ctx, const TableView& table, const std::vector<Ha
   for (std::int64_t row = 0; row < n; ++row) index.members[next[group_of[first_of[row]]]++] = row;
 }
 
-// Sorts by (hash, row): rows are dealt into buckets by the upper bits of the hash, which are sorted as parallel tasks,
-// so that a cancel is noticed between them. The rows come in ascending order and each bucket keeps it.
-void sort_by_hash(const Context& ctx, std::vector<HashedRow>& hashed) {
-  int bits = 1;
-  while (bits < 16 && (hashed.size() >> bits) > 32768) ++bits;
-  const auto bucket_of = [bits](const HashedRow& row) { return static_cast<std::size_t>(row.hash >> (64 - bits)); };
-  std::vector<std::size_t> begin((std::size_t{1} << bits) + 1, 0);
-  for (const HashedRow& row : hashed) ++begin[bucket_of(row) + 1];
-  std::partial_sum(begin.begin(), begin.end(), begin.begin());
-  std::vector<HashedRow> dealt(hashed.size());
-  std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
-  for (std::size_t i = 0; i < hashed.size(); ++i) {
-    if (i % 65536 == 0) ctx.check_cancelled();
-    dealt[next[bucket_of(hashed[i])]++] = hashed[i];
-  }
-  hashed.swap(dealt);
-  core::parallel_for(ctx, static_cast<std::int64_t>(begin.size()) - 1, [&](std::int64_t b, int /*worker*/) {
-    std::sort(hashed.begin() + static_cast<std::ptrdiff_t>(begin[b]),
-              hashed.begin() + static_cast<std::ptrdiff_t>(begin[b + 1]), [](const HashedRow& x, const HashedRow& y) {
-                return x.hash < y.hash || (x.hash == y.hash && x.row < y.row);
-              });
+// Groups equal rows where that pays.
+void find_groups(const Context& ctx, const TableView& table, std::vector<std::uint64_t> hashes,
+                 kernels::Prepared& index) {
+  Buckets buckets(ctx, hashes);
+  hashes = {};
+  HashedRow* rows = buckets.rows.data();
+  std::atomic<std::int64_t> repeats{0};
+  core::parallel_for(ctx, static_cast<std::int64_t>(buckets.begin.size()) - 1, [&](std::int64_t b, int /*worker*/) {
+    repeats += find_firsts(ctx, table, rows + buckets.begin[b], rows + buckets.begin[b + 1]);
   });
-}
-
-std::int64_t count_repeats(const std::vector<HashedRow>& hashed) {
-  std::int64_t repeats = 0;
-  for (std::size_t i = 1; i < hashed.size(); ++i) repeats += hashed[i].hash == hashed[i - 1].hash ? 1 : 0;
-  return repeats;
+  // Below one row in 64 the groups would cost more than the few extra survivors do.
+  if (repeats <= table.rows() / 64) return;
+  std::vector<std::int64_t> first_of(static_cast<std::size_t>(table.rows()));
+  for (const HashedRow& entry : buckets.rows) first_of[entry.row] = static_cast<std::int64_t>(entry.hash);
+  buckets.rows = {};
+  ctx.check_cancelled();
+  group_rows(first_of, index);
 }
 
 }  // namespace
@@ -282,7 +308,7 @@ void prepare(const Context& ctx, kernels::Prepared& index) {
 
   const std::int64_t row_size = d * size_of(table.dtype());
   const bool group = !table.is_block_source();  // re-reading scattered rows of a source would cost more than it saves
-  std::vector<HashedRow> hashed(group ? static_cast<std::size_t>(n) : 0);
+  std::vector<std::uint64_t> hashes(group ? static_cast<std::size_t>(n) : 0);
   std::mutex mutex;
   std::int64_t non_finite = -1;
   double largest = 0;
@@ -293,7 +319,7 @@ void prepare(const Context& ctx, kernels::Prepared& index) {
       const double deviation = largest_deviation(rows + i * d, index.centre.data(), d);
       chunk_largest = deviation > chunk_largest || std::isnan(deviation) ? deviation : chunk_largest;
       if (std::isnan(chunk_largest)) break;
-      if (group) hashed[begin + i] = {hash_bytes(row_bytes(table, begin + i, copy), row_size), begin + i};
+      if (group) hashes[begin + i] = hash_bytes(row_bytes(table, begin + i, copy), row_size);
     }
     const std::int64_t at = std::isnan(chunk_largest) ? first_non_finite(rows, count * d) : -1;
     const std::scoped_lock lock(mutex);
@@ -305,10 +331,7 @@ void prepare(const Context& ctx, kernels::Prepared& index) {
                                          std::to_string(non_finite % d) + " is not a finite number");
   }
   index.largest = std::min(largest, std::numeric_limits<double>::max());  // finite, so that it can be saved
-  if (!group) return;
-  sort_by_hash(ctx, hashed);
-  // Below one row in 64 the groups would cost more than the few extra survivors do.
-  if (count_repeats(hashed) > n / 64) group_rows(ctx, table, hashed, index);
+  if (group) find_groups(ctx, table, std::move(hashes), index);
 }
 
 }  // namespace vicinal::cpu

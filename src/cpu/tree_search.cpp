@@ -133,7 +133,8 @@ class TreeKeys {
 };
 
 // Where the points of a search go: `limit` as a collector has it, and offers of distinct rows.
-// Short lists are kept sorted: shifting some ten entries costs less than the branches of a heap that nothing predicts.
+// Short lists are kept sorted, on the stack: shifting some entries costs less than the branches of a heap that nothing
+// predicts, and the result's own memory is cold until the list is written there.
 class ListSink {
  public:
   ListSink(const kernels::NearestTask& task, const Candidates& candidates, kernels::NearestResult& result,
@@ -148,7 +149,7 @@ class ListSink {
 
   [[nodiscard]] double limit() const {
     if (k_ > kMostSorted) return heap_.limit();
-    return size_ < k_ ? kInfinity : keys_[k_ - 1];
+    return size_ < k_ ? kInfinity : sorted_keys_[k_ - 1];
   }
   void offer(double key, std::int64_t distinct) {
     for (const std::int64_t id : candidates_.members(distinct)) {
@@ -159,6 +160,10 @@ class ListSink {
   }
   void finish() {
     if (k_ > kMostSorted) heap_.sort();
+    for (std::int64_t i = 0; i < size_; ++i) {
+      keys_[i] = sorted_keys_[i];
+      ids_[i] = sorted_ids_[i];
+    }
     for (std::int64_t i = 0; i < k_; ++i) keys_[i] = core::reported_distance(task_.metric, keys_[i], task_.p);
   }
 
@@ -171,14 +176,14 @@ class ListSink {
       ++size_;
     } else {
       --i;  // the last one leaves
-      if (!core::nearer(key, id, keys_[i], ids_[i])) return false;
+      if (!core::nearer(key, id, sorted_keys_[i], sorted_ids_[i])) return false;
     }
-    for (; i > 0 && core::nearer(key, id, keys_[i - 1], ids_[i - 1]); --i) {
-      keys_[i] = keys_[i - 1];
-      ids_[i] = ids_[i - 1];
+    for (; i > 0 && core::nearer(key, id, sorted_keys_[i - 1], sorted_ids_[i - 1]); --i) {
+      sorted_keys_[i] = sorted_keys_[i - 1];
+      sorted_ids_[i] = sorted_ids_[i - 1];
     }
-    keys_[i] = key;
-    ids_[i] = id;
+    sorted_keys_[i] = key;
+    sorted_ids_[i] = id;
     return true;
   }
 
@@ -190,6 +195,8 @@ class ListSink {
   std::int64_t* ids_;
   std::int64_t size_ = 0;
   NearestHeap heap_;
+  double sorted_keys_[kMostSorted];
+  std::int64_t sorted_ids_[kMostSorted];
 };
 
 class CollectorSink {
@@ -232,6 +239,7 @@ class TreeSearch {
         const std::int64_t end = std::min(batch.size(), (task + 1) * chunk);
         for (std::int64_t i = task * chunk; i < end; ++i) {
           ctx_.check_cancelled();
+          if (i + 2 < end) __builtin_prefetch(batch.row(order[static_cast<std::size_t>(i) + 2]));
           ranked[static_cast<std::size_t>(worker)] += search(batch, order[static_cast<std::size_t>(i)]);
         }
         const std::int64_t now = done.fetch_add(end - task * chunk) + end - task * chunk;
@@ -287,23 +295,21 @@ class TreeSearch {
 
   template <class Sink>
   std::int64_t visit(const double* x, std::int64_t query, Sink& sink) {
-    struct Entry {
-      double key;
-      std::int64_t child;
-    };
-    Entry stack[kStack];
+    // Two arrays, because an entry moved as one right after it was written as two would have to wait for the cache.
+    double stack_keys[kStack];
+    std::int64_t stack[kStack];
     int size = 0;
     // A key of this query may overflow: then every point is looked at, because an overflow is an error (clause 1).
     const bool all = keys_.may_overflow(x, tree_.lowest(), tree_.highest());
     std::int64_t ranked = 0;
     std::int64_t visited = 0;
     double limit = all ? kInfinity : sink.limit();
-    stack[size++] = {0, 0};
+    stack_keys[0] = 0;
+    stack[size++] = 0;
     while (size > 0) {
-      const Entry entry = stack[--size];
-      if (entry.key > limit) continue;
+      if (stack_keys[--size] > limit) continue;
       if (++visited % 64 == 0) ctx_.check_cancelled();
-      const Tree::Child child = tree_.child(entry.child);
+      const Tree::Child child = tree_.child(stack[size]);
       if (child.size == 0) {
         alignas(64) double keys[kTreeWidth];
         std::uint32_t near = keys_.boxes(x, tree_.boxes(child.at), limit, keys) & tree_.lanes(child.at);
@@ -312,9 +318,13 @@ class TreeSearch {
           const int lane = std::countr_zero(near);
           const double key = keys[lane];
           int place = size++;
-          for (; place > bottom && stack[place - 1].key <= key; --place) stack[place] = stack[place - 1];
-          stack[place] = {key, Tree::child_of(child.at, lane)};
-          prefetch(stack[place].child);
+          for (; place > bottom && stack_keys[place - 1] <= key; --place) {
+            stack_keys[place] = stack_keys[place - 1];
+            stack[place] = stack[place - 1];
+          }
+          stack_keys[place] = key;
+          stack[place] = Tree::child_of(child.at, lane);
+          prefetch(stack[place]);
         }
         continue;
       }

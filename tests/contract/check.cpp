@@ -188,21 +188,6 @@ void expect_overflow(const Case& c, const Way& way, const Pairs& overflow, const
   }
 }
 
-// Four metrics are not inner products in disguise: asking them for the fused method must be refused (clause 9).
-// So must asking for a tree where there can be none.
-bool is_product_metric(Metric metric) {
-  return metric == Metric::euclidean || metric == Metric::sqeuclidean || metric == Metric::inner_product ||
-         metric == Metric::cosine;
-}
-
-// Boxes bound the differences of columns, and a tree needs its table in memory.
-bool is_served(const Case& c, Method method) {
-  if (method == Method::fused) return is_product_metric(c.metric);
-  if (method != Method::kdtree) return true;
-  return c.layout != Layout::blocks && c.metric != Metric::inner_product && c.metric != Metric::cosine &&
-         c.metric != Metric::hamming;
-}
-
 void expect_not_served(const Case& c, const Way& way, const Asker& asker) {
   try {
     (void)asker.knn(1);
@@ -296,6 +281,15 @@ std::string describe(const Case& c) {
   return text.str();
 }
 
+bool serves(Method method, Metric metric) {
+  if (method == Method::fused) {
+    return metric == Metric::euclidean || metric == Metric::sqeuclidean || metric == Metric::inner_product ||
+           metric == Metric::cosine;
+  }
+  return method != Method::kdtree ||
+         (metric != Metric::inner_product && metric != Metric::cosine && metric != Metric::hamming);
+}
+
 std::string describe(const Way& way) {
   std::ostringstream text;
   text << "[" << name_of(way.isa) << " threads=" << way.threads << " " << name_of(way.method);
@@ -374,7 +368,8 @@ void check(const Case& c, const Asked& asked, const std::vector<Way>& ways) {
   for (const Way& way : ways) {
     try {
       const Asker asker(c, material, way);
-      if (!is_served(c, way.method)) {
+      // A tree needs its table in memory.
+      if (!serves(way.method, c.metric) || (way.method == Method::kdtree && c.layout == Layout::blocks)) {
         if (!answers.lists.empty()) expect_not_served(c, way, asker);
       } else if (overflow.empty()) {
         compare(c, way, answers, asker);
