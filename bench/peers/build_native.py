@@ -49,7 +49,7 @@ def main():
     if header:
         (include / "nanoflann.hpp").write_bytes(header)
     flags = "-std=c++17 -O3 -march=native -shared -fPIC -pthread".split()
-    links = ["-lANN"] if pathlib.Path("/usr/include/ANN/ANN.h").exists() else []
+    links = ["-lann"] if pathlib.Path("/usr/include/ANN/ANN.h").exists() else []
     subprocess.run(["g++", *flags, f"-I{include}", str(source), "-o", str(library), *links], check=True)
 
 

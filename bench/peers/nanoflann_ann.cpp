@@ -66,7 +66,7 @@ struct TreeOf final : Tree {
   }
 
   void query(const double* query, std::int64_t k, std::uint32_t* ids, double* squared) const override {
-    index.knnSearch(query, static_cast<std::size_t>(k), ids, squared);
+    (void)index.knnSearch(query, static_cast<std::size_t>(k), ids, squared);
   }
 
   Rows rows;

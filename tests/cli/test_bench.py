@@ -60,8 +60,8 @@ def fake(tmp_path, ok_json):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
 
-    def run(names, *arguments):
-        size = () if "--table-file" in arguments else ("--rows", 300, "--queries", 40, "--dims", 3)
+    def run(names, *arguments, rows=300):
+        size = () if "--table-file" in arguments else ("--rows", rows, "--queries", 40, "--dims", 3)
         found = ok_json(
             "bench", "knn", *size, "-k", 5, "--repeat", 2, "--peers", names, "--peers-dir", folder,
             "--peers-python", sys.executable, *arguments, env={**os.environ, "TMPDIR": str(scratch)},
@@ -150,7 +150,7 @@ def test_real_libraries(ok_json):
 
 def test_made_data(fake):
     def made(kind, *more):
-        fake("scipy", "--data", kind, "--dtype", "float64", "--rows", 2000, *more)
+        fake("scipy", "--data", kind, "--dtype", "float64", *more, rows=2000)
         return [np.load(fake.folder / f"seen_{name}.npy") for name in ("table", "queries")]
 
     for kind in ("gaussian", "uniform", "blobs", "clusters", "duplicates", "embedded"):
@@ -178,7 +178,7 @@ def test_peak(ok_json, ok):
 
 CASES = {
     "unknown peer": (["--peers", "faiss,fais"], ["--peers", "'fais'", "faiss", "brute", "libann"]),
-    "no peer": (["--peers", "scipy,"], ["--peers", "''"]),
+    "no peer": (["--peers", "scipy,,faiss"], ["--peers", "''"]),
     "no time": (["--peers", "scipy", "--peer-timeout", 0], ["--peer-timeout", "0"]),
     "another metric": (["--peers", "scipy", "--metric", "manhattan"], ["--peers", "manhattan"]),
     "a filter": (["--peers", "scipy", "--filter", "filter.npy"], ["--peers", "--filter"]),
