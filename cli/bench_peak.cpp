@@ -98,6 +98,7 @@ double best_rate(const Context& ctx, Kernel kernel) {
     ctx.check_cancelled();
     std::vector<double> rates(static_cast<std::size_t>(ctx.threads()));
     std::vector<std::jthread> threads;
+    threads.reserve(rates.size());
     for (double& mine : rates) threads.emplace_back([&mine, kernel] { mine = rate(kernel); });
     threads.clear();
     best = std::max(best, std::accumulate(rates.begin(), rates.end(), 0.0));

@@ -203,9 +203,9 @@ class PeerProcess {
       throw Error(ErrorCode::io, fmt::format("--peers: no pipe: {}", std::strerror(errno)));
     }
     const int errors = open((folder_ / "stderr").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    std::vector<char*> arguments;
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
+    std::vector<char*> arguments(words.size() + 1, nullptr);
+    std::transform(words.begin(), words.end(), arguments.begin(),
+                   [](const std::string& word) { return const_cast<char*>(word.c_str()); });
     process_ = fork();
     if (process_ == 0) {  // only async-signal-safe calls from here on
       setpgid(0, 0);
@@ -344,7 +344,7 @@ std::vector<std::string> peers_from(const std::string& names) {
 
 Peers::Peers(const Context& ctx, const PeerOptions& options, const TableView& table, const TableView& queries,
              std::int64_t k)
-    : ctx_(ctx), table_(table), queries_(queries) {
+    : table_(table), queries_(queries) {
   const std::vector<std::string> names = peers_from(options.names);
   const fs::path script = peers_script(options);
   const fs::path python = peers_python(options, script);

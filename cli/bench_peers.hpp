@@ -68,7 +68,6 @@ class Peers {
   std::vector<PeerResult> finish(const NeighborGraph& truth);
 
  private:
-  const Context& ctx_;
   const TableView table_;
   const TableView queries_;
   const ScratchFolder folder_;
