@@ -194,6 +194,7 @@ class PeerProcess {
     result_.build.seconds.push_back(seconds.at("build"));
     result_.query.seconds.push_back(seconds.at("query"));
     result_.total.seconds.push_back(seconds.at("total"));
+    result_.cpu.seconds.push_back(seconds.at("cpu"));
   }
 
   void spawn(const std::vector<std::string>& words) {
@@ -387,6 +388,7 @@ void add_to_json(Json& json, const std::vector<PeerResult>& results, const Timin
     peer["build"] = to_json(result.build);
     peer["query"] = to_json(result.query);
     peer["total"] = to_json(result.total);
+    peer["cpu"] = to_json(result.cpu);
     peer["ratio"] = result.total.median() / ours.median();
     peer["correct_rows"] = result.correct;
     peer["correct_share"] = static_cast<double>(result.correct) / static_cast<double>(queries);

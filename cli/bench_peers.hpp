@@ -47,6 +47,7 @@ struct PeerResult {
   Timings build;      ///< none when there is no result
   Timings query;
   Timings total;
+  Timings cpu;                ///< of all its threads, idle spinning included
   std::int64_t correct = 0;   ///< queries whose neighbors are right: see count_correct
   double distance_error = 0;  ///< largest relative error of a distance it reported
 };

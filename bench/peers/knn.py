@@ -213,14 +213,16 @@ def work(options, say):
     table, queries = load(options.table, peer.dtype), load(options.queries, peer.dtype)
 
     def call():
+        cpu = time.process_time()
         start = time.perf_counter()
         index = peer.build(table)
         built = time.perf_counter()
         ids, distances = peer.query(index, queries, options.k)
         end = time.perf_counter()
+        cpu = time.process_time() - cpu
         if options.output:
             save(options.output, ids=np.asarray(ids, np.int64), distances=np.asarray(distances, np.float64))
-        return {"build": built - start, "query": end - built, "total": end - start}
+        return {"build": built - start, "query": end - built, "total": end - start, "cpu": cpu}
 
     about = {"name": options.peer, "version": peer.version, "dtype": table.dtype.name, "threads": options.threads}
     about["note"] = getattr(peer, "note", peer.__doc__)
@@ -231,7 +233,7 @@ def work(options, say):
             say(call())
         return
     runs = [call() for _ in range(options.repeat)]
-    for part in ("build", "query", "total"):
+    for part in ("build", "query", "total", "cpu"):
         seconds = [run[part] for run in runs]
         about[part] = {"median": statistics.median(seconds), "min": min(seconds), "max": max(seconds), "runs": seconds}
     say(about)

@@ -44,7 +44,7 @@ if name == "faiss":  # wrong in three queries: a farther row, one row twice, no 
 np.save(output / "ids.npy", ids[:, : k - 1] if name == "libann" else ids)
 np.save(output / "distances.npy", distances)
 about = {"name": name, "version": "1.2.3", "dtype": table.dtype.name, "threads": int(given["--threads"]), "note": "fake"}
-call = {"build": 0.25, "query": 0.5, "total": float(os.environ.get("FAKE_SECONDS", 0.75))}
+call = {"build": 0.25, "query": 0.5, "total": float(os.environ.get("FAKE_SECONDS", 0.75)), "cpu": 1.5}
 print(json.dumps({**about, "warmup": call}), flush=True)
 for line in sys.stdin:
     print(json.dumps(call), flush=True)
@@ -79,6 +79,7 @@ def test_a_right_and_a_wrong_peer(fake):
     assert right["name"] == "sklearn-tree" and right["version"] == "1.2.3" and right["threads"] == 1
     assert right["correct_rows"] == 40 and right["correct_share"] == 1 and right["distance_error"] < 1e-12
     assert right["total"]["runs"] == [0.75, 0.75] and right["build"]["median"] == 0.25 and right["query"]["min"] == 0.5
+    assert right["cpu"]["max"] == 1.5
     assert right["ratio"] == pytest.approx(0.75 / found["seconds"]["median"])
     assert wrong["name"] == "faiss" and wrong["correct_rows"] == 37
     assert found["fastest_peer"] in ("faiss", "sklearn-tree")
