@@ -1,21 +1,22 @@
-// `vicinal bench knn`: times a search on made or read data, and with --verify checks sampled queries against the key
-// computed for every row. The numbers come with machine, date, version and commit, so that they can be compared later.
+// `vicinal bench knn`: times a search on made or read data, with --verify checks sampled queries against the key
+// computed for every row, and with --peers lets other libraries take turns with it. The numbers come with machine,
+// date, version and commit, so that they can be compared later. `vicinal bench peak`: what the cores can do at most.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <cmath>
 #include <ctime>
 #include <memory>
-#include <numbers>
+#include <optional>
 
+#include "bench_data.hpp"
 #include "bench_harness.hpp"
+#include "bench_peak.hpp"
+#include "bench_peers.hpp"
 #include "command.hpp"
 #include "common_options.hpp"
-#include "core/philox.hpp"
 #include "input.hpp"
 #include "machine.hpp"
 #include "output.hpp"
-#include "vicinal/generate.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/version.hpp"
@@ -28,22 +29,23 @@ struct BenchKnn {
   SearchOptions search;
   std::string table_file;
   std::string queries_file;
-  std::string data = "gaussian";
+  BenchData data;
   std::string dtype = "float32";
   std::string commit;
   std::string output;
-  std::int64_t rows = 20000;
-  std::int64_t queries = 2000;
-  std::int64_t dims = 64;
+  PeerOptions peers;
   std::int64_t k = 10;
   std::int64_t sample = 64;
-  std::uint64_t seed = 0;
   int repeat = 5;
   int warmup = 1;
   bool verify = false;
+  bool peak = false;
 
   void run() const;
+  void run_peak() const;
   void check() const;
+  /// Whether the table is searched within itself.
+  [[nodiscard]] bool is_self() const { return table_file.empty() ? data.queries == 0 : queries_file.empty(); }
 };
 
 /// A table made in memory, or read.
@@ -54,49 +56,22 @@ struct BenchTable {
   Table read;
 };
 
-std::vector<double> draw(const Context& ctx, const BenchKnn& bench, std::int64_t rows, std::uint64_t stream) {
-  if (bench.data == "blobs") {
-    // Table and queries are the two ends of one table, so that they share their centres.
-    GenerateOptions options;
-    options.rows = bench.rows + bench.queries;
-    options.cols = bench.dims;
-    options.centers = 16;
-    options.seed = bench.seed;
-    std::vector<double> all = generate(ctx, options).points;
-    const std::int64_t begin = stream == 0 ? 0 : bench.rows;
-    return {all.begin() + begin * bench.dims, all.begin() + (begin + rows) * bench.dims};
-  }
-  std::vector<double> values(static_cast<std::size_t>(rows * bench.dims));
-  const bool gaussian = bench.data == "gaussian";
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i % 1000000 == 0) ctx.check_cancelled();
-    if (gaussian) {  // Box and Muller; 1 - u is never 0
-      const double u = core::philox_uniform(bench.seed, stream, 2 * i);
-      const double v = core::philox_uniform(bench.seed, stream, 2 * i + 1);
-      values[i] = std::sqrt(-2 * std::log(1 - u)) * std::cos(2 * std::numbers::pi * v);
-    } else {
-      values[i] = core::philox_uniform(bench.seed, stream, i);
-    }
-  }
-  return values;
-}
-
-BenchTable make_table(const Context& ctx, const BenchKnn& bench, const std::string& file, std::int64_t rows,
-                      std::uint64_t stream) {
+BenchTable make_table(const Context& ctx, const BenchKnn& bench, const std::string& file, bool queries) {
   BenchTable table;
   if (!file.empty()) {
     table.read = read_table(ctx, file);
     table.view = table.read.view;
     return table;
   }
-  table.doubles = draw(ctx, bench, rows, stream);
+  table.doubles = queries ? make_bench_queries(ctx, bench.data) : make_bench_table(ctx, bench.data);
+  const std::int64_t rows = queries ? bench.data.queries : bench.data.rows;
   if (bench.dtype == "float64") {
-    table.view = TableView(table.doubles.data(), rows, bench.dims);
+    table.view = TableView(table.doubles.data(), rows, bench.data.cols);
     return table;
   }
   table.singles.assign(table.doubles.begin(), table.doubles.end());
   table.doubles = {};
-  table.view = TableView(table.singles.data(), rows, bench.dims);
+  table.view = TableView(table.singles.data(), rows, bench.data.cols);
   return table;
 }
 
@@ -130,11 +105,20 @@ void BenchKnn::check() const {
   need(repeat >= 1, fmt::format("--repeat: {} is below 1", repeat));
   need(warmup >= 0, fmt::format("--warmup: {} is negative", warmup));
   need(sample >= 1, fmt::format("--sample: {} is below 1", sample));
-  need(rows >= 1 && rows <= std::int64_t{1} << 40, fmt::format("--rows: {} is not between 1 and 2^40", rows));
-  need(queries >= 0 && queries <= std::int64_t{1} << 40,
-       fmt::format("--queries: {} is not between 0 and 2^40", queries));
-  need(dims >= 1 && dims <= std::int64_t{1} << 20, fmt::format("--dims: {} is not between 1 and 2^20", dims));
+  need(data.rows >= 1 && data.rows <= std::int64_t{1} << 40,
+       fmt::format("--rows: {} is not between 1 and 2^40", data.rows));
+  need(data.queries >= 0 && data.queries <= std::int64_t{1} << 40,
+       fmt::format("--queries: {} is not between 0 and 2^40", data.queries));
+  need(data.cols >= 1 && data.cols <= std::int64_t{1} << 20,
+       fmt::format("--dims: {} is not between 1 and 2^20", data.cols));
+  need(data.sigma >= 0 && data.sigma <= 1e300, fmt::format("--sigma: {} is not between 0 and 1e300", data.sigma));
   need(queries_file.empty() || !table_file.empty(), "--queries-file: it needs --table-file");
+  if (peers.names.empty()) return;
+  peers_from(peers.names);
+  need(peers.timeout > 0, fmt::format("--peer-timeout: {} is not above 0", peers.timeout));
+  need(search.metric == "euclidean", fmt::format("--peers: they answer euclidean, not {}", search.metric));
+  need(search.filter.empty(), "--peers: they know no --filter");
+  need(!is_self(), "--peers: they do not search a table within itself; give --queries or --queries-file");
 }
 
 void BenchKnn::run() const {
@@ -142,22 +126,35 @@ void BenchKnn::run() const {
   check_output("-o", output, {".json"});
   const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
-  const double cells = static_cast<double>(rows + queries) * static_cast<double>(dims) * sizeof(double);
+  const double cells = static_cast<double>(data.rows + data.queries) * static_cast<double>(data.cols) * sizeof(double);
   if (table_file.empty() && cells > static_cast<double>(ctx.memory_limit())) {
     throw Error(ErrorCode::over_memory,
                 fmt::format("bench: making the data needs {}, the limit is {}", format_bytes(cells),
                             format_bytes(static_cast<double>(ctx.memory_limit()))));
   }
-  const BenchTable table = make_table(ctx, *this, table_file, rows, 0);
-  const bool self = table_file.empty() ? queries == 0 : queries_file.empty();
-  const BenchTable asked = self ? BenchTable{} : make_table(ctx, *this, queries_file, queries, 1);
+  const BenchTable table = make_table(ctx, *this, table_file, false);
+  const bool self = is_self();
+  const BenchTable asked = self ? BenchTable{} : make_table(ctx, *this, queries_file, true);
   const auto filter = read_filter(ctx, search.filter, table.view.rows());
   const KnnOptions options = knn_options(search, k, filter);
   if (common.explain) return print_plan(common, plan_knn(ctx, table.view, self ? nullptr : &asked.view, options));
+  const Peak peak_rates = peak ? measure_peak(ctx) : Peak{};
+  std::optional<Peers> others;
+  if (!peers.names.empty()) others.emplace(ctx, peers, table.view, asked.view, k);
   NeighborGraph graph;
-  const Timings timings = measure(ctx, warmup, repeat, [&] {
+  PeerResult ours;
+  ours.about = {{"name", "vicinal"}, {"version", VICINAL_VERSION}};
+  const auto search_once = [&] {
     graph = self ? knn(ctx, table.view, options) : knn(ctx, table.view, asked.view, options);
-  });
+  };
+  const auto others_turn = [&] {
+    ours.build.seconds.push_back(graph.stats.prepare_seconds);
+    ours.query.seconds.push_back(graph.stats.search_seconds);
+    if (others) others->take_turns();
+  };
+  ours.total = measure(ctx, warmup, repeat, search_once, others_turn);
+  const Timings& timings = ours.total;
+  const std::vector<PeerResult> results = others ? others->finish(graph) : std::vector<PeerResult>();
   const double pairs = static_cast<double>(graph.rows) * static_cast<double>(graph.table_rows);
   const double gflops = 2 * pairs * static_cast<double>(table.view.cols()) / timings.median() * 1e-9;
   const double survivors = static_cast<double>(graph.stats.survivors) / static_cast<double>(graph.rows);
@@ -170,7 +167,7 @@ void BenchKnn::run() const {
                {"version", VICINAL_VERSION},
                {"commit", commit.empty() ? Json(nullptr) : Json(commit)},
                {"machine", to_json(look_at_machine())},
-               {"data", table_file.empty() ? data : table_file},
+               {"data", table_file.empty() ? data.kind : table_file},
                {"dtype", name_of(table.view.dtype())},
                {"rows", graph.table_rows},
                {"queries", graph.rows},
@@ -178,7 +175,7 @@ void BenchKnn::run() const {
                {"dims", table.view.cols()},
                {"k", k},
                {"metric", search.metric},
-               {"seed", seed},
+               {"seed", data.seed},
                {"seconds", to_json(timings)},
                {"gflops", gflops},
                {"survivors_per_query", survivors},
@@ -187,6 +184,11 @@ void BenchKnn::run() const {
                {"wrong_queries", wrong},
                {"plan", to_json(graph.plan)},
                {"stats", to_json(graph.stats)}};
+  if (peak) {
+    json["peak"] = to_json(peak_rates);
+    json["fraction_of_peak"] = peak_rates.float32 > 0 ? Json(gflops / peak_rates.float32) : Json(nullptr);
+  }
+  if (others) add_to_json(json, results, timings, graph.rows);
   if (!output.empty()) write_text(output, json.dump(2) + "\n");
   if (common.json) {
     print_json(json);
@@ -202,10 +204,22 @@ void BenchKnn::run() const {
         json["data"].get<std::string>(), graph.table_rows, table.view.cols(), graph.rows, k, search.metric,
         timings.median(), timings.least(), timings.most(), timings.seconds.size(), gflops, survivors, 100 * uncertified,
         name_of(graph.plan.method), graph.plan.isa, graph.plan.threads, verdict));
+    if (peak) write_stdout(format_peak(peak_rates));
+    if (others) write_stdout("\n" + format_peers(results, ours, graph.rows));
   }
   if (wrong > 0) {
     throw Error(ErrorCode::internal, fmt::format("{} of {} sampled queries differ from brute force", wrong, checked));
   }
+}
+
+void BenchKnn::run_peak() const {
+  const Runtime runtime = make_runtime(common);
+  const Peak rates = measure_peak(runtime.ctx);
+  if (!common.json) return write_stdout(format_peak(rates));
+  Json json = to_json(rates);
+  json["command"] = "bench peak";
+  json["threads"] = runtime.ctx.threads();
+  print_json(json);
 }
 
 }  // namespace
@@ -217,15 +231,25 @@ Command add_bench(CLI::App& root) {
   app->fallthrough();
   CLI::App* knn_app = app->add_subcommand("knn", "Time exact nearest neighbors");
   const std::string data = "Data";
-  knn_app->add_option("--rows", bench->rows, "Table rows to make")->type_name("N")->capture_default_str()->group(data);
-  knn_app->add_option("--queries", bench->queries, "Queries to make; 0 searches the table within itself")
+  knn_app->add_option("--rows", bench->data.rows, "Table rows to make")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(data);
+  knn_app->add_option("--queries", bench->data.queries, "Queries to make; 0 searches the table within itself")
       ->type_name("M")
       ->capture_default_str()
       ->group(data);
-  knn_app->add_option("--dims", bench->dims, "Columns to make")->type_name("D")->capture_default_str()->group(data);
-  add_choice(*knn_app, "--data", bench->data, {"gaussian", "uniform", "blobs"}, "What to make")->group(data);
+  knn_app->add_option("--dims", bench->data.cols, "Columns to make")
+      ->type_name("D")
+      ->capture_default_str()
+      ->group(data);
+  add_choice(*knn_app, "--data", bench->data.kind, bench_data_kinds(), describe_bench_data())->group(data);
+  knn_app->add_option("--sigma", bench->data.sigma, "Standard deviation of --data clusters")
+      ->type_name("S")
+      ->capture_default_str()
+      ->group(data);
   add_choice(*knn_app, "--dtype", bench->dtype, {"float32", "float64"}, "Element type to make")->group(data);
-  knn_app->add_option("--seed", bench->seed, "Seed of the draws")
+  knn_app->add_option("--seed", bench->data.seed, "Seed of the draws")
       ->type_name("SEED")
       ->capture_default_str()
       ->group(data);
@@ -244,7 +268,27 @@ Command add_bench(CLI::App& root) {
       ->type_name("N")
       ->capture_default_str()
       ->group(timing);
+  knn_app->add_flag("--peak", bench->peak, "Measure what the cores can do, too, and the share of it reached")
+      ->group(timing);
   knn_app->add_option("--commit", bench->commit, "Commit to note in the result")->type_name("ID")->group(timing);
+  const std::string peers = "Peers";
+  knn_app
+      ->add_option("--peers", bench->peers.names,
+                   "Other libraries to time in turns with ours and to check, one or more by commas")
+      ->type_name(fmt::format("{{{}}}", fmt::join(peer_choices(), ",")))
+      ->group(peers);
+  knn_app
+      ->add_option("--peers-python", bench->peers.python,
+                   "Python that has them [VICINAL_PEERS_PYTHON, else what `./dev bench --peers` made]")
+      ->type_name("FILE")
+      ->group(peers);
+  knn_app->add_option("--peers-dir", bench->peers.dir, "Folder of knn.py [bench/peers of the source tree]")
+      ->type_name("DIR")
+      ->group(peers);
+  knn_app->add_option("--peer-timeout", bench->peers.timeout, "Seconds for all calls of one peer together")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->group(peers);
   knn_app->add_option("-o,--output", bench->output, "Where to write the result, too (.json)")->type_name("FILE");
   add_common_options(*knn_app, bench->common);
   const std::vector<std::string> examples = {
@@ -252,7 +296,10 @@ Command add_bench(CLI::App& root) {
       "vicinal bench knn --rows 3000 --queries 0 --dims 16 --data blobs --repeat 3 --json"};
   add_examples(*app, examples);
   add_examples(*knn_app, examples);
-  return {app, [bench] { bench->run(); }, &bench->common.json};
+  CLI::App* peak_app = app->add_subcommand("peak", "Measure what the cores can compute at most");
+  add_common_options(*peak_app, bench->common);
+  add_examples(*peak_app, {"vicinal bench peak", "vicinal bench peak --threads 1 --json"});
+  return {app, [bench, peak_app] { peak_app->parsed() ? bench->run_peak() : bench->run(); }, &bench->common.json};
 }
 
 }  // namespace vicinal::cli

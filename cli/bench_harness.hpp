@@ -24,15 +24,20 @@ struct Timings {
   }
 };
 
-/// Runs `work` warmup + repeat times. `work` returns nothing and leaves its result where the caller wants it.
-inline Timings measure(const Context& ctx, int warmup, int repeat, const std::function<void()>& work) {
+/// Runs `work` warmup + repeat times, and `after` when each of the timed ones is done. `work` returns nothing and
+/// leaves its result where the caller wants it.
+inline Timings measure(
+    const Context& ctx, int warmup, int repeat, const std::function<void()>& work,
+    const std::function<void()>& after = [] {}) {
   Timings timings;
   for (int i = 0; i < warmup + repeat; ++i) {
     ctx.check_cancelled();
     const auto start = std::chrono::steady_clock::now();
     work();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (i >= warmup) timings.seconds.push_back(seconds);
+    if (i < warmup) continue;
+    timings.seconds.push_back(seconds);
+    after();
   }
   return timings;
 }
