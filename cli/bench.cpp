@@ -16,6 +16,7 @@
 #include "common_options.hpp"
 #include "input.hpp"
 #include "machine.hpp"
+#include "ops/ablation.hpp"
 #include "output.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
@@ -38,6 +39,7 @@ struct BenchKnn {
   std::int64_t sample = 64;
   int repeat = 5;
   int warmup = 1;
+  std::string without = "nothing";
   bool verify = false;
   bool peak = false;
 
@@ -144,8 +146,9 @@ void BenchKnn::run() const {
   NeighborGraph graph;
   PeerResult ours;
   ours.about = {{"name", "vicinal"}, {"version", VICINAL_VERSION}};
+  const kernels::Without left_out{without == "fusion", without == "tree-order"};
   const auto search_once = [&] {
-    graph = self ? knn(ctx, table.view, options) : knn(ctx, table.view, asked.view, options);
+    graph = ops::knn_without(ctx, table.view, self ? nullptr : &asked.view, options, left_out);
   };
   const auto others_turn = [&] {
     ours.build.seconds.push_back(graph.stats.prepare_seconds);
@@ -158,6 +161,7 @@ void BenchKnn::run() const {
   const double pairs = static_cast<double>(graph.rows) * static_cast<double>(graph.table_rows);
   const double gflops = 2 * pairs * static_cast<double>(table.view.cols()) / timings.median() * 1e-9;
   const double survivors = static_cast<double>(graph.stats.survivors) / static_cast<double>(graph.rows);
+  const double escalated = static_cast<double>(graph.stats.escalated) / static_cast<double>(graph.rows);
   const double uncertified = static_cast<double>(graph.stats.uncertified) / static_cast<double>(graph.rows);
   const std::int64_t checked = verify ? std::min(sample, graph.rows) : 0;
   const std::int64_t wrong = verify ? wrong_queries(ctx, table, self ? nullptr : &asked, graph, options, sample) : 0;
@@ -179,7 +183,9 @@ void BenchKnn::run() const {
                {"seconds", to_json(timings)},
                {"gflops", gflops},
                {"survivors_per_query", survivors},
-               {"uncertified_share", uncertified},
+               {"escalated_share", escalated},
+               {"certified_share", 1 - uncertified},
+               {"without", without},
                {"verified_queries", checked},
                {"wrong_queries", wrong},
                {"plan", to_json(graph.plan)},
@@ -198,12 +204,13 @@ void BenchKnn::run() const {
                : std::string("not asked for (--verify)");
     write_stdout(fmt::format(
         "data          {} {} x {}, {} queries, k {}, {}\nseconds       median {:.4f}, min {:.4f}, max {:.4f} of {}\n"
-        "GFLOP/s       {:.1f}\nsurvivors     {:.1f} a query\nuncertified   {:.2f} % of the queries\nplan          {}, "
+        "GFLOP/s       {:.1f}\nsurvivors     {:.1f} a query\nescalated     {:.2f} % of the queries met a finer screen, "
+        "{:.2f} % float64 alone\nplan          {}, "
         "{}, {} "
         "threads\nverified      {}\n",
         json["data"].get<std::string>(), graph.table_rows, table.view.cols(), graph.rows, k, search.metric,
-        timings.median(), timings.least(), timings.most(), timings.seconds.size(), gflops, survivors, 100 * uncertified,
-        name_of(graph.plan.method), graph.plan.isa, graph.plan.threads, verdict));
+        timings.median(), timings.least(), timings.most(), timings.seconds.size(), gflops, survivors, 100 * escalated,
+        100 * uncertified, name_of(graph.plan.method), graph.plan.isa, graph.plan.threads, verdict));
     if (peak) write_stdout(format_peak(peak_rates));
     if (others) write_stdout("\n" + format_peers(results, ours, graph.rows));
   }
@@ -262,6 +269,9 @@ Command add_bench(CLI::App& root) {
   knn_app->add_option("--warmup", bench->warmup, "Runs before them")
       ->type_name("N")
       ->capture_default_str()
+      ->group(timing);
+  add_choice(*knn_app, "--without", bench->without, {"nothing", "fusion", "tree-order"},
+             "Leave one idea out, to see what it is worth; --method direct leaves out the screen")
       ->group(timing);
   knn_app->add_flag("--verify", bench->verify, "Check sampled queries against the key of every row")->group(timing);
   knn_app->add_option("--sample", bench->sample, "Queries that --verify checks")

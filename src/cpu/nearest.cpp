@@ -385,6 +385,9 @@ class Search {
     for (std::size_t s = 0; s < tiles.size(); ++s) {
       all[s] = limits(batch, block, tiles[s], scratch.thresholds.data() + static_cast<std::int64_t>(s) * width);
     }
+    TileLimits none{};
+    std::fill(std::begin(none.threshold), std::end(none.threshold), -std::numeric_limits<float>::infinity());
+    std::fill(std::begin(none.least), std::end(none.least), std::numeric_limits<std::int32_t>::min());
     for (std::int64_t p = 0; p < block.panels(); ++p) {
       const std::int64_t row = p * simd_.tile_rows;
       for (std::size_t s = 0; s < tiles.size(); ++s) {
@@ -401,8 +404,8 @@ class Search {
         tile.kappa = packed.kappa.data() + row;
         tile.a = all[s].a;
         tile.b = all[s].b;
-        tile.threshold = all[s].threshold;
-        tile.least = all[s].least;
+        tile.threshold = task_.without.fusion ? none.threshold : all[s].threshold;
+        tile.least = task_.without.fusion ? none.least : all[s].least;
         tile.words = row_bytes / 4;
         tile.valid_queries = static_cast<std::int32_t>(queries_of(batch, tiles[s]));
         tile.valid_rows = static_cast<std::int32_t>(std::min<std::int64_t>(simd_.tile_rows, block.size() - row));
@@ -411,6 +414,19 @@ class Search {
         tile.capacity = capacity;
         tile.counts = scratch.counts.data() + slot;
         simd_.screens[screen_index(types_[level])](tile);
+      }
+    }
+    if (!task_.without.fusion) return;
+    for (std::size_t s = 0; s < tiles.size(); ++s) {
+      const bool integer = types_[climbs_[tiles[s]].level] == ScreenType::int8;
+      for (std::int64_t q = 0; q < queries_of(batch, tiles[s]); ++q) {
+        const std::int64_t slot = static_cast<std::int64_t>(s) * width + q;
+        // An int8 score has become a float: rounding up may not drop what the integer would keep.
+        const double least = integer ? all[s].least[q] - 0x1p-22 * std::fabs(all[s].least[q]) : all[s].threshold[q];
+        Survivor* begin = scratch.survivors.data() + slot * capacity;
+        const auto dropped = [least](const Survivor& x) { return static_cast<double>(x.score) < least; };
+        scratch.counts[slot] =
+            static_cast<std::int32_t>(std::remove_if(begin, begin + scratch.counts[slot], dropped) - begin);
       }
     }
   }

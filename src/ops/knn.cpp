@@ -9,6 +9,7 @@
 
 #include "core/memory.hpp"
 #include "kernels.hpp"
+#include "ops/ablation.hpp"
 #include "ops/check.hpp"
 #include "ops/plan.hpp"
 
@@ -264,8 +265,9 @@ void check_queries(const Context& ctx, const NearestTask& task) {
 
 NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const TableView* queries,
                      const Common& options, Collect collect, std::int64_t k, double r,
-                     std::vector<std::int64_t>* counts) {
+                     std::vector<std::int64_t>* counts, const kernels::Without& without = {}) {
   Job job = plan_job(ctx, index, queries, options, collect, k, r, true);
+  job.task.without = without;
   core::require_memory(ctx, job.plan.memory, collect == Collect::k_list ? "knn" : "radius search");
   check_queries(ctx, job.task);
   NeighborGraph graph;
@@ -376,6 +378,14 @@ NeighborCounts count(const Context& ctx, const Index& index, const RadiusOptions
 
 NeighborCounts count(const Context& ctx, const Index& index, const TableView& queries, const RadiusOptions& options) {
   return count_within(ctx, index, &queries, options);
+}
+
+NeighborGraph ops::knn_without(const Context& ctx, const TableView& table, const TableView* queries,
+                               const KnnOptions& options, const kernels::Without& without) {
+  check_shapes(table, queries, options);
+  return with_index(ctx, table, [&](const Index& index) {
+    return search(ctx, index.prepared(), queries, common_of(options), Collect::k_list, options.k, 0, nullptr, without);
+  });
 }
 
 Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) {

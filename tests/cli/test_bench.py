@@ -87,6 +87,16 @@ def test_a_right_and_a_wrong_peer(fake):
     assert found["wrong_queries"] == 0
 
 
+@pytest.mark.parametrize("without, method", [("fusion", "fused"), ("tree-order", "kdtree")])
+def test_without_an_idea_the_answers_stay(ok_json, without, method):
+    for screen in ["int8", "bfloat16", "float32"] if method == "fused" else ["automatic"]:
+        found = ok_json(
+            "bench", "knn", "--rows", 3000, "--queries", 200, "--dims", 20, "-k", 7, "--repeat", 1, "--verify",
+            "--method", method, "--screen", screen, "--without", without,
+        )  # fmt: skip
+        assert found["without"] == without and found["wrong_queries"] == 0
+
+
 def test_ties_are_right_in_any_order(fake):
     found = fake("scipy", "--data", "duplicates", "--dtype", "float64")
     assert found["peers"][0]["correct_rows"] == 40
