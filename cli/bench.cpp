@@ -81,6 +81,7 @@ BenchTable make_table(const Context& ctx, const BenchKnn& bench, const std::stri
 std::int64_t wrong_queries(const Context& ctx, const BenchTable& table, const BenchTable* asked,
                            const NeighborGraph& graph, KnnOptions options, std::int64_t sample) {
   options.method = Method::direct;
+  options.screen = ScreenType::automatic;
   std::int64_t wrong = 0;
   const std::int64_t checked = std::min(sample, graph.rows);
   const Index index(ctx, table.view);
