@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -27,19 +28,21 @@ thread_local volatile float sink;
 
 #if defined(__x86_64__)
 
-#define VICINAL_PEAK_KERNEL(NAME, TARGET, VECTOR, ZERO, STEP, OPERATIONS)      \
-  __attribute__((target(TARGET))) double NAME() {                              \
-    VECTOR sum[kChains];                                                       \
-    for (auto& chain : sum) chain = ZERO;                                      \
-    for (int step = 0; step < kSteps; ++step) {                                \
-      for (auto& chain : sum) chain = STEP;                                    \
-      /* Each sum is needed as it is now: nothing may be folded over steps. */ \
-      for (auto& chain : sum) asm("" : "+v"(chain));                           \
-    }                                                                          \
-    float any = 0;                                                             \
-    for (auto& chain : sum) any += reinterpret_cast<const float&>(chain);      \
-    sink = any;                                                                \
-    return double{OPERATIONS} * kChains * kSteps;                              \
+#define VICINAL_PEAK_KERNEL(NAME, TARGET, VECTOR, ZERO, STEP, OPERATIONS) \
+  __attribute__((target(TARGET))) double NAME() {                         \
+    VECTOR sum[kChains];                                                  \
+    for (auto& chain : sum) chain = ZERO;                                 \
+    for (int step = 0; step < kSteps; ++step) {                           \
+      for (auto& chain : sum) chain = STEP;                               \
+    }                                                                     \
+    float any = 0;                                                        \
+    for (auto& chain : sum) {                                             \
+      float first = 0;                                                    \
+      std::memcpy(&first, &chain, sizeof first);                          \
+      any += first;                                                       \
+    }                                                                     \
+    sink = any;                                                           \
+    return double{OPERATIONS} * kChains * kSteps;                         \
   }
 
 VICINAL_PEAK_KERNEL(fma256, "avx2,fma", __m256, _mm256_set1_ps(1.0F),
