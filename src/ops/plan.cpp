@@ -33,11 +33,11 @@ struct Rates {
 Rates rates_of(Isa isa) {
   switch (isa) {
     case Isa::avx512:
-      return {4e10, 5e9, 0.2e-9, 1.5e-9, 1.2e-6, 4e-9, 0.3e-9};
+      return {4e10, 5e9, 0.5e-9, 1.2e-9, 1.3e-6, 4e-9, 0.5e-9};
     case Isa::avx2:
-      return {2.5e10, 3e9, 0.35e-9, 1.8e-9, 1.4e-6, 4e-9, 0.3e-9};
+      return {2.5e10, 3e9, 0.6e-9, 1.3e-9, 1.4e-6, 4e-9, 0.5e-9};
     default:
-      return {8e9, 2e9, 2.5e-9, 5e-9, 3e-6, 4e-9, 0.3e-9};
+      return {8e9, 2e9, 2.8e-9, 4e-9, 3e-6, 4e-9, 0.5e-9};
   }
 }
 constexpr double kBytesOverFloats = 3;  // the int8 screen's gain where it is native, ranking included
@@ -46,6 +46,7 @@ constexpr double kPowers = 3e7;         // columns of minkowski, whatever the me
 constexpr std::int64_t kFewestRows = 8192;  // of a table that a tree is worth thinking about
 constexpr std::int64_t kFewestSample = 4096;
 constexpr std::int64_t kTrialQueries = 256;
+constexpr double kSlowestGrowth = 0.2;  // exponent in the size of the table
 constexpr double kShareOfTrial = 0.05;  // of brute force: more is not spent on the question
 
 double build_seconds(const Context& ctx, std::int64_t n, std::int64_t d) {
@@ -167,8 +168,13 @@ double tree_search_seconds(const Context& ctx, const NearestTask& task, double r
 }
 
 std::string TreeForecast::sentence(const NearestTask& task) const {
-  return "a tree would touch about " + with_commas(rounded(rows_a_query)) + " of " +
-         with_commas(static_cast<double>(task.index->distinct_rows())) + " rows a query";
+  std::string text = "a tree would touch ";
+  text += at_least ? "more than " : "about ";
+  text += with_commas(rounded(rows_a_query));
+  text += " of ";
+  text += with_commas(static_cast<double>(task.index->distinct_rows()));
+  text += " rows a query";
+  return text;
 }
 
 bool may_use_tree(const Context& ctx, const NearestTask& task, double brute_seconds) {
@@ -232,7 +238,13 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     }
     last_rows = std::max(*found, 1.0);
     last_size = sampled;
-    if (part == 64 && last_rows > 0.6 * sampled) break;  // no better than brute force, and larger tables seldom are
+    // However slowly it grows from here on: is it too much already?
+    forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kSlowestGrowth);
+    forecast.seconds = build_seconds(ctx, n, d) + tree_search_seconds(ctx, task, forecast.rows_a_query);
+    if (part == 64 && forecast.seconds > brute_seconds) {
+      forecast.at_least = true;
+      return forecast;
+    }
   }
   forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, exponent);
   forecast.seconds = build_seconds(ctx, n, d) + tree_search_seconds(ctx, task, forecast.rows_a_query);

@@ -15,6 +15,7 @@ double brute_seconds(const Context& ctx, const kernels::NearestTask& task);
 struct TreeForecast {
   double rows_a_query = 0;  ///< whose keys it would compute
   double seconds = 0;       ///< building included, unless it stands
+  bool at_least = false;    ///< the figures are lower bounds: enough to know that it does not pay
   /// "a tree would touch about 420 of 1,000,000 rows a query"
   [[nodiscard]] std::string sentence(const kernels::NearestTask& task) const;
 };
