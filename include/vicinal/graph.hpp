@@ -32,7 +32,7 @@ enum class Method : std::uint8_t {
 
 /// The arithmetic in which Method::fused drops rows. Every screen gives the same bits, because none decides an answer.
 enum class ScreenType : std::uint8_t {
-  automatic,  ///< those that have an instruction of their own here, each query as fine a one as it needs
+  automatic,  ///< those that have a quick instruction here; each query uses as fine a one as it needs
   float32,
   bfloat16,  ///< float32's range with 8 bits: native on AVX512-BF16, emulated elsewhere
   int8,      ///< 256 steps for all columns together, exact for bytes: native on VNNI, emulated elsewhere

@@ -62,6 +62,8 @@ bool has_feature(Feature feature) noexcept {
       return has_isa(Isa::avx512) && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 5 & 1) != 0;
     case Feature::avx_vnni:
       return has_isa(Isa::avx2) && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+    case Feature::zen:
+      return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == 0x68747541 && d == 0x69746E65 && c == 0x444D4163;
   }
 #else
   static_cast<void>(feature);

@@ -12,8 +12,8 @@ namespace vicinal::core {
 /// True when processor and operating system support every extension the kernels of `isa` are compiled for.
 bool has_isa(Isa isa) noexcept;
 
-/// Instructions beyond an instruction set that some screens use.
-enum class Feature : std::uint8_t { avx512_vnni, avx512_bf16, avx_vnni };
+/// Instructions beyond an instruction set that some screens use; `zen`: made by AMD.
+enum class Feature : std::uint8_t { avx512_vnni, avx512_bf16, avx_vnni, zen };
 bool has_feature(Feature feature) noexcept;
 
 /// The inverse of `name_of(Isa)`. Throws `invalid_argument` listing the names there are.

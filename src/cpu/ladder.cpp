@@ -131,7 +131,7 @@ std::vector<ScreenType> screen_types(const kernels::NearestTask& task, const Sim
   if (task.screen != ScreenType::automatic) return {task.screen};
   std::vector<ScreenType> types;
   for (const ScreenType type : {ScreenType::int8, ScreenType::bfloat16, ScreenType::float32}) {
-    if (simd.native[screen_index(type)] && screen_serves(task.metric, type, task.queries.cols())) types.push_back(type);
+    if (simd.quick[screen_index(type)] && screen_serves(task.metric, type, task.queries.cols())) types.push_back(type);
   }
   return types;
 }

@@ -121,14 +121,14 @@ class Search {
       if (sizes_.sample > 0) {
         // A few rows first: with the limits they give, most of the sample does not survive its own screen.
         const std::int64_t few = std::max<std::int64_t>(256, 4 * task_.k);
-        if (few < sizes_.sample) search_sample(batch, block, few);
-        search_sample(batch, block, sizes_.sample);
+        if (few < sizes_.sample) search_sample(batch, block, few, Stage::few);
+        search_sample(batch, block, sizes_.sample, few < sizes_.sample ? Stage::sample : Stage::few);
       }
       if (splits_rows_) search_by_rows(batch);
       for (std::int64_t b = 0; b < blocks && !splits_rows_; ++b) {
         const std::int64_t first = b * sizes_.block;
         block.assign(first, std::min(n_, first + sizes_.block) - first);
-        search_block(batch, block, false);
+        search_block(batch, block, Stage::table);
         const double done = (static_cast<double>(begin) + static_cast<double>(end - begin) *
                                                               static_cast<double>(b + 1) / static_cast<double>(blocks));
         ctx_.report("search", done / static_cast<double>(m));
@@ -151,6 +151,10 @@ class Search {
   }
 
  private:
+  // What a block of rows is for: a limit from a few rows, before which nothing is known; a better one from the whole
+  // sample; the answer.
+  enum class Stage : std::uint8_t { few, sample, table };
+
   // Where the queries of a tile stand on the ladder.
   struct Climb {
     std::uint8_t level = 0;              // the screen they use
@@ -158,7 +162,7 @@ class Search {
     bool pending = false;                // to meet the present block again, one level up
     bool settled = false;                // the level was chosen by trial ...
     int blocks_left = 0;                 // ... and stays for so many blocks
-    int patience = 4;                    // blocks until the next trial, then twice as many
+    int patience = 8;                    // blocks until the next trial, then twice as many
     std::int64_t passed[kScreens] = {};  // survivors of the present block at each level tried
   };
 
@@ -168,7 +172,7 @@ class Search {
   }
 
   // Evenly spread rows, in runs so that a block source is not asked for single rows.
-  void search_sample(const QueryBatch& batch, RowBlock& block, std::int64_t size) {
+  void search_sample(const QueryBatch& batch, RowBlock& block, std::int64_t size, Stage stage) {
     constexpr std::int64_t kRun = 16;
     std::vector<std::int64_t> rows;
     const std::int64_t runs = (size + kRun - 1) / kRun;
@@ -180,7 +184,7 @@ class Search {
     }
     if (static_cast<std::int64_t>(rows.size()) > size) rows.resize(static_cast<std::size_t>(size));
     block.assign(rows);
-    search_block(batch, block, true);
+    search_block(batch, block, stage);
   }
 
   // Makes the block ready for keys (once) and for the screens named in `levels` (bits).
@@ -197,7 +201,7 @@ class Search {
     }
   }
 
-  void search_block(const QueryBatch& batch, RowBlock& block, bool sampling) {
+  void search_block(const QueryBatch& batch, RowBlock& block, Stage stage) {
     if (!screened()) {
       prepare_block(block, true, 0);
       const std::int64_t groups = (batch.size() + sizes_.group - 1) / sizes_.group;
@@ -209,14 +213,14 @@ class Search {
     }
     unsigned packed = 0;
     for (Climb& climb : climbs_) {
-      if (!sampling && climb.blocks_left > 0 && --climb.blocks_left == 0) {
+      if (stage == Stage::table && climb.blocks_left > 0 && --climb.blocks_left == 0) {
         climb.level = 0;
         climb.settled = false;
       }
       packed |= 1U << climb.level;
     }
     prepare_block(block, true, packed);
-    screen_block(batch, block, sampling, false);
+    screen_block(batch, block, stage, false);
     for (;;) {
       unsigned wanted = 0;
       for (Climb& climb : climbs_) {
@@ -225,12 +229,12 @@ class Search {
       if (wanted == 0) return;
       prepare_block(block, false, wanted & ~packed);
       packed |= wanted;
-      screen_block(batch, block, sampling, true);
+      screen_block(batch, block, stage, true);
     }
   }
 
   // Every tile of queries, or those that are pending, against the block.
-  void screen_block(const QueryBatch& batch, const RowBlock& block, bool sampling, bool pending) {
+  void screen_block(const QueryBatch& batch, const RowBlock& block, Stage stage, bool pending) {
     const std::int64_t tiles = sizes_.group / simd_.tile_queries;  // of a task
     core::parallel_for(ctx_, (batch.tiles() + tiles - 1) / tiles, [&](std::int64_t g, int worker) {
       WorkerScratch& scratch = workers_[static_cast<std::size_t>(worker)];
@@ -245,10 +249,10 @@ class Search {
       screen_tiles(batch, block, {active, static_cast<std::size_t>(count)}, scratch);
       for (std::int64_t s = 0; s < count; ++s) {
         const int level = climbs_[active[s]].level;
-        if (!sampling && climbs(batch, block, active[s], s, scratch)) continue;
+        if (stage != Stage::few && climbs(batch, block, active[s], s, scratch)) continue;
         const std::int64_t query = active[s] * simd_.tile_queries;
         for (std::int64_t i = 0; i < queries_of(batch, active[s]); ++i) {
-          finish_query(batch, block, level, query + i, s * simd_.tile_queries + i, sampling, scratch);
+          finish_query(batch, block, level, query + i, s * simd_.tile_queries + i, stage, scratch);
         }
       }
     });
@@ -434,11 +438,11 @@ class Search {
   // Ranks the survivors of query first + i. Many survivors: the best by score are ranked first, and what the tightened
   // threshold drops is not ranked at all.
   void finish_query(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i, std::int64_t slot,
-                    bool sampling, WorkerScratch& scratch) {
+                    Stage stage, WorkerScratch& scratch) {
     const std::int64_t capacity = std::max(sizes_.block, sizes_.sample);
     Survivor* survivors = scratch.survivors.data() + slot * capacity;
     std::int64_t count = scratch.counts[slot];
-    if (sampling) {
+    if (stage != Stage::table) {
       seed_query(batch, block, level, i, survivors, count, scratch);
       return;
     }

@@ -82,7 +82,7 @@ struct SimdKernels {
   std::int32_t tile_queries;
   std::int32_t tile_rows;
   ScreenFn screens[kScreens];  // each screen works everywhere ...
-  bool native[kScreens];       // ... but only these at the speed of an instruction of their own
+  bool quick[kScreens];        // ... but only these by an instruction that makes them quicker than finer ones
   KeysFn keys[kKeyOps][kElements];
 };
 

@@ -288,7 +288,7 @@ constexpr SimdKernels make_kernels(Isa isa) {
   table.screens[screen_index(ScreenType::float32)] = screen_float32;
   table.screens[screen_index(ScreenType::bfloat16)] = screen_bfloat16;
   table.screens[screen_index(ScreenType::int8)] = screen_int8;
-  table.native[screen_index(ScreenType::float32)] = true;
+  table.quick[screen_index(ScreenType::float32)] = true;
   fill_keys<KeyOp::squares>(table);
   fill_keys<KeyOp::products>(table);
   fill_keys<KeyOp::absolutes>(table);
