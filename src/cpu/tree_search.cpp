@@ -395,7 +395,7 @@ void nearest_in_tree(const Context& ctx, const kernels::NearestTask& task, kerne
 std::uint64_t nearest_in_tree_scratch(const Context& /*ctx*/, const kernels::NearestTask& task) {
   const std::int64_t batch = batch_of(task);
   std::uint64_t bytes = static_cast<std::uint64_t>(batch) * (QueryBatch::bytes_a_query(task, false) + 16 + 24);
-  bytes += static_cast<std::uint64_t>(task.index->distinct_rows()) / 4;  // queries counted by leaf
+  bytes += static_cast<std::uint64_t>(task.index->distinct_rows()) * 2;  // queries counted by panel: see Tree::bytes
   if (task.queries.is_block_source()) bytes += static_cast<std::uint64_t>(batch * task.queries.cols()) * 8;
   return bytes;
 }
