@@ -66,7 +66,7 @@ class TreeKeys {
         gap[j] = std::max({low - x[j], x[j] - high, 0.0});
       }
       keys[c] = core::minkowski_key(gap.data(), zero.data(), d_, p_);
-      near |= static_cast<std::uint32_t>(keys[c] <= limit) << c;
+      near |= static_cast<std::uint32_t>(!(keys[c] > limit)) << c;  // the power of an infinite gap may be no number
     }
     return near;
   }
