@@ -35,10 +35,11 @@ struct RadiusCommand {
                  Clock::time_point start) const;
 };
 
-/// How many are found is not known before the search, so the plan is that of the smallest answer.
+/// How many are found is not known before the search, so the plan's memory is that of the smallest answer.
 void RadiusCommand::explain(const Runtime& runtime, const Table& rows, const Table& asked,
                             const std::vector<std::uint64_t>& filter) const {
-  Plan plan = plan_knn(runtime.ctx, rows.view, queries.empty() ? nullptr : &asked.view, knn_options(search, 1, filter));
+  Plan plan = plan_radius(runtime.ctx, rows.view, queries.empty() ? nullptr : &asked.view,
+                          radius_options(search, radius, filter));
   if (!count_only) plan.reason += "; memory grows by 16 bytes a neighbor found";
   print_plan(common, plan);
 }

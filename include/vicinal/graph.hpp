@@ -27,7 +27,7 @@ enum class Method : std::uint8_t {
   automatic,  ///< the planner decides
   fused,      ///< low-precision product with a proven bound fused with the threshold test, exact finish
   direct,     ///< every key in float64; also what runs, and what the plan says, where float64 keys might overflow
-  kdtree,     ///< boxes around groups of rows; whole boxes too far away are never looked into. For metrics of differences
+  kdtree,     ///< boxes around rows, of which those too far away are never opened; for metrics of differences
 };
 
 /// The arithmetic in which Method::fused drops rows. Every screen gives the same bits, because none decides an answer.
@@ -61,7 +61,7 @@ struct Plan {
 /// What the search did; deterministic for a given input, whatever the thread count.
 struct SearchStats {
   std::int64_t distinct_rows = 0;  ///< table rows that differ bit for bit
-  std::int64_t survivors = 0;      ///< pairs that passed the screen and were ranked by the float64 key
+  std::int64_t survivors = 0;      ///< pairs ranked by the float64 key: those a screen let through, or a tree touched
   std::int64_t escalated = 0;      ///< queries that a finer screen than the first one served
   std::int64_t uncertified = 0;    ///< queries the screen could not narrow down in some block: full float64 there
   double prepare_seconds = 0;

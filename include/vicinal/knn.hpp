@@ -45,7 +45,8 @@ struct NeighborCounts {
 
 struct IndexOptions {
   bool copy = false;  ///< own a copy of the table instead of borrowing it
-  bool tree = false;  ///< build the kd-tree now instead of at the first search that needs it; it is saved with the index
+  bool tree =
+      false;  ///< build the kd-tree now instead of at the first search that needs it; it is saved with the index
 };
 
 /// A table made ready for queries: checked, its duplicates grouped, its centre found. Any metric may be asked of it.
@@ -94,7 +95,11 @@ VICINAL_API NeighborCounts count(const Context& ctx, const Index& index, const T
                                  const RadiusOptions& options);
 
 /// What `knn` would do, without doing it: method, memory, expected time, why. `queries` = nullptr: self mode.
+/// Where a tree may be worth it the table is prepared and a tree tried on samples of it, as the search would.
 VICINAL_API Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries,
                           const KnnOptions& options);
+/// The same for `radius` and `count`; how many neighbors a radius will find, and their memory, is not known before.
+VICINAL_API Plan plan_radius(const Context& ctx, const TableView& table, const TableView* queries,
+                             const RadiusOptions& options);
 
 }  // namespace vicinal

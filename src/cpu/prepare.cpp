@@ -13,6 +13,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/aligned.hpp"
 #include "core/floats.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -170,12 +171,11 @@ struct HashedRow {
 
 // Rows dealt into buckets by the upper bits of their hashes, ascending in each bucket, chunk by chunk in parallel.
 struct Buckets {
-  std::vector<HashedRow> rows;
+  core::AlignedArray<HashedRow> rows;
   std::vector<std::int64_t> begin;  // of each bucket, and the end
 
-  Buckets(const Context& ctx, const std::vector<std::uint64_t>& hashes) : rows(hashes.size()) {
+  Buckets(const Context& ctx, const core::AlignedArray<std::uint64_t>& hashes, std::int64_t n) : rows(n) {
     constexpr std::int64_t kChunk = 65536;
-    const auto n = static_cast<std::int64_t>(hashes.size());
     int bits = 1;
     while (bits < 10 && (n >> bits) > 8192) ++bits;
     const std::size_t buckets = std::size_t{1} << bits;
@@ -185,7 +185,7 @@ struct Buckets {
       const std::int64_t end = std::min(n, (chunk + 1) * kChunk);
       std::int64_t* mine = place.data() + static_cast<std::size_t>(chunk) * buckets;
       for (std::int64_t row = chunk * kChunk; row < end; ++row) {
-        body(mine[hashes[static_cast<std::size_t>(row)] >> (64 - bits)], row);
+        body(mine[hashes[row] >> (64 - bits)], row);
       }
     };
     core::parallel_for(ctx, static_cast<std::int64_t>(chunks), [&](std::int64_t chunk, int /*worker*/) {
@@ -198,9 +198,7 @@ struct Buckets {
     }
     begin.push_back(next);
     core::parallel_for(ctx, static_cast<std::int64_t>(chunks), [&](std::int64_t chunk, int /*worker*/) {
-      each_row(chunk, [&](std::int64_t& at, std::int64_t row) {
-        rows[static_cast<std::size_t>(at++)] = {hashes[static_cast<std::size_t>(row)], row};
-      });
+      each_row(chunk, [&](std::int64_t& at, std::int64_t row) { rows[at++] = {hashes[row], row}; });
     });
   }
 };
@@ -256,9 +254,10 @@ void group_rows(const std::vector<std::int64_t>& first_of, kernels::Prepared& in
 }
 
 // Groups equal rows where that pays.
-void find_groups(const Context& ctx, const TableView& table, std::vector<std::uint64_t> hashes,
+void find_groups(const Context& ctx, const TableView& table, core::AlignedArray<std::uint64_t> hashes,
                  kernels::Prepared& index) {
-  Buckets buckets(ctx, hashes);
+  const std::int64_t n = table.rows();
+  Buckets buckets(ctx, hashes, n);
   hashes = {};
   HashedRow* rows = buckets.rows.data();
   std::atomic<std::int64_t> repeats{0};
@@ -266,9 +265,9 @@ void find_groups(const Context& ctx, const TableView& table, std::vector<std::ui
     repeats += find_firsts(ctx, table, rows + buckets.begin[b], rows + buckets.begin[b + 1]);
   });
   // Below one row in 64 the groups would cost more than the few extra survivors do.
-  if (repeats <= table.rows() / 64) return;
-  std::vector<std::int64_t> first_of(static_cast<std::size_t>(table.rows()));
-  for (const HashedRow& entry : buckets.rows) first_of[entry.row] = static_cast<std::int64_t>(entry.hash);
+  if (repeats <= n / 64) return;
+  std::vector<std::int64_t> first_of(static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) first_of[rows[i].row] = static_cast<std::int64_t>(rows[i].hash);
   buckets.rows = {};
   ctx.check_cancelled();
   group_rows(first_of, index);
@@ -308,7 +307,7 @@ void prepare(const Context& ctx, kernels::Prepared& index) {
 
   const std::int64_t row_size = d * size_of(table.dtype());
   const bool group = !table.is_block_source();  // re-reading scattered rows of a source would cost more than it saves
-  std::vector<std::uint64_t> hashes(group ? static_cast<std::size_t>(n) : 0);
+  core::AlignedArray<std::uint64_t> hashes(group ? n : 0);
   std::mutex mutex;
   std::int64_t non_finite = -1;
   double largest = 0;

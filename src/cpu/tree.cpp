@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -174,6 +175,7 @@ class TreeBuilder {
     });
     build_shape();
     points_[1] = {};
+    rows_[0] = {};
     rows_[1] = {};
     child_ = {};
     connect();
@@ -429,8 +431,12 @@ class TreeBuilder {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       if (pieces[i].nodes.empty()) small.push_back(i);
     }
+    std::atomic<std::int64_t> done{0};
     core::parallel_for(ctx_, static_cast<std::int64_t>(small.size()), [&](std::int64_t i, int /*worker*/) {
-      build_piece(pieces[small[static_cast<std::size_t>(i)]]);
+      Piece& piece = pieces[small[static_cast<std::size_t>(i)]];
+      build_piece(piece);
+      const std::int64_t now = done.fetch_add(piece.part.size()) + piece.part.size();
+      ctx_.report("tree", static_cast<double>(now) / static_cast<double>(n_));
     });
     append(pieces, 0);
     tree_->shape_.order.assign(rows_[0].data(), rows_[0].data() + n_);
@@ -603,7 +609,10 @@ std::uint64_t Tree::bytes(const kernels::Prepared& index) {
   const std::uint64_t points = (n + 7 * leaves) * d * size;
   const std::uint64_t boxes = leaves * 16 * d * size;
   const std::uint64_t small = leaves * (2 * kTreeWidth * sizeof(Child));
-  return 2 * n * d * size + 3 * n * sizeof(std::int64_t) + n + points + boxes + small;
+  // While points are dealt there are two copies of them; when the tree is filled, one copy and the tree.
+  const std::uint64_t dealing = n * d * size + 3 * n * sizeof(std::int64_t) + n;
+  const std::uint64_t filling = points + boxes + small + n * sizeof(std::int64_t);
+  return n * d * size + std::max(dealing, filling);
 }
 
 }  // namespace vicinal::cpu

@@ -66,7 +66,7 @@ class TreeKeys {
         gap[j] = std::max({low - x[j], x[j] - high, 0.0});
       }
       keys[c] = core::minkowski_key(gap.data(), zero.data(), d_, p_);
-      near |= static_cast<std::uint32_t>(keys[c] <= limit) << c;
+      near |= static_cast<std::uint32_t>(!(keys[c] > limit)) << c;  // the power of an infinite gap may be no number
     }
     return near;
   }
@@ -147,10 +147,7 @@ class ListSink {
         ids_(result.ids.data() + query * k_),
         heap_(keys_, ids_, k_) {}
 
-  [[nodiscard]] double limit() const {
-    if (k_ > kMostSorted) return heap_.limit();
-    return size_ < k_ ? kInfinity : sorted_keys_[k_ - 1];
-  }
+  [[nodiscard]] double limit() const { return k_ > kMostSorted ? heap_.limit() : limit_; }
   void offer(double key, std::int64_t distinct) {
     for (const std::int64_t id : candidates_.members(distinct)) {
       if (!candidates_.eligible(query_, id)) continue;
@@ -184,6 +181,7 @@ class ListSink {
     }
     sorted_keys_[i] = key;
     sorted_ids_[i] = id;
+    if (size_ == k_) limit_ = sorted_keys_[size_ - 1];
     return true;
   }
 
@@ -194,9 +192,10 @@ class ListSink {
   double* keys_;
   std::int64_t* ids_;
   std::int64_t size_ = 0;
+  double limit_ = kInfinity;
   NearestHeap heap_;
-  double sorted_keys_[kMostSorted];
-  std::int64_t sorted_ids_[kMostSorted];
+  double sorted_keys_[kMostSorted] = {};
+  std::int64_t sorted_ids_[kMostSorted] = {};
 };
 
 class CollectorSink {
@@ -293,64 +292,82 @@ class TreeSearch {
     return visit(batch.row(i), query, sink);
   }
 
+  // One query on its way through the tree.
+  template <class Sink>
+  struct Visit {
+    const double* x;
+    std::int64_t query;
+    Sink& sink;
+    bool all;      // a key may overflow: then every point is looked at, because an overflow is an error (clause 1)
+    double limit;  // boxes and points beyond it are of no use
+    std::int64_t ranked = 0;
+  };
+
+  // Returns how many points were ranked.
   template <class Sink>
   std::int64_t visit(const double* x, std::int64_t query, Sink& sink) {
     // Two arrays, because an entry moved as one right after it was written as two would have to wait for the cache.
     double stack_keys[kStack];
     std::int64_t stack[kStack];
-    int size = 0;
-    // A key of this query may overflow: then every point is looked at, because an overflow is an error (clause 1).
     const bool all = keys_.may_overflow(x, tree_.lowest(), tree_.highest());
-    std::int64_t ranked = 0;
-    std::int64_t visited = 0;
-    double limit = all ? kInfinity : sink.limit();
-    stack_keys[0] = 0;
+    Visit<Sink> now{x, query, sink, all, all ? kInfinity : sink.limit()};
+    std::int64_t opened = 0;
+    int size = 0;
+    stack_keys[size] = 0;
     stack[size++] = 0;
     while (size > 0) {
-      if (stack_keys[--size] > limit) continue;
-      if (++visited % 64 == 0) ctx_.check_cancelled();
-      const Tree::Child child = tree_.child(stack[size]);
-      if (child.size == 0) {
-        alignas(64) double keys[kTreeWidth];
-        std::uint32_t near = keys_.boxes(x, tree_.boxes(child.at), limit, keys) & tree_.lanes(child.at);
-        const int bottom = size;
-        for (; near != 0; near &= near - 1) {  // the nearest on top, of equals the first
-          const int lane = std::countr_zero(near);
-          const double key = keys[lane];
-          int place = size++;
-          for (; place > bottom && stack_keys[place - 1] <= key; --place) {
-            stack_keys[place] = stack_keys[place - 1];
-            stack[place] = stack[place - 1];
-          }
-          stack_keys[place] = key;
-          stack[place] = Tree::child_of(child.at, lane);
-          prefetch(stack[place]);
-        }
+      if (stack_keys[--size] > now.limit) continue;
+      const Tree::Child& child = tree_.child(stack[size]);
+      if (child.size > 0) {
+        rank_leaf(child, now);
         continue;
       }
-      const std::int64_t count = child.size;
-      const std::int64_t* rows = tree_.shape().order.data() + child.first;
-      const std::byte* points = tree_.points(child.at);
-      ranked += count;
-      for (std::int64_t first = 0; first < count; first += kChunkPoints) {
-        if (first > 0) ctx_.check_cancelled();
-        double keys[kChunkPoints];
-        std::int32_t at[kChunkPoints];
-        const std::int64_t found = keys_.points(x, points + first * tree_.point_bytes(),
-                                                std::min(kChunkPoints, count - first), limit, keys, at);
-        for (std::int64_t f = 0; f < found; ++f) {
-          const std::int64_t distinct = rows[first + at[f]];
-          if (all && !(keys[f] < kInfinity)) {
-            refuse_overflow(query, distinct);
-          } else {
-            sink.offer(keys[f], distinct);
-          }
+      if (++opened % 16 == 0) ctx_.check_cancelled();
+      alignas(64) double keys[kTreeWidth];
+      std::uint32_t near = keys_.boxes(x, tree_.boxes(child.at), now.limit, keys) & tree_.lanes(child.at);
+      const int bottom = size;
+      for (; near != 0; near &= near - 1) {  // the nearest on top, of equals the first
+        const int lane = std::countr_zero(near);
+        const double key = keys[lane];
+        int place = size++;
+        for (; place > bottom && stack_keys[place - 1] <= key; --place) {
+          stack_keys[place] = stack_keys[place - 1];
+          stack[place] = stack[place - 1];
         }
-        if (found > 0 && !all) limit = sink.limit();
+        stack_keys[place] = key;
+        stack[place] = Tree::child_of(child.at, lane);
+        prefetch(stack[place]);
+      }
+      // Mostly all children are leaves, or none is: a loop of their own is one that the processor foresees.
+      for (; size > bottom && tree_.child(stack[size - 1]).size > 0; --size) {
+        if (stack_keys[size - 1] <= now.limit) rank_leaf(tree_.child(stack[size - 1]), now);
       }
     }
     sink.finish();
-    return ranked;
+    return now.ranked;
+  }
+
+  template <class Sink>
+  void rank_leaf(const Tree::Child& leaf, Visit<Sink>& now) const {
+    const std::int64_t* rows = tree_.shape().order.data() + leaf.first;
+    const std::byte* points = tree_.points(leaf.at);
+    now.ranked += leaf.size;
+    for (std::int64_t first = 0; first < leaf.size; first += kChunkPoints) {
+      if (first > 0) ctx_.check_cancelled();
+      double keys[kChunkPoints];
+      std::int32_t at[kChunkPoints];
+      const std::int64_t found = keys_.points(now.x, points + first * tree_.point_bytes(),
+                                              std::min(kChunkPoints, leaf.size - first), now.limit, keys, at);
+      for (std::int64_t f = 0; f < found; ++f) {
+        const std::int64_t distinct = rows[first + at[f]];
+        if (now.all && !(keys[f] < kInfinity)) {
+          refuse_overflow(now.query, distinct);
+        } else {
+          now.sink.offer(keys[f], distinct);
+        }
+      }
+      if (found > 0 && !now.all) now.limit = now.sink.limit();
+    }
   }
 
   // What will be read when the child's turn comes.
@@ -395,7 +412,7 @@ void nearest_in_tree(const Context& ctx, const kernels::NearestTask& task, kerne
 std::uint64_t nearest_in_tree_scratch(const Context& /*ctx*/, const kernels::NearestTask& task) {
   const std::int64_t batch = batch_of(task);
   std::uint64_t bytes = static_cast<std::uint64_t>(batch) * (QueryBatch::bytes_a_query(task, {}) + 16 + 24);
-  bytes += static_cast<std::uint64_t>(task.index->distinct_rows()) / 4;  // queries counted by leaf
+  bytes += static_cast<std::uint64_t>(task.index->distinct_rows()) * 2;  // queries counted by panel: see Tree::bytes
   if (task.queries.is_block_source()) bytes += static_cast<std::uint64_t>(batch * task.queries.cols()) * 8;
   return bytes;
 }

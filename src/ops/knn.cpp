@@ -181,18 +181,33 @@ void choose_method(const Context& ctx, const Common& options, double table_large
   plan.method = task.method;
 }
 
-// Whether a tree takes less than the brute force that was chosen, found out by trying (ops/plan.hpp).
-void consider_tree(const Context& ctx, NearestTask& task, Plan& plan) {
+// Bytes of a search beyond its result.
+std::uint64_t scratch_of(const Context& ctx, const NearestTask& task) {
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  const kernels::Prepared& index = *task.index;
+  const std::size_t groups = index.distinct.size() + index.member_offsets.size() + index.members.size();
+  std::uint64_t bytes = backend.nearest_scratch(ctx, task) + groups * sizeof(std::int64_t);
+  if (task.method == Method::kdtree && index.tree.get() == nullptr) bytes += backend.tree_bytes(index);
+  return bytes;
+}
+
+// Takes a tree if it takes less than the brute force that was chosen, which is found out by trying (ops/plan.hpp), and
+// if it fits into memory beside a result of `output` bytes.
+void consider_tree(const Context& ctx, std::uint64_t output, NearestTask& task, Plan& plan) {
   const double brute = brute_seconds(ctx, task);
   const auto forecast = forecast_tree(ctx, task, brute);
   if (!forecast) return;
   const std::string sentence = forecast->sentence(task);
-  if (forecast->seconds < brute) {
+  NearestTask in_tree = task;
+  in_tree.method = Method::kdtree;
+  if (forecast->seconds >= brute) {
+    plan.reason += "; " + sentence;
+  } else if (output + scratch_of(ctx, in_tree) > ctx.memory_limit()) {
+    plan.reason += "; a tree would take less time, but more memory than the limit";
+  } else {
     plan.reason = sentence + ", which takes less than looking at every one";
     plan.expected_seconds = forecast->seconds;
     task.method = plan.method = Method::kdtree;
-  } else {
-    plan.reason += "; " + sentence;
   }
 }
 
@@ -243,15 +258,11 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView
   }
   choose_method(ctx, options, largest_magnitude(index), task, job.plan);
   job.plan.expected_seconds = task.method == Method::kdtree ? 0 : brute_seconds(ctx, task);
-  if (trial && options.method == Method::automatic) consider_tree(ctx, task, job.plan);
+  if (trial && options.method == Method::automatic) consider_tree(ctx, output, task, job.plan);
   job.plan.screens = kernels::backend_of(ctx).screens(ctx, task);
   job.plan.isa = name_of(ctx.isa());
   job.plan.threads = ctx.threads();
-  const std::size_t groups = index.distinct.size() + index.member_offsets.size() + index.members.size();
-  job.plan.memory = output + kernels::backend_of(ctx).nearest_scratch(ctx, task) + groups * sizeof(std::int64_t);
-  if (task.method == Method::kdtree && index.tree.get() == nullptr) {
-    job.plan.memory += kernels::backend_of(ctx).tree_bytes(index);
-  }
+  job.plan.memory = output + scratch_of(ctx, task);
   return job;
 }
 
@@ -335,6 +346,23 @@ void check_shapes(const TableView& table, const TableView* queries, const KnnOpt
   check_k(options.k, table.rows(), asked.rows(), self, common_of(options));
 }
 
+Plan plan_search(const Context& ctx, const TableView& table, const TableView* queries, const Common& options,
+                 Collect collect, std::int64_t k, double r) {
+  kernels::Prepared unread;  // the plan is made from shapes, and the values are not looked at
+  unread.table = table;
+  unread.centre.assign(static_cast<std::size_t>(table.cols()), 0);
+  const std::uint64_t prepare_memory = kernels::backend_of(ctx).prepare_scratch(ctx, table);
+  Job job = plan_job(ctx, unread, queries, options, collect, k, r, false);
+  // Unless a tree may be chosen: then the trial is made that the search would make.
+  if (options.method == Method::automatic && prepare_memory < ctx.memory_limit() &&
+      may_use_tree(ctx, job.task, job.plan.expected_seconds)) {
+    const Index index(ctx, table);
+    job = plan_job(ctx, index.prepared(), queries, options, collect, k, r, true);
+  }
+  job.plan.memory += prepare_memory;
+  return job.plan;
+}
+
 }  // namespace
 
 NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& options) {
@@ -390,20 +418,12 @@ NeighborGraph ops::knn_without(const Context& ctx, const TableView& table, const
 
 Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) {
   check_shapes(table, queries, options);
-  kernels::Prepared unread;  // the plan is made from shapes, and the values are not looked at
-  unread.table = table;
-  unread.centre.assign(static_cast<std::size_t>(table.cols()), 0);
-  const std::uint64_t prepare_memory = kernels::backend_of(ctx).prepare_scratch(ctx, table);
-  Job job = plan_job(ctx, unread, queries, common_of(options), Collect::k_list, options.k, 0, false);
-  // Unless a tree may be chosen: then the trial is made that the search would make.
-  const bool trial = options.method == Method::automatic && prepare_memory < ctx.memory_limit() &&
-                     may_use_tree(ctx, job.task, job.plan.expected_seconds);
-  if (trial) {
-    const Index index(ctx, table);
-    job = plan_job(ctx, index.prepared(), queries, common_of(options), Collect::k_list, options.k, 0, true);
-  }
-  job.plan.memory += prepare_memory;
-  return job.plan;
+  return plan_search(ctx, table, queries, common_of(options), Collect::k_list, options.k, 0);
+}
+
+Plan plan_radius(const Context& ctx, const TableView& table, const TableView* queries, const RadiusOptions& options) {
+  check_table(table, "table");
+  return plan_search(ctx, table, queries, common_of(options), Collect::radius, 0, options.radius);
 }
 
 }  // namespace vicinal

@@ -136,7 +136,7 @@ std::optional<double> touched(const Context& ctx, const NearestTask& task, const
 
 std::string with_commas(double value) {
   std::string digits = std::to_string(static_cast<std::int64_t>(value + 0.5));
-  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
   return digits;
 }
 
@@ -199,7 +199,13 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   if (k > n / 32) return std::nullopt;
 
   TreeForecast forecast;
-  if (const auto tree = index.tree.get()) {
+  // A tree that stands, or that is soon built, is asked itself.
+  auto tree = index.tree.get();
+  const double build = build_seconds(ctx, n, d);
+  if (tree == nullptr && build < kShareOfTrial * brute_seconds) {
+    tree = index.tree.get_or_make(ctx, [&] { return backend.build_tree(ctx, index); });
+  }
+  if (tree != nullptr) {
     const Sample queries(ctx, task.queries, spread(m, std::clamp<std::int64_t>(m / 32, 1, kTrialQueries)));
     const auto rows = touched(ctx, task, index, *tree, queries.view, std::max<std::int64_t>(std::ceil(wanted), 1));
     if (!rows) return std::nullopt;

@@ -45,6 +45,16 @@ def test_every_dtype(ok, tmp_path, dtype):
     check_graph(tmp_path / "graph.npz", table, None, 4)
 
 
+@pytest.mark.parametrize("method", ["automatic", "fused", "direct", "kdtree"])
+def test_every_method(ok, tmp_path, method):
+    generator = np.random.default_rng(11)
+    table, queries = generator.normal(size=(3000, 3)), generator.normal(size=(40, 3))
+    np.save(tmp_path / "table.npy", table)
+    np.save(tmp_path / "queries.npy", queries)
+    ok("knn", "table.npy", "queries.npy", "-k", 6, "--method", method, "-o", "graph.npz")
+    check_graph(tmp_path / "graph.npz", table, queries, 6)
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_csv(ok, tmp_path, delimiter):
     generator = np.random.default_rng(4)

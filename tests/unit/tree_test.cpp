@@ -390,6 +390,37 @@ TEST(Planner, plans_what_the_search_does) {
   EXPECT_NE(plan_knn(ctx, few, nullptr, {.k = 5}).method, Method::kdtree);
 }
 
+TEST(Planner, plans_what_a_search_within_a_radius_does) {
+  const Context ctx = Context::cpu({.threads = 2});
+  const std::vector<double> rows = random_rows(50000, 3, 9);
+  const TableView table(rows.data(), 50000, 3);
+  for (const double r : {0.01, 2.0}) {
+    const Plan plan = plan_radius(ctx, table, nullptr, {.radius = r});
+    EXPECT_EQ(plan.method, r < 1 ? Method::kdtree : Method::fused) << plan.reason;
+    const NeighborCounts counts = count(ctx, Index(ctx, table), table.slice(0, 20000), {.radius = r});
+    if (r < 1) EXPECT_EQ(counts.plan.method, Method::kdtree) << counts.plan.reason;
+  }
+}
+
+TEST(Planner, takes_no_tree_that_does_not_fit) {
+  const std::vector<double> rows = random_rows(50000, 3, 10);
+  const TableView table(rows.data(), 50000, 3);
+  const Context ctx = Context::cpu({.threads = 2, .memory_limit = 12'000'000});
+  const NeighborGraph graph = knn(ctx, table, {.k = 5});
+  EXPECT_EQ(graph.plan.method, Method::fused) << graph.plan.reason;
+}
+
+TEST(Planner, uses_a_tree_that_stands) {
+  const std::vector<double> rows = random_rows(50000, 3, 11);
+  const TableView table(rows.data(), 50000, 3);
+  const Context ctx = Context::cpu({.threads = 2});
+  const Index index(ctx, table, {.tree = true});
+  EXPECT_EQ(knn(ctx, index, table.slice(0, 100), {.k = 5}).plan.method, Method::kdtree);
+  EXPECT_NE(knn(ctx, Index(ctx, table), table.slice(0, 100), {.k = 5}).plan.method, Method::kdtree);
+  const NeighborGraph cosine = knn(ctx, index, table.slice(0, 100), {.k = 5, .metric = Metric::cosine});
+  EXPECT_NE(cosine.plan.method, Method::kdtree);
+}
+
 TEST(Planner, leaves_an_overflow_to_the_search) {
   std::vector<double> rows = random_rows(50000, 3, 8);
   rows[3 * 40000] = 1e200;
