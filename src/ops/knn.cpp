@@ -200,7 +200,8 @@ void consider_tree(const Context& ctx, std::uint64_t output, NearestTask& task, 
   const std::string sentence = forecast->sentence(task);
   NearestTask in_tree = task;
   in_tree.method = Method::kdtree;
-  if (forecast->seconds >= brute) {
+  plan.expected_seconds = forecast->brute_seconds;
+  if (forecast->seconds >= forecast->brute_seconds) {
     plan.reason += "; " + sentence;
   } else if (output + scratch_of(ctx, in_tree) > ctx.memory_limit()) {
     plan.reason += "; a tree would take less time, but more memory than the limit";

@@ -44,10 +44,10 @@ constexpr double kBytesOverFloats = 3;  // the int8 screen's gain where it is na
 constexpr double kPowers = 3e7;         // columns of minkowski, whatever the method
 
 constexpr std::int64_t kFewestRows = 8192;  // of a table that a tree is worth thinking about
-constexpr std::int64_t kFewestSample = 4096;
 constexpr std::int64_t kTrialQueries = 256;
 constexpr double kSlowestGrowth = 0.2;  // exponent in the size of the table
 constexpr double kShareOfTrial = 0.05;  // of brute force: more is not spent on the question
+constexpr double kShareOfBuild = 0.08;  // of brute force: a whole tree is built at once to ask it
 
 double build_seconds(const Context& ctx, std::int64_t n, std::int64_t d) {
   const Rates rates = rates_of(ctx.isa());
@@ -100,16 +100,18 @@ struct Sample {
   }
 };
 
-// Rows touched a query when `queries` are asked of a tree over an index; nothing when a key overflows.
-std::optional<double> touched(const Context& ctx, const NearestTask& task, const kernels::Prepared& index,
-                              const kernels::Tree& tree, const TableView& queries, std::int64_t k) {
+// What a search does when `queries` are asked of an index, in a tree or (nullptr) through the task's screens; nothing
+// when a key overflows.
+std::optional<SearchStats> tried(const Context& ctx, const NearestTask& task, const kernels::Prepared& index,
+                                 const kernels::Tree* tree, const TableView& queries, std::int64_t k) {
   NearestTask trial;
   trial.index = &index;
   trial.queries = queries;
   trial.metric = task.metric;
   trial.p = task.p;
-  trial.method = Method::kdtree;
-  trial.tree = &tree;
+  trial.method = tree != nullptr ? Method::kdtree : task.method;
+  trial.screen = task.screen;
+  trial.tree = tree;
   trial.collect = task.collect == Collect::k_list ? Collect::k_list : Collect::count;
   trial.k = k;
   trial.radius = task.radius;
@@ -131,7 +133,28 @@ std::optional<double> touched(const Context& ctx, const NearestTask& task, const
     if (error.code() == ErrorCode::bad_data) return std::nullopt;  // the search itself will name the rows
     throw;
   }
-  return static_cast<double>(stats.survivors) / static_cast<double>(queries.rows());
+  return stats;
+}
+
+// Rows touched a query.
+std::optional<double> touched(const Context& ctx, const NearestTask& task, const kernels::Prepared& index,
+                              const kernels::Tree& tree, const TableView& queries, std::int64_t k) {
+  const auto stats = tried(ctx, task, index, &tree, queries, k);
+  if (!stats) return std::nullopt;
+  return static_cast<double>(stats->survivors) / static_cast<double>(queries.rows());
+}
+
+bool starts_with_bytes(const Context& ctx, const NearestTask& task) {
+  return kernels::backend_of(ctx).screens(ctx, task).rfind("int8", 0) == 0;
+}
+
+// Whether a sample's queries leave the int8 screen for finer ones, which take their time.
+bool leaves_bytes(const Context& ctx, const NearestTask& task, kernels::Prepared& sample, const TableView& queries,
+                  std::int64_t k) {
+  if (!starts_with_bytes(ctx, task)) return false;
+  kernels::backend_of(ctx).prepare(ctx, sample);
+  const auto stats = tried(ctx, task, sample, nullptr, queries, k);
+  return stats && 2 * stats->escalated > queries.rows();
 }
 
 std::string with_commas(double value) {
@@ -154,7 +177,7 @@ double brute_seconds(const Context& ctx, const NearestTask& task) {
   const double columns = static_cast<double>(task.queries.cols()) + 8;
   const Rates rates = rates_of(ctx.isa());
   double rate = task.method == Method::fused ? rates.fused : rates.direct;
-  if (kernels::backend_of(ctx).screens(ctx, task).rfind("int8", 0) == 0) rate *= kBytesOverFloats;
+  if (starts_with_bytes(ctx, task)) rate *= kBytesOverFloats;
   if (task.metric == Metric::minkowski) rate = kPowers;
   return pairs * columns / rate / ctx.threads();
 }
@@ -199,10 +222,11 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   if (k > n / 32) return std::nullopt;
 
   TreeForecast forecast;
+  forecast.brute_seconds = brute_seconds;
   // A tree that stands, or that is soon built, is asked itself.
   auto tree = index.tree.get();
   const double build = build_seconds(ctx, n, d);
-  if (tree == nullptr && build < kShareOfTrial * brute_seconds) {
+  if (tree == nullptr && build < kShareOfBuild * brute_seconds) {
     tree = index.tree.get_or_make(ctx, [&] { return backend.build_tree(ctx, index); });
   }
   if (tree != nullptr) {
@@ -218,7 +242,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   double last_size = 0;
   double exponent = 1;
   for (const std::int64_t part : {64, 16}) {
-    const std::int64_t size = std::max({n / part, kFewestSample, 8 * k});
+    const std::int64_t size = std::max({n / part, std::int64_t{65536} / part, 8 * k});
     if (size > n / 2) return std::nullopt;
     const std::int64_t asked = std::clamp<std::int64_t>(m / 16, 1, part == 64 ? kTrialQueries / 4 : kTrialQueries);
     // The trial may touch every row of its sample, or the share of them that the smaller one did.
@@ -226,7 +250,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     trial.queries = task.queries.slice(0, asked);
     const double rows_touched = static_cast<double>(size) * (last_size > 0 ? last_rows / last_size : 1);
     const double cost = build_seconds(ctx, size, d) + tree_search_seconds(ctx, trial, rows_touched);
-    if (cost > kShareOfTrial * brute_seconds) return std::nullopt;
+    if (cost > kShareOfTrial * forecast.brute_seconds) return std::nullopt;
     std::vector<std::int64_t> rows = spread(n, size);
     if (index.grouped()) {
       for (std::int64_t& row : rows) row = index.distinct[static_cast<std::size_t>(row)];
@@ -235,8 +259,8 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     const Sample queries(ctx, task.queries, spread(m, asked));
     kernels::Prepared sample;
     sample.table = table.view;
-    const auto tree = backend.build_tree(ctx, sample);
-    const auto found = touched(ctx, task, sample, *tree, queries.view, std::max<std::int64_t>(k, 1));
+    const auto sample_tree = backend.build_tree(ctx, sample);
+    const auto found = touched(ctx, task, sample, *sample_tree, queries.view, std::max<std::int64_t>(k, 1));
     if (!found) return std::nullopt;
     const auto sampled = static_cast<double>(size);
     if (last_rows > 0 && sampled > last_size) {
@@ -247,7 +271,10 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     // However slowly it grows from here on: is it too much already?
     forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kSlowestGrowth);
     forecast.seconds = build_seconds(ctx, n, d) + tree_search_seconds(ctx, task, forecast.rows_a_query);
-    if (part == 64 && forecast.seconds > brute_seconds) {
+    if (leaves_bytes(ctx, task, sample, queries.view, std::max<std::int64_t>(k, 1))) {
+      forecast.brute_seconds = kBytesOverFloats * brute_seconds;
+    }
+    if (part == 64 && forecast.seconds > forecast.brute_seconds) {
       forecast.at_least = true;
       return forecast;
     }

@@ -13,9 +13,10 @@ double brute_seconds(const Context& ctx, const kernels::NearestTask& task);
 
 /// What a search in a kd-tree would be.
 struct TreeForecast {
-  double rows_a_query = 0;  ///< whose keys it would compute
-  double seconds = 0;       ///< building included, unless it stands
-  bool at_least = false;    ///< the figures are lower bounds: enough to know that it does not pay
+  double rows_a_query = 0;   ///< whose keys it would compute
+  double seconds = 0;        ///< building included, unless it stands
+  double brute_seconds = 0;  ///< what it competes with, where the trial corrected that
+  bool at_least = false;     ///< the figures are lower bounds: enough to know that it does not pay
   /// "a tree would touch about 420 of 1,000,000 rows a query"
   [[nodiscard]] std::string sentence(const kernels::NearestTask& task) const;
 };
