@@ -232,7 +232,7 @@ class TreeSearch {
       batch.load(ctx_, begin, std::min(m, begin + step));
       if (collector_) collector_->begin(begin, begin + batch.size());
       const std::vector<std::int64_t> order = order_of(batch);
-      const std::int64_t chunk = std::clamp<std::int64_t>(batch.size() / (16 * ctx_.threads()), 1, 256);
+      const std::int64_t chunk = std::clamp<std::int64_t>(batch.size() / 16 / ctx_.threads(), 1, 256);
       std::atomic<std::int64_t> done{begin};
       core::parallel_for(ctx_, (batch.size() + chunk - 1) / chunk, [&](std::int64_t task, int worker) {
         const std::int64_t end = std::min(batch.size(), (task + 1) * chunk);

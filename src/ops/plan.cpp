@@ -158,7 +158,7 @@ bool leaves_bytes(const Context& ctx, const NearestTask& task, kernels::Prepared
 }
 
 std::string with_commas(double value) {
-  std::string digits = std::to_string(static_cast<std::int64_t>(value + 0.5));
+  std::string digits = std::to_string(std::llround(value));
   for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
   return digits;
 }
