@@ -195,15 +195,16 @@ std::uint64_t scratch_of(const Context& ctx, const NearestTask& task) {
 // if it fits into memory beside a result of `output` bytes.
 void consider_tree(const Context& ctx, std::uint64_t output, NearestTask& task, Plan& plan) {
   const double brute = brute_seconds(ctx, task);
-  const auto forecast = forecast_tree(ctx, task, brute);
-  if (!forecast) return;
-  const std::string sentence = forecast->sentence(task);
   NearestTask in_tree = task;
   in_tree.method = Method::kdtree;
+  const bool fits = output + scratch_of(ctx, in_tree) <= ctx.memory_limit();
+  const auto forecast = forecast_tree(ctx, task, brute, fits);
+  if (!forecast) return;
+  const std::string sentence = forecast->sentence(task);
   plan.expected_seconds = forecast->brute_seconds;
   if (forecast->seconds >= forecast->brute_seconds) {
     plan.reason += "; " + sentence;
-  } else if (output + scratch_of(ctx, in_tree) > ctx.memory_limit()) {
+  } else if (!fits) {
     plan.reason += "; a tree would take less time, but more memory than the limit";
   } else {
     plan.reason = sentence + ", which takes less than looking at every one";

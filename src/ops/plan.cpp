@@ -209,7 +209,8 @@ bool may_use_tree(const Context& ctx, const NearestTask& task, double brute_seco
   return build_seconds(ctx, n, index.table.cols()) < brute_seconds && backend.tree_bytes(index) < ctx.memory_limit();
 }
 
-std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask& task, double brute_seconds) {
+std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask& task, double brute_seconds,
+                                          bool may_build) {
   if (!may_use_tree(ctx, task, brute_seconds)) return std::nullopt;
   const kernels::Prepared& index = *task.index;
   const kernels::Backend& backend = kernels::backend_of(ctx);
@@ -226,7 +227,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   // A tree that stands, or that is soon built, is asked itself.
   auto tree = index.tree.get();
   const double build = build_seconds(ctx, n, d);
-  if (tree == nullptr && build < kShareOfBuild * brute_seconds) {
+  if (tree == nullptr && may_build && build < kShareOfBuild * brute_seconds) {
     tree = index.tree.get_or_make(ctx, [&] { return backend.build_tree(ctx, index); });
   }
   if (tree != nullptr) {

@@ -403,7 +403,7 @@ TEST(Planner, plans_what_a_search_within_a_radius_does) {
 TEST(Planner, takes_no_tree_that_does_not_fit) {
   const std::vector<double> rows = random_rows(50000, 3, 10);
   const TableView table(rows.data(), 50000, 3);
-  const Context ctx = Context::cpu({.threads = 2, .memory_limit = 14'000'000});
+  const Context ctx = Context::cpu({.threads = 2, .memory_limit = 16'000'000});
   const NeighborGraph graph = knn(ctx, table, {.k = 5});
   EXPECT_EQ(graph.plan.method, Method::fused) << graph.plan.reason;
 }
