@@ -249,7 +249,7 @@ class Search {
       screen_tiles(batch, block, {active, static_cast<std::size_t>(count)}, scratch);
       for (std::int64_t s = 0; s < count; ++s) {
         const int level = climbs_[active[s]].level;
-        if (stage != Stage::few && climbs(batch, block, active[s], s, scratch)) continue;
+        if (stage != Stage::few && climbs(batch, block, active[s], s, stage, scratch)) continue;
         const std::int64_t query = active[s] * simd_.tile_queries;
         for (std::int64_t i = 0; i < queries_of(batch, active[s]); ++i) {
           finish_query(batch, block, level, query + i, s * simd_.tile_queries + i, stage, scratch);
@@ -261,7 +261,7 @@ class Search {
   // Decides whether a tile meets the block again one level up: when ranking what survived costs more than a finer
   // screen would. Of the levels tried the cheapest serves the next blocks. Limits tighten as blocks go by, so after a
   // while the tile starts at the bottom again, at ever longer intervals.
-  bool climbs(const QueryBatch& batch, const RowBlock& block, std::int64_t tile, std::int64_t slot,
+  bool climbs(const QueryBatch& batch, const RowBlock& block, std::int64_t tile, std::int64_t slot, Stage stage,
               const WorkerScratch& scratch) {
     Climb& climb = climbs_[tile];
     const std::int64_t queries = queries_of(batch, tile);
@@ -274,7 +274,10 @@ class Search {
     const auto screen_cost = [&](int level) { return products * kCyclesAProduct[screen_index(types_[level])]; };
     const auto rank_cost = [&](int level) { return static_cast<double>(climb.passed[level]) * (30 + d / 2); };
     const bool finest = climb.level + 1 == static_cast<int>(types_.size());
-    if (!finest && !climb.settled && rank_cost(climb.level) > screen_cost(climb.level + 1)) {
+    // Of a sample only the best are ranked: there a screen has failed when it tells next to nothing apart.
+    const bool failed = stage == Stage::sample ? survivors > queries * block.size() / 2
+                                               : rank_cost(climb.level) > screen_cost(climb.level + 1);
+    if (!finest && !climb.settled && failed) {
       climb.pending = true;
       return true;
     }
