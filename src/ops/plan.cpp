@@ -45,11 +45,11 @@ constexpr double kPowers = 3e7;         // columns of minkowski, whatever the me
 
 constexpr std::int64_t kFewestRows = 8192;  // of a table that a tree is worth thinking about
 constexpr std::int64_t kTrialQueries = 256;
+constexpr std::int64_t kFewTrialQueries = 8;
 constexpr double kGrowthSlows =
     0.85;  // times the exponent: smaller boxes are met less often; measured, 3 to 16 columns
 constexpr double kSlowestGrowth = 0.2;  // exponent in the size of the table
 constexpr double kShareOfTrial = 0.05;  // of brute force: more is not spent on the question
-constexpr double kShareOfBuild = 0.08;  // of brute force: a whole tree is built at once to ask it
 
 double build_seconds(const Context& ctx, std::int64_t n, std::int64_t d) {
   const Rates rates = rates_of(ctx.isa());
@@ -226,20 +226,20 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
 
   TreeForecast forecast;
   forecast.brute_seconds = brute_seconds;
-  // A tree that stands, or that is soon built, is asked itself.
-  auto tree = index.tree.get();
-  const double build = build_seconds(ctx, n, d);
-  if (tree == nullptr && may_build && build < kShareOfBuild * brute_seconds) {
-    tree = index.tree.get_or_make(ctx, [&] { return backend.build_tree(ctx, index); });
-  }
-  if (tree != nullptr) {
-    const Sample queries(ctx, task.queries, spread(m, std::clamp<std::int64_t>(m / 32, 1, kTrialQueries)));
-    const auto rows = touched(ctx, task, index, *tree, queries.view, std::max<std::int64_t>(std::ceil(wanted), 1));
-    if (!rows) return std::nullopt;
-    forecast.rows_a_query = *rows;
-    forecast.seconds = tree_search_seconds(ctx, task, *rows);
-    return forecast;
-  }
+  // A tree that stands is asked itself: by a few queries first, by more where they say that it may pay.
+  const auto ask = [&](const kernels::Tree& tree) {
+    const auto neighbors = std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(wanted)), 1);
+    for (const std::int64_t most : {kFewTrialQueries, kTrialQueries}) {
+      const Sample queries(ctx, task.queries, spread(m, std::clamp<std::int64_t>(m / 32, 1, most)));
+      const auto rows = touched(ctx, task, index, tree, queries.view, neighbors);
+      if (!rows) return false;
+      forecast.rows_a_query = *rows;
+      forecast.seconds = tree_search_seconds(ctx, task, *rows);
+      if (forecast.seconds > forecast.brute_seconds / 2) break;
+    }
+    return true;
+  };
+  if (const auto tree = index.tree.get()) return ask(*tree) ? std::optional(forecast) : std::nullopt;
 
   double last_rows = 0;
   double last_size = 0;
@@ -280,6 +280,11 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     if (part == 64 && forecast.seconds > forecast.brute_seconds) {
       forecast.at_least = true;
       return forecast;
+    }
+    // What is soon built need not be guessed.
+    if (may_build && build_seconds(ctx, n, d) < kShareOfTrial * forecast.brute_seconds) {
+      const auto tree = index.tree.get_or_make(ctx, [&] { return backend.build_tree(ctx, index); });
+      return ask(*tree) ? std::optional(forecast) : std::nullopt;
     }
   }
   forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kGrowthSlows * exponent);
