@@ -18,11 +18,12 @@ using kernels::Collect;
 using kernels::NearestTask;
 
 // What one core does in a second, measured on a Xeon of the Sapphire Rapids kind. Pairs of brute force cost their
-// columns and some eight more; rows that a tree touches cost their columns, what it takes to find them, and a query
+// columns and a few more; rows that a tree touches cost their columns, what it takes to find them, and a query
 // something of its own.
 struct Rates {
-  double fused;         // columns
-  double direct;        // columns
+  double fused;         // columns through a float32 screen, kFusedMore added
+  double bytes;         // columns through the int8 screen, kBytesMore added
+  double direct;        // columns, kDirectMore added
   double tree_column;   // seconds for each column of a row touched
   double tree_row;      // seconds for each row touched
   double tree_query;    // seconds for each query
@@ -33,15 +34,17 @@ struct Rates {
 Rates rates_of(Isa isa) {
   switch (isa) {
     case Isa::avx512:
-      return {4e10, 5e9, 0.35e-9, 1.3e-9, 1.3e-6, 4e-9, 0.5e-9};
+      return {6.2e10, 2.1e11, 5e9, 0.35e-9, 1.3e-9, 1.3e-6, 4e-9, 0.5e-9};
     case Isa::avx2:
-      return {2.5e10, 3e9, 0.45e-9, 1.4e-9, 1.4e-6, 4e-9, 0.5e-9};
+      return {3.5e10, 1e11, 3e9, 0.45e-9, 1.4e-9, 1.4e-6, 4e-9, 0.5e-9};
     default:
-      return {8e9, 2e9, 2.8e-9, 4e-9, 3e-6, 4e-9, 0.5e-9};
+      return {8e9, 8e9, 2e9, 2.8e-9, 4e-9, 3e-6, 4e-9, 0.5e-9};
   }
 }
-constexpr double kBytesOverFloats = 3;  // the int8 screen's gain where it is native, ranking included
-constexpr double kPowers = 3e7;         // columns of minkowski, whatever the method
+constexpr double kFusedMore = 18;
+constexpr double kBytesMore = 52;
+constexpr double kDirectMore = 8;
+constexpr double kPowers = 3e7;  // columns of minkowski, whatever the method
 
 constexpr std::int64_t kFewestRows = 8192;  // of a table that a tree is worth thinking about
 constexpr std::int64_t kTrialQueries = 256;
@@ -172,16 +175,22 @@ double rounded(double value) {
   return std::round(value / unit) * unit;
 }
 
+double pairs_seconds(const Context& ctx, const NearestTask& task, bool bytes) {
+  const double pairs = static_cast<double>(task.queries.rows()) * static_cast<double>(task.index->distinct_rows());
+  const auto columns = static_cast<double>(task.queries.cols());
+  const Rates rates = rates_of(ctx.isa());
+  double seconds = (columns + kDirectMore) / rates.direct;
+  if (task.method == Method::fused) {
+    seconds = bytes ? (columns + kBytesMore) / rates.bytes : (columns + kFusedMore) / rates.fused;
+  }
+  if (task.metric == Metric::minkowski) seconds = columns / kPowers;
+  return pairs * seconds / ctx.threads();
+}
+
 }  // namespace
 
 double brute_seconds(const Context& ctx, const NearestTask& task) {
-  const double pairs = static_cast<double>(task.queries.rows()) * static_cast<double>(task.index->distinct_rows());
-  const double columns = static_cast<double>(task.queries.cols()) + 8;
-  const Rates rates = rates_of(ctx.isa());
-  double rate = task.method == Method::fused ? rates.fused : rates.direct;
-  if (starts_with_bytes(ctx, task)) rate *= kBytesOverFloats;
-  if (task.metric == Metric::minkowski) rate = kPowers;
-  return pairs * columns / rate / ctx.threads();
+  return pairs_seconds(ctx, task, starts_with_bytes(ctx, task));
 }
 
 double tree_search_seconds(const Context& ctx, const NearestTask& task, double rows_a_query) {
@@ -275,7 +284,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kSlowestGrowth);
     forecast.seconds = build_seconds(ctx, n, d) + tree_search_seconds(ctx, task, forecast.rows_a_query);
     if (leaves_bytes(ctx, task, sample, queries.view, std::max<std::int64_t>(k, 1))) {
-      forecast.brute_seconds = kBytesOverFloats * brute_seconds;
+      forecast.brute_seconds = pairs_seconds(ctx, task, false);
     }
     if (part == 64 && forecast.seconds > forecast.brute_seconds) {
       forecast.at_least = true;
