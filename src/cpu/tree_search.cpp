@@ -358,15 +358,17 @@ class TreeSearch {
       std::int32_t at[kChunkPoints];
       const std::int64_t found = keys_.points(now.x, points + first * tree_.point_bytes(),
                                               std::min(kChunkPoints, leaf.size - first), now.limit, keys, at);
+      for (std::int64_t f = 0; f < found; ++f) candidates_.prefetch_group(rows[first + at[f]]);
       for (std::int64_t f = 0; f < found; ++f) {
         const std::int64_t distinct = rows[first + at[f]];
+        if (f + 2 < found) candidates_.prefetch_members(rows[first + at[f + 2]]);
         if (now.all && !(keys[f] < kInfinity)) {
           refuse_overflow(now.query, distinct);
-        } else {
+        } else if (keys[f] <= now.limit) {  // which may have tightened since the keys were compared with it
           now.sink.offer(keys[f], distinct);
+          if (!now.all) now.limit = now.sink.limit();
         }
       }
-      if (found > 0 && !now.all) now.limit = now.sink.limit();
     }
   }
 
