@@ -167,6 +167,8 @@ void RowBlock::pack_panel(std::int64_t panel, std::size_t screen, std::vector<do
     const RoundedRow rounded = rounding.pack(row, Screen::Side::row, to, i - begin, width);
     // A row of zeros has no direction: its cosine distance is 1 whatever the product says, so it always survives.
     const RowTerms terms = zero_[i] != 0 ? Screen::always(rounded) : rounding.row_terms(rounded);
+    // What may overflow is not multiplied, so that the score is infinite and not a NaN, which has no order.
+    if (rounding.type() != ScreenType::int8 && std::isinf(terms.start)) rounding.pack_nothing(to, i - begin, width);
     packed.start[i] = terms.start;
     packed.base[i] = terms.base;
     packed.rho[i] = terms.rho;

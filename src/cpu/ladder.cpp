@@ -12,6 +12,7 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kSampleRows = 256;
+constexpr std::int64_t kSampleElements = std::int64_t{1} << 17;  // each is rounded some twenty times
 
 ScreenKind kind_of(Metric metric) {
   return metric == Metric::inner_product ? ScreenKind::product : ScreenKind::distance;
@@ -36,19 +37,22 @@ Screen floating_screen(const kernels::NearestTask& task, ScreenType type) {
   return {type, kind_of(task.metric), d, std::ldexp(1.0, -exponent), std::move(centre)};
 }
 
-// Evenly spread rows as the search sees them, [count, d].
+// Evenly spread rows as the search sees them, [count, d], in runs so that a block source is not asked for single ones.
 std::vector<double> sample_rows(const Context& ctx, const kernels::NearestTask& task) {
   const TableView& table = task.index->table;
   const std::int64_t d = table.cols();
-  const std::int64_t count =
-      std::min(table.rows(), std::clamp((std::int64_t{1} << 20) / d, std::int64_t{8}, kSampleRows));
+  const std::int64_t count = std::min(table.rows(), std::clamp(kSampleElements / d, std::int64_t{16}, kSampleRows));
+  const std::int64_t run = table.is_block_source() ? std::min<std::int64_t>(count, 16) : 1;
   std::vector<double> sample(static_cast<std::size_t>(count * d));
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = 0; i < count; i += run) {
     ctx.check_cancelled();
-    const std::int64_t row = i * table.rows() / count;
+    const std::int64_t here = std::min(run, count - i);
+    const std::int64_t row = std::min(i * table.rows() / count, table.rows() - here);
     double* to = sample.data() + i * d;
-    core::widen_rows(table, row, row + 1, to);
-    if (task.metric == Metric::cosine) core::normalize_row(to, d, to);
+    core::widen_rows(table, row, row + here, to);
+    for (std::int64_t r = 0; r < here && task.metric == Metric::cosine; ++r) {
+      core::normalize_row(to + r * d, d, to + r * d);
+    }
   }
   return sample;
 }
@@ -105,6 +109,7 @@ Screen byte_screen(const Context& ctx, const kernels::NearestTask& task) {
       largest = std::max(largest, std::fabs(sample[i] - centre[i % columns]));
     if (!(largest > 0x1p-900 && largest < 0x1p900)) continue;
     const auto attempt = [&](double scale) {
+      ctx.check_cancelled();
       const double error = mean_error(sample, centre, scale);
       if (!(error < best_error)) return;
       best_error = error;

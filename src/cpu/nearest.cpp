@@ -275,9 +275,11 @@ class Search {
     const auto rank_cost = [&](int level) { return static_cast<double>(climb.passed[level]) * (30 + d / 2); };
     const bool finest = climb.level + 1 == static_cast<int>(types_.size());
     // Of a sample only the best are ranked: there a screen has failed when it tells next to nothing apart.
-    const bool failed = stage == Stage::sample ? survivors > queries * block.size() / 2
-                                               : rank_cost(climb.level) > screen_cost(climb.level + 1);
-    if (!finest && !climb.settled && failed) {
+    const auto failed = [&] {
+      if (stage == Stage::sample) return survivors > queries * block.size() / 2;
+      return rank_cost(climb.level) > screen_cost(climb.level + 1);
+    };
+    if (!finest && !climb.settled && failed()) {
       climb.pending = true;
       return true;
     }
@@ -396,6 +398,7 @@ class Search {
     std::fill(std::begin(none.threshold), std::end(none.threshold), -std::numeric_limits<float>::infinity());
     std::fill(std::begin(none.least), std::end(none.least), std::numeric_limits<std::int32_t>::min());
     for (std::int64_t p = 0; p < block.panels(); ++p) {
+      ctx_.check_cancelled();
       const std::int64_t row = p * simd_.tile_rows;
       for (std::size_t s = 0; s < tiles.size(); ++s) {
         const int level = climbs_[tiles[s]].level;

@@ -133,7 +133,7 @@ RoundedRow Screen::pack(const double* row, Side side, std::byte* panel, std::int
     out[(column >> 2) * 4 * width + (column & 3)] = static_cast<std::uint8_t>(surplus);
   }
   return round_row(row, centre, scale_, d_, [&](double value, std::int64_t column) {
-    const double nearest = std::nearbyint(std::clamp(value, -128.0, 127.0));
+    const double nearest = std::nearbyint(value < 127 ? std::max(value, -128.0) : 127.0);  // a NaN becomes 127
     out[(column >> 2) * 4 * width + (column & 3)] = static_cast<std::uint8_t>(static_cast<int>(nearest) + surplus);
     return nearest;
   });
@@ -203,6 +203,7 @@ Threshold Screen::threshold(const QueryTerms& query, double key, double typical_
     }
     t -= std::fabs(t) * 0x1p-50;
   }
+  if (!(t < kInfinity)) return open;  // squares of the scale beyond float64
   if (integer) return a < 0x1p80 && b < 0x1p80 ? Threshold{a, b, t} : open;
   const Threshold closed{round_up(a * kGrow), round_up(b * kGrow), round_down(t)};
   return std::isfinite(closed.a) && std::isfinite(closed.b) ? closed : open;

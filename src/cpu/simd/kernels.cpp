@@ -31,10 +31,15 @@ SimdKernels with_dot_products(SimdKernels table) {
 
 const SimdKernels& simd_kernels(Isa isa) {
 #if defined(__x86_64__)
-  static const SimdKernels kAvx512 = with_dot_products(avx512_kernels());
-  static const SimdKernels kAvx2 = with_dot_products(avx2_kernels());
-  if (isa == Isa::avx512) return kAvx512;
-  if (isa == Isa::avx2) return kAvx2;
+  // Each inside its own branch: a machine without an instruction set runs nothing that was compiled for it.
+  if (isa == Isa::avx512) {
+    static const SimdKernels kAvx512 = with_dot_products(avx512_kernels());
+    return kAvx512;
+  }
+  if (isa == Isa::avx2) {
+    static const SimdKernels kAvx2 = with_dot_products(avx2_kernels());
+    return kAvx2;
+  }
 #else
   static_cast<void>(isa);
 #endif
