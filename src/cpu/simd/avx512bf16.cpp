@@ -2,6 +2,9 @@
 #if defined(__x86_64__)
 // GCC 12 takes its own intrinsics' deliberately undefined operands for mistakes (its bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 
 #include "cpu/simd/kernels.hpp"
@@ -11,6 +14,7 @@ namespace {
 
 constexpr int kQueries = 12;
 constexpr int kLanes = 16;
+constexpr std::ptrdiff_t kVectorBytes = 64;
 
 // Written out: around the intrinsic GCC 12 copies and spills the sums in every step.
 void dot(__m512& sum, __m512i query, __m512i row) {
@@ -33,14 +37,14 @@ void screen_bfloat16_avx512(const ScreenTile& tile) {
   const auto* queries = reinterpret_cast<const std::int32_t*>(tile.queries);
   for (std::int64_t j = 0; j < tile.words; ++j) {
     const __m512i row_low = _mm512_loadu_si512(rows);
-    const __m512i row_high = _mm512_loadu_si512(rows + 4 * kLanes);
+    const __m512i row_high = _mm512_loadu_si512(rows + kVectorBytes);
 #pragma GCC unroll 12
     for (int q = 0; q < kQueries; ++q) {
       const __m512i query = _mm512_set1_epi32(queries[q]);
       dot(low[q], query, row_low);
       dot(high[q], query, row_high);
     }
-    rows += 4 * 2 * kLanes;
+    rows += 2 * kVectorBytes;
     queries += kQueries;
   }
   const __m512 rho_low = _mm512_loadu_ps(tile.rho);

@@ -4,6 +4,9 @@
 
 // GCC 12 takes its own intrinsics' deliberately undefined operands for mistakes (its bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 
 #include "cpu/simd/kernels.hpp"
@@ -15,6 +18,7 @@ template <class Lanes, int tile_queries>
 inline void screen_int8_tile(const ScreenTile& tile) {
   using Vec = typename Lanes::Vec;
   constexpr int kLanes = Lanes::kLanes;
+  constexpr std::ptrdiff_t kWord = 4;  // bytes
   Vec low[tile_queries];
   Vec high[tile_queries];
   const Vec start_low = Lanes::start(tile, 0);
@@ -28,15 +32,15 @@ inline void screen_int8_tile(const ScreenTile& tile) {
   const std::byte* queries = tile.queries;
   for (std::int64_t j = 0; j < tile.words; ++j) {
     const Vec row_low = Lanes::load(rows);
-    const Vec row_high = Lanes::load(rows + 4 * kLanes);
+    const Vec row_high = Lanes::load(rows + kWord * kLanes);
 #pragma GCC unroll 12
     for (int q = 0; q < tile_queries; ++q) {
-      const Vec query = Lanes::broadcast(queries + 4 * q);
+      const Vec query = Lanes::broadcast(queries + kWord * q);
       Lanes::dot(low[q], query, row_low);
       Lanes::dot(high[q], query, row_high);
     }
-    rows += 4 * 2 * kLanes;
-    queries += 4 * tile_queries;
+    rows += kWord * 2 * kLanes;
+    queries += kWord * tile_queries;
   }
   const std::uint64_t valid = (std::uint64_t{1} << tile.valid_rows) - std::uint64_t{1};
 #pragma GCC unroll 12

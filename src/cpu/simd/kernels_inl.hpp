@@ -142,7 +142,8 @@ void screen_int8(const ScreenTile& tile) {
       const unsigned char* x = queries + 4 * (j * kTileQueries + q);
       const signed char* y = rows + 4 * j * kTileRows;
       for (int r = 0; r < kTileRows; ++r) {
-        const std::int32_t product = x[0] * y[4 * r] + x[1] * y[4 * r + 1] + x[2] * y[4 * r + 2] + x[3] * y[4 * r + 3];
+        const signed char* four = y + 4 * static_cast<std::int64_t>(r);
+        const std::int32_t product = x[0] * four[0] + x[1] * four[1] + x[2] * four[2] + x[3] * four[3];
         sums[r] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[r]) + static_cast<std::uint32_t>(product));
       }
     }
