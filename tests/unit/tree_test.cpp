@@ -179,7 +179,7 @@ TEST(Tree, is_the_same_whatever_the_threads) {
 
 // One hot column a row: every split takes off a few rows, and no box but the root's says much.
 TEST(Tree, of_one_hot_rows_stays_within_its_memory) {
-  constexpr std::int64_t kRows = 3000;
+  constexpr std::int64_t kRows = 1500;
   std::vector<std::uint8_t> rows(kRows * 300, 0);
   for (std::int64_t i = 0; i < kRows; ++i) rows[i * 300 + i % 300] = static_cast<std::uint8_t>(1 + i / 300);
   const Context ctx = Context::cpu({.threads = 2});
@@ -424,7 +424,7 @@ TEST(Planner, leaves_an_overflow_to_the_search) {
   rows[3 * 40000] = 1e200;
   const Context ctx = Context::cpu({.threads = 2});
   try {
-    static_cast<void>(knn(ctx, TableView(rows.data(), 50000, 3), TableView(rows.data(), 10000, 3), {.k = 5}));
+    static_cast<void>(knn(ctx, TableView(rows.data(), 50000, 3), TableView(rows.data(), 2000, 3), {.k = 5}));
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("40000"), std::string::npos) << error.what();
