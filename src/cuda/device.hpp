@@ -1,0 +1,103 @@
+// What every file of the CUDA plug-in stands on: checked calls, device memory by stream order, and the engine, which is
+// one device with its stream. Included by .cu files only; nothing outside src/cuda knows it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "vicinal/error.hpp"
+
+namespace vicinal::cuda {
+
+/// The plug-in's exception; turned into a status at the border (plugin.cu). It does not link the library, whose `Error`
+/// it therefore cannot throw.
+struct Failure {
+  ErrorCode code;
+  std::string sentence;
+};
+
+/// Throws `Failure` naming what failed: `over_memory` where memory ran out, else `internal`.
+inline void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  throw Failure{status == cudaErrorMemoryAllocation ? ErrorCode::over_memory : ErrorCode::internal,
+                std::string("CUDA: ") + what + ": " + cudaGetErrorString(status)};
+}
+/// After a launch.
+inline void check_launch(const char* kernel) {
+  check(cudaGetLastError(), kernel);
+}
+
+/// What the caller of a long operation offers: see plugin.hpp. `check_cancelled` throws `Failure{cancelled}`.
+struct Host {
+  void* user = nullptr;
+  int (*cancelled)(void* user) = nullptr;
+  void (*report)(void* user, const char* stage, double fraction) = nullptr;
+
+  void check_cancelled() const {
+    if (cancelled != nullptr && cancelled(user) != 0) throw Failure{ErrorCode::cancelled, "cancelled"};
+  }
+  void progress(const char* stage, double fraction) const {
+    if (report != nullptr) report(user, stage, fraction);
+  }
+};
+
+/// One device, its stream, and how many bytes a call may take there. Not for several threads at once.
+struct Engine {
+  int device = 0;
+  cudaStream_t stream = nullptr;
+  int multiprocessors = 0;
+  int compute_capability = 0;          ///< 90 for Hopper
+  bool portable = false;               ///< VICINAL_CUDA_PATH=portable, or no sm_90a: mma.sync instead of wgmma
+  std::uint64_t memory_limit = 0;      ///< bytes of device memory
+  std::size_t shared_memory = 0;       ///< bytes a block may have
+  Host host;
+
+  void synchronize() const { check(cudaStreamSynchronize(stream), "synchronize"); }
+};
+
+/// An array in device memory, allocated and freed in the order of the engine's stream (microseconds, from a pool that
+/// keeps what was freed). Not initialised.
+template <class T>
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(const Engine& engine, std::int64_t size) : stream_(engine.stream), size_(size) {
+    if (size > 0) {
+      void* data = nullptr;
+      check(cudaMallocAsync(&data, static_cast<std::size_t>(size) * sizeof(T), stream_), "allocate device memory");
+      data_ = static_cast<T*>(data);
+    }
+  }
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() {
+    if (data_ != nullptr) static_cast<void>(cudaFreeAsync(data_, stream_));
+  }
+
+  [[nodiscard]] T* data() const noexcept { return data_; }
+  [[nodiscard]] std::int64_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return static_cast<std::size_t>(size_) * sizeof(T); }
+  void zero() const { check(cudaMemsetAsync(data_, 0, bytes(), stream_), "clear device memory"); }
+
+ private:
+  void swap(Buffer& other) noexcept {
+    std::swap(stream_, other.stream_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+  cudaStream_t stream_ = nullptr;
+  T* data_ = nullptr;
+  std::int64_t size_ = 0;
+};
+
+}  // namespace vicinal::cuda
