@@ -9,6 +9,10 @@
 
 namespace vicinal::cuda {
 
+constexpr std::int64_t size_of_type(DType dtype) noexcept {
+  return dtype == DType::uint8 ? 1 : dtype == DType::float64 ? 8 : dtype == DType::float32 ? 4 : 2;
+}
+
 /// Rows in device memory: row-major, contiguous, finite.
 struct Rows {
   const void* data = nullptr;
@@ -17,10 +21,12 @@ struct Rows {
   std::int64_t d = 0;
 };
 
-/// What is known of a table before any query; in device memory beside its rows.
+/// What is known of a table before any query.
 struct TableFacts {
-  const double* centre = nullptr;   ///< [d] coordinate median of a sample, rounded to integers for integral columns
-  const double* largest = nullptr;  ///< [1] max |value - centre| over the table
+  const double* centre = nullptr;  ///< [d] in device memory: coordinate median of a sample, rounded to integers for
+                                   ///< integral columns
+  double largest = 0;              ///< max |value - centre| over the table
+  double largest_value = 0;        ///< >= max |value|
 };
 
 /// A block of queries against a table that lies wholly on the device.
@@ -28,8 +34,8 @@ struct Search {
   Rows table;
   TableFacts facts;
   Rows queries;
-  bool self = false;             ///< query q is table row first_query + q and is not its own neighbor
-  std::int64_t first_query = 0;
+  /// [m] in device memory: the table row that query q is, and that is not its own neighbor; null: none.
+  const std::int64_t* self = nullptr;
   Metric metric = Metric::euclidean;
   double p = 2;
   const std::uint64_t* filter = nullptr;  ///< [(n + 63) / 64] in device memory, or null
