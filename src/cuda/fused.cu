@@ -22,9 +22,9 @@ inline std::int64_t lab_growth(){ const char* e=getenv("LAB_GROWTH"); return e?a
 #define kGrowth lab_growth()
 //              // of the part of the table that was seen, from one screen to the next
 constexpr std::uint32_t kCapacity = 2048;        // survivors a query, at least
-constexpr std::uint32_t kMostCapacity = 1 << 15; // their scores have to fit into shared memory
-constexpr std::int64_t kMostQueries = 1 << 16;   // a batch
-constexpr std::int64_t kStreamRows = 1 << 14;    // pairs that a warp of the screen may leave in its stream
+constexpr std::uint32_t kMostCapacity = 1 << 14; // a quarter of them can be ranked in shared memory
+constexpr std::int64_t kMostQueries = 1 << 15;   // a batch
+constexpr std::int64_t kStreamRows = 1 << 13;    // that a warp of the screen may leave in its stream
 
 // Lists hold twice the survivors that are expected, k x kGrowth.
 std::uint32_t capacity_for(std::int64_t k) {
@@ -120,7 +120,7 @@ class FusedSearch {
     // Twice what is expected, if all warps let as much through.
     const std::int64_t streams = stream_count(engine_);
     stream_capacity_ = static_cast<std::uint32_t>(
-        std::clamp<std::int64_t>(4 * std::min(m, most) * lists_.k * kGrowth / streams, 4096, kStreamRows));
+        std::clamp<std::int64_t>(4 * std::min(m, most) * lists_.k * kGrowth / streams, 2048, kStreamRows));
     passed_ = Buffer<Passed>(engine_, streams * stream_capacity_);
     passed_counts_ = Buffer<std::uint32_t>(engine_, streams);
     unanswered_ = Buffer<std::int64_t>(engine_, std::min(m, most));

@@ -13,11 +13,17 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kMostThreads = 384;
+constexpr int kMostThreads = 256;
 constexpr int kRowsABlock = 32;
 constexpr int kChunk = 8;                  // columns a thread takes at a time
 constexpr int kSampledTiles = 16;          // whose rows say how long a typical row is
 constexpr double kNarrowSums = 1 + 0x1p-9; // float32 sums of up to 8192 positive terms err less, and their squares
+
+// Exact, and without a way through float64.
+__device__ __forceinline__ float in_float(std::uint8_t value) { return static_cast<float>(value); }
+__device__ __forceinline__ float in_float(__half value) { return __half2float(value); }
+__device__ __forceinline__ float in_float(__nv_bfloat16 value) { return __bfloat162float(value); }
+__device__ __forceinline__ float in_float(float value) { return value; }
 
 // Values of eight columns, centred and scaled, of a row that may be anything.
 template <class T, class C>
@@ -45,8 +51,7 @@ struct Loader {
       } else if (frame.metric == Metric::cosine) {
         values[j] = static_cast<C>(normalized(widened(raw[j]), normalizer) * scale);
       } else if constexpr (sizeof(C) == sizeof(float)) {
-        values[j] = __fmul_rn(__fsub_rn(static_cast<float>(widened(raw[j])), static_cast<float>(frame.centre[first + j])),
-                              static_cast<float>(scale));
+        values[j] = __fmul_rn(__fsub_rn(in_float(raw[j]), frame.narrow_centre[first + j]), static_cast<float>(scale));
       } else {
         values[j] = __dmul_rn(__dsub_rn(widened(raw[j]), frame.centre[first + j]), scale);
       }
@@ -152,7 +157,7 @@ __device__ void write_last_chunk(__half* tile, int tile_rows, int row, int colum
 }
 
 template <class T, class C>
-__global__ void __launch_bounds__(kMostThreads) pack_table_kernel(const T* table, PackedTable packed, Frame::Numbers frame,
+__global__ void __launch_bounds__(kMostThreads, 4) pack_table_kernel(const T* table, PackedTable packed, Frame::Numbers frame,
                                                               __half* tiles) {
   const Place place = place_of_thread();
   const std::int64_t position = static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + place.row;
@@ -293,9 +298,11 @@ unsigned threads_for(const Frame::Numbers& n) {
 }
 
 // In float32 where the table is no wider, so that its rows may be centred there.
-__global__ void take_centre(const double* from, double* to, int d, bool narrow) {
+__global__ void take_centre(const double* from, double* to, float* to_narrow, int d, bool narrow) {
   const int j = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (j < d) to[j] = narrow ? static_cast<double>(static_cast<float>(from[j])) : from[j];
+  if (j >= d) return;
+  to_narrow[j] = static_cast<float>(from[j]);
+  to[j] = narrow ? static_cast<double>(to_narrow[j]) : from[j];
 }
 
 }  // namespace
@@ -303,11 +310,13 @@ __global__ void take_centre(const double* from, double* to, int d, bool narrow) 
 Frame make_frame(const Engine& engine, const Rows& table, const TableFacts& facts, Metric metric) {
   Frame frame;
   const auto d = table.d;
-  frame.memory = Buffer<double>(engine, d + 2);
+  frame.memory = Buffer<double>(engine, d + 2 + (d + 1) / 2);
   Frame::Numbers& n = frame.numbers;
   n.metric = metric;
   n.centre = frame.memory.data();
   n.typical = frame.memory.data() + d;
+  auto* narrow_centre = reinterpret_cast<float*>(n.typical + 2);
+  n.narrow_centre = narrow_centre;
   n.d = static_cast<int>(d);
   n.columns = static_cast<int>(core::half_columns(d));
   n.beta = core::half_beta(engine.portable ? core::kVoltaSums : core::kHopperSums);
@@ -316,7 +325,7 @@ Frame make_frame(const Engine& engine, const Rows& table, const TableFacts& fact
   const bool centred = metric == Metric::euclidean || metric == Metric::sqeuclidean;
   if (centred) {
     take_centre<<<static_cast<unsigned>((d + 255) / 256), 256, 0, engine.stream>>>(
-        facts.centre, frame.memory.data(), n.d, table.dtype != DType::float64);
+        facts.centre, frame.memory.data(), narrow_centre, n.d, table.dtype != DType::float64);
     check_launch("take centre");
   }
   const double longest = (centred ? facts.largest : facts.largest_value) * std::sqrt(static_cast<double>(d));

@@ -17,7 +17,8 @@ struct Frame {
   /// What kernels are given of it.
   struct Numbers {
     Metric metric = Metric::euclidean;
-    const double* centre = nullptr;  ///< [d]
+    const double* centre = nullptr;        ///< [d]
+    const float* narrow_centre = nullptr;  ///< [d] the same, where the table is no wider than float32
     int d = 0;
     int columns = 0;         ///< core::half_columns(d)
     int exponent = 0;        ///< of the scale, a power of two

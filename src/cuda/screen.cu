@@ -6,6 +6,7 @@
 // streams out to the queries' lists.
 // Cost: 2 m n K flops on the matrix unit, m / 256 reads of the packed table through L2. Contract clause 3.
 #include <algorithm>
+#include <cmath>
 
 #include "cuda/hopper.cuh"
 #include "cuda/screen.hpp"
@@ -117,6 +118,8 @@ __device__ void feed(const Arguments& a, Barriers* barriers, char* resident, cha
 __device__ constexpr std::uint32_t place_of(int query, int row) { return static_cast<std::uint32_t>(query << 8 | row); }
 __device__ constexpr int query_in(std::uint32_t place) { return static_cast<int>(place >> 8); }
 __device__ constexpr int row_in(std::uint32_t place) { return static_cast<int>(place & 0xFF); }
+// Rows of the four scores of a quad, from the first: the matrix unit leaves pairs of neighbors, eight apart.
+__device__ constexpr int row_of_score(int i) { return i / 2 * 8 + i % 2; }
 
 // Where a warp leaves what passes. No atomics, because all lanes know how many there are, and nobody waits for a store.
 struct Stream {
@@ -124,10 +127,13 @@ struct Stream {
   std::uint32_t capacity;
   std::uint32_t count = 0;
 
-  __device__ void add(bool mine, const Passed& entry, unsigned below_me) {
-    const unsigned hits = __ballot_sync(0xFFFFFFFF, mine);
-    const std::uint32_t place = count + __popc(hits & below_me);
-    if (mine && place < capacity) passed[place] = entry;
+  // Two stores of 16 bytes, the layout of Passed.
+  __device__ void add(unsigned hits, int lane, float4 scores, uint4 where) {
+    const std::uint32_t place = count + __popc(hits & ((1U << lane) - 1));
+    if ((hits >> lane & 1U) != 0 && place < capacity) {
+      *reinterpret_cast<float4*>(passed + place) = scores;
+      *(reinterpret_cast<uint4*>(passed + place) + 1) = where;
+    }
     count += __popc(hits);
   }
 };
@@ -142,7 +148,6 @@ __device__ void consume(const Arguments& a, Barriers* barriers, const char* resi
       static_cast<std::size_t>(kTableStepBytes + (kStreamQueries ? kQueryStepBytes : 0)) * shape.steps_a_slot;
   const std::int64_t stream = static_cast<std::int64_t>(blockIdx.x) * (kConsumers / 32) + warp;
   Stream passed{a.streams.passed + stream * a.streams.capacity, a.streams.capacity};
-  const unsigned below_me = (1U << lane) - 1;
   Cursor cursor;
   std::uint32_t item_round = 0;
   for (std::int64_t number = blockIdx.x; number < items_of(a); number += gridDim.x, item_round ^= 1) {
@@ -190,9 +195,14 @@ __device__ void consume(const Arguments& a, Barriers* barriers, const char* resi
           const std::int64_t query = first_query + lane / 4 + 8 * half;
           if (query < a.queries.rows) {
             float* out = a.scores + query * width + (tile - a.begin) * kTableTile + lane % 4 * 2;
+            // Rows that are none are the last ones.
+            const std::int64_t rows = a.table.rows - tile;
+            const auto row_number = [&](int j, int i) { return (8 * j + lane % 4 * 2 + i) * a.table.tile_count; };
 #pragma unroll
             for (int j = 0; j < 16; ++j) {
-              *reinterpret_cast<float2*>(out + 8 * j) = {sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]};
+              *reinterpret_cast<float2*>(out + 8 * j) = {
+                  row_number(j, 0) < rows ? sums[4 * j + 2 * half] : -HUGE_VALF,
+                  row_number(j, 1) < rows ? sums[4 * j + 2 * half + 1] : -HUGE_VALF};
             }
           }
         }
@@ -208,16 +218,18 @@ __device__ void consume(const Arguments& a, Barriers* barriers, const char* resi
 #pragma unroll
         for (int q = 2; q < 16; ++q) most[q % 2] = fmaxf(most[q % 2], largest[q]);
         if (__any_sync(0xFFFFFFFF, !(most[0] < least[0]) || !(most[1] < least[1]))) {
-          Passed entry{0, 0, static_cast<std::uint32_t>(tile), static_cast<std::uint32_t>(first_query)};
 #pragma unroll
-          for (int q = 0; q < 16; ++q) {
-            const int half = q % 2;
-            if (!__any_sync(0xFFFFFFFF, !(largest[q] < least[half]))) continue;
+          for (int half = 0; half < 2; ++half) {
+            unsigned hits[8];
 #pragma unroll
-            for (int e = 0; e < 4; ++e) {
-              entry.score = sums[8 * (q / 2) + 2 * half + 4 * (e / 2) + e % 2];
-              entry.place = place_of(lane / 4 + 8 * half, lane % 4 * 2 + 8 * (2 * (q / 2) + e / 2) + e % 2);
-              passed.add(!(entry.score < least[half]), entry, below_me);
+            for (int q = 0; q < 8; ++q) hits[q] = __ballot_sync(0xFFFFFFFF, !(largest[2 * q + half] < least[half]));
+#pragma unroll
+            for (int q = 0; q < 8; ++q) {
+              if (hits[q] == 0) continue;
+              const float* s = sums + 8 * q + 2 * half;
+              passed.add(hits[q], lane, {s[0], s[1], s[4], s[5]},
+                         {place_of(lane / 4 + 8 * half, lane % 4 * 2 + 16 * q), static_cast<std::uint32_t>(tile),
+                          static_cast<std::uint32_t>(first_query), 0});
             }
           }
           // A stream that is full loses rows: its queries are not certified.
@@ -257,21 +269,24 @@ __global__ void __launch_bounds__(kThreads, 1) screen_kernel(const __grid_consta
   }
 }
 
-// From the streams to the queries' lists, a block a stream; leaves out rows that are none, and those that the query may
-// not have.
+// From the streams to the queries' lists, a block a stream, four threads an entry; leaves out scores below the threshold,
+// rows that are none, and those that the query may not have.
 __global__ void deal_kernel(PackedTable table, ScreenQueries queries, Streams streams) {
   const std::uint32_t count = streams.counts[blockIdx.x];
   const Passed* stream = streams.passed + static_cast<std::int64_t>(blockIdx.x) * streams.capacity;
-  for (std::uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
-    const Passed passed = stream[i];
+  const int which = static_cast<int>(threadIdx.x % 4);
+  for (std::uint32_t i = threadIdx.x / 4; i < count; i += blockDim.x / 4) {
+    const Passed& passed = stream[i];
+    const float score = passed.scores[which];
     const std::int64_t query = passed.first_query + query_in(passed.place);
-    const std::int64_t row = packed_row(table, passed.tile * std::int64_t{kTableTile} + row_in(passed.place));
-    if (query >= queries.rows || row >= table.rows) continue;
+    const std::int64_t row =
+        packed_row(table, passed.tile * std::int64_t{kTableTile} + row_in(passed.place) + row_of_score(which));
+    if (query >= queries.rows || row >= table.rows || score < queries.thresholds[query]) continue;
     if (queries.self != nullptr && queries.self[query] == row) continue;
     if (queries.exclude != nullptr && queries.exclude[query] == row) continue;
     const std::uint32_t place = atomicAdd(&queries.counts[query], 1U);
     if (place < queries.capacity) {
-      queries.survivors[query * queries.capacity + place] = {passed.score, static_cast<std::uint32_t>(row)};
+      queries.survivors[query * queries.capacity + place] = {score, static_cast<std::uint32_t>(row)};
     }
   }
 }

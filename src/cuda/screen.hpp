@@ -54,12 +54,13 @@ struct ScreenQueries {
   std::uint8_t* lost = nullptr;         ///< set for queries that lost rows because a stream was full
 };
 
-/// A pair that passed, before it is dealt to the query's list.
+/// Four scores of a query, at least one of which passed, before they are dealt to its list.
 struct alignas(16) Passed {
-  float score;
+  float scores[4];
   std::uint32_t place;  ///< in the warp's 16 queries and the tile's rows
   std::uint32_t tile;
   std::uint32_t first_query;
+  std::uint32_t unused;
 };
 /// Where the warps of a screen leave what passes.
 struct Streams {
@@ -72,7 +73,8 @@ std::int64_t stream_count(const Engine& engine);
 /// Screens tiles [begin, end) of the table.
 void screen(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
             std::int64_t end, const Streams& streams);
-/// Every score of tiles [begin, end): scores[query][position], no threshold. For the sample.
+/// Every score of tiles [begin, end): scores[query][position], no threshold; -infinity where there is no row. For the
+/// sample.
 void screen_all(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
                 std::int64_t end, float* scores);
 
