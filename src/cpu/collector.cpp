@@ -2,14 +2,13 @@
 #include "cpu/collector.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "core/distance.hpp"
 #include "core/memory.hpp"
 #include "core/order.hpp"
+#include "core/radius.hpp"
 
 namespace vicinal::cpu {
 namespace {
@@ -65,30 +64,6 @@ class KList final : public Collector {
   std::vector<std::int64_t> sizes_;
 };
 
-// Doubles as integers in the same order, for bisection over all of them.
-std::int64_t ordered_bits(double x) {
-  const auto bits = std::bit_cast<std::int64_t>(x);
-  return bits >= 0 ? bits : std::numeric_limits<std::int64_t>::min() - bits;
-}
-double from_ordered_bits(std::int64_t i) {
-  return std::bit_cast<double>(i >= 0 ? i : std::numeric_limits<std::int64_t>::min() - i);
-}
-
-// The largest key whose reported distance is at most r (clause 2: inclusive on the reported distance). Reported
-// distances grow with keys, so bisection over the bit patterns finds it exactly for every metric.
-double largest_key_within(Metric metric, double r, double p) {
-  std::int64_t low =
-      metric == Metric::inner_product ? ordered_bits(-std::numeric_limits<double>::max()) : ordered_bits(0.0);
-  std::int64_t high = ordered_bits(std::numeric_limits<double>::max());
-  if (core::reported_distance(metric, from_ordered_bits(high), p) <= r) return from_ordered_bits(high);
-  if (!(core::reported_distance(metric, from_ordered_bits(low), p) <= r)) return -kInfinity;
-  while (low + 1 < high) {
-    const std::int64_t middle = std::midpoint(low, high);
-    (core::reported_distance(metric, from_ordered_bits(middle), p) <= r ? low : high) = middle;
-  }
-  return from_ordered_bits(low);
-}
-
 class Radius final : public Collector {
  public:
   Radius(const Context& ctx, const kernels::NearestTask& task, const Candidates& candidates,
@@ -98,7 +73,7 @@ class Radius final : public Collector {
         candidates_(candidates),
         result_(result),
         bytes_(bytes),
-        limit_(largest_key_within(task.metric, task.radius, task.p)) {
+        limit_(core::largest_key_within(task.metric, task.radius, task.p)) {
     result_.offsets.assign(1, 0);
     result_.offsets.reserve(static_cast<std::size_t>(task.queries.rows()) + 1);
   }
@@ -184,7 +159,7 @@ class Radius final : public Collector {
 class Count final : public Collector {
  public:
   Count(const kernels::NearestTask& task, const Candidates& candidates, kernels::NearestResult& result)
-      : candidates_(candidates), result_(result), limit_(largest_key_within(task.metric, task.radius, task.p)) {}
+      : candidates_(candidates), result_(result), limit_(core::largest_key_within(task.metric, task.radius, task.p)) {}
 
   void begin(std::int64_t /*begin*/, std::int64_t /*end*/) override {}
   double limit(std::int64_t /*query*/) const override { return limit_; }

@@ -13,21 +13,36 @@
 
 namespace vicinal::cuda {
 
-__device__ __forceinline__ double widened(std::uint8_t value) { return static_cast<double>(value); }
-__device__ __forceinline__ double widened(__half value) { return static_cast<double>(__half2float(value)); }
-__device__ __forceinline__ double widened(__nv_bfloat16 value) { return static_cast<double>(__bfloat162float(value)); }
-__device__ __forceinline__ double widened(float value) { return static_cast<double>(value); }
-__device__ __forceinline__ double widened(double value) { return value; }
+__device__ __forceinline__ double widened(std::uint8_t value) {
+  return static_cast<double>(value);
+}
+__device__ __forceinline__ double widened(__half value) {
+  return static_cast<double>(__half2float(value));
+}
+__device__ __forceinline__ double widened(__nv_bfloat16 value) {
+  return static_cast<double>(__bfloat162float(value));
+}
+__device__ __forceinline__ double widened(float value) {
+  return static_cast<double>(value);
+}
+__device__ __forceinline__ double widened(double value) {
+  return value;
+}
 
 /// Calls f with a pointer of the type that the elements have.
 template <class F>
 void with_type(DType dtype, const void* data, F&& f) {
   switch (dtype) {
-    case DType::uint8: return f(static_cast<const std::uint8_t*>(data));
-    case DType::float16: return f(static_cast<const __half*>(data));
-    case DType::bfloat16: return f(static_cast<const __nv_bfloat16*>(data));
-    case DType::float32: return f(static_cast<const float*>(data));
-    case DType::float64: return f(static_cast<const double*>(data));
+    case DType::uint8:
+      return f(static_cast<const std::uint8_t*>(data));
+    case DType::float16:
+      return f(static_cast<const __half*>(data));
+    case DType::bfloat16:
+      return f(static_cast<const __nv_bfloat16*>(data));
+    case DType::float32:
+      return f(static_cast<const float*>(data));
+    case DType::float64:
+      return f(static_cast<const double*>(data));
   }
 }
 
@@ -39,7 +54,9 @@ __device__ __forceinline__ double sum_of_eight(double a, unsigned mask) {
 }
 
 /// The lanes of the calling lane's group of eight.
-__device__ __forceinline__ unsigned mask_of_eight() { return 0xFFU << (threadIdx.x % 32 & ~7U); }
+__device__ __forceinline__ unsigned mask_of_eight() {
+  return 0xFFU << (threadIdx.x % 32 & ~7U);
+}
 
 template <class T>
 __device__ double squared_differences(const double* x, const T* y, int d, unsigned mask) {

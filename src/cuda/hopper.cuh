@@ -1,5 +1,5 @@
-// Hopper's own instructions, one function each: barriers in shared memory that count bytes, bulk copies that complete on
-// them, and the warpgroup product m64n128k16 of fp16 into float32 (sm_90a).
+// Hopper's own instructions, one function each: barriers in shared memory that count bytes, bulk copies that complete
+// on them, and the warpgroup product m64n128k16 of fp16 into float32 (sm_90a).
 #pragma once
 
 #include <cstdint>

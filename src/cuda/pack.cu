@@ -1,13 +1,13 @@
 // See pack.hpp. A block packs 32 rows: a thread takes eight neighboring columns of one row at a time (32 bytes of
-// float32, 16 bytes of fp16), so that reads are whole sectors and writes whole core matrices; then the sums of a row meet
-// in shared memory, and one thread a row makes the spare columns. float32 and narrower tables are centred in float32,
-// where a difference errs by 2^-24 of itself, which rho takes in. One read of the table, one write of its fp16 form.
-#include "cuda/pack.hpp"
-
+// float32, 16 bytes of fp16), so that reads are whole sectors and writes whole core matrices; then the sums of a row
+// meet in shared memory, and one thread a row makes the spare columns. float32 and narrower tables are centred in
+// float32, where a difference errs by 2^-24 of itself, which rho takes in. One read of the table, one write of its fp16
+// form.
 #include <algorithm>
 #include <cmath>
 
 #include "cuda/exact_key.cuh"
+#include "cuda/pack.hpp"
 #include "cuda/threshold.cuh"
 
 namespace vicinal::cuda {
@@ -15,15 +15,23 @@ namespace {
 
 constexpr int kMostThreads = 256;
 constexpr int kRowsABlock = 32;
-constexpr int kChunk = 8;                  // columns a thread takes at a time
-constexpr int kSampledTiles = 16;          // whose rows say how long a typical row is
-constexpr double kNarrowSums = 1 + 0x1p-9; // float32 sums of up to 8192 positive terms err less, and their squares
+constexpr int kChunk = 8;                   // columns a thread takes at a time
+constexpr int kSampledTiles = 16;           // whose rows say how long a typical row is
+constexpr double kNarrowSums = 1 + 0x1p-9;  // float32 sums of up to 8192 positive terms err less, and their squares
 
 // Exact, and without a way through float64.
-__device__ __forceinline__ float in_float(std::uint8_t value) { return static_cast<float>(value); }
-__device__ __forceinline__ float in_float(__half value) { return __half2float(value); }
-__device__ __forceinline__ float in_float(__nv_bfloat16 value) { return __bfloat162float(value); }
-__device__ __forceinline__ float in_float(float value) { return value; }
+__device__ __forceinline__ float in_float(std::uint8_t value) {
+  return static_cast<float>(value);
+}
+__device__ __forceinline__ float in_float(__half value) {
+  return __half2float(value);
+}
+__device__ __forceinline__ float in_float(__nv_bfloat16 value) {
+  return __bfloat162float(value);
+}
+__device__ __forceinline__ float in_float(float value) {
+  return value;
+}
 
 // Values of eight columns, centred and scaled, of a row that may be anything.
 template <class T, class C>
@@ -124,7 +132,8 @@ __device__ core::HalfSums sums_of_row(double rounded_sq, C exact_sq, C error_sq,
     double total = 0;
     const int row = threadIdx.x % kRowsABlock;
     for (int warp = row / 8; warp < static_cast<int>(blockDim.x / 32); warp += 4) {
-      for (int chunk = 0; chunk < 4; ++chunk) total += parts[threadIdx.x / kRowsABlock][warp * 32 + chunk * 8 + row % 8];
+      for (int chunk = 0; chunk < 4; ++chunk)
+        total += parts[threadIdx.x / kRowsABlock][warp * 32 + chunk * 8 + row % 8];
     }
     totals[threadIdx.x / kRowsABlock][threadIdx.x % kRowsABlock] = total;
   }
@@ -157,8 +166,8 @@ __device__ void write_last_chunk(__half* tile, int tile_rows, int row, int colum
 }
 
 template <class T, class C>
-__global__ void __launch_bounds__(kMostThreads, 4) pack_table_kernel(const T* table, PackedTable packed, Frame::Numbers frame,
-                                                              __half* tiles) {
+__global__ void __launch_bounds__(kMostThreads, 4)
+    pack_table_kernel(const T* table, PackedTable packed, Frame::Numbers frame, __half* tiles) {
   const Place place = place_of_thread();
   const std::int64_t position = static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + place.row;
   const std::int64_t tile_number = position / kTableTile;
@@ -174,8 +183,7 @@ __global__ void __launch_bounds__(kMostThreads, 4) pack_table_kernel(const T* ta
     // Here lanes are rows: each eight lanes find the lengths of all rows, one after the other.
     for (int r = 0; r < kRowsABlock; ++r) {
       const std::int64_t other = packed_row(packed, static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + r);
-      const Normalizer n =
-          normalizer_of(table + (other < packed.rows ? other : 0) * frame.d, frame.d, mask_of_eight());
+      const Normalizer n = normalizer_of(table + (other < packed.rows ? other : 0) * frame.d, frame.d, mask_of_eight());
       if (r == place.row) load.normalizer = n;
     }
   }
@@ -215,9 +223,9 @@ __global__ void __launch_bounds__(kMostThreads, 4) pack_table_kernel(const T* ta
 }
 
 template <class T>
-__global__ void __launch_bounds__(kMostThreads) pack_queries_kernel(const T* queries, std::int64_t m, Frame::Numbers frame,
-                                                                double* wide, __half* tiles, QueryFacts* facts,
-                                                                float* thresholds) {
+__global__ void __launch_bounds__(kMostThreads)
+    pack_queries_kernel(const T* queries, std::int64_t m, Frame::Numbers frame, double* wide, __half* tiles,
+                        QueryFacts* facts, float* thresholds) {
   const Place place = place_of_thread();
   const std::int64_t query = static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + place.row;
   const bool is_query = query < m;
@@ -347,7 +355,8 @@ TablePack pack_table(const Engine& engine, const Rows& table, const Frame& frame
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
     if (n.narrow) {
       if constexpr (!std::is_same_v<T, double>) {
-        pack_table_kernel<T, float><<<blocks, threads_for(n), 0, engine.stream>>>(rows, pack.view, n, pack.tiles.data());
+        pack_table_kernel<T, float>
+            <<<blocks, threads_for(n), 0, engine.stream>>>(rows, pack.view, n, pack.tiles.data());
       }
     } else {
       pack_table_kernel<T, double><<<blocks, threads_for(n), 0, engine.stream>>>(rows, pack.view, n, pack.tiles.data());
@@ -372,8 +381,8 @@ PackedQueries pack_queries(const Engine& engine, const Rows& queries, const Fram
   pack.lost = Buffer<std::uint8_t>(engine, padded);
   pack.counts.zero();
   pack.lost.zero();
-  pack.view = {pack.tiles.data(), queries.n,           tiles, pack.thresholds.data(), nullptr, nullptr,
-               pack.counts.data(), pack.survivors.data(), capacity, pack.lost.data()};
+  pack.view = {pack.tiles.data(),     queries.n, tiles,           pack.thresholds.data(), {}, pack.counts.data(),
+               pack.survivors.data(), capacity,  pack.lost.data()};
   with_type(queries.dtype, queries.data, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
     pack_queries_kernel<T><<<static_cast<unsigned>(padded / kRowsABlock), threads_for(n), 0, engine.stream>>>(

@@ -20,10 +20,10 @@ struct Frame {
     const double* centre = nullptr;        ///< [d]
     const float* narrow_centre = nullptr;  ///< [d] the same, where the table is no wider than float32
     int d = 0;
-    int columns = 0;         ///< core::half_columns(d)
-    int exponent = 0;        ///< of the scale, a power of two
-    bool narrow = false;     ///< centring and scaling in float32 lose nothing that matters
-    double beta = 0;         ///< of the matrix unit's sums
+    int columns = 0;            ///< core::half_columns(d)
+    int exponent = 0;           ///< of the scale, a power of two
+    bool narrow = false;        ///< centring and scaling in float32 lose nothing that matters
+    double beta = 0;            ///< of the matrix unit's sums
     double* typical = nullptr;  ///< [2] sum of |y~| over some rows, and their number
   };
   Buffer<double> memory;
@@ -51,9 +51,9 @@ struct QueryFacts {
 /// The queries of one batch.
 struct PackedQueries {
   Frame::Numbers frame;
-  Buffer<double> wide;        ///< [m, d] exact values; for cosine normalised
-  Buffer<__half> tiles;       ///< [tile_count][kQueryTile x columns]
-  Buffer<QueryFacts> facts;   ///< [tile_count * kQueryTile], as the next three
+  Buffer<double> wide;       ///< [m, d] exact values; for cosine normalised
+  Buffer<__half> tiles;      ///< [tile_count][kQueryTile x columns]
+  Buffer<QueryFacts> facts;  ///< [tile_count * kQueryTile], as the next three
   Buffer<float> thresholds;
   Buffer<std::uint32_t> counts;
   Buffer<std::uint8_t> lost;

@@ -3,19 +3,18 @@
 // follows the threshold (core/half_screen.hpp). At the end what still passes is ranked by (key, id) and written out.
 // A warp and not a block, because every step is a chain of latencies: what counts is how many queries are under way.
 // Contract clauses 1 to 3 and 5. Cost a query and call: O(s) for s scores, k to 1.25 k keys.
-#include "cuda/refine.hpp"
-
 #include <algorithm>
 
 #include "cuda/exact_key.cuh"
+#include "cuda/refine.hpp"
 #include "cuda/threshold.cuh"
 
 namespace vicinal::cuda {
 namespace {
 
 constexpr unsigned kAll = 0xFFFFFFFF;
-constexpr int kWarps = 4;               // queries of a block
-constexpr int kGroups = 128;            // whose maxima stand for all scores where a cut is looked for
+constexpr int kWarps = 4;                 // queries of a block
+constexpr int kGroups = 128;              // whose maxima stand for all scores where a cut is looked for
 constexpr int kMostSharedColumns = 1024;  // of a query that is kept in shared memory
 
 // Unsigned numbers in the order of the floats. -infinity stands for a row that does not count.
@@ -54,8 +53,8 @@ __device__ Shared shared_of(int d, int ranked) {
   return {query, keys, reinterpret_cast<std::uint32_t*>(keys + ranked)};
 }
 
-// The largest cut that at least k of the lanes' values reach, as `reaching(cut)` counts them, or a lower one that at most
-// `most` reach; kNone + 1, which all rows that count reach, where fewer than k do.
+// The largest cut that at least k of the lanes' values reach, as `reaching(cut)` counts them, or a lower one that at
+// most `most` reach; kNone + 1, which all rows that count reach, where fewer than k do.
 template <class Reaching>
 __device__ std::uint32_t cut_for(const Reaching& reaching, int k, int most) {
   std::uint32_t low = kNone + 1;
@@ -85,7 +84,8 @@ __device__ std::uint32_t cut_of_scores(const ScoreOf& score_of, int count, int k
     for (float& largest : maxima) largest = -HUGE_VALF;
     for (int first = kMine * lane; first < count; first += kGroups) {
 #pragma unroll
-      for (int g = 0; g < kMine; ++g) maxima[g] = fmaxf(maxima[g], first + g < count ? score_of(first + g) : -HUGE_VALF);
+      for (int g = 0; g < kMine; ++g)
+        maxima[g] = fmaxf(maxima[g], first + g < count ? score_of(first + g) : -HUGE_VALF);
     }
     std::uint32_t order[kMine];
 #pragma unroll
@@ -174,7 +174,8 @@ template <class T, class ScoreOf, class RowOf>
 __device__ Best lower_limit(const Shared& shared, int room, int count, int k, const Exact<T>& exact,
                             const ScoreOf& score_of, const RowOf& row_of, QueryFacts& facts) {
   const std::uint32_t cut = cut_of_scores(score_of, count, k);
-  const int reached = gather(shared.rows, 0, room, count, [&](int i) { return ordered(score_of(i)) >= cut; }, row_of);
+  const int reached = gather(
+      shared.rows, 0, room, count, [&](int i) { return ordered(score_of(i)) >= cut; }, row_of);
   const int found = min(reached, room);
   exact.keys_of(shared.rows, 0, found, shared.keys);
   if (found >= k) facts.limit_key = fmin(facts.limit_key, kth_smallest(shared.keys, found, k));
@@ -190,17 +191,24 @@ struct Arguments {
   const double* wide;
   std::uint32_t* counts;
   Survivor* survivors;
-  const std::int64_t* self;
-  const std::int64_t* exclude;
   const std::uint8_t* lost;
   std::uint32_t capacity;
   int k;
   int room;  // rows that a warp can rank
 };
 Arguments arguments_of(const PackedQueries& q, int k, int room) {
-  return {q.view.rows,     q.frame,            q.facts.data(), q.thresholds.data(), q.tiles.data(),
-          q.wide.data(),   q.counts.data(),    q.survivors.data(), q.view.self,     q.view.exclude,
-          q.view.lost,     q.view.capacity,    k,              room};
+  return {q.view.rows,
+          q.frame,
+          q.facts.data(),
+          q.thresholds.data(),
+          q.tiles.data(),
+          q.wide.data(),
+          q.counts.data(),
+          q.survivors.data(),
+          q.view.lost,
+          q.view.capacity,
+          k,
+          room};
 }
 __device__ std::int64_t query_of_warp() {
   return static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
@@ -233,25 +241,17 @@ __device__ float renew_threshold(const Arguments& a, std::int64_t query, QueryFa
 }
 
 template <class T>
-__global__ void __launch_bounds__(kWarps * 32) seed_kernel(Arguments a, const T* table, PackedTable packed,
-                                                           float* scores, int positions) {
+__global__ void __launch_bounds__(kWarps * 32)
+    seed_kernel(Arguments a, const T* table, PackedTable packed, const float* scores, int positions) {
   const std::int64_t query = query_of_warp();
   if (query >= a.queries) return;
   const Shared shared = shared_of(a.frame.d, a.room);
   QueryFacts facts = a.facts[query];
-  float* mine = scores + query * positions;
-  // A row that is the query, or that it may not have, does not count.
-  const auto leave_out = [&](const std::int64_t* ids) {
-    if (ids == nullptr || ids[query] < 0 || threadIdx.x % 32 != 0) return;
-    const std::int64_t position = ids[query] % packed.tile_count * kTableTile + ids[query] / packed.tile_count;
-    if (position < positions) mine[position] = -HUGE_VALF;
-  };
-  leave_out(a.self);
-  leave_out(a.exclude);
-  __syncwarp();
+  const float* mine = scores + query * positions;
   const auto row_of = [&](int position) { return static_cast<std::uint32_t>(packed_row(packed, position)); };
   const Exact<T> exact = exact_of(a, table, query, shared, facts);
-  lower_limit(shared, a.room, positions, a.k, exact, [&](int i) { return mine[i]; }, row_of, facts);
+  lower_limit(
+      shared, a.room, positions, a.k, exact, [&](int i) { return mine[i]; }, row_of, facts);
   renew_threshold(a, query, facts, true);
 }
 
@@ -385,7 +385,7 @@ void launch(const Engine& engine, Kernel kernel, const char* name, const Argumen
 }  // namespace
 
 void seed(const Engine& engine, const Rows& table, const PackedTable& packed, PackedQueries& queries, int k,
-          float* scores, int positions) {
+          const float* scores, int positions) {
   with_type(table.dtype, table.data, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
     launch(engine, seed_kernel<T>, "seed", arguments_of(queries, k, k + slack_of(k)), rows, packed, scores, positions);

@@ -8,10 +8,9 @@
 
 namespace vicinal::cuda {
 
-/// From the scores of a sample of the table, [queries, positions] row by row, to the first thresholds. Scores of rows that
-/// do not count are overwritten.
+/// From the scores of a sample of the table, [queries, positions] row by row, to the first thresholds.
 void seed(const Engine& engine, const Rows& table, const PackedTable& packed, PackedQueries& queries, int k,
-          float* scores, int positions);
+          const float* scores, int positions);
 /// From the survivors so far to tighter thresholds; survivors below them are dropped. Queries whose list overflowed are
 /// marked, and their lists go on with what was kept.
 void tighten(const Engine& engine, const Rows& table, PackedQueries& queries, int k);

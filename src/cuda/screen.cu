@@ -14,19 +14,19 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kGroups = 4;                          // warpgroups that multiply: 64 queries each
-constexpr int kConsumers = kGroups * 128;           // threads
-constexpr int kThreads = kConsumers + 128;          // and the warp that feeds, in a warpgroup of its own
-constexpr int kMostSlots = 16;                      // of the ring
+constexpr int kGroups = 4;                  // warpgroups that multiply: 64 queries each
+constexpr int kConsumers = kGroups * 128;   // threads
+constexpr int kThreads = kConsumers + 128;  // and the warp that feeds, in a warpgroup of its own
+constexpr int kMostSlots = 16;              // of the ring
 constexpr std::uint32_t kTableStepBytes = kTableTile * kStep * sizeof(__half);
 constexpr std::uint32_t kQueryStepBytes = kQueryTile * kStep * sizeof(__half);
 constexpr std::size_t kBarrierBytes = 512;
 
 struct Shape {
-  int steps;            // of 16 columns
+  int steps;  // of 16 columns
   int steps_a_slot;
   int slots;
-  int splits;           // of the table's tiles
+  int splits;  // of the table's tiles
 };
 
 struct Arguments {
@@ -36,7 +36,7 @@ struct Arguments {
   std::int64_t end;
   Shape shape;
   Streams streams;
-  float* scores;        // of screen_all
+  float* scores;  // of screen_all
 };
 
 struct Barriers {
@@ -115,11 +115,19 @@ __device__ void feed(const Arguments& a, Barriers* barriers, char* resident, cha
 }
 
 // Which of the warp's 16 queries and of the tile's rows.
-__device__ constexpr std::uint32_t place_of(int query, int row) { return static_cast<std::uint32_t>(query << 8 | row); }
-__device__ constexpr int query_in(std::uint32_t place) { return static_cast<int>(place >> 8); }
-__device__ constexpr int row_in(std::uint32_t place) { return static_cast<int>(place & 0xFF); }
+__device__ constexpr std::uint32_t place_of(int query, int row) {
+  return static_cast<std::uint32_t>(query << 8 | row);
+}
+__device__ constexpr int query_in(std::uint32_t place) {
+  return static_cast<int>(place >> 8);
+}
+__device__ constexpr int row_in(std::uint32_t place) {
+  return static_cast<int>(place & 0xFF);
+}
 // Rows of the four scores of a quad, from the first: the matrix unit leaves pairs of neighbors, eight apart.
-__device__ constexpr int row_of_score(int i) { return i / 2 * 8 + i % 2; }
+__device__ constexpr int row_of_score(int i) {
+  return i / 2 * 8 + i % 2;
+}
 
 // Where a warp leaves what passes. No atomics, because all lanes know how many there are, and nobody waits for a store.
 struct Stream {
@@ -165,9 +173,8 @@ __device__ void consume(const Arguments& a, Barriers* barriers, const char* resi
       for (int step = 0; step < shape.steps; step += shape.steps_a_slot) {
         const int steps = min(shape.steps_a_slot, shape.steps - step);
         const char* slot = ring + cursor.slot * slot_bytes;
-        const char* query_steps = kStreamQueries
-                                      ? slot + static_cast<std::size_t>(kTableStepBytes) * shape.steps_a_slot
-                                      : resident + static_cast<std::size_t>(step) * kQueryStepBytes;
+        const char* query_steps = kStreamQueries ? slot + static_cast<std::size_t>(kTableStepBytes) * shape.steps_a_slot
+                                                 : resident + static_cast<std::size_t>(step) * kQueryStepBytes;
         std::uint64_t queries = hopper::matrix(query_steps + group * 64 * 16, kQueryTile * 16, 128);
         std::uint64_t rows = hopper::matrix(slot, kTableTile * 16, 128);
         hopper::barrier_wait(&barriers->full[cursor.slot], cursor.round);
@@ -195,14 +202,14 @@ __device__ void consume(const Arguments& a, Barriers* barriers, const char* resi
           const std::int64_t query = first_query + lane / 4 + 8 * half;
           if (query < a.queries.rows) {
             float* out = a.scores + query * width + (tile - a.begin) * kTableTile + lane % 4 * 2;
-            // Rows that are none are the last ones.
-            const std::int64_t rows = a.table.rows - tile;
-            const auto row_number = [&](int j, int i) { return (8 * j + lane % 4 * 2 + i) * a.table.tile_count; };
+            const auto counted = [&](int j, int i, float score) {
+              const std::int64_t row = packed_row(a.table, tile * kTableTile + 8 * j + lane % 4 * 2 + i);
+              return row < a.table.rows && a.queries.eligible(query, row) ? score : -HUGE_VALF;
+            };
 #pragma unroll
             for (int j = 0; j < 16; ++j) {
-              *reinterpret_cast<float2*>(out + 8 * j) = {
-                  row_number(j, 0) < rows ? sums[4 * j + 2 * half] : -HUGE_VALF,
-                  row_number(j, 1) < rows ? sums[4 * j + 2 * half + 1] : -HUGE_VALF};
+              *reinterpret_cast<float2*>(out + 8 * j) = {counted(j, 0, sums[4 * j + 2 * half]),
+                                                         counted(j, 1, sums[4 * j + 2 * half + 1])};
             }
           }
         }
@@ -269,8 +276,8 @@ __global__ void __launch_bounds__(kThreads, 1) screen_kernel(const __grid_consta
   }
 }
 
-// From the streams to the queries' lists, a block a stream, four threads an entry; leaves out scores below the threshold,
-// rows that are none, and those that the query may not have.
+// From the streams to the queries' lists, a block a stream, four threads an entry; leaves out scores below the
+// threshold, rows that are none, and those that the query may not have.
 __global__ void deal_kernel(PackedTable table, ScreenQueries queries, Streams streams) {
   const std::uint32_t count = streams.counts[blockIdx.x];
   const Passed* stream = streams.passed + static_cast<std::int64_t>(blockIdx.x) * streams.capacity;
@@ -282,8 +289,7 @@ __global__ void deal_kernel(PackedTable table, ScreenQueries queries, Streams st
     const std::int64_t row =
         packed_row(table, passed.tile * std::int64_t{kTableTile} + row_in(passed.place) + row_of_score(which));
     if (query >= queries.rows || row >= table.rows || score < queries.thresholds[query]) continue;
-    if (queries.self != nullptr && queries.self[query] == row) continue;
-    if (queries.exclude != nullptr && queries.exclude[query] == row) continue;
+    if (!queries.eligible(query, row)) continue;
     const std::uint32_t place = atomicAdd(&queries.counts[query], 1U);
     if (place < queries.capacity) {
       queries.survivors[query * queries.capacity + place] = {score, static_cast<std::uint32_t>(row)};
@@ -355,7 +361,7 @@ void run(const Engine& engine, const PackedTable& table, const ScreenQueries& qu
   a.shape = shape_of(engine, table.columns, queries.tile_count, end - begin, stream_queries);
   const unsigned blocks = stream_queries ? launch<true, kAll>(engine, a) : launch<false, kAll>(engine, a);
   if constexpr (!kAll) {
-    deal_kernel<<<blocks * (kConsumers / 32), 128, 0, engine.stream>>>(table, queries, streams);
+    deal_kernel<<<blocks*(kConsumers / 32), 128, 0, engine.stream>>>(table, queries, streams);
     check_launch("deal");
   }
 }

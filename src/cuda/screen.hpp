@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "cuda/device.hpp"
+#include "cuda/task.hpp"
 
 namespace vicinal::cuda {
 
@@ -45,13 +45,12 @@ struct ScreenQueries {
   const __half* tiles = nullptr;  ///< [tile_count][kQueryTile x columns]
   std::int64_t rows = 0;
   std::int64_t tile_count = 0;
-  const float* thresholds = nullptr;    ///< keep a row when !(score < threshold)
-  const std::int64_t* self = nullptr;   ///< the packed row that is the query itself, or -1; null: none
-  const std::int64_t* exclude = nullptr;
-  std::uint32_t* counts = nullptr;      ///< survivors so far; beyond `capacity` they were not stored
-  Survivor* survivors = nullptr;        ///< [., capacity]
+  const float* thresholds = nullptr;  ///< keep a row when !(score < threshold)
+  Eligible eligible;
+  std::uint32_t* counts = nullptr;  ///< survivors so far; beyond `capacity` they were not stored
+  Survivor* survivors = nullptr;    ///< [., capacity]
   std::uint32_t capacity = 0;
-  std::uint8_t* lost = nullptr;         ///< set for queries that lost rows because a stream was full
+  std::uint8_t* lost = nullptr;  ///< set for queries that lost rows because a stream was full
 };
 
 /// Four scores of a query, at least one of which passed, before they are dealt to its list.
@@ -73,8 +72,8 @@ std::int64_t stream_count(const Engine& engine);
 /// Screens tiles [begin, end) of the table.
 void screen(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
             std::int64_t end, const Streams& streams);
-/// Every score of tiles [begin, end): scores[query][position], no threshold; -infinity where there is no row. For the
-/// sample.
+/// Every score of tiles [begin, end): scores[query][position], no threshold; -infinity for what the query may not
+/// have. For the sample.
 void screen_all(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
                 std::int64_t end, float* scores);
 
