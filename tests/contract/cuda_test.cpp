@@ -308,8 +308,8 @@ TEST_F(Cuda, tables_that_do_not_fit_are_streamed) {
       });
   check_streaming(ctx, cpu(), blocks, table, queries);
   // Within itself, and in groups of queries.
-  const Rows more = make_rows(Family::duplicates, {9000, 300, 1}, 9);
-  const TableView itself(more.table.data(), 9000, 300);  // 22 MB
+  const Rows more = make_rows(Family::duplicates, {3000, 900, 1}, 9);
+  const TableView itself(more.table.data(), 3000, 900);  // 22 MB
   expect_same(knn(ctx, itself, {.k = 40}), knn(cpu(), itself, {.k = 40}), "within itself");
 }
 
