@@ -49,7 +49,9 @@ struct Layout {
     left = engine.memory_limit - std::min(engine.memory_limit, held);
     if (call.filter != nullptr) fixed += (n + 63) / 64 * 8;
     const auto on_device = [](std::int32_t memory) { return static_cast<Memory>(memory) == Memory::cuda; };
-    if (!on_device(call.queries.memory) && !(call.self != 0 && resident)) {
+    const bool contiguous = call.queries.col_stride == 1 && call.queries.row_stride == call.queries.cols;
+    const bool borrowed = on_device(call.queries.memory) && contiguous;
+    if (!borrowed && !(call.self != 0 && resident)) {
       query += static_cast<std::uint64_t>(row_bytes(call.queries));
     }
     if (call.exclude != nullptr) query += 8;
