@@ -2,7 +2,6 @@
 #include "cpu/collector.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "core/distance.hpp"
 #include "core/memory.hpp"
 #include "core/order.hpp"
+#include "core/ordered_bits.hpp"
 
 namespace vicinal::cpu {
 namespace {
@@ -65,28 +65,19 @@ class KList final : public Collector {
   std::vector<std::int64_t> sizes_;
 };
 
-// Doubles as integers in the same order, for bisection over all of them.
-std::int64_t ordered_bits(double x) {
-  const auto bits = std::bit_cast<std::int64_t>(x);
-  return bits >= 0 ? bits : std::numeric_limits<std::int64_t>::min() - bits;
-}
-double from_ordered_bits(std::int64_t i) {
-  return std::bit_cast<double>(i >= 0 ? i : std::numeric_limits<std::int64_t>::min() - i);
-}
-
 // The largest key whose reported distance is at most r (clause 2: inclusive on the reported distance). Reported
 // distances grow with keys, so bisection over the bit patterns finds it exactly for every metric.
 double largest_key_within(Metric metric, double r, double p) {
-  std::int64_t low =
-      metric == Metric::inner_product ? ordered_bits(-std::numeric_limits<double>::max()) : ordered_bits(0.0);
-  std::int64_t high = ordered_bits(std::numeric_limits<double>::max());
-  if (core::reported_distance(metric, from_ordered_bits(high), p) <= r) return from_ordered_bits(high);
-  if (!(core::reported_distance(metric, from_ordered_bits(low), p) <= r)) return -kInfinity;
+  std::int64_t low = metric == Metric::inner_product ? core::ordered_bits(-std::numeric_limits<double>::max())
+                                                     : core::ordered_bits(0.0);
+  std::int64_t high = core::ordered_bits(std::numeric_limits<double>::max());
+  if (core::reported_distance(metric, core::from_ordered_bits(high), p) <= r) return core::from_ordered_bits(high);
+  if (!(core::reported_distance(metric, core::from_ordered_bits(low), p) <= r)) return -kInfinity;
   while (low + 1 < high) {
     const std::int64_t middle = std::midpoint(low, high);
-    (core::reported_distance(metric, from_ordered_bits(middle), p) <= r ? low : high) = middle;
+    (core::reported_distance(metric, core::from_ordered_bits(middle), p) <= r ? low : high) = middle;
   }
-  return from_ordered_bits(low);
+  return core::from_ordered_bits(low);
 }
 
 class Radius final : public Collector {

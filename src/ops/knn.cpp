@@ -127,6 +127,20 @@ double largest_magnitude(const kernels::Prepared& index) {
   return centre + index.largest;
 }
 
+void check_paper(const kernels::Backend& backend, const Common& options, const NearestTask& task) {
+  const std::string method = "method: " + std::string(name_of(options.method));
+  if (task.collect != Collect::k_list) {
+    refuse(method + " finds k nearest neighbors and serves no radius; automatic, fused, direct or kdtree does");
+  }
+  if (!backend.can_use_paper(options.method, options.metric, task.queries.cols())) {
+    refuse(method + " does not serve the metric " + std::string(name_of(options.metric)) + " with " +
+           std::to_string(task.queries.cols()) + " columns; automatic or direct does");
+  }
+  if (task.index->table.is_block_source()) {
+    refuse(method + " needs the table in memory, but it comes in blocks; copy it into the index");
+  }
+}
+
 void choose_method(const Context& ctx, const Common& options, double table_largest, NearestTask& task, Plan& plan) {
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const std::int64_t d = task.queries.cols();
@@ -155,6 +169,10 @@ void choose_method(const Context& ctx, const Common& options, double table_large
     }
     plan.reason = "asked for";
     task.method = Method::fused;
+  } else if (kernels::is_of_a_paper(options.method)) {
+    check_paper(backend, options, task);
+    plan.reason = "asked for";
+    task.method = options.method;
   } else if (options.method == Method::direct) {
     plan.reason = "asked for";
     task.method = Method::direct;
@@ -174,7 +192,7 @@ void choose_method(const Context& ctx, const Common& options, double table_large
   // Every pair's key must be seen when one might overflow (clause 1). A query far beyond the table is caught by the
   // ladder.
   const double reach = 2 * table_largest * std::sqrt(static_cast<double>(d));
-  if (task.method == Method::fused && !(reach < 0x1p400)) {
+  if ((task.method == Method::fused || kernels::is_product(task.method)) && !(reach < 0x1p400)) {
     plan.reason = "values so large that keys may overflow: every key is computed";
     task.method = Method::direct;
   }
@@ -259,7 +277,8 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView
     task.radius = r;
   }
   choose_method(ctx, options, largest_magnitude(index), task, job.plan);
-  job.plan.expected_seconds = task.method == Method::kdtree ? 0 : brute_seconds(ctx, task);
+  const bool rated = task.method == Method::fused || task.method == Method::direct;
+  job.plan.expected_seconds = rated ? brute_seconds(ctx, task) : 0;
   if (trial && options.method == Method::automatic) consider_tree(ctx, output, task, job.plan);
   job.plan.screens = kernels::backend_of(ctx).screens(ctx, task);
   job.plan.isa = name_of(ctx.isa());
