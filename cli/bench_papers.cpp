@@ -74,7 +74,7 @@ class Bench {
     }
     PaperTable& sizes = start("sizes: m 1200, k 25", {"n", "d"},
                               {Method::product_timed, Method::insertion, Method::kdtree, Method::fused});
-    for (std::int64_t n = 1024; n <= 32768; n *= 2) {
+    for (const std::int64_t n : sizes_from(1024)) {
       for (const std::int64_t d : {8, 16, 32, 64, 128, 256}) {
         line(sizes, {fmt::format("{}", n), fmt::format("{}", d)}, made(n, 1200, d), 25);
       }
@@ -99,11 +99,21 @@ class Bench {
     PaperTable& columns = start("within 2048 rows, k 9", {"d"}, methods);
     for (std::int64_t d = 2; d <= 512; d *= 2) line(columns, {fmt::format("{}", d)}, made(2048, 0, d), 9);
     PaperTable& rows = start("within rows of 16 columns, k 9", {"n"}, methods);
-    for (std::int64_t n = 512; n <= 32768; n *= 2) line(rows, {fmt::format("{}", n)}, made(n, 0, 16), 9);
+    for (const std::int64_t n : sizes_from(512)) line(rows, {fmt::format("{}", n)}, made(n, 0, 16), 9);
     finish("lle-search");
   }
 
  private:
+  // Doubled up to 2^15, or to where tables are cut.
+  [[nodiscard]] std::vector<std::int64_t> sizes_from(std::int64_t least) const {
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t n = least; n <= 32768; n *= 2) {
+      sizes.push_back(std::min(n, options_.most_rows));
+      if (n >= options_.most_rows) break;
+    }
+    return sizes;
+  }
+
   PaperTable& start(const std::string& title, const std::vector<std::string>& names, std::vector<Method> methods) {
     auto& table = *tables_.emplace_back(std::make_unique<PaperTable>());
     table.title = title;
@@ -256,13 +266,12 @@ BenchPapersCommand add_bench_papers(CLI::App& bench, CommonOptions& common) {
                   "Folder with kdd-table.npy, kdd-queries.npy and so on, as bench/data/papers.py writes them; rows are "
                   "made for what is not there")
       ->type_name("DIR");
-  const std::vector<std::string> examples = {"vicinal bench papers gs --most-rows 500 --repeat 1",
-                                             "vicinal bench papers lof --most-rows 300 --repeat 1 --json",
-                                             "vicinal bench papers lle-search --most-rows 300 --repeat 1"};
-  add_examples(*app, examples);
-  add_examples(*gs, {examples[0]});
-  add_examples(*lof, {examples[1]});
-  add_examples(*lle, {examples[2]});
+  const std::string few = " --most-rows 300 --repeat 1";
+  for (const auto& [one, name] : {std::pair(gs, "gs"), std::pair(lof, "lof"), std::pair(lle, "lle-search")}) {
+    const std::string line = fmt::format("vicinal bench papers {}{}", name, few);
+    add_examples(*one, {line, line + " --json"});
+  }
+  add_examples(*app, {"vicinal bench papers gs" + few, "vicinal bench papers lof" + few});
   return {app, [options, gs, lof] {
             check_output("-o", options->output, {".json"});
             Bench papers(*options);
