@@ -14,8 +14,8 @@ constexpr std::size_t kLanes = 32;
 constexpr int kBuffered = 4;
 
 struct Buffers {
-  double keys[kLanes][kBuffered];
-  std::int64_t ids[kLanes][kBuffered];
+  double keys[kLanes][kBuffered] = {};
+  std::int64_t ids[kLanes][kBuffered] = {};
   int sizes[kLanes] = {};
 
   void empty_into(NearestHeap& heap) {
