@@ -79,9 +79,10 @@ BenchTable make_table(const Context& ctx, const BenchKnn& bench, const std::stri
   return table;
 }
 
-/// Ids and distance bits of evenly spread queries against Method::direct, which computes every key.
-std::int64_t wrong_queries(const Context& ctx, const BenchTable& table, const BenchTable* asked,
+/// Ids and distance bits of evenly spread queries against Method::direct on the CPU, which computes every key.
+std::int64_t wrong_queries(const Context& running, const BenchTable& table, const BenchTable* asked,
                            const NeighborGraph& graph, KnnOptions options, std::int64_t sample) {
+  const Context ctx = running.device() == "cpu" ? running : Context::cpu({.cancel = running.cancel_token()});
   options.method = Method::direct;
   options.screen = ScreenType::automatic;
   std::int64_t wrong = 0;
@@ -208,12 +209,10 @@ void BenchKnn::run() const {
     write_stdout(fmt::format(
         "data          {} {} x {}, {} queries, k {}, {}\nseconds       median {:.4f}, min {:.4f}, max {:.4f} of {}\n"
         "GFLOP/s       {:.1f}\nsurvivors     {:.1f} a query\nescalated     {:.2f} % of the queries met a finer screen, "
-        "{:.2f} % float64 alone\nplan          {}, "
-        "{}, {} "
-        "threads\nverified      {}\n",
+        "{:.2f} % float64 alone\nplan          {}\nverified      {}\n",
         json["data"].get<std::string>(), graph.table_rows, table.view.cols(), graph.rows, k, search.metric,
         timings.median(), timings.least(), timings.most(), timings.seconds.size(), gflops, survivors, 100 * escalated,
-        100 * uncertified, name_of(graph.plan.method), graph.plan.isa, graph.plan.threads, verdict));
+        100 * uncertified, ran_as(graph.plan), verdict));
     if (peak) write_stdout(format_peak(peak_rates));
     if (others) write_stdout("\n" + format_peers(results, ours, graph.rows));
   }
@@ -223,7 +222,7 @@ void BenchKnn::run() const {
 }
 
 void BenchKnn::run_peak() const {
-  const Runtime runtime = make_runtime(common);
+  const Runtime runtime = make_runtime(common, Computes::on_host);
   const Peak rates = measure_peak(runtime.ctx);
   if (!common.json) return write_stdout(format_peak(rates));
   Json json = to_json(rates);

@@ -1,4 +1,6 @@
 // `vicinal classify`: each row of TEST gets the class that its k nearest rows of TRAIN vote for, exactly.
+#include "vicinal/classify.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -281,13 +283,20 @@ void ClassifyCommand::run() const {
   const auto filter = read_filter(ctx, search.filter, training.table.view.rows());
   const KnnOptions options = knn_options(search, k, filter);
   if (common.explain) return print_plan(common, plan_knn(ctx, training.table.view, &asked.table.view, options));
-  const NeighborGraph graph = knn(ctx, training.table.view, asked.table.view, options);
   VoteOptions voting;
   voting.weights = weights == "distance" ? Weighting::distance : Weighting::uniform;
   voting.probabilities = probabilities || !report.empty();
-  std::vector<Vote> votes = vote(ctx, graph, std::span<const Labels>(training.outputs), voting);
+  const std::span<const Labels> outputs(training.outputs);
+  NeighborGraph graph;  // only a report shows neighbors
+  Classification found;
+  if (report.empty()) {
+    found = vicinal::classify(ctx, training.table.view, asked.table.view, outputs, options, voting);
+  } else {
+    graph = knn(ctx, training.table.view, asked.table.view, options);
+    found = {vote(ctx, graph, outputs, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
+  }
   for (std::size_t o = 0; o < outcomes.size(); ++o) {
-    outcomes[o].vote = std::move(votes[o]);
+    outcomes[o].vote = std::move(found.votes[o]);
     if (!scored) continue;
     outcomes[o].scores = score(training.outputs[o], outcomes[o].truth, outcomes[o].vote.codes);
     for (std::size_t c = 0; c < class_names.size(); ++c) outcomes[o].scores->classes[c].name = class_names[c];
@@ -319,15 +328,15 @@ void ClassifyCommand::run() const {
   if (!report.empty()) write_text(report, page);
   runtime.progress->clear();
   if (common.json) {
-    Json json = {{"command", "classify"},   {"rows", graph.rows}, {"train_rows", graph.table_rows}, {"k", k},
+    Json json = {{"command", "classify"},   {"rows", found.rows}, {"train_rows", found.table_rows}, {"k", k},
                  {"metric", search.metric}, {"weights", weights}};
     json["outputs"] = Json::array();
     for (const Outcome& one : outcomes) json["outputs"].push_back(to_json(one));
     json["output"] = output.empty() ? Json(nullptr) : Json(output);
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
     json["seconds"] = seconds;
-    json["plan"] = cli::to_json(graph.plan);
-    json["stats"] = cli::to_json(graph.stats);
+    json["plan"] = cli::to_json(found.plan);
+    json["stats"] = cli::to_json(found.stats);
     return print_json(json);
   }
   std::string text;
@@ -339,9 +348,8 @@ void ClassifyCommand::run() const {
   std::string places = output.empty() ? "" : ", labels in " + output;
   if (!report.empty()) places += ", report in " + report;
   tell(runtime, common,
-       fmt::format("{} rows classified in {} ({}, {} on {} thread{}){}", format_count(graph.rows),
-                   format_duration(seconds), name_of(graph.plan.method), graph.plan.isa, graph.plan.threads,
-                   graph.plan.threads == 1 ? "" : "s", places));
+       fmt::format("{} rows classified in {} ({}){}", format_count(found.rows), format_duration(seconds),
+                   ran_as(found.plan), places));
 }
 
 }  // namespace

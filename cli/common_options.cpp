@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "interrupt.hpp"
 #include "vicinal/error.hpp"
@@ -39,11 +40,16 @@ Isa isa_from(const std::string& name) {
   return Isa::automatic;
 }
 
-void check_device(const std::string& device) {
-  if (device == "auto" || device == "cpu") return;
-  if (device == "cuda" || device.rfind("cuda:", 0) == 0) {
-    throw Error(ErrorCode::device_unavailable,
-                fmt::format("--device: {} was asked for, but this build of vicinal has no CUDA backend", device));
+/// The number in "cuda" and "cuda:I", -1 for the CPU, nothing for auto.
+std::optional<int> device_number(const std::string& device) {
+  if (device == "auto") return std::nullopt;
+  if (device == "cpu") return -1;
+  if (device == "cuda") return 0;
+  int number = -1;
+  if (device.rfind("cuda:", 0) == 0) {
+    const char* const end = device.data() + device.size();
+    const auto [rest, status] = std::from_chars(device.data() + 5, end, number);
+    if (status == std::errc{} && rest == end && number >= 0) return number;
   }
   throw Error(ErrorCode::invalid_argument, fmt::format("--device: '{}' is not one of auto, cpu, cuda, cuda:I", device));
 }
@@ -75,9 +81,16 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
                   "Most memory to use, such as 4G or 512M [80 % of what is free]")
       ->type_name("SIZE")
       ->group(group);
-  command.add_option("--device", options.device, "Where to compute")
+  command
+      .add_option("--device", options.device,
+                  "Where to compute; auto: CUDA where it is there, unless VICINAL_DEVICE says otherwise")
       ->type_name("{auto,cpu,cuda[:I]}")
       ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--device-memory-limit", options.device_memory_limit,
+                  "Most device memory to use; larger tables are streamed [80 % of what is free]")
+      ->type_name("SIZE")
       ->group(group);
   add_choice(command, "--isa", options.isa, {"auto", "baseline", "avx2", "avx512"},
              "Instruction set; every one gives the same bits")
@@ -151,8 +164,8 @@ std::uint64_t parse_size(std::string_view text, std::string_view option) {
   return static_cast<std::uint64_t>(bytes);
 }
 
-Runtime make_runtime(const CommonOptions& options) {
-  check_device(options.device);
+Runtime make_runtime(const CommonOptions& options, Computes computes) {
+  const std::optional<int> number = device_number(options.device);
   auto line = std::make_shared<ProgressLine>(options.quiet ? "never" : options.progress);
   CpuOptions cpu;
   cpu.threads = options.threads;
@@ -162,7 +175,20 @@ Runtime make_runtime(const CommonOptions& options) {
   if (line->active()) {
     cpu.progress = [line](std::string_view stage, double fraction) { line->show(stage, fraction); };
   }
-  return {line, Context::cpu(cpu)};
+  CudaOptions cuda;
+  if (!options.device_memory_limit.empty()) {
+    cuda.device_memory_limit = parse_size(options.device_memory_limit, "--device-memory-limit");
+  }
+  if (!number && computes == Computes::on_host) return {line, Context::cpu(cpu)};
+  if (number == -1) return {line, Context::cpu(cpu)};
+  if (!number && options.device_memory_limit.empty()) return {line, Context::automatic(cpu)};
+  cuda.devices = {number.value_or(0)};
+  cuda.memory_limit = cpu.memory_limit;
+  cuda.threads = cpu.threads;
+  cuda.progress = cpu.progress;
+  cuda.cancel = cpu.cancel;
+  cuda.isa = cpu.isa;
+  return {line, Context::cuda(cuda)};
 }
 
 }  // namespace vicinal::cli

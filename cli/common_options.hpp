@@ -21,6 +21,7 @@ struct CommonOptions {
   std::string progress = "auto";
   int threads = 0;
   std::string memory_limit;
+  std::string device_memory_limit;
   std::string device = "auto";
   std::string isa = "auto";
 };
@@ -63,8 +64,11 @@ void add_examples(CLI::App& command, const std::vector<std::string>& lines);
 /// Throws `invalid_argument` for anything else.
 std::uint64_t parse_size(std::string_view text, std::string_view option);
 
-/// The context that the options ask for. Throws `device_unavailable` for CUDA, `invalid_argument` for what is not
-/// there.
-Runtime make_runtime(const CommonOptions& options);
+/// Whether a subcommand has work for a device: those that have none do not wake one unless they are told to.
+enum class Computes : std::uint8_t { on_device, on_host };
+
+/// The context that the options ask for. Throws `device_unavailable` for CUDA that is not there, `invalid_argument` for
+/// a name that is none.
+Runtime make_runtime(const CommonOptions& options, Computes computes = Computes::on_device);
 
 }  // namespace vicinal::cli

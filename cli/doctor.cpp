@@ -23,36 +23,59 @@ bool self_test(const Context& ctx) {
   return graph.ids == std::vector<std::int64_t>{1, 0, 1, 2} && graph.distances == std::vector<double>{1, 1, 2, 4};
 }
 
-std::string cuda_sentence(const Machine& machine) {
-  const std::string build = "this build has no CUDA backend, so everything runs on the CPU";
-  if (!machine.cuda_driver) return "no driver (libcuda.so.1 is not there); " + build;
-  if (machine.cuda_driver_version <= 0) return "driver found, but it does not answer; " + build;
-  return fmt::format("driver for CUDA {}.{} found; {}", machine.cuda_driver_version / 1000,
-                     machine.cuda_driver_version % 1000 / 10, build);
+std::string cuda_lines(const CudaStatus& cuda) {
+  std::string text;
+  for (const DeviceInfo& device : cuda.devices) {
+    text += fmt::format("{:<19}{}, {}, compute capability {}\n", device.name, device.model,
+                        format_bytes(static_cast<double>(device.memory)), version_text(device.compute_capability));
+  }
+  if (cuda.driver_version > 0) {
+    text += fmt::format("CUDA driver        serves CUDA {}\n", version_text(cuda.driver_version / 100));
+  }
+  if (!cuda.plugin.empty()) {
+    text += fmt::format("CUDA plug-in       {}, for architectures {}\n", cuda.plugin, cuda.architectures);
+  }
+  if (!cuda.missing.empty()) {
+    text += fmt::format("CUDA               not used: {}\n", cuda.missing);
+  }
+  return text;
+}
+
+/// What asking the device itself says; empty where it is not to be used or answers rightly.
+std::string cuda_fault(const CommonOptions& options, const CudaStatus& cuda) {
+  if (!cuda.missing.empty() || options.device == "cpu") return "";
+  try {
+    CudaOptions on_device;
+    on_device.threads = options.threads;
+    return self_test(Context::cuda(on_device)) ? "" : "cuda:0 finds wrong neighbors";
+  } catch (const Error& error) {
+    return error.what();
+  }
 }
 
 void examine(const CommonOptions& options) {
-  const Runtime runtime = make_runtime(options);
+  const Runtime runtime = make_runtime(options, Computes::on_host);
   const Machine machine = look_at_machine();
-  const bool right = self_test(runtime.ctx);
+  const std::string fault = cuda_fault(options, machine.cuda);
+  const bool right = self_test(runtime.ctx) && fault.empty();
   const bool healthy = right && machine.memory_limit > 0 && machine.cores_used > 0;
   if (options.json) {
     Json json = {{"command", "doctor"}, {"version", VICINAL_VERSION}};
     json.update(to_json(machine));
-    json["cuda_backend"] = false;
-    json["cuda"] = cuda_sentence(machine);
     json["self_test"] = right;
+    json["cuda"]["fault"] = fault.empty() ? Json(nullptr) : Json(fault);
     json["healthy"] = healthy;
     print_json(json);
   } else {
     const auto bytes = [](std::uint64_t value) { return format_bytes(static_cast<double>(value)); };
     write_stdout(fmt::format(
         "version            {}\nprocessor          {}\ncores              {} used by default, {} allowed, {} online\n"
-        "instruction sets   {} (used: {})\nmemory             {} free of {}, default limit {}\nCUDA               {}\n"
+        "instruction sets   {} (used: {})\nmemory             {} free of {}, default limit {}\n{}"
         "self test          {}\n",
         VICINAL_VERSION, machine.cpu, machine.cores_used, machine.cores_allowed, machine.cores_online,
         fmt::join(machine.isas, ", "), machine.isa, bytes(machine.memory_available), bytes(machine.memory_total),
-        bytes(machine.memory_limit), cuda_sentence(machine), right ? "passed" : "FAILED"));
+        bytes(machine.memory_limit), cuda_lines(machine.cuda),
+        right ? "passed" : "FAILED" + (fault.empty() ? "" : ": " + fault)));
   }
   if (!healthy) throw Error(ErrorCode::internal, "this build does not work on this machine: see the self test");
 }

@@ -71,7 +71,7 @@ void write_labels(const std::string& path, const Generated& made) {
 
 void GenerateCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
-  const Runtime runtime = make_runtime(common);
+  const Runtime runtime = make_runtime(common, Computes::on_host);
   check_output("-o", output, {".npy", ".npz", ".csv"});
   check_output("--parameters", parameters, {".npy", ".csv"});
   check_output("--labels", labels, {".npy", ".csv", ".txt"});

@@ -144,7 +144,7 @@ std::string columns_text(const Summary& summary) {
 }
 
 void InfoCommand::run() const {
-  const Runtime runtime = make_runtime(common);
+  const Runtime runtime = make_runtime(common, Computes::on_host);
   const FileInfo info = describe_file(runtime.ctx, file);
   if (common.explain) {
     Plan plan;

@@ -1,7 +1,7 @@
 // See machine.hpp. Instruction sets are found by asking the library for each, so that what is said is what would run.
 #include "machine.hpp"
 
-#include <dlfcn.h>
+#include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -43,18 +43,6 @@ int allowed_cores() {
   return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
-/// Loads the driver alone: no context is made and no device is woken.
-void probe_cuda(Machine& machine) {
-  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (driver == nullptr) return;
-  machine.cuda_driver = true;
-  using VersionFn = int (*)(int*);
-  if (auto version = reinterpret_cast<VersionFn>(dlsym(driver, "cuDriverGetVersion"))) {
-    if (version(&machine.cuda_driver_version) != 0) machine.cuda_driver_version = 0;
-  }
-  dlclose(driver);
-}
-
 }  // namespace
 
 Machine look_at_machine() {
@@ -79,8 +67,28 @@ Machine look_at_machine() {
       // Not there: that is the answer.
     }
   }
-  probe_cuda(machine);
+  machine.cuda = cuda_status();
   return machine;
+}
+
+Json to_json(const CudaStatus& cuda) {
+  Json devices = Json::array();
+  for (const DeviceInfo& device : cuda.devices) {
+    devices.push_back({{"name", device.name},
+                       {"model", device.model},
+                       {"memory_bytes", device.memory},
+                       {"compute_capability", version_text(device.compute_capability)}});
+  }
+  return {{"usable", cuda.missing.empty()},
+          {"missing", cuda.missing.empty() ? Json(nullptr) : Json(cuda.missing)},
+          {"driver_version", cuda.driver_version > 0 ? Json(cuda.driver_version) : Json(nullptr)},
+          {"devices", devices},
+          {"plugin", cuda.plugin.empty() ? Json(nullptr) : Json(cuda.plugin)},
+          {"architectures", cuda.architectures.empty() ? Json(nullptr) : Json(cuda.architectures)}};
+}
+
+std::string version_text(int tenfold) {
+  return fmt::format("{}.{}", tenfold / 10, tenfold % 10);
 }
 
 Json to_json(const Machine& machine) {
@@ -93,8 +101,7 @@ Json to_json(const Machine& machine) {
                {"memory_limit_bytes", machine.memory_limit},
                {"isas", machine.isas},
                {"isa", machine.isa},
-               {"cuda_driver", machine.cuda_driver}};
-  if (machine.cuda_driver_version > 0) json["cuda_driver_version"] = machine.cuda_driver_version;
+               {"cuda", to_json(machine.cuda)}};
   return json;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "output.hpp"
+#include "vicinal/device.hpp"
 
 namespace vicinal::cli {
 
@@ -19,12 +20,14 @@ struct Machine {
   std::uint64_t memory_limit = 0;      ///< bytes, the default of --memory-limit
   std::vector<std::string> isas;       ///< that the library can use here, narrowest first
   std::string isa;                     ///< that it uses by default
-  bool cuda_driver = false;            ///< libcuda.so.1 can be loaded
-  int cuda_driver_version = 0;         ///< such as 13000, 0 when unknown
+  CudaStatus cuda;                     ///< driver, devices and plug-in
 };
 
-/// Looks once; about a millisecond.
+/// Looks once; about a millisecond, and some tenths of a second where there is a driver.
 Machine look_at_machine();
+Json to_json(const CudaStatus& cuda);
 Json to_json(const Machine& machine);
+/// "9.0" of 90.
+std::string version_text(int tenfold);
 
 }  // namespace vicinal::cli

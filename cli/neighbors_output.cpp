@@ -67,10 +67,9 @@ void describe_graph(const NeighborGraph& graph, const std::string& output, doubl
 }
 
 std::string graph_sentence(const NeighborGraph& graph, const std::string& output, double seconds) {
-  std::string text = fmt::format(
-      "{} neighbors of {} rows among {} by {} in {} ({}, {} on {} thread{})", format_count(neighbors_in(graph)),
-      format_count(graph.rows), format_count(graph.table_rows), name_of(graph.metric), format_duration(seconds),
-      name_of(graph.plan.method), graph.plan.isa, graph.plan.threads, graph.plan.threads == 1 ? "" : "s");
+  std::string text = fmt::format("{} neighbors of {} rows among {} by {} in {} ({})", format_count(neighbors_in(graph)),
+                                 format_count(graph.rows), format_count(graph.table_rows), name_of(graph.metric),
+                                 format_duration(seconds), ran_as(graph.plan));
   if (!output.empty()) return text + fmt::format(", written to {}", output);
   if (graph.rows > kRowsShown) text += fmt::format("; the first {} rows are shown, -o FILE writes all", kRowsShown);
   return text;

@@ -40,6 +40,7 @@ Json to_json(const Plan& plan) {
           {"isa", plan.isa},
           {"threads", plan.threads},
           {"memory_bytes", plan.memory},
+          {"device_memory_bytes", plan.device_memory},
           {"expected_seconds", plan.expected_seconds},
           {"reason", plan.reason}};
 }
@@ -54,6 +55,12 @@ Json to_json(const SearchStats& stats) {
           {"selection_seconds", stats.selection_seconds}};
 }
 
+std::string ran_as(const Plan& plan) {
+  if (plan.device != "cpu") return fmt::format("{} on {}", name_of(plan.method), plan.device);
+  return fmt::format("{}, {} on {} thread{}", name_of(plan.method), plan.isa, plan.threads,
+                     plan.threads == 1 ? "" : "s");
+}
+
 void print_plan(const CommonOptions& options, const Plan& plan) {
   if (options.json) {
     print_json({{"plan", to_json(plan)}});
@@ -61,10 +68,14 @@ void print_plan(const CommonOptions& options, const Plan& plan) {
   }
   const std::string seconds =
       plan.expected_seconds > 0 ? "about " + format_duration(plan.expected_seconds) : std::string("unknown");
+  std::string memory = format_bytes(static_cast<double>(plan.memory));
+  if (plan.device_memory > 0) {
+    memory += ", " + format_bytes(static_cast<double>(plan.device_memory)) + " on the device";
+  }
   write_stdout(fmt::format(
       "method     {}{}\ndevice     {}\nisa        {}\nthreads    {}\nmemory     {}\nexpected   {}\nwhy        {}\n",
       name_of(plan.method), plan.screens.empty() ? std::string() : " (" + plan.screens + ")", plan.device, plan.isa,
-      plan.threads, format_bytes(static_cast<double>(plan.memory)), seconds, plan.reason));
+      plan.threads, memory, seconds, plan.reason));
 }
 
 void check_output(const std::string& option, const std::filesystem::path& path,

@@ -28,6 +28,8 @@ void tell(const Runtime& runtime, const CommonOptions& options, std::string_view
 
 Json to_json(const Plan& plan);
 Json to_json(const SearchStats& stats);
+/// Method and where it ran: "fused, avx512 on 2 threads", "direct on cuda:0".
+std::string ran_as(const Plan& plan);
 /// --explain: the plan as JSON or as lines `name  value`.
 void print_plan(const CommonOptions& options, const Plan& plan);
 

@@ -5,7 +5,7 @@ set(VICINAL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/vicinal)
 if(NOT BUILD_SHARED_LIBS)
   # A static archive does not carry zlib: its users must link it (vicinalConfig.cmake finds it for them).
   target_link_libraries(vicinal PRIVATE $<INSTALL_INTERFACE:ZLIB::ZLIB>)
-  set(VICINAL_PC_STATIC_LIBS " -lz -pthread")
+  set(VICINAL_PC_STATIC_LIBS " -lz -ldl -pthread")
 endif()
 
 install(TARGETS vicinal EXPORT vicinalTargets

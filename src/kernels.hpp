@@ -82,6 +82,25 @@ class KDistanceSlot {
   mutable std::shared_ptr<const KDistances> distances_;
 };
 
+/// The place in an index for what devices hold of its table, in forms of their backends' own: one entry a device. A
+/// copy starts empty: its table may be another one.
+class DeviceSlot {
+ public:
+  DeviceSlot() = default;
+  DeviceSlot(const DeviceSlot& /*other*/) {}
+  DeviceSlot(DeviceSlot&& other) noexcept : entries_(std::move(other.entries_)) {}
+  DeviceSlot& operator=(const DeviceSlot&) = delete;
+
+  /// What the device of that number holds, or null.
+  [[nodiscard]] std::shared_ptr<void> get(int device) const;
+  /// Replaces what the device held.
+  void put(int device, std::shared_ptr<void> held) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::vector<std::pair<int, std::shared_ptr<void>>> entries_;
+};
+
 /// What is known of a table before any query. Metric-independent; O(n + d) memory beyond the table.
 struct Prepared {
   TableView table;
@@ -96,6 +115,7 @@ struct Prepared {
   std::vector<std::int64_t> members;
   TreeSlot tree;
   KDistanceSlot k_distances;
+  DeviceSlot device;
 
   [[nodiscard]] bool grouped() const noexcept { return !distinct.empty(); }
   [[nodiscard]] std::int64_t distinct_rows() const noexcept {
@@ -146,23 +166,54 @@ struct NearestResult {
   SearchStats& stats;
 };
 
+/// Memory of the caller's for k lists: [m, k] each.
+struct ListMemory {
+  std::int64_t* ids = nullptr;
+  double* distances = nullptr;
+  Memory memory = Memory::host;
+};
+
 struct VoteTask {
-  const NeighborGraph* graph = nullptr;
+  const NeighborGraph* graph = nullptr;  ///< null where the lists are yet to be found
   std::span<const Labels> outputs;
   const VoteOptions* options = nullptr;
+};
+
+/// A method for a task that leaves the choice, and one sentence why.
+struct Choice {
+  Method method = Method::direct;
+  const char* reason = "";
+};
+
+/// Seconds that things take on a backend, guessed from shapes.
+struct Costs {
+  double brute = 0;       ///< the task by its method, fused or direct
+  double brute_fine = 0;  ///< the same where the coarsest screen fails
+  double tree_build = 0;  ///< building a tree: for each row and doubling of the rows
+  double tree_query = 0;  ///< searching in it: for each query
+  double tree_row = 0;    ///< and for each row a query touches
 };
 
 class Backend {
  public:
   virtual ~Backend() = default;
-  /// Refuses NaN and infinity by row and column, finds centre and duplicates.
+  /// Whether tables, and the memory for answers, may lie there.
+  virtual bool reaches(Memory memory) const = 0;
+  /// The kernels' instruction set, for people.
+  virtual std::string isa(const Context& ctx) const = 0;
+  /// Refuses NaN and infinity by row and column, finds the centre, and duplicates where it needs them.
   virtual void prepare(const Context& ctx, Prepared& index) const = 0;
   /// The most bytes that `prepare` takes while it works, what it leaves in the index included.
   virtual std::uint64_t prepare_scratch(const Context& ctx, const TableView& table) const = 0;
   /// The first non-finite element as {row, col}, or {-1, -1}.
   virtual std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) const = 0;
-  /// Whether Method::fused serves the metric at that width, with that screen.
-  virtual bool can_fuse(Metric metric, ScreenType screen, std::int64_t d) const = 0;
+  /// Refuses queries that are not finite, unless `nearest` does so while it reads them.
+  virtual void check_queries(const Context& ctx, const NearestTask& task) const = 0;
+  /// Whether Method::fused serves the task's metric, screen, width, k and collector.
+  virtual bool can_fuse(const NearestTask& task) const = 0;
+  /// Fused or direct, for a task that leaves it open.
+  virtual Choice choose(const NearestTask& task) const = 0;
+  virtual Costs costs(const Context& ctx, const NearestTask& task) const = 0;
   /// The names of the screens the task would climb through, coarse to fine; empty for `direct`.
   virtual std::string screens(const Context& ctx, const NearestTask& task) const = 0;
   /// Whether Method::kdtree serves the metric.
@@ -179,7 +230,17 @@ class Backend {
   virtual void nearest(const Context& ctx, const NearestTask& task, NearestResult& result) const = 0;
   /// Bytes of scratch `nearest` will take.
   virtual std::uint64_t nearest_scratch(const Context& ctx, const NearestTask& task) const = 0;
+  /// Bytes of device memory it will take, beyond what stays there.
+  virtual std::uint64_t device_bytes(const Context& /*ctx*/, const NearestTask& /*task*/) const { return 0; }
   virtual void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const = 0;
+
+  // A search whose lists are not wanted in vectors of the host's. A backend without a way of its own finds them as
+  // always, and then copies them or votes on them: `holds_lists` is whether it does, for the memory they take.
+  virtual bool holds_lists(const VoteOptions* /*options*/) const { return true; }
+  virtual void nearest_into(const Context& ctx, const NearestTask& task, const ListMemory& lists,
+                            SearchStats& stats) const;
+  virtual void classify(const Context& ctx, const NearestTask& task, const VoteTask& votes, std::span<Vote> result,
+                        SearchStats& stats) const;
 };
 
 const Backend& cpu_backend();

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "vicinal/error.hpp"
 
@@ -13,6 +15,9 @@ namespace vicinal {
 
 namespace core {
 class ThreadPool;
+}
+namespace kernels {
+class Backend;
 }
 
 /// Instruction set of the CPU kernels. `automatic` takes the widest that the machine has; naming one
@@ -45,15 +50,36 @@ struct CpuOptions {
   Isa isa = Isa::automatic;        ///< also settable by VICINAL_ISA
 };
 
+/// A CUDA device, and the CPU for what stays there: reading files, filling blocks, custom weights.
+struct CudaOptions {
+  std::vector<int> devices = {0};  ///< numbers as the driver counts them; one, for now
+  std::uint64_t device_memory_limit =
+      0;                           ///< bytes of device memory, tables kept there included; 0: 80 % of what is free
+  std::uint64_t memory_limit = 0;  ///< as CpuOptions, of host memory
+  int threads = 0;
+  ProgressFn progress = {};
+  CancelToken cancel = {};
+  Isa isa = Isa::automatic;
+};
+
 class VICINAL_API Context {
  public:
   /// The CPU. Throws `invalid_argument` for a thread count below 0 or above 4096 and for an unknown name in
   /// VICINAL_ISA, `device_unavailable` naming an instruction set that is not there. Threads start with the first work
   /// for them.
   static Context cpu(const CpuOptions& options = {});
-  /// The best device of this machine. Today that is always the CPU.
+  /// A CUDA device. Tables may lie in its memory (Memory::cuda), prepared tables stay there, and calls from several
+  /// threads take turns. Takes some tenths of a second, once a process. Throws `device_unavailable` naming the first
+  /// thing that is missing (driver, device, plug-in, a fitting version or architecture), `invalid_argument` for more
+  /// than one device, and what `cpu` throws.
+  static Context cuda(const CudaOptions& options = {});
+  /// The best device of this machine: the first CUDA device where driver, device and plug-in are there, else the CPU.
+  /// VICINAL_DEVICE decides where it is set: "auto", "cpu", "cuda" or "cuda:1"; throws `invalid_argument` for any other
+  /// value, and what `cuda` throws where it asks for CUDA.
   static Context automatic(const CpuOptions& options = {});
 
+  /// "cpu", "cuda:0".
+  [[nodiscard]] const std::string& device() const noexcept;
   [[nodiscard]] int threads() const noexcept;
   [[nodiscard]] std::uint64_t memory_limit() const noexcept;
   [[nodiscard]] Isa isa() const noexcept;  ///< the one in use, never `automatic`
@@ -63,6 +89,8 @@ class VICINAL_API Context {
   void report(std::string_view stage, double fraction) const;
   [[nodiscard]] core::ThreadPool& pool() const noexcept;
   [[nodiscard]] const CancelToken& cancel_token() const noexcept;
+  /// Null: the CPU's.
+  [[nodiscard]] const kernels::Backend* backend() const noexcept;
 
  private:
   struct State;

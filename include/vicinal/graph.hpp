@@ -59,11 +59,12 @@ struct Plan {
   Method method = Method::automatic;  ///< never `automatic` in a result
   std::string screens;                ///< of `fused`, coarse to fine: a query climbs where too many rows survive
   std::string device = "cpu";
-  std::string isa;  ///< instruction set of the kernels
-  int threads = 1;
-  std::uint64_t memory = 0;     ///< bytes of scratch and result the job was planned with
-  double expected_seconds = 0;  ///< estimate from shapes; 0 when unknown
-  std::string reason;           ///< one sentence: why this method
+  std::string isa;                  ///< instruction set of the kernels: "avx512", "sm_90"
+  int threads = 1;                  ///< of the host
+  std::uint64_t memory = 0;         ///< bytes of host memory the job was planned with, scratch and result
+  std::uint64_t device_memory = 0;  ///< bytes of device memory, beyond the table that stays there
+  double expected_seconds = 0;      ///< estimate from shapes; 0 when unknown
+  std::string reason;               ///< one sentence: why this method
 };
 
 /// What the search did; deterministic for a given input, whatever the thread count.

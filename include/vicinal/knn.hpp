@@ -81,6 +81,35 @@ VICINAL_API NeighborGraph knn(const Context& ctx, const Index& index, const KnnO
 VICINAL_API NeighborGraph knn(const Context& ctx, const Index& index, const TableView& queries,
                               const KnnOptions& options);
 
+/// Memory of the caller's for k lists, written as in NeighborGraph.
+struct KnnOutput {
+  std::int64_t* ids = nullptr;   ///< [m, k]
+  double* distances = nullptr;   ///< [m, k]
+  Memory memory = Memory::host;  ///< where both lie; cuda: in the memory of the context's device
+};
+
+/// What a search that wrote its lists elsewhere has to tell.
+struct KnnSummary {
+  std::int64_t rows = 0;        ///< m
+  std::int64_t table_rows = 0;  ///< n
+  std::int64_t k = 0;
+  Plan plan;
+  SearchStats stats;
+};
+
+/// `knn` into memory of the caller's. On a CUDA context the lists go there without a detour through host memory, and
+/// not through it at all where they are to lie on the device; the CPU makes them first and copies them. Throws what
+/// `knn` throws, `invalid_argument` for a null pointer, and `device_unavailable` for memory that the context's device
+/// does not reach.
+VICINAL_API KnnSummary knn_into(const Context& ctx, const TableView& table, const KnnOptions& options,
+                                const KnnOutput& output);
+VICINAL_API KnnSummary knn_into(const Context& ctx, const TableView& table, const TableView& queries,
+                                const KnnOptions& options, const KnnOutput& output);
+VICINAL_API KnnSummary knn_into(const Context& ctx, const Index& index, const KnnOptions& options,
+                                const KnnOutput& output);
+VICINAL_API KnnSummary knn_into(const Context& ctx, const Index& index, const TableView& queries,
+                                const KnnOptions& options, const KnnOutput& output);
+
 /// All rows within the radius (inclusive, on the reported distance), as CSR.
 VICINAL_API NeighborGraph radius(const Context& ctx, const TableView& table, const RadiusOptions& options);
 VICINAL_API NeighborGraph radius(const Context& ctx, const TableView& table, const TableView& queries,

@@ -1,7 +1,9 @@
 // The whole public face of vicinal in one include.
 #pragma once
 
+#include "vicinal/classify.hpp"
 #include "vicinal/context.hpp"
+#include "vicinal/device.hpp"
 #include "vicinal/error.hpp"
 #include "vicinal/generate.hpp"
 #include "vicinal/graph.hpp"

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "core/context_state.hpp"
 #include "core/isa.hpp"
 #include "core/memory.hpp"
-#include "core/parallel.hpp"
 
 namespace vicinal {
 namespace {
@@ -30,27 +30,15 @@ int checked_threads(int threads) {
 
 }  // namespace
 
-struct Context::State {
-  explicit State(const CpuOptions& options)
-      : pool(checked_threads(options.threads)),
-        isa(core::resolve_isa(options.isa)),
-        memory_limit(options.memory_limit != 0 ? options.memory_limit : core::free_memory() / 10 * 8),
-        progress(options.progress),
-        cancel(options.cancel) {}
-
-  core::ThreadPool pool;
-  Isa isa;
-  std::uint64_t memory_limit;
-  ProgressFn progress;
-  CancelToken cancel;
-  std::atomic<std::int64_t> next_report{0};
-};
+Context::State::State(const CpuOptions& options)
+    : pool(checked_threads(options.threads)),
+      isa(core::resolve_isa(options.isa)),
+      memory_limit(options.memory_limit != 0 ? options.memory_limit : core::free_memory() / 10 * 8),
+      progress(options.progress),
+      cancel(options.cancel) {}
 
 Context Context::cpu(const CpuOptions& options) {
   return Context(std::make_shared<State>(options));
-}
-Context Context::automatic(const CpuOptions& options) {
-  return cpu(options);
 }
 
 int Context::threads() const noexcept {
@@ -67,6 +55,12 @@ core::ThreadPool& Context::pool() const noexcept {
 }
 const CancelToken& Context::cancel_token() const noexcept {
   return state_->cancel;
+}
+const std::string& Context::device() const noexcept {
+  return state_->device;
+}
+const kernels::Backend* Context::backend() const noexcept {
+  return state_->backend.get();
 }
 
 void Context::check_cancelled() const {

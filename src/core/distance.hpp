@@ -78,29 +78,42 @@ VICINAL_HD inline double power_of_two(int e) noexcept {
   return value;
 }
 
-/// Brings a row to length one for `cosine_key_normalized`; `out` may be `x`. False, and zeros, for a row of zeros.
-VICINAL_HD inline bool normalize_row(const double* x, std::int64_t d, double* out) noexcept {
+/// Brings the elements of one row to length one.
+struct UnitScale {
+  double scale;   ///< with `rest` the power of two that brings the row's largest magnitude to [1, 2)
+  double rest;    ///< 2^-e may lie beyond the largest float: then in two steps, both exact because they only enlarge
+  double length;  ///< of the row after that; 0 for a row of zeros
+
+  [[nodiscard]] VICINAL_HD double operator()(double x) const noexcept {
+    return length == 0 ? 0 : x * scale * rest / length;
+  }
+};
+
+/// The scale of the row x(0), ..., x(d - 1).
+template <class Row>
+VICINAL_HD inline UnitScale unit_scale(const Row& x, std::int64_t d) noexcept {
   double largest = 0;
   for (std::int64_t j = 0; j < d; ++j) {
-    const double t = std::fabs(x[j]);
+    const double t = std::fabs(x(j));
     if (t > largest) largest = t;
   }
-  if (largest == 0) {
-    for (std::int64_t j = 0; j < d; ++j) out[j] = 0;
-    return false;
-  }
-  // 2^-e may lie beyond the largest float: then in two steps, both exact because they only enlarge.
+  if (largest == 0) return {0, 0, 0};
   const int e = std::ilogb(largest);
   const double scale = power_of_two(-e > 1023 ? 1023 : -e);
   const double rest = power_of_two(-e > 1023 ? -e - 1023 : 0);
   double a[kLanes] = {};
   for (std::int64_t j = 0; j < d; ++j) {
-    out[j] = x[j] * scale * rest;
-    a[j % kLanes] = std::fma(out[j], out[j], a[j % kLanes]);
+    const double v = x(j) * scale * rest;
+    a[j % kLanes] = std::fma(v, v, a[j % kLanes]);
   }
-  const double length = std::sqrt(sum_of_lanes(a));
-  for (std::int64_t j = 0; j < d; ++j) out[j] /= length;
-  return true;
+  return {scale, rest, std::sqrt(sum_of_lanes(a))};
+}
+
+/// Brings a row to length one for `cosine_key_normalized`; `out` may be `x`. False, and zeros, for a row of zeros.
+VICINAL_HD inline bool normalize_row(const double* x, std::int64_t d, double* out) noexcept {
+  const UnitScale unit = unit_scale([x](std::int64_t j) { return x[j]; }, d);
+  for (std::int64_t j = 0; j < d; ++j) out[j] = unit(x[j]);
+  return unit.length != 0;
 }
 
 /// The cosine key of two rows that `normalize_row` made; `x_zero`, `y_zero`: it returned false.

@@ -1,4 +1,5 @@
 // The CPU backend: one object behind the waist (src/kernels.hpp).
+#include "cpu/cost.hpp"
 #include "cpu/ladder.hpp"
 #include "cpu/nearest.hpp"
 #include "cpu/papers/papers.hpp"
@@ -13,6 +14,8 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
+  bool reaches(Memory memory) const override { return memory != Memory::cuda; }
+  std::string isa(const Context& ctx) const override { return std::string(name_of(ctx.isa())); }
   void prepare(const Context& ctx, Prepared& index) const override { cpu::prepare(ctx, index); }
   std::uint64_t prepare_scratch(const Context& ctx, const TableView& table) const override {
     return cpu::prepare_scratch(ctx, table);
@@ -20,8 +23,19 @@ class CpuBackend final : public Backend {
   std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) const override {
     return cpu::find_non_finite(ctx, table);
   }
-  bool can_fuse(Metric metric, ScreenType screen, std::int64_t d) const override {
-    return cpu::screen_serves(metric, screen, d);
+  void check_queries(const Context& ctx, const NearestTask& task) const override {
+    if (task.self) return;  // the table was checked when it was prepared
+    const auto [row, col] = cpu::find_non_finite(ctx, task.queries);
+    if (row < 0) return;
+    throw Error(ErrorCode::bad_data,
+                "queries: row " + std::to_string(row) + ", column " + std::to_string(col) + " is not a finite number");
+  }
+  bool can_fuse(const NearestTask& task) const override {
+    return cpu::screen_serves(task.metric, task.screen, task.queries.cols());
+  }
+  Choice choose(const NearestTask& task) const override { return cpu::choose(task, can_fuse(task)); }
+  Costs costs(const Context& ctx, const NearestTask& task) const override {
+    return cpu::costs(ctx, task, screens(ctx, task).rfind("int8", 0) == 0);
   }
   std::string screens(const Context& ctx, const NearestTask& task) const override {
     std::string names;
@@ -62,10 +76,6 @@ class CpuBackend final : public Backend {
 const Backend& cpu_backend() {
   static const CpuBackend kBackend;
   return kBackend;
-}
-
-const Backend& backend_of(const Context& /*ctx*/) {
-  return cpu_backend();
 }
 
 }  // namespace vicinal::kernels

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "core/distance.hpp"
 #include "core/memory.hpp"
 #include "core/order.hpp"
-#include "core/ordered_bits.hpp"
+#include "core/radius.hpp"
 
 namespace vicinal::cpu {
 namespace {
@@ -65,21 +64,6 @@ class KList final : public Collector {
   std::vector<std::int64_t> sizes_;
 };
 
-// The largest key whose reported distance is at most r (clause 2: inclusive on the reported distance). Reported
-// distances grow with keys, so bisection over the bit patterns finds it exactly for every metric.
-double largest_key_within(Metric metric, double r, double p) {
-  std::int64_t low = metric == Metric::inner_product ? core::ordered_bits(-std::numeric_limits<double>::max())
-                                                     : core::ordered_bits(0.0);
-  std::int64_t high = core::ordered_bits(std::numeric_limits<double>::max());
-  if (core::reported_distance(metric, core::from_ordered_bits(high), p) <= r) return core::from_ordered_bits(high);
-  if (!(core::reported_distance(metric, core::from_ordered_bits(low), p) <= r)) return -kInfinity;
-  while (low + 1 < high) {
-    const std::int64_t middle = std::midpoint(low, high);
-    (core::reported_distance(metric, core::from_ordered_bits(middle), p) <= r ? low : high) = middle;
-  }
-  return core::from_ordered_bits(low);
-}
-
 class Radius final : public Collector {
  public:
   Radius(const Context& ctx, const kernels::NearestTask& task, const Candidates& candidates,
@@ -89,7 +73,7 @@ class Radius final : public Collector {
         candidates_(candidates),
         result_(result),
         bytes_(bytes),
-        limit_(largest_key_within(task.metric, task.radius, task.p)) {
+        limit_(core::largest_key_within(task.metric, task.radius, task.p)) {
     result_.offsets.assign(1, 0);
     result_.offsets.reserve(static_cast<std::size_t>(task.queries.rows()) + 1);
   }
@@ -175,7 +159,7 @@ class Radius final : public Collector {
 class Count final : public Collector {
  public:
   Count(const kernels::NearestTask& task, const Candidates& candidates, kernels::NearestResult& result)
-      : candidates_(candidates), result_(result), limit_(largest_key_within(task.metric, task.radius, task.p)) {}
+      : candidates_(candidates), result_(result), limit_(core::largest_key_within(task.metric, task.radius, task.p)) {}
 
   void begin(std::int64_t /*begin*/, std::int64_t /*end*/) override {}
   double limit(std::int64_t /*query*/) const override { return limit_; }

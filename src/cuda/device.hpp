@@ -31,6 +31,10 @@ inline void check(cudaError_t status, const char* what) {
 inline void check_launch(const char* kernel) {
   check(cudaGetLastError(), kernel);
 }
+/// Blocks of `threads` for `items`.
+inline unsigned blocks_for(std::int64_t items, std::int64_t threads) {
+  return static_cast<unsigned>((items + threads - 1) / threads);
+}
 
 /// What the caller of a long operation offers: see plugin.hpp. `check_cancelled` throws `Failure{cancelled}`.
 struct Host {
@@ -50,11 +54,12 @@ struct Host {
 struct Engine {
   int device = 0;
   cudaStream_t stream = nullptr;
+  cudaMemPool_t pool = nullptr;
   int multiprocessors = 0;
-  int compute_capability = 0;          ///< 90 for Hopper
-  bool portable = false;               ///< VICINAL_CUDA_PATH=portable, or no sm_90a: mma.sync instead of wgmma
-  std::uint64_t memory_limit = 0;      ///< bytes of device memory
-  std::size_t shared_memory = 0;       ///< bytes a block may have
+  int compute_capability = 0;      ///< 90 for Hopper
+  bool portable = false;           ///< VICINAL_CUDA_PATH=portable, or no sm_90a: mma.sync instead of wgmma
+  std::uint64_t memory_limit = 0;  ///< bytes of device memory
+  std::size_t shared_memory = 0;   ///< bytes a block may have
   Host host;
 
   void synchronize() const { check(cudaStreamSynchronize(stream), "synchronize"); }
@@ -69,7 +74,8 @@ class Buffer {
   Buffer(const Engine& engine, std::int64_t size) : stream_(engine.stream), size_(size) {
     if (size > 0) {
       void* data = nullptr;
-      check(cudaMallocAsync(&data, static_cast<std::size_t>(size) * sizeof(T), stream_), "allocate device memory");
+      check(cudaMallocFromPoolAsync(&data, static_cast<std::size_t>(size) * sizeof(T), engine.pool, stream_),
+            "allocate device memory");
       data_ = static_cast<T*>(data);
     }
   }

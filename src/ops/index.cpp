@@ -49,7 +49,7 @@ void make_tree(const Context& ctx, const kernels::Prepared& prepared) {
 }  // namespace
 
 Index::Index(const Context& ctx, const TableView& table, const IndexOptions& options) {
-  check_table(table, "table");
+  check_table(ctx, table, "table");
   const std::int64_t copied = options.copy ? table.rows() * table.cols() * size_of(table.dtype()) : 0;
   core::require_memory(ctx, kernels::backend_of(ctx).prepare_scratch(ctx, table) + static_cast<std::uint64_t>(copied),
                        "preparing the table");

@@ -12,6 +12,7 @@
 #include "ops/ablation.hpp"
 #include "ops/check.hpp"
 #include "ops/plan.hpp"
+#include "ops/search.hpp"
 
 namespace vicinal {
 namespace {
@@ -19,11 +20,9 @@ namespace {
 using kernels::Collect;
 using kernels::NearestTask;
 
-// The fused method packs the table once a call: below this many queries ranking every row directly is quicker.
-constexpr std::int64_t kFewQueries = 24;
-// Above this many neighbors most of what the screen lets through is an answer, and keeping it costs more than the
-// products.
-constexpr std::int64_t kManyNeighbors = 4096;
+using ops::Asked;
+using ops::Common;
+using ops::Job;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -47,26 +46,12 @@ bool has_bit(Bitmap filter, std::int64_t id) {
   return filter.empty() || (filter[static_cast<std::size_t>(id >> 6)] >> (id & 63) & 1) != 0;
 }
 
-// The options that knn, radius and count share, in one place.
-struct Common {
-  Metric metric;
-  double p;
-  Method method;
-  ScreenType screen;
-  Bitmap filter;
-  std::span<const std::int64_t> exclude;
-};
-Common common_of(const KnnOptions& o) {
-  return {o.metric, o.p, o.method, o.screen, o.filter, o.exclude};
-}
-Common common_of(const RadiusOptions& o) {
-  return {o.metric, o.p, o.method, o.screen, o.filter, o.exclude};
-}
-
-void check_common(const TableView& table, const TableView& queries, bool self, const Common& options) {
+void check_common(const Context& ctx, const TableView& table, const TableView& queries, bool self,
+                  const Common& options) {
   const std::int64_t n = table.rows();
+  check_memory(ctx, table, "table");  // an index may have been made on another device
   if (!self) {
-    check_table(queries, "queries");
+    check_table(ctx, queries, "queries");
     if (queries.cols() != table.cols()) {
       refuse("queries: " + std::to_string(queries.cols()) + " columns, but the table has " +
              std::to_string(table.cols()));
@@ -127,71 +112,67 @@ double largest_magnitude(const kernels::Prepared& index) {
   return centre + index.largest;
 }
 
-void check_paper(const kernels::Backend& backend, const Common& options, const NearestTask& task) {
-  const std::string method = "method: " + std::string(name_of(options.method));
+void check_paper(const Context& ctx, const NearestTask& task, Method asked) {
+  const std::string method = "method: " + std::string(name_of(asked));
   if (task.collect != Collect::k_list) {
     refuse(method + " finds k nearest neighbors and serves no radius; automatic, fused, direct or kdtree does");
   }
-  if (!backend.can_use_paper(options.method, options.metric, task.queries.cols())) {
-    refuse(method + " does not serve the metric " + std::string(name_of(options.metric)) + " with " +
-           std::to_string(task.queries.cols()) + " columns; automatic or direct does");
+  if (!kernels::backend_of(ctx).can_use_paper(asked, task.metric, task.queries.cols())) {
+    refuse(method + " does not serve the metric " + std::string(name_of(task.metric)) + " with " +
+           std::to_string(task.queries.cols()) + " columns on " + ctx.device() + "; automatic or direct does");
   }
   if (task.index->table.is_block_source()) {
     refuse(method + " needs the table in memory, but it comes in blocks; copy it into the index");
   }
 }
 
+// Where a method was asked for that does not serve the task.
+[[noreturn]] void refuse_fused(const Context& ctx, const NearestTask& task) {
+  const std::string screen =
+      task.screen == ScreenType::automatic ? "" : " and the screen " + std::string(name_of(task.screen));
+  std::string what = std::to_string(task.queries.cols()) + " columns";
+  if (ctx.device() != "cpu") {
+    what += task.collect == Collect::k_list ? " and k = " + std::to_string(task.k) : " within a radius";
+    what += " on " + ctx.device();
+  }
+  refuse("method: fused does not serve the metric " + std::string(name_of(task.metric)) + screen + " with " + what +
+         "; automatic or direct does");
+}
+
+void check_tree(const Context& ctx, const NearestTask& task) {
+  if (!kernels::backend_of(ctx).can_use_tree(task.metric)) {
+    if (ctx.device() != "cpu") {
+      refuse("method: kdtree does not run on " + ctx.device() + "; automatic or direct does, or kdtree on the CPU");
+    }
+    refuse("method: kdtree does not serve the metric " + std::string(name_of(task.metric)) +
+           ", only euclidean, sqeuclidean, manhattan, chebyshev and minkowski; automatic or direct does");
+  }
+  if (task.index->table.is_block_source()) {
+    refuse("method: kdtree needs the table in memory, but it comes in blocks; copy it into the index");
+  }
+}
+
 void choose_method(const Context& ctx, const Common& options, double table_largest, NearestTask& task, Plan& plan) {
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  const std::int64_t d = task.queries.cols();
-  const bool can_fuse = backend.can_fuse(options.metric, options.screen, d);
   if (options.screen != ScreenType::automatic && options.method != Method::fused) {
     refuse("screen: " + std::string(name_of(options.screen)) + " is a choice of method fused, but the method is " +
            std::string(name_of(options.method)));
   }
   task.screen = options.screen;
-  if (options.method == Method::kdtree) {
-    if (!backend.can_use_tree(options.metric)) {
-      refuse("method: kdtree does not serve the metric " + std::string(name_of(options.metric)) +
-             ", only euclidean, sqeuclidean, manhattan, chebyshev and minkowski; automatic or direct does");
-    }
-    if (task.index->table.is_block_source()) {
-      refuse("method: kdtree needs the table in memory, but it comes in blocks; copy it into the index");
-    }
-    plan.reason = "asked for";
-    task.method = Method::kdtree;
-  } else if (options.method == Method::fused) {
-    if (!can_fuse) {
-      const std::string screen =
-          options.screen == ScreenType::automatic ? "" : " and the screen " + std::string(name_of(options.screen));
-      refuse("method: fused does not serve the metric " + std::string(name_of(options.metric)) + screen + " with " +
-             std::to_string(d) + " columns; automatic or direct does");
-    }
-    plan.reason = "asked for";
-    task.method = Method::fused;
-  } else if (kernels::is_of_a_paper(options.method)) {
-    check_paper(backend, options, task);
-    plan.reason = "asked for";
-    task.method = options.method;
-  } else if (options.method == Method::direct) {
-    plan.reason = "asked for";
-    task.method = Method::direct;
-  } else if (!can_fuse) {
-    plan.reason = "the metric is not an inner product in disguise, so every key is computed";
-    task.method = Method::direct;
-  } else if (task.queries.rows() < kFewQueries) {
-    plan.reason = "few queries: packing the table for the screen would cost more than it saves";
-    task.method = Method::direct;
-  } else if (task.k > kManyNeighbors) {
-    plan.reason = "so many neighbors that a screen would let most rows through";
-    task.method = Method::direct;
+  if (options.method == Method::kdtree) check_tree(ctx, task);
+  if (options.method == Method::fused && !backend.can_fuse(task)) refuse_fused(ctx, task);
+  if (kernels::is_of_a_paper(options.method)) check_paper(ctx, task, options.method);
+  if (options.method == Method::automatic) {
+    const kernels::Choice choice = backend.choose(task);
+    task.method = choice.method;
+    plan.reason = choice.reason;
   } else {
-    plan.reason = "low-precision products with a proven bound drop almost every row before its key is needed";
-    task.method = Method::fused;
+    task.method = options.method;
+    plan.reason = "asked for";
   }
   // Every pair's key must be seen when one might overflow (clause 1). A query far beyond the table is caught by the
   // ladder.
-  const double reach = 2 * table_largest * std::sqrt(static_cast<double>(d));
+  const double reach = 2 * table_largest * std::sqrt(static_cast<double>(task.queries.cols()));
   if ((task.method == Method::fused || kernels::is_product(task.method)) && !(reach < 0x1p400)) {
     plan.reason = "values so large that keys may overflow: every key is computed";
     task.method = Method::direct;
@@ -242,66 +223,13 @@ void resize(const Context& ctx, std::vector<T>& values, std::int64_t size) {
   }
 }
 
-struct Job {
-  NearestTask task;
-  Plan plan;
-};
-
-// `trial`: a tree is tried where it may be worth it, which reads values; without, the plan is made from shapes.
-Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView* queries, const Common& options,
-             Collect collect, std::int64_t k, double r, bool trial) {
-  Job job;
-  NearestTask& task = job.task;
-  task.index = &index;
-  task.self = queries == nullptr;
-  task.queries = task.self ? index.table : *queries;
-  check_common(index.table, task.queries, task.self, options);
-  task.metric = options.metric;
-  task.p = options.p;
-  task.collect = collect;
-  task.filter = options.filter;
-  task.exclude = options.exclude;
-  const std::int64_t n = index.table.rows();
-  const std::int64_t m = task.queries.rows();
-  std::uint64_t output = static_cast<std::uint64_t>(m) * 8;
-  if (collect == Collect::k_list) {
-    check_k(k, n, m, task.self, options);
-    task.k = k;
-    if (k > std::numeric_limits<std::int64_t>::max() / 16 / m) {
-      throw Error(ErrorCode::over_memory, "knn: m * k results do not fit any memory");
-    }
-    output = static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(k) * 16;
-  } else {
-    if (std::isnan(r)) refuse("radius: is not a number");
-    if (r < 0 && options.metric != Metric::inner_product) refuse("radius: is negative");
-    task.radius = r;
-  }
-  choose_method(ctx, options, largest_magnitude(index), task, job.plan);
-  const bool rated = task.method == Method::fused || task.method == Method::direct;
-  job.plan.expected_seconds = rated ? brute_seconds(ctx, task) : 0;
-  if (trial && options.method == Method::automatic) consider_tree(ctx, output, task, job.plan);
-  job.plan.screens = kernels::backend_of(ctx).screens(ctx, task);
-  job.plan.isa = name_of(ctx.isa());
-  job.plan.threads = ctx.threads();
-  job.plan.memory = output + scratch_of(ctx, task);
-  return job;
-}
-
-void check_queries(const Context& ctx, const NearestTask& task) {
-  if (task.self) return;  // the table was checked when it was prepared
-  const auto [row, col] = kernels::backend_of(ctx).find_non_finite(ctx, task.queries);
-  if (row < 0) return;
-  throw Error(ErrorCode::bad_data,
-              "queries: row " + std::to_string(row) + ", column " + std::to_string(col) + " is not a finite number");
-}
-
 NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const TableView* queries,
-                     const Common& options, Collect collect, std::int64_t k, double r,
-                     std::vector<std::int64_t>* counts, const kernels::Without& without = {}) {
-  Job job = plan_job(ctx, index, queries, options, collect, k, r, true);
+                     const Common& options, const Asked& asked, std::vector<std::int64_t>* counts,
+                     const kernels::Without& without = {}) {
+  Job job = ops::plan_job(ctx, index, queries, options, asked, true);
   job.task.without = without;
-  core::require_memory(ctx, job.plan.memory, collect == Collect::k_list ? "knn" : "radius search");
-  check_queries(ctx, job.task);
+  core::require_memory(ctx, job.plan.memory, asked.collect == Collect::k_list ? "knn" : "radius search");
+  kernels::backend_of(ctx).check_queries(ctx, job.task);
   NeighborGraph graph;
   graph.rows = job.task.queries.rows();
   graph.table_rows = index.table.rows();
@@ -310,75 +238,51 @@ NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const T
   graph.plan = job.plan;
   std::vector<std::int64_t> unused;
   std::vector<std::int64_t>& numbers = counts != nullptr ? *counts : unused;
-  if (collect == Collect::k_list) {
-    graph.k = k;
-    resize(ctx, graph.ids, graph.rows * k);
-    resize(ctx, graph.distances, graph.rows * k);
-  } else if (collect == Collect::count) {
+  if (asked.collect == Collect::k_list) {
+    graph.k = asked.k;
+    resize(ctx, graph.ids, graph.rows * asked.k);
+    resize(ctx, graph.distances, graph.rows * asked.k);
+  } else if (asked.collect == Collect::count) {
     numbers.assign(static_cast<std::size_t>(graph.rows), 0);
   }
-  const auto start = std::chrono::steady_clock::now();
-  std::shared_ptr<const kernels::Tree> tree;
-  if (job.task.method == Method::kdtree) {
-    tree = index.tree.get_or_make(ctx, [&] { return kernels::backend_of(ctx).build_tree(ctx, index); });
-    job.task.tree = tree.get();
-  }
   kernels::NearestResult result{graph.ids, graph.distances, graph.offsets, numbers, graph.stats};
-  kernels::backend_of(ctx).nearest(ctx, job.task, result);
-  graph.stats.search_seconds = seconds_since(start);
+  const double seconds = ops::run_job(ctx, job, [&] { kernels::backend_of(ctx).nearest(ctx, job.task, result); });
+  graph.stats.search_seconds = seconds;
   return graph;
 }
 
 NeighborGraph find_k(const Context& ctx, const Index& index, const TableView* queries, const KnnOptions& options) {
-  return search(ctx, index.prepared(), queries, common_of(options), Collect::k_list, options.k, 0, nullptr);
+  return search(ctx, index.prepared(), queries, ops::common_of(options), {.k = options.k}, nullptr);
 }
 
 NeighborGraph find_within(const Context& ctx, const Index& index, const TableView* queries,
                           const RadiusOptions& options) {
-  return search(ctx, index.prepared(), queries, common_of(options), Collect::radius, 0, options.radius, nullptr);
+  return search(ctx, index.prepared(), queries, ops::common_of(options),
+                {.collect = Collect::radius, .radius = options.radius}, nullptr);
 }
 
 NeighborCounts count_within(const Context& ctx, const Index& index, const TableView* queries,
                             const RadiusOptions& options) {
   NeighborCounts counts;
-  NeighborGraph graph =
-      search(ctx, index.prepared(), queries, common_of(options), Collect::count, 0, options.radius, &counts.counts);
+  NeighborGraph graph = search(ctx, index.prepared(), queries, ops::common_of(options),
+                               {.collect = Collect::count, .radius = options.radius}, &counts.counts);
   counts.plan = graph.plan;
   counts.stats = graph.stats;
   return counts;
 }
 
-// Cheap refusals come before the table is read: a k that cannot be is known from shapes alone.
-template <class Search>
-NeighborGraph with_index(const Context& ctx, const TableView& table, const Search& search_index) {
-  const auto start = std::chrono::steady_clock::now();
-  const Index index(ctx, table);
-  const double prepared = seconds_since(start);
-  NeighborGraph graph = search_index(index);
-  graph.stats.prepare_seconds = prepared;
-  return graph;
-}
-
-void check_shapes(const TableView& table, const TableView* queries, const KnnOptions& options) {
-  check_table(table, "table");
-  const bool self = queries == nullptr;
-  const TableView& asked = self ? table : *queries;
-  check_common(table, asked, self, common_of(options));
-  check_k(options.k, table.rows(), asked.rows(), self, common_of(options));
-}
-
 Plan plan_search(const Context& ctx, const TableView& table, const TableView* queries, const Common& options,
-                 Collect collect, std::int64_t k, double r) {
+                 const Asked& asked) {
   kernels::Prepared unread;  // the plan is made from shapes, and the values are not looked at
   unread.table = table;
   unread.centre.assign(static_cast<std::size_t>(table.cols()), 0);
   const std::uint64_t prepare_memory = kernels::backend_of(ctx).prepare_scratch(ctx, table);
-  Job job = plan_job(ctx, unread, queries, options, collect, k, r, false);
+  Job job = ops::plan_job(ctx, unread, queries, options, asked, false);
   // Unless a tree may be chosen: then the trial is made that the search would make.
   if (options.method == Method::automatic && prepare_memory < ctx.memory_limit() &&
       may_use_tree(ctx, job.task, job.plan.expected_seconds)) {
     const Index index(ctx, table);
-    job = plan_job(ctx, index.prepared(), queries, options, collect, k, r, true);
+    job = ops::plan_job(ctx, index.prepared(), queries, options, asked, true);
   }
   job.plan.memory += prepare_memory;
   return job.plan;
@@ -386,14 +290,87 @@ Plan plan_search(const Context& ctx, const TableView& table, const TableView* qu
 
 }  // namespace
 
+namespace ops {
+
+Common common_of(const KnnOptions& o) {
+  return {o.metric, o.p, o.method, o.screen, o.filter, o.exclude};
+}
+Common common_of(const RadiusOptions& o) {
+  return {o.metric, o.p, o.method, o.screen, o.filter, o.exclude};
+}
+
+Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView* queries, const Common& options,
+             const Asked& asked, bool trial) {
+  Job job;
+  NearestTask& task = job.task;
+  task.index = &index;
+  task.self = queries == nullptr;
+  task.queries = task.self ? index.table : *queries;
+  check_common(ctx, index.table, task.queries, task.self, options);
+  task.metric = options.metric;
+  task.p = options.p;
+  task.collect = asked.collect;
+  task.filter = options.filter;
+  task.exclude = options.exclude;
+  const std::int64_t n = index.table.rows();
+  const std::int64_t m = task.queries.rows();
+  std::uint64_t output = static_cast<std::uint64_t>(m) * 8;
+  if (asked.collect == Collect::k_list) {
+    check_k(asked.k, n, m, task.self, options);
+    task.k = asked.k;
+    if (asked.k > std::numeric_limits<std::int64_t>::max() / 16 / m) {
+      throw Error(ErrorCode::over_memory, "knn: m * k results do not fit any memory");
+    }
+    output = asked.lists_held ? static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(asked.k) * 16 : 0;
+  } else {
+    if (std::isnan(asked.radius)) refuse("radius: is not a number");
+    if (asked.radius < 0 && options.metric != Metric::inner_product) refuse("radius: is negative");
+    task.radius = asked.radius;
+  }
+  choose_method(ctx, options, largest_magnitude(index), task, job.plan);
+  const bool rated = task.method == Method::fused || task.method == Method::direct;
+  job.plan.expected_seconds = rated ? brute_seconds(ctx, task) : 0;
+  if (trial && options.method == Method::automatic) consider_tree(ctx, output, task, job.plan);
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  job.plan.screens = backend.screens(ctx, task);
+  job.plan.device = ctx.device();
+  job.plan.isa = backend.isa(ctx);
+  job.plan.threads = ctx.threads();
+  job.plan.memory = output + scratch_of(ctx, task);
+  job.plan.device_memory = backend.device_bytes(ctx, task);
+  return job;
+}
+
+double run_job(const Context& ctx, Job& job, const std::function<void()>& run) {
+  const auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<const kernels::Tree> tree;
+  if (job.task.method == Method::kdtree) {
+    const kernels::Prepared& index = *job.task.index;
+    tree = index.tree.get_or_make(ctx, [&] { return kernels::backend_of(ctx).build_tree(ctx, index); });
+    job.task.tree = tree.get();
+  }
+  run();
+  return seconds_since(start);
+}
+
+void check_shapes(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) {
+  check_table(ctx, table, "table");
+  const bool self = queries == nullptr;
+  const TableView& asked = self ? table : *queries;
+  check_common(ctx, table, asked, self, common_of(options));
+  check_k(options.k, table.rows(), asked.rows(), self, common_of(options));
+}
+
+}  // namespace ops
+
 NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& options) {
-  check_shapes(table, nullptr, options);
-  return with_index(ctx, table, [&](const Index& index) { return find_k(ctx, index, nullptr, options); });
+  ops::check_shapes(ctx, table, nullptr, options);
+  return ops::with_index(ctx, table, [&](const Index& index) { return find_k(ctx, index, nullptr, options); });
 }
 
 NeighborGraph knn(const Context& ctx, const TableView& table, const TableView& queries, const KnnOptions& options) {
-  check_shapes(table, &queries, options);
-  return with_index(ctx, table, [&](const Index& index) { return find_k(ctx, index, &queries, options); });
+  ops::check_shapes(ctx, table, &queries, options);
+  return ops::with_index(ctx, table, [&](const Index& index) { return find_k(ctx, index, &queries, options); });
 }
 
 NeighborGraph knn(const Context& ctx, const Index& index, const KnnOptions& options) {
@@ -405,12 +382,12 @@ NeighborGraph knn(const Context& ctx, const Index& index, const TableView& queri
 }
 
 NeighborGraph radius(const Context& ctx, const TableView& table, const RadiusOptions& options) {
-  return with_index(ctx, table, [&](const Index& index) { return find_within(ctx, index, nullptr, options); });
+  return ops::with_index(ctx, table, [&](const Index& index) { return find_within(ctx, index, nullptr, options); });
 }
 
 NeighborGraph radius(const Context& ctx, const TableView& table, const TableView& queries,
                      const RadiusOptions& options) {
-  return with_index(ctx, table, [&](const Index& index) { return find_within(ctx, index, &queries, options); });
+  return ops::with_index(ctx, table, [&](const Index& index) { return find_within(ctx, index, &queries, options); });
 }
 
 NeighborGraph radius(const Context& ctx, const Index& index, const RadiusOptions& options) {
@@ -431,20 +408,21 @@ NeighborCounts count(const Context& ctx, const Index& index, const TableView& qu
 
 NeighborGraph ops::knn_without(const Context& ctx, const TableView& table, const TableView* queries,
                                const KnnOptions& options, const kernels::Without& without) {
-  check_shapes(table, queries, options);
-  return with_index(ctx, table, [&](const Index& index) {
-    return search(ctx, index.prepared(), queries, common_of(options), Collect::k_list, options.k, 0, nullptr, without);
+  ops::check_shapes(ctx, table, queries, options);
+  return ops::with_index(ctx, table, [&](const Index& index) {
+    return search(ctx, index.prepared(), queries, ops::common_of(options), {.k = options.k}, nullptr, without);
   });
 }
 
 Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) {
-  check_shapes(table, queries, options);
-  return plan_search(ctx, table, queries, common_of(options), Collect::k_list, options.k, 0);
+  ops::check_shapes(ctx, table, queries, options);
+  return plan_search(ctx, table, queries, ops::common_of(options), {.k = options.k});
 }
 
 Plan plan_radius(const Context& ctx, const TableView& table, const TableView* queries, const RadiusOptions& options) {
-  check_table(table, "table");
-  return plan_search(ctx, table, queries, common_of(options), Collect::radius, 0, options.radius);
+  check_table(ctx, table, "table");
+  return plan_search(ctx, table, queries, ops::common_of(options),
+                     {.collect = Collect::radius, .radius = options.radius});
 }
 
 }  // namespace vicinal

@@ -17,35 +17,6 @@ namespace {
 using kernels::Collect;
 using kernels::NearestTask;
 
-// What one core does in a second, measured on a Xeon of the Sapphire Rapids kind. Pairs of brute force cost their
-// columns and a few more; rows that a tree touches cost their columns, what it takes to find them, and a query
-// something of its own.
-struct Rates {
-  double fused;         // columns through a float32 screen, kFusedMore added
-  double bytes;         // columns through the int8 screen, kBytesMore added
-  double direct;        // columns, kDirectMore added
-  double tree_column;   // seconds for each column of a row touched
-  double tree_row;      // seconds for each row touched
-  double tree_query;    // seconds for each query
-  double build_row;     // seconds for each row and doubling of the table
-  double build_column;  // seconds for each column of such a row
-};
-
-Rates rates_of(Isa isa) {
-  switch (isa) {
-    case Isa::avx512:
-      return {6.2e10, 2.1e11, 5e9, 0.35e-9, 1.3e-9, 1.3e-6, 4e-9, 0.5e-9};
-    case Isa::avx2:
-      return {3.5e10, 1e11, 3e9, 0.45e-9, 1.4e-9, 1.4e-6, 4e-9, 0.5e-9};
-    default:
-      return {8e9, 8e9, 2e9, 2.8e-9, 4e-9, 3e-6, 4e-9, 0.5e-9};
-  }
-}
-constexpr double kFusedMore = 18;
-constexpr double kBytesMore = 52;
-constexpr double kDirectMore = 8;
-constexpr double kPowers = 3e7;  // columns of minkowski, whatever the method
-
 constexpr std::int64_t kFewestRows = 8192;  // of a table that a tree is worth thinking about
 constexpr std::int64_t kTrialQueries = 256;
 constexpr std::int64_t kFewTrialQueries = 8;
@@ -54,10 +25,12 @@ constexpr double kGrowthSlows =
 constexpr double kSlowestGrowth = 0.2;  // exponent in the size of the table
 constexpr double kShareOfTrial = 0.05;  // of brute force: more is not spent on the question
 
-double build_seconds(const Context& ctx, std::int64_t n, std::int64_t d) {
-  const Rates rates = rates_of(ctx.isa());
-  const double rows = static_cast<double>(n) * std::log2(static_cast<double>(n) / 32 + 2);
-  return rows * (rates.build_row + rates.build_column * static_cast<double>(d)) / ctx.threads();
+kernels::Costs costs_of(const Context& ctx, const NearestTask& task) {
+  return kernels::backend_of(ctx).costs(ctx, task);
+}
+
+double build_seconds(const kernels::Costs& costs, std::int64_t n) {
+  return static_cast<double>(n) * std::log2(static_cast<double>(n) / 32 + 2) * costs.tree_build;
 }
 
 std::int64_t eligible_rows(const NearestTask& task) {
@@ -175,30 +148,15 @@ double rounded(double value) {
   return std::round(value / unit) * unit;
 }
 
-double pairs_seconds(const Context& ctx, const NearestTask& task, bool bytes) {
-  const double pairs = static_cast<double>(task.queries.rows()) * static_cast<double>(task.index->distinct_rows());
-  const auto columns = static_cast<double>(task.queries.cols());
-  const Rates rates = rates_of(ctx.isa());
-  double seconds = (columns + kDirectMore) / rates.direct;
-  if (task.method == Method::fused) {
-    seconds = bytes ? (columns + kBytesMore) / rates.bytes : (columns + kFusedMore) / rates.fused;
-  }
-  if (task.metric == Metric::minkowski) seconds = columns / kPowers;
-  return pairs * seconds / ctx.threads();
-}
-
 }  // namespace
 
 double brute_seconds(const Context& ctx, const NearestTask& task) {
-  return pairs_seconds(ctx, task, starts_with_bytes(ctx, task));
+  return costs_of(ctx, task).brute;
 }
 
 double tree_search_seconds(const Context& ctx, const NearestTask& task, double rows_a_query) {
-  const Rates rates = rates_of(ctx.isa());
-  const auto columns = static_cast<double>(task.queries.cols());
-  const double column = task.metric == Metric::minkowski ? 1.5 / kPowers : rates.tree_column;
-  const double query = rates.tree_query + rows_a_query * (rates.tree_row + column * columns);
-  return static_cast<double>(task.queries.rows()) * query / ctx.threads();
+  const kernels::Costs costs = costs_of(ctx, task);
+  return static_cast<double>(task.queries.rows()) * (costs.tree_query + rows_a_query * costs.tree_row);
 }
 
 std::string TreeForecast::sentence(const NearestTask& task) const {
@@ -217,7 +175,7 @@ bool may_use_tree(const Context& ctx, const NearestTask& task, double brute_seco
   const std::int64_t n = index.distinct_rows();
   if (!backend.can_use_tree(task.metric) || index.table.is_block_source() || n < kFewestRows) return false;
   if (index.tree.get() != nullptr) return true;
-  return build_seconds(ctx, n, index.table.cols()) < brute_seconds && backend.tree_bytes(index) < ctx.memory_limit();
+  return build_seconds(costs_of(ctx, task), n) < brute_seconds && backend.tree_bytes(index) < ctx.memory_limit();
 }
 
 std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask& task, double brute_seconds,
@@ -227,7 +185,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const std::int64_t n = index.distinct_rows();
   const std::int64_t m = task.queries.rows();
-  const std::int64_t d = index.table.cols();
+  const kernels::Costs costs = costs_of(ctx, task);
   // How many rows hold k neighbors where a filter leaves most of them out, and how many of the distinct ones do.
   const double wanted = static_cast<double>(task.k) * static_cast<double>(index.table.rows()) / eligible_rows(task);
   const auto k = static_cast<std::int64_t>(std::ceil(wanted * static_cast<double>(n) / index.table.rows()));
@@ -261,7 +219,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     NearestTask trial = task;
     trial.queries = task.queries.slice(0, asked);
     const double rows_touched = static_cast<double>(size) * (last_size > 0 ? last_rows / last_size : 1);
-    const double cost = build_seconds(ctx, size, d) + tree_search_seconds(ctx, trial, rows_touched);
+    const double cost = build_seconds(costs, size) + tree_search_seconds(ctx, trial, rows_touched);
     if (cost > kShareOfTrial * forecast.brute_seconds) return std::nullopt;
     std::vector<std::int64_t> rows = spread(n, size);
     if (index.grouped()) {
@@ -282,22 +240,22 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     last_size = sampled;
     // However slowly it grows from here on: is it too much already?
     forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kSlowestGrowth);
-    forecast.seconds = build_seconds(ctx, n, d) + tree_search_seconds(ctx, task, forecast.rows_a_query);
+    forecast.seconds = build_seconds(costs, n) + tree_search_seconds(ctx, task, forecast.rows_a_query);
     if (leaves_bytes(ctx, task, sample, queries.view, std::max<std::int64_t>(k, 1))) {
-      forecast.brute_seconds = pairs_seconds(ctx, task, false);
+      forecast.brute_seconds = costs.brute_fine;
     }
     if (part == 64 && forecast.seconds > forecast.brute_seconds) {
       forecast.at_least = true;
       return forecast;
     }
     // What is soon built need not be guessed.
-    if (may_build && build_seconds(ctx, n, d) < kShareOfTrial * forecast.brute_seconds) {
+    if (may_build && build_seconds(costs, n) < kShareOfTrial * forecast.brute_seconds) {
       const auto tree = index.tree.get_or_make(ctx, [&] { return backend.build_tree(ctx, index); });
       return ask(*tree) ? std::optional(forecast) : std::nullopt;
     }
   }
   forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kGrowthSlows * exponent);
-  forecast.seconds = build_seconds(ctx, n, d) + tree_search_seconds(ctx, task, forecast.rows_a_query);
+  forecast.seconds = build_seconds(costs, n) + tree_search_seconds(ctx, task, forecast.rows_a_query);
   return forecast;
 }
 

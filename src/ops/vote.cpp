@@ -9,6 +9,7 @@
 
 #include "core/memory.hpp"
 #include "kernels.hpp"
+#include "ops/check.hpp"
 
 namespace vicinal {
 namespace {
@@ -70,10 +71,12 @@ void check_graph(const NeighborGraph& graph) {
   }
 }
 
-void check_labels(const NeighborGraph& graph, const Labels& labels) {
-  if (static_cast<std::int64_t>(labels.codes.size()) != graph.table_rows) {
+}  // namespace
+
+void check_labels(const Labels& labels, std::int64_t table_rows) {
+  if (static_cast<std::int64_t>(labels.codes.size()) != table_rows) {
     refuse("there are " + std::to_string(labels.codes.size()) + " labels, but the graph's table has " +
-           std::to_string(graph.table_rows) + " rows");
+           std::to_string(table_rows) + " rows");
   }
   const std::int64_t classes = labels.class_count();
   const auto outside = std::find_if(labels.codes.begin(), labels.codes.end(),
@@ -84,29 +87,36 @@ void check_labels(const NeighborGraph& graph, const Labels& labels) {
   }
 }
 
-void check_options(const NeighborGraph& graph, const VoteOptions& options) {
+void check_vote_options(const VoteOptions& options, Metric metric) {
   if (options.weights == Weighting::custom && !options.custom) refuse("weights are custom, but no function is given");
-  if (options.weights == Weighting::distance && graph.metric == Metric::inner_product) {
+  if (options.weights == Weighting::distance && metric == Metric::inner_product) {
     refuse("weights by distance need distances that are not negative, which inner_product does not give");
   }
 }
 
-/// Results of all outputs and one row of totals a worker.
-void check_memory(const Context& ctx, const NeighborGraph& graph, std::span<const Labels> outputs,
-                  const VoteOptions& options) {
-  const auto m = static_cast<double>(graph.rows);
+std::uint64_t vote_bytes(const Context& ctx, std::int64_t m, std::span<const Labels> outputs,
+                         const VoteOptions& options) {
+  const auto rows = static_cast<double>(m);
   double bytes = 0;
   std::int64_t most_classes = 0;
   for (const Labels& labels : outputs) {
-    bytes += m * sizeof(std::int32_t);
-    if (options.probabilities) bytes += m * static_cast<double>(labels.class_count()) * sizeof(double);
+    bytes += rows * sizeof(std::int32_t);
+    if (options.probabilities) bytes += rows * static_cast<double>(labels.class_count()) * sizeof(double);
     most_classes = std::max(most_classes, labels.class_count());
   }
   bytes += static_cast<double>(ctx.threads()) * static_cast<double>(most_classes) * sizeof(double);
-  core::require_memory(ctx, bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : std::uint64_t{1} << 63, "vote");
+  return bytes < 0x1p63 ? static_cast<std::uint64_t>(bytes) : std::uint64_t{1} << 63;
 }
 
-}  // namespace
+std::vector<Vote> make_votes(std::int64_t m, std::span<const Labels> outputs, const VoteOptions& options) {
+  std::vector<Vote> votes(outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    votes[i].class_count = outputs[i].class_count();
+    votes[i].codes.resize(static_cast<std::size_t>(m));
+    if (options.probabilities) votes[i].probabilities.resize(static_cast<std::size_t>(m * votes[i].class_count));
+  }
+  return votes;
+}
 
 std::int64_t Labels::class_count() const noexcept {
   return static_cast<std::int64_t>(std::visit([](const auto& list) { return list.size(); }, classes));
@@ -132,18 +142,11 @@ Labels encode_labels(std::span<const std::string> values) {
 std::vector<Vote> vote(const Context& ctx, const NeighborGraph& graph, std::span<const Labels> outputs,
                        const VoteOptions& options) {
   check_graph(graph);
-  check_options(graph, options);
-  for (const Labels& labels : outputs) check_labels(graph, labels);
-  check_memory(ctx, graph, outputs, options);
+  check_vote_options(options, graph.metric);
+  for (const Labels& labels : outputs) check_labels(labels, graph.table_rows);
+  core::require_memory(ctx, vote_bytes(ctx, graph.rows, outputs, options), "vote");
 
-  std::vector<Vote> result(outputs.size());
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    result[i].class_count = outputs[i].class_count();
-    result[i].codes.resize(static_cast<std::size_t>(graph.rows));
-    if (options.probabilities) {
-      result[i].probabilities.resize(static_cast<std::size_t>(graph.rows * result[i].class_count));
-    }
-  }
+  std::vector<Vote> result = make_votes(graph.rows, outputs, options);
   kernels::backend_of(ctx).vote(ctx, {&graph, outputs, &options}, result);
   return result;
 }

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -69,31 +70,46 @@ Material make_material(const Case& c, const Rows& rows) {
 class Asker {
  public:
   Asker(const Case& c, const Material& material, const Way& way)
-      : case_(c),
-        material_(material),
-        way_(way),
-        context_(context_of(way.isa, way.threads)),
-        index_(context_, material.table.view()) {}
+      : case_(c), material_(material), way_(way), context_(context_of(way)), index_(context_, material.table.view()) {}
 
   [[nodiscard]] NeighborGraph knn(std::int64_t k) const {
-    const KnnOptions options = with_common(KnnOptions{.k = k});
+    KnnOptions options = with_common(KnnOptions{.k = k});
+    const bool in_doubt = way_.cuda && way_.method == Method::fused && serves(Method::fused, case_.metric);
+    if (in_doubt && !fuses(options)) options.method = Method::automatic;
     if (case_.self) return vicinal::knn(context_, index_, options);
     // Odd lists go through the overload without an index.
     if (k % 2 != 0) return vicinal::knn(context_, material_.table.view(), material_.queries.view(), options);
     return vicinal::knn(context_, index_, material_.queries.view(), options);
   }
   [[nodiscard]] NeighborGraph radius(double radius) const {
-    const RadiusOptions options = with_common(RadiusOptions{.radius = radius});
+    const RadiusOptions options = within(radius);
     if (case_.self) return vicinal::radius(context_, index_, options);
     return vicinal::radius(context_, index_, material_.queries.view(), options);
   }
   [[nodiscard]] std::vector<std::int64_t> count(double radius) const {
-    const RadiusOptions options = with_common(RadiusOptions{.radius = radius});
+    const RadiusOptions options = within(radius);
     if (case_.self) return vicinal::count(context_, index_, options).counts;
     return vicinal::count(context_, index_, material_.queries.view(), options).counts;
   }
 
  private:
+  /// On a device the fused method serves some widths and lengths of lists only, and its plan says which.
+  [[nodiscard]] bool fuses(const KnnOptions& options) const {
+    try {
+      (void)plan_knn(context_, material_.table.view(), case_.self ? nullptr : &material_.queries.view(), options);
+      return true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
+      return false;
+    }
+  }
+
+  [[nodiscard]] RadiusOptions within(double radius) const {
+    RadiusOptions options = with_common(RadiusOptions{.radius = radius});
+    if (way_.cuda && way_.method == Method::fused) options.method = Method::automatic;
+    return options;
+  }
+
   template <class Options>
   Options with_common(Options options) const {
     options.metric = case_.metric;
@@ -296,7 +312,11 @@ bool serves(Method method, Metric metric) {
 
 std::string describe(const Way& way) {
   std::ostringstream text;
-  text << "[" << name_of(way.isa) << " threads=" << way.threads << " " << name_of(way.method);
+  if (way.cuda) {
+    text << "[cuda " << name_of(way.method);
+  } else {
+    text << "[" << name_of(way.isa) << " threads=" << way.threads << " " << name_of(way.method);
+  }
   if (way.screen != ScreenType::automatic) text << " " << name_of(way.screen);
   text << "] ";
   return text.str();
@@ -318,12 +338,47 @@ const std::vector<Isa>& available_isas() {
   return kIsas;
 }
 
+namespace {
+std::string test_device() {
+  const char* const name = std::getenv("VICINAL_TEST_DEVICE");
+  return name == nullptr ? "" : name;
+}
+bool is_cuda_only() {
+  static const bool kOnly = test_device() == "cuda";
+  return kOnly;
+}
+}  // namespace
+
+const std::string& cuda_missing() {
+  static const std::string kMissing = [] {
+    std::string missing;
+    if (test_device() == "cpu") {
+      missing = "VICINAL_TEST_DEVICE=cpu leaves it out";
+    } else if (!is_cuda_only()) {
+      missing = cuda_status().missing;
+    }
+    if (!missing.empty()) std::printf("not tested: CUDA: %s\n", missing.c_str());
+    return missing;
+  }();
+  return kMissing;
+}
+
+const Context& cuda_context() {
+  static const Context kContext = Context::cuda({.threads = 3});
+  return kContext;
+}
+
 const Context& context_of(Isa isa, int threads) {
+  if (is_cuda_only()) return cuda_context();
   static std::map<std::pair<Isa, int>, Context> contexts;
   const auto key = std::make_pair(isa, threads);
   const auto found = contexts.find(key);
   if (found != contexts.end()) return found->second;
   return contexts.emplace(key, Context::cpu({.threads = threads, .isa = isa})).first->second;
+}
+
+const Context& context_of(const Way& way) {
+  return way.cuda ? cuda_context() : context_of(way.isa, way.threads);
 }
 
 namespace {
@@ -340,6 +395,12 @@ bool is_of_a_paper(Method method) {
 
 std::vector<Way> all_ways() {
   std::vector<Way> ways;
+  if (cuda_missing().empty()) {
+    for (const Method method : {Method::automatic, Method::fused, Method::direct}) {
+      ways.push_back({.method = method, .cuda = true});
+    }
+  }
+  if (is_cuda_only()) return ways;
   for (const Isa isa : available_isas()) {
     for (const int threads : {1, 2, 3, 7}) {
       for (const Method method : {Method::automatic, Method::fused, Method::direct, Method::kdtree})
@@ -356,10 +417,16 @@ std::vector<Way> all_ways() {
 std::vector<Way> some_ways(std::uint64_t turn) {
   constexpr int kThreads[] = {1, 2, 3, 7};
   std::vector<Way> ways;
+  if (cuda_missing().empty()) {
+    ways.push_back({.method = Method::direct, .cuda = true});
+    ways.push_back({.method = turn % 2 == 0 ? Method::automatic : Method::fused, .cuda = true});
+  }
+  if (is_cuda_only()) return ways;
+  const std::size_t before = ways.size();
   for (const Isa isa : available_isas()) {
     ways.push_back({isa, kThreads[turn % 4], Method::fused, kScreens[turn % 3]});
     ways.push_back({isa, kThreads[(turn + 1) % 4], Method::direct});
-    if (kSparse == 1 || ways.size() == 2) ways.push_back({isa, kThreads[(turn + 2) % 4], Method::kdtree});
+    if (kSparse == 1 || ways.size() == before + 2) ways.push_back({isa, kThreads[(turn + 2) % 4], Method::kdtree});
     ++turn;
   }
   const int others = std::size(kPaperMethods);

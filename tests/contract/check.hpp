@@ -60,12 +60,13 @@ constexpr bool is_left_out(std::uint64_t turn) {
   return turn % kSparse != 0;
 }
 
-/// How the library is asked: instruction set, threads, method.
+/// How the library is asked: instruction set, threads, method; or on the CUDA device.
 struct Way {
   Isa isa = Isa::baseline;
   int threads = 1;
   Method method = Method::automatic;
   ScreenType screen = ScreenType::automatic;  ///< of `fused`
+  bool cuda = false;
 };
 std::string describe(const Way& way);
 
@@ -77,10 +78,15 @@ bool is_of_a_paper(Method method);
 
 /// Instruction sets this machine has; those it lacks are printed once.
 const std::vector<Isa>& available_isas();
-/// Contexts are made once a process.
+/// Why nothing is asked of a CUDA device; empty: it is. VICINAL_TEST_DEVICE=cpu leaves the device out,
+/// VICINAL_TEST_DEVICE=cuda everything else, and then a device that is missing fails every test.
+const std::string& cuda_missing();
+/// Contexts are made once a process. Of the CPU, unless VICINAL_TEST_DEVICE=cuda.
 const Context& context_of(Isa isa, int threads);
+const Context& context_of(const Way& way);
+const Context& cuda_context();
 
-/// Every instruction set, {1, 2, 3, 7} threads, every method.
+/// Every instruction set, {1, 2, 3, 7} threads, every method, and the CUDA device where there is one.
 std::vector<Way> all_ways();
 /// Each instruction set, thread count and method at least once; `turn` varies what goes with what.
 std::vector<Way> some_ways(std::uint64_t turn);

@@ -1,0 +1,28 @@
+// What the copies of a context share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/parallel.hpp"
+#include "vicinal/context.hpp"
+
+namespace vicinal {
+
+struct Context::State {
+  /// Options are checked here; see Context::cpu for what is thrown.
+  explicit State(const CpuOptions& options);
+
+  core::ThreadPool pool;
+  Isa isa;
+  std::uint64_t memory_limit;
+  ProgressFn progress;
+  CancelToken cancel;
+  std::atomic<std::int64_t> next_report{0};
+  std::string device = "cpu";
+  std::shared_ptr<const kernels::Backend> backend;  ///< null: the CPU's, which needs no state
+};
+
+}  // namespace vicinal

@@ -1,0 +1,217 @@
+// The plug-in's side of the border (plugin.hpp): exceptions become statuses, handles become objects. The one symbol
+// that the shared object exports is at the end.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "cuda/plugin.hpp"
+#include "cuda/session.hpp"
+
+#ifndef VICINAL_CUDA_ARCHITECTURES
+#define VICINAL_CUDA_ARCHITECTURES "unknown"
+#endif
+
+namespace vicinal::cuda {
+namespace {
+
+void fail(plugin::Status* status, ErrorCode code, std::string_view sentence) {
+  status->code = 1 + static_cast<std::int32_t>(code);
+  const std::size_t length = std::min(sentence.size(), sizeof status->message - 1);
+  std::memcpy(status->message, sentence.data(), length);
+  status->message[length] = '\0';
+}
+
+/// Runs `work`; what it throws becomes the status. An error that a kernel left behind does not meet the next call.
+template <class Work>
+void guarded(plugin::Status* status, Work work) noexcept {
+  status->code = plugin::kOk;
+  try {
+    work();
+  } catch (const HostFailure&) {
+    status->code = plugin::kHostFailed;
+  } catch (const Failure& failure) {
+    fail(status, failure.code, failure.sentence);
+  } catch (const std::bad_alloc&) {
+    fail(status, ErrorCode::over_memory, "CUDA: the host has no memory left for this job");
+  } catch (const std::exception& error) {
+    fail(status, ErrorCode::internal, error.what());
+  } catch (...) {
+    fail(status, ErrorCode::internal, "CUDA: an unknown failure");
+  }
+}
+
+/// The device current on this thread, put back at the end: it is the caller's (contract clause 10).
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) noexcept : device_(device), before_(device) {
+    static_cast<void>(cudaGetDevice(&before_));
+    if (before_ != device_) static_cast<void>(cudaSetDevice(device_));
+  }
+  ~CurrentDevice() {
+    if (before_ != device_) static_cast<void>(cudaSetDevice(before_));
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int device_;
+  int before_;
+};
+
+Session& session_of(void* engine) {
+  return *static_cast<Session*>(engine);
+}
+
+Host host_of(const plugin::HostCalls* host) {
+  return {host->user, host->cancelled, host->report};
+}
+
+/// Where the device is older than, or unknown to, what the kernels were compiled for.
+__global__ void probe_kernel() {}
+
+void require_architecture(int device, const cudaDeviceProp& properties) {
+  cudaFuncAttributes attributes{};
+  if (cudaFuncGetAttributes(&attributes, probe_kernel) == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  throw Failure{ErrorCode::device_unavailable,
+                "cuda:" + std::to_string(device) + " (" + properties.name + ") has compute capability " +
+                    std::to_string(properties.major) + "." + std::to_string(properties.minor) +
+                    ", but the CUDA plug-in was compiled for " VICINAL_CUDA_ARCHITECTURES};
+}
+
+void destroy(Session* session) noexcept {
+  if (session->engine.stream != nullptr) static_cast<void>(cudaStreamSynchronize(session->engine.stream));
+  if (session->copies != nullptr) {
+    static_cast<void>(cudaStreamSynchronize(session->copies));
+    static_cast<void>(cudaStreamDestroy(session->copies));
+  }
+  if (session->engine.stream != nullptr) static_cast<void>(cudaStreamDestroy(session->engine.stream));
+  if (session->engine.pool != nullptr) static_cast<void>(cudaMemPoolDestroy(session->engine.pool));
+  delete session;
+}
+
+void make_pool(Engine& engine) {
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  properties.location.id = engine.device;
+  check(cudaMemPoolCreate(&engine.pool, &properties), "create a memory pool");
+  // What was freed is kept for the next call, up to the limit.
+  std::uint64_t kept = engine.memory_limit;
+  check(cudaMemPoolSetAttribute(engine.pool, cudaMemPoolAttrReleaseThreshold, &kept), "set up a memory pool");
+}
+
+void open(const plugin::OpenOptions* options, void** engine, plugin::EngineFacts* facts, plugin::Status* status) {
+  guarded(status, [&] {
+    int devices = 0;
+    check(cudaGetDeviceCount(&devices), "count the devices");
+    if (options->device < 0 || options->device >= devices) {
+      throw Failure{ErrorCode::device_unavailable, "there is no cuda:" + std::to_string(options->device) + ", only " +
+                                                       std::to_string(devices) + " CUDA devices"};
+    }
+    const CurrentDevice current(options->device);
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, options->device), "look at the device");
+    require_architecture(options->device, properties);
+    std::unique_ptr<Session, void (*)(Session*)> session(new Session, destroy);
+    Engine& made = session->engine;
+    made.device = options->device;
+    made.multiprocessors = properties.multiProcessorCount;
+    made.compute_capability = properties.major * 10 + properties.minor;
+    made.shared_memory = properties.sharedMemPerBlockOptin;
+    const char* const path = std::getenv("VICINAL_CUDA_PATH");
+    made.portable = made.compute_capability != 90 || (path != nullptr && std::string_view(path) == "portable");
+    made.memory_limit = options->memory_limit;
+    if (made.memory_limit == 0) {
+      std::size_t free = 0;
+      std::size_t total = 0;
+      check(cudaMemGetInfo(&free, &total), "ask for free device memory");
+      made.memory_limit = free / 10 * 8;
+    }
+    // Streams that wait for the legacy default stream: what a caller has put there is done before we read it.
+    check(cudaStreamCreate(&made.stream), "create a stream");
+    check(cudaStreamCreate(&session->copies), "create a stream");
+    make_pool(made);
+    facts->compute_capability = made.compute_capability;
+    facts->multiprocessors = made.multiprocessors;
+    facts->memory_limit = made.memory_limit;
+    *engine = session.release();
+  });
+}
+
+void close(void* engine) {
+  const CurrentDevice current(session_of(engine).engine.device);
+  destroy(&session_of(engine));
+}
+
+void prepare(void* engine, const plugin::HostCalls* host, const plugin::Table* table, plugin::Preparation* result,
+             plugin::Status* status) {
+  guarded(status, [&] {
+    const CurrentDevice current(session_of(engine).engine.device);
+    prepare_table(session_of(engine), host_of(host), *table, *result);
+  });
+}
+
+void upload(void* engine, const plugin::HostCalls* /*host*/, const plugin::Table* table,
+            const plugin::Preparation* facts, void** resident, plugin::Status* status) {
+  guarded(status, [&] {
+    const CurrentDevice current(session_of(engine).engine.device);
+    *resident = upload_table(session_of(engine), *table, facts->centre, facts->largest);
+  });
+}
+
+void release(void* resident) {
+  auto* const table = static_cast<Resident*>(resident);
+  Session& session = *table->session;
+  const CurrentDevice current(session.engine.device);
+  session.resident_bytes -= table->bytes;
+  delete table;
+}
+
+std::int32_t fits(void* engine, const plugin::Table* table) {
+  const auto bytes = static_cast<std::uint64_t>(table->rows) * static_cast<std::uint64_t>(row_bytes(*table));
+  return static_cast<Memory>(table->memory) == Memory::cuda || has_room(session_of(engine), bytes) ? 1 : 0;
+}
+
+std::int32_t serves(void* engine, std::int32_t metric, std::int64_t cols, std::int64_t k) {
+  return fused_serves(session_of(engine).engine, static_cast<Metric>(metric), cols, k) ? 1 : 0;
+}
+
+void plan(void* engine, const plugin::Search* search, std::uint64_t* bytes, plugin::Status* status) {
+  guarded(status, [&] { *bytes = nearest_bytes(session_of(engine), *search); });
+}
+
+void search(void* engine, const plugin::HostCalls* host, const plugin::Search* search, plugin::Counters* counters,
+            plugin::Status* status) {
+  guarded(status, [&] {
+    const CurrentDevice current(session_of(engine).engine.device);
+    nearest(session_of(engine), host_of(host), *search, *counters);
+  });
+}
+
+}  // namespace
+}  // namespace vicinal::cuda
+
+extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functions* vicinal_cuda_plugin() {
+  static const vicinal::plugin::Functions kFunctions = [] {
+    vicinal::plugin::Functions functions;
+    functions.architectures = VICINAL_CUDA_ARCHITECTURES;
+    functions.runtime_version = CUDART_VERSION;
+    functions.open = vicinal::cuda::open;
+    functions.close = vicinal::cuda::close;
+    functions.prepare = vicinal::cuda::prepare;
+    functions.upload = vicinal::cuda::upload;
+    functions.release = vicinal::cuda::release;
+    functions.fits = vicinal::cuda::fits;
+    functions.fused_serves = vicinal::cuda::serves;
+    functions.plan = vicinal::cuda::plan;
+    functions.nearest = vicinal::cuda::search;
+    return functions;
+  }();
+  return &kFunctions;
+}

@@ -1,0 +1,141 @@
+// The border between the library and its CUDA plug-in, libvicinal_cuda.so: one table of C functions over plain structs,
+// so that neither side needs the other's compiler, runtime or exceptions. Every function that can fail fills a status;
+// none throws. Numbers of enums (metric, dtype, memory, method) are those of the public headers. A change to anything
+// here changes kPluginVersion.
+#pragma once
+
+#include <cstdint>
+
+namespace vicinal::plugin {
+
+inline constexpr std::uint32_t kPluginVersion = 1;
+/// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
+inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
+
+/// Pinned memory of an engine: two buffers of so many bytes at most, but for a row that is longer.
+inline constexpr std::int64_t kStagingBytes = std::int64_t{16} << 20;
+
+inline constexpr std::int32_t kOk = 0;
+inline constexpr std::int32_t kHostFailed = -1;  ///< a callback failed: the host knows why
+
+struct Status {
+  std::int32_t code = kOk;  ///< kOk, kHostFailed, or 1 + the number of an ErrorCode
+  char message[512] = {};   ///< one sentence, ended by 0
+};
+
+/// What the caller of a long operation offers. `cancelled` may be called on any thread, `report` only on the caller's.
+struct HostCalls {
+  void* user = nullptr;
+  std::int32_t (*cancelled)(void* user) = nullptr;
+  void (*report)(void* user, const char* stage, double fraction) = nullptr;
+};
+
+/// A borrowed table.
+struct Table {
+  const void* data = nullptr;  ///< null for a block source
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t row_stride = 0;  ///< in elements
+  std::int64_t col_stride = 1;
+  std::int32_t dtype = 0;
+  std::int32_t memory = 0;
+  void* source = nullptr;
+  /// Copies rows [begin, end) contiguously to host memory: of everything that does not lie in device memory. Called on
+  /// the caller's thread only. Not 0: it failed.
+  std::int32_t (*fill)(void* source, std::int64_t begin, std::int64_t end, void* rows) = nullptr;
+};
+
+struct OpenOptions {
+  std::int32_t device = 0;
+  std::uint64_t memory_limit = 0;  ///< bytes of device memory; 0: 80 % of what is free
+};
+
+struct EngineFacts {
+  std::int32_t compute_capability = 0;  ///< 90 for 9.0
+  std::int32_t multiprocessors = 0;
+  std::uint64_t memory_limit = 0;
+};
+
+/// What `prepare` finds. Filled by the plug-in.
+struct Preparation {
+  double* centre = nullptr;  ///< [cols] memory of the host's
+  double largest = 0;
+  void* resident = nullptr;  ///< the table in device memory; null where it is too large to stay there
+};
+
+/// Labels of one output and where its votes go, all in host memory.
+struct VoteOutput {
+  const std::int32_t* labels = nullptr;  ///< [table rows]
+  std::int64_t classes = 0;
+  std::int32_t* codes = nullptr;    ///< [m]
+  double* probabilities = nullptr;  ///< [m, classes], all 0, or null
+};
+
+enum Collect : std::int32_t { kKList = 0, kRadius = 1, kCount = 2 };
+
+struct Search {
+  Table table;
+  void* resident = nullptr;        ///< of that table, or null: it is streamed
+  std::int32_t stays = 0;          ///< for `plan`: the table is not resident yet, but will be
+  const double* centre = nullptr;  ///< [cols]
+  double largest = 0;
+  Table queries;          ///< in self mode the table itself
+  std::int32_t self = 0;  ///< query i is table row i and is not its own neighbor
+  std::int32_t metric = 0;
+  double p = 2;
+  std::int32_t method = 0;  ///< fused or direct
+  std::int32_t collect = kKList;
+  std::int64_t k = 0;
+  double largest_key = 0;                 ///< of radius and count: the largest key within
+  const std::uint64_t* filter = nullptr;  ///< [(n + 63) / 64] host, or null
+  const std::int64_t* exclude = nullptr;  ///< [m] host, or null
+
+  // Where answers go. A k list: ids and distances [m, k] in `memory`, or votes instead where there are outputs.
+  std::int64_t* ids = nullptr;
+  double* distances = nullptr;
+  std::int32_t memory = 0;
+  const VoteOutput* outputs = nullptr;
+  std::int64_t output_count = 0;
+  std::int32_t weights = 0;        ///< 0 uniform, 1 by distance
+  std::int64_t* counts = nullptr;  ///< count: [m] host
+  /// Radius: the next `queries` queries have so many neighbors each; gives room for all of them. Not 0: it failed.
+  std::int32_t (*make_room)(void* user, const std::int64_t* counts, std::int64_t queries, std::int64_t** ids,
+                            double** distances) = nullptr;
+  void* user = nullptr;  ///< of make_room
+};
+
+/// As SearchStats.
+struct Counters {
+  std::int64_t distinct_rows = 0;
+  std::int64_t survivors = 0;
+  std::int64_t escalated = 0;
+  std::int64_t uncertified = 0;
+};
+
+/// An engine is one device with what a context holds there; not for two threads at once.
+struct Functions {
+  std::uint32_t version = kPluginVersion;
+  std::uint32_t bytes = sizeof(Functions);  ///< of this table
+  const char* architectures = nullptr;      ///< compiled for, such as "90a"
+  std::int32_t runtime_version = 0;         ///< of CUDA, such as 13000: a driver must be for the same major version
+
+  void (*open)(const OpenOptions* options, void** engine, EngineFacts* facts, Status* status) = nullptr;
+  void (*close)(void* engine) = nullptr;
+  /// Refuses NaN and infinity by row and column; keeps the table on the device where it fits.
+  void (*prepare)(void* engine, const HostCalls* host, const Table* table, Preparation* result,
+                  Status* status) = nullptr;
+  /// Takes a table that was prepared elsewhere; `resident` stays null where it does not fit.
+  void (*upload)(void* engine, const HostCalls* host, const Table* table, const Preparation* facts, void** resident,
+                 Status* status) = nullptr;
+  void (*release)(void* resident) = nullptr;
+  /// Whether `prepare` or `upload` would find room for the table now.
+  std::int32_t (*fits)(void* engine, const Table* table) = nullptr;
+  /// Whether method fused serves such k lists, of a resident table.
+  std::int32_t (*fused_serves)(void* engine, std::int32_t metric, std::int64_t cols, std::int64_t k) = nullptr;
+  /// Bytes of device memory a search takes beyond what stays there. Fails where they are not to be had.
+  void (*plan)(void* engine, const Search* search, std::uint64_t* bytes, Status* status) = nullptr;
+  void (*nearest)(void* engine, const HostCalls* host, const Search* search, Counters* counters,
+                  Status* status) = nullptr;
+};
+
+}  // namespace vicinal::plugin

@@ -1,0 +1,61 @@
+// What every backend shares: which one a context runs on, what an index keeps for devices, and the ways that a backend
+// without its own takes.
+#include <cstring>
+
+#include "kernels.hpp"
+
+namespace vicinal::kernels {
+
+const Backend& backend_of(const Context& ctx) {
+  const Backend* const backend = ctx.backend();
+  return backend != nullptr ? *backend : cpu_backend();
+}
+
+std::shared_ptr<void> DeviceSlot::get(int device) const {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [number, held] : entries_) {
+    if (number == device) return held;
+  }
+  return nullptr;
+}
+
+void DeviceSlot::put(int device, std::shared_ptr<void> held) const {
+  // What is replaced goes when the lock is gone: letting go of it may wait for its device.
+  const std::scoped_lock lock(mutex_);
+  for (auto& entry : entries_) {
+    if (entry.first == device) return entry.second.swap(held);
+  }
+  entries_.emplace_back(device, std::move(held));
+}
+
+void Backend::nearest_into(const Context& ctx, const NearestTask& task, const ListMemory& lists,
+                           SearchStats& stats) const {
+  const auto size = static_cast<std::size_t>(task.queries.rows() * task.k);
+  std::vector<std::int64_t> ids(size);
+  std::vector<double> distances(size);
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int64_t> counts;
+  NearestResult result{ids, distances, offsets, counts, stats};
+  nearest(ctx, task, result);
+  ctx.check_cancelled();
+  std::memcpy(lists.ids, ids.data(), size * sizeof(std::int64_t));
+  std::memcpy(lists.distances, distances.data(), size * sizeof(double));
+}
+
+void Backend::classify(const Context& ctx, const NearestTask& task, const VoteTask& votes, std::span<Vote> result,
+                       SearchStats& stats) const {
+  NeighborGraph graph;
+  graph.rows = task.queries.rows();
+  graph.table_rows = task.index->table.rows();
+  graph.k = task.k;
+  graph.metric = task.metric;
+  graph.p = task.p;
+  graph.ids.resize(static_cast<std::size_t>(graph.rows * graph.k));
+  graph.distances.resize(graph.ids.size());
+  std::vector<std::int64_t> counts;
+  NearestResult found{graph.ids, graph.distances, graph.offsets, counts, stats};
+  nearest(ctx, task, found);
+  vote(ctx, {&graph, votes.outputs, votes.options}, result);
+}
+
+}  // namespace vicinal::kernels

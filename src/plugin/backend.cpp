@@ -1,0 +1,305 @@
+// See backend.hpp. What a device does not serve yet (trees, custom weights, votes on graphs that lie in host memory) is
+// the CPU's: nothing of that is chosen for a search here, but an index made here can be asked there.
+#include "plugin/backend.hpp"
+
+#include <algorithm>
+
+#include "core/distance.hpp"
+#include "core/memory.hpp"
+#include "core/radius.hpp"
+
+namespace vicinal::plugin {
+namespace {
+
+using kernels::Collect;
+using kernels::NearestTask;
+
+// What one multiprocessor does in a second: columns of pairs in float64, where it has float64 units in earnest and
+// where it has two of them for show, and columns through the fused screen.
+constexpr double kDirectRate = 2.5e10;
+constexpr double kDirectRateOfFew = 1.5e9;
+constexpr double kFusedRate = 7e11;
+constexpr double kPairColumns = 8;      // columns that a pair costs besides its own
+constexpr double kPowerColumns = 150;   // that a power costs
+constexpr double kTransferRate = 2e10;  // bytes to the device a second
+
+std::uint64_t table_bytes(const TableView& table) {
+  return static_cast<std::uint64_t>(table.rows() * table.cols() * size_of(table.dtype()));
+}
+
+/// Pinned memory that rows of host tables pass through.
+std::uint64_t staging_bytes(const TableView& table) {
+  if (table.memory() == Memory::cuda) return 0;
+  const std::uint64_t row = static_cast<std::uint64_t>(table.cols() * size_of(table.dtype()));
+  return 2 * std::min(table_bytes(table), std::max<std::uint64_t>(kStagingBytes, row));
+}
+
+/// Room for the neighbors within a radius: how many there are is not known before, so each growth is held against the
+/// limit.
+class Room {
+ public:
+  Room(Call& call, kernels::NearestResult& result, std::uint64_t scratch)
+      : call_(call), result_(result), bytes_(scratch) {
+    result_.offsets.assign(1, 0);
+  }
+
+  static std::int32_t make(void* user, const std::int64_t* counts, std::int64_t queries, std::int64_t** ids,
+                           double** distances) {
+    Room& room = *static_cast<Room*>(user);
+    return room.call_.keep([&] {
+      const std::size_t size = room.result_.ids.size();
+      for (std::int64_t q = 0; q < queries; ++q) {
+        room.result_.offsets.push_back(room.result_.offsets.back() + counts[q]);
+      }
+      const auto total = static_cast<std::size_t>(room.result_.offsets.back());
+      room.grow(room.result_.ids, total);
+      room.grow(room.result_.distances, total);
+      *ids = room.result_.ids.data() + size;
+      *distances = room.result_.distances.data() + size;
+    });
+  }
+
+ private:
+  template <class T>
+  void grow(std::vector<T>& values, std::size_t total) {
+    if (values.capacity() < total) {
+      const std::uint64_t before = values.capacity() * sizeof(T);
+      const std::size_t capacity = std::max(total, values.capacity() + values.capacity() / 2);
+      // Old and new stand side by side while it moves.
+      core::require_memory(call_.context(), bytes_ + capacity * sizeof(T), "radius: the neighbors found so far");
+      values.reserve(capacity);
+      bytes_ += capacity * sizeof(T) - before;
+    }
+    values.resize(total);
+  }
+
+  Call& call_;
+  kernels::NearestResult& result_;
+  std::uint64_t bytes_;
+};
+
+class CudaBackend final : public kernels::Backend {
+ public:
+  explicit CudaBackend(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+
+  bool reaches(Memory /*memory*/) const override { return true; }
+  std::string isa(const Context& /*ctx*/) const override {
+    return "sm_" + std::to_string(device_->facts().compute_capability);
+  }
+
+  void prepare(const Context& ctx, kernels::Prepared& index) const override {
+    index.centre.assign(static_cast<std::size_t>(index.table.cols()), 0);
+    Preparation found;
+    found.centre = index.centre.data();
+    device_->use(ctx, [&](void* engine, Call& call, Status& status) {
+      const BorrowedTable table(call, index.table);
+      const HostCalls host = call.host();
+      device_->functions().prepare(engine, &host, &table.table(), &found, &status);
+    });
+    index.largest = found.largest;
+    if (found.resident != nullptr) index.device.put(device_->number(), device_->own(found.resident));
+  }
+  std::uint64_t prepare_scratch(const Context& /*ctx*/, const TableView& table) const override {
+    return staging_bytes(table) + static_cast<std::uint64_t>(table.cols()) * sizeof(double);
+  }
+  std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) const override {
+    return kernels::cpu_backend().find_non_finite(ctx, table);  // of a file that was mapped
+  }
+  void check_queries(const Context& /*ctx*/, const NearestTask& /*task*/) const override {}
+
+  bool can_fuse(const NearestTask& task) const override {
+    return task.screen == ScreenType::automatic && task.collect == Collect::k_list && will_stay(*task.index) &&
+           device_->functions().fused_serves(device_->engine(), static_cast<std::int32_t>(task.metric),
+                                             task.queries.cols(), task.k) != 0;
+  }
+  kernels::Choice choose(const NearestTask& task) const override {
+    if (can_fuse(task)) {
+      return {Method::fused, "tensor-core products with a proven bound drop almost every row before its key is needed"};
+    }
+    if (!will_stay(*task.index)) return {Method::direct, "the table does not fit the device, so it is streamed"};
+    return {Method::direct, "no screen on this device serves such a search, so every key is computed"};
+  }
+  kernels::Costs costs(const Context& /*ctx*/, const NearestTask& task) const override {
+    const EngineFacts& facts = device_->facts();
+    const double pairs = static_cast<double>(task.queries.rows()) * static_cast<double>(task.index->table.rows());
+    const bool in_earnest =
+        facts.compute_capability == 80 || facts.compute_capability == 90 || facts.compute_capability == 100;
+    double rate = in_earnest ? kDirectRate : kDirectRateOfFew;
+    if (task.method == Method::fused) rate = kFusedRate;
+    auto columns = static_cast<double>(task.queries.cols());
+    if (task.metric == Metric::minkowski) columns *= kPowerColumns;
+    kernels::Costs costs;
+    costs.brute = pairs * (columns + kPairColumns) / (rate * facts.multiprocessors);
+    if (task.queries.memory() != Memory::cuda) {
+      costs.brute += static_cast<double>(table_bytes(task.queries)) / kTransferRate;
+    }
+    if (resident_of(*task.index) == nullptr) {
+      costs.brute += static_cast<double>(table_bytes(task.index->table)) / kTransferRate;
+    }
+    costs.brute_fine = costs.brute;
+    return costs;
+  }
+  std::string screens(const Context& /*ctx*/, const NearestTask& task) const override {
+    return task.method == Method::fused ? "float16" : "";
+  }
+
+  bool can_use_tree(Metric /*metric*/) const override { return false; }
+  std::shared_ptr<const kernels::Tree> build_tree(const Context& ctx, const kernels::Prepared& index) const override {
+    return kernels::cpu_backend().build_tree(ctx, index);
+  }
+  std::shared_ptr<const kernels::Tree> restore_tree(const Context& ctx, const kernels::Prepared& index,
+                                                    kernels::TreeShape shape) const override {
+    return kernels::cpu_backend().restore_tree(ctx, index, std::move(shape));
+  }
+  std::uint64_t tree_bytes(const kernels::Prepared& index) const override {
+    return kernels::cpu_backend().tree_bytes(index);
+  }
+
+  void nearest(const Context& ctx, const NearestTask& task, kernels::NearestResult& result) const override {
+    search(ctx, task, result.stats, [&](Call& call, Search& asked, const auto& run) {
+      asked.ids = result.ids.data();
+      asked.distances = result.distances.data();
+      asked.counts = result.counts.data();
+      if (task.collect != Collect::radius) return run();
+      Room room(call, result, nearest_scratch(ctx, task));
+      asked.make_room = Room::make;
+      asked.user = &room;
+      run();
+    });
+  }
+  void nearest_into(const Context& ctx, const NearestTask& task, const kernels::ListMemory& lists,
+                    SearchStats& stats) const override {
+    search(ctx, task, stats, [&](Call& /*call*/, Search& asked, const auto& run) {
+      asked.ids = lists.ids;
+      asked.distances = lists.distances;
+      asked.memory = static_cast<std::int32_t>(lists.memory);
+      run();
+    });
+  }
+  void classify(const Context& ctx, const NearestTask& task, const kernels::VoteTask& votes, std::span<Vote> result,
+                SearchStats& stats) const override {
+    if (holds_lists(votes.options)) return Backend::classify(ctx, task, votes, result, stats);
+    std::vector<VoteOutput> outputs;
+    for (std::size_t o = 0; o < votes.outputs.size(); ++o) {
+      Vote& vote = result[o];
+      outputs.push_back({votes.outputs[o].codes.data(), vote.class_count, vote.codes.data(),
+                         vote.probabilities.empty() ? nullptr : vote.probabilities.data()});
+    }
+    search(ctx, task, stats, [&](Call& /*call*/, Search& asked, const auto& run) {
+      asked.outputs = outputs.data();
+      asked.output_count = static_cast<std::int64_t>(outputs.size());
+      asked.weights = votes.options->weights == Weighting::distance ? 1 : 0;
+      run();
+    });
+  }
+  bool holds_lists(const VoteOptions* options) const override {
+    return options != nullptr && options->weights == Weighting::custom;
+  }
+  std::uint64_t nearest_scratch(const Context& /*ctx*/, const NearestTask& task) const override {
+    std::uint64_t bytes = staging_bytes(task.index->table);
+    if (!task.self) bytes = std::max(bytes, staging_bytes(task.queries));
+    if (task.collect != Collect::k_list) bytes += static_cast<std::uint64_t>(task.queries.rows()) * 16;
+    return bytes;
+  }
+  std::uint64_t device_bytes(const Context& ctx, const NearestTask& task) const override {
+    Call call(ctx);
+    const BorrowedTable table(call, task.index->table);
+    const BorrowedTable queries(call, task.queries);
+    Search asked = search_of(task, table, queries);
+    const std::shared_ptr<void> resident = resident_of(*task.index);
+    asked.resident = resident.get();
+    asked.stays = resident == nullptr && will_stay(*task.index) ? 1 : 0;
+    std::uint64_t bytes = 0;
+    Status status;
+    device_->functions().plan(device_->engine(), &asked, &bytes, &status);
+    call.finish(status);
+    return bytes;
+  }
+  void vote(const Context& ctx, const kernels::VoteTask& task, std::span<Vote> result) const override {
+    kernels::cpu_backend().vote(ctx, task, result);
+  }
+
+ private:
+  [[nodiscard]] std::shared_ptr<void> resident_of(const kernels::Prepared& index) const {
+    return index.device.get(device_->number());
+  }
+  /// Whether the table is on the device, or will be when it is searched.
+  [[nodiscard]] bool will_stay(const kernels::Prepared& index) const {
+    if (resident_of(index) != nullptr) return true;
+    Table table;
+    table.rows = index.table.rows();
+    table.cols = index.table.cols();
+    table.dtype = static_cast<std::int32_t>(index.table.dtype());
+    table.memory = static_cast<std::int32_t>(index.table.memory());
+    return device_->functions().fits(device_->engine(), &table) != 0;
+  }
+
+  static Search search_of(const NearestTask& task, const BorrowedTable& table, const BorrowedTable& queries) {
+    Search asked;
+    asked.table = table.table();
+    asked.centre = task.index->centre.data();
+    asked.largest = task.index->largest;
+    asked.queries = queries.table();
+    asked.self = task.self ? 1 : 0;
+    asked.metric = static_cast<std::int32_t>(task.metric);
+    asked.p = task.p;
+    asked.method = static_cast<std::int32_t>(task.method);
+    asked.collect = static_cast<std::int32_t>(task.collect);
+    asked.k = task.k;
+    if (task.collect != Collect::k_list) {
+      asked.largest_key = core::largest_key_within(task.metric, task.radius, task.p);
+    }
+    asked.filter = task.filter.empty() ? nullptr : task.filter.data();
+    asked.exclude = task.exclude.empty() ? nullptr : task.exclude.data();
+    return asked;
+  }
+
+  /// Puts the table on the device unless it is there; null where it does not fit.
+  std::shared_ptr<void> take_in(const kernels::Prepared& index, const BorrowedTable& table, void* engine, Call& call,
+                                Status& status) const {
+    if (auto resident = resident_of(index)) return resident;
+    Preparation facts;
+    facts.centre = const_cast<double*>(index.centre.data());  // read only
+    facts.largest = index.largest;
+    void* made = nullptr;
+    const HostCalls host = call.host();
+    device_->functions().upload(engine, &host, &table.table(), &facts, &made, &status);
+    if (made == nullptr) return nullptr;
+    auto resident = device_->own(made);
+    index.device.put(device_->number(), resident);
+    return resident;
+  }
+
+  /// Runs a search; place(call, asked, run) says where its answers go and calls run().
+  template <class Place>
+  void search(const Context& ctx, const NearestTask& task, SearchStats& stats, const Place& place) const {
+    std::shared_ptr<void> resident;  // let go of after the device
+    Counters counters;
+    device_->use(ctx, [&](void* engine, Call& call, Status& status) {
+      const BorrowedTable table(call, task.index->table);
+      const BorrowedTable queries(call, task.queries);
+      resident = take_in(*task.index, table, engine, call, status);
+      if (status.code != kOk) return;
+      Search asked = search_of(task, table, queries);
+      asked.resident = resident.get();
+      place(call, asked, [&] {
+        const HostCalls host = call.host();
+        device_->functions().nearest(engine, &host, &asked, &counters, &status);
+      });
+    });
+    stats.distinct_rows = counters.distinct_rows;
+    stats.survivors += counters.survivors;
+    stats.escalated += counters.escalated;
+    stats.uncertified += counters.uncertified;
+  }
+
+  std::shared_ptr<Device> device_;
+};
+
+}  // namespace
+
+std::shared_ptr<const kernels::Backend> make_backend(std::shared_ptr<Device> device) {
+  return std::make_shared<CudaBackend>(std::move(device));
+}
+
+}  // namespace vicinal::plugin

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Usage: run.sh [tests|sanitize|all] in the folder that carry.sh made. Runs the contract tests on the CUDA device alone,
+# as many at a time as there are cores, then the smaller ones of them under compute-sanitizer, where that is at hand.
+# Needs bash, a driver, and nothing else. SHARDS sets how many run at a time, SANITIZE_FILTER which are sanitized.
+set -uo pipefail
+folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+what=${1:-all}
+export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export VICINAL_CUDA_PLUGIN=$folder/libvicinal_cuda.so VICINAL_TEST_DEVICE=cuda
+logs=${LOGS:-$(mktemp -d)}
+mkdir -p "$logs"
+failed=0
+
+run_tests() {
+  local shards=${SHARDS:-$(nproc)} started=$SECONDS shard
+  ((shards > 16)) && shards=16
+  local jobs=()
+  for ((shard = 0; shard < shards; ++shard)); do
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard "$folder/vicinal_contract_tests" --gtest_brief=0 \
+      "--gtest_filter=${FILTER:-*}" >"$logs/tests-$shard.log" 2>&1 &
+    jobs+=($!)
+  done
+  local job
+  for job in "${jobs[@]}"; do wait "$job" || failed=1; done
+  local passed
+  passed=$(cat "$logs"/tests-*.log | grep -c '^\[       OK \]')
+  echo "contract tests on CUDA: $passed passed in $((SECONDS - started)) s with $shards at a time"
+  grep -h 'a cancel took\|compute capability' "$logs"/tests-*.log | sort -u
+  grep -h '^\[  SKIPPED \]' "$logs"/tests-*.log | sort -u | head -20
+  # A shard that crashed has no summary.
+  for ((shard = 0; shard < shards; ++shard)); do
+    grep -q '^\[==========\].*ran\.' "$logs/tests-$shard.log" || { echo "shard $shard did not end:"; tail -5 "$logs/tests-$shard.log"; failed=1; }
+  done
+  if ((failed)); then
+    echo "FAILED:"
+    grep -h '^\[  FAILED  \]' "$logs"/tests-*.log | sort -u | head -60
+    grep -h -A4 'Failure$' "$logs"/tests-*.log | cut -c1-600 | head -80
+  fi
+}
+
+run_sanitizer() {
+  local tool sanitizer
+  sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+  [[ -x $sanitizer ]] || { echo "not run: there is no compute-sanitizer"; return; }
+  local filter=${SANITIZE_FILTER:-Cuda.tables_in_device_memory:Cuda.lists_into_memory_of_the_callers:Cuda.an_index_moves*:Cuda.custom*:Refusal.values*:Search/PerMetric.in_every_layout/*}
+  for tool in memcheck racecheck initcheck synccheck; do
+    local started=$SECONDS
+    if timeout "${SANITIZE_SECONDS:-240}" "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 20 \
+      "$folder/vicinal_contract_tests" "--gtest_filter=$filter" >"$logs/$tool.log" 2>&1; then
+      echo "$tool: clean in $((SECONDS - started)) s ($(grep -c '^\[       OK \]' "$logs/$tool.log") tests)"
+    else
+      echo "$tool: exit code $? after $((SECONDS - started)) s"
+      grep -m 40 '^=========\|FAILED\|Failure' "$logs/$tool.log" | cut -c1-300
+      failed=1
+    fi
+  done
+}
+
+"$folder/vicinal" doctor || exit 5
+case $what in
+  tests) run_tests ;;
+  sanitize) run_sanitizer ;;
+  all)
+    run_tests
+    run_sanitizer
+    ;;
+  *) echo "usage: run.sh [tests|sanitize|all]" >&2; exit 2 ;;
+esac
+((failed)) && echo "GPU tests FAILED, logs in $logs" || echo "GPU tests passed"
+exit "$failed"
