@@ -1,6 +1,5 @@
 // float16 (binary16) from and to float64, rounded in a named direction, for host and device. Exact for every double:
-// subnormal results, overflow, infinities and NaN included. Plain integer arithmetic, so that host and device agree bit
-// for bit; also the float32 that is not above a double. Cost: some ten operations.
+// subnormal results, overflow, infinities and NaN included. Host and device agree bit for bit; also the float32 that is not above a double. Cost: some ten operations.
 #pragma once
 
 #include <cmath>
@@ -8,6 +7,10 @@
 #include <cstring>
 
 #include "core/order.hpp"
+
+#if defined(__CUDACC__)
+#include <cuda_fp16.h>
+#endif
 
 namespace vicinal::core {
 
@@ -23,6 +26,13 @@ VICINAL_HD inline std::uint16_t half_bits(double value, HalfRounding rounding) n
   const auto sign = static_cast<std::uint16_t>(bits >> 48 & 0x8000U);
   const double magnitude = std::fabs(value);
   if (magnitude != magnitude) return 0x7e00;
+#if defined(__CUDA_ARCH__)
+  // The same by instructions; twice up or twice down is as good as once, because every float16 is a float32.
+  const __half rounded = rounding == HalfRounding::nearest_even ? __double2half(value)
+                         : rounding == HalfRounding::up         ? __float2half_ru(__double2float_ru(value))
+                                                                : __float2half_rd(__double2float_rd(value));
+  return __half_as_ushort(rounded);
+#endif
   // Away from zero, toward it, or to the nearest: what the direction means for the magnitude.
   const bool grow = rounding == (sign == 0 ? HalfRounding::up : HalfRounding::down);
   if (magnitude >= 0x1p16) {
@@ -49,6 +59,9 @@ VICINAL_HD inline std::uint16_t half_bits(double value, HalfRounding rounding) n
 
 /// The value of a float16.
 VICINAL_HD inline double half_value(std::uint16_t bits) noexcept {
+#if defined(__CUDA_ARCH__)
+  return static_cast<double>(__half2float(__ushort_as_half(bits)));
+#endif
   const int exponent = bits >> 10 & 0x1f;
   const auto fraction = static_cast<std::uint64_t>(bits & 0x3ffU);
   double magnitude = 0;
@@ -64,6 +77,9 @@ VICINAL_HD inline double half_value(std::uint16_t bits) noexcept {
 
 /// The largest float32 not above `value`. NaN stays NaN.
 VICINAL_HD inline float float_down(double value) noexcept {
+#if defined(__CUDA_ARCH__)
+  return __double2float_rd(value);
+#endif
   const auto nearest = static_cast<float>(value);
   if (!(static_cast<double>(nearest) > value)) return nearest;
   std::uint32_t bits = 0;

@@ -193,6 +193,11 @@ VICINAL_HD inline bool half_usable(const HalfRow& query, int exponent) noexcept 
   return exponent >= kLeastHalfExponent && query.norm <= half_screen::kLongest;
 }
 
+/// The one of a query's spare columns that depends on the reach, for T and F.
+VICINAL_HD inline std::uint16_t reach_column(const HalfRow& query, HalfForm form, double reach) noexcept {
+  return half_screen::factor((form == HalfForm::triangle ? reach + query.rho : reach) * (1 + 0x1p-9));
+}
+
 /// The spare columns of a usable query. `reach`: of a key that no later threshold exceeds; not used by P.
 VICINAL_HD inline void query_columns(const HalfRow& query, int exponent, HalfForm form, double reach, std::int64_t d,
                                      std::uint16_t* spare) noexcept {

@@ -127,9 +127,13 @@ class Pace {
 
 void refuse_overflow(const Search& search, unsigned long long code) {
   if (code == kNoOverflow) return;
-  const auto query = static_cast<std::int64_t>(code >> kOverflowRowBits);
+  std::int64_t query = search.first_query + static_cast<std::int64_t>(code >> kOverflowRowBits);
+  if (search.numbers != nullptr) {
+    check(cudaMemcpy(&query, search.numbers + (code >> kOverflowRowBits), sizeof query, cudaMemcpyDeviceToHost),
+          "fetch results");
+  }
   const auto row = static_cast<std::int64_t>(code & ((1ULL << kOverflowRowBits) - 1));
-  throw Failure{ErrorCode::bad_data, "the distance of query row " + std::to_string(search.first_query + query) +
+  throw Failure{ErrorCode::bad_data, "the distance of query row " + std::to_string(query) +
                                          " and table row " + std::to_string(search.first_row + row) +
                                          " overflows float64; scale the data down"};
 }

@@ -151,6 +151,7 @@ struct KeyTask {
   Order order;
   std::int64_t first_query;     // of the block, within the search
   std::int64_t first_query_id;  // of the block, for self; else kNoQueryId
+  const std::int64_t* numbers;  // for self, where the queries' do not follow from the first
   std::int64_t first_row;       // of the block, within the search's table
   std::int64_t first_id;        // id of the block's first row
   const std::uint64_t* filter;
@@ -337,6 +338,7 @@ class Tile {
   __device__ bool eligible(std::int64_t q, std::int64_t r) const {
     const std::int64_t id = task_.first_id + r;
     if (id == task_.first_query_id + q) return false;
+    if (task_.numbers != nullptr && task_.numbers[task_.first_query + q] == id) return false;
     if (task_.exclude != nullptr && task_.exclude[task_.first_query + q] == id) return false;
     return task_.filter == nullptr || (task_.filter[id >> 6] >> (id & 63) & 1) != 0;
   }
@@ -427,7 +429,9 @@ void form_keys(const Engine& engine, const KeyBlock& block, const PackedRows& qu
   task.p = search.p;
   task.order = order_of(task.d);
   task.first_query = block.first_query;
-  task.first_query_id = search.self ? search.first_query + block.first_query : kNoQueryId;
+  const bool in_a_row = search.self && search.numbers == nullptr;
+  task.first_query_id = in_a_row ? search.first_query + block.first_query : kNoQueryId;
+  task.numbers = search.self ? search.numbers : nullptr;
   task.first_row = block.first_row;
   task.first_id = search.first_row + block.first_row;
   task.filter = search.filter;

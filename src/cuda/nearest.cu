@@ -446,6 +446,9 @@ std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) 
   Search search;
   search.metric = static_cast<Metric>(call.metric);
   search.table = {nullptr, static_cast<DType>(call.table.dtype), call.table.rows, call.table.cols};
+  if (static_cast<Method>(call.method) == Method::fused) {
+    return layout.taken() + fused_bytes(session.engine, search, layout.group, call.k, layout.scratch);
+  }
   DirectTask task;
   task.search = &search;
   task.lists.k = call.collect == plugin::kKList ? call.k : 0;

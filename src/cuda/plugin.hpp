@@ -131,7 +131,8 @@ struct Functions {
   /// Whether `prepare` or `upload` would find room for the table now.
   std::int32_t (*fits)(void* engine, const Table* table) = nullptr;
   /// Whether method fused serves such k lists, of a resident table.
-  std::int32_t (*fused_serves)(void* engine, std::int32_t metric, std::int64_t cols, std::int64_t k) = nullptr;
+  std::int32_t (*fused_serves)(void* engine, std::int32_t metric, std::int64_t rows, std::int64_t cols,
+                               std::int64_t k) = nullptr;
   /// Bytes of device memory a search takes beyond what stays there. Fails where they are not to be had.
   void (*plan)(void* engine, const Search* search, std::uint64_t* bytes, Status* status) = nullptr;
   void (*nearest)(void* engine, const HostCalls* host, const Search* search, Counters* counters,

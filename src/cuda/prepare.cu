@@ -157,7 +157,7 @@ std::unique_ptr<Resident> take_in(Session& session, const plugin::Table& table) 
   if (!has_room(session, bytes)) return nullptr;
   auto resident = std::make_unique<Resident>();
   resident->rows = {table.data, static_cast<DType>(table.dtype), table.rows, table.cols};
-  resident->facts = Buffer<double>(engine, table.cols + 1);
+  resident->centre = Buffer<double>(engine, table.cols);
   if (!borrowed) {
     resident->copy = Buffer<std::byte>(engine, static_cast<std::int64_t>(bytes));
     resident->rows.data = resident->copy.data();
@@ -166,6 +166,13 @@ std::unique_ptr<Resident> take_in(Session& session, const plugin::Table& table) 
   resident->session = &session;
   resident->bytes = bytes;
   return resident;
+}
+
+void set_facts(Resident& resident, const double* centre, double largest) {
+  double farthest = 0;
+  for (std::int64_t j = 0; j < resident.rows.d; ++j) farthest = std::max(farthest, std::fabs(centre[j]));
+  resident.largest = largest;
+  resident.largest_value = farthest + largest;
 }
 
 }  // namespace
@@ -177,9 +184,9 @@ void prepare_table(Session& session, const Host& host, const plugin::Table& tabl
   check(cudaMemcpyAsync(found.data(), &nothing, sizeof nothing, cudaMemcpyHostToDevice, engine.stream),
         "clear results");
   auto resident = take_in(session, table);
-  Buffer<double> facts;
-  if (!resident) facts = Buffer<double>(engine, table.cols + 1);
-  double* const centre = resident ? resident->facts.data() : facts.data();
+  Buffer<double> own_centre;
+  if (!resident) own_centre = Buffer<double>(engine, table.cols);
+  double* const centre = resident ? resident->centre.data() : own_centre.data();
   if (resident) {
     find_medians(engine, resident->rows, sample_rows(table.rows, table.cols), centre);
     examine(engine, resident->rows, 0, centre, found.data());
@@ -187,9 +194,6 @@ void prepare_table(Session& session, const Host& host, const plugin::Table& tabl
     examine_in_tiles(session, host, table, centre, found.data());
   }
   Found seen{};
-  check(cudaMemcpyAsync(centre + table.cols, &found.data()->largest, sizeof(double), cudaMemcpyDeviceToDevice,
-                        engine.stream),
-        "keep results");
   check(cudaMemcpyAsync(result.centre, centre, static_cast<std::size_t>(table.cols) * sizeof(double),
                         cudaMemcpyDeviceToHost, engine.stream),
         "fetch results");
@@ -200,6 +204,7 @@ void prepare_table(Session& session, const Host& host, const plugin::Table& tabl
   std::memcpy(&largest, &seen.largest, sizeof largest);
   result.largest = std::min(largest, DBL_MAX);  // finite, so that it can be saved
   if (!resident) return;
+  set_facts(*resident, result.centre, result.largest);
   session.resident_bytes += resident->bytes;
   result.resident = resident.release();
 }
@@ -208,11 +213,10 @@ Resident* upload_table(Session& session, const plugin::Table& table, const doubl
   const Engine& engine = session.engine;
   auto resident = take_in(session, table);
   if (!resident) return nullptr;
-  std::vector<double> facts(centre, centre + table.cols);
-  facts.push_back(largest);
-  check(cudaMemcpyAsync(resident->facts.data(), facts.data(), facts.size() * sizeof(double), cudaMemcpyHostToDevice,
+  set_facts(*resident, centre, largest);
+  check(cudaMemcpyAsync(resident->centre.data(), centre, resident->centre.bytes(), cudaMemcpyHostToDevice,
                         engine.stream),
-        "copy facts to the device");
+        "copy the centre to the device");
   engine.synchronize();
   session.resident_bytes += resident->bytes;
   return resident.release();

@@ -50,10 +50,12 @@ struct Resident {
   Session* session = nullptr;
   Rows rows;
   Buffer<std::byte> copy;
-  Buffer<double> facts;  ///< [d + 1] centre, largest
+  Buffer<double> centre;     ///< [d]
+  double largest = 0;        ///< deviation from it
+  double largest_value = 0;  ///< no value is larger
   std::uint64_t bytes = 0;
 
-  [[nodiscard]] TableFacts table_facts() const { return {facts.data(), facts.data() + rows.d}; }
+  [[nodiscard]] TableFacts table_facts() const { return {centre.data(), largest, largest_value}; }
 };
 
 /// Bytes of an element.

@@ -9,6 +9,10 @@
 
 namespace vicinal::cuda {
 
+constexpr std::int64_t size_of_type(DType dtype) noexcept {
+  return dtype == DType::uint8 ? 1 : dtype == DType::float64 ? 8 : dtype == DType::float32 ? 4 : 2;
+}
+
 /// Rows in device memory: row-major, contiguous, finite.
 struct Rows {
   const void* data = nullptr;
@@ -17,10 +21,12 @@ struct Rows {
   std::int64_t d = 0;
 };
 
-/// What is known of a table before any query; in device memory beside its rows.
+/// What is known of a table before any query.
 struct TableFacts {
-  const double* centre = nullptr;   ///< [d] coordinate median of a sample, rounded to integers for integral columns
-  const double* largest = nullptr;  ///< [1] max |value - centre| over the table
+  const double* centre = nullptr;  ///< [d] in device memory: coordinate median of a sample, rounded to integers for
+                                   ///< integral columns
+  double largest = 0;              ///< max |value - centre| over the table
+  double largest_value = 0;        ///< >= max |value|
 };
 
 /// A block of queries against a table that lies wholly on the device, or a tile of one that does not.
@@ -29,12 +35,39 @@ struct Search {
   std::int64_t first_row = 0;  ///< id of the table's first row: of a tile; else 0
   TableFacts facts;
   Rows queries;
-  bool self = false;  ///< query q has the id first_query + q and is not its own neighbor
-  std::int64_t first_query = 0;
+  bool self = false;                      ///< a query has the id of its number and is not its own neighbor
+  std::int64_t first_query = 0;           ///< number of the first query
+  const std::int64_t* numbers = nullptr;  ///< [m] in device memory where they do not follow from the first; else null
   Metric metric = Metric::euclidean;
   double p = 2;
   const std::uint64_t* filter = nullptr;  ///< by id, of the whole table, in device memory, or null
   const std::int64_t* exclude = nullptr;  ///< [m] ids in device memory, or null
+};
+
+/// Which rows a query may have as neighbors.
+struct Eligible {
+  bool self = false;
+  std::int64_t first_query = 0;
+  const std::int64_t* numbers = nullptr;
+  const std::uint64_t* filter = nullptr;
+  const std::int64_t* exclude = nullptr;
+
+  Eligible() = default;
+  explicit Eligible(const Search& search)
+      : self(search.self),
+        first_query(search.first_query),
+        numbers(search.numbers),
+        filter(search.filter),
+        exclude(search.exclude) {}
+  /// The row that the query is, or -1.
+  __host__ __device__ std::int64_t own_row(std::int64_t query) const {
+    if (!self) return -1;
+    return numbers != nullptr ? numbers[query] : first_query + query;
+  }
+  __host__ __device__ bool operator()(std::int64_t query, std::int64_t row) const {
+    if (row == own_row(query) || (exclude != nullptr && exclude[query] == row)) return false;
+    return filter == nullptr || (filter[row >> 6] >> (row & 63) & 1) != 0;
+  }
 };
 
 /// k neighbors a query in (key, id) order, in device memory. Distances are the reported ones (contract clause 2).
@@ -54,8 +87,11 @@ struct Counters {
 /// Every key in float64: any metric, any k (direct.cu).
 void direct_k_lists(const Engine& engine, const Search& search, const KLists& lists);
 /// The fused screen, of a table that lies wholly on the device (fused.cu). Which metrics, widths and k it serves:
-/// `fused_serves`.
+/// `fused_serves`; n, d and the type of the table say what its packed rows take.
 void fused_k_lists(const Engine& engine, const Search& search, const KLists& lists, Counters& counters);
-bool fused_serves(const Engine& engine, Metric metric, std::int64_t d, std::int64_t k);
+bool fused_serves(const Engine& engine, Metric metric, std::int64_t n, std::int64_t d, std::int64_t k);
+/// Bytes it takes at most within `limit`, for m queries.
+std::uint64_t fused_bytes(const Engine& engine, const Search& search, std::int64_t m, std::int64_t k,
+                          std::uint64_t limit);
 
 }  // namespace vicinal::cuda

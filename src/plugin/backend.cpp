@@ -110,7 +110,7 @@ class CudaBackend final : public kernels::Backend {
   bool can_fuse(const NearestTask& task) const override {
     return task.screen == ScreenType::automatic && task.collect == Collect::k_list && will_stay(*task.index) &&
            device_->functions().fused_serves(device_->engine(), static_cast<std::int32_t>(task.metric),
-                                             task.queries.cols(), task.k) != 0;
+                                             task.index->table.rows(), task.queries.cols(), task.k) != 0;
   }
   kernels::Choice choose(const NearestTask& task) const override {
     if (can_fuse(task)) {

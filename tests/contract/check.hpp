@@ -51,7 +51,7 @@ std::string describe(const Case& c);
 /// each metric and dtype meets every kSparse-th family, size, layout and filter, another one each, so that together
 /// they still meet all.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr int kSparse = 5;
+inline constexpr int kSparse = 7;
 #else
 inline constexpr int kSparse = 1;
 #endif

@@ -143,7 +143,7 @@ class Large : public ::testing::TestWithParam<Family> {};
 
 TEST_P(Large, of_twenty_thousand_rows) {
   std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
-  const Shape shape = kSparse > 1 ? Shape{8011, 41, 25} : Shape{20011, 41, 49};
+  const Shape shape = kSparse > 1 ? Shape{5003, 41, 25} : Shape{20011, 41, 49};
   Case c = case_of(Metric::euclidean, GetParam(), shape, 9);
   c.dtype = GetParam() == Family::images ? DType::uint8 : (turn % 2 == 0 ? DType::float64 : DType::float32);
   c.query_dtype = c.dtype;

@@ -1,0 +1,29 @@
+// Between two screens: how near the k-th of the rows seen so far is, by the exact key of a few of them, and hence which
+// rows still matter; and after the last: the exact order of what is left (refine.cu).
+#pragma once
+
+#include "cuda/pack.hpp"
+#include "cuda/screen.hpp"
+#include "cuda/task.hpp"
+
+namespace vicinal::cuda {
+
+/// From the scores of a sample of the table, [queries, positions] row by row, to the first thresholds.
+void seed(const Engine& engine, const Rows& table, const PackedTable& packed, PackedQueries& queries, int k,
+          const float* scores, int positions);
+/// From the survivors so far to tighter thresholds; survivors below them are dropped. Queries whose list overflowed are
+/// marked, and their lists go on with what was kept.
+void tighten(const Engine& engine, const Rows& table, PackedQueries& queries, int k);
+/// Thresholds that follow from limits known already: of queries that are screened again.
+void resume(const Engine& engine, PackedQueries& queries, const double* limits);
+/// The queries that finish could not answer: their number (in device memory), numbers and limits.
+struct Unanswered {
+  std::uint32_t* count;
+  std::int64_t* queries;
+  double* limits;
+};
+/// The answers of every query that is not marked, into the rows `outputs` names (null: query by query).
+void finish(const Engine& engine, const Rows& table, PackedQueries& queries, const KLists& lists,
+            const std::int64_t* outputs, unsigned long long* survivors, const Unanswered& unanswered);
+
+}  // namespace vicinal::cuda
