@@ -23,6 +23,11 @@ __device__ __forceinline__ std::uint32_t ordered(float score) {
   return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
 }
 constexpr std::uint32_t kNone = 0x007FFFFF;  // ordered(-infinity)
+// The same of keys, the smallest first: the upper half of the double's bits, because a key may be beyond float32.
+__device__ __forceinline__ std::uint32_t nearness(double key) {
+  const auto bits = static_cast<std::uint32_t>(__double2hiint(-key));
+  return max((bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U, kNone + 1);
+}
 
 // Rows beyond k whose keys are computed because a coarser cut is found sooner.
 __host__ __device__ constexpr int slack_of(int k) {
@@ -127,13 +132,13 @@ struct Exact {
   }
 };
 
-// Not below the k-th smallest of keys[0 .. count), count >= k, and above it by 2^-23 of it at most.
+// Not below the k-th smallest of keys[0 .. count), count >= k, and above it by 2^-19 of it at most.
 __device__ double kth_smallest(const double* keys, int count, int k) {
   const std::uint32_t cut = cut_for(
       [&](std::uint32_t at) {
         int reached = 0;
         for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
-          reached += ordered(-__double2float_ru(keys[i])) >= at ? 1 : 0;
+          reached += nearness(keys[i]) >= at ? 1 : 0;
         }
         return reached;
       },
@@ -141,7 +146,7 @@ __device__ double kth_smallest(const double* keys, int count, int k) {
   // The largest of those that reach it.
   double largest = -HUGE_VAL;
   for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
-    if (ordered(-__double2float_ru(keys[i])) >= cut) largest = fmax(largest, keys[i]);
+    if (nearness(keys[i]) >= cut) largest = fmax(largest, keys[i]);
   }
   for (int step = 16; step > 0; step /= 2) largest = fmax(largest, __shfl_xor_sync(kAll, largest, step));
   return largest;
@@ -345,8 +350,8 @@ __global__ void __launch_bounds__(kWarps * 32) finish_kernel(Arguments a, const 
     return;
   }
   exact.keys_of(shared.rows, best.found, left, shared.keys);
-  // Where many are left, only those are ranked whose keys, in float32, are among the k smallest, ties included.
-  const auto value_of_key = [&](int i) { return ordered(-static_cast<float>(shared.keys[i])); };
+  // Where many are left, only those are ranked whose keys, to 20 bits, are among the k smallest, ties included.
+  const auto value_of_key = [&](int i) { return nearness(shared.keys[i]); };
   std::uint32_t cut = 0;
   if (left > 2 * a.k + 64) {
     cut = cut_for(

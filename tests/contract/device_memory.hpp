@@ -46,6 +46,9 @@ class DeviceDriver {
     find("cuMemcpyDtoH_v2", to_host_);
     int (*get)(int*, int) = nullptr;
     int (*retain)(void**, int) = nullptr;
+    int (*init)(unsigned) = nullptr;
+    find("cuInit", init);
+    check(init(0), "cuInit");  // the library may not have been asked for anything yet
     find("cuDeviceGet", get);
     find("cuDevicePrimaryCtxRetain", retain);
     int device = 0;
