@@ -1,6 +1,7 @@
 // `vicinal bench knn`: times a search on made or read data, with --verify checks sampled queries against the key
 // computed for every row, and with --peers lets other libraries take turns with it. The numbers come with machine,
 // date, version and commit, so that they can be compared later. `vicinal bench peak`: what the cores can do at most.
+// `vicinal bench papers`: bench_papers.cpp.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 
 #include "bench_data.hpp"
 #include "bench_harness.hpp"
+#include "bench_papers.hpp"
 #include "bench_peak.hpp"
 #include "bench_peers.hpp"
 #include "command.hpp"
@@ -309,7 +311,12 @@ Command add_bench(CLI::App& root) {
   CLI::App* peak_app = app->add_subcommand("peak", "Measure what the cores can compute at most");
   add_common_options(*peak_app, bench->common);
   add_examples(*peak_app, {"vicinal bench peak", "vicinal bench peak --threads 1 --json"});
-  return {app, [bench, peak_app] { peak_app->parsed() ? bench->run_peak() : bench->run(); }, &bench->common.json};
+  const BenchPapersCommand papers = add_bench_papers(*app, bench->common);
+  const auto run = [bench, peak_app, papers] {
+    if (papers.app->parsed()) return papers.run();
+    peak_app->parsed() ? bench->run_peak() : bench->run();
+  };
+  return {app, run, &bench->common.json};
 }
 
 }  // namespace vicinal::cli

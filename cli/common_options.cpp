@@ -23,7 +23,7 @@ std::vector<std::string> metric_names() {
 
 std::vector<std::string> method_names() {
   std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(Method::kdtree); ++i) names.emplace_back(name_of(static_cast<Method>(i)));
+  for (int i = 0; i <= static_cast<int>(Method::block_heap); ++i) names.emplace_back(name_of(static_cast<Method>(i)));
   return names;
 }
 

@@ -51,7 +51,8 @@ Json to_json(const SearchStats& stats) {
           {"escalated", stats.escalated},
           {"uncertified", stats.uncertified},
           {"prepare_seconds", stats.prepare_seconds},
-          {"search_seconds", stats.search_seconds}};
+          {"search_seconds", stats.search_seconds},
+          {"selection_seconds", stats.selection_seconds}};
 }
 
 std::string ran_as(const Plan& plan) {

@@ -54,6 +54,34 @@ class TreeSlot {
   mutable std::shared_ptr<const Tree> tree_;
 };
 
+/// How far away the k-th neighbors of some rows of a table are: keys, ascending, from which Method::direct_filter takes
+/// its first thresholds. Any keys are sound.
+struct KDistances {
+  Metric metric = Metric::euclidean;
+  double p = 2;
+  std::int64_t k = 0;
+  std::vector<double> keys;
+};
+
+/// Their place in an index: those of the last k and metric asked for. A copy starts empty.
+class KDistanceSlot {
+ public:
+  KDistanceSlot() = default;
+  KDistanceSlot(const KDistanceSlot& /*other*/) {}
+  KDistanceSlot(KDistanceSlot&& other) noexcept : distances_(std::move(other.distances_)) {}
+  KDistanceSlot& operator=(const KDistanceSlot&) = delete;
+
+  /// What is there, whatever it was made for; or null.
+  [[nodiscard]] std::shared_ptr<const KDistances> get() const;
+  /// Those of a metric, its exponent and k, made by `make` unless they are there. Two threads may both make them.
+  std::shared_ptr<const KDistances> get_or_make(Metric metric, double p, std::int64_t k,
+                                                const std::function<std::vector<double>()>& make) const;
+
+ private:
+  mutable std::mutex mutex_;  // guards the pointer
+  mutable std::shared_ptr<const KDistances> distances_;
+};
+
 /// The place in an index for what devices hold of its table, in forms of their backends' own: one entry a device. A
 /// copy starts empty: its table may be another one.
 class DeviceSlot {
@@ -86,6 +114,7 @@ struct Prepared {
   std::vector<std::int64_t> member_offsets;
   std::vector<std::int64_t> members;
   TreeSlot tree;
+  KDistanceSlot k_distances;
   DeviceSlot device;
 
   [[nodiscard]] bool grouped() const noexcept { return !distinct.empty(); }
@@ -93,6 +122,14 @@ struct Prepared {
     return grouped() ? static_cast<std::int64_t>(distinct.size()) : table.rows();
   }
 };
+
+/// The methods of the papers that select from a product, and all of theirs.
+constexpr bool is_product(Method method) noexcept {
+  return method >= Method::product_kmin && method <= Method::product_timed;
+}
+constexpr bool is_of_a_paper(Method method) noexcept {
+  return method >= Method::product_kmin && method <= Method::block_heap;
+}
 
 enum class Collect : std::uint8_t { k_list, radius, count };
 
@@ -181,6 +218,8 @@ class Backend {
   virtual std::string screens(const Context& ctx, const NearestTask& task) const = 0;
   /// Whether Method::kdtree serves the metric.
   virtual bool can_use_tree(Metric metric) const = 0;
+  /// Whether a method of the papers serves the metric at that width.
+  virtual bool can_use_paper(Method /*method*/, Metric /*metric*/, std::int64_t /*d*/) const { return false; }
   /// A kd-tree of an index whose table lies in memory.
   virtual std::shared_ptr<const Tree> build_tree(const Context& ctx, const Prepared& index) const = 0;
   /// The tree that has this shape. Throws `bad_data` saying what is wrong with a shape that is none.

@@ -28,6 +28,14 @@ enum class Method : std::uint8_t {
   fused,      ///< low-precision product with a proven bound fused with the threshold test, exact finish
   direct,     ///< every key in float64; also what runs, and what the plan says, where float64 keys might overflow
   kdtree,     ///< boxes around rows, of which those too far away are never opened; for metrics of differences
+  // Those of the papers, for comparison (docs/papers.md): k nearest only, with the table in memory.
+  product_kmin,     ///< a product of matrices, then the least of each row again and again
+  product_bitonic,  ///< the same product, then a bitonic sort of each row
+  product_timed,    ///< whichever of the two is quicker for a query drawn at random
+  direct_filter,    ///< every key, then a threshold moved until about k pass it
+  tiled_insertion,  ///< keys by tiles, then a sorted list that takes in one after the other
+  insertion,        ///< every key, then such a list
+  block_heap,       ///< every key, lanes that buffer what may enter one heap
 };
 
 /// The arithmetic in which Method::fused drops rows. Every screen gives the same bits, because none decides an answer.
@@ -67,6 +75,7 @@ struct SearchStats {
   std::int64_t uncertified = 0;    ///< queries the screen could not narrow down in some block: full float64 there
   double prepare_seconds = 0;
   double search_seconds = 0;
+  double selection_seconds = 0;  ///< of these, for selecting among distances; 0 where that is one with making them
 };
 
 /// The neighbors of m queries among n table rows. Rows are in (key, id) order.

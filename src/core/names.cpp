@@ -21,11 +21,18 @@ constexpr std::array<core::Named<Metric>, 8> kMetrics = {{
     {Metric::hamming, "hamming"},
 }};
 
-constexpr std::array<core::Named<Method>, 4> kMethods = {{
+constexpr std::array<core::Named<Method>, 11> kMethods = {{
     {Method::automatic, "automatic"},
     {Method::fused, "fused"},
     {Method::direct, "direct"},
     {Method::kdtree, "kdtree"},
+    {Method::product_kmin, "product_kmin"},
+    {Method::product_bitonic, "product_bitonic"},
+    {Method::product_timed, "product_timed"},
+    {Method::direct_filter, "direct_filter"},
+    {Method::tiled_insertion, "tiled_insertion"},
+    {Method::insertion, "insertion"},
+    {Method::block_heap, "block_heap"},
 }};
 
 constexpr std::array<core::Named<ScreenType>, 4> kScreens = {{

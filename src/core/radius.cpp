@@ -1,26 +1,14 @@
 // See radius.hpp.
 #include "core/radius.hpp"
 
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <numeric>
 
 #include "core/distance.hpp"
+#include "core/ordered_bits.hpp"
 
 namespace vicinal::core {
-namespace {
-
-// Doubles as integers in the same order, for bisection over all of them.
-std::int64_t ordered_bits(double x) {
-  const auto bits = std::bit_cast<std::int64_t>(x);
-  return bits >= 0 ? bits : std::numeric_limits<std::int64_t>::min() - bits;
-}
-double from_ordered_bits(std::int64_t i) {
-  return std::bit_cast<double>(i >= 0 ? i : std::numeric_limits<std::int64_t>::min() - i);
-}
-
-}  // namespace
 
 double largest_key_within(Metric metric, double r, double p) {
   std::int64_t low =

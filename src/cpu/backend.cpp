@@ -2,6 +2,7 @@
 #include "cpu/cost.hpp"
 #include "cpu/ladder.hpp"
 #include "cpu/nearest.hpp"
+#include "cpu/papers/papers.hpp"
 #include "cpu/prepare.hpp"
 #include "cpu/tree.hpp"
 #include "cpu/tree_search.hpp"
@@ -45,6 +46,9 @@ class CpuBackend final : public Backend {
     return names;
   }
   bool can_use_tree(Metric metric) const override { return cpu::tree_serves(metric); }
+  bool can_use_paper(Method method, Metric metric, std::int64_t d) const override {
+    return cpu::paper_serves(method, metric, d);
+  }
   std::shared_ptr<const Tree> build_tree(const Context& ctx, const Prepared& index) const override {
     return cpu::Tree::build(ctx, index);
   }
@@ -54,10 +58,12 @@ class CpuBackend final : public Backend {
   std::uint64_t tree_bytes(const Prepared& index) const override { return cpu::Tree::bytes(index); }
   void nearest(const Context& ctx, const NearestTask& task, NearestResult& result) const override {
     if (task.method == Method::kdtree) return cpu::nearest_in_tree(ctx, task, result);
+    if (is_of_a_paper(task.method)) return cpu::nearest_by_paper(ctx, task, result);
     cpu::nearest(ctx, task, result);
   }
   std::uint64_t nearest_scratch(const Context& ctx, const NearestTask& task) const override {
     if (task.method == Method::kdtree) return cpu::nearest_in_tree_scratch(ctx, task);
+    if (is_of_a_paper(task.method)) return cpu::nearest_by_paper_scratch(ctx, task);
     return cpu::nearest_scratch(ctx, task);
   }
   void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const override {

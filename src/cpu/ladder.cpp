@@ -132,6 +132,7 @@ bool screen_serves(Metric metric, ScreenType type, std::int64_t d) {
 }
 
 std::vector<ScreenType> screen_types(const kernels::NearestTask& task, const SimdKernels& simd) {
+  if (kernels::is_product(task.method)) return {ScreenType::float32};
   if (task.method != Method::fused) return {};
   if (task.screen != ScreenType::automatic) return {task.screen};
   std::vector<ScreenType> types;

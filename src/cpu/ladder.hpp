@@ -13,7 +13,7 @@ namespace vicinal::cpu {
 bool screen_serves(Metric metric, ScreenType type, std::int64_t d);
 
 /// The types of screens the search uses, from its shapes alone: the one asked for, or every one that has an instruction
-/// of its own here, coarse to fine. Empty for Method::direct.
+/// of its own here, coarse to fine; float32 for the papers' products. Empty for methods that compute every key.
 std::vector<ScreenType> screen_types(const kernels::NearestTask& task, const SimdKernels& simd);
 
 /// The screens themselves; int8 looks at a sample of the table's rows.

@@ -17,11 +17,11 @@
 #include <limits>
 #include <span>
 
-#include "core/distance.hpp"
 #include "core/floats.hpp"
 #include "core/parallel.hpp"
 #include "cpu/block.hpp"
 #include "cpu/collector.hpp"
+#include "cpu/keys.hpp"
 #include "cpu/ladder.hpp"
 #include "cpu/query_batch.hpp"
 #include "cpu/screen.hpp"
@@ -99,8 +99,8 @@ class Search {
         types_(screen_types(task, simd_)),
         sizes_(task, simd_, types_),
         splits_rows_(splits_rows(ctx, task, sizes_, screened())),
-        reading_(RowReading::of(task.index->table, task.metric)),
         candidates_(task),
+        keys_(ctx, task, candidates_),
         bytes_(nearest_scratch(ctx, task)),
         collector_(make_collector(ctx, task, candidates_, result, bytes_)),
         workers_(static_cast<std::size_t>(ctx.threads())),
@@ -511,10 +511,10 @@ class Search {
       const std::int64_t chunk = std::min(kKeyChunk, best - begin);
       ctx_.check_cancelled();
       for (std::int64_t s = 0; s < chunk; ++s) rows[s] = block.rows()[survivors[begin + s].row];
-      sums(batch.row(i), rows, chunk, keys);
+      keys_.sums(batch.row(i), rows, chunk, keys);
       for (std::int64_t s = 0; s < chunk; ++s) {
         const std::int64_t row = survivors[begin + s].row;
-        const double key = key_of(keys[s], batch.is_zero(i) || block.is_zero(row));
+        const double key = keys_.key_of(keys[s], batch.is_zero(i) || block.is_zero(row));
         for (const std::int64_t id : candidates_.members(block.distinct(row))) {
           if (candidates_.eligible(query, id) && !heap.offer(key, id)) break;
         }
@@ -557,64 +557,18 @@ class Search {
                   const std::int64_t* at, std::int64_t count, Collector& collector) {
     ctx_.check_cancelled();
     double keys[kKeyChunk];
-    sums(batch.row(i), rows, count, keys);
+    keys_.sums(batch.row(i), rows, count, keys);
     const std::int64_t query = batch.begin() + i;
     double now = limit(batch, i, collector);
     for (std::int64_t s = 0; s < count; ++s) {
-      const double key = key_of(keys[s], batch.is_zero(i) || block.is_zero(at[s]));
+      const double key = keys_.key_of(keys[s], batch.is_zero(i) || block.is_zero(at[s]));
       if (!(std::fabs(key) < kInfinity)) [[unlikely]] {
-        refuse_overflow(query, block.distinct(at[s]));
+        keys_.refuse_overflow(query, block.distinct(at[s]));
         continue;
       }
       if (key > now) continue;
       collector.offer(query, key, block.distinct(at[s]));
       now = limit(batch, i, collector);
-    }
-  }
-
-  void sums(const double* x, const void* const* rows, std::int64_t count, double* out) const {
-    const auto element = static_cast<int>(reading_.element);
-    switch (task_.metric) {
-      case Metric::euclidean:
-      case Metric::sqeuclidean:
-      case Metric::cosine:
-        return simd_.keys[static_cast<int>(KeyOp::squares)][element](x, rows, count, d_, out);
-      case Metric::inner_product:
-        return simd_.keys[static_cast<int>(KeyOp::products)][element](x, rows, count, d_, out);
-      case Metric::manhattan:
-        return simd_.keys[static_cast<int>(KeyOp::absolutes)][element](x, rows, count, d_, out);
-      case Metric::chebyshev:
-        return simd_.keys[static_cast<int>(KeyOp::maximum)][element](x, rows, count, d_, out);
-      case Metric::hamming:
-        return simd_.keys[static_cast<int>(KeyOp::differing)][element](x, rows, count, d_, out);
-      case Metric::minkowski:
-        for (std::int64_t s = 0; s < count; ++s) {
-          ctx_.check_cancelled();  // a power costs a hundred products
-          out[s] = core::minkowski_key(x, static_cast<const double*>(rows[s]), d_, task_.p);
-        }
-        return;
-    }
-  }
-
-  [[nodiscard]] double key_of(double sum, bool zero) const {
-    switch (task_.metric) {
-      case Metric::cosine:
-        return zero ? 1.0 : 0.5 * sum;
-      case Metric::inner_product:
-        return 0.0 - sum;
-      case Metric::hamming:
-        return sum / static_cast<double>(d_);
-      default:
-        return sum;
-    }
-  }
-
-  // Clause 1: an overflow is an error, but only of a pair that could be neighbors.
-  void refuse_overflow(std::int64_t query, std::int64_t distinct) const {
-    for (const std::int64_t id : candidates_.members(distinct)) {
-      if (!candidates_.eligible(query, id)) continue;
-      throw Error(ErrorCode::bad_data, "the distance of query row " + std::to_string(query) + " and table row " +
-                                           std::to_string(id) + " overflows float64; scale the data down");
     }
   }
 
@@ -627,8 +581,8 @@ class Search {
   std::vector<ScreenType> types_;  // the ladder's, coarse to fine; empty: every row is ranked
   Sizes sizes_;
   bool splits_rows_;
-  RowReading reading_;
   Candidates candidates_;
+  PairKeys keys_;
   std::atomic<std::uint64_t> bytes_;  // in use, for collectors whose answers grow
   std::unique_ptr<Collector> collector_;
   std::vector<WorkerScratch> workers_;

@@ -52,6 +52,7 @@ struct Shape {
   std::int64_t tree_rows = 0;  // of a tree; 0: none
   std::int64_t tree_leaves = 0;
   std::int64_t tree_nodes = 0;
+  std::int64_t k_distances = 0;  // 0: none
 };
 
 struct Tensor {
@@ -91,6 +92,11 @@ std::optional<std::vector<Tensor>> layout_of(const Shape& shape) {
     add("tree_order", "I64", 8, {shape.tree_rows});
     add("tree_leaf_sizes", "I64", 8, {shape.tree_leaves});
     add("tree_nodes", "I64", 8, {shape.tree_nodes});
+  }
+  if (shape.k_distances > 0) {
+    add("k_distance_of", "I64", 8, {2});  // metric and k
+    add("k_distance_p", "F64", 8, {1});
+    add("k_distances", "F64", 8, {shape.k_distances});
   }
   add("table", dtype_name(shape.dtype), size_of(shape.dtype), {shape.rows, shape.cols});
   add("crc32", "U32", 4, {1});
@@ -190,6 +196,11 @@ Shape read_shape(const std::filesystem::path& path, const json& header) {
     shape.tree_leaves = (*leaf_sizes)[0];
     shape.tree_nodes = (*nodes)[0];
   }
+  if (header.contains("k_distances")) {
+    const auto distances = shape_in(header, "k_distances", 1);
+    if (!distances || (*distances)[0] > shape.rows) refuse(path, "its k-distances are not a list");
+    shape.k_distances = (*distances)[0];
+  }
   return shape;
 }
 
@@ -254,6 +265,17 @@ void restore_tree(const Context& ctx, const std::filesystem::path& path, const k
   }
 }
 
+/// Sound whatever they are; refused only where they are not what is written.
+void restore_k_distances(const std::filesystem::path& path, const kernels::Prepared& index,
+                         const std::vector<std::int64_t>& of, double p, const std::vector<double>& keys) {
+  const bool known = of[0] >= 0 && of[0] <= static_cast<std::int64_t>(Metric::hamming) && of[1] >= 1 &&
+                     of[1] <= index.table.rows() && p >= 1 && std::isfinite(p);
+  const bool ascending = std::is_sorted(keys.begin(), keys.end()) &&
+                         std::all_of(keys.begin(), keys.end(), [](double key) { return std::isfinite(key); });
+  if (!known || !ascending) refuse(path, "its k-distances do not ascend or belong to nothing");
+  index.k_distances.get_or_make(static_cast<Metric>(of[0]), p, of[1], [&] { return keys; });
+}
+
 /// The header, or an error that says what the file is not.
 json read_header(const std::filesystem::path& path, const io::Bytes& bytes, std::int64_t& data_begin) {
   std::uint64_t length = 0;
@@ -286,6 +308,8 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
     shape.tree_leaves = static_cast<std::int64_t>(tree->shape().leaf_sizes.size());
     shape.tree_nodes = static_cast<std::int64_t>(tree->shape().nodes.size());
   }
+  const std::shared_ptr<const kernels::KDistances> k_distances = index.k_distances.get();
+  if (k_distances) shape.k_distances = static_cast<std::int64_t>(k_distances->keys.size());
   const auto tensors = layout_of(shape);
   if (!tensors) throw Error(ErrorCode::invalid_argument, "index: it has more than 2^63 bytes, too many for a file");
 
@@ -306,6 +330,11 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
     file.write(tree->shape().order);
     file.write(tree->shape().leaf_sizes);
     file.write(tree->shape().nodes);
+  }
+  if (shape.k_distances > 0) {
+    file.write(std::vector<std::int64_t>{static_cast<std::int64_t>(k_distances->metric), k_distances->k});
+    file.write(&k_distances->p, sizeof k_distances->p);
+    file.write(k_distances->keys);
   }
   write_table(ctx, index.table, file);
   file.commit();
@@ -334,7 +363,7 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
   if (shape.tree_leaves > shape.tree_rows || shape.tree_nodes / 64 > shape.tree_leaves) {
     refuse(path, "its tree has more nodes than its rows can fill");
   }
-  numbers += static_cast<std::uint64_t>(shape.tree_rows + shape.tree_leaves + shape.tree_nodes);
+  numbers += static_cast<std::uint64_t>(shape.tree_rows + shape.tree_leaves + shape.tree_nodes + shape.k_distances);
   core::require_memory(ctx, numbers * 8, "loading the index '" + path.string() + "'");
 
   const unsigned char* data = bytes.data + data_begin;
@@ -358,13 +387,19 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
     index.members = read_values<std::int64_t>(at(4), shape.rows);
     check_groups(path, index);
   }
+  const std::size_t tree = shape.groups > 0 ? 5 : 2;
   if (shape.tree_rows > 0) {
-    const std::size_t tree = shape.groups > 0 ? 5 : 2;
     kernels::TreeShape found;
     found.order = read_values<std::int64_t>(at(tree), shape.tree_rows);
     found.leaf_sizes = read_values<std::int64_t>(at(tree + 1), shape.tree_leaves);
     found.nodes = read_values<std::int64_t>(at(tree + 2), shape.tree_nodes);
     restore_tree(ctx, path, index, std::move(found));
+  }
+  if (shape.k_distances > 0) {
+    const std::size_t first = shape.tree_rows > 0 ? tree + 3 : tree;
+    restore_k_distances(path, index, read_values<std::int64_t>(at(first), 2),
+                        read_values<double>(at(first + 1), 1).front(),
+                        read_values<double>(at(first + 2), shape.k_distances));
   }
   return index;
 }

@@ -112,6 +112,20 @@ double largest_magnitude(const kernels::Prepared& index) {
   return centre + index.largest;
 }
 
+void check_paper(const Context& ctx, const NearestTask& task, Method asked) {
+  const std::string method = "method: " + std::string(name_of(asked));
+  if (task.collect != Collect::k_list) {
+    refuse(method + " finds k nearest neighbors and serves no radius; automatic, fused, direct or kdtree does");
+  }
+  if (!kernels::backend_of(ctx).can_use_paper(asked, task.metric, task.queries.cols())) {
+    refuse(method + " does not serve the metric " + std::string(name_of(task.metric)) + " with " +
+           std::to_string(task.queries.cols()) + " columns on " + ctx.device() + "; automatic or direct does");
+  }
+  if (task.index->table.is_block_source()) {
+    refuse(method + " needs the table in memory, but it comes in blocks; copy it into the index");
+  }
+}
+
 // Where a method was asked for that does not serve the task.
 [[noreturn]] void refuse_fused(const Context& ctx, const NearestTask& task) {
   const std::string screen =
@@ -147,6 +161,7 @@ void choose_method(const Context& ctx, const Common& options, double table_large
   task.screen = options.screen;
   if (options.method == Method::kdtree) check_tree(ctx, task);
   if (options.method == Method::fused && !backend.can_fuse(task)) refuse_fused(ctx, task);
+  if (kernels::is_of_a_paper(options.method)) check_paper(ctx, task, options.method);
   if (options.method == Method::automatic) {
     const kernels::Choice choice = backend.choose(task);
     task.method = choice.method;
@@ -158,7 +173,7 @@ void choose_method(const Context& ctx, const Common& options, double table_large
   // Every pair's key must be seen when one might overflow (clause 1). A query far beyond the table is caught by the
   // ladder.
   const double reach = 2 * table_largest * std::sqrt(static_cast<double>(task.queries.cols()));
-  if (task.method == Method::fused && !(reach < 0x1p400)) {
+  if ((task.method == Method::fused || kernels::is_product(task.method)) && !(reach < 0x1p400)) {
     plan.reason = "values so large that keys may overflow: every key is computed";
     task.method = Method::direct;
   }
@@ -313,7 +328,8 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView
     task.radius = asked.radius;
   }
   choose_method(ctx, options, largest_magnitude(index), task, job.plan);
-  job.plan.expected_seconds = task.method == Method::kdtree ? 0 : brute_seconds(ctx, task);
+  const bool rated = task.method == Method::fused || task.method == Method::direct;
+  job.plan.expected_seconds = rated ? brute_seconds(ctx, task) : 0;
   if (trial && options.method == Method::automatic) consider_tree(ctx, output, task, job.plan);
   const kernels::Backend& backend = kernels::backend_of(ctx);
   job.plan.screens = backend.screens(ctx, task);

@@ -45,7 +45,11 @@ def test_every_dtype(ok, tmp_path, dtype):
     check_graph(tmp_path / "graph.npz", table, None, 4)
 
 
-@pytest.mark.parametrize("method", ["automatic", "fused", "direct", "kdtree"])
+METHODS = ["automatic", "fused", "direct", "kdtree"]
+METHODS += ["product_kmin", "product_bitonic", "product_timed", "direct_filter", "tiled_insertion", "insertion", "block_heap"]
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_every_method(ok, tmp_path, method):
     generator = np.random.default_rng(11)
     table, queries = generator.normal(size=(3000, 3)), generator.normal(size=(40, 3))

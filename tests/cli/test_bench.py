@@ -1,5 +1,6 @@
 """`vicinal bench`: the data it makes, peers that are right, wrong, missing, broken or slow, and what it prints."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -235,3 +236,27 @@ def test_lists_agree(ok):
     names = subprocess.run([sys.executable, script, "--list"], check=True, capture_output=True, text=True).stdout.split()
     offered = ok("bench", "knn", "--help").split("--peers {")[1].split("}")[0].split(",")
     assert sorted(offered) == sorted(["all", "brute", "trees", *names])
+
+
+@pytest.mark.parametrize("table", ["gs", "lof", "lle-search"])
+def test_the_tables_of_the_papers(ok, ok_json, tmp_path, table):
+    size = ("bench", "papers", table, "--most-rows", 120, "--repeat", 1, "--warmup", 0)
+    found = ok_json(*size, "-o", "papers.json")
+    assert json.loads((tmp_path / "papers.json").read_text()) == found
+    assert found["command"] == f"bench papers {table}" and found["different_answers"] == 0
+    for one in found["tables"]:
+        assert {line["method"] for line in one["lines"]} == set(one["methods"])
+        assert all(line["seconds"]["median"] > 0 for line in one["lines"])
+    selecting = [line for one in found["tables"] for line in one["lines"] if line["selection_seconds"]]
+    assert selecting and all(line["distance_gflops"] > 0 for line in selecting)
+    assert "all methods with the same answers" in ok(*size)
+
+
+def test_the_data_of_a_paper_from_files(ok_json, tmp_path):
+    generator = np.random.default_rng(6)
+    np.save(tmp_path / "poker-table.npy", generator.integers(1, 14, size=(200, 10)).astype(np.float32))
+    np.save(tmp_path / "poker-queries.npy", generator.integers(1, 14, size=(30, 10)).astype(np.float32))
+    found = ok_json("bench", "papers", "lof", "--most-rows", 150, "--repeat", 1, "--data-dir", tmp_path)
+    lines = found["tables"][0]["lines"]
+    assert {line["data"] for line in lines} == {"kdd (made)", "poker", "covertype (made)"}
+    assert {(line["rows"], line["queries"]) for line in lines if line["data"] == "poker"} == {(150, 30)}

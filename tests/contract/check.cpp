@@ -271,6 +271,7 @@ void compare(const Case& c, const Way& way, const Answers& answers, const Asker&
                   << "): " << found;
     return;
   }
+  if (is_of_a_paper(way.method)) return;  // they find k lists alone
   for (std::size_t i = 0; i < answers.radii.size(); ++i) {
     const double radius = answers.radii[i];
     std::string found = difference(asker.radius(radius), answers.within[i]);
@@ -301,6 +302,9 @@ bool serves(Method method, Metric metric) {
   if (method == Method::fused) {
     return metric == Metric::euclidean || metric == Metric::sqeuclidean || metric == Metric::inner_product ||
            metric == Metric::cosine;
+  }
+  if (method == Method::product_kmin || method == Method::product_bitonic || method == Method::product_timed) {
+    return serves(Method::fused, metric);
   }
   return method != Method::kdtree ||
          (metric != Metric::inner_product && metric != Metric::cosine && metric != Metric::hamming);
@@ -380,7 +384,14 @@ const Context& context_of(const Way& way) {
 namespace {
 // Each screen runs on every instruction set: by an instruction of its own, or emulated.
 constexpr ScreenType kScreens[] = {ScreenType::int8, ScreenType::bfloat16, ScreenType::float32};
+constexpr Method kPaperMethods[] = {Method::product_kmin,  Method::product_bitonic, Method::product_timed,
+                                    Method::direct_filter, Method::tiled_insertion, Method::insertion,
+                                    Method::block_heap};
 }  // namespace
+
+bool is_of_a_paper(Method method) {
+  return std::find(std::begin(kPaperMethods), std::end(kPaperMethods), method) != std::end(kPaperMethods);
+}
 
 std::vector<Way> all_ways() {
   std::vector<Way> ways;
@@ -395,6 +406,9 @@ std::vector<Way> all_ways() {
       for (const Method method : {Method::automatic, Method::fused, Method::direct, Method::kdtree})
         ways.push_back({isa, threads, method});
       for (const ScreenType screen : kScreens) ways.push_back({isa, threads, Method::fused, screen});
+      if (threads == 2) {
+        for (const Method method : kPaperMethods) ways.push_back({isa, threads, method});
+      }
     }
   }
   return ways;
@@ -415,6 +429,8 @@ std::vector<Way> some_ways(std::uint64_t turn) {
     if (kSparse == 1 || ways.size() == before + 2) ways.push_back({isa, kThreads[(turn + 2) % 4], Method::kdtree});
     ++turn;
   }
+  const int others = std::size(kPaperMethods);
+  ways.push_back({available_isas()[turn % available_isas().size()], kThreads[turn % 4], kPaperMethods[turn % others]});
   ways.push_back({available_isas().back(), kThreads[(turn + 1) % 4], Method::automatic});
   return ways;
 }
@@ -435,8 +451,8 @@ void check(const Case& c, const Asked& asked, const std::vector<Way>& ways) {
   for (const Way& way : ways) {
     try {
       const Asker asker(c, material, way);
-      // A tree needs its table in memory.
-      if (!serves(way.method, c.metric) || (way.method == Method::kdtree && c.layout == Layout::blocks)) {
+      const bool in_memory = way.method == Method::kdtree || is_of_a_paper(way.method);
+      if (!serves(way.method, c.metric) || (in_memory && c.layout == Layout::blocks)) {
         if (!answers.lists.empty()) expect_not_served(c, way, asker);
       } else if (overflow.empty()) {
         compare(c, way, answers, asker);

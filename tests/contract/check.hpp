@@ -73,6 +73,8 @@ std::string describe(const Way& way);
 /// Four metrics are not inner products in disguise, and of three no box can bound the keys: asking for the fused method
 /// or for a tree must be refused there (clause 9).
 bool serves(Method method, Metric metric);
+/// The papers' methods find k lists of tables in memory, and nothing else.
+bool is_of_a_paper(Method method);
 
 /// Instruction sets this machine has; those it lacks are printed once.
 const std::vector<Isa>& available_isas();

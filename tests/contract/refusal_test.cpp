@@ -198,6 +198,7 @@ TEST_P(KeyOverflow, names_query_and_row) {
     expect_refusal(ErrorCode::bad_data, {"17", "42"}, [&] {
       (void)knn(context, table(), queries(), {.k = 1, .metric = o.metric, .p = o.p, .method = method_of(way)});
     });
+    if (is_of_a_paper(way.method)) continue;
     expect_refusal(ErrorCode::bad_data, {"17", "42"}, [&] {
       (void)radius(context, table(), queries(), {.radius = 1, .metric = o.metric, .p = o.p, .method = method_of(way)});
     });
@@ -255,6 +256,20 @@ TEST_F(Refusal, products_that_cancel_after_overflowing) {
     expect_refusal(ErrorCode::bad_data, {"17", "42"}, [&] {
       (void)knn(context_of(way), table(), queries(),
                 {.k = 2, .metric = Metric::inner_product, .method = method_of(way)});
+    });
+  }
+}
+
+TEST_F(Refusal, radii_of_methods_that_find_k_lists_alone) {
+  for (const Way& way : all_ways()) {
+    if (!is_of_a_paper(way.method)) continue;
+    const std::string name(name_of(way.method));
+    expect_refusal(ErrorCode::invalid_argument, {name, "radius"},
+                   [&] { (void)radius(context_, table(), queries(), {.radius = 1, .method = way.method}); });
+    expect_refusal(ErrorCode::invalid_argument, {name, "radius"},
+                   [&] { (void)count(context_, Index(context_, table()), {.radius = 1, .method = way.method}); });
+    expect_refusal(ErrorCode::invalid_argument, {name, "float32"}, [&] {
+      (void)knn(context_, table(), {.k = 1, .method = way.method, .screen = ScreenType::float32});
     });
   }
 }

@@ -433,6 +433,37 @@ TEST_F(DamagedTree, MutationsWithARightCheckSumNeverAnswerWrongly) {
   EXPECT_GT(right, 100);
 }
 
+/// The same of an index that has k-distances: the answers do not depend on them.
+TEST_F(DamagedIndex, MutatedKDistancesNeverAnswerWrongly) {
+  const TableView table(data_.data(), 40, 5);
+  const Index index(ctx_, table);
+  const NeighborGraph wanted = knn(ctx_, index, {.k = 3, .method = Method::direct_filter});
+  index.save(ctx_, path_);
+  const std::string good = read();
+  const std::size_t begin = good.size() - 4 - 40 * 5 * sizeof(float);
+  int right = 0;
+  int refused = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    const auto x = core::philox(3, 0, i);
+    std::string bytes = good;
+    // The numbers before the table: 40 keys, p, k and metric.
+    bytes[begin - 1 - x[0] % 344] = static_cast<char>(x[3] % 4 == 0 ? x[2] : x[2] % 8);
+    write(summed(bytes));
+    try {
+      const Index loaded = Index::load(ctx_, path_);
+      const NeighborGraph got = knn(ctx_, loaded, {.k = 3, .method = Method::direct_filter});
+      EXPECT_EQ(got.ids, wanted.ids);
+      EXPECT_EQ(got.distances, wanted.distances);
+      ++right;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::bad_data) << error.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(right, 100);
+}
+
 TEST_F(DamagedIndex, OtherFilesAreRefused) {
   const std::vector<std::string> others = {"",
                                            "1234567",
