@@ -3,48 +3,13 @@
 // screen serves; direct.cu has all. Compiled without contraction (-fmad=false).
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <cstdint>
 
 #include "core/distance.hpp"
+#include "cuda/element.hpp"
 #include "vicinal/graph.hpp"
 
 namespace vicinal::cuda {
-
-__device__ __forceinline__ double widened(std::uint8_t value) {
-  return static_cast<double>(value);
-}
-__device__ __forceinline__ double widened(__half value) {
-  return static_cast<double>(__half2float(value));
-}
-__device__ __forceinline__ double widened(__nv_bfloat16 value) {
-  return static_cast<double>(__bfloat162float(value));
-}
-__device__ __forceinline__ double widened(float value) {
-  return static_cast<double>(value);
-}
-__device__ __forceinline__ double widened(double value) {
-  return value;
-}
-
-/// Calls f with a pointer of the type that the elements have.
-template <class F>
-void with_type(DType dtype, const void* data, F&& f) {
-  switch (dtype) {
-    case DType::uint8:
-      return f(static_cast<const std::uint8_t*>(data));
-    case DType::float16:
-      return f(static_cast<const __half*>(data));
-    case DType::bfloat16:
-      return f(static_cast<const __nv_bfloat16*>(data));
-    case DType::float32:
-      return f(static_cast<const float*>(data));
-    case DType::float64:
-      return f(static_cast<const double*>(data));
-  }
-}
 
 /// The tree over the accumulators of eight neighboring lanes; every lane gets the sum.
 __device__ __forceinline__ double sum_of_eight(double a, unsigned mask) {
@@ -63,7 +28,7 @@ __device__ double squared_differences(const double* x, const T* y, int d, unsign
   double a = 0;
 #pragma unroll 8
   for (int j = threadIdx.x % 8; j < d; j += 8) {
-    const double t = __dsub_rn(x[j], widened(y[j]));
+    const double t = __dsub_rn(x[j], widen(y[j]));
     a = __fma_rn(t, t, a);
   }
   return sum_of_eight(a, mask);
@@ -73,7 +38,7 @@ template <class T>
 __device__ double minus_product(const double* x, const T* y, int d, unsigned mask) {
   double a = 0;
 #pragma unroll 8
-  for (int j = threadIdx.x % 8; j < d; j += 8) a = __fma_rn(x[j], widened(y[j]), a);
+  for (int j = threadIdx.x % 8; j < d; j += 8) a = __fma_rn(x[j], widen(y[j]), a);
   return __dsub_rn(0.0, sum_of_eight(a, mask));
 }
 
@@ -86,7 +51,7 @@ struct Normalizer {
 template <class T>
 __device__ Normalizer normalizer_of(const T* y, int d, unsigned mask) {
   double largest = 0;
-  for (int j = threadIdx.x % 8; j < d; j += 8) largest = fmax(largest, fabs(widened(y[j])));
+  for (int j = threadIdx.x % 8; j < d; j += 8) largest = fmax(largest, fabs(widen(y[j])));
   for (int step = 4; step > 0; step /= 2) largest = fmax(largest, __shfl_xor_sync(mask, largest, step));
   Normalizer n;
   if (largest == 0) return n;
@@ -95,7 +60,7 @@ __device__ Normalizer normalizer_of(const T* y, int d, unsigned mask) {
   n.rest = core::power_of_two(-e > 1023 ? -e - 1023 : 0);
   double a = 0;
   for (int j = threadIdx.x % 8; j < d; j += 8) {
-    const double t = __dmul_rn(__dmul_rn(widened(y[j]), n.scale), n.rest);
+    const double t = __dmul_rn(__dmul_rn(widen(y[j]), n.scale), n.rest);
     a = __fma_rn(t, t, a);
   }
   n.length = __dsqrt_rn(sum_of_eight(a, mask));
@@ -112,7 +77,7 @@ __device__ double cosine(const double* x, bool x_zero, const T* y, int d, unsign
   if (x_zero || n.length == 0) return 1.0;
   double a = 0;
   for (int j = threadIdx.x % 8; j < d; j += 8) {
-    const double t = __dsub_rn(x[j], normalized(widened(y[j]), n));
+    const double t = __dsub_rn(x[j], normalized(widen(y[j]), n));
     a = __fma_rn(t, t, a);
   }
   return __dmul_rn(0.5, sum_of_eight(a, mask));

@@ -55,7 +55,9 @@ struct Layout {
     if (call.filter != nullptr) fixed += (n + 63) / 64 * 8;
     fixed += static_cast<std::uint64_t>(call.k_distance_count) * 8;
     const auto on_device = [](std::int32_t memory) { return static_cast<Memory>(memory) == Memory::cuda; };
-    if (!on_device(call.queries.memory) && !(call.self != 0 && resident)) {
+    const bool contiguous = call.queries.col_stride == 1 && call.queries.row_stride == call.queries.cols;
+    const bool borrowed = on_device(call.queries.memory) && contiguous;
+    if (!borrowed && !(call.self != 0 && resident)) {
       query += static_cast<std::uint64_t>(row_bytes(call.queries));
     }
     if (call.exclude != nullptr) query += 8;

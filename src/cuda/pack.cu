@@ -23,11 +23,11 @@ constexpr double kNarrowSums = 1 + 0x1p-9;  // float32 sums of up to 8192 positi
 __device__ __forceinline__ float in_float(std::uint8_t value) {
   return static_cast<float>(value);
 }
-__device__ __forceinline__ float in_float(__half value) {
-  return __half2float(value);
+__device__ __forceinline__ float in_float(float16 value) {
+  return __half2float(__ushort_as_half(value.bits));
 }
-__device__ __forceinline__ float in_float(__nv_bfloat16 value) {
-  return __bfloat162float(value);
+__device__ __forceinline__ float in_float(bfloat16 value) {
+  return __uint_as_float(std::uint32_t{value.bits} << 16);
 }
 __device__ __forceinline__ float in_float(float value) {
   return value;
@@ -57,11 +57,11 @@ struct Loader {
       if (first + j >= frame.d) {
         values[j] = 0;
       } else if (frame.metric == Metric::cosine) {
-        values[j] = static_cast<C>(normalized(widened(raw[j]), normalizer) * scale);
+        values[j] = static_cast<C>(normalized(widen(raw[j]), normalizer) * scale);
       } else if constexpr (sizeof(C) == sizeof(float)) {
         values[j] = __fmul_rn(__fsub_rn(in_float(raw[j]), frame.narrow_centre[first + j]), static_cast<float>(scale));
       } else {
-        values[j] = __dmul_rn(__dsub_rn(widened(raw[j]), frame.centre[first + j]), scale);
+        values[j] = __dmul_rn(__dsub_rn(widen(raw[j]), frame.centre[first + j]), scale);
       }
     }
   }
@@ -253,7 +253,7 @@ __global__ void __launch_bounds__(kMostThreads)
       sum += values[j] * values[j];
       const int col = chunk * kChunk + j;
       if (is_query && col < frame.d) {
-        const double exact = widened(values_of_query[col]);
+        const double exact = widen(values_of_query[col]);
         wide[query * frame.d + col] = frame.metric == Metric::cosine ? normalized(exact, load.normalizer) : exact;
       }
     }
@@ -351,7 +351,7 @@ TablePack pack_table(const Engine& engine, const Rows& table, const Frame& frame
   pack.tiles = Buffer<__half>(engine, pack.view.tile_count * kTableTile * n.columns);
   pack.view.tiles = pack.tiles.data();
   const auto blocks = static_cast<unsigned>(pack.view.tile_count * (kTableTile / kRowsABlock));
-  with_type(table.dtype, table.data, [&](const auto* rows) {
+  with_elements(table.data, table.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
     if (n.narrow) {
       if constexpr (!std::is_same_v<T, double>) {
@@ -383,7 +383,7 @@ PackedQueries pack_queries(const Engine& engine, const Rows& queries, const Fram
   pack.lost.zero();
   pack.view = {pack.tiles.data(),     queries.n, tiles,           pack.thresholds.data(), {}, pack.counts.data(),
                pack.survivors.data(), capacity,  pack.lost.data()};
-  with_type(queries.dtype, queries.data, [&](const auto* rows) {
+  with_elements(queries.data, queries.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
     pack_queries_kernel<T><<<static_cast<unsigned>(padded / kRowsABlock), threads_for(n), 0, engine.stream>>>(
         rows, queries.n, n, pack.wide.data(), pack.tiles.data(), pack.facts.data(), pack.thresholds.data());

@@ -386,14 +386,14 @@ void launch(const Engine& engine, Kernel kernel, const char* name, const Argumen
 
 void seed(const Engine& engine, const Rows& table, const PackedTable& packed, PackedQueries& queries, int k,
           const float* scores, int positions) {
-  with_type(table.dtype, table.data, [&](const auto* rows) {
+  with_elements(table.data, table.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
     launch(engine, seed_kernel<T>, "seed", arguments_of(queries, k, k + slack_of(k)), rows, packed, scores, positions);
   });
 }
 
 void tighten(const Engine& engine, const Rows& table, PackedQueries& queries, int k) {
-  with_type(table.dtype, table.data, [&](const auto* rows) {
+  with_elements(table.data, table.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
     launch(engine, tighten_kernel<T>, "tighten", arguments_of(queries, k, k + slack_of(k)), rows);
   });
@@ -409,7 +409,7 @@ void finish(const Engine& engine, const Rows& table, PackedQueries& queries, con
             const std::int64_t* outputs, unsigned long long* survivors, const Unanswered& unanswered) {
   const int k = static_cast<int>(lists.k);
   const int room = room_for(k, static_cast<int>(queries.view.capacity));
-  with_type(table.dtype, table.data, [&](const auto* rows) {
+  with_elements(table.data, table.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
     launch(engine, finish_kernel<T>, "finish", arguments_of(queries, k, room), rows,
            Outputs{lists.ids, lists.distances, outputs, survivors, unanswered});

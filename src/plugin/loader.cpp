@@ -109,7 +109,7 @@ Plugin find_plugin() {
       tried += (tried.empty() ? "" : ", ") + path;
       continue;
     }
-    const Plugin plugin{&load_functions(path), path};
+    Plugin plugin{&load_functions(path), path};
     const int needed = plugin.functions->runtime_version / 1000;
     if (driver().version / 1000 < needed) {
       unavailable("the NVIDIA driver serves CUDA " + version_text(driver().version) + ", but the CUDA plug-in " + path +

@@ -51,9 +51,14 @@ TEST_P(VoteOfFamily, equals_the_reference) {
         const auto votes =
             vote(context, knn(context, table, queries, {.k = k}), outputs, {.weights = weights, .probabilities = true});
         ASSERT_EQ(votes.size(), outputs.size());
+        const Classification at_once =
+            classify(context, table, queries, outputs, {.k = k}, {.weights = weights, .probabilities = true});
         const NeighborGraph graph = reference::knn(ranking, k);
-        for (std::size_t i = 0; i < outputs.size(); ++i)
-          expect_same(votes[i], reference::vote(graph, outputs[i], weights), "k=" + std::to_string(k));
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+          const Vote expected = reference::vote(graph, outputs[i], weights);
+          expect_same(votes[i], expected, "k=" + std::to_string(k));
+          expect_same(at_once.votes[i], expected, "classify k=" + std::to_string(k));
+        }
       }
       const NeighborGraph within = radius(context, table, queries, {.radius = middle});
       expect_same(vote(context, within, outputs[1], {.weights = weights, .probabilities = true}),

@@ -1,0 +1,340 @@
+// A plug-in for machines without a device: the functions of cuda/plugin.hpp, computed on the host, row by row and
+// without ado. It takes the library's word for nothing, so that the half of the CUDA backend that lies in the library
+// (src/plugin) is tested everywhere: plans, callbacks, streaming, results, errors.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/distance.hpp"
+#include "core/table_access.hpp"
+#include "cuda/plugin.hpp"
+#include "vicinal/table.hpp"
+
+extern "C" int pretendIsDeviceMemory(const void* at);
+
+namespace vicinal::plugin {
+namespace {
+
+struct HostFailed {};
+
+struct Engine {
+  std::uint64_t limit = 0;
+  std::uint64_t resident = 0;
+};
+struct Resident {
+  Engine* engine = nullptr;
+  std::vector<double> rows;
+  std::uint64_t bytes = 0;
+};
+
+std::uint64_t row_bytes(const Table& table) {
+  return static_cast<std::uint64_t>(table.cols * size_of(static_cast<DType>(table.dtype)));
+}
+std::uint64_t bytes_of(const Table& table) {
+  return static_cast<std::uint64_t>(table.rows) * row_bytes(table);
+}
+bool on_device(std::int32_t memory) {
+  return static_cast<Memory>(memory) == Memory::cuda;
+}
+
+void require_device_memory(const void* at, const std::string& name) {
+  if (pretendIsDeviceMemory(at) == 0) {
+    throw Error(ErrorCode::invalid_argument, name + ": its pointer leads elsewhere");
+  }
+}
+
+/// Rows [begin, end) as float64.
+std::vector<double> read(const Table& table, std::int64_t begin, std::int64_t end) {
+  std::vector<double> rows(static_cast<std::size_t>((end - begin) * table.cols));
+  const auto dtype = static_cast<DType>(table.dtype);
+  if (on_device(table.memory)) {
+    core::widen_rows(TableView(table.data, dtype, table.rows, table.cols, table.row_stride, table.col_stride), begin,
+                     end, rows.data());
+    return rows;
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(end - begin) * row_bytes(table));
+  if (table.fill(table.source, begin, end, bytes.data()) != 0) throw HostFailed{};
+  core::widen_rows(TableView(bytes.data(), dtype, end - begin, table.cols, table.cols), 0, end - begin, rows.data());
+  return rows;
+}
+
+void check_finite(const std::vector<double>& rows, std::int64_t cols, std::int64_t first, const std::string& name) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (std::isfinite(rows[i])) continue;
+    const std::int64_t at = static_cast<std::int64_t>(i) + first * cols;
+    throw Error(ErrorCode::bad_data, name + ": row " + std::to_string(at / cols) + ", column " +
+                                         std::to_string(at % cols) + " is not a finite number");
+  }
+}
+
+template <class Work>
+void guarded(Status* status, Work work) {
+  status->code = kOk;
+  const auto fail = [&](std::int32_t code, const char* sentence) {
+    status->code = code;
+    std::strncpy(status->message, sentence, sizeof status->message - 1);
+  };
+  try {
+    work();
+  } catch (const HostFailed&) {
+    status->code = kHostFailed;
+  } catch (const Error& error) {
+    fail(1 + static_cast<std::int32_t>(error.code()), error.what());
+  } catch (const std::exception& error) {
+    fail(1, error.what());
+  }
+}
+
+bool has_room(const Engine& engine, std::uint64_t bytes) {
+  return engine.resident + bytes <= engine.limit / 2;
+}
+
+/// Rows of a tile: of a table that is streamed, so that two fit a quarter of what is left.
+std::int64_t tile_rows(const Engine& engine, const Search& search) {
+  if (search.resident != nullptr || search.stays != 0) return search.table.rows;
+  const std::uint64_t room = (engine.limit - std::min(engine.limit, engine.resident)) / 8;
+  if (room < row_bytes(search.table) + 4096) {
+    throw Error(ErrorCode::over_memory, "the search needs more than " + std::to_string(room) + " bytes");
+  }
+  return std::min<std::int64_t>(search.table.rows, static_cast<std::int64_t>(room / row_bytes(search.table)));
+}
+
+using Found = std::vector<std::pair<double, std::int64_t>>;
+
+class Run {
+ public:
+  Run(Engine& engine, const HostCalls& host, const Search& search) : engine_(engine), host_(host), search_(search) {}
+
+  void run() {
+    if (on_device(search_.queries.memory)) require_device_memory(search_.queries.data, "queries");
+    if (on_device(search_.memory) && search_.collect == kKList && search_.output_count == 0) {
+      require_device_memory(search_.ids, "output");
+      require_device_memory(search_.distances, "output");
+    }
+    const std::int64_t n = search_.table.rows;
+    const std::int64_t d = search_.table.cols;
+    queries_ = read(search_.queries, 0, search_.queries.rows);
+    if (search_.self == 0) check_finite(queries_, d, 0, "queries");
+    found_.resize(static_cast<std::size_t>(search_.queries.rows));
+    const std::int64_t step = tile_rows(engine_, search_);
+    for (std::int64_t begin = 0; begin < n; begin += step) {
+      const std::int64_t end = std::min(n, begin + step);
+      if (search_.resident != nullptr) {
+        meet(static_cast<const Resident*>(search_.resident)->rows, begin, end);
+      } else {
+        meet(read(search_.table, begin, end), begin, end);
+      }
+      host_.report(host_.user, "search", static_cast<double>(end) / static_cast<double>(n));
+    }
+    hand_over();
+  }
+
+ private:
+  void meet(const std::vector<double>& rows, std::int64_t begin, std::int64_t end) {
+    const std::int64_t d = search_.table.cols;
+    for (std::int64_t q = 0; q < search_.queries.rows; ++q) {
+      Found& found = found_[static_cast<std::size_t>(q)];
+      for (std::int64_t id = begin; id < end; ++id) {
+        if (id % 1024 == 0 && host_.cancelled(host_.user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
+        if (search_.self != 0 && id == q) continue;
+        if (search_.exclude != nullptr && search_.exclude[q] == id) continue;
+        if (search_.filter != nullptr && (search_.filter[id / 64] >> (id % 64) & 1) == 0) continue;
+        const double key = key_of(queries_.data() + q * d, rows.data() + (id - begin) * d, d);
+        if (!(std::fabs(key) < std::numeric_limits<double>::infinity())) {
+          throw Error(ErrorCode::bad_data, "the distance of query row " + std::to_string(q) + " and table row " +
+                                               std::to_string(id) + " overflows float64");
+        }
+        if (search_.collect != kKList && !(key <= search_.largest_key)) continue;
+        found.emplace_back(key, id);
+      }
+      if (search_.collect == kKList && static_cast<std::int64_t>(found.size()) > search_.k) {
+        std::nth_element(found.begin(), found.begin() + search_.k - 1, found.end());
+        found.resize(static_cast<std::size_t>(search_.k));
+      }
+    }
+  }
+
+  [[nodiscard]] double key_of(const double* x, const double* y, std::int64_t d) const {
+    switch (static_cast<Metric>(search_.metric)) {
+      case Metric::inner_product:
+        return core::inner_product_key(x, y, d);
+      case Metric::cosine: {
+        std::vector<double> a(static_cast<std::size_t>(d));
+        std::vector<double> b(static_cast<std::size_t>(d));
+        const bool some_a = core::normalize_row(x, d, a.data());
+        const bool some_b = core::normalize_row(y, d, b.data());
+        return core::cosine_key_normalized(a.data(), !some_a, b.data(), !some_b, d);
+      }
+      case Metric::manhattan:
+        return core::manhattan_key(x, y, d);
+      case Metric::chebyshev:
+        return core::chebyshev_key(x, y, d);
+      case Metric::minkowski:
+        return core::minkowski_key(x, y, d, search_.p);
+      case Metric::hamming:
+        return core::hamming_key(x, y, d);
+      default:
+        return core::euclidean_key(x, y, d);
+    }
+  }
+
+  void hand_over() {
+    std::vector<std::int64_t> counts;
+    for (std::size_t q = 0; q < found_.size(); ++q) {
+      Found& found = found_[q];
+      std::sort(found.begin(), found.end());
+      for (auto& [key, id] : found) {
+        key = core::reported_distance(static_cast<Metric>(search_.metric), key, search_.p);
+      }
+      counts.push_back(static_cast<std::int64_t>(found.size()));
+      if (search_.collect == kCount) search_.counts[q] = counts.back();
+      for (std::int64_t o = 0; o < search_.output_count; ++o)
+        vote(found, static_cast<std::int64_t>(q), search_.outputs[o]);
+    }
+    if (search_.collect == kCount || search_.output_count > 0) return;
+    std::int64_t* ids = search_.ids;
+    double* distances = search_.distances;
+    // In two parts, as a device that has little room would.
+    const std::size_t half = search_.collect == kRadius ? found_.size() / 2 : 0;
+    for (const auto& [begin, end] : {std::pair(std::size_t{0}, half), std::pair(half, found_.size())}) {
+      if (begin == end) continue;
+      if (search_.collect == kRadius &&
+          search_.make_room(search_.user, counts.data() + begin, static_cast<std::int64_t>(end - begin), &ids,
+                            &distances) != 0) {
+        throw HostFailed{};
+      }
+      for (std::size_t q = begin; q < end; ++q) {
+        for (const auto& [distance, id] : found_[q]) {
+          *ids++ = id;
+          *distances++ = distance;
+        }
+      }
+    }
+  }
+
+  void vote(const Found& found, std::int64_t q, const VoteOutput& output) const {
+    std::vector<double> totals(static_cast<std::size_t>(output.classes), 0);
+    std::vector<bool> met(totals.size(), false);
+    const bool any_zero = !found.empty() && found[0].first < 0x1p-960;
+    double sum = 0;
+    for (const auto& [distance, id] : found) {
+      double weight = 1;
+      if (search_.weights == 1) weight = any_zero ? (distance < 0x1p-960 ? 1 : 0) : 1 / distance;
+      const auto code = static_cast<std::size_t>(output.labels[id]);
+      totals[code] += weight;
+      met[code] = true;
+      sum += weight;
+    }
+    std::int32_t best = -1;
+    for (std::size_t c = 0; c < totals.size(); ++c) {
+      if (met[c] && (best < 0 || totals[c] > totals[static_cast<std::size_t>(best)]))
+        best = static_cast<std::int32_t>(c);
+      if (output.probabilities != nullptr && totals[c] > 0) {
+        output.probabilities[q * output.classes + static_cast<std::int64_t>(c)] = totals[c] / sum;
+      }
+    }
+    output.codes[q] = best;
+  }
+
+  Engine& engine_;
+  const HostCalls& host_;
+  const Search& search_;
+  std::vector<double> queries_;
+  std::vector<Found> found_;
+};
+
+void open(const OpenOptions* options, void** engine, EngineFacts* facts, Status* status) {
+  guarded(status, [&] {
+    auto made = std::make_unique<Engine>();
+    made->limit = options->memory_limit != 0 ? options->memory_limit : std::uint64_t{1} << 30;
+    *facts = {90, 4, made->limit};
+    *engine = made.release();
+  });
+}
+void close(void* engine) {
+  delete static_cast<Engine*>(engine);
+}
+
+Resident* take_in(Engine& engine, const Table& table, const HostCalls& host, double* centre) {
+  if (on_device(table.memory)) require_device_memory(table.data, "table");
+  const bool stays = has_room(engine, bytes_of(table));
+  auto resident = std::make_unique<Resident>();
+  const std::int64_t step = stays ? table.rows : std::max<std::int64_t>(1, table.rows / 7);
+  for (std::int64_t begin = 0; begin < table.rows; begin += step) {
+    const std::int64_t end = std::min(table.rows, begin + step);
+    resident->rows = read(table, begin, end);
+    if (host.cancelled(host.user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
+    check_finite(resident->rows, table.cols, begin, "table");
+    if (centre != nullptr && begin == 0) std::copy_n(resident->rows.data(), table.cols, centre);
+    host.report(host.user, "prepare", static_cast<double>(end) / static_cast<double>(table.rows));
+  }
+  if (!stays) return nullptr;
+  resident->engine = &engine;
+  resident->bytes = bytes_of(table);
+  engine.resident += resident->bytes;
+  return resident.release();
+}
+
+void prepare(void* engine, const HostCalls* host, const Table* table, Preparation* result, Status* status) {
+  guarded(status, [&] {
+    result->resident = take_in(*static_cast<Engine*>(engine), *table, *host, result->centre);
+    result->largest = 1e154;  // nothing is known: no key may be left out because of it
+  });
+}
+void upload(void* engine, const HostCalls* host, const Table* table, const Preparation* /*facts*/, void** resident,
+            Status* status) {
+  guarded(status, [&] {
+    if (!has_room(*static_cast<Engine*>(engine), bytes_of(*table))) return;
+    *resident = take_in(*static_cast<Engine*>(engine), *table, *host, nullptr);
+  });
+}
+void release(void* resident) {
+  auto* const table = static_cast<Resident*>(resident);
+  table->engine->resident -= table->bytes;
+  delete table;
+}
+std::int32_t fits(void* engine, const Table* table) {
+  return has_room(*static_cast<Engine*>(engine), bytes_of(*table)) ? 1 : 0;
+}
+std::int32_t fused_serves(void* /*engine*/, std::int32_t metric, std::int64_t /*cols*/, std::int64_t k) {
+  return metric <= static_cast<std::int32_t>(Metric::cosine) && k <= 64 ? 1 : 0;
+}
+void plan(void* engine, const Search* search, std::uint64_t* bytes, Status* status) {
+  guarded(status, [&] {
+    *bytes = static_cast<std::uint64_t>(tile_rows(*static_cast<Engine*>(engine), *search)) * row_bytes(search->table);
+  });
+}
+void nearest(void* engine, const HostCalls* host, const Search* search, Counters* counters, Status* status) {
+  guarded(status, [&] {
+    Run(*static_cast<Engine*>(engine), *host, *search).run();
+    counters->distinct_rows = search->table.rows;
+  });
+}
+
+}  // namespace
+}  // namespace vicinal::plugin
+
+extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functions* vicinal_cuda_plugin() {
+  namespace plugin = vicinal::plugin;
+  static const plugin::Functions kFunctions = [] {
+    plugin::Functions functions;
+    functions.architectures = "pretended";
+    functions.runtime_version = 13000;
+    functions.open = plugin::open;
+    functions.close = plugin::close;
+    functions.prepare = plugin::prepare;
+    functions.upload = plugin::upload;
+    functions.release = plugin::release;
+    functions.fits = plugin::fits;
+    functions.fused_serves = plugin::fused_serves;
+    functions.plan = plugin::plan;
+    functions.nearest = plugin::nearest;
+    return functions;
+  }();
+  return &kFunctions;
+}
