@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cuda/direct.hpp"
+#include "cuda/papers/papers.hpp"
 #include "cuda/session.hpp"
 #include "cuda/vote.hpp"
 
@@ -29,6 +30,10 @@ constexpr std::int64_t kLongestList = std::int64_t{1} << 31;  // neighbors of a 
 [[noreturn]] void refuse_memory(std::uint64_t needed, std::uint64_t left) {
   throw Failure{ErrorCode::over_memory, "the search needs " + std::to_string(needed) + " bytes of device memory, but " +
                                             std::to_string(left) + " are left within the limit"};
+}
+
+bool is_of_a_paper(std::int32_t method) {
+  return method > static_cast<std::int32_t>(Method::kdtree);
 }
 
 /// Sizes that follow from the search and from what is left of the limit.
@@ -48,6 +53,7 @@ struct Layout {
     if (call.stays != 0) held += n * static_cast<std::uint64_t>(row_bytes(call.table));
     left = engine.memory_limit - std::min(engine.memory_limit, held);
     if (call.filter != nullptr) fixed += (n + 63) / 64 * 8;
+    fixed += static_cast<std::uint64_t>(call.k_distance_count) * 8;
     const auto on_device = [](std::int32_t memory) { return static_cast<Memory>(memory) == Memory::cuda; };
     const bool contiguous = call.queries.col_stride == 1 && call.queries.row_stride == call.queries.cols;
     const bool borrowed = on_device(call.queries.memory) && contiguous;
@@ -181,6 +187,10 @@ class Run {
       to_device(engine_, filter.data(), call_.filter, filter.size());
       search_.filter = filter.data();
     }
+    if (call_.k_distance_count > 0) {
+      k_distances_ = Buffer<double>(engine_, call_.k_distance_count);
+      to_device(engine_, k_distances_.data(), call_.k_distances, call_.k_distance_count);
+    }
     for (std::int64_t o = 0; o < call_.output_count; ++o) {
       labels_.emplace_back(engine_, call_.table.rows);
       to_device(engine_, labels_.back().data(), call_.outputs[o].labels, call_.table.rows);
@@ -244,12 +254,20 @@ class Run {
     const Buffer<double> own_distances(engine_, in_place ? 0 : count * k);
     const KLists lists = {k, in_place ? call_.ids + begin * k : own_ids.data(),
                           in_place ? call_.distances + begin * k : own_distances.data()};
-    if (static_cast<Method>(call_.method) == Method::fused) {
-      if (resident_ == nullptr) {
-        throw Failure{
-            ErrorCode::over_memory,
-            "method fused needs the table in device memory, where there is no room left for it within the limit"};
-      }
+    const bool fused = static_cast<Method>(call_.method) == Method::fused;
+    if ((fused || is_of_a_paper(call_.method)) && resident_ == nullptr) {
+      throw Failure{ErrorCode::over_memory,
+                    "method: it needs the table in device memory, where there is no room left for it within the limit; "
+                    "direct does not"};
+    }
+    if (is_of_a_paper(call_.method)) {
+      PaperStats found;
+      paper_k_lists(engine_,
+                    {&search_, static_cast<Method>(call_.method), lists, k_distances_.data(), call_.k_distance_count},
+                    found);
+      counters_.survivors += found.ranked;
+      counters_.selection_seconds += found.selection_seconds;
+    } else if (fused) {
       Counters found;
       fused_k_lists(engine_, search_, lists, found);
       counters_.survivors += found.survivors;
@@ -435,6 +453,7 @@ class Run {
   Relay relay_;
   Search search_;
   std::vector<Buffer<std::int32_t>> labels_;
+  Buffer<double> k_distances_;
 };
 
 }  // namespace
@@ -450,6 +469,10 @@ std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) 
   search.table = {nullptr, static_cast<DType>(call.table.dtype), call.table.rows, call.table.cols};
   if (static_cast<Method>(call.method) == Method::fused) {
     return layout.taken() + fused_bytes(session.engine, search, layout.group, call.k, layout.scratch);
+  }
+  if (is_of_a_paper(call.method)) {
+    const PaperTask paper{&search, static_cast<Method>(call.method), {call.k, nullptr, nullptr}};
+    return layout.taken() + paper_bytes(paper, layout.group, layout.scratch);
   }
   DirectTask task;
   task.search = &search;

@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 1;
+inline constexpr std::uint32_t kPluginVersion = 2;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -83,7 +83,9 @@ struct Search {
   std::int32_t self = 0;  ///< query i is table row i and is not its own neighbor
   std::int32_t metric = 0;
   double p = 2;
-  std::int32_t method = 0;  ///< fused or direct
+  std::int32_t method = 0;  ///< fused, direct, or one of the papers'
+  const double* k_distances = nullptr;  ///< of direct_filter: where its thresholds begin, ascending, host
+  std::int64_t k_distance_count = 0;
   std::int32_t collect = kKList;
   std::int64_t k = 0;
   double largest_key = 0;                 ///< of radius and count: the largest key within
@@ -110,6 +112,7 @@ struct Counters {
   std::int64_t survivors = 0;
   std::int64_t escalated = 0;
   std::int64_t uncertified = 0;
+  double selection_seconds = 0;
 };
 
 /// An engine is one device with what a context holds there; not for two threads at once.

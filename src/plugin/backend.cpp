@@ -3,6 +3,7 @@
 #include "plugin/backend.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/distance.hpp"
 #include "core/memory.hpp"
@@ -22,6 +23,7 @@ constexpr double kFusedRate = 7e11;
 constexpr double kPairColumns = 8;      // columns that a pair costs besides its own
 constexpr double kPowerColumns = 150;   // that a power costs
 constexpr double kTransferRate = 2e10;  // bytes to the device a second
+constexpr std::int64_t kKDistances = 1024;
 
 std::uint64_t table_bytes(const TableView& table) {
   return static_cast<std::uint64_t>(table.rows() * table.cols() * size_of(table.dtype()));
@@ -140,10 +142,14 @@ class CudaBackend final : public kernels::Backend {
     return costs;
   }
   std::string screens(const Context& /*ctx*/, const NearestTask& task) const override {
+    if (kernels::is_product(task.method)) return "float32";
     return task.method == Method::fused ? "float16" : "";
   }
 
   bool can_use_tree(Metric /*metric*/) const override { return false; }
+  bool can_use_paper(Method method, Metric metric, std::int64_t d) const override {
+    return kernels::cpu_backend().can_use_paper(method, metric, d);
+  }
   std::shared_ptr<const kernels::Tree> build_tree(const Context& ctx, const kernels::Prepared& index) const override {
     return kernels::cpu_backend().build_tree(ctx, index);
   }
@@ -254,6 +260,51 @@ class CudaBackend final : public kernels::Backend {
     return asked;
   }
 
+  /// For direct_filter: the k-th distances of rows spread over the table, found by a search of their own and kept in
+  /// the index. Of a table in device memory its first rows.
+  std::shared_ptr<const kernels::KDistances> k_distances_of(const Context& ctx, const NearestTask& task) const {
+    if (task.method != Method::direct_filter) return nullptr;
+    const auto make = [&]() -> std::vector<double> {
+      const TableView& table = task.index->table;
+      const std::int64_t count = std::min<std::int64_t>(table.rows(), kKDistances);
+      const std::int64_t step = table.memory() == Memory::cuda ? 1 : table.rows() / count;
+      std::vector<std::int64_t> own(static_cast<std::size_t>(count));
+      for (std::int64_t i = 0; i < count; ++i) own[static_cast<std::size_t>(i)] = i * step;
+      NearestTask sample = task;
+      sample.self = false;
+      sample.queries = TableView(table.data(), table.dtype(), count, table.cols(), step * table.row_stride(),
+                                 table.col_stride(), table.memory());
+      sample.method = Method::direct;
+      sample.filter = {};
+      sample.exclude = own;
+      sample.k = std::min(task.k, table.rows() - 1);
+      if (sample.k == 0) return {};
+      std::vector<std::int64_t> ids(static_cast<std::size_t>(count * sample.k));
+      std::vector<double> distances(ids.size());
+      std::vector<std::int64_t> unused;
+      SearchStats stats;
+      kernels::NearestResult result{ids, distances, unused, unused, stats};
+      try {
+        nearest(ctx, sample, result);
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::bad_data) throw;
+        return {};  // a pair of table rows may overflow where no query's does
+      }
+      std::vector<double> keys;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const double distance = distances[static_cast<std::size_t>((i + 1) * sample.k - 1)];
+        // Near enough: the keys steer thresholds and decide nothing.
+        double key = distance;
+        if (task.metric == Metric::euclidean) key = distance * distance;
+        if (task.metric == Metric::minkowski) key = std::pow(distance, task.p);
+        if (std::isfinite(key)) keys.push_back(key);
+      }
+      std::sort(keys.begin(), keys.end());
+      return keys;
+    };
+    return task.index->k_distances.get_or_make(task.metric, task.p, task.k, make);
+  }
+
   /// Puts the table on the device unless it is there; null where it does not fit.
   std::shared_ptr<void> take_in(const kernels::Prepared& index, const BorrowedTable& table, void* engine, Call& call,
                                 Status& status) const {
@@ -275,6 +326,7 @@ class CudaBackend final : public kernels::Backend {
   void search(const Context& ctx, const NearestTask& task, SearchStats& stats, const Place& place) const {
     std::shared_ptr<void> resident;  // let go of after the device
     Counters counters;
+    const auto k_distances = k_distances_of(ctx, task);
     device_->use(ctx, [&](void* engine, Call& call, Status& status) {
       const BorrowedTable table(call, task.index->table);
       const BorrowedTable queries(call, task.queries);
@@ -282,6 +334,10 @@ class CudaBackend final : public kernels::Backend {
       if (status.code != kOk) return;
       Search asked = search_of(task, table, queries);
       asked.resident = resident.get();
+      if (k_distances) {
+        asked.k_distances = k_distances->keys.data();
+        asked.k_distance_count = static_cast<std::int64_t>(k_distances->keys.size());
+      }
       place(call, asked, [&] {
         const HostCalls host = call.host();
         device_->functions().nearest(engine, &host, &asked, &counters, &status);
@@ -291,6 +347,7 @@ class CudaBackend final : public kernels::Backend {
     stats.survivors += counters.survivors;
     stats.escalated += counters.escalated;
     stats.uncertified += counters.uncertified;
+    stats.selection_seconds += counters.selection_seconds;
   }
 
   std::shared_ptr<Device> device_;

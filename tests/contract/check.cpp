@@ -399,6 +399,7 @@ std::vector<Way> all_ways() {
     for (const Method method : {Method::automatic, Method::fused, Method::direct}) {
       ways.push_back({.method = method, .cuda = true});
     }
+    for (const Method method : kPaperMethods) ways.push_back({.method = method, .cuda = true});
   }
   if (is_cuda_only()) return ways;
   for (const Isa isa : available_isas()) {
@@ -420,6 +421,7 @@ std::vector<Way> some_ways(std::uint64_t turn) {
   if (cuda_missing().empty()) {
     ways.push_back({.method = Method::direct, .cuda = true});
     ways.push_back({.method = turn % 2 == 0 ? Method::automatic : Method::fused, .cuda = true});
+    ways.push_back({.method = kPaperMethods[turn % std::size(kPaperMethods)], .cuda = true});
   }
   if (is_cuda_only()) return ways;
   const std::size_t before = ways.size();
