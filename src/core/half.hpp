@@ -1,5 +1,6 @@
 // float16 (binary16) from and to float64, rounded in a named direction, for host and device. Exact for every double:
-// subnormal results, overflow, infinities and NaN included. Host and device agree bit for bit; also the float32 that is not above a double. Cost: some ten operations.
+// subnormal results, overflow, infinities and NaN included. Host and device agree bit for bit; also the float32 that is
+// not above a double. Cost: some ten operations.
 #pragma once
 
 #include <cmath>

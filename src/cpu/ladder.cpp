@@ -105,8 +105,9 @@ Screen byte_screen(const Context& ctx, const kernels::NearestTask& task) {
   const std::vector<double>* best_centre = centres.data();
   for (const auto& centre : centres) {
     double largest = 0;
-    for (std::size_t i = 0; i < sample.size(); ++i)
-      largest = std::max(largest, std::fabs(sample[i] - centre[i % columns]));
+    for (std::size_t first = 0; first < sample.size(); first += columns) {
+      for (std::size_t j = 0; j < columns; ++j) largest = std::max(largest, std::fabs(sample[first + j] - centre[j]));
+    }
     if (!(largest > 0x1p-900 && largest < 0x1p900)) continue;
     const auto attempt = [&](double scale) {
       ctx.check_cancelled();

@@ -133,8 +133,8 @@ void refuse_overflow(const Search& search, unsigned long long code) {
           "fetch results");
   }
   const auto row = static_cast<std::int64_t>(code & ((1ULL << kOverflowRowBits) - 1));
-  throw Failure{ErrorCode::bad_data, "the distance of query row " + std::to_string(query) +
-                                         " and table row " + std::to_string(search.first_row + row) +
+  throw Failure{ErrorCode::bad_data, "the distance of query row " + std::to_string(query) + " and table row " +
+                                         std::to_string(search.first_row + row) +
                                          " overflows float64; scale the data down"};
 }
 

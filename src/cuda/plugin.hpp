@@ -83,7 +83,7 @@ struct Search {
   std::int32_t self = 0;  ///< query i is table row i and is not its own neighbor
   std::int32_t metric = 0;
   double p = 2;
-  std::int32_t method = 0;  ///< fused, direct, or one of the papers'
+  std::int32_t method = 0;              ///< fused, direct, or one of the papers'
   const double* k_distances = nullptr;  ///< of direct_filter: where its thresholds begin, ascending, host
   std::int64_t k_distance_count = 0;
   std::int32_t collect = kKList;

@@ -214,9 +214,9 @@ Resident* upload_table(Session& session, const plugin::Table& table, const doubl
   auto resident = take_in(session, table);
   if (!resident) return nullptr;
   set_facts(*resident, centre, largest);
-  check(cudaMemcpyAsync(resident->centre.data(), centre, resident->centre.bytes(), cudaMemcpyHostToDevice,
-                        engine.stream),
-        "copy the centre to the device");
+  check(
+      cudaMemcpyAsync(resident->centre.data(), centre, resident->centre.bytes(), cudaMemcpyHostToDevice, engine.stream),
+      "copy the centre to the device");
   engine.synchronize();
   session.resident_bytes += resident->bytes;
   return resident.release();
