@@ -81,13 +81,19 @@ def torch_knn(tf32):
     return knn
 
 
-def flashlib_knn(dtype):
+def flashlib_knn(dtype, backend):
     from flashlib import flash_knn
+    if backend == "cutedsl":
+        import cutlass  # noqa: F401  (its Hopper path; takes a multiple of 16 columns)
 
     def knn(table, queries, k):
         asked = table if queries is None else queries
         more = k if queries is not None else k + 1
-        ids = flash_knn(asked[None].to(dtype), table[None].to(dtype), more, backend="triton")[1][0].long()
+        asked, rows = asked[None].to(dtype), table[None].to(dtype)
+        if backend == "cutedsl" and rows.shape[2] % 16:
+            padding = (0, 16 - rows.shape[2] % 16)
+            asked, rows = torch.nn.functional.pad(asked, padding), torch.nn.functional.pad(rows, padding)
+        ids = flash_knn(asked, rows, more, backend=backend)[1][0].long()
         if queries is not None:
             return ids
         own = ids == torch.arange(len(ids), device="cuda")[:, None]
@@ -159,11 +165,13 @@ def main():
     if not arguments.no_peers:
         libraries["torch float32"] = torch_knn(False)
         libraries["torch tf32"] = torch_knn(True)
-        try:
-            libraries["flashlib triton tf32"] = flashlib_knn(torch.float32)
-            libraries["flashlib triton bfloat16"] = flashlib_knn(torch.bfloat16)
-        except ImportError as error:
-            print("no flashlib:", error)
+        for name, dtype, backend in (("flashlib triton tf32", torch.float32, "triton"),
+                                     ("flashlib triton bfloat16", torch.bfloat16, "triton"),
+                                     ("flashlib hopper bfloat16", torch.bfloat16, "cutedsl")):
+            try:
+                libraries[name] = flashlib_knn(dtype, backend)
+            except ImportError as error:
+                print("no", name, error)
     report = {"machine": torch.cuda.get_device_name(), "date": time.strftime("%Y-%m-%d"), "commit": arguments.commit,
               "torch": torch.__version__, "jobs": {}}
     if arguments.fashion:
