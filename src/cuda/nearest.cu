@@ -1,149 +1,38 @@
-// A search on the device: groups of queries against the table, which lies there or passes through in tiles (contract
-// clause 7: what is planned is what is taken). While one tile is searched by a thread of its own, the caller's thread
-// fills the next, so that reading and transfer hide behind computing. Lists stay on the device until they are asked
-// for: votes are taken there.
-#include <pthread.h>
-
+// A search on the device: groups of queries against the table, which lies there (direct.cu, fused.cu) or passes through
+// in tiles (stream.hpp). Method direct carries its lists from tile to tile; the fused screen answers for each tile, and
+// the answers are merged (merge.cu). Lists stay on the device until they are asked for: votes are taken there.
 #include <algorithm>
-#include <atomic>
-#include <csignal>
-#include <exception>
+#include <cmath>
 #include <numeric>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cuda/direct.hpp"
+#include "cuda/layout.hpp"
+#include "cuda/merge.hpp"
 #include "cuda/papers/papers.hpp"
 #include "cuda/session.hpp"
+#include "cuda/stream.hpp"
 #include "cuda/vote.hpp"
 
 namespace vicinal::cuda {
 namespace {
 
-constexpr std::int64_t kMostGroup = std::int64_t{1} << 22;    // queries
-constexpr std::int64_t kMostTile = std::int64_t{1} << 30;     // bytes
-constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;      // of device memory for anything
 constexpr std::int64_t kLongestList = std::int64_t{1} << 31;  // neighbors of a query
+constexpr std::int64_t kMostRoom = 1024;                      // for neighbors of a query within a radius, at first
+constexpr std::int64_t kLeastRoom = 16;                       // less is not worth the memory
 
-[[noreturn]] void refuse_memory(std::uint64_t needed, std::uint64_t left) {
-  throw Failure{ErrorCode::over_memory, "the search needs " + std::to_string(needed) + " bytes of device memory, but " +
-                                            std::to_string(left) + " are left within the limit"};
+/// Neighbors from rooms of one size to where each query's begin; a block a query.
+__global__ void compact_kernel(const double* keys, const std::int64_t* ids, std::int64_t room,
+                               const std::int64_t* offsets, double* to_keys, std::int64_t* to_ids) {
+  const std::int64_t q = blockIdx.x;
+  const std::int64_t begin = offsets[q];
+  for (std::int64_t i = threadIdx.x; i < offsets[q + 1] - begin; i += blockDim.x) {
+    to_keys[begin + i] = keys[q * room + i];
+    to_ids[begin + i] = ids[q * room + i];
+  }
 }
-
-bool is_of_a_paper(std::int32_t method) {
-  return method > static_cast<std::int32_t>(Method::kdtree);
-}
-
-/// Sizes that follow from the search and from what is left of the limit.
-struct Layout {
-  std::uint64_t left = 0;     ///< bytes the call may take
-  std::uint64_t fixed = 0;    ///< bytes for filter, labels, votes' totals
-  std::uint64_t query = 0;    ///< bytes of one query and its answer
-  std::int64_t group = 0;     ///< queries
-  std::int64_t tile = 0;      ///< rows of a streamed table's tile; 0: the table is resident
-  std::uint64_t scratch = 0;  ///< bytes for the passes
-
-  Layout(const Session& session, const plugin::Search& call) {
-    const Engine& engine = session.engine;
-    const auto n = static_cast<std::uint64_t>(call.table.rows);
-    const bool resident = call.resident != nullptr || call.stays != 0;
-    std::uint64_t held = session.resident_bytes;
-    if (call.stays != 0) held += n * static_cast<std::uint64_t>(row_bytes(call.table));
-    left = engine.memory_limit - std::min(engine.memory_limit, held);
-    if (call.filter != nullptr) fixed += (n + 63) / 64 * 8;
-    fixed += static_cast<std::uint64_t>(call.k_distance_count) * 8;
-    const auto on_device = [](std::int32_t memory) { return static_cast<Memory>(memory) == Memory::cuda; };
-    const bool contiguous = call.queries.col_stride == 1 && call.queries.row_stride == call.queries.cols;
-    const bool borrowed = on_device(call.queries.memory) && contiguous;
-    if (!borrowed && !(call.self != 0 && resident)) {
-      query += static_cast<std::uint64_t>(row_bytes(call.queries));
-    }
-    if (call.exclude != nullptr) query += 8;
-    query += 16;  // size and limit of a list, or a count
-    if (call.collect == plugin::kKList && (call.output_count > 0 || !on_device(call.memory))) {
-      query += static_cast<std::uint64_t>(call.k) * 16;
-    }
-    for (std::int64_t o = 0; o < call.output_count; ++o) {
-      const plugin::VoteOutput& output = call.outputs[o];
-      fixed += n * sizeof(std::int32_t) + vote_bytes(engine, output.classes);
-      query += sizeof(std::int32_t);
-      if (output.probabilities != nullptr) query += static_cast<std::uint64_t>(output.classes) * sizeof(double);
-    }
-    const std::uint64_t row = static_cast<std::uint64_t>(row_bytes(call.table));
-    const std::uint64_t least = fixed + query + (resident ? 0 : 2 * row) + kLeast;
-    if (left < least) refuse_memory(least, left);
-    // A quarter for queries and answers, half of the rest for tiles, the remainder for the passes.
-    const std::uint64_t free = left - fixed;
-    const std::uint64_t share = resident ? free / 2 : free / 4;
-    group = static_cast<std::int64_t>(std::clamp<std::uint64_t>(
-        share / query, 1, static_cast<std::uint64_t>(std::min(call.queries.rows, kMostGroup))));
-    std::uint64_t taken = fixed + static_cast<std::uint64_t>(group) * query;
-    if (taken > left) refuse_memory(taken, left);
-    if (!resident) {
-      const std::uint64_t room = std::min<std::uint64_t>((left - taken) / 4, kMostTile);
-      tile = static_cast<std::int64_t>(std::clamp<std::uint64_t>(room / row, 1, n));
-      taken += 2 * static_cast<std::uint64_t>(tile) * row;
-      if (taken > left) refuse_memory(taken, left);
-    }
-    scratch = left - taken;
-  }
-
-  /// Everything but the passes.
-  [[nodiscard]] std::uint64_t taken() const { return left - scratch; }
-};
-
-/// The host's calls, as part of a whole and with a stop of our own.
-struct Relay {
-  Host host;
-  double from = 0;
-  double share = 1;
-  std::atomic<bool> stopped{false};
-
-  static int cancelled(void* user) {
-    auto& relay = *static_cast<Relay*>(user);
-    if (relay.stopped.load(std::memory_order_relaxed)) return 1;
-    return relay.host.cancelled != nullptr ? relay.host.cancelled(relay.host.user) : 0;
-  }
-  static void report(void* user, const char* stage, double fraction) {
-    auto& relay = *static_cast<Relay*>(user);
-    relay.host.progress(stage, relay.from + relay.share * fraction);
-  }
-};
-
-/// A thread of ours leaves every signal to the threads of the program.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
-class Event {
- public:
-  Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "create an event"); }
-  ~Event() { static_cast<void>(cudaEventDestroy(event_)); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-
-  /// What comes into `to` from now on waits for what is in `from`.
-  void order(cudaStream_t from, cudaStream_t to) {
-    check(cudaEventRecord(event_, from), "record an event");
-    check(cudaStreamWaitEvent(to, event_), "wait for an event");
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
 
 template <class T>
 void to_device(const Engine& engine, T* to, const T* from, std::int64_t count) {
@@ -175,6 +64,12 @@ class Run {
     if (resident_ != nullptr) {
       search_.table = resident_->rows;
       search_.facts = resident_->table_facts();
+    } else if (static_cast<Method>(call.method) == Method::fused) {
+      centre_ = Buffer<double>(engine_, call.table.cols);
+      to_device(engine_, centre_.data(), call.centre, call.table.cols);
+      double farthest = 0;
+      for (std::int64_t j = 0; j < call.table.cols; ++j) farthest = std::max(farthest, std::fabs(call.centre[j]));
+      search_.facts = {centre_.data(), call.largest, farthest + call.largest};
     }
     counters_.distinct_rows = call.table.rows;
   }
@@ -255,7 +150,7 @@ class Run {
     const KLists lists = {k, in_place ? call_.ids + begin * k : own_ids.data(),
                           in_place ? call_.distances + begin * k : own_distances.data()};
     const bool fused = static_cast<Method>(call_.method) == Method::fused;
-    if ((fused || is_of_a_paper(call_.method)) && resident_ == nullptr) {
+    if (is_of_a_paper(call_.method) && resident_ == nullptr) {
       throw Failure{ErrorCode::over_memory,
                     "method: it needs the table in device memory, where there is no room left for it within the limit; "
                     "direct does not"};
@@ -267,19 +162,27 @@ class Run {
                     found);
       counters_.survivors += found.ranked;
       counters_.selection_seconds += found.selection_seconds;
-    } else if (fused) {
+    } else if (fused && resident_ != nullptr) {
       Counters found;
       fused_k_lists(engine_, search_, lists, found);
-      counters_.survivors += found.survivors;
-      counters_.escalated += found.escalated;
-      counters_.uncertified += found.uncertified;
+      add(found);
     } else {
       const Buffer<std::int64_t> sizes(engine_, count);
       const Buffer<double> limits(engine_, count);
       DirectTask task;
       task.lists = {k, lists.distances, lists.ids, sizes.data(), limits.data()};
       clear_lists(engine_, task.lists, count);
-      for_each_tile(task, search_);
+      if (fused) {
+        const TileLists own(engine_, count, k);
+        Counters found;
+        TileStream(session_, relay_, call_.table, layout_.tile)
+            .pass(engine_, search_, [&](const Engine& engine, const Search& tile) {
+              merge_tile(engine, tile, task, call_.filter, own, found);
+            });
+        add(found);
+      } else {
+        for_each_tile(task, search_);
+      }
       finish_lists(engine_, search_.metric, search_.p, lists.distances, lists.ids, nullptr, k, count);
     }
     if (votes) return vote(lists, begin, count);
@@ -306,14 +209,28 @@ class Run {
     engine_.synchronize();
   }
 
-  /// Radius and count: how many there are first; then, with room for just so many, which.
+  /// Count, and radius: the first pass counts, and keeps what it finds where there is room for the same number of
+  /// neighbors of each query. Where that was too little, a second pass has room for just so many as there are.
   void find_within(std::int64_t begin, std::int64_t count) {
     const Buffer<unsigned long long> found(engine_, count);
     found.zero();
+    const std::uint64_t limit = engine_.memory_limit;
+    std::int64_t room = 0;
+    if (call_.collect == plugin::kRadius) {
+      room = std::min(kMostRoom, static_cast<std::int64_t>(limit / 4) / (count * 16));
+      if (room < kLeastRoom) room = 0;
+    }
+    Buffer<double> keys(engine_, room * count);
+    Buffer<std::int64_t> ids(engine_, room * count);
     DirectTask task;
     task.largest_key = call_.largest_key;
     task.counts = found.data();
+    task.keys = keys.data();
+    task.ids = ids.data();
+    task.room = room;
+    engine_.memory_limit = limit - keys.bytes() - ids.bytes();
     for_each_tile(task, search_);
+    engine_.memory_limit = limit;
     std::vector<std::int64_t> counts(static_cast<std::size_t>(count));
     static_assert(sizeof(std::int64_t) == sizeof(unsigned long long));
     check(cudaMemcpyAsync(counts.data(), found.data(), found.bytes(), cudaMemcpyDeviceToHost, engine_.stream),
@@ -323,7 +240,16 @@ class Run {
       std::copy(counts.begin(), counts.end(), call_.counts + begin);
       return;
     }
-    const auto most = static_cast<std::int64_t>(layout_.scratch / 2 / 16);
+    if (room > 0 && *std::max_element(counts.begin(), counts.end()) <= room) {
+      return hand_over(counts, [&](const Within& within) {
+        compact_kernel<<<static_cast<unsigned>(count), 64, 0, engine_.stream>>>(
+            keys.data(), ids.data(), room, within.offsets.data(), within.keys.data(), within.ids.data());
+        check_launch("gather neighbors");
+      });
+    }
+    keys = {};
+    ids = {};
+    const auto most = static_cast<std::int64_t>(limit / 2 / 16);
     for (std::int64_t first = 0; first < count;) {
       std::int64_t last = first;
       std::int64_t total = 0;
@@ -331,116 +257,84 @@ class Run {
         total += counts[static_cast<std::size_t>(last++)];
       }
       if (last == first) {
-        refuse_memory(static_cast<std::uint64_t>(counts[static_cast<std::size_t>(first)]) * 32, layout_.scratch);
+        refuse_memory(static_cast<std::uint64_t>(counts[static_cast<std::size_t>(first)]) * 32, limit);
       }
-      keep_within({counts.data() + first, static_cast<std::size_t>(last - first)}, first, total);
+      find_again({counts.data() + first, static_cast<std::size_t>(last - first)}, first);
       first = last;
     }
   }
 
-  /// The neighbors of some queries of the group, `total` of them.
-  void keep_within(std::span<const std::int64_t> counts, std::int64_t first, std::int64_t total) {
+  /// Neighbors within a radius, those of each query after each other.
+  struct Within {
+    Buffer<std::int64_t> offsets;  ///< [queries + 1]
+    Buffer<double> keys;
+    Buffer<std::int64_t> ids;
+  };
+
+  /// Asks the host for room for so many neighbors of each query, has find(within) find them, in no order, and hands
+  /// them over in order.
+  template <class Find>
+  void hand_over(std::span<const std::int64_t> counts, Find find) {
     const auto queries = static_cast<std::int64_t>(counts.size());
     std::int64_t* host_ids = nullptr;
     double* host_distances = nullptr;
     if (call_.make_room(call_.user, counts.data(), queries, &host_ids, &host_distances) != 0) throw HostFailure{};
+    std::vector<std::int64_t> offsets(counts.size() + 1, 0);
+    std::partial_sum(counts.begin(), counts.end(), offsets.begin() + 1);
+    const std::int64_t total = offsets.back();
     if (total == 0) return;
-    std::vector<std::int64_t> host_offsets(counts.size() + 1, 0);
-    std::partial_sum(counts.begin(), counts.end(), host_offsets.begin() + 1);
-    const Buffer<std::int64_t> offsets(engine_, queries + 1);
-    to_device(engine_, offsets.data(), host_offsets.data(), queries + 1);
-    const Buffer<unsigned long long> found(engine_, queries);
-    found.zero();
-    const Buffer<double> keys(engine_, total);
-    const Buffer<std::int64_t> ids(engine_, total);
+    const Within within = {Buffer<std::int64_t>(engine_, queries + 1), Buffer<double>(engine_, total),
+                           Buffer<std::int64_t>(engine_, total)};
+    to_device(engine_, within.offsets.data(), offsets.data(), queries + 1);
+    find(within);
+    finish_lists(engine_, search_.metric, search_.p, within.keys.data(), within.ids.data(), within.offsets.data(), 0,
+                 queries);
+    to_host(engine_, host_ids, within.ids.data(), total);
+    to_host(engine_, host_distances, within.keys.data(), total);
+    engine_.synchronize();
+  }
+
+  /// A second pass for some queries of the group.
+  void find_again(std::span<const std::int64_t> counts, std::int64_t first) {
+    const auto queries = static_cast<std::int64_t>(counts.size());
     Search part = search_;
     part.queries.n = queries;
     part.queries.data = static_cast<const std::byte*>(search_.queries.data) + first * row_bytes(call_.queries);
     part.first_query += first;
     if (part.exclude != nullptr) part.exclude += first;
-    DirectTask task;
-    task.largest_key = call_.largest_key;
-    task.counts = found.data();
-    task.keys = keys.data();
-    task.ids = ids.data();
-    task.offsets = offsets.data();
-    const std::uint64_t limit = engine_.memory_limit;
-    engine_.memory_limit = limit / 2;
-    for_each_tile(task, part);
-    engine_.memory_limit = limit;
-    finish_lists(engine_, part.metric, part.p, keys.data(), ids.data(), offsets.data(), 0, queries);
-    to_host(engine_, host_ids, ids.data(), total);
-    to_host(engine_, host_distances, keys.data(), total);
-    engine_.synchronize();
+    hand_over(counts, [&](const Within& within) {
+      const Buffer<unsigned long long> found(engine_, queries);
+      found.zero();
+      DirectTask task;
+      task.largest_key = call_.largest_key;
+      task.counts = found.data();
+      task.keys = within.keys.data();
+      task.ids = within.ids.data();
+      task.offsets = within.offsets.data();
+      const std::uint64_t limit = engine_.memory_limit;
+      engine_.memory_limit = limit / 2;
+      for_each_tile(task, part);
+      engine_.memory_limit = limit;
+    });
+  }
+
+  void add(const Counters& found) {
+    counters_.survivors += found.survivors;
+    counters_.escalated += found.escalated;
+    counters_.uncertified += found.uncertified;
   }
 
   /// A pass over the whole table.
   void for_each_tile(DirectTask task, const Search& search) {
-    if (resident_ == nullptr) return stream_tiles(task, search);
+    if (resident_ == nullptr) {
+      return TileStream(session_, relay_, call_.table, layout_.tile)
+          .pass(engine_, search, [&task](const Engine& engine, const Search& tile) {
+            task.search = &tile;
+            direct_pass(engine, task);
+          });
+    }
     task.search = &search;
     direct_pass(engine_, task);
-  }
-
-  /// Two tiles in turns: one is searched while the other is filled.
-  void stream_tiles(const DirectTask& task, const Search& search) {
-    const std::int64_t n = call_.table.rows;
-    const std::int64_t bytes = row_bytes(call_.table);
-    const Buffer<std::byte> tiles[2] = {{engine_, layout_.tile * bytes},
-                                        {engine_, layout_.tile < n ? layout_.tile * bytes : 0}};
-    Event event;
-    event.order(engine_.stream, session_.copies);
-    const auto fill = [&](std::int64_t begin, int turn) {
-      upload_rows(session_, call_.table, begin, std::min(n, begin + layout_.tile), tiles[turn].data(), session_.copies);
-    };
-    struct CopiesDone {  // before the tiles are given back
-      cudaStream_t copies;
-      ~CopiesDone() { static_cast<void>(cudaStreamSynchronize(copies)); }
-    } const done{session_.copies};
-    fill(0, 0);
-    int turn = 0;
-    for (std::int64_t begin = 0; begin < n; begin += layout_.tile, turn = 1 - turn) {
-      event.order(session_.copies, engine_.stream);
-      Search tile = search;
-      tile.first_row = begin;
-      tile.table = {tiles[turn].data(), static_cast<DType>(call_.table.dtype), std::min(n - begin, layout_.tile),
-                    call_.table.cols};
-      const std::int64_t next = begin + layout_.tile;
-      search_beside(task, tile, [&] {
-        if (next < n) fill(next, 1 - turn);
-      });
-      engine_.host.progress("search", static_cast<double>(std::min(n, next)) / static_cast<double>(n));
-    }
-  }
-
-  /// Searches a tile on another thread while this one does what only the caller's thread may.
-  template <class Work>
-  void search_beside(DirectTask task, const Search& tile, Work work) {
-    task.search = &tile;
-    Engine engine = engine_;
-    engine.host.report = nullptr;
-    std::exception_ptr search_error;
-    std::exception_ptr work_error;
-    std::thread searcher;
-    {
-      const SignalsBlocked blocked;
-      searcher = std::thread([&] {
-        try {
-          check(cudaSetDevice(engine.device), "choose the device");
-          direct_pass(engine, task);
-        } catch (...) {
-          search_error = std::current_exception();
-        }
-      });
-    }
-    try {
-      work();
-    } catch (...) {
-      work_error = std::current_exception();
-      relay_.stopped = true;
-    }
-    searcher.join();
-    if (work_error) std::rethrow_exception(work_error);
-    if (search_error) std::rethrow_exception(search_error);
   }
 
   Session& session_;
@@ -452,6 +346,7 @@ class Run {
   bool queries_ready_;
   Relay relay_;
   Search search_;
+  Buffer<double> centre_;  // of a table that is streamed
   std::vector<Buffer<std::int32_t>> labels_;
   Buffer<double> k_distances_;
 };
@@ -460,25 +355,6 @@ class Run {
 
 void nearest(Session& session, const Host& host, const plugin::Search& search, plugin::Counters& counters) {
   Run(session, host, search, counters).run();
-}
-
-std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) {
-  const Layout layout(session, call);
-  Search search;
-  search.metric = static_cast<Metric>(call.metric);
-  search.table = {nullptr, static_cast<DType>(call.table.dtype), call.table.rows, call.table.cols};
-  if (static_cast<Method>(call.method) == Method::fused) {
-    return layout.taken() + fused_bytes(session.engine, search, layout.group, call.k, layout.scratch);
-  }
-  if (is_of_a_paper(call.method)) {
-    const PaperTask paper{&search, static_cast<Method>(call.method), {call.k, nullptr, nullptr}};
-    return layout.taken() + paper_bytes(paper, layout.group, layout.scratch);
-  }
-  DirectTask task;
-  task.search = &search;
-  task.lists.k = call.collect == plugin::kKList ? call.k : 0;
-  const std::int64_t rows = layout.tile > 0 ? layout.tile : call.table.rows;
-  return layout.taken() + direct_bytes(task, rows, layout.group, layout.scratch);
 }
 
 }  // namespace vicinal::cuda

@@ -178,8 +178,8 @@ std::int32_t fits(void* engine, const plugin::Table* table) {
   return static_cast<Memory>(table->memory) == Memory::cuda || has_room(session_of(engine), bytes) ? 1 : 0;
 }
 
-std::int32_t serves(void* engine, std::int32_t metric, std::int64_t rows, std::int64_t cols, std::int64_t k) {
-  return fused_serves(session_of(engine).engine, static_cast<Metric>(metric), rows, cols, k) ? 1 : 0;
+std::int32_t serves(void* engine, const plugin::Search* search) {
+  return can_fuse(session_of(engine), *search) ? 1 : 0;
 }
 
 void plan(void* engine, const plugin::Search* search, std::uint64_t* bytes, plugin::Status* status) {

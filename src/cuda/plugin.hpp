@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 2;
+inline constexpr std::uint32_t kPluginVersion = 3;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -76,7 +76,7 @@ enum Collect : std::int32_t { kKList = 0, kRadius = 1, kCount = 2 };
 struct Search {
   Table table;
   void* resident = nullptr;        ///< of that table, or null: it is streamed
-  std::int32_t stays = 0;          ///< for `plan`: the table is not resident yet, but will be
+  std::int32_t stays = 0;          ///< for what only looks: the table is not resident yet, but will be
   const double* centre = nullptr;  ///< [cols]
   double largest = 0;
   Table queries;          ///< in self mode the table itself
@@ -133,9 +133,8 @@ struct Functions {
   void (*release)(void* resident) = nullptr;
   /// Whether `prepare` or `upload` would find room for the table now.
   std::int32_t (*fits)(void* engine, const Table* table) = nullptr;
-  /// Whether method fused serves such k lists, of a resident table.
-  std::int32_t (*fused_serves)(void* engine, std::int32_t metric, std::int64_t rows, std::int64_t cols,
-                               std::int64_t k) = nullptr;
+  /// Whether method fused serves such a search, and fits the device.
+  std::int32_t (*fused_serves)(void* engine, const Search* search) = nullptr;
   /// Bytes of device memory a search takes beyond what stays there. Fails where they are not to be had.
   void (*plan)(void* engine, const Search* search, std::uint64_t* bytes, Status* status) = nullptr;
   void (*nearest)(void* engine, const HostCalls* host, const Search* search, Counters* counters,

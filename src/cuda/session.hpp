@@ -86,5 +86,7 @@ void check_finite(const Engine& engine, const Rows& rows, std::int64_t first_row
 void nearest(Session& session, const Host& host, const plugin::Search& search, plugin::Counters& counters);
 /// The most bytes of device memory it takes beyond what stays there. Throws `over_memory` where they are not to be had.
 std::uint64_t nearest_bytes(const Session& session, const plugin::Search& search);
+/// Whether the fused screen serves a search that asks for it, of a table that stays on the device or is streamed.
+bool can_fuse(const Session& session, const plugin::Search& search);
 
 }  // namespace vicinal::cuda

@@ -110,16 +110,23 @@ class CudaBackend final : public kernels::Backend {
   void check_queries(const Context& /*ctx*/, const NearestTask& /*task*/) const override {}
 
   bool can_fuse(const NearestTask& task) const override {
-    return task.screen == ScreenType::automatic && task.collect == Collect::k_list && will_stay(*task.index) &&
-           device_->functions().fused_serves(device_->engine(), static_cast<std::int32_t>(task.metric),
-                                             task.index->table.rows(), task.queries.cols(), task.k) != 0;
+    if (task.screen != ScreenType::automatic || task.collect != Collect::k_list) return false;
+    Search asked = looked_at(task);
+    asked.method = static_cast<std::int32_t>(Method::fused);
+    return device_->functions().fused_serves(device_->engine(), &asked) != 0;
   }
   kernels::Choice choose(const NearestTask& task) const override {
+    const bool stays = will_stay(*task.index);
     if (can_fuse(task)) {
-      return {Method::fused, "tensor-core products with a proven bound drop almost every row before its key is needed"};
+      return {Method::fused, stays
+                                 ? "tensor-core products with a proven bound drop almost every row before its key is "
+                                   "needed"
+                                 : "the table does not fit the device, so it is streamed; tensor-core products with a "
+                                   "proven bound drop almost every row before its key is needed"};
     }
-    if (!will_stay(*task.index)) return {Method::direct, "the table does not fit the device, so it is streamed"};
-    return {Method::direct, "no screen on this device serves such a search, so every key is computed"};
+    return {Method::direct, stays ? "no screen on this device serves such a search, so every key is computed"
+                                  : "the table does not fit the device, so it is streamed; no screen serves such a "
+                                    "search, so every key is computed"};
   }
   kernels::Costs costs(const Context& /*ctx*/, const NearestTask& task) const override {
     const EngineFacts& facts = device_->facts();
@@ -208,17 +215,11 @@ class CudaBackend final : public kernels::Backend {
     return bytes;
   }
   std::uint64_t device_bytes(const Context& ctx, const NearestTask& task) const override {
-    Call call(ctx);
-    const BorrowedTable table(call, task.index->table);
-    const BorrowedTable queries(call, task.queries);
-    Search asked = search_of(task, table, queries);
-    const std::shared_ptr<void> resident = resident_of(*task.index);
-    asked.resident = resident.get();
-    asked.stays = resident == nullptr && will_stay(*task.index) ? 1 : 0;
+    const Search asked = looked_at(task);
     std::uint64_t bytes = 0;
     Status status;
     device_->functions().plan(device_->engine(), &asked, &bytes, &status);
-    call.finish(status);
+    Call(ctx).finish(status);
     return bytes;
   }
   void vote(const Context& ctx, const kernels::VoteTask& task, std::span<Vote> result) const override {
@@ -232,31 +233,32 @@ class CudaBackend final : public kernels::Backend {
   /// Whether the table is on the device, or will be when it is searched.
   [[nodiscard]] bool will_stay(const kernels::Prepared& index) const {
     if (resident_of(index) != nullptr) return true;
-    Table table;
-    table.rows = index.table.rows();
-    table.cols = index.table.cols();
-    table.dtype = static_cast<std::int32_t>(index.table.dtype());
-    table.memory = static_cast<std::int32_t>(index.table.memory());
+    const Table table = BorrowedTable::shape_of(index.table);
     return device_->functions().fits(device_->engine(), &table) != 0;
   }
 
-  static Search search_of(const NearestTask& task, const BorrowedTable& table, const BorrowedTable& queries) {
+  static Search search_of(const NearestTask& task, const Table& table, const Table& queries) {
     Search asked;
-    asked.table = table.table();
+    asked.table = table;
     asked.centre = task.index->centre.data();
     asked.largest = task.index->largest;
-    asked.queries = queries.table();
+    asked.queries = queries;
     asked.self = task.self ? 1 : 0;
     asked.metric = static_cast<std::int32_t>(task.metric);
     asked.p = task.p;
     asked.method = static_cast<std::int32_t>(task.method);
     asked.collect = static_cast<std::int32_t>(task.collect);
     asked.k = task.k;
-    if (task.collect != Collect::k_list) {
-      asked.largest_key = core::largest_key_within(task.metric, task.radius, task.p);
-    }
     asked.filter = task.filter.empty() ? nullptr : task.filter.data();
     asked.exclude = task.exclude.empty() ? nullptr : task.exclude.data();
+    return asked;
+  }
+
+  /// A search for functions that only look: of what is resident, that it is.
+  [[nodiscard]] Search looked_at(const NearestTask& task) const {
+    Search asked = search_of(task, BorrowedTable::shape_of(task.index->table), BorrowedTable::shape_of(task.queries));
+    asked.resident = resident_of(*task.index).get();
+    asked.stays = asked.resident == nullptr && will_stay(*task.index) ? 1 : 0;
     return asked;
   }
 
@@ -332,8 +334,11 @@ class CudaBackend final : public kernels::Backend {
       const BorrowedTable queries(call, task.queries);
       resident = take_in(*task.index, table, engine, call, status);
       if (status.code != kOk) return;
-      Search asked = search_of(task, table, queries);
+      Search asked = search_of(task, table.table(), queries.table());
       asked.resident = resident.get();
+      if (task.collect != Collect::k_list) {
+        asked.largest_key = core::largest_key_within(task.metric, task.radius, task.p);
+      }
       if (k_distances) {
         asked.k_distances = k_distances->keys.data();
         asked.k_distance_count = static_cast<std::int64_t>(k_distances->keys.size());

@@ -52,14 +52,19 @@ void Call::finish(const Status& status) const {
   if (status.code != kOk) throw error_of(status);
 }
 
-BorrowedTable::BorrowedTable(Call& call, const TableView& view) : call_(call), view_(view) {
-  table_.data = view.is_block_source() ? nullptr : view.data();
-  table_.rows = view.rows();
-  table_.cols = view.cols();
-  table_.row_stride = view.row_stride();
-  table_.col_stride = view.col_stride();
-  table_.dtype = static_cast<std::int32_t>(view.dtype());
-  table_.memory = static_cast<std::int32_t>(view.memory());
+Table BorrowedTable::shape_of(const TableView& view) {
+  Table table;
+  table.data = view.is_block_source() ? nullptr : view.data();
+  table.rows = view.rows();
+  table.cols = view.cols();
+  table.row_stride = view.row_stride();
+  table.col_stride = view.col_stride();
+  table.dtype = static_cast<std::int32_t>(view.dtype());
+  table.memory = static_cast<std::int32_t>(view.memory());
+  return table;
+}
+
+BorrowedTable::BorrowedTable(Call& call, const TableView& view) : call_(call), view_(view), table_(shape_of(view)) {
   table_.source = this;
   table_.fill = [](void* source, std::int64_t begin, std::int64_t end, void* rows) -> std::int32_t {
     const BorrowedTable& table = *static_cast<BorrowedTable*>(source);

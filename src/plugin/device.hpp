@@ -46,6 +46,8 @@ class BorrowedTable {
   BorrowedTable& operator=(const BorrowedTable&) = delete;
 
   [[nodiscard]] const Table& table() const noexcept { return table_; }
+  /// The table for functions that do not read it.
+  static Table shape_of(const TableView& view);
 
  private:
   void fill(std::int64_t begin, std::int64_t end, void* rows) const;

@@ -312,6 +312,43 @@ TEST_F(Cuda, tables_that_do_not_fit_are_streamed) {
   expect_same(knn(ctx, itself, {.k = 40}), knn(cpu(), itself, {.k = 40}), "within itself");
 }
 
+TEST_F(Cuda, tiles_through_the_screen_are_merged) {
+  if (cuda_status().architectures == "pretended") GTEST_SKIP() << "the pretended device has no screen";
+  const Shape shape = {300000, 96, 300};
+  const Context ctx = small(160);
+  for (const Family family : {Family::gaussian, Family::duplicates}) {
+    const Rows rows = make_rows(family, shape, 13);
+    const auto table_values = singles(rows.table);  // 115 MB
+    const auto query_values = singles(rows.queries);
+    const TableView table(table_values.data(), shape.n, shape.d);
+    const TableView queries(query_values.data(), shape.m, shape.d);
+    const Index there(ctx, table);
+    const Index here(cpu(), table);
+    std::vector<std::uint64_t> filter(static_cast<std::size_t>((shape.n + 63) / 64), 0x9249249249249249ULL);
+    std::fill(filter.begin() + 1000, filter.begin() + 2000, 0);  // most of a tile is out
+    std::vector<std::int64_t> exclude;
+    for (std::int64_t q = 0; q < shape.m; ++q) exclude.push_back(q % 3 == 0 ? -1 : q * 997 % shape.n);
+    for (const Metric metric : {Metric::euclidean, Metric::cosine, Metric::inner_product}) {
+      KnnOptions options = {.k = 17, .metric = metric, .method = Method::fused};
+      const std::string what = std::string(name_of(family)) + " " + std::string(name_of(metric));
+      try {
+        expect_same(knn(ctx, there, queries, options), knn(cpu(), here, queries, {.k = 17, .metric = metric}), what);
+      } catch (const Error& error) {
+        ASSERT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
+        GTEST_SKIP() << "this device has no screen: " << error.what();
+      }
+      options.filter = filter;
+      options.exclude = exclude;
+      KnnOptions on_cpu = options;
+      on_cpu.method = Method::automatic;
+      expect_same(knn(ctx, there, queries, options), knn(cpu(), here, queries, on_cpu), what + ", filter, exclude");
+    }
+    const TableView part = table.slice(0, 20000);
+    const Context smaller = small(12);
+    expect_same(knn(smaller, part, {.k = 9}), knn(cpu(), part, {.k = 9}), "within itself");
+  }
+}
+
 TEST_F(Cuda, what_goes_wrong_while_streaming) {
   const Rows rows = make_rows(Family::gaussian, {60000, 64, 10}, 8);
   const TableView queries(rows.queries.data(), 10, 64);

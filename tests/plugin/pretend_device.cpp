@@ -301,9 +301,8 @@ void release(void* resident) {
 std::int32_t fits(void* engine, const Table* table) {
   return has_room(*static_cast<Engine*>(engine), bytes_of(*table)) ? 1 : 0;
 }
-std::int32_t fused_serves(void* /*engine*/, std::int32_t metric, std::int64_t /*rows*/, std::int64_t /*cols*/,
-                          std::int64_t k) {
-  return metric <= static_cast<std::int32_t>(Metric::cosine) && k <= 64 ? 1 : 0;
+std::int32_t fused_serves(void* /*engine*/, const Search* search) {
+  return search->collect == kKList && search->metric <= static_cast<std::int32_t>(Metric::cosine) && search->k <= 64;
 }
 void plan(void* engine, const Search* search, std::uint64_t* bytes, Status* status) {
   guarded(status, [&] {
