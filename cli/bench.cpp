@@ -150,7 +150,8 @@ void BenchKnn::run() const {
   NeighborGraph graph;
   PeerResult ours;
   ours.about = {{"name", "vicinal"}, {"version", VICINAL_VERSION}};
-  const kernels::Without left_out{without == "fusion", without == "tree-order"};
+  const auto left_out = static_cast<kernels::Without>(std::ranges::find(kernels::kWithoutNames, without) -
+                                                      kernels::kWithoutNames.begin());
   const auto search_once = [&] {
     graph = ops::knn_without(ctx, table.view, self ? nullptr : &asked.view, options, left_out);
   };
@@ -174,7 +175,7 @@ void BenchKnn::run() const {
                {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
                {"version", VICINAL_VERSION},
                {"commit", commit.empty() ? Json(nullptr) : Json(commit)},
-               {"machine", to_json(look_at_machine())},
+               {"machine", machine_of_results()},
                {"data", table_file.empty() ? data.kind : table_file},
                {"dtype", name_of(table.view.dtype())},
                {"rows", graph.table_rows},
@@ -272,7 +273,7 @@ Command add_bench(CLI::App& root) {
       ->type_name("N")
       ->capture_default_str()
       ->group(timing);
-  add_choice(*knn_app, "--without", bench->without, {"nothing", "fusion", "tree-order"},
+  add_choice(*knn_app, "--without", bench->without, {kernels::kWithoutNames.begin(), kernels::kWithoutNames.end()},
              "Leave one idea out, to see what it is worth; --method direct leaves out the screen")
       ->group(timing);
   knn_app->add_flag("--verify", bench->verify, "Check sampled queries against the key of every row")->group(timing);

@@ -206,7 +206,7 @@ class Bench {
                  {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
                  {"version", VICINAL_VERSION},
                  {"commit", options_.commit.empty() ? Json(nullptr) : Json(options_.commit)},
-                 {"machine", to_json(look_at_machine())},
+                 {"machine", machine_of_results()},
                  {"threads", runtime_.ctx.threads()},
                  {"different_answers", different_}};
     for (const auto& table : tables_) {

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -85,6 +86,12 @@ Json to_json(const CudaStatus& cuda) {
           {"devices", devices},
           {"plugin", cuda.plugin.empty() ? Json(nullptr) : Json(cuda.plugin)},
           {"architectures", cuda.architectures.empty() ? Json(nullptr) : Json(cuda.architectures)}};
+}
+
+Json machine_of_results() {
+  Machine machine = look_at_machine();
+  machine.cuda.plugin = std::filesystem::path(machine.cuda.plugin).filename().string();
+  return to_json(machine);
 }
 
 std::string version_text(int tenfold) {

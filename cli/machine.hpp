@@ -27,6 +27,8 @@ struct Machine {
 Machine look_at_machine();
 Json to_json(const CudaStatus& cuda);
 Json to_json(const Machine& machine);
+/// Of this machine, without the names of its folders: for results that are kept.
+Json machine_of_results();
 /// "9.0" of 90.
 std::string version_text(int tenfold);
 

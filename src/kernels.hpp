@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/without.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/table.hpp"
@@ -133,12 +134,6 @@ constexpr bool is_of_a_paper(Method method) noexcept {
 
 enum class Collect : std::uint8_t { k_list, radius, count };
 
-/// Ideas that a benchmark leaves out to see what each is worth; the answers stay the same.
-struct Without {
-  bool fusion = false;      ///< scores are written out and compared with the thresholds in a second pass
-  bool tree_order = false;  ///< queries meet a tree in the order they came
-};
-
 /// One search, checked by the caller: every argument is inside its domain.
 struct NearestTask {
   const Prepared* index = nullptr;
@@ -154,7 +149,7 @@ struct NearestTask {
   double radius = 0;
   Bitmap filter;
   std::span<const std::int64_t> exclude;
-  Without without;
+  Without without = Without::nothing;
 };
 
 /// Where results go: sized by the caller for k_list (ids, distances: m * k) and count (counts: m); radius fills CSR.

@@ -25,7 +25,9 @@ struct bfloat16 {
 };
 
 /// Bytes an element takes.
-VICINAL_API std::int64_t size_of(DType dtype) noexcept;
+constexpr std::int64_t size_of(DType dtype) noexcept {
+  return dtype == DType::uint8 ? 1 : dtype == DType::float64 ? 8 : dtype == DType::float32 ? 4 : 2;
+}
 /// "uint8", "float16", "bfloat16", "float32", "float64".
 VICINAL_API std::string_view name_of(DType dtype) noexcept;
 

@@ -101,19 +101,4 @@ Isa core::isa_from(std::string_view name) {
   return value_in(kIsas, "instruction set", name);
 }
 
-std::int64_t size_of(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::uint8:
-      return 1;
-    case DType::float16:
-    case DType::bfloat16:
-      return 2;
-    case DType::float32:
-      return 4;
-    case DType::float64:
-      return 8;
-  }
-  return 8;
-}
-
 }  // namespace vicinal

@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 
 #include "core/cgroup.hpp"
 #include "core/floats.hpp"
+#include "core/signals.hpp"
 
 namespace vicinal::core {
 namespace {
@@ -75,22 +75,6 @@ class BodyScope {
  private:
   Inside outer_;
   DefaultFloats floats_;
-};
-
-/// Threads started in this scope leave every signal to the threads of the program (contract clause 10).
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
 };
 
 }  // namespace

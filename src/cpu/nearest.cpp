@@ -403,6 +403,7 @@ class Search {
       for (std::size_t s = 0; s < tiles.size(); ++s) {
         const int level = climbs_[tiles[s]].level;
         const PackedRows& packed = block.packed(level);
+        const bool fused = task_.without != kernels::Without::fusion;
         const std::int64_t row_bytes = Screen::row_bytes(types_[level], d_);
         const std::int64_t slot = static_cast<std::int64_t>(s) * width;
         ScreenTile tile{};
@@ -414,8 +415,8 @@ class Search {
         tile.kappa = packed.kappa.data() + row;
         tile.a = all[s].a;
         tile.b = all[s].b;
-        tile.threshold = task_.without.fusion ? none.threshold : all[s].threshold;
-        tile.least = task_.without.fusion ? none.least : all[s].least;
+        tile.threshold = fused ? all[s].threshold : none.threshold;
+        tile.least = fused ? all[s].least : none.least;
         tile.words = row_bytes / 4;
         tile.valid_queries = static_cast<std::int32_t>(queries_of(batch, tiles[s]));
         tile.valid_rows = static_cast<std::int32_t>(std::min<std::int64_t>(simd_.tile_rows, block.size() - row));
@@ -426,7 +427,7 @@ class Search {
         simd_.screens[screen_index(types_[level])](tile);
       }
     }
-    if (!task_.without.fusion) return;
+    if (task_.without != kernels::Without::fusion) return;
     for (std::size_t s = 0; s < tiles.size(); ++s) {
       const bool integer = types_[climbs_[tiles[s]].level] == ScreenType::int8;
       for (std::int64_t q = 0; q < queries_of(batch, tiles[s]); ++q) {

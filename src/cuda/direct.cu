@@ -95,36 +95,6 @@ __global__ void fill_kernel(double* values, std::int64_t count, double value) {
   if (i < count) values[i] = value;
 }
 
-/// Lets at most two blocks wait in the stream, so that a cancel is seen soon.
-class Pace {
- public:
-  explicit Pace(const Engine& engine) : engine_(engine) {
-    for (cudaEvent_t& event : events_) {
-      check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create an event");
-    }
-  }
-  ~Pace() {
-    for (cudaEvent_t event : events_) {
-      if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
-    }
-  }
-  Pace(const Pace&) = delete;
-  Pace& operator=(const Pace&) = delete;
-
-  void step() {
-    check(cudaEventRecord(events_[turn_], engine_.stream), "record an event");
-    turn_ = 1 - turn_;
-    if (++steps_ > 1) check(cudaEventSynchronize(events_[turn_]), "search");
-    engine_.host.check_cancelled();
-  }
-
- private:
-  const Engine& engine_;
-  cudaEvent_t events_[2] = {};
-  int turn_ = 0;
-  std::int64_t steps_ = 0;
-};
-
 void refuse_overflow(const Search& search, unsigned long long code) {
   if (code == kNoOverflow) return;
   std::int64_t query = search.first_query + static_cast<std::int64_t>(code >> kOverflowRowBits);
@@ -139,6 +109,25 @@ void refuse_overflow(const Search& search, unsigned long long code) {
 }
 
 }  // namespace
+
+Pace::Pace(const Engine& engine) : engine_(engine) {
+  for (cudaEvent_t& event : events_) {
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create an event");
+  }
+}
+
+Pace::~Pace() {
+  for (cudaEvent_t event : events_) {
+    if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
+  }
+}
+
+void Pace::step() {
+  check(cudaEventRecord(events_[turn_], engine_.stream), "record an event");
+  turn_ = 1 - turn_;
+  if (++steps_ > 1) check(cudaEventSynchronize(events_[turn_]), "search");
+  engine_.host.check_cancelled();
+}
 
 std::uint64_t direct_bytes(const DirectTask& task, std::int64_t n, std::int64_t m, std::uint64_t limit) {
   return Sizes(task, n, m, limit).bytes;
@@ -188,11 +177,14 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
       sink.room = sizes.rows;
     } else {
       sink.limits = limits.data();
-      sink.counts = task.counts + q;
+      sink.counts = task.counts;
       sink.keys = task.keys;
       sink.ids = task.ids;
       sink.room = task.room;
-      if (task.offsets != nullptr) {
+      if (task.slots != nullptr) {
+        sink.slots = task.slots + q;
+        sink.offsets = task.offsets;
+      } else if (sink.counts += q; task.offsets != nullptr) {
         sink.offsets = task.offsets + q;
       } else if (sink.keys != nullptr) {
         sink.keys += q * task.room;

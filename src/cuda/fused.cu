@@ -1,12 +1,19 @@
 // k nearest neighbors by a screen on the matrix unit and an exact finish. Rows are packed once; then, for a batch of
 // queries: scores of a sample give the first thresholds, screens over runs of the table that grow by a fixed ratio let
 // some k times that ratio rows through, and between them the exact keys of the k best of these lower the thresholds
-// (refine.cu). Queries whose survivors do not fit their list are screened again from the thresholds they have, with
-// room for more; whoever is left meets every row in float64 (direct.cu). Contract clause 3: a weak bound costs time,
-// never an answer. Cost: 2 m n K products; (d + 5 columns, 2 bytes) a row and `kCapacity` survivors a query of memory.
+// (refine.cu). A radius is a threshold from the start. Where survivors do not fit a list the ladder begins: equal rows
+// are put together, once a search, if that pays (chosen.hpp); the queries are screened again from the limits that they
+// have, with room for more; then ball by ball, centred where they are (ball.hpp); whoever is left meets every row in
+// float64 (direct.cu). Contract clause 3: a weak bound costs time, never an answer. Cost: 2 m n K products; (d + 5
+// columns, 2 bytes) a row and `kCapacity` survivors a query of memory.
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "cuda/ball.hpp"
+#include "cuda/direct.hpp"
 #include "cuda/pack.hpp"
 #include "cuda/refine.hpp"
 #include "cuda/screen.hpp"
@@ -16,20 +23,34 @@ namespace vicinal::cuda {
 namespace {
 
 constexpr std::int64_t kMostNeighbors = 1024;
-constexpr std::int64_t kMostRows = std::int64_t{1} << 31;  // numbered in 32 bits
-constexpr std::int64_t kSampleTiles = 32;
-constexpr std::int64_t kGrowth = 6;               // of the part of the table that was seen, from one screen to the next
-constexpr std::uint32_t kCapacity = 2048;         // survivors a query, at least
+constexpr std::int64_t kMostScreenRows = std::int64_t{1} << 31;  // numbered in 32 bits
+constexpr std::int64_t kUsualNeighbors = 16;                     // where their number is not known, or small
+constexpr std::int64_t kLeastSample = 32;                        // tiles: a sixteenth of the table, between these two
+constexpr std::int64_t kMostSample = 128;
+constexpr std::int64_t kGrowth = 8;        // at most, of the part of the table that was seen, from screen to screen
+constexpr std::uint32_t kCapacity = 2048;  // survivors a query, at least
 constexpr std::uint32_t kWideCapacity = 1 << 14;  // where lists overflowed; a quarter can be ranked in shared memory
 constexpr std::int64_t kMostQueries = 1 << 15;    // a batch
 constexpr std::uint64_t kLeastStream = 64;        // entries that a warp of the screen may leave in its stream
 constexpr std::uint64_t kUsualStream = 1 << 11;
 constexpr std::uint64_t kMostStream = 1 << 13;
 constexpr std::uint64_t kSpareBytes = 1 << 20;  // for what is small
+constexpr double kScreenWork = 2e13;            // products of one launch: some 30 ms, so that a cancel is noticed
+constexpr std::int64_t kPieces = 8;             // of the table where a radius is searched
+constexpr std::int64_t kMostScores = 1 << 28;   // written out, where fusion is left out
+constexpr int kMostParts = 8;                   // of the rows of a tile that a thread has, where a sample is looked at
+constexpr int kMostBalls = 64;                  // of a batch
 
 // Lists hold twice the survivors that are expected, k x kGrowth.
 std::uint32_t capacity_for(std::int64_t k) {
   return static_cast<std::uint32_t>(std::max<std::int64_t>(kCapacity, (k * kGrowth * 2 + 127) / 128 * 128));
+}
+
+// How much farther each screen reaches than the one before, so that the last one ends with the table.
+double growth_of(std::int64_t tiles, std::int64_t seen) {
+  const double ratio = static_cast<double>(tiles) / static_cast<double>(std::max<std::int64_t>(seen, 1));
+  const double screens = std::ceil(std::log(ratio) / std::log(static_cast<double>(kGrowth)));
+  return std::pow(ratio, 1 / std::max(screens, 1.0));
 }
 
 std::uint64_t bytes_a_query(std::int64_t d, std::int64_t capacity) {
@@ -46,6 +67,7 @@ struct Sizes {
   std::uint32_t wide_capacity = 0;  // the same two where lists overflowed
   std::int64_t wide_queries = 0;
   std::uint64_t passes = 0;  // bytes beside the packed table
+  std::uint64_t ladder = 0;  // bytes for the rungs between the second screen and float64; 0: there is no room for them
 
   Sizes(const Engine& engine, std::int64_t n, std::int64_t d, std::int64_t m, std::int64_t k, std::uint64_t limit) {
     const auto tiles = static_cast<std::uint64_t>((n + kTableTile - 1) / kTableTile);
@@ -67,7 +89,8 @@ struct Sizes {
     };
     queries = fitting(bytes_a_query(d, capacity), kMostQueries);
     // Twice what is expected, if all warps let as much through.
-    const std::uint64_t wanted = static_cast<std::uint64_t>(4 * std::min(m, queries) * k * kGrowth) / streams;
+    const std::uint64_t wanted =
+        static_cast<std::uint64_t>(4 * std::min(m, queries) * std::max(k, kUsualNeighbors) * kGrowth) / streams;
     const std::uint64_t room = passes / 8 / (streams * sizeof(Passed));
     stream = static_cast<std::uint32_t>(
         std::max(kLeastStream, std::min(room, std::clamp<std::uint64_t>(wanted, kUsualStream, kMostStream))));
@@ -79,6 +102,10 @@ struct Sizes {
         streams * stream * sizeof(Passed) +
         std::max(static_cast<std::uint64_t>(std::min(m, queries) + kQueryTile) * bytes_a_query(d, capacity),
                  static_cast<std::uint64_t>(std::min(m, wide_queries) + kQueryTile) * bytes_a_query(d, wide_capacity));
+    // Equal rows once, and the half of the table that is a ball's at most, packed again.
+    const std::uint64_t wanted_there =
+        std::max(distinct_scratch(n), distinct_bytes(n) + choice_bytes(n) + packed / 2 + kSpareBytes);
+    if (limit >= packed + passes + kSpareBytes + wanted_there) ladder = wanted_there;
   }
 };
 
@@ -103,8 +130,12 @@ __global__ void scatter_lists(const std::int64_t* ids, const double* distances, 
   }
 }
 
-unsigned blocks_for(std::int64_t count) {
-  return static_cast<unsigned>((count + 255) / 256);
+__global__ void keep_kernel(const std::int64_t* numbers, const double* limits, std::int64_t count, Unanswered still) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const std::uint32_t place = atomicAdd(still.count, 1U);
+  still.queries[place] = numbers[i];
+  still.limits[place] = limits[i];
 }
 
 // Some queries of the search, as a search of their own.
@@ -117,7 +148,7 @@ struct Subset {
 Subset subset_of(const Engine& engine, const Search& search, const std::int64_t* numbers, std::int64_t count) {
   Subset subset;
   subset.search = search;
-  const std::int64_t row_bytes = search.queries.d * size_of_type(search.queries.dtype);
+  const std::int64_t row_bytes = search.queries.d * size_of(search.queries.dtype);
   subset.rows = Buffer<char>(engine, count * row_bytes);
   gather_rows<<<static_cast<unsigned>(count), 128, 0, engine.stream>>>(static_cast<const char*>(search.queries.data),
                                                                        numbers, row_bytes, subset.rows.data());
@@ -125,13 +156,13 @@ Subset subset_of(const Engine& engine, const Search& search, const std::int64_t*
   subset.search.queries.data = subset.rows.data();
   subset.search.queries.n = count;
   subset.numbers = Buffer<std::int64_t>(engine, count);
-  gather_numbers<<<blocks_for(count), 256, 0, engine.stream>>>(search.numbers, search.first_query, numbers, count,
-                                                               subset.numbers.data());
+  gather_numbers<<<blocks_for(count, 256), 256, 0, engine.stream>>>(search.numbers, search.first_query, numbers, count,
+                                                                    subset.numbers.data());
   subset.search.numbers = subset.numbers.data();
   if (search.exclude != nullptr) {
     subset.exclude = Buffer<std::int64_t>(engine, count);
-    gather_numbers<<<blocks_for(count), 256, 0, engine.stream>>>(search.exclude, 0, numbers, count,
-                                                                 subset.exclude.data());
+    gather_numbers<<<blocks_for(count, 256), 256, 0, engine.stream>>>(search.exclude, 0, numbers, count,
+                                                                      subset.exclude.data());
     subset.search.exclude = subset.exclude.data();
   }
   check_launch("gather numbers");
@@ -142,7 +173,7 @@ Subset subset_of(const Engine& engine, const Search& search, const std::int64_t*
 Search slice_of(const Search& search, std::int64_t first, std::int64_t count) {
   Search part = search;
   part.queries.data =
-      static_cast<const char*>(search.queries.data) + first * search.queries.d * size_of_type(search.queries.dtype);
+      static_cast<const char*>(search.queries.data) + first * search.queries.d * size_of(search.queries.dtype);
   part.queries.n = count;
   part.first_query += first;
   if (search.numbers != nullptr) part.numbers += first;
@@ -152,19 +183,24 @@ Search slice_of(const Search& search, std::int64_t first, std::int64_t count) {
 
 class FusedSearch {
  public:
-  FusedSearch(const Engine& engine, const Search& search, const KLists& lists)
+  /// `within`: of a search for all rows within a key; null: `lists` are filled.
+  FusedSearch(const Engine& engine, const Search& search, const KLists& lists, const DirectTask* within)
       : engine_(engine),
         search_(search),
         lists_(lists),
+        within_(within),
         sizes_(engine, search.table.n, search.table.d, search.queries.n, lists.k, engine.memory_limit),
-        frame_(make_frame(engine, search.table, search.facts, search.metric)),
-        table_(pack_table(engine, search.table, frame_)),
+        frame_(make_frame(engine, search.table, search.facts, search.metric,
+                          search.without != kernels::Without::centring)),
         passed_(engine, stream_count(engine) * sizes_.stream),
         passed_counts_(engine, stream_count(engine)),
-        survivors_(engine, 1),
-        count_(engine, 1),
-        unanswered_(engine, std::min(search.queries.n, sizes_.queries)),
-        limits_(engine, unanswered_.size()) {
+        survivors_(engine, 1) {
+    if (search.filter != nullptr) {
+      chosen_ = choose_filtered(engine, search.table.n, search.filter, search.first_row);
+    } else {
+      chosen_.view.count = search.table.n;
+    }
+    table_ = pack_table(engine, search.table, chosen_.view, frame_);
     survivors_.zero();
   }
 
@@ -184,108 +220,257 @@ class FusedSearch {
   }
 
  private:
-  // The screens of one batch, the first from thresholds that `limits` gives or a sample.
-  PackedQueries screened(const Search& part, std::uint32_t capacity, const double* limits) {
-    PackedQueries queries = pack_queries(engine_, part.queries, frame_, capacity);
-    queries.view.eligible = Eligible(part);
-    const std::int64_t tiles = table_.view.tile_count;
-    std::int64_t seen = std::min(kSampleTiles, tiles);
+  /// What a batch is asked for: a part of the search, and where its answers go.
+  struct Part {
+    Search search;
+    KLists lists;
+    DirectTask within;
+  };
+  Part part_of(std::int64_t first, std::int64_t count) const {
+    Part part{slice_of(search_, first, count), lists_, {}};
+    if (within_ == nullptr) {
+      part.lists.ids += first * lists_.k;
+      part.lists.distances += first * lists_.k;
+      return part;
+    }
+    part.within = *within_;
+    part.within.counts += first;
+    if (part.within.offsets != nullptr) {
+      part.within.offsets += first;
+    } else if (part.within.keys != nullptr) {
+      part.within.keys += first * part.within.room;
+      part.within.ids += first * part.within.room;
+    }
+    return part;
+  }
+
+  /// Queries that wait, and how many: known to the device, and to the host when it asked.
+  struct Left {
+    Waiting waiting;
+    Buffer<std::uint32_t> count;
+    Left(const Engine& engine, std::int64_t capacity) : waiting(engine, capacity), count(engine, 1) { count.zero(); }
+    [[nodiscard]] Unanswered takes() const { return {count.data(), waiting.numbers.data(), waiting.limits.data()}; }
+    [[nodiscard]] std::int64_t size(const Engine& engine) const {
+      std::uint32_t left = 0;
+      check(cudaMemcpyAsync(&left, count.data(), sizeof left, cudaMemcpyDeviceToHost, engine.stream), "read a counter");
+      engine.synchronize();
+      return left;
+    }
+  };
+
+  /// Screens of one batch: k lists start from the limits given, or from a sample.
+  PackedQueries screened(const Search& queries_of, const TablePack& table, const Frame& frame, std::uint32_t capacity,
+                         const double* limits) {
+    PackedQueries queries = pack_queries(engine_, queries_of.queries, frame, capacity);
+    queries.view.eligible = Eligible(queries_of);
+    queries.view.eligible.filter = nullptr;  // what it leaves out is not chosen
+    const std::int64_t tiles = table.view.tile_count;
+    const int k = static_cast<int>(lists_.k);
+    std::int64_t seen = std::min(tiles, std::clamp(tiles / 16, kLeastSample, kMostSample));
+    if (within_ != nullptr) {
+      aim(engine_, queries, within_->largest_key);
+      // Piece by piece, because nobody knows how many there are, and each begins with empty streams.
+      for (std::int64_t piece = 0; piece < kPieces; ++piece) {
+        screen_tiles(table, queries, tiles * piece / kPieces, tiles * (piece + 1) / kPieces);
+      }
+      return queries;
+    }
     if (limits != nullptr) {
       resume(engine_, queries, limits);
+    } else if (search_.without == kernels::Without::sample) {
+      seen = std::min<std::int64_t>(tiles, capacity / kTableTile);
+      screen_tiles(table, queries, 0, seen);
+      if (seen < tiles) tighten(engine_, search_.table, table.view.chosen, queries, k);
     } else {
-      // The lists are empty yet: their memory takes the sample's scores.
-      auto* scores = reinterpret_cast<float*>(queries.survivors.data());
-      screen_all(engine_, table_.view, queries.view, 0, seen, scores);
-      seed(engine_, search_.table, table_.view, queries, static_cast<int>(lists_.k), scores,
-           static_cast<int>(seen * kTableTile));
+      // The lists are empty yet: their memory takes the best of the sample, of some four groups of rows a neighbor.
+      auto* best = reinterpret_cast<float*>(queries.survivors.data());
+      int parts = 1;
+      while (parts < kMostParts && bests_a_tile(parts) * seen < 4 * k) parts *= 2;
+      screen_best(engine_, table.view, queries.view, 0, seen, parts, best);
+      seed(engine_, search_.table, table.view, queries, k, best, static_cast<int>(seen), parts);
     }
-    std::int64_t done = 0;
+    std::int64_t done = search_.without == kernels::Without::sample && limits == nullptr ? seen : 0;
+    const double growth = growth_of(tiles, seen);
+    auto reach = static_cast<double>(seen);
     while (done < tiles) {
-      seen *= kGrowth;
-      const std::int64_t end = seen + seen / 2 >= tiles ? tiles : seen;
-      screen(engine_, table_.view, queries.view, done, end, {passed_.data(), passed_counts_.data(), sizes_.stream});
+      reach *= growth;
+      // Rounded by less than a tile, unless that is all.
+      const bool last = search_.without == kernels::Without::tightening || reach > static_cast<double>(tiles) - 1;
+      const std::int64_t end = last ? tiles : std::max(done + 1, static_cast<std::int64_t>(reach));
+      screen_tiles(table, queries, done, end);
       done = end;
-      if (done < tiles) tighten(engine_, search_.table, queries, static_cast<int>(lists_.k));
+      if (done < tiles) tighten(engine_, search_.table, table.view.chosen, queries, k);
     }
     return queries;
   }
 
-  std::int64_t finished(PackedQueries& queries, const KLists& lists, const std::int64_t* outputs) {
-    count_.zero();
-    finish(engine_, search_.table, queries, lists, outputs, survivors_.data(),
-           {count_.data(), unanswered_.data(), limits_.data()});
-    std::uint32_t left = 0;
-    check(cudaMemcpyAsync(&left, count_.data(), sizeof left, cudaMemcpyDeviceToHost, engine_.stream), "read a counter");
-    engine_.synchronize();
-    return left;
+  /// In runs that are short enough for a cancel.
+  void screen_tiles(const TablePack& table, const PackedQueries& queries, std::int64_t begin, std::int64_t end) {
+    if (begin >= end) return;
+    const double tile_work =
+        2.0 * kTableTile * table.view.columns * kQueryTile * static_cast<double>(queries.view.tile_count);
+    const auto run = std::max<std::int64_t>(1, static_cast<std::int64_t>(kScreenWork / tile_work));
+    const Streams streams{passed_.data(), passed_counts_.data(), sizes_.stream};
+    if (search_.without == kernels::Without::fusion) return unfused(table, queries, begin, end);
+    if (run >= end - begin) return screen(engine_, table.view, queries.view, begin, end, streams);
+    Pace pace(engine_);
+    for (std::int64_t tile = begin; tile < end; tile += run) {
+      screen(engine_, table.view, queries.view, tile, std::min(end, tile + run), streams);
+      pace.step();
+    }
+  }
+
+  /// Scores written out, and read again.
+  void unfused(const TablePack& table, const PackedQueries& queries, std::int64_t begin, std::int64_t end) {
+    const std::int64_t tile_scores = kTableTile * queries.view.rows;
+    const std::int64_t run = std::clamp<std::int64_t>(kMostScores / tile_scores, 1, end - begin);
+    const Buffer<float> scores(engine_, run * tile_scores);
+    for (std::int64_t tile = begin; tile < end; tile += run) {
+      const std::int64_t last = std::min(end, tile + run);
+      screen_all(engine_, table.view, queries.view, tile, last, scores.data());
+      pick(engine_, table.view, queries.view, tile, last, scores.data());
+      engine_.host.check_cancelled();
+    }
+  }
+
+  /// Answers, or numbers of those that wait still. `outputs`: numbers of the queries within the part, null: all.
+  void settle(const Part& part, const Chosen& chosen, PackedQueries& queries, const std::int64_t* outputs,
+              const Left& left) {
+    if (within_ != nullptr) {
+      return collect(engine_, search_.table, chosen, queries, part.within, outputs, survivors_.data(), left.takes());
+    }
+    finish(engine_, search_.table, chosen, queries, part.lists, outputs, survivors_.data(), left.takes());
   }
 
   void run_batch(std::int64_t first, std::int64_t count, Counters& counters) {
-    const Search part = slice_of(search_, first, count);
-    const KLists lists{lists_.k, lists_.ids + first * lists_.k, lists_.distances + first * lists_.k};
-    std::int64_t left = 0;
+    const Part part = part_of(first, count);
+    Left left(engine_, count);
     {
-      PackedQueries queries = screened(part, sizes_.capacity, nullptr);
-      left = finished(queries, lists, nullptr);
+      PackedQueries queries = screened(part.search, table_, frame_, sizes_.capacity, nullptr);
+      settle(part, chosen_.view, queries, nullptr, left);
     }
-    if (left == 0) return;
-    counters.escalated += left;
-    left = again(part, lists, left);
-    if (left == 0) return;
-    counters.uncertified += left;
-    const Subset rest = subset_of(engine_, part, unanswered_.data(), left);
-    Buffer<std::int64_t> ids(engine_, left * lists.k);
-    Buffer<double> distances(engine_, left * lists.k);
-    Engine engine = engine_;
-    engine.memory_limit -= std::min(
-        engine.memory_limit, sizes_.packed + passed_.bytes() + kSpareBytes + rest.rows.bytes() + 2 * ids.bytes());
-    engine.host.report = nullptr;
-    direct_k_lists(engine, rest.search, {lists.k, ids.data(), distances.data()});
-    scatter_lists<<<static_cast<unsigned>(left), 128, 0, engine_.stream>>>(
-        ids.data(), distances.data(), unanswered_.data(), lists.k, lists.ids, lists.distances);
-    check_launch("scatter answers");
+    std::int64_t waiting = left.size(engine_);
+    if (waiting == 0) return;
+    counters.escalated += waiting;
+    put_equal_rows_together();
+    left = again(part, left, waiting);
+    waiting = left.size(engine_);
+    if (waiting == 0) return;
+    if (within_ == nullptr && centred(search_.metric) && sizes_.ladder > 0 &&
+        search_.without != kernels::Without::balls) {
+      left = ball_by_ball(part, std::move(left), waiting);
+      waiting = left.size(engine_);
+      if (waiting == 0) return;
+    }
+    counters.uncertified += waiting;
+    in_float64(part, left, waiting);
   }
 
-  // Screens the unanswered queries again, from the limits that they have, with room for more survivors. Leaves those
-  // that are unanswered still in the same arrays, and returns their number.
-  std::int64_t again(const Search& part, const KLists& lists, std::int64_t left) {
-    Buffer<std::int64_t> numbers = std::move(unanswered_);
-    Buffer<double> limits = std::move(limits_);
-    unanswered_ = Buffer<std::int64_t>(engine_, numbers.size());
-    limits_ = Buffer<double>(engine_, limits.size());
-    Buffer<std::int64_t> still(engine_, left);
-    std::int64_t kept = 0;
-    for (std::int64_t first = 0; first < left; first += sizes_.wide_queries) {
-      const std::int64_t count = std::min(sizes_.wide_queries, left - first);
+  static bool centred(Metric metric) { return metric == Metric::euclidean || metric == Metric::sqeuclidean; }
+
+  /// Once a search.
+  void put_equal_rows_together() {
+    if (std::exchange(equal_rows_sought_, true) || sizes_.ladder == 0) return;
+    if (search_.without == kernels::Without::grouping) return;
+    std::optional<ChosenRows> distinct = choose_distinct(engine_, search_.table, chosen_.view);
+    if (!distinct) return;
+    table_ = {};
+    chosen_ = *std::move(distinct);
+    table_ = pack_table(engine_, search_.table, chosen_.view, frame_);
+  }
+
+  /// Screens queries again, from the limits that they have, with room for more survivors.
+  Left again(const Part& part, const Left& left, std::int64_t waiting) {
+    Left still(engine_, waiting);
+    for (std::int64_t first = 0; first < waiting; first += sizes_.wide_queries) {
       engine_.host.check_cancelled();
-      const Subset some = subset_of(engine_, part, numbers.data() + first, count);
-      PackedQueries queries = screened(some.search, sizes_.wide_capacity, limits.data() + first);
-      const std::int64_t failed = finished(queries, lists, numbers.data() + first);
-      check(cudaMemcpyAsync(still.data() + kept, unanswered_.data(),
-                            static_cast<std::size_t>(failed) * sizeof(std::int64_t), cudaMemcpyDeviceToDevice,
-                            engine_.stream),
-            "keep query numbers");
-      kept += failed;
+      screen_some(part, table_, frame_, left.waiting, first, std::min(sizes_.wide_queries, waiting - first), still);
     }
-    unanswered_ = Buffer<std::int64_t>(engine_, numbers.size());
-    check(cudaMemcpyAsync(unanswered_.data(), still.data(), static_cast<std::size_t>(kept) * sizeof(std::int64_t),
-                          cudaMemcpyDeviceToDevice, engine_.stream),
-          "keep query numbers");
-    return kept;
+    return still;
+  }
+  void screen_some(const Part& part, const TablePack& table, const Frame& frame, const Waiting& waiting,
+                   std::int64_t first, std::int64_t count, const Left& still) {
+    const std::int64_t* numbers = waiting.numbers.data() + first;
+    const Subset some = subset_of(engine_, part.search, numbers, count);
+    PackedQueries queries = screened(some.search, table, frame, sizes_.wide_capacity, waiting.limits.data() + first);
+    settle(part, table.view.chosen, queries, numbers, still);
+  }
+
+  /// The same, ball by ball, each with the rows that may be answers in it.
+  Left ball_by_ball(const Part& part, Left left, std::int64_t waiting) {
+    const bool narrow = search_.table.dtype != DType::float64;
+    const Buffer<double> centre(engine_, search_.table.d);
+    const Buffer<std::uint8_t> flags(engine_, chosen_.view.count);
+    Left still(engine_, waiting);
+    std::int64_t done = 0;
+    for (int balls = 0; balls < kMostBalls && done < waiting; ++balls) {
+      engine_.host.check_cancelled();
+      const Ball ball =
+          next_ball(engine_, part.search.queries, narrow, left.waiting, done, waiting - done, centre.data());
+      const std::int64_t end = done + ball.queries;
+      if (std::isfinite(ball.radius)) {
+        flag_ball(engine_, search_.table, chosen_.view, centre.data(), ball.radius, flags.data());
+        const ChosenRows rows = choose(engine_, chosen_.view, flags.data());
+        if (rows.view.count <= chosen_.view.count / 2) {
+          const TableFacts facts{centre.data(), ball.radius, search_.facts.longest_value};
+          const Frame frame = make_frame(engine_, search_.table, facts, search_.metric);
+          const TablePack table = pack_table(engine_, search_.table, rows.view, frame);
+          for (; done < end; done += std::min(sizes_.wide_queries, end - done)) {
+            screen_some(part, table, frame, left.waiting, done, std::min(sizes_.wide_queries, end - done), still);
+          }
+          continue;
+        }
+      }
+      keep(left.waiting, done, end, still);
+      done = end;
+    }
+    keep(left.waiting, done, waiting, still);
+    return still;
+  }
+  /// Leaves some queries waiting.
+  void keep(const Waiting& waiting, std::int64_t begin, std::int64_t end, const Left& still) {
+    if (begin == end) return;
+    keep_kernel<<<blocks_for(end - begin, 256), 256, 0, engine_.stream>>>(
+        waiting.numbers.data() + begin, waiting.limits.data() + begin, end - begin, still.takes());
+    check_launch("keep queries");
+  }
+
+  void in_float64(const Part& part, const Left& left, std::int64_t waiting) {
+    const std::int64_t* numbers = left.waiting.numbers.data();
+    const Subset rest = subset_of(engine_, part.search, numbers, waiting);
+    Engine engine = engine_;
+    engine.host.report = nullptr;
+    std::uint64_t taken = sizes_.packed + passed_.bytes() + kSpareBytes + rest.rows.bytes() + sizes_.ladder;
+    if (within_ != nullptr) {
+      engine.memory_limit -= std::min(engine.memory_limit, taken);
+      DirectTask task = part.within;
+      task.search = &rest.search;
+      task.slots = numbers;
+      return direct_pass(engine, task);
+    }
+    const std::int64_t k = lists_.k;
+    const Buffer<std::int64_t> ids(engine_, waiting * k);
+    const Buffer<double> distances(engine_, waiting * k);
+    taken += 2 * ids.bytes();
+    engine.memory_limit -= std::min(engine.memory_limit, taken);
+    direct_k_lists(engine, rest.search, {k, ids.data(), distances.data()});
+    scatter_lists<<<static_cast<unsigned>(waiting), 128, 0, engine_.stream>>>(ids.data(), distances.data(), numbers, k,
+                                                                              part.lists.ids, part.lists.distances);
+    check_launch("scatter answers");
   }
 
   const Engine& engine_;
   const Search& search_;
   const KLists& lists_;
+  const DirectTask* within_;
   Sizes sizes_;
   Frame frame_;
+  ChosenRows chosen_;
   TablePack table_;
   Buffer<Passed> passed_;
   Buffer<std::uint32_t> passed_counts_;
   Buffer<unsigned long long> survivors_;
-  Buffer<std::uint32_t> count_;
-  Buffer<std::int64_t> unanswered_;
-  Buffer<double> limits_;
+  bool equal_rows_sought_ = false;
 };
 
 }  // namespace
@@ -294,7 +479,7 @@ bool fused_serves(const Engine& engine, Metric metric, std::int64_t n, std::int6
   const bool product = metric == Metric::euclidean || metric == Metric::sqeuclidean ||
                        metric == Metric::inner_product || metric == Metric::cosine;
   if (!product || engine.compute_capability != 90 || engine.portable) return false;
-  if (n > kMostRows || d > core::kLargestHalfColumns || k > kMostNeighbors) return false;
+  if (n > kMostScreenRows || d > core::kLargestHalfColumns || k > kMostNeighbors) return false;
   // A third of the limit for the packed rows leaves as much for the table and for the passes.
   const auto columns = static_cast<std::uint64_t>(core::half_columns(d));
   return static_cast<std::uint64_t>(n) * columns * sizeof(__half) <= engine.memory_limit / 3;
@@ -303,12 +488,18 @@ bool fused_serves(const Engine& engine, Metric metric, std::int64_t n, std::int6
 std::uint64_t fused_bytes(const Engine& engine, const Search& search, std::int64_t m, std::int64_t k,
                           std::uint64_t limit) {
   const Sizes sizes(engine, search.table.n, search.table.d, m, k, limit);
-  return sizes.packed + sizes.passes + kSpareBytes;
+  return sizes.packed + sizes.passes + sizes.ladder + kSpareBytes;
 }
 
 void fused_k_lists(const Engine& engine, const Search& search, const KLists& lists, Counters& counters) {
   if (search.queries.n == 0) return;
-  FusedSearch(engine, search, lists).run(counters);
+  FusedSearch(engine, search, lists, nullptr).run(counters);
+}
+
+void fused_within(const Engine& engine, const Search& search, const DirectTask& task, Counters& counters) {
+  if (search.queries.n == 0) return;
+  const KLists none;
+  FusedSearch(engine, search, none, &task).run(counters);
 }
 
 }  // namespace vicinal::cuda

@@ -312,11 +312,12 @@ class Tile {
       const int total = __shfl_sync(kWarp, before, kGroup - 1, kGroup);
       before -= count;
       unsigned long long base = 0;
-      if (lane == 0 && total > 0) base = atomicAdd(&sink.counts[q], static_cast<unsigned long long>(total));
+      const std::int64_t slot = is_query && sink.slots != nullptr ? sink.slots[q] : q;
+      if (lane == 0 && total > 0) base = atomicAdd(&sink.counts[slot], static_cast<unsigned long long>(total));
       base = __shfl_sync(kWarp, base, 0, kGroup);
       if (sink.keys == nullptr || count == 0) continue;
-      const std::int64_t begin = sink.offsets != nullptr ? sink.offsets[q] : q * sink.room;
-      const std::int64_t room = sink.offsets != nullptr ? sink.offsets[q + 1] - begin : sink.room;
+      const std::int64_t begin = sink.offsets != nullptr ? sink.offsets[slot] : slot * sink.room;
+      const std::int64_t room = sink.offsets != nullptr ? sink.offsets[slot + 1] - begin : sink.room;
       std::int64_t at = static_cast<std::int64_t>(base) + before;
 #pragma unroll
       for (int j = 0; j < kEach; ++j) {

@@ -31,6 +31,7 @@ struct KeySink {
   std::int64_t* ids = nullptr;            ///< beside the keys
   const std::int64_t* offsets = nullptr;  ///< [queries + 1] where each query's room begins; null: at q * room
   std::int64_t room = 0;
+  const std::int64_t* slots = nullptr;     ///< [queries] whose count and room a query uses; null: its own
   unsigned long long* overflow = nullptr;  ///< the smallest `overflow_code` of a pair whose key is not finite
 };
 

@@ -45,7 +45,9 @@ Layout::Layout(const Session& session, const plugin::Search& call) {
   if (call.collect == plugin::kKList && (call.output_count > 0 || !on_device(call.memory))) {
     query += static_cast<std::uint64_t>(call.k) * 16;
   }
-  if (merges) query += static_cast<std::uint64_t>(call.k) * TileLists::kEntry + TileLists::kQuery;
+  if (merges && call.collect == plugin::kKList) {
+    query += static_cast<std::uint64_t>(call.k) * TileLists::kEntry + TileLists::kQuery;
+  }
   for (std::int64_t o = 0; o < call.output_count; ++o) {
     const plugin::VoteOutput& output = call.outputs[o];
     fixed += n * sizeof(std::int32_t) + vote_bytes(engine, output.classes);
@@ -68,12 +70,15 @@ Layout::Layout(const Session& session, const plugin::Search& call) {
         merges ? static_cast<std::uint64_t>(core::half_columns(call.table.cols)) * sizeof(std::uint16_t) : row;
     const std::uint64_t room = std::min<std::uint64_t>((left - taken) / (merges ? 8 : 4), kMostTile);
     tile = static_cast<std::int64_t>(std::clamp<std::uint64_t>(room / std::max(row, wide), 1, n));
-    // The filter's words are whole.
-    if (merges && static_cast<std::uint64_t>(tile) < n && tile >= 64) tile = tile / 64 * 64;
     taken += 2 * static_cast<std::uint64_t>(tile) * row;
     if (taken > left) refuse_memory(taken, left);
   }
   scratch = left - taken;
+}
+
+/// Half of what there is where neighbors within a radius are kept beside.
+static std::uint64_t for_the_screen(const plugin::Search& call, const Layout& layout) {
+  return call.collect == plugin::kKList ? layout.scratch : layout.scratch / 2;
 }
 
 std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) {
@@ -83,7 +88,7 @@ std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) 
   const std::int64_t rows = layout.tile > 0 ? layout.tile : call.table.rows;
   search.table = {nullptr, static_cast<DType>(call.table.dtype), rows, call.table.cols};
   if (static_cast<Method>(call.method) == Method::fused) {
-    return layout.taken() + fused_bytes(session.engine, search, layout.group, call.k, layout.scratch);
+    return layout.taken() + fused_bytes(session.engine, search, layout.group, call.k, for_the_screen(call, layout));
   }
   if (is_of_a_paper(call.method)) {
     const PaperTask paper{&search, static_cast<Method>(call.method), {call.k, nullptr, nullptr}};
@@ -96,11 +101,10 @@ std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) 
 }
 
 bool can_fuse(const Session& session, const plugin::Search& call) {
-  if (call.collect != plugin::kKList) return false;
   try {
     const Layout layout(session, call);
     Engine engine = session.engine;
-    engine.memory_limit = layout.scratch;
+    engine.memory_limit = for_the_screen(call, layout);
     const std::int64_t rows = layout.tile > 0 ? layout.tile : call.table.rows;
     if (!fused_serves(engine, static_cast<Metric>(call.metric), rows, call.table.cols, call.k)) return false;
     static_cast<void>(nearest_bytes(session, call));

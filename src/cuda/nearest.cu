@@ -61,6 +61,7 @@ class Run {
     search_.self = call.self != 0;
     search_.metric = static_cast<Metric>(call.metric);
     search_.p = call.p;
+    search_.without = static_cast<kernels::Without>(call.without);
     if (resident_ != nullptr) {
       search_.table = resident_->rows;
       search_.facts = resident_->table_facts();
@@ -69,7 +70,7 @@ class Run {
       to_device(engine_, centre_.data(), call.centre, call.table.cols);
       double farthest = 0;
       for (std::int64_t j = 0; j < call.table.cols; ++j) farthest = std::max(farthest, std::fabs(call.centre[j]));
-      search_.facts = {centre_.data(), call.largest, farthest + call.largest};
+      search_.facts = facts_of(centre_.data(), call.table.cols, call.largest, farthest + call.largest);
     }
     counters_.distinct_rows = call.table.rows;
   }
@@ -175,13 +176,15 @@ class Run {
       if (fused) {
         const TileLists own(engine_, count, k);
         Counters found;
-        TileStream(session_, relay_, call_.table, layout_.tile)
-            .pass(engine_, search_, [&](const Engine& engine, const Search& tile) {
-              merge_tile(engine, tile, task, call_.filter, own, found);
-            });
+        for_each_tile(search_, [&](const Engine& engine, const Search& tile) {
+          merge_tile(engine, tile, task, call_.filter, own, found);
+        });
         add(found);
       } else {
-        for_each_tile(task, search_);
+        for_each_tile(search_, [&](const Engine& engine, const Search& tile) {
+          task.search = &tile;
+          direct_pass(engine, task);
+        });
       }
       finish_lists(engine_, search_.metric, search_.p, lists.distances, lists.ids, nullptr, k, count);
     }
@@ -229,7 +232,7 @@ class Run {
     task.ids = ids.data();
     task.room = room;
     engine_.memory_limit = limit - keys.bytes() - ids.bytes();
-    for_each_tile(task, search_);
+    pass(task, search_);
     engine_.memory_limit = limit;
     std::vector<std::int64_t> counts(static_cast<std::size_t>(count));
     static_assert(sizeof(std::int64_t) == sizeof(unsigned long long));
@@ -313,7 +316,7 @@ class Run {
       task.offsets = within.offsets.data();
       const std::uint64_t limit = engine_.memory_limit;
       engine_.memory_limit = limit / 2;
-      for_each_tile(task, part);
+      pass(task, part);
       engine_.memory_limit = limit;
     });
   }
@@ -324,17 +327,23 @@ class Run {
     counters_.uncertified += found.uncertified;
   }
 
-  /// A pass over the whole table.
-  void for_each_tile(DirectTask task, const Search& search) {
-    if (resident_ == nullptr) {
-      return TileStream(session_, relay_, call_.table, layout_.tile)
-          .pass(engine_, search, [&task](const Engine& engine, const Search& tile) {
-            task.search = &tile;
-            direct_pass(engine, task);
-          });
-    }
-    task.search = &search;
-    direct_pass(engine_, task);
+  /// A pass over the whole table that looks for all rows within a key.
+  void pass(DirectTask task, const Search& search) {
+    const bool fused = static_cast<Method>(call_.method) == Method::fused;
+    Counters found;
+    for_each_tile(search, [&](const Engine& engine, const Search& tile) {
+      if (fused) return fused_within(engine, tile, task, found);
+      task.search = &tile;
+      direct_pass(engine, task);
+    });
+    add(found);
+  }
+
+  /// Calls visit(engine, search) with the whole table, or with each tile of one that is streamed.
+  template <class Visit>
+  void for_each_tile(const Search& search, Visit visit) {
+    if (resident_ != nullptr) return visit(engine_, search);
+    TileStream(session_, relay_, call_.table, layout_.tile).pass(engine_, search, visit);
   }
 
   Session& session_;

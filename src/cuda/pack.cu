@@ -1,6 +1,6 @@
-// See pack.hpp. A block packs 32 rows: a thread takes eight neighboring columns of one row at a time (32 bytes of
-// float32, 16 bytes of fp16), so that reads are whole sectors and writes whole core matrices; then the sums of a row
-// meet in shared memory, and one thread a row makes the spare columns. float32 and narrower tables are centred in
+// See pack.hpp. A block packs 32 of the chosen rows: a thread takes eight neighboring columns of one row at a time (32
+// bytes of float32, 16 bytes of fp16), so that reads are whole sectors and writes whole core matrices; then the sums of
+// a row meet in shared memory, and one thread a row makes the spare columns. float32 and narrower tables are centred in
 // float32, where a difference errs by 2^-24 of itself, which rho takes in. One read of the table, one write of its fp16
 // form.
 #include <algorithm>
@@ -153,7 +153,7 @@ __device__ core::HalfSums sums_of_row(double rounded_sq, C exact_sq, C error_sq,
 template <class C>
 __device__ core::HalfRow row_facts(const core::HalfSums& sums) {
   core::HalfRow row = core::half_row(sums);
-  if (sizeof(C) == sizeof(float)) row.rho += 0x1p-22 * sqrt(sums.exact_sq);
+  if (sizeof(C) == sizeof(float)) row.rho += 0x1p-22 * core::root_above(sums.exact_sq);
   return row;
 }
 
@@ -172,9 +172,9 @@ __global__ void __launch_bounds__(kMostThreads, 4)
   const std::int64_t position = static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + place.row;
   const std::int64_t tile_number = position / kTableTile;
   const int row_in_tile = static_cast<int>(position % kTableTile);
-  const std::int64_t row = packed_row(packed, position);
-  const bool is_row = row < packed.rows;
-  const T* values_of_row = table + (is_row ? row : 0) * frame.d;
+  const std::int64_t number = packed_number(packed, position);
+  const bool is_row = number < packed.chosen.count;
+  const T* values_of_row = table + (is_row ? packed.chosen.row(number) : 0) * frame.d;
   __half* tile = tiles + tile_number * kTableTile * frame.columns;
   __shared__ uint4 last[kRowsABlock];
 
@@ -182,8 +182,9 @@ __global__ void __launch_bounds__(kMostThreads, 4)
   if (frame.metric == Metric::cosine) {
     // Here lanes are rows: each eight lanes find the lengths of all rows, one after the other.
     for (int r = 0; r < kRowsABlock; ++r) {
-      const std::int64_t other = packed_row(packed, static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + r);
-      const Normalizer n = normalizer_of(table + (other < packed.rows ? other : 0) * frame.d, frame.d, mask_of_eight());
+      const std::int64_t other = packed_number(packed, static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + r);
+      const std::int64_t row = other < packed.chosen.count ? packed.chosen.row(other) : 0;
+      const Normalizer n = normalizer_of(table + row * frame.d, frame.d, mask_of_eight());
       if (r == place.row) load.normalizer = n;
     }
   }
@@ -209,7 +210,7 @@ __global__ void __launch_bounds__(kMostThreads, 4)
     const std::int64_t own = static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + threadIdx.x;
     const core::HalfRow facts = row_facts<C>(sums);
     std::uint16_t spare[core::kSpareColumns] = {};
-    if (packed_row(packed, own) < packed.rows) {
+    if (packed_number(packed, own) < packed.chosen.count) {
       core::table_columns(facts, frame.metric == Metric::inner_product, frame.beta, spare);
       // A row of zeros is as far from everything as can be, whatever the product says.
       if (frame.metric == Metric::cosine && !(sums.exact_sq > 0)) core::always_columns(spare);
@@ -315,7 +316,7 @@ __global__ void take_centre(const double* from, double* to, float* to_narrow, in
 
 }  // namespace
 
-Frame make_frame(const Engine& engine, const Rows& table, const TableFacts& facts, Metric metric) {
+Frame make_frame(const Engine& engine, const Rows& table, const TableFacts& facts, Metric metric, bool moves) {
   Frame frame;
   const auto d = table.d;
   frame.memory = Buffer<double>(engine, d + 2 + (d + 1) / 2);
@@ -330,26 +331,27 @@ Frame make_frame(const Engine& engine, const Rows& table, const TableFacts& fact
   n.beta = core::half_beta(engine.portable ? core::kVoltaSums : core::kHopperSums);
   frame.memory.zero();
   // Inner products and directions are not centred.
-  const bool centred = metric == Metric::euclidean || metric == Metric::sqeuclidean;
+  const bool centred = moves && (metric == Metric::euclidean || metric == Metric::sqeuclidean);
   if (centred) {
     take_centre<<<static_cast<unsigned>((d + 255) / 256), 256, 0, engine.stream>>>(
         facts.centre, frame.memory.data(), narrow_centre, n.d, table.dtype != DType::float64);
     check_launch("take centre");
   }
-  const double longest = (centred ? facts.largest : facts.largest_value) * std::sqrt(static_cast<double>(d));
+  const double longest = centred ? facts.longest : facts.longest_value;
   n.exponent = core::half_table_exponent(metric == Metric::cosine ? 1.0 : longest * (1 + 0x1p-40));
   n.narrow = table.dtype != DType::float64 && metric != Metric::cosine && std::abs(n.exponent) < 100;
   return frame;
 }
 
-TablePack pack_table(const Engine& engine, const Rows& table, const Frame& frame) {
+TablePack pack_table(const Engine& engine, const Rows& table, const Chosen& chosen, const Frame& frame) {
   TablePack pack;
   const Frame::Numbers& n = frame.numbers;
-  pack.view.rows = table.n;
-  pack.view.tile_count = (table.n + kTableTile - 1) / kTableTile;
+  pack.view.chosen = chosen;
+  pack.view.tile_count = (chosen.count + kTableTile - 1) / kTableTile;
   pack.view.columns = n.columns;
   pack.tiles = Buffer<__half>(engine, pack.view.tile_count * kTableTile * n.columns);
   pack.view.tiles = pack.tiles.data();
+  if (chosen.count == 0) return pack;
   const auto blocks = static_cast<unsigned>(pack.view.tile_count * (kTableTile / kRowsABlock));
   with_elements(table.data, table.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;

@@ -29,14 +29,15 @@ struct Frame {
   Buffer<double> memory;
   Numbers numbers;
 };
-Frame make_frame(const Engine& engine, const Rows& table, const TableFacts& facts, Metric metric);
+/// `moves`: for distances rows are centred, else never.
+Frame make_frame(const Engine& engine, const Rows& table, const TableFacts& facts, Metric metric, bool moves = true);
 
 /// Owns what a PackedTable points to.
 struct TablePack {
   Buffer<__half> tiles;
   PackedTable view;
 };
-TablePack pack_table(const Engine& engine, const Rows& table, const Frame& frame);
+TablePack pack_table(const Engine& engine, const Rows& table, const Chosen& chosen, const Frame& frame);
 
 /// What is known of one query.
 struct QueryFacts {

@@ -76,10 +76,8 @@ __global__ void examine_kernel(const T* rows, std::int64_t elements, std::int64_
   const std::int64_t step = kThreads % d;
   double largest = 0;
   unsigned long long non_finite = kNowhere;
-  for (int e = 0; e < kEach; ++e) {
-    const std::int64_t i = begin + static_cast<std::int64_t>(e) * kThreads;
-    if (i >= elements) break;
-    const double value = widen(rows[i]);
+  const auto look_at = [&](T element, std::int64_t i) {
+    const double value = widen(element);
     if (!isfinite(value)) {
       if (non_finite == kNowhere) non_finite = static_cast<unsigned long long>(first_row * d + i);
     } else if (centre != nullptr) {
@@ -88,6 +86,21 @@ __global__ void examine_kernel(const T* rows, std::int64_t elements, std::int64_
     }
     column += step;
     if (column >= d) column -= d;
+  };
+  // Several loads under way at a time.
+  constexpr int kAhead = 8;
+  static_assert(kEach % kAhead == 0);
+  for (int e = 0; e < kEach; e += kAhead) {
+    const std::int64_t first = begin + static_cast<std::int64_t>(e) * kThreads;
+    if (first + (kAhead - 1) * kThreads < elements) {
+      T values[kAhead];
+#pragma unroll
+      for (int a = 0; a < kAhead; ++a) values[a] = rows[first + a * kThreads];
+#pragma unroll
+      for (int a = 0; a < kAhead; ++a) look_at(values[a], first + a * kThreads);
+    } else {
+      for (std::int64_t i = first; i < min(elements, first + kAhead * kThreads); i += kThreads) look_at(rows[i], i);
+    }
   }
   if (non_finite != kNowhere) atomicMin(&found->non_finite, non_finite);
   if (centre == nullptr) return;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr unsigned kAll = 0xFFFFFFFF;
 constexpr int kWarps = 4;                 // queries of a block
+constexpr int kHeld = 16;                 // scores that a lane keeps in registers where a cut is looked for
 constexpr int kGroups = 128;              // whose maxima stand for all scores where a cut is looked for
 constexpr int kMostSharedColumns = 1024;  // of a query that is kept in shared memory
 
@@ -41,9 +42,9 @@ constexpr int room_for(int k, int capacity) {
 
 // A warp's part of shared memory.
 struct Shared {
-  double* query;        // [d], or none where d is large
-  double* keys;         // [ranked]
-  std::uint32_t* rows;  // [ranked]
+  double* query;           // [d], or none where d is large
+  double* keys;            // [ranked]
+  std::uint32_t* numbers;  // [ranked] of chosen rows
 };
 __host__ __device__ constexpr int shared_columns(int d) {
   return d <= kMostSharedColumns ? d : 0;
@@ -82,6 +83,19 @@ __device__ std::uint32_t cut_for(const Reaching& reaching, int k, int most) {
 template <class ScoreOf>
 __device__ std::uint32_t cut_of_scores(const ScoreOf& score_of, int count, int k) {
   const int lane = static_cast<int>(threadIdx.x % 32);
+  if (count <= 32 * kHeld) {
+    std::uint32_t order[kHeld];
+#pragma unroll
+    for (int h = 0; h < kHeld; ++h) order[h] = lane + 32 * h < count ? ordered(score_of(lane + 32 * h)) : 0;
+    return cut_for(
+        [&](std::uint32_t at) {
+          int reached = 0;
+#pragma unroll
+          for (int h = 0; h < kHeld; ++h) reached += order[h] >= at ? 1 : 0;
+          return reached;
+        },
+        k, k + slack_of(k));
+  }
   if (k <= kGroups / 2) {
     constexpr int kMine = kGroups / 32;
     float maxima[kMine];
@@ -117,15 +131,16 @@ __device__ std::uint32_t cut_of_scores(const ScoreOf& score_of, int count, int k
 template <class T>
 struct Exact {
   const T* table;
+  Chosen chosen;
   const double* query;
   Metric metric;
   bool zero;
   int d;
-  __device__ void keys_of(const std::uint32_t* rows, int first, int count, double* keys) const {
+  __device__ void keys_of(const std::uint32_t* numbers, int first, int count, double* keys) const {
     __syncwarp();
     const unsigned mask = mask_of_eight();
     for (int i = first + static_cast<int>(threadIdx.x % 32 / 8); i < count; i += 4) {
-      const double key = exact_key(metric, query, zero, table + static_cast<std::int64_t>(rows[i]) * d, d, mask);
+      const double key = exact_key(metric, query, zero, table + chosen.row(numbers[i]) * d, d, mask);
       if (threadIdx.x % 8 == 0) keys[i] = key;
     }
     __syncwarp();
@@ -152,10 +167,11 @@ __device__ double kth_smallest(const double* keys, int count, int k) {
   return largest;
 }
 
-// Adds to rows[held ..) the rows of the entries that `wanted`; returns how many there are then. Those beyond `room` are
-// counted, not stored.
-template <class Wanted, class RowOf>
-__device__ int gather(std::uint32_t* rows, int held, int room, int count, const Wanted& wanted, const RowOf& row_of) {
+// Adds to numbers[held ..) the rows of the entries that `wanted`; returns how many there are then. Those beyond `room`
+// are counted, not stored.
+template <class Wanted, class NumberOf>
+__device__ int gather(std::uint32_t* numbers, int held, int room, int count, const Wanted& wanted,
+                      const NumberOf& number_of) {
   const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll 4
   for (int first = 0; first < count; first += 32) {
@@ -164,31 +180,33 @@ __device__ int gather(std::uint32_t* rows, int held, int room, int count, const 
     const unsigned hits = __ballot_sync(kAll, mine);
     if (hits == 0) continue;
     const int place = held + __popc(hits & ((1U << lane) - 1));
-    if (mine && place < room) rows[place] = row_of(i);
+    if (mine && place < room) numbers[place] = number_of(i);
     held += __popc(hits);
   }
   return held;
 }
 
 struct Best {
-  int found;          // rows whose keys are known, in shared.rows and shared.keys
+  int found;          // rows whose keys are known, in shared.numbers and shared.keys
   std::uint32_t cut;  // every entry that reaches it is among them, if there was room
 };
 // Lowers the query's limit to the k-th key of its best scores.
-template <class T, class ScoreOf, class RowOf>
+template <class T, class ScoreOf, class NumberOf>
 __device__ Best lower_limit(const Shared& shared, int room, int count, int k, const Exact<T>& exact,
-                            const ScoreOf& score_of, const RowOf& row_of, QueryFacts& facts) {
+                            const ScoreOf& score_of, const NumberOf& number_of, QueryFacts& facts) {
   const std::uint32_t cut = cut_of_scores(score_of, count, k);
   const int reached = gather(
-      shared.rows, 0, room, count, [&](int i) { return ordered(score_of(i)) >= cut; }, row_of);
+      shared.numbers, 0, room, count, [&](int i) { return ordered(score_of(i)) >= cut; }, number_of);
   const int found = min(reached, room);
-  exact.keys_of(shared.rows, 0, found, shared.keys);
+  exact.keys_of(shared.numbers, 0, found, shared.keys);
   if (found >= k) facts.limit_key = fmin(facts.limit_key, kth_smallest(shared.keys, found, k));
   return {reached, cut};
 }
 
 struct Arguments {
   std::int64_t queries;
+  Chosen chosen;
+  Eligible eligible;
   Frame::Numbers frame;
   QueryFacts* facts;
   float* thresholds;
@@ -201,8 +219,10 @@ struct Arguments {
   int k;
   int room;  // rows that a warp can rank
 };
-Arguments arguments_of(const PackedQueries& q, int k, int room) {
+Arguments arguments_of(const PackedQueries& q, const Chosen& chosen, int k, int room) {
   return {q.view.rows,
+          chosen,
+          q.view.eligible,
           q.frame,
           q.facts.data(),
           q.thresholds.data(),
@@ -230,7 +250,7 @@ __device__ Exact<T> exact_of(const Arguments& a, const T* table, std::int64_t qu
     __syncwarp();
     wide = shared.query;
   }
-  return {table, wide, a.frame.metric, facts.zero != 0, d};
+  return {table, a.chosen, wide, a.frame.metric, facts.zero != 0, d};
 }
 
 // Threshold and spare columns that follow from the query's limit.
@@ -247,16 +267,19 @@ __device__ float renew_threshold(const Arguments& a, std::int64_t query, QueryFa
 
 template <class T>
 __global__ void __launch_bounds__(kWarps * 32)
-    seed_kernel(Arguments a, const T* table, PackedTable packed, const float* scores, int positions) {
+    seed_kernel(Arguments a, const T* table, PackedTable packed, const float* best, int count, int bests) {
   const std::int64_t query = query_of_warp();
   if (query >= a.queries) return;
   const Shared shared = shared_of(a.frame.d, a.room);
   QueryFacts facts = a.facts[query];
-  const float* mine = scores + query * positions;
-  const auto row_of = [&](int position) { return static_cast<std::uint32_t>(packed_row(packed, position)); };
+  const float* mine = best + query * count;
+  const auto number_of = [&](int i) {
+    return static_cast<std::uint32_t>(
+        packed_number(packed, i / bests * std::int64_t{kTableTile} + row_of_best(mine[i])));
+  };
   const Exact<T> exact = exact_of(a, table, query, shared, facts);
   lower_limit(
-      shared, a.room, positions, a.k, exact, [&](int i) { return mine[i]; }, row_of, facts);
+      shared, a.room, count, a.k, exact, [&](int i) { return mine[i]; }, number_of, facts);
   renew_threshold(a, query, facts, true);
 }
 
@@ -299,16 +322,17 @@ __global__ void __launch_bounds__(kWarps * 32) tighten_kernel(Arguments a, const
   const Survivor* list = a.survivors + query * a.capacity;
   const Exact<T> exact = exact_of(a, table, query, shared, facts);
   lower_limit(
-      shared, a.room, count, a.k, exact, [&](int i) { return list[i].score; }, [&](int i) { return list[i].row; },
+      shared, a.room, count, a.k, exact, [&](int i) { return list[i].score; }, [&](int i) { return list[i].number; },
       facts);
   drop_below(a, query, count, renew_threshold(a, query, facts, false));
 }
 
-__global__ void resume_kernel(Arguments a, const double* limits) {
+// limits null: all have the same.
+__global__ void resume_kernel(Arguments a, const double* limits, double limit) {
   const std::int64_t query = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (query >= a.queries) return;
   QueryFacts facts = a.facts[query];
-  facts.limit_key = limits[query];
+  facts.limit_key = limits != nullptr ? limits[query] : limit;
   __half* tile = a.tiles + query / kQueryTile * kQueryTile * a.frame.columns;
   a.thresholds[query] = renewed_threshold(a.frame, facts, true, tile, static_cast<int>(query % kQueryTile));
   a.facts[query] = facts;
@@ -322,6 +346,72 @@ struct Outputs {
   Unanswered unanswered;
 };
 
+// How many rows of the table the query may have of those that the numbers stand for.
+__device__ std::int64_t rows_available(const Arguments& a, std::int64_t query, const std::uint32_t* numbers,
+                                       int count) {
+  const Available available(a.eligible, query);
+  unsigned long long sum = 0;
+  for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
+    sum += static_cast<unsigned long long>(available.of(a.chosen, numbers[i]));
+  }
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kAll, sum, step);
+  return static_cast<std::int64_t>(sum);
+}
+
+// One query's answers.
+struct Answers {
+  int k;
+  bool root;  // the distance is the key's root
+  std::int64_t first_row;
+  std::int64_t* ids;
+  double* distances;
+  __device__ void put(std::int64_t place, std::int64_t row, double key) const {
+    if (place >= k) return;
+    ids[place] = first_row + row;
+    distances[place] = root ? __dsqrt_rn(key) : key;
+  }
+};
+
+// Where numbers stand for several equal rows: the warp takes a number at a time. All rows with smaller keys come before
+// its own, of the rows with the same key those with smaller ids.
+__device__ void rank_groups(const Arguments& a, std::int64_t query, const Shared& shared, int left, std::uint32_t cut,
+                            const Answers& answers) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const Available available(a.eligible, query);
+  for (int i = 0; i < left; ++i) {
+    const double key = shared.keys[i];
+    if (nearness(key) < cut) continue;
+    unsigned long long before = 0;
+    int ties = 0;
+    for (int j = lane; j < left; j += 32) {
+      if (shared.keys[j] < key) before += static_cast<unsigned long long>(available.of(a.chosen, shared.numbers[j]));
+      ties += j != i && shared.keys[j] == key ? 1 : 0;
+    }
+    for (int step = 16; step > 0; step /= 2) before += __shfl_xor_sync(kAll, before, step);
+    ties = __reduce_add_sync(kAll, ties);
+    if (before >= static_cast<unsigned long long>(a.k)) continue;
+    const std::uint32_t number = shared.numbers[i];
+    const bool has_own = a.chosen.has(number, available.own);
+    const bool has_excluded = a.chosen.has(number, available.excluded);
+    // Two of them at most are left out.
+    const std::int64_t most = min(static_cast<std::int64_t>(a.chosen.sizes[number]), std::int64_t{a.k} + 2);
+    for (std::int64_t place = lane; place < most; place += 32) {
+      const std::int64_t row = a.chosen.members[a.chosen.firsts[number] + place];
+      if (row == available.own || row == available.excluded) continue;
+      std::int64_t rank = static_cast<std::int64_t>(before) + place - (has_own && available.own < row ? 1 : 0) -
+                          (has_excluded && available.excluded < row ? 1 : 0);
+      for (int j = 0; ties > 0 && j < left; ++j) {
+        if (j == i || shared.keys[j] != key) continue;
+        const std::uint32_t other = shared.numbers[j];
+        rank += a.chosen.rows_before(other, row);
+        if (a.chosen.has(other, available.own) && available.own < row) --rank;
+        if (a.chosen.has(other, available.excluded) && available.excluded < row) --rank;
+      }
+      answers.put(rank, row, key);
+    }
+  }
+}
+
 template <class T>
 __global__ void __launch_bounds__(kWarps * 32) finish_kernel(Arguments a, const T* table, Outputs out) {
   const std::int64_t query = query_of_warp();
@@ -333,15 +423,17 @@ __global__ void __launch_bounds__(kWarps * 32) finish_kernel(Arguments a, const 
   const Survivor* list = a.survivors + query * a.capacity;
   const Exact<T> exact = exact_of(a, table, query, shared, facts);
   const auto score_of = [&](int i) { return list[i].score; };
-  const auto row_of = [&](int i) { return list[i].row; };
+  const auto number_of = [&](int i) { return list[i].number; };
   // The best first: their keys say which of the others still matter.
-  const Best best = lower_limit(shared, a.room, count, a.k, exact, score_of, row_of, facts);
+  const Best best = lower_limit(shared, a.room, count, a.k, exact, score_of, number_of, facts);
   float least = lane == 0 ? current_threshold(a.frame, facts) : 0;
   least = __shfl_sync(kAll, least, 0);
   const int left = gather(
-      shared.rows, best.found, a.room, count,
-      [&](int i) { return ordered(list[i].score) < best.cut && !(list[i].score < least); }, row_of);
-  if (facts.overflowed != 0 || best.found < a.k || left > a.room) {
+      shared.numbers, best.found, a.room, count,
+      [&](int i) { return ordered(list[i].score) < best.cut && !(list[i].score < least); }, number_of);
+  std::int64_t available = min(left, a.room);
+  if (a.chosen.grouped()) available = rows_available(a, query, shared.numbers, static_cast<int>(available));
+  if (facts.overflowed != 0 || available < a.k || left > a.room) {
     if (lane == 0) {
       const std::uint32_t place = atomicAdd(out.unanswered.count, 1U);
       out.unanswered.queries[place] = out.rows != nullptr ? out.rows[query] : query;
@@ -349,7 +441,7 @@ __global__ void __launch_bounds__(kWarps * 32) finish_kernel(Arguments a, const 
     }
     return;
   }
-  exact.keys_of(shared.rows, best.found, left, shared.keys);
+  exact.keys_of(shared.numbers, best.found, left, shared.keys);
   // Where many are left, only those are ranked whose keys, to 20 bits, are among the k smallest, ties included.
   const auto value_of_key = [&](int i) { return nearness(shared.keys[i]); };
   std::uint32_t cut = 0;
@@ -363,18 +455,90 @@ __global__ void __launch_bounds__(kWarps * 32) finish_kernel(Arguments a, const 
         a.k, a.k + slack_of(a.k));
   }
   const std::int64_t row = out.rows != nullptr ? out.rows[query] : query;
-  for (int i = lane; i < left; i += 32) {
-    if (value_of_key(i) < cut) continue;
-    const double key = shared.keys[i];
-    const std::uint32_t id = shared.rows[i];
-    int before = 0;
-    for (int j = 0; j < left; ++j) before += core::nearer(shared.keys[j], shared.rows[j], key, id) ? 1 : 0;
-    if (before < a.k) {
-      out.ids[row * a.k + before] = id;
-      out.distances[row * a.k + before] = a.frame.metric == Metric::euclidean ? __dsqrt_rn(key) : key;
+  const Answers answers{a.k, a.frame.metric == Metric::euclidean, a.eligible.first_row, out.ids + row * a.k,
+                        out.distances + row * a.k};
+  if (a.chosen.grouped()) {
+    rank_groups(a, query, shared, left, cut, answers);
+  } else {
+    for (int i = lane; i < left; i += 32) {
+      if (value_of_key(i) < cut) continue;
+      const double key = shared.keys[i];
+      const std::uint32_t number = shared.numbers[i];  // in the order of the ids
+      int before = 0;
+      for (int j = 0; j < left; ++j) before += core::nearer(shared.keys[j], shared.numbers[j], key, number) ? 1 : 0;
+      answers.put(before, a.chosen.row(number), key);
     }
   }
   if (lane == 0) atomicAdd(out.survivors, static_cast<unsigned long long>(left));
+}
+
+struct Collection {
+  DirectTask task;           // what of it says where keys go
+  const std::int64_t* rows;  // null: the query's own number
+  unsigned long long* survivors;
+  Unanswered unanswered;
+};
+
+// 32 survivors at a time: their keys, then those within the limit in turn, each with all rows that it stands for.
+template <class T>
+__global__ void __launch_bounds__(kWarps * 32) collect_kernel(Arguments a, const T* table, Collection out) {
+  const std::int64_t query = query_of_warp();
+  if (query >= a.queries) return;
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const Shared shared = shared_of(a.frame.d, a.room);
+  QueryFacts facts;
+  const int count = list_of(a, query, facts);
+  const std::int64_t slot = out.rows != nullptr ? out.rows[query] : query;
+  if (facts.overflowed != 0) {
+    if (lane == 0) {
+      const std::uint32_t place = atomicAdd(out.unanswered.count, 1U);
+      out.unanswered.queries[place] = slot;
+      out.unanswered.limits[place] = facts.limit_key;
+    }
+    return;
+  }
+  const DirectTask& task = out.task;
+  const Survivor* list = a.survivors + query * a.capacity;
+  const Exact<T> exact = exact_of(a, table, query, shared, facts);
+  const Available available(a.eligible, query);
+  const std::int64_t begin = task.offsets != nullptr ? task.offsets[slot] : slot * task.room;
+  const std::int64_t room = task.offsets != nullptr ? task.offsets[slot + 1] - begin : task.room;
+  auto found = static_cast<std::int64_t>(task.counts[slot]);
+  const auto put = [&](std::int64_t place, std::int64_t row, double key) {
+    if (task.keys == nullptr || place >= room) return;
+    task.keys[begin + place] = key;
+    task.ids[begin + place] = a.eligible.first_row + row;
+  };
+  for (int first = 0; first < count; first += 32) {
+    const int some = min(32, count - first);
+    __syncwarp();
+    if (lane < some) shared.numbers[lane] = list[first + lane].number;
+    exact.keys_of(shared.numbers, 0, some, shared.keys);
+    const bool within = lane < some && shared.keys[lane] <= task.largest_key;
+    unsigned hits = __ballot_sync(kAll, within);
+    if (!a.chosen.grouped()) {
+      const int place = __popc(hits & ((1U << lane) - 1));
+      if (within) put(found + place, a.chosen.row(shared.numbers[lane]), shared.keys[lane]);
+      found += __popc(hits);
+      continue;
+    }
+    for (; hits != 0; hits &= hits - 1) {
+      const int hit = __ffs(static_cast<int>(hits)) - 1;
+      const std::uint32_t number = shared.numbers[hit];
+      const std::int64_t size = a.chosen.sizes[number];
+      for (std::int64_t at = 0; at < size; at += 32) {
+        const std::int64_t row = at + lane < size ? a.chosen.members[a.chosen.firsts[number] + at + lane] : -1;
+        const bool mine = row >= 0 && row != available.own && row != available.excluded;
+        const unsigned taken = __ballot_sync(kAll, mine);
+        if (mine) put(found + __popc(taken & ((1U << lane) - 1)), row, shared.keys[hit]);
+        found += __popc(taken);
+      }
+    }
+  }
+  if (lane == 0) {
+    task.counts[slot] = static_cast<unsigned long long>(found);
+    atomicAdd(out.survivors, static_cast<unsigned long long>(count));
+  }
 }
 
 template <class Kernel, class... Rest>
@@ -390,34 +554,52 @@ void launch(const Engine& engine, Kernel kernel, const char* name, const Argumen
 }  // namespace
 
 void seed(const Engine& engine, const Rows& table, const PackedTable& packed, PackedQueries& queries, int k,
-          const float* scores, int positions) {
+          const float* best, int tiles, int parts) {
+  const int bests = static_cast<int>(bests_a_tile(parts));
   with_elements(table.data, table.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
-    launch(engine, seed_kernel<T>, "seed", arguments_of(queries, k, k + slack_of(k)), rows, packed, scores, positions);
+    launch(engine, seed_kernel<T>, "seed", arguments_of(queries, packed.chosen, k, k + slack_of(k)), rows, packed, best,
+           tiles * bests, bests);
   });
 }
 
-void tighten(const Engine& engine, const Rows& table, PackedQueries& queries, int k) {
+void tighten(const Engine& engine, const Rows& table, const Chosen& chosen, PackedQueries& queries, int k) {
   with_elements(table.data, table.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
-    launch(engine, tighten_kernel<T>, "tighten", arguments_of(queries, k, k + slack_of(k)), rows);
+    launch(engine, tighten_kernel<T>, "tighten", arguments_of(queries, chosen, k, k + slack_of(k)), rows);
   });
 }
 
 void resume(const Engine& engine, PackedQueries& queries, const double* limits) {
-  resume_kernel<<<static_cast<unsigned>((queries.view.rows + 127) / 128), 128, 0, engine.stream>>>(
-      arguments_of(queries, 0, 0), limits);
+  resume_kernel<<<blocks_for(queries.view.rows, 128), 128, 0, engine.stream>>>(arguments_of(queries, {}, 0, 0), limits,
+                                                                               0);
   check_launch("resume");
 }
 
-void finish(const Engine& engine, const Rows& table, PackedQueries& queries, const KLists& lists,
+void aim(const Engine& engine, PackedQueries& queries, double largest_key) {
+  resume_kernel<<<blocks_for(queries.view.rows, 128), 128, 0, engine.stream>>>(arguments_of(queries, {}, 0, 0), nullptr,
+                                                                               largest_key);
+  check_launch("aim");
+}
+
+void finish(const Engine& engine, const Rows& table, const Chosen& chosen, PackedQueries& queries, const KLists& lists,
             const std::int64_t* outputs, unsigned long long* survivors, const Unanswered& unanswered) {
   const int k = static_cast<int>(lists.k);
   const int room = room_for(k, static_cast<int>(queries.view.capacity));
   with_elements(table.data, table.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
-    launch(engine, finish_kernel<T>, "finish", arguments_of(queries, k, room), rows,
+    launch(engine, finish_kernel<T>, "finish", arguments_of(queries, chosen, k, room), rows,
            Outputs{lists.ids, lists.distances, outputs, survivors, unanswered});
+  });
+}
+
+void collect(const Engine& engine, const Rows& table, const Chosen& chosen, PackedQueries& queries,
+             const DirectTask& task, const std::int64_t* outputs, unsigned long long* survivors,
+             const Unanswered& unanswered) {
+  with_elements(table.data, table.dtype, [&](const auto* rows) {
+    using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
+    launch(engine, collect_kernel<T>, "collect", arguments_of(queries, chosen, 0, 32), rows,
+           Collection{task, outputs, survivors, unanswered});
   });
 }
 

@@ -29,6 +29,9 @@ struct Shape {
   int splits;  // of the table's tiles
 };
 
+// What becomes of scores.
+enum class Epilogue { compare, best, all };
+
 struct Arguments {
   PackedTable table;
   ScreenQueries queries;
@@ -36,7 +39,8 @@ struct Arguments {
   std::int64_t end;
   Shape shape;
   Streams streams;
-  float* scores;  // of screen_all
+  float* scores;  // of screen_best and screen_all
+  int parts;      // of screen_best
 };
 
 struct Barriers {
@@ -146,7 +150,65 @@ struct Stream {
   }
 };
 
-template <bool kStreamQueries, bool kAll>
+// Which rows of a tile a query may have: as a rule all of them, which is seen without asking for each.
+class Askable {
+ public:
+  __device__ Askable(const PackedTable& table, const Eligible& eligible, std::int64_t query)
+      : table_(table), available_(eligible, query) {
+    const Chosen& chosen = table.chosen;
+    if (available_.own < 0 && available_.excluded < 0) return;
+    if (chosen.rows != nullptr) {
+      everywhere_ = true;
+    } else {
+      if (available_.own >= 0) own_tile_ = available_.own % table.tile_count;
+      if (available_.excluded >= 0) excluded_tile_ = available_.excluded % table.tile_count;
+    }
+  }
+  __device__ void enter(std::int64_t tile) {
+    tile_ = tile;
+    ask_ = everywhere_ || tile == own_tile_ || tile == excluded_tile_ ||
+           packed_number(table_, tile * kTableTile + kTableTile - 1) >= table_.chosen.count;
+  }
+  __device__ bool may_have(int row) const {
+    if (!ask_) return true;
+    const std::int64_t number = packed_number(table_, tile_ * kTableTile + row);
+    return number < table_.chosen.count && available_.any(table_.chosen, number);
+  }
+
+ private:
+  const PackedTable& table_;
+  Available available_;
+  std::int64_t own_tile_ = -1;
+  std::int64_t excluded_tile_ = -1;
+  std::int64_t tile_ = 0;
+  bool everywhere_ = false;
+  bool ask_ = false;
+};
+
+// The best of a thread's 32 rows of one query, part by part.
+__device__ void write_best(const float (&sums)[64], int half, const Askable& askable, int parts, float* out) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int span = 16 / parts;
+  float best = -HUGE_VALF;
+#pragma unroll
+  for (int j = 0; j < 16; ++j) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int row = 8 * j + lane % 4 * 2 + i;
+      // Finite, so that the row's number can be written into it.
+      const float score = fmaxf(fminf(sums[4 * j + 2 * half + i], 0x1p127F), -0x1p127F);
+      const float named = __uint_as_float((__float_as_uint(score) & ~static_cast<unsigned>(kTableTile - 1)) |
+                                          static_cast<unsigned>(row));
+      if (named > best && askable.may_have(row)) best = named;
+    }
+    if ((j + 1) % span == 0) {
+      *out++ = best;
+      best = -HUGE_VALF;
+    }
+  }
+}
+
+template <bool kStreamQueries, Epilogue kEpilogue>
 __device__ void consume(const Arguments& a, Barriers* barriers, const char* resident, const char* ring) {
   const Shape& shape = a.shape;
   const int warp = __shfl_sync(0xFFFFFFFF, static_cast<int>(threadIdx.x / 32), 0);  // known to be the same in all lanes
@@ -162,10 +224,12 @@ __device__ void consume(const Arguments& a, Barriers* barriers, const char* resi
     const Item item(a, number);
     const std::int64_t first_query = item.query_tile * kQueryTile + warp * 16;
     float least[2] = {};
-    if constexpr (!kAll) {
+    if constexpr (kEpilogue == Epilogue::compare) {
       least[0] = a.queries.thresholds[first_query + lane / 4];
       least[1] = a.queries.thresholds[first_query + lane / 4 + 8];
     }
+    Askable askable[2] = {{a.table, a.queries.eligible, min(first_query + lane / 4, a.queries.rows - 1)},
+                          {a.table, a.queries.eligible, min(first_query + lane / 4 + 8, a.queries.rows - 1)}};
     if constexpr (!kStreamQueries) hopper::barrier_wait(&barriers->queries_full, item_round);
     for (std::int64_t tile = item.begin; tile < item.end; ++tile) {
       float sums[64];
@@ -195,22 +259,25 @@ __device__ void consume(const Arguments& a, Barriers* barriers, const char* resi
       hopper::products_fence(sums);
       if (lane == 0) hopper::barrier_arrive(&barriers->empty[cursor.before(shape.slots)]);
 
-      if constexpr (kAll) {
-        const std::int64_t width = (a.end - a.begin) * kTableTile;
+      if constexpr (kEpilogue != Epilogue::compare) {
+        const std::int64_t tiles = a.end - a.begin;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           const std::int64_t query = first_query + lane / 4 + 8 * half;
-          if (query < a.queries.rows) {
-            float* out = a.scores + query * width + (tile - a.begin) * kTableTile + lane % 4 * 2;
-            const auto counted = [&](int j, int i, float score) {
-              const std::int64_t row = packed_row(a.table, tile * kTableTile + 8 * j + lane % 4 * 2 + i);
-              return row < a.table.rows && a.queries.eligible(query, row) ? score : -HUGE_VALF;
+          if (query >= a.queries.rows) continue;
+          askable[half].enter(tile);
+          if constexpr (kEpilogue == Epilogue::best) {
+            const std::int64_t width = bests_a_tile(a.parts);
+            write_best(sums, half, askable[half], a.parts,
+                       a.scores + (query * tiles + tile - a.begin) * width + lane % 4 * a.parts);
+          } else {
+            float* out = a.scores + (query * tiles + tile - a.begin) * kTableTile + lane % 4 * 2;
+            const auto counted = [&](int j, int i) {
+              const float score = sums[4 * j + 2 * half + i];
+              return askable[half].may_have(8 * j + lane % 4 * 2 + i) ? score : -HUGE_VALF;
             };
 #pragma unroll
-            for (int j = 0; j < 16; ++j) {
-              *reinterpret_cast<float2*>(out + 8 * j) = {counted(j, 0, sums[4 * j + 2 * half]),
-                                                         counted(j, 1, sums[4 * j + 2 * half + 1])};
-            }
+            for (int j = 0; j < 16; ++j) *reinterpret_cast<float2*>(out + 8 * j) = {counted(j, 0), counted(j, 1)};
           }
         }
       } else {
@@ -248,10 +315,10 @@ __device__ void consume(const Arguments& a, Barriers* barriers, const char* resi
       if (lane == 0) hopper::barrier_arrive(&barriers->queries_empty);
     }
   }
-  if (!kAll && lane == 0) a.streams.counts[stream] = min(passed.count, passed.capacity);
+  if (kEpilogue == Epilogue::compare && lane == 0) a.streams.counts[stream] = min(passed.count, passed.capacity);
 }
 
-template <bool kStreamQueries, bool kAll>
+template <bool kStreamQueries, Epilogue kEpilogue>
 __global__ void __launch_bounds__(kThreads, 1) screen_kernel(const __grid_constant__ Arguments a) {
   extern __shared__ __align__(1024) char memory[];
   auto* barriers = reinterpret_cast<Barriers*>(memory);
@@ -272,7 +339,7 @@ __global__ void __launch_bounds__(kThreads, 1) screen_kernel(const __grid_consta
     if (threadIdx.x == kConsumers) feed<kStreamQueries>(a, barriers, resident, ring);
   } else {
     hopper::take_registers<112>();
-    consume<kStreamQueries, kAll>(a, barriers, resident, ring);
+    consume<kStreamQueries, kEpilogue>(a, barriers, resident, ring);
   }
 }
 
@@ -286,14 +353,29 @@ __global__ void deal_kernel(PackedTable table, ScreenQueries queries, Streams st
     const Passed& passed = stream[i];
     const float score = passed.scores[which];
     const std::int64_t query = passed.first_query + query_in(passed.place);
-    const std::int64_t row =
-        packed_row(table, passed.tile * std::int64_t{kTableTile} + row_in(passed.place) + row_of_score(which));
-    if (query >= queries.rows || row >= table.rows || score < queries.thresholds[query]) continue;
-    if (!queries.eligible(query, row)) continue;
+    const std::int64_t number =
+        packed_number(table, passed.tile * std::int64_t{kTableTile} + row_in(passed.place) + row_of_score(which));
+    if (query >= queries.rows || number >= table.chosen.count || score < queries.thresholds[query]) continue;
+    if (!Available(queries.eligible, query).any(table.chosen, number)) continue;
     const std::uint32_t place = atomicAdd(&queries.counts[query], 1U);
     if (place < queries.capacity) {
-      queries.survivors[query * queries.capacity + place] = {score, static_cast<std::uint32_t>(row)};
+      queries.survivors[query * queries.capacity + place] = {score, static_cast<std::uint32_t>(number)};
     }
+  }
+}
+
+__global__ void pick_kernel(PackedTable table, ScreenQueries queries, std::int64_t begin, std::int64_t positions,
+                            const float* scores) {
+  const std::int64_t query = blockIdx.y + static_cast<std::int64_t>(blockIdx.z) * gridDim.y;
+  const std::int64_t place = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (query >= queries.rows || place >= positions) return;
+  const float score = scores[query * positions + place];
+  const std::int64_t number = packed_number(table, begin * kTableTile + place);
+  if (score < queries.thresholds[query] || number >= table.chosen.count) return;
+  if (!Available(queries.eligible, query).any(table.chosen, number)) return;
+  const std::uint32_t at = atomicAdd(&queries.counts[query], 1U);
+  if (at < queries.capacity) {
+    queries.survivors[query * queries.capacity + at] = {score, static_cast<std::uint32_t>(number)};
   }
 }
 
@@ -335,9 +417,9 @@ Shape shape_of(const Engine& engine, int columns, std::int64_t query_tiles, std:
   return shape;
 }
 
-template <bool kStreamQueries, bool kAll>
+template <bool kStreamQueries, Epilogue kEpilogue>
 unsigned launch(const Engine& engine, const Arguments& a) {
-  const auto kernel = screen_kernel<kStreamQueries, kAll>;
+  const auto kernel = screen_kernel<kStreamQueries, kEpilogue>;
   const std::size_t slot =
       static_cast<std::size_t>(kTableStepBytes + (kStreamQueries ? kQueryStepBytes : 0)) * a.shape.steps_a_slot;
   const std::size_t bytes = kBarrierBytes +
@@ -352,15 +434,15 @@ unsigned launch(const Engine& engine, const Arguments& a) {
   return blocks;
 }
 
-template <bool kAll>
+template <Epilogue kEpilogue>
 void run(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
-         std::int64_t end, const Streams& streams, float* scores) {
+         std::int64_t end, const Streams& streams, float* scores, int parts) {
   if (begin >= end || queries.rows == 0) return;
   bool stream_queries = false;
-  Arguments a{table, queries, begin, end, {}, streams, scores};
+  Arguments a{table, queries, begin, end, {}, streams, scores, parts};
   a.shape = shape_of(engine, table.columns, queries.tile_count, end - begin, stream_queries);
-  const unsigned blocks = stream_queries ? launch<true, kAll>(engine, a) : launch<false, kAll>(engine, a);
-  if constexpr (!kAll) {
+  const unsigned blocks = stream_queries ? launch<true, kEpilogue>(engine, a) : launch<false, kEpilogue>(engine, a);
+  if constexpr (kEpilogue == Epilogue::compare) {
     deal_kernel<<<blocks*(kConsumers / 32), 128, 0, engine.stream>>>(table, queries, streams);
     check_launch("deal");
   }
@@ -374,12 +456,27 @@ std::int64_t stream_count(const Engine& engine) {
 
 void screen(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
             std::int64_t end, const Streams& streams) {
-  run<false>(engine, table, queries, begin, end, streams, nullptr);
+  run<Epilogue::compare>(engine, table, queries, begin, end, streams, nullptr, 0);
+}
+
+void screen_best(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
+                 std::int64_t end, int parts, float* best) {
+  run<Epilogue::best>(engine, table, queries, begin, end, {}, best, parts);
 }
 
 void screen_all(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
                 std::int64_t end, float* scores) {
-  run<true>(engine, table, queries, begin, end, {}, scores);
+  run<Epilogue::all>(engine, table, queries, begin, end, {}, scores, 0);
+}
+
+void pick(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
+          std::int64_t end, const float* scores) {
+  constexpr std::int64_t kMostInARow = 1 << 15;
+  const std::int64_t positions = (end - begin) * kTableTile;
+  const auto rows = static_cast<unsigned>(std::min(queries.rows, kMostInARow));
+  const dim3 blocks(blocks_for(positions, 256), rows, blocks_for(queries.rows, rows));
+  pick_kernel<<<blocks, 256, 0, engine.stream>>>(table, queries, begin, positions, scores);
+  check_launch("pick");
 }
 
 }  // namespace vicinal::cuda

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "cuda/chosen.hpp"
 #include "cuda/task.hpp"
 
 namespace vicinal::cuda {
@@ -23,20 +24,20 @@ __host__ __device__ constexpr std::int64_t packed_offset(int tile_rows, int row,
          col % 8;
 }
 
-/// A row that a screen let through: an upper bound of its score, and its number among the packed rows.
+/// A row that a screen let through: an upper bound of its score, and its number among the chosen rows.
 struct Survivor {
   float score;
-  std::uint32_t row;
+  std::uint32_t number;
 };
 
-/// The packed table, in an order that spreads neighbors in the table over all tiles: a prefix is a fair sample.
+/// Chosen rows of a table, packed in an order that spreads neighbors over all tiles: a prefix is a fair sample.
 struct PackedTable {
   const __half* tiles = nullptr;  ///< [tile_count][kTableTile x columns]
-  std::int64_t rows = 0;          ///< packed rows; position p holds row (p % kTableTile) tile_count + p / kTableTile
+  Chosen chosen;                  ///< position p holds number (p % kTableTile) tile_count + p / kTableTile of these
   std::int64_t tile_count = 0;
   int columns = 0;  ///< a multiple of kStep, spare columns included
 };
-__host__ __device__ inline std::int64_t packed_row(const PackedTable& table, std::int64_t position) {
+__host__ __device__ inline std::int64_t packed_number(const PackedTable& table, std::int64_t position) {
   return position % kTableTile * table.tile_count + position / kTableTile;
 }
 
@@ -46,9 +47,9 @@ struct ScreenQueries {
   std::int64_t rows = 0;
   std::int64_t tile_count = 0;
   const float* thresholds = nullptr;  ///< keep a row when !(score < threshold)
-  Eligible eligible;
-  std::uint32_t* counts = nullptr;  ///< survivors so far; beyond `capacity` they were not stored
-  Survivor* survivors = nullptr;    ///< [., capacity]
+  Eligible eligible;                  ///< without its filter
+  std::uint32_t* counts = nullptr;    ///< survivors so far; beyond `capacity` they were not stored
+  Survivor* survivors = nullptr;      ///< [., capacity]
   std::uint32_t capacity = 0;
   std::uint8_t* lost = nullptr;  ///< set for queries that lost rows because a stream was full
 };
@@ -72,9 +73,24 @@ std::int64_t stream_count(const Engine& engine);
 /// Screens tiles [begin, end) of the table.
 void screen(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
             std::int64_t end, const Streams& streams);
+/// The best of each 32 / `parts` rows of tiles [begin, end), no threshold: best[query][4 parts tile + ...], tiles
+/// counted from `begin`, a score whose lowest bits are the number of the row in its tile (`row_of_best`); -infinity
+/// where the query may have none of the rows. For the sample. `parts`: 1, 2, 4, 8 or 16.
+void screen_best(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
+                 std::int64_t end, int parts, float* best);
+__host__ __device__ constexpr std::int64_t bests_a_tile(int parts) {
+  return std::int64_t{4} * parts;
+}
+__device__ inline int row_of_best(float best) {
+  return static_cast<int>(__float_as_uint(best) & (kTableTile - 1));
+}
 /// Every score of tiles [begin, end): scores[query][position], no threshold; -infinity for what the query may not
-/// have. For the sample.
+/// have.
 void screen_all(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
                 std::int64_t end, float* scores);
+
+/// From such scores to the queries' lists, as `screen` does at once: what fusing saves.
+void pick(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
+          std::int64_t end, const float* scores);
 
 }  // namespace vicinal::cuda

@@ -55,14 +55,12 @@ struct Resident {
   double largest_value = 0;  ///< no value is larger
   std::uint64_t bytes = 0;
 
-  [[nodiscard]] TableFacts table_facts() const { return {centre.data(), largest, largest_value}; }
+  [[nodiscard]] TableFacts table_facts() const { return facts_of(centre.data(), rows.d, largest, largest_value); }
 };
 
-/// Bytes of an element.
-std::int64_t element_bytes(DType dtype);
 /// Bytes of rows.
 inline std::int64_t row_bytes(const plugin::Table& table) {
-  return table.cols * element_bytes(static_cast<DType>(table.dtype));
+  return table.cols * size_of(static_cast<DType>(table.dtype));
 }
 /// Whether there is room for a table of so many bytes to stay: half of the limit is left for what searches need.
 inline bool has_room(const Session& session, std::uint64_t bytes) {

@@ -2,14 +2,12 @@
 // the only one that may ask the host for rows, fills the next.
 #pragma once
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <exception>
 #include <thread>
 
+#include "core/signals.hpp"
 #include "cuda/session.hpp"
 
 namespace vicinal::cuda {
@@ -30,22 +28,6 @@ struct Relay {
     auto& relay = *static_cast<Relay*>(user);
     relay.host.progress(stage, relay.from + relay.share * fraction);
   }
-};
-
-/// A thread of ours leaves every signal to the threads of the program.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
 };
 
 class Event {
@@ -114,7 +96,7 @@ class TileStream {
     std::exception_ptr work_error;
     std::thread searcher;
     {
-      const SignalsBlocked blocked;
+      const core::SignalsBlocked blocked;
       searcher = std::thread([&] {
         try {
           check(cudaSetDevice(engine.device), "choose the device");

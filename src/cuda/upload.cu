@@ -30,21 +30,6 @@ void gather(const plugin::Table& table, std::int64_t begin, std::int64_t count, 
 
 }  // namespace
 
-std::int64_t element_bytes(DType dtype) {
-  switch (dtype) {
-    case DType::uint8:
-      return 1;
-    case DType::float16:
-    case DType::bfloat16:
-      return 2;
-    case DType::float32:
-      return 4;
-    case DType::float64:
-      return 8;
-  }
-  return 8;
-}
-
 Staging::~Staging() {
   for (const Slot& slot : slots_) {
     if (slot.copied != nullptr) {
@@ -96,7 +81,7 @@ void upload_rows(Session& session, const plugin::Table& table, std::int64_t begi
   const std::int64_t bytes = row_bytes(table);
   const std::int64_t count = end - begin;
   const auto memory = static_cast<Memory>(table.memory);
-  const std::int64_t element = element_bytes(static_cast<DType>(table.dtype));
+  const std::int64_t element = size_of(static_cast<DType>(table.dtype));
   const auto* data = static_cast<const std::byte*>(table.data);
   const bool rows_whole = table.data != nullptr && table.col_stride == 1 && table.row_stride >= table.cols;
   if (memory != Memory::host && rows_whole && (table.row_stride == table.cols || count == 1)) {

@@ -8,6 +8,6 @@ namespace vicinal::ops {
 
 /// As `knn`, without some of its ideas. `queries` = nullptr: self mode.
 VICINAL_API NeighborGraph knn_without(const Context& ctx, const TableView& table, const TableView* queries,
-                                      const KnnOptions& options, const kernels::Without& without);
+                                      const KnnOptions& options, kernels::Without without);
 
 }  // namespace vicinal::ops

@@ -225,7 +225,7 @@ void resize(const Context& ctx, std::vector<T>& values, std::int64_t size) {
 
 NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const TableView* queries,
                      const Common& options, const Asked& asked, std::vector<std::int64_t>* counts,
-                     const kernels::Without& without = {}) {
+                     kernels::Without without = kernels::Without::nothing) {
   Job job = ops::plan_job(ctx, index, queries, options, asked, true);
   job.task.without = without;
   core::require_memory(ctx, job.plan.memory, asked.collect == Collect::k_list ? "knn" : "radius search");
@@ -407,7 +407,7 @@ NeighborCounts count(const Context& ctx, const Index& index, const TableView& qu
 }
 
 NeighborGraph ops::knn_without(const Context& ctx, const TableView& table, const TableView* queries,
-                               const KnnOptions& options, const kernels::Without& without) {
+                               const KnnOptions& options, kernels::Without without) {
   ops::check_shapes(ctx, table, queries, options);
   return ops::with_index(ctx, table, [&](const Index& index) {
     return search(ctx, index.prepared(), queries, ops::common_of(options), {.k = options.k}, nullptr, without);

@@ -110,7 +110,7 @@ class CudaBackend final : public kernels::Backend {
   void check_queries(const Context& /*ctx*/, const NearestTask& /*task*/) const override {}
 
   bool can_fuse(const NearestTask& task) const override {
-    if (task.screen != ScreenType::automatic || task.collect != Collect::k_list) return false;
+    if (task.screen != ScreenType::automatic) return false;
     Search asked = looked_at(task);
     asked.method = static_cast<std::int32_t>(Method::fused);
     return device_->functions().fused_serves(device_->engine(), &asked) != 0;
@@ -249,6 +249,7 @@ class CudaBackend final : public kernels::Backend {
     asked.method = static_cast<std::int32_t>(task.method);
     asked.collect = static_cast<std::int32_t>(task.collect);
     asked.k = task.k;
+    asked.without = static_cast<std::int32_t>(task.without);
     asked.filter = task.filter.empty() ? nullptr : task.filter.data();
     asked.exclude = task.exclude.empty() ? nullptr : task.exclude.data();
     return asked;

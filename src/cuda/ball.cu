@@ -1,0 +1,129 @@
+// See ball.hpp. With q a query of the ball, c its centre, U no less than the distance of any of q's answers y:
+// |y - c| <= |y - q| + |q - c| <= U + |q - c| <= R, the largest such sum. Distances are computed in float64 here and
+// err by less than (d + 8) 2^-51 of themselves (a sum of d rounded squares of rounded differences, a root); R and the
+// test of a row are widened by that. U takes the key's own rounding in (core::half_reach).
+#include <cub/device/device_partition.cuh>
+
+#include "core/half_screen.hpp"
+#include "cuda/ball.hpp"
+#include "cuda/element.hpp"
+
+namespace vicinal::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+// How many times as wide as its first query's reach a ball may be: float16 within it still tells apart a few hundredths
+// of that reach.
+constexpr double kSpread = 64;
+
+__host__ __device__ double margin(std::int64_t d) {
+  return static_cast<double>(d + 8) * 0x1p-51;
+}
+
+__device__ __forceinline__ unsigned lanes_of_eight() {
+  return 0xFFU << (threadIdx.x % 32 & ~7U);
+}
+
+/// Not below the distance; eight lanes.
+template <class T>
+__device__ double distance(const T* row, const double* centre, std::int64_t d) {
+  double sum = 0;
+  for (std::int64_t j = threadIdx.x % 8; j < d; j += 8) {
+    const double t = widen(row[j]) - centre[j];
+    sum += t * t;
+  }
+  for (int step = 4; step > 0; step /= 2) sum += __shfl_xor_sync(lanes_of_eight(), sum, step);
+  return sqrt(sum) * (1 + margin(d));
+}
+
+/// Rounded to float32 where the table is no wider, because its rows are centred there.
+template <class T>
+__global__ void centre_kernel(const T* queries, std::int64_t d, bool narrow, const std::int64_t* numbers,
+                              double* centre) {
+  const T* query = queries + numbers[0] * d;
+  for (std::int64_t j = threadIdx.x; j < d; j += kThreads) {
+    const double value = widen(query[j]);
+    centre[j] = narrow ? static_cast<double>(static_cast<float>(value)) : value;
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    near_kernel(const T* queries, std::int64_t d, const std::int64_t* numbers, const double* limits, std::int64_t count,
+                const double* centre, std::uint8_t* flags, unsigned long long* radius) {
+  const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 8;
+  if (i >= count) return;
+  const double away = distance(queries + numbers[i] * d, centre, d);
+  if (threadIdx.x % 8 != 0) return;
+  const double reach = (away + core::half_reach(limits[i], d, 1)) * (1 + 0x1p-50);
+  const double widest = kSpread * core::half_reach(limits[0], d, 1);
+  const bool joins = i == 0 || (widest < HUGE_VAL && reach <= widest);
+  flags[i] = joins ? 1 : 0;
+  // Of numbers that are not negative the bits are in order; a NaN is the largest of all.
+  if (joins) atomicMax(radius, static_cast<unsigned long long>(__double_as_longlong(fabs(reach))));
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) ball_kernel(const T* table, std::int64_t d, Chosen chosen,
+                                                        const double* centre, double radius, std::uint8_t* flags) {
+  const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 8;
+  if (i >= chosen.count) return;
+  const double away = distance(table + chosen.row(i) * d, centre, d);
+  if (threadIdx.x % 8 == 0) flags[i] = away > radius * (1 + 4 * margin(d)) ? 0 : 1;
+}
+
+template <class T>
+void partition(const Engine& engine, const Buffer<T>& values, std::int64_t first, std::int64_t count,
+               const std::uint8_t* flags, std::int64_t* taken) {
+  const Buffer<T> parted(engine, count);
+  std::size_t bytes = 0;
+  T* from = values.data() + first;
+  check(cub::DevicePartition::Flagged(nullptr, bytes, from, flags, parted.data(), taken, count, engine.stream),
+        "part queries");
+  const Buffer<std::byte> scratch(engine, static_cast<std::int64_t>(bytes) + 1);
+  check(cub::DevicePartition::Flagged(scratch.data(), bytes, from, flags, parted.data(), taken, count, engine.stream),
+        "part queries");
+  check(cudaMemcpyAsync(from, parted.data(), parted.bytes(), cudaMemcpyDeviceToDevice, engine.stream), "part queries");
+}
+
+}  // namespace
+
+Ball next_ball(const Engine& engine, const Rows& queries, bool narrow, Waiting& waiting, std::int64_t first,
+               std::int64_t count, double* centre) {
+  const std::int64_t d = queries.d;
+  const std::int64_t* numbers = waiting.numbers.data() + first;
+  const Buffer<std::uint8_t> flags(engine, count);
+  const Buffer<std::int64_t> found(engine, 2);  // queries, and the radius' bits
+  found.zero();
+  with_elements(queries.data, queries.dtype, [&](const auto* rows) {
+    centre_kernel<<<1, kThreads, 0, engine.stream>>>(rows, d, narrow, numbers, centre);
+    near_kernel<<<blocks_for(count * 8, kThreads), kThreads, 0, engine.stream>>>(
+        rows, d, numbers, waiting.limits.data() + first, count, centre, flags.data(),
+        reinterpret_cast<unsigned long long*>(found.data() + 1));
+  });
+  check_launch("find a ball");
+  partition(engine, waiting.limits, first, count, flags.data(), found.data());
+  partition(engine, waiting.numbers, first, count, flags.data(), found.data());
+  Ball ball;
+  struct {
+    std::int64_t queries;
+    double radius;
+  } told{};
+  static_assert(sizeof told == 16);
+  check(cudaMemcpyAsync(&told, found.data(), sizeof told, cudaMemcpyDeviceToHost, engine.stream), "measure a ball");
+  engine.synchronize();
+  ball.queries = told.queries;
+  ball.radius = told.radius;
+  return ball;
+}
+
+void flag_ball(const Engine& engine, const Rows& table, const Chosen& chosen, const double* centre, double radius,
+               std::uint8_t* flags) {
+  with_elements(table.data, table.dtype, [&](const auto* rows) {
+    ball_kernel<<<blocks_for(chosen.count * 8, kThreads), kThreads, 0, engine.stream>>>(rows, table.d, chosen, centre,
+                                                                                        radius, flags);
+  });
+  check_launch("find rows of a ball");
+}
+
+}  // namespace vicinal::cuda
