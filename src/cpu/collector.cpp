@@ -119,7 +119,7 @@ class Radius final : public Collector {
       }
       result_.offsets.push_back(static_cast<std::int64_t>(result_.ids.size()));
       bytes_.fetch_sub(found.capacity() * sizeof(Found::value_type), std::memory_order_relaxed);
-      found = {};
+      Found().swap(found);  // `= {}` would keep the memory
     }
   }
 

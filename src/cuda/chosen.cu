@@ -2,10 +2,11 @@
 // is compared bit for bit with the one before it, and a run of equal ones is a group. (Two contents of one hash that
 // alternate make more groups than need be; groups of equal rows are ties like any other.) The order of the hashes is
 // as good as random, so that a prefix of the groups is a fair sample of the table.
+#include <thrust/iterator/counting_iterator.h>
+
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
-#include <cuda/iterator>
 
 #include "cuda/chosen.hpp"
 #include "cuda/element.hpp"
@@ -140,7 +141,7 @@ ChosenRows choose(const Engine& engine, const Chosen& from, const std::uint8_t* 
   const Buffer<std::uint32_t> numbers(engine, from.count);
   const Buffer<std::int64_t> found(engine, 1);
   with_scratch(engine, "choose rows", [&](void* scratch, std::size_t& bytes) {
-    return cub::DeviceSelect::Flagged(scratch, bytes, ::cuda::counting_iterator<std::uint32_t>(0), flags,
+    return cub::DeviceSelect::Flagged(scratch, bytes, thrust::counting_iterator<std::uint32_t>(0), flags,
                                       numbers.data(), found.data(), from.count, engine.stream);
   });
   std::int64_t count = 0;

@@ -58,6 +58,14 @@ std::uint64_t bytes_a_query(std::int64_t d, std::int64_t capacity) {
                                     capacity * static_cast<std::int64_t>(sizeof(Survivor)));
 }
 
+// Some of it is padded to whole tiles.
+std::uint64_t bytes_of(std::int64_t queries, std::int64_t d, std::int64_t capacity) {
+  const std::int64_t padded = (queries + kQueryTile - 1) / kQueryTile * kQueryTile;
+  return static_cast<std::uint64_t>(queries) * bytes_a_query(d, capacity) +
+         static_cast<std::uint64_t>(padded - queries) * bytes_a_query(0, 0) +
+         static_cast<std::uint64_t>(padded - queries) * static_cast<std::uint64_t>(core::half_columns(d)) * 2;
+}
+
 // What fits into the memory there is (contract clause 7).
 struct Sizes {
   std::uint64_t packed = 0;         // bytes of the table's float16 rows
@@ -98,10 +106,8 @@ struct Sizes {
     while (wide_capacity > capacity && kQueryTile * bytes_a_query(d, wide_capacity) > lists) wide_capacity /= 2;
     wide_capacity = std::max(wide_capacity, capacity);
     wide_queries = fitting(bytes_a_query(d, wide_capacity), kMostQueries / 8);
-    passes =
-        streams * stream * sizeof(Passed) +
-        std::max(static_cast<std::uint64_t>(std::min(m, queries) + kQueryTile) * bytes_a_query(d, capacity),
-                 static_cast<std::uint64_t>(std::min(m, wide_queries) + kQueryTile) * bytes_a_query(d, wide_capacity));
+    passes = streams * stream * sizeof(Passed) + std::max(bytes_of(std::min(m, queries), d, capacity),
+                                                          bytes_of(std::min(m, wide_queries), d, wide_capacity));
     // Equal rows once, and the half of the table that is a ball's at most, packed again.
     const std::uint64_t wanted_there =
         std::max(distinct_scratch(n), distinct_bytes(n) + choice_bytes(n) + packed / 2 + kSpareBytes);
@@ -352,8 +358,12 @@ class FusedSearch {
     std::int64_t waiting = left.size(engine_);
     if (waiting == 0) return;
     counters.escalated += waiting;
-    put_equal_rows_together();
-    left = again(part, left, waiting);
+    if (put_equal_rows_together()) {
+      left = again(part, left, waiting, sizes_.capacity, sizes_.queries);
+      waiting = left.size(engine_);
+      if (waiting == 0) return;
+    }
+    left = again(part, left, waiting, sizes_.wide_capacity, sizes_.wide_queries);
     waiting = left.size(engine_);
     if (waiting == 0) return;
     if (within_ == nullptr && centred(search_.metric) && sizes_.ladder > 0 &&
@@ -368,31 +378,32 @@ class FusedSearch {
 
   static bool centred(Metric metric) { return metric == Metric::euclidean || metric == Metric::sqeuclidean; }
 
-  /// Once a search.
-  void put_equal_rows_together() {
-    if (std::exchange(equal_rows_sought_, true) || sizes_.ladder == 0) return;
-    if (search_.without == kernels::Without::grouping) return;
+  /// Once a search; whether it paid.
+  bool put_equal_rows_together() {
+    if (std::exchange(equal_rows_sought_, true) || sizes_.ladder == 0) return false;
+    if (search_.without == kernels::Without::grouping) return false;
     std::optional<ChosenRows> distinct = choose_distinct(engine_, search_.table, chosen_.view);
-    if (!distinct) return;
+    if (!distinct) return false;
     table_ = {};
     chosen_ = *std::move(distinct);
     table_ = pack_table(engine_, search_.table, chosen_.view, frame_);
+    return true;
   }
 
-  /// Screens queries again, from the limits that they have, with room for more survivors.
-  Left again(const Part& part, const Left& left, std::int64_t waiting) {
+  /// Screens queries again, `most` at a time, from the limits that they have, with room for `capacity` survivors each.
+  Left again(const Part& part, const Left& left, std::int64_t waiting, std::uint32_t capacity, std::int64_t most) {
     Left still(engine_, waiting);
-    for (std::int64_t first = 0; first < waiting; first += sizes_.wide_queries) {
+    for (std::int64_t first = 0; first < waiting; first += most) {
       engine_.host.check_cancelled();
-      screen_some(part, table_, frame_, left.waiting, first, std::min(sizes_.wide_queries, waiting - first), still);
+      screen_some(part, table_, frame_, left.waiting, first, std::min(most, waiting - first), capacity, still);
     }
     return still;
   }
   void screen_some(const Part& part, const TablePack& table, const Frame& frame, const Waiting& waiting,
-                   std::int64_t first, std::int64_t count, const Left& still) {
+                   std::int64_t first, std::int64_t count, std::uint32_t capacity, const Left& still) {
     const std::int64_t* numbers = waiting.numbers.data() + first;
     const Subset some = subset_of(engine_, part.search, numbers, count);
-    PackedQueries queries = screened(some.search, table, frame, sizes_.wide_capacity, waiting.limits.data() + first);
+    PackedQueries queries = screened(some.search, table, frame, capacity, waiting.limits.data() + first);
     settle(part, table.view.chosen, queries, numbers, still);
   }
 
@@ -412,11 +423,14 @@ class FusedSearch {
         flag_ball(engine_, search_.table, chosen_.view, centre.data(), ball.radius, flags.data());
         const ChosenRows rows = choose(engine_, chosen_.view, flags.data());
         if (rows.view.count <= chosen_.view.count / 2) {
-          const TableFacts facts{centre.data(), ball.radius, search_.facts.longest_value};
+          TableFacts facts = search_.facts;
+          facts.centre = centre.data();
+          facts.longest = ball.radius;
           const Frame frame = make_frame(engine_, search_.table, facts, search_.metric);
           const TablePack table = pack_table(engine_, search_.table, rows.view, frame);
           for (; done < end; done += std::min(sizes_.wide_queries, end - done)) {
-            screen_some(part, table, frame, left.waiting, done, std::min(sizes_.wide_queries, end - done), still);
+            screen_some(part, table, frame, left.waiting, done, std::min(sizes_.wide_queries, end - done),
+                        sizes_.wide_capacity, still);
           }
           continue;
         }

@@ -262,6 +262,7 @@ __device__ float renew_threshold(const Arguments& a, std::int64_t query, QueryFa
     a.thresholds[query] = threshold;
     a.facts[query] = facts;
   }
+  facts.form = static_cast<core::HalfForm>(__shfl_sync(kAll, static_cast<int>(facts.form), 0));
   return __shfl_sync(kAll, threshold, 0);
 }
 
@@ -308,6 +309,27 @@ __device__ void drop_below(const Arguments& a, std::int64_t query, int count, fl
   if (lane == 0) a.counts[query] = static_cast<std::uint32_t>(kept);
 }
 
+// Scores of rows that passed while nothing was known of the query's limit are no bounds: its spare columns had no reach
+// to allow for. Each gets the highest threshold that a row of its key must pass.
+template <class T>
+__device__ void rescore(const Arguments& a, std::int64_t query, int count, const Shared& shared, const Exact<T>& exact,
+                        const QueryFacts& facts) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  Survivor* list = a.survivors + query * a.capacity;
+  const int step = min(32, a.room);
+  for (int first = 0; first < count; first += step) {
+    const int some = min(step, count - first);
+    __syncwarp();
+    if (lane < some) shared.numbers[lane] = list[first + lane].number;
+    exact.keys_of(shared.numbers, 0, some, shared.keys);
+    if (lane < some) list[first + lane].score = threshold_of(a.frame, facts, shared.keys[lane]);
+  }
+  __syncwarp();
+}
+__device__ bool is_open(const QueryFacts& facts) {
+  return !(facts.limit_key <= 0x1.fffffffffffffp1023);
+}
+
 template <class T>
 __global__ void __launch_bounds__(kWarps * 32) tighten_kernel(Arguments a, const T* table) {
   const std::int64_t query = query_of_warp();
@@ -321,10 +343,13 @@ __global__ void __launch_bounds__(kWarps * 32) tighten_kernel(Arguments a, const
   }
   const Survivor* list = a.survivors + query * a.capacity;
   const Exact<T> exact = exact_of(a, table, query, shared, facts);
+  const bool was_open = is_open(facts);
   lower_limit(
       shared, a.room, count, a.k, exact, [&](int i) { return list[i].score; }, [&](int i) { return list[i].number; },
       facts);
-  drop_below(a, query, count, renew_threshold(a, query, facts, false));
+  const float least = renew_threshold(a, query, facts, was_open);
+  if (was_open) rescore(a, query, count, shared, exact, facts);
+  drop_below(a, query, count, least);
 }
 
 // limits null: all have the same.
@@ -346,10 +371,41 @@ struct Outputs {
   Unanswered unanswered;
 };
 
+// Of ranked rows only those are kept whose keys, to 20 bits, are among the k smallest, ties included; returns how many
+// they are. They move to the front.
+__device__ int keep_best(const Shared& shared, int count, int k) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const std::uint32_t cut = cut_for(
+      [&](std::uint32_t at) {
+        int reached = 0;
+        for (int i = lane; i < count; i += 32) reached += nearness(shared.keys[i]) >= at ? 1 : 0;
+        return reached;
+      },
+      k, k + slack_of(k));
+  int kept = 0;
+  for (int first = 0; first < count; first += 32) {
+    const int i = first + lane;
+    const double key = i < count ? shared.keys[i] : 0;
+    const std::uint32_t number = i < count ? shared.numbers[i] : 0;
+    const bool stays = i < count && nearness(key) >= cut;
+    const unsigned hits = __ballot_sync(kAll, stays);
+    __syncwarp();  // all have read what is overwritten now
+    if (stays) {
+      const int place = kept + __popc(hits & ((1U << lane) - 1));
+      shared.keys[place] = key;
+      shared.numbers[place] = number;
+    }
+    kept += __popc(hits);
+    __syncwarp();
+  }
+  return kept;
+}
+
 // How many rows of the table the query may have of those that the numbers stand for.
 __device__ std::int64_t rows_available(const Arguments& a, std::int64_t query, const std::uint32_t* numbers,
                                        int count) {
   const Available available(a.eligible, query);
+  __syncwarp();
   unsigned long long sum = 0;
   for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
     sum += static_cast<unsigned long long>(available.of(a.chosen, numbers[i]));
@@ -374,13 +430,12 @@ struct Answers {
 
 // Where numbers stand for several equal rows: the warp takes a number at a time. All rows with smaller keys come before
 // its own, of the rows with the same key those with smaller ids.
-__device__ void rank_groups(const Arguments& a, std::int64_t query, const Shared& shared, int left, std::uint32_t cut,
+__device__ void rank_groups(const Arguments& a, std::int64_t query, const Shared& shared, int left,
                             const Answers& answers) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const Available available(a.eligible, query);
   for (int i = 0; i < left; ++i) {
     const double key = shared.keys[i];
-    if (nearness(key) < cut) continue;
     unsigned long long before = 0;
     int ties = 0;
     for (int j = lane; j < left; j += 32) {
@@ -424,6 +479,7 @@ __global__ void __launch_bounds__(kWarps * 32) finish_kernel(Arguments a, const 
   const Exact<T> exact = exact_of(a, table, query, shared, facts);
   const auto score_of = [&](int i) { return list[i].score; };
   const auto number_of = [&](int i) { return list[i].number; };
+  if (is_open(facts)) rescore(a, query, count, shared, exact, facts);
   // The best first: their keys say which of the others still matter.
   const Best best = lower_limit(shared, a.room, count, a.k, exact, score_of, number_of, facts);
   float least = lane == 0 ? current_threshold(a.frame, facts) : 0;
@@ -442,30 +498,18 @@ __global__ void __launch_bounds__(kWarps * 32) finish_kernel(Arguments a, const 
     return;
   }
   exact.keys_of(shared.numbers, best.found, left, shared.keys);
-  // Where many are left, only those are ranked whose keys, to 20 bits, are among the k smallest, ties included.
-  const auto value_of_key = [&](int i) { return nearness(shared.keys[i]); };
-  std::uint32_t cut = 0;
-  if (left > 2 * a.k + 64) {
-    cut = cut_for(
-        [&](std::uint32_t at) {
-          int reached = 0;
-          for (int i = lane; i < left; i += 32) reached += value_of_key(i) >= at ? 1 : 0;
-          return reached;
-        },
-        a.k, a.k + slack_of(a.k));
-  }
+  const int ranked = left > a.k + 32 ? keep_best(shared, left, a.k) : left;
   const std::int64_t row = out.rows != nullptr ? out.rows[query] : query;
   const Answers answers{a.k, a.frame.metric == Metric::euclidean, a.eligible.first_row, out.ids + row * a.k,
                         out.distances + row * a.k};
   if (a.chosen.grouped()) {
-    rank_groups(a, query, shared, left, cut, answers);
+    rank_groups(a, query, shared, ranked, answers);
   } else {
-    for (int i = lane; i < left; i += 32) {
-      if (value_of_key(i) < cut) continue;
+    for (int i = lane; i < ranked; i += 32) {
       const double key = shared.keys[i];
       const std::uint32_t number = shared.numbers[i];  // in the order of the ids
       int before = 0;
-      for (int j = 0; j < left; ++j) before += core::nearer(shared.keys[j], shared.numbers[j], key, number) ? 1 : 0;
+      for (int j = 0; j < ranked; ++j) before += core::nearer(shared.keys[j], shared.numbers[j], key, number) ? 1 : 0;
       answers.put(before, a.chosen.row(number), key);
     }
   }
@@ -527,8 +571,9 @@ __global__ void __launch_bounds__(kWarps * 32) collect_kernel(Arguments a, const
       const std::uint32_t number = shared.numbers[hit];
       const std::int64_t size = a.chosen.sizes[number];
       for (std::int64_t at = 0; at < size; at += 32) {
-        const std::int64_t row = at + lane < size ? a.chosen.members[a.chosen.firsts[number] + at + lane] : -1;
-        const bool mine = row >= 0 && row != available.own && row != available.excluded;
+        const bool is_row = at + lane < size;
+        const std::int64_t row = is_row ? a.chosen.members[a.chosen.firsts[number] + at + lane] : 0;
+        const bool mine = is_row && row != available.own && row != available.excluded;
         const unsigned taken = __ballot_sync(kAll, mine);
         if (mine) put(found + __popc(taken & ((1U << lane) - 1)), row, shared.keys[hit]);
         found += __popc(taken);

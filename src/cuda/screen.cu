@@ -169,7 +169,8 @@ class Askable {
     ask_ = everywhere_ || tile == own_tile_ || tile == excluded_tile_ ||
            packed_number(table_, tile * kTableTile + kTableTile - 1) >= table_.chosen.count;
   }
-  __device__ bool may_have(int row) const {
+  [[nodiscard]] __device__ bool asks() const { return ask_; }
+  [[nodiscard]] __device__ bool may_have(int row) const {
     if (!ask_) return true;
     const std::int64_t number = packed_number(table_, tile_ * kTableTile + row);
     return number < table_.chosen.count && available_.any(table_.chosen, number);
@@ -185,26 +186,34 @@ class Askable {
   bool ask_ = false;
 };
 
-// The best of a thread's 32 rows of one query, part by part.
-__device__ void write_best(const float (&sums)[64], int half, const Askable& askable, int parts, float* out) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
+// The best of a thread's 32 rows of one query, part by part. What is not finite becomes NaN when the row's number is
+// written into it, or keeps its value, and fmaxf passes over NaN: for a sample that will do.
+template <int kHalf, bool kAsk>
+__device__ __forceinline__ void write_best(const float (&sums)[64], const Askable& askable, int parts, float* out) {
+  const unsigned lane_rows = threadIdx.x % 4 * 2;
   const int span = 16 / parts;
   float best = -HUGE_VALF;
 #pragma unroll
   for (int j = 0; j < 16; ++j) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const int row = 8 * j + lane % 4 * 2 + i;
-      // Finite, so that the row's number can be written into it.
-      const float score = fmaxf(fminf(sums[4 * j + 2 * half + i], 0x1p127F), -0x1p127F);
-      const float named = __uint_as_float((__float_as_uint(score) & ~static_cast<unsigned>(kTableTile - 1)) |
-                                          static_cast<unsigned>(row));
-      if (named > best && askable.may_have(row)) best = named;
+      constexpr unsigned kRowBits = kTableTile - 1;
+      const float named = __uint_as_float((__float_as_uint(sums[4 * j + 2 * kHalf + i]) & ~kRowBits) |
+                                          static_cast<unsigned>(8 * j + i));
+      if (!kAsk || askable.may_have(8 * j + i + static_cast<int>(lane_rows))) best = fmaxf(best, named);
     }
     if ((j + 1) % span == 0) {
-      *out++ = best;
+      *out++ = best > -HUGE_VALF ? __uint_as_float(__float_as_uint(best) | lane_rows) : best;
       best = -HUGE_VALF;
     }
+  }
+}
+template <int kHalf>
+__device__ __forceinline__ void write_best(const float (&sums)[64], const Askable& askable, int parts, float* out) {
+  if (askable.asks()) {
+    write_best<kHalf, true>(sums, askable, parts, out);
+  } else {
+    write_best<kHalf, false>(sums, askable, parts, out);
   }
 }
 
@@ -268,8 +277,12 @@ __device__ void consume(const Arguments& a, Barriers* barriers, const char* resi
           askable[half].enter(tile);
           if constexpr (kEpilogue == Epilogue::best) {
             const std::int64_t width = bests_a_tile(a.parts);
-            write_best(sums, half, askable[half], a.parts,
-                       a.scores + (query * tiles + tile - a.begin) * width + lane % 4 * a.parts);
+            float* best = a.scores + (query * tiles + tile - a.begin) * width + lane % 4 * a.parts;
+            if (half == 0) {
+              write_best<0>(sums, askable[half], a.parts, best);
+            } else {
+              write_best<1>(sums, askable[half], a.parts, best);
+            }
           } else {
             float* out = a.scores + (query * tiles + tile - a.begin) * kTableTile + lane % 4 * 2;
             const auto counted = [&](int j, int i) {

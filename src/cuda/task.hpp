@@ -23,14 +23,16 @@ struct Rows {
 struct TableFacts {
   const double* centre = nullptr;  ///< [d] in device memory: coordinate median of a sample, rounded to integers for
                                    ///< integral columns
-  double longest = 0;              ///< no row is farther from it
+  double largest = 0;              ///< max |value - centre| over the table
+  double largest_value = 0;        ///< >= max |value|
+  double longest = 0;              ///< no row is farther from the centre
   double longest_value = 0;        ///< no row is longer
 };
 
 /// From the largest deviation of a value and the largest value.
 inline TableFacts facts_of(const double* centre, std::int64_t d, double largest, double largest_value) {
   const double root = std::sqrt(static_cast<double>(d));
-  return {centre, largest * root, largest_value * root};
+  return {centre, largest, largest_value, largest * root, largest_value * root};
 }
 
 /// A block of queries against a table that lies wholly on the device, or a tile of one that does not.

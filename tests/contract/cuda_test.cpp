@@ -464,7 +464,7 @@ TEST_F(Cuda, what_is_not_served_is_refused) {
             ErrorCode::invalid_argument);
   EXPECT_NE(sentence.find("kdtree"), std::string::npos) << sentence;
   EXPECT_NE(sentence.find("cuda:0"), std::string::npos) << sentence;
-  EXPECT_EQ(code_of([&] { (void)radius(cuda(), table, {.radius = 1, .method = Method::fused}); }, &sentence),
+  EXPECT_EQ(code_of([&] { (void)radius(cuda(), table, {.radius = 1, .method = Method::insertion}); }, &sentence),
             ErrorCode::invalid_argument);
   EXPECT_EQ(code_of([&] { (void)knn(cuda(), table, {.k = 3, .method = Method::fused, .screen = ScreenType::int8}); }),
             ErrorCode::invalid_argument);

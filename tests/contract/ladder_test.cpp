@@ -28,6 +28,17 @@ class Ladder : public ::testing::Test {
   }
 };
 
+NeighborGraph found_within(const Index& index, const TableView* queries, const RadiusOptions& options,
+                           const std::string& what) {
+  try {
+    return queries != nullptr ? radius(cuda_context(), index, *queries, options)
+                              : radius(cuda_context(), index, options);
+  } catch (const Error& error) {
+    ADD_FAILURE() << what << ": " << error.what();
+    return {};
+  }
+}
+
 std::vector<float> singles(const std::vector<double>& values) {
   return {values.begin(), values.end()};
 }
@@ -65,13 +76,17 @@ void check_lists(const Context& cpu, const TableView& table, const TableView& qu
   const NeighborGraph itself = knn(cuda_context(), there, options);
   expect_same(itself, knn(cpu, here, plain), what + ", within itself");
   EXPECT_EQ(itself.stats.uncertified, 0) << what << ", within itself";
-  options.filter = plain.filter = filter_of(table.rows(), 3);
-  options.exclude = plain.exclude = exclude_of(queries.rows(), table.rows());
+  const auto filter = filter_of(table.rows(), 3);
+  const auto exclude = exclude_of(queries.rows(), table.rows());
+  options.filter = plain.filter = filter;
+  options.exclude = plain.exclude = exclude;
   expect_same(knn(cuda_context(), there, queries, options), knn(cpu, here, queries, plain), what + ", filtered");
 }
 
 TEST_F(Ladder, finds_all_rows_within_a_radius) {
-  const Shape shape = {20011, 24, 307};
+  const contract::Shape shape = {20011, 24, 307};
+  const auto filter = filter_of(shape.n, 5);
+  const auto exclude = exclude_of(shape.m, shape.n);
   for (const Family family : {Family::gaussian, Family::clusters_1e3, Family::mostly_duplicates, Family::offset,
                               Family::positive_offset, Family::far_queries, Family::zero_rows}) {
     const Rows rows = make_rows(family, shape, 3);
@@ -86,14 +101,15 @@ TEST_F(Ladder, finds_all_rows_within_a_radius) {
                                  std::to_string(place) + "th neighbor";
         RadiusOptions options = {.radius = lists.distances[5 * 900 + place], .metric = metric};
         if (metric != Metric::inner_product && !(options.radius >= 0)) continue;
+        SCOPED_TRACE(what);
         const NeighborGraph wanted = radius(cpu(), here, queries, options);
         const auto counts = count(cpu(), here, queries, options).counts;
         options.method = Method::fused;
-        expect_same(radius(cuda_context(), there, queries, options), wanted, what);
-        EXPECT_EQ(count(cuda_context(), there, queries, options).counts, counts) << what;
-        options.filter = filter_of(shape.n, 5);
-        options.exclude = exclude_of(shape.m, shape.n);
-        const NeighborGraph fewer = radius(cuda_context(), there, queries, options);
+        ASSERT_EQ(count(cuda_context(), there, queries, options).counts, counts) << what;
+        expect_same(found_within(there, &queries, options, what), wanted, what);
+        options.filter = filter;
+        options.exclude = exclude;
+        const NeighborGraph fewer = found_within(there, &queries, options, what + ", filtered");
         options.method = Method::automatic;
         expect_same(fewer, radius(cpu(), here, queries, options), what + ", filtered");
       }
@@ -101,12 +117,13 @@ TEST_F(Ladder, finds_all_rows_within_a_radius) {
     RadiusOptions itself = {.radius = knn(cpu(), here, {.k = 20}).distances[19]};
     const NeighborGraph wanted = radius(cpu(), here, itself);
     itself.method = Method::fused;
-    expect_same(radius(cuda_context(), there, itself), wanted, std::string(name_of(family)) + " within itself");
+    const std::string what = std::string(name_of(family)) + " within itself";
+    expect_same(found_within(there, nullptr, itself, what), wanted, what);
   }
 }
 
 TEST_F(Ladder, takes_equal_rows_together) {
-  const Shape shape = {50021, 19, 301};
+  const contract::Shape shape = {50021, 19, 301};
   for (const Family family : {Family::mostly_duplicates, Family::duplicates, Family::integer_ties, Family::constant}) {
     const Rows rows = make_rows(family, shape, 5);
     const auto table_values = singles(rows.table);
@@ -120,7 +137,7 @@ TEST_F(Ladder, takes_equal_rows_together) {
 }
 
 TEST_F(Ladder, sees_into_clusters) {
-  const Shape shape = {60013, 32, 203};
+  const contract::Shape shape = {60013, 32, 203};
   for (const Family family : {Family::clusters_1e3, Family::clusters_1e6}) {
     const Rows rows = make_rows(family, shape, 6);
     const TableView table(rows.table.data(), shape.n, shape.d);
@@ -130,7 +147,7 @@ TEST_F(Ladder, sees_into_clusters) {
 }
 
 TEST_F(Ladder, packs_only_what_a_filter_admits) {
-  const Shape shape = {90017, 40, 150};
+  const contract::Shape shape = {90017, 40, 150};
   const Rows rows = make_rows(Family::gaussian, shape, 7);
   const auto table_values = singles(rows.table);
   const auto query_values = singles(rows.queries);
@@ -139,11 +156,33 @@ TEST_F(Ladder, packs_only_what_a_filter_admits) {
   const Index there(cuda_context(), table);
   for (const std::int64_t every : {2, 1000, 9001}) {
     KnnOptions options = {.k = 10, .method = Method::fused};
-    options.filter = filter_of(shape.n, every);
+    const auto filter = filter_of(shape.n, every);
+    options.filter = filter;
     const NeighborGraph got = knn(cuda_context(), there, queries, options);
     options.method = Method::automatic;
     expect_same(got, knn(cpu(), table, queries, options), "every " + std::to_string(every));
     EXPECT_EQ(got.stats.uncertified, 0) << every;
+  }
+}
+
+// Two columns, a million rows, squared distances below 1e-3: float16 alone cannot order them.
+TEST_F(Ladder, orders_a_million_rows_of_two_columns) {
+  for (const double noise : {0.0, 0.05}) {
+    const Generated moons = generate(cpu(), {.shape = vicinal::Shape::moons, .rows = 1000000, .noise = noise});
+    const auto values = singles(moons.points);
+    const TableView table(values.data(), moons.rows, 2);
+    std::vector<float> asked;
+    for (std::int64_t q = 0; q < 2000; ++q) {
+      const std::size_t row = static_cast<std::size_t>(q) * 499;
+      asked.push_back(values[2 * row]);
+      asked.push_back(values[2 * row + 1]);
+    }
+    const TableView queries(asked.data(), 2000, 2);
+    const NeighborGraph wanted = knn(cpu(), table, queries, {.k = 20});
+    EXPECT_LT(wanted.distances[19] * wanted.distances[19], 1e-3);
+    expect_same(knn(cuda_context(), table, queries, {.k = 20, .method = Method::fused}), wanted, "fused");
+    expect_same(knn(cuda_context(), table, queries, {.k = 20, .method = Method::direct}), wanted, "direct");
+    expect_same(knn(cuda_context(), table, queries, {.k = 20}), wanted, "automatic");
   }
 }
 

@@ -164,5 +164,18 @@ INSTANTIATE_TEST_SUITE_P(Search, Large,
                                            Family::large_column, Family::outliers, Family::images, Family::far_queries),
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
 
+// Batch after batch: the account of memory must come out even (it once fell below zero after the first).
+TEST(Radius, in_many_batches) {
+  const Shape shape = {20011, 24, 1};
+  const Rows rows = make_rows(Family::gaussian, shape, 3);
+  const TableView table(rows.table.data(), shape.n, shape.d);
+  const Index index(Context::cpu(), table);
+  const RadiusOptions options = {.radius = 4.0};
+  const NeighborGraph graph = radius(Context::cpu(), index, options);
+  const auto counts = count(Context::cpu(), index, options).counts;
+  ASSERT_EQ(graph.offsets.size(), counts.size() + 1);
+  for (std::size_t i = 0; i < counts.size(); ++i) EXPECT_EQ(graph.offsets[i + 1] - graph.offsets[i], counts[i]);
+}
+
 }  // namespace
 }  // namespace vicinal::contract
