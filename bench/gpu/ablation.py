@@ -48,21 +48,20 @@ def run_job(report, folder, name, options):
         if path is not None:
             os.environ["VICINAL_CUDA_PATH"] = path
         try:
-            ours = library.Vicinal(folder, options.device)
-            found = measure.measure_ours(ours, table, queries, k, truth, report.data["machine"], method, seconds=15)
-            ids, distances = measure.lists(len(queries), k, table.device)
-            ours.knn_into(table, queries, k, ids, distances, method)
-            ours.close()
+            with library.Vicinal(folder, options.device) as ours:
+                found = measure.measure_ours(ours, table, queries, k, truth, report.data["machine"], method, seconds=15)
+                ids, distances = measure.lists(len(queries), k, table.device)
+                ours.knn_into(table, queries, k, ids, distances, method)
         finally:
             os.environ.pop("VICINAL_CUDA_PATH", None)
         return {**found, "same_answers": compared(ids, distances)}
 
     def with_lists_on_host(without=None):
-        ours = library.Vicinal(folder, options.device)
         ids, distances = measure.lists(len(queries), k, "cpu")
-        found = measure.timed(lambda: ours.knn_without(table, queries, k, ids, distances, without=without), seconds=15)
-        found.update(ours.done.stats(len(queries)))
-        ours.close()
+        with library.Vicinal(folder, options.device) as ours:
+            found = measure.timed(lambda: ours.knn_without(table, queries, k, ids, distances, without=without),
+                                  seconds=15)
+            found.update(ours.done.stats(len(queries)))
         found["roofline"] = measure.roofline(report.data["machine"], len(table), len(queries), table.shape[1], k,
                                              table.element_size(), found["median_ms"])
         ids, distances = ids.to(table.device), distances.to(table.device)
@@ -91,9 +90,8 @@ def main():
     measure.begin()
     report = measure.Report(options.output, measure.about(options, "one idea left out at a time, device-resident"))
     for name in options.names or JOBS:
+        measure.empty_cache()
         run_job(report, options.folder, name, options)
-        if options.device == "cuda":
-            torch.cuda.empty_cache()
     report.save()
 
 

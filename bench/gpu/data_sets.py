@@ -195,16 +195,15 @@ def run_set(report, ours, name, k, make, options):
 def main():
     parser = measure.arguments(__doc__)
     parser.add_argument("--data", help="folder with real data")
-    parser.add_argument("--scale", type=int, default=1)
+    parser.add_argument("--scale", type=int, default=1, help="divides the numbers of rows and queries")
     options = parser.parse_intermixed_args()
     measure.begin()
     report = measure.Report(options.output, measure.about(options, "hard data, device-resident"))
     ours = library.Vicinal(options.folder, options.device)
     sets = {**SETS, **(read_sets(options.data, options.device) if options.data else {})}
     for name in options.names or sets:
+        measure.empty_cache()
         run_set(report, ours, name, *sets[name], options)
-        if options.device == "cuda":
-            torch.cuda.empty_cache()
     report.save()
 
 

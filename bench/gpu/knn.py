@@ -37,6 +37,7 @@ SLOW_PAIRS = 2e11  # above which torch's two passes over all scores are not wait
 
 def run_job(report, ours, others, name, options):
     n, m, d, k, target = JOBS[name]
+    n, m = n // options.scale, m // options.scale
     entry = report.entry("jobs", name)
     entry.update(rows=n, queries=m or n, self=not m, cols=d, k=k, target_ms=target)
     results = entry.setdefault("results", {})
@@ -46,8 +47,8 @@ def run_job(report, ours, others, name, options):
     print(name, flush=True)
     # The same rows where a process takes over from one that ended.
     torch.manual_seed(report.data["seed"] + sorted(JOBS).index(name))
-    table = torch.randn((n, d), device="cuda")
-    queries = torch.randn((m, d), device="cuda") if m else None
+    table = torch.randn((n, d), device=options.device)
+    queries = torch.randn((m, d), device=options.device) if m else None
     truth = measure.Truth(table, queries, k)
 
     def ours_measured():
@@ -70,18 +71,18 @@ def run_job(report, ours, others, name, options):
     for other in names:
         if report.attempt(results, other, lambda: other_measured(others[other])) and "error" not in results[other]:
             measure.line(other, results[other])
-        torch.cuda.empty_cache()
+        measure.empty_cache()
 
 
-def fashion(ours, folder):
+def fashion(ours, folder, device):
     """Classification of Fashion-MNIST, its images on the device as the bytes they are and as float32. folder: the four
     idx files, gzip or not."""
     def read(name, skip):
         path = os.path.join(folder, name)
         raw = gzip.open(path + ".gz").read() if os.path.exists(path + ".gz") else open(path, "rb").read()
         return numpy.frombuffer(raw, numpy.uint8, offset=skip)
-    table = torch.tensor(read("train-images-idx3-ubyte", 16).reshape(-1, 784), device="cuda")
-    queries = torch.tensor(read("t10k-images-idx3-ubyte", 16).reshape(-1, 784), device="cuda")
+    table = torch.tensor(read("train-images-idx3-ubyte", 16).reshape(-1, 784), device=device)
+    queries = torch.tensor(read("t10k-images-idx3-ubyte", 16).reshape(-1, 784), device=device)
     labels = read("train-labels-idx1-ubyte", 8).astype(numpy.int64)
     wanted = read("t10k-labels-idx1-ubyte", 8)
     codes = numpy.empty(len(wanted), numpy.int32)
@@ -100,21 +101,22 @@ def main():
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--seconds", type=float, default=35)
     parser.add_argument("--fashion", help="folder of Fashion-MNIST's idx files")
+    parser.add_argument("--scale", type=int, default=1, help="divides the numbers of rows and queries")
     options = parser.parse_intermixed_args()
     measure.begin()
     report = measure.Report(options.output, measure.about(options, "exact kNN, device-resident"))
-    ours = library.Vicinal(options.folder)
+    ours = library.Vicinal(options.folder, options.device)
     others, missing = ({}, {}) if options.no_peers else peers.libraries()
     report.entry("not_there").update(missing)
     for name, why in missing.items():
         print(f"no {name}: {why[:200]}")
-    report.attempt(report.data, "ceilings", measure.measured_ceilings)
-    torch.cuda.empty_cache()
+    if options.device == "cuda":
+        report.attempt(report.data, "ceilings", measure.measured_ceilings)
     if options.fashion:
-        report.attempt(report.data, "fashion", lambda: fashion(ours, options.fashion))
+        report.attempt(report.data, "fashion", lambda: fashion(ours, options.fashion, options.device))
     for name in options.names or JOBS:
+        measure.empty_cache()
         run_job(report, ours, others, name, options)
-        torch.cuda.empty_cache()
     report.save()
 
 

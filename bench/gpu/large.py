@@ -95,7 +95,7 @@ def normal(n, d, device):
 def values(report, options, ours):
     n, d, m, k = shape(options, 20_000_000, 128, 1_000, 10)
     resident(report, options, ours, "values, float32", normal(n, d, options.device), normal(m, d, options.device), k)
-    torch.cuda.empty_cache()
+    measure.empty_cache()
     n, d, m, k = shape(options, 50_000_000, 64, 1_000, 10)
     bytes_table, bytes_queries = (
         torch.randint(0, 256, (rows, d), dtype=torch.uint8, device=options.device) for rows in (n, m))
@@ -154,7 +154,6 @@ def stream(report, options):
     queries = random.standard_normal((m, d), dtype=numpy.float32)
     ids, distances = numpy.full((m, k), -1, numpy.int64), numpy.full((m, k), numpy.nan)
     limits = {"device_memory_limit": int(options.device_limit * GB), "memory_limit": int(options.host_limit * GB)}
-    ours = library.Vicinal(options.folder, options.device, **limits)
     found = {"rows": n, "cols": d, "queries": m, "k": k, "table_bytes": 4 * n * d, **limits}
     print(f"stream: {n} x {d} float32, {4 * n * d / GB:.0f} GB, {m} queries, k {k}", flush=True)
 
@@ -192,13 +191,14 @@ def stream(report, options):
                 "same_ids": int((ids[sample] == true_ids).all(1).sum())}
 
     results = report.entry("cases", "stream")
-    report.attempt(results, "source", source_rate)
-    if report.attempt(results, "found", search) and "error" not in results["found"]:
+    with library.Vicinal(options.folder, options.device, **limits) as ours:
+        report.attempt(results, "source", source_rate)
+        now = report.attempt(results, "found", search)
+    if now and "error" not in results["found"]:
         taken = results["found"]
-        print(f"  {taken['seconds']:.1f} s, {taken["table_bytes_per_s"] / GB:.1f} GB/s (rows are made at "
+        print(f"  {taken['seconds']:.1f} s, {taken['table_bytes_per_s'] / GB:.1f} GB/s (rows are made at "
               f"{results['source'].get('bytes_per_s', 0) / GB:.1f}), {taken['device_bytes_taken'] / GB:.2f} GB of the "
               f"device taken, host memory grown by {taken['host_bytes_grown'] / GB:.2f} GB", flush=True)
-        ours.close()
         report.attempt(results, "truth", check)
         print(f"  {results['truth']}", flush=True)
 
@@ -228,12 +228,11 @@ def little(report, options):
                               stdout=subprocess.PIPE, text=True) as hog:
             try:
                 free, total = map(int, hog.stdout.readline().split())
-                ours = library.Vicinal(options.folder, options.device)
-                start = time.perf_counter()
-                ours.knn_into(table, queries, k, ids, distances)
-                seconds = time.perf_counter() - start
-                done = ours.done.stats(m)
-                ours.close()
+                with library.Vicinal(options.folder, options.device) as ours:
+                    start = time.perf_counter()
+                    ours.knn_into(table, queries, k, ids, distances)
+                    seconds = time.perf_counter() - start
+                    done = ours.done.stats(m)
             finally:
                 hog.stdin.close()
         return {**found, "device_bytes_free": free, "device_bytes": total, "seconds": seconds, **done}

@@ -73,10 +73,12 @@ class Vicinal:
             device.encode(), ctypes.c_uint64(device_memory_limit), ctypes.c_uint64(memory_limit),
             ctypes.byref(self.context), ctypes.byref(self.done)))
 
-    def close(self):
-        if self.context:
-            self.library.vicinal_bench_close(self.context)
-            self.context = ctypes.c_void_p()
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.library.vicinal_bench_close(self.context)
+        self.context = ctypes.c_void_p()
 
     def check(self, failed):
         if failed:

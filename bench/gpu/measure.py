@@ -49,7 +49,7 @@ class Report:
         """results[name] = work(), or why there is none. Returns whether it was measured now."""
         if name in results:
             return False
-        results[name] = {"error": "it ended the process"}  # what stays, if it does
+        results[name] = {"error": "the process ended while it ran"}  # what stays, if it does
         self.save()
         try:
             results[name] = work()
@@ -104,6 +104,12 @@ def about(options, what):
 def synchronize():
     if torch.cuda.is_available():
         torch.cuda.synchronize()
+
+
+def empty_cache():
+    """Gives back the device memory that torch keeps for later, which others may need now."""
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def timed(call, before=lambda: None, least=5, seconds=float("inf")):

@@ -6,13 +6,16 @@
 #   peers.sh keep FOLDER SITE          there: puts away the parts that came in FOLDER; when all have come, unpacks them
 #                                      into SITE
 #   eval "$(peers.sh env SITE)"        there: sets what Python needs to find them
+# VICINAL_PEERS_FAISS=1 brings FAISS, too: with the cuVS that it is linked to some 330 MB more.
 # The wheels are for CPython 3.12 and CUDA 13; torch, Triton, NumPy and cuda-bindings are the other machine's own. The
 # versions are those that were seen working together. FlashLib's Triton kernels need only its own wheel.
 set -euo pipefail
 
 FLASHLIB=(flashlib==0.3.0 nvidia-cutlass-dsl-libs-core==4.6.3 nvidia-cutlass-dsl-libs-base==4.6.3
   nvidia-cutlass-dsl-libs-cu13==4.6.3)
-FAISS=(${VICINAL_FAISS_WHEELS-})
+FAISS=()
+[[ -z ${VICINAL_PEERS_FAISS-} ]] || FAISS=(faiss-gpu-cu13-cuvs==1.15.0 libcuvs-cu13==26.6.0 libraft-cu13==26.6.0
+  librmm-cu13==26.6.0 rapids-logger==0.2.3)
 
 fetch() {
   local folder=$1 megabytes=${2:-40} wheels site platform wheel platforms=()
@@ -42,7 +45,7 @@ keep() {
   mkdir -p "$kept"
   cp "$folder"/parts "$kept"
   cp "$folder"/part-* "$kept"
-  if ! (cd "$kept" && sha256sum -c --quiet parts 2>/dev/null); then
+  if ! (cd "$kept" && sha256sum -c --quiet parts >/dev/null 2>&1); then
     echo "peers: $(find "$kept" -name 'part-*' | wc -l) of $(wc -l <"$kept/parts") parts are here"
     return
   fi
