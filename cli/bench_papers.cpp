@@ -220,7 +220,7 @@ class Bench {
 
   [[nodiscard]] Json result() const {
     Json json = {{"command", "bench papers " + name_},
-                 {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+                 {"date", date_},
                  {"version", VICINAL_VERSION},
                  {"commit", options_.commit.empty() ? Json(nullptr) : Json(options_.commit)},
                  {"machine", machine_},
@@ -253,6 +253,7 @@ class Bench {
   const Options& options_;
   const Runtime runtime_;
   std::vector<std::unique_ptr<PaperTable>> tables_;
+  const std::string date_ = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   const Json machine_ = to_json(look_at_machine());
   std::string name_;
   std::int64_t lines_ = 0;
