@@ -1,11 +1,11 @@
-"""Real data for the measurements on a CUDA device (bench/gpu): about 37 MB that travel.
+"""Real data for the measurements on a CUDA device (bench/gpu), in two folders that may travel apart.
 
     gpu.py FOLDER
 
-writes FOLDER/kdd.npz (KDD Cup 99, all lines of the 10 percent file: a table of 484,021 rows and 10,000 queries of 41
-columns, float32, made as kdd.py makes them; two thirds of the lines repeat another one), what papers.py writes, and
-Fashion-MNIST's four files as Debian's dataset-fashion-mnist has them (VICINAL_FASHION names another folder). It reads
-$VICINAL_DATA. What is not there is left out and said.
+writes FOLDER/real (36 MB): kdd.npz (KDD Cup 99, all lines of the 10 percent file: a table of 484,021 rows and 10,000
+queries of 41 columns, float32, made as kdd.py makes them; two thirds of the lines repeat another one), and
+Fashion-MNIST's four files as Debian's dataset-fashion-mnist has them (VICINAL_FASHION names another folder); and
+FOLDER/papers (6 MB): what papers.py writes. It reads $VICINAL_DATA. What is not there is left out and said.
 """
 
 import os
@@ -26,8 +26,9 @@ def main():
         sys.exit(__doc__)
     if "VICINAL_DATA" not in os.environ:
         sys.exit("gpu.py: VICINAL_DATA does not name the folder that holds kddcup99/, poker/ and adbench/")
-    folder = pathlib.Path(sys.argv[1])
+    folder = pathlib.Path(sys.argv[1]) / "real"
     folder.mkdir(parents=True, exist_ok=True)
+    sys.argv[1] = str(pathlib.Path(sys.argv[1]) / "papers")
     papers.main()
     try:
         numbers = papers.kdd(pathlib.Path(os.environ["VICINAL_DATA"]))

@@ -6,7 +6,8 @@
 #   large      sizes beyond 32 bits, a stream of 400 GB, 2 GB of device memory: 5 minutes
 #   papers     the tables of the papers: 3 minutes
 #   ablation   one idea left out at a time: 1 minute
-# FOLDER: what carry.sh made. DATA: what bench/data/gpu.py made. The minutes are estimates.
+# FOLDER: what carry.sh made. DATA: of what bench/data/gpu.py made, papers/ for the papers and else real/. The minutes
+# are estimates.
 set -uo pipefail
 usage() {
   sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
