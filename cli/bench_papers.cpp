@@ -65,6 +65,7 @@ class Bench {
   explicit Bench(const Options& options) : options_(options), runtime_(make_runtime(options.common)) {}
 
   void gs() {
+    name_ = "gs";
     const std::vector<Method> selections = {Method::product_kmin, Method::product_bitonic, Method::product_timed,
                                             Method::fused};
     PaperTable& figure = start("time against k: m 1200, n 16384, d 32", {"k"}, selections);
@@ -79,10 +80,11 @@ class Bench {
         line(sizes, {fmt::format("{}", n), fmt::format("{}", d)}, made(n, 1200, d), 25);
       }
     }
-    finish("gs");
+    finish();
   }
 
   void lof() {
+    name_ = "lof";
     PaperTable& table = start("20,000 rows, 5,000 queries", {"data", "d", "k"},
                               {Method::direct_filter, Method::insertion, Method::block_heap, Method::fused});
     for (const auto& [name, columns] : {std::pair("kdd", 41), std::pair("poker", 10), std::pair("covertype", 10)}) {
@@ -91,16 +93,17 @@ class Bench {
         line(table, {rows.source, fmt::format("{}", rows.table.cols()), fmt::format("{}", k)}, rows, k);
       }
     }
-    finish("lof");
+    finish();
   }
 
   void lle_search() {
+    name_ = "lle-search";
     const std::vector<Method> methods = {Method::tiled_insertion, Method::kdtree, Method::fused};
     PaperTable& columns = start("within 2048 rows, k 9", {"d"}, methods);
     for (std::int64_t d = 2; d <= 512; d *= 2) line(columns, {fmt::format("{}", d)}, made(2048, 0, d), 9);
     PaperTable& rows = start("within rows of 16 columns, k 9", {"n"}, methods);
     for (const std::int64_t n : sizes_from(512)) line(rows, {fmt::format("{}", n)}, made(n, 0, 16), 9);
-    finish("lle-search");
+    finish();
   }
 
  private:
@@ -162,7 +165,8 @@ class Bench {
     return rows;
   }
 
-  // Times every method on the same rows and holds their answers against each other.
+  // Times every method on the same rows and holds their answers against each other. A method that the device does not
+  // serve has the reason instead of a time.
   void line(PaperTable& table, const std::vector<std::string>& values, const Rows& rows, std::int64_t k) {
     const Context& ctx = runtime_.ctx;
     const Index index(ctx, rows.table);
@@ -173,11 +177,15 @@ class Bench {
     for (const Method method : table.methods) {
       const KnnOptions asked{.k = std::min(k, rows.table.rows() - (rows.self ? 1 : 0)), .method = method};
       NeighborGraph graph;
-      const Timings timings = measure(ctx, options_.warmup, options_.repeat, [&] {
-        graph = rows.self ? knn(ctx, index, asked) : knn(ctx, index, rows.queries, asked);
-      });
-      const double selection = graph.stats.selection_seconds;
-      const double others = timings.median() - selection;
+      Timings timings;
+      std::string refused;
+      try {
+        timings = measure(ctx, options_.warmup, options_.repeat,
+                          [&] { graph = rows.self ? knn(ctx, index, asked) : knn(ctx, index, rows.queries, asked); });
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::invalid_argument) throw;
+        refused = error.what();
+      }
       Json json;
       for (std::size_t i = 0; i < values.size(); ++i) json[table.names[i]] = values[i];
       json["rows"] = rows.table.rows();
@@ -185,6 +193,14 @@ class Bench {
       json["dims"] = rows.table.cols();
       json["neighbors"] = asked.k;
       json["method"] = name_of(method);
+      if (!refused.empty()) {
+        json["refused"] = refused;
+        table.lines.push_back(json);
+        printed.emplace_back("-");
+        continue;
+      }
+      const double selection = graph.stats.selection_seconds;
+      const double others = timings.median() - selection;
       json["seconds"] = to_json(timings);
       json["selection_seconds"] = selection > 0 ? Json(selection) : Json(nullptr);
       json["distance_gflops"] =
@@ -198,15 +214,17 @@ class Bench {
     }
     table.printed.push_back(printed);
     ++lines_;
+    // After every line, so that a run that is ended leaves what it has.
+    if (!options_.output.empty()) write_text(options_.output, result().dump(2) + "\n");
   }
 
-  void finish(const std::string& name) {
-    runtime_.progress->clear();
-    Json json = {{"command", "bench papers " + name},
-                 {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+  [[nodiscard]] Json result() const {
+    Json json = {{"command", "bench papers " + name_},
+                 {"date", date_},
                  {"version", VICINAL_VERSION},
                  {"commit", options_.commit.empty() ? Json(nullptr) : Json(options_.commit)},
-                 {"machine", machine_of_results()},
+                 {"machine", machine_},
+                 {"device", runtime_.ctx.device()},
                  {"threads", runtime_.ctx.threads()},
                  {"different_answers", different_}};
     for (const auto& table : tables_) {
@@ -214,9 +232,13 @@ class Bench {
       for (const Method method : table->methods) methods.push_back(name_of(method));
       json["tables"].push_back({{"title", table->title}, {"methods", methods}, {"lines", table->lines}});
     }
-    if (!options_.output.empty()) write_text(options_.output, json.dump(2) + "\n");
+    return json;
+  }
+
+  void finish() {
+    runtime_.progress->clear();
     if (options_.common.json) {
-      print_json(json);
+      print_json(result());
     } else {
       for (const auto& table : tables_) {
         write_stdout(fmt::format("{}\n{}\n", table->title, format_table(table->printed)));
@@ -231,6 +253,9 @@ class Bench {
   const Options& options_;
   const Runtime runtime_;
   std::vector<std::unique_ptr<PaperTable>> tables_;
+  const std::string date_ = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  const Json machine_ = machine_of_results();
+  std::string name_;
   std::int64_t lines_ = 0;
   std::int64_t different_ = 0;
 };

@@ -1,49 +1,243 @@
-// Two C functions around the library, so that bench/gpu/knn.py can hand it rows that lie in device memory:
-//   c++ -std=c++20 -O2 -shared -fPIC resident.cpp -I include -L build -lvicinal
-#include <cstdio>
+// C functions around the library, so that the scripts beside this file can hand it rows that lie in device memory, in
+// host memory, or nowhere: rows that are made when they are asked for. library.py has the same structs in Python.
+//   c++ -std=c++20 -O3 -mavx2 -shared -fPIC resident.cpp -I include -I src -L FOLDER -l:libvicinal.so.0 -pthread
+// Every function returns 0, or 1 and leaves a sentence in Done::sentence.
+#include <algorithm>
+#include <barrier>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
 #include <vicinal/vicinal.hpp>
 
+#include "ops/ablation.hpp"
+
+/// Rows as a script hands them over.
+struct Rows {
+  const void* data;  ///< [rows, cols]; where rows are made: [period, cols] of float32 in host memory
+  std::int64_t rows;
+  std::int64_t cols;
+  std::int32_t dtype;   ///< number of a vicinal::DType
+  std::int32_t memory;  ///< number of a vicinal::Memory
+  std::int64_t period;  ///< 0: all rows lie at `data`; else row i is row i % period of them plus a shift, in float32
+  const float* shifts;  ///< [ceil(rows / period), cols]: that of row i is row i / period
+};
+
+/// What a call has to tell.
+struct Done {
+  std::int64_t survivors;
+  std::int64_t escalated;
+  std::int64_t uncertified;
+  std::int64_t distinct_rows;
+  double prepare_seconds;
+  double search_seconds;
+  double selection_seconds;
+  std::uint64_t memory;
+  std::uint64_t device_memory;
+  char method[32];
+  char screens[96];
+  char sentence[512];  ///< why this method, or what went wrong
+};
+
 namespace {
-const vicinal::Context& device() {
-  static const vicinal::Context kDevice = vicinal::Context::cuda();
-  return kDevice;
+
+template <std::size_t Size>
+void put(char (&to)[Size], std::string_view text) {
+  const std::size_t length = std::min(text.size(), Size - 1);
+  std::memcpy(to, text.data(), length);
+  to[length] = 0;
 }
-vicinal::TableView rows(const float* data, std::int64_t n, std::int64_t d) {
-  return {data, vicinal::DType::float32, n, d, d, 1, vicinal::Memory::cuda};
+
+template <class Work>
+int guarded(Done* done, Work work) try {
+  work();
+  return 0;
+} catch (const std::exception& error) {
+  put(done->sentence, error.what());
+  return 1;
 }
+
+/// Threads that make rows; they wait between two blocks, because making one takes less than starting a thread would.
+class Makers {
+ public:
+  explicit Makers(int count) : start_(count + 1), done_(count + 1) {
+    for (int number = 0; number < count; ++number) {
+      threads_.emplace_back([this, number] {
+        for (;;) {
+          start_.arrive_and_wait();
+          if (stopped_) return;
+          work_(number);
+          done_.arrive_and_wait();
+        }
+      });
+    }
+  }
+  ~Makers() {
+    stopped_ = true;
+    start_.arrive_and_wait();
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Makers(const Makers&) = delete;
+  Makers& operator=(const Makers&) = delete;
+
+  [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(threads_.size()); }
+  /// Calls work(number) on every one of them.
+  void run(std::function<void(int)> work) {
+    work_ = std::move(work);
+    start_.arrive_and_wait();
+    done_.arrive_and_wait();
+  }
+
+ private:
+  std::barrier<> start_;
+  std::barrier<> done_;
+  std::function<void(int)> work_;
+  bool stopped_ = false;
+  std::vector<std::thread> threads_;
+};
+
+/// Rows [begin, end) of made rows, on the calling thread.
+void make_some(const Rows& of, std::int64_t begin, std::int64_t end, float* to) {
+  for (std::int64_t row = begin; row < end; ++row, to += of.cols) {
+    const float* from = static_cast<const float*>(of.data) + row % of.period * of.cols;
+    const float* shift = of.shifts + row / of.period * of.cols;
+    for (std::int64_t col = 0; col < of.cols; ++col) to[col] = from[col] + shift[col];
+  }
+}
+
+/// The same, on all threads where it is worth it.
+void make_rows(const Rows& of, std::int64_t begin, std::int64_t end, float* to) {
+  constexpr std::int64_t kLeastRows = 1024;
+  static Makers makers(std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 3, 1, 24));
+  if (end - begin < kLeastRows) return make_some(of, begin, end, to);
+  makers.run([&](int number) {
+    const std::int64_t first = begin + (end - begin) * number / makers.count();
+    const std::int64_t last = begin + (end - begin) * (number + 1) / makers.count();
+    make_some(of, first, last, to + (first - begin) * of.cols);
+  });
+}
+
+vicinal::TableView view_of(const Rows& rows) {
+  if (rows.period > 0) {
+    return vicinal::TableView::blocks(vicinal::DType::float32, rows.rows, rows.cols,
+                                      [rows](std::int64_t begin, std::int64_t end, void* to) {
+                                        make_rows(rows, begin, end, static_cast<float*>(to));
+                                      });
+  }
+  return {rows.data, static_cast<vicinal::DType>(rows.dtype),  rows.rows, rows.cols, rows.cols,
+          1,         static_cast<vicinal::Memory>(rows.memory)};
+}
+
+const vicinal::Context& context_of(const void* context) {
+  return *static_cast<const vicinal::Context*>(context);
+}
+
+void note(const vicinal::Plan& plan, const vicinal::SearchStats& stats, Done* done) {
+  done->survivors = stats.survivors;
+  done->escalated = stats.escalated;
+  done->uncertified = stats.uncertified;
+  done->distinct_rows = stats.distinct_rows;
+  done->prepare_seconds = stats.prepare_seconds;
+  done->search_seconds = stats.search_seconds;
+  done->selection_seconds = stats.selection_seconds;
+  done->memory = plan.memory;
+  done->device_memory = plan.device_memory;
+  put(done->method, vicinal::name_of(plan.method));
+  put(done->screens, plan.screens);
+  put(done->sentence, plan.reason);
+}
+
+/// The ideas that can be left out, by name.
+struct Idea {
+  const char* name;
+  bool vicinal::kernels::Without::*left_out;
+};
+constexpr Idea kIdeas[] = {
+    {"fusion", &vicinal::kernels::Without::fusion},
+    {"tree-order", &vicinal::kernels::Without::tree_order},
+};
+
 }  // namespace
 
-/// One whole call: table [n, d] and queries [m, d] of float32, ids and distances [m, k], all in device memory; queries
-/// null: self mode. 0, or 1 with a sentence on standard error. stats: survivors, escalated, uncertified.
-extern "C" int vicinal_bench_knn(const float* table, std::int64_t n, std::int64_t d, const float* queries,
-                                 std::int64_t m, std::int64_t k, const char* method, std::int64_t* ids,
-                                 double* distances, std::int64_t* stats) try {
-  const vicinal::KnnOptions options{.k = k, .method = vicinal::method_from(method)};
-  const vicinal::KnnOutput output{ids, distances, vicinal::Memory::cuda};
-  const auto done = queries == nullptr
-                        ? vicinal::knn_into(device(), rows(table, n, d), options, output)
-                        : vicinal::knn_into(device(), rows(table, n, d), rows(queries, m, d), options, output);
-  stats[0] = done.stats.survivors;
-  stats[1] = done.stats.escalated;
-  stats[2] = done.stats.uncertified;
-  return 0;
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "%s\n", error.what());
-  return 1;
+/// A context on "cuda" or "cpu", with limits in bytes (0: the library's own).
+extern "C" int vicinal_bench_open(const char* device, std::uint64_t device_memory_limit, std::uint64_t memory_limit,
+                                  void** context, Done* done) {
+  return guarded(done, [&] {
+    vicinal::CudaOptions cuda;
+    cuda.device_memory_limit = device_memory_limit;
+    cuda.memory_limit = memory_limit;
+    vicinal::CpuOptions cpu;
+    cpu.memory_limit = memory_limit;
+    *context = new vicinal::Context(std::string_view(device) == "cpu" ? vicinal::Context::cpu(cpu)
+                                                                      : vicinal::Context::cuda(cuda));
+  });
+}
+extern "C" void vicinal_bench_close(void* context) {
+  delete static_cast<vicinal::Context*>(context);
 }
 
-/// Classification of device-resident rows: codes [m] on the host.
-extern "C" int vicinal_bench_classify(const float* table, std::int64_t n, std::int64_t d, const float* queries,
-                                      std::int64_t m, std::int64_t k, const std::int64_t* labels,
-                                      std::int32_t* codes) try {
-  static const std::vector<vicinal::Labels> kLabels = {
-      vicinal::encode_labels(std::span<const std::int64_t>(labels, static_cast<std::size_t>(n)))};
-  const auto result = vicinal::classify(device(), rows(table, n, d), rows(queries, m, d),
-                                        std::span<const vicinal::Labels>(kLabels), {.k = k});
-  const auto& found = result.votes.front().codes;
-  for (std::int64_t q = 0; q < m; ++q) codes[q] = found[static_cast<std::size_t>(q)];
-  return 0;
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "%s\n", error.what());
-  return 1;
+/// One whole call. queries null: the table within itself. ids and distances [m, k] lie in `memory`.
+extern "C" int vicinal_bench_knn(const void* context, const Rows* table, const Rows* queries, std::int64_t k,
+                                 const char* method, std::int64_t* ids, double* distances, std::int32_t memory,
+                                 Done* done) {
+  return guarded(done, [&] {
+    vicinal::KnnOptions options;
+    options.k = k;
+    options.method = vicinal::method_from(method);
+    const vicinal::KnnOutput output{ids, distances, static_cast<vicinal::Memory>(memory)};
+    const auto& ctx = context_of(context);
+    const auto summary = queries == nullptr
+                             ? vicinal::knn_into(ctx, view_of(*table), options, output)
+                             : vicinal::knn_into(ctx, view_of(*table), view_of(*queries), options, output);
+    note(summary.plan, summary.stats, done);
+  });
+}
+
+/// The same with one idea left out (null: none) and the lists in host memory, as `vicinal bench knn --without` has it.
+extern "C" int vicinal_bench_knn_without(const void* context, const Rows* table, const Rows* queries, std::int64_t k,
+                                         const char* method, const char* without, std::int64_t* ids, double* distances,
+                                         Done* done) {
+  return guarded(done, [&] {
+    vicinal::KnnOptions options;
+    options.k = k;
+    options.method = vicinal::method_from(method);
+    vicinal::kernels::Without left_out;
+    if (without != nullptr) {
+      const auto* idea = std::find_if(std::begin(kIdeas), std::end(kIdeas),
+                                      [&](const Idea& one) { return std::string_view(one.name) == without; });
+      if (idea == std::end(kIdeas)) throw std::invalid_argument(std::string("no idea is called ") + without);
+      left_out.*(idea->left_out) = true;
+    }
+    const vicinal::TableView asked = queries == nullptr ? vicinal::TableView() : view_of(*queries);
+    const auto graph = vicinal::ops::knn_without(context_of(context), view_of(*table),
+                                                 queries == nullptr ? nullptr : &asked, options, left_out);
+    std::copy(graph.ids.begin(), graph.ids.end(), ids);
+    std::copy(graph.distances.begin(), graph.distances.end(), distances);
+    note(graph.plan, graph.stats, done);
+  });
+}
+
+/// Classification, k nearest with equal weights: labels [n] and codes [m] on the host. The labels of a process are
+/// those of its first call: they are encoded once, as a program would do it.
+extern "C" int vicinal_bench_classify(const void* context, const Rows* table, const Rows* queries, std::int64_t k,
+                                      const std::int64_t* labels, std::int32_t* codes, Done* done) {
+  return guarded(done, [&] {
+    static const std::vector<vicinal::Labels> kOutputs = {
+        vicinal::encode_labels(std::span<const std::int64_t>(labels, static_cast<std::size_t>(table->rows)))};
+    const auto result = vicinal::classify(context_of(context), view_of(*table), view_of(*queries),
+                                          std::span<const vicinal::Labels>(kOutputs), {.k = k});
+    const auto& found = result.votes.front().codes;
+    std::copy(found.begin(), found.end(), codes);
+    note(result.plan, result.stats, done);
+  });
+}
+
+/// Rows [begin, end) of made rows, as the library asks for them: `to` [end - begin, cols] in host memory.
+extern "C" void vicinal_bench_make(const Rows* rows, std::int64_t begin, std::int64_t end, float* to) {
+  make_rows(*rows, begin, end, to);
 }

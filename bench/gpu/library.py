@@ -1,0 +1,112 @@
+"""The library in Python, as far as the scripts beside this file need it: a thin cover of resident.cpp.
+
+Rows are torch tensors (on the device or the host), NumPy arrays (host), or `Made`: rows that exist only while they are
+asked for. A failure is a RuntimeError with the library's sentence.
+"""
+
+import ctypes
+import os
+
+DTYPES = {"uint8": 0, "float16": 1, "bfloat16": 2, "float32": 3, "float64": 4}
+HOST, PINNED, CUDA = 0, 1, 2
+
+
+class Rows(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("rows", ctypes.c_int64), ("cols", ctypes.c_int64),
+                ("dtype", ctypes.c_int32), ("memory", ctypes.c_int32), ("period", ctypes.c_int64),
+                ("shifts", ctypes.c_void_p)]
+
+
+class Done(ctypes.Structure):
+    _fields_ = [("survivors", ctypes.c_int64), ("escalated", ctypes.c_int64), ("uncertified", ctypes.c_int64),
+                ("distinct_rows", ctypes.c_int64), ("prepare_seconds", ctypes.c_double),
+                ("search_seconds", ctypes.c_double), ("selection_seconds", ctypes.c_double),
+                ("memory", ctypes.c_uint64), ("device_memory", ctypes.c_uint64), ("method", ctypes.c_char * 32),
+                ("screens", ctypes.c_char * 96), ("sentence", ctypes.c_char * 512)]
+
+    def stats(self, queries):
+        """What the call told, as figures a query: for a report."""
+        return {"method": self.method.decode(), "screens": self.screens.decode(), "reason": self.sentence.decode(),
+                "survivors_per_query": self.survivors / queries, "ladder_share": self.escalated / queries,
+                "certified_share": 1 - self.uncertified / queries, "distinct_rows": self.distinct_rows,
+                "prepare_ms": 1000 * self.prepare_seconds, "search_ms": 1000 * self.search_seconds,
+                "planned_memory": self.memory, "planned_device_memory": self.device_memory}
+
+
+class Made:
+    """`rows` float32 rows: row i is base[i % len(base)] + shifts[i // len(base)], added in float32. Host arrays."""
+
+    def __init__(self, base, shifts, rows):
+        self.base, self.shifts, self.rows = base, shifts, rows
+        self.shape = (rows, base.shape[1])
+
+    def __len__(self):
+        return self.rows
+
+
+def address(array):
+    return array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
+
+
+def memory_of(array):
+    return CUDA if getattr(array, "is_cuda", False) else HOST
+
+
+def rows_of(array):
+    if isinstance(array, Made):
+        return Rows(address(array.base), array.rows, array.shape[1], DTYPES["float32"], HOST, len(array.base),
+                    address(array.shifts))
+    contiguous = array.is_contiguous() if hasattr(array, "is_contiguous") else array.flags.c_contiguous
+    assert contiguous, "rows must be contiguous"
+    dtype = DTYPES[str(array.dtype).removeprefix("torch.")]
+    return Rows(address(array), array.shape[0], array.shape[1], dtype, memory_of(array), 0, None)
+
+
+class Vicinal:
+    """A context on one device. `folder` holds libvicinal_bench.so, the library and its plug-in."""
+
+    def __init__(self, folder, device="cuda", device_memory_limit=0, memory_limit=0):
+        self.library = ctypes.CDLL(os.path.join(folder, "libvicinal_bench.so"))
+        self.done = Done()
+        self.context = ctypes.c_void_p()
+        self.check(self.library.vicinal_bench_open(
+            device.encode(), ctypes.c_uint64(device_memory_limit), ctypes.c_uint64(memory_limit),
+            ctypes.byref(self.context), ctypes.byref(self.done)))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.library.vicinal_bench_close(self.context)
+        self.context = ctypes.c_void_p()
+
+    def check(self, failed):
+        if failed:
+            raise RuntimeError(self.done.sentence.decode())
+
+    def knn_into(self, table, queries, k, ids, distances, method="automatic"):
+        """ids [m, k] int64 and distances [m, k] float64, both on the device or both on the host."""
+        asked = None if queries is None else ctypes.byref(rows_of(queries))
+        self.check(self.library.vicinal_bench_knn(
+            self.context, ctypes.byref(rows_of(table)), asked, ctypes.c_int64(k), method.encode(),
+            ctypes.c_void_p(address(ids)), ctypes.c_void_p(address(distances)), ctypes.c_int32(memory_of(ids)),
+            ctypes.byref(self.done)))
+
+    def knn_without(self, table, queries, k, ids, distances, method="automatic", without=None):
+        """The same into host memory, with the idea left out that `without` names."""
+        asked = None if queries is None else ctypes.byref(rows_of(queries))
+        self.check(self.library.vicinal_bench_knn_without(
+            self.context, ctypes.byref(rows_of(table)), asked, ctypes.c_int64(k), method.encode(),
+            None if without is None else without.encode(), ctypes.c_void_p(address(ids)),
+            ctypes.c_void_p(address(distances)), ctypes.byref(self.done)))
+
+    def classify(self, table, queries, k, labels, codes):
+        """The k nearest rows' vote. labels [n] int64, codes [m] int32: host arrays; the same labels in every call."""
+        self.check(self.library.vicinal_bench_classify(
+            self.context, ctypes.byref(rows_of(table)), ctypes.byref(rows_of(queries)), ctypes.c_int64(k),
+            ctypes.c_void_p(address(labels)), ctypes.c_void_p(address(codes)), ctypes.byref(self.done)))
+
+    def make(self, made, begin, end, to):
+        """Rows [begin, end) of `Made` as the library is given them, into host memory."""
+        self.library.vicinal_bench_make(ctypes.byref(rows_of(made)), ctypes.c_int64(begin), ctypes.c_int64(end),
+                                        ctypes.c_void_p(address(to)))
