@@ -24,35 +24,41 @@ struct TreeShape {
   std::vector<std::int64_t> nodes;       ///< in preorder: 0 for a leaf, else the number of children (1 to 8)
 };
 
-/// A kd-tree over the distinct rows, in a form of the backend's own.
+struct Prepared;
+
+/// Stands for the CPU where devices are told apart by their numbers.
+inline constexpr int kHost = -1;
+
+/// A kd-tree of a table, in a form of the backend's own.
 class Tree {
  public:
   virtual ~Tree() = default;
-  [[nodiscard]] const TreeShape& shape() const noexcept { return shape_; }
-
- protected:
-  TreeShape shape_;
+  /// What a file keeps of it, fetched where it lies on a device. `index` is the one it was made for; what it gives may
+  /// borrow from the tree.
+  [[nodiscard]] virtual std::shared_ptr<const TreeShape> shape_of(const Context& ctx, const Prepared& index) const = 0;
 };
 
-/// The place of a tree in an index: filled at most once, by the first search that needs it, while others wait.
-/// A copy starts empty: its table may be another one.
+/// The places of trees in an index, one for the CPU and one a device: each filled at most once, by the first search
+/// that needs it, while others wait. A copy starts empty: its table may be another one.
 class TreeSlot {
  public:
   TreeSlot() = default;
   TreeSlot(const TreeSlot& /*other*/) {}
-  TreeSlot(TreeSlot&& other) noexcept : tree_(std::move(other.tree_)) {}
+  TreeSlot(TreeSlot&& other) noexcept : trees_(std::move(other.trees_)) {}
   TreeSlot& operator=(const TreeSlot&) = delete;
 
-  /// The tree, or null.
-  [[nodiscard]] std::shared_ptr<const Tree> get() const;
+  /// The tree that searches there use, or null.
+  [[nodiscard]] std::shared_ptr<const Tree> get(int device = kHost) const;
+  /// The CPU's tree, or else that of some device; or null.
+  [[nodiscard]] std::shared_ptr<const Tree> any() const;
   /// The tree, made by `make` if there is none; waiting is cancellable.
-  std::shared_ptr<const Tree> get_or_make(const Context& ctx,
-                                          const std::function<std::shared_ptr<const Tree>()>& make) const;
+  std::shared_ptr<const Tree> get_or_make(const Context& ctx, const std::function<std::shared_ptr<const Tree>()>& make,
+                                          int device = kHost) const;
 
  private:
-  mutable std::mutex making_;  // held while the tree is made
-  mutable std::mutex mutex_;   // guards the pointer
-  mutable std::shared_ptr<const Tree> tree_;
+  mutable std::mutex making_;  // held while a tree is made
+  mutable std::mutex mutex_;   // guards the pointers
+  mutable std::vector<std::pair<int, std::shared_ptr<const Tree>>> trees_;
 };
 
 /// How far away the k-th neighbors of some rows of a table are: keys, ascending, from which Method::direct_filter takes
@@ -184,6 +190,7 @@ struct Choice {
 struct Costs {
   double brute = 0;       ///< the task by its method, fused or direct
   double brute_fine = 0;  ///< the same where the coarsest screen fails
+  double tree_start = 0;  ///< building or searching a tree, however small
   double tree_build = 0;  ///< building a tree: for each row and doubling of the rows
   double tree_query = 0;  ///< searching in it: for each query
   double tree_row = 0;    ///< and for each row a query touches
@@ -192,6 +199,8 @@ struct Costs {
 class Backend {
  public:
   virtual ~Backend() = default;
+  /// The number of the device that searches run on, or kHost.
+  virtual int device() const { return kHost; }
   /// Whether tables, and the memory for answers, may lie there.
   virtual bool reaches(Memory memory) const = 0;
   /// The kernels' instruction set, for people.
@@ -211,16 +220,15 @@ class Backend {
   virtual Costs costs(const Context& ctx, const NearestTask& task) const = 0;
   /// The names of the screens the task would climb through, coarse to fine; empty for `direct`.
   virtual std::string screens(const Context& ctx, const NearestTask& task) const = 0;
-  /// Whether Method::kdtree serves the metric.
-  virtual bool can_use_tree(Metric metric) const = 0;
+  /// Whether Method::kdtree serves the task's metric, shape, k and collector.
+  virtual bool can_use_tree(const NearestTask& task) const = 0;
+  /// Whether there is room for the tree, where it is not there yet.
+  virtual bool has_room_for_tree(const Context& ctx, const NearestTask& task) const = 0;
   /// Whether a method of the papers serves the metric at that width.
   virtual bool can_use_paper(Method /*method*/, Metric /*metric*/, std::int64_t /*d*/) const { return false; }
   /// A kd-tree of an index whose table lies in memory.
   virtual std::shared_ptr<const Tree> build_tree(const Context& ctx, const Prepared& index) const = 0;
-  /// The tree that has this shape. Throws `bad_data` saying what is wrong with a shape that is none.
-  virtual std::shared_ptr<const Tree> restore_tree(const Context& ctx, const Prepared& index,
-                                                   TreeShape shape) const = 0;
-  /// The most bytes that making a tree takes, what it leaves in the index included.
+  /// The most bytes of host memory that making a tree takes, what it leaves in the index included.
   virtual std::uint64_t tree_bytes(const Prepared& index) const = 0;
   virtual void nearest(const Context& ctx, const NearestTask& task, NearestResult& result) const = 0;
   /// Bytes of scratch `nearest` will take.
@@ -239,6 +247,10 @@ class Backend {
 };
 
 const Backend& cpu_backend();
+
+/// The CPU's tree that has this shape; devices build their own anew, which takes them less than reading it would.
+/// Throws `bad_data` saying what is wrong with a shape that is none. Takes `cpu_backend().tree_bytes(index)`.
+std::shared_ptr<const Tree> restore_tree(const Context& ctx, const Prepared& index, TreeShape shape);
 
 /// The backend a context runs on.
 const Backend& backend_of(const Context& ctx);

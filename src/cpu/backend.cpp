@@ -45,15 +45,15 @@ class CpuBackend final : public Backend {
     }
     return names;
   }
-  bool can_use_tree(Metric metric) const override { return cpu::tree_serves(metric); }
+  bool can_use_tree(const NearestTask& task) const override { return cpu::tree_serves(task.metric); }
+  bool has_room_for_tree(const Context& ctx, const NearestTask& task) const override {
+    return tree_bytes(*task.index) < ctx.memory_limit();
+  }
   bool can_use_paper(Method method, Metric metric, std::int64_t d) const override {
     return cpu::paper_serves(method, metric, d);
   }
   std::shared_ptr<const Tree> build_tree(const Context& ctx, const Prepared& index) const override {
     return cpu::Tree::build(ctx, index);
-  }
-  std::shared_ptr<const Tree> restore_tree(const Context& ctx, const Prepared& index, TreeShape shape) const override {
-    return cpu::Tree::restore(ctx, index, std::move(shape));
   }
   std::uint64_t tree_bytes(const Prepared& index) const override { return cpu::Tree::bytes(index); }
   void nearest(const Context& ctx, const NearestTask& task, NearestResult& result) const override {
@@ -76,6 +76,10 @@ class CpuBackend final : public Backend {
 const Backend& cpu_backend() {
   static const CpuBackend kBackend;
   return kBackend;
+}
+
+std::shared_ptr<const Tree> restore_tree(const Context& ctx, const Prepared& index, TreeShape shape) {
+  return cpu::Tree::restore(ctx, index, std::move(shape));
 }
 
 }  // namespace vicinal::kernels

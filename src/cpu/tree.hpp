@@ -39,6 +39,12 @@ class Tree final : public kernels::Tree {
   /// The most bytes that `build` and `restore` take, the tree included.
   static std::uint64_t bytes(const kernels::Prepared& index);
 
+  [[nodiscard]] const kernels::TreeShape& shape() const noexcept { return shape_; }
+  /// Borrows.
+  [[nodiscard]] std::shared_ptr<const kernels::TreeShape> shape_of(const Context& /*ctx*/,
+                                                                   const kernels::Prepared& /*index*/) const override {
+    return {std::shared_ptr<const void>(), &shape_};
+  }
   [[nodiscard]] Element element() const noexcept { return element_; }
   [[nodiscard]] std::int64_t cols() const noexcept { return d_; }
 
@@ -74,6 +80,7 @@ class Tree final : public kernels::Tree {
   template <class T>
   friend class TreeBuilder;
 
+  kernels::TreeShape shape_;
   Element element_ = Element::float64;
   std::int64_t element_size_ = 8;
   std::int64_t d_ = 0;

@@ -8,6 +8,7 @@
 #include "cuda/layout.hpp"
 #include "cuda/merge.hpp"
 #include "cuda/papers/papers.hpp"
+#include "cuda/tree.hpp"
 #include "cuda/vote.hpp"
 
 namespace vicinal::cuda {
@@ -31,6 +32,9 @@ Layout::Layout(const Session& session, const plugin::Search& call) {
   const bool merges = static_cast<Method>(call.method) == Method::fused && !resident;
   std::uint64_t held = session.resident_bytes;
   if (call.stays != 0) held += n * static_cast<std::uint64_t>(row_bytes(call.table));
+  if (static_cast<Method>(call.method) == Method::kdtree && call.tree == nullptr) {
+    held += tree_bytes(call.table.rows, call.table.cols, static_cast<DType>(call.table.dtype));
+  }
   left = engine.memory_limit - std::min(engine.memory_limit, held);
   if (call.filter != nullptr) fixed += (n + 63) / 64 * 8;
   fixed += static_cast<std::uint64_t>(call.k_distance_count) * 8;
@@ -82,6 +86,12 @@ static std::uint64_t for_the_screen(const plugin::Search& call, const Layout& la
 }
 
 std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) {
+  const bool in_tree = static_cast<Method>(call.method) == Method::kdtree;
+  if (in_tree && !has_room_for_tree(session, call)) {
+    refuse_memory(tree_bytes(call.table.rows, call.table.cols, static_cast<DType>(call.table.dtype)) +
+                      tree_build_bytes(call.table.rows),
+                  session.engine.memory_limit - std::min(session.engine.memory_limit, session.resident_bytes.load()));
+  }
   const Layout layout(session, call);
   Search search;
   search.metric = static_cast<Metric>(call.metric);
@@ -97,7 +107,10 @@ std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) 
   DirectTask task;
   task.search = &search;
   task.lists.k = call.collect == plugin::kKList ? call.k : 0;
-  return layout.taken() + direct_bytes(task, rows, layout.group, layout.scratch);
+  const std::uint64_t direct = direct_bytes(task, rows, layout.group, layout.scratch);
+  if (!in_tree) return layout.taken() + direct;
+  // Whatever a tree cannot decide is computed in full.
+  return layout.taken() + std::max(direct, tree_search_bytes(call.table.cols, layout.group, layout.scratch));
 }
 
 bool can_fuse(const Session& session, const plugin::Search& call) {

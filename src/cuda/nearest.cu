@@ -14,6 +14,7 @@
 #include "cuda/papers/papers.hpp"
 #include "cuda/session.hpp"
 #include "cuda/stream.hpp"
+#include "cuda/tree.hpp"
 #include "cuda/vote.hpp"
 
 namespace vicinal::cuda {
@@ -53,6 +54,7 @@ class Run {
         call_(call),
         counters_(counters),
         resident_(static_cast<const Resident*>(call.resident)),
+        tree_(static_cast<const DeviceTree*>(call.tree)),
         layout_(session, call),
         queries_ready_(lies_ready(session.engine, call.queries, call.self != 0 ? "table" : "queries")) {
     relay_.host = host;
@@ -167,7 +169,10 @@ class Run {
       Counters found;
       fused_k_lists(engine_, search_, lists, found);
       add(found);
-    } else {
+    } else if (!found_in_tree([&](Counters& found) {
+                 return tree_k_lists(engine_, tree_->view, search_, search_.without != kernels::Without::tree_order,
+                                     lists, found);
+               })) {
       const Buffer<std::int64_t> sizes(engine_, count);
       const Buffer<double> limits(engine_, count);
       DirectTask task;
@@ -232,7 +237,7 @@ class Run {
     task.ids = ids.data();
     task.room = room;
     engine_.memory_limit = limit - keys.bytes() - ids.bytes();
-    pass(task, search_);
+    pass_within(task, search_);
     engine_.memory_limit = limit;
     std::vector<std::int64_t> counts(static_cast<std::size_t>(count));
     static_assert(sizeof(std::int64_t) == sizeof(unsigned long long));
@@ -316,7 +321,7 @@ class Run {
       task.offsets = within.offsets.data();
       const std::uint64_t limit = engine_.memory_limit;
       engine_.memory_limit = limit / 2;
-      pass(task, part);
+      pass_within(task, part);
       engine_.memory_limit = limit;
     });
   }
@@ -327,8 +332,25 @@ class Run {
     counters_.uncertified += found.uncertified;
   }
 
-  /// A pass over the whole table that looks for all rows within a key.
-  void pass(DirectTask task, const Search& search) {
+  /// Whether there is a tree and search(counters) decided everything in it. Else every pair must be looked at.
+  template <class InTree>
+  bool found_in_tree(InTree search) {
+    if (tree_ == nullptr) return false;
+    Counters found;
+    if (!search(found)) return false;
+    add(found);
+    return true;
+  }
+
+  /// A pass that counts, and keeps where there is room what lies within the radius: in the tree, or over the table.
+  void pass_within(DirectTask task, const Search& search) {
+    task.search = &search;
+    const bool done = found_in_tree([&](Counters& found) {
+      return tree_pass(engine_, tree_->view, task, search.without != kernels::Without::tree_order, found);
+    });
+    if (done) return;
+    const std::size_t bytes = static_cast<std::size_t>(search.queries.n) * sizeof *task.counts;
+    if (tree_ != nullptr) check(cudaMemsetAsync(task.counts, 0, bytes, engine_.stream), "clear results");
     const bool fused = static_cast<Method>(call_.method) == Method::fused;
     Counters found;
     for_each_tile(search, [&](const Engine& engine, const Search& tile) {
@@ -351,6 +373,7 @@ class Run {
   const plugin::Search& call_;
   plugin::Counters& counters_;
   const Resident* resident_;
+  const DeviceTree* tree_;
   Layout layout_;
   bool queries_ready_;
   Relay relay_;

@@ -11,6 +11,7 @@
 
 #include "cuda/plugin.hpp"
 #include "cuda/session.hpp"
+#include "cuda/tree.hpp"
 
 #ifndef VICINAL_CUDA_ARCHITECTURES
 #define VICINAL_CUDA_ARCHITECTURES "unknown"
@@ -182,6 +183,34 @@ std::int32_t serves(void* engine, const plugin::Search* search) {
   return can_fuse(session_of(engine), *search) ? 1 : 0;
 }
 
+std::int32_t serves_in_tree(void* engine, const plugin::Search* search) {
+  if (!tree_serves(*search)) return 0;
+  return has_room_for_tree(session_of(engine), *search) ? 1 : -1;
+}
+
+void make_tree(void* engine, const plugin::HostCalls* host, const void* resident, void** tree, plugin::Status* status) {
+  guarded(status, [&] {
+    const CurrentDevice current(session_of(engine).engine.device);
+    *tree = build_tree(session_of(engine), host_of(host), *static_cast<const Resident*>(resident));
+  });
+}
+
+void order_of_tree(const void* tree, std::int64_t* rows, plugin::Status* status) {
+  guarded(status, [&] {
+    const auto& made = *static_cast<const DeviceTree*>(tree);
+    const CurrentDevice current(made.session->engine.device);
+    fetch_order(made, rows);
+  });
+}
+
+void release_tree(void* tree) {
+  auto* const made = static_cast<DeviceTree*>(tree);
+  Session& session = *made->session;
+  const CurrentDevice current(session.engine.device);
+  session.resident_bytes -= made->bytes;
+  delete made;
+}
+
 void plan(void* engine, const plugin::Search* search, std::uint64_t* bytes, plugin::Status* status) {
   guarded(status, [&] { *bytes = nearest_bytes(session_of(engine), *search); });
 }
@@ -211,6 +240,10 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.fused_serves = vicinal::cuda::serves;
     functions.plan = vicinal::cuda::plan;
     functions.nearest = vicinal::cuda::search;
+    functions.tree_serves = vicinal::cuda::serves_in_tree;
+    functions.build_tree = vicinal::cuda::make_tree;
+    functions.tree_order = vicinal::cuda::order_of_tree;
+    functions.release_tree = vicinal::cuda::release_tree;
     return functions;
   }();
   return &kFunctions;

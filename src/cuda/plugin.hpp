@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 3;
+inline constexpr std::uint32_t kPluginVersion = 4;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -77,13 +77,14 @@ struct Search {
   Table table;
   void* resident = nullptr;        ///< of that table, or null: it is streamed
   std::int32_t stays = 0;          ///< for what only looks: the table is not resident yet, but will be
+  const void* tree = nullptr;      ///< of that table, for kdtree; null for what only looks: it is not built yet
   const double* centre = nullptr;  ///< [cols]
   double largest = 0;
   Table queries;          ///< in self mode the table itself
   std::int32_t self = 0;  ///< query i is table row i and is not its own neighbor
   std::int32_t metric = 0;
   double p = 2;
-  std::int32_t method = 0;              ///< fused, direct, or one of the papers'
+  std::int32_t method = 0;              ///< fused, direct, kdtree, or one of the papers'
   const double* k_distances = nullptr;  ///< of direct_filter: where its thresholds begin, ascending, host
   std::int64_t k_distance_count = 0;
   std::int32_t collect = kKList;
@@ -140,6 +141,14 @@ struct Functions {
   void (*plan)(void* engine, const Search* search, std::uint64_t* bytes, Status* status) = nullptr;
   void (*nearest)(void* engine, const HostCalls* host, const Search* search, Counters* counters,
                   Status* status) = nullptr;
+
+  /// Whether method kdtree serves such a search: 1; 0: it does not; -1: there is no room for the tree.
+  std::int32_t (*tree_serves)(void* engine, const Search* search) = nullptr;
+  /// A kd-tree of a resident table. It keeps what it needs of it.
+  void (*build_tree)(void* engine, const HostCalls* host, const void* resident, void** tree, Status* status) = nullptr;
+  /// The rows in the order of the tree's leaves: [n] memory of the host's.
+  void (*tree_order)(const void* tree, std::int64_t* rows, Status* status) = nullptr;
+  void (*release_tree)(void* tree) = nullptr;
 };
 
 }  // namespace vicinal::plugin

@@ -43,7 +43,8 @@ void make_tree(const Context& ctx, const kernels::Prepared& prepared) {
   }
   const kernels::Backend& backend = kernels::backend_of(ctx);
   core::require_memory(ctx, backend.tree_bytes(prepared), "building the tree");
-  prepared.tree.get_or_make(ctx, [&] { return backend.build_tree(ctx, prepared); });
+  prepared.tree.get_or_make(
+      ctx, [&] { return backend.build_tree(ctx, prepared); }, backend.device());
 }
 
 }  // namespace

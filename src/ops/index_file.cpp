@@ -255,10 +255,9 @@ void check_groups(const std::filesystem::path& path, const kernels::Prepared& in
 /// can make it answer wrongly.
 void restore_tree(const Context& ctx, const std::filesystem::path& path, const kernels::Prepared& index,
                   kernels::TreeShape shape) {
-  const kernels::Backend& backend = kernels::backend_of(ctx);
-  core::require_memory(ctx, backend.tree_bytes(index), "loading the tree of '" + path.string() + "'");
+  core::require_memory(ctx, kernels::cpu_backend().tree_bytes(index), "loading the tree of '" + path.string() + "'");
   try {
-    index.tree.get_or_make(ctx, [&] { return backend.restore_tree(ctx, index, std::move(shape)); });
+    index.tree.get_or_make(ctx, [&] { return kernels::restore_tree(ctx, index, std::move(shape)); });
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
     refuse(path, error.what());
@@ -302,11 +301,13 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
   shape.cols = index.table.cols();
   shape.dtype = index.table.dtype();
   shape.groups = static_cast<std::int64_t>(index.distinct.size());
-  const std::shared_ptr<const kernels::Tree> tree = index.tree.get();
+  const std::shared_ptr<const kernels::Tree> tree = index.tree.any();
+  std::shared_ptr<const kernels::TreeShape> tree_shape;
   if (tree) {
-    shape.tree_rows = static_cast<std::int64_t>(tree->shape().order.size());
-    shape.tree_leaves = static_cast<std::int64_t>(tree->shape().leaf_sizes.size());
-    shape.tree_nodes = static_cast<std::int64_t>(tree->shape().nodes.size());
+    tree_shape = tree->shape_of(ctx, index);
+    shape.tree_rows = static_cast<std::int64_t>(tree_shape->order.size());
+    shape.tree_leaves = static_cast<std::int64_t>(tree_shape->leaf_sizes.size());
+    shape.tree_nodes = static_cast<std::int64_t>(tree_shape->nodes.size());
   }
   const std::shared_ptr<const kernels::KDistances> k_distances = index.k_distances.get();
   if (k_distances) shape.k_distances = static_cast<std::int64_t>(k_distances->keys.size());
@@ -327,9 +328,9 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
   file.write(index.member_offsets);
   file.write(index.members);
   if (tree) {
-    file.write(tree->shape().order);
-    file.write(tree->shape().leaf_sizes);
-    file.write(tree->shape().nodes);
+    file.write(tree_shape->order);
+    file.write(tree_shape->leaf_sizes);
+    file.write(tree_shape->nodes);
   }
   if (shape.k_distances > 0) {
     file.write(std::vector<std::int64_t>{static_cast<std::int64_t>(k_distances->metric), k_distances->k});

@@ -140,12 +140,15 @@ void check_paper(const Context& ctx, const NearestTask& task, Method asked) {
 }
 
 void check_tree(const Context& ctx, const NearestTask& task) {
-  if (!kernels::backend_of(ctx).can_use_tree(task.metric)) {
-    if (ctx.device() != "cpu") {
-      refuse("method: kdtree does not run on " + ctx.device() + "; automatic or direct does, or kdtree on the CPU");
-    }
+  if (!kernels::cpu_backend().can_use_tree(task)) {
     refuse("method: kdtree does not serve the metric " + std::string(name_of(task.metric)) +
            ", only euclidean, sqeuclidean, manhattan, chebyshev and minkowski; automatic or direct does");
+  }
+  if (!kernels::backend_of(ctx).can_use_tree(task)) {
+    const std::string neighbors = task.collect == Collect::k_list ? " and k = " + std::to_string(task.k) : "";
+    refuse("method: kdtree does not serve " + std::to_string(task.index->table.rows()) + " rows of " +
+           std::to_string(task.queries.cols()) + " columns" + neighbors + " on " + ctx.device() +
+           "; automatic or direct does");
   }
   if (task.index->table.is_block_source()) {
     refuse("method: kdtree needs the table in memory, but it comes in blocks; copy it into the index");
@@ -186,7 +189,7 @@ std::uint64_t scratch_of(const Context& ctx, const NearestTask& task) {
   const kernels::Prepared& index = *task.index;
   const std::size_t groups = index.distinct.size() + index.member_offsets.size() + index.members.size();
   std::uint64_t bytes = backend.nearest_scratch(ctx, task) + groups * sizeof(std::int64_t);
-  if (task.method == Method::kdtree && index.tree.get() == nullptr) bytes += backend.tree_bytes(index);
+  if (task.method == Method::kdtree && index.tree.get(backend.device()) == nullptr) bytes += backend.tree_bytes(index);
   return bytes;
 }
 
@@ -346,7 +349,9 @@ double run_job(const Context& ctx, Job& job, const std::function<void()>& run) {
   std::shared_ptr<const kernels::Tree> tree;
   if (job.task.method == Method::kdtree) {
     const kernels::Prepared& index = *job.task.index;
-    tree = index.tree.get_or_make(ctx, [&] { return kernels::backend_of(ctx).build_tree(ctx, index); });
+    const kernels::Backend& backend = kernels::backend_of(ctx);
+    tree = index.tree.get_or_make(
+        ctx, [&] { return backend.build_tree(ctx, index); }, backend.device());
     job.task.tree = tree.get();
   }
   run();

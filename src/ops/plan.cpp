@@ -30,7 +30,7 @@ kernels::Costs costs_of(const Context& ctx, const NearestTask& task) {
 }
 
 double build_seconds(const kernels::Costs& costs, std::int64_t n) {
-  return static_cast<double>(n) * std::log2(static_cast<double>(n) / 32 + 2) * costs.tree_build;
+  return costs.tree_start + static_cast<double>(n) * std::log2(static_cast<double>(n) / 32 + 2) * costs.tree_build;
 }
 
 std::int64_t eligible_rows(const NearestTask& task) {
@@ -54,7 +54,8 @@ std::vector<std::int64_t> spread(std::int64_t n, std::int64_t count) {
   return rows;
 }
 
-// Some rows of a table, copied.
+// Some rows of a table, copied; of a table in a device's memory, which the host cannot read, as many at equal
+// distances.
 struct Sample {
   std::vector<std::byte> bytes;
   TableView view;
@@ -62,6 +63,11 @@ struct Sample {
   Sample(const Context& ctx, const TableView& table, const std::vector<std::int64_t>& rows) {
     const std::int64_t row_bytes = table.cols() * size_of(table.dtype());
     const auto count = static_cast<std::int64_t>(rows.size());
+    if (table.memory() == Memory::cuda) {
+      view = TableView(table.data(), table.dtype(), count, table.cols(), table.rows() / count * table.row_stride(),
+                       table.col_stride(), table.memory());
+      return;
+    }
     bytes.resize(static_cast<std::size_t>(count * row_bytes));
     const auto copy = [&](std::int64_t chunk, int /*worker*/) {
       for (std::int64_t i = chunk * 256; i < std::min(count, (chunk + 1) * 256); ++i) {
@@ -156,7 +162,8 @@ double brute_seconds(const Context& ctx, const NearestTask& task) {
 
 double tree_search_seconds(const Context& ctx, const NearestTask& task, double rows_a_query) {
   const kernels::Costs costs = costs_of(ctx, task);
-  return static_cast<double>(task.queries.rows()) * (costs.tree_query + rows_a_query * costs.tree_row);
+  return costs.tree_start +
+         static_cast<double>(task.queries.rows()) * (costs.tree_query + rows_a_query * costs.tree_row);
 }
 
 std::string TreeForecast::sentence(const NearestTask& task) const {
@@ -173,9 +180,9 @@ bool may_use_tree(const Context& ctx, const NearestTask& task, double brute_seco
   const kernels::Prepared& index = *task.index;
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const std::int64_t n = index.distinct_rows();
-  if (!backend.can_use_tree(task.metric) || index.table.is_block_source() || n < kFewestRows) return false;
-  if (index.tree.get() != nullptr) return true;
-  return build_seconds(costs_of(ctx, task), n) < brute_seconds && backend.tree_bytes(index) < ctx.memory_limit();
+  if (!backend.can_use_tree(task) || index.table.is_block_source() || n < kFewestRows) return false;
+  if (index.tree.get(backend.device()) != nullptr) return true;
+  return build_seconds(costs_of(ctx, task), n) < brute_seconds && backend.has_room_for_tree(ctx, task);
 }
 
 std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask& task, double brute_seconds,
@@ -190,15 +197,17 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   const double wanted = static_cast<double>(task.k) * static_cast<double>(index.table.rows()) / eligible_rows(task);
   const auto k = static_cast<std::int64_t>(std::ceil(wanted * static_cast<double>(n) / index.table.rows()));
   if (k > n / 32) return std::nullopt;
+  NearestTask widest = task;  // the trial has no filter, but longer lists
+  widest.k = std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(wanted)), 1);
+  if (!backend.can_use_tree(widest)) return std::nullopt;
 
   TreeForecast forecast;
   forecast.brute_seconds = brute_seconds;
   // A tree that stands is asked itself: by a few queries first, by more where they say that it may pay.
   const auto ask = [&](const kernels::Tree& tree) {
-    const auto neighbors = std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(wanted)), 1);
     for (const std::int64_t most : {kFewTrialQueries, kTrialQueries}) {
       const Sample queries(ctx, task.queries, spread(m, std::clamp<std::int64_t>(m / 32, 1, most)));
-      const auto rows = touched(ctx, task, index, tree, queries.view, neighbors);
+      const auto rows = touched(ctx, task, index, tree, queries.view, widest.k);
       if (!rows) return false;
       forecast.rows_a_query = *rows;
       forecast.seconds = tree_search_seconds(ctx, task, *rows);
@@ -206,11 +215,12 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     }
     return true;
   };
-  if (const auto tree = index.tree.get()) return ask(*tree) ? std::optional(forecast) : std::nullopt;
+  if (const auto tree = index.tree.get(backend.device())) return ask(*tree) ? std::optional(forecast) : std::nullopt;
 
   double last_rows = 0;
   double last_size = 0;
   double exponent = 1;
+  bool soon_built = false;
   for (const std::int64_t part : {64, 16}) {
     const std::int64_t size = std::max({n / part, std::int64_t{65536} / part, 8 * k});
     if (size > n / 2) return std::nullopt;
@@ -248,11 +258,14 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
       forecast.at_least = true;
       return forecast;
     }
-    // What is soon built need not be guessed.
-    if (may_build && build_seconds(costs, n) < kShareOfTrial * forecast.brute_seconds) {
-      const auto tree = index.tree.get_or_make(ctx, [&] { return backend.build_tree(ctx, index); });
-      return ask(*tree) ? std::optional(forecast) : std::nullopt;
-    }
+    soon_built = may_build && build_seconds(costs, n) < kShareOfTrial * forecast.brute_seconds;
+    if (soon_built) break;
+  }
+  // What is soon built need not be guessed.
+  if (soon_built) {
+    const auto tree = index.tree.get_or_make(
+        ctx, [&] { return backend.build_tree(ctx, index); }, backend.device());
+    return ask(*tree) ? std::optional(forecast) : std::nullopt;
   }
   forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kGrowthSlows * exponent);
   forecast.seconds = build_seconds(costs, n) + tree_search_seconds(ctx, task, forecast.rows_a_query);

@@ -1,4 +1,4 @@
-// See backend.hpp. What a device does not serve yet (trees, custom weights, votes on graphs that lie in host memory) is
+// See backend.hpp. What a device does not serve yet (custom weights, votes on graphs that lie in host memory) is
 // the CPU's: nothing of that is chosen for a search here, but an index made here can be asked there.
 #include "plugin/backend.hpp"
 
@@ -8,6 +8,7 @@
 #include "core/distance.hpp"
 #include "core/memory.hpp"
 #include "core/radius.hpp"
+#include "plugin/tree.hpp"
 
 namespace vicinal::plugin {
 namespace {
@@ -20,9 +21,16 @@ using kernels::NearestTask;
 constexpr double kDirectRate = 2.5e10;
 constexpr double kDirectRateOfFew = 1.5e9;
 constexpr double kFusedRate = 7e11;
-constexpr double kPairColumns = 8;      // columns that a pair costs besides its own
-constexpr double kPowerColumns = 150;   // that a power costs
-constexpr double kTransferRate = 2e10;  // bytes to the device a second
+constexpr double kPairColumns = 8;  // columns that a pair costs besides its own
+// What one multiprocessor takes for a tree, in seconds: guessed from the instructions of a warp.
+constexpr double kTreeBuildRow = 2e-8;     // for each row and doubling of the table
+constexpr double kTreeBuildColumn = 1e-9;  // for each column of such a row
+constexpr double kTreeQuery = 1e-6;
+constexpr double kTreeColumn = 4e-10;        // for each column of a row touched, kPairColumns added
+constexpr double kTreeColumnOfFew = 1.5e-9;  // and besides, where there are few float64 units
+constexpr double kTreeStart = 1e-3;          // in all: launches, one after the other
+constexpr double kPowerColumns = 150;        // that a power costs
+constexpr double kTransferRate = 2e10;       // bytes to the device a second
 constexpr std::int64_t kKDistances = 1024;
 
 std::uint64_t table_bytes(const TableView& table) {
@@ -84,6 +92,7 @@ class CudaBackend final : public kernels::Backend {
  public:
   explicit CudaBackend(std::shared_ptr<Device> device) : device_(std::move(device)) {}
 
+  int device() const override { return device_->number(); }
   bool reaches(Memory /*memory*/) const override { return true; }
   std::string isa(const Context& /*ctx*/) const override {
     return "sm_" + std::to_string(device_->facts().compute_capability);
@@ -99,7 +108,8 @@ class CudaBackend final : public kernels::Backend {
       device_->functions().prepare(engine, &host, &table.table(), &found, &status);
     });
     index.largest = found.largest;
-    if (found.resident != nullptr) index.device.put(device_->number(), device_->own(found.resident));
+    if (found.resident != nullptr)
+      index.device.put(device_->number(), device_->own(found.resident, device_->functions().release));
   }
   std::uint64_t prepare_scratch(const Context& /*ctx*/, const TableView& table) const override {
     return staging_bytes(table) + static_cast<std::uint64_t>(table.cols()) * sizeof(double);
@@ -146,6 +156,12 @@ class CudaBackend final : public kernels::Backend {
       costs.brute += static_cast<double>(table_bytes(task.index->table)) / kTransferRate;
     }
     costs.brute_fine = costs.brute;
+    costs.tree_start = kTreeStart;
+    const auto d = static_cast<double>(task.queries.cols());
+    costs.tree_build = (kTreeBuildRow + kTreeBuildColumn * d) / facts.multiprocessors;
+    costs.tree_query = kTreeQuery / facts.multiprocessors;
+    costs.tree_row = (columns + kPairColumns) * kTreeColumn / facts.multiprocessors;
+    if (!in_earnest) costs.tree_row += columns * kTreeColumnOfFew / facts.multiprocessors;
     return costs;
   }
   std::string screens(const Context& /*ctx*/, const NearestTask& task) const override {
@@ -153,20 +169,29 @@ class CudaBackend final : public kernels::Backend {
     return task.method == Method::fused ? "float16" : "";
   }
 
-  bool can_use_tree(Metric /*metric*/) const override { return false; }
+  bool can_use_tree(const NearestTask& task) const override { return in_tree(task) != 0; }
+  bool has_room_for_tree(const Context& /*ctx*/, const NearestTask& task) const override { return in_tree(task) > 0; }
   bool can_use_paper(Method method, Metric metric, std::int64_t d) const override {
     return kernels::cpu_backend().can_use_paper(method, metric, d);
   }
   std::shared_ptr<const kernels::Tree> build_tree(const Context& ctx, const kernels::Prepared& index) const override {
-    return kernels::cpu_backend().build_tree(ctx, index);
+    std::shared_ptr<void> resident;  // let go of after the device
+    void* made = nullptr;
+    device_->use(ctx, [&](void* engine, Call& call, Status& status) {
+      const BorrowedTable table(call, index.table);
+      resident = take_in(index, table, engine, call, status);
+      if (status.code != kOk) return;
+      if (resident == nullptr) {
+        throw Error(ErrorCode::over_memory,
+                    "method: kdtree needs the table in device memory, where there is no room left for it within the "
+                    "limit; direct does not");
+      }
+      const HostCalls host = call.host();
+      device_->functions().build_tree(engine, &host, resident.get(), &made, &status);
+    });
+    return std::make_shared<const DeviceTree>(device_, made, index.table.rows());
   }
-  std::shared_ptr<const kernels::Tree> restore_tree(const Context& ctx, const kernels::Prepared& index,
-                                                    kernels::TreeShape shape) const override {
-    return kernels::cpu_backend().restore_tree(ctx, index, std::move(shape));
-  }
-  std::uint64_t tree_bytes(const kernels::Prepared& index) const override {
-    return kernels::cpu_backend().tree_bytes(index);
-  }
+  std::uint64_t tree_bytes(const kernels::Prepared& index) const override { return staging_bytes(index.table); }
 
   void nearest(const Context& ctx, const NearestTask& task, kernels::NearestResult& result) const override {
     search(ctx, task, result.stats, [&](Call& call, Search& asked, const auto& run) {
@@ -215,7 +240,9 @@ class CudaBackend final : public kernels::Backend {
     return bytes;
   }
   std::uint64_t device_bytes(const Context& ctx, const NearestTask& task) const override {
-    const Search asked = looked_at(task);
+    const auto tree = task.index->tree.get(device_->number());
+    Search asked = looked_at(task);
+    if (task.method == Method::kdtree) asked.tree = on_device(tree.get());
     std::uint64_t bytes = 0;
     Status status;
     device_->functions().plan(device_->engine(), &asked, &bytes, &status);
@@ -253,6 +280,18 @@ class CudaBackend final : public kernels::Backend {
     asked.filter = task.filter.empty() ? nullptr : task.filter.data();
     asked.exclude = task.exclude.empty() ? nullptr : task.exclude.data();
     return asked;
+  }
+
+  /// 1 where method kdtree serves such a search, 0 where not, -1 where there is no room for the tree.
+  [[nodiscard]] int in_tree(const NearestTask& task) const {
+    const auto tree = task.index->tree.get(device_->number());
+    Search asked = looked_at(task);
+    asked.tree = on_device(tree.get());
+    return device_->functions().tree_serves(device_->engine(), &asked);
+  }
+  /// What the device holds of a tree that was made for it.
+  static const void* on_device(const kernels::Tree* tree) {
+    return tree == nullptr ? nullptr : static_cast<const DeviceTree*>(tree)->on_device();
   }
 
   /// A search for functions that only look: of what is resident, that it is.
@@ -312,14 +351,16 @@ class CudaBackend final : public kernels::Backend {
   std::shared_ptr<void> take_in(const kernels::Prepared& index, const BorrowedTable& table, void* engine, Call& call,
                                 Status& status) const {
     if (auto resident = resident_of(index)) return resident;
+    std::vector<double> centre = index.centre;
+    centre.resize(static_cast<std::size_t>(index.table.cols()));  // a sample that nobody prepared has none
     Preparation facts;
-    facts.centre = const_cast<double*>(index.centre.data());  // read only
+    facts.centre = centre.data();
     facts.largest = index.largest;
     void* made = nullptr;
     const HostCalls host = call.host();
     device_->functions().upload(engine, &host, &table.table(), &facts, &made, &status);
     if (made == nullptr) return nullptr;
-    auto resident = device_->own(made);
+    auto resident = device_->own(made, device_->functions().release);
     index.device.put(device_->number(), resident);
     return resident;
   }
@@ -337,6 +378,7 @@ class CudaBackend final : public kernels::Backend {
       if (status.code != kOk) return;
       Search asked = search_of(task, table.table(), queries.table());
       asked.resident = resident.get();
+      if (task.method == Method::kdtree) asked.tree = on_device(task.tree);
       if (task.collect != Collect::k_list) {
         asked.largest_key = core::largest_key_within(task.metric, task.radius, task.p);
       }

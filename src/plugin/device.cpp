@@ -136,11 +136,11 @@ void Device::use(const Context& ctx, const std::function<void(void*, Call&, Stat
   call.finish(status);
 }
 
-std::shared_ptr<void> Device::own(void* resident) {
-  return {resident, [device = shared_from_this()](void* table) {
+std::shared_ptr<void> Device::own(void* held, void (*release)(void* held)) {
+  return {held, [device = shared_from_this(), release](void* made) {
             if (device->owner_ != getpid()) return;
             const std::lock_guard turn(device->turn_);
-            device->functions_.release(table);
+            release(made);
           }};
 }
 

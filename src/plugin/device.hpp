@@ -74,8 +74,8 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Calls work(engine, call, status) when it is this caller's turn, and throws what went wrong. Waiting is
   /// cancellable.
   void use(const Context& ctx, const std::function<void(void* engine, Call& call, Status& status)>& work);
-  /// Owns a table on the device, and the device with it.
-  [[nodiscard]] std::shared_ptr<void> own(void* resident);
+  /// Owns a table on the device, or what else `release` lets go of, and the device with it.
+  [[nodiscard]] std::shared_ptr<void> own(void* held, void (*release)(void* held));
 
  private:
   Device(const Functions& functions, int number) : functions_(functions), number_(number) {}

@@ -74,8 +74,10 @@ class Asker {
 
   [[nodiscard]] NeighborGraph knn(std::int64_t k) const {
     KnnOptions options = with_common(KnnOptions{.k = k});
-    const bool in_doubt = way_.cuda && way_.method == Method::fused && serves(Method::fused, case_.metric);
-    if (in_doubt && !fuses(options)) options.method = Method::automatic;
+    const bool has_limits =
+        way_.method == Method::fused || (way_.method == Method::kdtree && case_.layout != Layout::blocks);
+    const bool in_doubt = way_.cuda && has_limits && serves(way_.method, case_.metric);
+    if (in_doubt && !runs(options)) options.method = Method::automatic;
     if (case_.self) return vicinal::knn(context_, index_, options);
     // Odd lists go through the overload without an index.
     if (k % 2 != 0) return vicinal::knn(context_, material_.table.view(), material_.queries.view(), options);
@@ -93,8 +95,8 @@ class Asker {
   }
 
  private:
-  /// On a device the fused method serves some widths and lengths of lists only, and its plan says which.
-  [[nodiscard]] bool fuses(const KnnOptions& options) const {
+  /// On a device two methods serve some widths and lengths of lists only, and their plans say which.
+  [[nodiscard]] bool runs(const KnnOptions& options) const {
     try {
       (void)plan_knn(context_, material_.table.view(), case_.self ? nullptr : &material_.queries.view(), options);
       return true;
@@ -396,7 +398,7 @@ bool is_of_a_paper(Method method) {
 std::vector<Way> all_ways() {
   std::vector<Way> ways;
   if (cuda_missing().empty()) {
-    for (const Method method : {Method::automatic, Method::fused, Method::direct}) {
+    for (const Method method : {Method::automatic, Method::fused, Method::direct, Method::kdtree}) {
       ways.push_back({.method = method, .cuda = true});
     }
     for (const Method method : kPaperMethods) ways.push_back({.method = method, .cuda = true});
@@ -421,6 +423,7 @@ std::vector<Way> some_ways(std::uint64_t turn) {
   if (cuda_missing().empty()) {
     ways.push_back({.method = Method::direct, .cuda = true});
     ways.push_back({.method = turn % 2 == 0 ? Method::automatic : Method::fused, .cuda = true});
+    ways.push_back({.method = Method::kdtree, .cuda = true});
     ways.push_back({.method = kPaperMethods[turn % std::size(kPaperMethods)], .cuda = true});
   }
   if (is_cuda_only()) return ways;

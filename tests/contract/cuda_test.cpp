@@ -460,9 +460,12 @@ TEST_F(Cuda, what_is_not_served_is_refused) {
   const Rows rows = make_rows(Family::gaussian, {100, 3, 10}, 1);
   const TableView table(rows.table.data(), 100, 3);
   std::string sentence;
-  EXPECT_EQ(code_of([&] { (void)knn(cuda(), table, {.k = 3, .method = Method::kdtree}); }, &sentence),
+  const Rows line = make_rows(Family::gaussian, {3000, 1, 1}, 1);
+  const TableView long_table(line.table.data(), 3000, 1);
+  EXPECT_EQ(code_of([&] { (void)knn(cuda(), long_table, {.k = 2500, .method = Method::kdtree}); }, &sentence),
             ErrorCode::invalid_argument);
   EXPECT_NE(sentence.find("kdtree"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("2500"), std::string::npos) << sentence;
   EXPECT_NE(sentence.find("cuda:0"), std::string::npos) << sentence;
   EXPECT_EQ(code_of([&] { (void)radius(cuda(), table, {.radius = 1, .method = Method::insertion}); }, &sentence),
             ErrorCode::invalid_argument);

@@ -11,10 +11,11 @@ namespace {
 constexpr Metric kMetrics[] = {Metric::euclidean, Metric::sqeuclidean, Metric::manhattan, Metric::chebyshev};
 constexpr DType kDTypes[] = {DType::float64, DType::float32, DType::uint8, DType::float16, DType::bfloat16};
 
-// The tree alone, on every instruction set; `turn` varies the threads. No device has trees.
+// The tree alone, on every instruction set and on the CUDA device; `turn` varies the threads.
 std::vector<Way> tree_ways(std::uint64_t turn) {
   constexpr int kThreads[] = {1, 2, 3, 7};
   std::vector<Way> ways;
+  if (cuda_missing().empty()) ways.push_back({.method = Method::kdtree, .cuda = true});
   if (some_ways(0).back().cuda) return ways;
   for (const Isa isa : available_isas()) ways.push_back({isa, kThreads[turn++ % 4], Method::kdtree});
   return ways;

@@ -42,7 +42,7 @@ run_sanitizer() {
   local tool sanitizer
   sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
   [[ -x $sanitizer ]] || { echo "not run: there is no compute-sanitizer"; return; }
-  local filter=${SANITIZE_FILTER:-Cuda.tables_in_device_memory:Cuda.lists_into_memory_of_the_callers:Cuda.an_index_moves*:Cuda.custom*:Refusal.values*:Search/PerMetric.in_every_layout/*}
+  local filter=${SANITIZE_FILTER:-Cuda.tables_in_device_memory:Cuda.lists_into_memory_of_the_callers:Cuda.an_index_moves*:Cuda.custom*:CudaTree.an_index*:CudaTree.lists_of*:Refusal.values*:Search/PerMetric.in_every_layout/*}
   for tool in memcheck racecheck initcheck synccheck; do
     local started=$SECONDS
     if timeout "${SANITIZE_SECONDS:-240}" "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 20 \

@@ -29,8 +29,15 @@ struct Engine {
 struct Resident {
   Engine* engine = nullptr;
   std::vector<double> rows;
+  std::int64_t count = 0;
   std::uint64_t bytes = 0;
 };
+/// Of trees, only that they are there.
+struct Tree {
+  Engine* engine = nullptr;
+  std::int64_t rows = 0;
+};
+constexpr std::uint64_t kTreeRowBytes = 4;
 
 std::uint64_t row_bytes(const Table& table) {
   return static_cast<std::uint64_t>(table.cols * size_of(static_cast<DType>(table.dtype)));
@@ -111,6 +118,11 @@ class Run {
   Run(Engine& engine, const HostCalls& host, const Search& search) : engine_(engine), host_(host), search_(search) {}
 
   void run() {
+    const bool in_tree = static_cast<Method>(search_.method) == Method::kdtree;
+    if (in_tree != (search_.tree != nullptr)) throw std::runtime_error("a tree and another method, or the reverse");
+    if (in_tree && static_cast<const Tree*>(search_.tree)->rows != search_.table.rows) {
+      throw std::runtime_error("a tree of another table");
+    }
     if (on_device(search_.queries.memory)) require_device_memory(search_.queries.data, "queries");
     if (on_device(search_.memory) && search_.collect == kKList && search_.output_count == 0) {
       require_device_memory(search_.ids, "output");
@@ -275,6 +287,7 @@ Resident* take_in(Engine& engine, const Table& table, const HostCalls& host, dou
   }
   if (!stays) return nullptr;
   resident->engine = &engine;
+  resident->count = table.rows;
   resident->bytes = bytes_of(table);
   engine.resident += resident->bytes;
   return resident.release();
@@ -313,7 +326,42 @@ void nearest(void* engine, const HostCalls* host, const Search* search, Counters
   guarded(status, [&] {
     Run(*static_cast<Engine*>(engine), *host, *search).run();
     counters->distinct_rows = search->table.rows;
+    if (search->tree != nullptr) counters->survivors = search->table.rows * search->queries.rows;
   });
+}
+
+std::int32_t tree_serves(void* engine, const Search* search) {
+  const auto metric = static_cast<Metric>(search->metric);
+  if (metric == Metric::inner_product || metric == Metric::cosine || metric == Metric::hamming) return 0;
+  if (search->collect == kKList && search->k > 64) return 0;
+  if (search->tree != nullptr) return 1;
+  if (search->resident == nullptr && search->stays == 0) return -1;
+  const std::uint64_t table = search->resident != nullptr ? 0 : bytes_of(search->table);
+  const auto tree = static_cast<std::uint64_t>(search->table.rows) * kTreeRowBytes;
+  return has_room(*static_cast<Engine*>(engine), table + tree) ? 1 : -1;
+}
+void build_tree(void* engine, const HostCalls* host, const void* resident, void** tree, Status* status) {
+  guarded(status, [&] {
+    auto made = std::make_unique<Tree>();
+    made->engine = static_cast<Engine*>(engine);
+    made->rows = static_cast<const Resident*>(resident)->count;
+    if (host->cancelled(host->user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
+    made->engine->resident += static_cast<std::uint64_t>(made->rows) * kTreeRowBytes;
+    host->report(host->user, "tree", 1);
+    *tree = made.release();
+  });
+}
+/// Backwards, so that it shows whether it is used.
+void tree_order(const void* tree, std::int64_t* rows, Status* status) {
+  guarded(status, [&] {
+    const std::int64_t n = static_cast<const Tree*>(tree)->rows;
+    for (std::int64_t i = 0; i < n; ++i) rows[i] = n - 1 - i;
+  });
+}
+void release_tree(void* tree) {
+  auto* const made = static_cast<Tree*>(tree);
+  made->engine->resident -= static_cast<std::uint64_t>(made->rows) * kTreeRowBytes;
+  delete made;
 }
 
 }  // namespace
@@ -334,6 +382,10 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.fused_serves = plugin::fused_serves;
     functions.plan = plugin::plan;
     functions.nearest = plugin::nearest;
+    functions.tree_serves = plugin::tree_serves;
+    functions.build_tree = plugin::build_tree;
+    functions.tree_order = plugin::tree_order;
+    functions.release_tree = plugin::release_tree;
     return functions;
   }();
   return &kFunctions;

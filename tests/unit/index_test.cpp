@@ -365,7 +365,7 @@ class DamagedTree : public DamagedIndex {
     for (int i = 0; i < 500; ++i) data_.push_back(static_cast<float>(i * i % 97 + i / 50));  // all rows differ
     table_ = TableView(data_.data(), 100, 5);
     const Index index(ctx_, table_, {.tree = true});
-    leaves_ = index.prepared().tree.get()->shape().leaf_sizes.size();
+    leaves_ = index.prepared().tree.get()->shape_of(ctx_, index.prepared())->leaf_sizes.size();
     index.save(ctx_, path_);
     good_ = read();
     std::uint64_t length = 0;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <set>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "core/philox.hpp"
 #include "cpu/tree_search.hpp"
 #include "ops/index_file.hpp"
+#include "plugin/tree.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal {
@@ -287,7 +289,10 @@ TEST_F(TreeFile, there_and_back) {
   const Index loaded = Index::load(ctx_, path_);
   const auto tree = loaded.prepared().tree.get();
   ASSERT_NE(tree, nullptr);
-  EXPECT_EQ(tree->shape().order, index.prepared().tree.get()->shape().order);
+  const auto shape_of = [&](const Index& made) {
+    return made.prepared().tree.get()->shape_of(ctx_, made.prepared())->order;
+  };
+  EXPECT_EQ(shape_of(loaded), shape_of(index));
   const NeighborGraph wanted = knn(ctx_, table(), {.k = 9, .method = Method::direct});
   const NeighborGraph got = knn(ctx_, loaded, {.k = 9, .method = Method::kdtree});
   EXPECT_EQ(got.ids, wanted.ids);
@@ -346,6 +351,54 @@ TEST_F(TreeFile, a_shape_that_is_no_tree_is_refused_and_any_other_answers_rightl
     EXPECT_EQ(got.ids, wanted.ids);
     EXPECT_EQ(got.distances, wanted.distances);
   }
+}
+
+// What a device hands over is an order of all rows; the index may group equal ones.
+TEST_F(TreeFile, any_order_of_the_rows_is_a_tree) {
+  const kernels::Prepared index = prepared(ctx_, table());
+  ASSERT_TRUE(index.grouped());
+  std::vector<std::int64_t> rows(2000);
+  std::iota(rows.begin(), rows.end(), 0);
+  std::shuffle(rows.begin(), rows.end(), std::mt19937_64(2));
+  const std::vector<std::int64_t> order = plugin::distinct_in_order(index, rows);
+  EXPECT_EQ(static_cast<std::int64_t>(order.size()), index.distinct_rows());
+  const Index other(ctx_, table());
+  other.prepared().tree.get_or_make(ctx_,
+                                    [&] { return cpu::Tree::restore(ctx_, index, plugin::shape_in_order(order)); });
+  const NeighborGraph wanted = knn(ctx_, table(), {.k = 9, .method = Method::direct});
+  const NeighborGraph got = knn(ctx_, other, {.k = 9, .method = Method::kdtree});
+  EXPECT_EQ(got.ids, wanted.ids);
+  EXPECT_EQ(got.distances, wanted.distances);
+  for (const std::int64_t n : {1, 2, 31, 32, 33, 255, 256, 257, 288, 511, 513, 1999}) {
+    kernels::Prepared part;
+    part.table = table().slice(0, n);
+    std::vector<std::int64_t> backwards(rows.begin(), rows.begin() + n);
+    std::iota(backwards.rbegin(), backwards.rend(), 0);
+    const kernels::TreeShape shape = plugin::shape_in_order(plugin::distinct_in_order(part, backwards));
+    EXPECT_EQ(shape.order, backwards);
+    EXPECT_EQ(static_cast<std::int64_t>(shape.leaf_sizes.size()), (n + 31) / 32);
+    EXPECT_EQ(cpu::Tree::restore(ctx_, part, shape)->shape().nodes, shape.nodes) << n;
+  }
+}
+
+TEST(TreeSlot, keeps_one_tree_a_device_and_copies_none) {
+  const std::vector<double> rows = random_rows(100, 2, 12);
+  const Context ctx = Context::cpu({.threads = 1});
+  const kernels::Prepared index = prepared(ctx, TableView(rows.data(), 100, 2));
+  const auto here = cpu::Tree::build(ctx, index);
+  const auto there = cpu::Tree::build(ctx, index);
+  const kernels::TreeSlot slot;
+  EXPECT_EQ(slot.any(), nullptr);
+  EXPECT_EQ(slot.get_or_make(
+                ctx, [&] { return there; }, 0),
+            there);
+  EXPECT_EQ(slot.get(), nullptr);
+  EXPECT_EQ(slot.any(), there);
+  EXPECT_EQ(slot.get_or_make(ctx, [&] { return here; }), here);
+  EXPECT_EQ(slot.get_or_make(ctx, [&] { return there; }), here);
+  EXPECT_EQ(slot.get(0), there);
+  EXPECT_EQ(slot.any(), here);
+  EXPECT_EQ(kernels::TreeSlot(slot).any(), nullptr);
 }
 
 // Rows on a curved surface of four dimensions in 41 columns.
