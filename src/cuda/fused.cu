@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <string>
 
+#include "core/byte_screen.hpp"
 #include "cuda/pack.hpp"
+#include "cuda/pack_bytes.hpp"
 #include "cuda/refine.hpp"
 #include "cuda/screen.hpp"
 #include "cuda/task.hpp"
@@ -150,6 +152,14 @@ Search slice_of(const Search& search, std::int64_t first, std::int64_t count) {
   return part;
 }
 
+// Bytes are multiplied as what they are, where that is less work than float16.
+Frame frame_of(const Engine& engine, const Search& search) {
+  const bool bytes = core::byte_screen_serves(search.table.dtype, search.queries.dtype, search.metric, search.table.d,
+                                              engine.compute_capability);
+  return bytes ? make_byte_frame(search.table, search.metric)
+               : make_frame(engine, search.table, search.facts, search.metric);
+}
+
 class FusedSearch {
  public:
   FusedSearch(const Engine& engine, const Search& search, const KLists& lists)
@@ -157,7 +167,7 @@ class FusedSearch {
         search_(search),
         lists_(lists),
         sizes_(engine, search.table.n, search.table.d, search.queries.n, lists.k, engine.memory_limit),
-        frame_(make_frame(engine, search.table, search.facts, search.metric)),
+        frame_(frame_of(engine, search)),
         table_(pack_table(engine, search.table, frame_)),
         passed_(engine, stream_count(engine) * sizes_.stream),
         passed_counts_(engine, stream_count(engine)),
@@ -293,8 +303,9 @@ class FusedSearch {
 bool fused_serves(const Engine& engine, Metric metric, std::int64_t n, std::int64_t d, std::int64_t k) {
   const bool product = metric == Metric::euclidean || metric == Metric::sqeuclidean ||
                        metric == Metric::inner_product || metric == Metric::cosine;
-  if (!product || engine.compute_capability != 90 || engine.portable) return false;
+  if (!product || engine.sums.model.width == 0) return false;
   if (n > kMostRows || d > core::kLargestHalfColumns || k > kMostNeighbors) return false;
+  if (!can_refine(engine, static_cast<int>(d), static_cast<int>(k))) return false;
   // A third of the limit for the packed rows leaves as much for the table and for the passes.
   const auto columns = static_cast<std::uint64_t>(core::half_columns(d));
   return static_cast<std::uint64_t>(n) * columns * sizeof(__half) <= engine.memory_limit / 3;

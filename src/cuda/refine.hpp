@@ -8,6 +8,8 @@
 
 namespace vicinal::cuda {
 
+/// Whether a block's shared memory has room for the rows that a limit of k neighbors needs.
+bool can_refine(const Engine& engine, int d, int k);
 /// From the scores of a sample of the table, [queries, positions] row by row, to the first thresholds.
 void seed(const Engine& engine, const Rows& table, const PackedTable& packed, PackedQueries& queries, int k,
           const float* scores, int positions);

@@ -1,12 +1,17 @@
-// From a query's limit to its threshold and spare columns (core/half_screen.hpp), by one thread.
+// From a query's limit to its threshold and spare columns (core/half_screen.hpp; bytes: core/byte_screen.hpp), by one
+// thread.
 #pragma once
 
+#include "core/byte_screen.hpp"
 #include "cuda/pack.hpp"
 
 namespace vicinal::cuda {
 
 /// Below it no row is an answer, as far as is known; for scores made with the query's spare columns as they are.
 __device__ inline float current_threshold(const Frame::Numbers& frame, const QueryFacts& facts) {
+  if (frame.bytes) {
+    return core::byte_threshold(frame.metric == Metric::inner_product, facts.row.exact_sq, facts.limit_key);
+  }
   // Of a cosine key twice is the squared distance of the normalised rows.
   const double key = frame.metric == Metric::cosine ? 2 * facts.limit_key : facts.limit_key;
   return core::half_threshold(facts.row, facts.exponent, facts.form, key, frame.d, frame.exponent, frame.beta);
@@ -15,6 +20,7 @@ __device__ inline float current_threshold(const Frame::Numbers& frame, const Que
 /// Writes the spare columns of row `row` of the tile and returns the threshold. `first`: the form is chosen now.
 __device__ inline float renewed_threshold(const Frame::Numbers& frame, QueryFacts& facts, bool first, __half* tile,
                                           int row) {
+  if (frame.bytes) return current_threshold(frame, facts);
   if (!core::half_usable(facts.row, facts.exponent)) return HUGE_VALF;  // left to another method: nothing survives
   if (!(facts.limit_key <= 0x1.fffffffffffffp1023)) return -HUGE_VALF;
   const double key = frame.metric == Metric::cosine ? 2 * facts.limit_key : facts.limit_key;
