@@ -102,7 +102,9 @@ TEST_F(Cuda, tensor_cores_add_as_the_screen_assumes) {
   EXPECT_GT(sums.largest_error, 0);
   EXPECT_TRUE(sums.largest_error <= 1) << sums.largest_error;
   const char* const path = std::getenv("VICINAL_CUDA_PATH");
-  if (path != nullptr && std::string(path) == "portable") EXPECT_EQ(sums.instruction, "mma.sync");
+  if (path != nullptr && std::string(path) == "portable") {
+    EXPECT_EQ(sums.instruction, "mma.sync");
+  }
 }
 
 TEST_F(Cuda, tables_in_device_memory) {
@@ -379,8 +381,8 @@ TEST_F(Cuda, bytes_are_multiplied_as_bytes) {
         for (std::uint8_t& v : *list) v = static_cast<std::uint8_t>(random() % values * (255 / (values - 1)));
       }
       std::copy_n(query_values.begin(), 5 * d, table_values.begin() + 777 * d);  // some at distance 0
-      const TableView table(table_values.data(), DType::uint8, n, d);
-      const TableView queries(query_values.data(), DType::uint8, m, d);
+      const TableView table(table_values.data(), n, d);
+      const TableView queries(query_values.data(), m, d);
       const Index there(cuda(), table);
       const Index here(cpu(), table);
       std::vector<std::uint64_t> filter(static_cast<std::size_t>((n + 63) / 64), 0x9249249249249249ULL);
@@ -406,7 +408,7 @@ TEST_F(Cuda, bytes_are_multiplied_as_bytes) {
   }
   // Asked for by name; without a screen of its own a device refuses it.
   const std::vector<std::uint8_t> bytes(4000 * 16, 7);
-  const TableView table(bytes.data(), DType::uint8, 4000, 16);
+  const TableView table(bytes.data(), 4000, 16);
   try {
     EXPECT_EQ(knn(cuda(), table, {.k = 3, .method = Method::fused, .screen = ScreenType::int8}).plan.screens, "int8");
   } catch (const Error& error) {

@@ -54,7 +54,7 @@ TEST(ByteScreen, keeps_every_row_within_the_limit) {
         const double own = byte_own(product, sums_of(x), columns);
         const auto sum = static_cast<double>(sum_of(product, x, y));
         EXPECT_EQ(sum, product ? own - key : std::floor((own - key) / 2));
-        for (const double limit : {key, key + 0.75, key + 1, key + 1000, key * 2 + 7, kInfinity}) {
+        for (const double limit : {key, key + 0.75, key + 1, key + 1000, key + std::fabs(key) + 7, kInfinity}) {
           EXPECT_FALSE(sum < byte_threshold(product, own, limit)) << key << " " << limit;
         }
         // float32 has 24 bits.
