@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <memory>
 
 #include "command.hpp"
 #include "common_options.hpp"
 #include "machine.hpp"
 #include "output.hpp"
+#include "vicinal/device.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/version.hpp"
 
@@ -41,28 +43,55 @@ std::string cuda_lines(const CudaStatus& cuda) {
   return text;
 }
 
-/// What asking the device itself says; empty where it is not to be used or answers rightly.
-std::string cuda_fault(const CommonOptions& options, const CudaStatus& cuda) {
-  if (!cuda.missing.empty() || options.device == "cpu") return "";
+/// What the device itself says when it is asked.
+struct Answer {
+  std::string fault;  ///< empty where it is not to be used or answers rightly
+  TensorCoreSums sums;
+};
+Answer ask_device(const CommonOptions& options, const CudaStatus& cuda) {
+  Answer answer;
+  if (!cuda.missing.empty() || options.device == "cpu") return answer;
   try {
     CudaOptions on_device;
     on_device.threads = options.threads;
-    return self_test(Context::cuda(on_device)) ? "" : "cuda:0 finds wrong neighbors";
+    const Context ctx = Context::cuda(on_device);
+    answer.sums = tensor_core_sums(ctx);
+    if (!self_test(ctx)) answer.fault = "cuda:0 finds wrong neighbors";
   } catch (const Error& error) {
-    return error.what();
+    answer.fault = error.what();
   }
+  return answer;
+}
+
+std::string sums_line(const TensorCoreSums& sums) {
+  if (sums.instruction.empty()) return "";
+  const std::string what =
+      sums.model.empty()
+          ? "sums err by " + fmt::format("{:.2f}", sums.largest_error) + " of the widest bound: not used"
+          : fmt::format("accumulation: {}, largest error {:.2f} of the bound", sums.model, sums.largest_error);
+  return fmt::format("tensor cores       {}, {}\n", sums.instruction, what);
+}
+
+Json to_json(const TensorCoreSums& sums) {
+  if (sums.instruction.empty()) return nullptr;
+  // JSON has no infinity: what a sum that is none errs by.
+  return {{"instruction", sums.instruction},
+          {"accumulation", sums.model.empty() ? Json(nullptr) : Json(sums.model)},
+          {"largest_error", std::isfinite(sums.largest_error) ? Json(sums.largest_error) : Json(nullptr)}};
 }
 
 void examine(const CommonOptions& options) {
   const Runtime runtime = make_runtime(options, Computes::on_host);
   const Machine machine = look_at_machine();
-  const std::string fault = cuda_fault(options, machine.cuda);
+  const Answer device = ask_device(options, machine.cuda);
+  const std::string& fault = device.fault;
   const bool right = self_test(runtime.ctx) && fault.empty();
   const bool healthy = right && machine.memory_limit > 0 && machine.cores_used > 0;
   if (options.json) {
     Json json = {{"command", "doctor"}, {"version", VICINAL_VERSION}};
     json.update(to_json(machine));
     json["self_test"] = right;
+    json["cuda"]["tensor_cores"] = to_json(device.sums);
     json["cuda"]["fault"] = fault.empty() ? Json(nullptr) : Json(fault);
     json["healthy"] = healthy;
     print_json(json);
@@ -70,11 +99,11 @@ void examine(const CommonOptions& options) {
     const auto bytes = [](std::uint64_t value) { return format_bytes(static_cast<double>(value)); };
     write_stdout(fmt::format(
         "version            {}\nprocessor          {}\ncores              {} used by default, {} allowed, {} online\n"
-        "instruction sets   {} (used: {})\nmemory             {} free of {}, default limit {}\n{}"
+        "instruction sets   {} (used: {})\nmemory             {} free of {}, default limit {}\n{}{}"
         "self test          {}\n",
         VICINAL_VERSION, machine.cpu, machine.cores_used, machine.cores_allowed, machine.cores_online,
         fmt::join(machine.isas, ", "), machine.isa, bytes(machine.memory_available), bytes(machine.memory_total),
-        bytes(machine.memory_limit), cuda_lines(machine.cuda),
+        bytes(machine.memory_limit), cuda_lines(machine.cuda), sums_line(device.sums),
         right ? "passed" : "FAILED" + (fault.empty() ? "" : ": " + fault)));
   }
   if (!healthy) throw Error(ErrorCode::internal, "this build does not work on this machine: see the self test");

@@ -11,6 +11,7 @@
 
 #include "core/without.hpp"
 #include "vicinal/context.hpp"
+#include "vicinal/device.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/vote.hpp"
@@ -205,6 +206,8 @@ class Backend {
   virtual bool reaches(Memory memory) const = 0;
   /// The kernels' instruction set, for people.
   virtual std::string isa(const Context& ctx) const = 0;
+  /// How its tensor cores add; all empty without them.
+  virtual TensorCoreSums tensor_core_sums() const { return {}; }
   /// Refuses NaN and infinity by row and column, finds the centre, and duplicates where it needs them.
   virtual void prepare(const Context& ctx, Prepared& index) const = 0;
   /// The most bytes that `prepare` takes while it works, what it leaves in the index included.

@@ -23,7 +23,7 @@ JOBS = {
     "gaussian 1Mx10k-d41": (20, gaussian(1_000_000, 41)),
     "10 clusters of 1e-2, 500kx10k-d41": (20, clusters(10, 0.01, 500_000)),
 }
-IDEAS = "centre,sample,tighten,far-form,again,scattered-rows,fusion-on-device"
+IDEAS = "fusion,sample,tightening,grouping,balls,centring"
 
 
 def run_job(report, folder, name, options):

@@ -152,16 +152,6 @@ void note(const vicinal::Plan& plan, const vicinal::SearchStats& stats, Done* do
   put(done->sentence, plan.reason);
 }
 
-/// The ideas that can be left out, by name.
-struct Idea {
-  const char* name;
-  bool vicinal::kernels::Without::*left_out;
-};
-constexpr Idea kIdeas[] = {
-    {"fusion", &vicinal::kernels::Without::fusion},
-    {"tree-order", &vicinal::kernels::Without::tree_order},
-};
-
 }  // namespace
 
 /// A context on "cuda" or "cpu", with limits in bytes (0: the library's own).
@@ -206,12 +196,13 @@ extern "C" int vicinal_bench_knn_without(const void* context, const Rows* table,
     vicinal::KnnOptions options;
     options.k = k;
     options.method = vicinal::method_from(method);
-    vicinal::kernels::Without left_out;
+    auto left_out = vicinal::kernels::Without::nothing;
     if (without != nullptr) {
-      const auto* idea = std::find_if(std::begin(kIdeas), std::end(kIdeas),
-                                      [&](const Idea& one) { return std::string_view(one.name) == without; });
-      if (idea == std::end(kIdeas)) throw std::invalid_argument(std::string("no idea is called ") + without);
-      left_out.*(idea->left_out) = true;
+      const auto& names = vicinal::kernels::kWithoutNames;
+      const auto* idea =
+          std::find_if(names.begin(), names.end(), [&](const char* name) { return std::string_view(name) == without; });
+      if (idea == names.end()) throw std::invalid_argument(std::string("no idea is called ") + without);
+      left_out = static_cast<vicinal::kernels::Without>(idea - names.begin());
     }
     const vicinal::TableView asked = queries == nullptr ? vicinal::TableView() : view_of(*queries);
     const auto graph = vicinal::ops::knn_without(context_of(context), view_of(*table),

@@ -9,6 +9,8 @@
 
 namespace vicinal {
 
+class Context;
+
 /// A CUDA device as its driver describes it.
 struct DeviceInfo {
   std::string name;            ///< "cuda:0", as `--device` and VICINAL_DEVICE take it
@@ -25,6 +27,17 @@ struct CudaStatus {
   std::string architectures;        ///< that the plug-in was compiled for
   std::string missing;              ///< one sentence naming the first thing that is missing; empty: CUDA can be used
 };
+
+/// How the tensor cores of a context's device add, as a self-test found when the device was opened. Method fused rests
+/// on it.
+struct TensorCoreSums {
+  std::string instruction;   ///< that multiplies: "wgmma" or "mma.sync"; empty: there are no tensor cores
+  std::string model;         ///< whose bound on the error holds: "hopper", "ampere" or "volta"; empty: none does
+  double largest_error = 0;  ///< that was seen, over the model's bound; over the widest one where none holds
+};
+
+/// Of a context on the CPU all is empty.
+VICINAL_API TensorCoreSums tensor_core_sums(const Context& ctx);
 
 /// Looks at driver and plug-in, without waking a device. Where there is no driver that is all it looks at.
 VICINAL_API CudaStatus cuda_status();

@@ -50,6 +50,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/accumulation.hpp"
 #include "core/distance.hpp"
 #include "core/half.hpp"
 
@@ -59,15 +60,6 @@ inline constexpr std::int64_t kHalfStep = 16;  ///< columns that one step of the
 inline constexpr std::int64_t kSpareColumns = 5;
 inline constexpr std::int64_t kLargestHalfColumns = 8192 - kSpareColumns;
 inline constexpr int kLeastHalfExponent = -16;  ///< of a query; one with less is not screened
-
-/// How a tensor core sums.
-struct Accumulation {
-  int width;      ///< products of one step
-  int alignment;  ///< bits kept below the largest exponent
-};
-inline constexpr Accumulation kHopperSums = {16, 25};
-inline constexpr Accumulation kAmpereSums = {8, 24};
-inline constexpr Accumulation kVoltaSums = {4, 23};
 
 VICINAL_HD constexpr double half_beta(Accumulation sums) noexcept {
   const double cut = static_cast<double>(sums.width + 1) / static_cast<double>(std::int64_t{1} << sums.alignment);

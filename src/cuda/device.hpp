@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "core/accumulation.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::cuda {
@@ -50,6 +51,13 @@ struct Host {
   }
 };
 
+/// How a matrix unit adds, as its self-test found (self_test.hpp).
+struct MatrixSums {
+  core::Accumulation model{};  ///< width 0: none that is known holds, and there is no screen
+  const char* name = "";       ///< "hopper", "ampere" or "volta"; empty where none holds
+  double error = 0;            ///< the largest seen, over the model's bound; over the widest one where none holds
+};
+
 /// One device, its stream, and how many bytes a call may take there. Not for several threads at once.
 struct Engine {
   int device = 0;
@@ -58,6 +66,7 @@ struct Engine {
   int multiprocessors = 0;
   int compute_capability = 0;      ///< 90 for Hopper
   bool portable = false;           ///< VICINAL_CUDA_PATH=portable, or no sm_90a: mma.sync instead of wgmma
+  MatrixSums sums;                 ///< of the instruction that it takes
   std::uint64_t memory_limit = 0;  ///< bytes of device memory
   std::size_t shared_memory = 0;   ///< bytes a block may have
   Host host;

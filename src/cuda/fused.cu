@@ -12,9 +12,11 @@
 #include <string>
 #include <utility>
 
+#include "core/byte_screen.hpp"
 #include "cuda/ball.hpp"
 #include "cuda/direct.hpp"
 #include "cuda/pack.hpp"
+#include "cuda/pack_bytes.hpp"
 #include "cuda/refine.hpp"
 #include "cuda/screen.hpp"
 #include "cuda/task.hpp"
@@ -187,6 +189,15 @@ Search slice_of(const Search& search, std::int64_t first, std::int64_t count) {
   return part;
 }
 
+// Bytes are multiplied as what they are, where that is less work than float16.
+Frame frame_of(const Engine& engine, const Search& search) {
+  const bool bytes = core::byte_screen_serves(search.table.dtype, search.queries.dtype, search.metric, search.table.d,
+                                              engine.compute_capability);
+  return bytes ? make_byte_frame(search.table, search.metric)
+               : make_frame(engine, search.table, search.facts, search.metric,
+                            search.without != kernels::Without::centring);
+}
+
 class FusedSearch {
  public:
   /// `within`: of a search for all rows within a key; null: `lists` are filled.
@@ -196,8 +207,7 @@ class FusedSearch {
         lists_(lists),
         within_(within),
         sizes_(engine, search.table.n, search.table.d, search.queries.n, lists.k, engine.memory_limit),
-        frame_(make_frame(engine, search.table, search.facts, search.metric,
-                          search.without != kernels::Without::centring)),
+        frame_(frame_of(engine, search)),
         passed_(engine, stream_count(engine) * sizes_.stream),
         passed_counts_(engine, stream_count(engine)),
         survivors_(engine, 1) {
@@ -290,7 +300,7 @@ class FusedSearch {
     } else {
       // The lists are empty yet: their memory takes the best of the sample, of some four groups of rows a neighbor.
       auto* best = reinterpret_cast<float*>(queries.survivors.data());
-      int parts = 1;
+      int parts = 2;
       while (parts < kMostParts && bests_a_tile(parts) * seen < 4 * k) parts *= 2;
       screen_best(engine_, table.view, queries.view, 0, seen, parts, best);
       seed(engine_, search_.table, table.view, queries, k, best, static_cast<int>(seen), parts);
@@ -492,8 +502,9 @@ class FusedSearch {
 bool fused_serves(const Engine& engine, Metric metric, std::int64_t n, std::int64_t d, std::int64_t k) {
   const bool product = metric == Metric::euclidean || metric == Metric::sqeuclidean ||
                        metric == Metric::inner_product || metric == Metric::cosine;
-  if (!product || engine.compute_capability != 90 || engine.portable) return false;
+  if (!product || engine.sums.model.width == 0) return false;
   if (n > kMostScreenRows || d > core::kLargestHalfColumns || k > kMostNeighbors) return false;
+  if (!can_refine(engine, static_cast<int>(d), static_cast<int>(k))) return false;
   // A third of the limit for the packed rows leaves as much for the table and for the passes.
   const auto columns = static_cast<std::uint64_t>(core::half_columns(d));
   return static_cast<std::uint64_t>(n) * columns * sizeof(__half) <= engine.memory_limit / 3;

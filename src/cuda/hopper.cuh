@@ -1,5 +1,5 @@
 // Hopper's own instructions, one function each: barriers in shared memory that count bytes, bulk copies that complete
-// on them, and the warpgroup product m64n128k16 of fp16 into float32 (sm_90a).
+// on them, and the warpgroup products m64n128k16 of fp16 into float32 and m64n128k32 of int8 into int32 (sm_90a).
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,19 @@ __device__ __forceinline__ void barrier_wait(std::uint64_t* barrier, std::uint32
       "r"(parity)
       : "memory");
 }
+
+/// The position in a ring of slots, each with a barrier, and the parity of how often it went round.
+struct Cursor {
+  int slot = 0;
+  std::uint32_t round = 0;
+  __device__ void advance(int slots) {
+    if (++slot == slots) {
+      slot = 0;
+      round ^= 1;
+    }
+  }
+  [[nodiscard]] __device__ int before(int slots) const { return slot == 0 ? slots - 1 : slot - 1; }
+};
 
 /// Contiguous bytes (a multiple of 16, aligned to 16) from device to shared memory; completes on the barrier.
 __device__ __forceinline__ void bulk_copy(void* to, const void* from, std::uint32_t bytes, std::uint64_t* barrier) {
@@ -80,6 +93,11 @@ __device__ __forceinline__ void products_fence(float (&sums)[64]) {
   for (float& sum : sums) asm volatile("" : "+f"(sum)::"memory");
 }
 
+__device__ __forceinline__ void products_fence(std::int32_t (&sums)[64]) {
+#pragma unroll
+  for (std::int32_t& sum : sums) asm volatile("" : "+r"(sum)::"memory");
+}
+
 /// sums (+)= a b^T for 64 rows of a, 128 rows of b and 16 columns. Lane l of warp w holds, for j in [0, 16), the rows
 /// 16 w + l / 4 (sums[4 j], [4 j + 1]) and 8 more (sums[4 j + 2], [4 j + 3]) at columns 8 j + 2 (l % 4) and the next.
 __device__ __forceinline__ void multiply_add(float (&s)[64], std::uint64_t a, std::uint64_t b, int accumulate) {
@@ -102,6 +120,29 @@ __device__ __forceinline__ void multiply_add(float (&s)[64], std::uint64_t a, st
         "+f"(s[41]), "+f"(s[42]), "+f"(s[43]), "+f"(s[44]), "+f"(s[45]), "+f"(s[46]), "+f"(s[47]), "+f"(s[48]),
         "+f"(s[49]), "+f"(s[50]), "+f"(s[51]), "+f"(s[52]), "+f"(s[53]), "+f"(s[54]), "+f"(s[55]), "+f"(s[56]),
         "+f"(s[57]), "+f"(s[58]), "+f"(s[59]), "+f"(s[60]), "+f"(s[61]), "+f"(s[62]), "+f"(s[63])
+      : "l"(a), "l"(b), "r"(accumulate));
+}
+/// The same for 32 columns of int8; what does not fit 32 bits wraps.
+__device__ __forceinline__ void multiply_add(std::int32_t (&s)[64], std::uint64_t a, std::uint64_t b, int accumulate) {
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "setp.ne.b32 p, %66, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "%64, %65, p;\n"
+      "}\n"
+      : "+r"(s[0]), "+r"(s[1]), "+r"(s[2]), "+r"(s[3]), "+r"(s[4]), "+r"(s[5]), "+r"(s[6]), "+r"(s[7]), "+r"(s[8]),
+        "+r"(s[9]), "+r"(s[10]), "+r"(s[11]), "+r"(s[12]), "+r"(s[13]), "+r"(s[14]), "+r"(s[15]), "+r"(s[16]),
+        "+r"(s[17]), "+r"(s[18]), "+r"(s[19]), "+r"(s[20]), "+r"(s[21]), "+r"(s[22]), "+r"(s[23]), "+r"(s[24]),
+        "+r"(s[25]), "+r"(s[26]), "+r"(s[27]), "+r"(s[28]), "+r"(s[29]), "+r"(s[30]), "+r"(s[31]), "+r"(s[32]),
+        "+r"(s[33]), "+r"(s[34]), "+r"(s[35]), "+r"(s[36]), "+r"(s[37]), "+r"(s[38]), "+r"(s[39]), "+r"(s[40]),
+        "+r"(s[41]), "+r"(s[42]), "+r"(s[43]), "+r"(s[44]), "+r"(s[45]), "+r"(s[46]), "+r"(s[47]), "+r"(s[48]),
+        "+r"(s[49]), "+r"(s[50]), "+r"(s[51]), "+r"(s[52]), "+r"(s[53]), "+r"(s[54]), "+r"(s[55]), "+r"(s[56]),
+        "+r"(s[57]), "+r"(s[58]), "+r"(s[59]), "+r"(s[60]), "+r"(s[61]), "+r"(s[62]), "+r"(s[63])
       : "l"(a), "l"(b), "r"(accumulate));
 }
 

@@ -8,6 +8,7 @@
 
 #include "cuda/exact_key.cuh"
 #include "cuda/pack.hpp"
+#include "cuda/pack_bytes.hpp"
 #include "cuda/threshold.cuh"
 
 namespace vicinal::cuda {
@@ -328,7 +329,7 @@ Frame make_frame(const Engine& engine, const Rows& table, const TableFacts& fact
   n.narrow_centre = narrow_centre;
   n.d = static_cast<int>(d);
   n.columns = static_cast<int>(core::half_columns(d));
-  n.beta = core::half_beta(engine.portable ? core::kVoltaSums : core::kHopperSums);
+  n.beta = core::half_beta(engine.sums.model);
   frame.memory.zero();
   // Inner products and directions are not centred.
   const bool centred = moves && (metric == Metric::euclidean || metric == Metric::sqeuclidean);
@@ -349,9 +350,14 @@ TablePack pack_table(const Engine& engine, const Rows& table, const Chosen& chos
   pack.view.chosen = chosen;
   pack.view.tile_count = (chosen.count + kTableTile - 1) / kTableTile;
   pack.view.columns = n.columns;
-  pack.tiles = Buffer<__half>(engine, pack.view.tile_count * kTableTile * n.columns);
+  pack.view.bytes = n.bytes;
+  pack.tiles = Buffer<__half>(engine, pack.view.tile_count * table_tile_elements(n.columns, n.bytes));
   pack.view.tiles = pack.tiles.data();
   if (chosen.count == 0) return pack;
+  if (n.bytes) {
+    pack_byte_table(engine, table, frame, pack);
+    return pack;
+  }
   const auto blocks = static_cast<unsigned>(pack.view.tile_count * (kTableTile / kRowsABlock));
   with_elements(table.data, table.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
@@ -385,6 +391,10 @@ PackedQueries pack_queries(const Engine& engine, const Rows& queries, const Fram
   pack.lost.zero();
   pack.view = {pack.tiles.data(),     queries.n, tiles,           pack.thresholds.data(), {}, pack.counts.data(),
                pack.survivors.data(), capacity,  pack.lost.data()};
+  if (n.bytes) {
+    pack_byte_queries(engine, queries, pack);
+    return pack;
+  }
   with_elements(queries.data, queries.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
     pack_queries_kernel<T><<<static_cast<unsigned>(padded / kRowsABlock), threads_for(n), 0, engine.stream>>>(

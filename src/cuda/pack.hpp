@@ -1,5 +1,6 @@
-// Rows brought into the form that the screen multiplies: centred, scaled by a power of two, rounded to fp16, with the
-// five spare columns that carry norm and error bound (core/half_screen.hpp), in the matrix unit's own order. (pack.cu)
+// Rows brought into the form that the screen multiplies (bytes: pack_bytes.hpp): centred, scaled by a power of two,
+// rounded to fp16, with the five spare columns that carry norm and error bound (core/half_screen.hpp), in the matrix
+// unit's own order. (pack.cu)
 #pragma once
 
 #include <cuda_fp16.h>
@@ -20,7 +21,8 @@ struct Frame {
     const double* centre = nullptr;        ///< [d]
     const float* narrow_centre = nullptr;  ///< [d] the same, where the table is no wider than float32
     int d = 0;
-    int columns = 0;            ///< core::half_columns(d)
+    bool bytes = false;         ///< of bytes, which are multiplied as int8: nothing below is used
+    int columns = 0;            ///< core::half_columns(d), or core::byte_columns(d)
     int exponent = 0;           ///< of the scale, a power of two
     bool narrow = false;        ///< centring and scaling in float32 lose nothing that matters
     double beta = 0;            ///< of the matrix unit's sums
@@ -41,7 +43,7 @@ TablePack pack_table(const Engine& engine, const Rows& table, const Chosen& chos
 
 /// What is known of one query.
 struct QueryFacts {
-  core::HalfRow row;
+  core::HalfRow row;        ///< of bytes only exact_sq, which is core::byte_own
   double limit_key;         ///< no answer has a larger key; infinity: nothing is known
   std::int32_t exponent;    ///< of the scale that is the query's own
   core::HalfForm form;      ///< fixed with the first threshold

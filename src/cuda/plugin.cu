@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "cuda/plugin.hpp"
+#include "cuda/self_test.hpp"
 #include "cuda/session.hpp"
 #include "cuda/tree.hpp"
 
@@ -138,9 +139,13 @@ void open(const plugin::OpenOptions* options, void** engine, plugin::EngineFacts
     check(cudaStreamCreate(&made.stream), "create a stream");
     check(cudaStreamCreate(&session->copies), "create a stream");
     make_pool(made);
+    test_sums(made);
     facts->compute_capability = made.compute_capability;
     facts->multiprocessors = made.multiprocessors;
     facts->memory_limit = made.memory_limit;
+    facts->matrix_instruction = made.portable ? "mma.sync" : "wgmma";
+    facts->accumulation = made.sums.name;
+    facts->largest_error = made.sums.error;
     *engine = session.release();
   });
 }

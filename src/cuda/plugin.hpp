@@ -54,6 +54,9 @@ struct EngineFacts {
   std::int32_t compute_capability = 0;  ///< 90 for 9.0
   std::int32_t multiprocessors = 0;
   std::uint64_t memory_limit = 0;
+  const char* matrix_instruction = "";  ///< of the screen: "wgmma", "mma.sync"
+  const char* accumulation = "";        ///< the model of its sums that held when it was tested; empty: none
+  double largest_error = 0;             ///< that the test saw, over the model's bound, or over the widest one's
 };
 
 /// What `prepare` finds. Filled by the plug-in.

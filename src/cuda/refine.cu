@@ -59,6 +59,15 @@ __device__ Shared shared_of(int d, int ranked) {
   return {query, keys, reinterpret_cast<std::uint32_t*>(keys + ranked)};
 }
 
+__device__ __forceinline__ int sum_of_warp(int value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(kAll, value);
+#else
+  for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(kAll, value, step);
+  return value;
+#endif
+}
+
 // The largest cut that at least k of the lanes' values reach, as `reaching(cut)` counts them, or a lower one that at
 // most `most` reach; kNone + 1, which all rows that count reach, where fewer than k do.
 template <class Reaching>
@@ -67,7 +76,7 @@ __device__ std::uint32_t cut_for(const Reaching& reaching, int k, int most) {
   std::uint32_t high = 0xFFFFFFFFU;
   while (high - low > 1) {
     const std::uint32_t middle = low + (high - low) / 2;
-    const int reached = __reduce_add_sync(kAll, reaching(middle));
+    const int reached = sum_of_warp(reaching(middle));
     if (reached >= k) {
       low = middle;
       if (reached <= most) break;
@@ -596,7 +605,16 @@ void launch(const Engine& engine, Kernel kernel, const char* name, const Argumen
   check_launch(name);
 }
 
+// Rows that a warp can rank in its part of the shared memory that a block may have.
+int room_of_device(const Engine& engine, int d) {
+  return (static_cast<int>(engine.shared_memory) / kWarps / 16 * 16 - shared_columns(d) * 8) / 12;
+}
+
 }  // namespace
+
+bool can_refine(const Engine& engine, int d, int k) {
+  return k + slack_of(k) <= room_of_device(engine, d);
+}
 
 void seed(const Engine& engine, const Rows& table, const PackedTable& packed, PackedQueries& queries, int k,
           const float* best, int tiles, int parts) {
@@ -630,7 +648,8 @@ void aim(const Engine& engine, PackedQueries& queries, double largest_key) {
 void finish(const Engine& engine, const Rows& table, const Chosen& chosen, PackedQueries& queries, const KLists& lists,
             const std::int64_t* outputs, unsigned long long* survivors, const Unanswered& unanswered) {
   const int k = static_cast<int>(lists.k);
-  const int room = room_for(k, static_cast<int>(queries.view.capacity));
+  const int room =
+      std::min(room_for(k, static_cast<int>(queries.view.capacity)), room_of_device(engine, queries.frame.d));
   with_elements(table.data, table.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
     launch(engine, finish_kernel<T>, "finish", arguments_of(queries, chosen, k, room), rows,

@@ -9,6 +9,8 @@
 
 namespace vicinal::cuda {
 
+/// Whether a block's shared memory has room for the rows that a limit of k neighbors needs.
+bool can_refine(const Engine& engine, int d, int k);
 /// From what screen_best left of a sample, the first `tiles` tiles, to the first thresholds.
 void seed(const Engine& engine, const Rows& table, const PackedTable& packed, PackedQueries& queries, int k,
           const float* best, int tiles, int parts);

@@ -1,6 +1,7 @@
-// The screen: fp16 products of packed queries and packed rows, compared with one threshold a query. What may be a
-// neighbor is appended to the query's survivors; nothing else leaves the registers. (screen.cu; the proof that what is
-// dropped is no neighbor: core/half_screen.hpp.)
+// The screen: fp16 products of packed queries and packed rows, or int8 ones of bytes, compared with one threshold a
+// query. What may be a neighbor is appended to the query's survivors; nothing else leaves the registers. (screen.cu for
+// Hopper, screen_portable.cu for all others; the proofs that what is dropped is no neighbor: core/half_screen.hpp and
+// core/byte_screen.hpp.)
 #pragma once
 
 #include <cuda_fp16.h>
@@ -13,7 +14,7 @@
 namespace vicinal::cuda {
 
 // Packed rows lie as the matrix unit reads them: a tile's steps of 16 columns one after another, a step as 2 columns of
-// core matrices (8 rows of 8 elements, 128 bytes).
+// core matrices (8 rows of 8 elements, 128 bytes). Of bytes two count as one element, so that a step has 32 of them.
 inline constexpr int kStep = 16;        ///< columns of one product
 inline constexpr int kTableTile = 128;  ///< rows
 inline constexpr int kQueryTile = 256;  ///< rows
@@ -24,6 +25,13 @@ __host__ __device__ constexpr std::int64_t packed_offset(int tile_rows, int row,
          col % 8;
 }
 
+/// What lies before the steps of a table tile of bytes: 32 bits a row, counted in elements of two bytes.
+inline constexpr int kStartElements = kTableTile * 2;
+/// Elements of a table tile.
+__host__ __device__ constexpr std::int64_t table_tile_elements(int columns, bool bytes) {
+  return static_cast<std::int64_t>(kTableTile) * columns + (bytes ? kStartElements : 0);
+}
+
 /// A row that a screen let through: an upper bound of its score, and its number among the chosen rows.
 struct Survivor {
   float score;
@@ -32,10 +40,11 @@ struct Survivor {
 
 /// Chosen rows of a table, packed in an order that spreads neighbors over all tiles: a prefix is a fair sample.
 struct PackedTable {
-  const __half* tiles = nullptr;  ///< [tile_count][kTableTile x columns]
+  const __half* tiles = nullptr;  ///< [tile_count][kTableTile x columns]; of bytes each with its starts before it
   Chosen chosen;                  ///< position p holds number (p % kTableTile) tile_count + p / kTableTile of these
   std::int64_t tile_count = 0;
-  int columns = 0;  ///< a multiple of kStep, spare columns included
+  int columns = 0;     ///< a multiple of kStep, spare columns included
+  bool bytes = false;  ///< rows and queries are int8
 };
 __host__ __device__ inline std::int64_t packed_number(const PackedTable& table, std::int64_t position) {
   return position % kTableTile * table.tile_count + position / kTableTile;

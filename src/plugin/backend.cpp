@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
+#include "core/byte_screen.hpp"
 #include "core/distance.hpp"
 #include "core/memory.hpp"
 #include "core/radius.hpp"
@@ -20,15 +22,17 @@ using kernels::NearestTask;
 // where it has two of them for show, and columns through the fused screen.
 constexpr double kDirectRate = 2.5e10;
 constexpr double kDirectRateOfFew = 1.5e9;
-constexpr double kFusedRate = 7e11;
-constexpr double kPairColumns = 8;  // columns that a pair costs besides its own
+constexpr double kFusedRate = 2.9e12;
+constexpr double kPortableShare = 0.5;  // of it, by mma.sync
+constexpr double kFusedColumns = 70;    // that a pair of the screen costs besides its own
+constexpr double kPairColumns = 8;      // columns that a pair costs besides its own
 // What one multiprocessor takes for a tree, in seconds: guessed from the instructions of a warp.
 constexpr double kTreeBuildRow = 2e-8;     // for each row and doubling of the table
 constexpr double kTreeBuildColumn = 1e-9;  // for each column of such a row
 constexpr double kTreeQuery = 1e-6;
 constexpr double kTreeColumn = 4e-10;        // for each column of a row touched, kPairColumns added
 constexpr double kTreeColumnOfFew = 1.5e-9;  // and besides, where there are few float64 units
-constexpr double kTreeStart = 1e-3;          // in all: launches, one after the other
+constexpr double kTreeStart = 4e-4;          // in all: launches, one after the other
 constexpr double kPowerColumns = 150;        // that a power costs
 constexpr double kTransferRate = 2e10;       // bytes to the device a second
 constexpr std::int64_t kKDistances = 1024;
@@ -97,6 +101,10 @@ class CudaBackend final : public kernels::Backend {
   std::string isa(const Context& /*ctx*/) const override {
     return "sm_" + std::to_string(device_->facts().compute_capability);
   }
+  TensorCoreSums tensor_core_sums() const override {
+    const EngineFacts& facts = device_->facts();
+    return {facts.matrix_instruction, facts.accumulation, facts.largest_error};
+  }
 
   void prepare(const Context& ctx, kernels::Prepared& index) const override {
     index.centre.assign(static_cast<std::size_t>(index.table.cols()), 0);
@@ -120,7 +128,8 @@ class CudaBackend final : public kernels::Backend {
   void check_queries(const Context& /*ctx*/, const NearestTask& /*task*/) const override {}
 
   bool can_fuse(const NearestTask& task) const override {
-    if (task.screen != ScreenType::automatic) return false;
+    const bool has_screen = task.screen == ScreenType::automatic || (task.screen == ScreenType::int8 && in_bytes(task));
+    if (!has_screen) return false;
     Search asked = looked_at(task);
     asked.method = static_cast<std::int32_t>(Method::fused);
     return device_->functions().fused_serves(device_->engine(), &asked) != 0;
@@ -144,11 +153,14 @@ class CudaBackend final : public kernels::Backend {
     const bool in_earnest =
         facts.compute_capability == 80 || facts.compute_capability == 90 || facts.compute_capability == 100;
     double rate = in_earnest ? kDirectRate : kDirectRateOfFew;
-    if (task.method == Method::fused) rate = kFusedRate;
+    if (task.method == Method::fused) {
+      rate = std::string_view(facts.matrix_instruction) == "wgmma" ? kFusedRate : kFusedRate * kPortableShare;
+    }
     auto columns = static_cast<double>(task.queries.cols());
     if (task.metric == Metric::minkowski) columns *= kPowerColumns;
     kernels::Costs costs;
-    costs.brute = pairs * (columns + kPairColumns) / (rate * facts.multiprocessors);
+    const double more = task.method == Method::fused ? kFusedColumns : kPairColumns;
+    costs.brute = pairs * (columns + more) / (rate * facts.multiprocessors);
     if (task.queries.memory() != Memory::cuda) {
       costs.brute += static_cast<double>(table_bytes(task.queries)) / kTransferRate;
     }
@@ -166,7 +178,8 @@ class CudaBackend final : public kernels::Backend {
   }
   std::string screens(const Context& /*ctx*/, const NearestTask& task) const override {
     if (kernels::is_product(task.method)) return "float32";
-    return task.method == Method::fused ? "float16" : "";
+    if (task.method != Method::fused) return "";
+    return in_bytes(task) ? "int8" : "float16";
   }
 
   bool can_use_tree(const NearestTask& task) const override { return in_tree(task) != 0; }
@@ -256,6 +269,11 @@ class CudaBackend final : public kernels::Backend {
  private:
   [[nodiscard]] std::shared_ptr<void> resident_of(const kernels::Prepared& index) const {
     return index.device.get(device_->number());
+  }
+  /// Whether the fused screen multiplies bytes.
+  [[nodiscard]] bool in_bytes(const NearestTask& task) const {
+    return core::byte_screen_serves(task.index->table.dtype(), task.queries.dtype(), task.metric, task.queries.cols(),
+                                    device_->facts().compute_capability);
   }
   /// Whether the table is on the device, or will be when it is searched.
   [[nodiscard]] bool will_stay(const kernels::Prepared& index) const {

@@ -78,4 +78,8 @@ Context Context::automatic(const CpuOptions& options) {
   }
 }
 
+TensorCoreSums tensor_core_sums(const Context& ctx) {
+  return kernels::backend_of(ctx).tensor_core_sums();
+}
+
 }  // namespace vicinal

@@ -8,10 +8,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -88,6 +90,21 @@ TEST_F(Cuda, says_what_it_is) {
   EXPECT_EQ(plan.device, "cuda:0");
   EXPECT_GT(plan.device_memory, 0U);
   EXPECT_EQ(knn(cuda(), table, {.k = 5}).plan.device, "cuda:0");
+}
+
+TEST_F(Cuda, tensor_cores_add_as_the_screen_assumes) {
+  EXPECT_TRUE(tensor_core_sums(cpu()).instruction.empty());
+  const TensorCoreSums sums = tensor_core_sums(cuda());
+  if (sums.instruction.empty()) GTEST_SKIP() << "the pretended device has no tensor cores";
+  std::printf("tensor cores: %s, accumulation: %s, largest error %.3f of the bound\n", sums.instruction.c_str(),
+              sums.model.c_str(), sums.largest_error);
+  EXPECT_FALSE(sums.model.empty());
+  EXPECT_GT(sums.largest_error, 0);
+  EXPECT_TRUE(sums.largest_error <= 1) << sums.largest_error;
+  const char* const path = std::getenv("VICINAL_CUDA_PATH");
+  if (path != nullptr && std::string(path) == "portable") {
+    EXPECT_EQ(sums.instruction, "mma.sync");
+  }
 }
 
 TEST_F(Cuda, tables_in_device_memory) {
@@ -346,6 +363,56 @@ TEST_F(Cuda, tiles_through_the_screen_are_merged) {
     const TableView part = table.slice(0, 20000);
     const Context smaller = small(12);
     expect_same(knn(smaller, part, {.k = 9}), knn(cpu(), part, {.k = 9}), "within itself");
+  }
+}
+
+TEST_F(Cuda, bytes_are_multiplied_as_bytes) {
+  if (cuda_status().architectures == "pretended") GTEST_SKIP() << "the pretended device has no screen";
+  // Widths of one step and less, of whole and broken ones, resident and streamed; many values, and so few that ties
+  // are the rule.
+  for (const std::int64_t d : {12, 32, 100, 512, 784}) {
+    for (const unsigned values : {256U, 3U}) {
+      const std::int64_t n = 20001;
+      const std::int64_t m = 300;
+      std::mt19937 random(static_cast<unsigned>(d) * values);
+      std::vector<std::uint8_t> table_values(static_cast<std::size_t>(n * d));
+      std::vector<std::uint8_t> query_values(static_cast<std::size_t>(m * d));
+      for (auto* list : {&table_values, &query_values}) {
+        for (std::uint8_t& v : *list) v = static_cast<std::uint8_t>(random() % values * (255 / (values - 1)));
+      }
+      std::copy_n(query_values.begin(), 5 * d, table_values.begin() + 777 * d);  // some at distance 0
+      const TableView table(table_values.data(), n, d);
+      const TableView queries(query_values.data(), m, d);
+      const Index there(cuda(), table);
+      const Index here(cpu(), table);
+      std::vector<std::uint64_t> filter(static_cast<std::size_t>((n + 63) / 64), 0x9249249249249249ULL);
+      std::vector<std::int64_t> exclude;
+      for (std::int64_t q = 0; q < m; ++q) exclude.push_back(q % 3 == 0 ? -1 : q * 97 % n);
+      for (const Metric metric : {Metric::euclidean, Metric::sqeuclidean, Metric::inner_product}) {
+        const std::string what = std::string(name_of(metric)) + " d=" + std::to_string(d);
+        for (const std::int64_t k : {1, 17, 200}) {
+          KnnOptions options = {.k = k, .metric = metric};
+          const NeighborGraph got = knn(cuda(), there, queries, options);
+          if (got.plan.method == Method::fused && cuda_status().devices[0].compute_capability >= 80) {
+            EXPECT_EQ(got.plan.screens, "int8") << what;
+          }
+          expect_same(got, knn(cpu(), here, queries, options), what);
+          options.filter = filter;
+          options.exclude = exclude;
+          expect_same(knn(cuda(), there, queries, options), knn(cpu(), here, queries, options), what + ", filter");
+        }
+      }
+      const TableView part = table.slice(0, 5000);
+      expect_same(knn(cuda(), part, {.k = 9}), knn(cpu(), part, {.k = 9}), "within itself");
+    }
+  }
+  // Asked for by name; without a screen of its own a device refuses it.
+  const std::vector<std::uint8_t> bytes(4000 * 16, 7);
+  const TableView table(bytes.data(), 4000, 16);
+  try {
+    EXPECT_EQ(knn(cuda(), table, {.k = 3, .method = Method::fused, .screen = ScreenType::int8}).plan.screens, "int8");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
   }
 }
 

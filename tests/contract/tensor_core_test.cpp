@@ -15,6 +15,7 @@
 #include <random>
 #include <string>
 
+#include "core/sums_test.hpp"
 #include "data.hpp"
 #include "reference/reference.hpp"
 
@@ -382,6 +383,44 @@ TEST(TensorCore, comes_close_to_its_bound) {
     const double bound = core::half_beta(core.sums) * core::half_row(of_x).kappa * core::half_row(of_y).kappa;
     EXPECT_LE(std::fabs(error), bound) << describe(core);
     EXPECT_GE(std::fabs(error), bound / 2) << describe(core);
+  }
+}
+
+// The rows that a device is tried with stay within the bound of what it is, and break that of what it is not quite.
+TEST(TensorCore, made_up_rows_tell_the_models_apart) {
+  const auto largest_of = [](const TensorCore& core) {
+    double largest = 0;
+    for (const std::int64_t columns : {16, 128, 512}) {
+      const core::SumsOperands x = core::sums_operands(true, 32, columns);
+      const core::SumsOperands y = core::sums_operands(false, 128, columns);
+      const auto operands_of = [&](const core::SumsOperands& made) {
+        std::vector<Operand> operands;
+        for (std::int64_t i = 0; i < made.rows; ++i) {
+          operands.emplace_back(
+              std::span(made.halves).subspan(static_cast<std::size_t>(i * columns), static_cast<std::size_t>(columns)),
+              core.zeros_align);
+        }
+        return operands;
+      };
+      std::vector<float> sums;
+      const std::vector<Operand> rows = operands_of(y);
+      for (const Operand& query : operands_of(x)) {
+        for (const Operand& row : rows) sums.push_back(multiply(core, query, row));
+      }
+      largest = std::max(largest, core::largest_sum_error(x, y, sums));
+    }
+    return largest;
+  };
+  for (const bool zeros : {false, true}) {
+    const double hopper = largest_of({core::kHopperSums, zeros});
+    const double ampere = largest_of({core::kAmpereSums, zeros});
+    const double volta = largest_of({core::kVoltaSums, zeros});
+    EXPECT_TRUE(hopper <= core::half_beta(core::kHopperSums)) << hopper;
+    EXPECT_TRUE(ampere <= core::half_beta(core::kAmpereSums)) << ampere;
+    EXPECT_TRUE(volta <= core::half_beta(core::kVoltaSums)) << volta;
+    EXPECT_GT(hopper, core::half_beta(core::kHopperSums) / 2);
+    EXPECT_GT(ampere, core::half_beta(core::kHopperSums));
+    EXPECT_GT(volta, core::half_beta(core::kAmpereSums));
   }
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Usage: run.sh [tests|sanitize|all] in the folder that carry.sh made. Runs the contract tests on the CUDA device alone,
-# as many at a time as there are cores, then the smaller ones of them under compute-sanitizer, where that is at hand.
-# Needs bash, a driver, and nothing else. SHARDS sets how many run at a time, SANITIZE_FILTER which are sanitized.
+# Usage: run.sh [tests|portable|sanitize|all] in the folder that carry.sh made. Runs the contract tests on the CUDA
+# device alone, as many at a time as there are cores; then all again with the screen that other devices have (portable);
+# then the smaller ones of them under compute-sanitizer, where that is at hand. Needs bash, a driver, and nothing else.
+# SHARDS sets how many run at a time, FILTER which tests, SANITIZE_FILTER which are sanitized.
 set -uo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 what=${1:-all}
@@ -11,31 +12,36 @@ logs=${LOGS:-$(mktemp -d)}
 mkdir -p "$logs"
 failed=0
 
+# run_tests NAME [VARIABLE=VALUE...]
 run_tests() {
+  local name=$1 failed_before=$failed
+  failed=0
+  shift
   local shards=${SHARDS:-$(nproc)} started=$SECONDS shard
   ((shards > 16)) && shards=16
   local jobs=()
   for ((shard = 0; shard < shards; ++shard)); do
-    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard "$folder/vicinal_contract_tests" --gtest_brief=0 \
-      "--gtest_filter=${FILTER:-*}" >"$logs/tests-$shard.log" 2>&1 &
+    env "$@" GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard "$folder/vicinal_contract_tests" --gtest_brief=0 \
+      "--gtest_filter=${FILTER:-*}" >"$logs/$name-$shard.log" 2>&1 &
     jobs+=($!)
   done
   local job
   for job in "${jobs[@]}"; do wait "$job" || failed=1; done
   local passed
-  passed=$(cat "$logs"/tests-*.log | grep -c '^\[       OK \]')
-  echo "contract tests on CUDA: $passed passed in $((SECONDS - started)) s with $shards at a time"
-  grep -h 'a cancel took\|compute capability' "$logs"/tests-*.log | sort -u
-  grep -h '^\[  SKIPPED \]' "$logs"/tests-*.log | sort -u | head -20
+  passed=$(cat "$logs/$name"-*.log | grep -c '^\[       OK \]')
+  echo "contract tests on CUDA ($name): $passed passed in $((SECONDS - started)) s with $shards at a time"
+  grep -h 'a cancel took\|compute capability\|tensor cores:' "$logs/$name"-*.log | sort -u
+  grep -h '^\[  SKIPPED \]' "$logs/$name"-*.log | sort -u | head -20
   # A shard that crashed has no summary.
   for ((shard = 0; shard < shards; ++shard)); do
-    grep -q '^\[==========\].*ran\.' "$logs/tests-$shard.log" || { echo "shard $shard did not end:"; tail -5 "$logs/tests-$shard.log"; failed=1; }
+    grep -q '^\[==========\].*ran\.' "$logs/$name-$shard.log" || { echo "shard $shard did not end:"; tail -5 "$logs/$name-$shard.log"; failed=1; }
   done
   if ((failed)); then
     echo "FAILED:"
-    grep -h '^\[  FAILED  \]' "$logs"/tests-*.log | sort -u | head -60
-    grep -h -A4 'Failure$' "$logs"/tests-*.log | cut -c1-600 | head -80
+    grep -h '^\[  FAILED  \]' "$logs/$name"-*.log | sort -u | head -60
+    grep -h -A4 'Failure$' "$logs/$name"-*.log | cut -c1-600 | head -80
   fi
+  failed=$((failed || failed_before))
 }
 
 run_sanitizer() {
@@ -58,13 +64,15 @@ run_sanitizer() {
 
 "$folder/vicinal" doctor || exit 5
 case $what in
-  tests) run_tests ;;
+  tests) run_tests usual ;;
+  portable) run_tests portable VICINAL_CUDA_PATH=portable ;;
   sanitize) run_sanitizer ;;
   all)
-    run_tests
+    run_tests usual
+    run_tests portable VICINAL_CUDA_PATH=portable
     run_sanitizer
     ;;
-  *) echo "usage: run.sh [tests|sanitize|all]" >&2; exit 2 ;;
+  *) echo "usage: run.sh [tests|portable|sanitize|all]" >&2; exit 2 ;;
 esac
 ((failed)) && echo "GPU tests FAILED, logs in $logs" || echo "GPU tests passed"
 exit "$failed"
