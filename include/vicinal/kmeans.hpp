@@ -56,7 +56,7 @@ struct KMeansOptions {
   bool history = false;  ///< keep the inertia of each iteration, at the cost of one more pass over the data each
 };
 
-/// What the work was; deterministic for a given input, whatever the thread count.
+/// What the work was; for a given input and instruction set the same, whatever the thread count.
 struct KMeansStats {
   std::int64_t assigned = 0;   ///< rows looked at, summed over iterations and runs
   std::int64_t skipped = 0;    ///< of these, rows whose bounds said that nothing can have changed

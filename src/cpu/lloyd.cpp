@@ -27,6 +27,7 @@ namespace {
 constexpr float kNoUpper = std::numeric_limits<float>::infinity();
 // The scale and the shift of float32 rows are applied in float32 where both are far from its ends.
 constexpr double kFloatScale = 0x1p100;
+constexpr std::int64_t kFetchBytes = 1024;  // of a row; what follows the processor fetches by itself
 
 std::int64_t block_rows(std::int64_t d) {
   return std::clamp<std::int64_t>((std::int64_t{1} << 16) / d / 32 * 32, 32, 1024);
@@ -77,6 +78,7 @@ class CpuLloyd final : public kernels::Lloyd {
   void find_active(Worker& worker, std::int64_t begin, std::int64_t end);
   void screen_block(Worker& worker, std::int64_t first);
   void stage(Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first);
+  void fetch(const Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first) const;
   void decide_open(Worker& worker, std::int64_t first);
   void decide_by_keys(Worker& worker, std::int64_t row, std::int64_t first);
   void set_label(Worker& worker, std::int64_t row, std::int32_t label, std::int64_t first);
@@ -209,8 +211,8 @@ void CpuLloyd::stage(Worker& worker, const std::int64_t* rows, std::int64_t coun
     for (std::int64_t i = 0; i < count; ++i) {
       worker.lanes[static_cast<std::size_t>(i)] = static_cast<const float*>(worker.reader.row(rows[i] - first));
     }
-    lloyd_.stage(worker.lanes.data(), count, d_, static_cast<float>(frame_.scale), frame_.shift.data(),
-                 worker.points.data());
+    std::fill(worker.lanes.begin() + count, worker.lanes.end(), worker.lanes[0]);  // of which nothing is read
+    lloyd_.stage(worker.lanes.data(), d_, static_cast<float>(frame_.scale), frame_.shift.data(), worker.points.data());
   } else {
     for (std::int64_t i = 0; i < count; ++i) {
       float* const to = worker.rounded.data() + i * d_;
@@ -228,9 +230,19 @@ void CpuLloyd::stage(Worker& worker, const std::int64_t* rows, std::int64_t coun
       }
       worker.lanes[static_cast<std::size_t>(i)] = to;
     }
-    lloyd_.stage(worker.lanes.data(), count, d_, 1, no_shift_.data(), worker.points.data());
+    std::fill(worker.lanes.begin() + count, worker.lanes.end(), worker.lanes[0]);
+    lloyd_.stage(worker.lanes.data(), d_, 1, no_shift_.data(), worker.points.data());
   }
   worker.tile.points = worker.points.data();
+}
+
+// Asks for the rows of the next tile, which arrive while this one is multiplied.
+void CpuLloyd::fetch(const Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first) const {
+  const std::int64_t bytes = std::min<std::int64_t>(d_ * (element_ == Element::float32 ? 4 : 8), kFetchBytes);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto* const row = static_cast<const std::byte*>(worker.reader.row(rows[i] - first));
+    for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
+  }
 }
 
 void CpuLloyd::set_label(Worker& worker, std::int64_t row, std::int32_t label, std::int64_t first) {
@@ -257,6 +269,7 @@ void CpuLloyd::screen_block(Worker& worker, std::int64_t first) {
     const std::int64_t count = std::min(points, active - begin);
     const std::int64_t* const rows = worker.active.data() + begin;
     stage(worker, rows, count, first);
+    fetch(worker, rows + count, std::min(points, active - begin - count), first);
     lloyd_.screen(worker.tile);
     for (std::int64_t i = 0; i < count; ++i) {
       const auto at = static_cast<std::size_t>(rows[i]);

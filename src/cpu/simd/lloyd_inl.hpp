@@ -16,43 +16,50 @@ inline constexpr int kCentreStep = kCentreTile / 3;
 using IntTag = hn::RebindToSigned<FloatTag>;
 using IntVec = hn::Vec<IntTag>;
 
-// Rows to lanes by blocks of four rows and four columns, which two rounds of interleaving transpose; one by one what is
-// left. The scale is a power of two, so that the product is exact and only the difference is rounded.
-void stage_rows(const float* const* rows, std::int64_t count, std::int64_t d, float scale, const float* shift,
-                float* points) {
-  std::int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::CappedTag<float, 4> d4;
-  const hn::RepartitionToWide<decltype(d4)> d2;
-  const auto by = hn::Set(d4, scale);
-  for (; i + 4 <= count; i += 4) {
-    std::int64_t j = 0;
-    for (; j + 4 <= d; j += 4) {
-      const auto from = hn::LoadU(d4, shift + j);
-      const auto a = hn::MulSub(hn::LoadU(d4, rows[i] + j), by, from);
-      const auto b = hn::MulSub(hn::LoadU(d4, rows[i + 1] + j), by, from);
-      const auto c = hn::MulSub(hn::LoadU(d4, rows[i + 2] + j), by, from);
-      const auto e = hn::MulSub(hn::LoadU(d4, rows[i + 3] + j), by, from);
-      const auto ab_low = hn::BitCast(d2, hn::InterleaveLower(d4, a, b));
-      const auto ab_high = hn::BitCast(d2, hn::InterleaveUpper(d4, a, b));
-      const auto ce_low = hn::BitCast(d2, hn::InterleaveLower(d4, c, e));
-      const auto ce_high = hn::BitCast(d2, hn::InterleaveUpper(d4, c, e));
+// Four columns of rows q, q + 4, q + 8, ... as blocks of 128 bits.
+template <class D>
+HWY_INLINE hn::Vec<D> load_blocks(D df, const float* const* rows, std::int64_t j) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    return hn::LoadU(df, rows[0] + j);
+  } else {
+    const hn::Half<D> half;
+    constexpr std::size_t kRows = hn::MaxLanes(D()) / 2;
+    return hn::Combine(df, load_blocks(half, rows + kRows, j), load_blocks(half, rows, j));
+  }
+}
+#endif
+
+// Rows to lanes: blocks of four rows and four columns, which two rounds of interleaving transpose, as many at once as a
+// vector holds; one by one what is left. The scale is a power of two, so that the product is exact and only the
+// difference is rounded.
+void stage_rows(const float* const* rows, std::int64_t d, float scale, const float* shift, float* points) {
+  std::int64_t j = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const FloatTag df;
+  const hn::RepartitionToWide<FloatTag> dw;
+  const FloatVec by = hn::Set(df, scale);
+  for (; j + 4 <= d; j += 4) {
+    const FloatVec from = hn::LoadDup128(df, shift + j);
+    for (std::int64_t i = 0; i < kTilePoints; i += kFloatLanes) {
+      const FloatVec a = hn::MulSub(load_blocks(df, rows + i, j), by, from);
+      const FloatVec b = hn::MulSub(load_blocks(df, rows + i + 1, j), by, from);
+      const FloatVec c = hn::MulSub(load_blocks(df, rows + i + 2, j), by, from);
+      const FloatVec e = hn::MulSub(load_blocks(df, rows + i + 3, j), by, from);
+      const auto ab_low = hn::BitCast(dw, hn::InterleaveLower(df, a, b));
+      const auto ab_high = hn::BitCast(dw, hn::InterleaveUpper(df, a, b));
+      const auto ce_low = hn::BitCast(dw, hn::InterleaveLower(df, c, e));
+      const auto ce_high = hn::BitCast(dw, hn::InterleaveUpper(df, c, e));
       float* to = points + j * kTilePoints + i;
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(d2, ab_low, ce_low)), d4, to);
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(d2, ab_low, ce_low)), d4, to + kTilePoints);
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(d2, ab_high, ce_high)), d4, to + 2 * kTilePoints);
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(d2, ab_high, ce_high)), d4, to + 3 * kTilePoints);
-    }
-    for (; j < d; ++j) {
-      for (std::int64_t r = i; r < i + 4; ++r) points[j * kTilePoints + r] = rows[r][j] * scale - shift[j];
+      hn::StoreU(hn::BitCast(df, hn::InterleaveLower(dw, ab_low, ce_low)), df, to);
+      hn::StoreU(hn::BitCast(df, hn::InterleaveUpper(dw, ab_low, ce_low)), df, to + kTilePoints);
+      hn::StoreU(hn::BitCast(df, hn::InterleaveLower(dw, ab_high, ce_high)), df, to + 2 * kTilePoints);
+      hn::StoreU(hn::BitCast(df, hn::InterleaveUpper(dw, ab_high, ce_high)), df, to + 3 * kTilePoints);
     }
   }
 #endif
-  for (; i < count; ++i) {
-    for (std::int64_t j = 0; j < d; ++j) points[j * kTilePoints + i] = rows[i][j] * scale - shift[j];
-  }
-  for (; i < kTilePoints; ++i) {
-    for (std::int64_t j = 0; j < d; ++j) points[j * kTilePoints + i] = 0;
+  for (; j < d; ++j) {
+    for (std::int64_t i = 0; i < kTilePoints; ++i) points[j * kTilePoints + i] = rows[i][j] * scale - shift[j];
   }
 }
 

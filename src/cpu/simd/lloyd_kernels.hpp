@@ -41,9 +41,8 @@ struct LloydTile {
   float* scores;                       // [centres padded to panels][tile_points]: every upper bound, or null
 };
 
-/// Takes `count` rows of d float32 into the lanes of a tile: x * scale - shift, rounded once.
-using StageFn = void (*)(const float* const* rows, std::int64_t count, std::int64_t d, float scale, const float* shift,
-                         float* points);
+/// Takes as many rows of d float32 as a tile has lanes into them: x * scale - shift, rounded once.
+using StageFn = void (*)(const float* const* rows, std::int64_t d, float scale, const float* shift, float* points);
 /// Fills norms, best, second, index (and scores), threshold, upper and lower. A point is decided when second <
 /// threshold.
 using LloydFn = void (*)(LloydTile& tile);
