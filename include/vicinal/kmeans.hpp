@@ -68,13 +68,13 @@ struct KMeansStats {
 struct KMeans {
   std::int64_t clusters = 0;
   std::int64_t cols = 0;
-  std::vector<double> centres;         ///< [clusters, cols]
-  std::vector<std::int32_t> labels;    ///< [n]
-  std::vector<std::int64_t> sizes;     ///< [clusters] rows with that label
-  double inertia = 0;                  ///< sum of weight times squared distance, of these labels to these centres
-  std::int64_t iterations = 0;         ///< of the run that won
+  std::vector<double> centres;       ///< [clusters, cols]
+  std::vector<std::int32_t> labels;  ///< [n]
+  std::vector<std::int64_t> sizes;   ///< [clusters] rows with that label
+  double inertia = 0;                ///< sum of weight times squared distance, of these labels to these centres
+  std::int64_t iterations = 0;       ///< of the run that won
   KMeansStop stopped = KMeansStop::labels;
-  std::vector<double> history;         ///< inertia of each iteration's labels to the centres they were given by
+  std::vector<double> history;  ///< inertia of each iteration's labels to the centres they were given by
   Plan plan;
   KMeansStats stats;
 };

@@ -24,8 +24,8 @@ class ExactSum {
     const int place = exponent == 0 ? 0 : exponent - 1;  // in bits above 2^-1074
     const auto limb = static_cast<std::size_t>(place / 32);
     const int shift = place % 32;
-    const std::uint64_t low = (fraction & 0xffffffffU) << shift;   // below 2^63
-    const std::uint64_t high = (fraction >> 32) << shift;          // below 2^53
+    const std::uint64_t low = (fraction & 0xffffffffU) << shift;  // below 2^63
+    const std::uint64_t high = (fraction >> 32) << shift;         // below 2^53
     const auto first = static_cast<std::int64_t>(low & 0xffffffffU);
     const std::uint64_t middle = (low >> 32) + (high & 0xffffffffU);
     const auto second = static_cast<std::int64_t>(middle & 0xffffffffU);

@@ -7,7 +7,7 @@
 namespace vicinal::cpu {
 namespace {
 
-constexpr int kBits = 30;                                // between two grids
+constexpr int kBits = 30;                                    // between two grids
 constexpr std::int32_t kSettleAfter = (1 << 22) - (1 << 8);  // additions; a few more are what a carry brings
 
 }  // namespace
@@ -116,9 +116,8 @@ double ClusterSums::rounded(std::int64_t cluster, std::span<double> sums) const 
 }
 
 std::uint64_t ClusterSums::bytes(const SlicePlan& plan, std::int64_t clusters, bool weighted) {
-  return static_cast<std::uint64_t>(clusters) *
-         (static_cast<std::uint64_t>(plan.cluster_size()) * sizeof(double) + 16 +
-          (weighted ? sizeof(core::ExactSum) : 0));
+  return static_cast<std::uint64_t>(clusters) * (static_cast<std::uint64_t>(plan.cluster_size()) * sizeof(double) + 16 +
+                                                 (weighted ? sizeof(core::ExactSum) : 0));
 }
 
 }  // namespace vicinal::cpu

@@ -1,16 +1,16 @@
-// Sums of the rows of each cluster, exact and rounded once (contract clause 12), fast enough to be kept while rows change
-// clusters: float64 accumulators whose additions never round.
+// Sums of the rows of each cluster, exact and rounded once (contract clause 12), fast enough to be kept while rows
+// change clusters: float64 accumulators whose additions never round.
 //
 // Slices. Every term t of a column is a multiple of some 2^l, and |t| <= 2^E (found out by a scan). It is cut at the
-// grids g_s = 2^(E - 30 s), s = 1 .. S, g_S <= 2^l: with m_s = 3 * 2^51 g_s, (r + m_s) - m_s is r rounded to a multiple of
-// g_s, because m_s + r lies between 2^52 g_s and 2^53 g_s (|r| <= 2^30 g_s), where floats are g_s apart; r less that is
-// exact, at most g_s / 2 = 2^29 g_{s+1}, and a multiple of 2^l; after S slices nothing is left. (Where g_s would be below
-// 2^-1074 the first sum is exact already.) So slice s receives multiples of g_s, each at most 2^30 g_s, and 2^22 of them
-// sum to at most 2^52 g_s: a float64, exactly. Before that many were added, the carry is taken out upwards, bottom slice
-// first: what exceeds 2^29 g_s goes to slice s - 1 as a multiple of 2^30 g_s = g_{s-1}, at most 2^22 of them, and from
-// slice 1 to slice 0, the top, whose grid is 2^E; it holds 2^53 terms.
-// A row is taken out by adding its negative. Order, threads and tiles cannot show. Two slices are enough for most
-// float32 data; memory is k (S + 1) d float64.
+// grids g_s = 2^(E - 30 s), s = 1 .. S, g_S <= 2^l: with m_s = 3 * 2^51 g_s, (r + m_s) - m_s is r rounded to a multiple
+// of g_s, because m_s + r lies between 2^52 g_s and 2^53 g_s (|r| <= 2^30 g_s), where floats are g_s apart; r less that
+// is exact, at most g_s / 2 = 2^29 g_{s+1}, and a multiple of 2^l; after S slices nothing is left. (Where g_s would be
+// below 2^-1074 the first sum is exact already.) So slice s receives multiples of g_s, each at most 2^30 g_s, and 2^22
+// of them sum to at most 2^52 g_s: a float64, exactly. Before that many were added, the carry is taken out upwards,
+// bottom slice first: what exceeds 2^29 g_s goes to slice s - 1 as a multiple of 2^30 g_s = g_{s-1}, at most 2^22 of
+// them, and from slice 1 to slice 0, the top, whose grid is 2^E; it holds 2^53 terms. A row is taken out by adding its
+// negative. Order, threads and tiles cannot show. Two slices are enough for most float32 data; memory is k (S + 1) d
+// float64.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
-// See lloyd.hpp. A row is decided, in this order, by its bounds (it is not even read), by the screen, or by float64 keys
-// of the few centres that the screen leaves.
+// See lloyd.hpp. A row is decided, in this order, by its bounds (it is not even read), by the screen, or by float64
+// keys of the few centres that the screen leaves.
 //
-// Bounds. upper and lower are float32 bounds, in the frame's units, of the distance to the row's centre and to all others.
-// Before an assignment they are moved by the shifts of the centres since the last one, with a factor for rounding. Bounds
-// of a row that keys decided are left open, and so are all lower bounds made while centres were equal to each other.
+// Bounds. upper and lower are float32 bounds, in the frame's units, of the distance to the row's centre and to all
+// others. Before an assignment they are moved by the shifts of the centres since the last one, with a factor for
+// rounding. Bounds of a row that keys decided are left open, and so are all lower bounds made while centres were equal
+// to each other.
 #include "cpu/lloyd.hpp"
 
 #include <algorithm>
@@ -54,17 +55,17 @@ class CpuLloyd final : public kernels::Lloyd {
  private:
   struct Worker {
     RowReader reader;
-    std::vector<const float*> lanes;     // rows of a tile
-    core::AlignedArray<float> rounded;   // [tile_points][d] rows that are not float32
-    core::AlignedArray<float> points;    // [d + 1][tile_points]
-    core::AlignedArray<float> scores;    // [padded centres][tile_points]
-    core::AlignedArray<double> row;      // [padded d]
-    std::vector<std::int64_t> active;    // rows of a block
-    std::vector<std::int64_t> open;      // of these, those that the screen left open
+    std::vector<const float*> lanes;    // rows of a tile
+    core::AlignedArray<float> rounded;  // [tile_points][d] rows that are not float32
+    core::AlignedArray<float> points;   // [d + 1][tile_points]
+    core::AlignedArray<float> scores;   // [padded centres][tile_points]
+    core::AlignedArray<double> row;     // [padded d]
+    std::vector<std::int64_t> active;   // rows of a block
+    std::vector<std::int64_t> open;     // of these, those that the screen left open
     std::vector<std::int32_t> candidates;
     std::vector<const void*> pointers;
     std::vector<double> sums;
-    std::vector<std::int32_t> head;      // of a list of rows for each cluster
+    std::vector<std::int32_t> head;  // of a list of rows for each cluster
     std::vector<std::int32_t> next;
     LloydTile tile{};
     ClusterSums clusters;
@@ -241,7 +242,7 @@ void CpuLloyd::fetch(const Worker& worker, const std::int64_t* rows, std::int64_
   const std::int64_t bytes = std::min<std::int64_t>(d_ * (element_ == Element::float32 ? 4 : 8), kFetchBytes);
   for (std::int64_t i = 0; i < count; ++i) {
     const auto* const row = static_cast<const std::byte*>(worker.reader.row(rows[i] - first));
-    for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
+    for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at, 0, 2);
   }
 }
 
@@ -459,15 +460,13 @@ void CpuLloyd::for_each_key(std::span<const double> centres, const KeySink& sink
 }
 
 void CpuLloyd::keys(std::span<const double> centres, std::span<double> keys) {
-  for_each_key(centres, [&](Worker& /*worker*/, std::int64_t row, double key) {
-    keys[static_cast<std::size_t>(row)] = key;
-  });
+  for_each_key(centres,
+               [&](Worker& /*worker*/, std::int64_t row, double key) { keys[static_cast<std::size_t>(row)] = key; });
 }
 
 double CpuLloyd::inertia(std::span<const double> centres) {
   for (Worker& worker : workers_) worker.inertia = {};
-  for_each_key(centres,
-               [&](Worker& worker, std::int64_t row, double key) { worker.inertia.add(weight(row) * key); });
+  for_each_key(centres, [&](Worker& worker, std::int64_t row, double key) { worker.inertia.add(weight(row) * key); });
   core::ExactSum total;
   for (const Worker& worker : workers_) total.add(worker.inertia);
   return total.rounded();
@@ -486,8 +485,8 @@ std::uint64_t lloyd_scratch(const Context& ctx, const kernels::ClusterTask& task
   const auto k = static_cast<std::uint64_t>(task.clusters);
   const auto threads = static_cast<std::uint64_t>(ctx.threads());
   const auto block = static_cast<std::uint64_t>(block_rows(d));
-  const std::uint64_t sums = task.sums ? k * (3 * columns * 8 + 16 + (task.weights.empty() ? 0 : sizeof(core::ExactSum)))
-                                       : 0;
+  const std::uint64_t sums =
+      task.sums ? k * (3 * columns * 8 + 16 + (task.weights.empty() ? 0 : sizeof(core::ExactSum))) : 0;
   const std::uint64_t worker = sums + block * (columns * 8 + 64) +
                                kMaxTilePoints * (columns * 8 + (k + kMaxTileQueries) * 4) + k * 32 + columns * 8;
   return n * 12 + part_bytes(task.table) + sums + threads * worker + LloydCentres::bytes(task.clusters, d) +

@@ -15,7 +15,8 @@
 // P_k >= S_k + R rho_k + rho_k^2 / 2 for every k, and S_k >= P_k - 2 (g e_k + f_k). (R tau < 2^-100 / 4, as lengths are
 // below 2^40.)
 //
-// Let b have the largest P. S = P_b - 2 (g e_b + f_b) <= S_b, delta = sqrt(n - 2 S) >= |x~ - c~_b|, and U = delta + rho_x
+// Let b have the largest P. S = P_b - 2 (g e_b + f_b) <= S_b, delta = sqrt(n - 2 S) >= |x~ - c~_b|, and U = delta +
+// rho_x
 // + rho_b >= s |x - c_b|. A centre whose key is not above that of c_b has s |x - c_k| <= U (1 + m'), m' = (d + 8) 2^-51
 // for the roundings of two keys. Then |x~ - c~_k| <= U (1 + m') + rho_x + rho_k, and where U (1 + m') + rho_x <= R
 // (tested),

@@ -1,5 +1,5 @@
-// See seeding.hpp. An attempt reads the table once for all its rows. Cost O(n d) a row attempted; memory 8 n (attempts +
-// 1).
+// See seeding.hpp. An attempt reads the table once for all its rows. Cost O(n d) a row attempted; memory 8 n (attempts
+// + 1).
 #include "cpu/seeding.hpp"
 
 #include <algorithm>
@@ -72,8 +72,8 @@ CpuSeeding::CpuSeeding(const Context& ctx, const kernels::ClusterTask& task, std
       task_(task),
       n_(task.table.rows()),
       d_(task.table.cols()),
-      keys_of_(simd_kernels(ctx.isa())
-                   .keys[static_cast<int>(KeyOp::squares)][static_cast<int>(row_element(task.table))]),
+      keys_of_(
+          simd_kernels(ctx.isa()).keys[static_cast<int>(KeyOp::squares)][static_cast<int>(row_element(task.table))]),
       attempts_(static_cast<std::size_t>(trials)),
       workers_(static_cast<std::size_t>(ctx.threads())) {
   const std::int64_t chunks = (n_ + kChunk - 1) / kChunk;

@@ -1,4 +1,5 @@
-// The rows' masses while k-means++ draws centres (contract clause 12): keys by the kernels of the search, sums by chunk.
+// The rows' masses while k-means++ draws centres (contract clause 12): keys by the kernels of the search, sums by
+// chunk.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What one reading of a table tells k-means: that its values are finite and not too large, how long its columns' numbers
-// are, and a point in their middle.
+// What one reading of a table tells k-means: that its values are finite and not too large, how long its columns'
+// numbers are, and a point in their middle.
 #pragma once
 
 #include <cstdint>

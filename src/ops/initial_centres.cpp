@@ -14,8 +14,7 @@ namespace {
 
 class Draws {
  public:
-  Draws(std::uint64_t seed, std::int64_t run)
-      : seed_(seed), stream_(0x6b6d0000U + static_cast<std::uint64_t>(run)) {}
+  Draws(std::uint64_t seed, std::int64_t run) : seed_(seed), stream_(0x6b6d0000U + static_cast<std::uint64_t>(run)) {}
   double next() { return core::philox_uniform(seed_, stream_, counter_++); }
 
  private:

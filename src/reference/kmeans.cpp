@@ -328,8 +328,8 @@ double exact_sum(std::span<const double> terms) {
 }
 
 KMeans kmeans(const TableView& table, const KMeansOptions& options) {
-  Problem problem{widen(table), {options.weights.begin(), options.weights.end()}, table.rows(), table.cols(),
-                  options.clusters};
+  Problem problem{
+      widen(table), {options.weights.begin(), options.weights.end()}, table.rows(), table.cols(), options.clusters};
   if (problem.weights.empty()) problem.weights.assign(static_cast<std::size_t>(problem.n), 1);
   KMeans best;
   for (std::int64_t run = 0; run < options.runs; ++run) {

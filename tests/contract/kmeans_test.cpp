@@ -1,5 +1,5 @@
-// k-means against the reference, bit for bit (contract clause 12): every start, rule and dtype, weights, hard data, and the
-// faults of the classical tools, which ours must not have.
+// k-means against the reference, bit for bit (contract clause 12): every start, rule and dtype, weights, hard data, and
+// the faults of the classical tools, which ours must not have.
 
 #include "vicinal/kmeans.hpp"
 
@@ -32,7 +32,8 @@ std::vector<Context> contexts(std::uint64_t turn) {
   std::vector<Context> made;
   const auto& isas = available_isas();
   std::size_t i = turn;
-  for (const int threads : {1, 2, 3, 7}) made.push_back(Context::cpu({.threads = threads, .isa = isas[i++ % isas.size()]}));
+  for (const int threads : {1, 2, 3, 7})
+    made.push_back(Context::cpu({.threads = threads, .isa = isas[i++ % isas.size()]}));
   return made;
 }
 
@@ -50,12 +51,14 @@ void expect_same(const KMeans& got, const KMeans& expected, const std::string& w
   EXPECT_TRUE(same_bits(got.history, expected.history)) << what << ": history";
 }
 
-void check_kmeans(const TableView& table, const KMeansOptions& options, const std::string& what, std::uint64_t turn = 0) {
+void check_kmeans(const TableView& table, const KMeansOptions& options, const std::string& what,
+                  std::uint64_t turn = 0) {
   if (only_device()) GTEST_SKIP() << "k-means does not run on a device yet";
   const KMeans expected = reference::kmeans(table, options);
   for (const Context& ctx : contexts(turn)) {
     const KMeans got = kmeans(ctx, table, options);
-    expect_same(got, expected, what + ", " + std::string(name_of(ctx.isa())) + ", threads " + std::to_string(ctx.threads()));
+    expect_same(got, expected,
+                what + ", " + std::string(name_of(ctx.isa())) + ", threads " + std::to_string(ctx.threads()));
     if (::testing::Test::HasFailure()) return;
   }
 }
@@ -63,7 +66,8 @@ void check_kmeans(const TableView& table, const KMeansOptions& options, const st
 std::string text(const KMeansOptions& options) {
   return std::string(name_of(options.init)) + " k=" + std::to_string(options.clusters) +
          " runs=" + std::to_string(options.runs) + " weights=" + std::to_string(options.weights.size()) +
-         " rule=" + std::to_string(static_cast<int>(options.rule)) + " empty=" + std::to_string(static_cast<int>(options.empty));
+         " rule=" + std::to_string(static_cast<int>(options.rule)) +
+         " empty=" + std::to_string(static_cast<int>(options.empty));
 }
 
 bool may_overflow(const std::vector<double>& rows) {
@@ -79,7 +83,8 @@ TEST_P(KMeansOfFamily, equals_the_reference) {
   const Shape shape = {331, 5, 1};
   const Rows rows = make_rows(GetParam(), shape, 3);
   std::vector<double> weights;
-  for (std::int64_t i = 0; i < shape.n; ++i) weights.push_back(std::ldexp(1.0 + 0.37 * static_cast<double>(i % 7), static_cast<int>(i % 5) - 2));
+  for (std::int64_t i = 0; i < shape.n; ++i)
+    weights.push_back(std::ldexp(1.0 + 0.37 * static_cast<double>(i % 7), static_cast<int>(i % 5) - 2));
   std::uint64_t turn = 0;
   for (const DType dtype : {DType::float64, DType::float32, DType::uint8, DType::float16, DType::bfloat16}) {
     const Stored stored(rows.table, shape.d, dtype, static_cast<Layout>(turn % kLayouts));
@@ -101,7 +106,8 @@ TEST_P(KMeansOfFamily, equals_the_reference) {
         options.changed_share = 0.01;
       }
       if (turn % 2 == 1) options.weights = weights;
-      check_kmeans(stored.view(), options, std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)) + " " + text(options), turn);
+      check_kmeans(stored.view(), options,
+                   std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)) + " " + text(options), turn);
       if (HasFailure()) return;
     }
   }
@@ -128,7 +134,8 @@ TEST(KMeans, shapes_and_tile_tails) {
         KMeansOptions options{.clusters = k, .init = turn % 2 == 0 ? KMeansInit::random : KMeansInit::plus_plus};
         options.seed = turn;
         options.max_iterations = 5;
-        check_kmeans(stored.view(), options, "n=" + std::to_string(n) + " d=" + std::to_string(d) + " " + text(options), turn);
+        check_kmeans(stored.view(), options, "n=" + std::to_string(n) + " d=" + std::to_string(d) + " " + text(options),
+                     turn);
         if (HasFailure()) return;
       }
     }
@@ -161,7 +168,8 @@ TEST(KMeans, given_centres_far_away_and_equal) {
 // Small rows beside large ones in one column: 64-bit fixed point would lose them.
 TEST(KMeans, badly_scaled_column_keeps_its_small_values) {
   std::vector<double> rows;
-  for (int i = 0; i < 300; ++i) rows.push_back(i % 3 == 0 ? 1e30 + i * 1e25 : (i % 3 == 1 ? 1e-20 * i : -3.0 - 1e-13 * i));
+  for (int i = 0; i < 300; ++i)
+    rows.push_back(i % 3 == 0 ? 1e30 + i * 1e25 : (i % 3 == 1 ? 1e-20 * i : -3.0 - 1e-13 * i));
   const TableView table(rows.data(), 300, 1);
   KMeansOptions options{.clusters = 3, .init = KMeansInit::first_k, .tolerance = 0};
   check_kmeans(table, options, text(options));

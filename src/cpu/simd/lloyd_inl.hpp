@@ -39,7 +39,8 @@ void stage_rows(const float* const* rows, std::int64_t d, float scale, const flo
   const FloatTag df;
   const hn::RepartitionToWide<FloatTag> dw;
   const FloatVec by = hn::Set(df, scale);
-  for (; j + 4 <= d; j += 4) {
+  for (; j < d && d >= 4; j += 4) {
+    j = j + 4 <= d ? j : d - 4;  // the last block again covers what the one before it did, with the same numbers
     const FloatVec from = hn::LoadDup128(df, shift + j);
     for (std::int64_t i = 0; i < kTilePoints; i += kFloatLanes) {
       const FloatVec a = hn::MulSub(load_blocks(df, rows + i, j), by, from);
@@ -200,8 +201,7 @@ HWY_INLINE FloatVec g_of(const LloydTile& tile, FloatVec norm) {
   const FloatVec length =
       hn::Add(hn::Mul(hn::Sqrt(hn::Mul(norm, hn::Set(df, 1 + 2 * constants.beta))), up), hn::Set(df, constants.tiny));
   const FloatVec reach = hn::Add(length, hn::Set(df, constants.least_norm));
-  const FloatVec g =
-      hn::MulAdd(hn::Set(df, constants.beta), length, hn::Mul(hn::Set(df, 2 * constants.unit), reach));
+  const FloatVec g = hn::MulAdd(hn::Set(df, constants.beta), length, hn::Mul(hn::Set(df, 2 * constants.unit), reach));
   return hn::Mul(g, hn::Mul(hn::Set(df, 1 + 2 * constants.beta), up));
 }
 
@@ -247,6 +247,27 @@ HWY_INLINE void add_slices(D dd, hn::Vec<D> r, std::int64_t slices, std::int64_t
   }
 }
 
+// The last elements of a row, widened, and zeros.
+template <class T>
+HWY_INLINE DoubleVec load_tail(const T* from, std::int64_t count) {
+  const DoubleTag dd;
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  // Masked loads touch nothing beyond, and wait for no stores as a copy would.
+  const hn::Rebind<T, DoubleTag> dt;
+  const auto values = hn::MaskedLoad(hn::FirstN(dt, static_cast<std::size_t>(count)), dt, from);
+  if constexpr (sizeof(T) == sizeof(double)) {
+    static_cast<void>(dd);
+    return values;
+  } else {
+    return hn::PromoteTo(dd, values);
+  }
+#else
+  T tail[8] = {};
+  for (std::int64_t i = 0; i < count; ++i) tail[i] = from[i];
+  return load_widened(dd, tail);
+#endif
+}
+
 template <class T>
 void add_row(const void* row, double factor, std::int64_t d, std::int64_t slices, std::int64_t stride,
              const double* magic, double* sums) {
@@ -257,11 +278,7 @@ void add_row(const void* row, double factor, std::int64_t d, std::int64_t slices
   for (; j + kDoubleLanes <= d; j += kDoubleLanes) {
     add_slices(dd, hn::Mul(load_widened(dd, from + j), by), slices, stride, magic + j, sums + j);
   }
-  if (j < d) {  // sums and magic are padded
-    T tail[8] = {};
-    for (std::int64_t i = 0; i < d - j; ++i) tail[i] = from[j + i];
-    add_slices(dd, hn::Mul(load_widened(dd, tail), by), slices, stride, magic + j, sums + j);
-  }
+  if (j < d) add_slices(dd, hn::Mul(load_tail(from + j, d - j), by), slices, stride, magic + j, sums + j);  // padded
 }
 
 constexpr LloydKernels make_lloyd_kernels() {

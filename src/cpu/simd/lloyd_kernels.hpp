@@ -24,12 +24,12 @@ struct ScreenConstants {
 struct LloydTile {
   float* points;  // [d + 1][tile_points], centred and scaled; row d is written by `bound`
   std::int64_t d;
-  const float* panels;        // panels of `centre_tile` centres, the last of `last_height`: [2 + d][height], which are
-                              // start, the d columns, and the length that row d of the points multiplies
-  std::int64_t full_panels;   // of `centre_tile` centres
-  std::int32_t last_height;   // a third or two thirds of centre_tile, or 0 where there is no such panel
-  const float* lengths;       // [centres] e
-  const float* allowances;    // [centres] f
+  const float* panels;       // panels of `centre_tile` centres, the last of `last_height`: [2 + d][height], which are
+                             // start, the d columns, and the length that row d of the points multiplies
+  std::int64_t full_panels;  // of `centre_tile` centres
+  std::int32_t last_height;  // a third or two thirds of centre_tile, or 0 where there is no such panel
+  const float* lengths;      // [centres] e
+  const float* allowances;   // [centres] f
   ScreenConstants constants;
   float norms[kMaxTilePoints];         // |x~|^2
   float best[kMaxTilePoints];          // the largest upper bound of a score ...
