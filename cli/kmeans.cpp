@@ -27,7 +27,7 @@ struct KMeansCommand {
   std::string table;
   std::string init = "k-means++";
   std::string rule = "settled";
-  std::string empty = "farthest";
+  std::string empty = "auto";
   std::string weights;
   std::string model;
   std::string scan;
@@ -87,7 +87,7 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
   options.tolerance = tolerance;
   options.changed_share = changed_share >= 0 ? changed_share : (classical ? kClassicalShare : 0);
   options.rule = classical ? KMeansRule::classical : KMeansRule::settled;
-  options.empty = empty == "keep" ? EmptyClusters::keep : EmptyClusters::farthest;
+  options.empty = empty == "keep" || (empty == "auto" && classical) ? EmptyClusters::keep : EmptyClusters::farthest;
   return options;
 }
 
@@ -261,7 +261,8 @@ Command add_kmeans(CLI::App& root) {
                   "Stop when at most this share of labels changed; unset: 0, classical 0.001")
       ->type_name("X")
       ->group(group);
-  add_choice(*app, "--empty", command->empty, {"farthest", "keep"}, "Empty clusters take the farthest rows, or stay")
+  add_choice(*app, "--empty", command->empty, {"auto", "farthest", "keep"},
+             "Empty clusters take the farthest rows, or keep their centres; auto: keep with --stop classical")
       ->group(group);
   app->add_option("--weights", command->weights, "Weights of the rows: one column")->type_name("FILE")->group(group);
   app->add_option("--model", command->model, "Do not cluster: label rows by the centres of an .npz written before")

@@ -115,9 +115,4 @@ double ClusterSums::rounded(std::int64_t cluster, std::span<double> sums) const 
   return weights_.empty() ? static_cast<double>(sizes_[c]) : weights_[c].rounded();
 }
 
-std::uint64_t ClusterSums::bytes(const SlicePlan& plan, std::int64_t clusters, bool weighted) {
-  return static_cast<std::uint64_t>(clusters) * (static_cast<std::uint64_t>(plan.cluster_size()) * sizeof(double) + 16 +
-                                                 (weighted ? sizeof(core::ExactSum) : 0));
-}
-
 }  // namespace vicinal::cpu

@@ -62,8 +62,6 @@ class ClusterSums {
   double rounded(std::int64_t cluster, std::span<double> sums) const;
   [[nodiscard]] std::int64_t size(std::int64_t cluster) const { return sizes_[static_cast<std::size_t>(cluster)]; }
 
-  static std::uint64_t bytes(const SlicePlan& plan, std::int64_t clusters, bool weighted);
-
  private:
   [[nodiscard]] double* at(std::int64_t cluster) { return sums_.data() + cluster * plan_->cluster_size(); }
   [[nodiscard]] const double* at(std::int64_t cluster) const { return sums_.data() + cluster * plan_->cluster_size(); }

@@ -135,7 +135,11 @@ CpuLloyd::CpuLloyd(const Context& ctx, const kernels::ClusterTask& task)
   const auto threads = static_cast<std::size_t>(ctx.threads());
   const bool weighted = !task.weights.empty();
   if (task.sums) {
-    core::require_memory(ctx, ClusterSums::bytes(plan_, task.clusters, weighted) * (threads + 1), "kmeans: the sums");
+    // Planned with two slices; here is what the values need.
+    const auto more =
+        static_cast<std::uint64_t>((std::max<std::int64_t>(plan_.slices(), 2) - 2) * plan_.stride() * task.clusters) *
+        sizeof(double) * (threads + 1);
+    if (more > 0) core::require_memory(ctx, lloyd_scratch(ctx, task) + more, "kmeans: sums of values so far apart");
     clusters_ = ClusterSums(plan_, task.clusters, weighted);
   }
   workers_.resize(threads);

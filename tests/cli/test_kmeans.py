@@ -96,7 +96,7 @@ def test_given_centres_weights_and_scan(ok, ok_json, tmp_path, blobs):
     scan = ok_json("kmeans", "blobs.npy", "--scan", "2..5", "--runs", 3)["scan"]
     assert [one["clusters"] for one in scan] == [2, 3, 4, 5]
     assert scan[0]["inertia"] > scan[2]["inertia"]
-    assert json.loads(ok("kmeans", "blobs.npy", "-c", 4, "--explain", "--json"))["memory"] > 0
+    assert json.loads(ok("kmeans", "blobs.npy", "-c", 4, "--explain", "--json"))["plan"]["memory_bytes"] > 0
 
 
 @pytest.mark.parametrize(
