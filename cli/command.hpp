@@ -17,6 +17,7 @@ struct Command {
 Command add_knn(CLI::App& root);
 Command add_radius(CLI::App& root);
 Command add_classify(CLI::App& root);
+Command add_kmeans(CLI::App& root);
 Command add_info(CLI::App& root);
 Command add_doctor(CLI::App& root);
 Command add_bench(CLI::App& root);

@@ -123,8 +123,9 @@ int run(int argc, char** argv) {
   add_examples(
       root, {"vicinal generate blobs -n 300 --seed 1 -o blobs.npy", "vicinal knn train.npy test.npy -k 5 -o graph.npz",
              "vicinal classify train.csv test.csv --label class -k 5 -o labels.csv"});
-  const std::vector<Command> commands = {add_knn(root),    add_radius(root), add_classify(root), add_info(root),
-                                         add_doctor(root), add_bench(root),  add_generate(root), add_completion(root)};
+  const std::vector<Command> commands = {add_knn(root),    add_radius(root),   add_classify(root),
+                                         add_kmeans(root), add_info(root),     add_doctor(root),
+                                         add_bench(root),  add_generate(root), add_completion(root)};
   try {
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

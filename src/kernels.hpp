@@ -197,6 +197,54 @@ struct Costs {
   double tree_row = 0;    ///< and for each row a query touches
 };
 
+/// Rows to cluster, checked by the caller: weights are finite and above 0, 1 <= clusters < 2^24.
+struct ClusterTask {
+  TableView table;
+  std::span<const double> weights;  ///< [n], or empty: 1 each
+  std::int64_t clusters = 0;
+  bool sums = true;  ///< false: labels and keys only, `means` and `move` are not asked
+};
+
+/// What work an assignment was.
+struct AssignCounts {
+  std::int64_t rows = 0;
+  std::int64_t skipped = 0;    ///< decided by bounds, without a look at the row
+  std::int64_t rechecked = 0;  ///< decided by keys
+};
+
+/// The rows of a table under assignment to centres that move (contract clause 12): labels, sums of the clusters, and
+/// whatever a backend keeps between two iterations. Centres are [clusters, d] float64, finite and below 2^500.
+class Lloyd {
+ public:
+  virtual ~Lloyd() = default;
+  /// Forgets labels and sums. `clusters` is at most the task's.
+  virtual void restart(std::int64_t clusters) = 0;
+  /// Labels every row. Returns how many labels changed; in the first call since `restart` that is every one.
+  virtual std::int64_t assign(std::span<const double> centres) = 0;
+  /// Gives row `row` another label, of a cluster that is empty.
+  virtual void move(std::int64_t row, std::int32_t cluster) = 0;
+  /// Replaces the centres of clusters that have rows by their means.
+  virtual void means(std::span<double> centres) = 0;
+  virtual void sizes(std::span<std::int64_t> sizes) const = 0;    ///< [clusters] rows of each
+  virtual void labels(std::span<std::int32_t> labels) const = 0;  ///< [n]
+  /// The key of each row and its own centre, [n].
+  virtual void keys(std::span<const double> centres, std::span<double> keys) = 0;
+  virtual double inertia(std::span<const double> centres) = 0;
+  [[nodiscard]] virtual AssignCounts counts() const = 0;
+};
+
+/// Rows being drawn as first centres by k-means++ (contract clause 12).
+class Seeding {
+ public:
+  virtual ~Seeding() = default;
+  /// The row that a draw u in [0, 1) stands for.
+  virtual std::int64_t draw(double u) = 0;
+  /// The total mass that each of these rows (at most `trials`) would leave as a further centre.
+  virtual void attempt(std::span<const std::int64_t> rows, std::span<double> totals) = 0;
+  /// Takes one of the rows of the last attempt.
+  virtual void take(std::size_t attempt) = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -239,6 +287,18 @@ class Backend {
   /// Bytes of device memory it will take, beyond what stays there.
   virtual std::uint64_t device_bytes(const Context& /*ctx*/, const NearestTask& /*task*/) const { return 0; }
   virtual void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const = 0;
+
+  /// Whether the backend clusters at all.
+  virtual bool can_cluster() const { return false; }
+  /// Reads the table once: refuses NaN, infinity and magnitudes of 2^500 and more by row and column.
+  virtual std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const;
+  virtual std::unique_ptr<Seeding> seeding(const Context& ctx, const ClusterTask& task, std::int64_t trials) const;
+  /// The most bytes both take beside each other; what depends on values (slices of sums) is taken as for float32
+  /// data of one magnitude, and held against the limit when it is known.
+  virtual std::uint64_t cluster_scratch(const Context& /*ctx*/, const ClusterTask& /*task*/,
+                                        std::int64_t /*trials*/) const {
+    return 0;
+  }
 
   // A search whose lists are not wanted in vectors of the host's. A backend without a way of its own finds them as
   // always, and then copies them or votes on them: `holds_lists` is whether it does, for the memory they take.

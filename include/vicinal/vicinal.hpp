@@ -8,6 +8,7 @@
 #include "vicinal/generate.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/io.hpp"
+#include "vicinal/kmeans.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/version.hpp"

@@ -1,9 +1,11 @@
 // The CPU backend: one object behind the waist (src/kernels.hpp).
 #include "cpu/cost.hpp"
 #include "cpu/ladder.hpp"
+#include "cpu/lloyd.hpp"
 #include "cpu/nearest.hpp"
 #include "cpu/papers/papers.hpp"
 #include "cpu/prepare.hpp"
+#include "cpu/seeding.hpp"
 #include "cpu/tree.hpp"
 #include "cpu/tree_search.hpp"
 #include "cpu/vote.hpp"
@@ -68,6 +70,16 @@ class CpuBackend final : public Backend {
   }
   void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const override {
     cpu::cpu_vote(ctx, task, result);
+  }
+  bool can_cluster() const override { return true; }
+  std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const override {
+    return cpu::make_lloyd(ctx, task);
+  }
+  std::unique_ptr<Seeding> seeding(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
+    return cpu::make_seeding(ctx, task, trials);
+  }
+  std::uint64_t cluster_scratch(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
+    return cpu::lloyd_scratch(ctx, task) + (trials > 0 ? cpu::seeding_scratch(ctx, task, trials) : 0);
   }
 };
 

@@ -2,12 +2,18 @@
 #if defined(__x86_64__)
 #define VICINAL_SIMD_NAMESPACE simd_avx512
 #include "cpu/simd/kernels_inl.hpp"
-#include "cpu/simd/tree_inl.hpp"  // after it
+#include "cpu/simd/lloyd_inl.hpp"  // after it
+#include "cpu/simd/tree_inl.hpp"   // after it
 
 namespace vicinal::cpu {
 
 const SimdKernels& avx512_kernels() {
   static constexpr SimdKernels kTable = simd_avx512::make_kernels(Isa::avx512);
+  return kTable;
+}
+
+const LloydKernels& avx512_lloyd_kernels() {
+  static constexpr LloydKernels kTable = simd_avx512::make_lloyd_kernels();
   return kTable;
 }
 

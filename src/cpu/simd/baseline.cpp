@@ -1,12 +1,18 @@
 // The inner loops for what every machine of the architecture has: plain scalar code on x86-64, NEON on AArch64.
 #define VICINAL_SIMD_NAMESPACE simd_baseline
 #include "cpu/simd/kernels_inl.hpp"
-#include "cpu/simd/tree_inl.hpp"  // after it
+#include "cpu/simd/lloyd_inl.hpp"  // after it
+#include "cpu/simd/tree_inl.hpp"   // after it
 
 namespace vicinal::cpu {
 
 const SimdKernels& baseline_kernels() {
   static constexpr SimdKernels kTable = simd_baseline::make_kernels(Isa::baseline);
+  return kTable;
+}
+
+const LloydKernels& baseline_lloyd_kernels() {
+  static constexpr LloydKernels kTable = simd_baseline::make_lloyd_kernels();
   return kTable;
 }
 

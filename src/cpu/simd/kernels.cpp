@@ -2,6 +2,7 @@
 #include "cpu/simd/kernels.hpp"
 
 #include "core/isa.hpp"
+#include "cpu/simd/lloyd_kernels.hpp"
 #include "cpu/simd/tree_kernels.hpp"
 
 namespace vicinal::cpu {
@@ -54,6 +55,16 @@ const TreeKernels& tree_kernels(Isa isa) {
   static_cast<void>(isa);
 #endif
   return baseline_tree_kernels();
+}
+
+const LloydKernels& lloyd_kernels(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return avx512_lloyd_kernels();
+  if (isa == Isa::avx2) return avx2_lloyd_kernels();
+#else
+  static_cast<void>(isa);
+#endif
+  return baseline_lloyd_kernels();
 }
 
 }  // namespace vicinal::cpu

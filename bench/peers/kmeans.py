@@ -1,0 +1,96 @@
+"""Milliseconds of one Lloyd iteration: the command `vicinal`, scikit-learn and scikit-learn-intelex, in turns.
+
+    kmeans.py --command build/dev/cli/vicinal --rows 1000000 --cols 64 --clusters 64 [--table table.npy] [--threads 2]
+
+All start from the same rows and stop by the number of iterations alone. An iteration is the difference between a run of
+25 and a run of 5, divided by 20, so that reading, checking and the last assignment do not count; each run is repeated
+and the least time of each kind is taken. With --first the first five count instead: bounds help little in those. The
+labels of the longest run are compared. One JSON line on stdout.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+
+class Vicinal:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+
+    def run(self, iterations):
+        words = [self.options.command, "kmeans", self.folder / "table.npy", "-c", self.options.clusters, "--init",
+                 self.folder / "centres.npy", "--tolerance", 0, "--max-iterations", iterations, "--threads",
+                 self.options.threads, "--device", "cpu", "--json", "-o", self.folder / "found.npz"]
+        told = json.loads(subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True).stdout)
+        self.about = {key: told["stats"][key] / told["stats"]["assigned"] for key in ("skipped", "rechecked")}
+        self.labels, self.inertia = np.load(self.folder / "found.npz")["labels"], told["inertia"]
+        return told["stats"]["iterate_seconds"], told["iterations"]
+
+
+class ScikitLearn:
+    def __init__(self, options, folder, intelex=False):
+        if intelex:
+            from sklearnex.cluster import KMeans
+        else:
+            from sklearn.cluster import KMeans
+        self.KMeans, self.about = KMeans, {}
+        self.table, self.centres = np.load(folder / "table.npy"), np.load(folder / "centres.npy")
+
+    def run(self, iterations):
+        model = self.KMeans(len(self.centres), init=self.centres, n_init=1, max_iter=iterations, tol=0, algorithm="lloyd")
+        start = time.perf_counter()
+        model.fit(self.table)
+        seconds = time.perf_counter() - start
+        self.labels, self.inertia = model.labels_, float(model.inertia_)
+        return seconds, model.n_iter_
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--command", required=True)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--cols", type=int, default=64)
+    parser.add_argument("--clusters", type=int, default=64)
+    parser.add_argument("--table", type=pathlib.Path, help="rows to read instead of normal draws (.npy)")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--first", action="store_true", help="time iterations 2 to 5 instead of 6 to 25")
+    parser.add_argument("--peers", default="sklearn,sklearnex")
+    options = parser.parse_args()
+    short, long = (1, 5) if options.first else (5, 25)
+    draws = np.random.default_rng(0)
+    table = np.load(options.table) if options.table else draws.standard_normal((options.rows, options.cols), np.float32)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        np.save(folder / "table.npy", np.ascontiguousarray(table, np.float32))
+        start = draws.choice(len(table), options.clusters, replace=False)
+        np.save(folder / "centres.npy", table[start].astype(np.float32))
+        from threadpoolctl import threadpool_limits
+
+        all_ = {"vicinal": Vicinal(options, folder)}
+        for peer in filter(None, options.peers.split(",")):
+            all_[peer] = ScikitLearn(options, folder, peer == "sklearnex")
+        times = {peer: {short: [], long: []} for peer in all_}
+        with threadpool_limits(options.threads):
+            for _ in range(options.repeat):
+                for peer, work in all_.items():
+                    for iterations in (short, long):
+                        seconds, done = work.run(iterations)
+                        times[peer][iterations].append((seconds, int(done)))
+    result = {"rows": len(table), "cols": table.shape[1], "clusters": options.clusters, "threads": options.threads}
+    for peer, work in all_.items():
+        (least, few), (most, many) = min(times[peer][short]), min(times[peer][long])
+        result[peer] = {"ms_an_iteration": 1e3 * (most - least) / max(1, many - few), "iterations": many,
+                        "inertia": work.inertia, "labels_as_ours": float((work.labels == all_["vicinal"].labels).mean()),
+                        **work.about}
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,283 @@
+// `vicinal kmeans`: clusters the rows of a table, or gives them the clusters of a model made before.
+#include "vicinal/kmeans.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <numeric>
+
+#include "classical.hpp"
+#include "command.hpp"
+#include "common_options.hpp"
+#include "input.hpp"
+#include "output.hpp"
+#include "vicinal/io.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+// What the classical tools stop at.
+constexpr double kClassicalShare = 0.001;
+constexpr std::int64_t kClassicalIterations = 501;
+
+struct KMeansCommand {
+  CommonOptions common;
+  InputOptions input;
+  std::string table;
+  std::string init = "k-means++";
+  std::string rule = "settled";
+  std::string empty = "auto";
+  std::string weights;
+  std::string model;
+  std::string scan;
+  std::string output;
+  std::int64_t clusters = 8;
+  std::int64_t runs = 1;
+  std::int64_t max_iterations = 0;  ///< 0: the rule's own
+  std::uint64_t seed = 0;
+  double tolerance = 1e-4;
+  double changed_share = -1;  ///< negative: the rule's own
+
+  void run() const;
+
+ private:
+  [[nodiscard]] KMeansOptions options(const Table& first_centres, const std::vector<double>& weights_of_rows) const;
+  [[nodiscard]] KMeans labelled(const Context& ctx, const TableView& rows) const;
+  void run_scan(const Runtime& runtime, const TableView& rows, KMeansOptions options) const;
+  void write(const Context& ctx, const KMeans& found) const;
+  void tell_all(const Runtime& runtime, const KMeans& found, double seconds) const;
+};
+
+bool is_init_name(const std::string& init) {
+  return init == "k-means++" || init == "random" || init == "first-k";
+}
+
+bool ends_with(const std::string& path, const std::string& ending) {
+  return path.size() > ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+Table read_rows(const Context& ctx, const std::string& path, const ReadOptions& reading) {
+  if (auto table = read_classical(ctx, path)) return *std::move(table);
+  return read_table(ctx, path, reading);
+}
+
+/// One number a row.
+std::vector<double> read_weights(const Context& ctx, const std::string& path) {
+  if (path.empty()) return {};
+  const Table table = read_table(ctx, path, {});
+  if (table.view.cols() != 1) {
+    throw Error(ErrorCode::bad_data, fmt::format("--weights: {} has {} columns, not one", path, table.view.cols()));
+  }
+  std::vector<double> weights;
+  for (std::int64_t i = 0; i < table.view.rows(); ++i) weights.push_back(value_at(table.view, i, 0));
+  return weights;
+}
+
+KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vector<double>& weights_of_rows) const {
+  KMeansOptions options;
+  const bool classical = rule == "classical";
+  options.clusters = clusters;
+  options.init = is_init_name(init) ? kmeans_init_from(init) : KMeansInit::given;
+  options.centres = first_centres.view;
+  options.weights = weights_of_rows;
+  options.runs = runs;
+  options.seed = seed;
+  options.max_iterations = max_iterations != 0 ? max_iterations : (classical ? kClassicalIterations : 300);
+  options.tolerance = tolerance;
+  options.changed_share = changed_share >= 0 ? changed_share : (classical ? kClassicalShare : 0);
+  options.rule = classical ? KMeansRule::classical : KMeansRule::settled;
+  options.empty = empty == "keep" || (empty == "auto" && classical) ? EmptyClusters::keep : EmptyClusters::farthest;
+  return options;
+}
+
+/// The rows' clusters by the centres of --model.
+KMeans KMeansCommand::labelled(const Context& ctx, const TableView& rows) const {
+  ReadOptions reading;
+  reading.member = "centres";
+  const Table centres = read_table(ctx, model, reading);
+  KMeans found;
+  found.clusters = centres.view.rows();
+  found.cols = centres.view.cols();
+  for (std::int64_t c = 0; c < found.clusters; ++c) {
+    for (std::int64_t j = 0; j < found.cols; ++j) found.centres.push_back(value_at(centres.view, c, j));
+  }
+  found.labels = predict(ctx, found, rows);
+  found.inertia = -score(ctx, found, rows);
+  found.sizes.assign(static_cast<std::size_t>(found.clusters), 0);
+  for (const std::int32_t label : found.labels) ++found.sizes[static_cast<std::size_t>(label)];
+  found.plan = plan_kmeans(ctx, rows, {.clusters = 1});
+  return found;
+}
+
+void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
+  if (output.empty()) return;
+  if (ends_with(output, ".npz")) {
+    const auto n = static_cast<std::int64_t>(found.labels.size());
+    const NamedArray arrays[] = {{"labels", {found.labels.data(), "<i4", {n}}},
+                                 {"centres", {found.centres.data(), "<f8", {found.clusters, found.cols}}},
+                                 {"inertia", {&found.inertia, "<f8", {1}}},
+                                 {"iterations", {&found.iterations, "<i8", {1}}}};
+    return write_npz(output, arrays);
+  }
+  if (!ends_with(output, ".csv")) return write_classical(ctx, output, found);
+  std::string text = "row,label\n";
+  for (std::size_t i = 0; i < found.labels.size(); ++i) {
+    if (i % 65536 == 0) ctx.check_cancelled();
+    text += fmt::format("{},{}\n", i, found.labels[i]);
+  }
+  write_text(output, text);
+}
+
+void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, double seconds) const {
+  const auto rows = static_cast<std::int64_t>(found.labels.size());
+  if (common.json) {
+    Json json = {{"command", "kmeans"},
+                 {"rows", rows},
+                 {"clusters", found.clusters},
+                 {"inertia", found.inertia},
+                 {"sizes", found.sizes}};
+    if (model.empty()) {
+      json["iterations"] = found.iterations;
+      json["stopped"] = name_of(found.stopped);
+      json["stats"] = {{"assigned", found.stats.assigned},
+                       {"skipped", found.stats.skipped},
+                       {"rechecked", found.stats.rechecked},
+                       {"seed_seconds", found.stats.seed_seconds},
+                       {"iterate_seconds", found.stats.iterate_seconds}};
+    }
+    json["output"] = output.empty() ? Json(nullptr) : Json(output);
+    json["seconds"] = seconds;
+    json["plan"] = to_json(found.plan);
+    return print_json(json);
+  }
+  if (output.empty()) {
+    std::vector<std::vector<std::string>> lines = {{"cluster", "rows"}};
+    const std::int64_t shown = std::min<std::int64_t>(found.cols, 6);
+    for (std::int64_t j = 0; j < shown; ++j) lines[0].push_back(fmt::format("c{}", j));
+    for (std::int64_t c = 0; c < found.clusters; ++c) {
+      lines.push_back({fmt::format("{}", c), fmt::format("{}", found.sizes[static_cast<std::size_t>(c)])});
+      for (std::int64_t j = 0; j < shown; ++j) {
+        lines.back().push_back(fmt::format("{:.5g}", found.centres[static_cast<std::size_t>(c * found.cols + j)]));
+      }
+    }
+    write_stdout(format_table(lines));
+  }
+  const std::string places = output.empty() ? "" : ", written to " + output;
+  const std::string how = model.empty()
+                              ? fmt::format("{} iterations, stopped by {}", found.iterations, name_of(found.stopped))
+                              : "by the centres of " + model;
+  tell(runtime, common,
+       fmt::format("{} rows in {} clusters, inertia {:.6g}, {}, {} ({}){}", format_count(rows), found.clusters,
+                   found.inertia, how, format_duration(seconds), ran_as(found.plan), places));
+}
+
+/// --scan FIRST..LAST: the inertia of each number of clusters.
+void KMeansCommand::run_scan(const Runtime& runtime, const TableView& rows, KMeansOptions options) const {
+  long long first = 0;
+  long long last = 0;
+  int used = 0;
+  if (std::sscanf(scan.c_str(), "%lld..%lld%n", &first, &last, &used) != 2 || used != static_cast<int>(scan.size()) ||
+      first < 1 || last < first) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("--scan: '{}' is not of the form 2..20", scan));
+  }
+  Json found = Json::array();
+  std::vector<std::vector<std::string>> lines = {{"clusters", "inertia", "iterations"}};
+  for (long long k = first; k <= last; ++k) {
+    options.clusters = k;
+    const KMeans result = kmeans(runtime.ctx, rows, options);
+    lines.push_back(
+        {fmt::format("{}", k), fmt::format("{:.6g}", result.inertia), fmt::format("{}", result.iterations)});
+    found.push_back({{"clusters", k}, {"inertia", result.inertia}, {"iterations", result.iterations}});
+  }
+  runtime.progress->clear();
+  if (common.json) return print_json({{"command", "kmeans"}, {"rows", rows.rows()}, {"scan", found}});
+  write_stdout(format_table(lines));
+}
+
+void KMeansCommand::run() const {
+  const auto start = std::chrono::steady_clock::now();
+  const Runtime runtime = make_runtime(common, Computes::on_host);  // no device clusters yet
+  const Context& ctx = runtime.ctx;
+  check_output("-o", output);
+  if (!scan.empty() && (!output.empty() || !model.empty() || !is_init_name(init))) {
+    throw Error(ErrorCode::invalid_argument,
+                "--scan: prints a table, and goes with neither -o, --model nor --init FILE");
+  }
+  const Table rows = read_rows(ctx, table, read_options(input));
+  const std::vector<double> weights_of_rows = read_weights(ctx, weights);
+  KMeans found;
+  if (!model.empty()) {
+    found = labelled(ctx, rows.view);
+  } else {
+    const Table first_centres = is_init_name(init) ? Table{} : read_rows(ctx, init, {});
+    const KMeansOptions chosen = options(first_centres, weights_of_rows);
+    if (common.explain) return print_plan(common, plan_kmeans(ctx, rows.view, chosen));
+    if (!scan.empty()) return run_scan(runtime, rows.view, chosen);
+    found = kmeans(ctx, rows.view, chosen);
+  }
+  ctx.check_cancelled();
+  write(ctx, found);
+  runtime.progress->clear();
+  tell_all(runtime, found, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+}
+
+}  // namespace
+
+Command add_kmeans(CLI::App& root) {
+  auto command = std::make_shared<KMeansCommand>();
+  CLI::App* app = root.add_subcommand("kmeans", "Cluster rows around k centres, the same bits every time");
+  app->add_option("TABLE", command->table,
+                  "Rows to cluster: .npy, .npz, .csv, .tsv, idx, or the classical tools' text and binary files")
+      ->type_name("FILE")
+      ->required();
+  const std::string group = "Clustering";
+  app->add_option("-c,--clusters", command->clusters, "Number of clusters")
+      ->type_name("K")
+      ->capture_default_str()
+      ->group(group);
+  app->add_option("--init", command->init, "First centres: k-means++, random, first-k, or a file of centres")
+      ->type_name("NAME|FILE")
+      ->capture_default_str()
+      ->group(group);
+  app->add_option("--runs", command->runs, "Starts with draws of their own; the least inertia wins")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(group);
+  app->add_option("--seed", command->seed, "Seed of the draws")->type_name("N")->capture_default_str()->group(group);
+  add_choice(*app, "--stop", command->rule, {"settled", "classical"},
+             "When to stop: labels or centres settled, or by the classical tools' share of changed labels")
+      ->group(group);
+  app->add_option("--max-iterations", command->max_iterations, "At most so many iterations; 0: 300, classical 501")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(group);
+  app->add_option("--tolerance", command->tolerance,
+                  "Stop when the centres' squared shifts are below this share of the variance")
+      ->type_name("X")
+      ->capture_default_str()
+      ->group(group);
+  app->add_option("--changed-share", command->changed_share,
+                  "Stop when at most this share of labels changed; unset: 0, classical 0.001")
+      ->type_name("X")
+      ->group(group);
+  add_choice(*app, "--empty", command->empty, {"auto", "farthest", "keep"},
+             "Empty clusters take the farthest rows, or keep their centres; auto: keep with --stop classical")
+      ->group(group);
+  app->add_option("--weights", command->weights, "Weights of the rows: one column")->type_name("FILE")->group(group);
+  app->add_option("--model", command->model, "Do not cluster: label rows by the centres of an .npz written before")
+      ->type_name("FILE");
+  app->add_option("--scan", command->scan, "Print the inertia for each number of clusters, as in 2..20")
+      ->type_name("A..B");
+  app->add_option("-o,--output", command->output,
+                  "NAME.npz (labels, centres), NAME.csv (row,label), or NAME for .cluster_centres and .membership")
+      ->type_name("NAME");
+  add_input_options(*app, command->input);
+  add_common_options(*app, command->common);
+  add_examples(*app, {"vicinal kmeans train.npy -c 3 --seed 42 -o clusters.npz",
+                      "vicinal kmeans train.npy -c 3 --init first-k --stop classical -o train",
+                      "vicinal kmeans train.csv --drop class -c 3 --json", "vicinal kmeans train.npy --scan 2..6"});
+  return {app, [command] { naming_files(command->table, "", [&] { command->run(); }); }, &command->common.json};
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,98 @@
+// k-means: Lloyd's algorithm with the labels of float64, exact centre sums, and the same bits on every machine
+// (docs/contract.md, clause 12).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "vicinal/context.hpp"
+#include "vicinal/graph.hpp"
+#include "vicinal/table.hpp"
+
+namespace vicinal {
+
+/// Where the first centres come from.
+enum class KMeansInit : std::uint8_t {
+  plus_plus,  ///< "k-means++": greedy, rows drawn by weight times squared distance, the best of 2 + floor(ln k) trials
+  random,     ///< rows drawn without replacement, each with the same chance
+  first_k,    ///< "first-k": rows 0 to k - 1, as the classical tool does
+  given,
+};
+
+/// When an iteration is the last.
+enum class KMeansRule : std::uint8_t {
+  settled,   ///< no label changed, or the centres moved by less than `tolerance`, or at most `changed_share` changed
+  classical  ///< the parallel k-means tools' rule: see KMeansOptions
+};
+
+enum class EmptyClusters : std::uint8_t {
+  farthest,  ///< they take the rows farthest from their centres
+  keep       ///< they keep their centres
+};
+
+enum class KMeansStop : std::uint8_t { labels, shift, changed_share, max_iterations };
+
+VICINAL_API std::string_view name_of(KMeansInit init) noexcept;
+VICINAL_API std::string_view name_of(KMeansStop stop) noexcept;
+/// The inverse of `name_of`; throws `invalid_argument` listing the names there are.
+VICINAL_API KMeansInit kmeans_init_from(std::string_view name);
+
+struct KMeansOptions {
+  std::int64_t clusters = 8;  ///< 1 <= clusters <= rows, and below 2^24
+  KMeansInit init = KMeansInit::plus_plus;
+  TableView centres = {};                ///< [clusters, d] on the host, for KMeansInit::given
+  std::span<const double> weights = {};  ///< [n] finite and above 0; empty: 1 each
+  std::int64_t runs = 1;                 ///< starts of their own draws; the least inertia wins, then the earlier run
+  std::uint64_t seed = 0;
+  std::int64_t max_iterations = 300;
+  double tolerance = 1e-4;   ///< stop when the centres' squared shifts sum to at most this times the mean variance
+  double changed_share = 0;  ///< stop when at most this share of the labels changed; 0: only `tolerance` decides
+  /// `classical`: stop when the changed share is at most `changed_share` (there 0.001) or after `max_iterations` (there
+  /// 501), never for the shift; the labels are those of the last assignment, the centres the means made after it.
+  KMeansRule rule = KMeansRule::settled;
+  EmptyClusters empty = EmptyClusters::farthest;
+  bool history = false;  ///< keep the inertia of each iteration, at the cost of one more pass over the data each
+};
+
+/// What the work was; for a given input and instruction set the same, whatever the thread count.
+struct KMeansStats {
+  std::int64_t assigned = 0;   ///< rows looked at, summed over iterations and runs
+  std::int64_t skipped = 0;    ///< of these, rows whose bounds said that nothing can have changed
+  std::int64_t rechecked = 0;  ///< of these, rows that the screen left open and float64 keys decided
+  double seed_seconds = 0;
+  double iterate_seconds = 0;
+};
+
+struct KMeans {
+  std::int64_t clusters = 0;
+  std::int64_t cols = 0;
+  std::vector<double> centres;       ///< [clusters, cols]
+  std::vector<std::int32_t> labels;  ///< [n]
+  std::vector<std::int64_t> sizes;   ///< [clusters] rows with that label
+  double inertia = 0;                ///< sum of weight times squared distance, of these labels to these centres
+  std::int64_t iterations = 0;       ///< of the run that won
+  KMeansStop stopped = KMeansStop::labels;
+  std::vector<double> history;  ///< inertia of each iteration's labels to the centres they were given by
+  Plan plan;
+  KMeansStats stats;
+};
+
+/// Clusters the rows of a table. O(n k d) an iteration at most; memory O(n + k d) for each thread, beyond the table.
+/// Throws `invalid_argument` for options outside their domain, `bad_data` for NaN, infinity and values so large that
+/// squared distances may overflow, `over_memory` before it starts, `device_unavailable` on a CUDA context.
+VICINAL_API KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
+
+/// What `kmeans` would do and the memory it needs, without doing it.
+VICINAL_API Plan plan_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
+
+/// The cluster of each row: the centre [clusters, d] nearest to it, ties to the smaller cluster.
+VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeans& model, const TableView& table);
+/// Distances of each row to every centre, [m, clusters], euclidean.
+VICINAL_API std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table);
+/// Minus the inertia of a table's rows to the centres nearest to them; `weights` as in KMeansOptions.
+VICINAL_API double score(const Context& ctx, const KMeans& model, const TableView& table,
+                         std::span<const double> weights = {});
+
+}  // namespace vicinal

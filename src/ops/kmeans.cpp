@@ -1,0 +1,338 @@
+// kmeans: checks and memory first, then Lloyd's iterations over the waist (contract clause 12). The backend labels rows
+// and keeps sums; when to stop, what empty clusters take and which run wins is decided here, once for all backends.
+#include "vicinal/kmeans.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "core/distance.hpp"
+#include "core/exact_sum.hpp"
+#include "core/memory.hpp"
+#include "core/table_access.hpp"
+#include "kernels.hpp"
+#include "ops/check.hpp"
+#include "ops/initial_centres.hpp"
+#include "vicinal/knn.hpp"
+
+namespace vicinal {
+namespace {
+
+using kernels::ClusterTask;
+using kernels::Lloyd;
+
+constexpr std::int64_t kMostClusters = std::int64_t{1} << 24;
+constexpr double kTooLarge = 0x1p500;
+constexpr std::string_view kInits[] = {"k-means++", "random", "first-k", "given"};
+constexpr std::string_view kStops[] = {"labels", "shift", "changed_share", "max_iterations"};
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw Error(ErrorCode::invalid_argument, sentence);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string shape_of(const TableView& table) {
+  return std::to_string(table.rows()) + " x " + std::to_string(table.cols());
+}
+
+void check_weights(std::span<const double> weights, std::int64_t n) {
+  if (weights.empty()) return;
+  if (static_cast<std::int64_t>(weights.size()) != n) {
+    refuse("weights: there are " + std::to_string(weights.size()) + " for " + std::to_string(n) + " rows");
+  }
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] > 0 && std::isfinite(weights[i]))) {
+      refuse("weights: that of row " + std::to_string(i) + " must be finite and above 0");
+    }
+  }
+}
+
+void check_centres(std::span<const double> centres, std::int64_t d) {
+  for (std::size_t i = 0; i < centres.size(); ++i) {
+    if (std::fabs(centres[i]) < kTooLarge) continue;
+    const auto at = static_cast<std::int64_t>(i);
+    throw Error(ErrorCode::bad_data, "centres: row " + std::to_string(at / d) + ", column " + std::to_string(at % d) +
+                                         " is not finite, or so large that squared distances may overflow");
+  }
+}
+
+ClusterTask check(const Context& ctx, const TableView& table, const KMeansOptions& options) {
+  check_table(ctx, table, "table");
+  if (!kernels::backend_of(ctx).can_cluster()) {
+    throw Error(ErrorCode::device_unavailable, "kmeans: does not run on " + ctx.device() + " yet, only on the CPU");
+  }
+  if (options.clusters < 1) refuse("clusters: is " + std::to_string(options.clusters) + ", must be at least 1");
+  if (options.clusters > table.rows()) {
+    refuse("clusters: is " + std::to_string(options.clusters) + ", but the table has only " +
+           std::to_string(table.rows()) + " rows");
+  }
+  if (options.clusters >= kMostClusters) refuse("clusters: must be below " + std::to_string(kMostClusters));
+  if (options.runs < 1 || options.runs > 65536) refuse("runs: must be from 1 to 65536");
+  if (options.max_iterations < 1) refuse("max_iterations: must be at least 1");
+  if (!(options.tolerance >= 0 && std::isfinite(options.tolerance))) refuse("tolerance: must be finite and at least 0");
+  if (!(options.changed_share >= 0 && options.changed_share < 1)) refuse("changed_share: must be in [0, 1)");
+  check_weights(options.weights, table.rows());
+  if (options.init == KMeansInit::given) {
+    check_table(ctx, options.centres, "centres");
+    if (options.centres.rows() != options.clusters || options.centres.cols() != table.cols()) {
+      refuse("centres: are " + shape_of(options.centres) + ", but must be " + std::to_string(options.clusters) + " x " +
+             std::to_string(table.cols()));
+    }
+    if (options.centres.is_block_source()) refuse("centres: must lie in memory");
+  }
+  return {table, options.weights, options.clusters, true};
+}
+
+// One start, and where it led.
+class Run {
+ public:
+  Run(const Context& ctx, Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& options)
+      : ctx_(ctx), lloyd_(lloyd), task_(task), options_(options), sizes_(static_cast<std::size_t>(task.clusters)) {}
+
+  KMeans from(std::vector<double> centres, double least_shift);
+
+ private:
+  bool fill_empty(std::span<const double> centres);
+  [[nodiscard]] double shift(std::span<const double> before, std::span<const double> after) const;
+
+  const Context& ctx_;
+  Lloyd& lloyd_;
+  const ClusterTask& task_;
+  const KMeansOptions& options_;
+  std::vector<std::int64_t> sizes_;
+};
+
+// Empty clusters take the farthest rows. True when one did.
+bool Run::fill_empty(std::span<const double> centres) {
+  lloyd_.sizes(sizes_);
+  std::vector<std::int32_t> empty;
+  for (std::size_t c = 0; c < sizes_.size(); ++c) {
+    if (sizes_[c] == 0) empty.push_back(static_cast<std::int32_t>(c));
+  }
+  if (empty.empty() || options_.empty == EmptyClusters::keep) return false;
+  const auto n = static_cast<std::size_t>(task_.table.rows());
+  std::vector<double> keys(n);
+  std::vector<std::int32_t> labels(n);
+  lloyd_.keys(centres, keys);
+  lloyd_.labels(labels);
+  // A heap gives the order's beginning: how far it is followed is not known before, as some donors may be exhausted.
+  const auto farther = [&](std::int64_t a, std::int64_t b) {
+    const double x = keys[static_cast<std::size_t>(a)];
+    const double y = keys[static_cast<std::size_t>(b)];
+    return x != y ? x > y : a < b;
+  };
+  const auto later = [&](std::int64_t a, std::int64_t b) { return farther(b, a); };
+  std::vector<std::int64_t> heap(n);
+  std::iota(heap.begin(), heap.end(), 0);
+  std::make_heap(heap.begin(), heap.end(), later);
+  std::size_t filled = 0;
+  while (filled < empty.size() && !heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), later);
+    const std::int64_t row = heap.back();
+    heap.pop_back();
+    if (!(keys[static_cast<std::size_t>(row)] > 0)) break;
+    std::int64_t& donor = sizes_[static_cast<std::size_t>(labels[static_cast<std::size_t>(row)])];
+    if (donor == 1) continue;
+    --donor;
+    lloyd_.move(row, empty[filled++]);
+  }
+  return filled > 0;
+}
+
+double Run::shift(std::span<const double> before, std::span<const double> after) const {
+  const std::int64_t d = task_.table.cols();
+  double sum = 0;
+  for (std::int64_t c = 0; c < task_.clusters; ++c) {
+    sum += core::euclidean_key(before.data() + c * d, after.data() + c * d, d);
+  }
+  return sum;
+}
+
+KMeans Run::from(std::vector<double> centres, double least_shift) {
+  KMeans result;
+  result.clusters = task_.clusters;
+  result.cols = task_.table.cols();
+  result.stopped = KMeansStop::max_iterations;
+  const auto n = static_cast<double>(task_.table.rows());
+  const bool classical = options_.rule == KMeansRule::classical;
+  std::vector<double> next;
+  lloyd_.restart(task_.clusters);
+  while (result.iterations < options_.max_iterations) {
+    ctx_.report("iterate", static_cast<double>(result.iterations) / static_cast<double>(options_.max_iterations));
+    ++result.iterations;
+    const std::int64_t changed = lloyd_.assign(centres);
+    if (options_.history) result.history.push_back(lloyd_.inertia(centres));
+    const bool moved = fill_empty(centres);
+    next = centres;
+    lloyd_.means(next);
+    const double share = static_cast<double>(changed) / n;
+    const double distance = shift(centres, next);
+    centres.swap(next);
+    if (classical) {
+      if (!(share <= options_.changed_share)) continue;
+      result.stopped = KMeansStop::changed_share;
+      break;
+    }
+    if (changed == 0 && !moved) {
+      result.stopped = KMeansStop::labels;
+      break;
+    }
+    if (options_.changed_share > 0 && share <= options_.changed_share) {
+      result.stopped = KMeansStop::changed_share;
+      break;
+    }
+    if (least_shift > 0 && distance <= least_shift) {
+      result.stopped = KMeansStop::shift;
+      break;
+    }
+  }
+  if (!classical && result.stopped != KMeansStop::labels) lloyd_.assign(centres);
+  result.labels.resize(static_cast<std::size_t>(task_.table.rows()));
+  result.sizes.resize(static_cast<std::size_t>(task_.clusters));
+  lloyd_.labels(result.labels);
+  lloyd_.sizes(result.sizes);
+  result.inertia = lloyd_.inertia(centres);
+  result.centres = std::move(centres);
+  return result;
+}
+
+// The tolerance times the mean variance: of one cluster over all rows.
+double least_shift(Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& options) {
+  if (options.tolerance == 0 || options.rule == KMeansRule::classical) return 0;
+  std::vector<double> mean(static_cast<std::size_t>(task.table.cols()), 0);
+  lloyd.restart(1);
+  lloyd.assign(mean);
+  lloyd.means(mean);
+  double weight = static_cast<double>(task.table.rows());
+  if (!task.weights.empty()) {
+    core::ExactSum sum;
+    for (const double w : task.weights) sum.add(w);
+    weight = sum.rounded();
+  }
+  return options.tolerance * (lloyd.inertia(mean) / weight / static_cast<double>(task.table.cols()));
+}
+
+std::uint64_t memory_of(const Context& ctx, const ClusterTask& task, const KMeansOptions& options) {
+  const auto n = static_cast<std::uint64_t>(task.table.rows());
+  const auto size = static_cast<std::uint64_t>(task.clusters * task.table.cols()) * sizeof(double);
+  const std::int64_t trials = options.init == KMeansInit::plus_plus ? ops::seeding_trials(task.clusters) : 0;
+  // Centres of three iterations; labels of two runs; keys, labels and ids where empty clusters are filled.
+  return kernels::backend_of(ctx).cluster_scratch(ctx, task, trials) + 4 * size + n * 8 + n * 20;
+}
+
+Plan plan_of(const Context& ctx, const ClusterTask& task, const KMeansOptions& options) {
+  Plan plan;
+  plan.method = Method::fused;
+  plan.screens = "float32";
+  plan.device = ctx.device();
+  plan.isa = kernels::backend_of(ctx).isa(ctx);
+  plan.threads = ctx.threads();
+  plan.memory = memory_of(ctx, task, options);
+  plan.reason =
+      "Lloyd's iterations: bounds and a float32 screen with a proven bound label most rows, float64 keys the rest";
+  return plan;
+}
+
+void check_model(const Context& ctx, const KMeans& model, const TableView& table) {
+  check_table(ctx, table, "table");
+  if (model.clusters < 1 || model.cols < 1 ||
+      static_cast<std::int64_t>(model.centres.size()) != model.clusters * model.cols) {
+    refuse("model: its centres do not fit its clusters and columns");
+  }
+  if (table.cols() != model.cols) {
+    refuse("table: " + std::to_string(table.cols()) + " columns, but the model has " + std::to_string(model.cols));
+  }
+  check_centres(model.centres, model.cols);
+}
+
+// The rows of a table, labelled.
+std::unique_ptr<Lloyd> assigned(const Context& ctx, const KMeans& model, const TableView& table,
+                                std::span<const double> weights) {
+  check_model(ctx, model, table);
+  const ClusterTask task = {table, weights, model.clusters, false};
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  core::require_memory(ctx, backend.cluster_scratch(ctx, task, 0) + static_cast<std::uint64_t>(table.rows()) * 4,
+                       "predict");
+  auto lloyd = backend.lloyd(ctx, task);
+  lloyd->assign(model.centres);
+  return lloyd;
+}
+
+}  // namespace
+
+std::string_view name_of(KMeansInit init) noexcept {
+  return kInits[static_cast<std::size_t>(init)];
+}
+
+std::string_view name_of(KMeansStop stop) noexcept {
+  return kStops[static_cast<std::size_t>(stop)];
+}
+
+KMeansInit kmeans_init_from(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kInits); ++i) {
+    if (kInits[i] == name) return static_cast<KMeansInit>(i);
+  }
+  refuse("init: there is no '" + std::string(name) + "' but k-means++, random, first-k, given");
+}
+
+KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) {
+  const ClusterTask task = check(ctx, table, options);
+  const Plan plan = plan_of(ctx, task, options);
+  core::require_memory(ctx, plan.memory, "kmeans");
+  const auto start = std::chrono::steady_clock::now();
+  const auto lloyd = kernels::backend_of(ctx).lloyd(ctx, task);
+  const double tolerance = least_shift(*lloyd, task, options);
+  KMeans best;
+  double seeding = 0;
+  for (std::int64_t run = 0; run < options.runs; ++run) {
+    const auto seeded = std::chrono::steady_clock::now();
+    std::vector<double> centres = ops::initial_centres(ctx, task, options, run);
+    if (options.init == KMeansInit::given) check_centres(centres, table.cols());
+    seeding += seconds_since(seeded);
+    KMeans found = Run(ctx, *lloyd, task, options).from(std::move(centres), tolerance);
+    if (run == 0 || found.inertia < best.inertia) best = std::move(found);
+    // Nothing is drawn, so every run would be the first one.
+    if (options.init == KMeansInit::given || options.init == KMeansInit::first_k) break;
+  }
+  best.plan = plan;
+  const kernels::AssignCounts counts = lloyd->counts();
+  best.stats = {counts.rows, counts.skipped, counts.rechecked, seeding, seconds_since(start) - seeding};
+  return best;
+}
+
+Plan plan_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) {
+  return plan_of(ctx, check(ctx, table, options), options);
+}
+
+std::vector<std::int32_t> predict(const Context& ctx, const KMeans& model, const TableView& table) {
+  const auto lloyd = assigned(ctx, model, table, {});
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(table.rows()));
+  lloyd->labels(labels);
+  return labels;
+}
+
+double score(const Context& ctx, const KMeans& model, const TableView& table, std::span<const double> weights) {
+  check_table(ctx, table, "table");
+  check_weights(weights, table.rows());
+  return 0.0 - assigned(ctx, model, table, weights)->inertia(model.centres);
+}
+
+std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table) {
+  check_model(ctx, model, table);
+  // Every centre is a neighbor of every row.
+  const TableView centres(model.centres.data(), model.clusters, model.cols);
+  const NeighborGraph graph = knn(ctx, centres, table, {.k = model.clusters});
+  std::vector<double> distances(graph.distances.size());
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i) / model.clusters;
+    distances[static_cast<std::size_t>(row * model.clusters + graph.ids[i])] = graph.distances[i];
+  }
+  return distances;
+}
+
+}  // namespace vicinal

@@ -1,0 +1,373 @@
+// See kmeans.hpp.
+#include "reference/kmeans.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "reference/reference.hpp"
+
+namespace vicinal::reference {
+
+namespace {
+
+// Philox4x32-10, from its paper.
+double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
+  const auto low = [](std::uint64_t v) { return v & 0xffffffffU; };
+  std::array<std::uint64_t, 4> c = {low(counter), counter >> 32, low(stream), stream >> 32};
+  std::uint64_t first = low(seed);
+  std::uint64_t second = seed >> 32;
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p = 0xD2511F53U * c[0];
+    const std::uint64_t q = 0xCD9E8D57U * c[2];
+    c = {(q >> 32) ^ c[1] ^ first, low(q), (p >> 32) ^ c[3] ^ second, low(p)};
+    first = low(first + 0x9E3779B9U);
+    second = low(second + 0xBB67AE85U);
+  }
+  return std::ldexp(static_cast<double>((c[0] << 32 | c[1]) >> 11), -53);
+}
+
+struct Problem {
+  std::vector<double> rows;
+  std::vector<double> weights;
+  std::int64_t n = 0;
+  std::int64_t d = 0;
+  std::int64_t k = 0;
+
+  [[nodiscard]] std::span<const double> row(std::int64_t i) const {
+    return std::span(rows).subspan(static_cast<std::size_t>(i * d), static_cast<std::size_t>(d));
+  }
+  [[nodiscard]] double key_to(std::int64_t i, std::span<const double> centres, std::int64_t c) const {
+    return key(Metric::sqeuclidean, 2, row(i),
+               centres.subspan(static_cast<std::size_t>(c * d), static_cast<std::size_t>(d)));
+  }
+};
+
+std::int32_t nearest(const Problem& problem, std::int64_t i, std::span<const double> centres) {
+  std::int32_t label = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::int64_t c = 0; c * problem.d < static_cast<std::int64_t>(centres.size()); ++c) {
+    const double distance = problem.key_to(i, centres, c);
+    if (distance < least) {
+      least = distance;
+      label = static_cast<std::int32_t>(c);
+    }
+  }
+  return label;
+}
+
+double inertia_of(const Problem& problem, std::span<const double> centres, std::span<const std::int32_t> labels) {
+  std::vector<double> terms;
+  for (std::int64_t i = 0; i < problem.n; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    terms.push_back(problem.weights[at] * problem.key_to(i, centres, labels[at]));
+  }
+  return exact_sum(terms);
+}
+
+// New centres, those of empty clusters left alone; and sizes.
+std::vector<std::int64_t> make_means(const Problem& problem, std::span<const std::int32_t> labels,
+                                     std::vector<double>& centres) {
+  const auto k = static_cast<std::int64_t>(centres.size()) / problem.d;
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(k));
+  for (std::int64_t c = 0; c < k; ++c) {
+    std::vector<std::int64_t> members;
+    std::vector<double> weights;
+    for (std::int64_t i = 0; i < problem.n; ++i) {
+      if (labels[static_cast<std::size_t>(i)] != c) continue;
+      members.push_back(i);
+      weights.push_back(problem.weights[static_cast<std::size_t>(i)]);
+    }
+    sizes[static_cast<std::size_t>(c)] = static_cast<std::int64_t>(members.size());
+    if (members.empty()) continue;
+    const double weight = exact_sum(weights);
+    for (std::int64_t j = 0; j < problem.d; ++j) {
+      std::vector<double> terms;
+      for (std::size_t m = 0; m < members.size(); ++m) {
+        terms.push_back(weights[m] * problem.row(members[m])[static_cast<std::size_t>(j)]);
+      }
+      centres[static_cast<std::size_t>(c * problem.d + j)] = exact_sum(terms) / weight;
+    }
+  }
+  return sizes;
+}
+
+bool fill_empty(const Problem& problem, std::span<const double> centres, std::vector<std::int32_t>& labels) {
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(problem.k));
+  for (const std::int32_t label : labels) ++sizes[static_cast<std::size_t>(label)];
+  std::vector<std::pair<double, std::int64_t>> order;
+  for (std::int64_t i = 0; i < problem.n; ++i) {
+    order.emplace_back(-problem.key_to(i, centres, labels[static_cast<std::size_t>(i)]), i);
+  }
+  std::sort(order.begin(), order.end());
+  auto next = order.begin();
+  bool moved = false;
+  std::vector<std::int64_t> left = sizes;
+  for (std::int64_t c = 0; c < problem.k; ++c) {
+    if (sizes[static_cast<std::size_t>(c)] != 0) continue;
+    while (next != order.end() && next->first < 0 &&
+           left[static_cast<std::size_t>(labels[static_cast<std::size_t>(next->second)])] == 1) {
+      ++next;
+    }
+    if (next == order.end() || !(next->first < 0)) break;
+    std::int32_t& label = labels[static_cast<std::size_t>(next->second)];
+    --left[static_cast<std::size_t>(label)];
+    label = static_cast<std::int32_t>(c);
+    ++next;
+    moved = true;
+  }
+  return moved;
+}
+
+// Masses in chunks of 1,024 rows.
+std::vector<double> chunk_sums(const std::vector<double>& masses) {
+  std::vector<double> sums;
+  for (std::size_t first = 0; first < masses.size(); first += 1024) {
+    double a[8] = {};
+    for (std::size_t i = first; i < std::min(first + 1024, masses.size()); ++i) a[(i - first) % 8] += masses[i];
+    sums.push_back(((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7])));
+  }
+  return sums;
+}
+
+double total_of(const std::vector<double>& masses) {
+  double total = 0;
+  for (const double sum : chunk_sums(masses)) total += sum;
+  return total;
+}
+
+std::int64_t row_of(double u, const std::vector<double>& masses) {
+  const std::vector<double> chunks = chunk_sums(masses);
+  const double total = total_of(masses);
+  const auto n = static_cast<std::int64_t>(masses.size());
+  if (total == 0) return std::min(static_cast<std::int64_t>(u * static_cast<double>(n)), n - 1);
+  double before = 0;
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const std::size_t first = c * 1024;
+    if (before + chunks[c] > u * total) {
+      std::int64_t last = 0;
+      double sum = before;
+      for (std::size_t i = first; i < std::min(first + 1024, masses.size()); ++i) {
+        if (masses[i] == 0) continue;
+        last = static_cast<std::int64_t>(i);
+        sum += masses[i];
+        if (sum > u * total) break;
+      }
+      return last;
+    }
+    before += chunks[c];
+  }
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < masses.size(); ++i) {
+    if (masses[i] != 0) last = static_cast<std::int64_t>(i);
+  }
+  return last;
+}
+
+std::vector<std::int64_t> draw_rows(const Problem& problem, const KMeansOptions& options, std::int64_t run) {
+  const std::uint64_t stream = 0x6b6d0000U + static_cast<std::uint64_t>(run);
+  std::uint64_t counter = 0;
+  std::vector<std::int64_t> rows;
+  if (options.init == KMeansInit::random) {
+    std::set<std::int64_t> taken;
+    for (std::int64_t j = problem.n - problem.k; j < problem.n; ++j) {
+      auto row = static_cast<std::int64_t>(uniform(options.seed, stream, counter++) * static_cast<double>(j + 1));
+      if (taken.count(row) != 0) row = j;
+      taken.insert(row);
+      rows.push_back(row);
+    }
+    return rows;
+  }
+  const auto n = static_cast<std::size_t>(problem.n);
+  std::vector<double> keys(n, 1);
+  const auto masses_of = [&](const std::vector<double>& of) {
+    std::vector<double> masses(n);
+    for (std::size_t i = 0; i < n; ++i) masses[i] = problem.weights[i] * of[i];
+    return masses;
+  };
+  const auto trials = 2 + static_cast<int>(std::floor(std::log(static_cast<double>(problem.k))));
+  for (std::int64_t c = 0; c < problem.k; ++c) {
+    const std::vector<double> masses = masses_of(keys);
+    double least = 0;
+    std::int64_t chosen = -1;
+    std::vector<double> of_chosen;
+    for (int trial = 0; trial < (c == 0 ? 1 : trials); ++trial) {
+      const std::int64_t row = row_of(uniform(options.seed, stream, counter++), masses);
+      std::vector<double> left(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        const double to_row = key(Metric::sqeuclidean, 2, problem.row(row), problem.row(static_cast<std::int64_t>(i)));
+        left[i] = c == 0 ? to_row : std::min(keys[i], to_row);
+      }
+      const double total = total_of(masses_of(left));
+      if (chosen < 0 || total < least) {
+        chosen = row;
+        least = total;
+        of_chosen = left;
+      }
+    }
+    rows.push_back(chosen);
+    keys = of_chosen;
+  }
+  return rows;
+}
+
+std::vector<double> first_centres(const Problem& problem, const KMeansOptions& options, std::int64_t run) {
+  if (options.init == KMeansInit::given) return widen(options.centres);
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(problem.k));
+  std::iota(rows.begin(), rows.end(), 0);
+  if (options.init != KMeansInit::first_k) rows = draw_rows(problem, options, run);
+  std::vector<double> centres;
+  for (const std::int64_t row : rows) {
+    const auto values = problem.row(row);
+    centres.insert(centres.end(), values.begin(), values.end());
+  }
+  return centres;
+}
+
+double least_shift(const Problem& problem, const KMeansOptions& options) {
+  const std::vector<std::int32_t> together(static_cast<std::size_t>(problem.n), 0);
+  std::vector<double> mean(static_cast<std::size_t>(problem.d), 0);
+  make_means(problem, together, mean);
+  const double variance =
+      inertia_of(problem, mean, together) / exact_sum(problem.weights) / static_cast<double>(problem.d);
+  return options.tolerance * variance;
+}
+
+KMeans run_once(const Problem& problem, const KMeansOptions& options, std::int64_t run) {
+  const bool classical = options.rule == KMeansRule::classical;
+  const double allowed = least_shift(problem, options);
+  KMeans result;
+  result.clusters = problem.k;
+  result.cols = problem.d;
+  result.stopped = KMeansStop::max_iterations;
+  std::vector<double> centres = first_centres(problem, options, run);
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(problem.n), -1);
+  const auto assign = [&] {
+    std::int64_t changed = 0;
+    for (std::int64_t i = 0; i < problem.n; ++i) {
+      const std::int32_t label = nearest(problem, i, centres);
+      changed += label != labels[static_cast<std::size_t>(i)] ? 1 : 0;
+      labels[static_cast<std::size_t>(i)] = label;
+    }
+    return changed;
+  };
+  while (result.iterations < options.max_iterations) {
+    ++result.iterations;
+    const std::int64_t changed = assign();
+    if (options.history) result.history.push_back(inertia_of(problem, centres, labels));
+    const bool moved = options.empty == EmptyClusters::farthest && fill_empty(problem, centres, labels);
+    const std::vector<double> before = centres;
+    make_means(problem, labels, centres);
+    const double share = static_cast<double>(changed) / static_cast<double>(problem.n);
+    if (!classical && changed == 0 && !moved) {
+      result.stopped = KMeansStop::labels;
+      break;
+    }
+    if ((classical || options.changed_share > 0) && share <= options.changed_share) {
+      result.stopped = KMeansStop::changed_share;
+      break;
+    }
+    double shift = 0;
+    for (std::int64_t c = 0; c < problem.k; ++c) {
+      const auto of = [&](const std::vector<double>& all) {
+        return std::span(all).subspan(static_cast<std::size_t>(c * problem.d), static_cast<std::size_t>(problem.d));
+      };
+      shift += key(Metric::sqeuclidean, 2, of(before), of(centres));
+    }
+    if (!classical && allowed > 0 && shift <= allowed) {
+      result.stopped = KMeansStop::shift;
+      break;
+    }
+  }
+  if (!classical && result.stopped != KMeansStop::labels) assign();
+  result.sizes.assign(static_cast<std::size_t>(problem.k), 0);
+  for (const std::int32_t label : labels) ++result.sizes[static_cast<std::size_t>(label)];
+  result.inertia = inertia_of(problem, centres, labels);
+  result.centres = centres;
+  result.labels = labels;
+  return result;
+}
+
+}  // namespace
+
+// Shewchuk's expansions: partial sums that do not overlap, then the one rounding, ties looked at beyond the last one.
+double exact_sum(std::span<const double> terms) {
+  std::vector<double> partials;
+  for (double x : terms) {
+    std::size_t kept = 0;
+    for (double y : partials) {
+      if (std::fabs(x) < std::fabs(y)) std::swap(x, y);
+      const double high = x + y;
+      const double low = y - (high - x);
+      if (low != 0) partials[kept++] = low;
+      x = high;
+    }
+    partials.resize(kept);
+    partials.push_back(x);
+  }
+  if (partials.empty()) return 0;
+  std::size_t i = partials.size() - 1;
+  double high = partials[i];
+  double low = 0;
+  while (i > 0) {
+    const double x = high;
+    const double y = partials[--i];
+    high = x + y;
+    low = y - (high - x);
+    if (low != 0) break;
+  }
+  if (i > 0 && ((low < 0 && partials[i - 1] < 0) || (low > 0 && partials[i - 1] > 0))) {
+    const double twice = low * 2;
+    const double up = high + twice;
+    if (twice == up - high) high = up;
+  }
+  return high + 0.0;
+}
+
+KMeans kmeans(const TableView& table, const KMeansOptions& options) {
+  Problem problem{
+      widen(table), {options.weights.begin(), options.weights.end()}, table.rows(), table.cols(), options.clusters};
+  if (problem.weights.empty()) problem.weights.assign(static_cast<std::size_t>(problem.n), 1);
+  KMeans best;
+  for (std::int64_t run = 0; run < options.runs; ++run) {
+    KMeans found = run_once(problem, options, run);
+    if (run == 0 || found.inertia < best.inertia) best = found;
+  }
+  return best;
+}
+
+Classical classical_kmeans(const TableView& table, std::int64_t clusters, double threshold) {
+  Problem problem{widen(table), {}, table.rows(), table.cols(), clusters};
+  Classical result;
+  result.centres.assign(problem.rows.begin(), problem.rows.begin() + clusters * problem.d);
+  result.labels.assign(static_cast<std::size_t>(problem.n), -1);
+  double delta = 0;
+  do {
+    delta = 0;
+    std::vector<double> sums(result.centres.size(), 0);
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(clusters), 0);
+    for (std::int64_t i = 0; i < problem.n; ++i) {
+      const std::int32_t label = nearest(problem, i, result.centres);
+      if (result.labels[static_cast<std::size_t>(i)] != label) delta += 1;
+      result.labels[static_cast<std::size_t>(i)] = label;
+      ++sizes[static_cast<std::size_t>(label)];
+      for (std::int64_t j = 0; j < problem.d; ++j) {
+        sums[static_cast<std::size_t>(label * problem.d + j)] += problem.row(i)[static_cast<std::size_t>(j)];
+      }
+    }
+    for (std::int64_t c = 0; c < clusters; ++c) {
+      const auto size = sizes[static_cast<std::size_t>(c)];
+      for (std::int64_t j = 0; j < problem.d && size > 0; ++j) {
+        const auto at = static_cast<std::size_t>(c * problem.d + j);
+        result.centres[at] = sums[at] / static_cast<double>(size);
+      }
+    }
+    delta /= static_cast<double>(problem.n);
+  } while (delta > threshold && result.loops++ < 500);
+  return result;
+}
+
+}  // namespace vicinal::reference

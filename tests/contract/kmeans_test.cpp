@@ -1,0 +1,294 @@
+// k-means against the reference, bit for bit (contract clause 12): every start, rule and dtype, weights, hard data, and
+// the faults of the classical tools, which ours must not have.
+
+#include "vicinal/kmeans.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "reference/kmeans.hpp"
+#include "reference/reference.hpp"
+#include "vicinal/vicinal.hpp"
+
+namespace vicinal::contract {
+namespace {
+
+// k-means runs on the CPU alone so far: where a device is all that is asked about, it must refuse.
+bool only_device() {
+  const char* asked = std::getenv("VICINAL_TEST_DEVICE");
+  return asked != nullptr && std::string(asked) == "cuda";
+}
+
+std::vector<Context> contexts(std::uint64_t turn) {
+  std::vector<Context> made;
+  const auto& isas = available_isas();
+  std::size_t i = turn;
+  for (const int threads : {1, 2, 3, 7})
+    made.push_back(Context::cpu({.threads = threads, .isa = isas[i++ % isas.size()]}));
+  return made;
+}
+
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+void expect_same(const KMeans& got, const KMeans& expected, const std::string& what) {
+  EXPECT_EQ(got.iterations, expected.iterations) << what;
+  EXPECT_EQ(name_of(got.stopped), name_of(expected.stopped)) << what;
+  EXPECT_EQ(got.labels, expected.labels) << what;
+  EXPECT_EQ(got.sizes, expected.sizes) << what;
+  EXPECT_TRUE(same_bits(got.centres, expected.centres)) << what << ": centres";
+  EXPECT_TRUE(same_bits({got.inertia}, {expected.inertia})) << what << ": " << got.inertia << " " << expected.inertia;
+  EXPECT_TRUE(same_bits(got.history, expected.history)) << what << ": history";
+}
+
+void check_kmeans(const TableView& table, const KMeansOptions& options, const std::string& what,
+                  std::uint64_t turn = 0) {
+  if (only_device()) GTEST_SKIP() << "k-means does not run on a device yet";
+  const KMeans expected = reference::kmeans(table, options);
+  for (const Context& ctx : contexts(turn)) {
+    const KMeans got = kmeans(ctx, table, options);
+    expect_same(got, expected,
+                what + ", " + std::string(name_of(ctx.isa())) + ", threads " + std::to_string(ctx.threads()));
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+std::string text(const KMeansOptions& options) {
+  return std::string(name_of(options.init)) + " k=" + std::to_string(options.clusters) +
+         " runs=" + std::to_string(options.runs) + " weights=" + std::to_string(options.weights.size()) +
+         " rule=" + std::to_string(static_cast<int>(options.rule)) +
+         " empty=" + std::to_string(static_cast<int>(options.empty));
+}
+
+bool may_overflow(const std::vector<double>& rows) {
+  for (const double value : rows) {
+    if (!(std::fabs(value) < 0x1p500)) return true;
+  }
+  return false;
+}
+
+class KMeansOfFamily : public ::testing::TestWithParam<Family> {};
+
+TEST_P(KMeansOfFamily, equals_the_reference) {
+  const Shape shape = {331, 5, 1};
+  const Rows rows = make_rows(GetParam(), shape, 3);
+  std::vector<double> weights;
+  for (std::int64_t i = 0; i < shape.n; ++i)
+    weights.push_back(std::ldexp(1.0 + 0.37 * static_cast<double>(i % 7), static_cast<int>(i % 5) - 2));
+  std::uint64_t turn = 0;
+  for (const DType dtype : {DType::float64, DType::float32, DType::uint8, DType::float16, DType::bfloat16}) {
+    const Stored stored(rows.table, shape.d, dtype, static_cast<Layout>(turn % kLayouts));
+    if (may_overflow(reference::widen(stored.view()))) continue;
+    for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::random, KMeansInit::first_k}) {
+      ++turn;
+      if (is_left_out(turn)) continue;
+      KMeansOptions options;
+      options.init = init;
+      options.clusters = turn % 3 == 0 ? 13 : (turn % 3 == 1 ? 4 : 26);
+      options.seed = turn;
+      options.runs = turn % 4 == 1 ? 2 : 1;
+      options.max_iterations = 12;
+      options.tolerance = turn % 2 == 0 ? 0 : 1e-3;
+      options.history = turn % 5 == 0;
+      options.empty = turn % 7 == 0 ? EmptyClusters::keep : EmptyClusters::farthest;
+      if (turn % 6 == 1) {
+        options.rule = KMeansRule::classical;
+        options.changed_share = 0.01;
+      }
+      if (turn % 2 == 1) options.weights = weights;
+      check_kmeans(stored.view(), options,
+                   std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)) + " " + text(options), turn);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+std::vector<Family> families() {
+  std::vector<Family> all;
+  for (int i = 0; i < kFamilies; ++i) all.push_back(static_cast<Family>(i));
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KMeansOfFamily, ::testing::ValuesIn(families()),
+                         [](const auto& of) { return std::string(name_of(of.param)); });
+
+TEST(KMeans, shapes_and_tile_tails) {
+  std::uint64_t turn = 0;
+  for (const std::int64_t n : {1, 2, 31, 33, 1025, 2049}) {
+    for (const std::int64_t d : {1, 3, 4, 8, 17, 64}) {
+      for (const std::int64_t k : {std::int64_t{1}, std::int64_t{2}, std::int64_t{12}, std::int64_t{29}, n}) {
+        ++turn;
+        if (k > n || k > 64 || is_left_out(turn)) continue;
+        const Rows rows = make_rows(turn % 2 == 0 ? Family::gaussian : Family::integer_ties, {n, d, 1}, turn);
+        const Stored stored(rows.table, d, turn % 3 == 0 ? DType::float64 : DType::float32);
+        KMeansOptions options{.clusters = k, .init = turn % 2 == 0 ? KMeansInit::random : KMeansInit::plus_plus};
+        options.seed = turn;
+        options.max_iterations = 5;
+        check_kmeans(stored.view(), options, "n=" + std::to_string(n) + " d=" + std::to_string(d) + " " + text(options),
+                     turn);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(KMeans, more_clusters_than_distinct_rows) {
+  std::vector<double> rows;
+  for (int i = 0; i < 60; ++i) rows.insert(rows.end(), {static_cast<double>(i % 3), 1.0});
+  const TableView table(rows.data(), 60, 2);
+  for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::random, KMeansInit::first_k}) {
+    KMeansOptions options{.clusters = 7, .init = init};
+    check_kmeans(table, options, text(options));
+  }
+}
+
+TEST(KMeans, given_centres_far_away_and_equal) {
+  const Rows rows = make_rows(Family::gaussian, {400, 6, 1}, 9);
+  const TableView table(rows.table.data(), 400, 6);
+  std::vector<double> centres(5 * 6, 0.25);
+  for (int j = 0; j < 6; ++j) centres[static_cast<std::size_t>(j)] = 1e30;
+  centres[29] = 0.5;
+  for (const EmptyClusters empty : {EmptyClusters::farthest, EmptyClusters::keep}) {
+    KMeansOptions options{.clusters = 5, .init = KMeansInit::given, .centres = TableView(centres.data(), 5, 6)};
+    options.empty = empty;
+    check_kmeans(table, options, text(options));
+  }
+}
+
+// Small rows beside large ones in one column: 64-bit fixed point would lose them.
+TEST(KMeans, badly_scaled_column_keeps_its_small_values) {
+  std::vector<double> rows;
+  for (int i = 0; i < 300; ++i)
+    rows.push_back(i % 3 == 0 ? 1e30 + i * 1e25 : (i % 3 == 1 ? 1e-20 * i : -3.0 - 1e-13 * i));
+  const TableView table(rows.data(), 300, 1);
+  KMeansOptions options{.clusters = 3, .init = KMeansInit::first_k, .tolerance = 0};
+  check_kmeans(table, options, text(options));
+}
+
+TEST(KMeans, many_rows_settle_and_bounds_skip) {
+  if (only_device()) GTEST_SKIP();
+  const Rows rows = make_rows(Family::clusters_1e2, {20000, 8, 1}, 5);
+  const Stored stored(rows.table, 8, DType::float32);
+  KMeansOptions options{.clusters = 16, .seed = 4, .tolerance = 0};
+  const KMeans first = kmeans(Context::cpu({.threads = 1}), stored.view(), options);
+  EXPECT_GT(first.stats.skipped, 0);
+  for (const int threads : {2, 3, 7}) {
+    const KMeans again = kmeans(Context::cpu({.threads = threads}), stored.view(), options);
+    expect_same(again, first, "threads");
+    EXPECT_EQ(again.stats.assigned, first.stats.assigned);
+    EXPECT_EQ(again.stats.skipped, first.stats.skipped);
+    EXPECT_EQ(again.stats.rechecked, first.stats.rechecked);
+  }
+  const KMeans expected = reference::kmeans(stored.view(), options);
+  expect_same(first, expected, "20000 rows");
+}
+
+TEST(KMeans, predict_transform_score) {
+  if (only_device()) GTEST_SKIP();
+  const Rows rows = make_rows(Family::gaussian, {500, 7, 200}, 2);
+  const Context ctx = Context::cpu({.threads = 3});
+  const TableView table(rows.table.data(), 500, 7);
+  const TableView queries(rows.queries.data(), 200, 7);
+  const KMeans model = kmeans(ctx, table, {.clusters = 9, .seed = 1});
+  EXPECT_EQ(predict(ctx, model, table), model.labels);
+  EXPECT_EQ(score(ctx, model, table), -model.inertia);
+  const auto labels = predict(ctx, model, queries);
+  const auto distances = transform(ctx, model, queries);
+  for (std::int64_t i = 0; i < 200; ++i) {
+    const double* const row = distances.data() + i * 9;
+    EXPECT_EQ(std::min_element(row, row + 9) - row, labels[static_cast<std::size_t>(i)]);
+    const std::span<const double> x(rows.queries.data() + i * 7, 7);
+    EXPECT_EQ(row[3], std::sqrt(reference::key(Metric::sqeuclidean, 2, x, std::span(model.centres).subspan(21, 7))));
+  }
+}
+
+void expect_refused(ErrorCode code, const std::string& word, const TableView& table, const KMeansOptions& options) {
+  if (only_device()) return;
+  try {
+    kmeans(Context::cpu(), table, options);
+    FAIL() << "not refused: " << word;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+  }
+}
+
+TEST(KMeansRefusal, names_what_is_wrong) {
+  std::vector<double> rows = {1, 2, 3, 4, 5, 6, 7, 8};
+  const TableView table(rows.data(), 4, 2);
+  expect_refused(ErrorCode::invalid_argument, "clusters", table, {.clusters = 5});
+  expect_refused(ErrorCode::invalid_argument, "clusters", table, {.clusters = 0});
+  expect_refused(ErrorCode::invalid_argument, "tolerance", table, {.clusters = 2, .tolerance = -1});
+  expect_refused(ErrorCode::invalid_argument, "max_iterations", table, {.clusters = 2, .max_iterations = 0});
+  expect_refused(ErrorCode::invalid_argument, "runs", table, {.clusters = 2, .runs = 0});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double bad : {0.0, -1.0, nan, HUGE_VAL}) {
+    const std::vector<double> weights = {1, 1, bad, 1};
+    expect_refused(ErrorCode::invalid_argument, "row 2", table, {.clusters = 2, .weights = weights});
+  }
+  const std::vector<double> few = {1, 1};
+  expect_refused(ErrorCode::invalid_argument, "weights", table, {.clusters = 2, .weights = few});
+  expect_refused(ErrorCode::invalid_argument, "centres", table,
+                 {.clusters = 2, .init = KMeansInit::given, .centres = TableView(rows.data(), 1, 2)});
+  for (const double bad : {nan, HUGE_VAL, 1e200}) {
+    std::vector<double> broken = rows;
+    broken[5] = bad;
+    expect_refused(ErrorCode::bad_data, "row 2, column 1", TableView(broken.data(), 4, 2), {.clusters = 2});
+  }
+}
+
+TEST(KMeansRefusal, over_memory_before_it_starts) {
+  if (only_device()) GTEST_SKIP();
+  const Rows rows = make_rows(Family::gaussian, {5000, 4, 1}, 2);
+  const Context ctx = Context::cpu({.threads = 1, .memory_limit = 20000});
+  try {
+    kmeans(ctx, TableView(rows.table.data(), 5000, 4), {.clusters = 3});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::over_memory);
+  }
+}
+
+// The classical tool on its own data: int32 N, int32 D, float32 rows.
+TEST(KMeansClassical, equals_the_serial_tool_on_its_data) {
+  if (only_device()) GTEST_SKIP();
+  const char* folder = std::getenv("VICINAL_DATA");
+  const std::filesystem::path file = std::filesystem::path(folder != nullptr ? folder : "") / "image_data/color100.bin";
+  if (folder == nullptr || !std::filesystem::exists(file)) GTEST_SKIP() << "VICINAL_DATA is not set";
+  std::ifstream in(file, std::ios::binary);
+  std::int32_t shape[2] = {};
+  in.read(reinterpret_cast<char*>(shape), sizeof shape);
+  std::vector<float> rows(static_cast<std::size_t>(shape[0]) * static_cast<std::size_t>(shape[1]));
+  in.read(reinterpret_cast<char*>(rows.data()), static_cast<std::streamsize>(rows.size() * sizeof(float)));
+  ASSERT_TRUE(in.good());
+  const TableView table(rows.data(), shape[0], shape[1]);
+  for (const std::int64_t k : {2, 4, 8, 16, 64}) {
+    const auto serial = reference::classical_kmeans(table, k, 0.001);
+    KMeansOptions options{.clusters = k, .init = KMeansInit::first_k, .max_iterations = 501, .changed_share = 0.001};
+    options.rule = KMeansRule::classical;
+    options.empty = EmptyClusters::keep;
+    const KMeans got = kmeans(Context::cpu(), table, options);
+    EXPECT_EQ(got.labels, serial.labels) << k;
+    EXPECT_EQ(got.iterations, serial.loops + 1) << k;
+    // The serial tool's sums round once a row, ours not at all: n half units of the largest partial sum.
+    double largest = 0;
+    for (const float value : rows) largest = std::max(largest, std::fabs(static_cast<double>(value)));
+    const double tolerance = static_cast<double>(shape[0]) * largest * 0x1p-51;
+    for (std::size_t i = 0; i < got.centres.size(); ++i) {
+      EXPECT_FALSE(!(std::fabs(got.centres[i] - serial.centres[i]) <= tolerance)) << k;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vicinal::contract
