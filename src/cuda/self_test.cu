@@ -53,7 +53,7 @@ double largest_error(const Engine& engine, int columns) {
   const Buffer<__half> y_tile = tile_of(engine, y, kTableTile);
   PackedTable table;
   table.tiles = y_tile.data();
-  table.rows = kTableTile;
+  table.chosen.count = kTableTile;
   table.tile_count = 1;
   table.columns = columns;
   ScreenQueries queries;
