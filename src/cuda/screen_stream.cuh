@@ -184,41 +184,41 @@ struct Quads {
   }
 };
 
-/// Which rows of a tile a query may have: as a rule all of them, which is seen without asking for each.
-class Askable {
- public:
-  __device__ Askable(const PackedTable& table, const Eligible& eligible, std::int64_t query, std::int64_t tile)
-      : table_(table), available_(eligible, query), tile_(tile) {
-    const bool somewhere = available_.own >= 0 || available_.excluded >= 0;
-    asks_ = packed_number(table, tile * kTableTile + kTableTile - 1) >= table.chosen.count ||
-            (somewhere && (table.chosen.rows != nullptr || is_in(available_.own) || is_in(available_.excluded)));
+/// Which of a lane's rows of a tile a query may have, bit 2 j + i the row 8 j + i after `first_row`. Out of line and in
+/// a loop: instructions that are met this seldom would only push the others out of their cache.
+static __device__ __noinline__ unsigned rows_had(const PackedTable& table, const Available& available,
+                                                 std::int64_t tile, int first_row, int rows) {
+  unsigned mask = 0;
+#pragma unroll 1
+  for (int bit = 0; bit < rows; ++bit) {
+    const std::int64_t number = packed_number(table, tile * kTableTile + first_row + bit / 2 * 8 + bit % 2);
+    if (number < table.chosen.count && available.any(table.chosen, number)) mask |= 1U << bit;
   }
-  [[nodiscard]] __device__ bool asks() const { return asks_; }
-  [[nodiscard]] __device__ bool may_have(int row) const {
-    if (!asks_) return true;
-    const std::int64_t number = packed_number(table_, tile_ * kTableTile + row);
-    return number < table_.chosen.count && available_.any(table_.chosen, number);
-  }
+  return mask;
+}
 
- private:
+/// The same; as a rule it has all of them, which is seen without asking for each.
+template <int kRows>
+__device__ __forceinline__ unsigned rows_of_lane(const PackedTable& table, const Eligible& eligible, std::int64_t query,
+                                                 std::int64_t tile, int first_row) {
+  const Available available(eligible, query);
   // In 32 bits, which are enough for a row of the table and much quicker.
-  [[nodiscard]] __device__ bool is_in(std::int64_t number) const {
-    return number >= 0 && number < table_.chosen.count &&
-           static_cast<std::uint32_t>(number) % static_cast<std::uint32_t>(table_.tile_count) ==
-               static_cast<std::uint32_t>(tile_);
-  }
-  const PackedTable& table_;
-  Available available_;
-  std::int64_t tile_;
-  bool asks_;
-};
+  const auto is_in = [&](std::int64_t number) {
+    return number >= 0 && number < table.chosen.count &&
+           static_cast<std::uint32_t>(number) % static_cast<std::uint32_t>(table.tile_count) ==
+               static_cast<std::uint32_t>(tile);
+  };
+  const bool somewhere = available.own >= 0 || available.excluded >= 0;
+  const bool asks = packed_number(table, tile * kTableTile + kTableTile - 1) >= table.chosen.count ||
+                    (somewhere && (table.chosen.rows != nullptr || is_in(available.own) || is_in(available.excluded)));
+  return asks ? rows_had(table, available, tile, first_row, kRows) : 0xFFFFFFFFU;
+}
 
 /// The best of a lane's rows of one query, part by part. What is not finite becomes NaN when the row's number is
 /// written into it, or keeps its value, and fmaxf passes over NaN: for a sample that will do.
-template <int kHalf, bool kAsk, class Sum, int kSums>
-__device__ __forceinline__ void write_best(const Sum (&sums)[kSums], const Askable& askable, int parts, int first_row,
+template <int kHalf, class Sum, int kSums>
+__device__ __forceinline__ void write_best(const Sum (&sums)[kSums], unsigned mask, int parts, unsigned first_row,
                                            float* out) {
-  const unsigned lane_rows = threadIdx.x % 4 * 2 + static_cast<unsigned>(first_row);
   const int span = 16 / parts;  // a power of two
   float best = -HUGE_VALF;
 #pragma unroll
@@ -228,10 +228,10 @@ __device__ __forceinline__ void write_best(const Sum (&sums)[kSums], const Askab
       constexpr unsigned kRowBits = kTableTile - 1;
       const unsigned score = __float_as_uint(score_of_sum(sums[4 * j + 2 * kHalf + i]));
       const float named = __uint_as_float((score & ~kRowBits) | static_cast<unsigned>(8 * j + i));
-      if (!kAsk || askable.may_have(8 * j + i + static_cast<int>(lane_rows))) best = fmaxf(best, named);
+      best = fmaxf(best, (mask >> (2 * j + i) & 1U) != 0 ? named : -HUGE_VALF);
     }
     if (((j + 1) & (span - 1)) == 0) {
-      *out++ = best > -HUGE_VALF ? __uint_as_float(__float_as_uint(best) | lane_rows) : best;
+      *out++ = best > -HUGE_VALF ? __uint_as_float(__float_as_uint(best) | first_row) : best;
       best = -HUGE_VALF;
     }
   }
@@ -246,20 +246,16 @@ __device__ __forceinline__ void write_half(const ScreenArguments& a, const Sum (
   const std::int64_t query = first_query + lane / 4 + 8 * kHalf;
   if (query >= a.queries.rows) return;
   const std::int64_t place = query * (a.end - a.begin) + tile - a.begin;
-  const Askable askable(a.table, a.queries.eligible, query, tile);
+  const int first_row = row + lane % 4 * 2;
+  const unsigned mask = rows_of_lane<kSums / 2>(a.table, a.queries.eligible, query, tile, first_row);
   if (a.parts > 0) {
-    float* out = a.scores + place * bests_a_tile(a.parts) + lane % 4 * a.parts + row * a.parts / kTableTile;
-    if (askable.asks()) {
-      write_best<kHalf, true>(sums, askable, a.parts, row, out);
-    } else {
-      write_best<kHalf, false>(sums, askable, a.parts, row, out);
-    }
+    write_best<kHalf>(sums, mask, a.parts, static_cast<unsigned>(first_row),
+                      a.scores + place * bests_a_tile(a.parts) + lane % 4 * a.parts + row * a.parts / kTableTile);
     return;
   }
-  const int first_row = row + lane % 4 * 2;
   float* out = a.scores + place * kTableTile + first_row;
   const auto counted = [&](int j, int i) {
-    return askable.may_have(first_row + 8 * j + i) ? score_of_sum(sums[4 * j + 2 * kHalf + i]) : -HUGE_VALF;
+    return (mask >> (2 * j + i) & 1U) != 0 ? score_of_sum(sums[4 * j + 2 * kHalf + i]) : -HUGE_VALF;
   };
 #pragma unroll
   for (int j = 0; j < kSums / 4; ++j) *reinterpret_cast<float2*>(out + 8 * j) = {counted(j, 0), counted(j, 1)};
