@@ -189,12 +189,13 @@ struct Choice {
 
 /// Seconds that things take on a backend, guessed from shapes.
 struct Costs {
-  double brute = 0;       ///< the task by its method, fused or direct
-  double brute_fine = 0;  ///< the same where the coarsest screen fails
-  double tree_start = 0;  ///< building or searching a tree, however small
-  double tree_build = 0;  ///< building a tree: for each row and doubling of the rows
-  double tree_query = 0;  ///< searching in it: for each query
-  double tree_row = 0;    ///< and for each row a query touches
+  double brute = 0;           ///< the task by its method, fused or direct
+  double brute_fine = 0;      ///< the same where the coarsest screen fails
+  double tree_start = 0;      ///< building or searching a tree, however small
+  double tree_build = 0;      ///< building a tree: for each row and doubling of the rows
+  double tree_query = 0;      ///< searching in it: for each query
+  double tree_row = 0;        ///< and for each row a query touches
+  double tree_row_alone = 0;  ///< and at least, however few queries there are: a query does not share its rows
 };
 
 /// Rows to cluster, checked by the caller: weights are finite and above 0, 1 <= clusters < 2^24.

@@ -193,9 +193,10 @@ Search slice_of(const Search& search, std::int64_t first, std::int64_t count) {
 Frame frame_of(const Engine& engine, const Search& search) {
   const bool bytes = core::byte_screen_serves(search.table.dtype, search.queries.dtype, search.metric, search.table.d,
                                               engine.compute_capability);
-  return bytes ? make_byte_frame(search.table, search.metric)
-               : make_frame(engine, search.table, search.facts, search.metric,
-                            search.without != kernels::Without::centring);
+  return bytes && search.without != kernels::Without::centring
+             ? make_byte_frame(search.table, search.metric)
+             : make_frame(engine, search.table, search.facts, search.metric,
+                          search.without != kernels::Without::centring);
 }
 
 class FusedSearch {

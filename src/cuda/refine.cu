@@ -452,7 +452,7 @@ __device__ void rank_groups(const Arguments& a, std::int64_t query, const Shared
       ties += j != i && shared.keys[j] == key ? 1 : 0;
     }
     for (int step = 16; step > 0; step /= 2) before += __shfl_xor_sync(kAll, before, step);
-    ties = __reduce_add_sync(kAll, ties);
+    ties = sum_of_warp(ties);
     if (before >= static_cast<unsigned long long>(a.k)) continue;
     const std::uint32_t number = shared.numbers[i];
     const bool has_own = a.chosen.has(number, available.own);

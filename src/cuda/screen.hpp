@@ -84,7 +84,7 @@ void screen(const Engine& engine, const PackedTable& table, const ScreenQueries&
             std::int64_t end, const Streams& streams);
 /// The best of each 32 / `parts` rows of tiles [begin, end), no threshold: best[query][4 parts tile + ...], tiles
 /// counted from `begin`, a score whose lowest bits are the number of the row in its tile (`row_of_best`); -infinity
-/// where the query may have none of the rows. For the sample. `parts`: 1, 2, 4, 8 or 16.
+/// where the query may have none of the rows. For the sample. `parts`: 2, 4 or 8.
 void screen_best(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
                  std::int64_t end, int parts, float* best);
 __host__ __device__ constexpr std::int64_t bests_a_tile(int parts) {

@@ -11,10 +11,10 @@
 #include <type_traits>
 
 #include "cuda/screen.hpp"
+#include "cuda/warp.cuh"
 
 namespace vicinal::cuda {
 
-inline constexpr unsigned kWholeWarp = 0xFFFFFFFF;
 inline constexpr std::uint32_t kTableStepBytes = kTableTile * kStep * sizeof(__half);
 inline constexpr std::uint32_t kQueryStepBytes = kQueryTile * kStep * sizeof(__half);
 /// What lies in front of a table tile's steps.
@@ -184,10 +184,11 @@ struct Quads {
   }
 };
 
-/// Which of a lane's rows of a tile a query may have, bit 2 j + i the row 8 j + i after `first_row`. Out of line and in
-/// a loop: instructions that are met this seldom would only push the others out of their cache.
-static __device__ __noinline__ unsigned rows_had(const PackedTable& table, const Available& available,
-                                                 std::int64_t tile, int first_row, int rows) {
+/// Which of a lane's rows of a tile a query may have, bit 2 j + i the row 8 j + i after `first_row`. In a loop, because
+/// instructions that are met this seldom would only push the others out of their cache; not out of line, because a
+/// kernel that calls anything waits for each of its products.
+__device__ __forceinline__ unsigned rows_had(const PackedTable& table, const Available& available, std::int64_t tile,
+                                             int first_row, int rows) {
   unsigned mask = 0;
 #pragma unroll 1
   for (int bit = 0; bit < rows; ++bit) {

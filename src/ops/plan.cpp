@@ -162,8 +162,9 @@ double brute_seconds(const Context& ctx, const NearestTask& task) {
 
 double tree_search_seconds(const Context& ctx, const NearestTask& task, double rows_a_query) {
   const kernels::Costs costs = costs_of(ctx, task);
+  const auto queries = static_cast<double>(task.queries.rows());
   return costs.tree_start +
-         static_cast<double>(task.queries.rows()) * (costs.tree_query + rows_a_query * costs.tree_row);
+         std::max(queries * (costs.tree_query + rows_a_query * costs.tree_row), rows_a_query * costs.tree_row_alone);
 }
 
 std::string TreeForecast::sentence(const NearestTask& task) const {

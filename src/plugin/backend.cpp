@@ -32,7 +32,8 @@ constexpr double kTreeBuildColumn = 1e-9;  // for each column of such a row
 constexpr double kTreeQuery = 1e-6;
 constexpr double kTreeColumn = 4e-10;        // for each column of a row touched, kPairColumns added
 constexpr double kTreeColumnOfFew = 1.5e-9;  // and besides, where there are few float64 units
-constexpr double kTreeStart = 4e-4;          // in all: launches, one after the other
+constexpr double kTreeColumnAlone = 2.4e-9;  // for a query by itself
+constexpr double kTreeStart = 1.2e-3;        // in all: launches, one after the other
 constexpr double kPowerColumns = 150;        // that a power costs
 constexpr double kTransferRate = 2e10;       // bytes to the device a second
 constexpr std::int64_t kKDistances = 1024;
@@ -169,6 +170,7 @@ class CudaBackend final : public kernels::Backend {
     }
     costs.brute_fine = costs.brute;
     costs.tree_start = kTreeStart;
+    costs.tree_row_alone = (static_cast<double>(task.queries.cols()) + kPairColumns) * kTreeColumnAlone;
     const auto d = static_cast<double>(task.queries.cols());
     costs.tree_build = (kTreeBuildRow + kTreeBuildColumn * d) / facts.multiprocessors;
     costs.tree_query = kTreeQuery / facts.multiprocessors;
