@@ -10,7 +10,7 @@ HWY_BEFORE_NAMESPACE();
 namespace vicinal::cpu {
 namespace VICINAL_SIMD_NAMESPACE {
 
-inline constexpr std::int64_t kTilePoints = 2 * kFloatLanes;
+inline constexpr std::int64_t kTilePoints = std::int64_t{2} * kFloatLanes;
 inline constexpr int kCentreTile = kFloatLanes >= 16 ? 12 : 6;
 inline constexpr int kCentreStep = kCentreTile / 3;
 using IntTag = hn::RebindToSigned<FloatTag>;
