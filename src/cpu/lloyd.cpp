@@ -38,6 +38,14 @@ std::int64_t padded_columns(std::int64_t d) {
   return (d + 7) / 8 * 8;
 }
 
+// Centres as the key kernels read them: zeros beyond column d. to: [k, padded_columns(d)].
+void pad_centres(std::span<const double> centres, std::int64_t k, std::int64_t d, double* to) {
+  for (std::int64_t c = 0; c < k; ++c, to += padded_columns(d)) {
+    std::copy_n(centres.data() + c * d, d, to);
+    std::fill(to + d, to + padded_columns(d), 0.0);
+  }
+}
+
 class CpuLloyd final : public kernels::Lloyd {
  public:
   CpuLloyd(const Context& ctx, const kernels::ClusterTask& task);
@@ -343,11 +351,7 @@ std::int64_t CpuLloyd::assign(std::span<const double> centres) {
   const bool bounded = !previous_.empty();
   if (bounded) move_bounds(centres);
   screened_ = screen_.assign(centres);
-  for (std::int64_t c = 0; c < k_; ++c) {
-    double* const to = padded_centres_.data() + c * padded_columns(d_);
-    std::copy_n(centres.data() + c * d_, d_, to);
-    std::fill(to + d_, to + padded_columns(d_), 0.0);
-  }
+  pad_centres(centres, k_, d_, padded_centres_.data());
   for (Worker& worker : workers_) worker.changed = 0;
   const std::int64_t rows = block_rows(d_);
   for_each_part(ctx_, task_.table, [&](const TableView& part, std::int64_t first) {
@@ -425,11 +429,7 @@ void CpuLloyd::labels(std::span<std::int32_t> labels) const {
 void CpuLloyd::for_each_key(std::span<const double> centres, const KeySink& sink) {
   const KeysFn sums_of = simd_.keys[static_cast<int>(KeyOp::squares)][static_cast<int>(element_)];
   core::AlignedArray<double> padded(k_ * padded_columns(d_));
-  for (std::int64_t c = 0; c < k_; ++c) {
-    double* const to = padded.data() + c * padded_columns(d_);
-    std::copy_n(centres.data() + c * d_, d_, to);
-    std::fill(to + d_, to + padded_columns(d_), 0.0);
-  }
+  pad_centres(centres, k_, d_, padded.data());
   const std::int64_t rows = block_rows(d_);
   for_each_part(ctx_, task_.table, [&](const TableView& part, std::int64_t first) {
     core::parallel_for(ctx_, (part.rows() + rows - 1) / rows, [&](std::int64_t block, int w) {

@@ -11,20 +11,17 @@
 
 #include "check.hpp"
 #include "data.hpp"
+#include "device_check.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {
 namespace {
 
-class Ladder : public ::testing::Test {
+class Ladder : public DeviceTest {
  protected:
   void SetUp() override {
-    if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
-    if (cuda_status().architectures == "pretended") GTEST_SKIP() << "the pretended device has no screen";
-  }
-  static const Context& cpu() {
-    static const Context kContext = Context::cpu();
-    return kContext;
+    DeviceTest::SetUp();
+    if (!IsSkipped() && pretended()) GTEST_SKIP() << "the pretended device has no screen";
   }
 };
 
@@ -37,18 +34,6 @@ NeighborGraph found_within(const Index& index, const TableView* queries, const R
     ADD_FAILURE() << what << ": " << error.what();
     return {};
   }
-}
-
-std::vector<float> singles(const std::vector<double>& values) {
-  return {values.begin(), values.end()};
-}
-
-void expect_same(const NeighborGraph& got, const NeighborGraph& wanted, const std::string& what) {
-  ASSERT_EQ(got.offsets, wanted.offsets) << what;
-  ASSERT_EQ(got.ids, wanted.ids) << what;
-  ASSERT_EQ(got.distances.size(), wanted.distances.size()) << what;
-  EXPECT_EQ(std::memcmp(got.distances.data(), wanted.distances.data(), wanted.distances.size() * sizeof(double)), 0)
-      << what;
 }
 
 /// One bit in `every`.
