@@ -45,6 +45,12 @@
 // that always survives: n1 = -infinity); b's that overflow are +infinity, against factors that are positive or, for T's
 // 0, make a NaN: such rows survive. Thresholds that are not finite become -infinity.
 // float64 arithmetic here adds relative errors below (d + 8) 2^-52 <= 2^-38, far inside the factors above.
+//
+// Rows far out. Where few rows are much longer than all others, s may be made for the others (T and F). A row with |Y|
+// of 2^14 and more is then packed as Y' = 2^-j Y, of a length from 2^13 to 2^14 but for the rounding of lengths. Y' is
+// the point of the ball of radius |Y'| that is nearest to Y, and such a projection moves no two points apart: for a
+// query in that ball |X - Y'| <= |X - Y| <= U, and all of the above holds with Y' for Y. So there only queries with
+// |X| <= 2^13 (1 - 2^-6) are screened.
 #pragma once
 
 #include <cmath>
@@ -133,6 +139,15 @@ VICINAL_HD inline int half_query_exponent(double length) noexcept {
   if (!(length < 0x1p1023)) return kLeastHalfExponent - 1;
   const int exponent = length > 0 ? 13 - std::ilogb(length) : 0;
   return exponent < 0 ? (exponent < kLeastHalfExponent ? kLeastHalfExponent - 1 : exponent) : 0;
+}
+
+/// Exponent of 2^-j, by which a row far out is shortened; of its length times s. 0 where nothing will do.
+VICINAL_HD inline int half_shortening(double length) noexcept {
+  return length >= 0x1p14 && length < HUGE_VAL ? 13 - std::ilogb(length) : 0;
+}
+/// Whether a query of that length, times s, is screened where rows were shortened.
+VICINAL_HD inline bool half_inside(double length) noexcept {
+  return length <= 0x1p13 * (1 - 0x1p-6);
 }
 
 namespace half_screen {

@@ -2,7 +2,9 @@
 // |y - c| <= |y - q| + |q - c| <= U + |q - c| <= R, the largest such sum. Distances are computed in float64 here and
 // err by less than (d + 8) 2^-51 of themselves (a sum of d rounded squares of rounded differences, a root); R and the
 // test of a row are widened by that. U takes the key's own rounding in (core::half_reach).
+#include <algorithm>
 #include <cub/device/device_partition.cuh>
+#include <vector>
 
 #include "core/half_screen.hpp"
 #include "cuda/ball.hpp"
@@ -15,6 +17,8 @@ constexpr int kThreads = 256;
 // How many times as wide as its first query's reach a ball may be: float16 within it still tells apart a few hundredths
 // of that reach.
 constexpr double kSpread = 64;
+constexpr std::int64_t kSampleRows = 1024;  // whose lengths say how long rows usually are
+constexpr double kUsual = 16;               // times the length that one in sixteen of them exceeds
 
 __host__ __device__ double margin(std::int64_t d) {
   return static_cast<double>(d + 8) * 0x1p-51;
@@ -73,6 +77,15 @@ __global__ void __launch_bounds__(kThreads) ball_kernel(const T* table, std::int
 }
 
 template <class T>
+__global__ void __launch_bounds__(kThreads) sample_kernel(const T* table, std::int64_t d, Chosen chosen,
+                                                          const double* centre, std::int64_t sample, double* lengths) {
+  const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 8;
+  if (i >= sample) return;
+  const double away = distance(table + chosen.row(i * chosen.count / sample) * d, centre, d);
+  if (threadIdx.x % 8 == 0) lengths[i] = away;
+}
+
+template <class T>
 void partition(const Engine& engine, const Buffer<T>& values, std::int64_t first, std::int64_t count,
                const std::uint8_t* flags, std::int64_t* taken) {
   const Buffer<T> parted(engine, count);
@@ -115,6 +128,24 @@ Ball next_ball(const Engine& engine, const Rows& queries, bool narrow, Waiting& 
   ball.queries = told.queries;
   ball.radius = told.radius;
   return ball;
+}
+
+double usual_radius(const Engine& engine, const Rows& table, const Chosen& chosen, const double* centre) {
+  const std::int64_t sample = std::min(chosen.count, kSampleRows);
+  if (sample == 0) return 0;
+  const Buffer<double> found(engine, sample);
+  with_elements(table.data, table.dtype, [&](const auto* rows) {
+    sample_kernel<<<blocks_for(sample * 8, kThreads), kThreads, 0, engine.stream>>>(rows, table.d, chosen, centre,
+                                                                                    sample, found.data());
+  });
+  check_launch("measure rows");
+  std::vector<double> lengths(static_cast<std::size_t>(sample));
+  check(cudaMemcpyAsync(lengths.data(), found.data(), found.bytes(), cudaMemcpyDeviceToHost, engine.stream),
+        "measure rows");
+  engine.synchronize();
+  const auto place = lengths.begin() + sample * 15 / 16;
+  std::nth_element(lengths.begin(), place, lengths.end());
+  return kUsual * *place;
 }
 
 void flag_ball(const Engine& engine, const Rows& table, const Chosen& chosen, const double* centre, double radius,

@@ -27,6 +27,9 @@ struct Ball {
 /// its ball to the front. At least the first does. Euclidean keys. Waits for the device.
 Ball next_ball(const Engine& engine, const Rows& queries, bool narrow, Waiting& waiting, std::int64_t first,
                std::int64_t count, double* centre);
+/// A radius about `centre` (on the device) beyond which few of the chosen rows lie: several times that of a ball that
+/// holds fifteen of sixteen rows of a sample. Waits for the device.
+double usual_radius(const Engine& engine, const Rows& table, const Chosen& chosen, const double* centre);
 /// flags[i]: whether the i-th chosen row may lie in the ball.
 void flag_ball(const Engine& engine, const Rows& table, const Chosen& chosen, const double* centre, double radius,
                std::uint8_t* flags);

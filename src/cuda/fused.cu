@@ -2,10 +2,10 @@
 // queries: scores of a sample give the first thresholds, screens over runs of the table that grow by a fixed ratio let
 // some k times that ratio rows through, and between them the exact keys of the k best of these lower the thresholds
 // (refine.cu). A radius is a threshold from the start. Where survivors do not fit a list the ladder begins: equal rows
-// are put together, once a search, if that pays (chosen.hpp); the queries are screened again from the limits that they
-// have, with room for more; then ball by ball, centred where they are (ball.hpp); whoever is left meets every row in
-// float64 (direct.cu). Contract clause 3: a weak bound costs time, never an answer. Cost: 2 m n K products; (d + 5
-// columns, 2 bytes) a row and `kCapacity` survivors a query of memory.
+// are put together and rows far out shortened, once a search, if that pays (chosen.hpp, core/half_screen.hpp); the
+// queries are screened again from the limits that they have, with room for more; then ball by ball, centred where they
+// are (ball.hpp); whoever is left meets every row in float64 (direct.cu). Contract clause 3: a weak bound costs time,
+// never an answer. Cost: 2 m n K products; (d + 5 columns, 2 bytes) a row and `kCapacity` survivors a query of memory.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -42,6 +42,7 @@ constexpr std::int64_t kPieces = 8;             // of the table where a radius i
 constexpr std::int64_t kMostScores = 1 << 28;   // written out, where fusion is left out
 constexpr int kMostParts = 8;                   // of the rows of a tile that a thread has, where a sample is looked at
 constexpr int kMostBalls = 64;                  // of a batch
+constexpr double kFarOut = 16;                  // times as far as nearly all rows: such rows are shortened
 
 // Lists hold twice the survivors that are expected, k x kGrowth.
 std::uint32_t capacity_for(std::int64_t k) {
@@ -369,8 +370,8 @@ class FusedSearch {
     std::int64_t waiting = left.size(engine_);
     if (waiting == 0) return;
     counters.escalated += waiting;
-    if (put_equal_rows_together()) {
-      left = again(part, left, waiting, sizes_.capacity, sizes_.queries);
+    if (pack_better()) {
+      left = again(part, left, waiting, sizes_.capacity, sizes_.queries, frame_.numbers.shortens);
       waiting = left.size(engine_);
       if (waiting == 0) return;
     }
@@ -389,32 +390,52 @@ class FusedSearch {
 
   static bool centred(Metric metric) { return metric == Metric::euclidean || metric == Metric::sqeuclidean; }
 
-  /// Once a search; whether it paid.
-  bool put_equal_rows_together() {
-    if (std::exchange(equal_rows_sought_, true) || sizes_.ladder == 0) return false;
-    if (search_.without == kernels::Without::grouping) return false;
-    std::optional<ChosenRows> distinct = choose_distinct(engine_, search_.table, chosen_.view);
-    if (!distinct) return false;
+  /// Once a search: equal rows once, and a scale for the many where few rows are far out. Whether either pays.
+  bool pack_better() {
+    if (std::exchange(packed_better_, true)) return false;
+    std::optional<ChosenRows> distinct;
+    if (sizes_.ladder > 0 && search_.without != kernels::Without::grouping) {
+      distinct = choose_distinct(engine_, search_.table, chosen_.view);
+    }
+    std::optional<Frame> frame = frame_of_the_many();
+    if (!distinct && !frame) return false;
     table_ = {};
-    chosen_ = *std::move(distinct);
+    if (distinct) chosen_ = *std::move(distinct);
+    if (frame) frame_ = *std::move(frame);
     table_ = pack_table(engine_, search_.table, chosen_.view, frame_);
     return true;
   }
 
-  /// Screens queries again, `most` at a time, from the limits that they have, with room for `capacity` survivors each.
-  Left again(const Part& part, const Left& left, std::int64_t waiting, std::uint32_t capacity, std::int64_t most) {
+  /// Where the scale of the longest row leaves little of all others.
+  std::optional<Frame> frame_of_the_many() const {
+    if (!centred(search_.metric) || frame_.numbers.bytes) return std::nullopt;
+    TableFacts facts = search_.facts;
+    facts.longest = usual_radius(engine_, search_.table, chosen_.view, frame_.numbers.centre);
+    if (!(facts.longest > 0 && facts.longest <= search_.facts.longest / kFarOut)) return std::nullopt;
+    Frame frame =
+        make_frame(engine_, search_.table, facts, search_.metric, search_.without != kernels::Without::centring);
+    frame.numbers.shortens = true;
+    return frame;
+  }
+
+  /// Screens queries again, `most` at a time, with room for `capacity` survivors each, from the limits that they have;
+  /// `anew`: from a sample, because a scale that showed nothing gave them.
+  Left again(const Part& part, const Left& left, std::int64_t waiting, std::uint32_t capacity, std::int64_t most,
+             bool anew = false) {
     Left still(engine_, waiting);
     for (std::int64_t first = 0; first < waiting; first += most) {
       engine_.host.check_cancelled();
-      screen_some(part, table_, frame_, left.waiting, first, std::min(most, waiting - first), capacity, still);
+      screen_some(part, table_, frame_, left.waiting, first, std::min(most, waiting - first), capacity, still, anew);
     }
     return still;
   }
   void screen_some(const Part& part, const TablePack& table, const Frame& frame, const Waiting& waiting,
-                   std::int64_t first, std::int64_t count, std::uint32_t capacity, const Left& still) {
+                   std::int64_t first, std::int64_t count, std::uint32_t capacity, const Left& still,
+                   bool anew = false) {
     const std::int64_t* numbers = waiting.numbers.data() + first;
     const Subset some = subset_of(engine_, part.search, numbers, count);
-    PackedQueries queries = screened(some.search, table, frame, capacity, waiting.limits.data() + first);
+    PackedQueries queries =
+        screened(some.search, table, frame, capacity, anew ? nullptr : waiting.limits.data() + first);
     settle(part, table.view.chosen, queries, numbers, still);
   }
 
@@ -495,7 +516,7 @@ class FusedSearch {
   Buffer<Passed> passed_;
   Buffer<std::uint32_t> passed_counts_;
   Buffer<unsigned long long> survivors_;
-  bool equal_rows_sought_ = false;
+  bool packed_better_ = false;
 };
 
 }  // namespace

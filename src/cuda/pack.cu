@@ -189,23 +189,33 @@ __global__ void __launch_bounds__(kMostThreads, 4)
       if (r == place.row) load.normalizer = n;
     }
   }
-  double rounded_sq = 0;
-  C exact_sq = 0;
-  C error_sq = 0;
-  C weighted_sq = 0;
   const int chunks = frame.columns / kChunk;
-  for (int chunk = place.chunk; chunk < chunks; chunk += place.stride) {
-    C values[kChunk] = {};
-    if (is_row) load(values_of_row, chunk * kChunk, values);
-    const auto weight = static_cast<float>(core::half_weight(chunk * kChunk, frame.columns));
-    const uint4 bits = round_chunk(values, weight, rounded_sq, exact_sq, error_sq, weighted_sq);
-    if (chunk + 1 < chunks) {
-      *reinterpret_cast<uint4*>(tile + packed_offset(kTableTile, row_in_tile, chunk * kChunk)) = bits;
-    } else {
-      last[place.row] = bits;
+  core::HalfSums sums;
+  // A second time where rows of the block are far out.
+  for (bool again = false;; again = true) {
+    double rounded_sq = 0;
+    C exact_sq = 0;
+    C error_sq = 0;
+    C weighted_sq = 0;
+    for (int chunk = place.chunk; chunk < chunks; chunk += place.stride) {
+      C values[kChunk] = {};
+      if (is_row) load(values_of_row, chunk * kChunk, values);
+      const auto weight = static_cast<float>(core::half_weight(chunk * kChunk, frame.columns));
+      const uint4 bits = round_chunk(values, weight, rounded_sq, exact_sq, error_sq, weighted_sq);
+      if (chunk + 1 < chunks) {
+        *reinterpret_cast<uint4*>(tile + packed_offset(kTableTile, row_in_tile, chunk * kChunk)) = bits;
+      } else {
+        last[place.row] = bits;
+      }
     }
+    sums = sums_of_row(rounded_sq, exact_sq, error_sq, weighted_sq);
+    if (!frame.shortens || again) break;
+    __shared__ int shortening[kRowsABlock];
+    const int mine = threadIdx.x < kRowsABlock ? core::half_shortening(sqrt(sums.exact_sq)) : 0;
+    if (threadIdx.x < kRowsABlock) shortening[threadIdx.x] = mine;
+    if (__syncthreads_or(mine) == 0) break;
+    load.scale *= core::power_of_two(shortening[place.row]);
   }
-  const core::HalfSums sums = sums_of_row(rounded_sq, exact_sq, error_sq, weighted_sq);
   if (threadIdx.x < kRowsABlock) {
     // One thread a row: no longer the row that it packed.
     const std::int64_t own = static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + threadIdx.x;
@@ -285,7 +295,9 @@ __global__ void __launch_bounds__(kMostThreads)
   if (threadIdx.x < kRowsABlock) {
     // One thread a query: no longer the one that it packed.
     const std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + threadIdx.x;
-    const int exponent = core::half_query_exponent(sqrt(length_sq[threadIdx.x]));
+    const double length = sqrt(length_sq[threadIdx.x]);
+    const bool screened = !frame.shortens || core::half_inside(length);
+    const int exponent = screened ? core::half_query_exponent(length) : core::kLeastHalfExponent - 1;
     QueryFacts known{row_facts<double>(sums), HUGE_VAL, exponent, core::HalfForm::triangle, 0, 0};
     known.zero = frame.metric == Metric::cosine && !(sums.exact_sq > 0) ? 1 : 0;
     const bool usable = number < m && known.zero == 0 && core::half_usable(known.row, exponent);

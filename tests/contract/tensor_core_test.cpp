@@ -156,14 +156,19 @@ double length_of(std::span<const double> row, std::span<const double> centre) {
 // The packed table and queries, bound columns aside.
 class Packed {
  public:
-  Packed(const Data& data, std::vector<double> centre) : data_(data), centre_(std::move(centre)) {
+  /// `radius`: of a ball that the scale is made for, although rows may lie outside; 0: of one that holds all.
+  Packed(const Data& data, std::vector<double> centre, double radius = 0)
+      : data_(data), centre_(std::move(centre)), shortens_(radius > 0) {
     double longest = 0;
     for (std::int64_t i = 0; i < data.shape.n; ++i) {
       longest = std::max(longest, length_of(row_of(data.rows.table, i, d()), centre_));
     }
-    exponent_ = core::half_table_exponent(longest);
+    exponent_ = core::half_table_exponent(shortens_ ? radius : longest);
     for (std::int64_t i = 0; i < data.shape.n; ++i) {
-      table_.push_back(pack(row_of(data.rows.table, i, d()), core::power_of_two(exponent_), halves_));
+      const auto row = row_of(data.rows.table, i, d());
+      double scale = core::power_of_two(exponent_);
+      if (shortens_) scale *= core::power_of_two(core::half_shortening(length_of(row, centre_) * scale));
+      table_.push_back(pack(row, scale, halves_));
       typical_ += table_.back().norm / static_cast<double>(data.shape.n);
     }
   }
@@ -194,7 +199,9 @@ class Packed {
   [[nodiscard]] Query query(std::int64_t i) const {
     const auto row = row_of(data_.rows.queries, i, d());
     Query query{};
-    query.exponent = core::half_query_exponent(length_of(row, centre_) * core::power_of_two(exponent_));
+    const double length = length_of(row, centre_) * core::power_of_two(exponent_);
+    const bool screened = !shortens_ || core::half_inside(length);
+    query.exponent = screened ? core::half_query_exponent(length) : core::kLeastHalfExponent - 1;
     if (query.exponent < core::kLeastHalfExponent) return query;
     query.row = pack(row, core::power_of_two(exponent_ + query.exponent), query.halves);
     return query;
@@ -209,6 +216,7 @@ class Packed {
 
   const Data& data_;
   std::vector<double> centre_;
+  bool shortens_;
   int exponent_ = 0;
   double typical_ = 0;
   std::vector<HalfRow> table_;
@@ -311,6 +319,31 @@ TEST(TensorCore, loses_no_neighbor) {
       }
     }
   }
+}
+
+// Scales that leave a half, a sixteenth or all but a few of the rows far out.
+TEST(TensorCore, loses_no_neighbor_where_rows_are_shortened) {
+  std::int64_t screened = 0;
+  for (const Data& data : all_data()) {
+    const Keys keys(data, Metric::sqeuclidean);
+    const std::vector<double> centre = centre_of(data);
+    std::vector<double> lengths;
+    for (std::int64_t i = 0; i < data.shape.n; ++i) {
+      lengths.push_back(length_of(row_of(data.rows.table, i, data.shape.d), centre));
+    }
+    std::sort(lengths.begin(), lengths.end());
+    for (const std::size_t outside : {lengths.size() / 2, lengths.size() / 16, std::size_t{3}}) {
+      const double radius = lengths[lengths.size() - 1 - outside];
+      if (!(radius > 0)) continue;
+      Packed packed(data, centre, radius);
+      for (const Forms forms : {Forms::chosen, Forms::triangle, Forms::far}) {
+        const Outcome outcome = run_screen(data, keys, packed, {core::kHopperSums}, forms);
+        EXPECT_EQ(outcome.lost, 0) << data.name << " d=" << data.shape.d << " outside " << outside;
+        screened += data.shape.m - outcome.unscreened;
+      }
+    }
+  }
+  EXPECT_GT(screened, 0);
 }
 
 TEST(TensorCore, loses_no_largest_product) {
