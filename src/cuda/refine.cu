@@ -14,7 +14,9 @@ namespace {
 
 constexpr unsigned kAll = 0xFFFFFFFF;
 constexpr int kWarps = 4;                 // queries of a block
-constexpr int kHeld = 16;                 // scores that a lane keeps in registers where a cut is looked for
+constexpr int kBlocks = 8;                // of a multiprocessor, for which registers are left
+constexpr int kFewHeld = 4;               // scores that a lane keeps in registers where a cut is looked for, these
+constexpr int kHeld = 16;                 // or these
 constexpr int kGroups = 128;              // whose maxima stand for all scores where a cut is looked for
 constexpr int kMostSharedColumns = 1024;  // of a query that is kept in shared memory
 
@@ -68,12 +70,41 @@ __device__ __forceinline__ int sum_of_warp(int value) {
 #endif
 }
 
+__device__ __forceinline__ std::uint32_t least_of_warp(std::uint32_t value) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_min_sync(kAll, value);
+#else
+  for (int step = 16; step > 0; step /= 2) value = min(value, __shfl_xor_sync(kAll, value, step));
+  return value;
+#endif
+}
+__device__ __forceinline__ std::uint32_t most_of_warp(std::uint32_t value) {
+  return ~least_of_warp(~value);
+}
+
+// The smallest and the largest of the values of a warp that count; where none does, `least` is above `most`.
+struct Range {
+  std::uint32_t least = 0xFFFFFFFFU;
+  std::uint32_t most = 0;
+  __device__ void take(std::uint32_t value) {
+    if (value <= kNone) return;
+    least = min(least, value);
+    most = max(most, value);
+  }
+  __device__ void meet() {
+    least = least_of_warp(least);
+    most = most_of_warp(most);
+  }
+};
+
 // The largest cut that at least k of the lanes' values reach, as `reaching(cut)` counts them, or a lower one that at
-// most `most` reach; kNone + 1, which all rows that count reach, where fewer than k do.
+// most `most` reach; one that all that count reach, where fewer than k do. The range is the values': numbers that are
+// near each other have most of their bits in common, and the search need not find these.
 template <class Reaching>
-__device__ std::uint32_t cut_for(const Reaching& reaching, int k, int most) {
-  std::uint32_t low = kNone + 1;
-  std::uint32_t high = 0xFFFFFFFFU;
+__device__ std::uint32_t cut_for(const Reaching& reaching, const Range& range, int k, int most) {
+  if (range.least > range.most) return kNone + 1;
+  std::uint32_t low = range.least;
+  std::uint32_t high = min(range.most, 0xFFFFFFFEU) + 1;
   while (high - low > 1) {
     const std::uint32_t middle = low + (high - low) / 2;
     const int reached = sum_of_warp(reaching(middle));
@@ -89,22 +120,31 @@ __device__ std::uint32_t cut_for(const Reaching& reaching, int k, int most) {
 
 // A cut that at least k of the scores reach, and as a rule not many more: the k-th largest of the maxima of groups, or,
 // where k is large or groups are few, of all scores. score_of(i) for i in [0, count).
+template <int kHeld, class ScoreOf>
+__device__ __forceinline__ std::uint32_t cut_of_held(const ScoreOf& score_of, int count, int k) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  std::uint32_t order[kHeld];
+  Range range;
+#pragma unroll
+  for (int h = 0; h < kHeld; ++h) {
+    order[h] = lane + 32 * h < count ? ordered(score_of(lane + 32 * h)) : 0;
+    range.take(order[h]);
+  }
+  range.meet();
+  return cut_for(
+      [&](std::uint32_t at) {
+        int reached = 0;
+#pragma unroll
+        for (int h = 0; h < kHeld; ++h) reached += order[h] >= at ? 1 : 0;
+        return reached;
+      },
+      range, k, k + slack_of(k));
+}
 template <class ScoreOf>
 __device__ std::uint32_t cut_of_scores(const ScoreOf& score_of, int count, int k) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  if (count <= 32 * kHeld) {
-    std::uint32_t order[kHeld];
-#pragma unroll
-    for (int h = 0; h < kHeld; ++h) order[h] = lane + 32 * h < count ? ordered(score_of(lane + 32 * h)) : 0;
-    return cut_for(
-        [&](std::uint32_t at) {
-          int reached = 0;
-#pragma unroll
-          for (int h = 0; h < kHeld; ++h) reached += order[h] >= at ? 1 : 0;
-          return reached;
-        },
-        k, k + slack_of(k));
-  }
+  if (count <= 32 * kFewHeld) return cut_of_held<kFewHeld>(score_of, count, k);
+  if (count <= 32 * kHeld) return cut_of_held<kHeld>(score_of, count, k);
   if (k <= kGroups / 2) {
     constexpr int kMine = kGroups / 32;
     float maxima[kMine];
@@ -116,8 +156,13 @@ __device__ std::uint32_t cut_of_scores(const ScoreOf& score_of, int count, int k
         maxima[g] = fmaxf(maxima[g], first + g < count ? score_of(first + g) : -HUGE_VALF);
     }
     std::uint32_t order[kMine];
+    Range range;
 #pragma unroll
-    for (int g = 0; g < kMine; ++g) order[g] = ordered(maxima[g]);
+    for (int g = 0; g < kMine; ++g) {
+      order[g] = ordered(maxima[g]);
+      range.take(order[g]);
+    }
+    range.meet();
     const std::uint32_t cut = cut_for(
         [&](std::uint32_t at) {
           int reached = 0;
@@ -125,16 +170,23 @@ __device__ std::uint32_t cut_of_scores(const ScoreOf& score_of, int count, int k
           for (int g = 0; g < kMine; ++g) reached += order[g] >= at ? 1 : 0;
           return reached;
         },
-        k, k + k / 16);
-    if (cut > kNone + 1) return cut;
+        range, k, k + k / 16);
+    // Fewer than k groups have a row that counts: all rows are looked at.
+    int counting = 0;
+#pragma unroll
+    for (int g = 0; g < kMine; ++g) counting += order[g] > kNone ? 1 : 0;
+    if (sum_of_warp(counting) >= k) return cut;
   }
+  Range range;
+  for (int i = lane; i < count; i += 32) range.take(ordered(score_of(i)));
+  range.meet();
   return cut_for(
       [&](std::uint32_t at) {
         int reached = 0;
         for (int i = lane; i < count; i += 32) reached += ordered(score_of(i)) >= at ? 1 : 0;
         return reached;
       },
-      k, k + slack_of(k));
+      range, k, k + slack_of(k));
 }
 
 template <class T>
@@ -156,17 +208,24 @@ struct Exact {
   }
 };
 
-// Not below the k-th smallest of keys[0 .. count), count >= k, and above it by 2^-19 of it at most.
-__device__ double kth_smallest(const double* keys, int count, int k) {
-  const std::uint32_t cut = cut_for(
+// The same of the nearness of keys[0 .. count).
+__device__ std::uint32_t cut_of_keys(const double* keys, int count, int k, int most) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  Range range;
+  for (int i = lane; i < count; i += 32) range.take(nearness(keys[i]));
+  range.meet();
+  return cut_for(
       [&](std::uint32_t at) {
         int reached = 0;
-        for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
-          reached += nearness(keys[i]) >= at ? 1 : 0;
-        }
+        for (int i = lane; i < count; i += 32) reached += nearness(keys[i]) >= at ? 1 : 0;
         return reached;
       },
-      k, k);
+      range, k, most);
+}
+
+// Not below the k-th smallest of keys[0 .. count), count >= k, and above it by 2^-19 of it at most.
+__device__ double kth_smallest(const double* keys, int count, int k) {
+  const std::uint32_t cut = cut_of_keys(keys, count, k, k);
   // The largest of those that reach it.
   double largest = -HUGE_VAL;
   for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
@@ -276,7 +335,7 @@ __device__ float renew_threshold(const Arguments& a, std::int64_t query, QueryFa
 }
 
 template <class T>
-__global__ void __launch_bounds__(kWarps * 32)
+__global__ void __launch_bounds__(kWarps * 32, kBlocks)
     seed_kernel(Arguments a, const T* table, PackedTable packed, const float* best, int count, int bests) {
   const std::int64_t query = query_of_warp();
   if (query >= a.queries) return;
@@ -340,7 +399,7 @@ __device__ bool is_open(const QueryFacts& facts) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kWarps * 32) tighten_kernel(Arguments a, const T* table) {
+__global__ void __launch_bounds__(kWarps * 32, kBlocks) tighten_kernel(Arguments a, const T* table) {
   const std::int64_t query = query_of_warp();
   if (query >= a.queries) return;
   const Shared shared = shared_of(a.frame.d, a.room);
@@ -384,13 +443,7 @@ struct Outputs {
 // they are. They move to the front.
 __device__ int keep_best(const Shared& shared, int count, int k) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const std::uint32_t cut = cut_for(
-      [&](std::uint32_t at) {
-        int reached = 0;
-        for (int i = lane; i < count; i += 32) reached += nearness(shared.keys[i]) >= at ? 1 : 0;
-        return reached;
-      },
-      k, k + slack_of(k));
+  const std::uint32_t cut = cut_of_keys(shared.keys, count, k, k + slack_of(k));
   int kept = 0;
   for (int first = 0; first < count; first += 32) {
     const int i = first + lane;
@@ -477,7 +530,7 @@ __device__ void rank_groups(const Arguments& a, std::int64_t query, const Shared
 }
 
 template <class T>
-__global__ void __launch_bounds__(kWarps * 32) finish_kernel(Arguments a, const T* table, Outputs out) {
+__global__ void __launch_bounds__(kWarps * 32, kBlocks) finish_kernel(Arguments a, const T* table, Outputs out) {
   const std::int64_t query = query_of_warp();
   if (query >= a.queries) return;
   const int lane = static_cast<int>(threadIdx.x % 32);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "cuda/screen.hpp"
@@ -198,28 +199,48 @@ __device__ __forceinline__ unsigned rows_had(const PackedTable& table, const Ava
   return mask;
 }
 
-/// The same; as a rule it has all of them, which is seen without asking for each.
+/// The same; as a rule it has all of them, or all but one, which is seen without asking for each.
 template <int kRows>
 __device__ __forceinline__ unsigned rows_of_lane(const PackedTable& table, const Eligible& eligible, std::int64_t query,
                                                  std::int64_t tile, int first_row) {
   const Available available(eligible, query);
+  unsigned mask = 0xFFFFFFFFU;
   // In 32 bits, which are enough for a row of the table and much quicker.
-  const auto is_in = [&](std::int64_t number) {
-    return number >= 0 && number < table.chosen.count &&
-           static_cast<std::uint32_t>(number) % static_cast<std::uint32_t>(table.tile_count) ==
-               static_cast<std::uint32_t>(tile);
+  const auto leave_out = [&](std::int64_t number) {
+    if (number < 0 || number >= table.chosen.count) return;
+    const auto tiles = static_cast<std::uint32_t>(table.tile_count);
+    const std::uint32_t row = static_cast<std::uint32_t>(number) / tiles;
+    if (static_cast<std::uint32_t>(number) - row * tiles != static_cast<std::uint32_t>(tile)) return;
+    const int place = static_cast<int>(row) - first_row;
+    if (place >= 0 && place / 8 < kRows / 2 && place % 8 < 2) mask &= ~(1U << (place / 8 * 2 + place % 8));
   };
   const bool somewhere = available.own >= 0 || available.excluded >= 0;
-  const bool asks = packed_number(table, tile * kTableTile + kTableTile - 1) >= table.chosen.count ||
-                    (somewhere && (table.chosen.rows != nullptr || is_in(available.own) || is_in(available.excluded)));
-  return asks ? rows_had(table, available, tile, first_row, kRows) : 0xFFFFFFFFU;
+  const bool numbered = table.chosen.rows == nullptr;  // by their rows
+  if (packed_number(table, tile * kTableTile + kTableTile - 1) >= table.chosen.count || (somewhere && !numbered)) {
+    return rows_had(table, available, tile, first_row, kRows);
+  }
+  if (somewhere) {
+    leave_out(available.own);
+    leave_out(available.excluded);
+  }
+  return mask;
+}
+
+/// What a sum is where the query may not have the row: no sum of products, and no score.
+template <class Sum>
+inline constexpr Sum kNoSum = std::is_same_v<Sum, float> ? static_cast<Sum>(-HUGE_VALF)
+                                                         : std::numeric_limits<Sum>::min();
+__device__ __forceinline__ float score_or_none(float sum) {
+  return sum;
+}
+__device__ __forceinline__ float score_or_none(std::int32_t sum) {
+  return sum == kNoSum<std::int32_t> ? -HUGE_VALF : score_of_sum(sum);
 }
 
 /// The best of a lane's rows of one query, part by part. What is not finite becomes NaN when the row's number is
-/// written into it, or keeps its value, and fmaxf passes over NaN: for a sample that will do.
+/// written into it, and fmaxf passes over NaN: for a sample that will do. Two instructions a sum.
 template <int kHalf, class Sum, int kSums>
-__device__ __forceinline__ void write_best(const Sum (&sums)[kSums], unsigned mask, int parts, unsigned first_row,
-                                           float* out) {
+__device__ __forceinline__ void write_best(const Sum (&sums)[kSums], int parts, unsigned first_row, float* out) {
   const int span = 16 / parts;  // a power of two
   float best = -HUGE_VALF;
 #pragma unroll
@@ -227,9 +248,8 @@ __device__ __forceinline__ void write_best(const Sum (&sums)[kSums], unsigned ma
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       constexpr unsigned kRowBits = kTableTile - 1;
-      const unsigned score = __float_as_uint(score_of_sum(sums[4 * j + 2 * kHalf + i]));
-      const float named = __uint_as_float((score & ~kRowBits) | static_cast<unsigned>(8 * j + i));
-      best = fmaxf(best, (mask >> (2 * j + i) & 1U) != 0 ? named : -HUGE_VALF);
+      const unsigned score = __float_as_uint(score_or_none(sums[4 * j + 2 * kHalf + i]));
+      best = fmaxf(best, __uint_as_float((score & ~kRowBits) | static_cast<unsigned>(8 * j + i)));
     }
     if (((j + 1) & (span - 1)) == 0) {
       *out++ = best > -HUGE_VALF ? __uint_as_float(__float_as_uint(best) | first_row) : best;
@@ -239,9 +259,9 @@ __device__ __forceinline__ void write_best(const Sum (&sums)[kSums], unsigned ma
 }
 
 /// Writes the best scores of a tile, or, where a.parts is 0, every score. `first_query`: the first of the 16; `row`:
-/// the first of the tile's.
+/// the first of the tile's. Sums of rows that a query may not have are overwritten.
 template <int kHalf, class Sum, int kSums>
-__device__ __forceinline__ void write_half(const ScreenArguments& a, const Sum (&sums)[kSums], std::int64_t first_query,
+__device__ __forceinline__ void write_half(const ScreenArguments& a, Sum (&sums)[kSums], std::int64_t first_query,
                                            std::int64_t tile, int row) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   const std::int64_t query = first_query + lane / 4 + 8 * kHalf;
@@ -249,21 +269,28 @@ __device__ __forceinline__ void write_half(const ScreenArguments& a, const Sum (
   const std::int64_t place = query * (a.end - a.begin) + tile - a.begin;
   const int first_row = row + lane % 4 * 2;
   const unsigned mask = rows_of_lane<kSums / 2>(a.table, a.queries.eligible, query, tile, first_row);
+  if (mask != 0xFFFFFFFFU) {
+#pragma unroll
+    for (int bit = 0; bit < kSums / 2; ++bit) {
+      Sum& sum = sums[4 * (bit / 2) + 2 * kHalf + bit % 2];
+      sum = (mask >> bit & 1U) != 0 ? sum : kNoSum<Sum>;
+    }
+  }
   if (a.parts > 0) {
-    write_best<kHalf>(sums, mask, a.parts, static_cast<unsigned>(first_row),
+    write_best<kHalf>(sums, a.parts, static_cast<unsigned>(first_row),
                       a.scores + place * bests_a_tile(a.parts) + lane % 4 * a.parts + row * a.parts / kTableTile);
     return;
   }
   float* out = a.scores + place * kTableTile + first_row;
-  const auto counted = [&](int j, int i) {
-    return (mask >> (2 * j + i) & 1U) != 0 ? score_of_sum(sums[4 * j + 2 * kHalf + i]) : -HUGE_VALF;
-  };
 #pragma unroll
-  for (int j = 0; j < kSums / 4; ++j) *reinterpret_cast<float2*>(out + 8 * j) = {counted(j, 0), counted(j, 1)};
+  for (int j = 0; j < kSums / 4; ++j) {
+    *reinterpret_cast<float2*>(out + 8 * j) = {score_or_none(sums[4 * j + 2 * kHalf]),
+                                               score_or_none(sums[4 * j + 2 * kHalf + 1])};
+  }
 }
 template <class Sum, int kSums>
-__device__ __forceinline__ void write_scores(const ScreenArguments& a, const Sum (&sums)[kSums],
-                                             std::int64_t first_query, std::int64_t tile, int row) {
+__device__ __forceinline__ void write_scores(const ScreenArguments& a, Sum (&sums)[kSums], std::int64_t first_query,
+                                             std::int64_t tile, int row) {
   write_half<0>(a, sums, first_query, tile, row);
   write_half<1>(a, sums, first_query, tile, row);
 }
