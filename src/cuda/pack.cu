@@ -1,8 +1,8 @@
-// See pack.hpp. A block packs 32 of the chosen rows: a thread takes eight neighboring columns of one row at a time (32
-// bytes of float32, 16 bytes of fp16), so that reads are whole sectors and writes whole core matrices; then the sums of
-// a row meet in shared memory, and one thread a row makes the spare columns. float32 and narrower tables are centred in
-// float32, where a difference errs by 2^-24 of itself, which rho takes in. One read of the table, one write of its fp16
-// form.
+// See pack.hpp. A block packs 32 of the chosen rows at a time: a thread takes eight neighboring columns of one row at a
+// time (32 bytes of float32, 16 bytes of fp16), so that reads are whole sectors and writes whole core matrices; then
+// the sums of a row meet in shared memory, and in the end one thread a row makes the spare columns. float32 and
+// narrower tables are centred in float32, where a difference errs by 2^-24 of itself, which rho takes in. One read of
+// the table, one write of its fp16 form.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,9 @@ namespace vicinal::cuda {
 namespace {
 
 constexpr int kMostThreads = 256;
-constexpr int kRowsABlock = 32;
+constexpr int kGroupRows = 32;              // whose sums meet in shared memory
+constexpr int kMostGroups = 8;              // of a block
+constexpr int kBlocks = 4;                  // of a multiprocessor at a time
 constexpr int kChunk = 8;                   // columns a thread takes at a time
 constexpr int kSampledTiles = 16;           // whose rows say how long a typical row is
 constexpr double kNarrowSums = 1 + 0x1p-9;  // float32 sums of up to 8192 positive terms err less, and their squares
@@ -123,24 +125,23 @@ __device__ Place place_of_thread() {
 template <class C>
 __device__ core::HalfSums sums_of_row(double rounded_sq, C exact_sq, C error_sq, C weighted_sq) {
   __shared__ double parts[4][kMostThreads];
-  __shared__ double totals[4][kRowsABlock];
+  __shared__ double totals[4][kGroupRows];
   parts[0][threadIdx.x] = rounded_sq;
   parts[1][threadIdx.x] = static_cast<double>(exact_sq);
   parts[2][threadIdx.x] = static_cast<double>(error_sq);
   parts[3][threadIdx.x] = static_cast<double>(weighted_sq);
   __syncthreads();
-  if (threadIdx.x < 4 * kRowsABlock) {
+  if (threadIdx.x < 4 * kGroupRows) {
     double total = 0;
-    const int row = threadIdx.x % kRowsABlock;
+    const int row = threadIdx.x % kGroupRows;
     for (int warp = row / 8; warp < static_cast<int>(blockDim.x / 32); warp += 4) {
-      for (int chunk = 0; chunk < 4; ++chunk)
-        total += parts[threadIdx.x / kRowsABlock][warp * 32 + chunk * 8 + row % 8];
+      for (int chunk = 0; chunk < 4; ++chunk) total += parts[threadIdx.x / kGroupRows][warp * 32 + chunk * 8 + row % 8];
     }
-    totals[threadIdx.x / kRowsABlock][threadIdx.x % kRowsABlock] = total;
+    totals[threadIdx.x / kGroupRows][threadIdx.x % kGroupRows] = total;
   }
   __syncthreads();
   core::HalfSums sums;
-  if (threadIdx.x < kRowsABlock) {
+  if (threadIdx.x < kGroupRows) {
     constexpr double kUp = sizeof(C) == sizeof(float) ? kNarrowSums : 1;
     sums.rounded_sq = totals[0][threadIdx.x];
     sums.exact_sq = totals[1][threadIdx.x];
@@ -166,32 +167,28 @@ __device__ void write_last_chunk(__half* tile, int tile_rows, int row, int colum
   *reinterpret_cast<uint4*>(tile + packed_offset(tile_rows, row, columns - kChunk)) = own;
 }
 
+// Rounds the 32 rows of a group, all but their last chunk, which comes to `last`; thread r of the first warp gets the
+// sums of row r.
 template <class T, class C>
-__global__ void __launch_bounds__(kMostThreads, 4)
-    pack_table_kernel(const T* table, PackedTable packed, Frame::Numbers frame, __half* tiles) {
+__device__ core::HalfSums pack_group(const T* table, const PackedTable& packed, const Frame::Numbers& frame,
+                                     std::int64_t first, __half* tile, uint4* last) {
   const Place place = place_of_thread();
-  const std::int64_t position = static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + place.row;
-  const std::int64_t tile_number = position / kTableTile;
-  const int row_in_tile = static_cast<int>(position % kTableTile);
-  const std::int64_t number = packed_number(packed, position);
+  const int row_in_tile = static_cast<int>((first + place.row) % kTableTile);
+  const std::int64_t number = packed_number(packed, first + place.row);
   const bool is_row = number < packed.chosen.count;
   const T* values_of_row = table + (is_row ? packed.chosen.row(number) : 0) * frame.d;
-  __half* tile = tiles + tile_number * kTableTile * frame.columns;
-  __shared__ uint4 last[kRowsABlock];
-
   Loader<T, C> load{frame, core::power_of_two(frame.exponent), {}};
   if (frame.metric == Metric::cosine) {
     // Here lanes are rows: each eight lanes find the lengths of all rows, one after the other.
-    for (int r = 0; r < kRowsABlock; ++r) {
-      const std::int64_t other = packed_number(packed, static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + r);
+    for (int r = 0; r < kGroupRows; ++r) {
+      const std::int64_t other = packed_number(packed, first + r);
       const std::int64_t row = other < packed.chosen.count ? packed.chosen.row(other) : 0;
       const Normalizer n = normalizer_of(table + row * frame.d, frame.d, mask_of_eight());
       if (r == place.row) load.normalizer = n;
     }
   }
   const int chunks = frame.columns / kChunk;
-  core::HalfSums sums;
-  // A second time where rows of the block are far out.
+  // A second time where rows of the group are far out.
   for (bool again = false;; again = true) {
     double rounded_sq = 0;
     C exact_sq = 0;
@@ -208,29 +205,47 @@ __global__ void __launch_bounds__(kMostThreads, 4)
         last[place.row] = bits;
       }
     }
-    sums = sums_of_row(rounded_sq, exact_sq, error_sq, weighted_sq);
-    if (!frame.shortens || again) break;
-    __shared__ int shortening[kRowsABlock];
-    const int mine = threadIdx.x < kRowsABlock ? core::half_shortening(sqrt(sums.exact_sq)) : 0;
-    if (threadIdx.x < kRowsABlock) shortening[threadIdx.x] = mine;
-    if (__syncthreads_or(mine) == 0) break;
+    const core::HalfSums sums = sums_of_row(rounded_sq, exact_sq, error_sq, weighted_sq);
+    if (!frame.shortens || again) return sums;
+    __shared__ int shortening[kGroupRows];
+    const int mine = threadIdx.x < kGroupRows ? core::half_shortening(sqrt(sums.exact_sq)) : 0;
+    if (threadIdx.x < kGroupRows) shortening[threadIdx.x] = mine;
+    if (__syncthreads_or(mine) == 0) return sums;
     load.scale *= core::power_of_two(shortening[place.row]);
   }
-  if (threadIdx.x < kRowsABlock) {
-    // One thread a row: no longer the row that it packed.
-    const std::int64_t own = static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + threadIdx.x;
-    const core::HalfRow facts = row_facts<C>(sums);
+}
+
+// Some groups of rows after each other, then the spare columns of all of them, a thread a row: these are a long chain
+// of steps for few threads, and would be waited for after each group.
+template <class T, class C>
+__global__ void __launch_bounds__(kMostThreads, kBlocks)
+    pack_table_kernel(const T* table, PackedTable packed, Frame::Numbers frame, int groups, __half* tiles) {
+  __shared__ uint4 last[kMostGroups * kGroupRows];
+  __shared__ core::HalfRow facts[kMostGroups * kGroupRows];
+  const std::int64_t tile_size = static_cast<std::int64_t>(kTableTile) * frame.columns;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * groups * kGroupRows;
+  const int rows =
+      static_cast<int>(min(static_cast<std::int64_t>(groups) * kGroupRows, packed.tile_count * kTableTile - first));
+  for (int row = 0; row < rows; row += kGroupRows) {
+    __half* tile = tiles + (first + row) / kTableTile * tile_size;
+    const core::HalfSums found = pack_group<T, C>(table, packed, frame, first + row, tile, last + row);
+    if (threadIdx.x < kGroupRows) facts[row + threadIdx.x] = row_facts<C>(found);
+  }
+  __syncthreads();
+  for (int row = static_cast<int>(threadIdx.x); row < rows; row += static_cast<int>(blockDim.x)) {
+    const std::int64_t own = first + row;
     std::uint16_t spare[core::kSpareColumns] = {};
     if (packed_number(packed, own) < packed.chosen.count) {
-      core::table_columns(facts, frame.metric == Metric::inner_product, frame.beta, spare);
+      core::table_columns(facts[row], frame.metric == Metric::inner_product, frame.beta, spare);
       // A row of zeros is as far from everything as can be, whatever the product says.
-      if (frame.metric == Metric::cosine && !(sums.exact_sq > 0)) core::always_columns(spare);
+      if (frame.metric == Metric::cosine && !(facts[row].exact_sq > 0)) core::always_columns(spare);
       if (own / kTableTile < kSampledTiles) {
-        atomicAdd(&frame.typical[0], facts.norm);
+        atomicAdd(&frame.typical[0], facts[row].norm);
         atomicAdd(&frame.typical[1], 1.0);
       }
     }
-    write_last_chunk(tile, kTableTile, static_cast<int>(own % kTableTile), frame.columns, last[threadIdx.x], spare);
+    write_last_chunk(tiles + own / kTableTile * tile_size, kTableTile, static_cast<int>(own % kTableTile),
+                     frame.columns, last[row], spare);
   }
 }
 
@@ -239,18 +254,18 @@ __global__ void __launch_bounds__(kMostThreads)
     pack_queries_kernel(const T* queries, std::int64_t m, Frame::Numbers frame, double* wide, __half* tiles,
                         QueryFacts* facts, float* thresholds) {
   const Place place = place_of_thread();
-  const std::int64_t query = static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + place.row;
+  const std::int64_t query = static_cast<std::int64_t>(blockIdx.x) * kGroupRows + place.row;
   const bool is_query = query < m;
   const T* values_of_query = queries + (is_query ? query : 0) * frame.d;
   __half* tile = tiles + query / kQueryTile * kQueryTile * frame.columns;
   const int row_in_tile = static_cast<int>(query % kQueryTile);
-  __shared__ uint4 last[kRowsABlock];
-  __shared__ double length_sq[kRowsABlock];
+  __shared__ uint4 last[kGroupRows];
+  __shared__ double length_sq[kGroupRows];
 
   Loader<T, double> load{frame, core::power_of_two(frame.exponent), {}};
   if (frame.metric == Metric::cosine) {
-    for (int r = 0; r < kRowsABlock; ++r) {
-      const std::int64_t other = static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + r;
+    for (int r = 0; r < kGroupRows; ++r) {
+      const std::int64_t other = static_cast<std::int64_t>(blockIdx.x) * kGroupRows + r;
       const Normalizer n = normalizer_of(queries + (other < m ? other : 0) * frame.d, frame.d, mask_of_eight());
       if (r == place.row) load.normalizer = n;
     }
@@ -271,7 +286,7 @@ __global__ void __launch_bounds__(kMostThreads)
     }
   }
   const core::HalfSums lengths = sums_of_row(0.0, sum, 0.0, 0.0);
-  if (threadIdx.x < kRowsABlock) length_sq[threadIdx.x] = lengths.exact_sq;
+  if (threadIdx.x < kGroupRows) length_sq[threadIdx.x] = lengths.exact_sq;
   __syncthreads();
   const int own = core::half_query_exponent(sqrt(length_sq[place.row]));
   load.scale *= core::power_of_two(own);
@@ -292,9 +307,9 @@ __global__ void __launch_bounds__(kMostThreads)
     }
   }
   const core::HalfSums sums = sums_of_row(rounded_sq, exact_sq, error_sq, weighted_sq);
-  if (threadIdx.x < kRowsABlock) {
+  if (threadIdx.x < kGroupRows) {
     // One thread a query: no longer the one that it packed.
-    const std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * kRowsABlock + threadIdx.x;
+    const std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * kGroupRows + threadIdx.x;
     const double length = sqrt(length_sq[threadIdx.x]);
     const bool screened = !frame.shortens || core::half_inside(length);
     const int exponent = screened ? core::half_query_exponent(length) : core::kLeastHalfExponent - 1;
@@ -370,16 +385,21 @@ TablePack pack_table(const Engine& engine, const Rows& table, const Chosen& chos
     pack_byte_table(engine, table, frame, pack);
     return pack;
   }
-  const auto blocks = static_cast<unsigned>(pack.view.tile_count * (kTableTile / kRowsABlock));
+  // Blocks for all multiprocessors come first.
+  const std::int64_t all = pack.view.tile_count * (kTableTile / kGroupRows);
+  const auto groups = static_cast<int>(
+      std::clamp<std::int64_t>(all / (std::int64_t{engine.multiprocessors} * kBlocks), 1, kMostGroups));
+  const auto blocks = static_cast<unsigned>((all + groups - 1) / groups);
   with_elements(table.data, table.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
     if (n.narrow) {
       if constexpr (!std::is_same_v<T, double>) {
         pack_table_kernel<T, float>
-            <<<blocks, threads_for(n), 0, engine.stream>>>(rows, pack.view, n, pack.tiles.data());
+            <<<blocks, threads_for(n), 0, engine.stream>>>(rows, pack.view, n, groups, pack.tiles.data());
       }
     } else {
-      pack_table_kernel<T, double><<<blocks, threads_for(n), 0, engine.stream>>>(rows, pack.view, n, pack.tiles.data());
+      pack_table_kernel<T, double>
+          <<<blocks, threads_for(n), 0, engine.stream>>>(rows, pack.view, n, groups, pack.tiles.data());
     }
     check_launch("pack table");
   });
@@ -409,7 +429,7 @@ PackedQueries pack_queries(const Engine& engine, const Rows& queries, const Fram
   }
   with_elements(queries.data, queries.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;
-    pack_queries_kernel<T><<<static_cast<unsigned>(padded / kRowsABlock), threads_for(n), 0, engine.stream>>>(
+    pack_queries_kernel<T><<<static_cast<unsigned>(padded / kGroupRows), threads_for(n), 0, engine.stream>>>(
         rows, queries.n, n, pack.wide.data(), pack.tiles.data(), pack.facts.data(), pack.thresholds.data());
     check_launch("pack queries");
   });
