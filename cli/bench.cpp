@@ -2,10 +2,8 @@
 // computed for every row, and with --peers lets other libraries take turns with it. The numbers come with machine,
 // date, version and commit, so that they can be compared later. `vicinal bench peak`: what the cores can do at most.
 // `vicinal bench papers`: bench_papers.cpp.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <ctime>
 #include <memory>
 #include <optional>
 
@@ -172,7 +170,7 @@ void BenchKnn::run() const {
   const std::int64_t wrong = verify ? wrong_queries(ctx, table, self ? nullptr : &asked, graph, options, sample) : 0;
   runtime.progress->clear();
   Json json = {{"command", "bench knn"},
-               {"date", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+               {"date", date_of_results()},
                {"version", VICINAL_VERSION},
                {"commit", commit.empty() ? Json(nullptr) : Json(commit)},
                {"machine", machine_of_results()},
@@ -234,88 +232,79 @@ void BenchKnn::run_peak() const {
 
 }  // namespace
 
-Command add_bench(CLI::App& root) {
+Command add_bench(const Parser& root) {
   auto bench = std::make_shared<BenchKnn>();
-  CLI::App* app = root.add_subcommand("bench", "Time the library on this machine");
-  app->require_subcommand(1);
-  app->fallthrough();
-  CLI::App* knn_app = app->add_subcommand("knn", "Time exact nearest neighbors");
+  const Parser app = root.add_subcommand("bench", "Time the library on this machine");
+  app.require_subcommand();
+  const Parser knn_app = app.add_subcommand("knn", "Time exact nearest neighbors");
   const std::string data = "Data";
-  knn_app->add_option("--rows", bench->data.rows, "Table rows to make")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(data);
-  knn_app->add_option("--queries", bench->data.queries, "Queries to make; 0 searches the table within itself")
-      ->type_name("M")
-      ->capture_default_str()
-      ->group(data);
-  knn_app->add_option("--dims", bench->data.cols, "Columns to make")
-      ->type_name("D")
-      ->capture_default_str()
-      ->group(data);
-  add_choice(*knn_app, "--data", bench->data.kind, bench_data_kinds(), describe_bench_data())->group(data);
-  knn_app->add_option("--sigma", bench->data.sigma, "Standard deviation of --data clusters")
-      ->type_name("S")
-      ->capture_default_str()
-      ->group(data);
-  add_choice(*knn_app, "--dtype", bench->dtype, {"float32", "float64"}, "Element type to make")->group(data);
-  knn_app->add_option("--seed", bench->data.seed, "Seed of the draws")
-      ->type_name("SEED")
-      ->capture_default_str()
-      ->group(data);
-  knn_app->add_option("--table-file", bench->table_file, "Table to read instead")->type_name("FILE")->group(data);
-  knn_app->add_option("--queries-file", bench->queries_file, "Queries to read instead")->type_name("FILE")->group(data);
-  knn_app->add_option("-k", bench->k, "Neighbors a query")->type_name("K")->capture_default_str()->group("Search");
-  add_search_options(*knn_app, bench->search);
+  knn_app.add_option("--rows", bench->data.rows, "Table rows to make").type_name("N").capture_default_str().group(data);
+  knn_app.add_option("--queries", bench->data.queries, "Queries to make; 0 searches the table within itself")
+      .type_name("M")
+      .capture_default_str()
+      .group(data);
+  knn_app.add_option("--dims", bench->data.cols, "Columns to make").type_name("D").capture_default_str().group(data);
+  knn_app.add_choice("--data", bench->data.kind, bench_data_kinds(), describe_bench_data()).group(data);
+  knn_app.add_option("--sigma", bench->data.sigma, "Standard deviation of --data clusters")
+      .type_name("S")
+      .capture_default_str()
+      .group(data);
+  knn_app.add_choice("--dtype", bench->dtype, {"float32", "float64"}, "Element type to make").group(data);
+  knn_app.add_option("--seed", bench->data.seed, "Seed of the draws")
+      .type_name("SEED")
+      .capture_default_str()
+      .group(data);
+  knn_app.add_option("--table-file", bench->table_file, "Table to read instead").type_name("FILE").group(data);
+  knn_app.add_option("--queries-file", bench->queries_file, "Queries to read instead").type_name("FILE").group(data);
+  knn_app.add_option("-k", bench->k, "Neighbors a query").type_name("K").capture_default_str().group("Search");
+  add_search_options(knn_app, bench->search);
   const std::string timing = "Timing";
-  knn_app->add_option("--repeat", bench->repeat, "Timed runs")->type_name("N")->capture_default_str()->group(timing);
-  knn_app->add_option("--warmup", bench->warmup, "Runs before them")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(timing);
-  add_choice(*knn_app, "--without", bench->without, {kernels::kWithoutNames.begin(), kernels::kWithoutNames.end()},
-             "Leave one idea out, to see what it is worth; --method direct leaves out the screen")
-      ->group(timing);
-  knn_app->add_flag("--verify", bench->verify, "Check sampled queries against the key of every row")->group(timing);
-  knn_app->add_option("--sample", bench->sample, "Queries that --verify checks")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(timing);
-  knn_app->add_flag("--peak", bench->peak, "Measure what the cores can do, too, and the share of it reached")
-      ->group(timing);
-  knn_app->add_option("--commit", bench->commit, "Commit to note in the result")->type_name("ID")->group(timing);
+  knn_app.add_option("--repeat", bench->repeat, "Timed runs").type_name("N").capture_default_str().group(timing);
+  knn_app.add_option("--warmup", bench->warmup, "Runs before them").type_name("N").capture_default_str().group(timing);
+  knn_app
+      .add_choice("--without", bench->without, {kernels::kWithoutNames.begin(), kernels::kWithoutNames.end()},
+                  "Leave one idea out, to see what it is worth; --method direct leaves out the screen")
+      .group(timing);
+  knn_app.add_flag("--verify", bench->verify, "Check sampled queries against the key of every row").group(timing);
+  knn_app.add_option("--sample", bench->sample, "Queries that --verify checks")
+      .type_name("N")
+      .capture_default_str()
+      .group(timing);
+  knn_app.add_flag("--peak", bench->peak, "Measure what the cores can do, too, and the share of it reached")
+      .group(timing);
+  knn_app.add_option("--commit", bench->commit, "Commit to note in the result").type_name("ID").group(timing);
   const std::string peers = "Peers";
   knn_app
-      ->add_option("--peers", bench->peers.names,
-                   "Other libraries to time in turns with ours and to check, one or more by commas")
-      ->type_name(fmt::format("{{{}}}", fmt::join(peer_choices(), ",")))
-      ->group(peers);
+      .add_option("--peers", bench->peers.names,
+                  "Other libraries to time in turns with ours and to check, one or more by commas")
+      .type_name(fmt::format("{{{}}}", fmt::join(peer_choices(), ",")))
+      .group(peers);
   knn_app
-      ->add_option("--peers-python", bench->peers.python,
-                   "Python that has them [VICINAL_PEERS_PYTHON, else what `./dev bench --peers` made]")
-      ->type_name("FILE")
-      ->group(peers);
-  knn_app->add_option("--peers-dir", bench->peers.dir, "Folder of knn.py [bench/peers of the source tree]")
-      ->type_name("DIR")
-      ->group(peers);
-  knn_app->add_option("--peer-timeout", bench->peers.timeout, "Seconds for all calls of one peer together")
-      ->type_name("SECONDS")
-      ->capture_default_str()
-      ->group(peers);
-  knn_app->add_option("-o,--output", bench->output, "Where to write the result, too (.json)")->type_name("FILE");
-  add_common_options(*knn_app, bench->common);
+      .add_option("--peers-python", bench->peers.python,
+                  "Python that has them [VICINAL_PEERS_PYTHON, else what `./dev bench --peers` made]")
+      .type_name("FILE")
+      .group(peers);
+  knn_app.add_option("--peers-dir", bench->peers.dir, "Folder of knn.py [bench/peers of the source tree]")
+      .type_name("DIR")
+      .group(peers);
+  knn_app.add_option("--peer-timeout", bench->peers.timeout, "Seconds for all calls of one peer together")
+      .type_name("SECONDS")
+      .capture_default_str()
+      .group(peers);
+  knn_app.add_option("-o,--output", bench->output, "Where to write the result, too (.json)").type_name("FILE");
+  add_common_options(knn_app, bench->common);
   const std::vector<std::string> examples = {
       "vicinal bench knn --rows 5000 --queries 500 --dims 32 -k 10 --verify",
       "vicinal bench knn --rows 3000 --queries 0 --dims 16 --data blobs --repeat 3 --json"};
-  add_examples(*app, examples);
-  add_examples(*knn_app, examples);
-  CLI::App* peak_app = app->add_subcommand("peak", "Measure what the cores can compute at most");
-  add_common_options(*peak_app, bench->common);
-  add_examples(*peak_app, {"vicinal bench peak", "vicinal bench peak --threads 1 --json"});
-  const BenchPapersCommand papers = add_bench_papers(*app, bench->common);
+  app.add_examples(examples);
+  knn_app.add_examples(examples);
+  const Parser peak_app = app.add_subcommand("peak", "Measure what the cores can compute at most");
+  add_common_options(peak_app, bench->common);
+  peak_app.add_examples({"vicinal bench peak", "vicinal bench peak --threads 1 --json"});
+  const BenchPapersCommand papers = add_bench_papers(app, bench->common);
   const auto run = [bench, peak_app, papers] {
-    if (papers.app->parsed()) return papers.run();
-    peak_app->parsed() ? bench->run_peak() : bench->run();
+    if (papers.app.parsed()) return papers.run();
+    peak_app.parsed() ? bench->run_peak() : bench->run();
   };
   return {app, run, &bench->common.json};
 }

@@ -8,12 +8,10 @@
 //   of 16.
 #include "bench_papers.hpp"
 
-#include <fmt/chrono.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -253,7 +251,7 @@ class Bench {
   const Options& options_;
   const Runtime runtime_;
   std::vector<std::unique_ptr<PaperTable>> tables_;
-  const std::string date_ = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  const std::string date_ = date_of_results();
   const Json machine_ = machine_of_results();
   std::string name_;
   std::int64_t lines_ = 0;
@@ -262,46 +260,42 @@ class Bench {
 
 }  // namespace
 
-BenchPapersCommand add_bench_papers(CLI::App& bench, CommonOptions& common) {
+BenchPapersCommand add_bench_papers(const Parser& bench, CommonOptions& common) {
   auto options = std::make_shared<Options>(Options{common, {}, {}, {}});
-  CLI::App* app = bench.add_subcommand("papers", "Time the methods of the papers on the tables of the papers");
-  app->require_subcommand(1);
-  app->fallthrough();
-  CLI::App* gs = app->add_subcommand("gs", "k-min search and bitonic sort of a product of matrices");
-  CLI::App* lof = app->add_subcommand("lof", "A filter by thresholds, insertion and a shared heap");
-  CLI::App* lle = app->add_subcommand("lle-search", "Tiles and insertion, and a kd-tree");
-  for (CLI::App* one : {gs, lof, lle}) {
-    one->add_option("--repeat", options->repeat, "Timed runs")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 1000));
-    one->add_option("--warmup", options->warmup, "Runs before them")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(0, 1000));
-    one->add_option("--most-rows", options->most_rows, "Cut tables and queries that have more rows")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 30));
-    one->add_option("--commit", options->commit, "Commit to note in the result")->type_name("ID");
-    one->add_option("-o,--output", options->output, "Where to write the result, too (.json)")->type_name("FILE");
-    add_common_options(*one, common);
+  const Parser app = bench.add_subcommand("papers", "Time the methods of the papers on the tables of the papers");
+  app.require_subcommand();
+  const Parser gs = app.add_subcommand("gs", "k-min search and bitonic sort of a product of matrices");
+  const Parser lof = app.add_subcommand("lof", "A filter by thresholds, insertion and a shared heap");
+  const Parser lle = app.add_subcommand("lle-search", "Tiles and insertion, and a kd-tree");
+  for (const Parser& one : {gs, lof, lle}) {
+    one.add_option("--repeat", options->repeat, "Timed runs").type_name("N").capture_default_str().between(1, 1000);
+    one.add_option("--warmup", options->warmup, "Runs before them")
+        .type_name("N")
+        .capture_default_str()
+        .between(0, 1000);
+    one.add_option("--most-rows", options->most_rows, "Cut tables and queries that have more rows")
+        .type_name("N")
+        .capture_default_str()
+        .between(2, std::int64_t{1} << 30);
+    one.add_option("--commit", options->commit, "Commit to note in the result").type_name("ID");
+    one.add_option("-o,--output", options->output, "Where to write the result, too (.json)").type_name("FILE");
+    add_common_options(one, common);
   }
-  lof->add_option("--data-dir", options->data_dir,
-                  "Folder with kdd-table.npy, kdd-queries.npy and so on, as bench/data/papers.py writes them; rows are "
-                  "made for what is not there")
-      ->type_name("DIR");
+  lof.add_option("--data-dir", options->data_dir,
+                 "Folder with kdd-table.npy, kdd-queries.npy and so on, as bench/data/papers.py writes them; rows are "
+                 "made for what is not there")
+      .type_name("DIR");
   const std::string few = " --most-rows 300 --repeat 1";
   for (const auto& [one, name] : {std::pair(gs, "gs"), std::pair(lof, "lof"), std::pair(lle, "lle-search")}) {
     const std::string line = fmt::format("vicinal bench papers {}{}", name, few);
-    add_examples(*one, {line, line + " --json"});
+    one.add_examples({line, line + " --json"});
   }
-  add_examples(*app, {"vicinal bench papers gs" + few, "vicinal bench papers lof" + few});
+  app.add_examples({"vicinal bench papers gs" + few, "vicinal bench papers lof" + few});
   return {app, [options, gs, lof] {
             check_output("-o", options->output, {".json"});
             Bench papers(*options);
-            if (gs->parsed()) return papers.gs();
-            lof->parsed() ? papers.lof() : papers.lle_search();
+            if (gs.parsed()) return papers.gs();
+            lof.parsed() ? papers.lof() : papers.lle_search();
           }};
 }
 

@@ -2,7 +2,6 @@
 // methods and ours (docs/papers.md). Every method's answers are compared, so that no time is of a wrong one.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
 #include "common_options.hpp"
@@ -10,11 +9,11 @@
 namespace vicinal::cli {
 
 struct BenchPapersCommand {
-  CLI::App* app = nullptr;
+  Parser app;
   std::function<void()> run;
 };
 
 /// Hangs the subcommand under `bench`; it shares that one's common options.
-BenchPapersCommand add_bench_papers(CLI::App& bench, CommonOptions& common);
+BenchPapersCommand add_bench_papers(const Parser& bench, CommonOptions& common);
 
 }  // namespace vicinal::cli

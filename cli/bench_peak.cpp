@@ -2,7 +2,7 @@
 // its ports, in as many registers.
 #include "bench_peak.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

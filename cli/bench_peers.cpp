@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <system_error>
 
 #include "core/distance.hpp"
@@ -331,7 +332,8 @@ std::vector<std::string> peers_from(const std::string& names) {
     }
   };
   const std::vector<std::string> choices = peer_choices();
-  for (const std::string& name : CLI::detail::split(names, ',')) {
+  std::istringstream list(names);
+  for (std::string name; std::getline(list, name, ',');) {
     if (std::find(choices.begin(), choices.end(), name) == choices.end()) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("--peers: '{}' is not one of {}", name, fmt::join(choices, ", ")));

@@ -1,7 +1,7 @@
 // See classical.hpp. Lines may be of any length: the classical tools cut them at 1,023 characters.
 #include "classical.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <cmath>

@@ -1,7 +1,7 @@
 // `vicinal classify`: each row of TEST gets the class that its k nearest rows of TRAIN vote for, exactly.
 #include "vicinal/classify.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -354,48 +354,46 @@ void ClassifyCommand::run() const {
 
 }  // namespace
 
-Command add_classify(CLI::App& root) {
+Command add_classify(const Parser& root) {
   auto command = std::make_shared<ClassifyCommand>();
-  CLI::App* app = root.add_subcommand("classify", "Give each row the class of its nearest labelled rows, exactly");
-  app->add_option("TRAIN", command->train, "Labelled rows: .npy, .npz, .csv, .tsv or idx, gzip or not")
-      ->type_name("FILE")
-      ->required();
-  app->add_option("TEST", command->test, "Rows to classify; scored when their labels are known")
-      ->type_name("FILE")
-      ->required();
+  const Parser app = root.add_subcommand("classify", "Give each row the class of its nearest labelled rows, exactly");
+  app.add_option("TRAIN", command->train, "Labelled rows: .npy, .npz, .csv, .tsv or idx, gzip or not")
+      .type_name("FILE")
+      .required();
+  app.add_option("TEST", command->test, "Rows to classify; scored when their labels are known")
+      .type_name("FILE")
+      .required();
   const std::string labels = "Labels";
-  app->add_option("--label", command->input.labels, "CSV column with the class; may be repeated for several outputs")
-      ->type_name("COLUMN")
-      ->take_all()
-      ->allow_extra_args(false)
-      ->group(labels);
-  app->add_option("--labels", command->labels_file, "Labels of TRAIN in a file of their own: .npy, idx or text")
-      ->type_name("FILE")
-      ->group(labels);
-  app->add_option("--test-labels", command->test_labels_file, "True labels of TEST, to score the answer")
-      ->type_name("FILE")
-      ->group(labels);
-  app->add_option("--class-names", command->class_names_file,
-                  "What to call the classes in scores and report: one name a line, in order of the labels")
-      ->type_name("FILE")
-      ->group(labels);
-  app->add_option("-k", command->k, "Neighbors that vote")->type_name("K")->capture_default_str()->group("Search");
-  add_choice(*app, "--weights", command->weights, {"uniform", "distance"}, "Weight of a neighbor's vote")
-      ->group("Search");
-  app->add_option("-o,--output", command->output, "Where to write row,label (.csv)")->type_name("FILE");
-  app->add_flag("--proba", command->probabilities, "Also write the share of the vote of each class, as p_CLASS");
-  app->add_option("--report", command->report, "Where to write a page with scores and the hardest rows (.html)")
-      ->type_name("FILE");
-  app->add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
-      ->type_name("HxW");
-  add_search_options(*app, command->search);
-  add_input_options(*app, command->input);
-  add_common_options(*app, command->common);
-  add_examples(*app, {"vicinal classify train.csv test.csv --label class -k 5 -o labels.csv",
-                      "vicinal classify train.npy test.npy --labels train_labels.npy --test-labels test_labels.npy "
-                      "--report report.html",
-                      "vicinal classify train.csv test.csv --label class --weights distance --proba -o shares.csv",
-                      "vicinal classify train.csv test.csv --label class --json"});
+  app.add_option("--label", command->input.labels, "CSV column with the class; may be repeated for several outputs")
+      .type_name("COLUMN")
+      .repeatable()
+      .group(labels);
+  app.add_option("--labels", command->labels_file, "Labels of TRAIN in a file of their own: .npy, idx or text")
+      .type_name("FILE")
+      .group(labels);
+  app.add_option("--test-labels", command->test_labels_file, "True labels of TEST, to score the answer")
+      .type_name("FILE")
+      .group(labels);
+  app.add_option("--class-names", command->class_names_file,
+                 "What to call the classes in scores and report: one name a line, in order of the labels")
+      .type_name("FILE")
+      .group(labels);
+  app.add_option("-k", command->k, "Neighbors that vote").type_name("K").capture_default_str().group("Search");
+  app.add_choice("--weights", command->weights, {"uniform", "distance"}, "Weight of a neighbor's vote").group("Search");
+  app.add_option("-o,--output", command->output, "Where to write row,label (.csv)").type_name("FILE");
+  app.add_flag("--proba", command->probabilities, "Also write the share of the vote of each class, as p_CLASS");
+  app.add_option("--report", command->report, "Where to write a page with scores and the hardest rows (.html)")
+      .type_name("FILE");
+  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
+      .type_name("HxW");
+  add_search_options(app, command->search);
+  add_input_options(app, command->input);
+  add_common_options(app, command->common);
+  app.add_examples({"vicinal classify train.csv test.csv --label class -k 5 -o labels.csv",
+                    "vicinal classify train.npy test.npy --labels train_labels.npy --test-labels test_labels.npy "
+                    "--report report.html",
+                    "vicinal classify train.csv test.csv --label class --weights distance --proba -o shares.csv",
+                    "vicinal classify train.csv test.csv --label class --json"});
   return {app, [command] { naming_files(command->train, command->test, [&] { command->run(); }); },
           &command->common.json};
 }

@@ -2,26 +2,26 @@
 // One file a subcommand; each offers one add_* function, and main.cpp lists them all.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
-#include <vector>
+
+#include "parser.hpp"
 
 namespace vicinal::cli {
 
 struct Command {
-  CLI::App* app = nullptr;     ///< the parser's own node, owned by the root
+  Parser app;                  ///< the parser's own node, owned by the root
   std::function<void()> run;   ///< throws vicinal::Error for anything that goes wrong
   const bool* json = nullptr;  ///< whether --json was given
 };
 
-Command add_knn(CLI::App& root);
-Command add_radius(CLI::App& root);
-Command add_classify(CLI::App& root);
-Command add_kmeans(CLI::App& root);
-Command add_info(CLI::App& root);
-Command add_doctor(CLI::App& root);
-Command add_bench(CLI::App& root);
-Command add_generate(CLI::App& root);
-Command add_completion(CLI::App& root);
+Command add_knn(const Parser& root);
+Command add_radius(const Parser& root);
+Command add_classify(const Parser& root);
+Command add_kmeans(const Parser& root);
+Command add_info(const Parser& root);
+Command add_doctor(const Parser& root);
+Command add_bench(const Parser& root);
+Command add_generate(const Parser& root);
+Command add_completion(const Parser& root);
 
 }  // namespace vicinal::cli

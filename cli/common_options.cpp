@@ -1,7 +1,7 @@
 // See common_options.hpp. Clause 9 of the contract: what is asked for and not there is an error, never a fallback.
 #include "common_options.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>
@@ -56,94 +56,75 @@ std::optional<int> device_number(const std::string& device) {
 
 }  // namespace
 
-CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
-                        const std::vector<std::string>& choices, const std::string& description) {
-  const CLI::Validator one_of(
-      [choices](std::string& given) {
-        if (std::find(choices.begin(), choices.end(), given) != choices.end()) return std::string();
-        return fmt::format("'{}' is not one of {}", given, fmt::join(choices, ", "));
-      },
-      "");
-  return command.add_option(name, value, description)
-      ->check(one_of)
-      ->type_name(fmt::format("{{{}}}", fmt::join(choices, ",")))
-      ->capture_default_str();
-}
-
-void add_common_options(CLI::App& command, CommonOptions& options) {
+void add_common_options(const Parser& command, CommonOptions& options) {
   const std::string group = "Running";
   command.add_option("--threads", options.threads, "Threads to use; 0 takes every core there is")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(group);
+      .type_name("N")
+      .capture_default_str()
+      .group(group);
   command
       .add_option("--memory-limit", options.memory_limit,
                   "Most memory to use, such as 4G or 512M [80 % of what is free]")
-      ->type_name("SIZE")
-      ->group(group);
+      .type_name("SIZE")
+      .group(group);
   command
       .add_option("--device", options.device,
                   "Where to compute; auto: CUDA where it is there, unless VICINAL_DEVICE says otherwise")
-      ->type_name("{auto,cpu,cuda[:I]}")
-      ->capture_default_str()
-      ->group(group);
+      .type_name("{auto,cpu,cuda[:I]}")
+      .capture_default_str()
+      .group(group);
   command
       .add_option("--device-memory-limit", options.device_memory_limit,
                   "Most device memory to use; larger tables are streamed [80 % of what is free]")
-      ->type_name("SIZE")
-      ->group(group);
-  add_choice(command, "--isa", options.isa, {"auto", "baseline", "avx2", "avx512"},
-             "Instruction set; every one gives the same bits")
-      ->group(group);
+      .type_name("SIZE")
+      .group(group);
+  command
+      .add_choice("--isa", options.isa, {"auto", "baseline", "avx2", "avx512"},
+                  "Instruction set; every one gives the same bits")
+      .group(group);
   command
       .add_flag("--explain", options.explain, "Print the plan (method, memory, expected time) and stop before running")
-      ->group(group);
+      .group(group);
   const std::string output = "Reporting";
-  command.add_flag("--json", options.json, "Print one JSON object on stdout, errors included")->group(output);
-  add_choice(command, "--progress", options.progress, {"auto", "always", "never"},
-             "Progress line on stderr; auto: only on a terminal")
-      ->group(output);
-  command.add_flag("--quiet,-q", options.quiet, "Nothing on stderr but errors")->group(output);
+  command.add_flag("--json", options.json, "Print one JSON object on stdout, errors included").group(output);
+  command
+      .add_choice("--progress", options.progress, {"auto", "always", "never"},
+                  "Progress line on stderr; auto: only on a terminal")
+      .group(output);
+  command.add_flag("--quiet,-q", options.quiet, "Nothing on stderr but errors").group(output);
 }
 
-void add_search_options(CLI::App& command, SearchOptions& options) {
+void add_search_options(const Parser& command, SearchOptions& options) {
   const std::string group = "Search";
-  add_choice(command, "--metric", options.metric, metric_names(), "Distance")->group(group);
+  command.add_choice("--metric", options.metric, metric_names(), "Distance").group(group);
   command.add_option("--p", options.p, "Exponent of minkowski, at least 1")
-      ->type_name("P")
-      ->capture_default_str()
-      ->group(group);
-  add_choice(command, "--method", options.method, method_names(), "How to search; every method gives the same bits")
-      ->group(group);
-  add_choice(command, "--screen", options.screen, screen_names(), "Arithmetic in which --method fused drops rows")
-      ->group(group);
+      .type_name("P")
+      .capture_default_str()
+      .group(group);
+  command.add_choice("--method", options.method, method_names(), "How to search; every method gives the same bits")
+      .group(group);
+  command.add_choice("--screen", options.screen, screen_names(), "Arithmetic in which --method fused drops rows")
+      .group(group);
   command.add_option("--filter", options.filter, "Bools, one a table row: which rows may be neighbors (.npy)")
-      ->type_name("FILE")
-      ->group(group);
+      .type_name("FILE")
+      .group(group);
 }
 
-void add_input_options(CLI::App& command, InputOptions& options) {
+void add_input_options(const Parser& command, InputOptions& options) {
   const std::string group = "Reading tables";
   command.add_option("--drop", options.drop, "CSV column to leave out, by name or position; may be repeated")
-      ->type_name("COLUMN")
-      ->take_all()
-      ->allow_extra_args(false)
-      ->group(group);
+      .type_name("COLUMN")
+      .repeatable()
+      .group(group);
   command.add_option("--member", options.member, "Array to read from an .npz with several")
-      ->type_name("NAME")
-      ->group(group);
-  CLI::Option* header =
-      command.add_flag("--header", options.header, "Line 1 of a CSV names the columns [found out]")->group(group);
-  command.add_flag("--no-header", options.no_header, "Line 1 of a CSV is data")->excludes(header)->group(group);
+      .type_name("NAME")
+      .group(group);
+  const Option header =
+      command.add_flag("--header", options.header, "Line 1 of a CSV names the columns [found out]").group(group);
+  command.add_flag("--no-header", options.no_header, "Line 1 of a CSV is data").excludes(header).group(group);
   command.add_option("--delimiter", options.delimiter, "Character between CSV columns, or tab [found out]")
-      ->type_name("CHAR")
-      ->group(group);
-}
-
-void add_examples(CLI::App& command, const std::vector<std::string>& lines) {
-  std::string text = "EXAMPLES";
-  for (const std::string& line : lines) text += "\n  " + line;
-  command.footer(text);
+      .type_name("CHAR")
+      .group(group);
 }
 
 std::uint64_t parse_size(std::string_view text, std::string_view option) {

@@ -1,13 +1,13 @@
 // Options that every working subcommand understands in the same way, and the context that follows from them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "parser.hpp"
 #include "progress.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/graph.hpp"
@@ -51,14 +51,9 @@ struct Runtime {
   Context ctx;
 };
 
-void add_common_options(CLI::App& command, CommonOptions& options);
-void add_search_options(CLI::App& command, SearchOptions& options);
-void add_input_options(CLI::App& command, InputOptions& options);
-/// An option with a fixed set of values, listed by --help and offered by the shell's completion.
-CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
-                        const std::vector<std::string>& choices, const std::string& description);
-/// Examples at the end of --help; the tests run them.
-void add_examples(CLI::App& command, const std::vector<std::string>& lines);
+void add_common_options(const Parser& command, CommonOptions& options);
+void add_search_options(const Parser& command, SearchOptions& options);
+void add_input_options(const Parser& command, InputOptions& options);
 
 /// "4G", "512M", "1.5GiB", "100kB", plain bytes; K, M, G, T are powers of 1024, as memory is sold.
 /// Throws `invalid_argument` for anything else.

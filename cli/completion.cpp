@@ -1,11 +1,11 @@
-// See completion.hpp. An option whose type name is a list in braces completes to that list; every other value, and
+// `vicinal completion`: a script for a shell, made from the parser's own list of subcommands and options, so that it
+// cannot go stale. An option whose type name is a list in braces completes to that list; every other value, and
 // every positional argument without a list, completes to files.
-#include "completion.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
+#include <sstream>
 #include <vector>
 
 #include "command.hpp"
@@ -29,37 +29,37 @@ struct Node {
   std::vector<OptionEntry> options;
 };
 
-std::vector<std::string> choices_of(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
+std::vector<std::string> choices_of(const Option& option) {
+  const std::string type = option.type_name();
   const auto open = type.find('{');
   const auto close = type.rfind('}');
   if (open == std::string::npos || close == std::string::npos) return {};
-  std::vector<std::string> choices = CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
-  for (std::string& choice : choices) choice = choice.substr(0, choice.find('['));
+  std::vector<std::string> choices;
+  std::istringstream list(type.substr(open + 1, close - open - 1));
+  for (std::string choice; std::getline(list, choice, ',');) choices.push_back(choice.substr(0, choice.find('[')));
   return choices;
 }
 
-void collect(const CLI::App& app, std::vector<std::string> path, std::vector<Node>& nodes) {
+void collect(const Parser& app, std::vector<std::string> path, std::vector<Node>& nodes) {
   Node node;
   node.path = path;
-  node.description = app.get_description();
-  for (const CLI::App* child : app.get_subcommands([](const CLI::App*) { return true; })) {
-    node.children.push_back(child->get_name());
+  node.description = app.description();
+  for (const Parser& child : app.subcommands()) {
+    node.children.push_back(child.name());
   }
-  for (const CLI::Option* option : app.get_options()) {
+  for (const Option& option : app.options()) {
     OptionEntry entry;
-    for (const std::string& name : option->get_snames()) entry.names.push_back("-" + name);
-    for (const std::string& name : option->get_lnames()) entry.names.push_back("--" + name);
-    entry.choices = choices_of(*option);
-    entry.description = option->get_description();
-    entry.takes_value = option->get_items_expected_max() > 0;
+    entry.names = option.dashed_names();
+    entry.choices = choices_of(option);
+    entry.description = option.description();
+    entry.takes_value = option.takes_value();
     node.options.push_back(entry);
   }
   nodes.push_back(node);
-  for (const CLI::App* child : app.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const Parser& child : app.subcommands()) {
     std::vector<std::string> longer = path;
-    longer.push_back(child->get_name());
-    collect(*child, longer, nodes);
+    longer.push_back(child.name());
+    collect(child, longer, nodes);
   }
 }
 
@@ -165,9 +165,8 @@ std::string fish_script(const std::vector<Node>& nodes) {
   return text;
 }
 
-}  // namespace
-
-std::string completion_script(const CLI::App& root, const std::string& shell) {
+/// The script for "bash", "zsh" or "fish".
+std::string completion_script(const Parser& root, const std::string& shell) {
   std::vector<Node> nodes;
   collect(root, {}, nodes);
   if (shell == "fish") return fish_script(nodes);
@@ -178,18 +177,20 @@ std::string completion_script(const CLI::App& root, const std::string& shell) {
   return "# bash completion for vicinal\n" + bash_functions(nodes) + "complete -o filenames -F _vicinal vicinal\n";
 }
 
-Command add_completion(CLI::App& root) {
+}  // namespace
+
+Command add_completion(const Parser& root) {
   struct Options {
     std::string shell = "bash";
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* app = root.add_subcommand("completion", "Print a script that completes this command in a shell");
-  add_choice(*app, "SHELL", options->shell, {"bash", "zsh", "fish"}, "Shell to print it for");
-  app->add_flag("--json", options->json, "Print one JSON object on stdout: {\"shell\", \"script\"}");
-  add_examples(*app, {"vicinal completion bash > vicinal.bash && . ./vicinal.bash", "vicinal completion fish"});
+  const Parser app = root.add_subcommand("completion", "Print a script that completes this command in a shell");
+  app.add_choice("SHELL", options->shell, {"bash", "zsh", "fish"}, "Shell to print it for");
+  app.add_flag("--json", options->json, "Print one JSON object on stdout: {\"shell\", \"script\"}");
+  app.add_examples({"vicinal completion bash > vicinal.bash && . ./vicinal.bash", "vicinal completion fish"});
   return {app,
-          [options, &root] {
+          [options, root] {
             const std::string script = completion_script(root, options->shell);
             if (options->json) {
               print_json({{"shell", options->shell}, {"script", script}});

@@ -111,11 +111,11 @@ void examine(const CommonOptions& options) {
 
 }  // namespace
 
-Command add_doctor(CLI::App& root) {
+Command add_doctor(const Parser& root) {
   auto options = std::make_shared<CommonOptions>();
-  CLI::App* app = root.add_subcommand("doctor", "Say what this build can do on this machine, and test it");
-  add_common_options(*app, *options);
-  add_examples(*app, {"vicinal doctor", "vicinal doctor --json"});
+  const Parser app = root.add_subcommand("doctor", "Say what this build can do on this machine, and test it");
+  add_common_options(app, *options);
+  app.add_examples({"vicinal doctor", "vicinal doctor --json"});
   return {app,
           [options] {
             if (options->explain) {

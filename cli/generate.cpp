@@ -1,7 +1,7 @@
 // `vicinal generate`: tables with known parameters, the same bits for the same seed everywhere (contract clause 8).
 #include "vicinal/generate.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -22,8 +22,8 @@ struct GenerateCommand {
   std::string output;
   std::string parameters;
   std::string labels;
-  const CLI::Option* cols_option = nullptr;
-  const CLI::Option* centers_option = nullptr;
+  Option cols_option{nullptr};
+  Option centers_option{nullptr};
 
   void run() const;
 };
@@ -80,9 +80,9 @@ void GenerateCommand::run() const {
   std::replace(name.begin(), name.end(), '-', '_');
   making.shape = shape_from(name);
   const bool is_blobs = making.shape == Shape::blobs;
-  for (const CLI::Option* option : {cols_option, centers_option}) {
-    if (!is_blobs && option->count() > 0) {
-      throw Error(ErrorCode::invalid_argument, fmt::format("{}: only blobs has it, not {}", option->get_name(), shape));
+  for (const Option& option : {cols_option, centers_option}) {
+    if (!is_blobs && option.given()) {
+      throw Error(ErrorCode::invalid_argument, fmt::format("{}: only blobs has it, not {}", option.name(), shape));
     }
   }
   if (!is_blobs) making.cols = making.shape == Shape::moons ? 2 : 3;
@@ -129,36 +129,33 @@ void GenerateCommand::run() const {
 
 }  // namespace
 
-Command add_generate(CLI::App& root) {
+Command add_generate(const Parser& root) {
   auto command = std::make_shared<GenerateCommand>();
-  CLI::App* app = root.add_subcommand("generate", "Make a table with known structure, the same for the same seed");
-  add_choice(*app, "SHAPE", command->shape, {"swiss-roll", "s-curve", "blobs", "moons"}, "What to make")->required();
+  const Parser app = root.add_subcommand("generate", "Make a table with known structure, the same for the same seed");
+  app.add_choice("SHAPE", command->shape, {"swiss-roll", "s-curve", "blobs", "moons"}, "What to make").required();
   GenerateOptions& options = command->options;
   const std::string group = "Shape";
-  app->add_option("-n,--rows", options.rows, "Rows")->type_name("N")->capture_default_str()->group(group);
-  command->cols_option = app->add_option("-d,--cols", options.cols, "Columns (blobs)")
-                             ->type_name("D")
-                             ->capture_default_str()
-                             ->group(group);
-  command->centers_option = app->add_option("--centers", options.centers, "Clusters (blobs)")
-                                ->type_name("C")
-                                ->capture_default_str()
-                                ->group(group);
-  app->add_option("--noise", options.noise,
-                  "Standard deviation added to each coordinate; blobs: of a cluster, 1 when 0")
-      ->type_name("S")
-      ->capture_default_str()
-      ->group(group);
-  app->add_option("--seed", options.seed, "Seed of the draws")->type_name("SEED")->capture_default_str()->group(group);
-  app->add_option("-o,--output", command->output, "Where to write the points: .npy, .npz or .csv [CSV on stdout]")
-      ->type_name("FILE");
-  app->add_option("--parameters", command->parameters, "Where to write the true parameters: .npy or .csv")
-      ->type_name("FILE");
-  app->add_option("--labels", command->labels, "Where to write the true labels: .npy, .csv or .txt")->type_name("FILE");
-  add_common_options(*app, command->common);
-  add_examples(*app, {"vicinal generate swiss-roll -n 2000 --seed 7 -o roll.npy --parameters roll_parameters.npy",
-                      "vicinal generate blobs -n 500 -d 8 --centers 4 --labels blob_labels.npy -o blobs.npy",
-                      "vicinal generate moons -n 6 --noise 0.1"});
+  app.add_option("-n,--rows", options.rows, "Rows").type_name("N").capture_default_str().group(group);
+  command->cols_option =
+      app.add_option("-d,--cols", options.cols, "Columns (blobs)").type_name("D").capture_default_str().group(group);
+  command->centers_option = app.add_option("--centers", options.centers, "Clusters (blobs)")
+                                .type_name("C")
+                                .capture_default_str()
+                                .group(group);
+  app.add_option("--noise", options.noise, "Standard deviation added to each coordinate; blobs: of a cluster, 1 when 0")
+      .type_name("S")
+      .capture_default_str()
+      .group(group);
+  app.add_option("--seed", options.seed, "Seed of the draws").type_name("SEED").capture_default_str().group(group);
+  app.add_option("-o,--output", command->output, "Where to write the points: .npy, .npz or .csv [CSV on stdout]")
+      .type_name("FILE");
+  app.add_option("--parameters", command->parameters, "Where to write the true parameters: .npy or .csv")
+      .type_name("FILE");
+  app.add_option("--labels", command->labels, "Where to write the true labels: .npy, .csv or .txt").type_name("FILE");
+  add_common_options(app, command->common);
+  app.add_examples({"vicinal generate swiss-roll -n 2000 --seed 7 -o roll.npy --parameters roll_parameters.npy",
+                    "vicinal generate blobs -n 500 -d 8 --centers 4 --labels blob_labels.npy -o blobs.npy",
+                    "vicinal generate moons -n 6 --noise 0.1"});
   return {app, [command] { command->run(); }, &command->common.json};
 }
 

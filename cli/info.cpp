@@ -176,15 +176,14 @@ void InfoCommand::run() const {
 
 }  // namespace
 
-Command add_info(CLI::App& root) {
+Command add_info(const Parser& root) {
   auto command = std::make_shared<InfoCommand>();
-  CLI::App* app = root.add_subcommand("info", "Say what a file holds");
-  app->add_option("FILE", command->file, "Any file that vicinal reads")->type_name("FILE")->required();
-  app->add_flag("--columns", command->all, "Summarize the columns of a large table too");
-  add_input_options(*app, command->input);
-  add_common_options(*app, command->common);
-  add_examples(*app,
-               {"vicinal info train.npy", "vicinal info train.csv --drop class", "vicinal info train.npy --json"});
+  const Parser app = root.add_subcommand("info", "Say what a file holds");
+  app.add_option("FILE", command->file, "Any file that vicinal reads").type_name("FILE").required();
+  app.add_flag("--columns", command->all, "Summarize the columns of a large table too");
+  add_input_options(app, command->input);
+  add_common_options(app, command->common);
+  app.add_examples({"vicinal info train.npy", "vicinal info train.csv --drop class", "vicinal info train.npy --json"});
   return {app, [command] { command->run(); }, &command->common.json};
 }
 

@@ -1,7 +1,7 @@
 // See input.hpp.
 #include "input.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <cmath>

@@ -1,7 +1,7 @@
 // `vicinal kmeans`: clusters the rows of a table, or gives them the clusters of a model made before.
 #include "vicinal/kmeans.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <memory>
@@ -224,59 +224,59 @@ void KMeansCommand::run() const {
 
 }  // namespace
 
-Command add_kmeans(CLI::App& root) {
+Command add_kmeans(const Parser& root) {
   auto command = std::make_shared<KMeansCommand>();
-  CLI::App* app = root.add_subcommand("kmeans", "Cluster rows around k centres, the same bits every time");
-  app->add_option("TABLE", command->table,
-                  "Rows to cluster: .npy, .npz, .csv, .tsv, idx, or the classical tools' text and binary files")
-      ->type_name("FILE")
-      ->required();
+  const Parser app = root.add_subcommand("kmeans", "Cluster rows around k centres, the same bits every time");
+  app.add_option("TABLE", command->table,
+                 "Rows to cluster: .npy, .npz, .csv, .tsv, idx, or the classical tools' text and binary files")
+      .type_name("FILE")
+      .required();
   const std::string group = "Clustering";
-  app->add_option("-c,--clusters", command->clusters, "Number of clusters")
-      ->type_name("K")
-      ->capture_default_str()
-      ->group(group);
-  app->add_option("--init", command->init, "First centres: k-means++, random, first-k, or a file of centres")
-      ->type_name("NAME|FILE")
-      ->capture_default_str()
-      ->group(group);
-  app->add_option("--runs", command->runs, "Starts with draws of their own; the least inertia wins")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(group);
-  app->add_option("--seed", command->seed, "Seed of the draws")->type_name("N")->capture_default_str()->group(group);
-  add_choice(*app, "--stop", command->rule, {"settled", "classical"},
-             "When to stop: labels or centres settled, or by the classical tools' share of changed labels")
-      ->group(group);
-  app->add_option("--max-iterations", command->max_iterations, "At most so many iterations; 0: 300, classical 501")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(group);
-  app->add_option("--tolerance", command->tolerance,
-                  "Stop when the centres' squared shifts are below this share of the variance")
-      ->type_name("X")
-      ->capture_default_str()
-      ->group(group);
-  app->add_option("--changed-share", command->changed_share,
-                  "Stop when at most this share of labels changed; unset: 0, classical 0.001")
-      ->type_name("X")
-      ->group(group);
-  add_choice(*app, "--empty", command->empty, {"auto", "farthest", "keep"},
-             "Empty clusters take the farthest rows, or keep their centres; auto: keep with --stop classical")
-      ->group(group);
-  app->add_option("--weights", command->weights, "Weights of the rows: one column")->type_name("FILE")->group(group);
-  app->add_option("--model", command->model, "Do not cluster: label rows by the centres of an .npz written before")
-      ->type_name("FILE");
-  app->add_option("--scan", command->scan, "Print the inertia for each number of clusters, as in 2..20")
-      ->type_name("A..B");
-  app->add_option("-o,--output", command->output,
-                  "NAME.npz (labels, centres), NAME.csv (row,label), or NAME for .cluster_centres and .membership")
-      ->type_name("NAME");
-  add_input_options(*app, command->input);
-  add_common_options(*app, command->common);
-  add_examples(*app, {"vicinal kmeans train.npy -c 3 --seed 42 -o clusters.npz",
-                      "vicinal kmeans train.npy -c 3 --init first-k --stop classical -o train",
-                      "vicinal kmeans train.csv --drop class -c 3 --json", "vicinal kmeans train.npy --scan 2..6"});
+  app.add_option("-c,--clusters", command->clusters, "Number of clusters")
+      .type_name("K")
+      .capture_default_str()
+      .group(group);
+  app.add_option("--init", command->init, "First centres: k-means++, random, first-k, or a file of centres")
+      .type_name("NAME|FILE")
+      .capture_default_str()
+      .group(group);
+  app.add_option("--runs", command->runs, "Starts with draws of their own; the least inertia wins")
+      .type_name("N")
+      .capture_default_str()
+      .group(group);
+  app.add_option("--seed", command->seed, "Seed of the draws").type_name("N").capture_default_str().group(group);
+  app.add_choice("--stop", command->rule, {"settled", "classical"},
+                 "When to stop: labels or centres settled, or by the classical tools' share of changed labels")
+      .group(group);
+  app.add_option("--max-iterations", command->max_iterations, "At most so many iterations; 0: 300, classical 501")
+      .type_name("N")
+      .capture_default_str()
+      .group(group);
+  app.add_option("--tolerance", command->tolerance,
+                 "Stop when the centres' squared shifts are below this share of the variance")
+      .type_name("X")
+      .capture_default_str()
+      .group(group);
+  app.add_option("--changed-share", command->changed_share,
+                 "Stop when at most this share of labels changed; unset: 0, classical 0.001")
+      .type_name("X")
+      .group(group);
+  app.add_choice("--empty", command->empty, {"auto", "farthest", "keep"},
+                 "Empty clusters take the farthest rows, or keep their centres; auto: keep with --stop classical")
+      .group(group);
+  app.add_option("--weights", command->weights, "Weights of the rows: one column").type_name("FILE").group(group);
+  app.add_option("--model", command->model, "Do not cluster: label rows by the centres of an .npz written before")
+      .type_name("FILE");
+  app.add_option("--scan", command->scan, "Print the inertia for each number of clusters, as in 2..20")
+      .type_name("A..B");
+  app.add_option("-o,--output", command->output,
+                 "NAME.npz (labels, centres), NAME.csv (row,label), or NAME for .cluster_centres and .membership")
+      .type_name("NAME");
+  add_input_options(app, command->input);
+  add_common_options(app, command->common);
+  app.add_examples({"vicinal kmeans train.npy -c 3 --seed 42 -o clusters.npz",
+                    "vicinal kmeans train.npy -c 3 --init first-k --stop classical -o train",
+                    "vicinal kmeans train.csv --drop class -c 3 --json", "vicinal kmeans train.npy --scan 2..6"});
   return {app, [command] { naming_files(command->table, "", [&] { command->run(); }); }, &command->common.json};
 }
 

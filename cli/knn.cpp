@@ -1,7 +1,7 @@
 // `vicinal knn`: the k nearest rows, of a table within itself or of queries against it.
 #include "vicinal/knn.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <memory>
@@ -58,24 +58,23 @@ void KnnCommand::run() const {
 
 }  // namespace
 
-Command add_knn(CLI::App& root) {
+Command add_knn(const Parser& root) {
   auto command = std::make_shared<KnnCommand>();
-  CLI::App* app = root.add_subcommand("knn", "Find the k nearest rows, exactly");
-  app->add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx, gzip or not")
-      ->type_name("FILE")
-      ->required();
-  app->add_option("QUERIES", command->queries,
-                  "Rows to find neighbors for; without it, each table row among the others")
-      ->type_name("FILE");
-  app->add_option("-k", command->k, "Neighbors a row")->type_name("K")->capture_default_str()->group("Search");
-  app->add_option("-o,--output", command->output, "Where to write all of them: .npz (ids, distances) or .csv")
-      ->type_name("FILE");
-  add_search_options(*app, command->search);
-  add_input_options(*app, command->input);
-  add_common_options(*app, command->common);
-  add_examples(*app,
-               {"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
-                "vicinal knn train.csv --drop class -k 3 -o graph.csv", "vicinal knn train.npy test.npy --explain"});
+  const Parser app = root.add_subcommand("knn", "Find the k nearest rows, exactly");
+  app.add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx, gzip or not")
+      .type_name("FILE")
+      .required();
+  app.add_option("QUERIES", command->queries, "Rows to find neighbors for; without it, each table row among the others")
+      .type_name("FILE");
+  app.add_option("-k", command->k, "Neighbors a row").type_name("K").capture_default_str().group("Search");
+  app.add_option("-o,--output", command->output, "Where to write all of them: .npz (ids, distances) or .csv")
+      .type_name("FILE");
+  add_search_options(app, command->search);
+  add_input_options(app, command->input);
+  add_common_options(app, command->common);
+  app.add_examples({"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
+                    "vicinal knn train.csv --drop class -k 3 -o graph.csv",
+                    "vicinal knn train.npy test.npy --explain"});
   return {app, [command] { naming_files(command->table, command->queries, [&] { command->run(); }); },
           &command->common.json};
 }

@@ -1,10 +1,12 @@
 // See machine.hpp. Instruction sets are found by asking the library for each, so that what is said is what would run.
 #include "machine.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 #include <unistd.h>
 
+#include <array>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -92,6 +94,14 @@ Json machine_of_results() {
   Machine machine = look_at_machine();
   machine.cuda.plugin = std::filesystem::path(machine.cuda.plugin).filename().string();
   return to_json(machine);
+}
+
+std::string date_of_results() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 std::string version_text(int tenfold) {

@@ -29,6 +29,8 @@ Json to_json(const CudaStatus& cuda);
 Json to_json(const Machine& machine);
 /// Of this machine, without the names of its folders: for results that are kept.
 Json machine_of_results();
+/// Today's date and time, "2026-01-31T12:00:00Z".
+std::string date_of_results();
 /// "9.0" of 90.
 std::string version_text(int tenfold);
 

@@ -1,7 +1,7 @@
 // See neighbors_output.hpp. A person gets ten rows of up to five neighbors; the file has everything.
 #include "neighbors_output.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // See progress.hpp. The time left is that of a steady pace within the stage; it is shown once 1 % is done.
 #include "progress.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

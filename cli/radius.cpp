@@ -1,5 +1,5 @@
 // `vicinal radius`: every row within a radius, or how many there are.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
@@ -126,27 +126,27 @@ void RadiusCommand::run() const {
 
 }  // namespace
 
-Command add_radius(CLI::App& root) {
+Command add_radius(const Parser& root) {
   auto command = std::make_shared<RadiusCommand>();
-  CLI::App* app = root.add_subcommand("radius", "Find every row within a radius, or count them");
-  app->add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx, gzip or not")
-      ->type_name("FILE")
-      ->required();
-  app->add_option("QUERIES", command->queries, "Rows to search around; without it, each table row among the others")
-      ->type_name("FILE");
-  app->add_option("-r,--radius", command->radius, "Largest distance, inclusive")
-      ->type_name("R")
-      ->required()
-      ->group("Search");
-  app->add_flag("--count", command->count_only, "Only count them")->group("Search");
-  app->add_option("-o,--output", command->output,
-                  "Where to write them: .npz (ids, distances, offsets) or .csv; with --count .npy or .csv")
-      ->type_name("FILE");
-  add_search_options(*app, command->search);
-  add_input_options(*app, command->input);
-  add_common_options(*app, command->common);
-  add_examples(*app, {"vicinal radius train.npy -r 1.5 -o near.npz", "vicinal radius train.npy test.npy -r 2 --count",
-                      "vicinal radius train.npy -r 1 --count -o counts.csv"});
+  const Parser app = root.add_subcommand("radius", "Find every row within a radius, or count them");
+  app.add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx, gzip or not")
+      .type_name("FILE")
+      .required();
+  app.add_option("QUERIES", command->queries, "Rows to search around; without it, each table row among the others")
+      .type_name("FILE");
+  app.add_option("-r,--radius", command->radius, "Largest distance, inclusive")
+      .type_name("R")
+      .required()
+      .group("Search");
+  app.add_flag("--count", command->count_only, "Only count them").group("Search");
+  app.add_option("-o,--output", command->output,
+                 "Where to write them: .npz (ids, distances, offsets) or .csv; with --count .npy or .csv")
+      .type_name("FILE");
+  add_search_options(app, command->search);
+  add_input_options(app, command->input);
+  add_common_options(app, command->common);
+  app.add_examples({"vicinal radius train.npy -r 1.5 -o near.npz", "vicinal radius train.npy test.npy -r 2 --count",
+                    "vicinal radius train.npy -r 1 --count -o counts.csv"});
   return {app, [command] { naming_files(command->table, command->queries, [&] { command->run(); }); },
           &command->common.json};
 }

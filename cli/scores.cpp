@@ -1,7 +1,7 @@
 // See scores.hpp.
 #include "scores.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <unordered_map>
 

@@ -2,7 +2,7 @@
 // far a sure vote can be trusted, and the hardest rows.
 #include "report/classification.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 // ones, the right rows with the smallest winning share follow.
 #include "report/hardest.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // See html.hpp. The content policy forbids what the page promises not to do: scripts, and requests of any kind.
 #include "report/html.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "report/style.hpp"
 

@@ -3,7 +3,7 @@
 // O(m classes) more when probabilities are asked for; one total a class and worker of scratch.
 #include "cpu/vote.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

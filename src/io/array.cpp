@@ -2,7 +2,7 @@
 // copied once, in parallel, in blocks of rows; of several errors the pool rethrows that of the first block.
 #include "io/array.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <atomic>

@@ -4,7 +4,7 @@
 #include "io/atomic_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>

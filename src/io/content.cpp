@@ -1,7 +1,7 @@
 // See content.hpp. Names play no part: a renamed file is read as what it is.
 #include "io/content.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "io/csv_layout.hpp"
 #include "io/idx.hpp"

@@ -1,6 +1,6 @@
 // describe_file: headers only, but for text, whose rows have to be counted. Of a gzip file no more than that is
 // inflated.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

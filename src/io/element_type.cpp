@@ -1,5 +1,5 @@
 // NumPy's type strings, and why some types cannot be a table.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "io/array.hpp"
 #include "io/shown.hpp"

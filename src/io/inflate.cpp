@@ -1,7 +1,7 @@
 // See inflate.hpp. Works in steps of 1 MiB of output (a few milliseconds), so that cancel and progress are prompt.
 #include "io/inflate.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include <algorithm>

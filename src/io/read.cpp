@@ -1,5 +1,5 @@
 // read_table and read_labels: the format by content, then its reader.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "io/content.hpp"
 #include "io/csv.hpp"

@@ -1,7 +1,7 @@
 // Writers. Everything goes through AtomicFile: whole or not there (contract clause 11). The same input gives the same
 // bytes: archives carry no date. Arrays inside .npz are stored and begin at multiples of 64, so that they can be
 // mapped.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -143,14 +143,14 @@ void check_graph(const NeighborGraph& graph) {
 void write_graph_csv(const std::filesystem::path& path, const NeighborGraph& graph) {
   io::AtomicFile file(path);
   file.write("row,rank,id,distance\n");
-  fmt::memory_buffer lines;
+  std::string lines;
   for (std::int64_t row = 0; row < graph.rows; ++row) {
     const auto ids = graph.ids_of(row);
     const auto distances = graph.distances_of(row);
     for (std::size_t rank = 0; rank < ids.size(); ++rank) {
       fmt::format_to(std::back_inserter(lines), "{},{},{},{}\n", row, rank, ids[rank], distances[rank]);
     }
-    file.write(lines.data(), lines.size());
+    file.write(lines);
     lines.clear();
   }
   file.commit();

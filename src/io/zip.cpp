@@ -3,7 +3,7 @@
 // taken.
 #include "io/zip.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include <algorithm>

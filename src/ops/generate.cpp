@@ -2,7 +2,7 @@
 // row's, and sines and logarithms are our own, so the bits depend on nothing but the options. O(rows * cols).
 #include "vicinal/generate.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
