@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import time
 
+
 def call(options, method, warmup, timeout=None):
     words = [options.command, "bench", "knn", *options.words, "--method", method, "--warmup", str(warmup), "--repeat",
              "1", "--device", "cpu", "--json"]
