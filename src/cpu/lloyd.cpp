@@ -69,6 +69,7 @@ class CpuLloyd final : public kernels::Lloyd {
     core::AlignedArray<float> scores;   // [padded centres][tile_points]
     core::AlignedArray<double> row;     // [padded d]
     std::vector<std::int64_t> active;   // rows of a block
+    std::vector<std::int32_t> offsets;  // of these from its first
     std::vector<std::int64_t> open;     // of these, those that the screen left open
     std::vector<std::int32_t> candidates;
     std::vector<const void*> pointers;
@@ -158,6 +159,8 @@ CpuLloyd::CpuLloyd(const Context& ctx, const kernels::ClusterTask& task)
     worker.points.reserve((d_ + 1) * points);
     worker.scores.reserve((task.clusters + kMaxTileQueries) * points);
     worker.row.reserve(padded_columns(d_));
+    worker.active.reserve(static_cast<std::size_t>(block_rows(d_)));
+    worker.offsets.resize(static_cast<std::size_t>(block_rows(d_) + points));
     worker.head.assign(static_cast<std::size_t>(task.clusters), -1);
     if (task.sums) worker.clusters = ClusterSums(plan_, task.clusters, weighted);
   }
@@ -207,15 +210,11 @@ void CpuLloyd::find_active(Worker& worker, std::int64_t begin, std::int64_t end)
     for (std::int64_t i = begin; i < end; ++i) worker.active.push_back(i);
     return;
   }
-  for (std::int64_t i = begin; i < end; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    const std::int32_t label = labels_[at];
-    const float upper = (upper_[at] + shifts_[static_cast<std::size_t>(label)]) * (1 + 0x1p-22F);
-    const float lower = (lower_[at] - (label == mover_ ? next_shift_ : most_shift_)) * (1 - 0x1p-22F);
-    upper_[at] = upper;
-    lower_[at] = lower;
-    if (!(upper * (1 + 0x1p-20F) < lower)) worker.active.push_back(i);
-  }
+  const Shifts shifts = {shifts_.data(), most_shift_, next_shift_, mover_};
+  const std::int64_t found = lloyd_.move_bounds(labels_.data() + begin, end - begin, shifts, upper_.data() + begin,
+                                                lower_.data() + begin, worker.offsets.data());
+  worker.active.resize(static_cast<std::size_t>(found));
+  for (std::size_t i = 0; i < worker.active.size(); ++i) worker.active[i] = begin + worker.offsets[i];
   worker.counts.skipped += end - begin - static_cast<std::int64_t>(worker.active.size());
 }
 
@@ -255,6 +254,7 @@ void CpuLloyd::fetch(const Worker& worker, const std::int64_t* rows, std::int64_
   for (std::int64_t i = 0; i < count; ++i) {
     const auto* const row = static_cast<const std::byte*>(worker.reader.row(rows[i] - first));
     for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at, 0, 2);
+    __builtin_prefetch(row + bytes - 1, 0, 2);  // where that begins a line of its own
   }
 }
 

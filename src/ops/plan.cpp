@@ -1,11 +1,13 @@
 // Dimension alone says little: rows of 41 columns may lie on a surface of four. So the planner tries: a tree over a
-// sample of the table answers a sample of the queries and counts the rows it touches; a second, larger sample says how
-// that grows with the table.
+// sample of the table answers a sample of the queries and counts the rows it touches. Where that promises much more
+// than building costs, the index's own tree is built and asked, which is no loss if it is taken; else a second, larger
+// sample says how the rows touched grow with the table. What is in no doubt is not asked any further.
 #include "ops/plan.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -18,12 +20,13 @@ using kernels::Collect;
 using kernels::NearestTask;
 
 constexpr std::int64_t kFewestRows = 8192;  // of a table that a tree is worth thinking about
-constexpr std::int64_t kTrialQueries = 256;
-constexpr std::int64_t kFewTrialQueries = 8;
+constexpr std::int64_t kTrialQueries[] = {8, 64, 256};
 constexpr double kGrowthSlows =
     0.85;  // times the exponent: smaller boxes are met less often; measured, 3 to 16 columns
-constexpr double kSlowestGrowth = 0.2;  // exponent in the size of the table
-constexpr double kShareOfTrial = 0.05;  // of brute force: more is not spent on the question
+constexpr double kSlowestGrowth = 0.2;   // exponent in the size of the table
+constexpr double kShareOfTrial = 0.05;   // of brute force: more is not spent on the question
+constexpr double kShareOfPromise = 0.1;  // of what a tree seems to save: it is built for less, and asked itself
+constexpr double kWideMargin = 0.25;     // of brute force: whatever takes less is not asked about further
 
 kernels::Costs costs_of(const Context& ctx, const NearestTask& task) {
   return kernels::backend_of(ctx).costs(ctx, task);
@@ -128,18 +131,36 @@ std::optional<double> touched(const Context& ctx, const NearestTask& task, const
   return static_cast<double>(stats->survivors) / static_cast<double>(queries.rows());
 }
 
-bool starts_with_bytes(const Context& ctx, const NearestTask& task) {
-  return kernels::backend_of(ctx).screens(ctx, task).rfind("int8", 0) == 0;
-}
+// A sample of the table as an index of its own, and queries to ask it.
+struct Trial {
+  Sample table;
+  Sample queries;
+  kernels::Prepared index;
+  std::int64_t k;
 
-// Whether a sample's queries leave the int8 screen for finer ones, which take their time.
-bool leaves_bytes(const Context& ctx, const NearestTask& task, kernels::Prepared& sample, const TableView& queries,
-                  std::int64_t k) {
-  if (!starts_with_bytes(ctx, task)) return false;
-  kernels::backend_of(ctx).prepare(ctx, sample);
-  const auto stats = tried(ctx, task, sample, nullptr, queries, k);
-  return stats && 2 * stats->escalated > queries.rows();
-}
+  Trial(const Context& ctx, const NearestTask& task, std::int64_t size, std::int64_t asked, std::int64_t neighbors)
+      : table(ctx, task.index->table, rows_of(*task.index, size)),
+        queries(ctx, task.queries, spread(task.queries.rows(), asked)),
+        k(neighbors) {
+    index.table = table.view;
+  }
+
+  // Whether the queries leave the coarsest screen for finer ones, which take their time.
+  bool leaves_coarse_screen(const Context& ctx, const NearestTask& task) {
+    kernels::backend_of(ctx).prepare(ctx, index);
+    const auto stats = tried(ctx, task, index, nullptr, queries.view, k);
+    return stats && 2 * stats->escalated > queries.view.rows();
+  }
+
+ private:
+  static std::vector<std::int64_t> rows_of(const kernels::Prepared& whole, std::int64_t size) {
+    std::vector<std::int64_t> rows = spread(whole.distinct_rows(), size);
+    if (whole.grouped()) {
+      for (std::int64_t& row : rows) row = whole.distinct[static_cast<std::size_t>(row)];
+    }
+    return rows;
+  }
+};
 
 std::string with_commas(double value) {
   std::string digits = std::to_string(std::llround(value));
@@ -204,20 +225,32 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
 
   TreeForecast forecast;
   forecast.brute_seconds = brute_seconds;
-  // A tree that stands is asked itself: by a few queries first, by more where they say that it may pay.
+  // A tree that stands is asked itself: by a few queries first, by more where they say that it may pay, by no more
+  // where there is no doubt left.
   const auto ask = [&](const kernels::Tree& tree) {
-    for (const std::int64_t most : {kFewTrialQueries, kTrialQueries}) {
-      const Sample queries(ctx, task.queries, spread(m, std::clamp<std::int64_t>(m / 32, 1, most)));
+    for (const std::int64_t count : kTrialQueries) {
+      const std::int64_t most = std::max<std::int64_t>(m / 32, 1);
+      const Sample queries(ctx, task.queries, spread(m, std::min(count, most)));
       const auto rows = touched(ctx, task, index, tree, queries.view, widest.k);
       if (!rows) return false;
       forecast.rows_a_query = *rows;
       forecast.seconds = tree_search_seconds(ctx, task, *rows);
-      if (forecast.seconds > forecast.brute_seconds / 2) break;
+      if (count >= most || forecast.seconds > forecast.brute_seconds / 2) break;
+      if (count > kTrialQueries[0] && forecast.seconds < kWideMargin * forecast.brute_seconds) break;
     }
     return true;
   };
   if (const auto tree = index.tree.get(backend.device())) return ask(*tree) ? std::optional(forecast) : std::nullopt;
 
+  std::unique_ptr<Trial> trial;
+  bool screen_tried = false;
+  // What the tree competes with is found out only where the coarsest screen would beat it.
+  const auto correct_brute = [&] {
+    const bool corrected = forecast.brute_seconds > brute_seconds;
+    if (screen_tried || corrected || forecast.seconds < brute_seconds || costs.brute_fine <= costs.brute) return;
+    screen_tried = true;
+    if (trial->leaves_coarse_screen(ctx, task)) forecast.brute_seconds = costs.brute_fine;
+  };
   double last_rows = 0;
   double last_size = 0;
   double exponent = 1;
@@ -225,23 +258,18 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   for (const std::int64_t part : {64, 16}) {
     const std::int64_t size = std::max({n / part, std::int64_t{65536} / part, 8 * k});
     if (size > n / 2) return std::nullopt;
-    const std::int64_t asked = std::clamp<std::int64_t>(m / 16, 1, part == 64 ? kTrialQueries / 4 : kTrialQueries);
+    const std::int64_t asked = std::clamp<std::int64_t>(m / 16, 1, kTrialQueries[part == 64 ? 1 : 2]);
     // The trial may touch every row of its sample, or the share of them that the smaller one did.
-    NearestTask trial = task;
-    trial.queries = task.queries.slice(0, asked);
+    NearestTask of_sample = task;
+    of_sample.queries = task.queries.slice(0, asked);
     const double rows_touched = static_cast<double>(size) * (last_size > 0 ? last_rows / last_size : 1);
-    const double cost = build_seconds(costs, size) + tree_search_seconds(ctx, trial, rows_touched);
+    const double cost = build_seconds(costs, size) + tree_search_seconds(ctx, of_sample, rows_touched);
     if (cost > kShareOfTrial * forecast.brute_seconds) return std::nullopt;
-    std::vector<std::int64_t> rows = spread(n, size);
-    if (index.grouped()) {
-      for (std::int64_t& row : rows) row = index.distinct[static_cast<std::size_t>(row)];
-    }
-    const Sample table(ctx, index.table, rows);
-    const Sample queries(ctx, task.queries, spread(m, asked));
-    kernels::Prepared sample;
-    sample.table = table.view;
-    const auto sample_tree = backend.build_tree(ctx, sample);
-    const auto found = touched(ctx, task, sample, *sample_tree, queries.view, std::max<std::int64_t>(k, 1));
+    trial.reset();
+    trial = std::make_unique<Trial>(ctx, task, size, asked, std::max<std::int64_t>(k, 1));
+    screen_tried = false;
+    const auto sample_tree = backend.build_tree(ctx, trial->index);
+    const auto found = touched(ctx, task, trial->index, *sample_tree, trial->queries.view, trial->k);
     if (!found) return std::nullopt;
     const auto sampled = static_cast<double>(size);
     if (last_rows > 0 && sampled > last_size) {
@@ -252,24 +280,25 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     // However slowly it grows from here on: is it too much already?
     forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kSlowestGrowth);
     forecast.seconds = build_seconds(costs, n) + tree_search_seconds(ctx, task, forecast.rows_a_query);
-    if (leaves_bytes(ctx, task, sample, queries.view, std::max<std::int64_t>(k, 1))) {
-      forecast.brute_seconds = costs.brute_fine;
-    }
+    correct_brute();
     if (part == 64 && forecast.seconds > forecast.brute_seconds) {
       forecast.at_least = true;
       return forecast;
     }
-    soon_built = may_build && build_seconds(costs, n) < kShareOfTrial * forecast.brute_seconds;
+    const double promise = forecast.brute_seconds - forecast.seconds;
+    soon_built = may_build && build_seconds(costs, n) < kShareOfPromise * promise;
     if (soon_built) break;
   }
   // What is soon built need not be guessed.
   if (soon_built) {
     const auto tree = index.tree.get_or_make(
         ctx, [&] { return backend.build_tree(ctx, index); }, backend.device());
-    return ask(*tree) ? std::optional(forecast) : std::nullopt;
+    if (!ask(*tree)) return std::nullopt;
+  } else {
+    forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kGrowthSlows * exponent);
+    forecast.seconds = build_seconds(costs, n) + tree_search_seconds(ctx, task, forecast.rows_a_query);
   }
-  forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kGrowthSlows * exponent);
-  forecast.seconds = build_seconds(costs, n) + tree_search_seconds(ctx, task, forecast.rows_a_query);
+  correct_brute();
   return forecast;
 }
 

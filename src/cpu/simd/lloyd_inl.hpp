@@ -281,8 +281,32 @@ void add_row(const void* row, double factor, std::int64_t d, std::int64_t slices
   if (j < d) add_slices(dd, hn::Mul(load_tail(from + j, d - j), by), slices, stride, magic + j, sums + j);  // padded
 }
 
+// Without a branch a row, which nothing could predict. The factors cover the roundings of the two additions.
+std::int64_t move_bounds(const std::int32_t* labels, std::int64_t count, const Shifts& shifts, float* upper,
+                         float* lower, std::int32_t* active) {
+  std::int64_t found = 0;
+  const auto move = [&](auto df, std::int64_t i) {
+    const hn::RebindToSigned<decltype(df)> di;
+    const auto label = hn::LoadU(di, labels + i);
+    const auto of_mover = hn::RebindMask(df, hn::Eq(label, hn::Set(di, shifts.mover)));
+    const auto of_others = hn::IfThenElse(of_mover, hn::Set(df, shifts.next), hn::Set(df, shifts.most));
+    const auto up =
+        hn::Mul(hn::Add(hn::LoadU(df, upper + i), hn::GatherIndex(df, shifts.of, label)), hn::Set(df, 1 + 0x1p-22F));
+    const auto low = hn::Mul(hn::Sub(hn::LoadU(df, lower + i), of_others), hn::Set(df, 1 - 0x1p-22F));
+    hn::StoreU(up, df, upper + i);
+    hn::StoreU(low, df, lower + i);
+    const auto open = hn::RebindMask(di, hn::Not(hn::Lt(hn::Mul(up, hn::Set(df, 1 + 0x1p-20F)), low)));
+    hn::StoreU(hn::Compress(hn::Iota(di, static_cast<std::int32_t>(i)), open), di, active + found);
+    found += static_cast<std::int64_t>(hn::CountTrue(di, open));
+  };
+  std::int64_t i = 0;
+  for (; i + kFloatLanes <= count; i += kFloatLanes) move(FloatTag(), i);
+  for (; i < count; ++i) move(hn::CappedTag<float, 1>(), i);
+  return found;
+}
+
 constexpr LloydKernels make_lloyd_kernels() {
-  return {kTilePoints, kCentreTile, stage_rows, screen_tile, add_row<float>, add_row<double>};
+  return {kTilePoints, kCentreTile, stage_rows, screen_tile, add_row<float>, add_row<double>, move_bounds};
 }
 
 }  // namespace VICINAL_SIMD_NAMESPACE

@@ -50,6 +50,18 @@ using LloydFn = void (*)(LloydTile& tile);
 using AddRowFn = void (*)(const void* row, double factor, std::int64_t d, std::int64_t slices, std::int64_t stride,
                           const double* magic, double* sums);
 
+/// How far the centres have gone: those of each cluster, the largest of all, and of all but `mover`'s.
+struct Shifts {
+  const float* of;  // [clusters]
+  float most;
+  float next;
+  std::int32_t mover;
+};
+/// Moves the bounds of `count` rows by the shifts of their centres and of the others, and lists the rows that they do
+/// not decide, ascending. active: [count + tile_points]. Returns how many there are.
+using MoveBoundsFn = std::int64_t (*)(const std::int32_t* labels, std::int64_t count, const Shifts& shifts,
+                                      float* upper, float* lower, std::int32_t* active);
+
 struct LloydKernels {
   std::int32_t tile_points;
   std::int32_t centre_tile;
@@ -57,6 +69,7 @@ struct LloydKernels {
   LloydFn screen;
   AddRowFn add_float32;
   AddRowFn add_float64;
+  MoveBoundsFn move_bounds;
 };
 
 const LloydKernels& baseline_lloyd_kernels();
