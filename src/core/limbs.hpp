@@ -1,7 +1,7 @@
 // Exact sums as integers in limbs (contract clauses 8 and 12), for machines that add integers by atomics: the terms are
 // multiples of 2^base, a limb has `bits` bits of them and is kept in 64, so that 2^(63 - bits) terms may be added in
-// any order before carries are taken out. A float64 touches at most three limbs. The same value as core/exact_sum.hpp's,
-// with as few limbs as the terms need. Host and device.
+// any order before carries are taken out. A float64 touches at most three limbs. The same value as
+// core/exact_sum.hpp's, with as few limbs as the terms need. Host and device.
 #pragma once
 
 #include <cmath>

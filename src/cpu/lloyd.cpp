@@ -56,7 +56,9 @@ class CpuLloyd final : public kernels::Lloyd {
   kernels::LloydStep assign() override;
   void move(std::int64_t row, std::int32_t cluster) override;
   double means() override;
-  void centres(std::span<double> centres) const override { std::copy(centres_.begin(), centres_.end(), centres.begin()); }
+  void centres(std::span<double> centres) const override {
+    std::copy(centres_.begin(), centres_.end(), centres.begin());
+  }
   void sizes(std::span<std::int64_t> sizes) const override;
   void labels(std::span<std::int32_t> labels) const override;
   void keys(std::span<double> keys) override;
@@ -125,7 +127,7 @@ class CpuLloyd final : public kernels::Lloyd {
   LloydCentres screen_;
   bool screened_ = false;
   core::AlignedArray<double> padded_centres_;  // [k][padded d]
-  std::vector<double> previous_;  // centres of the last one
+  std::vector<double> previous_;               // centres of the last one
   std::vector<float> shifts_;
   float most_shift_ = 0;
   float next_shift_ = 0;  // the largest of the others

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "core/distance.hpp"
+#include "core/half_screen.hpp"
 #include "cuda/cluster.hpp"
+#include "cuda/screen.hpp"
 #include "cuda/warp.cuh"
 
 namespace vicinal::cuda {
@@ -49,7 +51,8 @@ __global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__
     const float value = static_cast<float>(__fma_rn(centre, v.frame.scale, -static_cast<double>(v.frame.shift[j])));
     panel[(j + 1) * kPanel] = value;
     squares += static_cast<double>(value) * static_cast<double>(value);
-    hash += mixed(static_cast<unsigned long long>(__double_as_longlong(centre)) + mixed(static_cast<unsigned long long>(j)));
+    hash += mixed(static_cast<unsigned long long>(__double_as_longlong(centre)) +
+                  mixed(static_cast<unsigned long long>(j)));
   }
   squares = sum_of_block(squares);
   hash = sum_of_block(hash);
@@ -66,6 +69,63 @@ __global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__
   panel[(d + 1) * kPanel] = v.lengths[c] = __double2float_ru(length);
   v.allowances[c] = __double2float_ru(allowance + squares * 0x1p-23);  // start's own rounding too
   atomicMin(&v.outcome->tally.least_norm, __float_as_uint(__double2float_rd(sqrt(squares) * (1 - 0x1p-30))));
+}
+
+// Where element (c, column) of the packed centres lies.
+__device__ __half& packed_centre(const HalfView& h, std::int64_t c, int column) {
+  return h.centre_tiles[c / kTableTile * kTableTile * h.columns +
+                        packed_offset(kTableTile, static_cast<int>(c % kTableTile), column)];
+}
+
+// Its score is below all others: zeros, and as much norm as fits.
+__device__ void hide_centre(const HalfView& h, std::int64_t c, int first, int step) {
+  for (int j = first; j < h.columns; j += step) {
+    packed_centre(h, c, j) = __ushort_as_half(j == h.columns - core::kSpareColumns ? 0x7BFF : 0);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) ready_half_kernel(const __grid_constant__ ClusterView v) {
+  const std::int64_t c = blockIdx.x;
+  const std::int64_t d = v.rows.d;
+  const HalfView& h = v.half;
+  if (c >= v.k) return hide_centre(h, c, static_cast<int>(threadIdx.x), kThreads);
+  const double scale = core::power_of_two(h.exponent);
+  core::HalfSums sums;
+  unsigned long long hash = 0;
+  for (int j = static_cast<int>(threadIdx.x); j < h.columns - core::kSpareColumns; j += kThreads) {
+    std::uint16_t bits = 0;
+    if (j < d) {
+      const double centre = v.centres[c * d + j];
+      const double value = __dmul_rn(__dsub_rn(centre, h.middle[j]), scale);
+      bits = core::add_half(value, core::half_weight(j, h.columns), sums);
+      hash += mixed(static_cast<unsigned long long>(__double_as_longlong(centre)) +
+                    mixed(static_cast<unsigned long long>(j)));
+    }
+    packed_centre(h, c, j) = __ushort_as_half(bits);
+  }
+  sums.exact_sq = sum_of_block(sums.exact_sq);
+  sums.rounded_sq = sum_of_block(sums.rounded_sq);
+  sums.error_sq = sum_of_block(sums.error_sq);
+  sums.weighted_sq = sum_of_block(sums.weighted_sq);
+  hash = sum_of_block(hash);
+  if (threadIdx.x != 0) return;
+  v.hashes[c] = hash;
+  const core::HalfRow row = core::half_row(sums);
+  if (!(row.norm <= core::half_screen::kLongest && row.rho <= core::half_screen::kLongest)) {
+    v.outcome->tally.unusable = 1;
+    return;
+  }
+  const double square = sums.exact_sq / 2;
+  std::uint16_t spare[core::kSpareColumns];
+  core::half_screen::split_norm(square * (1 - h.beta_wide * (1 + 0x1p-8)), spare);
+  spare[2] = core::half_screen::factor(8 * h.beta_wide * row.kappa * (1 + 0x1p-9));
+  spare[3] = core::half_screen::factor(row.rho);
+  spare[4] = core::half_screen::factor(row.norm);
+  for (int i = 0; i < core::kSpareColumns; ++i) {
+    packed_centre(h, c, h.columns - static_cast<int>(core::kSpareColumns) + i) = __ushort_as_half(spare[i]);
+  }
+  h.centre_facts[c] = {__double2float_ru(row.norm), __double2float_ru(row.rho), __double2float_ru(row.kappa),
+                       __double2float_ru(square * (1 + 0x1p-30))};
 }
 
 __global__ void clear_kernel(ClusterTally* tally) {
@@ -86,10 +146,15 @@ __global__ void __launch_bounds__(kThreads) drop_equal_kernel(const __grid_const
       same &= same - 1;
       bool differs = false;
       for (std::int64_t j = lane; j < d; j += 32) {
-        differs = differs || __double_as_longlong(v.centres[c * d + j]) != __double_as_longlong(v.centres[other * d + j]);
+        differs =
+            differs || __double_as_longlong(v.centres[c * d + j]) != __double_as_longlong(v.centres[other * d + j]);
       }
       if (__any_sync(kWholeWarp, differs)) continue;
-      if (lane == 0) v.panels[c / kPanel * (d + 2) * kPanel + c % kPanel] = -INFINITY;
+      if (v.half.used) {
+        hide_centre(v.half, c, lane, 32);
+      } else if (lane == 0) {
+        v.panels[c / kPanel * (d + 2) * kPanel + c % kPanel] = -INFINITY;
+      }
       return;
     }
   }
@@ -115,7 +180,8 @@ __global__ void __launch_bounds__(kThreads) means_kernel(const __grid_constant__
   __shared__ double weight;
   __shared__ double differences[kChunk];
   __shared__ double parts[core::kLanes];
-  if (threadIdx.x == 0) weight = v.weights != nullptr ? rounded_sum(v, c, static_cast<int>(d)) : static_cast<double>(v.sizes[c]);
+  if (threadIdx.x == 0)
+    weight = v.weights != nullptr ? rounded_sum(v, c, static_cast<int>(d)) : static_cast<double>(v.sizes[c]);
   double sum = 0;  // of the first eight threads: an accumulator of the key
   for (std::int64_t first = 0; first < d; first += kChunk) {
     const int count = static_cast<int>(d - first < kChunk ? d - first : kChunk);
@@ -163,7 +229,12 @@ void clear_tally(const Engine& engine, const ClusterView& view) {
 }
 
 void ready_centres(const Engine& engine, const ClusterView& view) {
-  ready_kernel<<<static_cast<unsigned>(view.panel_count() * kPanel), kThreads, 0, engine.stream>>>(view);
+  if (view.half.used) {
+    const std::int64_t tiles = (view.k + kTableTile - 1) / kTableTile;
+    ready_half_kernel<<<static_cast<unsigned>(tiles * kTableTile), kThreads, 0, engine.stream>>>(view);
+  } else {
+    ready_kernel<<<static_cast<unsigned>(view.panel_count() * kPanel), kThreads, 0, engine.stream>>>(view);
+  }
   check_launch("make centres ready");
   if (view.k == 1 || view.k > kMostCompared) return;
   drop_equal_kernel<<<blocks_for(view.k, kThreads / 32), kThreads, 0, engine.stream>>>(view);

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/half_screen.hpp"
 #include "cuda/cluster.hpp"
 #include "cuda/exact_key.cuh"
+#include "cuda/screen.hpp"
 #include "cuda/warp.cuh"
 
 namespace vicinal::cuda {
@@ -14,7 +16,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr std::int64_t kScanThreads = std::int64_t{1} << 17;
-constexpr int kChunk = 1024;     // rows whose masses are added first (the contract's)
+constexpr int kChunk = 1024;  // rows whose masses are added first (the contract's)
 constexpr int kTrialsABlock = 4;
 
 /// Blocks of a kernel that takes as many items as it finds.
@@ -89,7 +91,8 @@ __global__ void __launch_bounds__(kThreads)
       float value = 0;
       if (inside) {
         const double wide = widen(rows[(first + r) * d + column + lane]);
-        value = static_cast<float>(__dsub_rn(__dmul_rn(wide, frame.scale), static_cast<double>(frame.shift[column + lane])));
+        value = static_cast<float>(
+            __dsub_rn(__dmul_rn(wide, frame.scale), static_cast<double>(frame.shift[column + lane])));
       }
       block[r][lane] = value;
     }
@@ -106,6 +109,54 @@ __global__ void __launch_bounds__(kThreads)
   double sum = 0;
   for (int w = 0; w < kWarps; ++w) sum += parts[w][lane];
   norms[first + lane] = static_cast<float>(sum);
+}
+
+// Eight threads a row, each takes every eighth chunk of eight columns; the last chunk has the spare ones.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    pack_half_kernel(const T* rows, Rows of, const __grid_constant__ HalfView h) {
+  const int d = static_cast<int>(of.d);
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kThreads / 8) + threadIdx.x / 8;
+  const bool is_row = row < of.n;
+  __half* const tile = h.tiles + row / kQueryTile * kQueryTile * h.columns;
+  const double scale = core::power_of_two(h.exponent);
+  core::HalfSums sums;
+  const int chunks = h.columns / 8;
+  union {
+    std::uint16_t halves[8];
+    uint4 bits;
+  } chunk;
+  for (int c = threadIdx.x % 8; c < chunks; c += 8) {
+    for (int i = 0; i < 8; ++i) {
+      const int j = c * 8 + i;
+      chunk.halves[i] = 0;
+      if (!is_row || j >= d) continue;
+      const double value = __dmul_rn(__dsub_rn(widen(rows[row * d + j]), h.middle[j]), scale);
+      chunk.halves[i] = core::add_half(value, core::half_weight(j, h.columns), sums);
+    }
+    if (c + 1 == chunks) break;
+    *reinterpret_cast<uint4*>(tile + packed_offset(kQueryTile, static_cast<int>(row % kQueryTile), c * 8)) = chunk.bits;
+  }
+  for (int step = 4; step > 0; step /= 2) {
+    sums.exact_sq += __shfl_xor_sync(kWholeWarp, sums.exact_sq, step);
+    sums.rounded_sq += __shfl_xor_sync(kWholeWarp, sums.rounded_sq, step);
+    sums.error_sq += __shfl_xor_sync(kWholeWarp, sums.error_sq, step);
+    sums.weighted_sq += __shfl_xor_sync(kWholeWarp, sums.weighted_sq, step);
+  }
+  if (static_cast<int>(threadIdx.x % 8) != (chunks - 1) % 8) return;
+  const core::HalfRow facts = core::half_row(sums);
+  const double length = core::root_above(sums.exact_sq);
+  if (is_row) {
+    std::uint16_t* const spare = chunk.halves + 8 - core::kSpareColumns;
+    spare[0] = core::half_bits(-0x1p13, core::HalfRounding::nearest_even);
+    spare[1] = core::half_bits(-0x1p2, core::HalfRounding::nearest_even);
+    spare[2] = core::half_screen::factor(facts.kappa * 0x1p-3);
+    spare[3] = core::half_screen::factor(length * (1 + 0x1p-9));
+    spare[4] = core::half_screen::factor(facts.rho * (1 + 0x1p-9));
+  }
+  *reinterpret_cast<uint4*>(tile + packed_offset(kQueryTile, static_cast<int>(row % kQueryTile), (chunks - 1) * 8)) =
+      chunk.bits;
+  h.row_facts[row] = {__double2float_ru(length), __double2float_ru(facts.rho), __double2float_ru(facts.kappa), 0};
 }
 
 // A warp a row: each eight lanes a centre at a time.
@@ -290,7 +341,8 @@ __global__ void __launch_bounds__(kThreads)
       for (int i = threadIdx.x % 8; i < size; i += 8) sum = __dadd_rn(sum, masses[group][i]);
     }
     sum = sum_of_eight(sum, kWholeWarp);
-    if (group < trials && threadIdx.x % 8 == 0) chunks[static_cast<std::int64_t>(begin + group) * gridDim.x + blockIdx.x] = sum;
+    if (group < trials && threadIdx.x % 8 == 0)
+      chunks[static_cast<std::int64_t>(begin + group) * gridDim.x + blockIdx.x] = sum;
   }
 }
 
@@ -317,6 +369,14 @@ void pack_points(const Engine& engine, const Rows& rows, const PointFrame& frame
   check_launch("pack points");
 }
 
+void pack_half(const Engine& engine, const Rows& rows, const HalfView& half) {
+  with_elements(rows.data, rows.dtype, [&](const auto* data) {
+    pack_half_kernel<<<blocks_for(half.tile_count * kQueryTile, kThreads / 8), kThreads, 0, engine.stream>>>(data, rows,
+                                                                                                             half);
+  });
+  check_launch("pack rows in float16");
+}
+
 void decide_open(const Engine& engine, const ClusterView& view) {
   with_elements(view.rows.data, view.rows.dtype, [&](const auto* data) {
     decide_kernel<<<wide_grid(engine), kThreads, 0, engine.stream>>>(data, view);
@@ -325,9 +385,8 @@ void decide_open(const Engine& engine, const ClusterView& view) {
 }
 
 void add_changed(const Engine& engine, const ClusterView& view) {
-  with_elements(view.rows.data, view.rows.dtype, [&](const auto* data) {
-    add_kernel<<<wide_grid(engine), kThreads, 0, engine.stream>>>(data, view);
-  });
+  with_elements(view.rows.data, view.rows.dtype,
+                [&](const auto* data) { add_kernel<<<wide_grid(engine), kThreads, 0, engine.stream>>>(data, view); });
   check_launch("add changed rows");
 }
 
@@ -358,8 +417,8 @@ void widen_chosen(const Engine& engine, const Rows& rows, const std::int64_t* ch
   check_launch("widen rows");
 }
 
-void attempt_keys(const Engine& engine, const ClusterView& view, const double* values, int count,
-                  const double* nearest, double* keys, double* chunks) {
+void attempt_keys(const Engine& engine, const ClusterView& view, const double* values, int count, const double* nearest,
+                  double* keys, double* chunks) {
   with_elements(view.rows.data, view.rows.dtype, [&](const auto* data) {
     attempt_kernel<<<blocks_for(view.rows.n, kChunk), kThreads, 0, engine.stream>>>(data, view, values, count, nearest,
                                                                                     keys, chunks);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cuda/cluster.hpp"
+#include "cuda/cluster_list.cuh"
 #include "cuda/warp.cuh"
 
 namespace vicinal::cuda {
@@ -16,16 +17,6 @@ constexpr int kThreads = 128;
 constexpr int kWarpRows = 32 * kThreadRows;
 constexpr int kBlockRows = kThreads * kThreadRows;
 constexpr std::size_t kPanelBytes = std::size_t{48} << 10;  // of a block, so that four of them share a multiprocessor
-
-/// Appends for the lanes that ask; returns the place of each.
-__device__ unsigned long long append_place(bool asks, unsigned long long* count) {
-  const unsigned asking = __ballot_sync(kWholeWarp, asks);
-  const int lane = threadIdx.x % 32;
-  unsigned long long first = 0;
-  if (lane == 0 && asking != 0) first = atomicAdd(count, static_cast<unsigned long long>(__popc(asking)));
-  first = __shfl_sync(kWholeWarp, first, 0);
-  return first + static_cast<unsigned>(__popc(asking & ((1U << lane) - 1)));
-}
 
 /// g: what the length of a centre is multiplied with.
 __device__ float factor_of(const PointFrame& f, float norm, float least_norm) {
@@ -111,7 +102,7 @@ __global__ void __launch_bounds__(kThreads, 4)
             sums[r][4] = b.x, sums[r][5] = b.y, sums[r][6] = b.z, sums[r][7] = b.w;
           }
         }
-        const auto multiply = [&](const float (&x)[kThreadRows], const float4 a, const float4 b) {
+        const auto multiply = [&](const float(&x)[kThreadRows], const float4 a, const float4 b) {
 #pragma unroll
           for (int r = 0; r < kThreadRows; ++r) {
             sums[r][0] = __fmaf_rn(x[r], a.x, sums[r][0]);
@@ -156,15 +147,7 @@ __global__ void __launch_bounds__(kThreads, 4)
         decided = second[r] < threshold_of(v.frame, norm[r], least_norm, g[r], best[r], v.lengths[index[r]],
                                            v.allowances[index[r]]);
       }
-      const bool is_open = is_row && !decided;
-      const unsigned long long at = append_place(is_open, &tally.open);
-      if (is_open) v.open[at] = static_cast<std::uint32_t>(row);
-      const bool changes = decided && v.labels[row] != index[r];
-      const unsigned long long place = append_place(changes, &tally.changed);
-      if (changes) {
-        v.changed[place] = static_cast<std::uint32_t>(row);
-        v.fresh[row] = index[r];
-      }
+      list_row(v, row, is_row, decided, index[r]);
     }
   }
 }
@@ -189,9 +172,9 @@ void screen_points(const Engine& engine, const ClusterView& view) {
   const std::size_t one = panel_bytes(view.rows.d);
   const auto panels = static_cast<std::size_t>(view.panel_count());
   const std::size_t a_pass = std::clamp<std::size_t>(kPanelBytes / one, 1, panels);
-  check(cudaFuncSetAttribute(screen_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(a_pass * one)),
-        "shared memory of the screen of k-means");
+  check(
+      cudaFuncSetAttribute(screen_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(a_pass * one)),
+      "shared memory of the screen of k-means");
   const std::int64_t blocks = (view.rows.n + kBlockRows - 1) / kBlockRows;
   const auto grid = static_cast<unsigned>(std::min<std::int64_t>(blocks, engine.multiprocessors * std::int64_t{4}));
   screen_kernel<<<grid, kThreads, a_pass * one, engine.stream>>>(view, view.panel_count(),

@@ -1,11 +1,13 @@
 // See clustering.hpp. Making one reads the rows twice: what they are, then the form that the screen multiplies.
-#include "cuda/clustering.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
+
+#include "core/half_screen.hpp"
+#include "cuda/clustering.hpp"
+#include "cuda/screen.hpp"
 
 namespace vicinal::cuda {
 namespace {
@@ -14,6 +16,25 @@ constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t kMostColumns = std::int64_t{1} << 17;
 constexpr double kUnit = 0x1p-24 * (1 + 0x1p-10);
 constexpr std::int64_t kPlannedLimbs = 2;
+
+// Seconds of one multiprocessor for a row: fused multiply-adds of the float32 screen, and what the float16 screen's
+// products and comparisons take, whichever is more.
+constexpr double kFloatRate = 1.6e11;
+constexpr double kHalfRate = 4.9e12;
+constexpr double kScoreRate = 2.8e10;
+
+std::int64_t round_to(std::int64_t x, std::int64_t step) {
+  return (x + step - 1) / step * step;
+}
+
+/// Whether the float16 screen is the quicker one, where there is one.
+bool takes_half(const Engine& engine, std::int64_t d, std::int64_t k) {
+  if (engine.portable || engine.sums.model.width == 0 || d > core::kLargestHalfColumns) return false;
+  const auto scores = static_cast<double>(round_to(k, kTableTile));
+  const double half =
+      scores * std::max(2 * static_cast<double>(core::half_columns(d)) / kHalfRate, 1 / kScoreRate) * 1.5;
+  return !screen_serves(engine, d) || half < static_cast<double>(round_to(k, kPanel) * (d + 2)) / kFloatRate;
+}
 
 float round_up(double x) {
   const auto near = static_cast<float>(x);
@@ -31,14 +52,19 @@ std::uint64_t sum_bytes(const plugin::Clustering& task, std::int64_t limbs) {
 std::uint64_t bytes_of(const Engine& engine, const plugin::Clustering& task, std::int64_t limbs) {
   const std::int64_t n = task.table.rows;
   const std::int64_t d = task.table.cols;
-  const std::int64_t padded = (n + kPointTile - 1) / kPointTile * kPointTile;
+  const std::int64_t padded = round_to(n, kPointTile);
   const std::int64_t k = task.clusters + kPanel;
   std::int64_t bytes = n * 4 * 4 + n * 8;  // labels, lists; keys while they are asked
   if (static_cast<Memory>(task.table.memory) != Memory::cuda || task.table.col_stride != 1 ||
       task.table.row_stride != d) {
     bytes += n * row_bytes(task.table);
   }
-  if (screen_serves(engine, d)) bytes += padded * (d + 1) * 4;
+  if (takes_half(engine, d, task.clusters)) {
+    bytes += round_to(n, kQueryTile) * (core::half_columns(d) * 2 + 16);
+    bytes += round_to(k, kTableTile) * (core::half_columns(d) * 2 + 16);
+  } else if (screen_serves(engine, d)) {
+    bytes += padded * (d + 1) * 4;
+  }
   if (task.weights != nullptr) bytes += n * 8;
   bytes += k * (d * 8 + (d + 2) * 4 + 64) + d * 64 + 4096;
   return static_cast<std::uint64_t>(bytes) + sum_bytes(task, limbs) +
@@ -49,10 +75,9 @@ void require_room(const Session& session, std::uint64_t bytes, const char* what)
   const std::uint64_t limit = session.engine.memory_limit;
   const std::uint64_t taken = session.resident_bytes;
   if (taken + bytes <= limit) return;
-  throw Failure{ErrorCode::over_memory, std::string(what) + " needs " + std::to_string(bytes >> 20) +
-                                            " MiB of device memory, but only " +
-                                            std::to_string((limit - std::min(limit, taken)) >> 20) +
-                                            " MiB are left within its limit"};
+  throw Failure{ErrorCode::over_memory,
+                std::string(what) + " needs " + std::to_string(bytes >> 20) + " MiB of device memory, but only " +
+                    std::to_string((limit - std::min(limit, taken)) >> 20) + " MiB are left within its limit"};
 }
 
 template <class T>
@@ -87,7 +112,7 @@ Clustering::Clustering(Session& session, const plugin::Clustering& task)
   told_ = static_cast<ClusterOutcome*>(pinned);
   try {
     scan(task);
-    make_room(task);
+    make_room();
   } catch (...) {
     static_cast<void>(cudaFreeHost(told_));
     throw;
@@ -154,17 +179,18 @@ void Clustering::scan(const plugin::Clustering& task) {
       throw Failure{ErrorCode::bad_data, "weights: so large that weighted sums may overflow"};
     }
   }
-  make_frame(largest);
+  make_frame(found.data(), largest);
   if (task.sums != 0) plan_sums(task, found.data());
 }
 
 // As LloydFrame::of in cpu/lloyd_screen.cpp.
-void Clustering::make_frame(double largest) {
+void Clustering::make_frame(const ColumnScan* columns, double largest) {
   PointFrame& frame = view_.frame;
   const std::int64_t d = view_.rows.d;
   frame.shift = shift_.data();
   shift_.zero();
-  frame.usable = d <= kMostColumns && largest >= 0x1p-300 && largest <= 0x1p500 && screen_serves(engine_, d);
+  const bool half = takes_half(engine_, d, most_);
+  frame.usable = d <= kMostColumns && largest >= 0x1p-300 && largest <= 0x1p500 && (half || screen_serves(engine_, d));
   frame.beta = round_up(1.25 * 0x1p-24 * static_cast<double>(d + 4) * (1 + 0x1p-20));
   frame.unit = round_up(kUnit);
   frame.tiny = 0x1p-120F;
@@ -176,10 +202,35 @@ void Clustering::make_frame(double largest) {
   std::vector<double> middle(static_cast<std::size_t>(d));
   to_host(engine_, middle.data(), centre.data(), d);
   engine_.synchronize();
+  if (half) return make_half(columns, middle.data());
   std::vector<float> shift;
   for (const double value : middle) shift.push_back(static_cast<float>(value * frame.scale));
   to_device(engine_, shift_.data(), shift.data(), d);
   engine_.synchronize();
+}
+
+// The scale brings the longest row that the columns' ranges allow into [2^13, 2^14).
+void Clustering::make_half(const ColumnScan* columns, const double* middle) {
+  HalfView& half = view_.half;
+  const std::int64_t d = view_.rows.d;
+  double largest = 0;
+  for (std::int64_t j = 0; j < d; ++j)
+    largest = std::max(largest, as_double(columns[j].largest) + std::fabs(middle[j]));
+  double squares = 0;
+  for (std::int64_t j = 0; j < d; ++j) {
+    const double share = (as_double(columns[j].largest) + std::fabs(middle[j])) / largest;
+    squares += share * share;
+  }
+  half.used = true;
+  half.exponent = core::half_table_exponent(largest * std::sqrt(squares) * (1 + 0x1p-30));
+  half.columns = static_cast<int>(core::half_columns(d));
+  half.beta_wide = core::half_beta(engine_.sums.model);
+  half.beta = round_up(half.beta_wide);
+  half.margin = round_up(4 * half.beta_wide + static_cast<double>(d + 8) * 0x1p-20);
+  middle_ = Buffer<double>(engine_, d);
+  to_device(engine_, middle_.data(), middle, d);
+  engine_.synchronize();
+  half.middle = middle_.data();
 }
 
 void Clustering::plan_sums(const plugin::Clustering& task, const ColumnScan* columns) {
@@ -207,7 +258,7 @@ void Clustering::plan_sums(const plugin::Clustering& task, const ColumnScan* col
   view_.sums = sums_.data();
 }
 
-void Clustering::make_room(const plugin::Clustering& task) {
+void Clustering::make_room() {
   const std::int64_t n = view_.rows.n;
   const std::int64_t d = view_.rows.d;
   const std::int64_t panels = (most_ + kPanel - 1) / kPanel;
@@ -224,20 +275,33 @@ void Clustering::make_room(const plugin::Clustering& task) {
   view_.open = lists_.data();
   view_.changed = lists_.data() + n;
   view_.outcome = outcome_.data();
-  static_cast<void>(task);
   if (!view_.frame.usable) return;
-  const std::int64_t padded = (n + kPointTile - 1) / kPointTile * kPointTile;
+  hashes_ = Buffer<unsigned long long>(engine_, most_);
+  view_.hashes = hashes_.data();
+  if (view_.half.used) {
+    HalfView& half = view_.half;
+    half.tile_count = round_to(n, kQueryTile) / kQueryTile;
+    const std::int64_t rows = half.tile_count * kQueryTile;
+    const std::int64_t centres = round_to(most_, kTableTile);
+    tiles_ = Buffer<__half>(engine_, (rows + centres) * half.columns);
+    facts_ = Buffer<HalfFacts>(engine_, rows + centres);
+    half.tiles = tiles_.data();
+    half.centre_tiles = tiles_.data() + rows * half.columns;
+    half.row_facts = facts_.data();
+    half.centre_facts = facts_.data() + rows;
+    facts_.zero();
+    return pack_half(engine_, view_.rows, half);
+  }
+  const std::int64_t padded = round_to(n, kPointTile);
   points_ = Buffer<float>(engine_, padded * d);
   norms_ = Buffer<float>(engine_, padded);
   panels_ = Buffer<float>(engine_, panels * (d + 2) * kPanel);
   bounds_ = Buffer<float>(engine_, 2 * panels * kPanel);
-  hashes_ = Buffer<unsigned long long>(engine_, most_);
   view_.points = points_.data();
   view_.norms = norms_.data();
   view_.panels = panels_.data();
   view_.lengths = bounds_.data();
   view_.allowances = bounds_.data() + panels * kPanel;
-  view_.hashes = hashes_.data();
   pack_points(engine_, view_.rows, view_.frame, points_.data(), norms_.data());
 }
 
@@ -258,7 +322,7 @@ plugin::ClusterStep Clustering::step(std::int32_t work) {
     clear_tally(engine_, view_);
     if (view_.frame.usable) {
       ready_centres(engine_, view_);
-      screen_points(engine_, view_);
+      view_.half.used ? screen_half(engine_, view_) : screen_points(engine_, view_);
     } else {
       open_all(engine_, view_);
     }
@@ -333,6 +397,7 @@ std::uint64_t clustering_bytes(const Session& session, const plugin::Clustering&
 }
 
 const char* clustering_screens(const Engine& engine, const plugin::Clustering& task) {
+  if (takes_half(engine, task.table.cols, task.clusters)) return "float16";
   return screen_serves(engine, task.table.cols) ? "float32" : "";
 }
 

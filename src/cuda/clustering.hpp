@@ -30,20 +30,23 @@ class Clustering {
  private:
   void take_in(const plugin::Clustering& task);
   void scan(const plugin::Clustering& task);
-  void make_frame(double largest);
+  void make_frame(const ColumnScan* columns, double largest);
+  void make_half(const ColumnScan* columns, const double* middle);
   void plan_sums(const plugin::Clustering& task, const ColumnScan* columns);
-  void make_room(const plugin::Clustering& task);
+  void make_room();
 
   Session& session_;
   const Engine& engine_;
   ClusterView view_;
   std::int64_t most_;  ///< clusters
   std::uint64_t bytes_ = 0;
-  bool screened_ = false;
   Buffer<std::byte> copy_;
   Buffer<double> weights_;
   Buffer<float> shift_;
+  Buffer<double> middle_;
   Buffer<float> points_;
+  Buffer<__half> tiles_;
+  Buffer<HalfFacts> facts_;
   Buffer<float> norms_;
   Buffer<double> centres_;
   Buffer<double> shifts_;

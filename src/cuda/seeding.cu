@@ -1,10 +1,9 @@
 // See seeding.hpp. Sums that the contract wants in one order are added by one thread from shared memory: n / 1,024 of
 // them for each row attempted. An attempt reads the table once for four rows.
-#include "cuda/seeding.hpp"
-
 #include <vector>
 
 #include "cuda/exact_key.cuh"
+#include "cuda/seeding.hpp"
 
 namespace vicinal::cuda {
 namespace {

@@ -32,9 +32,9 @@ class Seeding {
   std::int64_t chunks_;
   std::int64_t trials_;
   bool chosen_ = false;
-  Buffer<double> keys_;     // [trials + 1][n]; the last slot has those that count
-  Buffer<double> sums_;     // [trials + 1][chunks], then [trials + 1][chunks + 1]
-  Buffer<double> values_;   // [trials, d]
+  Buffer<double> keys_;    // [trials + 1][n]; the last slot has those that count
+  Buffer<double> sums_;    // [trials + 1][chunks], then [trials + 1][chunks + 1]
+  Buffer<double> values_;  // [trials, d]
   Buffer<std::int64_t> rows_;
   Buffer<std::int64_t> drawn_;
 };

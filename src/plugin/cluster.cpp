@@ -126,8 +126,7 @@ class DeviceLloyd final : public kernels::Lloyd {
  private:
   kernels::LloydStep run(std::int32_t work) {
     ClusterStep step;
-    clustered_->use(
-        [&](const Functions& f, void* made, Status* status) { f.cluster_step(made, work, &step, status); });
+    clustered_->use([&](const Functions& f, void* made, Status* status) { f.cluster_step(made, work, &step, status); });
     if ((work & kAssign) != 0) counts_.rows += rows_;
     counts_.rechecked += step.rechecked;
     return {step.changed, step.empty, step.moved != 0, step.shift};
