@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "device_memory.hpp"
 #include "reference/kmeans.hpp"
 #include "reference/reference.hpp"
 #include "vicinal/vicinal.hpp"
@@ -180,6 +181,22 @@ TEST(KMeans, many_rows_settle) {
   check_kmeans(stored.view(), options, "20000 rows");
 }
 
+// As many centres and columns as a device's tensor cores are asked about, and data that their float16 finds easy and
+// hard.
+TEST(KMeans, many_centres_and_columns) {
+  std::uint64_t turn = 0;
+  for (const Family family : {Family::gaussian, Family::clusters_1e2, Family::positive_offset}) {
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      ++turn;
+      const Rows rows = make_rows(family, {1200, 40, 1}, turn);
+      const Stored stored(rows.table, 40, dtype);
+      KMeansOptions options{.clusters = 200, .init = KMeansInit::random, .seed = turn, .max_iterations = 4};
+      check_kmeans(stored.view(), options, std::string(name_of(family)) + " " + text(options), turn);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST(KMeans, bounds_skip_rows_whatever_the_threads) {
   const Rows rows = make_rows(Family::clusters_1e2, {20000, 8, 1}, 5);
   const Stored stored(rows.table, 8, DType::float32);
@@ -249,6 +266,55 @@ TEST(KMeansRefusal, names_what_is_wrong) {
     std::vector<double> broken = rows;
     broken[5] = bad;
     expect_refused(ErrorCode::bad_data, "row 2, column 1", TableView(broken.data(), 4, 2), {.clusters = 2});
+  }
+}
+
+// Where the rows lie must not show: on the device, there with gaps and transposed, or made when they are asked for.
+TEST(KMeans, tables_on_a_device) {
+  if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
+  constexpr std::int64_t n = 700;
+  constexpr std::int64_t d = 6;
+  const Rows rows = make_rows(Family::clusters_1e2, {n, d, 1}, 8);
+  const std::vector<float> values(rows.table.begin(), rows.table.end());
+  std::vector<float> wide(static_cast<std::size_t>(n * (d + 3)), -7);
+  std::vector<float> turned(values.size());
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < d; ++j) {
+      wide[static_cast<std::size_t>(i * (d + 3) + j)] = values[static_cast<std::size_t>(i * d + j)];
+      turned[static_cast<std::size_t>(j * n + i)] = values[static_cast<std::size_t>(i * d + j)];
+    }
+  }
+  const DeviceArray<float> packed_there(values);
+  const DeviceArray<float> wide_there(wide);
+  const DeviceArray<float> turned_there(turned);
+  const auto fill = [&](std::int64_t begin, std::int64_t end, void* to) {
+    std::memcpy(to, values.data() + begin * d, static_cast<std::size_t>((end - begin) * d) * sizeof(float));
+  };
+  const KMeansOptions options{.clusters = 9, .seed = 3, .tolerance = 0};
+  const KMeans expected = reference::kmeans(TableView(values.data(), n, d), options);
+  const TableView views[] = {
+      TableView(packed_there.data(), DType::float32, n, d, d, 1, Memory::cuda),
+      TableView(wide_there.data(), DType::float32, n, d, d + 3, 1, Memory::cuda),
+      TableView(turned_there.data(), DType::float32, n, d, 1, n, Memory::cuda),
+      TableView::blocks(DType::float32, n, d, fill),
+  };
+  for (const TableView& view : views) {
+    const KMeans got = kmeans(cuda_context(), view, options);
+    expect_same(got, expected, "view " + std::to_string(&view - views));
+    EXPECT_EQ(predict(cuda_context(), got, view), expected.labels);
+    EXPECT_EQ(score(cuda_context(), got, view), -expected.inertia);
+  }
+}
+
+TEST(KMeansRefusal, a_table_beyond_the_device_before_it_starts) {
+  if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
+  const Context ctx = Context::cuda({.device_memory_limit = std::uint64_t{1} << 20, .threads = 1});
+  const std::vector<float> rows(300000, 1);
+  try {
+    kmeans(ctx, TableView(rows.data(), 100000, 3), {.clusters = 3});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::over_memory) << error.what();
   }
 }
 
