@@ -197,7 +197,7 @@ void KMeansCommand::run_scan(const Runtime& runtime, const TableView& rows, KMea
 
 void KMeansCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
-  const Runtime runtime = make_runtime(common, Computes::on_host);  // no device clusters yet
+  const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
   check_output("-o", output);
   if (!scan.empty() && (!output.empty() || !model.empty() || !is_init_name(init))) {

@@ -203,34 +203,55 @@ struct ClusterTask {
   TableView table;
   std::span<const double> weights;  ///< [n], or empty: 1 each
   std::int64_t clusters = 0;
-  bool sums = true;  ///< false: labels and keys only, `means` and `move` are not asked
+  bool sums = true;  ///< false: labels, sizes and keys only; `means` and `move` are not asked
 };
 
-/// What work an assignment was.
+/// What work the assignments were.
 struct AssignCounts {
   std::int64_t rows = 0;
   std::int64_t skipped = 0;    ///< decided by bounds, without a look at the row
   std::int64_t rechecked = 0;  ///< decided by keys
 };
 
-/// The rows of a table under assignment to centres that move (contract clause 12): labels, sums of the clusters, and
-/// whatever a backend keeps between two iterations. Centres are [clusters, d] float64, finite and below 2^500.
+/// What an assignment did, and the means after it.
+struct LloydStep {
+  std::int64_t changed = 0;  ///< labels; in the first assignment since `start` every one
+  std::int64_t empty = 0;    ///< clusters without rows
+  bool moved = false;        ///< the centres are the means
+  double shift = 0;          ///< keys of the centres before and after, added in ascending order of the clusters
+};
+
+class Seeding;
+
+struct ClusterBytes {
+  std::uint64_t host = 0;
+  std::uint64_t device = 0;  ///< throws `over_memory` where they are not to be had
+};
+
+/// The rows of a table under assignment to centres that move (contract clause 12): centres, labels, sums of the
+/// clusters, and whatever a backend keeps between two iterations, wherever it keeps them.
 class Lloyd {
  public:
   virtual ~Lloyd() = default;
-  /// Forgets labels and sums. `clusters` is at most the task's.
-  virtual void restart(std::int64_t clusters) = 0;
-  /// Labels every row. Returns how many labels changed; in the first call since `restart` that is every one.
-  virtual std::int64_t assign(std::span<const double> centres) = 0;
+  /// Forgets labels and sums, and takes centres [k, d]: finite and below 2^500, k at most the task's clusters.
+  virtual void start(std::span<const double> centres) = 0;
+  /// Labels every row.
+  virtual LloydStep assign() = 0;
   /// Gives row `row` another label, of a cluster that is empty.
   virtual void move(std::int64_t row, std::int32_t cluster) = 0;
-  /// Replaces the centres of clusters that have rows by their means.
-  virtual void means(std::span<double> centres) = 0;
-  virtual void sizes(std::span<std::int64_t> sizes) const = 0;    ///< [clusters] rows of each
+  /// Replaces the centres of clusters that have rows by their means. Returns the shift.
+  virtual double means() = 0;
+  /// `assign`, and `means` unless `wait` and some cluster is empty.
+  virtual LloydStep step(bool wait);
+  virtual void centres(std::span<double> centres) const = 0;      ///< [k, d]
+  virtual void sizes(std::span<std::int64_t> sizes) const = 0;    ///< [k] rows of each
   virtual void labels(std::span<std::int32_t> labels) const = 0;  ///< [n]
-  /// The key of each row and its own centre, [n].
-  virtual void keys(std::span<const double> centres, std::span<double> keys) = 0;
-  virtual double inertia(std::span<const double> centres) = 0;
+  virtual void keys(std::span<double> keys) = 0;                  ///< [n] of each row and its label's centre
+  virtual double inertia() = 0;
+  /// Rows of the table, widened: [rows, d].
+  virtual void rows(std::span<const std::int64_t> rows, std::span<double> values) const = 0;
+  /// For first centres of the same table; `trials`: the most rows of an attempt.
+  virtual std::unique_ptr<Seeding> seeding(std::int64_t trials) = 0;
   [[nodiscard]] virtual AssignCounts counts() const = 0;
 };
 
@@ -289,17 +310,13 @@ class Backend {
   virtual std::uint64_t device_bytes(const Context& /*ctx*/, const NearestTask& /*task*/) const { return 0; }
   virtual void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const = 0;
 
-  /// Whether the backend clusters at all.
-  virtual bool can_cluster() const { return false; }
+  /// The names of the screens that label rows, coarse to fine.
+  virtual std::string cluster_screens(const ClusterTask& /*task*/) const { return "float32"; }
   /// Reads the table once: refuses NaN, infinity and magnitudes of 2^500 and more by row and column.
-  virtual std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const;
-  virtual std::unique_ptr<Seeding> seeding(const Context& ctx, const ClusterTask& task, std::int64_t trials) const;
-  /// The most bytes both take beside each other; what depends on values (slices of sums) is taken as for float32
-  /// data of one magnitude, and held against the limit when it is known.
-  virtual std::uint64_t cluster_scratch(const Context& /*ctx*/, const ClusterTask& /*task*/,
-                                        std::int64_t /*trials*/) const {
-    return 0;
-  }
+  virtual std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const = 0;
+  /// The most bytes that it and its seeding (trials > 0) take beside each other; what depends on values (slices of
+  /// sums) is taken as for float32 data of one magnitude, and held against the limit when it is known.
+  virtual ClusterBytes cluster_bytes(const Context& ctx, const ClusterTask& task, std::int64_t trials) const = 0;
 
   // A search whose lists are not wanted in vectors of the host's. A backend without a way of its own finds them as
   // always, and then copies them or votes on them: `holds_lists` is whether it does, for the memory they take.

@@ -106,6 +106,12 @@ class Vicinal:
             self.context, ctypes.byref(rows_of(table)), ctypes.byref(rows_of(queries)), ctypes.c_int64(k),
             ctypes.c_void_p(address(labels)), ctypes.c_void_p(address(codes)), ctypes.byref(self.done)))
 
+    def kmeans(self, table, centres, iterations, labels):
+        """From centres [k, d] float64, which become the last ones; labels [n] int32: host arrays."""
+        self.check(self.library.vicinal_bench_kmeans(
+            self.context, ctypes.byref(rows_of(table)), ctypes.c_int64(len(centres)), ctypes.c_int64(iterations),
+            ctypes.c_void_p(address(centres)), ctypes.c_void_p(address(labels)), ctypes.byref(self.done)))
+
     def make(self, made, begin, end, to):
         """Rows [begin, end) of `Made` as the library is given them, into host memory."""
         self.library.vicinal_bench_make(ctypes.byref(rows_of(made)), ctypes.c_int64(begin), ctypes.c_int64(end),

@@ -232,3 +232,27 @@ extern "C" int vicinal_bench_classify(const void* context, const Rows* table, co
 extern "C" void vicinal_bench_make(const Rows* rows, std::int64_t begin, std::int64_t end, float* to) {
   make_rows(*rows, begin, end, to);
 }
+
+/// k-means from given centres [clusters, cols] float64 on the host, `iterations` of them at most and no other end but
+/// that no label changes: labels [rows] and the centres after it, both on the host. Done: `survivors` are the rows that
+/// keys decided, `distinct_rows` those assigned, `escalated` the iterations; seconds of the iterations alone.
+extern "C" int vicinal_bench_kmeans(const void* context, const Rows* table, std::int64_t clusters,
+                                    std::int64_t iterations, double* centres, std::int32_t* labels, Done* done) {
+  return guarded(done, [&] {
+    vicinal::KMeansOptions options;
+    options.clusters = clusters;
+    options.init = vicinal::KMeansInit::given;
+    options.centres = vicinal::TableView(centres, clusters, table->cols);
+    options.max_iterations = iterations;
+    options.tolerance = 0;
+    const vicinal::KMeans found = vicinal::kmeans(context_of(context), view_of(*table), options);
+    std::copy(found.centres.begin(), found.centres.end(), centres);
+    std::copy(found.labels.begin(), found.labels.end(), labels);
+    done->survivors = found.stats.rechecked;
+    done->distinct_rows = found.stats.assigned;
+    done->escalated = found.iterations;
+    done->search_seconds = found.stats.iterate_seconds;
+    done->device_memory = found.plan.device_memory;
+    put(done->screens, found.plan.screens);
+  });
+}

@@ -81,7 +81,7 @@ struct KMeans {
 
 /// Clusters the rows of a table. O(n k d) an iteration at most; memory O(n + k d) for each thread, beyond the table.
 /// Throws `invalid_argument` for options outside their domain, `bad_data` for NaN, infinity and values so large that
-/// squared distances may overflow, `over_memory` before it starts, `device_unavailable` on a CUDA context.
+/// squared distances may overflow, `over_memory` before it starts: on a device also where the table does not fit there.
 VICINAL_API KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
 
 /// What `kmeans` would do and the memory it needs, without doing it.

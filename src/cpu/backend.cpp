@@ -71,15 +71,11 @@ class CpuBackend final : public Backend {
   void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const override {
     cpu::cpu_vote(ctx, task, result);
   }
-  bool can_cluster() const override { return true; }
   std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const override {
     return cpu::make_lloyd(ctx, task);
   }
-  std::unique_ptr<Seeding> seeding(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
-    return cpu::make_seeding(ctx, task, trials);
-  }
-  std::uint64_t cluster_scratch(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
-    return cpu::lloyd_scratch(ctx, task) + (trials > 0 ? cpu::seeding_scratch(ctx, task, trials) : 0);
+  ClusterBytes cluster_bytes(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
+    return {cpu::lloyd_scratch(ctx, task) + (trials > 0 ? cpu::seeding_scratch(ctx, task, trials) : 0)};
   }
 };
 

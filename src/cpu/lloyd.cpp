@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/distance.hpp"
 #include "core/exact_sum.hpp"
@@ -20,6 +21,7 @@
 #include "cpu/lloyd_screen.hpp"
 #include "cpu/row_reader.hpp"
 #include "cpu/screen.hpp"
+#include "cpu/seeding.hpp"
 #include "cpu/table_scan.hpp"
 
 namespace vicinal::cpu {
@@ -50,14 +52,19 @@ class CpuLloyd final : public kernels::Lloyd {
  public:
   CpuLloyd(const Context& ctx, const kernels::ClusterTask& task);
 
-  void restart(std::int64_t clusters) override;
-  std::int64_t assign(std::span<const double> centres) override;
+  void start(std::span<const double> centres) override;
+  kernels::LloydStep assign() override;
   void move(std::int64_t row, std::int32_t cluster) override;
-  void means(std::span<double> centres) override;
+  double means() override;
+  void centres(std::span<double> centres) const override {
+    std::copy(centres_.begin(), centres_.end(), centres.begin());
+  }
   void sizes(std::span<std::int64_t> sizes) const override;
   void labels(std::span<std::int32_t> labels) const override;
-  void keys(std::span<const double> centres, std::span<double> keys) override;
-  double inertia(std::span<const double> centres) override;
+  void keys(std::span<double> keys) override;
+  double inertia() override;
+  void rows(std::span<const std::int64_t> rows, std::span<double> values) const override;
+  std::unique_ptr<kernels::Seeding> seeding(std::int64_t trials) override { return make_seeding(ctx_, task_, trials); }
   kernels::AssignCounts counts() const override { return counts_; }
 
  private:
@@ -84,7 +91,7 @@ class CpuLloyd final : public kernels::Lloyd {
   };
   using KeySink = std::function<void(Worker& worker, std::int64_t row, double key)>;
 
-  void move_bounds(std::span<const double> centres);
+  void move_bounds();
   void find_active(Worker& worker, std::int64_t begin, std::int64_t end);
   void screen_block(Worker& worker, std::int64_t first);
   void stage(Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first);
@@ -92,7 +99,7 @@ class CpuLloyd final : public kernels::Lloyd {
   void decide_open(Worker& worker, std::int64_t first);
   void decide_by_keys(Worker& worker, std::int64_t row, std::int64_t first);
   void set_label(Worker& worker, std::int64_t row, std::int32_t label, std::int64_t first);
-  void for_each_key(std::span<const double> centres, const KeySink& sink);
+  void for_each_key(const KeySink& sink);
   [[nodiscard]] double weight(std::int64_t row) const {
     return task_.weights.empty() ? 1.0 : task_.weights[static_cast<std::size_t>(row)];
   }
@@ -114,13 +121,14 @@ class CpuLloyd final : public kernels::Lloyd {
   std::vector<std::int32_t> labels_;
   std::vector<float> upper_;
   std::vector<float> lower_;
+  std::vector<double> centres_;  // [k, d]
   kernels::AssignCounts counts_;
 
   // Of one assignment.
   LloydCentres screen_;
   bool screened_ = false;
   core::AlignedArray<double> padded_centres_;  // [k][padded d]
-  std::vector<double> previous_;
+  std::vector<double> previous_;               // centres of the last one
   std::vector<float> shifts_;
   float most_shift_ = 0;
   float next_shift_ = 0;  // the largest of the others
@@ -168,11 +176,11 @@ CpuLloyd::CpuLloyd(const Context& ctx, const kernels::ClusterTask& task)
   upper_.resize(labels_.size());
   lower_.resize(labels_.size());
   padded_centres_.reserve(task.clusters * padded_columns(d_));
-  restart(task.clusters);
 }
 
-void CpuLloyd::restart(std::int64_t clusters) {
-  k_ = clusters;
+void CpuLloyd::start(std::span<const double> centres) {
+  centres_.assign(centres.begin(), centres.end());
+  k_ = static_cast<std::int64_t>(centres.size()) / d_;
   std::fill(labels_.begin(), labels_.end(), -1);
   previous_.clear();
   if (!task_.sums) return;
@@ -181,13 +189,13 @@ void CpuLloyd::restart(std::int64_t clusters) {
 }
 
 // How far each centre has gone since the last assignment, rounded up, in the frame's units.
-void CpuLloyd::move_bounds(std::span<const double> centres) {
+void CpuLloyd::move_bounds() {
   shifts_.assign(static_cast<std::size_t>(k_), 0);
   most_shift_ = next_shift_ = 0;
   mover_ = -1;
   for (std::int64_t c = 0; c < k_; ++c) {
-    const double key = core::euclidean_key(centres.data() + c * d_, previous_.data() + c * d_, d_);
-    const bool same = std::equal(centres.data() + c * d_, centres.data() + (c + 1) * d_, previous_.data() + c * d_);
+    const double key = core::euclidean_key(centres_.data() + c * d_, previous_.data() + c * d_, d_);
+    const bool same = std::equal(centres_.data() + c * d_, centres_.data() + (c + 1) * d_, previous_.data() + c * d_);
     // A key has lost all accuracy below 2^-900; such a shift is rounded up to 2^-440.
     const double length = same ? 0 : std::max(std::sqrt(key), 0x1p-440) * frame_.scale * (1 + 0x1p-20);
     const float shift = same ? 0.0F : round_up(length);
@@ -347,11 +355,10 @@ void CpuLloyd::decide_by_keys(Worker& worker, std::int64_t row, std::int64_t fir
   lower_[static_cast<std::size_t>(row)] = 0;
 }
 
-std::int64_t CpuLloyd::assign(std::span<const double> centres) {
-  const bool bounded = !previous_.empty();
-  if (bounded) move_bounds(centres);
-  screened_ = screen_.assign(centres);
-  pad_centres(centres, k_, d_, padded_centres_.data());
+kernels::LloydStep CpuLloyd::assign() {
+  if (!previous_.empty()) move_bounds();
+  screened_ = screen_.assign(centres_);
+  pad_centres(centres_, k_, d_, padded_centres_.data());
   for (Worker& worker : workers_) worker.changed = 0;
   const std::int64_t rows = block_rows(d_);
   for_each_part(ctx_, task_.table, [&](const TableView& part, std::int64_t first) {
@@ -367,7 +374,7 @@ std::int64_t CpuLloyd::assign(std::span<const double> centres) {
       for (const std::int64_t row : worker.active) decide_by_keys(worker, row, first);
     });
   });
-  previous_.assign(centres.begin(), centres.end());
+  previous_ = centres_;
   std::int64_t changed = 0;
   counts_ = {};
   for (const Worker& worker : workers_) {
@@ -384,7 +391,11 @@ std::int64_t CpuLloyd::assign(std::span<const double> centres) {
       }
     });
   }
-  return changed;
+  kernels::LloydStep step;
+  step.changed = changed;
+  if (!task_.sums) return step;
+  for (std::int64_t c = 0; c < k_; ++c) step.empty += clusters_.size(c) == 0 ? 1 : 0;
+  return step;
 }
 
 void CpuLloyd::move(std::int64_t row, std::int32_t cluster) {
@@ -400,16 +411,21 @@ void CpuLloyd::move(std::int64_t row, std::int32_t cluster) {
   lower_[at] = 0;
 }
 
-void CpuLloyd::means(std::span<double> centres) {
+double CpuLloyd::means() {
+  std::vector<double> shifts(static_cast<std::size_t>(k_), 0);
   const std::int64_t tasks = std::min<std::int64_t>(k_, ctx_.threads());
   core::parallel_for(ctx_, tasks, [&](std::int64_t task, int /*worker*/) {
+    std::vector<double> before(static_cast<std::size_t>(d_));
     for (std::int64_t c = task; c < k_; c += tasks) {
       if (clusters_.size(c) == 0) continue;
-      const std::span<double> centre = centres.subspan(static_cast<std::size_t>(c * d_), static_cast<std::size_t>(d_));
+      const std::span<double> centre = std::span(centres_).subspan(static_cast<std::size_t>(c * d_), before.size());
+      std::copy(centre.begin(), centre.end(), before.begin());
       const double weight = clusters_.rounded(c, centre);
       for (double& value : centre) value /= weight;
+      shifts[static_cast<std::size_t>(c)] = core::euclidean_key(before.data(), centre.data(), d_);
     }
   });
+  return std::accumulate(shifts.begin(), shifts.end(), 0.0);
 }
 
 void CpuLloyd::sizes(std::span<std::int64_t> sizes) const {
@@ -426,10 +442,10 @@ void CpuLloyd::labels(std::span<std::int32_t> labels) const {
 }
 
 // Rows of a block are taken cluster by cluster, so that one call of the key kernel serves many of them.
-void CpuLloyd::for_each_key(std::span<const double> centres, const KeySink& sink) {
+void CpuLloyd::for_each_key(const KeySink& sink) {
   const KeysFn sums_of = simd_.keys[static_cast<int>(KeyOp::squares)][static_cast<int>(element_)];
   core::AlignedArray<double> padded(k_ * padded_columns(d_));
-  pad_centres(centres, k_, d_, padded.data());
+  pad_centres(centres_, k_, d_, padded.data());
   const std::int64_t rows = block_rows(d_);
   for_each_part(ctx_, task_.table, [&](const TableView& part, std::int64_t first) {
     core::parallel_for(ctx_, (part.rows() + rows - 1) / rows, [&](std::int64_t block, int w) {
@@ -463,14 +479,19 @@ void CpuLloyd::for_each_key(std::span<const double> centres, const KeySink& sink
   });
 }
 
-void CpuLloyd::keys(std::span<const double> centres, std::span<double> keys) {
-  for_each_key(centres,
-               [&](Worker& /*worker*/, std::int64_t row, double key) { keys[static_cast<std::size_t>(row)] = key; });
+void CpuLloyd::keys(std::span<double> keys) {
+  for_each_key([&](Worker& /*worker*/, std::int64_t row, double key) { keys[static_cast<std::size_t>(row)] = key; });
 }
 
-double CpuLloyd::inertia(std::span<const double> centres) {
+void CpuLloyd::rows(std::span<const std::int64_t> rows, std::span<double> values) const {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    core::widen_rows(task_.table, rows[i], rows[i] + 1, values.data() + i * static_cast<std::size_t>(d_));
+  }
+}
+
+double CpuLloyd::inertia() {
   for (Worker& worker : workers_) worker.inertia = {};
-  for_each_key(centres, [&](Worker& worker, std::int64_t row, double key) { worker.inertia.add(weight(row) * key); });
+  for_each_key([&](Worker& worker, std::int64_t row, double key) { worker.inertia.add(weight(row) * key); });
   core::ExactSum total;
   for (const Worker& worker : workers_) total.add(worker.inertia);
   return total.rounded();

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "cuda/clustering.hpp"
 #include "cuda/plugin.hpp"
 #include "cuda/self_test.hpp"
 #include "cuda/session.hpp"
@@ -228,6 +229,80 @@ void search(void* engine, const plugin::HostCalls* host, const plugin::Search* s
   });
 }
 
+Clustering& clustering_of(void* clustering) {
+  return *static_cast<Clustering*>(clustering);
+}
+
+/// Runs work(clustering) on its device.
+template <class Work>
+void with_clustering(void* clustering, plugin::Status* status, Work work) noexcept {
+  guarded(status, [&] {
+    Clustering& made = clustering_of(clustering);
+    const CurrentDevice current(made.session().engine.device);
+    work(made);
+  });
+}
+
+const char* cluster_screens(void* engine, const plugin::Clustering* task) {
+  return clustering_screens(session_of(engine).engine, *task);
+}
+
+void cluster_bytes(void* engine, const plugin::Clustering* task, std::uint64_t* bytes, plugin::Status* status) {
+  guarded(status, [&] { *bytes = clustering_bytes(session_of(engine), *task); });
+}
+
+void cluster(void* engine, const plugin::HostCalls* host, const plugin::Clustering* task, void** clustering,
+             plugin::Status* status) {
+  guarded(status, [&] {
+    const CurrentDevice current(session_of(engine).engine.device);
+    host_of(host).check_cancelled();
+    *clustering = std::make_unique<Clustering>(session_of(engine), *task).release();
+  });
+}
+
+void release_clustering(void* clustering) {
+  const CurrentDevice current(clustering_of(clustering).session().engine.device);
+  delete &clustering_of(clustering);
+}
+
+void cluster_start(void* clustering, const double* centres, std::int64_t k, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.start(centres, k); });
+}
+
+void cluster_step(void* clustering, std::int32_t work, plugin::ClusterStep* step, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { *step = made.step(work); });
+}
+
+void cluster_move(void* clustering, std::int64_t row, std::int32_t cluster, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.move(row, cluster); });
+}
+
+void cluster_state(void* clustering, const plugin::ClusterState* state, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.state(*state); });
+}
+
+void cluster_rows(void* clustering, const std::int64_t* rows, std::int64_t count, double* values,
+                  plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.rows(rows, count, values); });
+}
+
+void seed(void* clustering, std::int64_t trials, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.seed(trials); });
+}
+
+void seed_draw(void* clustering, double u, std::int64_t* row, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { *row = made.seeding().draw(u); });
+}
+
+void seed_attempt(void* clustering, const std::int64_t* rows, std::int64_t count, double* totals,
+                  plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.seeding().attempt(rows, count, totals); });
+}
+
+void seed_take(void* clustering, std::int64_t attempt, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.seeding().take(attempt); });
+}
+
 }  // namespace
 }  // namespace vicinal::cuda
 
@@ -249,6 +324,19 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.build_tree = vicinal::cuda::make_tree;
     functions.tree_order = vicinal::cuda::order_of_tree;
     functions.release_tree = vicinal::cuda::release_tree;
+    functions.cluster_screens = vicinal::cuda::cluster_screens;
+    functions.cluster_bytes = vicinal::cuda::cluster_bytes;
+    functions.cluster = vicinal::cuda::cluster;
+    functions.release_clustering = vicinal::cuda::release_clustering;
+    functions.cluster_start = vicinal::cuda::cluster_start;
+    functions.cluster_step = vicinal::cuda::cluster_step;
+    functions.cluster_move = vicinal::cuda::cluster_move;
+    functions.cluster_state = vicinal::cuda::cluster_state;
+    functions.cluster_rows = vicinal::cuda::cluster_rows;
+    functions.seed = vicinal::cuda::seed;
+    functions.seed_draw = vicinal::cuda::seed_draw;
+    functions.seed_attempt = vicinal::cuda::seed_attempt;
+    functions.seed_take = vicinal::cuda::seed_take;
     return functions;
   }();
   return &kFunctions;

@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 5;
+inline constexpr std::uint32_t kPluginVersion = 6;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -120,6 +120,35 @@ struct Counters {
   double selection_seconds = 0;
 };
 
+/// Rows to cluster, as kernels::ClusterTask.
+struct Clustering {
+  Table table;
+  const double* weights = nullptr;  ///< [rows] host, or null: 1 each
+  std::int64_t clusters = 0;
+  std::int32_t sums = 1;
+  std::int64_t trials = 0;  ///< for `cluster_bytes`: of a seeding; 0: there is none
+};
+
+enum ClusterWork : std::int32_t { kAssign = 1, kMeans = 2, kMeansUnlessEmpty = 4 };
+
+/// As kernels::LloydStep.
+struct ClusterStep {
+  std::int64_t changed = 0;
+  std::int64_t empty = 0;
+  std::int64_t rechecked = 0;  ///< rows that keys decided
+  double shift = 0;
+  std::int32_t moved = 0;
+};
+
+/// Where to put what is asked of a clustering, in host memory; null: it is not asked.
+struct ClusterState {
+  double* centres = nullptr;       ///< [k, d]
+  std::int64_t* sizes = nullptr;   ///< [k]
+  std::int32_t* labels = nullptr;  ///< [n]
+  double* keys = nullptr;          ///< [n] of each row and its label's centre
+  double* inertia = nullptr;       ///< [1]
+};
+
 /// An engine is one device with what a context holds there; not for two threads at once.
 struct Functions {
   std::uint32_t version = kPluginVersion;
@@ -152,6 +181,31 @@ struct Functions {
   /// The rows in the order of the tree's leaves: [n] memory of the host's.
   void (*tree_order)(const void* tree, std::int64_t* rows, Status* status) = nullptr;
   void (*release_tree)(void* tree) = nullptr;
+
+  /// The names of the screens that label the rows of such a task, coarse to fine.
+  const char* (*cluster_screens)(void* engine, const Clustering* task) = nullptr;
+  /// Bytes of device memory a clustering takes, its table included unless that lies there. Fails where they are not to
+  /// be had.
+  void (*cluster_bytes)(void* engine, const Clustering* task, std::uint64_t* bytes, Status* status) = nullptr;
+  /// Takes the rows in: refuses what is not finite and magnitudes of 2^500 and more by row and column.
+  void (*cluster)(void* engine, const HostCalls* host, const Clustering* task, void** clustering,
+                  Status* status) = nullptr;
+  void (*release_clustering)(void* clustering) = nullptr;
+  /// Forgets labels and sums and takes centres [k, d].
+  void (*cluster_start)(void* clustering, const double* centres, std::int64_t k, Status* status) = nullptr;
+  /// `work`: ClusterWork, of which one or two.
+  void (*cluster_step)(void* clustering, std::int32_t work, ClusterStep* step, Status* status) = nullptr;
+  void (*cluster_move)(void* clustering, std::int64_t row, std::int32_t cluster, Status* status) = nullptr;
+  void (*cluster_state)(void* clustering, const ClusterState* state, Status* status) = nullptr;
+  /// Rows, widened: values[count, d].
+  void (*cluster_rows)(void* clustering, const std::int64_t* rows, std::int64_t count, double* values,
+                       Status* status) = nullptr;
+  /// k-means++ (kernels::Seeding), one at a time: begins it anew, with at most so many rows an attempt; 0: ends it.
+  void (*seed)(void* clustering, std::int64_t trials, Status* status) = nullptr;
+  void (*seed_draw)(void* clustering, double u, std::int64_t* row, Status* status) = nullptr;
+  void (*seed_attempt)(void* clustering, const std::int64_t* rows, std::int64_t count, double* totals,
+                       Status* status) = nullptr;
+  void (*seed_take)(void* clustering, std::int64_t attempt, Status* status) = nullptr;
 };
 
 }  // namespace vicinal::plugin

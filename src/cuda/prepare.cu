@@ -222,6 +222,10 @@ void prepare_table(Session& session, const Host& host, const plugin::Table& tabl
   result.resident = resident.release();
 }
 
+void find_centre(const Engine& engine, const Rows& rows, double* centre) {
+  find_medians(engine, rows, sample_rows(rows.n, rows.d), centre);
+}
+
 Resident* upload_table(Session& session, const plugin::Table& table, const double* centre, double largest) {
   const Engine& engine = session.engine;
   auto resident = take_in(session, table);

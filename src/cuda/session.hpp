@@ -77,6 +77,8 @@ void upload_rows(Session& session, const plugin::Table& table, std::int64_t begi
 void prepare_table(Session& session, const Host& host, const plugin::Table& table, plugin::Preparation& result);
 /// The table on the device with facts known already; null where it does not fit.
 Resident* upload_table(Session& session, const plugin::Table& table, const double* centre, double largest);
+/// The median of each column of a sample, to centre[d] in device memory.
+void find_centre(const Engine& engine, const Rows& rows, double* centre);
 /// Throws `bad_data` naming row (counted from `first_row`) and column of the first value that is not finite.
 void check_finite(const Engine& engine, const Rows& rows, std::int64_t first_row, const char* name);
 

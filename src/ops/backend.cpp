@@ -28,13 +28,12 @@ void DeviceSlot::put(int device, std::shared_ptr<void> held) const {
   entries_.emplace_back(device, std::move(held));
 }
 
-std::unique_ptr<Lloyd> Backend::lloyd(const Context& ctx, const ClusterTask& /*task*/) const {
-  throw Error(ErrorCode::device_unavailable, "kmeans: does not run on " + ctx.device() + " yet, only on the CPU");
-}
-
-std::unique_ptr<Seeding> Backend::seeding(const Context& ctx, const ClusterTask& /*task*/,
-                                          std::int64_t /*trials*/) const {
-  throw Error(ErrorCode::device_unavailable, "kmeans: does not run on " + ctx.device() + " yet, only on the CPU");
+LloydStep Lloyd::step(bool wait) {
+  LloydStep step = assign();
+  if (wait && step.empty > 0) return step;
+  step.shift = means();
+  step.moved = true;
+  return step;
 }
 
 void Backend::nearest_into(const Context& ctx, const NearestTask& task, const ListMemory& lists,

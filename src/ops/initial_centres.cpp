@@ -34,9 +34,10 @@ std::vector<std::int64_t> random_rows(std::int64_t n, std::int64_t k, Draws& dra
   return rows;
 }
 
-std::vector<std::int64_t> plus_plus(const Context& ctx, const kernels::ClusterTask& task, Draws& draws) {
+std::vector<std::int64_t> plus_plus(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task,
+                                    Draws& draws) {
   const std::int64_t trials = seeding_trials(task.clusters);
-  const auto seeding = kernels::backend_of(ctx).seeding(ctx, task, trials);
+  const auto seeding = lloyd.seeding(trials);
   std::vector<std::int64_t> rows;
   std::vector<std::int64_t> drawn;
   std::vector<double> totals(static_cast<std::size_t>(trials));
@@ -59,10 +60,9 @@ std::int64_t seeding_trials(std::int64_t clusters) {
   return 2 + static_cast<std::int64_t>(std::log(static_cast<double>(clusters)));
 }
 
-std::vector<double> initial_centres(const Context& ctx, const kernels::ClusterTask& task, const KMeansOptions& options,
-                                    std::int64_t run) {
-  const std::int64_t d = task.table.cols();
-  std::vector<double> centres(static_cast<std::size_t>(task.clusters * d));
+std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task,
+                                    const KMeansOptions& options, std::int64_t run) {
+  std::vector<double> centres(static_cast<std::size_t>(task.clusters * task.table.cols()));
   Draws draws(options.seed, run);
   std::vector<std::int64_t> rows;
   switch (options.init) {
@@ -70,18 +70,17 @@ std::vector<double> initial_centres(const Context& ctx, const kernels::ClusterTa
       core::widen_rows(options.centres, 0, task.clusters, centres.data());
       return centres;
     case KMeansInit::first_k:
-      core::widen_rows(task.table, 0, task.clusters, centres.data());
-      return centres;
+      rows.resize(static_cast<std::size_t>(task.clusters));
+      std::iota(rows.begin(), rows.end(), 0);
+      break;
     case KMeansInit::random:
       rows = random_rows(task.table.rows(), task.clusters, draws);
       break;
     case KMeansInit::plus_plus:
-      rows = plus_plus(ctx, task, draws);
+      rows = plus_plus(ctx, lloyd, task, draws);
       break;
   }
-  for (std::size_t c = 0; c < rows.size(); ++c) {
-    core::widen_rows(task.table, rows[c], rows[c] + 1, centres.data() + c * static_cast<std::size_t>(d));
-  }
+  lloyd.rows(rows, centres);
   return centres;
 }
 

@@ -13,7 +13,7 @@ namespace vicinal::ops {
 std::int64_t seeding_trials(std::int64_t clusters);
 
 /// The first centres of a run, [clusters, d]. `KMeansInit::given` reads the options' centres.
-std::vector<double> initial_centres(const Context& ctx, const kernels::ClusterTask& task, const KMeansOptions& options,
-                                    std::int64_t run);
+std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task,
+                                    const KMeansOptions& options, std::int64_t run);
 
 }  // namespace vicinal::ops

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <string>
 
-#include "core/distance.hpp"
 #include "core/exact_sum.hpp"
 #include "core/memory.hpp"
 #include "core/table_access.hpp"
@@ -63,9 +62,6 @@ void check_centres(std::span<const double> centres, std::int64_t d) {
 
 ClusterTask check(const Context& ctx, const TableView& table, const KMeansOptions& options) {
   check_table(ctx, table, "table");
-  if (!kernels::backend_of(ctx).can_cluster()) {
-    throw Error(ErrorCode::device_unavailable, "kmeans: does not run on " + ctx.device() + " yet, only on the CPU");
-  }
   if (options.clusters < 1) refuse("clusters: is " + std::to_string(options.clusters) + ", must be at least 1");
   if (options.clusters > table.rows()) {
     refuse("clusters: is " + std::to_string(options.clusters) + ", but the table has only " +
@@ -83,7 +79,9 @@ ClusterTask check(const Context& ctx, const TableView& table, const KMeansOption
       refuse("centres: are " + shape_of(options.centres) + ", but must be " + std::to_string(options.clusters) + " x " +
              std::to_string(table.cols()));
     }
-    if (options.centres.is_block_source()) refuse("centres: must lie in memory");
+    if (options.centres.is_block_source() || options.centres.memory() == Memory::cuda) {
+      refuse("centres: must lie in the host's memory");
+    }
   }
   return {table, options.weights, options.clusters, true};
 }
@@ -94,11 +92,17 @@ class Run {
   Run(const Context& ctx, Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& options)
       : ctx_(ctx), lloyd_(lloyd), task_(task), options_(options), sizes_(static_cast<std::size_t>(task.clusters)) {}
 
-  KMeans from(std::vector<double> centres, double least_shift);
+  KMeans from(const std::vector<double>& centres, double least_shift);
 
  private:
-  bool fill_empty(std::span<const double> centres);
-  [[nodiscard]] double shift(std::span<const double> before, std::span<const double> after) const;
+  struct Iteration {
+    std::int64_t changed;
+    bool filled;  ///< an empty cluster
+    double shift;
+  };
+
+  Iteration iterate(KMeans& result);
+  bool fill_empty();
 
   const Context& ctx_;
   Lloyd& lloyd_;
@@ -108,17 +112,16 @@ class Run {
 };
 
 // Empty clusters take the farthest rows. True when one did.
-bool Run::fill_empty(std::span<const double> centres) {
+bool Run::fill_empty() {
   lloyd_.sizes(sizes_);
   std::vector<std::int32_t> empty;
   for (std::size_t c = 0; c < sizes_.size(); ++c) {
     if (sizes_[c] == 0) empty.push_back(static_cast<std::int32_t>(c));
   }
-  if (empty.empty() || options_.empty == EmptyClusters::keep) return false;
   const auto n = static_cast<std::size_t>(task_.table.rows());
   std::vector<double> keys(n);
   std::vector<std::int32_t> labels(n);
-  lloyd_.keys(centres, keys);
+  lloyd_.keys(keys);
   lloyd_.labels(labels);
   // A heap gives the order's beginning: how far it is followed is not known before, as some donors may be exhausted.
   const auto farther = [&](std::int64_t a, std::int64_t b) {
@@ -144,41 +147,35 @@ bool Run::fill_empty(std::span<const double> centres) {
   return filled > 0;
 }
 
-double Run::shift(std::span<const double> before, std::span<const double> after) const {
-  const std::int64_t d = task_.table.cols();
-  double sum = 0;
-  for (std::int64_t c = 0; c < task_.clusters; ++c) {
-    sum += core::euclidean_key(before.data() + c * d, after.data() + c * d, d);
-  }
-  return sum;
+// Labels, rows for empty clusters, and means.
+Run::Iteration Run::iterate(KMeans& result) {
+  const bool fills = options_.empty == EmptyClusters::farthest;
+  const kernels::LloydStep step = options_.history ? lloyd_.assign() : lloyd_.step(fills);
+  if (step.moved) return {step.changed, false, step.shift};
+  if (options_.history) result.history.push_back(lloyd_.inertia());
+  const bool filled = fills && step.empty > 0 && fill_empty();
+  return {step.changed, filled, lloyd_.means()};
 }
 
-KMeans Run::from(std::vector<double> centres, double least_shift) {
+KMeans Run::from(const std::vector<double>& centres, double least_shift) {
   KMeans result;
   result.clusters = task_.clusters;
   result.cols = task_.table.cols();
   result.stopped = KMeansStop::max_iterations;
   const auto n = static_cast<double>(task_.table.rows());
   const bool classical = options_.rule == KMeansRule::classical;
-  std::vector<double> next;
-  lloyd_.restart(task_.clusters);
+  lloyd_.start(centres);
   while (result.iterations < options_.max_iterations) {
     ctx_.report("iterate", static_cast<double>(result.iterations) / static_cast<double>(options_.max_iterations));
     ++result.iterations;
-    const std::int64_t changed = lloyd_.assign(centres);
-    if (options_.history) result.history.push_back(lloyd_.inertia(centres));
-    const bool moved = fill_empty(centres);
-    next = centres;
-    lloyd_.means(next);
-    const double share = static_cast<double>(changed) / n;
-    const double distance = shift(centres, next);
-    centres.swap(next);
+    const Iteration done = iterate(result);
+    const double share = static_cast<double>(done.changed) / n;
     if (classical) {
       if (!(share <= options_.changed_share)) continue;
       result.stopped = KMeansStop::changed_share;
       break;
     }
-    if (changed == 0 && !moved) {
+    if (done.changed == 0 && !done.filled) {
       result.stopped = KMeansStop::labels;
       break;
     }
@@ -186,55 +183,56 @@ KMeans Run::from(std::vector<double> centres, double least_shift) {
       result.stopped = KMeansStop::changed_share;
       break;
     }
-    if (least_shift > 0 && distance <= least_shift) {
+    if (least_shift > 0 && done.shift <= least_shift) {
       result.stopped = KMeansStop::shift;
       break;
     }
   }
-  if (!classical && result.stopped != KMeansStop::labels) lloyd_.assign(centres);
+  if (!classical && result.stopped != KMeansStop::labels) lloyd_.assign();
   result.labels.resize(static_cast<std::size_t>(task_.table.rows()));
   result.sizes.resize(static_cast<std::size_t>(task_.clusters));
+  result.centres.resize(centres.size());
   lloyd_.labels(result.labels);
   lloyd_.sizes(result.sizes);
-  result.inertia = lloyd_.inertia(centres);
-  result.centres = std::move(centres);
+  lloyd_.centres(result.centres);
+  result.inertia = lloyd_.inertia();
   return result;
 }
 
 // The tolerance times the mean variance: of one cluster over all rows.
 double least_shift(Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& options) {
   if (options.tolerance == 0 || options.rule == KMeansRule::classical) return 0;
-  std::vector<double> mean(static_cast<std::size_t>(task.table.cols()), 0);
-  lloyd.restart(1);
-  lloyd.assign(mean);
-  lloyd.means(mean);
+  lloyd.start(std::vector<double>(static_cast<std::size_t>(task.table.cols()), 0));
+  lloyd.step(false);
   double weight = static_cast<double>(task.table.rows());
   if (!task.weights.empty()) {
     core::ExactSum sum;
     for (const double w : task.weights) sum.add(w);
     weight = sum.rounded();
   }
-  return options.tolerance * (lloyd.inertia(mean) / weight / static_cast<double>(task.table.cols()));
-}
-
-std::uint64_t memory_of(const Context& ctx, const ClusterTask& task, const KMeansOptions& options) {
-  const auto n = static_cast<std::uint64_t>(task.table.rows());
-  const auto size = static_cast<std::uint64_t>(task.clusters * task.table.cols()) * sizeof(double);
-  const std::int64_t trials = options.init == KMeansInit::plus_plus ? ops::seeding_trials(task.clusters) : 0;
-  // Centres of three iterations; labels of two runs; keys, labels and ids where empty clusters are filled.
-  return kernels::backend_of(ctx).cluster_scratch(ctx, task, trials) + 4 * size + n * 8 + n * 20;
+  return options.tolerance * (lloyd.inertia() / weight / static_cast<double>(task.table.cols()));
 }
 
 Plan plan_of(const Context& ctx, const ClusterTask& task, const KMeansOptions& options) {
+  const auto n = static_cast<std::uint64_t>(task.table.rows());
+  const auto size = static_cast<std::uint64_t>(task.clusters * task.table.cols()) * sizeof(double);
+  const std::int64_t trials = options.init == KMeansInit::plus_plus ? ops::seeding_trials(task.clusters) : 0;
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  const kernels::ClusterBytes bytes = backend.cluster_bytes(ctx, task, trials);
   Plan plan;
   plan.method = Method::fused;
-  plan.screens = "float32";
+  plan.screens = backend.cluster_screens(task);
   plan.device = ctx.device();
-  plan.isa = kernels::backend_of(ctx).isa(ctx);
+  plan.isa = backend.isa(ctx);
   plan.threads = ctx.threads();
-  plan.memory = memory_of(ctx, task, options);
-  plan.reason =
-      "Lloyd's iterations: bounds and a float32 screen with a proven bound label most rows, float64 keys the rest";
+  // Centres of three iterations; labels of two runs; keys, labels and ids where empty clusters are filled.
+  plan.memory = bytes.host + 4 * size + n * 8 + n * 20;
+  plan.device_memory = bytes.device;
+  plan.reason = backend.device() == kernels::kHost
+                    ? "Lloyd's iterations: bounds and a float32 screen with a proven bound label most rows, float64 "
+                      "keys the rest"
+                    : "Lloyd's iterations on the device: a screen with a proven bound labels most rows, float64 keys "
+                      "the rest";
   return plan;
 }
 
@@ -256,10 +254,11 @@ std::unique_ptr<Lloyd> assigned(const Context& ctx, const KMeans& model, const T
   check_model(ctx, model, table);
   const ClusterTask task = {table, weights, model.clusters, false};
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  core::require_memory(ctx, backend.cluster_scratch(ctx, task, 0) + static_cast<std::uint64_t>(table.rows()) * 4,
+  core::require_memory(ctx, backend.cluster_bytes(ctx, task, 0).host + static_cast<std::uint64_t>(table.rows()) * 4,
                        "predict");
   auto lloyd = backend.lloyd(ctx, task);
-  lloyd->assign(model.centres);
+  lloyd->start(model.centres);
+  lloyd->assign();
   return lloyd;
 }
 
@@ -291,10 +290,10 @@ KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& o
   double seeding = 0;
   for (std::int64_t run = 0; run < options.runs; ++run) {
     const auto seeded = std::chrono::steady_clock::now();
-    std::vector<double> centres = ops::initial_centres(ctx, task, options, run);
+    const std::vector<double> centres = ops::initial_centres(ctx, *lloyd, task, options, run);
     if (options.init == KMeansInit::given) check_centres(centres, table.cols());
     seeding += seconds_since(seeded);
-    KMeans found = Run(ctx, *lloyd, task, options).from(std::move(centres), tolerance);
+    KMeans found = Run(ctx, *lloyd, task, options).from(centres, tolerance);
     if (run == 0 || found.inertia < best.inertia) best = std::move(found);
     // Nothing is drawn, so every run would be the first one.
     if (options.init == KMeansInit::given || options.init == KMeansInit::first_k) break;
@@ -319,7 +318,7 @@ std::vector<std::int32_t> predict(const Context& ctx, const KMeans& model, const
 double score(const Context& ctx, const KMeans& model, const TableView& table, std::span<const double> weights) {
   check_table(ctx, table, "table");
   check_weights(weights, table.rows());
-  return 0.0 - assigned(ctx, model, table, weights)->inertia(model.centres);
+  return 0.0 - assigned(ctx, model, table, weights)->inertia();
 }
 
 std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table) {

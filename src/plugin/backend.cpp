@@ -10,6 +10,7 @@
 #include "core/distance.hpp"
 #include "core/memory.hpp"
 #include "core/radius.hpp"
+#include "plugin/cluster.hpp"
 #include "plugin/tree.hpp"
 
 namespace vicinal::plugin {
@@ -266,6 +267,25 @@ class CudaBackend final : public kernels::Backend {
   }
   void vote(const Context& ctx, const kernels::VoteTask& task, std::span<Vote> result) const override {
     kernels::cpu_backend().vote(ctx, task, result);
+  }
+
+  std::string cluster_screens(const kernels::ClusterTask& task) const override {
+    const Clustering asked = clustering_of(task, BorrowedTable::shape_of(task.table));
+    return device_->functions().cluster_screens(device_->engine(), &asked);
+  }
+  std::unique_ptr<kernels::Lloyd> lloyd(const Context& ctx, const kernels::ClusterTask& task) const override {
+    return make_lloyd(device_, ctx, task);
+  }
+  kernels::ClusterBytes cluster_bytes(const Context& ctx, const kernels::ClusterTask& task,
+                                      std::int64_t trials) const override {
+    Clustering asked = clustering_of(task, BorrowedTable::shape_of(task.table));
+    asked.trials = trials;
+    kernels::ClusterBytes bytes;
+    bytes.host = staging_bytes(task.table);
+    Status status;
+    device_->functions().cluster_bytes(device_->engine(), &asked, &bytes.device, &status);
+    Call(ctx).finish(status);
+    return bytes;
   }
 
  private:

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "device_memory.hpp"
 #include "reference/kmeans.hpp"
 #include "reference/reference.hpp"
 #include "vicinal/vicinal.hpp"
@@ -22,14 +23,12 @@
 namespace vicinal::contract {
 namespace {
 
-// k-means runs on the CPU alone so far: where a device is all that is asked about, it must refuse.
-bool only_device() {
-  const char* asked = std::getenv("VICINAL_TEST_DEVICE");
-  return asked != nullptr && std::string(asked) == "cuda";
-}
-
 std::vector<Context> contexts(std::uint64_t turn) {
   std::vector<Context> made;
+  const char* const asked = std::getenv("VICINAL_TEST_DEVICE");
+  const std::string device = asked != nullptr ? asked : "";
+  if (device != "cpu" && cuda_missing().empty()) made.push_back(cuda_context());
+  if (device == "cuda") return made;
   const auto& isas = available_isas();
   std::size_t i = turn;
   for (const int threads : {1, 2, 3, 7})
@@ -53,12 +52,12 @@ void expect_same(const KMeans& got, const KMeans& expected, const std::string& w
 
 void check_kmeans(const TableView& table, const KMeansOptions& options, const std::string& what,
                   std::uint64_t turn = 0) {
-  if (only_device()) GTEST_SKIP() << "k-means does not run on a device yet";
   const KMeans expected = reference::kmeans(table, options);
   for (const Context& ctx : contexts(turn)) {
     const KMeans got = kmeans(ctx, table, options);
     expect_same(got, expected,
-                what + ", " + std::string(name_of(ctx.isa())) + ", threads " + std::to_string(ctx.threads()));
+                what + ", " + ctx.device() + " " + std::string(name_of(ctx.isa())) + ", threads " +
+                    std::to_string(ctx.threads()));
     if (::testing::Test::HasFailure()) return;
   }
 }
@@ -175,8 +174,30 @@ TEST(KMeans, badly_scaled_column_keeps_its_small_values) {
   check_kmeans(table, options, text(options));
 }
 
-TEST(KMeans, many_rows_settle_and_bounds_skip) {
-  if (only_device()) GTEST_SKIP();
+TEST(KMeans, many_rows_settle) {
+  const Rows rows = make_rows(Family::clusters_1e2, {20000, 8, 1}, 5);
+  const Stored stored(rows.table, 8, DType::float32);
+  KMeansOptions options{.clusters = 16, .seed = 4, .tolerance = 0};
+  check_kmeans(stored.view(), options, "20000 rows");
+}
+
+// As many centres and columns as a device's tensor cores are asked about, and data that their float16 finds easy and
+// hard.
+TEST(KMeans, many_centres_and_columns) {
+  std::uint64_t turn = 0;
+  for (const Family family : {Family::gaussian, Family::clusters_1e2, Family::positive_offset}) {
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      ++turn;
+      const Rows rows = make_rows(family, {1200, 40, 1}, turn);
+      const Stored stored(rows.table, 40, dtype);
+      KMeansOptions options{.clusters = 200, .init = KMeansInit::random, .seed = turn, .max_iterations = 4};
+      check_kmeans(stored.view(), options, std::string(name_of(family)) + " " + text(options), turn);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(KMeans, bounds_skip_rows_whatever_the_threads) {
   const Rows rows = make_rows(Family::clusters_1e2, {20000, 8, 1}, 5);
   const Stored stored(rows.table, 8, DType::float32);
   KMeansOptions options{.clusters = 16, .seed = 4, .tolerance = 0};
@@ -189,14 +210,10 @@ TEST(KMeans, many_rows_settle_and_bounds_skip) {
     EXPECT_EQ(again.stats.skipped, first.stats.skipped);
     EXPECT_EQ(again.stats.rechecked, first.stats.rechecked);
   }
-  const KMeans expected = reference::kmeans(stored.view(), options);
-  expect_same(first, expected, "20000 rows");
 }
 
-TEST(KMeans, predict_transform_score) {
-  if (only_device()) GTEST_SKIP();
+void check_predict_transform_score(const Context& ctx) {
   const Rows rows = make_rows(Family::gaussian, {500, 7, 200}, 2);
-  const Context ctx = Context::cpu({.threads = 3});
   const TableView table(rows.table.data(), 500, 7);
   const TableView queries(rows.queries.data(), 200, 7);
   const KMeans model = kmeans(ctx, table, {.clusters = 9, .seed = 1});
@@ -212,14 +229,19 @@ TEST(KMeans, predict_transform_score) {
   }
 }
 
+TEST(KMeans, predict_transform_score) {
+  for (const Context& ctx : contexts(0)) check_predict_transform_score(ctx);
+}
+
 void expect_refused(ErrorCode code, const std::string& word, const TableView& table, const KMeansOptions& options) {
-  if (only_device()) return;
-  try {
-    kmeans(Context::cpu(), table, options);
-    FAIL() << "not refused: " << word;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+  for (const Context& ctx : contexts(0)) {
+    try {
+      kmeans(ctx, table, options);
+      FAIL() << "not refused: " << word;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    }
   }
 }
 
@@ -247,8 +269,56 @@ TEST(KMeansRefusal, names_what_is_wrong) {
   }
 }
 
+// Where the rows lie must not show: on the device, there with gaps and transposed, or made when they are asked for.
+TEST(KMeans, tables_on_a_device) {
+  if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
+  constexpr std::int64_t n = 700;
+  constexpr std::int64_t d = 6;
+  const Rows rows = make_rows(Family::clusters_1e2, {n, d, 1}, 8);
+  const std::vector<float> values(rows.table.begin(), rows.table.end());
+  std::vector<float> wide(static_cast<std::size_t>(n * (d + 3)), -7);
+  std::vector<float> turned(values.size());
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < d; ++j) {
+      wide[static_cast<std::size_t>(i * (d + 3) + j)] = values[static_cast<std::size_t>(i * d + j)];
+      turned[static_cast<std::size_t>(j * n + i)] = values[static_cast<std::size_t>(i * d + j)];
+    }
+  }
+  const DeviceArray<float> packed_there(values);
+  const DeviceArray<float> wide_there(wide);
+  const DeviceArray<float> turned_there(turned);
+  const auto fill = [&](std::int64_t begin, std::int64_t end, void* to) {
+    std::memcpy(to, values.data() + begin * d, static_cast<std::size_t>((end - begin) * d) * sizeof(float));
+  };
+  const KMeansOptions options{.clusters = 9, .seed = 3, .tolerance = 0};
+  const KMeans expected = reference::kmeans(TableView(values.data(), n, d), options);
+  const TableView views[] = {
+      TableView(packed_there.data(), DType::float32, n, d, d, 1, Memory::cuda),
+      TableView(wide_there.data(), DType::float32, n, d, d + 3, 1, Memory::cuda),
+      TableView(turned_there.data(), DType::float32, n, d, 1, n, Memory::cuda),
+      TableView::blocks(DType::float32, n, d, fill),
+  };
+  for (const TableView& view : views) {
+    const KMeans got = kmeans(cuda_context(), view, options);
+    expect_same(got, expected, "view " + std::to_string(&view - views));
+    EXPECT_EQ(predict(cuda_context(), got, view), expected.labels);
+    EXPECT_EQ(score(cuda_context(), got, view), -expected.inertia);
+  }
+}
+
+TEST(KMeansRefusal, a_table_beyond_the_device_before_it_starts) {
+  if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
+  const Context ctx = Context::cuda({.device_memory_limit = std::uint64_t{1} << 20, .threads = 1});
+  const std::vector<float> rows(300000, 1);
+  try {
+    kmeans(ctx, TableView(rows.data(), 100000, 3), {.clusters = 3});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::over_memory) << error.what();
+  }
+}
+
 TEST(KMeansRefusal, over_memory_before_it_starts) {
-  if (only_device()) GTEST_SKIP();
   const Rows rows = make_rows(Family::gaussian, {5000, 4, 1}, 2);
   const Context ctx = Context::cpu({.threads = 1, .memory_limit = 20000});
   try {
@@ -261,7 +331,6 @@ TEST(KMeansRefusal, over_memory_before_it_starts) {
 
 // The classical tool on its own data: int32 N, int32 D, float32 rows.
 TEST(KMeansClassical, equals_the_serial_tool_on_its_data) {
-  if (only_device()) GTEST_SKIP();
   const char* folder = std::getenv("VICINAL_DATA");
   const std::filesystem::path file = std::filesystem::path(folder != nullptr ? folder : "") / "image_data/color100.bin";
   if (folder == nullptr || !std::filesystem::exists(file)) GTEST_SKIP() << "VICINAL_DATA is not set";
@@ -277,7 +346,7 @@ TEST(KMeansClassical, equals_the_serial_tool_on_its_data) {
     KMeansOptions options{.clusters = k, .init = KMeansInit::first_k, .max_iterations = 501, .changed_share = 0.001};
     options.rule = KMeansRule::classical;
     options.empty = EmptyClusters::keep;
-    const KMeans got = kmeans(Context::cpu(), table, options);
+    const KMeans got = kmeans(contexts(0).front(), table, options);
     EXPECT_EQ(got.labels, serial.labels) << k;
     EXPECT_EQ(got.iterations, serial.loops + 1) << k;
     // The serial tool's sums round once a row, ours not at all: n half units of the largest partial sum.

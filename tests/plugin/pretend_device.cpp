@@ -13,6 +13,7 @@
 #include "core/distance.hpp"
 #include "core/table_access.hpp"
 #include "cuda/plugin.hpp"
+#include "pretend_cluster.hpp"
 #include "vicinal/table.hpp"
 
 extern "C" int pretendIsDeviceMemory(const void* at);
@@ -364,6 +365,101 @@ void release_tree(void* tree) {
   delete made;
 }
 
+const char* cluster_screens(void* /*engine*/, const Clustering* /*task*/) {
+  return "float32";
+}
+void cluster_bytes(void* engine, const Clustering* task, std::uint64_t* bytes, Status* status) {
+  guarded(status, [&] {
+    const Engine& device = *static_cast<Engine*>(engine);
+    *bytes = bytes_of(task->table) * 2 + static_cast<std::uint64_t>(task->trials * task->table.rows * 8);
+    if (device.resident + *bytes > device.limit) {
+      throw Error(ErrorCode::over_memory, "kmeans: needs " + std::to_string(*bytes) + " bytes of the device's memory");
+    }
+  });
+}
+void cluster(void* engine, const HostCalls* host, const Clustering* task, void** clustering, Status* status) {
+  guarded(status, [&] {
+    std::uint64_t bytes = 0;
+    cluster_bytes(engine, task, &bytes, status);
+    if (status->code != kOk) throw Error(ErrorCode::over_memory, status->message);
+    if (on_device(task->table.memory)) require_device_memory(task->table.data, "table");
+    if (host->cancelled(host->user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
+    std::vector<double> weights;
+    if (task->weights != nullptr) weights.assign(task->weights, task->weights + task->table.rows);
+    *clustering = std::make_unique<PretendedClustering>(read(task->table, 0, task->table.rows), task->table.cols,
+                                                        std::move(weights), task->clusters, task->sums != 0)
+                      .release();
+  });
+}
+PretendedClustering& pretended(void* clustering) {
+  return *static_cast<PretendedClustering*>(clustering);
+}
+void release_clustering(void* clustering) {
+  delete &pretended(clustering);
+}
+void cluster_start(void* clustering, const double* centres, std::int64_t k, Status* status) {
+  guarded(status, [&] {
+    PretendedClustering& made = pretended(clustering);
+    made.k = k;
+    made.lloyd().start({centres, static_cast<std::size_t>(k * made.cols())});
+  });
+}
+void cluster_step(void* clustering, std::int32_t work, ClusterStep* step, Status* status) {
+  guarded(status, [&] {
+    PretendedClustering& made = pretended(clustering);
+    kernels::LloydStep done;
+    if ((work & kAssign) != 0) {
+      done = (work & (kMeans | kMeansUnlessEmpty)) != 0 ? made.lloyd().step((work & kMeansUnlessEmpty) != 0)
+                                                        : made.lloyd().assign();
+    } else {
+      done.shift = made.lloyd().means();
+      done.moved = true;
+    }
+    const std::int64_t rechecked = made.lloyd().counts().rechecked;
+    *step = {done.changed, done.empty, rechecked - made.rechecked, done.shift, done.moved ? 1 : 0};
+    made.rechecked = rechecked;
+  });
+}
+void cluster_move(void* clustering, std::int64_t row, std::int32_t cluster, Status* status) {
+  guarded(status, [&] { pretended(clustering).lloyd().move(row, cluster); });
+}
+void cluster_state(void* clustering, const ClusterState* state, Status* status) {
+  guarded(status, [&] {
+    PretendedClustering& made = pretended(clustering);
+    const auto k = static_cast<std::size_t>(made.k);
+    const auto n = static_cast<std::size_t>(made.rows());
+    if (state->centres != nullptr) made.lloyd().centres({state->centres, k * static_cast<std::size_t>(made.cols())});
+    if (state->sizes != nullptr) made.lloyd().sizes({state->sizes, k});
+    if (state->labels != nullptr) made.lloyd().labels({state->labels, n});
+    if (state->keys != nullptr) made.lloyd().keys({state->keys, n});
+    if (state->inertia != nullptr) *state->inertia = made.lloyd().inertia();
+  });
+}
+void cluster_rows(void* clustering, const std::int64_t* rows, std::int64_t count, double* values, Status* status) {
+  guarded(status, [&] {
+    PretendedClustering& made = pretended(clustering);
+    made.lloyd().rows({rows, static_cast<std::size_t>(count)}, {values, static_cast<std::size_t>(count * made.cols())});
+  });
+}
+void seed(void* clustering, std::int64_t trials, Status* status) {
+  guarded(status, [&] {
+    PretendedClustering& made = pretended(clustering);
+    made.seeding() = trials > 0 ? made.lloyd().seeding(trials) : nullptr;
+  });
+}
+void seed_draw(void* clustering, double u, std::int64_t* row, Status* status) {
+  guarded(status, [&] { *row = pretended(clustering).seeding()->draw(u); });
+}
+void seed_attempt(void* clustering, const std::int64_t* rows, std::int64_t count, double* totals, Status* status) {
+  guarded(status, [&] {
+    const auto size = static_cast<std::size_t>(count);
+    pretended(clustering).seeding()->attempt({rows, size}, {totals, size});
+  });
+}
+void seed_take(void* clustering, std::int64_t attempt, Status* status) {
+  guarded(status, [&] { pretended(clustering).seeding()->take(static_cast<std::size_t>(attempt)); });
+}
+
 }  // namespace
 }  // namespace vicinal::plugin
 
@@ -386,6 +482,19 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.build_tree = plugin::build_tree;
     functions.tree_order = plugin::tree_order;
     functions.release_tree = plugin::release_tree;
+    functions.cluster_screens = plugin::cluster_screens;
+    functions.cluster_bytes = plugin::cluster_bytes;
+    functions.cluster = plugin::cluster;
+    functions.release_clustering = plugin::release_clustering;
+    functions.cluster_start = plugin::cluster_start;
+    functions.cluster_step = plugin::cluster_step;
+    functions.cluster_move = plugin::cluster_move;
+    functions.cluster_state = plugin::cluster_state;
+    functions.cluster_rows = plugin::cluster_rows;
+    functions.seed = plugin::seed;
+    functions.seed_draw = plugin::seed_draw;
+    functions.seed_attempt = plugin::seed_attempt;
+    functions.seed_take = plugin::seed_take;
     return functions;
   }();
   return &kFunctions;

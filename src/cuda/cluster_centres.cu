@@ -1,0 +1,251 @@
+// Centres of k-means on the device: made ready for the screen, and made anew from the sums. A block a centre. Cost
+// O(k d), and O(k^2) looks at hashes to find centres that are equal bit for bit: the screen must not see them twice,
+// because it could never tell them apart.
+#include <cmath>
+
+#include "core/distance.hpp"
+#include "core/half_screen.hpp"
+#include "cuda/cluster.hpp"
+#include "cuda/screen.hpp"
+#include "cuda/warp.cuh"
+
+namespace vicinal::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr std::int64_t kMostCompared = std::int64_t{1} << 16;  // centres that are looked through for equal ones
+constexpr int kChunk = 1024;
+
+/// The sum of the threads' numbers, in a fixed order; in all threads.
+template <class Number>
+__device__ Number sum_of_block(Number x) {
+  __shared__ Number parts[kThreads / 32];
+  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(kWholeWarp, x, step);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+  __syncthreads();
+  Number sum = 0;
+  for (const Number part : parts) sum += part;
+  return sum;
+}
+
+__device__ unsigned long long mixed(unsigned long long x) {
+  x = (x ^ x >> 32) * 0xd6e8feb86659fd93ULL;
+  x = (x ^ x >> 32) * 0xd6e8feb86659fd93ULL;
+  return x ^ x >> 32;
+}
+
+__global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__ ClusterView v) {
+  const std::int64_t c = blockIdx.x;
+  const std::int64_t d = v.rows.d;
+  float* const panel = v.panels + c / kPanel * (d + 2) * kPanel + c % kPanel;
+  if (c >= v.k) {  // no centre: minus infinity is never the best
+    for (std::int64_t j = threadIdx.x; j < d + 2; j += kThreads) panel[j * kPanel] = j == 0 ? -INFINITY : 0;
+    if (threadIdx.x == 0) v.lengths[c] = v.allowances[c] = 0;
+    return;
+  }
+  double squares = 0;
+  unsigned long long hash = 0;
+  for (std::int64_t j = threadIdx.x; j < d; j += kThreads) {
+    const double centre = v.centres[c * d + j];
+    const float value = static_cast<float>(__fma_rn(centre, v.frame.scale, -static_cast<double>(v.frame.shift[j])));
+    panel[(j + 1) * kPanel] = value;
+    squares += static_cast<double>(value) * static_cast<double>(value);
+    hash += mixed(static_cast<unsigned long long>(__double_as_longlong(centre)) +
+                  mixed(static_cast<unsigned long long>(j)));
+  }
+  squares = sum_of_block(squares);
+  hash = sum_of_block(hash);
+  if (threadIdx.x != 0) return;
+  v.hashes[c] = hash;
+  if (!(squares <= 0x1p80)) {
+    v.outcome->tally.unusable = 1;
+    return;
+  }
+  const double beta = static_cast<double>(v.frame.beta);
+  const double length = sqrt(squares) * (1 + 0x1p-30);
+  const double allowance = beta * squares * 0.5 + 0x1p-100;
+  panel[0] = __double2float_ru((allowance - squares * 0.5) + squares * 0x1p-32);
+  panel[(d + 1) * kPanel] = v.lengths[c] = __double2float_ru(length);
+  v.allowances[c] = __double2float_ru(allowance + squares * 0x1p-23);  // start's own rounding too
+  atomicMin(&v.outcome->tally.least_norm, __float_as_uint(__double2float_rd(sqrt(squares) * (1 - 0x1p-30))));
+}
+
+// Where element (c, column) of the packed centres lies.
+__device__ __half& packed_centre(const HalfView& h, std::int64_t c, int column) {
+  return h.centre_tiles[c / kTableTile * kTableTile * h.columns +
+                        packed_offset(kTableTile, static_cast<int>(c % kTableTile), column)];
+}
+
+// Its score is below all others: zeros, and as much norm as fits.
+__device__ void hide_centre(const HalfView& h, std::int64_t c, int first, int step) {
+  for (int j = first; j < h.columns; j += step) {
+    packed_centre(h, c, j) = __ushort_as_half(j == h.columns - core::kSpareColumns ? 0x7BFF : 0);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) ready_half_kernel(const __grid_constant__ ClusterView v) {
+  const std::int64_t c = blockIdx.x;
+  const std::int64_t d = v.rows.d;
+  const HalfView& h = v.half;
+  if (c >= v.k) return hide_centre(h, c, static_cast<int>(threadIdx.x), kThreads);
+  const double scale = core::power_of_two(h.exponent);
+  core::HalfSums sums;
+  unsigned long long hash = 0;
+  for (int j = static_cast<int>(threadIdx.x); j < h.columns - core::kSpareColumns; j += kThreads) {
+    std::uint16_t bits = 0;
+    if (j < d) {
+      const double centre = v.centres[c * d + j];
+      const double value = __dmul_rn(__dsub_rn(centre, h.middle[j]), scale);
+      bits = core::add_half(value, core::half_weight(j, h.columns), sums);
+      hash += mixed(static_cast<unsigned long long>(__double_as_longlong(centre)) +
+                    mixed(static_cast<unsigned long long>(j)));
+    }
+    packed_centre(h, c, j) = __ushort_as_half(bits);
+  }
+  sums.exact_sq = sum_of_block(sums.exact_sq);
+  sums.rounded_sq = sum_of_block(sums.rounded_sq);
+  sums.error_sq = sum_of_block(sums.error_sq);
+  sums.weighted_sq = sum_of_block(sums.weighted_sq);
+  hash = sum_of_block(hash);
+  if (threadIdx.x != 0) return;
+  v.hashes[c] = hash;
+  const core::HalfRow row = core::half_row(sums);
+  if (!(row.norm <= core::half_screen::kLongest && row.rho <= core::half_screen::kLongest)) {
+    v.outcome->tally.unusable = 1;
+    return;
+  }
+  const double square = sums.exact_sq / 2;
+  std::uint16_t spare[core::kSpareColumns];
+  core::half_screen::split_norm(square * (1 - h.beta_wide * (1 + 0x1p-8)), spare);
+  spare[2] = core::half_screen::factor(8 * h.beta_wide * row.kappa * (1 + 0x1p-9));
+  spare[3] = core::half_screen::factor(row.rho);
+  spare[4] = core::half_screen::factor(row.norm);
+  for (int i = 0; i < core::kSpareColumns; ++i) {
+    packed_centre(h, c, h.columns - static_cast<int>(core::kSpareColumns) + i) = __ushort_as_half(spare[i]);
+  }
+  h.centre_facts[c] = {__double2float_ru(row.norm), __double2float_ru(row.rho), __double2float_ru(row.kappa),
+                       __double2float_ru(square * (1 + 0x1p-30))};
+}
+
+__global__ void clear_kernel(ClusterTally* tally) {
+  *tally = {0, 0, 0x7F800000U, 0};
+}
+
+// A warp a centre: one that is equal to an earlier one is never the best.
+__global__ void __launch_bounds__(kThreads) drop_equal_kernel(const __grid_constant__ ClusterView v) {
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
+  if (c >= v.k) return;
+  const std::int64_t d = v.rows.d;
+  const int lane = threadIdx.x % 32;
+  const unsigned long long own = v.hashes[c];
+  for (std::int64_t first = 0; first < c; first += 32) {
+    unsigned same = __ballot_sync(kWholeWarp, first + lane < c && v.hashes[first + lane] == own);
+    while (same != 0) {
+      const std::int64_t other = first + __ffs(static_cast<int>(same)) - 1;
+      same &= same - 1;
+      bool differs = false;
+      for (std::int64_t j = lane; j < d; j += 32) {
+        differs =
+            differs || __double_as_longlong(v.centres[c * d + j]) != __double_as_longlong(v.centres[other * d + j]);
+      }
+      if (__any_sync(kWholeWarp, differs)) continue;
+      if (v.half.used) {
+        hide_centre(v.half, c, lane, 32);
+      } else if (lane == 0) {
+        v.panels[c / kPanel * (d + 2) * kPanel + c % kPanel] = -INFINITY;
+      }
+      return;
+    }
+  }
+}
+
+__device__ double rounded_sum(const ClusterView& v, std::int64_t cluster, int column) {
+  std::int64_t* const limbs = v.sums + cluster * v.limbs * v.columns + column;
+  const std::int64_t carry = core::settle_limbs(limbs, v.columns, v.limbs, v.bits);
+  const double sum = core::rounded_limbs(limbs, v.columns, v.limbs, v.bits, carry, v.bases[column]);
+  // The carry goes back to where it came from.
+  limbs[static_cast<std::int64_t>(v.limbs - 1) * v.columns] += carry * (std::int64_t{1} << v.bits);
+  return sum;
+}
+
+__global__ void __launch_bounds__(kThreads) means_kernel(const __grid_constant__ ClusterView v, bool wait) {
+  const std::int64_t c = blockIdx.x;
+  const std::int64_t d = v.rows.d;
+  if (wait && v.outcome->filled < v.k) return;
+  if (v.sizes[c] == 0) {
+    if (threadIdx.x == 0) v.shifts[c] = 0;
+    return;
+  }
+  __shared__ double weight;
+  __shared__ double differences[kChunk];
+  __shared__ double parts[core::kLanes];
+  if (threadIdx.x == 0)
+    weight = v.weights != nullptr ? rounded_sum(v, c, static_cast<int>(d)) : static_cast<double>(v.sizes[c]);
+  double sum = 0;  // of the first eight threads: an accumulator of the key
+  for (std::int64_t first = 0; first < d; first += kChunk) {
+    const int count = static_cast<int>(d - first < kChunk ? d - first : kChunk);
+    __syncthreads();
+    for (int j = threadIdx.x; j < count; j += kThreads) {
+      double& centre = v.centres[c * d + first + j];
+      const double mean = __ddiv_rn(rounded_sum(v, c, static_cast<int>(first) + j), weight);
+      differences[j] = __dsub_rn(centre, mean);
+      centre = mean;
+    }
+    __syncthreads();
+    if (threadIdx.x < core::kLanes) {
+      for (int j = threadIdx.x; j < count; j += core::kLanes) sum = __fma_rn(differences[j], differences[j], sum);
+    }
+  }
+  if (threadIdx.x < core::kLanes) parts[threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.x == 0) v.shifts[c] = core::sum_of_lanes(parts);
+}
+
+// Adds the shifts in the order of the clusters.
+__global__ void __launch_bounds__(kThreads) shift_kernel(const __grid_constant__ ClusterView v, bool wait) {
+  __shared__ double shifts[kChunk];
+  const bool moves = !(wait && v.outcome->filled < v.k);
+  double sum = 0;
+  for (std::int64_t first = 0; moves && first < v.k; first += kChunk) {
+    const int count = static_cast<int>(v.k - first < kChunk ? v.k - first : kChunk);
+    __syncthreads();
+    for (int i = threadIdx.x; i < count; i += kThreads) shifts[i] = v.shifts[first + i];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      for (int i = 0; i < count; ++i) sum = __dadd_rn(sum, shifts[i]);
+    }
+  }
+  if (threadIdx.x != 0) return;
+  v.outcome->shift = sum;
+  v.outcome->moved = moves ? 1 : 0;
+}
+
+}  // namespace
+
+void clear_tally(const Engine& engine, const ClusterView& view) {
+  clear_kernel<<<1, 1, 0, engine.stream>>>(&view.outcome->tally);
+  check_launch("clear the tally");
+}
+
+void ready_centres(const Engine& engine, const ClusterView& view) {
+  if (view.half.used) {
+    const std::int64_t tiles = (view.k + kTableTile - 1) / kTableTile;
+    ready_half_kernel<<<static_cast<unsigned>(tiles * kTableTile), kThreads, 0, engine.stream>>>(view);
+  } else {
+    ready_kernel<<<static_cast<unsigned>(view.panel_count() * kPanel), kThreads, 0, engine.stream>>>(view);
+  }
+  check_launch("make centres ready");
+  if (view.k == 1 || view.k > kMostCompared) return;
+  drop_equal_kernel<<<blocks_for(view.k, kThreads / 32), kThreads, 0, engine.stream>>>(view);
+  check_launch("drop equal centres");
+}
+
+void move_centres(const Engine& engine, const ClusterView& view, bool wait) {
+  means_kernel<<<static_cast<unsigned>(view.k), kThreads, 0, engine.stream>>>(view, wait);
+  check_launch("make means");
+  shift_kernel<<<1, kThreads, 0, engine.stream>>>(view, wait);
+  check_launch("add shifts");
+}
+
+}  // namespace vicinal::cuda

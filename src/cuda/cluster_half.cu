@@ -1,0 +1,284 @@
+// The float16 screen of k-means on Hopper: as screen.cu, one persistent block a multiprocessor, one warp that feeds,
+// four warpgroups that multiply 64 rows each with tiles of 128 centres; but what a warpgroup does with its sums is to
+// keep the best and second best score of each row in registers, with the centre's number in the last bits of the best.
+// Rows stay in shared memory while all centres pass; the next 256 rows arrive meanwhile where there is room for both,
+// and where there is not even room for one, rows pass beside the centres. Cost: 2 n k K flops on the matrix unit.
+//
+// Why the label is float64's (contract clauses 3 and 12). Notation of core/half_screen.hpp: X and C_k the row and a
+// centre, centred and scaled by s, T_k = X.C_k - |C_k|^2 / 2, so that |X - C_k|^2 = |X|^2 - 2 T_k. Form P holds for any
+// two rows: |X.C_k - x~.c~_k| <= |X| rho_k + rho_x |c~_k|, and the norm column carries H_k = |C_k|^2 / 2 of the exact
+// centre (g = H_k (1 - beta (1 + 2^-8)), no rho), so that by the proof there the score P_k that the matrix unit makes
+// is T_k - 4 beta at least. From above, P_b <= T_b + D_b with
+//   D_b = (41/20) (A_1 + A_2 + A_3) + ((41/20) beta + 2^-19) H_b + 1,
+// A_i the products of the three allowances, each factor taken (1 + 1/100) times as large and 2^-13 more: twice, because
+// they are in the score, and because the rounding of rows may have gone the other way; beta H for the sum, and beta H +
+// 2^-20 H + 2^-10 for what g and its two float16 fall short of H. Replacing the seven last bits of a score by a number
+// moves it by 2^-16 of itself at most, to P'. So centre b is the label, whatever the ids, when for the second best
+//   P'_2 + 2^-16 |P'_2| + 4 beta + m < P'_b - 2^-16 |P'_b| - D_b,
+// m = (d + 8) 2^-20 for the roundings of two keys, (d + 8) 2^-51 of |X - C|^2 <= 2^30 each. What is evaluated in
+// float32 takes 2^-20 of the scores for its own roundings. Centres that may not win (none, or equal to an earlier one)
+// are rows of zeros with n1 = 65504: their score, -2^29, is below all others, which are above -2^28 - 2^27. A centre
+// that is too far away for float16 leaves every row open.
+#include <algorithm>
+#include <cmath>
+
+#include "cuda/cluster.hpp"
+#include "cuda/cluster_list.cuh"
+#include "cuda/hopper.cuh"
+#include "cuda/screen.hpp"
+#include "cuda/warp.cuh"
+
+namespace vicinal::cuda {
+namespace {
+
+constexpr int kGroups = 4;
+constexpr int kConsumers = kGroups * 128;
+constexpr int kThreads = kConsumers + 128;
+constexpr int kMostSlots = 16;
+constexpr int kRowStepBytes = kQueryTile * kStep * 2;
+constexpr int kCentreStepBytes = kTableTile * kStep * 2;
+constexpr std::size_t kBarrierBytes = 512;
+constexpr unsigned kNumberBits = kTableTile - 1;
+
+struct Barriers {
+  std::uint64_t full[kMostSlots];
+  std::uint64_t empty[kMostSlots];
+  std::uint64_t rows_full[2];
+  std::uint64_t rows_empty[2];
+};
+static_assert(sizeof(Barriers) <= kBarrierBytes);
+
+struct Shape {
+  int steps;
+  int steps_a_slot;
+  int slots;
+  int resident;  ///< tiles of rows in shared memory: 2, 1, or 0: they are streamed
+  int tiles;     ///< of centres
+};
+
+__host__ __device__ constexpr std::size_t slot_bytes_of(const Shape& s) {
+  return static_cast<std::size_t>(kCentreStepBytes + (s.resident == 0 ? kRowStepBytes : 0)) * s.steps_a_slot;
+}
+__host__ __device__ constexpr std::size_t rows_bytes_of(const Shape& s) {
+  return static_cast<std::size_t>(kRowStepBytes) * s.steps;
+}
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+__device__ void feed(const ClusterView& v, const Shape& s, Barriers* barriers, char* rows, char* ring) {
+  const std::size_t slot_bytes = slot_bytes_of(s);
+  const std::size_t rows_bytes = rows_bytes_of(s);
+  const auto* row_tiles = reinterpret_cast<const char*>(v.half.tiles);
+  const auto* centre_tiles = reinterpret_cast<const char*>(v.half.centre_tiles);
+  hopper::Cursor cursor;
+  hopper::Cursor place;
+  for (std::int64_t item = blockIdx.x; item < v.half.tile_count; item += gridDim.x) {
+    const char* from = row_tiles + item * rows_bytes;
+    if (s.resident > 0) {
+      hopper::barrier_wait(&barriers->rows_empty[place.slot], place.round ^ 1);
+      hopper::barrier_arrive_expect(&barriers->rows_full[place.slot], static_cast<std::uint32_t>(rows_bytes));
+      hopper::bulk_copy(rows + place.slot * rows_bytes, from, static_cast<std::uint32_t>(rows_bytes),
+                        &barriers->rows_full[place.slot]);
+      place.advance(s.resident);
+    }
+    for (int tile = 0; tile < s.tiles; ++tile) {
+      const char* centres = centre_tiles + static_cast<std::size_t>(tile) * kCentreStepBytes * s.steps;
+      for (int step = 0; step < s.steps; step += s.steps_a_slot) {
+        const int steps = min(s.steps_a_slot, s.steps - step);
+        std::uint64_t* full = &barriers->full[cursor.slot];
+        char* slot = ring + cursor.slot * slot_bytes;
+        const auto bytes = static_cast<std::uint32_t>(steps * kCentreStepBytes);
+        const auto row_bytes = static_cast<std::uint32_t>(steps * kRowStepBytes);
+        hopper::barrier_wait(&barriers->empty[cursor.slot], cursor.round ^ 1);
+        hopper::barrier_arrive_expect(full, bytes + (s.resident == 0 ? row_bytes : 0));
+        hopper::bulk_copy(slot, centres + static_cast<std::size_t>(step) * kCentreStepBytes, bytes, full);
+        if (s.resident == 0) {
+          hopper::bulk_copy(slot + static_cast<std::size_t>(kCentreStepBytes) * s.steps_a_slot,
+                            from + static_cast<std::size_t>(step) * kRowStepBytes, row_bytes, full);
+        }
+        cursor.advance(s.slots);
+      }
+    }
+  }
+}
+
+// Of one row, as far as a lane has seen its centres.
+struct Nearest {
+  float best = -HUGE_VALF;
+  float second = -HUGE_VALF;
+  int tile = 0;
+
+  /// Takes a lane's 32 scores; `half`: which of its two rows.
+  template <int half>
+  __device__ __forceinline__ void take(const float (&sums)[64], int number) {
+    const float before = best;
+#pragma unroll
+    for (int j = 0; j < 16; ++j) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const unsigned bits = __float_as_uint(sums[4 * j + 2 * half + i]);
+        const float score = __uint_as_float((bits & ~kNumberBits) | static_cast<unsigned>(8 * j + i));
+        second = fmaxf(second, fminf(score, best));
+        best = fmaxf(best, score);
+      }
+    }
+    if (best > before) tile = number;
+  }
+  [[nodiscard]] __device__ __forceinline__ int centre() const {
+    return tile * kTableTile + static_cast<int>(__float_as_uint(best) & kNumberBits);
+  }
+};
+
+__device__ void decide(const ClusterView& v, const Nearest (&nearest)[2], std::int64_t first_row) {
+  const int lane = threadIdx.x % 32;
+  float best[2];
+  float second[2];
+  int centre[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    best[half] = nearest[half].best;
+    second[half] = nearest[half].second;
+    centre[half] = nearest[half].centre() + lane % 4 * 2;
+#pragma unroll
+    for (int other = 1; other < 4; other *= 2) {
+      const float their_best = __shfl_xor_sync(kWholeWarp, best[half], other);
+      const float their_second = __shfl_xor_sync(kWholeWarp, second[half], other);
+      const int their_centre = __shfl_xor_sync(kWholeWarp, centre[half], other);
+      second[half] = fmaxf(fmaxf(second[half], their_second), fminf(best[half], their_best));
+      if (their_best > best[half]) {
+        best[half] = their_best;
+        centre[half] = their_centre;
+      }
+    }
+  }
+  // Two of the four lanes take a row each.
+  const int half = lane % 4;
+  const std::int64_t row = first_row + lane / 4 + 8 * half;
+  const bool is_row = half < 2 && row < v.rows.n;
+  bool decided = false;
+  int label = 0;
+  if (is_row && v.outcome->tally.unusable == 0) {
+    label = half == 0 ? centre[0] : centre[1];
+    decided = half_decides(v.half, half == 0 ? best[0] : best[1], half == 0 ? second[0] : second[1],
+                           v.half.row_facts[row], v.half.centre_facts[label]);
+  }
+  list_row(v, row, is_row, decided, label);
+}
+
+__device__ void consume(const ClusterView& v, const Shape& s, Barriers* barriers, const char* rows, const char* ring) {
+  const int warp = __shfl_sync(kWholeWarp, static_cast<int>(threadIdx.x / 32), 0);  // known to be the same in all lanes
+  const int group = warp / 4;
+  const int lane = threadIdx.x % 32;
+  const std::size_t slot_bytes = slot_bytes_of(s);
+  const std::size_t rows_bytes = rows_bytes_of(s);
+  hopper::Cursor cursor;
+  hopper::Cursor place;
+  for (std::int64_t item = blockIdx.x; item < v.half.tile_count; item += gridDim.x) {
+    Nearest nearest[2];
+    if (s.resident > 0) hopper::barrier_wait(&barriers->rows_full[place.slot], place.round);
+#pragma unroll 1
+    for (int tile = 0; tile < s.tiles; ++tile) {
+      float sums[64];
+      hopper::products_fence(sums);
+#pragma unroll 1
+      for (int step = 0; step < s.steps; step += s.steps_a_slot) {
+        const int steps = min(s.steps_a_slot, s.steps - step);
+        const char* slot = ring + cursor.slot * slot_bytes;
+        const char* own = s.resident == 0
+                              ? slot + static_cast<std::size_t>(kCentreStepBytes) * s.steps_a_slot
+                              : rows + place.slot * rows_bytes + static_cast<std::size_t>(step) * kRowStepBytes;
+        std::uint64_t points = hopper::matrix(own + group * 64 * 16, kQueryTile * 16, 128);
+        std::uint64_t centres = hopper::matrix(slot, kTableTile * 16, 128);
+        hopper::barrier_wait(&barriers->full[cursor.slot], cursor.round);
+        hopper::products_begin();
+        for (int i = 0; i < steps; ++i) {
+          hopper::multiply_add(sums, points, centres, step + i > 0 ? 1 : 0);
+          points += kRowStepBytes >> 4;
+          centres += kCentreStepBytes >> 4;
+        }
+        hopper::products_commit();
+        if (step > 0) {
+          hopper::products_wait<1>();
+          if (lane == 0) hopper::barrier_arrive(&barriers->empty[cursor.before(s.slots)]);
+        }
+        cursor.advance(s.slots);
+      }
+      hopper::products_wait<0>();
+      hopper::products_fence(sums);
+      if (lane == 0) {
+        hopper::barrier_arrive(&barriers->empty[cursor.before(s.slots)]);
+        if (s.resident > 0 && tile + 1 == s.tiles) hopper::barrier_arrive(&barriers->rows_empty[place.slot]);
+      }
+      nearest[0].take<0>(sums, tile);
+      nearest[1].take<1>(sums, tile);
+    }
+    if (s.resident > 0) place.advance(s.resident);
+    decide(v, nearest, item * kQueryTile + warp * 16);
+  }
+}
+
+#endif
+
+__global__ void __launch_bounds__(kThreads, 1)
+    half_kernel(const __grid_constant__ ClusterView v, const __grid_constant__ Shape s) {
+  // For other devices there is nothing to compile; they take cluster_screen.cu.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ __align__(1024) char memory[];
+  auto* barriers = reinterpret_cast<Barriers*>(memory);
+  char* rows = memory + kBarrierBytes;
+  char* ring = rows + rows_bytes_of(s) * s.resident;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < s.slots; ++i) {
+      hopper::barrier_init(&barriers->full[i], 1);
+      hopper::barrier_init(&barriers->empty[i], kConsumers / 32);
+    }
+    for (int i = 0; i < 2; ++i) {
+      hopper::barrier_init(&barriers->rows_full[i], 1);
+      hopper::barrier_init(&barriers->rows_empty[i], kConsumers / 32);
+    }
+    hopper::barrier_init_fence();
+  }
+  __syncthreads();
+  if (__shfl_sync(kWholeWarp, static_cast<int>(threadIdx.x / 128), 0) == kGroups) {
+    hopper::give_registers<24>();  // of the 96 each has at launch: 4 x 112 + 24 <= 5 x 96
+    if (threadIdx.x == kConsumers) feed(v, s, barriers, rows, ring);
+  } else {
+    hopper::take_registers<112>();
+    consume(v, s, barriers, rows, ring);
+  }
+#endif
+}
+
+Shape shape_of(const Engine& engine, const ClusterView& v) {
+  Shape s{};
+  s.steps = v.half.columns / kStep;
+  s.tiles = static_cast<int>((v.k + kTableTile - 1) / kTableTile);
+  const std::size_t room = engine.shared_memory - 1024 - kBarrierBytes;
+  const auto slot_steps = [&](int steps) { return static_cast<std::size_t>(steps) * kCentreStepBytes; };
+  // Two tiles of rows beside two of centres; else one beside three quarters of that; else none.
+  if (2 * rows_bytes_of(s) + slot_steps(2 * s.steps) <= room) {
+    s.resident = 2;
+  } else if (rows_bytes_of(s) + slot_steps(s.steps + 4) <= room) {
+    s.resident = 1;
+  }
+  const std::size_t left = room - rows_bytes_of(s) * s.resident;
+  const int widest = s.resident == 0 ? 3 : 4;
+  const int slots_a_tile = (s.steps + widest - 1) / widest;
+  s.steps_a_slot = (s.steps + slots_a_tile - 1) / slots_a_tile;
+  s.slots = static_cast<int>(std::min<std::size_t>(left / slot_bytes_of(s), kMostSlots));
+  return s;
+}
+
+}  // namespace
+
+void screen_half(const Engine& engine, const ClusterView& view) {
+  const Shape s = shape_of(engine, view);
+  const std::size_t bytes = kBarrierBytes + rows_bytes_of(s) * s.resident + slot_bytes_of(s) * s.slots;
+  check(cudaFuncSetAttribute(half_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "shared memory of the screen of k-means");
+  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(view.half.tile_count, engine.multiprocessors));
+  half_kernel<<<blocks, kThreads, bytes, engine.stream>>>(view, s);
+  check_launch("screen rows in float16");
+}
+
+}  // namespace vicinal::cuda

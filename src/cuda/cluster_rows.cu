@@ -1,0 +1,429 @@
+// What k-means does with rows as they are, of any type: looking through them once, packing them for the screen, keys of
+// those that the screen left open, sums of those whose label changed. The work lists lie in device memory, so that no
+// launch waits for their lengths. Contract clauses 1, 8 and 12.
+#include <algorithm>
+#include <cmath>
+
+#include "core/half_screen.hpp"
+#include "cuda/cluster.hpp"
+#include "cuda/exact_key.cuh"
+#include "cuda/screen.hpp"
+#include "cuda/warp.cuh"
+
+namespace vicinal::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
+constexpr std::int64_t kScanThreads = std::int64_t{1} << 17;
+constexpr int kChunk = 1024;  // rows whose masses are added first (the contract's)
+constexpr int kTrialsABlock = 4;
+
+/// Blocks of a kernel that takes as many items as it finds.
+unsigned wide_grid(const Engine& engine) {
+  return static_cast<unsigned>(engine.multiprocessors * 8);
+}
+
+// A thread looks at elements of one column only: the threads of all blocks together are a multiple of the columns.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    scan_kernel(const T* rows, std::int64_t n, std::int64_t d, std::int64_t threads, const double* weights,
+                ColumnScan* columns, unsigned long long* refused) {
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (begin >= threads || begin >= n * d) return;
+  unsigned long long largest = 0;
+  unsigned long long largest_term = 0;
+  int last = 4096;
+  const auto take = [&](double value, double term, std::int64_t at) {
+    if (!(fabs(value) < kTooLarge)) atomicMin(refused, static_cast<unsigned long long>(at));
+    const auto bits = static_cast<unsigned long long>(__double_as_longlong(fabs(value)));
+    const auto term_bits = static_cast<unsigned long long>(__double_as_longlong(fabs(term)));
+    largest = bits > largest ? bits : largest;
+    if (term_bits == 0) return;
+    largest_term = term_bits > largest_term ? term_bits : largest_term;
+    const auto exponent = static_cast<int>(term_bits >> 52);
+    unsigned long long fraction = term_bits & ((1ULL << 52) - 1);
+    if (exponent != 0) fraction |= 1ULL << 52;
+    last = min(last, (exponent == 0 ? 1 : exponent) - 1 + __ffsll(static_cast<long long>(fraction)) - 1);
+  };
+  const std::int64_t step = threads / d;  // rows from one element of a thread to its next
+  std::int64_t row = begin / d;
+  for (std::int64_t i = begin; i < n * d; i += threads, row += step) {
+    const double value = widen(rows[i]);
+    take(value, weights != nullptr ? __dmul_rn(weights[row], value) : value, i);
+  }
+  ColumnScan& column = columns[begin % d];
+  atomicMax(&column.largest, largest);
+  atomicMax(&column.term, largest_term);
+  atomicMin(&column.last, last);
+}
+
+__global__ void scan_weights_kernel(const double* weights, std::int64_t n, ColumnScan* column) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  unsigned long long largest = 0;
+  int last = 4096;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
+    const auto bits = static_cast<unsigned long long>(__double_as_longlong(weights[i]));
+    largest = bits > largest ? bits : largest;
+    const auto exponent = static_cast<int>(bits >> 52);
+    unsigned long long fraction = bits & ((1ULL << 52) - 1);
+    if (exponent != 0) fraction |= 1ULL << 52;
+    last = min(last, (exponent == 0 ? 1 : exponent) - 1 + __ffsll(static_cast<long long>(fraction)) - 1);
+  }
+  atomicMax(&column->term, largest);
+  atomicMin(&column->last, last);
+}
+
+// A block packs a tile of 32 rows, 32 columns at a time through shared memory, so that both sides are whole lines.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    pack_kernel(const T* rows, std::int64_t n, std::int64_t d, PointFrame frame, float* points, float* norms) {
+  __shared__ float block[32][33];
+  __shared__ double parts[kWarps][32];
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kPointTile;
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  double square = 0;
+  for (std::int64_t column = 0; column < d; column += 32) {
+    __syncthreads();
+    for (int r = warp; r < 32; r += kWarps) {
+      const bool inside = first + r < n && column + lane < d;
+      float value = 0;
+      if (inside) {
+        const double wide = widen(rows[(first + r) * d + column + lane]);
+        value = static_cast<float>(
+            __dsub_rn(__dmul_rn(wide, frame.scale), static_cast<double>(frame.shift[column + lane])));
+      }
+      block[r][lane] = value;
+    }
+    __syncthreads();
+    for (int j = warp; j < 32 && column + j < d; j += kWarps) {
+      const float value = block[lane][j];
+      points[(first * d + (column + j) * kPointTile) + lane] = value;
+      square += static_cast<double>(value) * static_cast<double>(value);
+    }
+  }
+  parts[warp][lane] = square;
+  __syncthreads();
+  if (warp != 0) return;
+  double sum = 0;
+  for (int w = 0; w < kWarps; ++w) sum += parts[w][lane];
+  norms[first + lane] = static_cast<float>(sum);
+}
+
+// Eight threads a row, each takes every eighth chunk of eight columns; the last chunk has the spare ones.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    pack_half_kernel(const T* rows, Rows of, const __grid_constant__ HalfView h) {
+  const int d = static_cast<int>(of.d);
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kThreads / 8) + threadIdx.x / 8;
+  const bool is_row = row < of.n;
+  __half* const tile = h.tiles + row / kQueryTile * kQueryTile * h.columns;
+  const double scale = core::power_of_two(h.exponent);
+  core::HalfSums sums;
+  const int chunks = h.columns / 8;
+  union {
+    std::uint16_t halves[8];
+    uint4 bits;
+  } chunk;
+  for (int c = threadIdx.x % 8; c < chunks; c += 8) {
+    for (int i = 0; i < 8; ++i) {
+      const int j = c * 8 + i;
+      chunk.halves[i] = 0;
+      if (!is_row || j >= d) continue;
+      const double value = __dmul_rn(__dsub_rn(widen(rows[row * d + j]), h.middle[j]), scale);
+      chunk.halves[i] = core::add_half(value, core::half_weight(j, h.columns), sums);
+    }
+    if (c + 1 == chunks) break;
+    *reinterpret_cast<uint4*>(tile + packed_offset(kQueryTile, static_cast<int>(row % kQueryTile), c * 8)) = chunk.bits;
+  }
+  for (int step = 4; step > 0; step /= 2) {
+    sums.exact_sq += __shfl_xor_sync(kWholeWarp, sums.exact_sq, step);
+    sums.rounded_sq += __shfl_xor_sync(kWholeWarp, sums.rounded_sq, step);
+    sums.error_sq += __shfl_xor_sync(kWholeWarp, sums.error_sq, step);
+    sums.weighted_sq += __shfl_xor_sync(kWholeWarp, sums.weighted_sq, step);
+  }
+  if (static_cast<int>(threadIdx.x % 8) != (chunks - 1) % 8) return;
+  const core::HalfRow facts = core::half_row(sums);
+  const double length = core::root_above(sums.exact_sq);
+  if (is_row) {
+    std::uint16_t* const spare = chunk.halves + 8 - core::kSpareColumns;
+    spare[0] = core::half_bits(-0x1p13, core::HalfRounding::nearest_even);
+    spare[1] = core::half_bits(-0x1p2, core::HalfRounding::nearest_even);
+    spare[2] = core::half_screen::factor(facts.kappa * 0x1p-3);
+    spare[3] = core::half_screen::factor(length * (1 + 0x1p-9));
+    spare[4] = core::half_screen::factor(facts.rho * (1 + 0x1p-9));
+  }
+  *reinterpret_cast<uint4*>(tile + packed_offset(kQueryTile, static_cast<int>(row % kQueryTile), (chunks - 1) * 8)) =
+      chunk.bits;
+  h.row_facts[row] = {__double2float_ru(length), __double2float_ru(facts.rho), __double2float_ru(facts.kappa), 0};
+}
+
+// A warp a row: each eight lanes a centre at a time.
+template <class T>
+__global__ void __launch_bounds__(kThreads) decide_kernel(const T* rows, const __grid_constant__ ClusterView v) {
+  ClusterTally& tally = v.outcome->tally;
+  const auto open = static_cast<std::int64_t>(*static_cast<volatile unsigned long long*>(&tally.open));
+  const int d = static_cast<int>(v.rows.d);
+  const int lane = threadIdx.x % 32;
+  const int group = lane / 8;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32; i < open; i += step) {
+    const std::int64_t row = v.open[i];
+    double best = INFINITY;
+    std::int64_t label = v.k;
+    for (std::int64_t first = 0; first < v.k; first += 4) {
+      const std::int64_t c = first + group < v.k ? first + group : v.k - 1;
+      const double key = squared_differences(v.centres + c * d, rows + row * d, d, kWholeWarp);
+      if (key < best) {
+        best = key;
+        label = c;
+      }
+    }
+    for (int other = 8; other < 32; other *= 2) {
+      const double key = __shfl_xor_sync(kWholeWarp, best, other);
+      const std::int64_t theirs = __shfl_xor_sync(kWholeWarp, label, other);
+      if (key < best || (key == best && theirs < label)) {
+        best = key;
+        label = theirs;
+      }
+    }
+    if (lane != 0 || v.labels[row] == label) continue;
+    v.fresh[row] = static_cast<std::int32_t>(label);
+    v.changed[atomicAdd(&tally.changed, 1ULL)] = static_cast<std::uint32_t>(row);
+  }
+}
+
+__device__ void add_term(const ClusterView& v, double term, int column, std::int64_t cluster, bool takes_out) {
+  if (term == 0) return;
+  const core::LimbParts to = core::limb_parts(term, v.bases[column], v.bits);
+  auto* const limbs =
+      reinterpret_cast<unsigned long long*>(v.sums) + (cluster * v.limbs + to.limb) * v.columns + column;
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    if (to.parts[i] == 0) continue;
+    const auto part = static_cast<unsigned long long>(to.parts[i]);
+    atomicAdd(limbs + static_cast<std::int64_t>(i) * v.columns, to.negative != takes_out ? 0ULL - part : part);
+  }
+}
+
+// By a warp.
+template <class T>
+__device__ void relabel(const T* rows, const ClusterView& v, std::int64_t row, std::int32_t to) {
+  const int d = static_cast<int>(v.rows.d);
+  const int lane = threadIdx.x % 32;
+  const std::int32_t from = v.labels[row];
+  if (v.limbs > 0) {
+    const double weight = v.weights != nullptr ? v.weights[row] : 1.0;
+    for (int j = lane; j < v.columns; j += 32) {
+      const double value = j < d ? widen(rows[row * d + j]) : 1.0;
+      const double term = v.weights != nullptr ? __dmul_rn(weight, value) : value;
+      add_term(v, term, j, to, false);
+      if (from >= 0) add_term(v, term, j, from, true);
+    }
+  }
+  __syncwarp();
+  if (lane != 0) return;
+  auto* const sizes = reinterpret_cast<unsigned long long*>(v.sizes);
+  auto* const filled = reinterpret_cast<unsigned long long*>(&v.outcome->filled);
+  if (atomicAdd(sizes + to, 1ULL) == 0) atomicAdd(filled, 1ULL);
+  if (from >= 0 && atomicAdd(sizes + from, ~0ULL) == 1) atomicAdd(filled, ~0ULL);
+  v.labels[row] = to;
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) add_kernel(const T* rows, const __grid_constant__ ClusterView v) {
+  const auto changed = static_cast<std::int64_t>(v.outcome->tally.changed);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32; i < changed; i += step) {
+    const std::int64_t row = v.changed[i];
+    relabel(rows, v, row, v.fresh[row]);
+  }
+}
+
+template <class T>
+__global__ void move_kernel(const T* rows, const __grid_constant__ ClusterView v, std::int64_t row,
+                            std::int32_t cluster) {
+  relabel(rows, v, row, cluster);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    keys_kernel(const T* rows, const __grid_constant__ ClusterView v, double* keys) {
+  const int d = static_cast<int>(v.rows.d);
+  const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 8;
+  const std::int64_t at = row < v.rows.n ? row : v.rows.n - 1;
+  const double key = squared_differences(v.centres + std::int64_t{v.labels[at]} * d, rows + at * d, d, kWholeWarp);
+  if (row < v.rows.n && threadIdx.x % 8 == 0) keys[row] = key;
+}
+
+__device__ std::int64_t sum_of_warp(std::int64_t x) {
+  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(kWholeWarp, x, step);
+  return x;
+}
+
+// Lanes whose terms begin in the same limb are added up before they go to the block's sum.
+__global__ void __launch_bounds__(kThreads)
+    add_keys_kernel(const __grid_constant__ ClusterView v, const double* keys, std::int64_t* limbs) {
+  __shared__ unsigned long long sums[kKeyLimbs];
+  for (int i = threadIdx.x; i < kKeyLimbs; i += kThreads) sums[i] = 0;
+  __syncthreads();
+  const int lane = threadIdx.x % 32;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x / 32 * 32; first < v.rows.n;
+       first += step) {
+    const std::int64_t row = first + lane;
+    const double key = row < v.rows.n ? keys[row] : 0;
+    const double term = row < v.rows.n && v.weights != nullptr ? __dmul_rn(v.weights[row], key) : key;
+    const core::LimbParts to = core::limb_parts(term, -1074, 32);
+    unsigned pending = __ballot_sync(kWholeWarp, term != 0);
+    while (pending != 0) {
+      const int limb = __shfl_sync(kWholeWarp, to.limb, __ffs(static_cast<int>(pending)) - 1);
+      const bool joins = (pending >> lane & 1) != 0 && to.limb == limb;
+      for (int i = 0; i < 3; ++i) {
+        const std::int64_t sum = sum_of_warp(joins ? static_cast<std::int64_t>(to.parts[i]) : 0);
+        if (lane == 0 && sum != 0) atomicAdd(sums + limb + i, static_cast<unsigned long long>(sum));
+      }
+      pending &= ~__ballot_sync(kWholeWarp, joins);
+    }
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < kKeyLimbs; i += kThreads) {
+    if (sums[i] != 0) atomicAdd(reinterpret_cast<unsigned long long*>(limbs) + i, sums[i]);
+  }
+}
+
+template <class T>
+__global__ void widen_kernel(const T* rows, std::int64_t d, const std::int64_t* chosen, std::int64_t count,
+                             double* values) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count * d) values[i] = widen(rows[chosen[i / d] * d + i % d]);
+}
+
+// A block takes a chunk of rows: eight lanes a row, which is read once for some trials; then eight threads a trial add
+// the chunk's masses.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    attempt_kernel(const T* rows, const __grid_constant__ ClusterView v, const double* values, int count,
+                   const double* nearest, double* keys, double* chunks) {
+  __shared__ double masses[kTrialsABlock][kChunk];
+  const int d = static_cast<int>(v.rows.d);
+  const std::int64_t n = v.rows.n;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kChunk;
+  const int size = static_cast<int>(n - first < kChunk ? n - first : kChunk);
+  const int group = threadIdx.x / 8;
+  for (int begin = 0; begin < count; begin += kTrialsABlock) {
+    const int trials = min(kTrialsABlock, count - begin);
+    __syncthreads();
+    for (int i = group; i < kChunk; i += kThreads / 8) {  // the same number of turns in all threads
+      const std::int64_t row = first + min(i, size - 1);
+      double sums[kTrialsABlock] = {};
+      for (int j = threadIdx.x % 8; j < d; j += 8) {
+        const double y = widen(rows[row * d + j]);
+#pragma unroll
+        for (int t = 0; t < kTrialsABlock; ++t) {
+          const double difference = __dsub_rn(values[static_cast<std::int64_t>(begin + min(t, trials - 1)) * d + j], y);
+          sums[t] = __fma_rn(difference, difference, sums[t]);
+        }
+      }
+#pragma unroll
+      for (int t = 0; t < kTrialsABlock; ++t) {
+        double key = sum_of_eight(sums[t], kWholeWarp);
+        if (t >= trials || i >= size || threadIdx.x % 8 != 0) continue;
+        if (nearest != nullptr) key = fmin(key, nearest[row]);
+        keys[(begin + t) * n + row] = key;
+        masses[t][i] = v.weights != nullptr ? __dmul_rn(v.weights[row], key) : key;
+      }
+    }
+    __syncthreads();
+    double sum = 0;
+    if (group < trials) {
+      for (int i = threadIdx.x % 8; i < size; i += 8) sum = __dadd_rn(sum, masses[group][i]);
+    }
+    sum = sum_of_eight(sum, kWholeWarp);
+    if (group < trials && threadIdx.x % 8 == 0)
+      chunks[static_cast<std::int64_t>(begin + group) * gridDim.x + blockIdx.x] = sum;
+  }
+}
+
+}  // namespace
+
+void scan_rows(const Engine& engine, const Rows& rows, const double* weights, ColumnScan* columns,
+               unsigned long long* refused) {
+  const std::int64_t threads = std::max<std::int64_t>(1, kScanThreads / rows.d) * rows.d;
+  with_elements(rows.data, rows.dtype, [&](const auto* data) {
+    scan_kernel<<<blocks_for(threads, kThreads), kThreads, 0, engine.stream>>>(data, rows.n, rows.d, threads, weights,
+                                                                               columns, refused);
+  });
+  check_launch("scan rows");
+  if (weights == nullptr) return;
+  scan_weights_kernel<<<wide_grid(engine), kThreads, 0, engine.stream>>>(weights, rows.n, columns + rows.d);
+  check_launch("scan weights");
+}
+
+void pack_points(const Engine& engine, const Rows& rows, const PointFrame& frame, float* points, float* norms) {
+  with_elements(rows.data, rows.dtype, [&](const auto* data) {
+    pack_kernel<<<blocks_for(rows.n, kPointTile), kThreads, 0, engine.stream>>>(data, rows.n, rows.d, frame, points,
+                                                                                norms);
+  });
+  check_launch("pack points");
+}
+
+void pack_half(const Engine& engine, const Rows& rows, const HalfView& half) {
+  with_elements(rows.data, rows.dtype, [&](const auto* data) {
+    pack_half_kernel<<<blocks_for(half.tile_count * kQueryTile, kThreads / 8), kThreads, 0, engine.stream>>>(data, rows,
+                                                                                                             half);
+  });
+  check_launch("pack rows in float16");
+}
+
+void decide_open(const Engine& engine, const ClusterView& view) {
+  with_elements(view.rows.data, view.rows.dtype, [&](const auto* data) {
+    decide_kernel<<<wide_grid(engine), kThreads, 0, engine.stream>>>(data, view);
+  });
+  check_launch("decide open rows");
+}
+
+void add_changed(const Engine& engine, const ClusterView& view) {
+  with_elements(view.rows.data, view.rows.dtype,
+                [&](const auto* data) { add_kernel<<<wide_grid(engine), kThreads, 0, engine.stream>>>(data, view); });
+  check_launch("add changed rows");
+}
+
+void add_moved(const Engine& engine, const ClusterView& view, std::int64_t row, std::int32_t cluster) {
+  with_elements(view.rows.data, view.rows.dtype,
+                [&](const auto* data) { move_kernel<<<1, 32, 0, engine.stream>>>(data, view, row, cluster); });
+  check_launch("move a row");
+}
+
+void own_keys(const Engine& engine, const ClusterView& view, double* keys) {
+  with_elements(view.rows.data, view.rows.dtype, [&](const auto* data) {
+    keys_kernel<<<blocks_for(view.rows.n * 8, kThreads), kThreads, 0, engine.stream>>>(data, view, keys);
+  });
+  check_launch("keys of rows");
+}
+
+void add_keys(const Engine& engine, const ClusterView& view, const double* keys, std::int64_t* limbs) {
+  add_keys_kernel<<<wide_grid(engine), kThreads, 0, engine.stream>>>(view, keys, limbs);
+  check_launch("add keys");
+}
+
+void widen_chosen(const Engine& engine, const Rows& rows, const std::int64_t* chosen, std::int64_t count,
+                  double* values) {
+  with_elements(rows.data, rows.dtype, [&](const auto* data) {
+    widen_kernel<<<blocks_for(count * rows.d, kThreads), kThreads, 0, engine.stream>>>(data, rows.d, chosen, count,
+                                                                                       values);
+  });
+  check_launch("widen rows");
+}
+
+void attempt_keys(const Engine& engine, const ClusterView& view, const double* values, int count, const double* nearest,
+                  double* keys, double* chunks) {
+  with_elements(view.rows.data, view.rows.dtype, [&](const auto* data) {
+    attempt_kernel<<<blocks_for(view.rows.n, kChunk), kThreads, 0, engine.stream>>>(data, view, values, count, nearest,
+                                                                                    keys, chunks);
+  });
+  check_launch("keys of an attempt");
+}
+
+}  // namespace vicinal::cuda

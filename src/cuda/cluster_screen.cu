@@ -1,0 +1,190 @@
+// The float32 screen of k-means: a thread has four rows, whose columns it multiplies with eight centres at a time from
+// shared memory, and keeps the best and second best upper bound of each row in registers; then it either knows the
+// label or lists the row. The bound, and why the label is float64's: cpu/lloyd_screen.hpp, the same arithmetic here.
+// Cost: n k (d + 2) fused multiply-adds and one read of the points, or one for each pass over the centres where they
+// do not fit a block. Contract clauses 3 and 12.
+#include <algorithm>
+#include <cmath>
+
+#include "cuda/cluster.hpp"
+#include "cuda/cluster_list.cuh"
+#include "cuda/warp.cuh"
+
+namespace vicinal::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int kWarpRows = 32 * kThreadRows;
+constexpr int kBlockRows = kThreads * kThreadRows;
+constexpr std::size_t kPanelBytes = std::size_t{48} << 10;  // of a block, so that four of them share a multiprocessor
+
+/// g: what the length of a centre is multiplied with.
+__device__ float factor_of(const PointFrame& f, float norm, float least_norm) {
+  const float up = 1 + 0x1p-20F;
+  const float length = sqrtf(norm * (1 + 2 * f.beta)) * up + f.tiny;
+  const float reach = length + least_norm;
+  return __fmaf_rn(f.beta, length, 2 * f.unit * reach) * ((1 + 2 * f.beta) * up);
+}
+
+/// What every centre's upper bound reaches that may be nearest, given the best one.
+__device__ float threshold_of(const PointFrame& f, float norm, float least_norm, float g, float best, float e,
+                              float allowance) {
+  const float up = 1 + 0x1p-20F;
+  const float down = 1 - 0x1p-20F;
+  const float ulps = 0x1p-21F;
+  const float norm_up = norm * (1 + 2 * f.beta);
+  const float length = sqrtf(norm_up) * up + f.tiny;
+  const float allowed = 2.01F * __fmaf_rn(g, e, allowance);
+  const float score = best - allowed - ulps * fabsf(best);
+  const float slack = ulps * __fmaf_rn(2.0F, fabsf(score), norm_up);
+  const float squared = fmaxf(norm_up - 2 * score, 0.0F) + slack;
+  const float delta = sqrtf(squared) * up;
+  const float rho_point = __fmaf_rn(f.unit, length, f.tiny);
+  const float rho_best = __fmaf_rn(f.unit, e, f.tiny);
+  const float upper = (delta + (rho_point + rho_best)) * (up * up);
+  const float margin = f.key_margin * upper;
+  const float w = (__fmaf_rn(2.0F, rho_point, rho_best) + margin) * up;
+  const float loss = w * __fmaf_rn(0.5F, w, delta) * up;
+  const float threshold = score - loss - ulps * (fabsf(score) + loss);
+  const float reach = 1.0625F * ((length + least_norm) * down);
+  return upper + rho_point <= reach ? threshold : -INFINITY;
+}
+
+__global__ void __launch_bounds__(kThreads, 4)
+    screen_kernel(const __grid_constant__ ClusterView v, std::int64_t panels, std::int64_t panels_a_pass) {
+  extern __shared__ __align__(16) float shared[];
+  ClusterTally& tally = v.outcome->tally;
+  const std::int64_t n = v.rows.n;
+  const int d = static_cast<int>(v.rows.d);
+  const int panel_floats = (d + 2) * kPanel;
+  const int lane = threadIdx.x % 32;
+  const bool usable = tally.unusable == 0;
+  const float least_norm = __uint_as_float(tally.least_norm);
+  const bool one_pass = panels <= panels_a_pass;
+  for (std::int64_t block = blockIdx.x; block * kBlockRows < n; block += gridDim.x) {
+    const std::int64_t first = block * kBlockRows + threadIdx.x / 32 * kWarpRows;  // of the warp's rows
+    float best[kThreadRows];
+    float second[kThreadRows];
+    std::int32_t index[kThreadRows];
+    float norm[kThreadRows];
+    float g[kThreadRows];
+    const float* tile[kThreadRows];
+#pragma unroll
+    for (int r = 0; r < kThreadRows; ++r) {
+      best[r] = second[r] = -INFINITY;
+      index[r] = 0;
+      const std::int64_t at = first + 32 * r;
+      // Beyond the last tile the first one is multiplied, and nothing comes of it.
+      tile[r] = v.points + (at < n ? at : 0) * d + lane;
+      norm[r] = v.norms[at < n ? at + lane : 0];
+      g[r] = factor_of(v.frame, norm[r], least_norm);
+    }
+    for (std::int64_t begin = 0; begin < panels && usable; begin += panels_a_pass) {
+      const int count = static_cast<int>(panels_a_pass < panels - begin ? panels_a_pass : panels - begin);
+      if (!one_pass || block == blockIdx.x) {
+        __syncthreads();
+        const auto* from = reinterpret_cast<const float4*>(v.panels + begin * panel_floats);
+        for (int i = threadIdx.x; i < count * panel_floats / 4; i += kThreads) {
+          reinterpret_cast<float4*>(shared)[i] = from[i];
+        }
+        __syncthreads();
+      }
+#pragma unroll 1
+      for (int p = 0; p < count; ++p) {
+        const auto* panel = reinterpret_cast<const float4*>(shared + p * panel_floats);
+        float sums[kThreadRows][kPanel];
+        {
+          const float4 a = panel[0];
+          const float4 b = panel[1];
+#pragma unroll
+          for (int r = 0; r < kThreadRows; ++r) {
+            sums[r][0] = a.x, sums[r][1] = a.y, sums[r][2] = a.z, sums[r][3] = a.w;
+            sums[r][4] = b.x, sums[r][5] = b.y, sums[r][6] = b.z, sums[r][7] = b.w;
+          }
+        }
+        const auto multiply = [&](const float(&x)[kThreadRows], const float4 a, const float4 b) {
+#pragma unroll
+          for (int r = 0; r < kThreadRows; ++r) {
+            sums[r][0] = __fmaf_rn(x[r], a.x, sums[r][0]);
+            sums[r][1] = __fmaf_rn(x[r], a.y, sums[r][1]);
+            sums[r][2] = __fmaf_rn(x[r], a.z, sums[r][2]);
+            sums[r][3] = __fmaf_rn(x[r], a.w, sums[r][3]);
+            sums[r][4] = __fmaf_rn(x[r], b.x, sums[r][4]);
+            sums[r][5] = __fmaf_rn(x[r], b.y, sums[r][5]);
+            sums[r][6] = __fmaf_rn(x[r], b.z, sums[r][6]);
+            sums[r][7] = __fmaf_rn(x[r], b.w, sums[r][7]);
+          }
+        };
+#pragma unroll 2
+        for (int j = 0; j < d; ++j) {
+          float x[kThreadRows];
+#pragma unroll
+          for (int r = 0; r < kThreadRows; ++r) x[r] = __ldg(tile[r] + j * kPointTile);
+          multiply(x, panel[2 * (j + 1)], panel[2 * (j + 1) + 1]);
+        }
+        multiply(g, panel[2 * (d + 1)], panel[2 * (d + 1) + 1]);
+        const auto base = static_cast<std::int32_t>((begin + p) * kPanel);
+#pragma unroll
+        for (int r = 0; r < kThreadRows; ++r) {
+#pragma unroll
+          for (int c = 0; c < kPanel; ++c) {
+            const float score = sums[r][c];
+            second[r] = fmaxf(second[r], fminf(score, best[r]));
+            if (score > best[r]) {
+              best[r] = score;
+              index[r] = base + c;
+            }
+          }
+        }
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < kThreadRows; ++r) {
+      const std::int64_t row = first + 32 * r + lane;
+      const bool is_row = row < n;
+      bool decided = false;
+      if (is_row && usable) {
+        decided = second[r] < threshold_of(v.frame, norm[r], least_norm, g[r], best[r], v.lengths[index[r]],
+                                           v.allowances[index[r]]);
+      }
+      list_row(v, row, is_row, decided, index[r]);
+    }
+  }
+}
+
+__global__ void open_all_kernel(const __grid_constant__ ClusterView v) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (row < v.rows.n) v.open[row] = static_cast<std::uint32_t>(row);
+  if (row == 0) v.outcome->tally.open = static_cast<unsigned long long>(v.rows.n);
+}
+
+std::size_t panel_bytes(std::int64_t d) {
+  return static_cast<std::size_t>(d + 2) * kPanel * sizeof(float);
+}
+
+}  // namespace
+
+bool screen_serves(const Engine& engine, std::int64_t d) {
+  return panel_bytes(d) + 1024 <= engine.shared_memory;
+}
+
+void screen_points(const Engine& engine, const ClusterView& view) {
+  const std::size_t one = panel_bytes(view.rows.d);
+  const auto panels = static_cast<std::size_t>(view.panel_count());
+  const std::size_t a_pass = std::clamp<std::size_t>(kPanelBytes / one, 1, panels);
+  check(
+      cudaFuncSetAttribute(screen_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(a_pass * one)),
+      "shared memory of the screen of k-means");
+  const std::int64_t blocks = (view.rows.n + kBlockRows - 1) / kBlockRows;
+  const auto grid = static_cast<unsigned>(std::min<std::int64_t>(blocks, engine.multiprocessors * std::int64_t{4}));
+  screen_kernel<<<grid, kThreads, a_pass * one, engine.stream>>>(view, view.panel_count(),
+                                                                 static_cast<std::int64_t>(a_pass));
+  check_launch("screen points");
+}
+
+void open_all(const Engine& engine, const ClusterView& view) {
+  open_all_kernel<<<blocks_for(view.rows.n, 256), 256, 0, engine.stream>>>(view);
+  check_launch("open all rows");
+}
+
+}  // namespace vicinal::cuda

@@ -1,0 +1,40 @@
+// The k-means half of the pretended plug-in (pretend_device.cpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace vicinal::plugin {
+
+/// The CPU's iterations over rows of its own, behind the plug-in's functions.
+class PretendedClustering {
+ public:
+  PretendedClustering(std::vector<double> values, std::int64_t cols, std::vector<double> weights, std::int64_t clusters,
+                      bool sums)
+      : values_(std::move(values)),
+        weights_(std::move(weights)),
+        cols_(cols),
+        task_{TableView(values_.data(), static_cast<std::int64_t>(values_.size()) / cols, cols), weights_, clusters,
+              sums},
+        lloyd_(kernels::cpu_backend().lloyd(Context::cpu({.threads = 1}), task_)) {}
+
+  kernels::Lloyd& lloyd() { return *lloyd_; }
+  std::unique_ptr<kernels::Seeding>& seeding() { return seeding_; }
+  std::int64_t cols() const { return cols_; }
+  std::int64_t rows() const { return task_.table.rows(); }
+  std::int64_t k = 0;
+  std::int64_t rechecked = 0;
+
+ private:
+  std::vector<double> values_;
+  std::vector<double> weights_;
+  std::int64_t cols_;
+  kernels::ClusterTask task_;
+  std::unique_ptr<kernels::Lloyd> lloyd_;
+  std::unique_ptr<kernels::Seeding> seeding_;
+};
+
+}  // namespace vicinal::plugin
