@@ -38,7 +38,6 @@ constexpr int kMostSlots = 16;
 constexpr int kRowStepBytes = kQueryTile * kStep * 2;
 constexpr int kCentreStepBytes = kTableTile * kStep * 2;
 constexpr std::size_t kBarrierBytes = 512;
-constexpr unsigned kNumberBits = kTableTile - 1;
 
 struct Barriers {
   std::uint64_t full[kMostSlots];
@@ -104,6 +103,8 @@ __device__ void feed(const ClusterView& v, const Shape& s, Barriers* barriers, c
 
 // Of one row, as far as a lane has seen its centres.
 struct Nearest {
+  static constexpr unsigned kNumberBits = kTableTile - 1;
+
   float best = -HUGE_VALF;
   float second = -HUGE_VALF;
   int tile = 0;
