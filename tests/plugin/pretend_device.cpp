@@ -112,6 +112,20 @@ std::int64_t tile_rows(const Engine& engine, const Search& search) {
   return std::min<std::int64_t>(search.table.rows, static_cast<std::int64_t>(room / row_bytes(search.table)));
 }
 
+/// For cosine: rows of length 1, made once, not once a pair.
+struct Normalized {
+  Normalized() = default;
+  Normalized(const std::vector<double>& from, std::int64_t d) : rows(from.size()), is_zero(from.size() / d) {
+    for (std::size_t i = 0; i < is_zero.size(); ++i) {
+      const std::size_t at = i * static_cast<std::size_t>(d);
+      is_zero[i] = !core::normalize_row(from.data() + at, d, rows.data() + at);
+    }
+  }
+
+  std::vector<double> rows;
+  std::vector<bool> is_zero;
+};
+
 using Found = std::vector<std::pair<double, std::int64_t>>;
 
 class Run {
@@ -150,6 +164,9 @@ class Run {
  private:
   void meet(const std::vector<double>& rows, std::int64_t begin, std::int64_t end) {
     const std::int64_t d = search_.table.cols;
+    const bool is_cosine = static_cast<Metric>(search_.metric) == Metric::cosine;
+    const Normalized x = is_cosine ? Normalized(queries_, d) : Normalized();
+    const Normalized y = is_cosine ? Normalized(rows, d) : Normalized();
     for (std::int64_t q = 0; q < search_.queries.rows; ++q) {
       Found& found = found_[static_cast<std::size_t>(q)];
       for (std::int64_t id = begin; id < end; ++id) {
@@ -157,7 +174,10 @@ class Run {
         if (search_.self != 0 && id == q) continue;
         if (search_.exclude != nullptr && search_.exclude[q] == id) continue;
         if (search_.filter != nullptr && (search_.filter[id / 64] >> (id % 64) & 1) == 0) continue;
-        const double key = key_of(queries_.data() + q * d, rows.data() + (id - begin) * d, d);
+        const std::int64_t row = id - begin;
+        const double key = is_cosine ? core::cosine_key_normalized(x.rows.data() + q * d, x.is_zero[q],
+                                                                   y.rows.data() + row * d, y.is_zero[row], d)
+                                     : key_of(queries_.data() + q * d, rows.data() + row * d, d);
         if (!(std::fabs(key) < std::numeric_limits<double>::infinity())) {
           throw Error(ErrorCode::bad_data, "the distance of query row " + std::to_string(q) + " and table row " +
                                                std::to_string(id) + " overflows float64");
@@ -176,13 +196,6 @@ class Run {
     switch (static_cast<Metric>(search_.metric)) {
       case Metric::inner_product:
         return core::inner_product_key(x, y, d);
-      case Metric::cosine: {
-        std::vector<double> a(static_cast<std::size_t>(d));
-        std::vector<double> b(static_cast<std::size_t>(d));
-        const bool some_a = core::normalize_row(x, d, a.data());
-        const bool some_b = core::normalize_row(y, d, b.data());
-        return core::cosine_key_normalized(a.data(), !some_a, b.data(), !some_b, d);
-      }
       case Metric::manhattan:
         return core::manhattan_key(x, y, d);
       case Metric::chebyshev:
