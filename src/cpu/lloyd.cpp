@@ -76,7 +76,7 @@ class CpuLloyd final : public kernels::Lloyd {
     core::AlignedArray<float> scores;   // [padded centres][tile_points]
     core::AlignedArray<double> row;     // [padded d]
     std::vector<std::int64_t> active;   // rows of a block
-    std::vector<std::int32_t> offsets;  // of these from its first
+    std::vector<std::int32_t> offsets;  // the same, counted from the first row of the block
     std::vector<std::int64_t> open;     // of these, those that the screen left open
     std::vector<std::int32_t> candidates;
     std::vector<const void*> pointers;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/distance.hpp"
@@ -101,6 +102,44 @@ TEST(LloydScreen, keeps_every_nearest_centre_and_its_bounds) {
       for (const std::int64_t d : {1, 2, 3, 4, 5, 7, 16, 41, 130}) {
         for (const std::int64_t k : {2, 4, 5, 12, 13, 23, 29, 64}) check(lloyd_kernels(isa), data, d, k);
       }
+    }
+  }
+}
+
+TEST(LloydScreen, moves_bounds_as_one_row_after_the_other_would) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> of = {0, 0.25F, 3, 0x1p-149F, 1e30F};
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    try {
+      Context::cpu({.threads = 1, .isa = isa});
+    } catch (const Error&) {
+      continue;  // not on this machine
+    }
+    const LloydKernels& kernels = lloyd_kernels(isa);
+    for (std::int64_t count = 0; count <= 70; ++count) {
+      const Shifts shifts = {of.data(), 3, 0.25F, 2};
+      std::vector<std::int32_t> labels;
+      std::vector<float> upper;
+      std::vector<float> lower;
+      for (std::int64_t i = 0; i < count; ++i) {
+        labels.push_back(static_cast<std::int32_t>(i * 7 % 5));
+        upper.push_back(i % 11 == 3 ? infinity : static_cast<float>(5 + normal(1, i)));
+        lower.push_back(i % 13 == 5 ? infinity : static_cast<float>(9 + 2 * normal(2, i)));
+      }
+      std::vector<std::int32_t> expected;
+      std::vector<float> moved_upper = upper;
+      std::vector<float> moved_lower = lower;
+      for (std::size_t i = 0; i < labels.size(); ++i) {
+        moved_upper[i] = (upper[i] + of[static_cast<std::size_t>(labels[i])]) * (1 + 0x1p-22F);
+        moved_lower[i] = (lower[i] - (labels[i] == shifts.mover ? shifts.next : shifts.most)) * (1 - 0x1p-22F);
+        if (!(moved_upper[i] * (1 + 0x1p-20F) < moved_lower[i])) expected.push_back(static_cast<std::int32_t>(i));
+      }
+      std::vector<std::int32_t> active(static_cast<std::size_t>(count + kernels.tile_points));
+      active.resize(static_cast<std::size_t>(
+          kernels.move_bounds(labels.data(), count, shifts, upper.data(), lower.data(), active.data())));
+      EXPECT_EQ(active, expected) << name_of(isa) << ", " << count << " rows";
+      EXPECT_EQ(upper, moved_upper);
+      EXPECT_EQ(lower, moved_lower);
     }
   }
 }
