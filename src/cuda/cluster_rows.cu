@@ -159,37 +159,105 @@ __global__ void __launch_bounds__(kThreads)
   h.row_facts[row] = {__double2float_ru(length), __double2float_ru(facts.rho), __double2float_ru(facts.kappa), 0};
 }
 
-// A warp a row: each eight lanes a centre at a time.
+// A block decides 16 rows at a time against 32 centres at a time, which meet in shared memory, 64 columns at a time:
+// eight lanes share a pair, as the contract's key has it, and keep four rows by four centres, so that what is read from
+// shared memory serves four times.
+constexpr int kDecideRows = 16;
+constexpr int kDecideCentres = 32;
+constexpr int kDecideColumns = 64;
+constexpr int kDecideStride = kDecideColumns + 8;  // eight lanes more, so that neighbors lie in other banks
+constexpr int kDecideEach = 4;
+constexpr int kDecideGroups = kDecideCentres / kDecideEach;
+static_assert(kDecideRows / kDecideEach * kDecideGroups * 8 == kThreads);
+
 template <class T>
-__global__ void __launch_bounds__(kThreads) decide_kernel(const T* rows, const __grid_constant__ ClusterView v) {
+__global__ void __launch_bounds__(kThreads, 2) decide_kernel(const T* rows, const __grid_constant__ ClusterView v) {
+  __shared__ double row_part[kDecideRows][kDecideStride];
+  __shared__ double centre_part[kDecideCentres][kDecideStride];
+  __shared__ double best_of[kDecideRows][kDecideGroups];
+  __shared__ std::int32_t label_of[kDecideRows][kDecideGroups];
   ClusterTally& tally = v.outcome->tally;
   const auto open = static_cast<std::int64_t>(*static_cast<volatile unsigned long long*>(&tally.open));
-  const int d = static_cast<int>(v.rows.d);
-  const int lane = threadIdx.x % 32;
-  const int group = lane / 8;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32; i < open; i += step) {
-    const std::int64_t row = v.open[i];
-    double best = INFINITY;
-    std::int64_t label = v.k;
-    for (std::int64_t first = 0; first < v.k; first += 4) {
-      const std::int64_t c = first + group < v.k ? first + group : v.k - 1;
-      const double key = squared_differences(v.centres + c * d, rows + row * d, d, kWholeWarp);
-      if (key < best) {
-        best = key;
-        label = c;
+  const auto d = static_cast<int>(v.rows.d);
+  const auto k = static_cast<int>(v.k);
+  const int lane = static_cast<int>(threadIdx.x % 8);
+  const int centre_group = static_cast<int>(threadIdx.x / 8 % kDecideGroups);
+  const int first_own = static_cast<int>(threadIdx.x / 8 / kDecideGroups) * kDecideEach;
+  for (std::int64_t first = std::int64_t{blockIdx.x} * kDecideRows; first < open;
+       first += std::int64_t{gridDim.x} * kDecideRows) {
+    double best[kDecideEach];
+    std::int32_t label[kDecideEach];
+    for (int r = 0; r < kDecideEach; ++r) {
+      best[r] = INFINITY;
+      label[r] = k;
+    }
+    for (int tile = 0; tile < k; tile += kDecideCentres) {
+      double sums[kDecideEach][kDecideEach] = {};
+      for (int column = 0; column < d; column += kDecideColumns) {
+        __syncthreads();
+        // Zeros beyond the last column add nothing.
+        for (int e = static_cast<int>(threadIdx.x); e < kDecideRows * kDecideColumns; e += kThreads) {
+          const int j = e % kDecideColumns;
+          const std::int64_t row = v.open[min(first + e / kDecideColumns, open - 1)];
+          row_part[e / kDecideColumns][j] = column + j < d ? widen(rows[row * d + column + j]) : 0.0;
+        }
+        for (int e = static_cast<int>(threadIdx.x); e < kDecideCentres * kDecideColumns; e += kThreads) {
+          const int j = e % kDecideColumns;
+          const std::int64_t c = min(tile + e / kDecideColumns, k - 1);
+          centre_part[e / kDecideColumns][j] = column + j < d ? v.centres[c * d + column + j] : 0.0;
+        }
+        __syncthreads();
+        for (int j = lane; j < kDecideColumns; j += 8) {
+          double x[kDecideEach];
+          double y[kDecideEach];
+#pragma unroll
+          for (int i = 0; i < kDecideEach; ++i) {
+            x[i] = centre_part[i * kDecideGroups + centre_group][j];
+            y[i] = row_part[first_own + i][j];
+          }
+#pragma unroll
+          for (int r = 0; r < kDecideEach; ++r) {
+#pragma unroll
+            for (int c = 0; c < kDecideEach; ++c) {
+              const double t = __dsub_rn(x[c], y[r]);
+              sums[r][c] = __fma_rn(t, t, sums[r][c]);
+            }
+          }
+        }
+      }
+#pragma unroll
+      for (int r = 0; r < kDecideEach; ++r) {
+#pragma unroll
+        for (int c = 0; c < kDecideEach; ++c) {
+          const double key = sum_of_eight(sums[r][c], kWholeWarp);
+          const std::int32_t centre = tile + c * kDecideGroups + centre_group;
+          if (centre < k && key < best[r]) {
+            best[r] = key;
+            label[r] = centre;
+          }
+        }
       }
     }
-    for (int other = 8; other < 32; other *= 2) {
-      const double key = __shfl_xor_sync(kWholeWarp, best, other);
-      const std::int64_t theirs = __shfl_xor_sync(kWholeWarp, label, other);
-      if (key < best || (key == best && theirs < label)) {
-        best = key;
-        label = theirs;
+    for (int r = 0; r < kDecideEach; ++r) {
+      if (lane != 0) continue;
+      best_of[first_own + r][centre_group] = best[r];
+      label_of[first_own + r][centre_group] = label[r];
+    }
+    __syncthreads();
+    if (threadIdx.x >= kDecideRows || first + threadIdx.x >= open) continue;
+    double least = INFINITY;
+    std::int32_t found = k;
+    for (int g = 0; g < kDecideGroups; ++g) {
+      const double key = best_of[threadIdx.x][g];
+      const std::int32_t theirs = label_of[threadIdx.x][g];
+      if (key < least || (key == least && theirs < found)) {
+        least = key;
+        found = theirs;
       }
     }
-    if (lane != 0 || v.labels[row] == label) continue;
-    v.fresh[row] = static_cast<std::int32_t>(label);
+    const std::int64_t row = v.open[first + threadIdx.x];
+    if (v.labels[row] == found) continue;
+    v.fresh[row] = found;
     v.changed[atomicAdd(&tally.changed, 1ULL)] = static_cast<std::uint32_t>(row);
   }
 }
