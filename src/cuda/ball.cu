@@ -3,12 +3,12 @@
 // err by less than (d + 8) 2^-51 of themselves (a sum of d rounded squares of rounded differences, a root); R and the
 // test of a row are widened by that. U takes the key's own rounding in (core::half_reach).
 #include <algorithm>
-#include <cub/device/device_partition.cuh>
 #include <vector>
 
 #include "core/half_screen.hpp"
 #include "cuda/ball.hpp"
 #include "cuda/element.hpp"
+#include "cuda/order.hpp"
 
 namespace vicinal::cuda {
 namespace {
@@ -85,20 +85,6 @@ __global__ void __launch_bounds__(kThreads) sample_kernel(const T* table, std::i
   if (threadIdx.x % 8 == 0) lengths[i] = away;
 }
 
-template <class T>
-void partition(const Engine& engine, const Buffer<T>& values, std::int64_t first, std::int64_t count,
-               const std::uint8_t* flags, std::int64_t* taken) {
-  const Buffer<T> parted(engine, count);
-  std::size_t bytes = 0;
-  T* from = values.data() + first;
-  check(cub::DevicePartition::Flagged(nullptr, bytes, from, flags, parted.data(), taken, count, engine.stream),
-        "part queries");
-  const Buffer<std::byte> scratch(engine, static_cast<std::int64_t>(bytes) + 1);
-  check(cub::DevicePartition::Flagged(scratch.data(), bytes, from, flags, parted.data(), taken, count, engine.stream),
-        "part queries");
-  check(cudaMemcpyAsync(from, parted.data(), parted.bytes(), cudaMemcpyDeviceToDevice, engine.stream), "part queries");
-}
-
 }  // namespace
 
 Ball next_ball(const Engine& engine, const Rows& queries, bool narrow, Waiting& waiting, std::int64_t first,
@@ -115,8 +101,8 @@ Ball next_ball(const Engine& engine, const Rows& queries, bool narrow, Waiting& 
         reinterpret_cast<unsigned long long*>(found.data() + 1));
   });
   check_launch("find a ball");
-  partition(engine, waiting.limits, first, count, flags.data(), found.data());
-  partition(engine, waiting.numbers, first, count, flags.data(), found.data());
+  part(engine, waiting.limits.data() + first, flags.data(), count, found.data());
+  part(engine, waiting.numbers.data() + first, flags.data(), count, found.data());
   Ball ball;
   struct {
     std::int64_t queries;

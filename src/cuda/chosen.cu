@@ -2,29 +2,15 @@
 // is compared bit for bit with the one before it, and a run of equal ones is a group. (Two contents of one hash that
 // alternate make more groups than need be; groups of equal rows are ties like any other.) The order of the hashes is
 // as good as random, so that a prefix of the groups is a fair sample of the table.
-#include <thrust/iterator/counting_iterator.h>
-
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
-#include <cub/device/device_select.cuh>
-
 #include "cuda/chosen.hpp"
 #include "cuda/element.hpp"
+#include "cuda/order.hpp"
 
 namespace vicinal::cuda {
 namespace {
 
 constexpr int kThreads = 256;
 constexpr std::uint64_t kSortScratch = std::uint64_t{32} << 20;  // of CUB, beside its second buffers
-
-/// Calls one of CUB's functions, first for the scratch it wants.
-template <class Call>
-void with_scratch(const Engine& engine, const char* what, Call call) {
-  std::size_t bytes = 0;
-  check(call(nullptr, bytes), what);
-  const Buffer<std::byte> scratch(engine, static_cast<std::int64_t>(std::max<std::size_t>(bytes, 1)));
-  check(call(static_cast<void*>(scratch.data()), bytes), what);
-}
 
 __device__ __forceinline__ std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93ULL;
@@ -50,7 +36,7 @@ __device__ __forceinline__ std::uint64_t bits_of(double value) {
 /// Eight lanes a row.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    hash_kernel(const T* table, std::int64_t d, Chosen from, std::uint64_t* hashes, std::uint32_t* numbers) {
+    hash_kernel(const T* table, std::int64_t d, Chosen from, unsigned long long* hashes, std::uint32_t* numbers) {
   const std::int64_t number = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 8;
   if (number >= from.count) return;
   const T* row = table + from.row(number) * d;
@@ -69,8 +55,8 @@ __global__ void __launch_bounds__(kThreads)
 /// heads[i]: whether place i of the sorted rows begins a group. Eight lanes a place.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    head_kernel(const T* table, std::int64_t d, Chosen from, const std::uint64_t* hashes, const std::uint32_t* numbers,
-                std::uint32_t* heads) {
+    head_kernel(const T* table, std::int64_t d, Chosen from, const unsigned long long* hashes,
+                const std::uint32_t* numbers, std::uint32_t* heads) {
   const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 8;
   if (i >= from.count) return;
   const unsigned lanes = 0xFFU << (threadIdx.x % 32 & ~7U);
@@ -140,10 +126,7 @@ std::uint64_t distinct_scratch(std::int64_t count) {
 ChosenRows choose(const Engine& engine, const Chosen& from, const std::uint8_t* flags) {
   const Buffer<std::uint32_t> numbers(engine, from.count);
   const Buffer<std::int64_t> found(engine, 1);
-  with_scratch(engine, "choose rows", [&](void* scratch, std::size_t& bytes) {
-    return cub::DeviceSelect::Flagged(scratch, bytes, thrust::counting_iterator<std::uint32_t>(0), flags,
-                                      numbers.data(), found.data(), from.count, engine.stream);
-  });
+  list_flagged(engine, flags, from.count, numbers.data(), found.data());
   std::int64_t count = 0;
   check(cudaMemcpyAsync(&count, found.data(), sizeof count, cudaMemcpyDeviceToHost, engine.stream), "count rows");
   engine.synchronize();
@@ -172,32 +155,22 @@ ChosenRows choose_filtered(const Engine& engine, std::int64_t n, const std::uint
 std::optional<ChosenRows> choose_distinct(const Engine& engine, const Rows& table, const Chosen& from) {
   const std::int64_t count = from.count;
   if (count == 0) return std::nullopt;
-  Buffer<std::uint64_t> hashes(engine, count);
-  Buffer<std::uint32_t> numbers(engine, count);
+  KeyedValues hashed(engine, count);
   const unsigned blocks = blocks_for(count * 8, kThreads);
   with_elements(table.data, table.dtype, [&](const auto* rows) {
-    hash_kernel<<<blocks, kThreads, 0, engine.stream>>>(rows, table.d, from, hashes.data(), numbers.data());
+    hash_kernel<<<blocks, kThreads, 0, engine.stream>>>(rows, table.d, from, hashed.keys[0].data(),
+                                                        hashed.values[0].data());
   });
   check_launch("hash rows");
-  {
-    Buffer<std::uint64_t> sorted(engine, count);
-    Buffer<std::uint32_t> order(engine, count);
-    with_scratch(engine, "sort rows", [&](void* scratch, std::size_t& bytes) {
-      return cub::DeviceRadixSort::SortPairs(scratch, bytes, hashes.data(), sorted.data(), numbers.data(), order.data(),
-                                             count, 0, 64, engine.stream);
-    });
-    hashes = std::move(sorted);
-    numbers = std::move(order);
-  }
+  sort_by_key(engine, hashed, count, 64);
+  const unsigned long long* hashes = hashed.keys[0].data();
+  const std::uint32_t* numbers = hashed.values[0].data();
   const Buffer<std::uint32_t> ends(engine, count);
   with_elements(table.data, table.dtype, [&](const auto* rows) {
-    head_kernel<<<blocks, kThreads, 0, engine.stream>>>(rows, table.d, from, hashes.data(), numbers.data(),
-                                                        ends.data());
+    head_kernel<<<blocks, kThreads, 0, engine.stream>>>(rows, table.d, from, hashes, numbers, ends.data());
   });
   check_launch("compare rows");
-  with_scratch(engine, "number groups", [&](void* scratch, std::size_t& bytes) {
-    return cub::DeviceScan::InclusiveSum(scratch, bytes, ends.data(), ends.data(), count, engine.stream);
-  });
+  running_sum(engine, ends.data(), count);
   std::uint32_t groups = 0;
   check(cudaMemcpyAsync(&groups, ends.data() + count - 1, sizeof groups, cudaMemcpyDeviceToHost, engine.stream),
         "count groups");
@@ -209,7 +182,7 @@ std::optional<ChosenRows> choose_distinct(const Engine& engine, const Rows& tabl
   chosen.sizes = Buffer<std::uint32_t>(engine, groups);
   chosen.members = Buffer<std::uint32_t>(engine, count);
   group_kernel<<<blocks_for(count, kThreads), kThreads, 0, engine.stream>>>(
-      from, numbers.data(), ends.data(), chosen.rows.data(), chosen.firsts.data(), chosen.members.data());
+      from, numbers, ends.data(), chosen.rows.data(), chosen.firsts.data(), chosen.members.data());
   size_kernel<<<blocks_for(groups, kThreads), kThreads, 0, engine.stream>>>(chosen.firsts.data(), groups, count,
                                                                             chosen.sizes.data());
   check_launch("group rows");

@@ -4,6 +4,7 @@
 // A warp and not a block, because every step is a chain of latencies: what counts is how many queries are under way.
 // Contract clauses 1 to 3 and 5. Cost a query and call: O(s) for s scores, k to 1.25 k keys.
 #include <algorithm>
+#include <cstddef>
 
 #include "cuda/exact_key.cuh"
 #include "cuda/refine.hpp"
@@ -118,10 +119,21 @@ __device__ std::uint32_t cut_for(const Reaching& reaching, const Range& range, i
   return low;
 }
 
+// Scores that lie at one distance from each other.
+struct Scores {
+  const float* first;
+  int stride;
+  __device__ float operator()(int i) const { return first[static_cast<std::int64_t>(i) * stride]; }
+};
+__device__ __forceinline__ Scores scores_of(const Survivor* list) {
+  static_assert(sizeof(Survivor) == 2 * sizeof(float) && offsetof(Survivor, score) == 0);
+  return {&list->score, 2};
+}
+
 // A cut that at least k of the scores reach, and as a rule not many more: the k-th largest of the maxima of groups, or,
-// where k is large or groups are few, of all scores. score_of(i) for i in [0, count).
-template <int kHeld, class ScoreOf>
-__device__ __forceinline__ std::uint32_t cut_of_held(const ScoreOf& score_of, int count, int k) {
+// where k is large or groups are few, of all scores.
+template <int kHeld>
+__device__ __forceinline__ std::uint32_t cut_of_held(const Scores& score_of, int count, int k) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   std::uint32_t order[kHeld];
   Range range;
@@ -140,8 +152,7 @@ __device__ __forceinline__ std::uint32_t cut_of_held(const ScoreOf& score_of, in
       },
       range, k, k + slack_of(k));
 }
-template <class ScoreOf>
-__device__ std::uint32_t cut_of_scores(const ScoreOf& score_of, int count, int k) {
+__device__ __noinline__ std::uint32_t cut_of_scores(Scores score_of, int count, int k) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   if (count <= 32 * kFewHeld) return cut_of_held<kFewHeld>(score_of, count, k);
   if (count <= 32 * kHeld) return cut_of_held<kHeld>(score_of, count, k);
@@ -197,7 +208,8 @@ struct Exact {
   Metric metric;
   bool zero;
   int d;
-  __device__ void keys_of(const std::uint32_t* numbers, int first, int count, double* keys) const {
+  // Out of line, because it is long and what it computes is longer than a call.
+  __device__ __noinline__ void keys_of(const std::uint32_t* numbers, int first, int count, double* keys) const {
     __syncwarp();
     const unsigned mask = mask_of_eight();
     for (int i = first + static_cast<int>(threadIdx.x % 32 / 8); i < count; i += 4) {
@@ -209,7 +221,7 @@ struct Exact {
 };
 
 // The same of the nearness of keys[0 .. count).
-__device__ std::uint32_t cut_of_keys(const double* keys, int count, int k, int most) {
+__device__ __noinline__ std::uint32_t cut_of_keys(const double* keys, int count, int k, int most) {
   const int lane = static_cast<int>(threadIdx.x % 32);
   Range range;
   for (int i = lane; i < count; i += 32) range.take(nearness(keys[i]));
@@ -224,7 +236,7 @@ __device__ std::uint32_t cut_of_keys(const double* keys, int count, int k, int m
 }
 
 // Not below the k-th smallest of keys[0 .. count), count >= k, and above it by 2^-19 of it at most.
-__device__ double kth_smallest(const double* keys, int count, int k) {
+__device__ __noinline__ double kth_smallest(const double* keys, int count, int k) {
   const std::uint32_t cut = cut_of_keys(keys, count, k, k);
   // The largest of those that reach it.
   double largest = -HUGE_VAL;
@@ -259,9 +271,9 @@ struct Best {
   std::uint32_t cut;  // every entry that reaches it is among them, if there was room
 };
 // Lowers the query's limit to the k-th key of its best scores.
-template <class T, class ScoreOf, class NumberOf>
+template <class T, class NumberOf>
 __device__ Best lower_limit(const Shared& shared, int room, int count, int k, const Exact<T>& exact,
-                            const ScoreOf& score_of, const NumberOf& number_of, QueryFacts& facts) {
+                            const Scores& score_of, const NumberOf& number_of, QueryFacts& facts) {
   const std::uint32_t cut = cut_of_scores(score_of, count, k);
   const int reached = gather(
       shared.numbers, 0, room, count, [&](int i) { return ordered(score_of(i)) >= cut; }, number_of);
@@ -347,8 +359,7 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocks)
         packed_number(packed, i / bests * std::int64_t{kTableTile} + row_of_best(mine[i])));
   };
   const Exact<T> exact = exact_of(a, table, query, shared, facts);
-  lower_limit(
-      shared, a.room, count, a.k, exact, [&](int i) { return mine[i]; }, number_of, facts);
+  lower_limit(shared, a.room, count, a.k, exact, {mine, 1}, number_of, facts);
   renew_threshold(a, query, facts, true);
 }
 
@@ -413,8 +424,7 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocks) tighten_kernel(Arguments
   const Exact<T> exact = exact_of(a, table, query, shared, facts);
   const bool was_open = is_open(facts);
   lower_limit(
-      shared, a.room, count, a.k, exact, [&](int i) { return list[i].score; }, [&](int i) { return list[i].number; },
-      facts);
+      shared, a.room, count, a.k, exact, scores_of(list), [&](int i) { return list[i].number; }, facts);
   const float least = renew_threshold(a, query, facts, was_open);
   if (was_open) rescore(a, query, count, shared, exact, facts);
   drop_below(a, query, count, least);
@@ -539,11 +549,10 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocks) finish_kernel(Arguments 
   const int count = list_of(a, query, facts);
   const Survivor* list = a.survivors + query * a.capacity;
   const Exact<T> exact = exact_of(a, table, query, shared, facts);
-  const auto score_of = [&](int i) { return list[i].score; };
   const auto number_of = [&](int i) { return list[i].number; };
   if (is_open(facts)) rescore(a, query, count, shared, exact, facts);
   // The best first: their keys say which of the others still matter.
-  const Best best = lower_limit(shared, a.room, count, a.k, exact, score_of, number_of, facts);
+  const Best best = lower_limit(shared, a.room, count, a.k, exact, scores_of(list), number_of, facts);
   float least = lane == 0 ? current_threshold(a.frame, facts) : 0;
   least = __shfl_sync(kAll, least, 0);
   const int left = gather(

@@ -15,7 +15,7 @@
 
 #include "cuda/element.hpp"
 #include "cuda/layout.hpp"
-#include "cuda/sort.hpp"
+#include "cuda/order.hpp"
 #include "cuda/tree.hpp"
 #include "cuda/warp.cuh"
 
