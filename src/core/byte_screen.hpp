@@ -18,8 +18,8 @@
 #include <cstdint>
 
 #include "core/half.hpp"
+#include "vicinal/dtype.hpp"
 #include "vicinal/graph.hpp"
-#include "vicinal/table.hpp"
 
 namespace vicinal::core {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "vicinal/table.hpp"
+#include "vicinal/dtype.hpp"
 
 namespace vicinal::cuda {
 

@@ -6,8 +6,8 @@
 
 #include "core/without.hpp"
 #include "cuda/device.hpp"
+#include "vicinal/dtype.hpp"
 #include "vicinal/graph.hpp"
-#include "vicinal/table.hpp"
 
 namespace vicinal::cuda {
 
