@@ -174,7 +174,7 @@ std::string Parser::description() const {
 
 std::vector<Parser> Parser::subcommands() const {
   std::vector<Parser> children;
-  for (CLI::App* child : app_->get_subcommands([](CLI::App*) { return true; })) children.emplace_back(child);
+  for (CLI::App* child : app_->get_subcommands(all)) children.emplace_back(child);
   return children;
 }
 
