@@ -80,17 +80,6 @@ void require_room(const Session& session, std::uint64_t bytes, const char* what)
                     std::to_string((limit - std::min(limit, taken)) >> 20) + " MiB are left within its limit"};
 }
 
-template <class T>
-void to_device(const Engine& engine, T* to, const T* from, std::int64_t count) {
-  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyHostToDevice, engine.stream),
-        "copy to the device");
-}
-template <class T>
-void to_host(const Engine& engine, T* to, const T* from, std::int64_t count) {
-  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToHost, engine.stream),
-        "copy from the device");
-}
-
 double as_double(unsigned long long bits) {
   double value = 0;
   std::memcpy(&value, &bits, sizeof value);

@@ -115,4 +115,17 @@ class Buffer {
   std::int64_t size_ = 0;
 };
 
+/// Copies in the order of the stream. What lies on the host must stay there until the engine is synchronised.
+template <class T>
+void to_device(const Engine& engine, T* to, const T* from, std::int64_t count) {
+  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyHostToDevice, engine.stream),
+        "copy to the device");
+}
+
+template <class T>
+void to_host(const Engine& engine, T* to, const T* from, std::int64_t count) {
+  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToHost, engine.stream),
+        "copy from the device");
+}
+
 }  // namespace vicinal::cuda

@@ -35,17 +35,6 @@ __global__ void compact_kernel(const double* keys, const std::int64_t* ids, std:
   }
 }
 
-template <class T>
-void to_device(const Engine& engine, T* to, const T* from, std::int64_t count) {
-  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyHostToDevice, engine.stream),
-        "copy to the device");
-}
-template <class T>
-void to_host(const Engine& engine, T* to, const T* from, std::int64_t count) {
-  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToHost, engine.stream),
-        "copy from the device");
-}
-
 class Run {
  public:
   Run(Session& session, const Host& host, const plugin::Search& call, plugin::Counters& counters)

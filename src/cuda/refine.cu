@@ -6,37 +6,19 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "cuda/cut.cuh"
 #include "cuda/exact_key.cuh"
 #include "cuda/refine.hpp"
 #include "cuda/threshold.cuh"
+#include "cuda/warp.cuh"
 
 namespace vicinal::cuda {
 namespace {
 
-constexpr unsigned kAll = 0xFFFFFFFF;
 constexpr int kWarps = 4;                 // queries of a block
 constexpr int kBlocks = 8;                // of a multiprocessor, for which registers are left
-constexpr int kFewHeld = 4;               // scores that a lane keeps in registers where a cut is looked for, these
-constexpr int kHeld = 16;                 // or these
-constexpr int kGroups = 128;              // whose maxima stand for all scores where a cut is looked for
 constexpr int kMostSharedColumns = 1024;  // of a query that is kept in shared memory
 
-// Unsigned numbers in the order of the floats. -infinity stands for a row that does not count.
-__device__ __forceinline__ std::uint32_t ordered(float score) {
-  const std::uint32_t bits = __float_as_uint(score);
-  return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
-}
-constexpr std::uint32_t kNone = 0x007FFFFF;  // ordered(-infinity)
-// The same of keys, the smallest first: the upper half of the double's bits, because a key may be beyond float32.
-__device__ __forceinline__ std::uint32_t nearness(double key) {
-  const auto bits = static_cast<std::uint32_t>(__double2hiint(-key));
-  return max((bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U, kNone + 1);
-}
-
-// Rows beyond k whose keys are computed because a coarser cut is found sooner.
-__host__ __device__ constexpr int slack_of(int k) {
-  return k / 4 + 8;
-}
 // Rows that may be ranked at the end, of lists of `capacity`: the answers, ties, and what the bound could not tell from
 // them; a quarter of a list, so that many queries fit on a multiprocessor.
 constexpr int room_for(int k, int capacity) {
@@ -62,142 +44,9 @@ __device__ Shared shared_of(int d, int ranked) {
   return {query, keys, reinterpret_cast<std::uint32_t*>(keys + ranked)};
 }
 
-__device__ __forceinline__ int sum_of_warp(int value) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_add_sync(kAll, value);
-#else
-  for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(kAll, value, step);
-  return value;
-#endif
-}
-
-__device__ __forceinline__ std::uint32_t least_of_warp(std::uint32_t value) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_min_sync(kAll, value);
-#else
-  for (int step = 16; step > 0; step /= 2) value = min(value, __shfl_xor_sync(kAll, value, step));
-  return value;
-#endif
-}
-__device__ __forceinline__ std::uint32_t most_of_warp(std::uint32_t value) {
-  return ~least_of_warp(~value);
-}
-
-// The smallest and the largest of the values of a warp that count; where none does, `least` is above `most`.
-struct Range {
-  std::uint32_t least = 0xFFFFFFFFU;
-  std::uint32_t most = 0;
-  __device__ void take(std::uint32_t value) {
-    if (value <= kNone) return;
-    least = min(least, value);
-    most = max(most, value);
-  }
-  __device__ void meet() {
-    least = least_of_warp(least);
-    most = most_of_warp(most);
-  }
-};
-
-// The largest cut that at least k of the lanes' values reach, as `reaching(cut)` counts them, or a lower one that at
-// most `most` reach; one that all that count reach, where fewer than k do. The range is the values': numbers that are
-// near each other have most of their bits in common, and the search need not find these.
-template <class Reaching>
-__device__ std::uint32_t cut_for(const Reaching& reaching, const Range& range, int k, int most) {
-  if (range.least > range.most) return kNone + 1;
-  std::uint32_t low = range.least;
-  std::uint32_t high = min(range.most, 0xFFFFFFFEU) + 1;
-  while (high - low > 1) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    const int reached = sum_of_warp(reaching(middle));
-    if (reached >= k) {
-      low = middle;
-      if (reached <= most) break;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-// Scores that lie at one distance from each other.
-struct Scores {
-  const float* first;
-  int stride;
-  __device__ float operator()(int i) const { return first[static_cast<std::int64_t>(i) * stride]; }
-};
 __device__ __forceinline__ Scores scores_of(const Survivor* list) {
   static_assert(sizeof(Survivor) == 2 * sizeof(float) && offsetof(Survivor, score) == 0);
   return {&list->score, 2};
-}
-
-// A cut that at least k of the scores reach, and as a rule not many more: the k-th largest of the maxima of groups, or,
-// where k is large or groups are few, of all scores.
-template <int kHeld>
-__device__ __forceinline__ std::uint32_t cut_of_held(const Scores& score_of, int count, int k) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  std::uint32_t order[kHeld];
-  Range range;
-#pragma unroll
-  for (int h = 0; h < kHeld; ++h) {
-    order[h] = lane + 32 * h < count ? ordered(score_of(lane + 32 * h)) : 0;
-    range.take(order[h]);
-  }
-  range.meet();
-  return cut_for(
-      [&](std::uint32_t at) {
-        int reached = 0;
-#pragma unroll
-        for (int h = 0; h < kHeld; ++h) reached += order[h] >= at ? 1 : 0;
-        return reached;
-      },
-      range, k, k + slack_of(k));
-}
-__device__ __noinline__ std::uint32_t cut_of_scores(Scores score_of, int count, int k) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  if (count <= 32 * kFewHeld) return cut_of_held<kFewHeld>(score_of, count, k);
-  if (count <= 32 * kHeld) return cut_of_held<kHeld>(score_of, count, k);
-  if (k <= kGroups / 2) {
-    constexpr int kMine = kGroups / 32;
-    float maxima[kMine];
-#pragma unroll
-    for (float& largest : maxima) largest = -HUGE_VALF;
-    for (int first = kMine * lane; first < count; first += kGroups) {
-#pragma unroll
-      for (int g = 0; g < kMine; ++g)
-        maxima[g] = fmaxf(maxima[g], first + g < count ? score_of(first + g) : -HUGE_VALF);
-    }
-    std::uint32_t order[kMine];
-    Range range;
-#pragma unroll
-    for (int g = 0; g < kMine; ++g) {
-      order[g] = ordered(maxima[g]);
-      range.take(order[g]);
-    }
-    range.meet();
-    const std::uint32_t cut = cut_for(
-        [&](std::uint32_t at) {
-          int reached = 0;
-#pragma unroll
-          for (int g = 0; g < kMine; ++g) reached += order[g] >= at ? 1 : 0;
-          return reached;
-        },
-        range, k, k + k / 16);
-    // Fewer than k groups have a row that counts: all rows are looked at.
-    int counting = 0;
-#pragma unroll
-    for (int g = 0; g < kMine; ++g) counting += order[g] > kNone ? 1 : 0;
-    if (sum_of_warp(counting) >= k) return cut;
-  }
-  Range range;
-  for (int i = lane; i < count; i += 32) range.take(ordered(score_of(i)));
-  range.meet();
-  return cut_for(
-      [&](std::uint32_t at) {
-        int reached = 0;
-        for (int i = lane; i < count; i += 32) reached += ordered(score_of(i)) >= at ? 1 : 0;
-        return reached;
-      },
-      range, k, k + slack_of(k));
 }
 
 template <class T>
@@ -208,8 +57,7 @@ struct Exact {
   Metric metric;
   bool zero;
   int d;
-  // Out of line, because it is long and what it computes is longer than a call.
-  __device__ __noinline__ void keys_of(const std::uint32_t* numbers, int first, int count, double* keys) const {
+  __device__ void keys_of(const std::uint32_t* numbers, int first, int count, double* keys) const {
     __syncwarp();
     const unsigned mask = mask_of_eight();
     for (int i = first + static_cast<int>(threadIdx.x % 32 / 8); i < count; i += 4) {
@@ -219,33 +67,6 @@ struct Exact {
     __syncwarp();
   }
 };
-
-// The same of the nearness of keys[0 .. count).
-__device__ __noinline__ std::uint32_t cut_of_keys(const double* keys, int count, int k, int most) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  Range range;
-  for (int i = lane; i < count; i += 32) range.take(nearness(keys[i]));
-  range.meet();
-  return cut_for(
-      [&](std::uint32_t at) {
-        int reached = 0;
-        for (int i = lane; i < count; i += 32) reached += nearness(keys[i]) >= at ? 1 : 0;
-        return reached;
-      },
-      range, k, most);
-}
-
-// Not below the k-th smallest of keys[0 .. count), count >= k, and above it by 2^-19 of it at most.
-__device__ __noinline__ double kth_smallest(const double* keys, int count, int k) {
-  const std::uint32_t cut = cut_of_keys(keys, count, k, k);
-  // The largest of those that reach it.
-  double largest = -HUGE_VAL;
-  for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
-    if (nearness(keys[i]) >= cut) largest = fmax(largest, keys[i]);
-  }
-  for (int step = 16; step > 0; step /= 2) largest = fmax(largest, __shfl_xor_sync(kAll, largest, step));
-  return largest;
-}
 
 // Adds to numbers[held ..) the rows of the entries that `wanted`; returns how many there are then. Those beyond `room`
 // are counted, not stored.
@@ -257,7 +78,7 @@ __device__ int gather(std::uint32_t* numbers, int held, int room, int count, con
   for (int first = 0; first < count; first += 32) {
     const int i = first + lane;
     const bool mine = i < count && wanted(i);
-    const unsigned hits = __ballot_sync(kAll, mine);
+    const unsigned hits = __ballot_sync(kWholeWarp, mine);
     if (hits == 0) continue;
     const int place = held + __popc(hits & ((1U << lane) - 1));
     if (mine && place < room) numbers[place] = number_of(i);
@@ -342,8 +163,8 @@ __device__ float renew_threshold(const Arguments& a, std::int64_t query, QueryFa
     a.thresholds[query] = threshold;
     a.facts[query] = facts;
   }
-  facts.form = static_cast<core::HalfForm>(__shfl_sync(kAll, static_cast<int>(facts.form), 0));
-  return __shfl_sync(kAll, threshold, 0);
+  facts.form = static_cast<core::HalfForm>(__shfl_sync(kWholeWarp, static_cast<int>(facts.form), 0));
+  return __shfl_sync(kWholeWarp, threshold, 0);
 }
 
 template <class T>
@@ -380,7 +201,7 @@ __device__ void drop_below(const Arguments& a, std::int64_t query, int count, fl
     const int i = first + lane;
     const Survivor entry = i < count ? list[i] : Survivor{};
     const bool stays = i < count && !(entry.score < least);
-    const unsigned hits = __ballot_sync(kAll, stays);
+    const unsigned hits = __ballot_sync(kWholeWarp, stays);
     // Never beyond what the warp has read.
     if (stays) list[kept + __popc(hits & ((1U << lane) - 1))] = entry;
     kept += __popc(hits);
@@ -449,6 +270,13 @@ struct Outputs {
   Unanswered unanswered;
 };
 
+// By one lane: the query goes further down the ladder, with the limit that is known.
+__device__ void leave(const Unanswered& unanswered, std::int64_t query, const QueryFacts& facts) {
+  const std::uint32_t place = atomicAdd(unanswered.count, 1U);
+  unanswered.queries[place] = query;
+  unanswered.limits[place] = facts.limit_key;
+}
+
 // Of ranked rows only those are kept whose keys, to 20 bits, are among the k smallest, ties included; returns how many
 // they are. They move to the front.
 __device__ int keep_best(const Shared& shared, int count, int k) {
@@ -460,7 +288,7 @@ __device__ int keep_best(const Shared& shared, int count, int k) {
     const double key = i < count ? shared.keys[i] : 0;
     const std::uint32_t number = i < count ? shared.numbers[i] : 0;
     const bool stays = i < count && nearness(key) >= cut;
-    const unsigned hits = __ballot_sync(kAll, stays);
+    const unsigned hits = __ballot_sync(kWholeWarp, stays);
     __syncwarp();  // all have read what is overwritten now
     if (stays) {
       const int place = kept + __popc(hits & ((1U << lane) - 1));
@@ -482,7 +310,7 @@ __device__ std::int64_t rows_available(const Arguments& a, std::int64_t query, c
   for (int i = static_cast<int>(threadIdx.x % 32); i < count; i += 32) {
     sum += static_cast<unsigned long long>(available.of(a.chosen, numbers[i]));
   }
-  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kAll, sum, step);
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kWholeWarp, sum, step);
   return static_cast<std::int64_t>(sum);
 }
 
@@ -514,7 +342,7 @@ __device__ void rank_groups(const Arguments& a, std::int64_t query, const Shared
       if (shared.keys[j] < key) before += static_cast<unsigned long long>(available.of(a.chosen, shared.numbers[j]));
       ties += j != i && shared.keys[j] == key ? 1 : 0;
     }
-    for (int step = 16; step > 0; step /= 2) before += __shfl_xor_sync(kAll, before, step);
+    for (int step = 16; step > 0; step /= 2) before += __shfl_xor_sync(kWholeWarp, before, step);
     ties = sum_of_warp(ties);
     if (before >= static_cast<unsigned long long>(a.k)) continue;
     const std::uint32_t number = shared.numbers[i];
@@ -554,18 +382,14 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocks) finish_kernel(Arguments 
   // The best first: their keys say which of the others still matter.
   const Best best = lower_limit(shared, a.room, count, a.k, exact, scores_of(list), number_of, facts);
   float least = lane == 0 ? current_threshold(a.frame, facts) : 0;
-  least = __shfl_sync(kAll, least, 0);
+  least = __shfl_sync(kWholeWarp, least, 0);
   const int left = gather(
       shared.numbers, best.found, a.room, count,
       [&](int i) { return ordered(list[i].score) < best.cut && !(list[i].score < least); }, number_of);
   std::int64_t available = min(left, a.room);
   if (a.chosen.grouped()) available = rows_available(a, query, shared.numbers, static_cast<int>(available));
   if (facts.overflowed != 0 || available < a.k || left > a.room) {
-    if (lane == 0) {
-      const std::uint32_t place = atomicAdd(out.unanswered.count, 1U);
-      out.unanswered.queries[place] = out.rows != nullptr ? out.rows[query] : query;
-      out.unanswered.limits[place] = facts.limit_key;
-    }
+    if (lane == 0) leave(out.unanswered, out.rows != nullptr ? out.rows[query] : query, facts);
     return;
   }
   exact.keys_of(shared.numbers, best.found, left, shared.keys);
@@ -605,11 +429,7 @@ __global__ void __launch_bounds__(kWarps * 32) collect_kernel(Arguments a, const
   const int count = list_of(a, query, facts);
   const std::int64_t slot = out.rows != nullptr ? out.rows[query] : query;
   if (facts.overflowed != 0) {
-    if (lane == 0) {
-      const std::uint32_t place = atomicAdd(out.unanswered.count, 1U);
-      out.unanswered.queries[place] = slot;
-      out.unanswered.limits[place] = facts.limit_key;
-    }
+    if (lane == 0) leave(out.unanswered, slot, facts);
     return;
   }
   const DirectTask& task = out.task;
@@ -630,7 +450,7 @@ __global__ void __launch_bounds__(kWarps * 32) collect_kernel(Arguments a, const
     if (lane < some) shared.numbers[lane] = list[first + lane].number;
     exact.keys_of(shared.numbers, 0, some, shared.keys);
     const bool within = lane < some && shared.keys[lane] <= task.largest_key;
-    unsigned hits = __ballot_sync(kAll, within);
+    unsigned hits = __ballot_sync(kWholeWarp, within);
     if (!a.chosen.grouped()) {
       const int place = __popc(hits & ((1U << lane) - 1));
       if (within) put(found + place, a.chosen.row(shared.numbers[lane]), shared.keys[lane]);
@@ -645,7 +465,7 @@ __global__ void __launch_bounds__(kWarps * 32) collect_kernel(Arguments a, const
         const bool is_row = at + lane < size;
         const std::int64_t row = is_row ? a.chosen.members[a.chosen.firsts[number] + at + lane] : 0;
         const bool mine = is_row && row != available.own && row != available.excluded;
-        const unsigned taken = __ballot_sync(kAll, mine);
+        const unsigned taken = __ballot_sync(kWholeWarp, mine);
         if (mine) put(found + __popc(taken & ((1U << lane) - 1)), row, shared.keys[hit]);
         found += __popc(taken);
       }

@@ -19,5 +19,19 @@ __device__ __forceinline__ unsigned least_of_warp(unsigned x) {
   return x;
 #endif
 }
+/// The most of them.
+__device__ __forceinline__ unsigned most_of_warp(unsigned x) {
+  return ~least_of_warp(~x);
+}
+
+/// Their sum.
+__device__ __forceinline__ int sum_of_warp(int x) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(kWholeWarp, x);
+#else
+  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(kWholeWarp, x, step);
+  return x;
+#endif
+}
 
 }  // namespace vicinal::cuda
