@@ -4,6 +4,7 @@
 // core/exact_sum.hpp's, with as few limbs as the terms need. Host and device.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +15,15 @@ namespace vicinal::core {
 
 inline constexpr int kLeastLimbBits = 31;
 inline constexpr int kMostLimbBits = 42;  ///< three of them fit 128 bits
+
+/// Bits of a number, 0 for none.
+VICINAL_HD inline int bit_width(std::uint64_t x) noexcept {
+#if defined(__CUDA_ARCH__)
+  return 64 - __clzll(static_cast<long long>(x));
+#else
+  return std::bit_width(x);
+#endif
+}
 
 /// Where a term goes: parts[i] is to be added to limb `limb` + i, or subtracted where `negative`.
 struct LimbParts {
@@ -81,8 +91,8 @@ VICINAL_HD inline double rounded_limbs(const std::int64_t* limbs, std::int64_t s
   while (limb(highest) == 0) --highest;
   Wide kept = (Wide{limb(highest)} << (2 * bits)) | (Wide{limb(highest - 1)} << bits) | limb(highest - 2);
   int place = base + (highest - 2) * bits;  // of the last bit of `kept`
-  int width = 0;
-  while (width < 128 && (kept >> width) != 0) ++width;
+  const auto upper = static_cast<std::uint64_t>(kept >> 64);
+  const int width = upper != 0 ? 64 + bit_width(upper) : bit_width(static_cast<std::uint64_t>(kept));
   const int drop = width - 53;
   if (drop > 0 && place + drop >= -1074) {
     bool beyond_half = false;

@@ -3,7 +3,7 @@
 //
 // An assignment: the centres are made ready (cluster_centres.cu), a screen labels the rows that its bound can decide
 // and lists the others (cluster_screen.cu), those are labelled by float64 keys, and rows whose label changed are added
-// to the sums of one cluster and taken out of another's (cluster_rows.cu). Sums are integers (core/limbs.hpp), so that
+// to the sums of one cluster and taken out of another's (cluster_sums.cu). Sums are integers (core/limbs.hpp), so that
 // atomics may add them in any order, and a row can be taken out again.
 #pragma once
 
@@ -18,14 +18,15 @@
 
 namespace vicinal::cuda {
 
-inline constexpr int kPanel = 8;       ///< centres that a thread multiplies its rows with at a time
-inline constexpr int kPointTile = 32;  ///< rows of a tile of points
-inline constexpr int kThreadRows = 4;  ///< rows of a thread of the screen
+inline constexpr int kPanel = 8;            ///< centres that a thread multiplies its rows with at a time
+inline constexpr int kPointTile = 32;       ///< rows of a tile of points
+inline constexpr int kMostCandidates = 16;  ///< centres that an open row keeps a list of
 inline constexpr double kTooLarge = 0x1p500;
 
 /// What one assignment finds out; cleared before it.
 struct ClusterTally {
   unsigned long long open;     ///< rows that the screen left to keys
+  unsigned long long wide;     ///< of them those whose candidates are all centres
   unsigned long long changed;  ///< rows whose label changed
   unsigned int least_norm;     ///< bits of the least length of a centre, as float32
   unsigned int unusable;       ///< not 0: some centre is too far away for the screen
@@ -70,6 +71,18 @@ struct HalfView {
   HalfFacts* row_facts = nullptr;     ///< [tile_count * kQueryTile]
   __half* centre_tiles = nullptr;     ///< [.][kTableTile x columns]
   HalfFacts* centre_facts = nullptr;  ///< [k padded to tiles]
+  // Open rows, by their places in the list: the first `open_room` are screened again.
+  std::int64_t open_room = 0;
+  __half* open_tiles = nullptr;        ///< packed as `tiles`
+  float* reaches = nullptr;            ///< [open_room] what candidates' scores reach
+  int* candidate_counts = nullptr;     ///< [open_room] found, whether they had room or not
+  std::int32_t* candidates = nullptr;  ///< [open_room][kMostCandidates]
+};
+
+/// Of the table of centres' hashes; all ones where it is free.
+struct HashPlace {
+  unsigned long long hash;
+  unsigned long long first;  ///< the smallest centre that has it
 };
 
 /// Arrays in device memory, and the numbers that go with them.
@@ -88,11 +101,14 @@ struct ClusterView {
   float* lengths = nullptr;              ///< [k padded to panels]
   float* allowances = nullptr;           ///< as those
   unsigned long long* hashes = nullptr;  ///< [k]
-  double* shifts = nullptr;              ///< [k]
+  HashPlace* hash_table = nullptr;       ///< [hash_mask + 1], a power of two and at least twice the centres
+  std::int64_t hash_mask = 0;
+  double* shifts = nullptr;  ///< [k]
   // Rows.
   std::int32_t* labels = nullptr;    ///< [n]; -1: none yet
   std::int32_t* fresh = nullptr;     ///< [n] of rows in `changed`
   std::uint32_t* open = nullptr;     ///< [n]
+  std::uint32_t* wide = nullptr;     ///< [n] of the open ones those that have no list of candidates
   std::uint32_t* changed = nullptr;  ///< [n]
   // Sums: of d columns, and one more of the weights where there are some.
   int columns = 0;
@@ -101,6 +117,10 @@ struct ClusterView {
   const int* bases = nullptr;    ///< [columns]
   std::int64_t* sums = nullptr;  ///< [k][limbs][columns]
   long long* sizes = nullptr;    ///< [k]
+  // Changes in the order of their clusters, or null: they are added as they come.
+  std::uint32_t* entries = nullptr;        ///< [2 n] rows, those that leave with their first bit set
+  std::uint32_t* cursors = nullptr;        ///< [k + 1]
+  std::uint64_t* change_counts = nullptr;  ///< [k]
   ClusterOutcome* outcome = nullptr;
 
   [[nodiscard]] std::int64_t panel_count() const { return (k + kPanel - 1) / kPanel; }
@@ -118,12 +138,10 @@ void scan_rows(const Engine& engine, const Rows& rows, const double* weights, Co
                unsigned long long* refused);
 void pack_points(const Engine& engine, const Rows& rows, const PointFrame& frame, float* points, float* norms);
 void pack_half(const Engine& engine, const Rows& rows, const HalfView& half);
-/// Labels the open rows by their keys.
-void decide_open(const Engine& engine, const ClusterView& view);
-/// Takes the rows whose label changed from one cluster's sums to another's.
-void add_changed(const Engine& engine, const ClusterView& view);
-/// One row given a label by the host.
-void add_moved(const Engine& engine, const ClusterView& view, std::int64_t row, std::int32_t cluster);
+/// Labels the open rows that have lists of candidates by the keys of these, and lists the others.
+void decide_narrow(const Engine& engine, const ClusterView& view);
+/// Labels the listed rows by the keys of all centres.
+void decide_wide(const Engine& engine, const ClusterView& view);
 void own_keys(const Engine& engine, const ClusterView& view, double* keys);
 /// The exact sum of weight times key, in limbs of 32 bits from 2^-1074: [kKeyLimbs], cleared before.
 inline constexpr int kKeyLimbs = 68;
@@ -134,6 +152,12 @@ void widen_chosen(const Engine& engine, const Rows& rows, const std::int64_t* ch
 /// and the masses of each 1,024 rows: chunks[t * chunk_count + c].
 void attempt_keys(const Engine& engine, const ClusterView& view, const double* values, int count, const double* nearest,
                   double* keys, double* chunks);
+
+// cluster_sums.cu
+/// Takes the rows whose label changed from one cluster's sums to another's.
+void add_changed(const Engine& engine, const ClusterView& view);
+/// One row given a label by the host.
+void add_moved(const Engine& engine, const ClusterView& view, std::int64_t row, std::int32_t cluster);
 
 // cluster_centres.cu
 void clear_tally(const Engine& engine, const ClusterView& view);
@@ -147,6 +171,8 @@ bool screen_serves(const Engine& engine, std::int64_t d);
 void screen_points(const Engine& engine, const ClusterView& view);
 /// cluster_half.cu, on Hopper.
 void screen_half(const Engine& engine, const ClusterView& view);
+/// Finds the candidates of the open rows.
+void narrow_half(const Engine& engine, const ClusterView& view);
 void open_all(const Engine& engine, const ClusterView& view);
 
 }  // namespace vicinal::cuda

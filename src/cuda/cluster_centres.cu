@@ -1,6 +1,6 @@
 // Centres of k-means on the device: made ready for the screen, and made anew from the sums. A block a centre. Cost
-// O(k d), and O(k^2) looks at hashes to find centres that are equal bit for bit: the screen must not see them twice,
-// because it could never tell them apart.
+// O(k d). Centres that are equal bit for bit are found by their hashes: the screen must not see them twice, because it
+// could never tell them apart.
 #include <cmath>
 
 #include "core/distance.hpp"
@@ -13,7 +13,6 @@ namespace vicinal::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr std::int64_t kMostCompared = std::int64_t{1} << 16;  // centres that are looked through for equal ones
 constexpr int kChunk = 1024;
 
 /// The sum of the threads' numbers, in a fixed order; in all threads.
@@ -33,6 +32,15 @@ __device__ unsigned long long mixed(unsigned long long x) {
   x = (x ^ x >> 32) * 0xd6e8feb86659fd93ULL;
   x = (x ^ x >> 32) * 0xd6e8feb86659fd93ULL;
   return x ^ x >> 32;
+}
+
+// All ones are no hash: they mark a free place.
+__device__ unsigned long long hash_of(unsigned long long sum) {
+  return sum != ~0ULL ? sum : 0;
+}
+
+__device__ std::int64_t place_of_hash(const ClusterView& v, unsigned long long hash) {
+  return static_cast<std::int64_t>(mixed(hash)) & v.hash_mask;
 }
 
 __global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__ ClusterView v) {
@@ -57,7 +65,7 @@ __global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__
   squares = sum_of_block(squares);
   hash = sum_of_block(hash);
   if (threadIdx.x != 0) return;
-  v.hashes[c] = hash;
+  v.hashes[c] = hash_of(hash);
   if (!(squares <= 0x1p80)) {
     v.outcome->tally.unusable = 1;
     return;
@@ -109,7 +117,7 @@ __global__ void __launch_bounds__(kThreads) ready_half_kernel(const __grid_const
   sums.weighted_sq = sum_of_block(sums.weighted_sq);
   hash = sum_of_block(hash);
   if (threadIdx.x != 0) return;
-  v.hashes[c] = hash;
+  v.hashes[c] = hash_of(hash);
   const core::HalfRow row = core::half_row(sums);
   if (!(row.norm <= core::half_screen::kLongest && row.rho <= core::half_screen::kLongest)) {
     v.outcome->tally.unusable = 1;
@@ -129,34 +137,41 @@ __global__ void __launch_bounds__(kThreads) ready_half_kernel(const __grid_const
 }
 
 __global__ void clear_kernel(ClusterTally* tally) {
-  *tally = {0, 0, 0x7F800000U, 0};
+  *tally = {0, 0, 0, 0x7F800000U, 0};
 }
 
-// A warp a centre: one that is equal to an earlier one is never the best.
+// A thread a centre: the table of hashes keeps the smallest number of each.
+__global__ void __launch_bounds__(kThreads) enter_hashes_kernel(const __grid_constant__ ClusterView v) {
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (c >= v.k) return;
+  for (std::int64_t place = place_of_hash(v, v.hashes[c]);; place = (place + 1) & v.hash_mask) {
+    const unsigned long long found = atomicCAS(&v.hash_table[place].hash, ~0ULL, v.hashes[c]);
+    if (found != ~0ULL && found != v.hashes[c]) continue;
+    atomicMin(&v.hash_table[place].first, static_cast<unsigned long long>(c));
+    return;
+  }
+}
+
+// A warp a centre: one that is equal to the first of its hash is never the best. Two that differ and have one hash are
+// both kept; an equal centre that such a pair hides is found by no screen, but rows next to it are left to keys.
 __global__ void __launch_bounds__(kThreads) drop_equal_kernel(const __grid_constant__ ClusterView v) {
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
   if (c >= v.k) return;
   const std::int64_t d = v.rows.d;
   const int lane = threadIdx.x % 32;
-  const unsigned long long own = v.hashes[c];
-  for (std::int64_t first = 0; first < c; first += 32) {
-    unsigned same = __ballot_sync(kWholeWarp, first + lane < c && v.hashes[first + lane] == own);
-    while (same != 0) {
-      const std::int64_t other = first + __ffs(static_cast<int>(same)) - 1;
-      same &= same - 1;
-      bool differs = false;
-      for (std::int64_t j = lane; j < d; j += 32) {
-        differs =
-            differs || __double_as_longlong(v.centres[c * d + j]) != __double_as_longlong(v.centres[other * d + j]);
-      }
-      if (__any_sync(kWholeWarp, differs)) continue;
-      if (v.half.used) {
-        hide_centre(v.half, c, lane, 32);
-      } else if (lane == 0) {
-        v.panels[c / kPanel * (d + 2) * kPanel + c % kPanel] = -INFINITY;
-      }
-      return;
-    }
+  std::int64_t place = place_of_hash(v, v.hashes[c]);
+  while (v.hash_table[place].hash != v.hashes[c]) place = (place + 1) & v.hash_mask;
+  const auto first = static_cast<std::int64_t>(v.hash_table[place].first);
+  if (first == c) return;
+  bool differs = false;
+  for (std::int64_t j = lane; j < d; j += 32) {
+    differs = differs || __double_as_longlong(v.centres[c * d + j]) != __double_as_longlong(v.centres[first * d + j]);
+  }
+  if (__any_sync(kWholeWarp, differs)) return;
+  if (v.half.used) {
+    hide_centre(v.half, c, lane, 32);
+  } else if (lane == 0) {
+    v.panels[c / kPanel * (d + 2) * kPanel + c % kPanel] = -INFINITY;
   }
 }
 
@@ -236,7 +251,12 @@ void ready_centres(const Engine& engine, const ClusterView& view) {
     ready_kernel<<<static_cast<unsigned>(view.panel_count() * kPanel), kThreads, 0, engine.stream>>>(view);
   }
   check_launch("make centres ready");
-  if (view.k == 1 || view.k > kMostCompared) return;
+  if (view.k == 1) return;
+  check(cudaMemsetAsync(view.hash_table, 0xFF, static_cast<std::size_t>(view.hash_mask + 1) * sizeof(HashPlace),
+                        engine.stream),
+        "clear the table of hashes");
+  enter_hashes_kernel<<<blocks_for(view.k, kThreads), kThreads, 0, engine.stream>>>(view);
+  check_launch("enter hashes");
   drop_equal_kernel<<<blocks_for(view.k, kThreads / 32), kThreads, 0, engine.stream>>>(view);
   check_launch("drop equal centres");
 }

@@ -16,7 +16,10 @@
 // moves it by 2^-16 of itself at most, to P'. So centre b is the label, whatever the ids, when for the second best
 //   P'_2 + 2^-16 |P'_2| + 4 beta + m < P'_b - 2^-16 |P'_b| - D_b,
 // m = (d + 8) 2^-20 for the roundings of two keys, (d + 8) 2^-51 of |X - C|^2 <= 2^30 each. What is evaluated in
-// float32 takes 2^-20 of the scores for its own roundings. Centres that may not win (none, or equal to an earlier one)
+// float32 takes 2^-20 of the scores for its own roundings, and the inequality is kept as a number that P'_2 must stay
+// below: x + c |x| < y holds where x < y - 2 c |y|. Rows that stay open are multiplied a second time, alone, and of the
+// centres only those are kept whose scores do not stay below that number: by the same inequality no other centre can be
+// the label, so that keys of these few decide. Centres that may not win (none, or equal to an earlier one)
 // are rows of zeros with n1 = 65504: their score, -2^29, is below all others, which are above -2^28 - 2^27. A centre
 // that is too far away for float16 leaves every row open.
 #include <algorithm>
@@ -47,7 +50,10 @@ struct Barriers {
 };
 static_assert(sizeof(Barriers) <= kBarrierBytes);
 
+constexpr unsigned kNumberBits = kTableTile - 1;  // of a score: they hold the centre's number in its tile
+
 struct Shape {
+  unsigned mask;  ///< ~kNumberBits, where the compiler does not see it
   int steps;
   int steps_a_slot;
   int slots;
@@ -62,17 +68,45 @@ __host__ __device__ constexpr std::size_t rows_bytes_of(const Shape& s) {
   return static_cast<std::size_t>(kRowStepBytes) * s.steps;
 }
 
+/// What a pass multiplies: all rows with all centres, or the open rows; these are few, so that blocks share the
+/// centres.
+struct Work {
+  const __half* tiles;
+  std::int64_t items;
+  int parts;  ///< of the centres, an item each
+
+  struct Item {
+    std::int64_t rows;
+    int begin;  ///< tiles of centres
+    int end;
+  };
+  [[nodiscard]] __device__ Item item(std::int64_t number, int tiles_of_centres) const {
+    const auto part = static_cast<int>(number % parts);
+    return {number / parts, tiles_of_centres * part / parts, tiles_of_centres * (part + 1) / parts};
+  }
+};
+template <bool kOpen>
+__device__ Work work_of(const ClusterView& v, int tiles_of_centres) {
+  if (!kOpen) return {v.half.tiles, v.half.tile_count, 1};
+  const std::int64_t tiles = (narrowed_rows(v) + kQueryTile - 1) / kQueryTile;
+  const std::int64_t parts = tiles > 0 ? gridDim.x / tiles : 1;
+  const int most = parts < tiles_of_centres ? static_cast<int>(parts) : tiles_of_centres;
+  return {v.half.open_tiles, tiles * max(most, 1), max(most, 1)};
+}
+
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-__device__ void feed(const ClusterView& v, const Shape& s, Barriers* barriers, char* rows, char* ring) {
+__device__ void feed(const ClusterView& v, const Work& work, const Shape& s, Barriers* barriers, char* rows,
+                     char* ring) {
   const std::size_t slot_bytes = slot_bytes_of(s);
   const std::size_t rows_bytes = rows_bytes_of(s);
-  const auto* row_tiles = reinterpret_cast<const char*>(v.half.tiles);
+  const auto* row_tiles = reinterpret_cast<const char*>(work.tiles);
   const auto* centre_tiles = reinterpret_cast<const char*>(v.half.centre_tiles);
   hopper::Cursor cursor;
   hopper::Cursor place;
-  for (std::int64_t item = blockIdx.x; item < v.half.tile_count; item += gridDim.x) {
-    const char* from = row_tiles + item * rows_bytes;
+  for (std::int64_t number = blockIdx.x; number < work.items; number += gridDim.x) {
+    const Work::Item item = work.item(number, s.tiles);
+    const char* from = row_tiles + item.rows * rows_bytes;
     if (s.resident > 0) {
       hopper::barrier_wait(&barriers->rows_empty[place.slot], place.round ^ 1);
       hopper::barrier_arrive_expect(&barriers->rows_full[place.slot], static_cast<std::uint32_t>(rows_bytes));
@@ -80,7 +114,7 @@ __device__ void feed(const ClusterView& v, const Shape& s, Barriers* barriers, c
                         &barriers->rows_full[place.slot]);
       place.advance(s.resident);
     }
-    for (int tile = 0; tile < s.tiles; ++tile) {
+    for (int tile = item.begin; tile < item.end; ++tile) {
       const char* centres = centre_tiles + static_cast<std::size_t>(tile) * kCentreStepBytes * s.steps;
       for (int step = 0; step < s.steps; step += s.steps_a_slot) {
         const int steps = min(s.steps_a_slot, s.steps - step);
@@ -101,24 +135,28 @@ __device__ void feed(const ClusterView& v, const Shape& s, Barriers* barriers, c
   }
 }
 
+// (bits & mask) | low in one instruction, which takes one constant only: the mask must be in a register.
+__device__ __forceinline__ float put_bits(float x, unsigned mask, unsigned low) {
+  unsigned bits;
+  asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(bits) : "r"(__float_as_uint(x)), "r"(mask), "r"(low));
+  return __uint_as_float(bits);
+}
+
 // Of one row, as far as a lane has seen its centres.
 struct Nearest {
-  static constexpr unsigned kNumberBits = kTableTile - 1;
-
   float best = -HUGE_VALF;
   float second = -HUGE_VALF;
   int tile = 0;
 
   /// Takes a lane's 32 scores; `half`: which of its two rows.
   template <int half>
-  __device__ __forceinline__ void take(const float (&sums)[64], int number) {
+  __device__ __forceinline__ void take(const float (&sums)[64], unsigned mask, int number) {
     const float before = best;
 #pragma unroll
     for (int j = 0; j < 16; ++j) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const unsigned bits = __float_as_uint(sums[4 * j + 2 * half + i]);
-        const float score = __uint_as_float((bits & ~kNumberBits) | static_cast<unsigned>(8 * j + i));
+        const float score = put_bits(sums[4 * j + 2 * half + i], mask, static_cast<unsigned>(8 * j + i));
         second = fmaxf(second, fminf(score, best));
         best = fmaxf(best, score);
       }
@@ -130,7 +168,25 @@ struct Nearest {
   }
 };
 
-__device__ void decide(const ClusterView& v, const Nearest (&nearest)[2], std::int64_t first_row) {
+// What is known of a row before its centres pass: two of four lanes have one each.
+struct Row {
+  std::int64_t number;
+  bool counts;
+  bool usable = false;
+  std::int32_t label = -1;
+  HalfFacts facts{};
+
+  __device__ Row(const ClusterView& v, std::int64_t first_row)
+      : number(first_row + threadIdx.x % 32 / 4 + 8 * (threadIdx.x % 4)),
+        counts(threadIdx.x % 4 < 2 && number < v.rows.n) {
+    if (!counts) return;
+    usable = v.outcome->tally.unusable == 0;
+    label = v.labels[number];
+    facts = v.half.row_facts[number];
+  }
+};
+
+__device__ void decide(const ClusterView& v, const Nearest (&nearest)[2], const Row& row) {
   const int lane = threadIdx.x % 32;
   float best[2];
   float second[2];
@@ -152,21 +208,54 @@ __device__ void decide(const ClusterView& v, const Nearest (&nearest)[2], std::i
       }
     }
   }
-  // Two of the four lanes take a row each.
-  const int half = lane % 4;
-  const std::int64_t row = first_row + lane / 4 + 8 * half;
-  const bool is_row = half < 2 && row < v.rows.n;
-  bool decided = false;
+  const bool upper = lane % 4 != 0;
   int label = 0;
-  if (is_row && v.outcome->tally.unusable == 0) {
-    label = half == 0 ? centre[0] : centre[1];
-    decided = half_decides(v.half, half == 0 ? best[0] : best[1], half == 0 ? second[0] : second[1],
-                           v.half.row_facts[row], v.half.centre_facts[label]);
+  float reach = -HUGE_VALF;
+  if (row.usable) {
+    label = upper ? centre[1] : centre[0];
+    reach = half_reach(v.half, upper ? best[1] : best[0], row.facts, v.half.centre_facts[label]);
   }
-  list_row(v, row, is_row, decided, label);
+  const bool decided = (upper ? second[1] : second[0]) < reach;
+  const std::int64_t place = list_row(v, row.number, row.counts, decided, label, row.label);
+  if (place >= 0 && place < v.half.open_room) v.half.reaches[place] = reach;
 }
 
-__device__ void consume(const ClusterView& v, const Shape& s, Barriers* barriers, const char* rows, const char* ring) {
+// Of one lane's two open rows: the centres whose scores reach what the rows' best left possible.
+struct Candidates {
+  std::int64_t first = 0;
+  float reach[2] = {HUGE_VALF, HUGE_VALF};
+
+  Candidates() = default;
+  __device__ Candidates(const ClusterView& v, std::int64_t first_row) : first(first_row + threadIdx.x % 32 / 4) {
+    const std::int64_t open = narrowed_rows(v);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      if (first + 8 * half < open) reach[half] = v.half.reaches[first + 8 * half];
+    }
+  }
+  __device__ __forceinline__ void take(const ClusterView& v, const float (&sums)[64], int tile) const {
+    const int centre = tile * kTableTile + static_cast<int>(threadIdx.x) % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < 16; ++j) {
+      const float* const four = sums + 4 * j;
+      if (fmaxf(four[0], four[1]) < reach[0] && fmaxf(four[2], four[3]) < reach[1]) continue;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (!(four[i] < reach[i / 2])) add(v, first + i / 2 * 8, centre + 8 * j + i % 2);
+      }
+    }
+  }
+
+ private:
+  __device__ __forceinline__ static void add(const ClusterView& v, std::int64_t row, int centre) {
+    const int place = atomicAdd(&v.half.candidate_counts[row], 1);
+    if (place < kMostCandidates) v.half.candidates[row * kMostCandidates + place] = centre;
+  }
+};
+
+template <bool kOpen>
+__device__ void consume(const ClusterView& v, const Work& work, const Shape& s, Barriers* barriers, const char* rows,
+                        const char* ring) {
   const int warp = __shfl_sync(kWholeWarp, static_cast<int>(threadIdx.x / 32), 0);  // known to be the same in all lanes
   const int group = warp / 4;
   const int lane = threadIdx.x % 32;
@@ -174,11 +263,16 @@ __device__ void consume(const ClusterView& v, const Shape& s, Barriers* barriers
   const std::size_t rows_bytes = rows_bytes_of(s);
   hopper::Cursor cursor;
   hopper::Cursor place;
-  for (std::int64_t item = blockIdx.x; item < v.half.tile_count; item += gridDim.x) {
+  for (std::int64_t number = blockIdx.x; number < work.items; number += gridDim.x) {
+    const Work::Item item = work.item(number, s.tiles);
+    const std::int64_t first_row = item.rows * kQueryTile + warp * 16;
     Nearest nearest[2];
+    const Row row(v, kOpen ? v.rows.n : first_row);
+    Candidates candidates;
+    if constexpr (kOpen) candidates = Candidates(v, first_row);
     if (s.resident > 0) hopper::barrier_wait(&barriers->rows_full[place.slot], place.round);
 #pragma unroll 1
-    for (int tile = 0; tile < s.tiles; ++tile) {
+    for (int tile = item.begin; tile < item.end; ++tile) {
       float sums[64];
       hopper::products_fence(sums);
 #pragma unroll 1
@@ -188,15 +282,10 @@ __device__ void consume(const ClusterView& v, const Shape& s, Barriers* barriers
         const char* own = s.resident == 0
                               ? slot + static_cast<std::size_t>(kCentreStepBytes) * s.steps_a_slot
                               : rows + place.slot * rows_bytes + static_cast<std::size_t>(step) * kRowStepBytes;
-        std::uint64_t points = hopper::matrix(own + group * 64 * 16, kQueryTile * 16, 128);
+        std::uint64_t those = hopper::matrix(own + group * 64 * 16, kQueryTile * 16, 128);
         std::uint64_t centres = hopper::matrix(slot, kTableTile * 16, 128);
         hopper::barrier_wait(&barriers->full[cursor.slot], cursor.round);
-        hopper::products_begin();
-        for (int i = 0; i < steps; ++i) {
-          hopper::multiply_add(sums, points, centres, step + i > 0 ? 1 : 0);
-          points += kRowStepBytes >> 4;
-          centres += kCentreStepBytes >> 4;
-        }
+        hopper::multiply_steps(sums, those, centres, kRowStepBytes >> 4, kCentreStepBytes >> 4, steps, step == 0);
         hopper::products_commit();
         if (step > 0) {
           hopper::products_wait<1>();
@@ -208,23 +297,29 @@ __device__ void consume(const ClusterView& v, const Shape& s, Barriers* barriers
       hopper::products_fence(sums);
       if (lane == 0) {
         hopper::barrier_arrive(&barriers->empty[cursor.before(s.slots)]);
-        if (s.resident > 0 && tile + 1 == s.tiles) hopper::barrier_arrive(&barriers->rows_empty[place.slot]);
+        if (s.resident > 0 && tile + 1 == item.end) hopper::barrier_arrive(&barriers->rows_empty[place.slot]);
       }
-      nearest[0].take<0>(sums, tile);
-      nearest[1].take<1>(sums, tile);
+      if constexpr (kOpen) {
+        candidates.take(v, sums, tile);
+      } else {
+        nearest[0].take<0>(sums, s.mask, tile);
+        nearest[1].take<1>(sums, s.mask, tile);
+      }
     }
     if (s.resident > 0) place.advance(s.resident);
-    decide(v, nearest, item * kQueryTile + warp * 16);
+    if constexpr (!kOpen) decide(v, nearest, row);
   }
 }
 
 #endif
 
+template <bool kOpen>
 __global__ void __launch_bounds__(kThreads, 1)
     half_kernel(const __grid_constant__ ClusterView v, const __grid_constant__ Shape s) {
   // For other devices there is nothing to compile; they take cluster_screen.cu.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char memory[];
+  const Work work = work_of<kOpen>(v, s.tiles);
   auto* barriers = reinterpret_cast<Barriers*>(memory);
   char* rows = memory + kBarrierBytes;
   char* ring = rows + rows_bytes_of(s) * s.resident;
@@ -242,16 +337,17 @@ __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
   if (__shfl_sync(kWholeWarp, static_cast<int>(threadIdx.x / 128), 0) == kGroups) {
     hopper::give_registers<24>();  // of the 96 each has at launch: 4 x 112 + 24 <= 5 x 96
-    if (threadIdx.x == kConsumers) feed(v, s, barriers, rows, ring);
+    if (threadIdx.x == kConsumers) feed(v, work, s, barriers, rows, ring);
   } else {
     hopper::take_registers<112>();
-    consume(v, s, barriers, rows, ring);
+    consume<kOpen>(v, work, s, barriers, rows, ring);
   }
 #endif
 }
 
 Shape shape_of(const Engine& engine, const ClusterView& v) {
   Shape s{};
+  s.mask = ~kNumberBits;
   s.steps = v.half.columns / kStep;
   s.tiles = static_cast<int>((v.k + kTableTile - 1) / kTableTile);
   const std::size_t room = engine.shared_memory - 1024 - kBarrierBytes;
@@ -263,23 +359,59 @@ Shape shape_of(const Engine& engine, const ClusterView& v) {
     s.resident = 1;
   }
   const std::size_t left = room - rows_bytes_of(s) * s.resident;
-  const int widest = s.resident == 0 ? 3 : 4;
+  // A slot is a whole tile where the ring holds two of those: what a slot costs is then paid once a tile.
+  const bool whole = s.resident > 0 && slot_steps(2 * s.steps) <= left;
+  const int widest = whole ? s.steps : s.resident == 0 ? 3 : 4;
   const int slots_a_tile = (s.steps + widest - 1) / widest;
   s.steps_a_slot = (s.steps + slots_a_tile - 1) / slots_a_tile;
   s.slots = static_cast<int>(std::min<std::size_t>(left / slot_bytes_of(s), kMostSlots));
   return s;
 }
 
+template <bool kOpen>
+void launch(const Engine& engine, const ClusterView& view) {
+  const Shape s = shape_of(engine, view);
+  const std::size_t bytes = kBarrierBytes + rows_bytes_of(s) * s.resident + slot_bytes_of(s) * s.slots;
+  check(cudaFuncSetAttribute(half_kernel<kOpen>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "shared memory of the screen of k-means");
+  const std::int64_t tiles = kOpen ? engine.multiprocessors : view.half.tile_count;
+  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(tiles, engine.multiprocessors));
+  half_kernel<kOpen><<<blocks, kThreads, bytes, engine.stream>>>(view, s);
+  check_launch("screen rows in float16");
+}
+
+// Copies the packed open rows into tiles of their own, eight threads a row; rows of zeros fill the last one.
+__global__ void __launch_bounds__(kThreads) gather_kernel(const __grid_constant__ ClusterView v) {
+  const HalfView& h = v.half;
+  const std::int64_t open = narrowed_rows(v);
+  const std::int64_t padded = (open + kQueryTile - 1) / kQueryTile * kQueryTile;
+  const std::int64_t step = std::int64_t{gridDim.x} * (kThreads / 8);
+  for (std::int64_t to = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) / 8; to < padded; to += step) {
+    const std::int64_t from = to < open ? v.open[to] : 0;
+    const __half* const from_tile = h.tiles + from / kQueryTile * kQueryTile * h.columns;
+    __half* const to_tile = h.open_tiles + to / kQueryTile * kQueryTile * h.columns;
+    for (int j = static_cast<int>(threadIdx.x) % 8 * 8; j < h.columns; j += 64) {
+      uint4 chunk = {};
+      if (to < open) {
+        chunk = *reinterpret_cast<const uint4*>(from_tile +
+                                                packed_offset(kQueryTile, static_cast<int>(from % kQueryTile), j));
+      }
+      *reinterpret_cast<uint4*>(to_tile + packed_offset(kQueryTile, static_cast<int>(to % kQueryTile), j)) = chunk;
+    }
+    if (threadIdx.x % 8 == 0) h.candidate_counts[to] = 0;
+  }
+}
+
 }  // namespace
 
 void screen_half(const Engine& engine, const ClusterView& view) {
-  const Shape s = shape_of(engine, view);
-  const std::size_t bytes = kBarrierBytes + rows_bytes_of(s) * s.resident + slot_bytes_of(s) * s.slots;
-  check(cudaFuncSetAttribute(half_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "shared memory of the screen of k-means");
-  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(view.half.tile_count, engine.multiprocessors));
-  half_kernel<<<blocks, kThreads, bytes, engine.stream>>>(view, s);
-  check_launch("screen rows in float16");
+  launch<false>(engine, view);
+}
+
+void narrow_half(const Engine& engine, const ClusterView& view) {
+  gather_kernel<<<static_cast<unsigned>(engine.multiprocessors), kThreads, 0, engine.stream>>>(view);
+  check_launch("gather open rows");
+  launch<true>(engine, view);
 }
 
 }  // namespace vicinal::cuda

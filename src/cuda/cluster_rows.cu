@@ -1,5 +1,5 @@
 // What k-means does with rows as they are, of any type: looking through them once, packing them for the screen, keys of
-// those that the screen left open, sums of those whose label changed. The work lists lie in device memory, so that no
+// those that the screen left open. The work lists lie in device memory, so that no
 // launch waits for their lengths. Contract clauses 1, 8 and 12.
 #include <algorithm>
 #include <cmath>
@@ -159,6 +159,43 @@ __global__ void __launch_bounds__(kThreads)
   h.row_facts[row] = {__double2float_ru(length), __double2float_ru(facts.rho), __double2float_ru(facts.kappa), 0};
 }
 
+__device__ void relabel_later(const ClusterView& v, std::int64_t row, std::int32_t label) {
+  if (v.labels[row] == label) return;
+  v.fresh[row] = label;
+  v.changed[atomicAdd(&v.outcome->tally.changed, 1ULL)] = static_cast<std::uint32_t>(row);
+}
+
+// Eight lanes an open row.
+template <class T>
+__global__ void __launch_bounds__(kThreads) decide_narrow_kernel(const T* rows, const __grid_constant__ ClusterView v) {
+  const HalfView& h = v.half;
+  ClusterTally& tally = v.outcome->tally;
+  const auto open = static_cast<std::int64_t>(tally.open);
+  const auto d = static_cast<int>(v.rows.d);
+  const std::int64_t step = std::int64_t{gridDim.x} * (kThreads / 8);
+  for (std::int64_t at = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) / 8; at < open; at += step) {
+    const std::int64_t row = v.open[at];
+    const int count = at < h.open_room ? h.candidate_counts[at] : 0;
+    double least = INFINITY;
+    auto label = static_cast<std::int32_t>(v.k);
+    for (int i = 0; i < count && count <= kMostCandidates; ++i) {
+      const std::int32_t centre = h.candidates[at * kMostCandidates + i];
+      if (centre >= v.k) continue;
+      const double key = squared_differences(v.centres + std::int64_t{centre} * d, rows + row * d, d, mask_of_eight());
+      if (key < least || (key == least && centre < label)) {
+        least = key;
+        label = centre;
+      }
+    }
+    if (threadIdx.x % 8 != 0) continue;
+    if (label < v.k) {
+      relabel_later(v, row, label);
+    } else {
+      v.wide[atomicAdd(&tally.wide, 1ULL)] = static_cast<std::uint32_t>(row);
+    }
+  }
+}
+
 // A block decides 16 rows at a time against 32 centres at a time, which meet in shared memory, 64 columns at a time:
 // eight lanes share a pair, as the contract's key has it, and keep four rows by four centres, so that what is read from
 // shared memory serves four times.
@@ -171,13 +208,14 @@ constexpr int kDecideGroups = kDecideCentres / kDecideEach;
 static_assert(kDecideRows / kDecideEach * kDecideGroups * 8 == kThreads);
 
 template <class T>
-__global__ void __launch_bounds__(kThreads, 2) decide_kernel(const T* rows, const __grid_constant__ ClusterView v) {
+__global__ void __launch_bounds__(kThreads, 2)
+    decide_wide_kernel(const T* rows, const __grid_constant__ ClusterView v, const std::uint32_t* list,
+                       const unsigned long long* count) {
   __shared__ double row_part[kDecideRows][kDecideStride];
   __shared__ double centre_part[kDecideCentres][kDecideStride];
   __shared__ double best_of[kDecideRows][kDecideGroups];
   __shared__ std::int32_t label_of[kDecideRows][kDecideGroups];
-  ClusterTally& tally = v.outcome->tally;
-  const auto open = static_cast<std::int64_t>(*static_cast<volatile unsigned long long*>(&tally.open));
+  const auto open = static_cast<std::int64_t>(*count);
   const auto d = static_cast<int>(v.rows.d);
   const auto k = static_cast<int>(v.k);
   const int lane = static_cast<int>(threadIdx.x % 8);
@@ -198,7 +236,7 @@ __global__ void __launch_bounds__(kThreads, 2) decide_kernel(const T* rows, cons
         // Zeros beyond the last column add nothing.
         for (int e = static_cast<int>(threadIdx.x); e < kDecideRows * kDecideColumns; e += kThreads) {
           const int j = e % kDecideColumns;
-          const std::int64_t row = v.open[min(first + e / kDecideColumns, open - 1)];
+          const std::int64_t row = list[min(first + e / kDecideColumns, open - 1)];
           row_part[e / kDecideColumns][j] = column + j < d ? widen(rows[row * d + column + j]) : 0.0;
         }
         for (int e = static_cast<int>(threadIdx.x); e < kDecideCentres * kDecideColumns; e += kThreads) {
@@ -255,64 +293,8 @@ __global__ void __launch_bounds__(kThreads, 2) decide_kernel(const T* rows, cons
         found = theirs;
       }
     }
-    const std::int64_t row = v.open[first + threadIdx.x];
-    if (v.labels[row] == found) continue;
-    v.fresh[row] = found;
-    v.changed[atomicAdd(&tally.changed, 1ULL)] = static_cast<std::uint32_t>(row);
+    relabel_later(v, list[first + threadIdx.x], found);
   }
-}
-
-__device__ void add_term(const ClusterView& v, double term, int column, std::int64_t cluster, bool takes_out) {
-  if (term == 0) return;
-  const core::LimbParts to = core::limb_parts(term, v.bases[column], v.bits);
-  auto* const limbs =
-      reinterpret_cast<unsigned long long*>(v.sums) + (cluster * v.limbs + to.limb) * v.columns + column;
-#pragma unroll
-  for (int i = 0; i < 3; ++i) {
-    if (to.parts[i] == 0) continue;
-    const auto part = static_cast<unsigned long long>(to.parts[i]);
-    atomicAdd(limbs + static_cast<std::int64_t>(i) * v.columns, to.negative != takes_out ? 0ULL - part : part);
-  }
-}
-
-// By a warp.
-template <class T>
-__device__ void relabel(const T* rows, const ClusterView& v, std::int64_t row, std::int32_t to) {
-  const int d = static_cast<int>(v.rows.d);
-  const int lane = threadIdx.x % 32;
-  const std::int32_t from = v.labels[row];
-  if (v.limbs > 0) {
-    const double weight = v.weights != nullptr ? v.weights[row] : 1.0;
-    for (int j = lane; j < v.columns; j += 32) {
-      const double value = j < d ? widen(rows[row * d + j]) : 1.0;
-      const double term = v.weights != nullptr ? __dmul_rn(weight, value) : value;
-      add_term(v, term, j, to, false);
-      if (from >= 0) add_term(v, term, j, from, true);
-    }
-  }
-  __syncwarp();
-  if (lane != 0) return;
-  auto* const sizes = reinterpret_cast<unsigned long long*>(v.sizes);
-  auto* const filled = reinterpret_cast<unsigned long long*>(&v.outcome->filled);
-  if (atomicAdd(sizes + to, 1ULL) == 0) atomicAdd(filled, 1ULL);
-  if (from >= 0 && atomicAdd(sizes + from, ~0ULL) == 1) atomicAdd(filled, ~0ULL);
-  v.labels[row] = to;
-}
-
-template <class T>
-__global__ void __launch_bounds__(kThreads) add_kernel(const T* rows, const __grid_constant__ ClusterView v) {
-  const auto changed = static_cast<std::int64_t>(v.outcome->tally.changed);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32; i < changed; i += step) {
-    const std::int64_t row = v.changed[i];
-    relabel(rows, v, row, v.fresh[row]);
-  }
-}
-
-template <class T>
-__global__ void move_kernel(const T* rows, const __grid_constant__ ClusterView v, std::int64_t row,
-                            std::int32_t cluster) {
-  relabel(rows, v, row, cluster);
 }
 
 template <class T>
@@ -445,23 +427,21 @@ void pack_half(const Engine& engine, const Rows& rows, const HalfView& half) {
   check_launch("pack rows in float16");
 }
 
-void decide_open(const Engine& engine, const ClusterView& view) {
+void decide_narrow(const Engine& engine, const ClusterView& view) {
   with_elements(view.rows.data, view.rows.dtype, [&](const auto* data) {
-    decide_kernel<<<wide_grid(engine), kThreads, 0, engine.stream>>>(data, view);
+    decide_narrow_kernel<<<wide_grid(engine), kThreads, 0, engine.stream>>>(data, view);
   });
-  check_launch("decide open rows");
+  check_launch("decide rows among their candidates");
 }
 
-void add_changed(const Engine& engine, const ClusterView& view) {
-  with_elements(view.rows.data, view.rows.dtype,
-                [&](const auto* data) { add_kernel<<<wide_grid(engine), kThreads, 0, engine.stream>>>(data, view); });
-  check_launch("add changed rows");
-}
-
-void add_moved(const Engine& engine, const ClusterView& view, std::int64_t row, std::int32_t cluster) {
-  with_elements(view.rows.data, view.rows.dtype,
-                [&](const auto* data) { move_kernel<<<1, 32, 0, engine.stream>>>(data, view, row, cluster); });
-  check_launch("move a row");
+void decide_wide(const Engine& engine, const ClusterView& view) {
+  const ClusterTally& tally = view.outcome->tally;
+  const bool narrowed = view.half.open_room > 0;
+  with_elements(view.rows.data, view.rows.dtype, [&](const auto* data) {
+    decide_wide_kernel<<<wide_grid(engine), kThreads, 0, engine.stream>>>(data, view, narrowed ? view.wide : view.open,
+                                                                          narrowed ? &tally.wide : &tally.open);
+  });
+  check_launch("decide rows among all centres");
 }
 
 void own_keys(const Engine& engine, const ClusterView& view, double* keys) {

@@ -1,4 +1,4 @@
-// The float32 screen of k-means: a thread has four rows, whose columns it multiplies with eight centres at a time from
+// The float32 screen of k-means: a thread has two rows, whose columns it multiplies with 24 centres at a time from
 // shared memory, and keeps the best and second best upper bound of each row in registers; then it either knows the
 // label or lists the row. The bound, and why the label is float64's: cpu/lloyd_screen.hpp, the same arithmetic here.
 // Cost: n k (d + 2) fused multiply-adds and one read of the points, or one for each pass over the centres where they
@@ -14,6 +14,9 @@ namespace vicinal::cuda {
 namespace {
 
 constexpr int kThreads = 128;
+constexpr int kThreadRows = 2;  // rows of a thread
+constexpr int kAhead = 8;       // columns
+constexpr int kQuads = kPanel / 4;
 constexpr int kWarpRows = 32 * kThreadRows;
 constexpr int kBlockRows = kThreads * kThreadRows;
 constexpr std::size_t kPanelBytes = std::size_t{48} << 10;  // of a block, so that four of them share a multiprocessor
@@ -93,36 +96,44 @@ __global__ void __launch_bounds__(kThreads, 4)
       for (int p = 0; p < count; ++p) {
         const auto* panel = reinterpret_cast<const float4*>(shared + p * panel_floats);
         float sums[kThreadRows][kPanel];
-        {
-          const float4 a = panel[0];
-          const float4 b = panel[1];
+#pragma unroll
+        for (int q = 0; q < kQuads; ++q) {
+          const float4 a = panel[q];
 #pragma unroll
           for (int r = 0; r < kThreadRows; ++r) {
-            sums[r][0] = a.x, sums[r][1] = a.y, sums[r][2] = a.z, sums[r][3] = a.w;
-            sums[r][4] = b.x, sums[r][5] = b.y, sums[r][6] = b.z, sums[r][7] = b.w;
+            sums[r][4 * q] = a.x, sums[r][4 * q + 1] = a.y, sums[r][4 * q + 2] = a.z, sums[r][4 * q + 3] = a.w;
           }
         }
-        const auto multiply = [&](const float(&x)[kThreadRows], const float4 a, const float4 b) {
+        const auto multiply = [&](const float(&x)[kThreadRows], const float4* line) {
 #pragma unroll
-          for (int r = 0; r < kThreadRows; ++r) {
-            sums[r][0] = __fmaf_rn(x[r], a.x, sums[r][0]);
-            sums[r][1] = __fmaf_rn(x[r], a.y, sums[r][1]);
-            sums[r][2] = __fmaf_rn(x[r], a.z, sums[r][2]);
-            sums[r][3] = __fmaf_rn(x[r], a.w, sums[r][3]);
-            sums[r][4] = __fmaf_rn(x[r], b.x, sums[r][4]);
-            sums[r][5] = __fmaf_rn(x[r], b.y, sums[r][5]);
-            sums[r][6] = __fmaf_rn(x[r], b.z, sums[r][6]);
-            sums[r][7] = __fmaf_rn(x[r], b.w, sums[r][7]);
+          for (int q = 0; q < kQuads; ++q) {
+            const float4 a = line[q];
+#pragma unroll
+            for (int r = 0; r < kThreadRows; ++r) {
+              sums[r][4 * q] = __fmaf_rn(x[r], a.x, sums[r][4 * q]);
+              sums[r][4 * q + 1] = __fmaf_rn(x[r], a.y, sums[r][4 * q + 1]);
+              sums[r][4 * q + 2] = __fmaf_rn(x[r], a.z, sums[r][4 * q + 2]);
+              sums[r][4 * q + 3] = __fmaf_rn(x[r], a.w, sums[r][4 * q + 3]);
+            }
           }
         };
-#pragma unroll 2
-        for (int j = 0; j < d; ++j) {
-          float x[kThreadRows];
+        // Columns are read some turns before they are multiplied.
+        float ahead[kAhead][kThreadRows];
+        const auto read = [&](int j, float(&x)[kThreadRows]) {
 #pragma unroll
-          for (int r = 0; r < kThreadRows; ++r) x[r] = __ldg(tile[r] + j * kPointTile);
-          multiply(x, panel[2 * (j + 1)], panel[2 * (j + 1) + 1]);
+          for (int r = 0; r < kThreadRows; ++r) x[r] = j < d ? __ldg(tile[r] + j * kPointTile) : 0;
+        };
+#pragma unroll
+        for (int a = 0; a < kAhead; ++a) read(a, ahead[a]);
+#pragma unroll 1
+        for (int j = 0; j < d; j += kAhead) {
+#pragma unroll
+          for (int a = 0; a < kAhead; ++a) {
+            if (j + a < d) multiply(ahead[a], panel + kQuads * (j + a + 1));
+            read(j + a + kAhead, ahead[a]);
+          }
         }
-        multiply(g, panel[2 * (d + 1)], panel[2 * (d + 1) + 1]);
+        multiply(g, panel + kQuads * (d + 1));
         const auto base = static_cast<std::int32_t>((begin + p) * kPanel);
 #pragma unroll
         for (int r = 0; r < kThreadRows; ++r) {
@@ -147,7 +158,7 @@ __global__ void __launch_bounds__(kThreads, 4)
         decided = second[r] < threshold_of(v.frame, norm[r], least_norm, g[r], best[r], v.lengths[index[r]],
                                            v.allowances[index[r]]);
       }
-      list_row(v, row, is_row, decided, index[r]);
+      list_row(v, row, is_row, decided, index[r], is_row ? v.labels[row] : 0);
     }
   }
 }

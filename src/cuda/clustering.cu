@@ -41,6 +41,24 @@ float round_up(double x) {
   return static_cast<double>(near) < x ? std::nextafter(near, INFINITY) : near;
 }
 
+/// Rows that may be screened a second time: where all centres' keys cost much, an eighth of the rows.
+constexpr std::int64_t kLeastNarrowed = std::int64_t{1} << 15;  // elements of centres
+std::int64_t narrow_room(std::int64_t n, std::int64_t d, std::int64_t k) {
+  return k * d < kLeastNarrowed ? 0 : round_to((n + 7) / 8, kQueryTile);
+}
+
+/// Whether changes are ordered before they are added: where all rows' terms are many.
+constexpr std::int64_t kLeastOrdered = std::int64_t{1} << 24;  // terms
+bool orders_changes(const plugin::Clustering& task) {
+  return task.sums != 0 && task.table.rows * task.table.cols >= kLeastOrdered;
+}
+
+std::int64_t hash_places(std::int64_t k) {
+  std::int64_t places = 64;
+  while (places < 2 * k) places *= 2;
+  return places;
+}
+
 std::int64_t sum_columns(const plugin::Clustering& task) {
   return task.table.cols + (task.weights != nullptr ? 1 : 0);
 }
@@ -62,11 +80,15 @@ std::uint64_t bytes_of(const Engine& engine, const plugin::Clustering& task, std
   if (takes_half(engine, d, task.clusters)) {
     bytes += round_to(n, kQueryTile) * (core::half_columns(d) * 2 + 16);
     bytes += round_to(k, kTableTile) * (core::half_columns(d) * 2 + 16);
+    const std::int64_t room = narrow_room(n, d, task.clusters);
+    bytes += room * (core::half_columns(d) * 2 + 8 + kMostCandidates * 4) + (room > 0 ? n * 4 : 0);
   } else if (screen_serves(engine, d)) {
     bytes += padded * (d + 1) * 4;
   }
   if (task.weights != nullptr) bytes += n * 8;
-  bytes += k * (d * 8 + (d + 2) * 4 + 64) + d * 64 + 4096;
+  if (orders_changes(task)) bytes += n * 8 + (k + 1) * 12;
+  bytes +=
+      k * (d * 8 + (d + 2) * 4 + 64) + d * 64 + 4096 + hash_places(k) * static_cast<std::int64_t>(sizeof(HashPlace));
   return static_cast<std::uint64_t>(bytes) + sum_bytes(task, limbs) +
          (task.trials > 0 ? Seeding::bytes(n, d, task.trials) : 0);
 }
@@ -245,6 +267,13 @@ void Clustering::plan_sums(const plugin::Clustering& task, const ColumnScan* col
   view_.bases = bases_.data();
   sums_ = Buffer<std::int64_t>(engine_, most_ * view_.limbs * view_.columns);
   view_.sums = sums_.data();
+  if (!orders_changes(task)) return;
+  entries_ = Buffer<std::uint32_t>(engine_, 2 * view_.rows.n);
+  cursors_ = Buffer<std::uint32_t>(engine_, most_ + 1);
+  change_counts_ = Buffer<std::uint64_t>(engine_, most_);
+  view_.change_counts = change_counts_.data();
+  view_.entries = entries_.data();
+  view_.cursors = cursors_.data();
 }
 
 void Clustering::make_room() {
@@ -267,6 +296,9 @@ void Clustering::make_room() {
   if (!view_.frame.usable) return;
   hashes_ = Buffer<unsigned long long>(engine_, most_);
   view_.hashes = hashes_.data();
+  hash_table_ = Buffer<HashPlace>(engine_, hash_places(most_));
+  view_.hash_table = hash_table_.data();
+  view_.hash_mask = hash_places(most_) - 1;
   if (view_.half.used) {
     HalfView& half = view_.half;
     half.tile_count = round_to(n, kQueryTile) / kQueryTile;
@@ -279,6 +311,18 @@ void Clustering::make_room() {
     half.row_facts = facts_.data();
     half.centre_facts = facts_.data() + rows;
     facts_.zero();
+    half.open_room = narrow_room(n, d, most_);
+    if (half.open_room > 0) {
+      wide_ = Buffer<std::uint32_t>(engine_, n);
+      open_tiles_ = Buffer<__half>(engine_, half.open_room * half.columns);
+      reaches_ = Buffer<float>(engine_, half.open_room);
+      candidates_ = Buffer<std::int32_t>(engine_, half.open_room * (1 + kMostCandidates));
+      view_.wide = wide_.data();
+      half.open_tiles = open_tiles_.data();
+      half.reaches = reaches_.data();
+      half.candidate_counts = candidates_.data();
+      half.candidates = candidates_.data() + half.open_room;
+    }
     return pack_half(engine_, view_.rows, half);
   }
   const std::int64_t padded = round_to(n, kPointTile);
@@ -315,7 +359,11 @@ plugin::ClusterStep Clustering::step(std::int32_t work) {
     } else {
       open_all(engine_, view_);
     }
-    decide_open(engine_, view_);
+    if (view_.half.open_room > 0) {
+      narrow_half(engine_, view_);
+      decide_narrow(engine_, view_);
+    }
+    decide_wide(engine_, view_);
     add_changed(engine_, view_);
   }
   if ((work & (plugin::kMeans | plugin::kMeansUnlessEmpty)) != 0) {

@@ -53,9 +53,17 @@ class Clustering {
   Buffer<float> panels_;
   Buffer<float> bounds_;
   Buffer<unsigned long long> hashes_;
+  Buffer<HashPlace> hash_table_;
   Buffer<std::int32_t> labels_;
   Buffer<std::uint32_t> lists_;
+  Buffer<std::uint32_t> wide_;
+  Buffer<__half> open_tiles_;
+  Buffer<float> reaches_;
+  Buffer<std::int32_t> candidates_;
   Buffer<int> bases_;
+  Buffer<std::uint32_t> entries_;
+  Buffer<std::uint32_t> cursors_;
+  Buffer<std::uint64_t> change_counts_;
   Buffer<std::int64_t> sums_;
   Buffer<long long> sizes_;
   Buffer<ClusterOutcome> outcome_;

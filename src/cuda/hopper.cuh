@@ -146,4 +146,44 @@ __device__ __forceinline__ void multiply_add(std::int32_t (&s)[64], std::uint64_
       : "l"(a), "l"(b), "r"(accumulate));
 }
 
+/// Some products in a row, in groups of straight code: between two that a loop separates, the compiler has the matrix
+/// unit wait. `first`: whether the sums begin with the first of them. The matrices move by so many units of 16 bytes a
+/// product.
+template <int kCount, class Sum>
+__device__ __forceinline__ void multiply_group(Sum (&sums)[64], std::uint64_t& a, std::uint64_t& b, int a_step,
+                                               int b_step, int accumulate) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    multiply_add(sums, a, b, i == 0 ? accumulate : 1);
+    a += a_step;
+    b += b_step;
+  }
+}
+template <class Sum>
+__device__ __forceinline__ void multiply_steps(Sum (&sums)[64], std::uint64_t a, std::uint64_t b, int a_step,
+                                               int b_step, int steps, bool first) {
+  int accumulate = first ? 0 : 1;
+#pragma unroll 1
+  for (; steps > 4; steps -= 4) {
+    products_begin();
+    multiply_group<4>(sums, a, b, a_step, b_step, accumulate);
+    accumulate = 1;
+  }
+  products_begin();
+  switch (steps) {
+    case 4:
+      multiply_group<4>(sums, a, b, a_step, b_step, accumulate);
+      break;
+    case 3:
+      multiply_group<3>(sums, a, b, a_step, b_step, accumulate);
+      break;
+    case 2:
+      multiply_group<2>(sums, a, b, a_step, b_step, accumulate);
+      break;
+    default:
+      multiply_group<1>(sums, a, b, a_step, b_step, accumulate);
+      break;
+  }
+}
+
 }  // namespace vicinal::cuda::hopper

@@ -110,12 +110,8 @@ __device__ void consume(const ScreenArguments& a, Barriers* barriers, const char
         std::uint64_t queries = hopper::matrix(query_steps + group * 64 * 16, kQueryTile * 16, 128);
         std::uint64_t rows = hopper::matrix(slot, kTableTile * 16, 128);
         hopper::barrier_wait(&barriers->full[cursor.slot], cursor.round);
-        hopper::products_begin();
-        for (int i = 0; i < steps; ++i) {
-          hopper::multiply_add(sums, queries, rows, kStarts || step + i > 0 ? 1 : 0);
-          queries += kQueryStepBytes >> 4;
-          rows += kTableStepBytes >> 4;
-        }
+        hopper::multiply_steps(sums, queries, rows, kQueryStepBytes >> 4, kTableStepBytes >> 4, steps,
+                               !kStarts && step == 0);
         hopper::products_commit();
         if (step > 0) {
           hopper::products_wait<1>();

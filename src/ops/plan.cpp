@@ -23,8 +23,10 @@ constexpr std::int64_t kFewestRows = 8192;  // of a table that a tree is worth t
 constexpr std::int64_t kTrialQueries[] = {8, 64, 256};
 constexpr double kGrowthSlows =
     0.85;  // times the exponent: smaller boxes are met less often; measured, 3 to 16 columns
-constexpr double kSlowestGrowth = 0.2;   // exponent in the size of the table
-constexpr double kShareOfTrial = 0.05;   // of brute force: more is not spent on the question
+constexpr double kSlowestGrowth = 0.2;  // exponent in the size of the table
+constexpr double kShareOfTrial = 0.05;  // of brute force: more is not spent on the question
+constexpr double kShareInFew = 0.15;    // the same in so few columns that a tree nearly always wins
+constexpr std::int64_t kFewColumns = 4;
 constexpr double kShareOfPromise = 0.1;  // of what a tree seems to save: it is built for less, and asked itself
 constexpr double kWideMargin = 0.25;     // of brute force: whatever takes less is not asked about further
 
@@ -264,7 +266,8 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     of_sample.queries = task.queries.slice(0, asked);
     const double rows_touched = static_cast<double>(size) * (last_size > 0 ? last_rows / last_size : 1);
     const double cost = build_seconds(costs, size) + tree_search_seconds(ctx, of_sample, rows_touched);
-    if (cost > kShareOfTrial * forecast.brute_seconds) return std::nullopt;
+    const double share = task.queries.cols() <= kFewColumns ? kShareInFew : kShareOfTrial;
+    if (cost > share * forecast.brute_seconds) return std::nullopt;
     trial.reset();
     trial = std::make_unique<Trial>(ctx, task, size, asked, std::max<std::int64_t>(k, 1));
     screen_tried = false;
