@@ -357,7 +357,7 @@ void ClassifyCommand::run() const {
 Command add_classify(const Parser& root) {
   auto command = std::make_shared<ClassifyCommand>();
   const Parser app = root.add_subcommand("classify", "Give each row the class of its nearest labelled rows, exactly");
-  app.add_option("TRAIN", command->train, "Labelled rows: .npy, .npz, .csv, .tsv or idx, gzip or not")
+  app.add_option("TRAIN", command->train, "Labelled rows: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
       .type_name("FILE")
       .required();
   app.add_option("TEST", command->test, "Rows to classify; scored when their labels are known")

@@ -100,7 +100,10 @@ std::string column_name(const Summary& summary, std::size_t j) {
 }
 
 Json to_json(const FileInfo& info, const Summary& summary) {
-  Json json = {{"command", "info"}, {"format", name_of(info.format)}, {"gzip", info.gzip}, {"bytes", info.bytes}};
+  Json json = {{"command", "info"},
+               {"format", name_of(info.format)},
+               {"compression", name_of(info.compression)},
+               {"bytes", info.bytes}};
   json["arrays"] = Json::array();
   for (const FileInfo::Array& array : info.arrays) {
     json["arrays"].push_back({{"name", array.name}, {"dtype", array.dtype}, {"shape", array.shape}});
@@ -158,8 +161,10 @@ void InfoCommand::run() const {
   const Summary summary = read_summary(runtime.ctx, *this);
   runtime.progress->clear();
   if (common.json) return print_json(to_json(info, summary));
-  std::string text = fmt::format("{}: {}{}, {}\n", file, name_of(info.format), info.gzip ? " in gzip" : "",
-                                 format_bytes(static_cast<double>(info.bytes)));
+  const bool plain = info.compression == Compression::none;
+  const std::string packed = plain ? "" : fmt::format(" in {}", name_of(info.compression));
+  std::string text =
+      fmt::format("{}: {}{}, {}\n", file, name_of(info.format), packed, format_bytes(static_cast<double>(info.bytes)));
   for (const FileInfo::Array& array : info.arrays) {
     text += fmt::format("array {}{} of {}\n", array.name.empty() ? "" : array.name + ": ",
                         fmt::join(array.shape, " x "), array.dtype);

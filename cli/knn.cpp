@@ -61,7 +61,7 @@ void KnnCommand::run() const {
 Command add_knn(const Parser& root) {
   auto command = std::make_shared<KnnCommand>();
   const Parser app = root.add_subcommand("knn", "Find the k nearest rows, exactly");
-  app.add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx, gzip or not")
+  app.add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
       .type_name("FILE")
       .required();
   app.add_option("QUERIES", command->queries, "Rows to find neighbors for; without it, each table row among the others")

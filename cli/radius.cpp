@@ -129,7 +129,7 @@ void RadiusCommand::run() const {
 Command add_radius(const Parser& root) {
   auto command = std::make_shared<RadiusCommand>();
   const Parser app = root.add_subcommand("radius", "Find every row within a radius, or count them");
-  app.add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx, gzip or not")
+  app.add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
       .type_name("FILE")
       .required();
   app.add_option("QUERIES", command->queries, "Rows to search around; without it, each table row among the others")

@@ -3,9 +3,10 @@ include(CMakePackageConfigHelpers)
 set(VICINAL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/vicinal)
 
 if(NOT BUILD_SHARED_LIBS)
-  # A static archive does not carry zlib: its users must link it (vicinalConfig.cmake finds it for them).
-  target_link_libraries(vicinal PRIVATE $<INSTALL_INTERFACE:ZLIB::ZLIB>)
-  set(VICINAL_PC_STATIC_LIBS " -lz -ldl -pthread")
+  # A static archive does not carry zlib and liblzma: its users must link them (vicinalConfig.cmake finds them).
+  target_link_libraries(vicinal PRIVATE $<INSTALL_INTERFACE:ZLIB::ZLIB>
+    $<INSTALL_INTERFACE:LibLZMA::LibLZMA>)
+  set(VICINAL_PC_STATIC_LIBS " -lz -llzma -ldl -pthread")
 endif()
 
 install(TARGETS vicinal EXPORT vicinalTargets

@@ -1,4 +1,4 @@
-// Files: tables, labels and results. The format is chosen by content (gzip included), never by the name alone.
+// Files: tables, labels and results. The format is chosen by content (gzip and xz included), never by the name alone.
 // Output goes to a temporary file beside its target and is renamed: a target is whole or untouched.
 #pragma once
 
@@ -18,6 +18,10 @@ namespace vicinal {
 
 enum class FileFormat : std::uint8_t { npy, npz, csv, idx };
 VICINAL_API std::string_view name_of(FileFormat format) noexcept;
+
+/// What a file is packed in.
+enum class Compression : std::uint8_t { none, gzip, xz };
+VICINAL_API std::string_view name_of(Compression compression) noexcept;
 
 /// How a table file is read.
 struct ReadOptions {
@@ -56,7 +60,7 @@ VICINAL_API Labels read_labels(const Context& ctx, const std::filesystem::path& 
 /// What a file holds, without reading more of it than needed: headers, and for text the line ends.
 struct FileInfo {
   FileFormat format = FileFormat::npy;
-  bool gzip = false;
+  Compression compression = Compression::none;
   struct Array {
     std::string name;   ///< npz member, else empty
     std::string dtype;  ///< NumPy's type string; "text" for CSV, whose shape counts every column
@@ -67,6 +71,16 @@ struct FileInfo {
   std::uint64_t bytes = 0;  ///< of the file as it is stored
 };
 VICINAL_API FileInfo describe_file(const Context& ctx, const std::filesystem::path& path);
+
+/// The bytes of a file, unpacked where it is gzip or xz; mapped where it is neither.
+struct FileBytes {
+  std::span<const unsigned char> bytes;
+  std::shared_ptr<const void> storage;  ///< what `bytes` borrows from
+};
+/// For formats that `read_table` does not know; at most the first `at_most` bytes of what is unpacked. Throws `io` when
+/// the file cannot be read, `bad_data` when what is packed is damaged or cut, `over_memory` at the memory limit.
+VICINAL_API FileBytes read_bytes(const Context& ctx, const std::filesystem::path& path,
+                                 std::uint64_t at_most = UINT64_MAX);
 
 /// An array to write: borrowed, row-major.
 struct ArrayView {

@@ -1,5 +1,5 @@
-// The bytes of an input file: mapped when it is a regular file, read to memory when it is a pipe, inflated when it is
-// gzip. Contract clauses 7 (memory stays within the limit) and 11 (cancel is polled).
+// The bytes of an input file: mapped when it is a regular file, read to memory when it is a pipe. Contract clauses 7
+// (memory stays within the limit) and 11 (cancel is polled).
 #pragma once
 
 #include <cstdint>

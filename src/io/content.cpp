@@ -5,8 +5,8 @@
 
 #include "io/csv_layout.hpp"
 #include "io/idx.hpp"
-#include "io/inflate.hpp"
 #include "io/npy.hpp"
+#include "io/unpack.hpp"
 #include "io/zip.hpp"
 
 namespace vicinal::io {
@@ -17,11 +17,12 @@ FileFormat recognize(const Bytes& bytes, const std::string& file) {
   if (is_zip(bytes)) return FileFormat::npz;
   if (is_idx(bytes)) return FileFormat::idx;
   if (is_text(bytes)) return FileFormat::csv;
-  if (is_gzip(bytes)) {
-    throw Error(ErrorCode::bad_data, fmt::format("'{}' is gzip within gzip; unpack it once", file));
+  if (const Compression inner = compression_of(bytes); inner != Compression::none) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("'{}' is packed twice ({} within); unpack it once", file, name_of(inner)));
   }
   throw Error(ErrorCode::bad_data,
-              fmt::format("'{}' is not a format vicinal reads: npy, npz, idx, or CSV text, plain or gzip", file));
+              fmt::format("'{}' is not a format vicinal reads: npy, npz, idx, or CSV text, plain, gzip or xz", file));
 }
 
 Content open_content(const Context& ctx, const std::filesystem::path& path) {
@@ -29,10 +30,8 @@ Content open_content(const Context& ctx, const std::filesystem::path& path) {
   content.file = path.string();
   content.bytes = open_file(ctx, path);
   content.stored_bytes = content.bytes.size;
-  if (is_gzip(content.bytes)) {
-    content.gzip = true;
-    content.bytes = inflate_gzip(ctx, content.bytes, content.file);
-  }
+  content.compression = compression_of(content.bytes);
+  content.bytes = unpack(ctx, content.bytes, content.file);
   content.format = recognize(content.bytes, content.file);
   return content;
 }

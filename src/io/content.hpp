@@ -10,16 +10,16 @@ namespace vicinal::io {
 
 struct Content {
   std::string file;  ///< for sentences
-  Bytes bytes;       ///< inflated when the file is gzip
+  Bytes bytes;       ///< unpacked
   FileFormat format = FileFormat::npy;
-  bool gzip = false;
+  Compression compression = Compression::none;
   std::uint64_t stored_bytes = 0;  ///< size of the file itself
 };
 
-/// Opens, inflates and recognizes. `bad_data` for an empty file or a content that is no format of ours.
+/// Opens, unpacks and recognizes. `bad_data` for an empty file or a content that is no format of ours.
 Content open_content(const Context& ctx, const std::filesystem::path& path);
 
-/// The format of (inflated) bytes, of which a prefix is enough.
+/// The format of (unpacked) bytes, of which a prefix is enough.
 FileFormat recognize(const Bytes& bytes, const std::string& file);
 
 }  // namespace vicinal::io

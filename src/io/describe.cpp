@@ -1,5 +1,5 @@
-// describe_file: headers only, but for text, whose rows have to be counted. Of a gzip file no more than that is
-// inflated.
+// describe_file: headers only, but for text, whose rows have to be counted. Of a packed file no more than that is
+// unpacked.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 #include "io/csv.hpp"
 #include "io/csv_chunks.hpp"
 #include "io/idx.hpp"
-#include "io/inflate.hpp"
 #include "io/npy.hpp"
 #include "io/npz.hpp"
+#include "io/unpack.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal {
@@ -34,22 +34,22 @@ FileInfo describe_file(const Context& ctx, const std::filesystem::path& path) {
   const io::Bytes stored = io::open_file(ctx, path);
   FileInfo info;
   info.bytes = stored.size;
-  info.gzip = io::is_gzip(stored);
-  io::Bytes bytes = stored;
-  if (info.gzip) bytes = io::inflate_gzip_prefix(ctx, stored, file, io::kNpyHeaderLimit);
+  info.compression = io::compression_of(stored);
+  const bool packed = info.compression != Compression::none;
+  io::Bytes bytes = io::unpack(ctx, stored, file, io::kNpyHeaderLimit);
   info.format = io::recognize(bytes, file);
   const bool needs_all = info.format == FileFormat::npz || info.format == FileFormat::csv;
-  if (info.gzip && needs_all) bytes = io::inflate_gzip(ctx, stored, file);
+  if (packed && needs_all) bytes = io::unpack(ctx, stored, file);
   switch (info.format) {
     case FileFormat::npy:
-      if (info.gzip) {
+      if (packed) {
         add(info, "", io::parse_npy_header(bytes, where));
       } else {
         add(info, "", io::parse_npy(bytes, where).header);
       }
       break;
     case FileFormat::idx:
-      if (info.gzip) {
+      if (packed) {
         add(info, "", io::parse_idx_header(bytes, where));
       } else {
         add(info, "", io::parse_idx(bytes, where).header);

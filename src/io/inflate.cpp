@@ -98,19 +98,13 @@ bool is_gzip(const Bytes& bytes) noexcept {
   return bytes.size >= 2 && bytes.data[0] == 0x1f && bytes.data[1] == 0x8b;
 }
 
-Bytes inflate_gzip(const Context& ctx, const Bytes& bytes, const std::string& file) {
-  Job job;
-  job.where = fmt::format("'{}'", file);
-  if (bytes.size >= 18) {  // the last four bytes are the size modulo 2^32 of the last member
-    for (int i = 0; i < 4; ++i) job.expected |= std::uint64_t{bytes.data[bytes.size - 4 + i]} << (8 * i);
-  }
-  return inflate_all(ctx, bytes, job);
-}
-
-Bytes inflate_gzip_prefix(const Context& ctx, const Bytes& bytes, const std::string& file, std::uint64_t at_most) {
+Bytes inflate_gzip(const Context& ctx, const Bytes& bytes, const std::string& file, std::uint64_t at_most) {
   Job job;
   job.where = fmt::format("'{}'", file);
   job.at_most = at_most;
+  if (bytes.size >= 18 && at_most == UINT64_MAX) {  // the last four bytes are the size modulo 2^32 of the last member
+    for (int i = 0; i < 4; ++i) job.expected |= std::uint64_t{bytes.data[bytes.size - 4 + i]} << (8 * i);
+  }
   return inflate_all(ctx, bytes, job);
 }
 

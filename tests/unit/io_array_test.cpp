@@ -1,4 +1,4 @@
-// npy, npz, idx and gzip: files made by hand come back as written; our writers' files do too.
+// npy, npz, idx, gzip and xz: files made by hand come back as written; our writers' files do too.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -94,6 +94,27 @@ TEST_F(IoArray, LargeConversionsNameTheFirstBadElement) {
   }
 }
 
+TEST_F(IoArray, XzStreams) {
+  const std::string file = npy("<f8", "(2, 2)", raw<double>({1, 2, 3, 4}));
+  const std::vector<double> ascending = {1, 2, 3, 4};
+  EXPECT_EQ(values_of(read(xz(file))), ascending);
+  EXPECT_EQ(values_of(read(xz(file.substr(0, 70)) + xz("") + std::string(4, '\0') + xz(file.substr(70)))), ascending);
+  EXPECT_EQ(values_of(read(xz(zip({{"a.npy", file, 8}})))), ascending);
+  EXPECT_EQ(describe_file(ctx_, folder_.put("a", xz(file))).compression, Compression::xz);
+}
+
+TEST_F(IoArray, BytesOfAnyFile) {
+  const std::string content = "neither a table nor an archive";
+  for (const std::string& bytes : {content, gzip(content), xz(content)}) {
+    const auto path = folder_.put("any", bytes);
+    const FileBytes all = read_bytes(ctx_, path);
+    EXPECT_EQ(std::string(all.bytes.begin(), all.bytes.end()), content);
+    const FileBytes some = read_bytes(ctx_, path, 7);
+    EXPECT_EQ(std::string(some.bytes.begin(), some.bytes.end()), content.substr(0, 7));
+  }
+  expect_error(ErrorCode::io, {"none"}, [&] { read_bytes(ctx_, folder_ / "none"); });
+}
+
 TEST_F(IoArray, GzipMembers) {
   const std::string file = npy("<f4", "(6,)", raw<float>({0, 1, 2, 3, 4, 5}));
   const Doubles ascending = {0, 1, 2, 3, 4, 5};
@@ -162,7 +183,7 @@ TEST_F(IoArray, FashionMnist) {
   for (const std::int32_t code : labels.codes) ++counts[static_cast<std::size_t>(code)];
   EXPECT_EQ(counts, std::vector<int>(10, 1000));
   const FileInfo info = describe_file(ctx_, data / "train-images-idx3-ubyte.gz");
-  EXPECT_TRUE(info.gzip);
+  EXPECT_EQ(info.compression, Compression::gzip);
   EXPECT_EQ(info.arrays.at(0).shape, (std::vector<std::int64_t>{60000, 28, 28}));
 }
 

@@ -300,8 +300,8 @@ TEST_F(IoCsv, Describes) {
   EXPECT_EQ(info.format, FileFormat::csv);
   EXPECT_EQ(info.columns, (Names{"a", "b", "c"}));
   EXPECT_EQ(info.arrays.at(0).shape, (std::vector<std::int64_t>{2, 3}));
-  EXPECT_FALSE(info.gzip);
-  EXPECT_TRUE(describe_file(ctx_, folder_.put("d.gz", gzip("1,2\n"))).gzip);
+  EXPECT_EQ(info.compression, Compression::none);
+  EXPECT_EQ(describe_file(ctx_, folder_.put("d.gz", gzip("1,2\n"))).compression, Compression::gzip);
 }
 
 }  // namespace

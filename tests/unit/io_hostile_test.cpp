@@ -104,7 +104,18 @@ std::vector<Hostile> hostile_files() {
       {"gzip garbage behind", gzip(plain) + "garbage", {"7 bytes of something else"}},
       {"gzip second member cut", gzip(plain) + std::string("\x1f\x8b\x08", 3), {"truncated"}},
       {"gzip of nothing", gzip(""), {"empty"}},
-      {"gzip in gzip", gzip(gzip(plain)), {"gzip within gzip"}},
+      {"gzip in gzip", gzip(gzip(plain)), {"packed twice"}},
+      {"xz header only", xz(plain).substr(0, 6), {"truncated"}},
+      {"xz cut", xz(plain).substr(0, xz(plain).size() / 2), {"truncated"}},
+      {"xz footer cut", xz(plain).substr(0, xz(plain).size() - 1), {"truncated"}},
+      {"xz header damaged", patched(xz(plain), 8, "z"), {"damaged"}},
+      {"xz check of a kind not known", patched(xz(plain), 6, std::string("\0\x0f", 2)), {}},
+      {"xz data damaged", patched(xz(plain), 40, "zzzz"), {"damaged"}},
+      {"xz garbage behind", xz(plain) + "garbage behind", {"something else"}},
+      {"xz padding of no length of its own", xz(plain) + std::string(3, '\0'), {"something else"}},
+      {"xz second stream cut", xz(plain) + xz(plain).substr(0, 20), {"truncated"}},
+      {"xz of nothing", xz(""), {"empty"}},
+      {"xz in gzip", gzip(xz(plain)), {"packed twice"}},
       {"zip cut", zip_file.substr(0, zip_file.size() - 5), {"truncated"}},
       {"zip without directory", zip_file.substr(0, directory), {"truncated"}},
       {"zip directory offset", patched(zip_file, end + 16, "\xff\xff\xff\x7f"), {"outside"}},
@@ -234,6 +245,8 @@ TEST_F(IoHostile, BombsMeetTheMemoryLimit) {
                  [&] { read_table(ctx_, folder_.put("evil", bytes)); });
   };
   over(bomb);
+  over(xz(std::string(12 << 20, '1')));
+  over(xz("1,2\n", 64 << 20));  // a dictionary that no content of this size needs
   over(zip({{"a.npy", npy("|u1", "(12582912,)", std::string(12 << 20, '1')), 8, 0, false}}));
   over(npy("<i1", "(2097152,)", std::string(2 << 20, '1')));  // mapped, but eight times as much when widened
   std::string text = "1\n";
@@ -246,7 +259,7 @@ TEST_F(IoHostile, CancelledWork) {
   options.threads = 2;
   const Context ctx = Context::cpu(options);
   options.cancel.cancel();
-  for (const std::string& bytes : {gzip("1,2\n"), std::string("1,2\n"), zipped()}) {
+  for (const std::string& bytes : {gzip("1,2\n"), xz("1,2\n"), std::string("1,2\n"), zipped()}) {
     expect_error(ErrorCode::cancelled, {}, [&] { read_table(ctx, folder_.put("c", bytes)); });
   }
   // A pipe whose writer never comes.
@@ -315,6 +328,8 @@ TEST_F(IoHostile, MutationsOfEveryFormat) {
       magic + "\x08\x02" + big_endian<std::uint32_t>({2, 3}) + "123456",
       magic + "\x0d\x01" + big_endian<std::uint32_t>({2}) + big_endian<float>({1, 2}),
       gzip(csv) + gzip("7,8,y\n"),
+      xz(csv) + xz("7,8,y\n"),
+      xz(npy("<f8", "(2, 2)", kFour)),
       gzip(npy("<f8", "(2, 2)", kFour)),
       csv,
       "# c\n 1 2\n3 4 \n",

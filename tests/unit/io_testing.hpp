@@ -3,6 +3,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <lzma.h>
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -109,6 +110,22 @@ inline std::string deflated(const std::string& bytes, int window_bits) {
 
 inline std::string gzip(const std::string& bytes) {
   return deflated(bytes, 16 + MAX_WBITS);
+}
+
+/// One xz stream, its dictionary 256 KiB.
+inline std::string xz(const std::string& bytes, std::uint32_t dictionary = 1 << 18) {
+  lzma_options_lzma options;
+  lzma_lzma_preset(&options, 0);
+  options.dict_size = dictionary;
+  lzma_filter filters[] = {{LZMA_FILTER_LZMA2, &options}, {LZMA_VLI_UNKNOWN, nullptr}};
+  std::string out(lzma_stream_buffer_bound(bytes.size()), '\0');
+  std::size_t size = 0;
+  EXPECT_EQ(
+      lzma_stream_buffer_encode(filters, LZMA_CHECK_CRC64, nullptr, reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                bytes.size(), reinterpret_cast<std::uint8_t*>(out.data()), &size, out.size()),
+      LZMA_OK);
+  out.resize(size);
+  return out;
 }
 
 struct ZipPart {

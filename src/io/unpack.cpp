@@ -1,0 +1,40 @@
+// See unpack.hpp.
+#include "io/unpack.hpp"
+
+#include <algorithm>
+
+#include "io/inflate.hpp"
+#include "io/xz.hpp"
+
+namespace vicinal {
+namespace io {
+
+Compression compression_of(const Bytes& bytes) noexcept {
+  return is_gzip(bytes) ? Compression::gzip : is_xz(bytes) ? Compression::xz : Compression::none;
+}
+
+Bytes unpack(const Context& ctx, const Bytes& bytes, const std::string& file, std::uint64_t at_most) {
+  switch (compression_of(bytes)) {
+    case Compression::gzip:
+      return inflate_gzip(ctx, bytes, file, at_most);
+    case Compression::xz:
+      return decode_xz(ctx, bytes, file, at_most);
+    case Compression::none:
+      break;
+  }
+  return bytes;
+}
+
+}  // namespace io
+
+std::string_view name_of(Compression compression) noexcept {
+  constexpr std::string_view kNames[] = {"none", "gzip", "xz"};
+  return kNames[static_cast<std::size_t>(compression)];
+}
+
+FileBytes read_bytes(const Context& ctx, const std::filesystem::path& path, std::uint64_t at_most) {
+  const io::Bytes bytes = io::unpack(ctx, io::open_file(ctx, path), path.string(), at_most);
+  return {{bytes.data, static_cast<std::size_t>(std::min(bytes.size, at_most))}, bytes.owner};
+}
+
+}  // namespace vicinal
