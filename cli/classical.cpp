@@ -3,12 +3,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <memory>
+#include <span>
 #include <system_error>
 #include <vector>
 
@@ -19,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kHeaderBytes = 8;
+constexpr std::size_t kHeaderBytes = 8;
+constexpr std::uint64_t kLookedAt = 64;
 
 struct Numbers {
   std::vector<double> values;
@@ -60,43 +63,61 @@ Table table_of(std::shared_ptr<Numbers> numbers, std::int64_t n, std::int64_t d)
   return table;
 }
 
-std::optional<Table> read_binary(const Context& ctx, const fs::path& path, std::uint64_t size) {
-  if (size < kHeaderBytes + sizeof(float)) return {};
-  std::ifstream in(path, std::ios::binary);
-  std::int32_t shape[2] = {};
-  in.read(reinterpret_cast<char*>(shape), kHeaderBytes);
-  if (!in || shape[0] < 1 || shape[1] < 1) return {};
-  const std::uint64_t count = static_cast<std::uint64_t>(shape[0]) * static_cast<std::uint64_t>(shape[1]);
-  if (size != kHeaderBytes + count * sizeof(float)) return {};
-  require_room(ctx, path, count * sizeof(float));
-  const auto values = std::make_shared<std::vector<float>>(count);
-  in.read(reinterpret_cast<char*>(values->data()), static_cast<std::streamsize>(count * sizeof(float)));
-  if (!in) throw Error(ErrorCode::io, fmt::format("{}: cannot be read", path.string()));
+using Bytes = std::span<const unsigned char>;
+
+/// Rows and columns, as the binary files begin.
+std::optional<std::array<std::int32_t, 2>> header_of(Bytes bytes) {
+  std::array<std::int32_t, 2> shape = {};
+  if (bytes.size() < kHeaderBytes) return {};
+  std::memcpy(shape.data(), bytes.data(), kHeaderBytes);
+  if (shape[0] < 1 || shape[1] < 1) return {};
+  return shape;
+}
+
+std::uint64_t size_of(const std::array<std::int32_t, 2>& shape) {
+  return kHeaderBytes + static_cast<std::uint64_t>(shape[0]) * static_cast<std::uint64_t>(shape[1]) * sizeof(float);
+}
+
+/// Borrows the numbers where they lie.
+Table binary_table(const FileBytes& file, const std::array<std::int32_t, 2>& shape) {
   Table table;
-  table.view = TableView(values->data(), shape[0], shape[1]);
+  table.view = TableView(reinterpret_cast<const float*>(file.bytes.data() + kHeaderBytes), shape[0], shape[1]);
   table.shape = {shape[0], shape[1]};
-  table.storage = values;
+  table.storage = file.storage;
   return table;
 }
 
-std::optional<Table> read_text(const Context& ctx, const fs::path& path, std::uint64_t size) {
-  std::ifstream in(path, std::ios::binary);
-  std::string line;
-  if (!std::getline(in, line)) return {};
+/// The line that begins at `text`, which is moved behind it.
+std::string_view next_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+/// Whether a text may begin with a row that is counted: spaces, then 0 or 1.
+bool begins_counting(Bytes bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t first = text.find_first_not_of(" +");
+  return first != std::string_view::npos && (text[first] == '0' || text[first] == '1');
+}
+
+std::optional<Table> text_table(const Context& ctx, const fs::path& path, Bytes bytes) {
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::vector<double> row;
-  if (!read_line(line, row) || row.size() < 2 || (row[0] != 0 && row[0] != 1)) return {};
-  require_room(ctx, path, size * 4 + size);  // a number takes two characters or more
+  if (!read_line(next_line(text), row) || row.size() < 2 || (row[0] != 0 && row[0] != 1)) return {};
+  require_room(ctx, path, bytes.size() * 4);  // a number takes two characters or more
   const double first = row[0];
   const std::size_t width = row.size();
   const auto numbers = std::make_shared<Numbers>();
   numbers->values.assign(row.begin() + 1, row.end());
   std::int64_t rows = 1;
   std::int64_t number = 1;
-  while (std::getline(in, line)) {
+  while (!text.empty()) {
     ++number;
     if (number % 4096 == 0) ctx.check_cancelled();
     row.clear();
-    const bool numeric = read_line(line, row);
+    const bool numeric = read_line(next_line(text), row);
     if (numeric && row.empty()) continue;
     // A first column that does not count is a column like others, and the file one for the other reader.
     if (row.empty() || row[0] != first + static_cast<double>(rows)) return {};
@@ -119,10 +140,14 @@ std::optional<Table> read_text(const Context& ctx, const fs::path& path, std::ui
 std::optional<Table> read_classical(const Context& ctx, const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return {};
-  const std::uint64_t size = fs::file_size(path, error);
-  if (error) return {};
-  if (auto table = read_binary(ctx, path, size)) return table;
-  return read_text(ctx, path, size);
+  // A few bytes tell most other files apart, so that what is packed is not unpacked twice.
+  const FileBytes begin = read_bytes(ctx, path, kLookedAt);
+  const auto shape = header_of(begin.bytes);
+  const bool may_be_binary = shape && size_of(*shape) <= std::max(ctx.memory_limit(), fs::file_size(path, error));
+  if (!may_be_binary && !begins_counting(begin.bytes)) return {};
+  const FileBytes file = read_bytes(ctx, path);
+  if (shape && size_of(*shape) == file.bytes.size()) return binary_table(file, *shape);
+  return text_table(ctx, path, file.bytes);
 }
 
 void write_classical(const Context& ctx, const std::string& name, const KMeans& found) {

@@ -12,10 +12,10 @@
 
 namespace vicinal::cli {
 
-/// The table, where the file is one of theirs by content: binary when its length is what its header says, text when
-/// line 1 is numbers parted by spaces alone and the first column counts up from 0 or 1. Nothing for any other file.
-/// Throws `bad_data` naming file and line for such a text whose lines differ in length or hold no numbers,
-/// `over_memory` for one beyond the limit.
+/// The table, where the file (gzip, xz or neither) is one of theirs by content: binary when its length is what its
+/// header says, text when line 1 is numbers parted by spaces alone and the first column counts up from 0 or 1. Nothing
+/// for any other file. Throws what `read_bytes` throws, `bad_data` naming file and line for such a text whose lines
+/// differ in length or hold no numbers, `over_memory` for one beyond the limit.
 std::optional<Table> read_classical(const Context& ctx, const std::filesystem::path& path);
 
 /// Writes NAME.cluster_centres and NAME.membership; numbers are the shortest that read back as the same float64.

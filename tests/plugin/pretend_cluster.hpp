@@ -1,6 +1,7 @@
 // The k-means half of the pretended plug-in (pretend_device.cpp).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -19,7 +20,15 @@ class PretendedClustering {
         cols_(cols),
         task_{TableView(values_.data(), static_cast<std::int64_t>(values_.size()) / cols, cols), weights_, clusters,
               sums},
-        lloyd_(kernels::cpu_backend().lloyd(Context::cpu({.threads = 1}), task_)) {}
+        lloyd_(kernels::cpu_backend().lloyd(Context::cpu({.threads = 1}), task_)) {
+    ++alive;
+  }
+  ~PretendedClustering() { --alive; }
+  PretendedClustering(const PretendedClustering&) = delete;
+  PretendedClustering& operator=(const PretendedClustering&) = delete;
+
+  static inline std::atomic<std::int64_t> alive = 0;
+  static inline std::atomic<std::int64_t> label_copies = 0;
 
   kernels::Lloyd& lloyd() { return *lloyd_; }
   std::unique_ptr<kernels::Seeding>& seeding() { return seeding_; }
