@@ -11,7 +11,10 @@
 #include "command.hpp"
 #include "common_options.hpp"
 #include "input.hpp"
+#include "kmeans_scan.hpp"
 #include "output.hpp"
+#include "report/clusters.hpp"
+#include "silhouette.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal::cli {
@@ -31,6 +34,7 @@ struct KMeansCommand {
   std::string weights;
   std::string model;
   std::string scan;
+  std::string report;
   std::string output;
   std::int64_t clusters = 8;
   std::int64_t runs = 1;
@@ -44,9 +48,11 @@ struct KMeansCommand {
  private:
   [[nodiscard]] KMeansOptions options(const Table& first_centres, const std::vector<double>& weights_of_rows) const;
   [[nodiscard]] KMeans labelled(const Context& ctx, const TableView& rows) const;
-  void run_scan(const Runtime& runtime, const TableView& rows, KMeansOptions options) const;
+  void run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const;
+  [[nodiscard]] std::string page(const Table& rows, const KMeans& found, const Sample& sample, const Silhouette& fit,
+                                 const Scan* scanned, double seconds) const;
   void write(const Context& ctx, const KMeans& found) const;
-  void tell_all(const Runtime& runtime, const KMeans& found, double seconds) const;
+  void tell_all(const Runtime& runtime, const KMeans& found, const Silhouette& fit, double seconds) const;
 };
 
 bool is_init_name(const std::string& init) {
@@ -88,6 +94,7 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
   options.changed_share = changed_share >= 0 ? changed_share : (classical ? kClassicalShare : 0);
   options.rule = classical ? KMeansRule::classical : KMeansRule::settled;
   options.empty = empty == "keep" || (empty == "auto" && classical) ? EmptyClusters::keep : EmptyClusters::farthest;
+  options.history = !report.empty();
   return options;
 }
 
@@ -129,7 +136,7 @@ void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
   write_text(output, text);
 }
 
-void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, double seconds) const {
+void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const Silhouette& fit, double seconds) const {
   const auto rows = static_cast<std::int64_t>(found.labels.size());
   if (common.json) {
     Json json = {{"command", "kmeans"},
@@ -146,6 +153,11 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, double
                        {"seed_seconds", found.stats.seed_seconds},
                        {"iterate_seconds", found.stats.iterate_seconds}};
     }
+    if (!report.empty()) {
+      json["silhouette"] = fit.mean;
+      json["silhouette_rows"] = fit.labels.size();
+    }
+    json["report"] = report.empty() ? Json(nullptr) : Json(report);
     json["output"] = output.empty() ? Json(nullptr) : Json(output);
     json["seconds"] = seconds;
     json["plan"] = to_json(found.plan);
@@ -163,7 +175,11 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, double
     }
     write_stdout(format_table(lines));
   }
-  const std::string places = output.empty() ? "" : ", written to " + output;
+  std::string places = output.empty() ? "" : ", written to " + output;
+  if (!report.empty()) {
+    places += fmt::format(", silhouette {} of {} rows, report in {}", silhouette_text(fit.mean),
+                          format_count(static_cast<std::int64_t>(fit.labels.size())), report);
+  }
   const std::string how = model.empty()
                               ? fmt::format("{} iterations, stopped by {}", found.iterations, name_of(found.stopped))
                               : "by the centres of " + model;
@@ -172,27 +188,54 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, double
                    found.inertia, how, format_duration(seconds), ran_as(found.plan), places));
 }
 
-/// --scan FIRST..LAST: the inertia of each number of clusters.
-void KMeansCommand::run_scan(const Runtime& runtime, const TableView& rows, KMeansOptions options) const {
-  long long first = 0;
-  long long last = 0;
-  int used = 0;
-  if (std::sscanf(scan.c_str(), "%lld..%lld%n", &first, &last, &used) != 2 || used != static_cast<int>(scan.size()) ||
-      first < 1 || last < first) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("--scan: '{}' is not of the form 2..20", scan));
-  }
-  Json found = Json::array();
-  std::vector<std::vector<std::string>> lines = {{"clusters", "inertia", "iterations"}};
-  for (long long k = first; k <= last; ++k) {
-    options.clusters = k;
-    const KMeans result = kmeans(runtime.ctx, rows, options);
-    lines.push_back(
-        {fmt::format("{}", k), fmt::format("{:.6g}", result.inertia), fmt::format("{}", result.iterations)});
-    found.push_back({{"clusters", k}, {"inertia", result.inertia}, {"iterations", result.iterations}});
+/// --scan FIRST..LAST: inertia and silhouette of each number of clusters; the report shows the best.
+void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const {
+  const auto start = std::chrono::steady_clock::now();
+  const ScanRange range = parse_scan(scan, rows.view.rows());
+  const Sample sample = draw_sample(rows.view, kSampleRows, seed);
+  const std::vector<double> distances = distances_within(runtime.ctx, sample);
+  const Scan found = scan_clusters(runtime.ctx, rows.view, options, range, sample, distances);
+  if (!report.empty()) {
+    const KMeans& best = found.clustering;
+    const Silhouette fit = silhouette(sample, distances, best.labels, best.clusters);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    write_text(report, page(rows, best, sample, fit, &found, seconds));
   }
   runtime.progress->clear();
-  if (common.json) return print_json({{"command", "kmeans"}, {"rows", rows.rows()}, {"scan", found}});
-  write_stdout(format_table(lines));
+  if (common.json) {
+    return print_json({{"command", "kmeans"},
+                       {"rows", rows.view.rows()},
+                       {"scan", to_json(found)},
+                       {"best_clusters", found.best ? Json(found.points[*found.best].clusters) : Json(nullptr)},
+                       {"silhouette_rows", sample.size()},
+                       {"report", report.empty() ? Json(nullptr) : Json(report)}});
+  }
+  write_stdout(scan_table(found));
+  tell(runtime, common, scan_sentence(found, sample) + (report.empty() ? "" : ", report in " + report));
+}
+
+/// The report, as text.
+std::string KMeansCommand::page(const Table& rows, const KMeans& found, const Sample& sample, const Silhouette& fit,
+                                const Scan* scanned, double seconds) const {
+  report::ClustersReport content;
+  content.file = table;
+  if (model.empty()) {
+    content.how = {{"Start", runs > 1 ? fmt::format("{}, best of {} runs", init, runs) : init},
+                   {"Seed", fmt::format("{}", seed)},
+                   {"Stopped by", std::string(name_of(found.stopped))}};
+    if (!scan.empty()) content.how.emplace_back("Numbers of clusters", scan);
+  } else {
+    content.how = {{"Centres of", model}};
+  }
+  if (!weights.empty()) content.how.emplace_back("Weights", weights);
+  content.columns = rows.columns;
+  content.seconds = seconds;
+  content.table = &rows.view;
+  content.found = &found;
+  content.sample = &sample;
+  content.silhouette = &fit;
+  content.scan = scanned;
+  return render(content);
 }
 
 void KMeansCommand::run() const {
@@ -200,6 +243,7 @@ void KMeansCommand::run() const {
   const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
   check_output("-o", output);
+  check_output("--report", report, {".html", ".htm"});
   if (!scan.empty() && (!output.empty() || !model.empty() || !is_init_name(init))) {
     throw Error(ErrorCode::invalid_argument,
                 "--scan: prints a table, and goes with neither -o, --model nor --init FILE");
@@ -213,13 +257,22 @@ void KMeansCommand::run() const {
     const Table first_centres = is_init_name(init) ? Table{} : read_rows(ctx, init, {});
     const KMeansOptions chosen = options(first_centres, weights_of_rows);
     if (common.explain) return print_plan(common, plan_kmeans(ctx, rows.view, chosen));
-    if (!scan.empty()) return run_scan(runtime, rows.view, chosen);
+    if (!scan.empty()) return run_scan(runtime, rows, chosen);
     found = kmeans(ctx, rows.view, chosen);
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Silhouette fit;
+  std::string text;
+  if (!report.empty()) {
+    const Sample sample = draw_sample(rows.view, kSampleRows, seed);
+    fit = silhouette(sample, distances_within(ctx, sample), found.labels, found.clusters);
+    text = page(rows, found, sample, fit, nullptr, seconds);
   }
   ctx.check_cancelled();
   write(ctx, found);
+  if (!report.empty()) write_text(report, text);
   runtime.progress->clear();
-  tell_all(runtime, found, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  tell_all(runtime, found, fit, seconds);
 }
 
 }  // namespace
@@ -267,8 +320,10 @@ Command add_kmeans(const Parser& root) {
   app.add_option("--weights", command->weights, "Weights of the rows: one column").type_name("FILE").group(group);
   app.add_option("--model", command->model, "Do not cluster: label rows by the centres of an .npz written before")
       .type_name("FILE");
-  app.add_option("--scan", command->scan, "Print the inertia for each number of clusters, as in 2..20")
+  app.add_option("--scan", command->scan, "Print inertia and silhouette for each number of clusters, as in 2..20")
       .type_name("A..B");
+  app.add_option("--report", command->report, "Where to write a page with the clusters and how well rows fit (.html)")
+      .type_name("FILE");
   app.add_option("-o,--output", command->output,
                  "NAME.npz (labels, centres), NAME.csv (row,label), or NAME for .cluster_centres and .membership")
       .type_name("NAME");
@@ -276,7 +331,8 @@ Command add_kmeans(const Parser& root) {
   add_common_options(app, command->common);
   app.add_examples({"vicinal kmeans train.npy -c 3 --seed 42 -o clusters.npz",
                     "vicinal kmeans train.npy -c 3 --init first-k --stop classical -o train",
-                    "vicinal kmeans train.csv --drop class -c 3 --json", "vicinal kmeans train.npy --scan 2..6"});
+                    "vicinal kmeans train.csv --drop class -c 3 --json",
+                    "vicinal kmeans train.npy --scan 2..6 --report report.html"});
   return {app, [command] { naming_files(command->table, "", [&] { command->run(); }); }, &command->common.json};
 }
 

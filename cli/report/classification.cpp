@@ -11,6 +11,7 @@
 
 #include "output.hpp"
 #include "progress.hpp"
+#include "report/facts.hpp"
 #include "report/hardest.hpp"
 #include "report/html.hpp"
 #include "vicinal/version.hpp"
@@ -21,14 +22,6 @@ namespace {
 constexpr std::size_t kLargestDrawnMatrix = 40;
 constexpr std::size_t kLongestLabel = 16;
 
-std::string fact(const std::string& name, const std::string& value, bool wide = false) {
-  std::string shown = escape(value);
-  for (std::size_t at = shown.find('/'); at != std::string::npos; at = shown.find('/', at + 6)) {
-    shown.insert(at + 1, "<wbr>");  // paths break at their folders
-  }
-  return fmt::format("<div{}><dt>{}</dt><dd>{}</dd></div>\n", wide ? " class=\"wide\"" : "", escape(name), shown);
-}
-
 std::string header(const ClassificationReport& report) {
   const std::string name = std::filesystem::path(report.test_file).filename().string();
   return fmt::format(
@@ -36,10 +29,6 @@ std::string header(const ClassificationReport& report) {
       "nearest of "
       "{} training rows vote for</p></header>\n",
       escape(name), format_count(report.graph->rows), report.graph->k, format_count(report.graph->table_rows));
-}
-
-std::string figure(const std::string& value, const std::string& name) {
-  return fmt::format("<div class=\"figure\"><b>{}</b><span>{}</span></div>\n", value, escape(name));
 }
 
 std::string hero(const ClassificationReport& report, const Scores& scores) {

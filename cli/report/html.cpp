@@ -3,6 +3,10 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+#include <cstdint>
+
+#include "output.hpp"
 #include "report/style.hpp"
 
 namespace vicinal::cli::report {
@@ -49,6 +53,16 @@ std::string shortened(const std::string& text, std::size_t length) {
     if (++seen == length) break;
   }
   return text.substr(0, end) + "…";
+}
+
+std::string short_number(double value, int digits) {
+  const double size = std::fabs(value);
+  if (size >= 1000 && size < 999999.5) return format_count(static_cast<std::int64_t>(std::llround(value)));
+  std::string text = fmt::format("{:.{}g}", value, digits);
+  if (const std::size_t plus = text.find("e+"); plus != std::string::npos) {
+    text.erase(plus + 1, text[plus + 2] == '0' ? 2 : 1);
+  }
+  return text;
 }
 
 std::string page(const std::string& title, const std::string& body) {

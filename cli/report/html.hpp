@@ -14,6 +14,9 @@ std::string shortened(const std::string& text, std::size_t length);
 /// Characters, not bytes, of UTF-8 text.
 std::size_t character_count(std::string_view text);
 
+/// A number as people read it, of about `digits` digits: "15 564", "0.8569", "2.54e10".
+std::string short_number(double value, int digits = 4);
+
 /// A whole page: no script, no request to anywhere.
 std::string page(const std::string& title, const std::string& body);
 

@@ -1,6 +1,8 @@
 """`vicinal kmeans`: its outputs, its classical files, its model, and what the classical tools get wrong."""
 
+import gzip
 import json
+import lzma
 import struct
 
 import numpy as np
@@ -87,16 +89,120 @@ def test_a_plain_table_keeps_its_first_column(ok_json, tmp_path, blobs):
         "kmeans", "blobs.npy", "-c", 4, "--init", "first-k")["inertia"]
 
 
-def test_given_centres_weights_and_scan(ok, ok_json, tmp_path, blobs):
+def test_given_centres_and_weights(ok, ok_json, tmp_path, blobs):
     np.save(tmp_path / "centres.npy", blobs[[0, 50, 90, 130]].astype(np.float64))
     np.save(tmp_path / "weights.npy", np.full(160, 2.0))
     plain = ok_json("kmeans", "blobs.npy", "-c", 4, "--init", "centres.npy")
     doubled = ok_json("kmeans", "blobs.npy", "-c", 4, "--init", "centres.npy", "--weights", "weights.npy")
     assert doubled["inertia"] == 2 * plain["inertia"] and doubled["sizes"] == plain["sizes"]
-    scan = ok_json("kmeans", "blobs.npy", "--scan", "2..5", "--runs", 3)["scan"]
-    assert [one["clusters"] for one in scan] == [2, 3, 4, 5]
-    assert scan[0]["inertia"] > scan[2]["inertia"]
     assert json.loads(ok("kmeans", "blobs.npy", "-c", 4, "--explain", "--json"))["plan"]["memory_bytes"] > 0
+
+
+def silhouettes(rows, labels):
+    """By the definition, of every row within all rows."""
+    distances = np.sqrt(((rows[:, None, :] - rows[None]) ** 2).sum(axis=2))
+    found = np.zeros(len(rows))
+    for i in range(len(rows)):
+        others = [distances[i, labels == c].mean() for c in np.unique(labels) if c != labels[i]]
+        own = labels == labels[i]
+        if own.sum() > 1 and others:
+            a, b = distances[i, own].sum() / (own.sum() - 1), min(others)
+            found[i] = (b - a) / max(a, b) if max(a, b) > 0 else 0
+    return found
+
+
+# A mean of n distances of d columns, each with at most d + 3 roundings, n more for their sum and few for the rest: four
+# means a row, all below the largest, and their quotient divides by nothing smaller than a; n + d + 8 units are safe.
+def tolerance(rows):
+    return 8 * (len(rows) + rows.shape[1] + 8) * 2**-53
+
+
+def test_scan_names_the_best_silhouette(ok, ok_json, vicinal, tmp_path, blobs):
+    found = ok_json("kmeans", "blobs.npy", "--scan", "1..6", "--runs", 3)
+    scan = found["scan"]
+    assert [one["clusters"] for one in scan] == [1, 2, 3, 4, 5, 6]
+    assert found["best_clusters"] == 4 and found["silhouette_rows"] == 160
+    assert scan[0]["silhouette"] is None  # one cluster has none
+    assert scan[1]["inertia"] > scan[3]["inertia"]
+    for one in scan[1:]:
+        ok("kmeans", "blobs.npy", "-c", one["clusters"], "--runs", 3, "-o", "one.npz")
+        written = np.load(tmp_path / "one.npz")
+        assert written["inertia"] == one["inertia"]
+        wanted = silhouettes(blobs.astype(float), written["labels"]).mean()
+        assert not abs(one["silhouette"] - wanted) > tolerance(blobs)
+    done = vicinal("kmeans", "blobs.npy", "--scan", "2..6", "--runs", 3)
+    assert f"best silhouette {scan[3]['silhouette']:.4f} (of 160 rows) with 4 clusters" in done.stderr
+    assert len(done.stdout.splitlines()) == 6 and "silhouette" in done.stdout
+
+
+def test_scan_without_a_silhouette(ok_json, tmp_path):
+    np.save(tmp_path / "equal.npy", np.ones((5, 2)))
+    found = ok_json("kmeans", "equal.npy", "--scan", "1..3", "--report", "report.html")
+    assert found["best_clusters"] is None
+    assert "<svg" in (tmp_path / "report.html").read_text()
+
+
+def test_report_and_its_silhouette(ok_json, vicinal, tmp_path, blobs):
+    told = ok_json("kmeans", "blobs.npy", "-c", 5, "--seed", 3, "-o", "found.npz", "--report", "report.html")
+    labels = np.load(tmp_path / "found.npz")["labels"]
+    wanted = silhouettes(blobs.astype(float), labels).mean()
+    assert told["report"] == "report.html" and told["silhouette_rows"] == 160
+    assert not abs(told["silhouette"] - wanted) > tolerance(blobs)
+    page = (tmp_path / "report.html").read_text()
+    for section in ("Where the clusters lie", "How well rows fit", "Cluster by cluster", "The way there", "The centres"):
+        assert section in page
+    # The same clusters by their model: no iterations, so no way there; all else is drawn.
+    done = vicinal("kmeans", "blobs.npy", "--model", "found.npz", "--report", "model.html")
+    assert done.returncode == 0 and f"silhouette {told['silhouette']:.4f} of 160 rows" in done.stderr
+    page = (tmp_path / "model.html").read_text()
+    assert "The way there" not in page and "Where the clusters lie" in page
+
+
+def test_the_sample_is_one_for_a_seed_and_any_number_of_threads(ok_json, tmp_path):
+    np.save(tmp_path / "rows.npy", np.random.default_rng(8).normal(size=(5000, 3)))
+    arguments = ("kmeans", "rows.npy", "-c", 6, "--init", "first-k", "--report", "report.html")
+    told = [ok_json(*arguments, "--threads", threads) for threads in (1, 2, 3)]
+    assert told[0]["silhouette_rows"] == 2000 and len({one["silhouette"] for one in told}) == 1
+    assert ok_json(*arguments, "--seed", 1)["silhouette"] != told[0]["silhouette"]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 1), (7, 1), (3, 2)])
+def test_reports_of_very_small_tables(ok, tmp_path, shape):
+    np.save(tmp_path / "rows.npy", np.arange(np.prod(shape), dtype=float).reshape(shape) ** 2)
+    for clusters in range(1, shape[0] + 1):
+        ok("kmeans", "rows.npy", "-c", clusters, "--report", "report.html")
+        page = (tmp_path / "report.html").read_text()
+        assert "nan" not in page.lower() and "inf," not in page
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+@pytest.mark.parametrize("kind", ["text", "binary"])
+def test_packed_classical_files(ok_json, vicinal, tmp_path, blobs, kind, pack):
+    (write_text if kind == "text" else write_binary)(tmp_path / "plain", blobs)
+    packed = pack((tmp_path / "plain").read_bytes())
+    (tmp_path / "packed").write_bytes(packed)
+    told = [ok_json("kmeans", name, "-c", 4, "--init", "first-k")["inertia"] for name in ("plain", "packed")]
+    assert told[0] == told[1]
+    (tmp_path / "cut").write_bytes(packed[: len(packed) // 2])
+    done = vicinal("kmeans", "cut", "-c", 4)
+    assert done.returncode == 3 and "cut" in done.stderr and "truncated" in done.stderr
+
+
+@pytest.mark.parametrize("scan", ["2", "2..", "..5", "0..3", "5..2", "2..x", "2...5", "2..161", "1..99999999999999999999"])
+def test_bad_scans(vicinal, blobs, scan):
+    done = vicinal("kmeans", "blobs.npy", "--scan", scan)
+    assert done.returncode == 2 and done.stdout == ""
+    assert "--scan" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_bad_reports_are_refused_before_work(vicinal, tmp_path, blobs):
+    (tmp_path / "folder.html").mkdir()
+    for path, code in (("report.txt", 2), ("nowhere/report.html", 3), ("folder.html", 3)):
+        done = vicinal("kmeans", "blobs.npy", "-c", 3, "-o", "found.npz", "--report", path)
+        assert done.returncode == code and "--report" in done.stderr, done.stderr
+        assert not (tmp_path / "found.npz").exists()
+    for arguments in (["-o", "found.npz"], ["--model", "found.npz"], ["--init", "blobs.npy"]):
+        assert vicinal("kmeans", "blobs.npy", "--scan", "2..3", *arguments).returncode == 2
 
 
 @pytest.mark.parametrize(

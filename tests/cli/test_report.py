@@ -64,8 +64,32 @@ def table_report(ok, folder):
     return folder / "report.html"
 
 
-@pytest.fixture(params=["images", "table"])
+def clusters_report(ok, folder, scan):
+    """Column names and a file name that would break a page that does not escape, and long ones."""
+    generator = np.random.default_rng(4)
+    rows = np.concatenate([generator.normal(size=(60, 7)) + 5 * i for i in range(4)])
+    names = ["<script>alert(1)</script>", "a & b", "it's", "an extraordinarily long column name without an end", "é", "f", "g"]
+    quoted = ['"' + name + '"' for name in names]
+    lines = [",".join(quoted)] + [",".join(repr(float(value)) for value in row) for row in rows]
+    (folder / "<b>rows&.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    ok("kmeans", "<b>rows&.csv", *(["--scan", "1..9"] if scan else ["-c", 4]), "--report", "report.html")
+    return folder / "report.html"
+
+
+def many_clusters_report(ok, folder):
+    """More clusters than numbers have room, more rows than the sample, and columns of very different size."""
+    generator = np.random.default_rng(5)
+    np.save(folder / "many.npy", generator.normal(size=(3000, 30)) * np.logspace(-3, 9, 30))
+    ok("kmeans", "many.npy", "-c", 60, "--max-iterations", 100, "--report", "report.html")
+    return folder / "report.html"
+
+
+@pytest.fixture(params=["images", "table", "clusters", "scan", "many clusters"])
 def report(request, ok, tmp_path):
+    if request.param in ("clusters", "scan"):
+        return clusters_report(ok, tmp_path, request.param == "scan")
+    if request.param == "many clusters":
+        return many_clusters_report(ok, tmp_path)
     if request.param == "images":
         return image_report(ok, tmp_path, request.getfixturevalue("fashion"))
     return table_report(ok, tmp_path)
@@ -145,7 +169,7 @@ def test_report_does_not_overflow(report, tmp_path, width):
       }
       for (const s of document.querySelectorAll('svg[role]')) {
         const out = s.getBoundingClientRect();
-        for (const e of s.querySelectorAll('text, rect')) {
+        for (const e of s.querySelectorAll('text, rect, circle, path, polygon, polyline')) {
           const box = e.getBoundingClientRect();
           if (box.left < out.left - 1 || box.right > out.right + 1 || box.top < out.top - 1 || box.bottom > out.bottom + 1)
             wide.push('outside its svg: ' + e.textContent);

@@ -1,0 +1,333 @@
+// See clusters.hpp. Order of the page: the answer, what was run, the scan where there was one, where the clusters lie
+// and how well rows fit them, each cluster in numbers, the way the inertia took, and the centres.
+#include "report/clusters.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "output.hpp"
+#include "report/curve.hpp"
+#include "report/facts.hpp"
+#include "report/html.hpp"
+#include "report/projection.hpp"
+#include "vicinal/version.hpp"
+
+namespace vicinal::cli::report {
+namespace {
+
+constexpr std::int64_t kClustersShown = 200;
+constexpr std::int64_t kClustersNumbered = 40;
+constexpr std::int64_t kColumnsShown = 6;
+
+/// Neighbors in number are far apart in hue; readable on light and on dark paper.
+std::string color(std::int64_t cluster) {
+  constexpr const char* kFirst[] = {"#2f7fa3", "#d2694c", "#5b9a5f", "#c99a2e", "#8a6bb1",
+                                    "#c2688f", "#4aa5a0", "#8d7b5a", "#6f86c9", "#a3ab34"};
+  if (cluster < static_cast<std::int64_t>(std::size(kFirst))) return kFirst[cluster];
+  return fmt::format("hsl({:.0f} {}% {}%)", std::fmod(137.508 * static_cast<double>(cluster), 360),
+                     cluster % 2 == 0 ? 45 : 60, cluster % 3 == 0 ? 48 : 56);
+}
+
+std::string header(const ClustersReport& report) {
+  const std::string name = std::filesystem::path(report.file).filename().string();
+  const auto rows = static_cast<std::int64_t>(report.found->labels.size());
+  return fmt::format(
+      "<header><p class=\"over\">Clustering report</p><h1>{}</h1><p>{} rows, each in the cluster whose centre is "
+      "nearest</p></header>\n",
+      escape(name), format_count(rows));
+}
+
+std::string hero(const ClustersReport& report) {
+  const KMeans& found = *report.found;
+  std::string text = fmt::format(
+      "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>cluster{}{}</span></div>\n",
+      found.clusters, found.clusters == 1 ? "" : "s",
+      report.scan != nullptr && report.scan->best ? ", the best silhouette of the scan" : "");
+  text += figure(silhouette_text(report.silhouette->mean),
+                 fmt::format("silhouette, of {} rows", format_count(report.sample->size())));
+  text += figure(short_number(found.inertia), "inertia");
+  if (found.iterations > 0) {
+    text += figure(format_count(found.iterations), found.iterations == 1 ? "iteration" : "iterations");
+  }
+  return text + figure(escape(format_duration(report.seconds)), "from file to answer") + "</div>\n";
+}
+
+std::string facts(const ClustersReport& report) {
+  const TableView& table = *report.table;
+  std::string text = "<dl class=\"facts\">\n" + fact("File", report.file) +
+                     fact("Table", fmt::format("{} x {} ({})", format_count(table.rows()), format_count(table.cols()),
+                                               name_of(table.dtype())));
+  for (const auto& [name, value] : report.how) text += fact(name, value);
+  return text + fact("Ran as", ran_as(report.found->plan)) + fact("Version", "vicinal " VICINAL_VERSION) + "</dl>\n";
+}
+
+std::string scan_section(const Scan& scan) {
+  std::vector<Point> inertias;
+  std::vector<Point> silhouettes;
+  for (const ScanPoint& point : scan.points) {
+    inertias.push_back({static_cast<double>(point.clusters), point.inertia});
+    silhouettes.push_back({static_cast<double>(point.clusters), point.silhouette});
+  }
+  std::string silhouette = curve_svg(silhouettes, "Silhouette by number of clusters", "clusters", scan.best);
+  if (silhouette.empty()) silhouette = "<p class=\"note\">One cluster has none.</p>\n";
+  return "<div class=\"pair\">\n<section><h2>How many clusters</h2><p class=\"note\">The mean silhouette is largest "
+         "where "
+         "clusters are tight and apart.</p>\n" +
+         silhouette +
+         "</section>\n<section><h2>What more clusters bring</h2><p class=\"note\">Inertia, the sum of squared "
+         "distances "
+         "to the centres, falls with every cluster; look for the bend.</p>\n" +
+         curve_svg(inertias, "Inertia by number of clusters", "clusters", scan.best) + "</section>\n</div>\n";
+}
+
+std::string projection_svg(const ClustersReport& report, const Projection& projection) {
+  constexpr double kWidth = 560;
+  constexpr double kMargin = 22;
+  Point low = projection.rows[0];
+  Point high = low;
+  for (const auto* points : {&projection.rows, &projection.centres}) {
+    for (const Point& point : *points) {
+      low = {std::min(low.x, point.x), std::min(low.y, point.y)};
+      high = {std::max(high.x, point.x), std::max(high.y, point.y)};
+    }
+  }
+  // One scale for both components, so that distances look as they are.
+  const Point range = {std::max(high.x - low.x, 1e-12), high.y - low.y};
+  const double height = std::clamp((kWidth - 2 * kMargin) * range.y / range.x + 2 * kMargin, 300.0, 520.0);
+  const double scale = std::min((kWidth - 2 * kMargin) / range.x,
+                                range.y > 0 ? (height - 2 * kMargin) / range.y : (kWidth - 2 * kMargin) / range.x);
+  const auto x = [&](const Point& point) { return kWidth / 2 + (point.x - (low.x + high.x) / 2) * scale; };
+  const auto y = [&](const Point& point) { return height / 2 - (point.y - (low.y + high.y) / 2) * scale; };
+  const bool many = projection.rows.size() > 600;
+  std::string shapes;
+  // Rows of a cluster are one path of dots: a stroke of no length with round ends.
+  for (std::int64_t c = 0; c < report.found->clusters; ++c) {
+    std::string path;
+    for (std::size_t i = 0; i < projection.rows.size(); ++i) {
+      if (report.silhouette->labels[i] != c) continue;
+      path += fmt::format("M{:.1f} {:.1f}h0", x(projection.rows[i]), y(projection.rows[i]));
+    }
+    if (path.empty()) continue;
+    shapes += fmt::format("<path d=\"{}\" class=\"dots\" stroke=\"{}\" stroke-width=\"{}\"/>", path, color(c),
+                          many ? "4.2" : "6");
+  }
+  const bool numbered = report.found->clusters <= kClustersNumbered;
+  for (std::size_t c = 0; c < projection.centres.size(); ++c) {
+    const Point& centre = projection.centres[c];
+    const auto cluster = static_cast<std::int64_t>(c);
+    shapes += fmt::format(
+        "<g><title>cluster {}: {} rows</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" class=\"centre\" "
+        "stroke=\"{}\"/>",
+        c, report.found->sizes[c], x(centre), y(centre), numbered ? "10" : "4.5", color(cluster));
+    if (numbered) shapes += svg_text(x(centre), y(centre) + 4, "middle", "strong", fmt::format("{}", c));
+    shapes += "</g>";
+  }
+  return svg(kWidth, height, "Rows and centres on two principal components", shapes);
+}
+
+std::string projection_section(const ClustersReport& report) {
+  const Projection projection = project(*report.sample, report.found->centres);
+  const std::string what =
+      report.sample->size() < report.table->rows()
+          ? fmt::format("{} of {} rows", format_count(report.sample->size()), format_count(report.table->rows()))
+          : "All rows";
+  return fmt::format(
+             "<section><h2>Where the clusters lie</h2><p class=\"note\">{} and the centres on the two principal "
+             "components, which have {:.0f} % and {:.0f} % of the variance.</p>\n",
+             what, 100 * projection.share[0], 100 * projection.share[1]) +
+         projection_svg(report, projection) + "</section>\n";
+}
+
+/// A bar for each row of the sample, by cluster and within it from the best to the worst.
+std::string silhouette_svg(const ClustersReport& report) {
+  constexpr double kWidth = 480;
+  constexpr double kTop = 26;
+  constexpr double kLeft = 40;
+  constexpr double kRight = 14;
+  const Silhouette& silhouette = *report.silhouette;
+  std::vector<std::vector<double>> values(static_cast<std::size_t>(report.found->clusters));
+  for (std::size_t i = 0; i < silhouette.of_row.size(); ++i) {
+    values[static_cast<std::size_t>(silhouette.labels[i])].push_back(silhouette.of_row[i]);
+  }
+  std::erase_if(values, [](const auto& of) { return of.empty(); });
+  const double least = *std::min_element(silhouette.of_row.begin(), silhouette.of_row.end());
+  const double most = *std::max_element(silhouette.of_row.begin(), silhouette.of_row.end());
+  // Fifths, so that 0 is one of them.
+  const int low = std::min(0, static_cast<int>(std::floor(least * 5)));
+  const int high = std::max(1, static_cast<int>(std::ceil(most * 5)));
+  const double gap = values.size() <= 40 ? 4 : 1;
+  const double height = 400;
+  const double room = height - gap * static_cast<double>(values.size());
+  const auto across = [&](double value) {
+    return kLeft + (5 * value - low) / (high - low) * (kWidth - kLeft - kRight);
+  };
+  std::string shapes;
+  for (int tick = low; tick <= high; ++tick) {
+    const double at = across(tick / 5.0);
+    shapes += svg_rect(at - 0.5, kTop - 6, 1, height + 6, "line");
+    shapes += svg_text(at, kTop - 12, "middle", "soft", fmt::format("{:.2g}", tick / 5.0));
+  }
+  double top = kTop;
+  std::vector<std::int64_t> names;
+  for (std::int64_t c = 0; c < report.found->clusters; ++c) {
+    if (std::isfinite(silhouette.of_cluster[static_cast<std::size_t>(c)])) names.push_back(c);
+  }
+  for (std::size_t c = 0; c < values.size(); ++c) {
+    std::vector<double>& of = values[c];
+    std::sort(of.begin(), of.end(), std::greater<>());
+    const double tall = room * static_cast<double>(of.size()) / static_cast<double>(silhouette.of_row.size());
+    const double each = tall / static_cast<double>(of.size());
+    std::string outline = fmt::format("{:.1f},{:.1f} ", across(0), top);
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      outline += fmt::format("{:.1f},{:.2f} ", across(of[i]), top + each * static_cast<double>(i));
+      outline += fmt::format("{:.1f},{:.2f} ", across(of[i]), top + each * static_cast<double>(i + 1));
+    }
+    outline += fmt::format("{:.1f},{:.1f}", across(0), top + tall);
+    shapes += fmt::format("<polygon points=\"{}\" fill=\"{}\"><title>cluster {}</title></polygon>", outline,
+                          color(names[c]), names[c]);
+    if (tall >= 9) shapes += svg_text(kLeft - 12, top + tall / 2 + 4, "end", "soft", fmt::format("{}", names[c]));
+    top += tall + gap;
+  }
+  if (std::isfinite(silhouette.mean)) {
+    shapes += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" class=\"mean\"/>", across(silhouette.mean), kTop - 6,
+                          kTop + height);
+  }
+  return svg(kWidth, kTop + height + 6, "Silhouettes of the rows, by cluster", shapes);
+}
+
+std::string silhouette_section(const ClustersReport& report) {
+  std::string text =
+      "<section><h2>How well rows fit</h2><p class=\"note\">Silhouettes by cluster: near 1 a row lies well, below 0 "
+      "another cluster is nearer.";
+  if (!std::isfinite(report.silhouette->mean)) return text + " One cluster has none.</p></section>\n";
+  return text + fmt::format(" The dashed line is their mean, {:.3f}.</p>\n", report.silhouette->mean) +
+         silhouette_svg(report) + "</section>\n";
+}
+
+std::string sizes_section(const ClustersReport& report) {
+  const KMeans& found = *report.found;
+  const auto rows = static_cast<double>(found.labels.size());
+  std::string text =
+      "<section><h2>Cluster by cluster</h2><p class=\"note\">Rows, their share, and the mean silhouette of "
+      "those in the sample.</p>\n";
+  constexpr double kWidth = 1000;
+  std::string strip;
+  double at = 0;
+  for (std::size_t c = 0; c < found.sizes.size(); ++c) {
+    const double wide = kWidth * static_cast<double>(found.sizes[c]) / rows;
+    strip +=
+        fmt::format("<path d=\"M{:.2f} 0h{:.2f}v28h-{:.2f}z\" fill=\"{}\"><title>cluster {}: {} rows</title></path>",
+                    at, std::max(wide - 2, wide / 2), std::max(wide - 2, wide / 2), color(static_cast<std::int64_t>(c)),
+                    c, found.sizes[c]);
+    at += wide;
+  }
+  text += fmt::format(
+      "<svg viewBox=\"0 0 1000 28\" preserveAspectRatio=\"none\" class=\"strip\" role=\"img\" "
+      "aria-label=\"Sizes of the clusters\">{}</svg>\n",
+      strip);
+  text +=
+      "<table "
+      "class=\"clusters\"><thead><tr><th>cluster</th><th>rows</th><th>share</th><th>silhouette</th></tr></"
+      "thead><tbody>\n";
+  const std::int64_t largest = std::max<std::int64_t>(1, *std::max_element(found.sizes.begin(), found.sizes.end()));
+  for (std::int64_t c = 0; c < std::min(found.clusters, kClustersShown); ++c) {
+    const std::int64_t size = found.sizes[static_cast<std::size_t>(c)];
+    text += fmt::format(
+        "<tr><td class=\"name\"><svg viewBox=\"0 0 10 10\" class=\"swatch\" aria-hidden=\"true\"><rect width=\"10\" "
+        "height=\"10\" rx=\"3\" fill=\"{}\"/></svg>{}</td><td>{}</td><td>{:.1f} %<svg viewBox=\"0 0 100 4\" "
+        "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"100\" height=\"4\" class=\"track\"/><rect "
+        "width=\"{:.1f}\" height=\"4\" fill=\"{}\"/></svg></td><td>{}</td></tr>\n",
+        color(c), c, format_count(size), 100 * static_cast<double>(size) / rows,
+        100 * static_cast<double>(size) / static_cast<double>(largest), color(c),
+        silhouette_text(report.silhouette->of_cluster[static_cast<std::size_t>(c)]));
+  }
+  text += "</tbody></table>\n";
+  if (found.clusters > kClustersShown) {
+    text += fmt::format("<p class=\"note\">The first {} of {} clusters.</p>", kClustersShown, found.clusters);
+  }
+  return text + "</section>\n";
+}
+
+std::string history_section(const KMeans& found) {
+  std::vector<Point> points;
+  for (std::size_t i = 0; i < found.history.size(); ++i) {
+    points.push_back({static_cast<double>(i + 1), found.history[i]});
+  }
+  const std::string curve = curve_svg(points, "Inertia by iteration", "iteration");
+  if (curve.empty()) return "";
+  return "<section><h2>The way there</h2><p class=\"note\">Inertia of each iteration's labels to the centres that gave "
+         "them.</p>\n" +
+         curve + "</section>\n";
+}
+
+/// The columns in which the centres differ most, by the range of their values, in the order of the table.
+std::vector<std::int64_t> telling_columns(const KMeans& found) {
+  std::vector<std::pair<double, std::int64_t>> ranges;
+  for (std::int64_t j = 0; j < found.cols; ++j) {
+    double low = found.centres[static_cast<std::size_t>(j)];
+    double high = low;
+    for (std::int64_t c = 1; c < found.clusters; ++c) {
+      const double value = found.centres[static_cast<std::size_t>(c * found.cols + j)];
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+    ranges.emplace_back(low - high, j);
+  }
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<std::int64_t> columns;
+  for (const auto& [range, j] : ranges) {
+    if (static_cast<std::int64_t>(columns.size()) < kColumnsShown) columns.push_back(j);
+  }
+  std::sort(columns.begin(), columns.end());
+  return columns;
+}
+
+std::string centres_section(const ClustersReport& report) {
+  const KMeans& found = *report.found;
+  const std::vector<std::int64_t> columns = telling_columns(found);
+  std::string text = "<section><h2>The centres</h2><p class=\"note\">";
+  text += static_cast<std::int64_t>(columns.size()) < found.cols
+              ? fmt::format("The {} of {} columns in which they differ most.", columns.size(), format_count(found.cols))
+              : std::string("The mean of each cluster's rows, column by column.");
+  text += "</p>\n<table><thead><tr><th>cluster</th>";
+  for (const std::int64_t j : columns) {
+    const auto at = static_cast<std::size_t>(j);
+    const std::string name = at < report.columns.size() ? report.columns[at] : fmt::format("column {}", j);
+    text += fmt::format("<th>{}</th>", escape(shortened(name, 24)));
+  }
+  text += "</tr></thead><tbody>\n";
+  for (std::int64_t c = 0; c < std::min(found.clusters, kClustersShown); ++c) {
+    text += fmt::format("<tr><td class=\"name\">{}</td>", c);
+    for (const std::int64_t j : columns) {
+      text += fmt::format("<td>{}</td>", short_number(found.centres[static_cast<std::size_t>(c * found.cols + j)]));
+    }
+    text += "</tr>\n";
+  }
+  return text + "</tbody></table>\n</section>\n";
+}
+
+}  // namespace
+
+std::string render(const ClustersReport& report) {
+  std::string body = header(report) + hero(report) + facts(report);
+  if (report.scan != nullptr) body += scan_section(*report.scan);
+  body += "<div class=\"pair\">\n" + projection_section(report) + silhouette_section(report) + "</div>\n";
+  const std::string history = history_section(*report.found);
+  if (history.empty()) {
+    body += sizes_section(report);
+  } else {
+    body += "<div class=\"pair\">\n" + sizes_section(report) + history + "</div>\n";
+  }
+  body += centres_section(report);
+  body += fmt::format(
+      "<footer>vicinal {}. Every row has the label that float64 gives it, ties to the smaller cluster; centres are "
+      "exact "
+      "sums, rounded once.</footer>\n",
+      VICINAL_VERSION);
+  return page("Clusters of " + std::filesystem::path(report.file).filename().string(), body);
+}
+
+}  // namespace vicinal::cli::report

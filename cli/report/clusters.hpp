@@ -1,0 +1,31 @@
+// The report of `vicinal kmeans`: one page with where the clusters lie, how large they are and how well rows fit them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kmeans_scan.hpp"
+#include "silhouette.hpp"
+#include "vicinal/kmeans.hpp"
+#include "vicinal/table.hpp"
+
+namespace vicinal::cli::report {
+
+/// One clustering; everything is borrowed.
+struct ClustersReport {
+  std::string file;
+  std::vector<std::pair<std::string, std::string>> how;  ///< what was asked for, name and value
+  std::vector<std::string> columns;                      ///< their names; may be empty
+  double seconds = 0;
+  const TableView* table = nullptr;
+  const KMeans* found = nullptr;  ///< its history and iterations may be missing, where a model was read
+  const Sample* sample = nullptr;
+  const Silhouette* silhouette = nullptr;  ///< of the sample
+  const Scan* scan = nullptr;              ///< null: one number of clusters
+};
+
+std::string render(const ClustersReport& report);
+
+}  // namespace vicinal::cli::report

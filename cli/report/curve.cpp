@@ -1,0 +1,105 @@
+// See curve.hpp. The axis on the left has round numbers and need not begin at zero: what is looked for is a bend or a
+// peak.
+#include "report/curve.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/html.hpp"
+
+namespace vicinal::cli::report {
+namespace {
+
+constexpr double kWidth = 480;
+constexpr double kHeight = 300;
+constexpr double kTop = 26;
+constexpr double kBottom = 44;
+constexpr double kRight = 22;
+constexpr std::size_t kMostDots = 60;
+
+/// 1, 2 or 5 times a power of ten, so that about `count` of them cover the range.
+double round_step(double range, double count) {
+  const double rough = range / count;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  const double digit = rough / power;
+  return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+}
+
+struct Axis {
+  double low = 0;
+  double high = 1;
+  double step = 1;
+
+  Axis(double least, double most, double count) {
+    const double margin = most > least ? 0 : std::max(std::fabs(most) * 0.1, 1e-300);
+    step = round_step(std::max(most - least + 2 * margin, 1e-300), count);
+    low = std::floor((least - margin) / step) * step;
+    high = std::ceil((most + margin) / step) * step;
+  }
+  [[nodiscard]] double place(double value) const { return (value - low) / (high - low); }
+};
+
+}  // namespace
+
+std::string curve_svg(const std::vector<Point>& points, const std::string& label, const std::string& below,
+                      std::optional<std::size_t> marked) {
+  std::vector<Point> shown;
+  std::optional<Point> mark;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (!std::isfinite(points[i].y)) continue;
+    shown.push_back(points[i]);
+    if (marked == i) mark = points[i];
+  }
+  if (shown.empty()) return {};
+  const auto [least, most] =
+      std::minmax_element(shown.begin(), shown.end(), [](Point a, Point b) { return a.y < b.y; });
+  const Axis axis(least->y, most->y, 4);
+  std::vector<std::string> ticks;
+  std::size_t longest = 1;
+  for (int i = 0; axis.low + i * axis.step <= axis.high + axis.step / 2; ++i) {
+    const double value = axis.low + i * axis.step;
+    ticks.push_back(short_number(std::fabs(value) < axis.step / 2 ? 0 : value));
+    longest = std::max(longest, ticks.back().size());
+  }
+  const double left = 16 + 7.4 * static_cast<double>(longest);
+  const double width = kWidth - left - kRight;
+  const double height = kHeight - kTop - kBottom;
+  const double first = shown.front().x;
+  const double last = std::max(shown.back().x, first + 1);
+  const auto across = [&](double x) { return left + (x - first) / (last - first) * width; };
+  const auto down = [&](double y) { return kTop + (1 - axis.place(y)) * height; };
+  std::string shapes;
+  for (std::size_t i = 0; i < ticks.size(); ++i) {
+    const double y = down(axis.low + static_cast<double>(i) * axis.step);
+    shapes += svg_rect(left, y - 0.5, width, 1, "line");
+    shapes += svg_text(left - 8, y + 4, "end", "soft", ticks[i]);
+  }
+  const double step = std::max(1.0, round_step(last - first, 8));
+  for (double x = std::ceil(first / step) * step; x <= shown.back().x; x += step) {
+    shapes += svg_text(across(x), kHeight - kBottom + 18, "middle", "soft", fmt::format("{:.0f}", x));
+  }
+  shapes += svg_text(left + width / 2, kHeight - 6, "middle", "soft", below);
+  std::string path;
+  for (const Point& point : shown) path += fmt::format("{:.1f},{:.1f} ", across(point.x), down(point.y));
+  shapes += fmt::format("<polyline points=\"{}\" class=\"curve\"/>", path);
+  if (shown.size() <= kMostDots) {
+    for (const Point& point : shown) {
+      shapes += fmt::format(
+          "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" class=\"good\"><title>{:.0f}: {:.6g}</title></circle>",
+          across(point.x), down(point.y), point.x, point.y);
+    }
+  }
+  if (mark) {
+    const double x = across(mark->x);
+    const double y = down(mark->y);
+    shapes += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\" class=\"bad\"/>", x, y);
+    const std::string text = fmt::format("{:.0f}: {}", mark->x, short_number(mark->y));
+    const double half = 4.0 * static_cast<double>(text.size());
+    shapes += svg_text(std::clamp(x, left + half + 6, kWidth - half), std::max(y - 12, 12.0), "middle", "strong", text);
+  }
+  return svg(kWidth, kHeight, label, shapes);
+}
+
+}  // namespace vicinal::cli::report
