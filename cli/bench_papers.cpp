@@ -6,6 +6,7 @@
 //               --data-dir (bench/data/papers.py writes them), else rows of the same shape are made.
 //   lle-search  Li, Yan and Zhang 2021: 9 neighbors within a table, 2048 rows of ever more columns, ever more rows
 //   of 16.
+//   km          the k-means tutorial of 2014: bench_papers_km.cpp.
 #include "bench_papers.hpp"
 
 #include <fmt/core.h>
@@ -18,6 +19,7 @@
 
 #include "bench_data.hpp"
 #include "bench_harness.hpp"
+#include "bench_papers_km.hpp"
 #include "machine.hpp"
 #include "output.hpp"
 #include "vicinal/io.hpp"
@@ -26,16 +28,6 @@
 
 namespace vicinal::cli {
 namespace {
-
-struct Options {
-  CommonOptions& common;
-  std::string data_dir;
-  std::string commit;
-  std::string output;
-  std::int64_t most_rows = std::int64_t{1} << 15;
-  int repeat = 3;
-  int warmup = 1;
-};
 
 /// Rows and queries; no queries: within itself.
 struct Rows {
@@ -60,7 +52,7 @@ struct PaperTable {
 
 class Bench {
  public:
-  explicit Bench(const Options& options) : options_(options), runtime_(make_runtime(options.common)) {}
+  explicit Bench(const PapersOptions& options) : options_(options), runtime_(make_runtime(options.common)) {}
 
   void gs() {
     name_ = "gs";
@@ -248,7 +240,7 @@ class Bench {
     }
   }
 
-  const Options& options_;
+  const PapersOptions& options_;
   const Runtime runtime_;
   std::vector<std::unique_ptr<PaperTable>> tables_;
   const std::string date_ = date_of_results();
@@ -261,13 +253,14 @@ class Bench {
 }  // namespace
 
 BenchPapersCommand add_bench_papers(const Parser& bench, CommonOptions& common) {
-  auto options = std::make_shared<Options>(Options{common, {}, {}, {}});
+  auto options = std::make_shared<PapersOptions>(PapersOptions{common, {}, {}, {}});
   const Parser app = bench.add_subcommand("papers", "Time the methods of the papers on the tables of the papers");
   app.require_subcommand();
   const Parser gs = app.add_subcommand("gs", "k-min search and bitonic sort of a product of matrices");
   const Parser lof = app.add_subcommand("lof", "A filter by thresholds, insertion and a shared heap");
   const Parser lle = app.add_subcommand("lle-search", "Tiles and insertion, and a kd-tree");
-  for (const Parser& one : {gs, lof, lle}) {
+  const Parser km = app.add_subcommand("km", "An iteration of k-means: the classical serial tool, CPU and CUDA");
+  for (const Parser& one : {gs, lof, lle, km}) {
     one.add_option("--repeat", options->repeat, "Timed runs").type_name("N").capture_default_str().between(1, 1000);
     one.add_option("--warmup", options->warmup, "Runs before them")
         .type_name("N")
@@ -285,14 +278,20 @@ BenchPapersCommand add_bench_papers(const Parser& bench, CommonOptions& common) 
                  "Folder with kdd-table.npy, kdd-queries.npy and so on, as bench/data/papers.py writes them; rows are "
                  "made for what is not there")
       .type_name("DIR");
+  km.add_option("--data-dir", options->data_dir,
+                "Folder with the classical tools' color100.bin, color17695.bin.xz and so on; rows are made for what is "
+                "not there")
+      .type_name("DIR");
   const std::string few = " --most-rows 300 --repeat 1";
-  for (const auto& [one, name] : {std::pair(gs, "gs"), std::pair(lof, "lof"), std::pair(lle, "lle-search")}) {
+  for (const auto& [one, name] :
+       {std::pair(gs, "gs"), std::pair(lof, "lof"), std::pair(lle, "lle-search"), std::pair(km, "km")}) {
     const std::string line = fmt::format("vicinal bench papers {}{}", name, few);
     one.add_examples({line, line + " --json"});
   }
   app.add_examples({"vicinal bench papers gs" + few, "vicinal bench papers lof" + few});
-  return {app, [options, gs, lof] {
+  return {app, [options, gs, lof, km] {
             check_output("-o", options->output, {".json"});
+            if (km.parsed()) return bench_papers_km(*options);
             Bench papers(*options);
             if (gs.parsed()) return papers.gs();
             lof.parsed() ? papers.lof() : papers.lle_search();

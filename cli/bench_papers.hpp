@@ -1,12 +1,25 @@
-// `vicinal bench papers gs|lof|lle-search`: the tables of three papers on nearest neighbors, measured here with their
-// methods and ours (docs/papers.md). Every method's answers are compared, so that no time is of a wrong one.
+// `vicinal bench papers gs|lof|lle-search|km`: the tables of three papers on nearest neighbors and of a tutorial on
+// k-means, measured here with their methods and ours (docs/papers.md). Every method's answers are compared, so that no
+// time is of a wrong one.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <string>
 
 #include "common_options.hpp"
 
 namespace vicinal::cli {
+
+struct PapersOptions {
+  CommonOptions& common;
+  std::string data_dir;
+  std::string commit;
+  std::string output;
+  std::int64_t most_rows = std::int64_t{1} << 15;
+  int repeat = 3;
+  int warmup = 1;
+};
 
 struct BenchPapersCommand {
   Parser app;

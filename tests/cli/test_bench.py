@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 
@@ -250,6 +251,26 @@ def test_the_tables_of_the_papers(ok, ok_json, tmp_path, table):
     selecting = [line for one in found["tables"] for line in one["lines"] if line["selection_seconds"]]
     assert selecting and all(line["distance_gflops"] > 0 for line in selecting)
     assert "all methods with the same answers" in ok(*size)
+
+
+def test_the_table_of_the_tutorial(ok, ok_json, vicinal, tmp_path):
+    rows = np.random.default_rng(6).normal(size=(90, 9)).astype("<f4")
+    (tmp_path / "color100.bin").write_bytes(struct.pack("<ii", *rows.shape) + rows.tobytes())
+    size = ("bench", "papers", "km", "--most-rows", 120, "--repeat", 1, "--warmup", 0, "--data-dir", tmp_path, "--device", "cpu")
+    found = ok_json(*size, "-o", "papers.json")
+    assert json.loads((tmp_path / "papers.json").read_text()) == found
+    assert found["command"] == "bench papers km" and found["different_answers"] == 0
+    table = found["tables"][0]
+    assert table["methods"] == ["serial", "cpu"]
+    shapes = {(line["data"], line["rows"], line["dims"]) for line in table["lines"]}
+    assert ("color100", 90, 9) in shapes and ("edge17695 (made)", 120, 18) in shapes and len(shapes) == 6
+    assert {line["clusters"] for line in table["lines"]} == {2, 4, 8, 16, 32, 64}
+    assert all(line["seconds_an_iteration"]["median"] > 0 and line["iterations"] > 0 for line in table["lines"])
+    assert "other labels" in ok(*size)
+    (tmp_path / "color100.bin").write_bytes(b"no table")
+    # A file that is there and is none of theirs is an error, not a reason to make rows.
+    done = vicinal(*size)
+    assert done.returncode == 3 and "color100.bin" in done.stderr
 
 
 def test_the_data_of_a_paper_from_files(ok_json, tmp_path):

@@ -1,0 +1,209 @@
+// See bench_papers_km.hpp. Times are of whole calls, divided by the iterations that they took.
+#include "bench_papers_km.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bench_data.hpp"
+#include "bench_harness.hpp"
+#include "classical.hpp"
+#include "input.hpp"
+#include "machine.hpp"
+#include "output.hpp"
+#include "serial_lloyd.hpp"
+#include "vicinal/io.hpp"
+#include "vicinal/kmeans.hpp"
+#include "vicinal/version.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+constexpr double kShare = 0.001;
+constexpr std::int64_t kMostIterations = 501;
+
+struct Shape {
+  const char* name;
+  std::vector<const char*> files;
+  std::int64_t rows;
+  std::int64_t cols;
+};
+
+const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> kShapes = {
+      {"color100", {"color100.bin", "color100.txt"}, 100, 9},
+      {"edge100", {"edge100.bin", "edge100.txt"}, 100, 18},
+      {"texture100", {"texture100.bin", "texture100.txt"}, 100, 20},
+      {"color17695", {"color17695.bin", "color17695.bin.xz"}, 17695, 9},
+      {"edge17695", {"edge17695.bin", "edge17695.bin.xz"}, 17695, 18},
+      {"texture17695", {"texture17695.bin", "texture17695.bin.xz"}, 17695, 20},
+  };
+  return kShapes;
+}
+
+struct Objects {
+  std::string source;
+  std::vector<float> values;
+  std::int64_t cols = 0;
+
+  [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(values.size()) / cols; }
+  [[nodiscard]] TableView view() const { return {values.data(), rows(), cols}; }
+};
+
+Objects read_or_made(const Context& ctx, const PapersOptions& options, const Shape& shape) {
+  Objects objects;
+  for (const char* file : shape.files) {
+    const std::filesystem::path path = std::filesystem::path(options.data_dir) / file;
+    if (options.data_dir.empty() || !std::filesystem::exists(path)) continue;
+    const std::optional<Table> table = read_classical(ctx, path);
+    if (!table) throw Error(ErrorCode::bad_data, fmt::format("{} is no file of the classical tools", path.string()));
+    objects.source = shape.name;
+    objects.cols = table->view.cols();
+    for (std::int64_t i = 0; i < std::min(table->view.rows(), options.most_rows); ++i) {
+      for (std::int64_t j = 0; j < objects.cols; ++j) {
+        objects.values.push_back(static_cast<float>(value_at(table->view, i, j)));
+      }
+    }
+    return objects;
+  }
+  BenchData data;
+  data.rows = std::min(shape.rows, options.most_rows);
+  data.cols = shape.cols;
+  const std::vector<double> made = make_bench_table(ctx, data);
+  objects.source = fmt::format("{} (made)", shape.name);
+  objects.cols = shape.cols;
+  objects.values.assign(made.begin(), made.end());
+  return objects;
+}
+
+KMeansOptions classical(std::int64_t k) {
+  KMeansOptions options;
+  options.clusters = k;
+  options.init = KMeansInit::first_k;
+  options.rule = KMeansRule::classical;
+  options.empty = EmptyClusters::keep;
+  options.changed_share = kShare;
+  options.max_iterations = kMostIterations;
+  return options;
+}
+
+Timings per_iteration(Timings timings, std::int64_t iterations) {
+  for (double& seconds : timings.seconds) seconds /= static_cast<double>(iterations);
+  return timings;
+}
+
+class Bench {
+ public:
+  explicit Bench(const PapersOptions& options) : options_(options), runtime_(make_runtime(options.common)) {
+    CommonOptions on_host = options.common;
+    on_host.device = "cpu";
+    contexts_.push_back(make_runtime(on_host).ctx);
+    if (runtime_.ctx.device() != contexts_[0].device()) contexts_.push_back(runtime_.ctx);
+    std::vector<std::string> head = {"data", "rows", "cols", "k", "iterations", "serial ms"};
+    for (const Context& ctx : contexts_) head.push_back(fmt::format("{} ms", ctx.device()));
+    head.emplace_back("other labels");
+    printed_.push_back(head);
+  }
+
+  void run() {
+    for (const Shape& shape : shapes()) {
+      const Objects objects = read_or_made(runtime_.ctx, options_, shape);
+      for (std::int64_t k = 2; k <= std::min<std::int64_t>(128, objects.rows()); k *= 2) line(objects, k);
+    }
+    runtime_.progress->clear();
+    if (options_.common.json) {
+      print_json(result());
+    } else {
+      write_stdout(fmt::format("an iteration, milliseconds\n{}\n", format_table(printed_)));
+    }
+    if (different_ > 0) {
+      throw Error(ErrorCode::internal,
+                  fmt::format("devices differ in {} of {} lines", different_, printed_.size() - 1));
+    }
+  }
+
+ private:
+  void line(const Objects& objects, std::int64_t k) {
+    SerialLloyd serial;
+    const Timings of_serial = measure(contexts_[0], options_.warmup, options_.repeat, [&] {
+      serial = serial_lloyd(objects.values, objects.cols, k, kShare, kMostIterations);
+    });
+    add(objects, k, "serial", serial.iterations, of_serial, {});
+    std::vector<std::string> text = {objects.source, fmt::format("{}", objects.rows()), fmt::format("{}", objects.cols),
+                                     fmt::format("{}", k)};
+    std::vector<std::string> times = {milliseconds(of_serial, serial.iterations)};
+    std::optional<KMeans> first;
+    std::int64_t others = 0;
+    for (const Context& ctx : contexts_) {
+      KMeans found;
+      const Timings timings =
+          measure(ctx, options_.warmup, options_.repeat, [&] { found = kmeans(ctx, objects.view(), classical(k)); });
+      others = 0;
+      for (std::size_t i = 0; i < found.labels.size(); ++i) others += found.labels[i] != serial.labels[i] ? 1 : 0;
+      add(objects, k, ctx.device(), found.iterations, timings, others);
+      times.push_back(milliseconds(timings, found.iterations));
+      if (first && (first->labels != found.labels || first->centres != found.centres)) ++different_;
+      if (!first) first = std::move(found);
+    }
+    text.push_back(fmt::format("{}", first->iterations));
+    text.insert(text.end(), times.begin(), times.end());
+    text.push_back(fmt::format("{}", others));
+    printed_.push_back(text);
+    // After every line, so that a run that is ended leaves what it has.
+    if (!options_.output.empty()) write_text(options_.output, result().dump(2) + "\n");
+  }
+
+  static std::string milliseconds(const Timings& timings, std::int64_t iterations) {
+    return fmt::format("{:.4f}", 1e3 * timings.median() / static_cast<double>(iterations));
+  }
+
+  void add(const Objects& objects, std::int64_t k, const std::string& method, std::int64_t iterations,
+           const Timings& timings, std::optional<std::int64_t> other_labels) {
+    lines_.push_back({{"data", objects.source},
+                      {"rows", objects.rows()},
+                      {"dims", objects.cols},
+                      {"clusters", k},
+                      {"method", method},
+                      {"iterations", iterations},
+                      {"seconds_an_iteration", to_json(per_iteration(timings, iterations))},
+                      {"labels_unlike_serial", other_labels ? Json(*other_labels) : Json(nullptr)}});
+  }
+
+  [[nodiscard]] Json result() const {
+    Json methods = {"serial"};
+    for (const Context& ctx : contexts_) methods.push_back(ctx.device());
+    Json json = {{"command", "bench papers km"},
+                 {"date", date_},
+                 {"version", VICINAL_VERSION},
+                 {"commit", options_.commit.empty() ? Json(nullptr) : Json(options_.commit)},
+                 {"machine", machine_},
+                 {"device", runtime_.ctx.device()},
+                 {"threads", runtime_.ctx.threads()},
+                 {"different_answers", different_}};
+    json["tables"] = Json::array();
+    json["tables"].push_back(
+        {{"title", "an iteration of k-means from the first k rows"}, {"methods", methods}, {"lines", lines_}});
+    return json;
+  }
+
+  const PapersOptions& options_;
+  const Runtime runtime_;
+  std::vector<Context> contexts_;  // the CPU, and the device where the options take one
+  const std::string date_ = date_of_results();
+  const Json machine_ = machine_of_results();
+  std::vector<std::vector<std::string>> printed_;
+  Json lines_ = Json::array();
+  std::int64_t different_ = 0;
+};
+
+}  // namespace
+
+void bench_papers_km(const PapersOptions& options) {
+  Bench(options).run();
+}
+
+}  // namespace vicinal::cli
