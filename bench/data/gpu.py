@@ -5,7 +5,8 @@
 writes FOLDER/real (36 MB): kdd.npz (KDD Cup 99, all lines of the 10 percent file: a table of 484,021 rows and 10,000
 queries of 41 columns, float32, made as kdd.py makes them; two thirds of the lines repeat another one), and
 Fashion-MNIST's four files as Debian's dataset-fashion-mnist has them (VICINAL_FASHION names another folder); and
-FOLDER/papers (6 MB): what papers.py writes. It reads $VICINAL_DATA. What is not there is left out and said.
+FOLDER/papers (8 MB): what papers.py writes, and the classical k-means tools' data. It reads $VICINAL_DATA. What is
+not there is left out and said.
 """
 
 import os
@@ -36,6 +37,11 @@ def main():
         np.savez_compressed(folder / "kdd.npz", table=numbers[order[:-QUERIES]], queries=numbers[order[-QUERIES:]])
     except FileNotFoundError as error:
         print(f"gpu.py: no {error.filename}")
+    images = pathlib.Path(os.environ["VICINAL_DATA"]) / "image_data"
+    for source in images.glob("*"):
+        shutil.copy(source, sys.argv[1])
+    if not images.exists():
+        print(f"gpu.py: no {images}")
     fashion = pathlib.Path(os.environ.get("VICINAL_FASHION", FASHION))
     for part in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
         source = fashion / f"{part}-ubyte.gz"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: papers.sh FOLDER RESULTS [DATA]. The tables of the papers on a CUDA device, at full size: all sections of
-# `vicinal bench papers`, one JSON file each; DATA holds the LOF paper's rows (bench/data/papers.py), else rows of the
-# same shape are made. LLE's search is repeated on the host, whose kd-tree the paper's tables are about.
+# `vicinal bench papers`, one JSON file each; DATA holds the LOF paper's rows (bench/data/papers.py) and the
+# classical k-means tools' data, else rows of the same shape are made. LLE's search is repeated on the host, whose kd-tree the paper's tables are about.
 # FOLDER: what carry.sh made. A section that takes too long is ended; its file holds the lines that were measured.
 set -uo pipefail
 folder=$(cd "$1" && pwd) results=$2 data=${3-}
@@ -24,4 +24,5 @@ papers 150 gs gs --device cuda
 papers 120 lof lof --device cuda ${data:+--data-dir "$data"}
 papers 90 lle-search lle-search --device cuda
 papers 90 lle-search-host lle-search --device cpu
+papers 90 km km --device cuda ${data:+--data-dir "$data"}
 exit "$failed"
