@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "classical.hpp"
 #include "command.hpp"
@@ -192,14 +193,16 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
 void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const {
   const auto start = std::chrono::steady_clock::now();
   const ScanRange range = parse_scan(scan, rows.view.rows());
-  const Sample sample = draw_sample(rows.view, kSampleRows, seed);
-  const std::vector<double> distances = distances_within(runtime.ctx, sample);
-  const Scan found = scan_clusters(runtime.ctx, rows.view, options, range, sample, distances);
+  Silhouettes silhouettes(runtime.ctx, rows.view, seed);
+  const Sample& sample = silhouettes.sample();
+  const Scan found = scan_clusters(runtime.ctx, rows.view, options, range, silhouettes);
   if (!report.empty()) {
     const KMeans& best = found.clustering;
-    const Silhouette fit = silhouette(sample, distances, best.labels, best.clusters);
+    const Silhouette fit = silhouettes.of(best.labels, best.clusters);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    write_text(report, page(rows, best, sample, fit, &found, seconds));
+    const std::string text = page(rows, best, sample, fit, &found, seconds);
+    runtime.ctx.check_cancelled();
+    write_text(report, text);
   }
   runtime.progress->clear();
   if (common.json) {
@@ -250,6 +253,8 @@ void KMeansCommand::run() const {
   }
   const Table rows = read_rows(ctx, table, read_options(input));
   const std::vector<double> weights_of_rows = read_weights(ctx, weights);
+  std::optional<Silhouettes> silhouettes;
+  if (!report.empty() && scan.empty() && !common.explain) silhouettes.emplace(ctx, rows.view, seed);
   KMeans found;
   if (!model.empty()) {
     found = labelled(ctx, rows.view);
@@ -263,10 +268,9 @@ void KMeansCommand::run() const {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   Silhouette fit;
   std::string text;
-  if (!report.empty()) {
-    const Sample sample = draw_sample(rows.view, kSampleRows, seed);
-    fit = silhouette(sample, distances_within(ctx, sample), found.labels, found.clusters);
-    text = page(rows, found, sample, fit, nullptr, seconds);
+  if (silhouettes) {
+    fit = silhouettes->of(found.labels, found.clusters);
+    text = page(rows, found, silhouettes->sample(), fit, nullptr, seconds);
   }
   ctx.check_cancelled();
   write(ctx, found);

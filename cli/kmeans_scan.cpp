@@ -31,12 +31,12 @@ ScanRange parse_scan(const std::string& text, std::int64_t rows) {
 }
 
 Scan scan_clusters(const Context& ctx, const TableView& table, KMeansOptions options, const ScanRange& range,
-                   const Sample& sample, std::span<const double> distances) {
+                   Silhouettes& silhouettes) {
   Scan scan;
   for (std::int64_t k = range.first; k <= range.last; ++k) {
     options.clusters = k;
     KMeans found = kmeans(ctx, table, options);
-    const double mean = silhouette(sample, distances, found.labels, k).mean;
+    const double mean = silhouettes.of(found.labels, k).mean;
     scan.points.push_back({k, found.inertia, mean, found.iterations});
     const bool better = std::isfinite(mean) && (!scan.best || mean > scan.points[*scan.best].silhouette);
     if (better) scan.best = scan.points.size() - 1;

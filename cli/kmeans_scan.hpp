@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -34,9 +33,9 @@ struct Scan {
   KMeans clustering;                ///< of the best point; of the last where there is no best
 };
 
-/// Clusters the table once for each number of clusters; `options.clusters` is ignored, `distances` are the sample's.
+/// Clusters the table once for each number of clusters; `options.clusters` is ignored.
 Scan scan_clusters(const Context& ctx, const TableView& table, KMeansOptions options, const ScanRange& range,
-                   const Sample& sample, std::span<const double> distances);
+                   Silhouettes& silhouettes);
 
 /// "0.7123", "-" where there is none.
 std::string silhouette_text(double value);

@@ -47,45 +47,48 @@ Sample draw_sample(const TableView& table, std::int64_t most, std::uint64_t seed
   return sample;
 }
 
-std::vector<double> distances_within(const Context& ctx, const Sample& sample) {
-  const std::int64_t s = sample.size();
-  const std::uint64_t bytes = static_cast<std::uint64_t>(s) * static_cast<std::uint64_t>(s + 2 * kRowsAtATime) * 8;
+Silhouettes::Silhouettes(const Context& ctx, const TableView& table, std::uint64_t seed) : ctx_(ctx) {
+  const auto s = static_cast<std::uint64_t>(std::min(table.rows(), kSampleRows));
+  const std::uint64_t bytes = s * (s + 2 * kRowsAtATime + static_cast<std::uint64_t>(table.cols())) * 8;
   if (bytes > ctx.memory_limit()) {
     throw Error(ErrorCode::over_memory, fmt::format("silhouettes of {} rows need {}, more than the memory limit of {}",
                                                     s, format_bytes(static_cast<double>(bytes)),
                                                     format_bytes(static_cast<double>(ctx.memory_limit()))));
   }
-  KMeans all;  // every row a centre
-  all.clusters = s;
-  all.cols = sample.cols;
-  all.centres = sample.rows;
-  std::vector<double> distances;
-  distances.reserve(static_cast<std::size_t>(s * s));
-  for (std::int64_t first = 0; first < s; first += kRowsAtATime) {
-    const std::int64_t count = std::min(kRowsAtATime, s - first);
-    ctx.report("silhouettes", static_cast<double>(first) / static_cast<double>(s));
-    const std::vector<double> block =
-        transform(ctx, all, TableView(sample.rows.data() + first * sample.cols, count, sample.cols));
-    distances.insert(distances.end(), block.begin(), block.end());
-  }
-  return distances;
+  sample_ = draw_sample(table, kSampleRows, seed);
 }
 
-Silhouette silhouette(const Sample& sample, std::span<const double> distances, std::span<const std::int32_t> labels,
-                      std::int64_t clusters) {
-  const auto s = static_cast<std::size_t>(sample.size());
+void Silhouettes::find_distances() {
+  const std::int64_t s = sample_.size();
+  const std::int64_t cols = sample_.cols;
+  KMeans all;  // every row a centre
+  all.clusters = s;
+  all.cols = cols;
+  all.centres = sample_.rows;
+  distances_.reserve(static_cast<std::size_t>(s * s));
+  for (std::int64_t first = 0; first < s; first += kRowsAtATime) {
+    const std::int64_t count = std::min(kRowsAtATime, s - first);
+    ctx_.report("silhouettes", static_cast<double>(first) / static_cast<double>(s));
+    const std::vector<double> block = transform(ctx_, all, TableView(sample_.rows.data() + first * cols, count, cols));
+    distances_.insert(distances_.end(), block.begin(), block.end());
+  }
+}
+
+Silhouette Silhouettes::of(std::span<const std::int32_t> labels, std::int64_t clusters) {
+  if (distances_.empty()) find_distances();
+  const auto s = static_cast<std::size_t>(sample_.size());
   const auto k = static_cast<std::size_t>(clusters);
   Silhouette found;
   found.of_cluster.assign(k, 0);
   std::vector<std::int64_t> sizes(k, 0);
-  for (const std::int64_t id : sample.ids) {
+  for (const std::int64_t id : sample_.ids) {
     found.labels.push_back(labels[static_cast<std::size_t>(id)]);
     ++sizes[static_cast<std::size_t>(found.labels.back())];
   }
   double total = 0;
   for (std::size_t i = 0; i < s; ++i) {
     std::vector<double> sums(k, 0);
-    for (std::size_t j = 0; j < s; ++j) sums[static_cast<std::size_t>(found.labels[j])] += distances[i * s + j];
+    for (std::size_t j = 0; j < s; ++j) sums[static_cast<std::size_t>(found.labels[j])] += distances_[i * s + j];
     const auto own = static_cast<std::size_t>(found.labels[i]);
     const double within = sizes[own] > 1 ? sums[own] / static_cast<double>(sizes[own] - 1) : 0;
     double nearest = std::numeric_limits<double>::infinity();

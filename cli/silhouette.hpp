@@ -27,9 +27,6 @@ inline constexpr std::int64_t kSampleRows = 2000;
 /// `most` rows of the table, every one with the same chance, or all where there are no more. One seed, one sample.
 Sample draw_sample(const TableView& table, std::int64_t most, std::uint64_t seed);
 
-/// Euclidean distances between the sample's rows, [s, s]. Throws as `vicinal::knn`; `over_memory` also for the result.
-std::vector<double> distances_within(const Context& ctx, const Sample& sample);
-
 /// For a row, a is its mean distance to the others of its cluster, b the least mean distance to another cluster, and
 /// the silhouette (b - a) / max(a, b): 1 where it lies well, below 0 where another cluster is nearer; 0 for a row that
 /// is alone in its cluster, or where a = b = 0.
@@ -40,8 +37,23 @@ struct Silhouette {
   double mean = 0;                   ///< of all rows; NaN where the sample's rows are all of one cluster
 };
 
-/// Of the sample's rows within the sample. `labels` are those of all rows of the table.
-Silhouette silhouette(const Sample& sample, std::span<const double> distances, std::span<const std::int32_t> labels,
-                      std::int64_t clusters);
+/// Of one table, any number of clusterings.
+class Silhouettes {
+ public:
+  /// Draws the sample, of kSampleRows at most. Throws `over_memory` where the distances would not fit the limit.
+  Silhouettes(const Context& ctx, const TableView& table, std::uint64_t seed);
+
+  [[nodiscard]] const Sample& sample() const noexcept { return sample_; }
+  /// Of the sample's rows within the sample; `labels` are those of all rows of the table. The distances are computed at
+  /// first use: by then the table has been clustered, and what is wrong with it been told by its own rows.
+  Silhouette of(std::span<const std::int32_t> labels, std::int64_t clusters);
+
+ private:
+  void find_distances();
+
+  const Context& ctx_;
+  Sample sample_;
+  std::vector<double> distances_;  // [s, s]
+};
 
 }  // namespace vicinal::cli

@@ -33,11 +33,11 @@ std::string color(std::int64_t cluster) {
 
 std::string header(const ClustersReport& report) {
   const std::string name = std::filesystem::path(report.file).filename().string();
-  const auto rows = static_cast<std::int64_t>(report.found->labels.size());
   return fmt::format(
-      "<header><p class=\"over\">Clustering report</p><h1>{}</h1><p>{} rows, each in the cluster whose centre is "
-      "nearest</p></header>\n",
-      escape(name), format_count(rows));
+      "<header><p class=\"over\">Clustering report</p><h1>{}</h1><p>{} rows of {} column{} in {} "
+      "cluster{}</p></header>\n",
+      escape(name), format_count(report.table->rows()), format_count(report.table->cols()),
+      report.table->cols() == 1 ? "" : "s", report.found->clusters, report.found->clusters == 1 ? "" : "s");
 }
 
 std::string hero(const ClustersReport& report) {
@@ -324,8 +324,7 @@ std::string render(const ClustersReport& report) {
   body += centres_section(report);
   body += fmt::format(
       "<footer>vicinal {}. Every row has the label that float64 gives it, ties to the smaller cluster; centres are "
-      "exact "
-      "sums, rounded once.</footer>\n",
+      "means of exact sums.</footer>\n",
       VICINAL_VERSION);
   return page("Clusters of " + std::filesystem::path(report.file).filename().string(), body);
 }

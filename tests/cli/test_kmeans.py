@@ -188,6 +188,35 @@ def test_packed_classical_files(ok_json, vicinal, tmp_path, blobs, kind, pack):
     assert done.returncode == 3 and "cut" in done.stderr and "truncated" in done.stderr
 
 
+def test_reports_and_scans_name_the_rows_of_the_table(vicinal, tmp_path):
+    rows = np.random.default_rng(1).normal(size=(4000, 3))
+    rows[3501, 2] = np.inf
+    np.save(tmp_path / "rows.npy", rows)
+    for arguments in (["--scan", "2..4"], ["--report", "report.html"]):
+        done = vicinal("kmeans", "rows.npy", *arguments)
+        assert done.returncode == 3 and "rows.npy: row 3501, column 2" in done.stderr, done.stderr
+    rows[3501, 2] = 0
+    np.save(tmp_path / "rows.npy", rows)
+    for arguments in (["--scan", "2..4"], ["--report", "report.html", "-o", "found.npz"]):
+        done = vicinal("kmeans", "rows.npy", "--memory-limit", "20M", *arguments)
+        assert done.returncode == 4 and "silhouettes of 2000 rows" in done.stderr, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.npy"]
+
+
+def test_models_that_do_not_fit(vicinal, tmp_path, blobs):
+    good = np.zeros((2, 3))
+    for name, arrays, code in (
+        ("columns", {"centres": np.zeros((2, 4))}, 2),
+        ("other names", {"middles": good}, 2),
+        ("not finite", {"centres": good + np.nan}, 3),
+        ("text", {"centres": np.array([["a", "b", "c"]])}, 3),
+    ):
+        np.savez(tmp_path / "model.npz", **arrays)
+        done = vicinal("kmeans", "blobs.npy", "--model", "model.npz", "-o", "found.npz", "--report", "report.html")
+        assert done.returncode == code and done.stderr.count("\n") == 1, (name, done.stderr)
+        assert not (tmp_path / "found.npz").exists() and not (tmp_path / "report.html").exists()
+
+
 @pytest.mark.parametrize("scan", ["2", "2..", "..5", "0..3", "5..2", "2..x", "2...5", "2..161", "1..99999999999999999999"])
 def test_bad_scans(vicinal, blobs, scan):
     done = vicinal("kmeans", "blobs.npy", "--scan", scan)

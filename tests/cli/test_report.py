@@ -64,7 +64,7 @@ def table_report(ok, folder):
     return folder / "report.html"
 
 
-def clusters_report(ok, folder, scan):
+def clusters_report(ok, folder):
     """Column names and a file name that would break a page that does not escape, and long ones."""
     generator = np.random.default_rng(4)
     rows = np.concatenate([generator.normal(size=(60, 7)) + 5 * i for i in range(4)])
@@ -72,7 +72,7 @@ def clusters_report(ok, folder, scan):
     quoted = ['"' + name + '"' for name in names]
     lines = [",".join(quoted)] + [",".join(repr(float(value)) for value in row) for row in rows]
     (folder / "<b>rows&.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    ok("kmeans", "<b>rows&.csv", *(["--scan", "1..9"] if scan else ["-c", 4]), "--report", "report.html")
+    ok("kmeans", "<b>rows&.csv", "--scan", "1..9", "--report", "report.html")
     return folder / "report.html"
 
 
@@ -84,10 +84,10 @@ def many_clusters_report(ok, folder):
     return folder / "report.html"
 
 
-@pytest.fixture(params=["images", "table", "clusters", "scan", "many clusters"])
+@pytest.fixture(params=["images", "table", "clusters", "many clusters"])
 def report(request, ok, tmp_path):
-    if request.param in ("clusters", "scan"):
-        return clusters_report(ok, tmp_path, request.param == "scan")
+    if request.param == "clusters":
+        return clusters_report(ok, tmp_path)
     if request.param == "many clusters":
         return many_clusters_report(ok, tmp_path)
     if request.param == "images":

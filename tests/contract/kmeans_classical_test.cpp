@@ -171,7 +171,7 @@ TEST_F(KMeansOnADevice, nothing_is_left_behind) {
   const Context stopped = small(64, cancel, [&](std::string_view, double) { cancel.cancel(); });
   EXPECT_THROW(kmeans(stopped, table, options), Error);
   EXPECT_EQ(pretended_count("vicinal_pretended_clusterings"), 0);
-  std::vector<double> far(7 * 4, 1e300);
+  std::vector<double> far(28, 1e300);
   KMeansOptions given = options;
   given.init = KMeansInit::given;
   given.centres = TableView(far.data(), 7, 4);
