@@ -134,10 +134,13 @@ std::string projection_section(const ClustersReport& report) {
       report.sample->size() < report.table->rows()
           ? fmt::format("{} of {} rows", format_count(report.sample->size()), format_count(report.table->rows()))
           : "All rows";
-  return fmt::format(
-             "<section><h2>Where the clusters lie</h2><p class=\"note\">{} and the centres on the two principal "
-             "components, which have {:.0f} % and {:.0f} % of the variance.</p>\n",
-             what, 100 * projection.share[0], 100 * projection.share[1]) +
+  const std::string where =
+      report.table->cols() == 1
+          ? std::string("along their one column")
+          : fmt::format("on the two principal components, which have {:.0f} % and {:.0f} % of the variance",
+                        100 * projection.share[0], 100 * projection.share[1]);
+  return fmt::format("<section><h2>Where the clusters lie</h2><p class=\"note\">{} and the centres {}.</p>\n", what,
+                     where) +
          projection_svg(report, projection) + "</section>\n";
 }
 
@@ -319,7 +322,7 @@ std::string render(const ClustersReport& report) {
   if (history.empty()) {
     body += sizes_section(report);
   } else {
-    body += "<div class=\"pair\">\n" + sizes_section(report) + history + "</div>\n";
+    body += "<div class=\"pair top\">\n" + sizes_section(report) + history + "</div>\n";
   }
   body += centres_section(report);
   body += fmt::format(

@@ -31,6 +31,7 @@ section, .facts { background: var(--card); border: 1px solid var(--line); border
 .facts .wide { grid-column: 1 / -1; }
 .pair { display: grid; grid-template-columns: minmax(0, 1.15fr) minmax(0, 1fr); gap: 20px; margin: 20px 0; }
 .pair section { margin: 0; min-width: 0; }
+.pair.top { align-items: start; }
 svg { display: block; width: 100%; height: auto; margin: 0 auto; }
 svg text { font-size: 12px; fill: var(--ink); font-variant-numeric: tabular-nums; }
 svg .soft { fill: var(--muted); }
