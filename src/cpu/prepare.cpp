@@ -10,7 +10,6 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
-#include <numeric>
 #include <utility>
 
 #include "core/aligned.hpp"
@@ -123,15 +122,21 @@ std::uint64_t hash_bytes(const std::byte* bytes, std::int64_t count) {
     std::memcpy(words, bytes + i, sizeof words);
     for (int lane = 0; lane < 4; ++lane) lanes[lane] = mix(lanes[lane], words[lane]);
   }
-  for (int lane = 0; i < count; i += 8, ++lane) {
+  int lane = 0;
+  for (; i + 8 <= count; i += 8, ++lane) {
     std::uint64_t word = 0;
-    std::memcpy(&word, bytes + i, static_cast<std::size_t>(std::min<std::int64_t>(8, count - i)));
+    std::memcpy(&word, bytes + i, sizeof word);
+    lanes[lane] = mix(lanes[lane], word);
+  }
+  if (i < count) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + i, static_cast<std::size_t>(count - i));
     lanes[lane] = mix(lanes[lane], word);
   }
   return mix(mix(mix(mix(0, lanes[0]), lanes[1]), lanes[2]), lanes[3]);
 }
 
-// The largest |row_j - centre_j|; NaN when a value is not finite (x - x is NaN then, and 0 otherwise).
+// The largest |row_j - centre_j| of d values; NaN when a value is not finite (x - x is NaN then, and 0 otherwise).
 double largest_deviation(const double* row, const double* centre, std::int64_t d) {
   double largest[8] = {};
   double zeros[8] = {};
@@ -208,15 +213,22 @@ struct Buckets {
 // line than chance brings together are malice, and are called different, which only costs speed.
 std::int64_t find_firsts(const Context& ctx, const TableView& table, HashedRow* begin, HashedRow* end) {
   constexpr int kLongestLine = 48;
+  constexpr std::int64_t kAhead = 8;
   const auto bytes = static_cast<std::size_t>(table.cols() * size_of(table.dtype()));
   std::size_t slots = 16;
   while (slots < 2 * static_cast<std::size_t>(end - begin)) slots *= 2;
   std::vector<HashedRow> firsts(slots, HashedRow{0, -1});
   std::vector<std::byte> copy_a;
   std::vector<std::byte> copy_b;
+  const bool in_place = core::is_row_contiguous(table);
+  const auto prefetch = [&](std::int64_t row) {
+    if (in_place && row >= 0) __builtin_prefetch(row_bytes(table, row, copy_a));
+  };
   std::int64_t repeats = 0;
   for (HashedRow* entry = begin; entry < end; ++entry) {
     if ((entry - begin) % 4096 == 0) ctx.check_cancelled();
+    if (end - entry > 2 * kAhead) prefetch(entry[2 * kAhead].row);
+    if (end - entry > kAhead) prefetch(firsts[entry[kAhead].hash & (slots - 1)].row);
     const std::uint64_t hash = entry->hash;
     entry->hash = static_cast<std::uint64_t>(entry->row);
     for (std::size_t step = 0, slot = hash; step < kLongestLine; ++step, ++slot) {
@@ -235,42 +247,47 @@ std::int64_t find_firsts(const Context& ctx, const TableView& table, HashedRow* 
   return repeats;
 }
 
-// Fills distinct, member_offsets and members from the first row of each row's group.
-void group_rows(const std::vector<std::int64_t>& first_of, kernels::Prepared& index) {
-  const auto n = static_cast<std::int64_t>(first_of.size());
-  // Counting sort by first row: groups ascend, members ascend within them.
-  std::vector<std::int64_t> group_of(static_cast<std::size_t>(n), -1);
-  for (std::int64_t row = 0; row < n; ++row) {
-    if (first_of[row] != row) continue;
-    group_of[row] = static_cast<std::int64_t>(index.distinct.size());
-    index.distinct.push_back(row);
-  }
-  index.member_offsets.assign(index.distinct.size() + 1, 0);
-  for (std::int64_t row = 0; row < n; ++row) ++index.member_offsets[group_of[first_of[row]] + 1];
-  std::partial_sum(index.member_offsets.begin(), index.member_offsets.end(), index.member_offsets.begin());
-  std::vector<std::int64_t> next(index.member_offsets.begin(), index.member_offsets.end() - 1);
-  index.members.resize(static_cast<std::size_t>(n));
-  for (std::int64_t row = 0; row < n; ++row) index.members[next[group_of[first_of[row]]]++] = row;
-}
-
-// Groups equal rows where that pays.
+// Groups equal rows where that pays: fills distinct, member_offsets and members. All rows of a group are in one bucket,
+// so that workers that take buckets never meet.
 void find_groups(const Context& ctx, const TableView& table, core::AlignedArray<std::uint64_t> hashes,
                  kernels::Prepared& index) {
   const std::int64_t n = table.rows();
   Buckets buckets(ctx, hashes, n);
   hashes = {};
-  HashedRow* rows = buckets.rows.data();
+  const auto each_bucket = [&](auto body) {
+    core::parallel_for(ctx, static_cast<std::int64_t>(buckets.begin.size()) - 1, [&](std::int64_t b, int /*worker*/) {
+      body(buckets.rows.data() + buckets.begin[b], buckets.rows.data() + buckets.begin[b + 1]);
+    });
+  };
   std::atomic<std::int64_t> repeats{0};
-  core::parallel_for(ctx, static_cast<std::int64_t>(buckets.begin.size()) - 1, [&](std::int64_t b, int /*worker*/) {
-    repeats += find_firsts(ctx, table, rows + buckets.begin[b], rows + buckets.begin[b + 1]);
-  });
+  each_bucket([&](HashedRow* begin, HashedRow* end) { repeats += find_firsts(ctx, table, begin, end); });
   // Below one row in 64 the groups would cost more than the few extra survivors do.
   if (repeats <= n / 64) return;
-  std::vector<std::int64_t> first_of(static_cast<std::size_t>(n));
-  for (std::int64_t i = 0; i < n; ++i) first_of[rows[i].row] = static_cast<std::int64_t>(rows[i].hash);
-  buckets.rows = {};
-  ctx.check_cancelled();
-  group_rows(first_of, index);
+  core::AlignedArray<std::int64_t> place(n);  // of a first row: how many equal it; then where the next of them goes
+  each_bucket([&](const HashedRow* begin, const HashedRow* end) {
+    for (const HashedRow* entry = begin; entry < end; ++entry) {
+      const auto first = static_cast<std::int64_t>(entry->hash);
+      place[entry->row] = 0;  // a first row comes before all that equal it
+      ++place[first];
+    }
+  });
+  index.distinct.reserve(static_cast<std::size_t>(n - repeats));
+  index.member_offsets.reserve(static_cast<std::size_t>(n - repeats) + 1);
+  std::int64_t next = 0;
+  for (std::int64_t row = 0; row < n; ++row) {
+    if (row % (1 << 20) == 0) ctx.check_cancelled();
+    if (place[row] == 0) continue;
+    index.distinct.push_back(row);
+    index.member_offsets.push_back(next);
+    next += std::exchange(place[row], next);
+  }
+  index.member_offsets.push_back(n);
+  index.members.resize(static_cast<std::size_t>(n));
+  each_bucket([&](const HashedRow* begin, const HashedRow* end) {  // ascending, as they come
+    for (const HashedRow* entry = begin; entry < end; ++entry) {
+      index.members[place[static_cast<std::int64_t>(entry->hash)]++] = entry->row;
+    }
+  });
 }
 
 }  // namespace
@@ -308,17 +325,21 @@ void prepare(const Context& ctx, kernels::Prepared& index) {
   const std::int64_t row_size = d * size_of(table.dtype());
   const bool group = !table.is_block_source();  // re-reading scattered rows of a source would cost more than it saves
   core::AlignedArray<std::uint64_t> hashes(group ? n : 0);
+  const std::int64_t together = std::max<std::int64_t>(1, 64 / d);  // narrow rows, as if they were one
+  std::vector<double> centres;
+  for (std::int64_t i = 0; i < together; ++i) centres.insert(centres.end(), index.centre.begin(), index.centre.end());
   std::mutex mutex;
   std::int64_t non_finite = -1;
   double largest = 0;
   for_each_chunk(ctx, table, [&](std::int64_t begin, const double* rows, std::int64_t count) {
     double chunk_largest = 0;
-    std::vector<std::byte> copy;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const double deviation = largest_deviation(rows + i * d, index.centre.data(), d);
+    for (std::int64_t i = 0; i < count; i += together) {
+      const double deviation = largest_deviation(rows + i * d, centres.data(), std::min(together, count - i) * d);
       chunk_largest = deviation > chunk_largest || std::isnan(deviation) ? deviation : chunk_largest;
-      if (std::isnan(chunk_largest)) break;
-      if (group) hashes[begin + i] = hash_bytes(row_bytes(table, begin + i, copy), row_size);
+    }
+    std::vector<std::byte> copy;
+    for (std::int64_t i = 0; group && i < count; ++i) {
+      hashes[begin + i] = hash_bytes(row_bytes(table, begin + i, copy), row_size);
     }
     const std::int64_t at = std::isnan(chunk_largest) ? first_non_finite(rows, count * d) : -1;
     const std::scoped_lock lock(mutex);
