@@ -219,6 +219,8 @@ class TreeSearch {
         tree_(static_cast<const Tree&>(*task.tree)),
         keys_(ctx, task, tree_),
         candidates_(task),
+        grouped_(task.index->grouped()),
+        shares_answers_(grouped_ && task.collect == kernels::Collect::k_list && !task.self && task.exclude.empty()),
         bytes_(nearest_in_tree_scratch(ctx, task)) {
     if (task.collect != kernels::Collect::k_list) collector_ = make_collector(ctx, task, candidates_, result, bytes_);
   }
@@ -236,10 +238,18 @@ class TreeSearch {
       std::atomic<std::int64_t> done{begin};
       core::parallel_for(ctx_, (batch.size() + chunk - 1) / chunk, [&](std::int64_t task, int worker) {
         const std::int64_t end = std::min(batch.size(), (task + 1) * chunk);
-        for (std::int64_t i = task * chunk; i < end; ++i) {
+        std::int64_t points = 0;
+        for (std::int64_t at = task * chunk; at < end; ++at) {
           ctx_.check_cancelled();
-          if (i + 2 < end) __builtin_prefetch(batch.row(order[static_cast<std::size_t>(i) + 2]));
-          ranked[static_cast<std::size_t>(worker)] += search(batch, order[static_cast<std::size_t>(i)]);
+          if (at + 2 < end) __builtin_prefetch(batch.row(order[static_cast<std::size_t>(at) + 2]));
+          const std::int64_t i = order[static_cast<std::size_t>(at)];
+          const std::int64_t before = at > task * chunk ? order[static_cast<std::size_t>(at) - 1] : i;
+          if (shares_answers_ && before != i && are_equal(batch, before, i)) {
+            copy_answer(batch.begin() + before, batch.begin() + i);
+          } else {
+            points = search(batch, i);
+          }
+          ranked[static_cast<std::size_t>(worker)] += points;  // as if searched: no chunk shows
         }
         const std::int64_t now = done.fetch_add(end - task * chunk) + end - task * chunk;
         ctx_.report("search", static_cast<double>(now) / static_cast<double>(m));
@@ -251,7 +261,8 @@ class TreeSearch {
   }
 
  private:
-  // Queries of the batch in the order of the leaves whose boxes they are nearest to.
+  // Queries of the batch in the order of the leaves whose boxes they are nearest to; where they share answers, equal
+  // ones beside each other in each stretch of that order.
   std::vector<std::int64_t> order_of(const QueryBatch& batch) const {
     std::vector<std::int64_t> order(static_cast<std::size_t>(batch.size()));
     std::iota(order.begin(), order.end(), 0);
@@ -267,7 +278,33 @@ class TreeSearch {
     for (std::size_t i = 0; i < leaf.size(); ++i) {
       order[static_cast<std::size_t>(next[static_cast<std::size_t>(leaf[i])]++)] = static_cast<std::int64_t>(i);
     }
+    if (!shares_answers_) return order;
+    core::parallel_for(ctx_, (batch.size() + 1023) / 1024, [&](std::int64_t task, int /*worker*/) {
+      std::sort(order.begin() + task * 1024, order.begin() + std::min(batch.size(), (task + 1) * 1024),
+                [&](std::int64_t a, std::int64_t b) {
+                  const std::int64_t of_a = leaf[static_cast<std::size_t>(a)];
+                  const std::int64_t of_b = leaf[static_cast<std::size_t>(b)];
+                  return of_a != of_b ? of_a < of_b : comes_before(batch, a, b);
+                });
+    });
     return order;
+  }
+
+  // By value, then by number.
+  [[nodiscard]] bool comes_before(const QueryBatch& batch, std::int64_t a, std::int64_t b) const {
+    const double* x = batch.row(a);
+    const double* y = batch.row(b);
+    for (std::int64_t j = 0; j < tree_.cols(); ++j) {
+      if (x[j] != y[j]) return x[j] < y[j];
+    }
+    return a < b;
+  }
+  [[nodiscard]] bool are_equal(const QueryBatch& batch, std::int64_t a, std::int64_t b) const {
+    return std::equal(batch.row(a), batch.row(a) + tree_.cols(), batch.row(b));
+  }
+  void copy_answer(std::int64_t from, std::int64_t to) {
+    std::copy_n(result_.ids.data() + from * task_.k, task_.k, result_.ids.data() + to * task_.k);
+    std::copy_n(result_.distances.data() + from * task_.k, task_.k, result_.distances.data() + to * task_.k);
   }
 
   [[nodiscard]] std::int64_t leaf_of(const double* x) const {
@@ -358,10 +395,9 @@ class TreeSearch {
       std::int32_t at[kChunkPoints];
       const std::int64_t found = keys_.points(now.x, points + first * tree_.point_bytes(),
                                               std::min(kChunkPoints, leaf.size - first), now.limit, keys, at);
-      for (std::int64_t f = 0; f < found; ++f) candidates_.prefetch_group(rows[first + at[f]]);
+      if (grouped_) expect_groups(rows + first, now.limit, keys, at, found);
       for (std::int64_t f = 0; f < found; ++f) {
         const std::int64_t distinct = rows[first + at[f]];
-        if (f + 2 < found) candidates_.prefetch_members(rows[first + at[f + 2]]);
         if (now.all && !(keys[f] < kInfinity)) {
           refuse_overflow(now.query, distinct);
         } else if (keys[f] <= now.limit) {  // which may have tightened since the keys were compared with it
@@ -370,6 +406,20 @@ class TreeSearch {
         }
       }
     }
+  }
+
+  // Asks for the members of groups that will be offered. A list that is not full yet is offered the nearest group
+  // first, which may fill it: then the others need not be asked for.
+  void expect_groups(const std::int64_t* rows, double limit, double* keys, std::int32_t* at, std::int64_t found) const {
+    if (limit < kInfinity || found < 2) {
+      for (std::int64_t f = 0; f < found; ++f) candidates_.prefetch_group(rows[at[f]]);
+      for (std::int64_t f = 0; f < found; ++f) candidates_.prefetch_members(rows[at[f]]);
+      return;
+    }
+    const auto nearest = std::min_element(keys, keys + found) - keys;
+    std::swap(keys[0], keys[nearest]);
+    std::swap(at[0], at[nearest]);
+    candidates_.prefetch_members(rows[at[0]]);
   }
 
   // What will be read when the child's turn comes.
@@ -395,6 +445,8 @@ class TreeSearch {
   const Tree& tree_;
   TreeKeys keys_;
   Candidates candidates_;
+  bool grouped_;                          // the table has equal rows
+  bool shares_answers_;                   // equal queries, which are likely where the table has equal rows
   std::atomic<std::uint64_t> bytes_;      // in use, for collectors whose answers grow
   std::unique_ptr<Collector> collector_;  // null for k lists
 };

@@ -54,6 +54,26 @@ TEST_P(Tree, built_by_several_workers) {
   check(c, {.ks = {10}}, tree_ways(static_cast<std::uint64_t>(GetParam())));
 }
 
+// Enough of them to be put in the order of the leaves, where equal ones share an answer.
+TEST_P(Tree, asked_by_equal_queries) {
+  std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
+  for (const std::int64_t d : {1, 3, 9}) {
+    for (const Filter filter : {Filter::none, Filter::few, Filter::many}) {
+      if (is_left_out(++turn)) continue;
+      Case c;
+      c.family = GetParam();
+      c.shape = {900, d, 200};
+      c.seed = turn;
+      c.metric = kMetrics[turn % 4];
+      c.dtype = kDTypes[turn % 5];
+      c.query_dtype = c.dtype;
+      c.filter = filter;
+      c.exclude = turn % 4 == 0;
+      check(c, {.ks = {1, 10, 40}, .radii = false}, tree_ways(turn));
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Search, Tree,
                          ::testing::Values(Family::gaussian, Family::duplicates, Family::mostly_duplicates,
                                            Family::grid, Family::constant, Family::constant_column, Family::on_a_line,
