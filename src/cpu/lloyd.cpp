@@ -31,6 +31,7 @@ constexpr float kNoUpper = std::numeric_limits<float>::infinity();
 // The scale and the shift of float32 rows are applied in float32 where both are far from its ends.
 constexpr double kFloatScale = 0x1p100;
 constexpr std::int64_t kFetchBytes = 1024;  // of a row; what follows the processor fetches by itself
+constexpr std::int64_t kLineBytes = 64;     // of the cache
 
 std::int64_t block_rows(std::int64_t d) {
   return std::clamp<std::int64_t>((std::int64_t{1} << 16) / d / 32 * 32, 32, 1024);
@@ -71,6 +72,7 @@ class CpuLloyd final : public kernels::Lloyd {
   struct Worker {
     RowReader reader;
     std::vector<const float*> lanes;    // rows of a tile
+    std::vector<const void*> lines;     // of the cache, with the rows of the next one
     core::AlignedArray<float> rounded;  // [tile_points][d] rows that are not float32
     core::AlignedArray<float> points;   // [d + 1][tile_points]
     core::AlignedArray<float> scores;   // [padded centres][tile_points]
@@ -95,7 +97,7 @@ class CpuLloyd final : public kernels::Lloyd {
   void find_active(Worker& worker, std::int64_t begin, std::int64_t end);
   void screen_block(Worker& worker, std::int64_t first);
   void stage(Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first);
-  void fetch(const Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first) const;
+  void list_lines(Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first) const;
   void decide_open(Worker& worker, std::int64_t first);
   void decide_by_keys(Worker& worker, std::int64_t row, std::int64_t first);
   void set_label(Worker& worker, std::int64_t row, std::int32_t label, std::int64_t first);
@@ -163,6 +165,7 @@ CpuLloyd::CpuLloyd(const Context& ctx, const kernels::ClusterTask& task)
   const std::int64_t points = lloyd_.tile_points;
   for (Worker& worker : workers_) {
     worker.lanes.resize(static_cast<std::size_t>(points));
+    worker.lines.resize(static_cast<std::size_t>(points * (kFetchBytes / kLineBytes + 1)));
     if (!float_frame_) worker.rounded.reserve(points * d_);
     worker.points.reserve((d_ + 1) * points);
     worker.scores.reserve((task.clusters + kMaxTileQueries) * points);
@@ -256,14 +259,17 @@ void CpuLloyd::stage(Worker& worker, const std::int64_t* rows, std::int64_t coun
   worker.tile.points = worker.points.data();
 }
 
-// Asks for the rows of the next tile, which arrive while this one is multiplied.
-void CpuLloyd::fetch(const Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first) const {
+// Lists the lines of the next tile's rows, which are to arrive while this one is multiplied.
+void CpuLloyd::list_lines(Worker& worker, const std::int64_t* rows, std::int64_t count, std::int64_t first) const {
   const std::int64_t bytes = std::min<std::int64_t>(d_ * (element_ == Element::float32 ? 4 : 8), kFetchBytes);
+  const void** to = worker.lines.data();
   for (std::int64_t i = 0; i < count; ++i) {
     const auto* const row = static_cast<const std::byte*>(worker.reader.row(rows[i] - first));
-    for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at, 0, 2);
-    __builtin_prefetch(row + bytes - 1, 0, 2);  // where that begins a line of its own
+    for (std::int64_t at = 0; at < bytes; at += kLineBytes) *to++ = row + at;
+    *to++ = row + bytes - 1;  // where that begins a line of its own
   }
+  worker.tile.lines = worker.lines.data();
+  worker.tile.line_count = to - worker.lines.data();
 }
 
 void CpuLloyd::set_label(Worker& worker, std::int64_t row, std::int32_t label, std::int64_t first) {
@@ -290,7 +296,7 @@ void CpuLloyd::screen_block(Worker& worker, std::int64_t first) {
     const std::int64_t count = std::min(points, active - begin);
     const std::int64_t* const rows = worker.active.data() + begin;
     stage(worker, rows, count, first);
-    fetch(worker, rows + count, std::min(points, active - begin - count), first);
+    list_lines(worker, rows + count, std::min(points, active - begin - count), first);
     lloyd_.screen(worker.tile);
     for (std::int64_t i = 0; i < count; ++i) {
       const auto at = static_cast<std::size_t>(rows[i]);
@@ -312,6 +318,7 @@ void CpuLloyd::decide_open(Worker& worker, std::int64_t first) {
   const auto open = static_cast<std::int64_t>(worker.open.size());
   const auto centres = static_cast<std::int32_t>(screen_.distinct().size());
   worker.tile.scores = worker.scores.data();
+  worker.tile.line_count = 0;
   for (std::int64_t begin = 0; begin < open; begin += points) {
     const std::int64_t count = std::min(points, open - begin);
     const std::int64_t* const rows = worker.open.data() + begin;
@@ -513,7 +520,8 @@ std::uint64_t lloyd_scratch(const Context& ctx, const kernels::ClusterTask& task
   const std::uint64_t sums =
       task.sums ? k * (3 * columns * 8 + 16 + (task.weights.empty() ? 0 : sizeof(core::ExactSum))) : 0;
   const std::uint64_t worker = sums + block * (columns * 8 + 64) +
-                               kMaxTilePoints * (columns * 8 + (k + kMaxTileQueries) * 4) + k * 32 + columns * 8;
+                               kMaxTilePoints * (columns * 8 + (k + kMaxTileQueries) * 4) + k * 32 + columns * 8 +
+                               kMaxTilePoints * (kFetchBytes / kLineBytes + 1) * sizeof(void*);
   return n * 12 + part_bytes(task.table) + sums + threads * worker + LloydCentres::bytes(task.clusters, d) +
          k * columns * 32;
 }

@@ -79,10 +79,27 @@ struct Best {
   }
 };
 
+// Spreads the fetching of lines evenly over the steps of a tile: all at once they would fill the buffers that every
+// miss needs, and the processor would wait.
+class Fetcher {
+ public:
+  HWY_INLINE Fetcher(const LloydTile& tile, std::int64_t steps)
+      : next_(tile.lines), a_step_(tile.line_count), steps_(steps) {}
+  HWY_INLINE void step() {
+    for (due_ += a_step_; due_ >= steps_; due_ -= steps_) __builtin_prefetch(*next_++, 0, 2);
+  }
+
+ private:
+  const void* const* next_;
+  std::int64_t a_step_;  // in parts of a line, of which it has `steps_`
+  std::int64_t steps_;
+  std::int64_t due_ = 0;
+};
+
 // One panel of `height` centres, the first of which is centre `first`.
 template <int height>
-HWY_INLINE void meet_panel(const LloydTile& tile, const float* HWY_RESTRICT panel, std::int64_t first, Best& low_best,
-                           Best& high_best) {
+HWY_INLINE void meet_panel(const LloydTile& tile, const float* HWY_RESTRICT panel, std::int64_t first, Fetcher& fetcher,
+                           Best& low_best, Best& high_best) {
   const FloatTag df;
   const IntTag di;
   FloatVec low[height];
@@ -91,6 +108,7 @@ HWY_INLINE void meet_panel(const LloydTile& tile, const float* HWY_RESTRICT pane
   for (int c = 0; c < height; ++c) low[c] = high[c] = hn::Set(df, panel[c]);
   const float* HWY_RESTRICT points = tile.points;
   for (std::int64_t j = 0; j <= tile.d; ++j) {
+    fetcher.step();
     panel += height;
     const FloatVec point_low = hn::LoadU(df, points);
     const FloatVec point_high = hn::LoadU(df, points + kFloatLanes);
@@ -219,15 +237,16 @@ void screen_tile(LloydTile& tile) {
   Best high = low;
   const float* panel = tile.panels;
   std::int64_t first = 0;
+  Fetcher fetcher(tile, (tile.full_panels + (tile.last_height > 0 ? 1 : 0)) * (tile.d + 1));
   for (std::int64_t p = 0; p < tile.full_panels; ++p) {
-    meet_panel<kCentreTile>(tile, panel, first, low, high);
+    meet_panel<kCentreTile>(tile, panel, first, fetcher, low, high);
     panel += (tile.d + 2) * kCentreTile;
     first += kCentreTile;
   }
   if (tile.last_height == kCentreStep) {
-    meet_panel<kCentreStep>(tile, panel, first, low, high);
+    meet_panel<kCentreStep>(tile, panel, first, fetcher, low, high);
   } else if (tile.last_height == 2 * kCentreStep) {
-    meet_panel<2 * kCentreStep>(tile, panel, first, low, high);
+    meet_panel<2 * kCentreStep>(tile, panel, first, fetcher, low, high);
   }
   decide(tile, 0, norm_low, g_low, low);
   decide(tile, kFloatLanes, norm_high, g_high, high);

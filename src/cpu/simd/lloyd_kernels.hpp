@@ -39,6 +39,8 @@ struct LloydTile {
   float upper[kMaxTilePoints];         // of the distance to the best
   float lower[kMaxTilePoints];         // of the distance to all others
   float* scores;                       // [centres padded to panels][tile_points]: every upper bound, or null
+  const void* const* lines;            // addresses to fetch into the cache meanwhile
+  std::int64_t line_count;
 };
 
 /// Takes as many rows of d float32 as a tile has lanes into them: x * scale - shift, rounded once.
