@@ -1,8 +1,8 @@
 // The search in a kd-tree. A query goes down to the nearest child first and leaves the others, nearest on top, on a
 // stack; what has become too far when its turn comes is dropped unseen. Queries are taken in the order of the leaves
-// they fall into, so that one finds in the cache what the one before it has read. A box is left out by the bound of
-// cpu/tree.hpp, so the answers are those of brute force; which boxes are looked into depends on the query and the tree
-// alone, so the statistics do not depend on threads either.
+// they fall into, so that one finds in the cache what the one before it has read, and equal ones may share an answer.
+// A box is left out by the bound of cpu/tree.hpp, so the answers are those of brute force; which boxes are looked into
+// depends on the query and the tree alone, so the statistics do not depend on threads either.
 #include "cpu/tree_search.hpp"
 
 #include <algorithm>
