@@ -1,6 +1,4 @@
-// Keys of the oracle, from contract clause 1 sentence by sentence. `key` and `cosine_of_units` are compiled twice, and the
-// loader takes the one for the processor at hand: most of what the contract tests compute is std::fma, which is one
-// instruction where there is one and a call of the C library elsewhere, rounded the same.
+// Keys of the oracle, from contract clause 1 sentence by sentence.
 
 #include <quadmath.h>
 
@@ -8,13 +6,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "reference/fma.hpp"
 #include "reference/reference.hpp"
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define VICINAL_WITH_AND_WITHOUT_FMA __attribute__((target_clones("default", "fma"), flatten))
-#else
-#define VICINAL_WITH_AND_WITHOUT_FMA
-#endif
 
 namespace vicinal::reference {
 

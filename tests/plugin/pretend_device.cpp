@@ -14,6 +14,7 @@
 #include "core/table_access.hpp"
 #include "cuda/plugin.hpp"
 #include "pretend_cluster.hpp"
+#include "reference/fma.hpp"
 #include "vicinal/table.hpp"
 
 extern "C" int pretendIsDeviceMemory(const void* at);
@@ -126,6 +127,27 @@ struct Normalized {
   std::vector<bool> is_zero;
 };
 
+/// The key of two rows; for cosine of rows that were normalized.
+VICINAL_WITH_AND_WITHOUT_FMA
+double key_of(Metric metric, double p, const double* x, const double* y, std::int64_t d) {
+  switch (metric) {
+    case Metric::inner_product:
+      return core::inner_product_key(x, y, d);
+    case Metric::manhattan:
+      return core::manhattan_key(x, y, d);
+    case Metric::chebyshev:
+      return core::chebyshev_key(x, y, d);
+    case Metric::minkowski:
+      return core::minkowski_key(x, y, d, p);
+    case Metric::hamming:
+      return core::hamming_key(x, y, d);
+    case Metric::cosine:
+      return core::cosine_key_normalized(x, false, y, false, d);
+    default:
+      return core::euclidean_key(x, y, d);
+  }
+}
+
 using Found = std::vector<std::pair<double, std::int64_t>>;
 
 class Run {
@@ -164,9 +186,12 @@ class Run {
  private:
   void meet(const std::vector<double>& rows, std::int64_t begin, std::int64_t end) {
     const std::int64_t d = search_.table.cols;
-    const bool is_cosine = static_cast<Metric>(search_.metric) == Metric::cosine;
+    const auto metric = static_cast<Metric>(search_.metric);
+    const bool is_cosine = metric == Metric::cosine;
     const Normalized x = is_cosine ? Normalized(queries_, d) : Normalized();
     const Normalized y = is_cosine ? Normalized(rows, d) : Normalized();
+    const double* const xs = (is_cosine ? x.rows : queries_).data();
+    const double* const ys = (is_cosine ? y.rows : rows).data();
     for (std::int64_t q = 0; q < search_.queries.rows; ++q) {
       Found& found = found_[static_cast<std::size_t>(q)];
       for (std::int64_t id = begin; id < end; ++id) {
@@ -175,9 +200,8 @@ class Run {
         if (search_.exclude != nullptr && search_.exclude[q] == id) continue;
         if (search_.filter != nullptr && (search_.filter[id / 64] >> (id % 64) & 1) == 0) continue;
         const std::int64_t row = id - begin;
-        const double key = is_cosine ? core::cosine_key_normalized(x.rows.data() + q * d, x.is_zero[q],
-                                                                   y.rows.data() + row * d, y.is_zero[row], d)
-                                     : key_of(queries_.data() + q * d, rows.data() + row * d, d);
+        const bool is_zero = is_cosine && (x.is_zero[q] || y.is_zero[row]);
+        const double key = is_zero ? 1 : key_of(metric, search_.p, xs + q * d, ys + row * d, d);
         if (!(std::fabs(key) < std::numeric_limits<double>::infinity())) {
           throw Error(ErrorCode::bad_data, "the distance of query row " + std::to_string(q) + " and table row " +
                                                std::to_string(id) + " overflows float64");
@@ -189,23 +213,6 @@ class Run {
         std::nth_element(found.begin(), found.begin() + search_.k - 1, found.end());
         found.resize(static_cast<std::size_t>(search_.k));
       }
-    }
-  }
-
-  [[nodiscard]] double key_of(const double* x, const double* y, std::int64_t d) const {
-    switch (static_cast<Metric>(search_.metric)) {
-      case Metric::inner_product:
-        return core::inner_product_key(x, y, d);
-      case Metric::manhattan:
-        return core::manhattan_key(x, y, d);
-      case Metric::chebyshev:
-        return core::chebyshev_key(x, y, d);
-      case Metric::minkowski:
-        return core::minkowski_key(x, y, d, search_.p);
-      case Metric::hamming:
-        return core::hamming_key(x, y, d);
-      default:
-        return core::euclidean_key(x, y, d);
     }
   }
 
