@@ -64,6 +64,7 @@ __global__ void scan_weights_kernel(const double* weights, std::int64_t n, Colum
   int last = 4096;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
     const auto bits = static_cast<unsigned long long>(__double_as_longlong(weights[i]));
+    if (bits == 0) continue;
     largest = bits > largest ? bits : largest;
     const auto exponent = static_cast<int>(bits >> 52);
     unsigned long long fraction = bits & ((1ULL << 52) - 1);
