@@ -41,6 +41,8 @@ constexpr int kMostSlots = 16;
 constexpr int kRowStepBytes = kQueryTile * kStep * 2;
 constexpr int kCentreStepBytes = kTableTile * kStep * 2;
 constexpr std::size_t kBarrierBytes = 512;
+using Lists = WarpLists<16>;
+constexpr std::size_t kListBytes = sizeof(Lists::Store) * 2 * kConsumers / 32;
 
 struct Barriers {
   std::uint64_t full[kMostSlots];
@@ -186,7 +188,7 @@ struct Row {
   }
 };
 
-__device__ void decide(const ClusterView& v, const Nearest (&nearest)[2], const Row& row) {
+__device__ void decide(const ClusterView& v, const Nearest (&nearest)[2], const Row& row, Lists& lists) {
   const int lane = threadIdx.x % 32;
   float best[2];
   float second[2];
@@ -216,8 +218,7 @@ __device__ void decide(const ClusterView& v, const Nearest (&nearest)[2], const 
     reach = half_reach(v.half, upper ? best[1] : best[0], row.facts, v.half.centre_facts[label]);
   }
   const bool decided = (upper ? second[1] : second[0]) < reach;
-  const std::int64_t place = list_row(v, row.number, row.counts, decided, label, row.label);
-  if (place >= 0 && place < v.half.open_room) v.half.reaches[place] = reach;
+  lists.take(row.number, row.counts, decided, label, row.label, reach);
 }
 
 // Of one lane's two open rows: the centres whose scores reach what the rows' best left possible.
@@ -255,12 +256,13 @@ struct Candidates {
 
 template <bool kOpen>
 __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, Barriers* barriers, const char* rows,
-                        const char* ring) {
+                        const char* ring, Lists::Store* stores) {
   const int warp = __shfl_sync(kWholeWarp, static_cast<int>(threadIdx.x / 32), 0);  // known to be the same in all lanes
   const int group = warp / 4;
   const int lane = threadIdx.x % 32;
   const std::size_t slot_bytes = slot_bytes_of(s);
   const std::size_t rows_bytes = rows_bytes_of(s);
+  Lists lists(v, stores + 2 * warp);
   hopper::Cursor cursor;
   hopper::Cursor place;
   for (std::int64_t number = blockIdx.x; number < work.items; number += gridDim.x) {
@@ -307,8 +309,9 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
       }
     }
     if (s.resident > 0) place.advance(s.resident);
-    if constexpr (!kOpen) decide(v, nearest, row);
+    if constexpr (!kOpen) decide(v, nearest, row, lists);
   }
+  if constexpr (!kOpen) lists.flush();
 }
 
 #endif
@@ -321,7 +324,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   extern __shared__ __align__(1024) char memory[];
   const Work work = work_of<kOpen>(v, s.tiles);
   auto* barriers = reinterpret_cast<Barriers*>(memory);
-  char* rows = memory + kBarrierBytes;
+  auto* stores = reinterpret_cast<Lists::Store*>(memory + kBarrierBytes);
+  char* rows = memory + kBarrierBytes + kListBytes;
   char* ring = rows + rows_bytes_of(s) * s.resident;
   if (threadIdx.x == 0) {
     for (int i = 0; i < s.slots; ++i) {
@@ -340,7 +344,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (threadIdx.x == kConsumers) feed(v, work, s, barriers, rows, ring);
   } else {
     hopper::take_registers<112>();
-    consume<kOpen>(v, work, s, barriers, rows, ring);
+    consume<kOpen>(v, work, s, barriers, rows, ring, stores);
   }
 #endif
 }
@@ -350,7 +354,7 @@ Shape shape_of(const Engine& engine, const ClusterView& v) {
   s.mask = ~kNumberBits;
   s.steps = v.half.columns / kStep;
   s.tiles = static_cast<int>((v.k + kTableTile - 1) / kTableTile);
-  const std::size_t room = engine.shared_memory - 1024 - kBarrierBytes;
+  const std::size_t room = engine.shared_memory - 1024 - kBarrierBytes - kListBytes;
   const auto slot_steps = [&](int steps) { return static_cast<std::size_t>(steps) * kCentreStepBytes; };
   // Two tiles of rows beside two of centres; else one beside three quarters of that; else none.
   if (2 * rows_bytes_of(s) + slot_steps(2 * s.steps) <= room) {
@@ -371,7 +375,7 @@ Shape shape_of(const Engine& engine, const ClusterView& v) {
 template <bool kOpen>
 void launch(const Engine& engine, const ClusterView& view) {
   const Shape s = shape_of(engine, view);
-  const std::size_t bytes = kBarrierBytes + rows_bytes_of(s) * s.resident + slot_bytes_of(s) * s.slots;
+  const std::size_t bytes = kBarrierBytes + kListBytes + rows_bytes_of(s) * s.resident + slot_bytes_of(s) * s.slots;
   check(cudaFuncSetAttribute(half_kernel<kOpen>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
         "shared memory of the screen of k-means");
   const std::int64_t tiles = kOpen ? engine.multiprocessors : view.half.tile_count;

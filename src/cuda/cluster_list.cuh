@@ -9,31 +9,75 @@
 
 namespace vicinal::cuda {
 
-/// By all lanes of a warp, each for a row of its own, if it has one: the row is open, or its label changes, or neither.
-/// Returns the place of an open row in its list, else -1.
-__device__ __forceinline__ std::int64_t list_row(const ClusterView& v, std::int64_t row, bool is_row, bool decided,
-                                                 int label, int label_before) {
-  ClusterTally& tally = v.outcome->tally;
-  const bool is_open = is_row && !decided;
-  const bool changes = is_row && decided && label_before != label;
-  const unsigned opens = __ballot_sync(kWholeWarp, is_open);
-  const unsigned changing = __ballot_sync(kWholeWarp, changes);
-  if ((opens | changing) == 0) return -1;
-  // One lane asks for places in either list, so that neither waits for the other.
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  unsigned long long first = 0;
-  if (lane == 0 && opens != 0) first = atomicAdd(&tally.open, static_cast<unsigned long long>(__popc(opens)));
-  if (lane == 1 && changing != 0) first = atomicAdd(&tally.changed, static_cast<unsigned long long>(__popc(changing)));
-  const unsigned before = (1U << lane) - 1;
-  const unsigned long long open = __shfl_sync(kWholeWarp, first, 0) + static_cast<unsigned>(__popc(opens & before));
-  const unsigned long long place = __shfl_sync(kWholeWarp, first, 1) + static_cast<unsigned>(__popc(changing & before));
-  if (is_open) v.open[open] = static_cast<std::uint32_t>(row);
-  if (changes) {
-    v.changed[place] = static_cast<std::uint32_t>(row);
-    v.fresh[row] = label;
+/// A warp's part of two lists: the open rows, and the rows whose labels change. Rows gather in shared memory and go to
+/// the lists tens at a time, because atomics of all warps on one address are served one after the other. `kMost`: rows
+/// that come at a time.
+template <int kMost>
+class WarpLists {
+ public:
+  struct Store {
+    std::uint32_t rows[2 * kMost];
+    std::uint32_t notes[2 * kMost];  ///< of an open row the bits of its reach, of one that changes its label
+  };
+  __device__ WarpLists(const ClusterView& v, Store* stores) : v_(v), open_(stores[0]), changed_(stores[1]) {}
+
+  /// By all lanes, each for a row of its own, if it has one.
+  __device__ __forceinline__ void take(std::int64_t row, bool is_row, bool decided, int label, int label_before,
+                                       float reach) {
+    put(open_, open_count_, is_row && !decided, row, __float_as_uint(reach));
+    put(changed_, changed_count_, is_row && decided && label_before != label, row, static_cast<std::uint32_t>(label));
+    if (open_count_ > kMost) flush_open();
+    if (changed_count_ > kMost) flush_changed();
   }
-  return is_open ? static_cast<std::int64_t>(open) : -1;
-}
+  __device__ void flush() {
+    flush_open();
+    flush_changed();
+  }
+
+ private:
+  __device__ __forceinline__ void put(Store& store, int& count, bool asks, std::int64_t row, std::uint32_t note) {
+    const unsigned asking = __ballot_sync(kWholeWarp, asks);
+    if (asks) {
+      const int place = count + __popc(asking & ((1U << threadIdx.x % 32) - 1));
+      store.rows[place] = static_cast<std::uint32_t>(row);
+      store.notes[place] = note;
+    }
+    count += __popc(asking);
+  }
+  // Places for so many rows in a list; in all lanes.
+  __device__ __forceinline__ unsigned long long places(unsigned long long* total, int count) {
+    __syncwarp();
+    unsigned long long first = 0;
+    if (threadIdx.x % 32 == 0 && count > 0) first = atomicAdd(total, static_cast<unsigned long long>(count));
+    return __shfl_sync(kWholeWarp, first, 0);
+  }
+  __device__ __forceinline__ void flush_open() {
+    const unsigned long long first = places(&v_.outcome->tally.open, open_count_);
+    for (int i = static_cast<int>(threadIdx.x % 32); i < open_count_; i += 32) {
+      v_.open[first + i] = open_.rows[i];
+      if (static_cast<std::int64_t>(first) + i < v_.half.open_room) {
+        v_.half.reaches[first + i] = __uint_as_float(open_.notes[i]);
+      }
+    }
+    __syncwarp();
+    open_count_ = 0;
+  }
+  __device__ __forceinline__ void flush_changed() {
+    const unsigned long long first = places(&v_.outcome->tally.changed, changed_count_);
+    for (int i = static_cast<int>(threadIdx.x % 32); i < changed_count_; i += 32) {
+      v_.changed[first + i] = changed_.rows[i];
+      v_.fresh[changed_.rows[i]] = static_cast<std::int32_t>(changed_.notes[i]);
+    }
+    __syncwarp();
+    changed_count_ = 0;
+  }
+
+  const ClusterView& v_;
+  Store& open_;
+  Store& changed_;
+  int open_count_ = 0;
+  int changed_count_ = 0;
+};
 
 /// Open rows that are multiplied a second time; the rest are decided by the keys of all centres.
 __device__ __forceinline__ std::int64_t narrowed_rows(const ClusterView& v) {

@@ -1,4 +1,4 @@
-// The float32 screen of k-means: a thread has two rows, whose columns it multiplies with 24 centres at a time from
+// The float32 screen of k-means: a thread has a row, whose columns it multiplies with 24 centres at a time from
 // shared memory, and keeps the best and second best upper bound of each row in registers; then it either knows the
 // label or lists the row. The bound, and why the label is float64's: cpu/lloyd_screen.hpp, the same arithmetic here.
 // Cost: n k (d + 2) fused multiply-adds and one read of the points, or one for each pass over the centres where they
@@ -14,12 +14,10 @@ namespace vicinal::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kThreadRows = 2;  // rows of a thread
-constexpr int kAhead = 8;       // columns
+constexpr int kBlocks = 8;  // of a multiprocessor, so that many rows are on their way
+constexpr int kAhead = 8;   // columns
 constexpr int kQuads = kPanel / 4;
-constexpr int kWarpRows = 32 * kThreadRows;
-constexpr int kBlockRows = kThreads * kThreadRows;
-constexpr std::size_t kPanelBytes = std::size_t{48} << 10;  // of a block, so that four of them share a multiprocessor
+constexpr std::size_t kPanelBytes = std::size_t{24} << 10;  // of a block
 
 /// g: what the length of a centre is multiplied with.
 __device__ float factor_of(const PointFrame& f, float norm, float least_norm) {
@@ -53,10 +51,12 @@ __device__ float threshold_of(const PointFrame& f, float norm, float least_norm,
   return upper + rho_point <= reach ? threshold : -INFINITY;
 }
 
-__global__ void __launch_bounds__(kThreads, 4)
+__global__ void __launch_bounds__(kThreads, kBlocks)
     screen_kernel(const __grid_constant__ ClusterView v, std::int64_t panels, std::int64_t panels_a_pass) {
   extern __shared__ __align__(16) float shared[];
-  ClusterTally& tally = v.outcome->tally;
+  __shared__ WarpLists<32>::Store stores[kThreads / 32][2];
+  WarpLists<32> lists(v, stores[threadIdx.x / 32]);
+  const ClusterTally& tally = v.outcome->tally;
   const std::int64_t n = v.rows.n;
   const int d = static_cast<int>(v.rows.d);
   const int panel_floats = (d + 2) * kPanel;
@@ -64,24 +64,18 @@ __global__ void __launch_bounds__(kThreads, 4)
   const bool usable = tally.unusable == 0;
   const float least_norm = __uint_as_float(tally.least_norm);
   const bool one_pass = panels <= panels_a_pass;
-  for (std::int64_t block = blockIdx.x; block * kBlockRows < n; block += gridDim.x) {
-    const std::int64_t first = block * kBlockRows + threadIdx.x / 32 * kWarpRows;  // of the warp's rows
-    float best[kThreadRows];
-    float second[kThreadRows];
-    std::int32_t index[kThreadRows];
-    float norm[kThreadRows];
-    float g[kThreadRows];
-    const float* tile[kThreadRows];
-#pragma unroll
-    for (int r = 0; r < kThreadRows; ++r) {
-      best[r] = second[r] = -INFINITY;
-      index[r] = 0;
-      const std::int64_t at = first + 32 * r;
-      // Beyond the last tile the first one is multiplied, and nothing comes of it.
-      tile[r] = v.points + (at < n ? at : 0) * d + lane;
-      norm[r] = v.norms[at < n ? at + lane : 0];
-      g[r] = factor_of(v.frame, norm[r], least_norm);
-    }
+  for (std::int64_t block = blockIdx.x; block * kThreads < n; block += gridDim.x) {
+    const std::int64_t row = block * kThreads + threadIdx.x;
+    const std::int64_t first =
+        row - lane;  // of the warp's tile; beyond the last one the first is multiplied, for nothing
+    const bool is_row = row < n;
+    const float* const tile = v.points + (first < n ? first : 0) * d + lane;
+    const float norm = v.norms[is_row ? row : 0];
+    const std::int32_t label_before = is_row ? v.labels[row] : 0;
+    const float g = factor_of(v.frame, norm, least_norm);
+    float best = -INFINITY;
+    float second = -INFINITY;
+    std::int32_t index = 0;
     for (std::int64_t begin = 0; begin < panels && usable; begin += panels_a_pass) {
       const int count = static_cast<int>(panels_a_pass < panels - begin ? panels_a_pass : panels - begin);
       if (!one_pass || block == blockIdx.x) {
@@ -95,72 +89,53 @@ __global__ void __launch_bounds__(kThreads, 4)
 #pragma unroll 1
       for (int p = 0; p < count; ++p) {
         const auto* panel = reinterpret_cast<const float4*>(shared + p * panel_floats);
-        float sums[kThreadRows][kPanel];
+        float sums[kPanel];
 #pragma unroll
         for (int q = 0; q < kQuads; ++q) {
           const float4 a = panel[q];
-#pragma unroll
-          for (int r = 0; r < kThreadRows; ++r) {
-            sums[r][4 * q] = a.x, sums[r][4 * q + 1] = a.y, sums[r][4 * q + 2] = a.z, sums[r][4 * q + 3] = a.w;
-          }
+          sums[4 * q] = a.x, sums[4 * q + 1] = a.y, sums[4 * q + 2] = a.z, sums[4 * q + 3] = a.w;
         }
-        const auto multiply = [&](const float(&x)[kThreadRows], const float4* line) {
+        const auto multiply = [&](float x, const float4* line) {
 #pragma unroll
           for (int q = 0; q < kQuads; ++q) {
             const float4 a = line[q];
-#pragma unroll
-            for (int r = 0; r < kThreadRows; ++r) {
-              sums[r][4 * q] = __fmaf_rn(x[r], a.x, sums[r][4 * q]);
-              sums[r][4 * q + 1] = __fmaf_rn(x[r], a.y, sums[r][4 * q + 1]);
-              sums[r][4 * q + 2] = __fmaf_rn(x[r], a.z, sums[r][4 * q + 2]);
-              sums[r][4 * q + 3] = __fmaf_rn(x[r], a.w, sums[r][4 * q + 3]);
-            }
+            sums[4 * q] = __fmaf_rn(x, a.x, sums[4 * q]);
+            sums[4 * q + 1] = __fmaf_rn(x, a.y, sums[4 * q + 1]);
+            sums[4 * q + 2] = __fmaf_rn(x, a.z, sums[4 * q + 2]);
+            sums[4 * q + 3] = __fmaf_rn(x, a.w, sums[4 * q + 3]);
           }
         };
         // Columns are read some turns before they are multiplied.
-        float ahead[kAhead][kThreadRows];
-        const auto read = [&](int j, float(&x)[kThreadRows]) {
+        float ahead[kAhead];
+        const auto read = [&](int j) { return j < d ? __ldg(tile + j * kPointTile) : 0; };
 #pragma unroll
-          for (int r = 0; r < kThreadRows; ++r) x[r] = j < d ? __ldg(tile[r] + j * kPointTile) : 0;
-        };
-#pragma unroll
-        for (int a = 0; a < kAhead; ++a) read(a, ahead[a]);
+        for (int a = 0; a < kAhead; ++a) ahead[a] = read(a);
 #pragma unroll 1
         for (int j = 0; j < d; j += kAhead) {
 #pragma unroll
           for (int a = 0; a < kAhead; ++a) {
             if (j + a < d) multiply(ahead[a], panel + kQuads * (j + a + 1));
-            read(j + a + kAhead, ahead[a]);
+            ahead[a] = read(j + a + kAhead);
           }
         }
         multiply(g, panel + kQuads * (d + 1));
         const auto base = static_cast<std::int32_t>((begin + p) * kPanel);
 #pragma unroll
-        for (int r = 0; r < kThreadRows; ++r) {
-#pragma unroll
-          for (int c = 0; c < kPanel; ++c) {
-            const float score = sums[r][c];
-            second[r] = fmaxf(second[r], fminf(score, best[r]));
-            if (score > best[r]) {
-              best[r] = score;
-              index[r] = base + c;
-            }
+        for (int c = 0; c < kPanel; ++c) {
+          second = fmaxf(second, fminf(sums[c], best));
+          if (sums[c] > best) {
+            best = sums[c];
+            index = base + c;
           }
         }
       }
     }
-#pragma unroll
-    for (int r = 0; r < kThreadRows; ++r) {
-      const std::int64_t row = first + 32 * r + lane;
-      const bool is_row = row < n;
-      bool decided = false;
-      if (is_row && usable) {
-        decided = second[r] < threshold_of(v.frame, norm[r], least_norm, g[r], best[r], v.lengths[index[r]],
-                                           v.allowances[index[r]]);
-      }
-      list_row(v, row, is_row, decided, index[r], is_row ? v.labels[row] : 0);
-    }
+    const bool decided =
+        is_row && usable &&
+        second < threshold_of(v.frame, norm, least_norm, g, best, v.lengths[index], v.allowances[index]);
+    lists.take(row, is_row, decided, index, label_before, 0);
   }
+  lists.flush();
 }
 
 __global__ void open_all_kernel(const __grid_constant__ ClusterView v) {
@@ -186,8 +161,9 @@ void screen_points(const Engine& engine, const ClusterView& view) {
   check(
       cudaFuncSetAttribute(screen_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(a_pass * one)),
       "shared memory of the screen of k-means");
-  const std::int64_t blocks = (view.rows.n + kBlockRows - 1) / kBlockRows;
-  const auto grid = static_cast<unsigned>(std::min<std::int64_t>(blocks, engine.multiprocessors * std::int64_t{4}));
+  const std::int64_t blocks = (view.rows.n + kThreads - 1) / kThreads;
+  const auto grid =
+      static_cast<unsigned>(std::min<std::int64_t>(blocks, engine.multiprocessors * std::int64_t{kBlocks}));
   screen_kernel<<<grid, kThreads, a_pass * one, engine.stream>>>(view, view.panel_count(),
                                                                  static_cast<std::int64_t>(a_pass));
   check_launch("screen points");
