@@ -50,7 +50,7 @@ struct KMeansCommand {
 };
 
 bool is_init_name(const std::string& init) {
-  return init == "k-means++" || init == "random" || init == "first-k";
+  return init == "k-means++" || init == "k-means||" || init == "random" || init == "first-k";
 }
 
 bool ends_with(const std::string& path, const std::string& ending) {
@@ -236,7 +236,7 @@ Command add_kmeans(const Parser& root) {
       .type_name("K")
       .capture_default_str()
       .group(group);
-  app.add_option("--init", command->init, "First centres: k-means++, random, first-k, or a file of centres")
+  app.add_option("--init", command->init, "First centres: k-means++, k-means||, random, first-k, or a file of centres")
       .type_name("NAME|FILE")
       .capture_default_str()
       .group(group);
@@ -264,7 +264,10 @@ Command add_kmeans(const Parser& root) {
   app.add_choice("--empty", command->empty, {"auto", "farthest", "keep"},
                  "Empty clusters take the farthest rows, or keep their centres; auto: keep with --stop classical")
       .group(group);
-  app.add_option("--weights", command->weights, "Weights of the rows: one column").type_name("FILE").group(group);
+  app.add_option("--weights", command->weights,
+                 "Weights of the rows: one column; rows of weight 0 are labelled, and nothing else")
+      .type_name("FILE")
+      .group(group);
   app.add_option("--model", command->model, "Do not cluster: label rows by the centres of an .npz written before")
       .type_name("FILE");
   app.add_option("--scan", command->scan, "Print the inertia for each number of clusters, as in 2..20")
@@ -275,6 +278,7 @@ Command add_kmeans(const Parser& root) {
   add_input_options(app, command->input);
   add_common_options(app, command->common);
   app.add_examples({"vicinal kmeans train.npy -c 3 --seed 42 -o clusters.npz",
+                    "vicinal kmeans train.npy -c 20 --init 'k-means||' --json",
                     "vicinal kmeans train.npy -c 3 --init first-k --stop classical -o train",
                     "vicinal kmeans train.csv --drop class -c 3 --json", "vicinal kmeans train.npy --scan 2..6"});
   return {app, [command] { naming_files(command->table, "", [&] { command->run(); }); }, &command->common.json};

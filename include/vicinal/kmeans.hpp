@@ -16,6 +16,7 @@ namespace vicinal {
 /// Where the first centres come from.
 enum class KMeansInit : std::uint8_t {
   plus_plus,  ///< "k-means++": greedy, rows drawn by weight times squared distance, the best of 2 + floor(ln k) trials
+  parallel,   ///< "k-means||": 2 k rows a round drawn so, among which, weighted, k-means++ chooses
   random,     ///< rows drawn without replacement, each with the same chance
   first_k,    ///< "first-k": rows 0 to k - 1, as the classical tool does
   given,
@@ -40,11 +41,13 @@ VICINAL_API std::string_view name_of(KMeansStop stop) noexcept;
 VICINAL_API KMeansInit kmeans_init_from(std::string_view name);
 
 struct KMeansOptions {
-  std::int64_t clusters = 8;  ///< 1 <= clusters <= rows, and below 2^24
+  std::int64_t clusters = 8;  ///< 1 <= clusters <= rows with a weight, and below 2^24
   KMeansInit init = KMeansInit::plus_plus;
-  TableView centres = {};                ///< [clusters, d] on the host, for KMeansInit::given
-  std::span<const double> weights = {};  ///< [n] finite and above 0; empty: 1 each
-  std::int64_t runs = 1;                 ///< starts of their own draws; the least inertia wins, then the earlier run
+  TableView centres = {};  ///< [clusters, d] on the host, for KMeansInit::given
+  /// [n] finite and at least 0; empty: 1 each. Rows of weight 0 take no part; the nearest of the centres returned
+  /// labels them.
+  std::span<const double> weights = {};
+  std::int64_t runs = 1;  ///< starts of their own draws; the least inertia wins, then the earlier run
   std::uint64_t seed = 0;
   std::int64_t max_iterations = 300;
   double tolerance = 1e-4;   ///< stop when the centres' squared shifts sum to at most this times the mean variance
@@ -79,9 +82,10 @@ struct KMeans {
   KMeansStats stats;
 };
 
-/// Clusters the rows of a table. O(n k d) an iteration at most; memory O(n + k d) for each thread, beyond the table.
-/// Throws `invalid_argument` for options outside their domain, `bad_data` for NaN, infinity and values so large that
-/// squared distances may overflow, `over_memory` before it starts: on a device also where the table does not fit there.
+/// Clusters the rows of a table. O(n k d) an iteration at most; memory O(n + k d) for each thread, beyond the table,
+/// and a copy of the rows where a weight is 0. Throws `invalid_argument` for options outside their domain, `bad_data`
+/// for NaN, infinity and values so large that squared distances may overflow, `over_memory` before it starts: on a
+/// device also where the table does not fit there.
 VICINAL_API KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
 
 /// What `kmeans` would do and the memory it needs, without doing it.

@@ -13,6 +13,7 @@
 #include "core/table_access.hpp"
 #include "kernels.hpp"
 #include "ops/check.hpp"
+#include "ops/clustered_rows.hpp"
 #include "ops/initial_centres.hpp"
 #include "vicinal/knn.hpp"
 
@@ -24,7 +25,7 @@ using kernels::Lloyd;
 
 constexpr std::int64_t kMostClusters = std::int64_t{1} << 24;
 constexpr double kTooLarge = 0x1p500;
-constexpr std::string_view kInits[] = {"k-means++", "random", "first-k", "given"};
+constexpr std::string_view kInits[] = {"k-means++", "k-means||", "random", "first-k", "given"};
 constexpr std::string_view kStops[] = {"labels", "shift", "changed_share", "max_iterations"};
 
 [[noreturn]] void refuse(const std::string& sentence) {
@@ -45,8 +46,8 @@ void check_weights(std::span<const double> weights, std::int64_t n) {
     refuse("weights: there are " + std::to_string(weights.size()) + " for " + std::to_string(n) + " rows");
   }
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (!(weights[i] > 0 && std::isfinite(weights[i]))) {
-      refuse("weights: that of row " + std::to_string(i) + " must be finite and above 0");
+    if (!(weights[i] >= 0 && std::isfinite(weights[i]))) {
+      refuse("weights: that of row " + std::to_string(i) + " must be finite and at least 0");
     }
   }
 }
@@ -60,19 +61,27 @@ void check_centres(std::span<const double> centres, std::int64_t d) {
   }
 }
 
-ClusterTask check(const Context& ctx, const TableView& table, const KMeansOptions& options) {
+// Rows that have a weight above 0.
+std::int64_t weighted_rows(const TableView& table, std::span<const double> weights) {
+  if (weights.empty()) return table.rows();
+  return std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; });
+}
+
+void check(const Context& ctx, const TableView& table, const KMeansOptions& options) {
   check_table(ctx, table, "table");
+  check_weights(options.weights, table.rows());
+  const std::int64_t rows = weighted_rows(table, options.weights);
+  if (rows == 0) refuse("weights: all are 0");
   if (options.clusters < 1) refuse("clusters: is " + std::to_string(options.clusters) + ", must be at least 1");
-  if (options.clusters > table.rows()) {
-    refuse("clusters: is " + std::to_string(options.clusters) + ", but the table has only " +
-           std::to_string(table.rows()) + " rows");
+  if (options.clusters > rows) {
+    refuse("clusters: is " + std::to_string(options.clusters) + ", but the table has only " + std::to_string(rows) +
+           (rows < table.rows() ? " rows with a weight above 0" : " rows"));
   }
   if (options.clusters >= kMostClusters) refuse("clusters: must be below " + std::to_string(kMostClusters));
   if (options.runs < 1 || options.runs > 65536) refuse("runs: must be from 1 to 65536");
   if (options.max_iterations < 1) refuse("max_iterations: must be at least 1");
   if (!(options.tolerance >= 0 && std::isfinite(options.tolerance))) refuse("tolerance: must be finite and at least 0");
   if (!(options.changed_share >= 0 && options.changed_share < 1)) refuse("changed_share: must be in [0, 1)");
-  check_weights(options.weights, table.rows());
   if (options.init == KMeansInit::given) {
     check_table(ctx, options.centres, "centres");
     if (options.centres.rows() != options.clusters || options.centres.cols() != table.cols()) {
@@ -83,7 +92,6 @@ ClusterTask check(const Context& ctx, const TableView& table, const KMeansOption
       refuse("centres: must lie in the host's memory");
     }
   }
-  return {table, options.weights, options.clusters, true};
 }
 
 // One start, and where it led.
@@ -213,21 +221,32 @@ double least_shift(Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& o
   return options.tolerance * (lloyd.inertia() / weight / static_cast<double>(task.table.cols()));
 }
 
-Plan plan_of(const Context& ctx, const ClusterTask& task, const KMeansOptions& options) {
-  const auto n = static_cast<std::uint64_t>(task.table.rows());
+Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& options) {
+  const auto n = static_cast<std::uint64_t>(table.rows());
+  const std::int64_t weighted = weighted_rows(table, options.weights);
+  const bool copies = weighted < table.rows();
+  const ClusterTask task = {copies ? ops::shape_of_copy(table, weighted) : table, options.weights, options.clusters,
+                            true};
   const auto size = static_cast<std::uint64_t>(task.clusters * task.table.cols()) * sizeof(double);
-  const std::int64_t trials = options.init == KMeansInit::plus_plus ? ops::seeding_trials(task.clusters) : 0;
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  const kernels::ClusterBytes bytes = backend.cluster_bytes(ctx, task, trials);
+  const kernels::ClusterBytes bytes = backend.cluster_bytes(ctx, task, ops::seeding_trials(options));
   Plan plan;
   plan.method = Method::fused;
   plan.screens = backend.cluster_screens(task);
   plan.device = ctx.device();
   plan.isa = backend.isa(ctx);
   plan.threads = ctx.threads();
+  const kernels::ClusterBytes seeding = ops::initial_bytes(ctx, weighted, table.cols(), options);
   // Centres of three iterations; labels of two runs; keys, labels and ids where empty clusters are filled.
-  plan.memory = bytes.host + 4 * size + n * 8 + n * 20;
-  plan.device_memory = bytes.device;
+  plan.memory = bytes.host + seeding.host + 4 * size + n * 8 + n * 20;
+  plan.device_memory = bytes.device + seeding.device;
+  if (copies) {
+    // All rows, the weights of those that have one, the numbers of all; and what reads the table.
+    const kernels::ClusterBytes reading = backend.cluster_bytes(ctx, {table, {}, 1, false}, 0);
+    plan.memory += n * (8 * static_cast<std::uint64_t>(task.table.cols()) + 8 + 16);
+    plan.memory = std::max(plan.memory, reading.host + n * 24);
+    plan.device_memory = std::max(plan.device_memory, reading.device);
+  }
   plan.reason = backend.device() == kernels::kHost
                     ? "Lloyd's iterations: bounds and a float32 screen with a proven bound label most rows, float64 "
                       "keys the rest"
@@ -246,6 +265,46 @@ void check_model(const Context& ctx, const KMeans& model, const TableView& table
     refuse("table: " + std::to_string(table.cols()) + " columns, but the model has " + std::to_string(model.cols));
   }
   check_centres(model.centres, model.cols);
+}
+
+// The best of the runs.
+KMeans cluster(const Context& ctx, const ClusterTask& task, const KMeansOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto lloyd = kernels::backend_of(ctx).lloyd(ctx, task);
+  const double tolerance = least_shift(*lloyd, task, options);
+  KMeans best;
+  double seeding = 0;
+  for (std::int64_t run = 0; run < options.runs; ++run) {
+    const auto seeded = std::chrono::steady_clock::now();
+    const std::vector<double> centres = ops::initial_centres(ctx, *lloyd, task, options, run);
+    if (options.init == KMeansInit::given) check_centres(centres, task.table.cols());
+    seeding += seconds_since(seeded);
+    KMeans found = Run(ctx, *lloyd, task, options).from(centres, tolerance);
+    if (run == 0 || found.inertia < best.inertia) best = std::move(found);
+    // Nothing is drawn, so every run would be the first one.
+    if (options.init == KMeansInit::given || options.init == KMeansInit::first_k) break;
+  }
+  const kernels::AssignCounts counts = lloyd->counts();
+  best.stats = {counts.rows, counts.skipped, counts.rechecked, seeding, seconds_since(start) - seeding};
+  return best;
+}
+
+// Rows of weight 0 get the labels of the centres nearest to them.
+void label_left_out(const Context& ctx, const ops::ClusteredRows& rows, KMeans& found) {
+  const auto lloyd = kernels::backend_of(ctx).lloyd(ctx, {rows.table_left_out(), {}, found.clusters, false});
+  lloyd->start(found.centres);
+  lloyd->assign();
+  std::vector<std::int32_t> others(rows.left_out().size());
+  lloyd->labels(others);
+  for (const std::int32_t label : others) ++found.sizes[static_cast<std::size_t>(label)];
+  // From the last row to the first, each label moves to its place.
+  std::size_t kept = found.labels.size();
+  std::size_t other = others.size();
+  found.labels.resize(kept + other);
+  for (std::size_t row = found.labels.size(); row-- > 0;) {
+    const bool left_out = other > 0 && rows.left_out()[other - 1] == static_cast<std::int64_t>(row);
+    found.labels[row] = left_out ? others[--other] : found.labels[--kept];
+  }
 }
 
 // The rows of a table, labelled.
@@ -276,36 +335,23 @@ KMeansInit kmeans_init_from(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kInits); ++i) {
     if (kInits[i] == name) return static_cast<KMeansInit>(i);
   }
-  refuse("init: there is no '" + std::string(name) + "' but k-means++, random, first-k, given");
+  refuse("init: there is no '" + std::string(name) + "' but k-means++, k-means||, random, first-k, given");
 }
 
 KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) {
-  const ClusterTask task = check(ctx, table, options);
-  const Plan plan = plan_of(ctx, task, options);
+  check(ctx, table, options);
+  const Plan plan = plan_of(ctx, table, options);
   core::require_memory(ctx, plan.memory, "kmeans");
-  const auto start = std::chrono::steady_clock::now();
-  const auto lloyd = kernels::backend_of(ctx).lloyd(ctx, task);
-  const double tolerance = least_shift(*lloyd, task, options);
-  KMeans best;
-  double seeding = 0;
-  for (std::int64_t run = 0; run < options.runs; ++run) {
-    const auto seeded = std::chrono::steady_clock::now();
-    const std::vector<double> centres = ops::initial_centres(ctx, *lloyd, task, options, run);
-    if (options.init == KMeansInit::given) check_centres(centres, table.cols());
-    seeding += seconds_since(seeded);
-    KMeans found = Run(ctx, *lloyd, task, options).from(centres, tolerance);
-    if (run == 0 || found.inertia < best.inertia) best = std::move(found);
-    // Nothing is drawn, so every run would be the first one.
-    if (options.init == KMeansInit::given || options.init == KMeansInit::first_k) break;
-  }
-  best.plan = plan;
-  const kernels::AssignCounts counts = lloyd->counts();
-  best.stats = {counts.rows, counts.skipped, counts.rechecked, seeding, seconds_since(start) - seeding};
-  return best;
+  const ops::ClusteredRows rows(ctx, table, options.weights);
+  KMeans found = cluster(ctx, {rows.table(), rows.weights(), options.clusters, true}, options);
+  if (!rows.left_out().empty()) label_left_out(ctx, rows, found);
+  found.plan = plan;
+  return found;
 }
 
 Plan plan_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) {
-  return plan_of(ctx, check(ctx, table, options), options);
+  check(ctx, table, options);
+  return plan_of(ctx, table, options);
 }
 
 std::vector<std::int32_t> predict(const Context& ctx, const KMeans& model, const TableView& table) {

@@ -167,41 +167,49 @@ std::int64_t row_of(double u, const std::vector<double>& masses) {
   return last;
 }
 
-std::vector<std::int64_t> draw_rows(const Problem& problem, const KMeansOptions& options, std::int64_t run) {
-  const std::uint64_t stream = 0x6b6d0000U + static_cast<std::uint64_t>(run);
+struct Draws {
+  std::uint64_t seed;
+  std::uint64_t stream;
   std::uint64_t counter = 0;
+  double next() { return uniform(seed, stream, counter++); }
+};
+
+std::vector<std::int64_t> random_rows(const Problem& problem, Draws& draws) {
   std::vector<std::int64_t> rows;
-  if (options.init == KMeansInit::random) {
-    std::set<std::int64_t> taken;
-    for (std::int64_t j = problem.n - problem.k; j < problem.n; ++j) {
-      auto row = static_cast<std::int64_t>(uniform(options.seed, stream, counter++) * static_cast<double>(j + 1));
-      if (taken.count(row) != 0) row = j;
-      taken.insert(row);
-      rows.push_back(row);
-    }
-    return rows;
+  std::set<std::int64_t> taken;
+  for (std::int64_t j = problem.n - problem.k; j < problem.n; ++j) {
+    auto row = static_cast<std::int64_t>(draws.next() * static_cast<double>(j + 1));
+    if (taken.count(row) != 0) row = j;
+    taken.insert(row);
+    rows.push_back(row);
   }
+  return rows;
+}
+
+std::vector<double> masses_of(const Problem& problem, const std::vector<double>& keys) {
+  std::vector<double> masses(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) masses[i] = problem.weights[i] * keys[i];
+  return masses;
+}
+
+std::vector<std::int64_t> plus_plus(const Problem& problem, Draws& draws) {
   const auto n = static_cast<std::size_t>(problem.n);
+  std::vector<std::int64_t> rows;
   std::vector<double> keys(n, 1);
-  const auto masses_of = [&](const std::vector<double>& of) {
-    std::vector<double> masses(n);
-    for (std::size_t i = 0; i < n; ++i) masses[i] = problem.weights[i] * of[i];
-    return masses;
-  };
   const auto trials = 2 + static_cast<int>(std::floor(std::log(static_cast<double>(problem.k))));
   for (std::int64_t c = 0; c < problem.k; ++c) {
-    const std::vector<double> masses = masses_of(keys);
+    const std::vector<double> masses = masses_of(problem, keys);
     double least = 0;
     std::int64_t chosen = -1;
     std::vector<double> of_chosen;
     for (int trial = 0; trial < (c == 0 ? 1 : trials); ++trial) {
-      const std::int64_t row = row_of(uniform(options.seed, stream, counter++), masses);
+      const std::int64_t row = row_of(draws.next(), masses);
       std::vector<double> left(n);
       for (std::size_t i = 0; i < n; ++i) {
         const double to_row = key(Metric::sqeuclidean, 2, problem.row(row), problem.row(static_cast<std::int64_t>(i)));
         left[i] = c == 0 ? to_row : std::min(keys[i], to_row);
       }
-      const double total = total_of(masses_of(left));
+      const double total = total_of(masses_of(problem, left));
       if (chosen < 0 || total < least) {
         chosen = row;
         least = total;
@@ -212,6 +220,63 @@ std::vector<std::int64_t> draw_rows(const Problem& problem, const KMeansOptions&
     keys = of_chosen;
   }
   return rows;
+}
+
+Problem part_of(const Problem& problem, const std::vector<std::int64_t>& rows, const std::vector<double>& weights) {
+  Problem part{{}, weights, static_cast<std::int64_t>(rows.size()), problem.d, problem.k};
+  for (const std::int64_t row : rows) {
+    const auto values = problem.row(row);
+    part.rows.insert(part.rows.end(), values.begin(), values.end());
+  }
+  return part;
+}
+
+std::vector<std::int64_t> parallel(const Problem& problem, Draws& draws) {
+  std::vector<std::int64_t> candidates = {
+      row_of(draws.next(), masses_of(problem, std::vector<double>(static_cast<std::size_t>(problem.n), 1)))};
+  std::vector<std::vector<double>> won;
+  for (int round = 0;; ++round) {
+    std::vector<double> keys;
+    won.assign(candidates.size(), {});
+    for (std::int64_t i = 0; i < problem.n; ++i) {
+      std::size_t winner = 0;
+      double least = std::numeric_limits<double>::infinity();
+      for (std::size_t c = 0; c < candidates.size(); ++c) {
+        const double to_candidate = key(Metric::sqeuclidean, 2, problem.row(candidates[c]), problem.row(i));
+        if (to_candidate < least) {
+          least = to_candidate;
+          winner = c;
+        }
+      }
+      keys.push_back(least);
+      won[winner].push_back(problem.weights[static_cast<std::size_t>(i)]);
+    }
+    const std::vector<double> masses = masses_of(problem, keys);
+    const bool enough = round >= 5 && static_cast<std::int64_t>(candidates.size()) >= problem.k;
+    if (enough || total_of(masses) == 0) break;
+    for (std::int64_t t = 0; t < 2 * problem.k; ++t) {
+      const std::int64_t row = row_of(draws.next(), masses);
+      if (std::find(candidates.begin(), candidates.end(), row) == candidates.end()) candidates.push_back(row);
+    }
+  }
+  std::vector<std::int64_t> rows;
+  std::vector<double> weights;
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    if (won[c].empty()) continue;
+    rows.push_back(candidates[c]);
+    weights.push_back(exact_sum(won[c]));
+  }
+  std::vector<std::int64_t> chosen;
+  for (const std::int64_t c : plus_plus(part_of(problem, rows, weights), draws)) {
+    chosen.push_back(rows[static_cast<std::size_t>(c)]);
+  }
+  return chosen;
+}
+
+std::vector<std::int64_t> draw_rows(const Problem& problem, const KMeansOptions& options, std::int64_t run) {
+  Draws draws{options.seed, 0x6b6d0000U + static_cast<std::uint64_t>(run)};
+  if (options.init == KMeansInit::random) return random_rows(problem, draws);
+  return options.init == KMeansInit::parallel ? parallel(problem, draws) : plus_plus(problem, draws);
 }
 
 std::vector<double> first_centres(const Problem& problem, const KMeansOptions& options, std::int64_t run) {
@@ -328,14 +393,31 @@ double exact_sum(std::span<const double> terms) {
 }
 
 KMeans kmeans(const TableView& table, const KMeansOptions& options) {
-  Problem problem{
+  Problem all{
       widen(table), {options.weights.begin(), options.weights.end()}, table.rows(), table.cols(), options.clusters};
-  if (problem.weights.empty()) problem.weights.assign(static_cast<std::size_t>(problem.n), 1);
+  if (all.weights.empty()) all.weights.assign(static_cast<std::size_t>(all.n), 1);
+  std::vector<std::int64_t> rows;
+  std::vector<double> weights;
+  for (std::int64_t i = 0; i < all.n; ++i) {
+    const double weight = all.weights[static_cast<std::size_t>(i)];
+    if (weight == 0) continue;
+    rows.push_back(i);
+    weights.push_back(weight);
+  }
+  const Problem problem = part_of(all, rows, weights);
   KMeans best;
   for (std::int64_t run = 0; run < options.runs; ++run) {
     KMeans found = run_once(problem, options, run);
     if (run == 0 || found.inertia < best.inertia) best = found;
   }
+  std::vector<std::int32_t> labels;
+  std::size_t next = 0;
+  for (std::int64_t i = 0; i < all.n; ++i) {
+    const bool has_weight = next < rows.size() && rows[next] == i;
+    labels.push_back(has_weight ? best.labels[next++] : nearest(all, i, best.centres));
+    if (!has_weight) ++best.sizes[static_cast<std::size_t>(labels.back())];
+  }
+  best.labels = labels;
   return best;
 }
 

@@ -99,11 +99,29 @@ def test_given_centres_weights_and_scan(ok, ok_json, tmp_path, blobs):
     assert json.loads(ok("kmeans", "blobs.npy", "-c", 4, "--explain", "--json"))["plan"]["memory_bytes"] > 0
 
 
+def test_rows_of_weight_zero_are_labelled_and_nothing_else(ok_json, tmp_path, blobs):
+    weights = np.ones(160)
+    weights[30:50] = 0
+    np.save(tmp_path / "weights.npy", weights)
+    np.save(tmp_path / "others.npy", blobs[weights > 0])
+    told = ok_json("kmeans", "blobs.npy", "-c", 4, "--weights", "weights.npy", "-o", "found.npz")
+    alone = ok_json("kmeans", "others.npy", "-c", 4)
+    found = np.load(tmp_path / "found.npz")
+    assert told["inertia"] == alone["inertia"] and told["iterations"] == alone["iterations"]
+    assert sum(told["sizes"]) == 160 and sum(alone["sizes"]) == 140
+    assert (assign(blobs.astype(float), found["centres"]) == found["labels"]).all()
+
+
+def test_parallel_seeding(ok_json, blobs):
+    told = [ok_json("kmeans", "blobs.npy", "-c", 4, "--init", "k-means||", "--threads", t, "--seed", 5) for t in (1, 3)]
+    assert told[0]["inertia"] == told[1]["inertia"] and told[0]["sizes"] == [40] * 4
+
+
 @pytest.mark.parametrize(
     "arguments, code",
     [
         (["-c", 0], 2), (["-c", 161], 2), (["--scan", "5..2"], 2), (["--stop", "never"], 2), (["--runs", 0], 2),
-        (["--tolerance", "-1"], 2), (["--init", "missing.npy"], 3), (["--model", "missing.npz"], 3),
+        (["--tolerance", "-1"], 2), (["--init", "missing.npy"], 3), (["--weights", "blobs.npy"], 3), (["--model", "missing.npz"], 3),
         (["--memory-limit", "4k"], 4), (["--device", "cuda:77"], 5),
     ],
 )

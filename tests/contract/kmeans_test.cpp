@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -84,11 +85,16 @@ TEST_P(KMeansOfFamily, equals_the_reference) {
   std::vector<double> weights;
   for (std::int64_t i = 0; i < shape.n; ++i)
     weights.push_back(std::ldexp(1.0 + 0.37 * static_cast<double>(i % 7), static_cast<int>(i % 5) - 2));
+  std::vector<double> some_zero = weights;
+  for (std::size_t i = 0; i < some_zero.size(); ++i) {
+    if (i % 3 == 0 || (i > 100 && i < 160)) some_zero[i] = 0;
+  }
   std::uint64_t turn = 0;
   for (const DType dtype : {DType::float64, DType::float32, DType::uint8, DType::float16, DType::bfloat16}) {
     const Stored stored(rows.table, shape.d, dtype, static_cast<Layout>(turn % kLayouts));
     if (may_overflow(reference::widen(stored.view()))) continue;
-    for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::random, KMeansInit::first_k}) {
+    for (const KMeansInit init :
+         {KMeansInit::plus_plus, KMeansInit::parallel, KMeansInit::random, KMeansInit::first_k}) {
       ++turn;
       if (is_left_out(turn)) continue;
       KMeansOptions options;
@@ -104,7 +110,7 @@ TEST_P(KMeansOfFamily, equals_the_reference) {
         options.rule = KMeansRule::classical;
         options.changed_share = 0.01;
       }
-      if (turn % 2 == 1) options.weights = weights;
+      if (turn % 2 == 1) options.weights = turn % 8 == 3 ? some_zero : weights;
       check_kmeans(stored.view(), options,
                    std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)) + " " + text(options), turn);
       if (HasFailure()) return;
@@ -145,10 +151,97 @@ TEST(KMeans, more_clusters_than_distinct_rows) {
   std::vector<double> rows;
   for (int i = 0; i < 60; ++i) rows.insert(rows.end(), {static_cast<double>(i % 3), 1.0});
   const TableView table(rows.data(), 60, 2);
-  for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::random, KMeansInit::first_k}) {
+  for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::parallel, KMeansInit::random, KMeansInit::first_k}) {
     KMeansOptions options{.clusters = 7, .init = init};
     check_kmeans(table, options, text(options));
   }
+  for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::parallel}) {
+    const KMeans got = kmeans(contexts(0).front(), table, {.clusters = 7, .init = init});
+    EXPECT_EQ(got.inertia, 0);
+    EXPECT_EQ(std::count(got.sizes.begin(), got.sizes.end(), 20), 3);
+    EXPECT_EQ(std::count(got.sizes.begin(), got.sizes.end(), 0), 4);
+  }
+}
+
+TEST(KMeans, one_row_and_equal_rows) {
+  const std::vector<float> row = {3, -1, 0.5F};
+  const std::vector<float> equal(60, 2.5F);
+  for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::parallel, KMeansInit::random, KMeansInit::first_k}) {
+    const KMeans one = kmeans(contexts(0).front(), TableView(row.data(), 1, 3), {.clusters = 1, .init = init});
+    EXPECT_EQ(one.centres, (std::vector<double>{3, -1, 0.5}));
+    EXPECT_EQ(one.labels, std::vector<std::int32_t>{0});
+    EXPECT_EQ(one.inertia, 0);
+    EXPECT_EQ(one.iterations, 2);
+    const KMeansOptions options{.clusters = 4, .init = init};
+    check_kmeans(TableView(equal.data(), 20, 3), options, "equal rows, " + text(options));
+    const KMeans got = kmeans(contexts(0).front(), TableView(equal.data(), 20, 3), options);
+    EXPECT_EQ(got.sizes, (std::vector<std::int64_t>{20, 0, 0, 0}));
+    EXPECT_EQ(got.iterations, 2);
+    EXPECT_EQ(name_of(got.stopped), "labels");
+  }
+}
+
+// Columns that say nothing change nothing but the mean variance, which the tolerance is held against.
+TEST(KMeans, constant_columns) {
+  const Rows rows = make_rows(Family::clusters_1e2, {300, 4, 1}, 6);
+  std::vector<double> wider;
+  for (std::size_t i = 0; i < rows.table.size(); ++i) {
+    wider.push_back(rows.table[i]);
+    if (i % 4 == 3) wider.insert(wider.end(), {0.0, 7.25, 1e20, -3e-9});
+  }
+  const KMeansOptions options{.clusters = 5, .seed = 2, .tolerance = 0};
+  check_kmeans(TableView(wider.data(), 300, 8), options, "constant columns");
+  const Context ctx = contexts(0).front();
+  const KMeans plain = kmeans(ctx, TableView(rows.table.data(), 300, 4), {.clusters = 5, .init = KMeansInit::first_k});
+  const KMeans more = kmeans(ctx, TableView(wider.data(), 300, 8), {.clusters = 5, .init = KMeansInit::first_k});
+  EXPECT_EQ(more.labels, plain.labels);
+}
+
+// Rows of weight 0 are rows that are not there, but for their labels.
+TEST(KMeans, weights_of_zero) {
+  const Rows rows = make_rows(Family::gaussian, {200, 3, 1}, 21);
+  std::vector<double> weights;
+  std::vector<double> kept;
+  std::vector<double> kept_weights;
+  for (std::size_t i = 0; i < 200; ++i) {
+    weights.push_back(i < 20 || i % 5 == 2 ? (i % 2 == 0 ? 0.0 : -0.0) : 1 + static_cast<double>(i % 3));
+    if (weights.back() == 0) continue;
+    kept.insert(kept.end(), rows.table.begin() + static_cast<std::ptrdiff_t>(i * 3),
+                rows.table.begin() + static_cast<std::ptrdiff_t>(i * 3 + 3));
+    kept_weights.push_back(weights.back());
+  }
+  const TableView table(rows.table.data(), 200, 3);
+  for (const KMeansRule rule : {KMeansRule::settled, KMeansRule::classical}) {
+    KMeansOptions options{.clusters = 6, .init = KMeansInit::first_k, .weights = weights, .max_iterations = 4};
+    options.rule = rule;
+    check_kmeans(table, options, "weights of 0, " + text(options));
+    KMeansOptions without = options;
+    without.weights = kept_weights;
+    for (const Context& ctx : contexts(1)) {
+      const KMeans got = kmeans(ctx, table, options);
+      const KMeans left =
+          kmeans(ctx, TableView(kept.data(), static_cast<std::int64_t>(kept_weights.size()), 3), without);
+      EXPECT_TRUE(same_bits(got.centres, left.centres));
+      EXPECT_TRUE(same_bits({got.inertia}, {left.inertia}));
+      EXPECT_EQ(got.iterations, left.iterations);
+      EXPECT_EQ(std::accumulate(got.sizes.begin(), got.sizes.end(), std::int64_t{0}), 200);
+      if (rule == KMeansRule::settled) {
+        EXPECT_EQ(got.labels, predict(ctx, got, table));
+        EXPECT_EQ(score(ctx, got, table, weights), -got.inertia);
+      }
+    }
+  }
+  KMeansOptions options{.clusters = 6, .weights = weights};
+  EXPECT_GT(plan_kmeans(contexts(0).front(), table, options).memory,
+            plan_kmeans(contexts(0).front(), table, {.clusters = 6}).memory);
+}
+
+// Each round draws next to nothing but the farthest row: there are more rounds until there are enough candidates.
+TEST(KMeans, parallel_seeding_of_far_rows) {
+  std::vector<double> rows;
+  for (int i = 0; i < 40; ++i) rows.push_back(std::ldexp(1.0, 12 * i));
+  const KMeansOptions options{.clusters = 25, .init = KMeansInit::parallel, .max_iterations = 1};
+  check_kmeans(TableView(rows.data(), 40, 1), options, "far rows");
 }
 
 TEST(KMeans, given_centres_far_away_and_equal) {
@@ -254,10 +347,18 @@ TEST(KMeansRefusal, names_what_is_wrong) {
   expect_refused(ErrorCode::invalid_argument, "max_iterations", table, {.clusters = 2, .max_iterations = 0});
   expect_refused(ErrorCode::invalid_argument, "runs", table, {.clusters = 2, .runs = 0});
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const double bad : {0.0, -1.0, nan, HUGE_VAL}) {
+  for (const double bad : {-1.0, -5e-324, nan, HUGE_VAL}) {
     const std::vector<double> weights = {1, 1, bad, 1};
     expect_refused(ErrorCode::invalid_argument, "row 2", table, {.clusters = 2, .weights = weights});
   }
+  const std::vector<double> zeros = {0, 0, 0, 0};
+  expect_refused(ErrorCode::invalid_argument, "all are 0", table, {.clusters = 1, .weights = zeros});
+  const std::vector<double> three = {1, 0, 2, 0.5};
+  expect_refused(ErrorCode::invalid_argument, "only 3 rows with a weight", table, {.clusters = 4, .weights = three});
+  std::vector<double> hidden = rows;
+  hidden[3] = nan;  // in a row of weight 0
+  expect_refused(ErrorCode::bad_data, "row 1, column 1", TableView(hidden.data(), 4, 2),
+                 {.clusters = 2, .weights = three});
   const std::vector<double> few = {1, 1};
   expect_refused(ErrorCode::invalid_argument, "weights", table, {.clusters = 2, .weights = few});
   expect_refused(ErrorCode::invalid_argument, "centres", table,
@@ -304,6 +405,12 @@ TEST(KMeans, tables_on_a_device) {
     EXPECT_EQ(predict(cuda_context(), got, view), expected.labels);
     EXPECT_EQ(score(cuda_context(), got, view), -expected.inertia);
   }
+  std::vector<double> weights(n, 1.5);
+  for (std::size_t i = 0; i < weights.size(); i += 4) weights[i] = 0;
+  KMeansOptions weighted = options;
+  weighted.weights = weights;
+  const KMeans partly = reference::kmeans(TableView(values.data(), n, d), weighted);
+  for (const TableView& view : views) expect_same(kmeans(cuda_context(), view, weighted), partly, "weights of 0");
 }
 
 TEST(KMeansRefusal, a_table_beyond_the_device_before_it_starts) {
