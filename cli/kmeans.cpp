@@ -26,6 +26,7 @@ struct KMeansCommand {
   InputOptions input;
   std::string table;
   std::string init = "k-means++";
+  std::string metric = "euclidean";
   std::string rule = "settled";
   std::string empty = "auto";
   std::string weights;
@@ -80,6 +81,7 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
   options.clusters = clusters;
   options.init = is_init_name(init) ? kmeans_init_from(init) : KMeansInit::given;
   options.centres = first_centres.view;
+  options.metric = metric_from(metric);
   options.weights = weights_of_rows;
   options.runs = runs;
   options.seed = seed;
@@ -102,11 +104,17 @@ KMeans KMeansCommand::labelled(const Context& ctx, const TableView& rows) const 
   for (std::int64_t c = 0; c < found.clusters; ++c) {
     for (std::int64_t j = 0; j < found.cols; ++j) found.centres.push_back(value_at(centres.view, c, j));
   }
+  for (const FileInfo::Array& array : describe_file(ctx, model).arrays) {
+    if (array.name != "cosine") continue;
+    reading.member = array.name;
+    const Table cosine = read_table(ctx, model, reading);
+    if (value_at(cosine.view, 0, 0) != 0) found.metric = Metric::cosine;
+  }
   found.labels = predict(ctx, found, rows);
   found.inertia = -score(ctx, found, rows);
   found.sizes.assign(static_cast<std::size_t>(found.clusters), 0);
   for (const std::int32_t label : found.labels) ++found.sizes[static_cast<std::size_t>(label)];
-  found.plan = plan_kmeans(ctx, rows, {.clusters = 1});
+  found.plan = plan_kmeans(ctx, rows, {.clusters = 1, .metric = found.metric});
   return found;
 }
 
@@ -114,8 +122,10 @@ void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
   if (output.empty()) return;
   if (ends_with(output, ".npz")) {
     const auto n = static_cast<std::int64_t>(found.labels.size());
+    const std::int64_t cosine = found.metric == Metric::cosine ? 1 : 0;
     const NamedArray arrays[] = {{"labels", {found.labels.data(), "<i4", {n}}},
                                  {"centres", {found.centres.data(), "<f8", {found.clusters, found.cols}}},
+                                 {"cosine", {&cosine, "<i8", {1}}},
                                  {"inertia", {&found.inertia, "<f8", {1}}},
                                  {"iterations", {&found.iterations, "<i8", {1}}}};
     return write_npz(output, arrays);
@@ -132,11 +142,9 @@ void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
 void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, double seconds) const {
   const auto rows = static_cast<std::int64_t>(found.labels.size());
   if (common.json) {
-    Json json = {{"command", "kmeans"},
-                 {"rows", rows},
-                 {"clusters", found.clusters},
-                 {"inertia", found.inertia},
-                 {"sizes", found.sizes}};
+    Json json = {{"command", "kmeans"},        {"rows", rows},
+                 {"clusters", found.clusters}, {"metric", name_of(found.metric)},
+                 {"inertia", found.inertia},   {"sizes", found.sizes}};
     if (model.empty()) {
       json["iterations"] = found.iterations;
       json["stopped"] = name_of(found.stopped);
@@ -240,6 +248,9 @@ Command add_kmeans(const Parser& root) {
       .type_name("NAME|FILE")
       .capture_default_str()
       .group(group);
+  app.add_choice("--metric", command->metric, {"euclidean", "cosine"},
+                 "Distance; cosine: spherical k-means, rows and centres at length one")
+      .group(group);
   app.add_option("--runs", command->runs, "Starts with draws of their own; the least inertia wins")
       .type_name("N")
       .capture_default_str()
@@ -280,6 +291,7 @@ Command add_kmeans(const Parser& root) {
   app.add_examples({"vicinal kmeans train.npy -c 3 --seed 42 -o clusters.npz",
                     "vicinal kmeans train.npy -c 20 --init 'k-means||' --json",
                     "vicinal kmeans train.npy -c 3 --init first-k --stop classical -o train",
+                    "vicinal kmeans train.npy -c 3 --metric cosine -o directions.npz",
                     "vicinal kmeans train.csv --drop class -c 3 --json", "vicinal kmeans train.npy --scan 2..6"});
   return {app, [command] { naming_files(command->table, "", [&] { command->run(); }); }, &command->common.json};
 }

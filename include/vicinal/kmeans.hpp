@@ -43,7 +43,8 @@ VICINAL_API KMeansInit kmeans_init_from(std::string_view name);
 struct KMeansOptions {
   std::int64_t clusters = 8;  ///< 1 <= clusters <= rows with a weight, and below 2^24
   KMeansInit init = KMeansInit::plus_plus;
-  TableView centres = {};  ///< [clusters, d] on the host, for KMeansInit::given
+  TableView centres = {};             ///< [clusters, d] on the host, for KMeansInit::given
+  Metric metric = Metric::euclidean;  ///< or cosine: spherical k-means, see `kmeans`
   /// [n] finite and at least 0; empty: 1 each. Rows of weight 0 take no part; the nearest of the centres returned
   /// labels them.
   std::span<const double> weights = {};
@@ -71,11 +72,12 @@ struct KMeansStats {
 struct KMeans {
   std::int64_t clusters = 0;
   std::int64_t cols = 0;
+  Metric metric = Metric::euclidean;
   std::vector<double> centres;       ///< [clusters, cols]
   std::vector<std::int32_t> labels;  ///< [n]
   std::vector<std::int64_t> sizes;   ///< [clusters] rows with that label
-  double inertia = 0;                ///< sum of weight times squared distance, of these labels to these centres
-  std::int64_t iterations = 0;       ///< of the run that won
+  double inertia = 0;           ///< sum of weight times squared (or cosine) distance, of these labels to these centres
+  std::int64_t iterations = 0;  ///< of the run that won
   KMeansStop stopped = KMeansStop::labels;
   std::vector<double> history;  ///< inertia of each iteration's labels to the centres they were given by
   Plan plan;
@@ -83,9 +85,10 @@ struct KMeans {
 };
 
 /// Clusters the rows of a table. O(n k d) an iteration at most; memory O(n + k d) for each thread, beyond the table,
-/// and a copy of the rows where a weight is 0. Throws `invalid_argument` for options outside their domain, `bad_data`
-/// for NaN, infinity and values so large that squared distances may overflow, `over_memory` before it starts: on a
-/// device also where the table does not fit there.
+/// and a copy of the rows where the metric is cosine or a weight is 0. With cosine, rows are brought to length one and
+/// each mean is, too: distances are cosine distances. Throws `invalid_argument` for options outside their domain,
+/// `bad_data` for NaN, infinity and values so large that squared distances may overflow (with cosine, for rows of zeros
+/// too), `over_memory` before it starts: on a device also where the table does not fit there.
 VICINAL_API KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
 
 /// What `kmeans` would do and the memory it needs, without doing it.
@@ -93,7 +96,7 @@ VICINAL_API Plan plan_kmeans(const Context& ctx, const TableView& table, const K
 
 /// The cluster of each row: the centre [clusters, d] nearest to it, ties to the smaller cluster.
 VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeans& model, const TableView& table);
-/// Distances of each row to every centre, [m, clusters], euclidean.
+/// Distances of each row to every centre, [m, clusters], by the model's metric.
 VICINAL_API std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table);
 /// Minus the inertia of a table's rows to the centres nearest to them; `weights` as in KMeansOptions.
 VICINAL_API double score(const Context& ctx, const KMeans& model, const TableView& table,

@@ -1,14 +1,17 @@
-// The rows that k-means works on (contract clause 12): a table as it is, or, where some rows have no weight, two copies
-// in the host's memory, one of those that have and one of the others.
+// The rows that k-means works on (contract clause 12): a table as it is, or copies in the host's memory. Rows are
+// copied where some have no weight, those that have and the others apart, and for cosine, brought to length one.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "vicinal/context.hpp"
+#include "vicinal/graph.hpp"
 #include "vicinal/table.hpp"
 
 namespace vicinal::ops {
@@ -20,10 +23,10 @@ struct RowCopy {
 
 class ClusteredRows {
  public:
-  /// Weights: [n] finite and at least 0, or empty: 1 each. Where none is 0 the table itself is used, and not looked at;
-  /// else it is read twice. Throws `bad_data` for what `kernels::Backend::lloyd` refuses, in rows that it leaves out
-  /// too.
-  ClusteredRows(const Context& ctx, const TableView& table, std::span<const double> weights);
+  /// Weights: [n] finite and at least 0, or empty: 1 each. A table that need not be copied is not looked at; another is
+  /// read twice. Throws `bad_data` for what `kernels::Backend::lloyd` refuses and, with Metric::cosine, for rows of
+  /// zeros, whether they have a weight or not.
+  ClusteredRows(const Context& ctx, const TableView& table, std::span<const double> weights, Metric metric);
 
   [[nodiscard]] const TableView& table() const noexcept { return kept_.table; }
   [[nodiscard]] std::span<const double> weights() const noexcept { return weights_; }
@@ -39,7 +42,14 @@ class ClusteredRows {
   std::vector<std::int64_t> left_out_;
 };
 
+/// Brings rows [n, d] to length one. Throws `bad_data` for a row of zeros; `number_of(i)` is the number it names.
+void bring_to_length_one(const Context& ctx, std::span<double> rows, std::int64_t d, std::string_view table,
+                         const std::function<std::int64_t(std::int64_t i)>& number_of);
+
+/// Whether rows are copied, and the bytes that this takes on the host at most.
+bool copies_rows(std::span<const double> weights, Metric metric);
+std::uint64_t copy_bytes(const TableView& table, Metric metric);
 /// What a copy of so many rows will be like, without its rows: for plans.
-TableView shape_of_copy(const TableView& table, std::int64_t rows);
+TableView shape_of_copy(const TableView& table, std::int64_t rows, Metric metric);
 
 }  // namespace vicinal::ops

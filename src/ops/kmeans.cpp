@@ -8,14 +8,13 @@
 #include <numeric>
 #include <string>
 
+#include "core/distance.hpp"
 #include "core/exact_sum.hpp"
 #include "core/memory.hpp"
-#include "core/table_access.hpp"
 #include "kernels.hpp"
-#include "ops/check.hpp"
 #include "ops/clustered_rows.hpp"
 #include "ops/initial_centres.hpp"
-#include "vicinal/knn.hpp"
+#include "ops/kmeans_check.hpp"
 
 namespace vicinal {
 namespace {
@@ -23,75 +22,8 @@ namespace {
 using kernels::ClusterTask;
 using kernels::Lloyd;
 
-constexpr std::int64_t kMostClusters = std::int64_t{1} << 24;
-constexpr double kTooLarge = 0x1p500;
-constexpr std::string_view kInits[] = {"k-means++", "k-means||", "random", "first-k", "given"};
-constexpr std::string_view kStops[] = {"labels", "shift", "changed_share", "max_iterations"};
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorCode::invalid_argument, sentence);
-}
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-std::string shape_of(const TableView& table) {
-  return std::to_string(table.rows()) + " x " + std::to_string(table.cols());
-}
-
-void check_weights(std::span<const double> weights, std::int64_t n) {
-  if (weights.empty()) return;
-  if (static_cast<std::int64_t>(weights.size()) != n) {
-    refuse("weights: there are " + std::to_string(weights.size()) + " for " + std::to_string(n) + " rows");
-  }
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (!(weights[i] >= 0 && std::isfinite(weights[i]))) {
-      refuse("weights: that of row " + std::to_string(i) + " must be finite and at least 0");
-    }
-  }
-}
-
-void check_centres(std::span<const double> centres, std::int64_t d) {
-  for (std::size_t i = 0; i < centres.size(); ++i) {
-    if (std::fabs(centres[i]) < kTooLarge) continue;
-    const auto at = static_cast<std::int64_t>(i);
-    throw Error(ErrorCode::bad_data, "centres: row " + std::to_string(at / d) + ", column " + std::to_string(at % d) +
-                                         " is not finite, or so large that squared distances may overflow");
-  }
-}
-
-// Rows that have a weight above 0.
-std::int64_t weighted_rows(const TableView& table, std::span<const double> weights) {
-  if (weights.empty()) return table.rows();
-  return std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; });
-}
-
-void check(const Context& ctx, const TableView& table, const KMeansOptions& options) {
-  check_table(ctx, table, "table");
-  check_weights(options.weights, table.rows());
-  const std::int64_t rows = weighted_rows(table, options.weights);
-  if (rows == 0) refuse("weights: all are 0");
-  if (options.clusters < 1) refuse("clusters: is " + std::to_string(options.clusters) + ", must be at least 1");
-  if (options.clusters > rows) {
-    refuse("clusters: is " + std::to_string(options.clusters) + ", but the table has only " + std::to_string(rows) +
-           (rows < table.rows() ? " rows with a weight above 0" : " rows"));
-  }
-  if (options.clusters >= kMostClusters) refuse("clusters: must be below " + std::to_string(kMostClusters));
-  if (options.runs < 1 || options.runs > 65536) refuse("runs: must be from 1 to 65536");
-  if (options.max_iterations < 1) refuse("max_iterations: must be at least 1");
-  if (!(options.tolerance >= 0 && std::isfinite(options.tolerance))) refuse("tolerance: must be finite and at least 0");
-  if (!(options.changed_share >= 0 && options.changed_share < 1)) refuse("changed_share: must be in [0, 1)");
-  if (options.init == KMeansInit::given) {
-    check_table(ctx, options.centres, "centres");
-    if (options.centres.rows() != options.clusters || options.centres.cols() != table.cols()) {
-      refuse("centres: are " + shape_of(options.centres) + ", but must be " + std::to_string(options.clusters) + " x " +
-             std::to_string(table.cols()));
-    }
-    if (options.centres.is_block_source() || options.centres.memory() == Memory::cuda) {
-      refuse("centres: must lie in the host's memory");
-    }
-  }
 }
 
 // One start, and where it led.
@@ -111,6 +43,8 @@ class Run {
 
   Iteration iterate(KMeans& result);
   bool fill_empty();
+  double unit_means();
+  [[nodiscard]] double inertia() { return lloyd_.inertia() * ops::inertia_unit(options_.metric); }
 
   const Context& ctx_;
   Lloyd& lloyd_;
@@ -155,20 +89,42 @@ bool Run::fill_empty() {
   return filled > 0;
 }
 
+// The means, brought to length one; a cluster without one keeps its centre. Returns the shift.
+double Run::unit_means() {
+  const std::int64_t d = task_.table.cols();
+  std::vector<double> before(static_cast<std::size_t>(task_.clusters * d));
+  std::vector<double> after(before.size());
+  lloyd_.centres(before);
+  lloyd_.means();
+  lloyd_.centres(after);
+  lloyd_.sizes(sizes_);
+  double shift = 0;
+  for (std::int64_t c = 0; c < task_.clusters; ++c) {
+    const double* const from = before.data() + c * d;
+    double* const to = after.data() + c * d;
+    if (sizes_[static_cast<std::size_t>(c)] == 0 || !core::normalize_row(to, d, to)) std::copy_n(from, d, to);
+    shift += core::euclidean_key(from, to, d);
+  }
+  lloyd_.recentre(after);
+  return shift;
+}
+
 // Labels, rows for empty clusters, and means.
 Run::Iteration Run::iterate(KMeans& result) {
   const bool fills = options_.empty == EmptyClusters::farthest;
-  const kernels::LloydStep step = options_.history ? lloyd_.assign() : lloyd_.step(fills);
+  const bool cosine = options_.metric == Metric::cosine;
+  const kernels::LloydStep step = options_.history || cosine ? lloyd_.assign() : lloyd_.step(fills);
   if (step.moved) return {step.changed, false, step.shift};
-  if (options_.history) result.history.push_back(lloyd_.inertia());
+  if (options_.history) result.history.push_back(inertia());
   const bool filled = fills && step.empty > 0 && fill_empty();
-  return {step.changed, filled, lloyd_.means()};
+  return {step.changed, filled, cosine ? unit_means() : lloyd_.means()};
 }
 
 KMeans Run::from(const std::vector<double>& centres, double least_shift) {
   KMeans result;
   result.clusters = task_.clusters;
   result.cols = task_.table.cols();
+  result.metric = options_.metric;
   result.stopped = KMeansStop::max_iterations;
   const auto n = static_cast<double>(task_.table.rows());
   const bool classical = options_.rule == KMeansRule::classical;
@@ -196,14 +152,15 @@ KMeans Run::from(const std::vector<double>& centres, double least_shift) {
       break;
     }
   }
-  if (!classical && result.stopped != KMeansStop::labels) lloyd_.assign();
+  // Nothing changes where labels ended it, but for replaced centres that is asked for.
+  if (!classical && (result.stopped != KMeansStop::labels || options_.metric == Metric::cosine)) lloyd_.assign();
   result.labels.resize(static_cast<std::size_t>(task_.table.rows()));
   result.sizes.resize(static_cast<std::size_t>(task_.clusters));
   result.centres.resize(centres.size());
   lloyd_.labels(result.labels);
   lloyd_.sizes(result.sizes);
   lloyd_.centres(result.centres);
-  result.inertia = lloyd_.inertia();
+  result.inertia = inertia();
   return result;
 }
 
@@ -223,10 +180,10 @@ double least_shift(Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& o
 
 Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& options) {
   const auto n = static_cast<std::uint64_t>(table.rows());
-  const std::int64_t weighted = weighted_rows(table, options.weights);
-  const bool copies = weighted < table.rows();
-  const ClusterTask task = {copies ? ops::shape_of_copy(table, weighted) : table, options.weights, options.clusters,
-                            true};
+  const std::int64_t weighted = ops::weighted_rows(table, options.weights);
+  const bool copies = ops::copies_rows(options.weights, options.metric);
+  const ClusterTask task = {copies ? ops::shape_of_copy(table, weighted, options.metric) : table, options.weights,
+                            options.clusters, true};
   const auto size = static_cast<std::uint64_t>(task.clusters * task.table.cols()) * sizeof(double);
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const kernels::ClusterBytes bytes = backend.cluster_bytes(ctx, task, ops::seeding_trials(options));
@@ -237,14 +194,15 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& op
   plan.isa = backend.isa(ctx);
   plan.threads = ctx.threads();
   const kernels::ClusterBytes seeding = ops::initial_bytes(ctx, weighted, table.cols(), options);
-  // Centres of three iterations; labels of two runs; keys, labels and ids where empty clusters are filled.
-  plan.memory = bytes.host + seeding.host + 4 * size + n * 8 + n * 20;
+  // Centres of three iterations, and what cosine makes of them; labels of two runs and of the last iteration; keys,
+  // labels and ids where empty clusters are filled.
+  plan.memory = bytes.host + seeding.host + 6 * size + n * 12 + n * 20;
   plan.device_memory = bytes.device + seeding.device;
   if (copies) {
-    // All rows, the weights of those that have one, the numbers of all; and what reads the table.
+    // What reads the table is gone before the rest begins.
+    const std::uint64_t copy = ops::copy_bytes(table, options.metric);
     const kernels::ClusterBytes reading = backend.cluster_bytes(ctx, {table, {}, 1, false}, 0);
-    plan.memory += n * (8 * static_cast<std::uint64_t>(task.table.cols()) + 8 + 16);
-    plan.memory = std::max(plan.memory, reading.host + n * 24);
+    plan.memory = std::max(plan.memory, reading.host) + copy;
     plan.device_memory = std::max(plan.device_memory, reading.device);
   }
   plan.reason = backend.device() == kernels::kHost
@@ -253,18 +211,6 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& op
                     : "Lloyd's iterations on the device: a screen with a proven bound labels most rows, float64 keys "
                       "the rest";
   return plan;
-}
-
-void check_model(const Context& ctx, const KMeans& model, const TableView& table) {
-  check_table(ctx, table, "table");
-  if (model.clusters < 1 || model.cols < 1 ||
-      static_cast<std::int64_t>(model.centres.size()) != model.clusters * model.cols) {
-    refuse("model: its centres do not fit its clusters and columns");
-  }
-  if (table.cols() != model.cols) {
-    refuse("table: " + std::to_string(table.cols()) + " columns, but the model has " + std::to_string(model.cols));
-  }
-  check_centres(model.centres, model.cols);
 }
 
 // The best of the runs.
@@ -276,8 +222,11 @@ KMeans cluster(const Context& ctx, const ClusterTask& task, const KMeansOptions&
   double seeding = 0;
   for (std::int64_t run = 0; run < options.runs; ++run) {
     const auto seeded = std::chrono::steady_clock::now();
-    const std::vector<double> centres = ops::initial_centres(ctx, *lloyd, task, options, run);
-    if (options.init == KMeansInit::given) check_centres(centres, task.table.cols());
+    std::vector<double> centres = ops::initial_centres(ctx, *lloyd, task, options, run);
+    if (options.init == KMeansInit::given) ops::check_centres(centres, task.table.cols());
+    if (options.init == KMeansInit::given && options.metric == Metric::cosine) {
+      ops::bring_to_length_one(ctx, centres, task.table.cols(), "centres", [](std::int64_t i) { return i; });
+    }
     seeding += seconds_since(seeded);
     KMeans found = Run(ctx, *lloyd, task, options).from(centres, tolerance);
     if (run == 0 || found.inertia < best.inertia) best = std::move(found);
@@ -307,42 +256,13 @@ void label_left_out(const Context& ctx, const ops::ClusteredRows& rows, KMeans& 
   }
 }
 
-// The rows of a table, labelled.
-std::unique_ptr<Lloyd> assigned(const Context& ctx, const KMeans& model, const TableView& table,
-                                std::span<const double> weights) {
-  check_model(ctx, model, table);
-  const ClusterTask task = {table, weights, model.clusters, false};
-  const kernels::Backend& backend = kernels::backend_of(ctx);
-  core::require_memory(ctx, backend.cluster_bytes(ctx, task, 0).host + static_cast<std::uint64_t>(table.rows()) * 4,
-                       "predict");
-  auto lloyd = backend.lloyd(ctx, task);
-  lloyd->start(model.centres);
-  lloyd->assign();
-  return lloyd;
-}
-
 }  // namespace
 
-std::string_view name_of(KMeansInit init) noexcept {
-  return kInits[static_cast<std::size_t>(init)];
-}
-
-std::string_view name_of(KMeansStop stop) noexcept {
-  return kStops[static_cast<std::size_t>(stop)];
-}
-
-KMeansInit kmeans_init_from(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kInits); ++i) {
-    if (kInits[i] == name) return static_cast<KMeansInit>(i);
-  }
-  refuse("init: there is no '" + std::string(name) + "' but k-means++, k-means||, random, first-k, given");
-}
-
 KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) {
-  check(ctx, table, options);
+  ops::check_kmeans(ctx, table, options);
   const Plan plan = plan_of(ctx, table, options);
   core::require_memory(ctx, plan.memory, "kmeans");
-  const ops::ClusteredRows rows(ctx, table, options.weights);
+  const ops::ClusteredRows rows(ctx, table, options.weights, options.metric);
   KMeans found = cluster(ctx, {rows.table(), rows.weights(), options.clusters, true}, options);
   if (!rows.left_out().empty()) label_left_out(ctx, rows, found);
   found.plan = plan;
@@ -350,34 +270,8 @@ KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& o
 }
 
 Plan plan_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) {
-  check(ctx, table, options);
+  ops::check_kmeans(ctx, table, options);
   return plan_of(ctx, table, options);
-}
-
-std::vector<std::int32_t> predict(const Context& ctx, const KMeans& model, const TableView& table) {
-  const auto lloyd = assigned(ctx, model, table, {});
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(table.rows()));
-  lloyd->labels(labels);
-  return labels;
-}
-
-double score(const Context& ctx, const KMeans& model, const TableView& table, std::span<const double> weights) {
-  check_table(ctx, table, "table");
-  check_weights(weights, table.rows());
-  return 0.0 - assigned(ctx, model, table, weights)->inertia();
-}
-
-std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table) {
-  check_model(ctx, model, table);
-  // Every centre is a neighbor of every row.
-  const TableView centres(model.centres.data(), model.clusters, model.cols);
-  const NeighborGraph graph = knn(ctx, centres, table, {.k = model.clusters});
-  std::vector<double> distances(graph.distances.size());
-  for (std::size_t i = 0; i < distances.size(); ++i) {
-    const auto row = static_cast<std::int64_t>(i) / model.clusters;
-    distances[static_cast<std::size_t>(row * model.clusters + graph.ids[i])] = graph.distances[i];
-  }
-  return distances;
 }
 
 }  // namespace vicinal

@@ -36,6 +36,7 @@ struct Problem {
   std::int64_t n = 0;
   std::int64_t d = 0;
   std::int64_t k = 0;
+  bool cosine = false;
 
   [[nodiscard]] std::span<const double> row(std::int64_t i) const {
     return std::span(rows).subspan(static_cast<std::size_t>(i * d), static_cast<std::size_t>(d));
@@ -65,7 +66,17 @@ double inertia_of(const Problem& problem, std::span<const double> centres, std::
     const auto at = static_cast<std::size_t>(i);
     terms.push_back(problem.weights[at] * problem.key_to(i, centres, labels[at]));
   }
-  return exact_sum(terms);
+  return problem.cosine ? exact_sum(terms) / 2 : exact_sum(terms);
+}
+
+// Rows at length one, as the cosine key wants them.
+std::vector<double> units(const std::vector<double>& rows, std::int64_t d) {
+  std::vector<double> all;
+  for (auto row = rows.begin(); row != rows.end(); row += d) {
+    const std::vector<double> unit = unit_row(std::vector<double>(row, row + d));
+    all.insert(all.end(), unit.begin(), unit.end());
+  }
+  return all;
 }
 
 // New centres, those of empty clusters left alone; and sizes.
@@ -223,7 +234,7 @@ std::vector<std::int64_t> plus_plus(const Problem& problem, Draws& draws) {
 }
 
 Problem part_of(const Problem& problem, const std::vector<std::int64_t>& rows, const std::vector<double>& weights) {
-  Problem part{{}, weights, static_cast<std::int64_t>(rows.size()), problem.d, problem.k};
+  Problem part{{}, weights, static_cast<std::int64_t>(rows.size()), problem.d, problem.k, problem.cosine};
   for (const std::int64_t row : rows) {
     const auto values = problem.row(row);
     part.rows.insert(part.rows.end(), values.begin(), values.end());
@@ -280,7 +291,9 @@ std::vector<std::int64_t> draw_rows(const Problem& problem, const KMeansOptions&
 }
 
 std::vector<double> first_centres(const Problem& problem, const KMeansOptions& options, std::int64_t run) {
-  if (options.init == KMeansInit::given) return widen(options.centres);
+  if (options.init == KMeansInit::given) {
+    return problem.cosine ? units(widen(options.centres), problem.d) : widen(options.centres);
+  }
   std::vector<std::int64_t> rows(static_cast<std::size_t>(problem.k));
   std::iota(rows.begin(), rows.end(), 0);
   if (options.init != KMeansInit::first_k) rows = draw_rows(problem, options, run);
@@ -296,8 +309,8 @@ double least_shift(const Problem& problem, const KMeansOptions& options) {
   const std::vector<std::int32_t> together(static_cast<std::size_t>(problem.n), 0);
   std::vector<double> mean(static_cast<std::size_t>(problem.d), 0);
   make_means(problem, together, mean);
-  const double variance =
-      inertia_of(problem, mean, together) / exact_sum(problem.weights) / static_cast<double>(problem.d);
+  const double variance = (problem.cosine ? 2 : 1) * inertia_of(problem, mean, together) / exact_sum(problem.weights) /
+                          static_cast<double>(problem.d);
   return options.tolerance * variance;
 }
 
@@ -307,6 +320,7 @@ KMeans run_once(const Problem& problem, const KMeansOptions& options, std::int64
   KMeans result;
   result.clusters = problem.k;
   result.cols = problem.d;
+  result.metric = options.metric;
   result.stopped = KMeansStop::max_iterations;
   std::vector<double> centres = first_centres(problem, options, run);
   std::vector<std::int32_t> labels(static_cast<std::size_t>(problem.n), -1);
@@ -325,7 +339,15 @@ KMeans run_once(const Problem& problem, const KMeansOptions& options, std::int64
     if (options.history) result.history.push_back(inertia_of(problem, centres, labels));
     const bool moved = options.empty == EmptyClusters::farthest && fill_empty(problem, centres, labels);
     const std::vector<double> before = centres;
-    make_means(problem, labels, centres);
+    const auto sizes = make_means(problem, labels, centres);
+    for (std::int64_t c = 0; c < problem.k && problem.cosine; ++c) {
+      const auto first = centres.begin() + c * problem.d;
+      std::vector<double> unit = unit_row(std::vector<double>(first, first + problem.d));
+      if (unit.empty() || sizes[static_cast<std::size_t>(c)] == 0) {
+        unit.assign(before.begin() + c * problem.d, before.begin() + (c + 1) * problem.d);
+      }
+      std::copy(unit.begin(), unit.end(), first);
+    }
     const double share = static_cast<double>(changed) / static_cast<double>(problem.n);
     if (!classical && changed == 0 && !moved) {
       result.stopped = KMeansStop::labels;
@@ -395,6 +417,10 @@ double exact_sum(std::span<const double> terms) {
 KMeans kmeans(const TableView& table, const KMeansOptions& options) {
   Problem all{
       widen(table), {options.weights.begin(), options.weights.end()}, table.rows(), table.cols(), options.clusters};
+  if (options.metric == Metric::cosine) {
+    all.cosine = true;
+    all.rows = units(all.rows, all.d);
+  }
   if (all.weights.empty()) all.weights.assign(static_cast<std::size_t>(all.n), 1);
   std::vector<std::int64_t> rows;
   std::vector<double> weights;

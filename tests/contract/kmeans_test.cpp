@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -67,12 +68,19 @@ std::string text(const KMeansOptions& options) {
   return std::string(name_of(options.init)) + " k=" + std::to_string(options.clusters) +
          " runs=" + std::to_string(options.runs) + " weights=" + std::to_string(options.weights.size()) +
          " rule=" + std::to_string(static_cast<int>(options.rule)) +
-         " empty=" + std::to_string(static_cast<int>(options.empty));
+         " empty=" + std::to_string(static_cast<int>(options.empty)) + " " + std::string(name_of(options.metric));
 }
 
 bool may_overflow(const std::vector<double>& rows) {
   for (const double value : rows) {
     if (!(std::fabs(value) < 0x1p500)) return true;
+  }
+  return false;
+}
+
+bool has_zero_row(const std::vector<double>& rows, std::int64_t d) {
+  for (auto row = rows.begin(); row != rows.end(); row += d) {
+    if (std::all_of(row, row + d, [](double value) { return value == 0; })) return true;
   }
   return false;
 }
@@ -109,6 +117,10 @@ TEST_P(KMeansOfFamily, equals_the_reference) {
       if (turn % 6 == 1) {
         options.rule = KMeansRule::classical;
         options.changed_share = 0.01;
+      }
+      if (turn % 3 == 2 && !has_zero_row(reference::widen(stored.view()), shape.d)) {
+        options.metric = Metric::cosine;
+        options.rule = KMeansRule::settled;
       }
       if (turn % 2 == 1) options.weights = turn % 8 == 3 ? some_zero : weights;
       check_kmeans(stored.view(), options,
@@ -322,6 +334,68 @@ void check_predict_transform_score(const Context& ctx) {
   }
 }
 
+// Opposite rows have no mean direction; given centres are brought to length one; far centres have no rows.
+TEST(KMeansCosine, equals_the_reference_where_means_vanish) {
+  const std::vector<double> rows = {1, 0, -2, 0, 0, 3, 0, -5, 1e-300, 0, 4, 4, -4e140, 4e140, 0.5, 0.5};
+  const std::vector<double> centres = {0, 7, 1e-9, 1e-9, -3, -3.5};
+  for (const EmptyClusters empty : {EmptyClusters::farthest, EmptyClusters::keep}) {
+    for (const std::int64_t clusters : {1, 2, 3}) {
+      KMeansOptions options{.clusters = clusters,
+                            .init = KMeansInit::given,
+                            .centres = TableView(centres.data(), clusters, 2),
+                            .metric = Metric::cosine};
+      options.empty = empty;
+      options.history = true;
+      check_kmeans(TableView(rows.data(), 8, 2), options, text(options));
+    }
+  }
+  const std::vector<double> opposite = {1, 2, -1, -2};
+  const std::vector<double> start = {1, 0};
+  const KMeans kept = kmeans(
+      contexts(0).front(), TableView(opposite.data(), 2, 2),
+      {.clusters = 1, .init = KMeansInit::given, .centres = TableView(start.data(), 1, 2), .metric = Metric::cosine});
+  EXPECT_EQ(kept.centres, start);
+}
+
+TEST(KMeansCosine, does_not_see_lengths) {
+  const Rows rows = make_rows(Family::gaussian, {300, 5, 1}, 12);
+  std::vector<double> scaled = rows.table;
+  for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i] = std::ldexp(scaled[i], static_cast<int>(i / 5 % 9) - 4);
+  const KMeansOptions options{.clusters = 7, .metric = Metric::cosine, .seed = 3};
+  for (const Context& ctx : contexts(2)) {
+    const KMeans one = kmeans(ctx, TableView(rows.table.data(), 300, 5), options);
+    expect_same(kmeans(ctx, TableView(scaled.data(), 300, 5), options), one, "scaled");
+    for (std::int64_t c = 0; c < 7; ++c) {
+      double squares = 0;
+      for (std::size_t j = 0; j < 5; ++j) {
+        const double value = one.centres[static_cast<std::size_t>(c) * 5 + j];
+        squares += value * value;
+      }
+      // A length of five squares: each of some ten roundings moves it by at most half a unit.
+      EXPECT_FALSE(!(std::fabs(squares - 1) <= 20 * 0x1p-53));
+    }
+  }
+}
+
+TEST(KMeansCosine, predict_transform_score) {
+  const Rows rows = make_rows(Family::gaussian, {400, 7, 90}, 4);
+  const TableView table(rows.table.data(), 400, 7);
+  const TableView queries(rows.queries.data(), 90, 7);
+  for (const Context& ctx : contexts(3)) {
+    const KMeans model = kmeans(ctx, table, {.clusters = 6, .metric = Metric::cosine, .seed = 1});
+    EXPECT_EQ(predict(ctx, model, table), model.labels);
+    EXPECT_EQ(score(ctx, model, table), -model.inertia);
+    const auto labels = predict(ctx, model, queries);
+    const auto distances = transform(ctx, model, queries);
+    for (std::int64_t i = 0; i < 90; ++i) {
+      const double* const row = distances.data() + i * 6;
+      EXPECT_EQ(std::min_element(row, row + 6) - row, labels[static_cast<std::size_t>(i)]);
+      const auto unit = reference::unit_row({rows.queries.data() + i * 7, 7});
+      EXPECT_EQ(row[3], reference::cosine_of_units(unit, std::span(model.centres).subspan(21, 7)));
+    }
+  }
+}
+
 TEST(KMeans, predict_transform_score) {
   for (const Context& ctx : contexts(0)) check_predict_transform_score(ctx);
 }
@@ -359,6 +433,18 @@ TEST(KMeansRefusal, names_what_is_wrong) {
   hidden[3] = nan;  // in a row of weight 0
   expect_refused(ErrorCode::bad_data, "row 1, column 1", TableView(hidden.data(), 4, 2),
                  {.clusters = 2, .weights = three});
+  std::vector<double> with_zeros = rows;
+  with_zeros[2] = with_zeros[3] = 0;
+  expect_refused(ErrorCode::bad_data, "row 1 is all zeros", TableView(with_zeros.data(), 4, 2),
+                 {.clusters = 2, .metric = Metric::cosine, .weights = three});
+  expect_refused(ErrorCode::bad_data, "centres: row 1 is all zeros", table,
+                 {.clusters = 2,
+                  .init = KMeansInit::given,
+                  .centres = TableView(with_zeros.data(), 2, 2),
+                  .metric = Metric::cosine});
+  expect_refused(ErrorCode::invalid_argument, "manhattan", table, {.clusters = 2, .metric = Metric::manhattan});
+  expect_refused(ErrorCode::invalid_argument, "rule", table,
+                 {.clusters = 2, .metric = Metric::cosine, .rule = KMeansRule::classical});
   const std::vector<double> few = {1, 1};
   expect_refused(ErrorCode::invalid_argument, "weights", table, {.clusters = 2, .weights = few});
   expect_refused(ErrorCode::invalid_argument, "centres", table,
@@ -411,6 +497,9 @@ TEST(KMeans, tables_on_a_device) {
   weighted.weights = weights;
   const KMeans partly = reference::kmeans(TableView(values.data(), n, d), weighted);
   for (const TableView& view : views) expect_same(kmeans(cuda_context(), view, weighted), partly, "weights of 0");
+  weighted.metric = Metric::cosine;
+  const KMeans by_angle = reference::kmeans(TableView(values.data(), n, d), weighted);
+  for (const TableView& view : views) expect_same(kmeans(cuda_context(), view, weighted), by_angle, "cosine");
 }
 
 TEST(KMeansRefusal, a_table_beyond_the_device_before_it_starts) {
