@@ -35,6 +35,7 @@ struct KMeansCommand {
   std::string output;
   std::int64_t clusters = 8;
   std::int64_t runs = 1;
+  std::int64_t batch_size = 0;
   std::int64_t max_iterations = 0;  ///< 0: the rule's own
   std::uint64_t seed = 0;
   double tolerance = 1e-4;
@@ -85,6 +86,7 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
   options.weights = weights_of_rows;
   options.runs = runs;
   options.seed = seed;
+  options.batch_size = batch_size;
   options.max_iterations = max_iterations != 0 ? max_iterations : (classical ? kClassicalIterations : 300);
   options.tolerance = tolerance;
   options.changed_share = changed_share >= 0 ? changed_share : (classical ? kClassicalShare : 0);
@@ -272,6 +274,11 @@ Command add_kmeans(const Parser& root) {
                  "Stop when at most this share of labels changed; unset: 0, classical 0.001")
       .type_name("X")
       .group(group);
+  app.add_option("--batch-size", command->batch_size,
+                 "Mini-batches: an iteration looks at so many rows, drawn anew; 0: at all rows")
+      .type_name("N")
+      .capture_default_str()
+      .group(group);
   app.add_choice("--empty", command->empty, {"auto", "farthest", "keep"},
                  "Empty clusters take the farthest rows, or keep their centres; auto: keep with --stop classical")
       .group(group);
@@ -289,10 +296,9 @@ Command add_kmeans(const Parser& root) {
   add_input_options(app, command->input);
   add_common_options(app, command->common);
   app.add_examples({"vicinal kmeans train.npy -c 3 --seed 42 -o clusters.npz",
-                    "vicinal kmeans train.npy -c 20 --init 'k-means||' --json",
                     "vicinal kmeans train.npy -c 3 --init first-k --stop classical -o train",
-                    "vicinal kmeans train.npy -c 3 --metric cosine -o directions.npz",
-                    "vicinal kmeans train.csv --drop class -c 3 --json", "vicinal kmeans train.npy --scan 2..6"});
+                    "vicinal kmeans train.csv --drop class -c 3 --init 'k-means||' --metric cosine --json",
+                    "vicinal kmeans train.npy --scan 2..6 --batch-size 64"});
   return {app, [command] { naming_files(command->table, "", [&] { command->run(); }); }, &command->common.json};
 }
 

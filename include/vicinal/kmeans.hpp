@@ -33,7 +33,7 @@ enum class EmptyClusters : std::uint8_t {
   keep       ///< they keep their centres
 };
 
-enum class KMeansStop : std::uint8_t { labels, shift, changed_share, max_iterations };
+enum class KMeansStop : std::uint8_t { labels, shift, changed_share, max_iterations, no_improvement };
 
 VICINAL_API std::string_view name_of(KMeansInit init) noexcept;
 VICINAL_API std::string_view name_of(KMeansStop stop) noexcept;
@@ -57,6 +57,10 @@ struct KMeansOptions {
   /// 501), never for the shift; the labels are those of the last assignment, the centres the means made after it.
   KMeansRule rule = KMeansRule::settled;
   EmptyClusters empty = EmptyClusters::farthest;
+  /// Rows of a mini-batch, drawn anew for each iteration, after which the centres move by what these rows weigh beside
+  /// all before; 0: iterations over all rows. Ends when the smoothed inertia has not improved for 10 iterations, never
+  /// by `tolerance` or `changed_share`; all rows are labelled in the end, by `KMeansRule::settled` only.
+  std::int64_t batch_size = 0;
   bool history = false;  ///< keep the inertia of each iteration, at the cost of one more pass over the data each
 };
 
@@ -79,16 +83,17 @@ struct KMeans {
   double inertia = 0;           ///< sum of weight times squared (or cosine) distance, of these labels to these centres
   std::int64_t iterations = 0;  ///< of the run that won
   KMeansStop stopped = KMeansStop::labels;
-  std::vector<double> history;  ///< inertia of each iteration's labels to the centres they were given by
+  std::vector<double> history;  ///< inertia of each iteration's labels to the centres they were given by, of its rows
   Plan plan;
   KMeansStats stats;
 };
 
 /// Clusters the rows of a table. O(n k d) an iteration at most; memory O(n + k d) for each thread, beyond the table,
-/// and a copy of the rows where the metric is cosine or a weight is 0. With cosine, rows are brought to length one and
-/// each mean is, too: distances are cosine distances. Throws `invalid_argument` for options outside their domain,
-/// `bad_data` for NaN, infinity and values so large that squared distances may overflow (with cosine, for rows of zeros
-/// too), `over_memory` before it starts: on a device also where the table does not fit there.
+/// and a copy of the rows where the metric is cosine or a weight is 0. A block source is otherwise read in parts, by
+/// each iteration anew (a device reads it once). With cosine, rows are brought to length one and each mean is, too:
+/// distances are cosine distances. Throws `invalid_argument` for options outside their domain, `bad_data` for NaN,
+/// infinity and values so large that squared distances may overflow (with cosine, for rows of zeros too), `over_memory`
+/// before it starts: on a device also where the table does not fit there.
 VICINAL_API KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
 
 /// What `kmeans` would do and the memory it needs, without doing it.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 #include <string>
 
 #include "core/distance.hpp"
@@ -13,8 +12,10 @@
 #include "core/memory.hpp"
 #include "kernels.hpp"
 #include "ops/clustered_rows.hpp"
+#include "ops/empty_clusters.hpp"
 #include "ops/initial_centres.hpp"
 #include "ops/kmeans_check.hpp"
+#include "ops/mini_batch.hpp"
 
 namespace vicinal {
 namespace {
@@ -24,6 +25,20 @@ using kernels::Lloyd;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// What the rows' last assignment left.
+void take_state(Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& options, KMeans& result) {
+  result.clusters = task.clusters;
+  result.cols = task.table.cols();
+  result.metric = options.metric;
+  result.labels.resize(static_cast<std::size_t>(task.table.rows()));
+  result.sizes.resize(static_cast<std::size_t>(task.clusters));
+  result.centres.resize(static_cast<std::size_t>(task.clusters * task.table.cols()));
+  lloyd.labels(result.labels);
+  lloyd.sizes(result.sizes);
+  lloyd.centres(result.centres);
+  result.inertia = lloyd.inertia() * ops::inertia_unit(options.metric);
 }
 
 // One start, and where it led.
@@ -44,7 +59,6 @@ class Run {
   Iteration iterate(KMeans& result);
   bool fill_empty();
   double unit_means();
-  [[nodiscard]] double inertia() { return lloyd_.inertia() * ops::inertia_unit(options_.metric); }
 
   const Context& ctx_;
   Lloyd& lloyd_;
@@ -60,33 +74,7 @@ bool Run::fill_empty() {
   for (std::size_t c = 0; c < sizes_.size(); ++c) {
     if (sizes_[c] == 0) empty.push_back(static_cast<std::int32_t>(c));
   }
-  const auto n = static_cast<std::size_t>(task_.table.rows());
-  std::vector<double> keys(n);
-  std::vector<std::int32_t> labels(n);
-  lloyd_.keys(keys);
-  lloyd_.labels(labels);
-  // A heap gives the order's beginning: how far it is followed is not known before, as some donors may be exhausted.
-  const auto farther = [&](std::int64_t a, std::int64_t b) {
-    const double x = keys[static_cast<std::size_t>(a)];
-    const double y = keys[static_cast<std::size_t>(b)];
-    return x != y ? x > y : a < b;
-  };
-  const auto later = [&](std::int64_t a, std::int64_t b) { return farther(b, a); };
-  std::vector<std::int64_t> heap(n);
-  std::iota(heap.begin(), heap.end(), 0);
-  std::make_heap(heap.begin(), heap.end(), later);
-  std::size_t filled = 0;
-  while (filled < empty.size() && !heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), later);
-    const std::int64_t row = heap.back();
-    heap.pop_back();
-    if (!(keys[static_cast<std::size_t>(row)] > 0)) break;
-    std::int64_t& donor = sizes_[static_cast<std::size_t>(labels[static_cast<std::size_t>(row)])];
-    if (donor == 1) continue;
-    --donor;
-    lloyd_.move(row, empty[filled++]);
-  }
-  return filled > 0;
+  return ops::fill_empty(lloyd_, task_.table.rows(), task_.clusters, empty);
 }
 
 // The means, brought to length one; a cluster without one keeps its centre. Returns the shift.
@@ -115,16 +103,13 @@ Run::Iteration Run::iterate(KMeans& result) {
   const bool cosine = options_.metric == Metric::cosine;
   const kernels::LloydStep step = options_.history || cosine ? lloyd_.assign() : lloyd_.step(fills);
   if (step.moved) return {step.changed, false, step.shift};
-  if (options_.history) result.history.push_back(inertia());
+  if (options_.history) result.history.push_back(lloyd_.inertia() * ops::inertia_unit(options_.metric));
   const bool filled = fills && step.empty > 0 && fill_empty();
   return {step.changed, filled, cosine ? unit_means() : lloyd_.means()};
 }
 
 KMeans Run::from(const std::vector<double>& centres, double least_shift) {
   KMeans result;
-  result.clusters = task_.clusters;
-  result.cols = task_.table.cols();
-  result.metric = options_.metric;
   result.stopped = KMeansStop::max_iterations;
   const auto n = static_cast<double>(task_.table.rows());
   const bool classical = options_.rule == KMeansRule::classical;
@@ -154,19 +139,27 @@ KMeans Run::from(const std::vector<double>& centres, double least_shift) {
   }
   // Nothing changes where labels ended it, but for replaced centres that is asked for.
   if (!classical && (result.stopped != KMeansStop::labels || options_.metric == Metric::cosine)) lloyd_.assign();
-  result.labels.resize(static_cast<std::size_t>(task_.table.rows()));
-  result.sizes.resize(static_cast<std::size_t>(task_.clusters));
-  result.centres.resize(centres.size());
-  lloyd_.labels(result.labels);
-  lloyd_.sizes(result.sizes);
-  lloyd_.centres(result.centres);
-  result.inertia = inertia();
+  take_state(lloyd_, task_, options_, result);
+  return result;
+}
+
+// One start of mini-batches.
+KMeans by_batches(const Context& ctx, Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& options,
+                  std::int64_t run, std::vector<double> centres) {
+  ops::Batches done = ops::run_batches(ctx, lloyd, task, options, run, std::move(centres));
+  KMeans result;
+  result.iterations = done.iterations;
+  result.stopped = done.stopped;
+  result.history = std::move(done.history);
+  lloyd.start(done.centres);
+  lloyd.assign();
+  take_state(lloyd, task, options, result);
   return result;
 }
 
 // The tolerance times the mean variance: of one cluster over all rows.
 double least_shift(Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& options) {
-  if (options.tolerance == 0 || options.rule == KMeansRule::classical) return 0;
+  if (options.tolerance == 0 || options.rule == KMeansRule::classical || options.batch_size > 0) return 0;
   lloyd.start(std::vector<double>(static_cast<std::size_t>(task.table.cols()), 0));
   lloyd.step(false);
   double weight = static_cast<double>(task.table.rows());
@@ -183,7 +176,7 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& op
   const std::int64_t weighted = ops::weighted_rows(table, options.weights);
   const bool copies = ops::copies_rows(options.weights, options.metric);
   const ClusterTask task = {copies ? ops::shape_of_copy(table, weighted, options.metric) : table, options.weights,
-                            options.clusters, true};
+                            options.clusters, options.batch_size == 0};
   const auto size = static_cast<std::uint64_t>(task.clusters * task.table.cols()) * sizeof(double);
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const kernels::ClusterBytes bytes = backend.cluster_bytes(ctx, task, ops::seeding_trials(options));
@@ -196,8 +189,9 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& op
   const kernels::ClusterBytes seeding = ops::initial_bytes(ctx, weighted, table.cols(), options);
   // Centres of three iterations, and what cosine makes of them; labels of two runs and of the last iteration; keys,
   // labels and ids where empty clusters are filled.
-  plan.memory = bytes.host + seeding.host + 6 * size + n * 12 + n * 20;
-  plan.device_memory = bytes.device + seeding.device;
+  const kernels::ClusterBytes batch = ops::batch_bytes(ctx, table.cols(), options);
+  plan.memory = bytes.host + std::max(seeding.host, batch.host) + 6 * size + n * 12 + n * 20;
+  plan.device_memory = bytes.device + std::max(seeding.device, batch.device);
   if (copies) {
     // What reads the table is gone before the rest begins.
     const std::uint64_t copy = ops::copy_bytes(table, options.metric);
@@ -228,10 +222,12 @@ KMeans cluster(const Context& ctx, const ClusterTask& task, const KMeansOptions&
       ops::bring_to_length_one(ctx, centres, task.table.cols(), "centres", [](std::int64_t i) { return i; });
     }
     seeding += seconds_since(seeded);
-    KMeans found = Run(ctx, *lloyd, task, options).from(centres, tolerance);
+    KMeans found = options.batch_size > 0 ? by_batches(ctx, *lloyd, task, options, run, std::move(centres))
+                                          : Run(ctx, *lloyd, task, options).from(centres, tolerance);
     if (run == 0 || found.inertia < best.inertia) best = std::move(found);
-    // Nothing is drawn, so every run would be the first one.
-    if (options.init == KMeansInit::given || options.init == KMeansInit::first_k) break;
+    // Where nothing is drawn every run would be the first one.
+    const bool draws = options.init != KMeansInit::given && options.init != KMeansInit::first_k;
+    if (!draws && options.batch_size == 0) break;
   }
   const kernels::AssignCounts counts = lloyd->counts();
   best.stats = {counts.rows, counts.skipped, counts.rechecked, seeding, seconds_since(start) - seeding};
@@ -263,7 +259,7 @@ KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& o
   const Plan plan = plan_of(ctx, table, options);
   core::require_memory(ctx, plan.memory, "kmeans");
   const ops::ClusteredRows rows(ctx, table, options.weights, options.metric);
-  KMeans found = cluster(ctx, {rows.table(), rows.weights(), options.clusters, true}, options);
+  KMeans found = cluster(ctx, {rows.table(), rows.weights(), options.clusters, options.batch_size == 0}, options);
   if (!rows.left_out().empty()) label_left_out(ctx, rows, found);
   found.plan = plan;
   return found;

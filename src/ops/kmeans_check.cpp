@@ -11,9 +11,10 @@ namespace vicinal {
 namespace {
 
 constexpr std::int64_t kMostClusters = std::int64_t{1} << 24;
+constexpr std::int64_t kMostInBatch = std::int64_t{1} << 31;
 constexpr double kTooLarge = 0x1p500;
 constexpr std::string_view kInits[] = {"k-means++", "k-means||", "random", "first-k", "given"};
-constexpr std::string_view kStops[] = {"labels", "shift", "changed_share", "max_iterations"};
+constexpr std::string_view kStops[] = {"labels", "shift", "changed_share", "max_iterations", "no_improvement"};
 
 [[noreturn]] void refuse(const std::string& sentence) {
   throw Error(ErrorCode::invalid_argument, sentence);
@@ -87,6 +88,12 @@ void check_kmeans(const Context& ctx, const TableView& table, const KMeansOption
   }
   if (options.metric == Metric::cosine && options.rule == KMeansRule::classical) {
     refuse("rule: classical is the rule of tools that have no cosine");
+  }
+  if (options.batch_size < 0 || options.batch_size >= kMostInBatch) {
+    refuse("batch_size: must be from 0 to " + std::to_string(kMostInBatch - 1));
+  }
+  if (options.batch_size > 0 && options.rule == KMeansRule::classical) {
+    refuse("rule: classical is the rule of tools that have no mini-batches");
   }
   if (options.clusters >= kMostClusters) refuse("clusters: must be below " + std::to_string(kMostClusters));
   if (options.runs < 1 || options.runs > 65536) refuse("runs: must be from 1 to 65536");

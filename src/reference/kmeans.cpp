@@ -106,7 +106,8 @@ std::vector<std::int64_t> make_means(const Problem& problem, std::span<const std
   return sizes;
 }
 
-bool fill_empty(const Problem& problem, std::span<const double> centres, std::vector<std::int32_t>& labels) {
+bool fill_empty(const Problem& problem, std::span<const double> centres, std::vector<std::int32_t>& labels,
+                const std::vector<double>& won_before = {}) {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(problem.k));
   for (const std::int32_t label : labels) ++sizes[static_cast<std::size_t>(label)];
   std::vector<std::pair<double, std::int64_t>> order;
@@ -119,6 +120,7 @@ bool fill_empty(const Problem& problem, std::span<const double> centres, std::ve
   std::vector<std::int64_t> left = sizes;
   for (std::int64_t c = 0; c < problem.k; ++c) {
     if (sizes[static_cast<std::size_t>(c)] != 0) continue;
+    if (!won_before.empty() && won_before[static_cast<std::size_t>(c)] != 0) continue;
     while (next != order.end() && next->first < 0 &&
            left[static_cast<std::size_t>(labels[static_cast<std::size_t>(next->second)])] == 1) {
       ++next;
@@ -314,6 +316,57 @@ double least_shift(const Problem& problem, const KMeansOptions& options) {
   return options.tolerance * variance;
 }
 
+// Mini-batches: everything about one batch is made anew.
+void run_batches(const Problem& problem, const KMeansOptions& options, std::int64_t run, KMeans& result,
+                 std::vector<double>& centres) {
+  Draws draws{options.seed, 0x6b6e0000U + static_cast<std::uint64_t>(run)};
+  std::vector<double> won(static_cast<std::size_t>(problem.k), 0);
+  std::vector<double> smoothed;
+  int without = 0;
+  while (result.iterations < options.max_iterations && result.stopped != KMeansStop::no_improvement) {
+    ++result.iterations;
+    std::vector<std::int64_t> rows;
+    std::vector<double> weights;
+    for (std::int64_t i = 0; i < options.batch_size; ++i) {
+      rows.push_back(static_cast<std::int64_t>(std::floor(draws.next() * static_cast<double>(problem.n))));
+      weights.push_back(problem.weights[static_cast<std::size_t>(rows.back())]);
+    }
+    const Problem batch = part_of(problem, rows, weights);
+    std::vector<std::int32_t> labels;
+    for (std::int64_t i = 0; i < batch.n; ++i) labels.push_back(nearest(batch, i, centres));
+    const double inertia = inertia_of(batch, centres, labels);
+    if (options.history) result.history.push_back(inertia);
+    if (options.empty == EmptyClusters::farthest) fill_empty(batch, centres, labels, won);
+    std::vector<double> means = centres;
+    const auto sizes = make_means(batch, labels, means);
+    for (std::int64_t c = 0; c < problem.k; ++c) {
+      if (sizes[static_cast<std::size_t>(c)] == 0) continue;
+      std::vector<double> own;
+      for (std::int64_t i = 0; i < batch.n; ++i) {
+        if (labels[static_cast<std::size_t>(i)] == c) own.push_back(weights[static_cast<std::size_t>(i)]);
+      }
+      const double weight = exact_sum(own);
+      double& mass = won[static_cast<std::size_t>(c)];
+      mass = mass + weight;
+      const double rate = weight / mass;
+      std::vector<double> moved;
+      for (auto at = static_cast<std::size_t>(c * problem.d); at < static_cast<std::size_t>((c + 1) * problem.d);
+           ++at) {
+        moved.push_back(std::fma(rate, means[at] - centres[at], centres[at]));
+      }
+      if (problem.cosine) moved = unit_row(moved);
+      std::copy(moved.begin(), moved.end(), centres.begin() + c * problem.d);
+    }
+    const double q = inertia / exact_sum(weights);
+    const double a = std::min(1.0, static_cast<double>(2 * options.batch_size) / static_cast<double>(problem.n + 1));
+    const double next = smoothed.empty() ? q : std::fma(a, q - smoothed.back(), smoothed.back());
+    const bool better = std::all_of(smoothed.begin(), smoothed.end(), [&](double before) { return next < before; });
+    smoothed.push_back(next);
+    without = better ? 0 : without + 1;
+    if (without == 10) result.stopped = KMeansStop::no_improvement;
+  }
+}
+
 KMeans run_once(const Problem& problem, const KMeansOptions& options, std::int64_t run) {
   const bool classical = options.rule == KMeansRule::classical;
   const double allowed = least_shift(problem, options);
@@ -333,7 +386,8 @@ KMeans run_once(const Problem& problem, const KMeansOptions& options, std::int64
     }
     return changed;
   };
-  while (result.iterations < options.max_iterations) {
+  if (options.batch_size > 0) run_batches(problem, options, run, result, centres);
+  while (options.batch_size == 0 && result.iterations < options.max_iterations) {
     ++result.iterations;
     const std::int64_t changed = assign();
     if (options.history) result.history.push_back(inertia_of(problem, centres, labels));

@@ -131,6 +131,15 @@ def test_cosine_and_its_model(ok_json, tmp_path, blobs):
     assert (np.load(tmp_path / "again.npz")["labels"] == found["labels"]).all()
 
 
+def test_mini_batches_label_all_rows(ok_json, tmp_path, blobs):
+    told = ok_json("kmeans", "blobs.npy", "-c", 4, "--batch-size", 32, "--seed", 2, "-o", "found.npz")
+    again = ok_json("kmeans", "blobs.npy", "-c", 4, "--batch-size", 32, "--seed", 2, "--threads", 3)
+    found = np.load(tmp_path / "found.npz")
+    assert told["stopped"] in ("no_improvement", "max_iterations") and told["sizes"] == [40] * 4
+    assert told["inertia"] == again["inertia"]
+    assert (assign(blobs.astype(float), found["centres"]) == found["labels"]).all()
+
+
 def test_a_row_of_zeros_has_no_direction(vicinal, tmp_path, blobs):
     blobs[23] = 0
     np.save(tmp_path / "blobs.npy", blobs)
@@ -143,7 +152,7 @@ def test_a_row_of_zeros_has_no_direction(vicinal, tmp_path, blobs):
     [
         (["-c", 0], 2), (["-c", 161], 2), (["--scan", "5..2"], 2), (["--stop", "never"], 2), (["--runs", 0], 2),
         (["--tolerance", "-1"], 2), (["--init", "missing.npy"], 3), (["--weights", "blobs.npy"], 3),
-        (["--metric", "hamming"], 2), (["--metric", "cosine", "--stop", "classical"], 2), (["--model", "missing.npz"], 3),
+        (["--metric", "hamming"], 2), (["--batch-size", "-3"], 2), (["--metric", "cosine", "--stop", "classical"], 2), (["--model", "missing.npz"], 3),
         (["--memory-limit", "4k"], 4), (["--device", "cuda:77"], 5),
     ],
 )

@@ -334,6 +334,56 @@ void check_predict_transform_score(const Context& ctx) {
   }
 }
 
+// Batches smaller and larger than the table, with weights and without, by both metrics, filling clusters or not.
+TEST(KMeansMiniBatch, equals_the_reference) {
+  const std::int64_t n = 500;
+  const Rows rows = make_rows(Family::clusters_1e2, {n, 4, 1}, 14);
+  std::vector<double> weights;
+  for (std::int64_t i = 0; i < n; ++i) weights.push_back(i % 6 == 5 ? 0 : 0.3 * static_cast<double>(1 + i % 4));
+  std::uint64_t turn = 0;
+  for (const std::int64_t batch : {1, 7, 64, 300, 1100}) {
+    for (const KMeansInit init : {KMeansInit::random, KMeansInit::first_k, KMeansInit::parallel}) {
+      ++turn;
+      const Stored stored(rows.table, 4, turn % 3 == 0 ? DType::float64 : DType::float32);
+      KMeansOptions options{.clusters = turn % 2 == 0 ? 3 : 21, .init = init, .seed = turn, .max_iterations = 40};
+      options.batch_size = batch;
+      options.runs = turn % 5 == 0 ? 3 : 1;
+      options.history = turn % 3 == 0;
+      if (turn % 2 == 0) options.metric = Metric::cosine;
+      if (turn % 4 < 2) options.weights = weights;
+      if (turn % 3 == 1) options.empty = EmptyClusters::keep;
+      check_kmeans(stored.view(), options, "batch of " + std::to_string(batch) + ", " + text(options), turn);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// A given centre that no row is near takes the farthest row of the first batch, once.
+TEST(KMeansMiniBatch, clusters_without_rows) {
+  const Rows rows = make_rows(Family::gaussian, {300, 2, 1}, 31);
+  const TableView table(rows.table.data(), 300, 2);
+  const std::vector<double> centres = {0, 0, 1e6, 1e6, -1e6, 1e6};
+  for (const EmptyClusters empty : {EmptyClusters::farthest, EmptyClusters::keep}) {
+    KMeansOptions options{.clusters = 3, .init = KMeansInit::given, .centres = TableView(centres.data(), 3, 2)};
+    options.empty = empty;
+    options.batch_size = 50;
+    options.history = true;
+    check_kmeans(table, options, text(options));
+    const KMeans got = kmeans(contexts(0).front(), table, options);
+    EXPECT_EQ(std::count(got.sizes.begin(), got.sizes.end(), 0), empty == EmptyClusters::keep ? 2 : 0);
+    EXPECT_EQ(static_cast<std::int64_t>(got.history.size()), got.iterations);
+    EXPECT_EQ(predict(contexts(0).front(), got, table), got.labels);
+  }
+}
+
+TEST(KMeansMiniBatch, ends_without_improvement) {
+  const Rows rows = make_rows(Family::clusters_1e2, {5000, 6, 1}, 7);
+  const KMeansOptions options{.clusters = 8, .max_iterations = 5000, .batch_size = 256};
+  const KMeans got = kmeans(contexts(0).front(), TableView(rows.table.data(), 5000, 6), options);
+  EXPECT_EQ(name_of(got.stopped), "no_improvement");
+  EXPECT_LT(got.iterations, 5000);
+}
+
 // Opposite rows have no mean direction; given centres are brought to length one; far centres have no rows.
 TEST(KMeansCosine, equals_the_reference_where_means_vanish) {
   const std::vector<double> rows = {1, 0, -2, 0, 0, 3, 0, -5, 1e-300, 0, 4, 4, -4e140, 4e140, 0.5, 0.5};
@@ -445,6 +495,9 @@ TEST(KMeansRefusal, names_what_is_wrong) {
   expect_refused(ErrorCode::invalid_argument, "manhattan", table, {.clusters = 2, .metric = Metric::manhattan});
   expect_refused(ErrorCode::invalid_argument, "rule", table,
                  {.clusters = 2, .metric = Metric::cosine, .rule = KMeansRule::classical});
+  expect_refused(ErrorCode::invalid_argument, "batch_size", table, {.clusters = 2, .batch_size = -1});
+  expect_refused(ErrorCode::invalid_argument, "rule", table,
+                 {.clusters = 2, .rule = KMeansRule::classical, .batch_size = 3});
   const std::vector<double> few = {1, 1};
   expect_refused(ErrorCode::invalid_argument, "weights", table, {.clusters = 2, .weights = few});
   expect_refused(ErrorCode::invalid_argument, "centres", table,
@@ -512,6 +565,51 @@ TEST(KMeansRefusal, a_table_beyond_the_device_before_it_starts) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::over_memory) << error.what();
   }
+}
+
+// 84 MB of rows that are made when they are asked for, within 64 MB.
+TEST(KMeans, a_table_larger_than_the_memory_limit) {
+  constexpr std::int64_t n = 82000;
+  constexpr std::int64_t d = 256;
+  constexpr std::uint64_t limit = 64 << 20;
+  std::int64_t read = 0;
+  std::int64_t most = 0;
+  const TableView rows = TableView::blocks(DType::float32, n, d, [&](std::int64_t begin, std::int64_t end, void* to) {
+    auto* value = static_cast<float*>(to);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto about = static_cast<float>(i % 3 * 5 + 1);
+      for (int j = 0; j < d; ++j) *value++ = about + static_cast<float>((static_cast<int>(i) * j) & 7);
+    }
+    read += end - begin;
+    most = std::max(most, end - begin);
+  });
+  static_assert(n * d * sizeof(float) > limit);
+  std::vector<float> in_memory(static_cast<std::size_t>(n * d));
+  rows.source()(0, n, in_memory.data());
+  const TableView all(in_memory.data(), n, d);
+  const Context wide = Context::cpu({.threads = 2});
+  const Context narrow = Context::cpu({.threads = 2, .memory_limit = limit});
+  KMeansOptions options{.clusters = 3, .init = KMeansInit::random, .max_iterations = 3};
+  for (const std::int64_t batch : {0, 500}) {
+    options.batch_size = batch;
+    read = most = 0;
+    const KMeans got = kmeans(narrow, rows, options);
+    EXPECT_GE(read, n);
+    EXPECT_LE(static_cast<std::uint64_t>(most * d) * sizeof(float), std::uint64_t{32} << 20);
+    EXPECT_LE(got.plan.memory, limit);
+    expect_same(got, kmeans(wide, all, options), "within the limit");
+    EXPECT_EQ(predict(narrow, got, rows), got.labels);
+  }
+  // What needs a copy of the rows says so before it reads any.
+  read = 0;
+  options.metric = Metric::cosine;
+  try {
+    kmeans(narrow, rows, options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::over_memory) << error.what();
+  }
+  EXPECT_EQ(read, 0);
 }
 
 TEST(KMeansRefusal, over_memory_before_it_starts) {
