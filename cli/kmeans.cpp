@@ -30,6 +30,7 @@ struct KMeansCommand {
   InputOptions input;
   std::string table;
   std::string init = "k-means++";
+  std::string metric = "euclidean";
   std::string rule = "settled";
   std::string empty = "auto";
   std::string weights;
@@ -39,6 +40,7 @@ struct KMeansCommand {
   std::string output;
   std::int64_t clusters = 8;
   std::int64_t runs = 1;
+  std::int64_t batch_size = 0;
   std::int64_t max_iterations = 0;  ///< 0: the rule's own
   std::uint64_t seed = 0;
   double tolerance = 1e-4;
@@ -57,7 +59,7 @@ struct KMeansCommand {
 };
 
 bool is_init_name(const std::string& init) {
-  return init == "k-means++" || init == "random" || init == "first-k";
+  return init == "k-means++" || init == "k-means||" || init == "random" || init == "first-k";
 }
 
 bool ends_with(const std::string& path, const std::string& ending) {
@@ -87,9 +89,11 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
   options.clusters = clusters;
   options.init = is_init_name(init) ? kmeans_init_from(init) : KMeansInit::given;
   options.centres = first_centres.view;
+  options.metric = metric_from(metric);
   options.weights = weights_of_rows;
   options.runs = runs;
   options.seed = seed;
+  options.batch_size = batch_size;
   options.max_iterations = max_iterations != 0 ? max_iterations : (classical ? kClassicalIterations : 300);
   options.tolerance = tolerance;
   options.changed_share = changed_share >= 0 ? changed_share : (classical ? kClassicalShare : 0);
@@ -110,11 +114,17 @@ KMeans KMeansCommand::labelled(const Context& ctx, const TableView& rows) const 
   for (std::int64_t c = 0; c < found.clusters; ++c) {
     for (std::int64_t j = 0; j < found.cols; ++j) found.centres.push_back(value_at(centres.view, c, j));
   }
+  for (const FileInfo::Array& array : describe_file(ctx, model).arrays) {
+    if (array.name != "cosine") continue;
+    reading.member = array.name;
+    const Table cosine = read_table(ctx, model, reading);
+    if (value_at(cosine.view, 0, 0) != 0) found.metric = Metric::cosine;
+  }
   found.labels = predict(ctx, found, rows);
   found.inertia = -score(ctx, found, rows);
   found.sizes.assign(static_cast<std::size_t>(found.clusters), 0);
   for (const std::int32_t label : found.labels) ++found.sizes[static_cast<std::size_t>(label)];
-  found.plan = plan_kmeans(ctx, rows, {.clusters = 1});
+  found.plan = plan_kmeans(ctx, rows, {.clusters = 1, .metric = found.metric});
   return found;
 }
 
@@ -122,8 +132,10 @@ void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
   if (output.empty()) return;
   if (ends_with(output, ".npz")) {
     const auto n = static_cast<std::int64_t>(found.labels.size());
+    const std::int64_t cosine = found.metric == Metric::cosine ? 1 : 0;
     const NamedArray arrays[] = {{"labels", {found.labels.data(), "<i4", {n}}},
                                  {"centres", {found.centres.data(), "<f8", {found.clusters, found.cols}}},
+                                 {"cosine", {&cosine, "<i8", {1}}},
                                  {"inertia", {&found.inertia, "<f8", {1}}},
                                  {"iterations", {&found.iterations, "<i8", {1}}}};
     return write_npz(output, arrays);
@@ -140,11 +152,9 @@ void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
 void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const Silhouette& fit, double seconds) const {
   const auto rows = static_cast<std::int64_t>(found.labels.size());
   if (common.json) {
-    Json json = {{"command", "kmeans"},
-                 {"rows", rows},
-                 {"clusters", found.clusters},
-                 {"inertia", found.inertia},
-                 {"sizes", found.sizes}};
+    Json json = {{"command", "kmeans"},        {"rows", rows},
+                 {"clusters", found.clusters}, {"metric", name_of(found.metric)},
+                 {"inertia", found.inertia},   {"sizes", found.sizes}};
     if (model.empty()) {
       json["iterations"] = found.iterations;
       json["stopped"] = name_of(found.stopped);
@@ -293,9 +303,12 @@ Command add_kmeans(const Parser& root) {
       .type_name("K")
       .capture_default_str()
       .group(group);
-  app.add_option("--init", command->init, "First centres: k-means++, random, first-k, or a file of centres")
+  app.add_option("--init", command->init, "First centres: k-means++, k-means||, random, first-k, or a file of centres")
       .type_name("NAME|FILE")
       .capture_default_str()
+      .group(group);
+  app.add_choice("--metric", command->metric, {"euclidean", "cosine"},
+                 "Distance; cosine: spherical k-means, rows and centres at length one")
       .group(group);
   app.add_option("--runs", command->runs, "Starts with draws of their own; the least inertia wins")
       .type_name("N")
@@ -318,10 +331,18 @@ Command add_kmeans(const Parser& root) {
                  "Stop when at most this share of labels changed; unset: 0, classical 0.001")
       .type_name("X")
       .group(group);
+  app.add_option("--batch-size", command->batch_size,
+                 "Mini-batches: an iteration looks at so many rows, drawn anew; 0: at all rows")
+      .type_name("N")
+      .capture_default_str()
+      .group(group);
   app.add_choice("--empty", command->empty, {"auto", "farthest", "keep"},
                  "Empty clusters take the farthest rows, or keep their centres; auto: keep with --stop classical")
       .group(group);
-  app.add_option("--weights", command->weights, "Weights of the rows: one column").type_name("FILE").group(group);
+  app.add_option("--weights", command->weights,
+                 "Weights of the rows: one column; rows of weight 0 are labelled, and nothing else")
+      .type_name("FILE")
+      .group(group);
   app.add_option("--model", command->model, "Do not cluster: label rows by the centres of an .npz written before")
       .type_name("FILE");
   app.add_option("--scan", command->scan, "Print inertia and silhouette for each number of clusters, as in 2..20")
@@ -335,8 +356,8 @@ Command add_kmeans(const Parser& root) {
   add_common_options(app, command->common);
   app.add_examples({"vicinal kmeans train.npy -c 3 --seed 42 -o clusters.npz",
                     "vicinal kmeans train.npy -c 3 --init first-k --stop classical -o train",
-                    "vicinal kmeans train.csv --drop class -c 3 --json",
-                    "vicinal kmeans train.npy --scan 2..6 --report report.html"});
+                    "vicinal kmeans train.csv --drop class -c 3 --init 'k-means||' --metric cosine --json",
+                    "vicinal kmeans train.npy --scan 2..6 --batch-size 64 --report report.html"});
   return {app, [command] { naming_files(command->table, "", [&] { command->run(); }); }, &command->common.json};
 }
 

@@ -241,6 +241,9 @@ class Lloyd {
   virtual void move(std::int64_t row, std::int32_t cluster) = 0;
   /// Replaces the centres of clusters that have rows by their means. Returns the shift.
   virtual double means() = 0;
+  /// Puts other centres in the place of those that `means` made. Labels and what is counted by them stay, but are
+  /// asked for only after the next assignment.
+  virtual void recentre(std::span<const double> centres) = 0;
   /// `assign`, and `means` unless `wait` and some cluster is empty.
   virtual LloydStep step(bool wait);
   virtual void centres(std::span<double> centres) const = 0;      ///< [k, d]

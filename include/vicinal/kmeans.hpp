@@ -16,6 +16,7 @@ namespace vicinal {
 /// Where the first centres come from.
 enum class KMeansInit : std::uint8_t {
   plus_plus,  ///< "k-means++": greedy, rows drawn by weight times squared distance, the best of 2 + floor(ln k) trials
+  parallel,   ///< "k-means||": 2 k rows a round drawn so, among which, weighted, k-means++ chooses
   random,     ///< rows drawn without replacement, each with the same chance
   first_k,    ///< "first-k": rows 0 to k - 1, as the classical tool does
   given,
@@ -32,7 +33,7 @@ enum class EmptyClusters : std::uint8_t {
   keep       ///< they keep their centres
 };
 
-enum class KMeansStop : std::uint8_t { labels, shift, changed_share, max_iterations };
+enum class KMeansStop : std::uint8_t { labels, shift, changed_share, max_iterations, no_improvement };
 
 VICINAL_API std::string_view name_of(KMeansInit init) noexcept;
 VICINAL_API std::string_view name_of(KMeansStop stop) noexcept;
@@ -40,11 +41,14 @@ VICINAL_API std::string_view name_of(KMeansStop stop) noexcept;
 VICINAL_API KMeansInit kmeans_init_from(std::string_view name);
 
 struct KMeansOptions {
-  std::int64_t clusters = 8;  ///< 1 <= clusters <= rows, and below 2^24
+  std::int64_t clusters = 8;  ///< 1 <= clusters <= rows with a weight, and below 2^24
   KMeansInit init = KMeansInit::plus_plus;
-  TableView centres = {};                ///< [clusters, d] on the host, for KMeansInit::given
-  std::span<const double> weights = {};  ///< [n] finite and above 0; empty: 1 each
-  std::int64_t runs = 1;                 ///< starts of their own draws; the least inertia wins, then the earlier run
+  TableView centres = {};             ///< [clusters, d] on the host, for KMeansInit::given
+  Metric metric = Metric::euclidean;  ///< or cosine: spherical k-means, see `kmeans`
+  /// [n] finite and at least 0; empty: 1 each. Rows of weight 0 take no part; the nearest of the centres returned
+  /// labels them.
+  std::span<const double> weights = {};
+  std::int64_t runs = 1;  ///< starts of their own draws; the least inertia wins, then the earlier run
   std::uint64_t seed = 0;
   std::int64_t max_iterations = 300;
   double tolerance = 1e-4;   ///< stop when the centres' squared shifts sum to at most this times the mean variance
@@ -53,6 +57,10 @@ struct KMeansOptions {
   /// 501), never for the shift; the labels are those of the last assignment, the centres the means made after it.
   KMeansRule rule = KMeansRule::settled;
   EmptyClusters empty = EmptyClusters::farthest;
+  /// Rows of a mini-batch, drawn anew for each iteration, after which the centres move by what these rows weigh beside
+  /// all before; 0: iterations over all rows. Ends when the smoothed inertia has not improved for 10 iterations, never
+  /// by `tolerance` or `changed_share`; all rows are labelled in the end, by `KMeansRule::settled` only.
+  std::int64_t batch_size = 0;
   bool history = false;  ///< keep the inertia of each iteration, at the cost of one more pass over the data each
 };
 
@@ -68,20 +76,24 @@ struct KMeansStats {
 struct KMeans {
   std::int64_t clusters = 0;
   std::int64_t cols = 0;
+  Metric metric = Metric::euclidean;
   std::vector<double> centres;       ///< [clusters, cols]
   std::vector<std::int32_t> labels;  ///< [n]
   std::vector<std::int64_t> sizes;   ///< [clusters] rows with that label
-  double inertia = 0;                ///< sum of weight times squared distance, of these labels to these centres
-  std::int64_t iterations = 0;       ///< of the run that won
+  double inertia = 0;           ///< sum of weight times squared (or cosine) distance, of these labels to these centres
+  std::int64_t iterations = 0;  ///< of the run that won
   KMeansStop stopped = KMeansStop::labels;
-  std::vector<double> history;  ///< inertia of each iteration's labels to the centres they were given by
+  std::vector<double> history;  ///< inertia of each iteration's labels to the centres they were given by, of its rows
   Plan plan;
   KMeansStats stats;
 };
 
-/// Clusters the rows of a table. O(n k d) an iteration at most; memory O(n + k d) for each thread, beyond the table.
-/// Throws `invalid_argument` for options outside their domain, `bad_data` for NaN, infinity and values so large that
-/// squared distances may overflow, `over_memory` before it starts: on a device also where the table does not fit there.
+/// Clusters the rows of a table. O(n k d) an iteration at most; memory O(n + k d) for each thread, beyond the table,
+/// and a copy of the rows where the metric is cosine or a weight is 0. A block source is otherwise read in parts, by
+/// each iteration anew (a device reads it once). With cosine, rows are brought to length one and each mean is, too:
+/// distances are cosine distances. Throws `invalid_argument` for options outside their domain, `bad_data` for NaN,
+/// infinity and values so large that squared distances may overflow (with cosine, for rows of zeros too), `over_memory`
+/// before it starts: on a device also where the table does not fit there.
 VICINAL_API KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
 
 /// What `kmeans` would do and the memory it needs, without doing it.
@@ -89,7 +101,7 @@ VICINAL_API Plan plan_kmeans(const Context& ctx, const TableView& table, const K
 
 /// The cluster of each row: the centre [clusters, d] nearest to it, ties to the smaller cluster.
 VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeans& model, const TableView& table);
-/// Distances of each row to every centre, [m, clusters], euclidean.
+/// Distances of each row to every centre, [m, clusters], by the model's metric.
 VICINAL_API std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table);
 /// Minus the inertia of a table's rows to the centres nearest to them; `weights` as in KMeansOptions.
 VICINAL_API double score(const Context& ctx, const KMeans& model, const TableView& table,

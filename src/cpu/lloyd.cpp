@@ -57,6 +57,7 @@ class CpuLloyd final : public kernels::Lloyd {
   kernels::LloydStep assign() override;
   void move(std::int64_t row, std::int32_t cluster) override;
   double means() override;
+  void recentre(std::span<const double> centres) override { centres_.assign(centres.begin(), centres.end()); }
   void centres(std::span<double> centres) const override {
     std::copy(centres_.begin(), centres_.end(), centres.begin());
   }

@@ -3,8 +3,9 @@
 #include "cpu/seeding.hpp"
 
 #include <algorithm>
+#include <numeric>
 
-#include "core/distance.hpp"
+#include "core/masses.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 #include "cpu/row_reader.hpp"
@@ -12,18 +13,14 @@
 namespace vicinal::cpu {
 namespace {
 
-constexpr std::int64_t kChunk = 1024;  // rows whose masses are added first (the contract's)
+constexpr std::int64_t kChunk = core::kMassChunk;
 
 // Least keys, and the masses of the chunks.
 struct Nearest {
   std::vector<double> keys;    // [n]
   std::vector<double> chunks;  // [chunks]
 
-  [[nodiscard]] double total() const {
-    double sum = 0;
-    for (const double mass : chunks) sum += mass;
-    return sum;
-  }
+  [[nodiscard]] double total() const { return std::accumulate(chunks.begin(), chunks.end(), 0.0); }
 };
 
 class CpuSeeding final : public kernels::Seeding {
@@ -48,12 +45,7 @@ class CpuSeeding final : public kernels::Seeding {
   }
   // Adds the masses of the chunk that begins at row `first`.
   [[nodiscard]] double chunk_mass(const std::vector<double>& keys, std::int64_t first) const {
-    double a[core::kLanes] = {};
-    const std::int64_t end = std::min(first + kChunk, n_);
-    for (std::int64_t i = first; i < end; ++i) {
-      a[(i - first) % core::kLanes] += mass(i, keys[static_cast<std::size_t>(i)]);
-    }
-    return core::sum_of_lanes(a);
+    return core::chunk_mass(first, n_, [&](std::int64_t i) { return mass(i, keys[static_cast<std::size_t>(i)]); });
   }
 
   Context ctx_;
@@ -86,28 +78,8 @@ CpuSeeding::CpuSeeding(const Context& ctx, const kernels::ClusterTask& task, std
 }
 
 std::int64_t CpuSeeding::draw(double u) {
-  const double total = nearest_.total();
-  if (total == 0) return std::min(static_cast<std::int64_t>(u * static_cast<double>(n_)), n_ - 1);
-  const double target = u * total;
-  double before = 0;
-  std::int64_t last = -1;  // the last row with a mass, should no sum be above the target
-  for (std::int64_t first = 0; first < n_; first += kChunk) {
-    const double chunk = nearest_.chunks[static_cast<std::size_t>(first / kChunk)];
-    if (chunk == 0) continue;
-    const bool here = before + chunk > target;
-    double sum = before;
-    for (std::int64_t i = first; i < std::min(first + kChunk, n_); ++i) {
-      const double added = mass(i, nearest_.keys[static_cast<std::size_t>(i)]);
-      if (added == 0) continue;
-      last = i;
-      sum += added;
-      if (here && sum > target) return i;
-    }
-    // The chunk's own sum was above the target, the running one, rounded otherwise, is not: its last row it is.
-    if (here) return last;
-    before += chunk;
-  }
-  return last;
+  return core::drawn_row(u, n_, core::running_masses(nearest_.chunks),
+                         [&](std::int64_t i) { return mass(i, nearest_.keys[static_cast<std::size_t>(i)]); });
 }
 
 void CpuSeeding::attempt(std::span<const std::int64_t> rows, std::span<double> totals) {

@@ -18,7 +18,7 @@
 
 namespace vicinal::cuda {
 
-inline constexpr int kPanel = 8;            ///< centres that a thread multiplies its rows with at a time
+inline constexpr int kPanel = 24;           ///< centres that a thread multiplies its row with at a time
 inline constexpr int kPointTile = 32;       ///< rows of a tile of points
 inline constexpr int kMostCandidates = 16;  ///< centres that an open row keeps a list of
 inline constexpr double kTooLarge = 0x1p500;

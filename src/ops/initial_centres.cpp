@@ -6,22 +6,17 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "core/philox.hpp"
 #include "core/table_access.hpp"
+#include "ops/candidates.hpp"
+#include "ops/draws.hpp"
 
 namespace vicinal::ops {
 namespace {
 
-class Draws {
- public:
-  Draws(std::uint64_t seed, std::int64_t run) : seed_(seed), stream_(0x6b6d0000U + static_cast<std::uint64_t>(run)) {}
-  double next() { return core::philox_uniform(seed_, stream_, counter_++); }
-
- private:
-  std::uint64_t seed_;
-  std::uint64_t stream_;
-  std::uint64_t counter_ = 0;
-};
+// Rows that one step of k-means++ tries.
+std::int64_t trials_of(std::int64_t clusters) {
+  return 2 + static_cast<std::int64_t>(std::log(static_cast<double>(clusters)));
+}
 
 std::vector<std::int64_t> random_rows(std::int64_t n, std::int64_t k, Draws& draws) {
   std::vector<std::int64_t> rows;
@@ -34,15 +29,15 @@ std::vector<std::int64_t> random_rows(std::int64_t n, std::int64_t k, Draws& dra
   return rows;
 }
 
-std::vector<std::int64_t> plus_plus(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task,
-                                    Draws& draws) {
-  const std::int64_t trials = seeding_trials(task.clusters);
-  const auto seeding = lloyd.seeding(trials);
+// The rows that k-means++ chooses.
+std::vector<std::int64_t> plus_plus(const Context& ctx, kernels::Lloyd& from, std::int64_t k, Draws& draws) {
+  const std::int64_t trials = trials_of(k);
+  const auto seeding = from.seeding(trials);
   std::vector<std::int64_t> rows;
   std::vector<std::int64_t> drawn;
   std::vector<double> totals(static_cast<std::size_t>(trials));
-  for (std::int64_t c = 0; c < task.clusters; ++c) {
-    ctx.report("seed", static_cast<double>(c) / static_cast<double>(task.clusters));
+  for (std::int64_t c = 0; c < k; ++c) {
+    ctx.report("seed", static_cast<double>(c) / static_cast<double>(k));
     drawn.clear();
     for (std::int64_t t = 0; t < (c == 0 ? 1 : trials); ++t) drawn.push_back(seeding->draw(draws.next()));
     seeding->attempt(drawn, totals);
@@ -54,10 +49,36 @@ std::vector<std::int64_t> plus_plus(const Context& ctx, kernels::Lloyd& lloyd, c
   return rows;
 }
 
+// k-means||: k-means++ among candidates, on the same backend.
+std::vector<std::int64_t> parallel(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task,
+                                   Draws& draws) {
+  const Candidates found = draw_candidates(ctx, lloyd, task, draws);
+  const auto count = static_cast<std::int64_t>(found.rows.size());
+  const std::int64_t d = task.table.cols();
+  std::vector<double> values(static_cast<std::size_t>(count * d));
+  lloyd.rows(found.rows, values);
+  const kernels::ClusterTask of_candidates = {TableView(values.data(), count, d), found.weights, 1, false};
+  const auto among = kernels::backend_of(ctx).lloyd(ctx, of_candidates);
+  std::vector<std::int64_t> rows = plus_plus(ctx, *among, task.clusters, draws);
+  for (std::int64_t& row : rows) row = found.rows[static_cast<std::size_t>(row)];
+  return rows;
+}
+
 }  // namespace
 
-std::int64_t seeding_trials(std::int64_t clusters) {
-  return 2 + static_cast<std::int64_t>(std::log(static_cast<double>(clusters)));
+std::int64_t seeding_trials(const KMeansOptions& options) {
+  return options.init == KMeansInit::plus_plus ? trials_of(options.clusters) : 0;
+}
+
+kernels::ClusterBytes initial_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const KMeansOptions& options) {
+  if (options.init != KMeansInit::parallel) return {};
+  const std::int64_t count = usual_candidates(n, options.clusters);
+  alignas(double) static constexpr std::byte kNowhere[8] = {};
+  const TableView candidates(static_cast<const void*>(kNowhere), DType::float64, count, d, d);
+  const kernels::ClusterTask task = {candidates, {}, 1, false};
+  kernels::ClusterBytes bytes = kernels::backend_of(ctx).cluster_bytes(ctx, task, trials_of(options.clusters));
+  bytes.host += candidate_bytes(n, options.clusters) + static_cast<std::uint64_t>(count * d) * sizeof(double);
+  return bytes;
 }
 
 std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task,
@@ -77,7 +98,10 @@ std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, c
       rows = random_rows(task.table.rows(), task.clusters, draws);
       break;
     case KMeansInit::plus_plus:
-      rows = plus_plus(ctx, lloyd, task, draws);
+      rows = plus_plus(ctx, lloyd, task.clusters, draws);
+      break;
+    case KMeansInit::parallel:
+      rows = parallel(ctx, lloyd, task, draws);
       break;
   }
   lloyd.rows(rows, centres);

@@ -9,8 +9,11 @@
 
 namespace vicinal::ops {
 
-/// Rows that one step of k-means++ tries: 2 + floor(ln k).
-std::int64_t seeding_trials(std::int64_t clusters);
+/// The most rows that one step of k-means++ tries: 2 + floor(ln k); 0 for a start that takes no such steps.
+std::int64_t seeding_trials(const KMeansOptions& options);
+
+/// The most bytes that the first centres of n x d rows take beside what the backend asks for those rows.
+kernels::ClusterBytes initial_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const KMeansOptions& options);
 
 /// The first centres of a run, [clusters, d]. `KMeansInit::given` reads the options' centres.
 std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task,

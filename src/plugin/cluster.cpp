@@ -75,12 +75,32 @@ class DeviceLloyd final : public kernels::Lloyd {
         clustered_(std::make_shared<const Clustered>(std::move(device), ctx, task)) {}
 
   void start(std::span<const double> centres) override {
+    before_.clear();
     clustered_->use([&](const Functions& f, void* made, Status* status) {
       f.cluster_start(made, centres.data(), static_cast<std::int64_t>(centres.size()) / cols_, status);
     });
   }
-  kernels::LloydStep assign() override { return run(kAssign); }
-  kernels::LloydStep step(bool wait) override { return run(kAssign | (wait ? kMeansUnlessEmpty : kMeans)); }
+  kernels::LloydStep assign() override {
+    kernels::LloydStep step = run(kAssign);
+    if (before_.empty()) return step;
+    std::vector<std::int32_t> now(before_.size());
+    labels(now);
+    step.changed = 0;
+    for (std::size_t i = 0; i < now.size(); ++i) step.changed += now[i] != before_[i] ? 1 : 0;
+    before_.clear();
+    return step;
+  }
+  kernels::LloydStep step(bool wait) override {
+    if (!before_.empty()) return Lloyd::step(wait);
+    return run(kAssign | (wait ? kMeansUnlessEmpty : kMeans));
+  }
+  // The device starts anew, and what changes is counted here.
+  void recentre(std::span<const double> centres) override {
+    std::vector<std::int32_t> labels_now(static_cast<std::size_t>(rows_));
+    labels(labels_now);
+    start(centres);
+    before_ = std::move(labels_now);
+  }
   double means() override { return run(kMeans).shift; }
   void move(std::int64_t row, std::int32_t cluster) override {
     clustered_->use(
@@ -139,6 +159,7 @@ class DeviceLloyd final : public kernels::Lloyd {
   std::int64_t cols_;
   std::shared_ptr<const Clustered> clustered_;
   kernels::AssignCounts counts_;
+  std::vector<std::int32_t> before_;  // labels when the centres were replaced; empty after the next assignment
 };
 
 }  // namespace

@@ -8,43 +8,12 @@
 #include <numeric>
 #include <set>
 
+#include "reference/kmeans_problem.hpp"
 #include "reference/reference.hpp"
 
 namespace vicinal::reference {
 
 namespace {
-
-// Philox4x32-10, from its paper.
-double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
-  const auto low = [](std::uint64_t v) { return v & 0xffffffffU; };
-  std::array<std::uint64_t, 4> c = {low(counter), counter >> 32, low(stream), stream >> 32};
-  std::uint64_t first = low(seed);
-  std::uint64_t second = seed >> 32;
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p = 0xD2511F53U * c[0];
-    const std::uint64_t q = 0xCD9E8D57U * c[2];
-    c = {(q >> 32) ^ c[1] ^ first, low(q), (p >> 32) ^ c[3] ^ second, low(p)};
-    first = low(first + 0x9E3779B9U);
-    second = low(second + 0xBB67AE85U);
-  }
-  return std::ldexp(static_cast<double>((c[0] << 32 | c[1]) >> 11), -53);
-}
-
-struct Problem {
-  std::vector<double> rows;
-  std::vector<double> weights;
-  std::int64_t n = 0;
-  std::int64_t d = 0;
-  std::int64_t k = 0;
-
-  [[nodiscard]] std::span<const double> row(std::int64_t i) const {
-    return std::span(rows).subspan(static_cast<std::size_t>(i * d), static_cast<std::size_t>(d));
-  }
-  [[nodiscard]] double key_to(std::int64_t i, std::span<const double> centres, std::int64_t c) const {
-    return key(Metric::sqeuclidean, 2, row(i),
-               centres.subspan(static_cast<std::size_t>(c * d), static_cast<std::size_t>(d)));
-  }
-};
 
 std::int32_t nearest(const Problem& problem, std::int64_t i, std::span<const double> centres) {
   std::int32_t label = 0;
@@ -65,7 +34,7 @@ double inertia_of(const Problem& problem, std::span<const double> centres, std::
     const auto at = static_cast<std::size_t>(i);
     terms.push_back(problem.weights[at] * problem.key_to(i, centres, labels[at]));
   }
-  return exact_sum(terms);
+  return problem.cosine ? exact_sum(terms) / 2 : exact_sum(terms);
 }
 
 // New centres, those of empty clusters left alone; and sizes.
@@ -95,7 +64,8 @@ std::vector<std::int64_t> make_means(const Problem& problem, std::span<const std
   return sizes;
 }
 
-bool fill_empty(const Problem& problem, std::span<const double> centres, std::vector<std::int32_t>& labels) {
+bool fill_empty(const Problem& problem, std::span<const double> centres, std::vector<std::int32_t>& labels,
+                const std::vector<double>& won_before = {}) {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(problem.k));
   for (const std::int32_t label : labels) ++sizes[static_cast<std::size_t>(label)];
   std::vector<std::pair<double, std::int64_t>> order;
@@ -108,6 +78,7 @@ bool fill_empty(const Problem& problem, std::span<const double> centres, std::ve
   std::vector<std::int64_t> left = sizes;
   for (std::int64_t c = 0; c < problem.k; ++c) {
     if (sizes[static_cast<std::size_t>(c)] != 0) continue;
+    if (!won_before.empty() && won_before[static_cast<std::size_t>(c)] != 0) continue;
     while (next != order.end() && next->first < 0 &&
            left[static_cast<std::size_t>(labels[static_cast<std::size_t>(next->second)])] == 1) {
       ++next;
@@ -122,118 +93,64 @@ bool fill_empty(const Problem& problem, std::span<const double> centres, std::ve
   return moved;
 }
 
-// Masses in chunks of 1,024 rows.
-std::vector<double> chunk_sums(const std::vector<double>& masses) {
-  std::vector<double> sums;
-  for (std::size_t first = 0; first < masses.size(); first += 1024) {
-    double a[8] = {};
-    for (std::size_t i = first; i < std::min(first + 1024, masses.size()); ++i) a[(i - first) % 8] += masses[i];
-    sums.push_back(((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7])));
-  }
-  return sums;
-}
-
-double total_of(const std::vector<double>& masses) {
-  double total = 0;
-  for (const double sum : chunk_sums(masses)) total += sum;
-  return total;
-}
-
-std::int64_t row_of(double u, const std::vector<double>& masses) {
-  const std::vector<double> chunks = chunk_sums(masses);
-  const double total = total_of(masses);
-  const auto n = static_cast<std::int64_t>(masses.size());
-  if (total == 0) return std::min(static_cast<std::int64_t>(u * static_cast<double>(n)), n - 1);
-  double before = 0;
-  for (std::size_t c = 0; c < chunks.size(); ++c) {
-    const std::size_t first = c * 1024;
-    if (before + chunks[c] > u * total) {
-      std::int64_t last = 0;
-      double sum = before;
-      for (std::size_t i = first; i < std::min(first + 1024, masses.size()); ++i) {
-        if (masses[i] == 0) continue;
-        last = static_cast<std::int64_t>(i);
-        sum += masses[i];
-        if (sum > u * total) break;
-      }
-      return last;
-    }
-    before += chunks[c];
-  }
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < masses.size(); ++i) {
-    if (masses[i] != 0) last = static_cast<std::int64_t>(i);
-  }
-  return last;
-}
-
-std::vector<std::int64_t> draw_rows(const Problem& problem, const KMeansOptions& options, std::int64_t run) {
-  const std::uint64_t stream = 0x6b6d0000U + static_cast<std::uint64_t>(run);
-  std::uint64_t counter = 0;
-  std::vector<std::int64_t> rows;
-  if (options.init == KMeansInit::random) {
-    std::set<std::int64_t> taken;
-    for (std::int64_t j = problem.n - problem.k; j < problem.n; ++j) {
-      auto row = static_cast<std::int64_t>(uniform(options.seed, stream, counter++) * static_cast<double>(j + 1));
-      if (taken.count(row) != 0) row = j;
-      taken.insert(row);
-      rows.push_back(row);
-    }
-    return rows;
-  }
-  const auto n = static_cast<std::size_t>(problem.n);
-  std::vector<double> keys(n, 1);
-  const auto masses_of = [&](const std::vector<double>& of) {
-    std::vector<double> masses(n);
-    for (std::size_t i = 0; i < n; ++i) masses[i] = problem.weights[i] * of[i];
-    return masses;
-  };
-  const auto trials = 2 + static_cast<int>(std::floor(std::log(static_cast<double>(problem.k))));
-  for (std::int64_t c = 0; c < problem.k; ++c) {
-    const std::vector<double> masses = masses_of(keys);
-    double least = 0;
-    std::int64_t chosen = -1;
-    std::vector<double> of_chosen;
-    for (int trial = 0; trial < (c == 0 ? 1 : trials); ++trial) {
-      const std::int64_t row = row_of(uniform(options.seed, stream, counter++), masses);
-      std::vector<double> left(n);
-      for (std::size_t i = 0; i < n; ++i) {
-        const double to_row = key(Metric::sqeuclidean, 2, problem.row(row), problem.row(static_cast<std::int64_t>(i)));
-        left[i] = c == 0 ? to_row : std::min(keys[i], to_row);
-      }
-      const double total = total_of(masses_of(left));
-      if (chosen < 0 || total < least) {
-        chosen = row;
-        least = total;
-        of_chosen = left;
-      }
-    }
-    rows.push_back(chosen);
-    keys = of_chosen;
-  }
-  return rows;
-}
-
-std::vector<double> first_centres(const Problem& problem, const KMeansOptions& options, std::int64_t run) {
-  if (options.init == KMeansInit::given) return widen(options.centres);
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(problem.k));
-  std::iota(rows.begin(), rows.end(), 0);
-  if (options.init != KMeansInit::first_k) rows = draw_rows(problem, options, run);
-  std::vector<double> centres;
-  for (const std::int64_t row : rows) {
-    const auto values = problem.row(row);
-    centres.insert(centres.end(), values.begin(), values.end());
-  }
-  return centres;
-}
-
 double least_shift(const Problem& problem, const KMeansOptions& options) {
   const std::vector<std::int32_t> together(static_cast<std::size_t>(problem.n), 0);
   std::vector<double> mean(static_cast<std::size_t>(problem.d), 0);
   make_means(problem, together, mean);
-  const double variance =
-      inertia_of(problem, mean, together) / exact_sum(problem.weights) / static_cast<double>(problem.d);
+  const double variance = (problem.cosine ? 2 : 1) * inertia_of(problem, mean, together) / exact_sum(problem.weights) /
+                          static_cast<double>(problem.d);
   return options.tolerance * variance;
+}
+
+// Mini-batches: everything about one batch is made anew.
+void run_batches(const Problem& problem, const KMeansOptions& options, std::int64_t run, KMeans& result,
+                 std::vector<double>& centres) {
+  Draws draws{options.seed, 0x6b6e0000U + static_cast<std::uint64_t>(run)};
+  std::vector<double> won(static_cast<std::size_t>(problem.k), 0);
+  std::vector<double> smoothed;
+  int without = 0;
+  while (result.iterations < options.max_iterations && result.stopped != KMeansStop::no_improvement) {
+    ++result.iterations;
+    std::vector<std::int64_t> rows;
+    std::vector<double> weights;
+    for (std::int64_t i = 0; i < options.batch_size; ++i) {
+      rows.push_back(static_cast<std::int64_t>(std::floor(draws.next() * static_cast<double>(problem.n))));
+      weights.push_back(problem.weights[static_cast<std::size_t>(rows.back())]);
+    }
+    const Problem batch = part_of(problem, rows, weights);
+    std::vector<std::int32_t> labels;
+    for (std::int64_t i = 0; i < batch.n; ++i) labels.push_back(nearest(batch, i, centres));
+    const double inertia = inertia_of(batch, centres, labels);
+    if (options.history) result.history.push_back(inertia);
+    if (options.empty == EmptyClusters::farthest) fill_empty(batch, centres, labels, won);
+    std::vector<double> means = centres;
+    const auto sizes = make_means(batch, labels, means);
+    for (std::int64_t c = 0; c < problem.k; ++c) {
+      if (sizes[static_cast<std::size_t>(c)] == 0) continue;
+      std::vector<double> own;
+      for (std::int64_t i = 0; i < batch.n; ++i) {
+        if (labels[static_cast<std::size_t>(i)] == c) own.push_back(weights[static_cast<std::size_t>(i)]);
+      }
+      const double weight = exact_sum(own);
+      double& mass = won[static_cast<std::size_t>(c)];
+      mass = mass + weight;
+      const double rate = weight / mass;
+      std::vector<double> moved;
+      for (auto at = static_cast<std::size_t>(c * problem.d); at < static_cast<std::size_t>((c + 1) * problem.d);
+           ++at) {
+        moved.push_back(std::fma(rate, means[at] - centres[at], centres[at]));
+      }
+      if (problem.cosine) moved = unit_row(moved);
+      std::copy(moved.begin(), moved.end(), centres.begin() + c * problem.d);
+    }
+    const double q = inertia / exact_sum(weights);
+    const double a = std::min(1.0, static_cast<double>(2 * options.batch_size) / static_cast<double>(problem.n + 1));
+    const double next = smoothed.empty() ? q : std::fma(a, q - smoothed.back(), smoothed.back());
+    const bool better = std::all_of(smoothed.begin(), smoothed.end(), [&](double before) { return next < before; });
+    smoothed.push_back(next);
+    without = better ? 0 : without + 1;
+    if (without == 10) result.stopped = KMeansStop::no_improvement;
+  }
 }
 
 KMeans run_once(const Problem& problem, const KMeansOptions& options, std::int64_t run) {
@@ -242,6 +159,7 @@ KMeans run_once(const Problem& problem, const KMeansOptions& options, std::int64
   KMeans result;
   result.clusters = problem.k;
   result.cols = problem.d;
+  result.metric = options.metric;
   result.stopped = KMeansStop::max_iterations;
   std::vector<double> centres = first_centres(problem, options, run);
   std::vector<std::int32_t> labels(static_cast<std::size_t>(problem.n), -1);
@@ -254,13 +172,22 @@ KMeans run_once(const Problem& problem, const KMeansOptions& options, std::int64
     }
     return changed;
   };
-  while (result.iterations < options.max_iterations) {
+  if (options.batch_size > 0) run_batches(problem, options, run, result, centres);
+  while (options.batch_size == 0 && result.iterations < options.max_iterations) {
     ++result.iterations;
     const std::int64_t changed = assign();
     if (options.history) result.history.push_back(inertia_of(problem, centres, labels));
     const bool moved = options.empty == EmptyClusters::farthest && fill_empty(problem, centres, labels);
     const std::vector<double> before = centres;
-    make_means(problem, labels, centres);
+    const auto sizes = make_means(problem, labels, centres);
+    for (std::int64_t c = 0; c < problem.k && problem.cosine; ++c) {
+      const auto first = centres.begin() + c * problem.d;
+      std::vector<double> unit = unit_row(std::vector<double>(first, first + problem.d));
+      if (unit.empty() || sizes[static_cast<std::size_t>(c)] == 0) {
+        unit.assign(before.begin() + c * problem.d, before.begin() + (c + 1) * problem.d);
+      }
+      std::copy(unit.begin(), unit.end(), first);
+    }
     const double share = static_cast<double>(changed) / static_cast<double>(problem.n);
     if (!classical && changed == 0 && !moved) {
       result.stopped = KMeansStop::labels;
@@ -328,14 +255,35 @@ double exact_sum(std::span<const double> terms) {
 }
 
 KMeans kmeans(const TableView& table, const KMeansOptions& options) {
-  Problem problem{
+  Problem all{
       widen(table), {options.weights.begin(), options.weights.end()}, table.rows(), table.cols(), options.clusters};
-  if (problem.weights.empty()) problem.weights.assign(static_cast<std::size_t>(problem.n), 1);
+  if (options.metric == Metric::cosine) {
+    all.cosine = true;
+    all.rows = units(all.rows, all.d);
+  }
+  if (all.weights.empty()) all.weights.assign(static_cast<std::size_t>(all.n), 1);
+  std::vector<std::int64_t> rows;
+  std::vector<double> weights;
+  for (std::int64_t i = 0; i < all.n; ++i) {
+    const double weight = all.weights[static_cast<std::size_t>(i)];
+    if (weight == 0) continue;
+    rows.push_back(i);
+    weights.push_back(weight);
+  }
+  const Problem problem = part_of(all, rows, weights);
   KMeans best;
   for (std::int64_t run = 0; run < options.runs; ++run) {
     KMeans found = run_once(problem, options, run);
     if (run == 0 || found.inertia < best.inertia) best = found;
   }
+  std::vector<std::int32_t> labels;
+  std::size_t next = 0;
+  for (std::int64_t i = 0; i < all.n; ++i) {
+    const bool has_weight = next < rows.size() && rows[next] == i;
+    labels.push_back(has_weight ? best.labels[next++] : nearest(all, i, best.centres));
+    if (!has_weight) ++best.sizes[static_cast<std::size_t>(labels.back())];
+  }
+  best.labels = labels;
   return best;
 }
 

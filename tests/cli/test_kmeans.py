@@ -234,11 +234,60 @@ def test_bad_reports_are_refused_before_work(vicinal, tmp_path, blobs):
         assert vicinal("kmeans", "blobs.npy", "--scan", "2..3", *arguments).returncode == 2
 
 
+def test_rows_of_weight_zero_are_labelled_and_nothing_else(ok_json, tmp_path, blobs):
+    weights = np.ones(160)
+    weights[30:50] = 0
+    np.save(tmp_path / "weights.npy", weights)
+    np.save(tmp_path / "others.npy", blobs[weights > 0])
+    told = ok_json("kmeans", "blobs.npy", "-c", 4, "--weights", "weights.npy", "-o", "found.npz")
+    alone = ok_json("kmeans", "others.npy", "-c", 4)
+    found = np.load(tmp_path / "found.npz")
+    assert told["inertia"] == alone["inertia"] and told["iterations"] == alone["iterations"]
+    assert sum(told["sizes"]) == 160 and sum(alone["sizes"]) == 140
+    assert (assign(blobs.astype(float), found["centres"]) == found["labels"]).all()
+
+
+def test_parallel_seeding(ok_json, blobs):
+    told = [ok_json("kmeans", "blobs.npy", "-c", 4, "--init", "k-means||", "--threads", t, "--seed", 5) for t in (1, 3)]
+    assert told[0]["inertia"] == told[1]["inertia"] and told[0]["sizes"] == [40] * 4
+
+
+def test_cosine_and_its_model(ok_json, tmp_path, blobs):
+    told = ok_json("kmeans", "blobs.npy", "-c", 3, "--metric", "cosine", "-o", "found.npz")
+    found = np.load(tmp_path / "found.npz")
+    unit = blobs.astype(float) / np.linalg.norm(blobs.astype(float), axis=1, keepdims=True)
+    similarity = unit @ found["centres"].T
+    assert told["metric"] == "cosine" and (similarity.argmax(axis=1) == found["labels"]).all()
+    # Three products and their sum, for 160 rows, of numbers up to 1.
+    assert not abs(told["inertia"] - (1 - similarity.max(axis=1)).sum()) > 160 * 8 * 2**-52
+    np.save(tmp_path / "longer.npy", blobs * 4)
+    again = ok_json("kmeans", "longer.npy", "--model", "found.npz", "-o", "again.npz")
+    assert again["metric"] == "cosine" and again["inertia"] == told["inertia"]
+    assert (np.load(tmp_path / "again.npz")["labels"] == found["labels"]).all()
+
+
+def test_mini_batches_label_all_rows(ok_json, tmp_path, blobs):
+    told = ok_json("kmeans", "blobs.npy", "-c", 4, "--batch-size", 32, "--seed", 2, "-o", "found.npz")
+    again = ok_json("kmeans", "blobs.npy", "-c", 4, "--batch-size", 32, "--seed", 2, "--threads", 3)
+    found = np.load(tmp_path / "found.npz")
+    assert told["stopped"] in ("no_improvement", "max_iterations") and told["sizes"] == [40] * 4
+    assert told["inertia"] == again["inertia"]
+    assert (assign(blobs.astype(float), found["centres"]) == found["labels"]).all()
+
+
+def test_a_row_of_zeros_has_no_direction(vicinal, tmp_path, blobs):
+    blobs[23] = 0
+    np.save(tmp_path / "blobs.npy", blobs)
+    done = vicinal("kmeans", "blobs.npy", "-c", 3, "--metric", "cosine")
+    assert done.returncode == 3 and "row 23 is all zeros" in done.stderr
+
+
 @pytest.mark.parametrize(
     "arguments, code",
     [
         (["-c", 0], 2), (["-c", 161], 2), (["--scan", "5..2"], 2), (["--stop", "never"], 2), (["--runs", 0], 2),
-        (["--tolerance", "-1"], 2), (["--init", "missing.npy"], 3), (["--model", "missing.npz"], 3),
+        (["--tolerance", "-1"], 2), (["--init", "missing.npy"], 3), (["--weights", "blobs.npy"], 3),
+        (["--metric", "hamming"], 2), (["--batch-size", "-3"], 2), (["--metric", "cosine", "--stop", "classical"], 2), (["--model", "missing.npz"], 3),
         (["--memory-limit", "4k"], 4), (["--device", "cuda:77"], 5),
     ],
 )

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -11,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
 #include "device_memory.hpp"
+#include "kmeans_check.hpp"
 #include "reference/kmeans.hpp"
 #include "reference/reference.hpp"
 #include "vicinal/vicinal.hpp"
@@ -20,55 +21,16 @@
 namespace vicinal::contract {
 namespace {
 
-std::vector<Context> contexts(std::uint64_t turn) {
-  std::vector<Context> made;
-  const char* const asked = std::getenv("VICINAL_TEST_DEVICE");
-  const std::string device = asked != nullptr ? asked : "";
-  if (device != "cpu" && cuda_missing().empty()) made.push_back(cuda_context());
-  if (device == "cuda") return made;
-  const auto& isas = available_isas();
-  std::size_t i = turn;
-  for (const int threads : {1, 2, 3, 7})
-    made.push_back(Context::cpu({.threads = threads, .isa = isas[i++ % isas.size()]}));
-  return made;
-}
-
-bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
-}
-
-void expect_same(const KMeans& got, const KMeans& expected, const std::string& what) {
-  EXPECT_EQ(got.iterations, expected.iterations) << what;
-  EXPECT_EQ(name_of(got.stopped), name_of(expected.stopped)) << what;
-  EXPECT_EQ(got.labels, expected.labels) << what;
-  EXPECT_EQ(got.sizes, expected.sizes) << what;
-  EXPECT_TRUE(same_bits(got.centres, expected.centres)) << what << ": centres";
-  EXPECT_TRUE(same_bits({got.inertia}, {expected.inertia})) << what << ": " << got.inertia << " " << expected.inertia;
-  EXPECT_TRUE(same_bits(got.history, expected.history)) << what << ": history";
-}
-
-void check_kmeans(const TableView& table, const KMeansOptions& options, const std::string& what,
-                  std::uint64_t turn = 0) {
-  const KMeans expected = reference::kmeans(table, options);
-  for (const Context& ctx : contexts(turn)) {
-    const KMeans got = kmeans(ctx, table, options);
-    expect_same(got, expected,
-                what + ", " + ctx.device() + " " + std::string(name_of(ctx.isa())) + ", threads " +
-                    std::to_string(ctx.threads()));
-    if (::testing::Test::HasFailure()) return;
-  }
-}
-
-std::string text(const KMeansOptions& options) {
-  return std::string(name_of(options.init)) + " k=" + std::to_string(options.clusters) +
-         " runs=" + std::to_string(options.runs) + " weights=" + std::to_string(options.weights.size()) +
-         " rule=" + std::to_string(static_cast<int>(options.rule)) +
-         " empty=" + std::to_string(static_cast<int>(options.empty));
-}
-
 bool may_overflow(const std::vector<double>& rows) {
   for (const double value : rows) {
     if (!(std::fabs(value) < 0x1p500)) return true;
+  }
+  return false;
+}
+
+bool has_zero_row(const std::vector<double>& rows, std::int64_t d) {
+  for (auto row = rows.begin(); row != rows.end(); row += d) {
+    if (std::all_of(row, row + d, [](double value) { return value == 0; })) return true;
   }
   return false;
 }
@@ -81,11 +43,16 @@ TEST_P(KMeansOfFamily, equals_the_reference) {
   std::vector<double> weights;
   for (std::int64_t i = 0; i < shape.n; ++i)
     weights.push_back(std::ldexp(1.0 + 0.37 * static_cast<double>(i % 7), static_cast<int>(i % 5) - 2));
+  std::vector<double> some_zero = weights;
+  for (std::size_t i = 0; i < some_zero.size(); ++i) {
+    if (i % 3 == 0 || (i > 100 && i < 160)) some_zero[i] = 0;
+  }
   std::uint64_t turn = 0;
   for (const DType dtype : {DType::float64, DType::float32, DType::uint8, DType::float16, DType::bfloat16}) {
     const Stored stored(rows.table, shape.d, dtype, static_cast<Layout>(turn % kLayouts));
     if (may_overflow(reference::widen(stored.view()))) continue;
-    for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::random, KMeansInit::first_k}) {
+    for (const KMeansInit init :
+         {KMeansInit::plus_plus, KMeansInit::parallel, KMeansInit::random, KMeansInit::first_k}) {
       ++turn;
       if (is_left_out(turn)) continue;
       KMeansOptions options;
@@ -101,7 +68,11 @@ TEST_P(KMeansOfFamily, equals_the_reference) {
         options.rule = KMeansRule::classical;
         options.changed_share = 0.01;
       }
-      if (turn % 2 == 1) options.weights = weights;
+      if (turn % 3 == 2 && !has_zero_row(reference::widen(stored.view()), shape.d)) {
+        options.metric = Metric::cosine;
+        options.rule = KMeansRule::settled;
+      }
+      if (turn % 2 == 1) options.weights = turn % 8 == 3 ? some_zero : weights;
       check_kmeans(stored.view(), options,
                    std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)) + " " + text(options), turn);
       if (HasFailure()) return;
@@ -142,10 +113,50 @@ TEST(KMeans, more_clusters_than_distinct_rows) {
   std::vector<double> rows;
   for (int i = 0; i < 60; ++i) rows.insert(rows.end(), {static_cast<double>(i % 3), 1.0});
   const TableView table(rows.data(), 60, 2);
-  for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::random, KMeansInit::first_k}) {
+  for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::parallel, KMeansInit::random, KMeansInit::first_k}) {
     KMeansOptions options{.clusters = 7, .init = init};
     check_kmeans(table, options, text(options));
   }
+  for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::parallel}) {
+    const KMeans got = kmeans(contexts(0).front(), table, {.clusters = 7, .init = init});
+    EXPECT_EQ(got.inertia, 0);
+    EXPECT_EQ(std::count(got.sizes.begin(), got.sizes.end(), 20), 3);
+    EXPECT_EQ(std::count(got.sizes.begin(), got.sizes.end(), 0), 4);
+  }
+}
+
+TEST(KMeans, one_row_and_equal_rows) {
+  const std::vector<float> row = {3, -1, 0.5F};
+  const std::vector<float> equal(60, 2.5F);
+  for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::parallel, KMeansInit::random, KMeansInit::first_k}) {
+    const KMeans one = kmeans(contexts(0).front(), TableView(row.data(), 1, 3), {.clusters = 1, .init = init});
+    EXPECT_EQ(one.centres, (std::vector<double>{3, -1, 0.5}));
+    EXPECT_EQ(one.labels, std::vector<std::int32_t>{0});
+    EXPECT_EQ(one.inertia, 0);
+    EXPECT_EQ(one.iterations, 2);
+    const KMeansOptions options{.clusters = 4, .init = init};
+    check_kmeans(TableView(equal.data(), 20, 3), options, "equal rows, " + text(options));
+    const KMeans got = kmeans(contexts(0).front(), TableView(equal.data(), 20, 3), options);
+    EXPECT_EQ(got.sizes, (std::vector<std::int64_t>{20, 0, 0, 0}));
+    EXPECT_EQ(got.iterations, 2);
+    EXPECT_EQ(name_of(got.stopped), "labels");
+  }
+}
+
+// Columns that say nothing change nothing but the mean variance, which the tolerance is held against.
+TEST(KMeans, constant_columns) {
+  const Rows rows = make_rows(Family::clusters_1e2, {300, 4, 1}, 6);
+  std::vector<double> wider;
+  for (std::size_t i = 0; i < rows.table.size(); ++i) {
+    wider.push_back(rows.table[i]);
+    if (i % 4 == 3) wider.insert(wider.end(), {0.0, 7.25, 1e20, -3e-9});
+  }
+  const KMeansOptions options{.clusters = 5, .seed = 2, .tolerance = 0};
+  check_kmeans(TableView(wider.data(), 300, 8), options, "constant columns");
+  const Context ctx = contexts(0).front();
+  const KMeans plain = kmeans(ctx, TableView(rows.table.data(), 300, 4), {.clusters = 5, .init = KMeansInit::first_k});
+  const KMeans more = kmeans(ctx, TableView(wider.data(), 300, 8), {.clusters = 5, .init = KMeansInit::first_k});
+  EXPECT_EQ(more.labels, plain.labels);
 }
 
 TEST(KMeans, given_centres_far_away_and_equal) {
@@ -251,10 +262,33 @@ TEST(KMeansRefusal, names_what_is_wrong) {
   expect_refused(ErrorCode::invalid_argument, "max_iterations", table, {.clusters = 2, .max_iterations = 0});
   expect_refused(ErrorCode::invalid_argument, "runs", table, {.clusters = 2, .runs = 0});
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const double bad : {0.0, -1.0, nan, HUGE_VAL}) {
+  for (const double bad : {-1.0, -5e-324, nan, HUGE_VAL}) {
     const std::vector<double> weights = {1, 1, bad, 1};
     expect_refused(ErrorCode::invalid_argument, "row 2", table, {.clusters = 2, .weights = weights});
   }
+  const std::vector<double> zeros = {0, 0, 0, 0};
+  expect_refused(ErrorCode::invalid_argument, "all are 0", table, {.clusters = 1, .weights = zeros});
+  const std::vector<double> three = {1, 0, 2, 0.5};
+  expect_refused(ErrorCode::invalid_argument, "only 3 rows with a weight", table, {.clusters = 4, .weights = three});
+  std::vector<double> hidden = rows;
+  hidden[3] = nan;  // in a row of weight 0
+  expect_refused(ErrorCode::bad_data, "row 1, column 1", TableView(hidden.data(), 4, 2),
+                 {.clusters = 2, .weights = three});
+  std::vector<double> with_zeros = rows;
+  with_zeros[2] = with_zeros[3] = 0;
+  expect_refused(ErrorCode::bad_data, "row 1 is all zeros", TableView(with_zeros.data(), 4, 2),
+                 {.clusters = 2, .metric = Metric::cosine, .weights = three});
+  expect_refused(ErrorCode::bad_data, "centres: row 1 is all zeros", table,
+                 {.clusters = 2,
+                  .init = KMeansInit::given,
+                  .centres = TableView(with_zeros.data(), 2, 2),
+                  .metric = Metric::cosine});
+  expect_refused(ErrorCode::invalid_argument, "manhattan", table, {.clusters = 2, .metric = Metric::manhattan});
+  expect_refused(ErrorCode::invalid_argument, "rule", table,
+                 {.clusters = 2, .metric = Metric::cosine, .rule = KMeansRule::classical});
+  expect_refused(ErrorCode::invalid_argument, "batch_size", table, {.clusters = 2, .batch_size = -1});
+  expect_refused(ErrorCode::invalid_argument, "rule", table,
+                 {.clusters = 2, .rule = KMeansRule::classical, .batch_size = 3});
   const std::vector<double> few = {1, 1};
   expect_refused(ErrorCode::invalid_argument, "weights", table, {.clusters = 2, .weights = few});
   expect_refused(ErrorCode::invalid_argument, "centres", table,
@@ -301,6 +335,15 @@ TEST(KMeans, tables_on_a_device) {
     EXPECT_EQ(predict(cuda_context(), got, view), expected.labels);
     EXPECT_EQ(score(cuda_context(), got, view), -expected.inertia);
   }
+  std::vector<double> weights(n, 1.5);
+  for (std::size_t i = 0; i < weights.size(); i += 4) weights[i] = 0;
+  KMeansOptions weighted = options;
+  weighted.weights = weights;
+  const KMeans partly = reference::kmeans(TableView(values.data(), n, d), weighted);
+  for (const TableView& view : views) expect_same(kmeans(cuda_context(), view, weighted), partly, "weights of 0");
+  weighted.metric = Metric::cosine;
+  const KMeans by_angle = reference::kmeans(TableView(values.data(), n, d), weighted);
+  for (const TableView& view : views) expect_same(kmeans(cuda_context(), view, weighted), by_angle, "cosine");
 }
 
 TEST(KMeansRefusal, a_table_beyond_the_device_before_it_starts) {

@@ -1,0 +1,21 @@
+// The random draws of one run of k-means, one after the other (contract clause 12).
+#pragma once
+
+#include <cstdint>
+
+#include "core/philox.hpp"
+
+namespace vicinal::ops {
+
+class Draws {
+ public:
+  Draws(std::uint64_t seed, std::int64_t run) : seed_(seed), stream_(0x6b6d0000U + static_cast<std::uint64_t>(run)) {}
+  double next() { return core::philox_uniform(seed_, stream_, counter_++); }
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t stream_;
+  std::uint64_t counter_ = 0;
+};
+
+}  // namespace vicinal::ops

@@ -1,0 +1,24 @@
+// What k-means refuses at its door, before anything is read (contract clause 12), and small facts that follow from its
+// options.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "vicinal/kmeans.hpp"
+
+namespace vicinal::ops {
+
+/// Throws `invalid_argument` for options outside their domain, or that do not fit the table.
+void check_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
+/// Throws `invalid_argument` unless there are none or one for each of n rows, finite and at least 0.
+void check_weights(std::span<const double> weights, std::int64_t n);
+/// Throws `bad_data` by row and column for centres [k, d] that are not finite or are 2^500 and more.
+void check_centres(std::span<const double> centres, std::int64_t d);
+
+/// Rows that have a weight above 0.
+std::int64_t weighted_rows(const TableView& table, std::span<const double> weights);
+/// What sums of keys are multiplied by to be an inertia.
+double inertia_unit(Metric metric);
+
+}  // namespace vicinal::ops

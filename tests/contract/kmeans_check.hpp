@@ -1,0 +1,64 @@
+// What the tests of k-means have in common: contexts of several kinds, and results held against the reference bit by
+// bit.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "reference/kmeans.hpp"
+#include "vicinal/kmeans.hpp"
+
+namespace vicinal::contract {
+
+inline std::vector<Context> contexts(std::uint64_t turn) {
+  std::vector<Context> made;
+  const char* const asked = std::getenv("VICINAL_TEST_DEVICE");
+  const std::string device = asked != nullptr ? asked : "";
+  if (device != "cpu" && cuda_missing().empty()) made.push_back(cuda_context());
+  if (device == "cuda") return made;
+  const auto& isas = available_isas();
+  std::size_t i = turn;
+  for (const int threads : {1, 2, 3, 7})
+    made.push_back(Context::cpu({.threads = threads, .isa = isas[i++ % isas.size()]}));
+  return made;
+}
+
+inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+inline void expect_same(const KMeans& got, const KMeans& expected, const std::string& what) {
+  EXPECT_EQ(got.iterations, expected.iterations) << what;
+  EXPECT_EQ(name_of(got.stopped), name_of(expected.stopped)) << what;
+  EXPECT_EQ(got.labels, expected.labels) << what;
+  EXPECT_EQ(got.sizes, expected.sizes) << what;
+  EXPECT_TRUE(same_bits(got.centres, expected.centres)) << what << ": centres";
+  EXPECT_TRUE(same_bits({got.inertia}, {expected.inertia})) << what << ": " << got.inertia << " " << expected.inertia;
+  EXPECT_TRUE(same_bits(got.history, expected.history)) << what << ": history";
+}
+
+inline void check_kmeans(const TableView& table, const KMeansOptions& options, const std::string& what,
+                         std::uint64_t turn = 0) {
+  const KMeans expected = reference::kmeans(table, options);
+  for (const Context& ctx : contexts(turn)) {
+    const KMeans got = kmeans(ctx, table, options);
+    expect_same(got, expected,
+                what + ", " + ctx.device() + " " + std::string(name_of(ctx.isa())) + ", threads " +
+                    std::to_string(ctx.threads()));
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+inline std::string text(const KMeansOptions& options) {
+  return std::string(name_of(options.init)) + " k=" + std::to_string(options.clusters) +
+         " runs=" + std::to_string(options.runs) + " weights=" + std::to_string(options.weights.size()) +
+         " rule=" + std::to_string(static_cast<int>(options.rule)) +
+         " empty=" + std::to_string(static_cast<int>(options.empty)) + " " + std::string(name_of(options.metric));
+}
+
+}  // namespace vicinal::contract
