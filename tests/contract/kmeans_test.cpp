@@ -300,6 +300,41 @@ TEST(KMeansRefusal, names_what_is_wrong) {
   }
 }
 
+// As many rows, columns and centres as a device needs to order its changes before it adds them, and to look for
+// candidates of the rows that its screen leaves open: too many for the reference, so that the CPU's bits stand for it.
+TEST(KMeans, a_device_at_its_full_width) {
+  if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
+  struct Case {
+    Family family;
+    DType dtype;
+    std::int64_t n, d, k;
+    bool weighted;
+  };
+  const Case cases[] = {{Family::gaussian, DType::float32, 300000, 64, 600, false},
+                        {Family::column_scales, DType::float64, 300000, 64, 600, true},
+                        {Family::row_scales, DType::float64, 270000, 65, 550, true},
+                        {Family::positive_offset, DType::float32, 270000, 65, 550, false},
+                        {Family::clusters_1e6, DType::float32, 300000, 64, 600, false},
+                        {Family::integer_ties, DType::float32, 300000, 64, 600, false},
+                        {Family::gaussian, DType::float16, 1050000, 16, 2100, false}};
+  for (const Case& one : cases) {
+    const Rows rows = make_rows(one.family, {one.n, one.d, 1}, 31);
+    const Stored stored(rows.table, one.d, one.dtype);
+    std::vector<double> weights(one.weighted ? static_cast<std::size_t>(one.n) : 0);
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 0.3 + static_cast<double>(i % 7);
+    const KMeansOptions options{.clusters = one.k,
+                                .init = KMeansInit::random,
+                                .weights = weights,
+                                .seed = 5,
+                                .max_iterations = 4,
+                                .tolerance = 0};
+    const KMeans expected = kmeans(Context::cpu(), stored.view(), options);
+    expect_same(kmeans(cuda_context(), stored.view(), options), expected,
+                std::string(name_of(one.family)) + " " + std::to_string(one.k));
+    if (HasFailure()) return;
+  }
+}
+
 // Where the rows lie must not show: on the device, there with gaps and transposed, or made when they are asked for.
 TEST(KMeans, tables_on_a_device) {
   if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
