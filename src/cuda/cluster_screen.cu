@@ -151,7 +151,7 @@ std::size_t panel_bytes(std::int64_t d) {
 }  // namespace
 
 bool screen_serves(const Engine& engine, std::int64_t d) {
-  return panel_bytes(d) + 1024 <= engine.shared_memory;
+  return panel_bytes(d) + sizeof(WarpLists<32>::Store) * 2 * kThreads / 32 + 1024 <= engine.shared_memory;
 }
 
 void screen_points(const Engine& engine, const ClusterView& view) {
