@@ -24,7 +24,6 @@
 #include "output.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
-#include "vicinal/version.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -209,14 +208,11 @@ class Bench {
   }
 
   [[nodiscard]] Json result() const {
-    Json json = {{"command", "bench papers " + name_},
-                 {"date", date_},
-                 {"version", VICINAL_VERSION},
-                 {"commit", options_.commit.empty() ? Json(nullptr) : Json(options_.commit)},
-                 {"machine", machine_},
-                 {"device", runtime_.ctx.device()},
-                 {"threads", runtime_.ctx.threads()},
-                 {"different_answers", different_}};
+    Json json = head_;
+    json["command"] = "bench papers " + name_;
+    json["device"] = runtime_.ctx.device();
+    json["threads"] = runtime_.ctx.threads();
+    json["different_answers"] = different_;
     for (const auto& table : tables_) {
       Json methods = Json::array();
       for (const Method method : table->methods) methods.push_back(name_of(method));
@@ -243,8 +239,7 @@ class Bench {
   const PapersOptions& options_;
   const Runtime runtime_;
   std::vector<std::unique_ptr<PaperTable>> tables_;
-  const std::string date_ = date_of_results();
-  const Json machine_ = machine_of_results();
+  const Json head_ = head_of_results("bench papers", options_.commit);
   std::string name_;
   std::int64_t lines_ = 0;
   std::int64_t different_ = 0;

@@ -18,7 +18,6 @@
 #include "serial_lloyd.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/kmeans.hpp"
-#include "vicinal/version.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -176,14 +175,10 @@ class Bench {
   [[nodiscard]] Json result() const {
     Json methods = {"serial"};
     for (const Context& ctx : contexts_) methods.push_back(ctx.device());
-    Json json = {{"command", "bench papers km"},
-                 {"date", date_},
-                 {"version", VICINAL_VERSION},
-                 {"commit", options_.commit.empty() ? Json(nullptr) : Json(options_.commit)},
-                 {"machine", machine_},
-                 {"device", runtime_.ctx.device()},
-                 {"threads", runtime_.ctx.threads()},
-                 {"different_answers", different_}};
+    Json json = head_;
+    json["device"] = runtime_.ctx.device();
+    json["threads"] = runtime_.ctx.threads();
+    json["different_answers"] = different_;
     json["tables"] = Json::array();
     json["tables"].push_back(
         {{"title", "an iteration of k-means from the first k rows"}, {"methods", methods}, {"lines", lines_}});
@@ -193,8 +188,7 @@ class Bench {
   const PapersOptions& options_;
   const Runtime runtime_;
   std::vector<Context> contexts_;  // the CPU, and the device where the options take one
-  const std::string date_ = date_of_results();
-  const Json machine_ = machine_of_results();
+  const Json head_ = head_of_results("bench papers km", options_.commit);
   std::vector<std::vector<std::string>> printed_;
   Json lines_ = Json::array();
   std::int64_t different_ = 0;

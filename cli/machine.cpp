@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "vicinal/context.hpp"
+#include "vicinal/version.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -102,6 +103,14 @@ std::string date_of_results() {
   gmtime_r(&now, &parts);
   std::array<char, 32> text{};
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+Json head_of_results(const std::string& command, const std::string& commit) {
+  return {{"command", command},
+          {"date", date_of_results()},
+          {"version", VICINAL_VERSION},
+          {"commit", commit.empty() ? Json(nullptr) : Json(commit)},
+          {"machine", machine_of_results()}};
 }
 
 std::string version_text(int tenfold) {

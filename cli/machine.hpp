@@ -31,6 +31,8 @@ Json to_json(const Machine& machine);
 Json machine_of_results();
 /// Today's date and time, "2026-01-31T12:00:00Z".
 std::string date_of_results();
+/// What a result begins with: command, date, version, commit (empty: unknown) and machine.
+Json head_of_results(const std::string& command, const std::string& commit);
 /// "9.0" of 90.
 std::string version_text(int tenfold);
 

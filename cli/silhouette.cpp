@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <set>
 
 #include "core/philox.hpp"
+#include "core/sampling.hpp"
 #include "input.hpp"
 #include "output.hpp"
 #include "vicinal/kmeans.hpp"
@@ -31,14 +31,9 @@ Sample draw_sample(const TableView& table, std::int64_t most, std::uint64_t seed
     sample.ids.resize(static_cast<std::size_t>(n));
     std::iota(sample.ids.begin(), sample.ids.end(), 0);
   } else {
-    // Floyd's sampling without replacement, as the draw of random centres (contract clause 12).
-    std::set<std::int64_t> drawn;
-    for (std::int64_t j = n - most; j < n; ++j) {
-      const double u = core::philox_uniform(seed, kStream, static_cast<std::uint64_t>(j - (n - most)));
-      const auto row = std::min(static_cast<std::int64_t>(u * static_cast<double>(j + 1)), j);
-      if (!drawn.insert(row).second) drawn.insert(j);
-    }
-    sample.ids.assign(drawn.begin(), drawn.end());
+    sample.ids = core::rows_without_replacement(
+        n, most, [&, i = std::uint64_t{0}]() mutable { return core::philox_uniform(seed, kStream, i++); });
+    std::sort(sample.ids.begin(), sample.ids.end());
   }
   sample.rows.reserve(sample.ids.size() * static_cast<std::size_t>(sample.cols));
   for (const std::int64_t i : sample.ids) {

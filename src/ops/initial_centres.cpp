@@ -1,11 +1,11 @@
-// See initial_centres.hpp. Random rows without replacement by Floyd's method: k draws and a set of k rows, whatever n.
+// See initial_centres.hpp.
 #include "ops/initial_centres.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <unordered_set>
 
+#include "core/sampling.hpp"
 #include "core/table_access.hpp"
 #include "ops/candidates.hpp"
 #include "ops/draws.hpp"
@@ -16,17 +16,6 @@ namespace {
 // Rows that one step of k-means++ tries.
 std::int64_t trials_of(std::int64_t clusters) {
   return 2 + static_cast<std::int64_t>(std::log(static_cast<double>(clusters)));
-}
-
-std::vector<std::int64_t> random_rows(std::int64_t n, std::int64_t k, Draws& draws) {
-  std::vector<std::int64_t> rows;
-  std::unordered_set<std::int64_t> taken;
-  for (std::int64_t j = n - k; j < n; ++j) {
-    const auto drawn = std::min(static_cast<std::int64_t>(draws.next() * static_cast<double>(j + 1)), j);
-    rows.push_back(taken.insert(drawn).second ? drawn : j);
-    taken.insert(rows.back());
-  }
-  return rows;
 }
 
 // The rows that k-means++ chooses.
@@ -95,7 +84,7 @@ std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, c
       std::iota(rows.begin(), rows.end(), 0);
       break;
     case KMeansInit::random:
-      rows = random_rows(task.table.rows(), task.clusters, draws);
+      rows = core::rows_without_replacement(task.table.rows(), task.clusters, [&] { return draws.next(); });
       break;
     case KMeansInit::plus_plus:
       rows = plus_plus(ctx, lloyd, task.clusters, draws);
