@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "core/outlier.hpp"
 #include "core/without.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/device.hpp"
 #include "vicinal/graph.hpp"
+#include "vicinal/lof.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/vote.hpp"
 
@@ -181,6 +183,44 @@ struct VoteTask {
   const VoteOptions* options = nullptr;
 };
 
+/// What of the table's own rows is known where others are scored: [n, ks] each.
+struct LofModel {
+  std::span<const double> k_distances;
+  std::span<const double> densities;
+  std::span<const double> caps;  ///< [ks], or empty
+};
+
+/// Scores to make of neighborhoods (contract clause 13), checked by the caller.
+struct LofTask {
+  OutlierScore score = OutlierScore::lof;
+  Duplicates duplicates = Duplicates::sklearn;  ///< `distinct` is the neighborhoods' matter, and then `infinite`
+  AcrossK across = AcrossK::max;
+  core::Neighborhoods near;  ///< on the host; where they are yet to be found, of k lists: rows, k and stride only
+  std::int64_t k_from = 0;   ///< of a range that ends with near.k; 0: one k
+  TableView table;           ///< [n, d] that ids number, for scores that need it
+  Metric metric = Metric::euclidean;
+  double p = 2;
+  const LofModel* model = nullptr;  ///< null: the neighborhoods are of a table within itself
+  bool keep = false;                ///< k-distances and densities are wanted
+
+  [[nodiscard]] std::int64_t ks() const noexcept { return k_from > 0 ? near.k - k_from + 1 : 1; }
+};
+
+/// Bytes that scoring takes beyond its result.
+struct LofBytes {
+  std::uint64_t host = 0;
+  std::uint64_t device = 0;  ///< throws `over_memory` where they are not to be had
+};
+
+struct LofResult {
+  std::span<double> scores;          ///< [rows]; of loop the PLOFs
+  std::vector<double>& k_distances;  ///< [rows, ks] where kept
+  std::vector<double>& densities;    ///< [rows, ks] where kept
+  std::vector<double>& caps;         ///< [ks] with Duplicates::cap, unless there is a model
+  std::int64_t copied = 0;           ///< rows whose last k-distance is 0
+  double seconds = 0;                ///< after the neighbors were found, where they were found first
+};
+
 /// A method for a task that leaves the choice, and one sentence why.
 struct Choice {
   Method method = Method::direct;
@@ -321,6 +361,10 @@ class Backend {
   /// sums) is taken as for float32 data of one magnitude, and held against the limit when it is known.
   virtual ClusterBytes cluster_bytes(const Context& ctx, const ClusterTask& task, std::int64_t trials) const = 0;
 
+  virtual void lof(const Context& ctx, const LofTask& task, LofResult& result) const = 0;
+  /// The most bytes it takes beyond the result, the neighborhoods not counted.
+  virtual LofBytes lof_bytes(const Context& ctx, const LofTask& task) const = 0;
+
   // A search whose lists are not wanted in vectors of the host's. A backend without a way of its own finds them as
   // always, and then copies them or votes on them: `holds_lists` is whether it does, for the memory they take.
   virtual bool holds_lists(const VoteOptions* /*options*/) const { return true; }
@@ -328,6 +372,9 @@ class Backend {
                             SearchStats& stats) const;
   virtual void classify(const Context& ctx, const NearestTask& task, const VoteTask& votes, std::span<Vote> result,
                         SearchStats& stats) const;
+  /// A search of k lists, and scores of what it found.
+  virtual void nearest_lof(const Context& ctx, const NearestTask& search, const LofTask& task, LofResult& result,
+                           SearchStats& stats) const;
 };
 
 const Backend& cpu_backend();

@@ -2,6 +2,7 @@
 #include "cpu/cost.hpp"
 #include "cpu/ladder.hpp"
 #include "cpu/lloyd.hpp"
+#include "cpu/lof.hpp"
 #include "cpu/nearest.hpp"
 #include "cpu/papers/papers.hpp"
 #include "cpu/prepare.hpp"
@@ -77,6 +78,8 @@ class CpuBackend final : public Backend {
   ClusterBytes cluster_bytes(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
     return {cpu::lloyd_scratch(ctx, task) + (trials > 0 ? cpu::seeding_scratch(ctx, task, trials) : 0)};
   }
+  void lof(const Context& ctx, const LofTask& task, LofResult& result) const override { cpu::lof(ctx, task, result); }
+  LofBytes lof_bytes(const Context& ctx, const LofTask& task) const override { return {cpu::lof_scratch(ctx, task)}; }
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // What every backend shares: which one a context runs on, what an index keeps for devices, and the ways that a backend
 // without its own takes.
+#include <chrono>
 #include <cstring>
 
 #include "kernels.hpp"
@@ -64,6 +65,23 @@ void Backend::classify(const Context& ctx, const NearestTask& task, const VoteTa
   NearestResult found{graph.ids, graph.distances, graph.offsets, counts, stats};
   nearest(ctx, task, found);
   vote(ctx, {&graph, votes.outputs, votes.options}, result);
+}
+
+void Backend::nearest_lof(const Context& ctx, const NearestTask& search, const LofTask& task, LofResult& result,
+                          SearchStats& stats) const {
+  const auto size = static_cast<std::size_t>(search.queries.rows() * search.k);
+  std::vector<std::int64_t> ids(size);
+  std::vector<double> distances(size);
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int64_t> counts;
+  NearestResult found{ids, distances, offsets, counts, stats};
+  nearest(ctx, search, found);
+  LofTask scored = task;
+  scored.near.ids = ids.data();
+  scored.near.distances = distances.data();
+  const auto start = std::chrono::steady_clock::now();
+  lof(ctx, scored, result);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace vicinal::kernels

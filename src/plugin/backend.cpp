@@ -269,6 +269,13 @@ class CudaBackend final : public kernels::Backend {
     kernels::cpu_backend().vote(ctx, task, result);
   }
 
+  void lof(const Context& ctx, const kernels::LofTask& task, kernels::LofResult& result) const override {
+    kernels::cpu_backend().lof(ctx, task, result);
+  }
+  kernels::LofBytes lof_bytes(const Context& ctx, const kernels::LofTask& task) const override {
+    return kernels::cpu_backend().lof_bytes(ctx, task);
+  }
+
   std::string cluster_screens(const kernels::ClusterTask& task) const override {
     const Clustering asked = clustering_of(task, BorrowedTable::shape_of(task.table));
     return device_->functions().cluster_screens(device_->engine(), &asked);
