@@ -1,36 +1,16 @@
-// What the tests of k-means have in common: contexts of several kinds, and results held against the reference bit by
-// bit.
+// What the tests of k-means have in common: results held against the reference bit by bit.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
-#include "check.hpp"
+#include "contexts.hpp"
 #include "reference/kmeans.hpp"
 #include "vicinal/kmeans.hpp"
 
 namespace vicinal::contract {
-
-inline std::vector<Context> contexts(std::uint64_t turn) {
-  std::vector<Context> made;
-  const char* const asked = std::getenv("VICINAL_TEST_DEVICE");
-  const std::string device = asked != nullptr ? asked : "";
-  if (device != "cpu" && cuda_missing().empty()) made.push_back(cuda_context());
-  if (device == "cuda") return made;
-  const auto& isas = available_isas();
-  std::size_t i = turn;
-  for (const int threads : {1, 2, 3, 7})
-    made.push_back(Context::cpu({.threads = threads, .isa = isas[i++ % isas.size()]}));
-  return made;
-}
-
-inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
-}
 
 inline void expect_same(const KMeans& got, const KMeans& expected, const std::string& what) {
   EXPECT_EQ(got.iterations, expected.iterations) << what;
