@@ -79,7 +79,8 @@ struct Lof {
   /// that are distances.
   double threshold = 0;
   std::int64_t outliers = 0;  ///< rows above it
-  std::int64_t copied = 0;    ///< rows at distance 0 from k others, whose density has no bound
+  std::int64_t copied = 0;    ///< rows whose k-th neighbor (of a range the last one) is at distance 0, so that their
+                              ///< density has no bound; of neighborhoods of places, rows that k others equal
 
   LofOptions options;               ///< those it was made with
   std::vector<double> k_distances;  ///< [n, ks] with `novelty`; ks = 1, or one for each k of the range

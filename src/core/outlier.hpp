@@ -152,14 +152,14 @@ VICINAL_HD inline double inflo_score(Duplicates duplicates, const Neighborhood& 
   return density_ratio(duplicates, sum_of_lanes(a) / static_cast<double>(column), own);
 }
 
-/// The scores by every k of a range, given one after the other, joined.
+/// The scores by every k of a range, given one after the other, joined. One that is NaN makes the result so.
 class AcrossKs {
  public:
   VICINAL_HD explicit AcrossKs(AcrossK across) noexcept : across_(across) {}
   VICINAL_HD void take(double score) noexcept {
     if (across_ == AcrossK::mean) {
       a_[taken_ % kLanes] += score;
-    } else if (taken_ == 0 || (across_ == AcrossK::max ? score > a_[0] : score < a_[0])) {
+    } else if (taken_ == 0 || score != score || (across_ == AcrossK::max ? score > a_[0] : score < a_[0])) {
       a_[0] = score;
     }
     ++taken_;

@@ -134,8 +134,17 @@ double threshold_of(const std::vector<double>& scores, double contamination) {
   return 0 - (t < 0.5 ? a + (b - a) * t : b - (b - a) * (1 - t));
 }
 
+/// Throws `bad_data` naming the first row of `argument` without a score: sums of its distances overflowed.
+void require_numbers(const std::vector<double>& scores, const char* argument) {
+  const auto found = std::find_if(scores.begin(), scores.end(), [](double score) { return std::isnan(score); });
+  if (found == scores.end()) return;
+  throw Error(ErrorCode::bad_data, std::string(argument) + ": row " + std::to_string(found - scores.begin()) +
+                                       " has no score, because sums of distances around it overflow");
+}
+
 /// What is left to do when the scores are there, and time it took since `start`.
 void finish(const Context& ctx, std::chrono::steady_clock::time_point start, Lof& found) {
+  require_numbers(found.scores, "table");
   if (found.options.score == OutlierScore::loop) {
     found.spread = spread_of(ctx, found.scores, found.options.lambda);
     make_probabilities(ctx, found.spread, found.scores);
@@ -164,7 +173,7 @@ void score(const Context& ctx, const LofTask& task, Lof& found) {
 }
 
 Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView* table, const LofOptions& options) {
-  ops::check_lof_options(options, graph.rows);
+  ops::check_lof_options(options);
   if (graph.metric == Metric::inner_product) {
     throw Error(ErrorCode::invalid_argument,
                 "graph: was made with the metric inner_product, whose distances may be "
@@ -182,7 +191,7 @@ Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView
     throw Error(ErrorCode::invalid_argument, "score: " + std::string(name_of(options.score)) +
                                                  " is made of distances between neighbors, and needs the table");
   }
-  ops::check_lof_graph(ctx, graph, options);
+  ops::check_lof_graph(ctx, graph, options);  // k as well, where it counts
   LofTask task = task_of(options, graph.rows);
   take_graph(graph, task);
   task.metric = graph.metric;
@@ -196,6 +205,8 @@ Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView
     task.table = *table;
   }
   Lof found = result_of(options);
+  found.options.metric = graph.metric;
+  found.options.p = graph.p;
   found.plan = graph.plan;
   found.plan.device = ctx.device();
   const kernels::LofBytes bytes = kernels::backend_of(ctx).lof_bytes(ctx, task);
@@ -291,7 +302,8 @@ Lof lof(const Context& ctx, const NeighborGraph& graph, const TableView& table, 
 }
 
 Lof lof(const Context& ctx, const Index& index, const LofOptions& options) {
-  ops::check_lof_options(options, index.rows());
+  ops::check_lof_options(options);
+  ops::check_lof_k(options, index.rows());
   if (ops::uses_places(options)) return lof_of_places(ctx, index, options);
   LofJob job = plan_job(ctx, index.prepared(), nullptr, options, true);
   Lof found = result_of(options);
@@ -305,7 +317,8 @@ Lof lof(const Context& ctx, const Index& index, const LofOptions& options) {
 
 Lof lof(const Context& ctx, const TableView& table, const LofOptions& options) {
   check_table(ctx, table, "table");
-  ops::check_lof_options(options, table.rows());
+  ops::check_lof_options(options);
+  ops::check_lof_k(options, table.rows());
   return ops::with_index(ctx, table, [&](const Index& index) { return lof(ctx, index, options); });
 }
 
@@ -340,13 +353,15 @@ std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& m
     job.task.model = &known;
     run_job(ctx, job, found);
   }
+  require_numbers(found.scores, "queries");
   if (options.score == OutlierScore::loop) make_probabilities(ctx, model.spread, found.scores);
   return std::move(found.scores);
 }
 
 Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& options) {
   check_table(ctx, table, "table");
-  ops::check_lof_options(options, table.rows());
+  ops::check_lof_options(options);
+  ops::check_lof_k(options, table.rows());
   const kernels::Backend& backend = kernels::backend_of(ctx);
   Plan plan = plan_knn(ctx, table, nullptr,
                        {.k = longest_k(options), .metric = options.metric, .p = options.p, .method = options.method});

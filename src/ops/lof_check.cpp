@@ -73,21 +73,27 @@ AcrossK across_k_from(std::string_view name) {
 
 namespace ops {
 
-void check_lof_options(const LofOptions& options, std::int64_t n) {
-  const std::string score(name_of(options.score));
+void check_lof_k(const LofOptions& options, std::int64_t n) {
   if (options.k < 1) refuse(fmt::format("k: is {}, must be at least 1", options.k));
-  if (options.k_to != 0) {
-    if (options.k_to <= options.k) {
-      refuse(fmt::format("k_to: is {}, must be above k, which is {}, or 0 for no range", options.k_to, options.k));
-    }
-    if (options.score != OutlierScore::lof) refuse("k_to: a range of k is of the score lof, not of " + score);
-    if (uses_places(options)) refuse("k_to: a range of k goes neither with duplicates distinct nor with all ties");
+  if (options.k_to != 0 && options.k_to <= options.k) {
+    refuse(fmt::format("k_to: is {}, must be above k, which is {}, or 0 for no range", options.k_to, options.k));
   }
   if (longest_k(options) > n - 1) {
     refuse(fmt::format("{}: is {}, but at most {} of the {} table rows can be neighbors; a row is not its own neighbor",
                        options.k_to > 0 ? "k_to" : "k", longest_k(options), n - 1, n));
   }
   if (options.score == OutlierScore::ldof && options.k < 2) refuse("k: ldof needs at least 2");
+}
+
+void check_lof_options(const LofOptions& options) {
+  const std::string score(name_of(options.score));
+  if (options.k_to != 0) {
+    if (options.score != OutlierScore::lof) refuse("k_to: a range of k is of the score lof, not of " + score);
+    if (uses_places(options)) refuse("k_to: a range of k goes neither with duplicates distinct nor with all ties");
+  }
+  if (options.novelty && options.score == OutlierScore::inflo) {
+    refuse("novelty: inflo looks from both sides, and scores no other rows");
+  }
   if (uses_places(options) && !takes_places(options.score)) {
     refuse((options.ties == Ties::all ? "ties: all does" : "duplicates: distinct does") +
            std::string(" not go with the score ") + score + ", which is made of k rows");
@@ -138,6 +144,7 @@ void check_lof_graph(const Context& ctx, const NeighborGraph& graph, const LofOp
     if (entries / n != graph.k || entries % n != 0) {
       refuse(fmt::format("graph: has {} ids, but {} rows of {}", entries, n, graph.k));
     }
+    check_lof_k(options, n);
     if (graph.k < longest_k(options)) {
       refuse(fmt::format("{}: is {}, but the graph has {} neighbors a row", options.k_to > 0 ? "k_to" : "k",
                          longest_k(options), graph.k));
@@ -171,10 +178,9 @@ void check_places(const TableView& table) {
 }
 
 void check_lof_model(const Lof& model, std::int64_t n) {
-  if (model.options.score == OutlierScore::inflo)
-    refuse("model: inflo looks from both sides, and scores no other rows");
   if (!model.options.novelty) refuse("model: was made without novelty, and knows no densities");
-  check_lof_options(model.options, n);
+  check_lof_options(model.options);
+  check_lof_k(model.options, n);
   const auto ks = static_cast<std::size_t>(longest_k(model.options) - model.options.k + 1);
   const bool compares = core::compares_neighbors(model.options.score);
   if (model.k_distances.size() != static_cast<std::size_t>(n) * ks ||
@@ -182,8 +188,9 @@ void check_lof_model(const Lof& model, std::int64_t n) {
     refuse(fmt::format("model: has {} k-distances and {} densities, which are not those of {} rows",
                        model.k_distances.size(), model.densities.size(), n));
   }
-  if (model.options.duplicates == Duplicates::cap && model.caps.size() != ks && compares) {
-    refuse("model: has no cap of its densities");
+  const bool caps = compares && model.options.score != OutlierScore::loop && !core::is_chain(model.options.score);
+  if (model.options.duplicates == Duplicates::cap && caps && model.caps.size() != ks) {
+    refuse(fmt::format("model: has {} caps of its densities instead of {}", model.caps.size(), ks));
   }
 }
 

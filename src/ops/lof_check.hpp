@@ -14,8 +14,10 @@ inline bool uses_places(const LofOptions& options) {
   return options.duplicates == Duplicates::distinct || options.ties == Ties::all;
 }
 
-/// Throws `invalid_argument` for options that are outside their domain or do not go together; `n`: rows of the table.
-void check_lof_options(const LofOptions& options, std::int64_t n);
+/// Throws `invalid_argument` for options that are outside their domain or do not go together, k and k_to left out.
+void check_lof_options(const LofOptions& options);
+/// The same of k and k_to for a table of n rows.
+void check_lof_k(const LofOptions& options, std::int64_t n);
 /// Throws `bad_data` naming the row for a graph that cannot be a table's within itself, `invalid_argument` for one of
 /// other rows, or with fewer neighbors than `k`.
 void check_lof_graph(const Context& ctx, const NeighborGraph& graph, const LofOptions& options);

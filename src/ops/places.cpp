@@ -1,5 +1,6 @@
-// See places.hpp. Neighborhoods come from k lists among the places' first rows, one longer than needed; where the last
-// entry is tied with the one before it and more places are left, the row is searched again with twice as many.
+// See places.hpp. Neighborhoods come from k lists among the places' first rows, one longer than needed (for queries
+// two: their own place, which is no other one, may be there); where the last entry is tied with the one before it and
+// more places are left, the row is searched again with twice as many.
 #include "ops/places.hpp"
 
 #include <algorithm>
@@ -50,27 +51,34 @@ class Gathered {
   std::vector<std::byte> bytes_;
 };
 
+/// A row's own place and what of it counts.
+struct Own {
+  std::int64_t place = -1;  ///< -1: a query that equals no row
+  std::int64_t copies = 0;  ///< rows there but itself
+  double distance = 0;      ///< theirs: 0, but of rows of zeros by cosine
+};
+
 /// The neighborhood that a list of places in order holds, if it is long enough to tell.
 class Cut {
  public:
   Cut(const LofOptions& options, const Places& places) : options_(options), places_(places) {}
 
-  /// How many entries of the list count; -1: it must be longer. `own`: rows at the query's own place but itself.
+  /// How many entries of the list, which is of other places, count; -1: it must be longer.
   [[nodiscard]] std::int64_t operator()(std::span<const std::int64_t> ids, std::span<const double> distances,
-                                        std::int64_t own, bool complete) const {
+                                        const Own& own, bool complete) const {
     const auto size = static_cast<std::int64_t>(ids.size());
     std::int64_t count = 0;
     if (options_.duplicates == Duplicates::distinct) {
       count = options_.k;
       if (count > size) return -1;
     } else {
-      std::int64_t rows = own;
+      std::int64_t rows = own.copies;
       while (rows < options_.k && count < size)
         rows += places_.rows[static_cast<std::size_t>(ids[static_cast<std::size_t>(count++)])];
       if (rows < options_.k) return -1;
     }
     if (options_.ties == Ties::cut) return count;
-    const double last = count > 0 ? distances[static_cast<std::size_t>(count - 1)] : 0;
+    const double last = count > 0 ? distances[static_cast<std::size_t>(count - 1)] : own.distance;
     while (count < size && distances[static_cast<std::size_t>(count)] == last) ++count;
     return count < size || complete ? count : -1;
   }
@@ -79,6 +87,47 @@ class Cut {
   const LofOptions& options_;
   const Places& places_;
 };
+
+/// The place of the chain with this row's numbers, -1 where none has them.
+std::int64_t place_in(const std::vector<std::int64_t>& chain, const TableView& table, const Places& places,
+                      const std::vector<double>& row) {
+  std::vector<double> other(row.size());
+  for (const std::int64_t place : chain) {
+    const std::int64_t first = places.first[static_cast<std::size_t>(place)];
+    core::widen_rows(table, first, first + 1, other.data());
+    if (other == row) return place;
+  }
+  return -1;
+}
+
+Own own_of(const Places& places, std::int64_t place, bool self, Metric metric, const std::vector<double>& row) {
+  const bool zeros = std::all_of(row.begin(), row.end(), [](double value) { return value == 0; });
+  return {place, places.rows[static_cast<std::size_t>(place)] - (self ? 1 : 0),
+          metric == Metric::cosine && zeros ? 1.0 : 0.0};
+}
+
+/// Own places of all places (`queries` null), or of queries.
+std::vector<Own> own_places(const Context& ctx, const TableView& table, const Places& places, const TableView* queries,
+                            Metric metric) {
+  const auto m = queries == nullptr ? static_cast<std::int64_t>(places.first.size()) : queries->rows();
+  std::vector<Own> own(static_cast<std::size_t>(m));
+  core::parallel_for(ctx, (m + kChunk - 1) / kChunk, [&](std::int64_t chunk, int /*worker*/) {
+    std::vector<double> row(static_cast<std::size_t>(table.cols()));
+    for (std::int64_t i = chunk * kChunk; i < std::min(m, (chunk + 1) * kChunk); ++i) {
+      std::int64_t place = i;
+      if (queries == nullptr) {
+        const std::int64_t first = places.first[static_cast<std::size_t>(i)];
+        core::widen_rows(table, first, first + 1, row.data());
+      } else {
+        core::widen_rows(*queries, i, i + 1, row.data());
+        const auto chain = places.by_hash.find(hash_of(row.data(), table.cols()));
+        place = chain == places.by_hash.end() ? -1 : place_in(chain->second, table, places, row);
+      }
+      if (place >= 0) own[static_cast<std::size_t>(i)] = own_of(places, place, queries == nullptr, metric, row);
+    }
+  });
+  return own;
+}
 
 }  // namespace
 
@@ -97,31 +146,22 @@ Places places_of(const Context& ctx, const TableView& table) {
       hashes[static_cast<std::size_t>(i)] = hash_of(values.data() + (i - chunk * step) * d, d);
     }
   });
-  // Places of one hash are a chain of rows that differ; nearly all are one long.
   Places places;
   places.of_row.resize(static_cast<std::size_t>(n));
-  std::unordered_map<std::uint64_t, std::vector<std::int64_t>> seen;
-  seen.reserve(static_cast<std::size_t>(n));
-  std::vector<double> a(static_cast<std::size_t>(d));
-  std::vector<double> b(static_cast<std::size_t>(d));
+  places.by_hash.reserve(static_cast<std::size_t>(n));
+  std::vector<double> row(static_cast<std::size_t>(d));
   for (std::int64_t i = 0; i < n; ++i) {
     if (i % kChunk == 0) ctx.check_cancelled();
-    std::vector<std::int64_t>& chain = seen[hashes[static_cast<std::size_t>(i)]];
-    if (!chain.empty()) core::widen_rows(table, i, i + 1, a.data());
-    const auto same = std::find_if(chain.begin(), chain.end(), [&](std::int64_t place) {
-      const std::int64_t row = places.first[static_cast<std::size_t>(place)];
-      core::widen_rows(table, row, row + 1, b.data());
-      return a == b;  // as numbers
-    });
-    std::int64_t place = static_cast<std::int64_t>(places.first.size());
-    if (same != chain.end()) {
-      place = *same;
-      ++places.rows[static_cast<std::size_t>(place)];
-    } else {
+    std::vector<std::int64_t>& chain = places.by_hash[hashes[static_cast<std::size_t>(i)]];
+    if (!chain.empty()) core::widen_rows(table, i, i + 1, row.data());
+    std::int64_t place = place_in(chain, table, places, row);
+    if (place < 0) {
+      place = static_cast<std::int64_t>(places.first.size());
       chain.push_back(place);
       places.first.push_back(i);
-      places.rows.push_back(1);
+      places.rows.push_back(0);
     }
+    ++places.rows[static_cast<std::size_t>(place)];
     places.of_row[static_cast<std::size_t>(i)] = place;
   }
   return places;
@@ -131,70 +171,79 @@ PlaceGraph place_graph(const Context& ctx, const TableView& table, const Places&
                        const LofOptions& options) {
   const auto count = static_cast<std::int64_t>(places.first.size());
   const bool self = queries == nullptr;
-  const std::int64_t others = self ? count - 1 : count;
-  if (options.duplicates == Duplicates::distinct && options.k > others) {
+  if (options.duplicates == Duplicates::distinct && options.k > count - 1) {
     throw Error(ErrorCode::invalid_argument, "k: is " + std::to_string(options.k) + ", but at most " +
-                                                 std::to_string(others) + " places can be neighbors: of the " +
+                                                 std::to_string(count - 1) + " places can be neighbors: of the " +
                                                  std::to_string(places.of_row.size()) + " table rows " +
                                                  std::to_string(count) + " differ");
   }
+  const std::int64_t most = self ? count - 1 : count;
   const Gathered gathered(ctx, table, places.first);
   const Index index(ctx, gathered.view());
   const std::int64_t m = self ? count : queries->rows();
-  const auto own_rows = [&](std::int64_t row) { return self ? places.rows[static_cast<std::size_t>(row)] - 1 : 0; };
 
   PlaceGraph made;
   made.graph.rows = m;
   made.graph.table_rows = count;
   made.graph.metric = options.metric;
   made.graph.p = options.p;
+  const Cut cut(options, places);
+  std::vector<Own> own;
   std::vector<std::vector<std::int64_t>> ids(static_cast<std::size_t>(m));
   std::vector<std::vector<double>> distances(static_cast<std::size_t>(m));
-  const Cut cut(options, places);
   std::vector<std::int64_t> open(static_cast<std::size_t>(m));
   std::iota(open.begin(), open.end(), std::int64_t{0});
-  for (std::int64_t k = std::min(options.k + 1, others); !open.empty(); k = std::min(2 * k, others)) {
-    if (others == 0) break;  // one place: its own rows are the neighbors
-    KnnOptions search = {.k = k, .metric = options.metric, .p = options.p, .method = options.method};
+  for (std::int64_t k = std::min(options.k + (self ? 1 : 2), most); !open.empty(); k = std::min(2 * k, most)) {
     NeighborGraph found;
-    if (static_cast<std::int64_t>(open.size()) == m) {
-      found = self ? knn(ctx, index, search) : knn(ctx, index, *queries, search);
-      made.graph.plan = found.plan;
-      made.graph.stats = found.stats;
-    } else {
-      const Gathered asked(ctx, self ? gathered.view() : *queries, open);
-      if (self) search.exclude = open;
-      found = knn(ctx, index, asked.view(), search);
+    if (most > 0) {
+      KnnOptions search = {.k = k, .metric = options.metric, .p = options.p, .method = options.method};
+      if (static_cast<std::int64_t>(open.size()) == m) {
+        found = self ? knn(ctx, index, search) : knn(ctx, index, *queries, search);
+        made.graph.plan = found.plan;
+        made.graph.stats = found.stats;
+      } else {
+        const Gathered asked(ctx, self ? gathered.view() : *queries, open);
+        if (self) search.exclude = open;
+        found = knn(ctx, index, asked.view(), search);
+      }
     }
+    if (own.empty()) own = own_places(ctx, table, places, queries, options.metric);  // of queries that are finite
     std::vector<std::int64_t> still_open;
     for (std::size_t i = 0; i < open.size(); ++i) {
-      const std::int64_t row = open[i];
+      const auto row = static_cast<std::size_t>(open[i]);
       const auto list = found.ids_of(static_cast<std::int64_t>(i));
       const auto far = found.distances_of(static_cast<std::int64_t>(i));
-      const std::int64_t size = cut(list, far, own_rows(row), k == others);
+      std::vector<std::int64_t>& others = ids[row];
+      others.clear();
+      distances[row].clear();
+      for (std::size_t r = 0; r < list.size(); ++r) {
+        if (list[r] == own[row].place) continue;
+        others.push_back(list[r]);
+        distances[row].push_back(far[r]);
+      }
+      const std::int64_t size = cut(others, distances[row], own[row], k == most);
       if (size < 0) {
-        still_open.push_back(row);
+        still_open.push_back(open[i]);
         continue;
       }
-      ids[static_cast<std::size_t>(row)].assign(list.begin(), list.begin() + size);
-      distances[static_cast<std::size_t>(row)].assign(far.begin(), far.begin() + size);
+      others.resize(static_cast<std::size_t>(size));
+      distances[row].resize(static_cast<std::size_t>(size));
     }
     open = std::move(still_open);
   }
 
   made.graph.offsets.push_back(0);
-  for (std::int64_t row = 0; row < m; ++row) {
-    if (own_rows(row) > 0) {
-      made.graph.ids.push_back(row);
-      made.graph.distances.push_back(0);
-      made.weights.push_back(own_rows(row));
+  for (std::size_t row = 0; row < static_cast<std::size_t>(m); ++row) {
+    if (own[row].copies > 0) {
+      made.graph.ids.push_back(own[row].place);
+      made.graph.distances.push_back(own[row].distance);
+      made.weights.push_back(own[row].copies);
     }
-    for (const std::int64_t id : ids[static_cast<std::size_t>(row)]) {
+    for (const std::int64_t id : ids[row]) {
       made.graph.ids.push_back(id);
       made.weights.push_back(places.rows[static_cast<std::size_t>(id)]);
     }
-    const auto& far = distances[static_cast<std::size_t>(row)];
-    made.graph.distances.insert(made.graph.distances.end(), far.begin(), far.end());
+    made.graph.distances.insert(made.graph.distances.end(), distances[row].begin(), distances[row].end());
     made.graph.offsets.push_back(static_cast<std::int64_t>(made.graph.ids.size()));
   }
   return made;

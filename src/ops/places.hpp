@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "vicinal/knn.hpp"
@@ -13,6 +14,8 @@ struct Places {
   std::vector<std::int64_t> first;   ///< [places] the smallest row of each, ascending
   std::vector<std::int64_t> rows;    ///< [places] how many there are
   std::vector<std::int64_t> of_row;  ///< [n] place
+  std::unordered_map<std::uint64_t, std::vector<std::int64_t>>
+      by_hash;  ///< of a row's numbers; nearly all are one long
 };
 
 /// Of a finite table in host memory. O(n d) expected time, O(n) memory.
