@@ -109,18 +109,19 @@ struct Places {
 // The neighborhood of p as a list of places. `own`: p's place, -1 for none; `copies`: other rows there.
 Neighborhood places_near(const Places& places, std::int64_t own, std::int64_t copies,
                          const std::vector<Candidate>& ranked, const LofOptions& options) {
+  Neighborhood near;
   Neighborhood others;
   std::set<std::int64_t> met;
   for (const Candidate& c : ranked) {
     const std::int64_t place = places.of_row[at(c.id)];
-    if (place != own && met.insert(place).second) others.push_back({c.distance, place, places.sizes[at(place)]});
+    if (!met.insert(place).second) continue;
+    if (place == own) {
+      near.push_back({c.distance, place, copies});
+    } else {
+      others.push_back({c.distance, place, places.sizes[at(place)]});
+    }
   }
-  std::sort(others.begin(), others.end(), [](const Near& a, const Near& b) {
-    return a.distance != b.distance ? a.distance < b.distance : a.id < b.id;
-  });
   const bool distinct = options.duplicates == Duplicates::distinct;
-  Neighborhood near;
-  if (copies > 0) near.push_back({0, own, copies});
   std::int64_t reached = distinct ? 0 : copies;
   for (const Near& place : others) {
     if (reached >= options.k && !(options.ties == Ties::all && place.distance == near.back().distance)) break;

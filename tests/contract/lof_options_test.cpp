@@ -140,6 +140,33 @@ TEST(LofNovelty, rows_of_the_table) {
   }
 }
 
+// What is said of a graph's rows is true of queries by the graph's metric, whatever the options say.
+TEST(LofNovelty, of_a_graph) {
+  const Ranked data(make_rows(Family::gaussian, {90, 3, 12}, 7), 3, Metric::manhattan);
+  for (const Context& ctx : contexts(0)) {
+    const Index index(ctx, data.table.view());
+    const NeighborGraph graph = knn(ctx, index, {.k = 12, .metric = Metric::manhattan});
+    const Lof model = lof(ctx, graph, {.k = 8, .novelty = true});
+    const Lof expected = reference::lof(data.table.view(), data.within, model.options);
+    EXPECT_EQ(model.options.metric, Metric::manhattan);
+    expect_same_scores(novelty(ctx, index, model, data.queries.view()),
+                       reference::novelty(data.table.view(), expected, data.queries.view(), data.across),
+                       OutlierScore::lof, "queries");
+  }
+}
+
+// Policies for densities are nothing to scores that know none.
+TEST(LofNovelty, policies_of_no_matter) {
+  const Ranked data(make_rows(Family::mostly_duplicates, {120, 3, 12}, 7), 3);
+  for (const OutlierScore score : {OutlierScore::knn, OutlierScore::knn_weighted, OutlierScore::loop,
+                                   OutlierScore::ldof, OutlierScore::cof, OutlierScore::cof_pyod}) {
+    for (const Duplicates duplicates : {Duplicates::infinite, Duplicates::one, Duplicates::cap}) {
+      check_lof(data, {.k = 5, .score = score, .duplicates = duplicates, .novelty = true}, "copies", contexts(0));
+      if (HasFailure()) return;
+    }
+  }
+}
+
 class LofRefusal : public ::testing::Test {
  protected:
   static constexpr std::int64_t kRows = 40;
@@ -321,7 +348,7 @@ TEST_F(LofRefusal, models_of_something_else) {
     model.densities.pop_back();
     (void)novelty(ctx, index, model, queries());
   });
-  expect(ErrorCode::invalid_argument, {"caps"}, [&](const Context& ctx) {
+  expect(ErrorCode::invalid_argument, {"0 caps"}, [&](const Context& ctx) {
     const Index index(ctx, table());
     Lof model = lof(ctx, index, {.k = 5, .duplicates = Duplicates::cap, .novelty = true});
     model.caps.clear();
