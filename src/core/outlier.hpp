@@ -51,25 +51,37 @@ struct Neighborhood {
     return static_cast<double>(rows);
   }
 
-  /// Clause 1's sum of term(i).
+  /// Clause 1's sum of term(i). On a device eight lanes of a warp share a neighborhood, each with one of the
+  /// accumulators, and all of them get the sum.
   template <class Term>
   [[nodiscard]] VICINAL_HD double sum(const Term& term) const noexcept {
-    double a[kLanes] = {};
-    for (std::int64_t begin = 0; begin < size; begin += kLanes) {
 #if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-      for (std::int64_t l = 0; l < kLanes; ++l) {
-        const std::int64_t i = begin + l;
-        if (i >= size) break;
-        a[l] = weights != nullptr ? std::fma(static_cast<double>(weights[i]), term(i), a[l]) : a[l] + term(i);
-      }
-    }
+    double a = 0;
+    for (std::int64_t i = threadIdx.x % kLanes; i < size; i += kLanes) a = added(a, i, term(i));
+    return sum_of_eight_lanes(a);
+#else
+    double a[kLanes] = {};
+    for (std::int64_t i = 0; i < size; ++i) a[i % kLanes] = added(a[i % kLanes], i, term(i));
     return sum_of_lanes(a);
+#endif
   }
   template <class Term>
   [[nodiscard]] VICINAL_HD double mean(const Term& term) const noexcept {
     return sum(term) / count();
+  }
+
+#if defined(__CUDACC__)
+  /// The tree over the accumulators of eight neighboring lanes.
+  static __device__ double sum_of_eight_lanes(double a) {
+    const unsigned mask = 0xffU << (threadIdx.x % 32 & ~7U);
+    for (int step = 4; step > 0; step /= 2) a += __shfl_xor_sync(mask, a, step);
+    return a;
+  }
+#endif
+
+ private:
+  [[nodiscard]] VICINAL_HD double added(double a, std::int64_t i, double term) const noexcept {
+    return weights != nullptr ? std::fma(static_cast<double>(weights[i]), term, a) : a + term;
   }
 };
 
@@ -119,6 +131,10 @@ VICINAL_HD constexpr bool compares_neighbors(OutlierScore score) noexcept {
 VICINAL_HD constexpr bool needs_table(OutlierScore score) noexcept {
   return score == OutlierScore::ldof || score == OutlierScore::cof || score == OutlierScore::cof_pyod;
 }
+/// Whether what the neighbors say is a density, which may have no bound.
+VICINAL_HD constexpr bool has_densities(OutlierScore score) noexcept {
+  return score == OutlierScore::lof || score == OutlierScore::simplified_lof || score == OutlierScore::inflo;
+}
 VICINAL_HD constexpr bool is_chain(OutlierScore score) noexcept {
   return score == OutlierScore::cof || score == OutlierScore::cof_pyod;
 }
@@ -132,24 +148,6 @@ VICINAL_HD inline double row_score(OutlierScore score, Duplicates duplicates, co
   if (score == OutlierScore::loop) return ratio_or_one(own, mean) - 1;
   if (is_chain(score)) return ratio_or_one(own, mean);
   return density_ratio(duplicates, mean, own);
-}
-
-/// As `row_score` of inflo: `others`, ascending, have the row in their neighborhoods; those in the row's own are passed
-/// over.
-VICINAL_HD inline double inflo_score(Duplicates duplicates, const Neighborhood& near, double own, const double* local,
-                                     const std::uint32_t* others, std::int64_t other_count) noexcept {
-  double a[kLanes] = {};
-  std::int64_t column = 0;
-  for (; column < near.size; ++column) a[column % kLanes] += local[near.ids[column]];
-  for (std::int64_t i = 0; i < other_count; ++i) {
-    const std::int64_t other = others[i];
-    bool known = false;
-    for (std::int64_t j = 0; j < near.size && !known; ++j) known = near.ids[j] == other;
-    if (known) continue;
-    a[column % kLanes] += local[other];
-    ++column;
-  }
-  return density_ratio(duplicates, sum_of_lanes(a) / static_cast<double>(column), own);
 }
 
 /// The scores by every k of a range, given one after the other, joined. One that is NaN makes the result so.

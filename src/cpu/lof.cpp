@@ -26,6 +26,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 struct Reversed {
   std::vector<std::int64_t> offsets;  // [n + 1]
   std::vector<std::uint32_t> rows;
+
+  [[nodiscard]] std::span<const std::uint32_t> of(std::int64_t row) const {
+    const std::int64_t begin = offsets[static_cast<std::size_t>(row)];
+    return {rows.data() + begin, static_cast<std::size_t>(offsets[static_cast<std::size_t>(row) + 1] - begin)};
+  }
 };
 
 Reversed reversed(const core::Neighborhoods& near) {
@@ -45,6 +50,19 @@ Reversed reversed(const core::Neighborhoods& near) {
     }
   }
   return made;
+}
+
+/// `others`, ascending, have the row in their neighborhoods; those in the row's own are passed over.
+double inflo_score(Duplicates duplicates, const Neighborhood& near, double own, const double* local,
+                   std::span<const std::uint32_t> others) {
+  double a[kLanes] = {};
+  std::int64_t column = 0;
+  for (; column < near.size; ++column) a[column % kLanes] += local[near.ids[column]];
+  for (const std::uint32_t other : others) {
+    if (std::find(near.ids, near.ids + near.size, std::int64_t{other}) != near.ids + near.size) continue;
+    a[column++ % kLanes] += local[other];
+  }
+  return core::density_ratio(duplicates, core::sum_of_lanes(a) / static_cast<double>(column), own);
 }
 
 class Run {
@@ -74,10 +92,8 @@ class Run {
     if (task_.score == OutlierScore::inflo) {
       const Reversed others = reversed(task_.near);
       return for_each_row([&](std::int64_t p, const Neighborhood& near) {
-        const std::int64_t begin = others.offsets[static_cast<std::size_t>(p)];
         score(p) =
-            core::inflo_score(task_.duplicates, near, local_[static_cast<std::size_t>(p)], known_local_,
-                              others.rows.data() + begin, others.offsets[static_cast<std::size_t>(p) + 1] - begin);
+            inflo_score(task_.duplicates, near, local_[static_cast<std::size_t>(p)], known_local_, others.of(p));
       });
     }
     for_each_row([&](std::int64_t p, const Neighborhood& near) {
@@ -145,7 +161,7 @@ class Run {
 
   /// Puts the caps in the place of densities without bound: [rows, ks].
   void cap(std::vector<double>& densities) {
-    if (task_.duplicates != Duplicates::cap || core::is_chain(task_.score) || task_.score == OutlierScore::loop) return;
+    if (task_.duplicates != Duplicates::cap || !core::has_densities(task_.score)) return;
     const auto ks = static_cast<std::size_t>(ks_);
     std::vector<double> caps(ks, 0);
     if (task_.model != nullptr) {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "cuda/clustering.hpp"
+#include "cuda/lof.hpp"
 #include "cuda/plugin.hpp"
 #include "cuda/self_test.hpp"
 #include "cuda/session.hpp"
@@ -303,6 +304,18 @@ void seed_take(void* clustering, std::int64_t attempt, plugin::Status* status) {
   with_clustering(clustering, status, [&](Clustering& made) { made.seeding().take(attempt); });
 }
 
+void lof(void* engine, const plugin::HostCalls* host, const plugin::Search* search, plugin::Outliers* task,
+         plugin::Counters* counters, plugin::Status* status) {
+  guarded(status, [&] {
+    const CurrentDevice current(session_of(engine).engine.device);
+    score_outliers(session_of(engine), host_of(host), search, *task, *counters);
+  });
+}
+
+void lof_bytes(void* engine, const plugin::Outliers* task, std::uint64_t* bytes, plugin::Status* status) {
+  guarded(status, [&] { *bytes = outlier_bytes(session_of(engine), *task); });
+}
+
 }  // namespace
 }  // namespace vicinal::cuda
 
@@ -337,6 +350,8 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.seed_draw = vicinal::cuda::seed_draw;
     functions.seed_attempt = vicinal::cuda::seed_attempt;
     functions.seed_take = vicinal::cuda::seed_take;
+    functions.lof = vicinal::cuda::lof;
+    functions.lof_bytes = vicinal::cuda::lof_bytes;
     return functions;
   }();
   return &kFunctions;

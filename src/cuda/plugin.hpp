@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 6;
+inline constexpr std::uint32_t kPluginVersion = 7;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -149,6 +149,37 @@ struct ClusterState {
   double* inertia = nullptr;       ///< [1]
 };
 
+/// Neighborhoods and what is made of them, as kernels::LofTask; all memory is the host's.
+struct Outliers {
+  std::int32_t score = 0;
+  std::int32_t duplicates = 0;
+  std::int32_t across = 0;
+  const std::int64_t* ids = nullptr;  ///< null: k lists that a search is to find
+  const double* distances = nullptr;
+  const std::int64_t* offsets = nullptr;  ///< [rows + 1], or null: k lists, row i at i * stride
+  const std::int64_t* weights = nullptr;  ///< like ids, or null
+  std::int64_t entries = 0;               ///< of ids: of k lists rows * stride
+  std::int64_t rows = 0;
+  std::int64_t k = 0;
+  std::int64_t stride = 0;
+  std::int64_t k_from = 0;
+  std::int64_t ks = 1;
+  Table table;  ///< for scores that need it; else it has no rows
+  std::int32_t metric = 0;
+  double p = 2;
+  std::int64_t known_rows = 0;                ///< 0: the neighborhoods are of a table within itself
+  const double* known_k_distances = nullptr;  ///< [known_rows, ks]
+  const double* known_densities = nullptr;    ///< [known_rows, ks], or null
+  const double* known_caps = nullptr;         ///< [ks], or null
+
+  double* scores = nullptr;       ///< [rows]
+  double* k_distances = nullptr;  ///< [rows, ks], or null
+  double* densities = nullptr;    ///< [rows, ks], or null
+  double* caps = nullptr;         ///< [ks], or null
+  std::int64_t copied = 0;        ///< filled
+  double seconds = 0;             ///< filled: after the search
+};
+
 /// An engine is one device with what a context holds there; not for two threads at once.
 struct Functions {
   std::uint32_t version = kPluginVersion;
@@ -206,6 +237,13 @@ struct Functions {
   void (*seed_attempt)(void* clustering, const std::int64_t* rows, std::int64_t count, double* totals,
                        Status* status) = nullptr;
   void (*seed_take)(void* clustering, std::int64_t attempt, Status* status) = nullptr;
+
+  /// Scores neighborhoods; `search`, where it is not null, finds them first, and its lists stay on the device.
+  void (*lof)(void* engine, const HostCalls* host, const Search* search, Outliers* task, Counters* counters,
+              Status* status) = nullptr;
+  /// Bytes of device memory that takes, neighborhoods included, beyond what the search takes. Fails where they are not
+  /// to be had.
+  void (*lof_bytes)(void* engine, const Outliers* task, std::uint64_t* bytes, Status* status) = nullptr;
 };
 
 }  // namespace vicinal::plugin

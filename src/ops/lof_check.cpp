@@ -188,8 +188,8 @@ void check_lof_model(const Lof& model, std::int64_t n) {
     refuse(fmt::format("model: has {} k-distances and {} densities, which are not those of {} rows",
                        model.k_distances.size(), model.densities.size(), n));
   }
-  const bool caps = compares && model.options.score != OutlierScore::loop && !core::is_chain(model.options.score);
-  if (model.options.duplicates == Duplicates::cap && caps && model.caps.size() != ks) {
+  if (model.options.duplicates == Duplicates::cap && core::has_densities(model.options.score) &&
+      model.caps.size() != ks) {
     refuse(fmt::format("model: has {} caps of its densities instead of {}", model.caps.size(), ks));
   }
 }

@@ -94,6 +94,58 @@ class Room {
   std::uint64_t bytes_;
 };
 
+/// A task as the plug-in takes it.
+Outliers outliers_of(const kernels::LofTask& task, const Table& table) {
+  Outliers asked;
+  asked.score = static_cast<std::int32_t>(task.score);
+  asked.duplicates = static_cast<std::int32_t>(task.duplicates);
+  asked.across = static_cast<std::int32_t>(task.across);
+  asked.ids = task.near.ids;
+  asked.distances = task.near.distances;
+  asked.offsets = task.near.offsets;
+  asked.weights = task.near.weights;
+  asked.rows = task.near.rows;
+  asked.k = task.near.k;
+  asked.stride = task.near.stride;
+  asked.entries = task.near.offsets != nullptr ? task.near.offsets[task.near.rows] : task.near.rows * task.near.stride;
+  asked.k_from = task.k_from;
+  asked.ks = task.ks();
+  asked.table = table;
+  asked.metric = static_cast<std::int32_t>(task.metric);
+  asked.p = task.p;
+  if (task.model == nullptr) return asked;
+  asked.known_rows = static_cast<std::int64_t>(task.model->k_distances.size()) / asked.ks;
+  asked.known_k_distances = task.model->k_distances.data();
+  asked.known_densities = task.model->densities.empty() ? nullptr : task.model->densities.data();
+  asked.known_caps = task.model->caps.empty() ? nullptr : task.model->caps.data();
+  return asked;
+}
+
+/// Where the plug-in puts what is asked of a task.
+class OutlierRoom {
+ public:
+  OutlierRoom(const kernels::LofTask& task, kernels::LofResult& result, Outliers& asked) : result_(result) {
+    const auto size = static_cast<std::size_t>(asked.rows * asked.ks);
+    asked.scores = result.scores.data();
+    if (task.keep) {
+      result.k_distances.resize(size);
+      if (core::compares_neighbors(task.score)) result.densities.resize(size);
+    }
+    const bool caps = task.duplicates == Duplicates::cap && task.model == nullptr && core::has_densities(task.score);
+    if (caps) result.caps.resize(static_cast<std::size_t>(asked.ks));
+    asked.k_distances = result.k_distances.empty() ? nullptr : result.k_distances.data();
+    asked.densities = result.densities.empty() ? nullptr : result.densities.data();
+    asked.caps = result.caps.empty() ? nullptr : result.caps.data();
+  }
+  void hand_over(const Outliers& asked) {
+    result_.copied = asked.copied;
+    result_.seconds = asked.seconds;
+  }
+
+ private:
+  kernels::LofResult& result_;
+};
+
 class CudaBackend final : public kernels::Backend {
  public:
   explicit CudaBackend(std::shared_ptr<Device> device) : device_(std::move(device)) {}
@@ -210,24 +262,24 @@ class CudaBackend final : public kernels::Backend {
   std::uint64_t tree_bytes(const kernels::Prepared& index) const override { return staging_bytes(index.table); }
 
   void nearest(const Context& ctx, const NearestTask& task, kernels::NearestResult& result) const override {
-    search(ctx, task, result.stats, [&](Call& call, Search& asked, const auto& run) {
+    search(ctx, task, result.stats, [&](Call& call, Search& asked, Counters& counters, Status& status) {
       asked.ids = result.ids.data();
       asked.distances = result.distances.data();
       asked.counts = result.counts.data();
-      if (task.collect != Collect::radius) return run();
+      if (task.collect != Collect::radius) return run(call, asked, counters, status);
       Room room(call, result, nearest_scratch(ctx, task));
       asked.make_room = Room::make;
       asked.user = &room;
-      run();
+      run(call, asked, counters, status);
     });
   }
   void nearest_into(const Context& ctx, const NearestTask& task, const kernels::ListMemory& lists,
                     SearchStats& stats) const override {
-    search(ctx, task, stats, [&](Call& /*call*/, Search& asked, const auto& run) {
+    search(ctx, task, stats, [&](Call& call, Search& asked, Counters& counters, Status& status) {
       asked.ids = lists.ids;
       asked.distances = lists.distances;
       asked.memory = static_cast<std::int32_t>(lists.memory);
-      run();
+      run(call, asked, counters, status);
     });
   }
   void classify(const Context& ctx, const NearestTask& task, const kernels::VoteTask& votes, std::span<Vote> result,
@@ -239,11 +291,11 @@ class CudaBackend final : public kernels::Backend {
       outputs.push_back({votes.outputs[o].codes.data(), vote.class_count, vote.codes.data(),
                          vote.probabilities.empty() ? nullptr : vote.probabilities.data()});
     }
-    search(ctx, task, stats, [&](Call& /*call*/, Search& asked, const auto& run) {
+    search(ctx, task, stats, [&](Call& call, Search& asked, Counters& counters, Status& status) {
       asked.outputs = outputs.data();
       asked.output_count = static_cast<std::int64_t>(outputs.size());
       asked.weights = votes.options->weights == Weighting::distance ? 1 : 0;
-      run();
+      run(call, asked, counters, status);
     });
   }
   bool holds_lists(const VoteOptions* options) const override {
@@ -270,10 +322,35 @@ class CudaBackend final : public kernels::Backend {
   }
 
   void lof(const Context& ctx, const kernels::LofTask& task, kernels::LofResult& result) const override {
-    kernels::cpu_backend().lof(ctx, task, result);
+    device_->use(ctx, [&](void* engine, Call& call, Status& status) {
+      const BorrowedTable table(call, task.table);
+      Outliers asked = outliers_of(task, table.table());
+      OutlierRoom room(task, result, asked);
+      Counters counters;
+      const HostCalls host = call.host();
+      device_->functions().lof(engine, &host, nullptr, &asked, &counters, &status);
+      room.hand_over(asked);
+    });
   }
   kernels::LofBytes lof_bytes(const Context& ctx, const kernels::LofTask& task) const override {
-    return kernels::cpu_backend().lof_bytes(ctx, task);
+    const Outliers asked = outliers_of(task, BorrowedTable::shape_of(task.table));
+    kernels::LofBytes bytes;
+    bytes.host = staging_bytes(task.table);
+    Status status;
+    device_->functions().lof_bytes(device_->engine(), &asked, &bytes.device, &status);
+    Call(ctx).finish(status);
+    return bytes;
+  }
+  void nearest_lof(const Context& ctx, const NearestTask& task, const kernels::LofTask& scores,
+                   kernels::LofResult& result, SearchStats& stats) const override {
+    search(ctx, task, stats, [&](Call& call, Search& asked, Counters& counters, Status& status) {
+      Outliers outliers = outliers_of(scores, asked.table);
+      if (scores.table.rows() == 0) outliers.table = {};
+      OutlierRoom room(scores, result, outliers);
+      const HostCalls host = call.host();
+      device_->functions().lof(device_->engine(), &host, &asked, &outliers, &counters, &status);
+      room.hand_over(outliers);
+    });
   }
 
   std::string cluster_screens(const kernels::ClusterTask& task) const override {
@@ -412,7 +489,7 @@ class CudaBackend final : public kernels::Backend {
     return resident;
   }
 
-  /// Runs a search; place(call, asked, run) says where its answers go and calls run().
+  /// Runs a search; place(call, asked, counters, status) says where its answers go and calls the plug-in.
   template <class Place>
   void search(const Context& ctx, const NearestTask& task, SearchStats& stats, const Place& place) const {
     std::shared_ptr<void> resident;  // let go of after the device
@@ -433,16 +510,18 @@ class CudaBackend final : public kernels::Backend {
         asked.k_distances = k_distances->keys.data();
         asked.k_distance_count = static_cast<std::int64_t>(k_distances->keys.size());
       }
-      place(call, asked, [&] {
-        const HostCalls host = call.host();
-        device_->functions().nearest(engine, &host, &asked, &counters, &status);
-      });
+      place(call, asked, counters, status);
     });
     stats.distinct_rows = counters.distinct_rows;
     stats.survivors += counters.survivors;
     stats.escalated += counters.escalated;
     stats.uncertified += counters.uncertified;
     stats.selection_seconds += counters.selection_seconds;
+  }
+
+  void run(Call& call, const Search& asked, Counters& counters, Status& status) const {
+    const HostCalls host = call.host();
+    device_->functions().nearest(device_->engine(), &host, &asked, &counters, &status);
   }
 
   std::shared_ptr<Device> device_;

@@ -14,6 +14,7 @@
 #include "core/table_access.hpp"
 #include "cuda/plugin.hpp"
 #include "pretend_cluster.hpp"
+#include "pretend_lof.hpp"
 #include "reference/fma.hpp"
 #include "vicinal/table.hpp"
 
@@ -483,6 +484,43 @@ void seed_take(void* clustering, std::int64_t attempt, Status* status) {
   guarded(status, [&] { pretended(clustering).seeding()->take(static_cast<std::size_t>(attempt)); });
 }
 
+void require_room(const Engine& engine, const Outliers& task) {
+  const std::uint64_t left = engine.limit - std::min(engine.limit, engine.resident);
+  if (pretended_bytes(task) > left) {
+    throw Error(ErrorCode::over_memory, "lof needs more than " + std::to_string(left) + " bytes");
+  }
+}
+
+void lof_bytes(void* engine, const Outliers* task, std::uint64_t* bytes, Status* status) {
+  guarded(status, [&] {
+    require_room(*static_cast<Engine*>(engine), *task);
+    *bytes = pretended_bytes(*task);
+  });
+}
+
+void lof(void* engine, const HostCalls* host, const Search* search, Outliers* task, Counters* counters,
+         Status* status) {
+  guarded(status, [&] {
+    require_room(*static_cast<Engine*>(engine), *task);
+    if ((search != nullptr) != (task->ids == nullptr)) throw std::runtime_error("lists and a search, or neither");
+    std::vector<std::int64_t> ids;
+    std::vector<double> distances;
+    if (search != nullptr) {
+      ids.resize(static_cast<std::size_t>(task->rows * task->stride));
+      distances.resize(ids.size());
+      Search asked = *search;
+      asked.ids = ids.data();
+      asked.distances = distances.data();
+      Run(*static_cast<Engine*>(engine), *host, asked).run();
+      counters->distinct_rows = asked.table.rows;
+      if (asked.tree != nullptr) counters->survivors = asked.table.rows * asked.queries.rows;
+      task->ids = ids.data();
+      task->distances = distances.data();
+    }
+    pretended_scores(*task, task->table.rows > 0 ? read(task->table, 0, task->table.rows) : std::vector<double>());
+  });
+}
+
 }  // namespace
 }  // namespace vicinal::plugin
 
@@ -526,6 +564,8 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.seed_draw = plugin::seed_draw;
     functions.seed_attempt = plugin::seed_attempt;
     functions.seed_take = plugin::seed_take;
+    functions.lof = plugin::lof;
+    functions.lof_bytes = plugin::lof_bytes;
     return functions;
   }();
   return &kFunctions;
