@@ -112,6 +112,21 @@ class Vicinal:
             self.context, ctypes.byref(rows_of(table)), ctypes.c_int64(len(centres)), ctypes.c_int64(iterations),
             ctypes.c_void_p(address(centres)), ctypes.c_void_p(address(labels)), ctypes.byref(self.done)))
 
+    def lof(self, table, k, scores, k_to=0, score="lof", lists=None):
+        """scores [n] float64, host; of lists (ids, distances), host arrays [n, width], where there are some. Returns
+        the seconds after the search."""
+        seconds = ctypes.c_double()
+        what = (ctypes.c_int64(k), ctypes.c_int64(k_to), score.encode(), ctypes.c_void_p(address(scores)),
+                ctypes.byref(seconds), ctypes.byref(self.done))
+        if lists is None:
+            self.check(self.library.vicinal_bench_lof(self.context, ctypes.byref(rows_of(table)), *what))
+        else:
+            ids, distances = lists
+            self.check(self.library.vicinal_bench_lof_of_lists(
+                self.context, ctypes.byref(rows_of(table)), ctypes.c_void_p(address(ids)),
+                ctypes.c_void_p(address(distances)), ctypes.c_int64(ids.shape[1]), *what))
+        return seconds.value
+
     def make(self, made, begin, end, to):
         """Rows [begin, end) of `Made` as the library is given them, into host memory."""
         self.library.vicinal_bench_make(ctypes.byref(rows_of(made)), ctypes.c_int64(begin), ctypes.c_int64(end),

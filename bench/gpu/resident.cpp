@@ -256,3 +256,45 @@ extern "C" int vicinal_bench_kmeans(const void* context, const Rows* table, std:
     put(done->screens, found.plan.screens);
   });
 }
+
+namespace {
+
+vicinal::LofOptions lof_options(std::int64_t k, std::int64_t k_to, const char* score) {
+  vicinal::LofOptions options;
+  options.k = k;
+  options.k_to = k_to;
+  options.score = vicinal::outlier_score_from(score);
+  return options;
+}
+
+}  // namespace
+
+/// Scores [n] in host memory; score_seconds: what came after the search.
+extern "C" int vicinal_bench_lof(const void* context, const Rows* table, std::int64_t k, std::int64_t k_to,
+                                 const char* score, double* scores, double* score_seconds, Done* done) {
+  return guarded(done, [&] {
+    const vicinal::Lof found = vicinal::lof(context_of(context), view_of(*table), lof_options(k, k_to, score));
+    std::copy(found.scores.begin(), found.scores.end(), scores);
+    *score_seconds = found.score_seconds;
+    note(found.plan, found.stats, done);
+  });
+}
+
+/// The same of lists [n, width] in host memory.
+extern "C" int vicinal_bench_lof_of_lists(const void* context, const Rows* table, const std::int64_t* ids,
+                                          const double* distances, std::int64_t width, std::int64_t k,
+                                          std::int64_t k_to, const char* score, double* scores, double* score_seconds,
+                                          Done* done) {
+  return guarded(done, [&] {
+    vicinal::NeighborGraph graph;
+    graph.rows = graph.table_rows = table->rows;
+    graph.k = width;
+    graph.ids.assign(ids, ids + table->rows * width);
+    graph.distances.assign(distances, distances + table->rows * width);
+    const vicinal::Lof found =
+        vicinal::lof(context_of(context), graph, view_of(*table), lof_options(k, k_to, score));
+    std::copy(found.scores.begin(), found.scores.end(), scores);
+    *score_seconds = found.score_seconds;
+    note(found.plan, found.stats, done);
+  });
+}
