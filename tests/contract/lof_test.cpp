@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "device_memory.hpp"
 #include "lof_check.hpp"
 #include "vicinal/vicinal.hpp"
 
@@ -122,6 +123,36 @@ TEST(Lof, rows_that_come_in_blocks) {
     if (needs_memory && options.score != OutlierScore::inflo) continue;
     options.novelty = options.score != OutlierScore::inflo;
     check_lof(data, options, "blocks", contexts(1));
+    if (HasFailure()) return;
+  }
+}
+
+// Where the rows lie must not show, but that places are looked for in host memory.
+TEST(Lof, tables_on_a_device) {
+  if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
+  const Ranked data(make_rows(Family::clusters_1e2, {500, 4, 60}, 4), 4);
+  const std::vector<double> values = reference::widen(data.table.view());
+  const std::vector<double> asked = reference::widen(data.queries.view());
+  const DeviceArray<double> there(values);
+  const DeviceArray<double> asked_there(asked);
+  const TableView table(there.data(), DType::float64, 500, 4, 4, 1, Memory::cuda);
+  const TableView queries(asked_there.data(), DType::float64, 60, 4, 4, 1, Memory::cuda);
+  const Context& ctx = cuda_context();
+  for (LofOptions options : every_score(9)) {
+    options.novelty = options.score != OutlierScore::inflo;
+    if (looks_at_places(options)) {
+      expect_refused(ErrorCode::invalid_argument, "host memory", text(options),
+                     [&] { (void)lof(ctx, table, options); });
+      continue;
+    }
+    const Index index(ctx, table);
+    const Lof got = lof(ctx, index, options);
+    const Lof expected = reference::lof(data.table.view(), data.within, options);
+    expect_same(got, expected, "on the device, " + text(options));
+    if (!options.novelty) continue;
+    expect_same_scores(novelty(ctx, index, got, queries),
+                       reference::novelty(data.table.view(), expected, data.queries.view(), data.across), options.score,
+                       "on the device, queries, " + text(options));
     if (HasFailure()) return;
   }
 }
