@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vicinal/context.hpp"
@@ -30,6 +31,8 @@ struct ReadOptions {
   char delimiter = 0;               ///< csv: 0: found out among , ; tab space |
   std::string member;               ///< npz: array to read; empty: the only 2-d one, or the only one
   std::vector<std::string> drop;    ///< csv: columns (names or positions) to leave out
+  std::vector<std::string> text;    ///< csv: columns (names or positions) of text, read as codes (Table::categories)
+  bool find_text = false;           ///< csv: so is every other column with text among the first 32 rows
 };
 
 /// A table from a file: owns or maps its rows.
@@ -37,7 +40,10 @@ struct Table {
   TableView view;
   std::vector<std::string> columns;  ///< names of the view's columns, empty when the file has none
   std::optional<Labels> labels;      ///< when ReadOptions::label was given
-  std::vector<std::int64_t> shape;   ///< as stored: {60000, 28, 28} for images; view has {60000, 784}
+  /// Where columns of text were read: [d], the texts that column j has, in ascending order of their bytes, of which the
+  /// view holds the numbers, from 0; none for a column of numbers.
+  std::vector<std::vector<std::string>> categories;
+  std::vector<std::int64_t> shape;  ///< as stored: {60000, 28, 28} for images; view has {60000, 784}
   FileFormat format = FileFormat::npy;
   std::shared_ptr<const void> storage;  ///< what the view borrows from
 };
@@ -50,6 +56,11 @@ struct Table {
 /// Throws `io` when the file cannot be read, `bad_data` naming file, line or row, and column, `invalid_argument` for
 /// an option that does not fit the file, `over_memory` before more than the memory limit is taken.
 VICINAL_API Table read_table(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options = {});
+
+/// Reads delimited text from memory as `read_table` reads a CSV; `name` stands for the file, and `first_line` is the
+/// number of the text's first line, in sentences. The table borrows nothing of `text`.
+VICINAL_API Table parse_table(const Context& ctx, std::string_view text, const std::string& name,
+                              const ReadOptions& options = {}, std::int64_t first_line = 1);
 
 /// Reads labels: a 1-d npy (integers, whole numbers or fixed-width text), an npz array (`column` names it), an idx1
 /// file, or a text file with one label a line (a CSV column when `column` names one). Whole numbers become integer

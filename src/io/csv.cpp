@@ -1,5 +1,6 @@
 // See csv.hpp. The text is cut into chunks at rows and the rows are counted (csv_chunks.hpp); then each chunk is parsed
-// straight into its place in the table. Numbers are correctly rounded (fast_float). The table's memory is checked
+// straight into its place in the table. Numbers are correctly rounded (fast_float). Fields of text columns are kept as
+// views until all are known; then each becomes its number among the column's texts. The table's memory is checked
 // before it is taken (contract clause 7).
 #include "io/csv.hpp"
 
@@ -10,6 +11,8 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
+#include <unordered_map>
+#include <utility>
 
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
@@ -48,6 +51,7 @@ class ChunkParser {
     row_begin_ = p_;
     const std::int64_t fields = layout_.fields();
     std::int64_t line_ends = 0;
+    std::size_t texts = 0;
     FieldEnd end = FieldEnd::delimiter;
     for (std::int64_t j = 0; j < fields; ++j) {
       if (end != FieldEnd::delimiter) check_fields();
@@ -61,7 +65,12 @@ class ChunkParser {
         if (values != nullptr) *values++ = value;
       } else {
         const Field field = general_field(&line_ends, &end);
-        if (role == ColumnRole::label) keep_label(field, j, line_ends);
+        if (role == ColumnRole::label) keep(field, j, line_ends, "label", &content_.labels);
+        if (role == ColumnRole::text) {
+          keep(field, j, line_ends, "value", content_.texts.empty() ? nullptr : &content_.texts[texts]);
+          ++texts;
+          if (values != nullptr) *values++ = 0;
+        }
       }
     }
     if (end == FieldEnd::delimiter) check_fields();
@@ -111,18 +120,19 @@ class ChunkParser {
     return text;
   }
 
-  void keep_label(const Field& field, std::int64_t column, std::int64_t line_ends) {
+  void keep(const Field& field, std::int64_t column, std::int64_t line_ends, const char* what,
+            std::vector<std::string_view>* kept) {
     if (field.text.empty()) {
       check_fields();
-      fail(fmt::format("{} is empty (a missing label)", place_of(column, line_ends - field.line_ends)));
+      fail(fmt::format("{} is empty (a missing {})", place_of(column, line_ends - field.line_ends), what));
     }
-    if (content_.labels.empty()) return;
+    if (kept == nullptr || kept->empty()) return;
     std::string_view text = field.text;
     if (field.escaped) {
       escaped_->push_back(std::make_unique<std::string>(unescape(field)));
       text = *escaped_->back();
     }
-    content_.labels[static_cast<std::size_t>(row_)] = text;
+    (*kept)[static_cast<std::size_t>(row_)] = text;
   }
 
   /// A wrong number of fields explains whatever else is wrong with a row, so it is looked at first. Throws if it is.
@@ -176,6 +186,37 @@ std::uint64_t bytes_of_values(const CsvLayout& layout, std::int64_t rows) {
   return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(layout.numbers) * sizeof(double);
 }
 
+/// The distinct texts in ascending order; `values` [rows, numbers] gets at column `j` the number of each row's.
+std::vector<std::string> number_texts(const std::vector<std::string_view>& texts, std::int64_t numbers, std::int64_t j,
+                                      double* values) {
+  std::unordered_map<std::string_view, std::int64_t> codes;
+  for (const std::string_view text : texts) codes.emplace(text, 0);
+  std::vector<std::string> classes;
+  classes.reserve(codes.size());
+  for (const auto& [text, code] : codes) classes.emplace_back(text);
+  std::sort(classes.begin(), classes.end());
+  for (std::size_t c = 0; c < classes.size(); ++c) codes[classes[c]] = static_cast<std::int64_t>(c);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    values[static_cast<std::int64_t>(i) * numbers + j] = static_cast<double>(codes[texts[i]]);
+  }
+  return classes;
+}
+
+std::vector<std::vector<std::string>> number_all_texts(const CsvLayout& layout, const CsvContent& content,
+                                                       double* values) {
+  std::vector<std::vector<std::string>> categories(static_cast<std::size_t>(layout.numbers));
+  std::int64_t column = 0;
+  std::size_t text = 0;
+  for (const ColumnRole role : layout.roles) {
+    if (role == ColumnRole::text) {
+      categories[static_cast<std::size_t>(column)] =
+          number_texts(content.texts[text++], layout.numbers, column, values);
+    }
+    column += role == ColumnRole::number || role == ColumnRole::text ? 1 : 0;
+  }
+  return categories;
+}
+
 }  // namespace
 
 CsvContent parse_csv(const Context& ctx, const CsvLayout& layout, const Bytes& bytes, std::int64_t chunk) {
@@ -195,10 +236,15 @@ CsvContent parse_csv(const Context& ctx, const CsvLayout& layout, const Bytes& b
   constexpr std::uint64_t kLabelBytes = sizeof(std::string_view) + sizeof(std::string) + sizeof(std::int64_t);
   core::require_memory(ctx,
                        value_bytes + (has_label ? static_cast<std::uint64_t>(content.rows) * kLabelBytes : 0) +
+                           static_cast<std::uint64_t>(content.rows * layout.texts) * sizeof(std::string_view) +
                            (bytes.mapped ? 0 : bytes.size),
                        job);
   if (store) values = allocate(value_bytes, job);
   if (has_label) content.labels.resize(static_cast<std::size_t>(content.rows));
+  if (store) {
+    content.texts.assign(static_cast<std::size_t>(layout.texts),
+                         std::vector<std::string_view>(static_cast<std::size_t>(content.rows)));
+  }
   content.escaped.resize(chunks.size());
 
   std::atomic<std::int64_t> done{0};
@@ -210,6 +256,9 @@ CsvContent parse_csv(const Context& ctx, const CsvLayout& layout, const Bytes& b
     const std::int64_t finished = ++done;
     if (worker == 0) ctx.report("read", static_cast<double>(finished) / static_cast<double>(count));
   });
+  if (store && layout.texts > 0) {
+    content.categories = number_all_texts(layout, content, reinterpret_cast<double*>(values.get()));
+  }
   if (store) content.values = std::shared_ptr<const double>(values, reinterpret_cast<const double*>(values.get()));
   return content;
 }
@@ -220,8 +269,8 @@ std::int64_t count_csv_rows(const Context& ctx, const CsvLayout& layout, std::in
 }
 
 Table read_csv(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
-               std::int64_t chunk) {
-  const CsvLayout layout = lay_out_csv(bytes, file, options);
+               std::int64_t chunk, std::int64_t first_line) {
+  const CsvLayout layout = lay_out_csv(bytes, file, options, first_line);
   CsvContent content = parse_csv(ctx, layout, bytes, chunk);
   if (content.values == nullptr) {
     throw Error(ErrorCode::internal, fmt::format("{} has more fields than it has bytes", layout.where));
@@ -232,8 +281,10 @@ Table read_csv(const Context& ctx, const Bytes& bytes, const std::string& file, 
   table.shape = {content.rows, layout.numbers};
   table.storage = content.values;
   for (std::size_t j = 0; j < layout.names.size(); ++j) {
-    if (layout.roles[j] == ColumnRole::number) table.columns.push_back(layout.names[j]);
+    const ColumnRole role = layout.roles[j];
+    if (role == ColumnRole::number || role == ColumnRole::text) table.columns.push_back(layout.names[j]);
   }
+  table.categories = std::move(content.categories);
   if (!content.labels.empty()) table.labels = labels_from_texts(content.labels);
   return table;
 }

@@ -17,6 +17,8 @@ struct CsvContent {
   std::int64_t rows = 0;
   std::shared_ptr<const double> values;  ///< [rows, layout.numbers]
   std::vector<std::string_view> labels;  ///< [rows] when a column has that role; borrows the text or `escaped`
+  std::vector<std::vector<std::string_view>> texts;                ///< [layout.texts, rows], borrowed likewise
+  std::vector<std::vector<std::string>> categories;                ///< as Table::categories
   std::vector<std::vector<std::unique_ptr<std::string>>> escaped;  ///< labels with doubled quotes, per chunk
 };
 
@@ -28,6 +30,6 @@ std::int64_t count_csv_rows(const Context& ctx, const CsvLayout& layout, std::in
 
 /// A whole table, labels included.
 Table read_csv(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
-               std::int64_t chunk = kCsvChunk);
+               std::int64_t chunk = kCsvChunk, std::int64_t first_line = 1);
 
 }  // namespace vicinal::io

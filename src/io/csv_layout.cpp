@@ -113,6 +113,7 @@ NumberKind kind_of(const Field& field) {
 
 std::vector<std::string> references(const ReadOptions& options) {
   std::vector<std::string> names = options.drop;
+  names.insert(names.end(), options.text.begin(), options.text.end());
   if (!options.label.empty()) names.push_back(options.label);
   return names;
 }
@@ -181,9 +182,20 @@ void check_delimiter(char delimiter) {
   }
 }
 
+/// Columns of numbers that have text among the first rows become columns of text.
+void mark_texts(CsvLayout& layout) {
+  for (const Record& record : sample_records(layout.dialect, layout.body, layout.end)) {
+    for (std::size_t j = 0; j < std::min(record.fields.size(), layout.roles.size()); ++j) {
+      const bool text = kind_of(record.fields[j]) == NumberKind::text;
+      if (text && layout.roles[j] == ColumnRole::number) layout.roles[j] = ColumnRole::text;
+    }
+  }
+}
+
 /// Everything but the roles of the columns.
-CsvLayout lay_out(const Bytes& bytes, const std::string& file, const ReadOptions& options) {
+CsvLayout lay_out(const Bytes& bytes, const std::string& file, const ReadOptions& options, std::int64_t first_line) {
   CsvLayout layout;
+  layout.body_line = first_line;
   layout.where = fmt::format("'{}'", file);
   const auto* begin = reinterpret_cast<const char*>(bytes.data);
   layout.end = begin + bytes.size;
@@ -251,8 +263,9 @@ bool is_text(const Bytes& bytes) noexcept {
   });
 }
 
-CsvLayout lay_out_csv(const Bytes& bytes, const std::string& file, const ReadOptions& options) {
-  CsvLayout layout = lay_out(bytes, file, options);
+CsvLayout lay_out_csv(const Bytes& bytes, const std::string& file, const ReadOptions& options,
+                      std::int64_t first_line) {
+  CsvLayout layout = lay_out(bytes, file, options, first_line);
   for (const std::string& reference : options.drop) {
     layout.roles[static_cast<std::size_t>(find_column(layout, reference, "drop"))] = ColumnRole::dropped;
   }
@@ -263,7 +276,17 @@ CsvLayout lay_out_csv(const Bytes& bytes, const std::string& file, const ReadOpt
     }
     role = ColumnRole::label;
   }
-  layout.numbers = std::count(layout.roles.begin(), layout.roles.end(), ColumnRole::number);
+  for (const std::string& reference : options.text) {
+    ColumnRole& role = layout.roles[static_cast<std::size_t>(find_column(layout, reference, "text"))];
+    if (role == ColumnRole::dropped || role == ColumnRole::label) {
+      unfit(layout.where, fmt::format("is to be read with column '{}' both as text and {}", shown(reference),
+                                      role == ColumnRole::label ? "as label" : "dropped"));
+    }
+    role = ColumnRole::text;
+  }
+  if (options.find_text) mark_texts(layout);
+  layout.texts = std::count(layout.roles.begin(), layout.roles.end(), ColumnRole::text);
+  layout.numbers = std::count(layout.roles.begin(), layout.roles.end(), ColumnRole::number) + layout.texts;
   if (layout.numbers == 0) unfit(layout.where, "has no column left for the table");
   return layout;
 }
@@ -271,7 +294,7 @@ CsvLayout lay_out_csv(const Bytes& bytes, const std::string& file, const ReadOpt
 CsvLayout lay_out_csv_labels(const Bytes& bytes, const std::string& file, const std::string& column) {
   ReadOptions options;
   options.label = column;
-  CsvLayout layout = lay_out(bytes, file, options);
+  CsvLayout layout = lay_out(bytes, file, options, 1);
   std::fill(layout.roles.begin(), layout.roles.end(), ColumnRole::dropped);
   layout.roles[static_cast<std::size_t>(find_column(layout, column, "label"))] = ColumnRole::label;
   return layout;

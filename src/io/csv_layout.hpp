@@ -12,7 +12,7 @@
 
 namespace vicinal::io {
 
-enum class ColumnRole : std::uint8_t { number, label, dropped };
+enum class ColumnRole : std::uint8_t { number, text, label, dropped };
 
 struct CsvLayout {
   std::string where;  ///< "'file.csv'", opens every sentence
@@ -23,7 +23,8 @@ struct CsvLayout {
   bool header = false;
   std::vector<std::string> names;  ///< [fields], empty without a header
   std::vector<ColumnRole> roles;   ///< [fields]
-  std::int64_t numbers = 0;        ///< columns of role number
+  std::int64_t numbers = 0;        ///< columns of role number or text: those of the table
+  std::int64_t texts = 0;          ///< columns of role text
 
   [[nodiscard]] std::int64_t fields() const noexcept { return static_cast<std::int64_t>(roles.size()); }
   /// "column 'age'", or "column 3" (from 0) without names.
@@ -39,9 +40,10 @@ std::int64_t skip_preamble(const char*& p, const char* end) noexcept;
 /// Fields that each of the first lines has (1 when they differ), for separators other than blanks.
 std::int64_t columns_of_sample(const char* begin, const char* end);
 
-/// Looks at the first records only. `invalid_argument` for options that do not fit the file, `bad_data` for an empty
-/// one.
-CsvLayout lay_out_csv(const Bytes& bytes, const std::string& file, const ReadOptions& options);
+/// Looks at the first records only; their first line has the number `first_line`. `invalid_argument` for options that
+/// do not fit the file, `bad_data` for an empty one.
+CsvLayout lay_out_csv(const Bytes& bytes, const std::string& file, const ReadOptions& options,
+                      std::int64_t first_line = 1);
 
 /// The layout for reading nothing but one column as labels.
 CsvLayout lay_out_csv_labels(const Bytes& bytes, const std::string& file, const std::string& column);

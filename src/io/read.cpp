@@ -18,6 +18,7 @@ void check_options(const io::Content& content, const ReadOptions& options) {
   std::string_view name;
   if (!text && !options.label.empty()) name = "label";
   if (!text && !options.drop.empty()) name = "drop";
+  if (!text && (!options.text.empty() || options.find_text)) name = "text";
   if (!text && options.delimiter != 0) name = "delimiter";
   if (!text && options.header.has_value()) name = "header";
   if (content.format != FileFormat::npz && !options.member.empty()) name = "member";
@@ -56,6 +57,12 @@ Table read_table(const Context& ctx, const std::filesystem::path& path, const Re
   Table table = io::table_from_array(ctx, raw_array(ctx, content, options.member, 2));
   table.format = content.format;
   return table;
+}
+
+Table parse_table(const Context& ctx, std::string_view text, const std::string& name, const ReadOptions& options,
+                  std::int64_t first_line) {
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
+  return io::read_csv(ctx, io::Bytes{bytes, text.size(), nullptr, true}, name, options, io::kCsvChunk, first_line);
 }
 
 Labels read_labels(const Context& ctx, const std::filesystem::path& path, const std::string& column) {
