@@ -15,6 +15,8 @@ namespace kernels {
 struct Prepared;
 }
 
+struct LofModel;
+
 struct KnnOptions {
   std::int64_t k = 5;  ///< 1 <= k <= eligible rows (one less in self mode)
   Metric metric = Metric::euclidean;
@@ -68,7 +70,8 @@ class VICINAL_API Index {
   [[nodiscard]] const kernels::Prepared& prepared() const noexcept { return *prepared_; }
 
  private:
-  Index() = default;
+  friend struct LofModel;  // whose file holds an index, too
+  explicit Index(std::shared_ptr<const kernels::Prepared> prepared) : prepared_(std::move(prepared)) {}
   std::shared_ptr<const kernels::Prepared> prepared_;
 };
 

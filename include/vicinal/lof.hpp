@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -110,6 +112,19 @@ VICINAL_API Lof lof(const Context& ctx, const Index& index, const LofOptions& op
 /// inflo, which looks from both sides. Throws what `lof` throws.
 VICINAL_API std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& model,
                                         const TableView& queries);
+
+/// All that `novelty` needs, in one file: the index with its table, and the result that was made of it.
+struct VICINAL_API LofModel {
+  Index index;
+  Lof fitted;         ///< made of `index` with `novelty`; its plan and stats are not saved
+  std::string notes;  ///< what else the caller wants to find again: UTF-8, up to some MB
+
+  /// Writes the file (safetensors layout), to a temporary first, then renamed. Throws `invalid_argument` for a result
+  /// made without `novelty` or of another table, `io` when the file cannot be written.
+  void save(const Context& ctx, const std::filesystem::path& path) const;
+  /// Maps a saved model. Throws `bad_data` for anything that `save` did not write.
+  static LofModel load(const Context& ctx, const std::filesystem::path& path);
+};
 
 /// What `lof` would do and the memory it needs, without doing it.
 VICINAL_API Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& options = {});

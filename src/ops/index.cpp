@@ -76,15 +76,7 @@ void Index::save(const Context& ctx, const std::filesystem::path& path) const {
 }
 
 Index Index::load(const Context& ctx, const std::filesystem::path& path) {
-  auto prepared = std::make_shared<kernels::Prepared>(ops::read_index(ctx, path));
-  const auto [row, col] = kernels::backend_of(ctx).find_non_finite(ctx, prepared->table);
-  if (row >= 0) {
-    throw Error(ErrorCode::bad_data, "index file '" + path.string() + "': row " + std::to_string(row) + ", column " +
-                                         std::to_string(col) + " is not finite");
-  }
-  Index index;
-  index.prepared_ = std::move(prepared);
-  return index;
+  return Index(ops::load_index(ctx, path));
 }
 
 }  // namespace vicinal

@@ -29,8 +29,7 @@ using nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little, "index files are little-endian and used in place");
 
-constexpr std::int64_t kLongestHeader = 1 << 16;  // ours takes less than 1 kB
-constexpr std::int64_t kBlockBytes = 4 << 20;     // of the table written, or summed, at a time
+constexpr std::int64_t kBlockBytes = 4 << 20;  // of the table written, or summed, at a time
 constexpr std::int64_t kTableAlignment = 64;
 
 struct DTypeName {
@@ -52,7 +51,8 @@ struct Shape {
   std::int64_t tree_rows = 0;  // of a tree; 0: none
   std::int64_t tree_leaves = 0;
   std::int64_t tree_nodes = 0;
-  std::int64_t k_distances = 0;  // 0: none
+  std::int64_t k_distances = 0;    // 0: none
+  std::vector<ModelArray> arrays;  // of a model; without data
 };
 
 struct Tensor {
@@ -98,19 +98,32 @@ std::optional<std::vector<Tensor>> layout_of(const Shape& shape) {
     add("k_distance_p", "F64", 8, {1});
     add("k_distances", "F64", 8, {shape.k_distances});
   }
+  for (const ModelArray& array : shape.arrays) add(array.name.c_str(), array.dtype, 8, array.shape);
   add("table", dtype_name(shape.dtype), size_of(shape.dtype), {shape.rows, shape.cols});
   add("crc32", "U32", 4, {1});
   if (!fits) return std::nullopt;
   return tensors;
 }
 
-json header_of(const std::vector<Tensor>& tensors) {
-  json header = {{"__metadata__", {{"format", "vicinal-index"}, {"version", "1"}}}};
+json header_of(const FileKind& kind, const std::vector<Tensor>& tensors,
+               const std::map<std::string, std::string>& metadata) {
+  json header = {{"__metadata__", metadata}};
+  header["__metadata__"]["format"] = kind.format;
+  header["__metadata__"]["version"] = "1";
   for (const Tensor& tensor : tensors) {
     header[tensor.name] = {
         {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, tensor.end}}};
   }
   return header;
+}
+
+/// Throws `invalid_argument` for text that is not UTF-8.
+std::string text_of(const json& header) {
+  try {
+    return header.dump();
+  } catch (const json::exception&) {
+    throw Error(ErrorCode::invalid_argument, "model: its texts are not UTF-8, which its file needs");
+  }
 }
 
 /// Writes and sums.
@@ -151,8 +164,14 @@ void write_table(const Context& ctx, const TableView& table, SummedFile& file) {
   ctx.report("save", 1);
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
-  throw Error(ErrorCode::bad_data, "index file '" + path.string() + "': " + why);
+/// The file that is read, for sentences.
+struct Place {
+  const FileKind& kind;
+  const std::filesystem::path& path;
+};
+
+[[noreturn]] void refuse(const Place& place, const std::string& why) {
+  refuse_file(place.kind, place.path, why);
 }
 
 /// The shape of a tensor of the header: `dims` numbers in [1, 2^63), or nothing.
@@ -171,36 +190,54 @@ std::optional<std::vector<std::int64_t>> shape_in(const json& header, const char
   return result;
 }
 
-Shape read_shape(const std::filesystem::path& path, const json& header) {
+/// The arrays of a model, by name: what is in the header and not one of an index.
+std::vector<ModelArray> arrays_in(const json& header) {
+  constexpr std::array<std::string_view, 14> kIndexNames = {
+      "__metadata__",    "centre",     "largest",       "distinct",     "member_offsets", "members", "tree_order",
+      "tree_leaf_sizes", "tree_nodes", "k_distance_of", "k_distance_p", "k_distances",    "table",   "crc32"};
+  std::vector<ModelArray> arrays;
+  for (const auto& [name, tensor] : header.items()) {
+    if (std::find(kIndexNames.begin(), kIndexNames.end(), name) != kIndexNames.end()) continue;
+    auto shape = shape_in(header, name.c_str(), 1);
+    if (!shape) shape = shape_in(header, name.c_str(), 2);
+    if (!shape) continue;  // then the layout does not fit, either
+    const bool whole = tensor.value("dtype", json()) == "I64";
+    arrays.push_back({name, whole ? "I64" : "F64", *shape, nullptr});
+  }
+  return arrays;
+}
+
+Shape read_shape(const Place& place, const json& header) {
   const auto table = shape_in(header, "table", 2);
-  if (!table) refuse(path, "its header has no table of rows and columns");
+  if (!table) refuse(place, "its header has no table of rows and columns");
   Shape shape;
   shape.rows = (*table)[0];
   shape.cols = (*table)[1];
   const json& dtype = header["table"].value("dtype", json());
   const auto* const found =
       std::find_if(kDTypeNames.begin(), kDTypeNames.end(), [&](const DTypeName& x) { return dtype == x.name; });
-  if (found == kDTypeNames.end()) refuse(path, "its table has an unknown element type");
+  if (found == kDTypeNames.end()) refuse(place, "its table has an unknown element type");
   shape.dtype = found->dtype;
   if (header.contains("distinct")) {
     const auto distinct = shape_in(header, "distinct", 1);
-    if (!distinct || (*distinct)[0] > shape.rows) refuse(path, "its groups of equal rows are not a list");
+    if (!distinct || (*distinct)[0] > shape.rows) refuse(place, "its groups of equal rows are not a list");
     shape.groups = (*distinct)[0];
   }
   if (header.contains("tree_order")) {
     const auto order = shape_in(header, "tree_order", 1);
     const auto leaf_sizes = shape_in(header, "tree_leaf_sizes", 1);
     const auto nodes = shape_in(header, "tree_nodes", 1);
-    if (!order || !leaf_sizes || !nodes) refuse(path, "its tree is not three lists");
+    if (!order || !leaf_sizes || !nodes) refuse(place, "its tree is not three lists");
     shape.tree_rows = (*order)[0];
     shape.tree_leaves = (*leaf_sizes)[0];
     shape.tree_nodes = (*nodes)[0];
   }
   if (header.contains("k_distances")) {
     const auto distances = shape_in(header, "k_distances", 1);
-    if (!distances || (*distances)[0] > shape.rows) refuse(path, "its k-distances are not a list");
+    if (!distances || (*distances)[0] > shape.rows) refuse(place, "its k-distances are not a list");
     shape.k_distances = (*distances)[0];
   }
+  if (place.kind.has_arrays) shape.arrays = arrays_in(header);
   return shape;
 }
 
@@ -228,22 +265,22 @@ std::vector<T> read_values(const unsigned char* at, std::int64_t count) {
 }
 
 /// Groups must be what `Prepared` says: a partition of the rows, each group ascending, the groups by their first rows.
-void check_groups(const std::filesystem::path& path, const kernels::Prepared& index) {
+void check_groups(const Place& place, const kernels::Prepared& index) {
   const std::int64_t n = index.table.rows();
   const auto& offsets = index.member_offsets;
-  if (offsets.front() != 0 || offsets.back() != n) refuse(path, "its groups do not cover the rows");
+  if (offsets.front() != 0 || offsets.back() != n) refuse(place, "its groups do not cover the rows");
   std::vector<bool> seen(static_cast<std::size_t>(n));
   for (std::size_t g = 0; g < index.distinct.size(); ++g) {
-    if (offsets[g + 1] <= offsets[g] || offsets[g + 1] > n) refuse(path, "its group offsets do not ascend");
+    if (offsets[g + 1] <= offsets[g] || offsets[g + 1] > n) refuse(place, "its group offsets do not ascend");
     if (index.members[static_cast<std::size_t>(offsets[g])] != index.distinct[g] ||
         (g > 0 && index.distinct[g] <= index.distinct[g - 1])) {
-      refuse(path, "its groups are not in the order of their first rows");
+      refuse(place, "its groups are not in the order of their first rows");
     }
     std::int64_t before = -1;
     for (std::int64_t i = offsets[g]; i < offsets[g + 1]; ++i) {
       const std::int64_t row = index.members[static_cast<std::size_t>(i)];
       if (row <= before || row >= n || seen[static_cast<std::size_t>(row)]) {
-        refuse(path, "its groups are not a partition of the rows");
+        refuse(place, "its groups are not a partition of the rows");
       }
       seen[static_cast<std::size_t>(row)] = true;
       before = row;
@@ -253,49 +290,65 @@ void check_groups(const std::filesystem::path& path, const kernels::Prepared& in
 
 /// A tree is a permutation of the rows and how they hang together; its boxes are made from the table, so that no file
 /// can make it answer wrongly.
-void restore_tree(const Context& ctx, const std::filesystem::path& path, const kernels::Prepared& index,
-                  kernels::TreeShape shape) {
-  core::require_memory(ctx, kernels::cpu_backend().tree_bytes(index), "loading the tree of '" + path.string() + "'");
+void restore_tree(const Context& ctx, const Place& place, const kernels::Prepared& index, kernels::TreeShape shape) {
+  core::require_memory(ctx, kernels::cpu_backend().tree_bytes(index),
+                       "loading the tree of '" + place.path.string() + "'");
   try {
     index.tree.get_or_make(ctx, [&] { return kernels::restore_tree(ctx, index, std::move(shape)); });
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
-    refuse(path, error.what());
+    refuse(place, error.what());
   }
 }
 
 /// Sound whatever they are; refused only where they are not what is written.
-void restore_k_distances(const std::filesystem::path& path, const kernels::Prepared& index,
-                         const std::vector<std::int64_t>& of, double p, const std::vector<double>& keys) {
+void restore_k_distances(const Place& place, const kernels::Prepared& index, const std::vector<std::int64_t>& of,
+                         double p, const std::vector<double>& keys) {
   const bool known = of[0] >= 0 && of[0] <= static_cast<std::int64_t>(Metric::hamming) && of[1] >= 1 &&
                      of[1] <= index.table.rows() && p >= 1 && std::isfinite(p);
   const bool ascending = std::is_sorted(keys.begin(), keys.end()) &&
                          std::all_of(keys.begin(), keys.end(), [](double key) { return std::isfinite(key); });
-  if (!known || !ascending) refuse(path, "its k-distances do not ascend or belong to nothing");
+  if (!known || !ascending) refuse(place, "its k-distances do not ascend or belong to nothing");
   index.k_distances.get_or_make(static_cast<Metric>(of[0]), p, of[1], [&] { return keys; });
 }
 
+/// The metadata, all of which must be texts.
+std::map<std::string, std::string> texts_in(const Place& place, const json& header) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, value] : header["__metadata__"].items()) {
+    if (!value.is_string()) refuse(place, "its metadata are not texts");
+    texts[name] = value.get<std::string>();
+  }
+  return texts;
+}
+
 /// The header, or an error that says what the file is not.
-json read_header(const std::filesystem::path& path, const io::Bytes& bytes, std::int64_t& data_begin) {
+json read_header(const Place& place, const io::Bytes& bytes, std::int64_t& data_begin) {
   std::uint64_t length = 0;
-  if (bytes.size < sizeof length) refuse(path, "it is too short to be one");
+  if (bytes.size < sizeof length) refuse(place, "it is too short to be one");
   std::memcpy(&length, bytes.data, sizeof length);
-  if (length > kLongestHeader || length > bytes.size - sizeof length) refuse(path, "its header's length is wrong");
+  if (length > static_cast<std::uint64_t>(place.kind.longest_header) || length > bytes.size - sizeof length)
+    refuse(place, "its header's length is wrong");
   data_begin = static_cast<std::int64_t>(sizeof length + length);
   const auto* const text = reinterpret_cast<const char*>(bytes.data) + sizeof length;
   json header = json::parse(text, text + length, nullptr, false);
-  if (!header.is_object()) refuse(path, "its header is not JSON");
+  if (!header.is_object()) refuse(place, "its header is not JSON");
   const json metadata = header.value("__metadata__", json());
-  if (!metadata.is_object() || metadata.value("format", json()) != "vicinal-index") {
-    refuse(path, "it is not an index of vicinal");
+  if (!metadata.is_object() || metadata.value("format", json()) != place.kind.format) {
+    refuse(place, std::string("it is not ") + place.kind.what);
   }
-  if (metadata.value("version", json()) != "1") refuse(path, "its version is not 1, the only one known");
+  if (metadata.value("version", json()) != "1") refuse(place, "its version is not 1, the only one known");
   return header;
 }
 
 }  // namespace
 
-void write_index(const Context& ctx, const std::filesystem::path& path, const kernels::Prepared& index) {
+void refuse_file(const FileKind& kind, const std::filesystem::path& path, const std::string& why) {
+  throw Error(ErrorCode::bad_data, std::string(kind.noun) + " file '" + path.string() + "': " + why);
+}
+
+void write_index(const Context& ctx, const std::filesystem::path& path, const kernels::Prepared& index,
+                 const FileKind& kind, const ModelParts& parts) {
   Shape shape;
   shape.rows = index.table.rows();
   shape.cols = index.table.cols();
@@ -311,12 +364,18 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
   }
   const std::shared_ptr<const kernels::KDistances> k_distances = index.k_distances.get();
   if (k_distances) shape.k_distances = static_cast<std::int64_t>(k_distances->keys.size());
+  shape.arrays = parts.arrays;
   const auto tensors = layout_of(shape);
   if (!tensors) throw Error(ErrorCode::invalid_argument, "index: it has more than 2^63 bytes, too many for a file");
 
-  std::string header = header_of(*tensors).dump();
+  std::string header = text_of(header_of(kind, *tensors, parts.metadata));
   const std::int64_t table_begin = (*tensors)[tensors->size() - 2].begin;
   while ((8 + static_cast<std::int64_t>(header.size()) + table_begin) % kTableAlignment != 0) header += ' ';
+  if (static_cast<std::int64_t>(header.size()) > kind.longest_header) {
+    throw Error(ErrorCode::invalid_argument, std::string(kind.noun) + ": what it says of itself takes " +
+                                                 std::to_string(header.size()) + " bytes, more than the " +
+                                                 std::to_string(kind.longest_header) + " that its header may have");
+  }
 
   SummedFile file(path);
   const std::uint64_t length = header.size();
@@ -337,41 +396,50 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
     file.write(&k_distances->p, sizeof k_distances->p);
     file.write(k_distances->keys);
   }
+  for (const ModelArray& array : parts.arrays) {
+    std::int64_t bytes = 8;
+    for (const std::int64_t dim : array.shape) bytes *= dim;
+    file.write(array.data, static_cast<std::size_t>(bytes));
+  }
   write_table(ctx, index.table, file);
   file.commit();
 }
 
-kernels::Prepared read_index(const Context& ctx, const std::filesystem::path& path) {
-  return read_index(ctx, io::open_file(ctx, path), path);
+kernels::Prepared read_index(const Context& ctx, const std::filesystem::path& path, const FileKind& kind,
+                             ModelParts* parts) {
+  return read_index(ctx, io::open_file(ctx, path), path, kind, parts);
 }
 
-kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const std::filesystem::path& path) {
+kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const std::filesystem::path& path,
+                             const FileKind& kind, ModelParts* parts) {
+  const Place place{kind, path};
   std::int64_t data_begin = 0;
-  const json header = read_header(path, bytes, data_begin);
-  const Shape shape = read_shape(path, header);
+  const json header = read_header(place, bytes, data_begin);
+  const Shape shape = read_shape(place, header);
   const auto tensors = layout_of(shape);
-  if (!tensors || header != header_of(*tensors)) refuse(path, "its header describes another layout");
+  const auto metadata = kind.has_arrays ? texts_in(place, header) : std::map<std::string, std::string>();
+  if (!tensors || header != header_of(kind, *tensors, metadata)) refuse(place, "its header describes another layout");
   if (static_cast<std::uint64_t>(tensors->back().end) != bytes.size - static_cast<std::uint64_t>(data_begin)) {
-    refuse(path, "its header describes " + std::to_string(tensors->back().end) + " bytes, but " +
-                     std::to_string(bytes.size - static_cast<std::uint64_t>(data_begin)) + " follow");
+    refuse(place, "its header describes " + std::to_string(tensors->back().end) + " bytes, but " +
+                      std::to_string(bytes.size - static_cast<std::uint64_t>(data_begin)) + " follow");
   }
   if ((data_begin + (*tensors)[tensors->size() - 2].begin) % kTableAlignment != 0) {
-    refuse(path, "its table is not aligned to " + std::to_string(kTableAlignment) + " bytes");
+    refuse(place, "its table is not aligned to " + std::to_string(kTableAlignment) + " bytes");
   }
   std::uint64_t numbers = static_cast<std::uint64_t>(shape.cols) + 1;
   if (shape.groups > 0) numbers += static_cast<std::uint64_t>(2 * shape.groups + 1 + shape.rows + shape.rows / 64);
   // A tree has as many leaves as rows at most; more nodes than two a leaf are refused before they are read.
   if (shape.tree_leaves > shape.tree_rows || shape.tree_nodes / 64 > shape.tree_leaves) {
-    refuse(path, "its tree has more nodes than its rows can fill");
+    refuse(place, "its tree has more nodes than its rows can fill");
   }
   numbers += static_cast<std::uint64_t>(shape.tree_rows + shape.tree_leaves + shape.tree_nodes + shape.k_distances);
-  core::require_memory(ctx, numbers * 8, "loading the index '" + path.string() + "'");
+  core::require_memory(ctx, numbers * 8, std::string("loading the ") + kind.noun + " '" + path.string() + "'");
 
   const unsigned char* data = bytes.data + data_begin;
   std::uint32_t sum = 0;
   std::memcpy(&sum, data + tensors->back().begin, sizeof sum);
   if (sum_of(ctx, bytes.data, static_cast<std::int64_t>(bytes.size - sizeof sum)) != sum) {
-    refuse(path, "it is damaged: its check sum is wrong");
+    refuse(place, "it is damaged: its check sum is wrong");
   }
 
   kernels::Prepared index;
@@ -381,12 +449,12 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
   index.table = TableView(at(tensors->size() - 2), shape.dtype, shape.rows, shape.cols, shape.cols);
   index.storage = bytes.owner;
   const bool finite = std::all_of(index.centre.begin(), index.centre.end(), [](double x) { return std::isfinite(x); });
-  if (!finite || !std::isfinite(index.largest) || index.largest < 0) refuse(path, "its centre is not finite");
+  if (!finite || !std::isfinite(index.largest) || index.largest < 0) refuse(place, "its centre is not finite");
   if (shape.groups > 0) {
     index.distinct = read_values<std::int64_t>(at(2), shape.groups);
     index.member_offsets = read_values<std::int64_t>(at(3), shape.groups + 1);
     index.members = read_values<std::int64_t>(at(4), shape.rows);
-    check_groups(path, index);
+    check_groups(place, index);
   }
   const std::size_t tree = shape.groups > 0 ? 5 : 2;
   if (shape.tree_rows > 0) {
@@ -394,15 +462,31 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
     found.order = read_values<std::int64_t>(at(tree), shape.tree_rows);
     found.leaf_sizes = read_values<std::int64_t>(at(tree + 1), shape.tree_leaves);
     found.nodes = read_values<std::int64_t>(at(tree + 2), shape.tree_nodes);
-    restore_tree(ctx, path, index, std::move(found));
+    restore_tree(ctx, place, index, std::move(found));
   }
   if (shape.k_distances > 0) {
     const std::size_t first = shape.tree_rows > 0 ? tree + 3 : tree;
-    restore_k_distances(path, index, read_values<std::int64_t>(at(first), 2),
+    restore_k_distances(place, index, read_values<std::int64_t>(at(first), 2),
                         read_values<double>(at(first + 1), 1).front(),
                         read_values<double>(at(first + 2), shape.k_distances));
   }
+  if (parts != nullptr) {
+    parts->metadata = metadata;
+    parts->arrays = shape.arrays;
+    const std::size_t first = tensors->size() - 2 - shape.arrays.size();
+    for (std::size_t i = 0; i < shape.arrays.size(); ++i) parts->arrays[i].data = at(first + i);
+  }
   return index;
+}
+
+std::shared_ptr<const kernels::Prepared> load_index(const Context& ctx, const std::filesystem::path& path,
+                                                    const FileKind& kind, ModelParts* parts) {
+  auto prepared = std::make_shared<kernels::Prepared>(read_index(ctx, path, kind, parts));
+  const auto [row, col] = kernels::backend_of(ctx).find_non_finite(ctx, prepared->table);
+  if (row >= 0) {
+    refuse_file(kind, path, "row " + std::to_string(row) + ", column " + std::to_string(col) + " is not finite");
+  }
+  return prepared;
 }
 
 }  // namespace vicinal::ops

@@ -1,0 +1,196 @@
+// See lof_file.hpp. Numbers are written as the shortest text that reads back as the same bits. A file says nothing that
+// is not checked: options must lie in their domains and arrays have the sizes that follow from them, so that whatever
+// loads can be asked.
+#include "ops/lof_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "core/memory.hpp"
+
+namespace vicinal {
+namespace ops {
+namespace {
+
+template <class Number>
+std::string text_of(Number value) {
+  std::array<char, 40> text;
+  const auto result = std::to_chars(text.data(), text.data() + text.size(), value);
+  return {text.data(), result.ptr};
+}
+
+std::int64_t count_of_ks(const LofOptions& options) {
+  return options.k_to > options.k ? options.k_to - options.k + 1 : 1;
+}
+
+/// Metadata and arrays of one file; every question that has no good answer is a refusal.
+class Reader {
+ public:
+  Reader(const std::filesystem::path& path, const ModelParts& parts) : path_(path), parts_(parts) {}
+
+  const std::string& text(const std::string& name) {
+    const auto found = parts_.metadata.find(name);
+    if (found == parts_.metadata.end()) refuse("it does not say '" + name + "'");
+    return found->second;
+  }
+  template <class Number>
+  Number number(const std::string& name) {
+    const std::string& digits = text(name);
+    Number value{};
+    const char* const end = digits.data() + digits.size();
+    const auto result = std::from_chars(digits.data(), end, value);
+    if (result.ec != std::errc() || result.ptr != end) refuse("its '" + name + "' is not a number");
+    return value;
+  }
+  template <class From>
+  auto named(const std::string& name, const From& from) {
+    try {
+      return from(text(name));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::invalid_argument) throw;
+      refuse("its '" + name + "' is not known");
+    }
+  }
+  /// Numbers from 0, infinity included; none where the file has no such array.
+  std::vector<double> array(const std::string& name, const std::vector<std::int64_t>& shape) {
+    const auto found = std::find_if(parts_.arrays.begin(), parts_.arrays.end(),
+                                    [&](const ModelArray& array) { return array.name == name; });
+    if (found == parts_.arrays.end()) return {};
+    seen_.insert(name);
+    if (found->dtype != "F64" || found->shape != shape)
+      refuse("its '" + name + "' has not the shape that it must have");
+    std::int64_t size = 1;
+    for (const std::int64_t dim : shape) size *= dim;
+    std::vector<double> values(static_cast<std::size_t>(size));
+    std::memcpy(values.data(), found->data, values.size() * sizeof(double));
+    if (!std::all_of(values.begin(), values.end(), [](double x) { return x >= 0; })) {
+      refuse("its '" + name + "' has a number below 0 or one that is none");
+    }
+    return values;
+  }
+  void require(bool right, const char* why) const {
+    if (!right) refuse(why);
+  }
+  void require_all_seen() const {
+    for (const ModelArray& array : parts_.arrays) {
+      if (seen_.count(array.name) == 0) refuse("its '" + array.name + "' is not known");
+    }
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const { refuse_file(kLofFile, path_, why); }
+
+  const std::filesystem::path& path_;
+  const ModelParts& parts_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+Lof read_lof(const std::filesystem::path& path, std::int64_t n, const ModelParts& parts) {
+  Reader file(path, parts);
+  Lof model;
+  LofOptions& options = model.options;
+  options.k = file.number<std::int64_t>("k");
+  options.k_to = file.number<std::int64_t>("k_to");
+  options.across = file.named("across", across_k_from);
+  options.score = file.named("score", outlier_score_from);
+  options.duplicates = file.named("duplicates", duplicates_from);
+  options.ties = file.named("ties", ties_from);
+  options.lambda = file.number<double>("lambda");
+  options.contamination = file.number<double>("contamination");
+  options.novelty = true;
+  options.metric = file.named("metric", metric_from);
+  options.p = file.number<double>("p");
+  options.method = file.named("method", method_from);
+  model.threshold = file.number<double>("threshold");
+  model.outliers = file.number<std::int64_t>("outliers");
+  model.copied = file.number<std::int64_t>("copied");
+  model.spread = file.number<double>("spread");
+  file.require(options.k >= 1 && options.k < n, "its k does not fit its rows");
+  file.require(options.k_to == 0 || (options.k_to > options.k && options.k_to < n),
+               "its range of k does not fit its rows");
+  file.require(options.lambda > 0 && std::isfinite(options.lambda), "its lambda is not above 0");
+  file.require(options.contamination >= 0 && options.contamination <= 0.5,
+               "its contamination is not a share up to 0.5");
+  file.require(options.metric != Metric::inner_product, "its metric is inner_product, by which nothing is scored");
+  file.require(options.p >= 1 && std::isfinite(options.p), "its p is not at least 1");
+  file.require(!std::isnan(model.threshold) && model.spread >= 0, "its threshold or spread is not a number");
+  file.require(model.outliers >= 0 && model.outliers <= n && model.copied >= 0 && model.copied <= n,
+               "its counts do not fit its rows");
+  const std::int64_t ks = count_of_ks(options);
+  model.scores = file.array("lof_scores", {n});
+  model.k_distances = file.array("lof_k_distances", {n, ks});
+  model.densities = file.array("lof_densities", {n, ks});
+  model.caps = file.array("lof_caps", {ks});
+  file.require(!model.scores.empty() && !model.k_distances.empty() && !model.densities.empty(),
+               "it lacks scores, k-distances or densities");
+  file.require(model.caps.empty() != (options.duplicates == Duplicates::cap),
+               "its caps do not fit its policy for copies");
+  file.require_all_seen();
+  return model;
+}
+
+}  // namespace ops
+
+void LofModel::save(const Context& ctx, const std::filesystem::path& path) const {
+  const std::int64_t n = index.rows();
+  const std::int64_t ks = ops::count_of_ks(fitted.options);
+  const auto sized = [](const std::vector<double>& values, std::int64_t size) {
+    return static_cast<std::int64_t>(values.size()) == size;
+  };
+  if (!fitted.options.novelty) {
+    throw Error(ErrorCode::invalid_argument,
+                "model: it was made without novelty, so that it could not score other rows");
+  }
+  if (!sized(fitted.scores, n) || !sized(fitted.k_distances, n * ks) || !sized(fitted.densities, n * ks) ||
+      !sized(fitted.caps, fitted.options.duplicates == Duplicates::cap ? ks : 0)) {
+    throw Error(ErrorCode::invalid_argument, "model: its scores and densities are not those of its index");
+  }
+  const LofOptions& options = fitted.options;
+  ops::ModelParts parts;
+  parts.metadata = {{"k", ops::text_of(options.k)},
+                    {"k_to", ops::text_of(options.k_to)},
+                    {"across", std::string(name_of(options.across))},
+                    {"score", std::string(name_of(options.score))},
+                    {"duplicates", std::string(name_of(options.duplicates))},
+                    {"ties", std::string(name_of(options.ties))},
+                    {"lambda", ops::text_of(options.lambda)},
+                    {"contamination", ops::text_of(options.contamination)},
+                    {"metric", std::string(name_of(options.metric))},
+                    {"p", ops::text_of(options.p)},
+                    {"method", std::string(name_of(options.method))},
+                    {"threshold", ops::text_of(fitted.threshold)},
+                    {"outliers", ops::text_of(fitted.outliers)},
+                    {"copied", ops::text_of(fitted.copied)},
+                    {"spread", ops::text_of(fitted.spread)},
+                    {"notes", notes}};
+  if (!fitted.caps.empty()) parts.arrays.push_back({"lof_caps", "F64", {ks}, fitted.caps.data()});
+  parts.arrays.push_back({"lof_densities", "F64", {n, ks}, fitted.densities.data()});
+  parts.arrays.push_back({"lof_k_distances", "F64", {n, ks}, fitted.k_distances.data()});
+  parts.arrays.push_back({"lof_scores", "F64", {n}, fitted.scores.data()});
+  ops::write_index(ctx, path, index.prepared(), ops::kLofFile, parts);
+}
+
+LofModel LofModel::load(const Context& ctx, const std::filesystem::path& path) {
+  ops::ModelParts parts;
+  auto prepared = ops::load_index(ctx, path, ops::kLofFile, &parts);
+  std::uint64_t numbers = 0;
+  for (const ops::ModelArray& array : parts.arrays) {
+    std::uint64_t size = 1;
+    for (const std::int64_t dim : array.shape) size *= static_cast<std::uint64_t>(dim);
+    numbers += size;
+  }
+  core::require_memory(ctx, numbers * 8, "loading the model '" + path.string() + "'");
+  Lof fitted = ops::read_lof(path, prepared->table.rows(), parts);
+  const auto notes = parts.metadata.find("notes");
+  if (notes == parts.metadata.end()) ops::refuse_file(ops::kLofFile, path, "it does not say 'notes'");
+  return {Index(std::move(prepared)), std::move(fitted), notes->second};
+}
+
+}  // namespace vicinal
