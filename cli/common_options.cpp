@@ -94,7 +94,7 @@ void add_common_options(const Parser& command, CommonOptions& options) {
   command.add_flag("--quiet,-q", options.quiet, "Nothing on stderr but errors").group(output);
 }
 
-void add_search_options(const Parser& command, SearchOptions& options) {
+void add_metric_options(const Parser& command, SearchOptions& options) {
   const std::string group = "Search";
   command.add_choice("--metric", options.metric, metric_names(), "Distance").group(group);
   command.add_option("--p", options.p, "Exponent of minkowski, at least 1")
@@ -103,6 +103,11 @@ void add_search_options(const Parser& command, SearchOptions& options) {
       .group(group);
   command.add_choice("--method", options.method, method_names(), "How to search; every method gives the same bits")
       .group(group);
+}
+
+void add_search_options(const Parser& command, SearchOptions& options) {
+  add_metric_options(command, options);
+  const std::string group = "Search";
   command.add_choice("--screen", options.screen, screen_names(), "Arithmetic in which --method fused drops rows")
       .group(group);
   command.add_option("--filter", options.filter, "Bools, one a table row: which rows may be neighbors (.npy)")

@@ -52,6 +52,9 @@ struct Runtime {
 };
 
 void add_common_options(const Parser& command, CommonOptions& options);
+/// Metric, exponent and method.
+void add_metric_options(const Parser& command, SearchOptions& options);
+/// These, screen and filter.
 void add_search_options(const Parser& command, SearchOptions& options);
 void add_input_options(const Parser& command, InputOptions& options);
 

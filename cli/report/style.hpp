@@ -44,6 +44,7 @@ svg .line { fill: var(--line); }
 svg .curve { fill: none; stroke: var(--good); stroke-width: 2; stroke-linejoin: round; }
 svg .dots { fill: none; stroke-linecap: round; stroke-opacity: .75; }
 svg .centre { fill: var(--card); stroke-width: 3; }
+svg .ring { fill: none; stroke: var(--bad); stroke-width: 1.5; }
 svg .mean { fill: none; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 4 4; }
 svg.strip { height: 28px; border-radius: 8px; overflow: hidden; margin: 4px 0 18px; }
 .key { display: flex; flex-wrap: wrap; gap: 4px 18px; color: var(--muted); font-size: 13px; margin: 14px 0 0; }
@@ -54,6 +55,7 @@ td { padding: 8px 10px 8px 0; border-top: 1px solid var(--line); vertical-align:
 th:last-child, td:last-child { padding-right: 0; }
 td.name { font-weight: 600; }
 td .swatch { display: inline-block; width: 11px; height: 11px; margin: 0 9px 0 0; vertical-align: -1px; border-radius: 3px; }
+td .share { margin-bottom: 6px; font-size: 13px; max-width: 320px; }
 td svg { height: 4px; margin-top: 4px; border-radius: 2px; overflow: hidden; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 14px; }
 .card { border: 1px solid var(--line); border-radius: 12px; padding: 14px; min-width: 0; }

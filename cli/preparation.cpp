@@ -1,0 +1,236 @@
+// See preparation.hpp.
+#include "preparation.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "core/exact_sum.hpp"
+#include "input.hpp"
+#include "vicinal/error.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kRowsAtATime = 4096;
+
+/// Mean and standard deviation, or least value and range; 0 and 1 for no scaling.
+void fit_scale(const TableView& view, std::int64_t j, const std::string& scale, Preparation::Column& column) {
+  const std::int64_t n = view.rows();
+  double least = value_at(view, 0, j);
+  double most = least;
+  core::ExactSum sum;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double value = value_at(view, i, j);
+    if (!std::isfinite(value)) {
+      throw Error(ErrorCode::bad_data, fmt::format("table: row {}, column {} is not finite", i, j));
+    }
+    least = std::min(least, value);
+    most = std::max(most, value);
+    sum.add(value);
+  }
+  const auto rows = static_cast<double>(n);
+  double width = most - least;
+  column.shift = least;
+  if (scale == "standard") {
+    column.shift = sum.rounded() / rows;
+    const double unit = std::max(width, 1e-300);  // squares of deviations would overflow or vanish
+    core::ExactSum squares;
+    for (std::int64_t i = 0; i < n && std::isfinite(width); ++i) {
+      const double deviation = (value_at(view, i, j) - column.shift) / unit;
+      squares.add(deviation * deviation);
+    }
+    if (std::isfinite(width)) width = unit * std::sqrt(squares.rounded() / rows);
+  }
+  if (!std::isfinite(width) || !std::isfinite(column.shift)) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("table: column {} has a range beyond float64, so that it cannot be scaled", j));
+  }
+  column.scale = most > least && width > 0 ? width : 1;
+}
+
+std::optional<std::int64_t> position_of(const std::string& reference, const std::vector<std::string>& names) {
+  const auto named = std::find(names.begin(), names.end(), reference);
+  if (named != names.end()) return named - names.begin();
+  std::int64_t position = 0;
+  const char* const end = reference.data() + reference.size();
+  const auto result = std::from_chars(reference.data(), end, position);
+  if (result.ec != std::errc() || result.ptr != end || position < 0) return std::nullopt;
+  return position;
+}
+
+}  // namespace
+
+void add_preparation_options(const Parser& command, PreparationOptions& options) {
+  const std::string group = "Preparing columns";
+  command
+      .add_choice("--categories", options.categories, {"none", "ordinal"},
+                  "Columns of text; ordinal: numbers in the order of the texts of TRAIN")
+      .group(group);
+  command
+      .add_choice("--scale", options.scale, {"none", "standard", "minmax"},
+                  "Columns to mean 0 and deviation 1, or to 0..1, as they are in TRAIN")
+      .group(group);
+}
+
+Preparation Preparation::fit(const Context& ctx, const Table& table, const std::string& scale) {
+  Preparation found;
+  found.scale_ = scale;
+  for (std::int64_t j = 0; j < table.view.cols(); ++j) {
+    const auto at = static_cast<std::size_t>(j);
+    Column column;
+    if (at < table.columns.size()) column.name = table.columns[at];
+    if (at < table.categories.size()) column.categories = table.categories[at];
+    ctx.check_cancelled();
+    if (scale != "none" && table.view.rows() > 0) fit_scale(table.view, j, scale, column);
+    found.columns_.push_back(std::move(column));
+  }
+  return found;
+}
+
+bool Preparation::has_texts() const noexcept {
+  return std::any_of(columns_.begin(), columns_.end(), [](const Column& column) { return !column.categories.empty(); });
+}
+
+std::string Preparation::name_of(std::int64_t column) const {
+  const auto at = static_cast<std::size_t>(column);
+  return at < columns_.size() && !columns_[at].name.empty() ? columns_[at].name : fmt::format("column {}", column);
+}
+
+void Preparation::require_same_names(const std::vector<std::string>& names, const std::string& file) const {
+  for (std::size_t j = 0; j < std::min(names.size(), columns_.size()); ++j) {
+    const std::string& wanted = columns_[j].name;
+    if (wanted.empty() || names[j].empty() || names[j] == wanted) continue;
+    throw Error(ErrorCode::bad_data,
+                fmt::format("{} has a column '{}' where the table that rows are compared with has '{}'", file, names[j],
+                            wanted));
+  }
+}
+
+void Preparation::require_same_columns(const Table& table, const std::string& file) const {
+  const auto d = static_cast<std::int64_t>(columns_.size());
+  if (table.view.cols() != d) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{} has {} columns, the table that rows are compared with has {}", file, table.view.cols(), d));
+  }
+  require_same_names(table.columns, file);
+  for (std::size_t j = 0; j < columns_.size(); ++j) {
+    const Column& column = columns_[j];
+    const bool text = j < table.categories.size() && !table.categories[j].empty();
+    if (text == column.categories.empty()) {
+      throw Error(
+          ErrorCode::bad_data,
+          fmt::format("{} has {} in {}, where the table that rows are compared with has {}", file,
+                      text ? "text" : "numbers", name_of(static_cast<std::int64_t>(j)), text ? "numbers" : "text"));
+    }
+  }
+}
+
+Table Preparation::apply(const Context& ctx, Table table, const std::string& file) const {
+  require_same_columns(table, file);
+  if (scale_ == "none" && !has_texts()) return table;
+  const std::int64_t n = table.view.rows();
+  const auto d = static_cast<std::int64_t>(columns_.size());
+  // The number here of each text of the file.
+  std::vector<std::vector<double>> codes(columns_.size());
+  for (std::size_t j = 0; j < columns_.size(); ++j) {
+    if (columns_[j].categories.empty()) continue;
+    const std::vector<std::string>& known = columns_[j].categories;
+    for (const std::string& text : table.categories[j]) {
+      const auto found = std::lower_bound(known.begin(), known.end(), text);
+      const bool there = found != known.end() && *found == text;
+      codes[j].push_back(static_cast<double>((there ? found : known.end()) - known.begin()));
+    }
+  }
+  const std::uint64_t bytes = static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(d) * sizeof(double);
+  if (bytes > ctx.memory_limit()) {
+    throw Error(ErrorCode::over_memory, fmt::format("preparing {} needs {} bytes, more than the memory limit of {}",
+                                                    file, bytes, ctx.memory_limit()));
+  }
+  const auto values = std::make_shared<std::vector<double>>();
+  values->reserve(static_cast<std::size_t>(n * d));
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (i % kRowsAtATime == 0) ctx.check_cancelled();
+    for (std::int64_t j = 0; j < d; ++j) {
+      const Column& column = columns_[static_cast<std::size_t>(j)];
+      const std::vector<double>& code = codes[static_cast<std::size_t>(j)];
+      double value = value_at(table.view, i, j);
+      if (!code.empty()) value = code[static_cast<std::size_t>(value)];
+      value = (value - column.shift) / column.scale;
+      if (!std::isfinite(value)) {
+        throw Error(ErrorCode::bad_data,
+                    fmt::format("{} row {}, column {} is not finite, or not after scaling", file, i, j));
+      }
+      values->push_back(value);
+    }
+  }
+  table.view = TableView(values->data(), n, d);
+  table.storage = values;
+  table.categories.clear();
+  return table;
+}
+
+void Preparation::find_texts(ReadOptions& reading, const std::vector<std::string>& names,
+                             const std::vector<std::string>& left_out) const {
+  std::set<std::int64_t> skipped;
+  for (const std::string& reference : left_out) {
+    if (const auto position = position_of(reference, names)) skipped.insert(*position);
+  }
+  std::int64_t position = 0;
+  for (const Column& column : columns_) {
+    while (skipped.count(position) != 0) ++position;
+    std::string reference = fmt::format("{}", position);
+    if (std::find(names.begin(), names.end(), reference) != names.end()) {  // it would be taken for a name
+      reference = names[static_cast<std::size_t>(position) % names.size()];
+    }
+    if (!column.categories.empty()) reading.text.push_back(reference);
+    ++position;
+  }
+}
+
+std::string Preparation::to_text() const {
+  json columns = json::array();
+  for (const Column& column : columns_) {
+    columns.push_back(
+        {{"name", column.name}, {"categories", column.categories}, {"shift", column.shift}, {"scale", column.scale}});
+  }
+  try {
+    return json{{"scale", scale_}, {"columns", columns}}.dump();
+  } catch (const json::exception&) {
+    throw Error(ErrorCode::invalid_argument, "--save-model: the table's texts are not UTF-8, which a model file needs");
+  }
+}
+
+Preparation Preparation::from_text(const std::string& text, std::int64_t d, const std::string& file) {
+  const Error bad(ErrorCode::bad_data,
+                  fmt::format("model file '{}': its preparation is not one for {} columns", file, d));
+  const json all = json::parse(text, nullptr, false);
+  Preparation found;
+  try {
+    found.scale_ = all.at("scale").get<std::string>();
+    for (const json& one : all.at("columns")) {
+      Column column{one.at("name").get<std::string>(), one.at("categories").get<std::vector<std::string>>(),
+                    one.at("shift").get<double>(), one.at("scale").get<double>()};
+      const auto& texts = column.categories;
+      const bool ascending = std::adjacent_find(texts.begin(), texts.end(), std::greater_equal<>()) == texts.end();
+      if (!ascending || !std::isfinite(column.shift) || !std::isfinite(column.scale) || !(column.scale > 0)) throw bad;
+      found.columns_.push_back(std::move(column));
+    }
+  } catch (const json::exception&) {
+    throw bad;
+  }
+  const bool known = found.scale_ == "none" || found.scale_ == "standard" || found.scale_ == "minmax";
+  if (!known || static_cast<std::int64_t>(found.columns_.size()) != d) throw bad;
+  return found;
+}
+
+}  // namespace vicinal::cli

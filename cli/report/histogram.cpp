@@ -1,0 +1,127 @@
+// See histogram.hpp.
+#include "report/histogram.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "report/html.hpp"
+
+namespace vicinal::cli::report {
+namespace {
+
+constexpr double kWidth = 480;
+constexpr double kHeight = 320;
+constexpr double kTop = 30;
+constexpr double kBottom = 46;
+constexpr double kLeft = 14;
+constexpr double kRight = 14;
+constexpr std::size_t kBars = 40;
+constexpr double kLeastHeight = 2;  // of a bar that is not empty
+constexpr double kWideRange = 30;
+
+/// Where a value lies on the axis, 0 to 1.
+struct Axis {
+  double low = 0;
+  double high = 1;
+  bool logarithmic = false;
+
+  [[nodiscard]] double place(double value) const {
+    const double at = logarithmic ? std::log10(std::max(value, std::pow(10, low))) : value;
+    return std::clamp((at - low) / (high - low), 0.0, 1.0);
+  }
+  [[nodiscard]] double value(double place) const {
+    const double at = low + place * (high - low);
+    return logarithmic ? std::pow(10, at) : at;
+  }
+};
+
+Axis axis_of(const std::vector<double>& sorted) {
+  const auto above = std::upper_bound(sorted.begin(), sorted.end(), 0.0);
+  const double least = above == sorted.end() ? 0 : *above;
+  const double most = sorted.back();
+  Axis axis;
+  axis.logarithmic = least > 0 && most / least > kWideRange;
+  axis.low = axis.logarithmic ? std::log10(least) : sorted.front();
+  axis.high = axis.logarithmic ? std::log10(most) : most;
+  if (!(axis.high > axis.low)) {  // one value, which then lies in the middle
+    const double margin = std::max(std::fabs(axis.low) * 0.5, 1e-300);
+    axis.low -= margin;
+    axis.high += margin;
+  }
+  return axis;
+}
+
+std::string tick_text(double value) {
+  return short_number(value, 3);
+}
+
+}  // namespace
+
+Histogram histogram(std::span<const double> values, double threshold, const std::string& label,
+                    const std::string& below) {
+  Histogram found;
+  std::vector<double> sorted;
+  for (const double value : values) {
+    if (std::isfinite(value)) sorted.push_back(value);
+  }
+  found.infinite = static_cast<std::int64_t>(values.size() - sorted.size());
+  if (sorted.empty()) return found;
+  std::sort(sorted.begin(), sorted.end());
+  const Axis axis = axis_of(sorted);
+  found.logarithmic = axis.logarithmic;
+  if (axis.logarithmic) found.zeros = std::upper_bound(sorted.begin(), sorted.end(), 0.0) - sorted.begin();
+
+  std::vector<std::int64_t> rows(kBars);
+  std::vector<std::int64_t> outliers(kBars);
+  for (const double value : sorted) {
+    const auto bar = std::min(kBars - 1, static_cast<std::size_t>(axis.place(value) * kBars));
+    ++rows[bar];
+    outliers[bar] += value > threshold ? 1 : 0;
+  }
+  const auto most = static_cast<double>(*std::max_element(rows.begin(), rows.end()));
+  const double width = kWidth - kLeft - kRight;
+  const double height = kHeight - kTop - kBottom;
+  const double wide = width / kBars;
+  std::string shapes = svg_rect(kLeft, kTop + height, width, 1, "line");
+  for (std::size_t b = 0; b < kBars; ++b) {
+    if (rows[b] == 0) continue;
+    const double tall = std::max(kLeastHeight, height * static_cast<double>(rows[b]) / most);
+    const double share = static_cast<double>(outliers[b]) / static_cast<double>(rows[b]);
+    const double bad = outliers[b] == 0 ? 0 : std::max(kLeastHeight, tall * share);
+    const double x = kLeft + wide * static_cast<double>(b) + 0.5;
+    const double from = axis.value(static_cast<double>(b) / kBars);
+    const double to = axis.value(static_cast<double>(b + 1) / kBars);
+    shapes += fmt::format("<g><title>{} to {}: {} rows</title>", tick_text(from), tick_text(to), rows[b]);
+    if (tall - bad > 0) {
+      shapes += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" class=\"good\"/>", x,
+                            kTop + height - tall, wide - 1, tall - bad);
+    }
+    if (bad > 0) {
+      shapes += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" class=\"bad\"/>", x,
+                            kTop + height - bad, wide - 1, bad);
+    }
+    shapes += "</g>";
+  }
+  constexpr int kTicks = 4;
+  for (int tick = 0; tick <= kTicks; ++tick) {
+    const double place = static_cast<double>(tick) / kTicks;
+    const char* const anchor = tick == 0 ? "start" : tick == kTicks ? "end" : "middle";
+    shapes += svg_text(kLeft + place * width, kTop + height + 18, anchor, "soft", tick_text(axis.value(place)));
+  }
+  shapes += svg_text(kLeft + width / 2, kHeight - 6, "middle", "soft",
+                     below + (axis.logarithmic ? ", on a logarithmic axis" : ""));
+  if (std::isfinite(threshold) && threshold >= axis.value(0) && threshold <= axis.value(1)) {
+    const double x = kLeft + axis.place(threshold) * width;
+    const std::string text = "threshold " + tick_text(threshold);
+    const double half = 3.6 * static_cast<double>(text.size());
+    shapes += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" class=\"mean\"/>", x, kTop - 8, kTop + height);
+    shapes += svg_text(std::clamp(x, half + 2, kWidth - half - 2), kTop - 14, "middle", "strong", text);
+  }
+  found.svg = report::svg(kWidth, kHeight, label, shapes);
+  return found;
+}
+
+}  // namespace vicinal::cli::report

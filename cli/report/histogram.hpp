@@ -1,0 +1,21 @@
+// How often a value comes, as bars.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace vicinal::cli::report {
+
+struct Histogram {
+  std::string svg;            ///< empty where no value is finite
+  bool logarithmic = false;   ///< the axis of the values
+  std::int64_t infinite = 0;  ///< values that it leaves out
+  std::int64_t zeros = 0;     ///< values at 0 or below that a logarithmic axis puts into its first bar
+};
+
+/// Of the finite values, those above `threshold` (which may be infinite) in another color. The axis is logarithmic
+/// where the values above 0 range over more than a factor of 30. Bars of rows that are few stay visible. O(n log n).
+Histogram histogram(std::span<const double> values, double threshold, const std::string& label,
+                    const std::string& below);
+
+}  // namespace vicinal::cli::report

@@ -1,0 +1,225 @@
+// See outliers.hpp. Order of the page: the answer, what was run, how the scores lie beside where the rows lie, the most
+// outlying rows with their columns, and the labels where there are any.
+#include "report/outliers.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "input.hpp"
+#include "report/facts.hpp"
+#include "report/histogram.hpp"
+#include "report/html.hpp"
+#include "report/projection.hpp"
+#include "silhouette.hpp"
+#include "vicinal/version.hpp"
+
+namespace vicinal::cli::report {
+namespace {
+
+constexpr std::size_t kRowsShown = 50;
+constexpr std::int64_t kClassesShown = 200;
+constexpr std::uint64_t kSeed = 0;
+
+std::string header(const OutliersReport& report) {
+  const auto rows = static_cast<std::int64_t>(report.scored->scores.size());
+  std::string size = fmt::format("{} rows", format_count(rows));
+  if (report.scored->table != nullptr) {
+    const std::int64_t d = report.scored->table->view.cols();
+    size += fmt::format(" of {} column{}", format_count(d), d == 1 ? "" : "s");
+  }
+  return fmt::format("<header><p class=\"over\">Outlier report</p><h1>{}</h1><p>{}, scored by {}</p></header>\n",
+                     escape(std::filesystem::path(report.file).filename().string()), size,
+                     name_of(report.lof->options.score));
+}
+
+std::string hero(const OutliersReport& report) {
+  const ScoredRows& scored = *report.scored;
+  const double share = static_cast<double>(scored.outliers) / static_cast<double>(scored.scores.size());
+  std::string text = fmt::format(
+      "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>row{} above the threshold, "
+      "{:.3g} % of all</span></div>\n",
+      format_count(scored.outliers), scored.outliers == 1 ? "" : "s", 100 * share);
+  text += figure(escape(short_number(report.lof->threshold)), "threshold");
+  if (!scored.ranked.empty()) {
+    text += figure(escape(short_number(scored.scores[static_cast<std::size_t>(scored.ranked[0])])), "largest score");
+  }
+  if (scored.detection && scored.detection->auc)
+    text += figure(fmt::format("{:.4f}", *scored.detection->auc), "ROC-AUC");
+  return text + figure(escape(format_duration(report.seconds)), "from file to answer") + "</div>\n";
+}
+
+std::string facts(const OutliersReport& report) {
+  std::string text = "<dl class=\"facts\">\n" + fact("File", report.file);
+  for (const auto& [name, value] : report.how) text += fact(name, value);
+  if (!report.lof->plan.device.empty() && !report.lof->plan.isa.empty())
+    text += fact("Ran as", ran_as(report.lof->plan));
+  return text + fact("Version", "vicinal " VICINAL_VERSION) + "</dl>\n";
+}
+
+std::string histogram_section(const OutliersReport& report) {
+  const Histogram found = histogram(report.scored->scores, report.lof->threshold, "How often each score comes",
+                                    std::string(name_of(report.lof->options.score)));
+  std::string text =
+      "<section><h2>How the scores lie</h2><p class=\"note\">Rows by score, those above the threshold in "
+      "the other color.";
+  if (found.infinite > 0)
+    text += fmt::format(" {} with an infinite score are not drawn.", format_count(found.infinite));
+  if (found.zeros > 0) text += fmt::format(" {} with a score of 0 are in the first bar.", format_count(found.zeros));
+  if (found.svg.empty()) return text + " None has a finite score.</p></section>\n";
+  return text + "</p>\n" + found.svg + "</section>\n";
+}
+
+std::string dots(const std::vector<Point>& points, const char* style, double size) {
+  if (points.empty()) return {};
+  std::string path;
+  for (const Point& point : points) path += fmt::format("M{:.1f} {:.1f}h0", point.x, point.y);
+  return fmt::format("<path d=\"{}\" class=\"dots\" style=\"stroke:var(--{})\" stroke-width=\"{}\"/>", path, style,
+                     size);
+}
+
+/// A sample of the rows and the most outlying ones, on the sample's two principal components.
+std::string map_section(const OutliersReport& report) {
+  constexpr double kWidth = 480;
+  constexpr double kHeight = 320;
+  constexpr double kMargin = 16;
+  const ScoredRows& scored = *report.scored;
+  if (scored.table == nullptr) return {};
+  const TableView& view = scored.table->view;
+  const Sample sample = draw_sample(view, kSampleRows, kSeed);
+  const std::size_t marked = std::min(scored.top.size(), kRowsShown);
+  std::vector<double> outlying;
+  for (std::size_t i = 0; i < marked; ++i) {
+    for (std::int64_t j = 0; j < view.cols(); ++j) outlying.push_back(value_at(view, scored.top[i].row, j));
+  }
+  Projection projection = project(sample, outlying);
+  Point low = projection.rows[0];
+  Point high = low;
+  for (const auto* points : {&projection.rows, &projection.centres}) {
+    for (const Point& point : *points) {
+      low = {std::min(low.x, point.x), std::min(low.y, point.y)};
+      high = {std::max(high.x, point.x), std::max(high.y, point.y)};
+    }
+  }
+  // One scale for both components, so that distances look as they are.
+  const double scale = std::min((kWidth - 2 * kMargin) / std::max(high.x - low.x, 1e-300),
+                                (kHeight - 2 * kMargin) / std::max(high.y - low.y, 1e-300));
+  const auto placed = [&](const Point& point) -> Point {
+    return {kWidth / 2 + (point.x - (low.x + high.x) / 2) * scale,
+            kHeight / 2 - (point.y - (low.y + high.y) / 2) * scale};
+  };
+  std::vector<Point> normal;
+  std::vector<Point> outliers;
+  for (std::size_t i = 0; i < projection.rows.size(); ++i) {
+    const double score = scored.scores[static_cast<std::size_t>(sample.ids[i])];
+    (score > report.lof->threshold ? outliers : normal).push_back(placed(projection.rows[i]));
+  }
+  std::string shapes = dots(normal, "good", projection.rows.size() > 600 ? 3.6 : 5) + dots(outliers, "bad", 5);
+  for (std::size_t i = marked; i-- > 0;) {
+    const Point at = placed(projection.centres[i]);
+    shapes += fmt::format(
+        "<g><title>rank {}: row {}, {}</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5.5\" class=\"ring\"/></g>",
+        i + 1, scored.top[i].row, short_number(scored.top[i].score), at.x, at.y);
+  }
+  const std::string what = sample.size() < view.rows()
+                               ? fmt::format("{} of {} rows", format_count(sample.size()), format_count(view.rows()))
+                               : std::string("All rows");
+  const std::string where =
+      view.cols() == 1
+          ? std::string("along their one column")
+          : fmt::format("on their two principal components, which have {:.0f} % and {:.0f} % of the variance",
+                        100 * projection.share[0], 100 * projection.share[1]);
+  return fmt::format(
+             "<section><h2>Where they lie</h2><p class=\"note\">{} {}; rings around the {} most outlying.</p>\n", what,
+             where, marked) +
+         svg(kWidth, kHeight, "Rows on two principal components, outliers marked", shapes) + "</section>\n";
+}
+
+std::string bar(double share) {
+  return fmt::format(
+      "<svg viewBox=\"0 0 100 4\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"100\" height=\"4\" "
+      "class=\"track\"/><rect width=\"{:.1f}\" height=\"4\" class=\"bad\"/></svg>",
+      100 * share);
+}
+
+std::string top_section(const OutliersReport& report) {
+  const ScoredRows& scored = *report.scored;
+  if (scored.top.empty()) return {};
+  const std::size_t shown = std::min(scored.top.size(), kRowsShown);
+  const bool columns =
+      std::any_of(scored.top.begin(), scored.top.end(), [](const OutlyingRow& one) { return !one.columns.empty(); });
+  std::string text = fmt::format("<section><h2>The {} most outlying</h2><p class=\"note\">", shown);
+  text += columns
+              ? "With the columns that have the largest shares of the squared distance to the mean of the neighbors."
+              : "Largest scores first.";
+  text += "</p>\n<table class=\"outliers\"><colgroup><col style=\"width:18%\"><col style=\"width:18%\">";
+  if (scored.labels != nullptr) text += "<col style=\"width:18%\">";
+  if (columns) text += "<col>";
+  text += fmt::format("</colgroup><thead><tr><th>row</th><th>{}</th>", name_of(report.lof->options.score));
+  if (scored.labels != nullptr) text += "<th>label</th>";
+  if (columns) text += "<th>pushed out by</th>";
+  text += "</tr></thead><tbody>\n";
+  for (std::size_t i = 0; i < shown; ++i) {
+    const OutlyingRow& one = scored.top[i];
+    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", one.row, short_number(one.score));
+    if (scored.labels != nullptr) {
+      const std::string label = scored.labels->name_of(scored.labels->codes[static_cast<std::size_t>(one.row)]);
+      text += fmt::format("<td>{}</td>", escape(shortened(label, 24)));
+    }
+    if (columns) {
+      text += "<td>";
+      for (const ColumnShare& share : one.columns) {
+        text += fmt::format("<div class=\"share\">{} {:.0f} %{}</div>",
+                            escape(shortened(report.preparation->name_of(share.column), 24)), 100 * share.share,
+                            bar(share.share));
+      }
+      text += "</td>";
+    }
+    text += "</tr>\n";
+  }
+  return text + "</tbody></table>\n</section>\n";
+}
+
+std::string labels_section(const Detection& detection) {
+  std::string text = fmt::format(
+      "<section><h2>What was found of each label</h2><p class=\"note\">Among the {} rows with the largest scores, "
+      "{:.3g} "
+      "% of all.",
+      format_count(detection.top_rows), 100 * detection.top_share);
+  if (detection.auc) {
+    text += fmt::format(" A row of another label than {} has a larger score than one of it in {:.2f} % of all pairs.",
+                        escape(shortened(*detection.normal, 24)), 100 * *detection.auc);
+  }
+  text += "</p>\n<table><thead><tr><th>label</th><th>rows</th><th>found</th><th>share</th></tr></thead><tbody>\n";
+  std::int64_t shown = 0;
+  for (const Detection::Class& one : detection.classes) {
+    if (++shown > kClassesShown) break;
+    const double share = static_cast<double>(one.found) / static_cast<double>(one.rows);
+    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td><td>{}</td><td>{:.1f} %{}</td></tr>\n",
+                        escape(shortened(one.name, 32)), format_count(one.rows), format_count(one.found), 100 * share,
+                        bar(share));
+  }
+  text += "</tbody></table>\n";
+  if (static_cast<std::int64_t>(detection.classes.size()) > kClassesShown) {
+    text += fmt::format("<p class=\"note\">The first {} of {} labels.</p>", kClassesShown, detection.classes.size());
+  }
+  return text + "</section>\n";
+}
+
+}  // namespace
+
+std::string render(const OutliersReport& report) {
+  std::string body = header(report) + hero(report) + facts(report);
+  body += "<div class=\"pair\">\n" + histogram_section(report) + map_section(report) + "</div>\n";
+  body += top_section(report);
+  if (report.scored->detection) body += labels_section(*report.scored->detection);
+  body += fmt::format(
+      "<footer>vicinal {}. Neighbors are those of float64, ties to the smaller row; scores have the same bits on every "
+      "machine.</footer>\n",
+      VICINAL_VERSION);
+  return page("Outliers of " + std::filesystem::path(report.file).filename().string(), body);
+}
+
+}  // namespace vicinal::cli::report
