@@ -46,9 +46,9 @@ __device__ std::int64_t place_of_hash(const ClusterView& v, unsigned long long h
 __global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__ ClusterView v) {
   const std::int64_t c = blockIdx.x;
   const std::int64_t d = v.rows.d;
-  float* const panel = v.panels + c / kPanel * (d + 2) * kPanel + c % kPanel;
+  float* const panel = v.panels + c / v.panel * (d + 2) * v.panel + c % v.panel;
   if (c >= v.k) {  // no centre: minus infinity is never the best
-    for (std::int64_t j = threadIdx.x; j < d + 2; j += kThreads) panel[j * kPanel] = j == 0 ? -INFINITY : 0;
+    for (std::int64_t j = threadIdx.x; j < d + 2; j += kThreads) panel[j * v.panel] = j == 0 ? -INFINITY : 0;
     if (threadIdx.x == 0) v.lengths[c] = v.allowances[c] = 0;
     return;
   }
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__
   for (std::int64_t j = threadIdx.x; j < d; j += kThreads) {
     const double centre = v.centres[c * d + j];
     const float value = static_cast<float>(__fma_rn(centre, v.frame.scale, -static_cast<double>(v.frame.shift[j])));
-    panel[(j + 1) * kPanel] = value;
+    panel[(j + 1) * v.panel] = value;
     squares += static_cast<double>(value) * static_cast<double>(value);
     hash += mixed(static_cast<unsigned long long>(__double_as_longlong(centre)) +
                   mixed(static_cast<unsigned long long>(j)));
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__
   const double length = sqrt(squares) * (1 + 0x1p-30);
   const double allowance = beta * squares * 0.5 + 0x1p-100;
   panel[0] = __double2float_ru((allowance - squares * 0.5) + squares * 0x1p-32);
-  panel[(d + 1) * kPanel] = v.lengths[c] = __double2float_ru(length);
+  panel[(d + 1) * v.panel] = v.lengths[c] = __double2float_ru(length);
   v.allowances[c] = __double2float_ru(allowance + squares * 0x1p-23);  // start's own rounding too
   atomicMin(&v.outcome->tally.least_norm, __float_as_uint(__double2float_rd(sqrt(squares) * (1 - 0x1p-30))));
 }
@@ -136,8 +136,10 @@ __global__ void __launch_bounds__(kThreads) ready_half_kernel(const __grid_const
                        __double2float_ru(square * (1 + 0x1p-30))};
 }
 
-__global__ void clear_kernel(ClusterTally* tally) {
-  *tally = {0, 0, 0, 0x7F800000U, 0};
+__global__ void clear_kernel(ClusterOutcome* outcome, bool first) {
+  outcome->open = first ? 0 : outcome->open + outcome->tally.open;
+  outcome->changed = first ? 0 : outcome->changed + outcome->tally.changed;
+  outcome->tally = {0, 0, 0, 0x7F800000U, 0};
 }
 
 // A thread a centre: the table of hashes keeps the smallest number of each.
@@ -171,7 +173,7 @@ __global__ void __launch_bounds__(kThreads) drop_equal_kernel(const __grid_const
   if (v.half.used) {
     hide_centre(v.half, c, lane, 32);
   } else if (lane == 0) {
-    v.panels[c / kPanel * (d + 2) * kPanel + c % kPanel] = -INFINITY;
+    v.panels[c / v.panel * (d + 2) * v.panel + c % v.panel] = -INFINITY;
   }
 }
 
@@ -238,8 +240,8 @@ __global__ void __launch_bounds__(kThreads) shift_kernel(const __grid_constant__
 
 }  // namespace
 
-void clear_tally(const Engine& engine, const ClusterView& view) {
-  clear_kernel<<<1, 1, 0, engine.stream>>>(&view.outcome->tally);
+void clear_tally(const Engine& engine, const ClusterView& view, bool first) {
+  clear_kernel<<<1, 1, 0, engine.stream>>>(view.outcome, first);
   check_launch("clear the tally");
 }
 
@@ -248,7 +250,7 @@ void ready_centres(const Engine& engine, const ClusterView& view) {
     const std::int64_t tiles = (view.k + kTableTile - 1) / kTableTile;
     ready_half_kernel<<<static_cast<unsigned>(tiles * kTableTile), kThreads, 0, engine.stream>>>(view);
   } else {
-    ready_kernel<<<static_cast<unsigned>(view.panel_count() * kPanel), kThreads, 0, engine.stream>>>(view);
+    ready_kernel<<<static_cast<unsigned>(view.panel_count() * view.panel), kThreads, 0, engine.stream>>>(view);
   }
   check_launch("make centres ready");
   if (view.k == 1) return;
