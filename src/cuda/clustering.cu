@@ -304,35 +304,43 @@ void Clustering::recentre(const double* centres) {
   engine_.synchronize();  // the host's centres are its own again
 }
 
-void Clustering::assign(bool first) {
-  clear_tally(engine_, view_, first);
+void Clustering::assign(const Engine& engine, bool first) {
+  clear_tally(engine, view_, first);
   if (view_.frame.usable) {
-    ready_centres(engine_, view_);
-    view_.half.used ? screen_half(engine_, view_) : screen_points(engine_, view_);
+    ready_centres(engine, view_);
+    view_.half.used ? screen_half(engine, view_) : screen_points(engine, view_);
   } else {
-    open_all(engine_, view_);
+    open_all(engine, view_);
   }
   if (view_.half.open_room > 0) {
-    narrow_half(engine_, view_);
-    decide_narrow(engine_, view_);
+    narrow_half(engine, view_);
+    decide_narrow(engine, view_);
   }
-  decide_wide(engine_, view_);
-  add_changed(engine_, view_);
+  decide_wide(engine, view_);
+  add_changed(engine, view_);
+}
+
+// What of a step is the same each time.
+void Clustering::launch(const Engine& engine, std::int32_t work) {
+  if ((work & plugin::kAssign) != 0) assign(engine, true);
+  if ((work & ~plugin::kAssign) != 0) move_centres(engine, view_, (work & plugin::kMeansUnlessEmpty) != 0);
+  to_host(engine, told_, view_.outcome, 1);
 }
 
 plugin::ClusterStep Clustering::step(const Host& host, const plugin::Table& table, std::int32_t work) {
-  if ((work & plugin::kAssign) != 0) {
-    if (adds_all_) forget();
-    parts_.pass(host, table, [&](const Rows& rows, std::int64_t first) {
-      show(rows, first);
-      if (!parts_.stay() && view_.frame.usable) pack();
-      assign(first == 0);
-    });
+  if ((work & plugin::kAssign) != 0 && adds_all_) forget();
+  if (parts_.stay()) {
+    replay_.run(engine_, {work, view_.k}, [&](const Engine& engine) { launch(engine, work); });
+  } else {
+    if ((work & plugin::kAssign) != 0) {
+      parts_.pass(host, table, [&](const Rows& rows, std::int64_t first) {
+        show(rows, first);
+        if (view_.frame.usable) pack();
+        assign(engine_, first == 0);
+      });
+    }
+    launch(engine_, work & ~plugin::kAssign);
   }
-  if ((work & (plugin::kMeans | plugin::kMeansUnlessEmpty)) != 0) {
-    move_centres(engine_, view_, (work & plugin::kMeansUnlessEmpty) != 0);
-  }
-  to_host(engine_, told_, view_.outcome, 1);
   engine_.synchronize();
   plugin::ClusterStep step;
   if ((work & plugin::kAssign) != 0) {

@@ -8,6 +8,7 @@
 
 #include "cuda/cluster.hpp"
 #include "cuda/plugin.hpp"
+#include "cuda/replay.hpp"
 #include "cuda/row_parts.hpp"
 #include "cuda/seeding.hpp"
 
@@ -46,7 +47,8 @@ class Clustering {
   void show(const Rows& rows, std::int64_t first);
   void pack();
   void forget();
-  void assign(bool first);
+  void assign(const Engine& engine, bool first);
+  void launch(const Engine& engine, std::int32_t work);
 
   Session& session_;
   const Engine& engine_;
@@ -84,6 +86,7 @@ class Clustering {
   Buffer<long long> sizes_;
   Buffer<ClusterOutcome> outcome_;
   ClusterOutcome* told_ = nullptr;  ///< pinned
+  Replay replay_;
   std::unique_ptr<Seeding> seeding_;
 };
 
