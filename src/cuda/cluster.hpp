@@ -40,6 +40,7 @@ struct ClusterOutcome {
   long long filled;            ///< clusters with rows
   double shift;
   int moved;
+  unsigned int finished;  ///< blocks of the kernel that runs; 0 between two
 };
 
 /// Scale and shift of the screened rows, as cpu/lloyd_screen.hpp, whose bound is also this screen's.

@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           centre_part[e / kDecideColumns][j] = column + j < d ? v.centres[c * d + column + j] : 0.0;
         }
         __syncthreads();
-        for (int j = lane; j < kDecideColumns; j += 8) {
+        for (int j = lane; j < min(kDecideColumns, d - column); j += 8) {
           double x[kDecideEach];
           double y[kDecideEach];
 #pragma unroll

@@ -205,6 +205,17 @@ TEST(KMeans, many_centres_and_columns) {
   }
 }
 
+// So many columns that a device multiplies fewer centres at a time, or none.
+TEST(KMeans, many_columns) {
+  const std::int64_t shapes[][3] = {{150, 1100, 7}, {120, 2500, 30}, {90, 5000, 11}, {40, 7300, 3}};
+  for (const auto& [n, d, k] : shapes) {
+    const Rows rows = make_rows(Family::clusters_1e2, {n, d, 1}, static_cast<std::uint64_t>(d));
+    const Stored stored(rows.table, d, DType::float32);
+    check_kmeans(stored.view(), {.clusters = k, .init = KMeansInit::random, .seed = 1, .max_iterations = 4},
+                 std::to_string(d) + " columns");
+  }
+}
+
 TEST(KMeans, bounds_skip_rows_whatever_the_threads) {
   const Rows rows = make_rows(Family::clusters_1e2, {20000, 8, 1}, 5);
   const Stored stored(rows.table, 8, DType::float32);
