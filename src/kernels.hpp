@@ -265,7 +265,9 @@ class Seeding;
 
 struct ClusterBytes {
   std::uint64_t host = 0;
-  std::uint64_t device = 0;  ///< throws `over_memory` where they are not to be had
+  std::uint64_t device = 0;    ///< throws `over_memory` where they are not to be had
+  std::int64_t part = 0;       ///< rows that a device has room for at a time; 0: all
+  bool seeds_on_host = false;  ///< k-means++, as a device has no room for that
 };
 
 /// The rows of a table under assignment to centres that move (contract clause 12): centres, labels, sums of the

@@ -5,7 +5,7 @@
 #   data-sets  data that screens find hard: 2 minutes
 #   large      sizes beyond 32 bits, a stream of 400 GB, 2 GB of device memory: 5 minutes
 #   papers     the tables of the papers: 3 minutes
-#   ablation   one idea left out at a time: 1 minute
+#   ablation   one idea left out at a time: 2 minutes
 # FOLDER: what carry.sh made. DATA: of what bench/data/gpu.py made, papers/ for the papers and else real/. The minutes
 # are estimates.
 set -uo pipefail
@@ -58,6 +58,9 @@ case $section in
     measure 280 large-stream large.py stream
     ;;
   papers) "$BASH" "$folder/papers.sh" "$folder" "$results" "$data" ;;
-  ablation) measure 300 ablation ablation.py ;;
+  ablation)
+    measure 300 ablation ablation.py
+    measure 100 kmeans-ablation kmeans_ablation.py
+    ;;
   *) usage ;;
 esac

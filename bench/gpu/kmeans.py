@@ -25,11 +25,19 @@ JOBS = {
     "1M-d512-k1000": (1_000_000, 512, 1000, 2.4, "normal"),
     "1M-d128-k8192": (1_000_000, 128, 8192, 4.0, "normal"),
     "8M-d128-k1024": (8_000_000, 128, 1024, 4.8, "normal"),
+    "10M-d128-k1000-host": (10_000_000, 128, 1000, None, "host"),
 }
+HOST_LIMIT = 2 << 30  # bytes of the device's memory for rows of the host's: they pass through
 FEW, MANY = 5, 25
 
 
 def rows_of(kind, n, d, device):
+    if kind == "host":
+        rows = torch.empty((n, d))
+        for begin in range(0, n, 1_000_000):
+            part = rows[begin:begin + 1_000_000]
+            part.copy_(torch.randn(part.shape, device=device))
+        return rows
     rows = torch.randn((n, d), device=device)
     if kind == "shifted":
         rows += 10
@@ -100,10 +108,10 @@ class Flash:
         return {}
 
 
-def iteration(work):
+def iteration(work, rounds=3):
     work.run(2)
     times = {count: [] for count in (FEW, MANY)}
-    for _ in range(3):
+    for _ in range(rounds):
         for count in times:
             times[count].append(work.run(count))
     (least, few), (most, many) = min(times[FEW]), min(times[MANY])
@@ -111,16 +119,16 @@ def iteration(work):
             "many_ms": 1000 * most, **work.about()}
 
 
-def wrong_labels(table, centres, labels):
+def wrong_labels(table, centres, labels, device):
     """Rows whose label is not the first of the least float64 distances. Torch adds squares in an order of its own, so
     that a row is right when no centre is nearer by more than what such sums may differ by."""
-    centres = torch.from_numpy(centres).to(table.device)
-    labels = torch.from_numpy(labels).to(table.device).long()
+    centres = torch.from_numpy(centres).to(device)
+    labels = torch.from_numpy(labels).to(device).long()
     half = centres.square().sum(1)
     wrong = 0
     step = max(1, (1 << 27) // max(len(centres), table.shape[1]))
     for begin in range(0, len(table), step):
-        rows = table[begin:begin + step].double()
+        rows = table[begin:begin + step].to(device).double()
         own = labels[begin:begin + step]
         nearest = (half - 2 * rows @ centres.T).argmin(1)
         key = (rows - centres[own]).square().sum(1)
@@ -147,16 +155,18 @@ def run_job(report, ours, name, options):
     print(name, flush=True)
     torch.manual_seed(report.data["seed"] + sorted(JOBS).index(name))
     table = rows_of(kind, n, d, options.device)
-    start = table[torch.randperm(n, device=options.device)[:k]].contiguous()
+    start = table[torch.randperm(n, device=table.device)[:k]].contiguous()
+    if kind == "host":
+        ours = library.Vicinal(options.folder, options.device, device_memory_limit=HOST_LIMIT)
 
     def ours_measured():
         work = Ours(ours, table, start)
-        found = iteration(work)
-        found["wrong_labels"] = wrong_labels(table, work.centres, work.labels)
+        found = iteration(work, rounds=1 if kind == "host" else 3)
+        found["wrong_labels"] = wrong_labels(table, work.centres, work.labels, options.device)
         return found
 
     works = {"vicinal": ours_measured}
-    if not options.no_peers:
+    if not options.no_peers and kind != "host":
         works["torch float32"] = lambda: iteration(Torch(table, start, False))
         works["torch TF32"] = lambda: iteration(Torch(table, start, True))
         works["flash-kmeans"] = lambda: iteration(Flash(table, start))

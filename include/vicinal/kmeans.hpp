@@ -90,10 +90,11 @@ struct KMeans {
 
 /// Clusters the rows of a table. O(n k d) an iteration at most; memory O(n + k d) for each thread, beyond the table,
 /// and a copy of the rows where the metric is cosine or a weight is 0. A block source is otherwise read in parts, by
-/// each iteration anew (a device reads it once). With cosine, rows are brought to length one and each mean is, too:
-/// distances are cosine distances. Throws `invalid_argument` for options outside their domain, `bad_data` for NaN,
-/// infinity and values so large that squared distances may overflow (with cosine, for rows of zeros too), `over_memory`
-/// before it starts: on a device also where the table does not fit there.
+/// each iteration anew (a device with room for it reads it once; without, it reads any table so). With cosine, rows are
+/// brought to length one and each mean is, too: distances are cosine distances. Throws `invalid_argument` for options
+/// outside their domain, `bad_data` for NaN, infinity and values so large that squared distances may overflow (with
+/// cosine, for rows of zeros too), `over_memory` before it starts: on a device also where labels, weights and a small
+/// part of the rows do not fit there, or beside a table in its own memory what is made of it.
 VICINAL_API KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
 
 /// What `kmeans` would do and the memory it needs, without doing it.

@@ -18,7 +18,8 @@
 
 namespace vicinal::cuda {
 
-inline constexpr int kPanel = 24;           ///< centres that a thread multiplies its row with at a time
+inline constexpr int kWidePanel = 24;       ///< centres that a thread multiplies its row with at a time
+inline constexpr int kNarrowPanel = 8;      ///< the same where columns are so many that no more fit a block
 inline constexpr int kPointTile = 32;       ///< rows of a tile of points
 inline constexpr int kMostCandidates = 16;  ///< centres that an open row keeps a list of
 inline constexpr double kTooLarge = 0x1p500;
@@ -33,10 +34,13 @@ struct ClusterTally {
 };
 /// What the host is told of a step.
 struct ClusterOutcome {
-  ClusterTally tally;
-  long long filled;  ///< clusters with rows
+  ClusterTally tally;          ///< of the last part of the rows
+  unsigned long long open;     ///< of the parts before
+  unsigned long long changed;  ///< of the parts before
+  long long filled;            ///< clusters with rows
   double shift;
   int moved;
+  unsigned int finished;  ///< blocks of the kernel that runs; 0 between two
 };
 
 /// Scale and shift of the screened rows, as cpu/lloyd_screen.hpp, whose bound is also this screen's.
@@ -85,7 +89,8 @@ struct HashPlace {
   unsigned long long first;  ///< the smallest centre that has it
 };
 
-/// Arrays in device memory, and the numbers that go with them.
+/// Arrays in device memory, and the numbers that go with them. Where the table passes through in parts (row_parts.hpp),
+/// the rows and what is numbered by them are those of one part.
 struct ClusterView {
   Rows rows;
   std::int64_t k = 0;
@@ -97,7 +102,8 @@ struct ClusterView {
   HalfView half;
   // Centres.
   double* centres = nullptr;             ///< [k, d]
-  float* panels = nullptr;               ///< [panels][d + 2][kPanel]: start, the columns, length
+  int panel = kWidePanel;                ///< centres of a panel
+  float* panels = nullptr;               ///< [panels][d + 2][panel]: start, the columns, length
   float* lengths = nullptr;              ///< [k padded to panels]
   float* allowances = nullptr;           ///< as those
   unsigned long long* hashes = nullptr;  ///< [k]
@@ -123,7 +129,7 @@ struct ClusterView {
   std::uint64_t* change_counts = nullptr;  ///< [k]
   ClusterOutcome* outcome = nullptr;
 
-  [[nodiscard]] std::int64_t panel_count() const { return (k + kPanel - 1) / kPanel; }
+  [[nodiscard]] std::int64_t panel_count() const { return (k + panel - 1) / panel; }
 };
 
 /// What is found out about the terms of a column; bits of doubles that are not negative are in their order.
@@ -134,8 +140,9 @@ struct ColumnScan {
 };
 
 // cluster_rows.cu: kernels that read the rows as they are.
-void scan_rows(const Engine& engine, const Rows& rows, const double* weights, ColumnScan* columns,
-               unsigned long long* refused);
+/// Adds what is found; `refused`: row * d + column, the smallest, rows counted from `first_row`.
+void scan_rows(const Engine& engine, const Rows& rows, std::int64_t first_row, const double* weights,
+               ColumnScan* columns, unsigned long long* refused);
 void pack_points(const Engine& engine, const Rows& rows, const PointFrame& frame, float* points, float* norms);
 void pack_half(const Engine& engine, const Rows& rows, const HalfView& half);
 /// Labels the open rows that have lists of candidates by the keys of these, and lists the others.
@@ -160,14 +167,15 @@ void add_changed(const Engine& engine, const ClusterView& view);
 void add_moved(const Engine& engine, const ClusterView& view, std::int64_t row, std::int32_t cluster);
 
 // cluster_centres.cu
-void clear_tally(const Engine& engine, const ClusterView& view);
+/// Before an assignment of some rows; `first`: of the first ones.
+void clear_tally(const Engine& engine, const ClusterView& view, bool first);
 void ready_centres(const Engine& engine, const ClusterView& view);
 /// New centres, unless `wait` and some cluster is empty.
 void move_centres(const Engine& engine, const ClusterView& view, bool wait);
 
 // cluster_screen.cu
-/// Whether a tile of centres of so many columns fits a block.
-bool screen_serves(const Engine& engine, std::int64_t d);
+/// The widest panel of so many columns that fits a block; 0: none does.
+int panel_for(const Engine& engine, std::int64_t d);
 void screen_points(const Engine& engine, const ClusterView& view);
 /// cluster_half.cu, on Hopper.
 void screen_half(const Engine& engine, const ClusterView& view);

@@ -1,6 +1,6 @@
-// Centres of k-means on the device: made ready for the screen, and made anew from the sums. A block a centre. Cost
-// O(k d). Centres that are equal bit for bit are found by their hashes: the screen must not see them twice, because it
-// could never tell them apart.
+// Centres of k-means on the device: made ready for the screen, and made anew from the sums. A block a centre, and what
+// is to be done when all have finished is done by the one that finishes last. Cost O(k d). Centres that are equal bit
+// for bit are found by their hashes: the screen must not see them twice, because it could never tell them apart.
 #include <cmath>
 
 #include "core/distance.hpp"
@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kThreads = 128;
 constexpr int kChunk = 1024;
+constexpr int kFewCentres = 256;  // their hashes are compared in pairs
 
 /// The sum of the threads' numbers, in a fixed order; in all threads.
 template <class Number>
@@ -26,6 +27,20 @@ __device__ Number sum_of_block(Number x) {
   Number sum = 0;
   for (const Number part : parts) sum += part;
   return sum;
+}
+
+/// Whether the block is the last one to get here; what the others wrote before is there then. By all its threads.
+__device__ bool finishes_last(const ClusterView& v) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(&v.outcome->finished, 1U) + 1 == gridDim.x;
+    if (last) v.outcome->finished = 0;
+    __threadfence();
+  }
+  __syncthreads();
+  return last;
 }
 
 __device__ unsigned long long mixed(unsigned long long x) {
@@ -43,12 +58,53 @@ __device__ std::int64_t place_of_hash(const ClusterView& v, unsigned long long h
   return static_cast<std::int64_t>(mixed(hash)) & v.hash_mask;
 }
 
-__global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__ ClusterView v) {
-  const std::int64_t c = blockIdx.x;
+// Where element (c, column) of the packed centres lies.
+__device__ __half& packed_centre(const HalfView& h, std::int64_t c, int column) {
+  return h.centre_tiles[c / kTableTile * kTableTile * h.columns +
+                        packed_offset(kTableTile, static_cast<int>(c % kTableTile), column)];
+}
+
+// Its score is below all others: zeros, and as much norm as fits.
+__device__ void hide_centre(const HalfView& h, std::int64_t c, int first, int step) {
+  for (int j = first; j < h.columns; j += step) {
+    packed_centre(h, c, j) = __ushort_as_half(j == h.columns - core::kSpareColumns ? 0x7BFF : 0);
+  }
+}
+
+// The screen sees a centre no more; `lane` of `lanes` threads.
+__device__ void drop_centre(const ClusterView& v, std::int64_t c, int lane, int lanes) {
+  if (v.half.used) {
+    hide_centre(v.half, c, lane, lanes);
+  } else if (lane == 0) {
+    v.panels[c / v.panel * (v.rows.d + 2) * v.panel + c % v.panel] = -INFINITY;
+  }
+}
+
+__device__ bool differ_at(const ClusterView& v, std::int64_t a, std::int64_t b, std::int64_t j) {
+  return __double_as_longlong(v.centres[a * v.rows.d + j]) != __double_as_longlong(v.centres[b * v.rows.d + j]);
+}
+
+// By one block: a thread looks for the first centre that has the hash of its own.
+__device__ void drop_equal_of_few(const ClusterView& v) {
+  __shared__ unsigned long long hashes[kFewCentres];
+  const auto k = static_cast<int>(v.k);
+  for (int c = static_cast<int>(threadIdx.x); c < k; c += kThreads) hashes[c] = __ldcg(v.hashes + c);
+  __syncthreads();
+  for (int c = static_cast<int>(threadIdx.x); c < k; c += kThreads) {
+    int first = 0;
+    while (hashes[first] != hashes[c]) ++first;
+    if (first == c) continue;
+    bool differs = false;
+    for (std::int64_t j = 0; j < v.rows.d && !differs; ++j) differs = differ_at(v, c, first, j);
+    if (!differs) drop_centre(v, c, 0, 1);
+  }
+}
+
+__device__ void ready_panel(const ClusterView& v, std::int64_t c) {
   const std::int64_t d = v.rows.d;
-  float* const panel = v.panels + c / kPanel * (d + 2) * kPanel + c % kPanel;
+  float* const panel = v.panels + c / v.panel * (d + 2) * v.panel + c % v.panel;
   if (c >= v.k) {  // no centre: minus infinity is never the best
-    for (std::int64_t j = threadIdx.x; j < d + 2; j += kThreads) panel[j * kPanel] = j == 0 ? -INFINITY : 0;
+    for (std::int64_t j = threadIdx.x; j < d + 2; j += kThreads) panel[j * v.panel] = j == 0 ? -INFINITY : 0;
     if (threadIdx.x == 0) v.lengths[c] = v.allowances[c] = 0;
     return;
   }
@@ -57,7 +113,7 @@ __global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__
   for (std::int64_t j = threadIdx.x; j < d; j += kThreads) {
     const double centre = v.centres[c * d + j];
     const float value = static_cast<float>(__fma_rn(centre, v.frame.scale, -static_cast<double>(v.frame.shift[j])));
-    panel[(j + 1) * kPanel] = value;
+    panel[(j + 1) * v.panel] = value;
     squares += static_cast<double>(value) * static_cast<double>(value);
     hash += mixed(static_cast<unsigned long long>(__double_as_longlong(centre)) +
                   mixed(static_cast<unsigned long long>(j)));
@@ -74,26 +130,12 @@ __global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__
   const double length = sqrt(squares) * (1 + 0x1p-30);
   const double allowance = beta * squares * 0.5 + 0x1p-100;
   panel[0] = __double2float_ru((allowance - squares * 0.5) + squares * 0x1p-32);
-  panel[(d + 1) * kPanel] = v.lengths[c] = __double2float_ru(length);
+  panel[(d + 1) * v.panel] = v.lengths[c] = __double2float_ru(length);
   v.allowances[c] = __double2float_ru(allowance + squares * 0x1p-23);  // start's own rounding too
   atomicMin(&v.outcome->tally.least_norm, __float_as_uint(__double2float_rd(sqrt(squares) * (1 - 0x1p-30))));
 }
 
-// Where element (c, column) of the packed centres lies.
-__device__ __half& packed_centre(const HalfView& h, std::int64_t c, int column) {
-  return h.centre_tiles[c / kTableTile * kTableTile * h.columns +
-                        packed_offset(kTableTile, static_cast<int>(c % kTableTile), column)];
-}
-
-// Its score is below all others: zeros, and as much norm as fits.
-__device__ void hide_centre(const HalfView& h, std::int64_t c, int first, int step) {
-  for (int j = first; j < h.columns; j += step) {
-    packed_centre(h, c, j) = __ushort_as_half(j == h.columns - core::kSpareColumns ? 0x7BFF : 0);
-  }
-}
-
-__global__ void __launch_bounds__(kThreads) ready_half_kernel(const __grid_constant__ ClusterView v) {
-  const std::int64_t c = blockIdx.x;
+__device__ void ready_half(const ClusterView& v, std::int64_t c) {
   const std::int64_t d = v.rows.d;
   const HalfView& h = v.half;
   if (c >= v.k) return hide_centre(h, c, static_cast<int>(threadIdx.x), kThreads);
@@ -136,8 +178,20 @@ __global__ void __launch_bounds__(kThreads) ready_half_kernel(const __grid_const
                        __double2float_ru(square * (1 + 0x1p-30))};
 }
 
-__global__ void clear_kernel(ClusterTally* tally) {
-  *tally = {0, 0, 0, 0x7F800000U, 0};
+template <bool kHalf>
+__global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__ ClusterView v) {
+  if constexpr (kHalf) {
+    ready_half(v, blockIdx.x);
+  } else {
+    ready_panel(v, blockIdx.x);
+  }
+  if (v.k <= kFewCentres && finishes_last(v)) drop_equal_of_few(v);
+}
+
+__global__ void clear_kernel(ClusterOutcome* outcome, bool first) {
+  outcome->open = first ? 0 : outcome->open + outcome->tally.open;
+  outcome->changed = first ? 0 : outcome->changed + outcome->tally.changed;
+  outcome->tally = {0, 0, 0, 0x7F800000U, 0};
 }
 
 // A thread a centre: the table of hashes keeps the smallest number of each.
@@ -157,22 +211,14 @@ __global__ void __launch_bounds__(kThreads) enter_hashes_kernel(const __grid_con
 __global__ void __launch_bounds__(kThreads) drop_equal_kernel(const __grid_constant__ ClusterView v) {
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
   if (c >= v.k) return;
-  const std::int64_t d = v.rows.d;
   const int lane = threadIdx.x % 32;
   std::int64_t place = place_of_hash(v, v.hashes[c]);
   while (v.hash_table[place].hash != v.hashes[c]) place = (place + 1) & v.hash_mask;
   const auto first = static_cast<std::int64_t>(v.hash_table[place].first);
   if (first == c) return;
   bool differs = false;
-  for (std::int64_t j = lane; j < d; j += 32) {
-    differs = differs || __double_as_longlong(v.centres[c * d + j]) != __double_as_longlong(v.centres[first * d + j]);
-  }
-  if (__any_sync(kWholeWarp, differs)) return;
-  if (v.half.used) {
-    hide_centre(v.half, c, lane, 32);
-  } else if (lane == 0) {
-    v.panels[c / kPanel * (d + 2) * kPanel + c % kPanel] = -INFINITY;
-  }
+  for (std::int64_t j = lane; j < v.rows.d; j += 32) differs = differs || differ_at(v, c, first, j);
+  if (!__any_sync(kWholeWarp, differs)) drop_centre(v, c, lane, 32);
 }
 
 __device__ double rounded_sum(const ClusterView& v, std::int64_t cluster, int column) {
@@ -184,14 +230,9 @@ __device__ double rounded_sum(const ClusterView& v, std::int64_t cluster, int co
   return sum;
 }
 
-__global__ void __launch_bounds__(kThreads) means_kernel(const __grid_constant__ ClusterView v, bool wait) {
-  const std::int64_t c = blockIdx.x;
+// The new centre, and how far it is from the one before.
+__device__ void make_mean(const ClusterView& v, std::int64_t c) {
   const std::int64_t d = v.rows.d;
-  if (wait && v.outcome->filled < v.k) return;
-  if (v.sizes[c] == 0) {
-    if (threadIdx.x == 0) v.shifts[c] = 0;
-    return;
-  }
   __shared__ double weight;
   __shared__ double differences[kChunk];
   __shared__ double parts[core::kLanes];
@@ -217,20 +258,32 @@ __global__ void __launch_bounds__(kThreads) means_kernel(const __grid_constant__
   if (threadIdx.x == 0) v.shifts[c] = core::sum_of_lanes(parts);
 }
 
-// Adds the shifts in the order of the clusters.
-__global__ void __launch_bounds__(kThreads) shift_kernel(const __grid_constant__ ClusterView v, bool wait) {
+// By one block, in the order of the clusters; in its first thread.
+__device__ double sum_of_shifts(const ClusterView& v) {
   __shared__ double shifts[kChunk];
-  const bool moves = !(wait && v.outcome->filled < v.k);
   double sum = 0;
-  for (std::int64_t first = 0; moves && first < v.k; first += kChunk) {
+  for (std::int64_t first = 0; first < v.k; first += kChunk) {
     const int count = static_cast<int>(v.k - first < kChunk ? v.k - first : kChunk);
     __syncthreads();
-    for (int i = threadIdx.x; i < count; i += kThreads) shifts[i] = v.shifts[first + i];
+    for (int i = threadIdx.x; i < count; i += kThreads) shifts[i] = __ldcg(v.shifts + first + i);
     __syncthreads();
     if (threadIdx.x == 0) {
       for (int i = 0; i < count; ++i) sum = __dadd_rn(sum, shifts[i]);
     }
   }
+  return sum;
+}
+
+__global__ void __launch_bounds__(kThreads) means_kernel(const __grid_constant__ ClusterView v, bool wait) {
+  const std::int64_t c = blockIdx.x;
+  const bool moves = !(wait && v.outcome->filled < v.k);
+  if (moves && v.sizes[c] > 0) {
+    make_mean(v, c);
+  } else if (threadIdx.x == 0) {
+    v.shifts[c] = 0;
+  }
+  if (!finishes_last(v)) return;
+  const double sum = sum_of_shifts(v);
   if (threadIdx.x != 0) return;
   v.outcome->shift = sum;
   v.outcome->moved = moves ? 1 : 0;
@@ -238,20 +291,20 @@ __global__ void __launch_bounds__(kThreads) shift_kernel(const __grid_constant__
 
 }  // namespace
 
-void clear_tally(const Engine& engine, const ClusterView& view) {
-  clear_kernel<<<1, 1, 0, engine.stream>>>(&view.outcome->tally);
+void clear_tally(const Engine& engine, const ClusterView& view, bool first) {
+  clear_kernel<<<1, 1, 0, engine.stream>>>(view.outcome, first);
   check_launch("clear the tally");
 }
 
 void ready_centres(const Engine& engine, const ClusterView& view) {
   if (view.half.used) {
     const std::int64_t tiles = (view.k + kTableTile - 1) / kTableTile;
-    ready_half_kernel<<<static_cast<unsigned>(tiles * kTableTile), kThreads, 0, engine.stream>>>(view);
+    ready_kernel<true><<<static_cast<unsigned>(tiles * kTableTile), kThreads, 0, engine.stream>>>(view);
   } else {
-    ready_kernel<<<static_cast<unsigned>(view.panel_count() * kPanel), kThreads, 0, engine.stream>>>(view);
+    ready_kernel<false><<<static_cast<unsigned>(view.panel_count() * view.panel), kThreads, 0, engine.stream>>>(view);
   }
   check_launch("make centres ready");
-  if (view.k == 1) return;
+  if (view.k <= kFewCentres) return;
   check(cudaMemsetAsync(view.hash_table, 0xFF, static_cast<std::size_t>(view.hash_mask + 1) * sizeof(HashPlace),
                         engine.stream),
         "clear the table of hashes");
@@ -264,8 +317,6 @@ void ready_centres(const Engine& engine, const ClusterView& view) {
 void move_centres(const Engine& engine, const ClusterView& view, bool wait) {
   means_kernel<<<static_cast<unsigned>(view.k), kThreads, 0, engine.stream>>>(view, wait);
   check_launch("make means");
-  shift_kernel<<<1, kThreads, 0, engine.stream>>>(view, wait);
-  check_launch("add shifts");
 }
 
 }  // namespace vicinal::cuda

@@ -150,12 +150,12 @@ struct Nearest {
   float second = -HUGE_VALF;
   int tile = 0;
 
-  /// Takes a lane's 32 scores; `half`: which of its two rows.
-  template <int half>
+  /// Takes a lane's scores of so many groups of eight centres; `half`: which of its two rows.
+  template <int half, int groups>
   __device__ __forceinline__ void take(const float (&sums)[64], unsigned mask, int number) {
     const float before = best;
 #pragma unroll
-    for (int j = 0; j < 16; ++j) {
+    for (int j = 0; j < groups; ++j) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const float score = put_bits(sums[4 * j + 2 * half + i], mask, static_cast<unsigned>(8 * j + i));
@@ -304,8 +304,13 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
       if constexpr (kOpen) {
         candidates.take(v, sums, tile);
       } else {
-        nearest[0].take<0>(sums, s.mask, tile);
-        nearest[1].take<1>(sums, s.mask, tile);
+        if (v.k - std::int64_t{tile} * kTableTile > kTableTile / 2) {
+          nearest[0].take<0, 16>(sums, s.mask, tile);
+          nearest[1].take<1, 16>(sums, s.mask, tile);
+        } else {  // no centre in the other half
+          nearest[0].take<0, 8>(sums, s.mask, tile);
+          nearest[1].take<1, 8>(sums, s.mask, tile);
+        }
       }
     }
     if (s.resident > 0) place.advance(s.resident);

@@ -27,15 +27,15 @@ unsigned wide_grid(const Engine& engine) {
 // A thread looks at elements of one column only: the threads of all blocks together are a multiple of the columns.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    scan_kernel(const T* rows, std::int64_t n, std::int64_t d, std::int64_t threads, const double* weights,
-                ColumnScan* columns, unsigned long long* refused) {
+    scan_kernel(const T* rows, std::int64_t n, std::int64_t d, std::int64_t first_row, std::int64_t threads,
+                const double* weights, ColumnScan* columns, unsigned long long* refused) {
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (begin >= threads || begin >= n * d) return;
   unsigned long long largest = 0;
   unsigned long long largest_term = 0;
   int last = 4096;
   const auto take = [&](double value, double term, std::int64_t at) {
-    if (!(fabs(value) < kTooLarge)) atomicMin(refused, static_cast<unsigned long long>(at));
+    if (!(fabs(value) < kTooLarge)) atomicMin(refused, static_cast<unsigned long long>(first_row * d + at));
     const auto bits = static_cast<unsigned long long>(__double_as_longlong(fabs(value)));
     const auto term_bits = static_cast<unsigned long long>(__double_as_longlong(fabs(term)));
     largest = bits > largest ? bits : largest;
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(kThreads, 2)
           centre_part[e / kDecideColumns][j] = column + j < d ? v.centres[c * d + column + j] : 0.0;
         }
         __syncthreads();
-        for (int j = lane; j < kDecideColumns; j += 8) {
+        for (int j = lane; j < min(kDecideColumns, d - column); j += 8) {
           double x[kDecideEach];
           double y[kDecideEach];
 #pragma unroll
@@ -399,12 +399,12 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-void scan_rows(const Engine& engine, const Rows& rows, const double* weights, ColumnScan* columns,
-               unsigned long long* refused) {
+void scan_rows(const Engine& engine, const Rows& rows, std::int64_t first_row, const double* weights,
+               ColumnScan* columns, unsigned long long* refused) {
   const std::int64_t threads = std::max<std::int64_t>(1, kScanThreads / rows.d) * rows.d;
   with_elements(rows.data, rows.dtype, [&](const auto* data) {
-    scan_kernel<<<blocks_for(threads, kThreads), kThreads, 0, engine.stream>>>(data, rows.n, rows.d, threads, weights,
-                                                                               columns, refused);
+    scan_kernel<<<blocks_for(threads, kThreads), kThreads, 0, engine.stream>>>(data, rows.n, rows.d, first_row, threads,
+                                                                               weights, columns, refused);
   });
   check_launch("scan rows");
   if (weights == nullptr) return;

@@ -1,8 +1,8 @@
-// The float32 screen of k-means: a thread has a row, whose columns it multiplies with 24 centres at a time from
-// shared memory, and keeps the best and second best upper bound of each row in registers; then it either knows the
-// label or lists the row. The bound, and why the label is float64's: cpu/lloyd_screen.hpp, the same arithmetic here.
-// Cost: n k (d + 2) fused multiply-adds and one read of the points, or one for each pass over the centres where they
-// do not fit a block. Contract clauses 3 and 12.
+// The float32 screen of k-means: a thread has a row, whose columns it multiplies with a panel of centres at a time from
+// shared memory (24, or 8 where columns are many), and keeps the best and second best upper bound of each row in
+// registers; then it either knows the label or lists the row. The bound, and why the label is float64's:
+// cpu/lloyd_screen.hpp, the same arithmetic here. Cost: n k (d + 2) fused multiply-adds and one read of the points, or
+// one for each pass over the centres where they do not fit a block. Contract clauses 3 and 12.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,8 @@ namespace {
 constexpr int kThreads = 128;
 constexpr int kBlocks = 8;  // of a multiprocessor, so that many rows are on their way
 constexpr int kAhead = 8;   // columns
-constexpr int kQuads = kPanel / 4;
+using Lists = WarpLists<32>;
+constexpr std::size_t kListBytes = sizeof(Lists::Store) * 2 * kThreads / 32;
 constexpr std::size_t kPanelBytes = std::size_t{24} << 10;  // of a block
 
 /// g: what the length of a centre is multiplied with.
@@ -51,11 +52,13 @@ __device__ float threshold_of(const PointFrame& f, float norm, float least_norm,
   return upper + rho_point <= reach ? threshold : -INFINITY;
 }
 
+template <int kPanel>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     screen_kernel(const __grid_constant__ ClusterView v, std::int64_t panels, std::int64_t panels_a_pass) {
+  constexpr int kQuads = kPanel / 4;
   extern __shared__ __align__(16) float shared[];
-  __shared__ WarpLists<32>::Store stores[kThreads / 32][2];
-  WarpLists<32> lists(v, stores[threadIdx.x / 32]);
+  __shared__ Lists::Store stores[kThreads / 32][2];
+  Lists lists(v, stores[threadIdx.x / 32]);
   const ClusterTally& tally = v.outcome->tally;
   const std::int64_t n = v.rows.n;
   const int d = static_cast<int>(v.rows.d);
@@ -144,29 +147,37 @@ __global__ void open_all_kernel(const __grid_constant__ ClusterView v) {
   if (row == 0) v.outcome->tally.open = static_cast<unsigned long long>(v.rows.n);
 }
 
-std::size_t panel_bytes(std::int64_t d) {
-  return static_cast<std::size_t>(d + 2) * kPanel * sizeof(float);
+std::size_t panel_bytes(std::int64_t d, int panel) {
+  return static_cast<std::size_t>((d + 2) * panel) * sizeof(float);
+}
+
+template <int kPanel>
+void launch(const Engine& engine, const ClusterView& view) {
+  const std::size_t one = panel_bytes(view.rows.d, kPanel);
+  const auto panels = static_cast<std::size_t>(view.panel_count());
+  const std::size_t a_pass = std::clamp<std::size_t>(kPanelBytes / one, 1, panels);
+  check(cudaFuncSetAttribute(screen_kernel<kPanel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(a_pass * one)),
+        "shared memory of the screen of k-means");
+  const std::int64_t blocks = (view.rows.n + kThreads - 1) / kThreads;
+  const auto grid =
+      static_cast<unsigned>(std::min<std::int64_t>(blocks, engine.multiprocessors * std::int64_t{kBlocks}));
+  screen_kernel<kPanel>
+      <<<grid, kThreads, a_pass * one, engine.stream>>>(view, view.panel_count(), static_cast<std::int64_t>(a_pass));
+  check_launch("screen points");
 }
 
 }  // namespace
 
-bool screen_serves(const Engine& engine, std::int64_t d) {
-  return panel_bytes(d) + sizeof(WarpLists<32>::Store) * 2 * kThreads / 32 + 1024 <= engine.shared_memory;
+int panel_for(const Engine& engine, std::int64_t d) {
+  for (const int panel : {kWidePanel, kNarrowPanel}) {
+    if (panel_bytes(d, panel) + kListBytes + 1024 <= engine.shared_memory) return panel;
+  }
+  return 0;
 }
 
 void screen_points(const Engine& engine, const ClusterView& view) {
-  const std::size_t one = panel_bytes(view.rows.d);
-  const auto panels = static_cast<std::size_t>(view.panel_count());
-  const std::size_t a_pass = std::clamp<std::size_t>(kPanelBytes / one, 1, panels);
-  check(
-      cudaFuncSetAttribute(screen_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(a_pass * one)),
-      "shared memory of the screen of k-means");
-  const std::int64_t blocks = (view.rows.n + kThreads - 1) / kThreads;
-  const auto grid =
-      static_cast<unsigned>(std::min<std::int64_t>(blocks, engine.multiprocessors * std::int64_t{kBlocks}));
-  screen_kernel<<<grid, kThreads, a_pass * one, engine.stream>>>(view, view.panel_count(),
-                                                                 static_cast<std::int64_t>(a_pass));
-  check_launch("screen points");
+  view.panel == kWidePanel ? launch<kWidePanel>(engine, view) : launch<kNarrowPanel>(engine, view);
 }
 
 void open_all(const Engine& engine, const ClusterView& view) {

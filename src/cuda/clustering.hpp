@@ -1,46 +1,63 @@
-// A clustering: rows that stay on the device while k-means labels them again and again (cluster.hpp).
+// A clustering: rows that k-means labels again and again (cluster.hpp). They stay on the device, packed, where they
+// fit; else each assignment packs them anew while they pass through (row_parts.hpp), and only labels and weights stay.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "cuda/cluster.hpp"
 #include "cuda/plugin.hpp"
+#include "cuda/replay.hpp"
+#include "cuda/row_parts.hpp"
 #include "cuda/seeding.hpp"
 
 namespace vicinal::cuda {
 
 class Clustering {
  public:
-  /// Throws `bad_data` naming row and column, `over_memory`.
-  Clustering(Session& session, const plugin::Clustering& task);
+  /// Throws `bad_data` naming row and column, `over_memory`, `cancelled`.
+  Clustering(Session& session, const Host& host, const plugin::Clustering& task);
   ~Clustering();
   Clustering(const Clustering&) = delete;
   Clustering& operator=(const Clustering&) = delete;
 
+  // `table`: always the same, for rows that pass through.
   void start(const double* centres, std::int64_t k);
-  plugin::ClusterStep step(std::int32_t work);
-  void move(std::int64_t row, std::int32_t cluster);
-  void state(const plugin::ClusterState& state);
-  void rows(const std::int64_t* rows, std::int64_t count, double* values);
+  void recentre(const double* centres);
+  plugin::ClusterStep step(const Host& host, const plugin::Table& table, std::int32_t work);
+  void move(const plugin::Table& table, std::int64_t row, std::int32_t cluster);
+  void state(const Host& host, const plugin::Table& table, const plugin::ClusterState& state);
+  void rows(const plugin::Table& table, const std::int64_t* rows, std::int64_t count, double* values);
+  /// Whether there is room for a seeding; one of rows that lie in the device's memory has no other place.
+  [[nodiscard]] bool seeds(std::int64_t trials) const;
   void seed(std::int64_t trials);
   [[nodiscard]] Seeding& seeding() { return *seeding_; }
   [[nodiscard]] Session& session() const { return session_; }
 
  private:
-  void take_in(const plugin::Clustering& task);
-  void scan(const plugin::Clustering& task);
-  void make_frame(const ColumnScan* columns, double largest);
+  void scan(const Host& host, const plugin::Clustering& task);
+  [[nodiscard]] std::vector<double> middle_of(const plugin::Table& table);
+  void make_frame(const plugin::Table& table, const ColumnScan* columns, double largest);
   void make_half(const ColumnScan* columns, const double* middle);
   void plan_sums(const plugin::Clustering& task, const ColumnScan* columns);
   void make_room();
+  void make_half_room();
+  void make_point_room();
+  void show(const Rows& rows, std::int64_t first);
+  void pack();
+  void forget();
+  void assign(const Engine& engine, bool first);
+  void launch(const Engine& engine, std::int32_t work);
 
   Session& session_;
   const Engine& engine_;
   ClusterView view_;
   std::int64_t most_;  ///< clusters
   std::uint64_t bytes_ = 0;
-  Buffer<std::byte> copy_;
+  bool lies_there_;  ///< the table, in the device's memory
+  bool adds_all_;    ///< not only what changed
+  RowParts parts_;
   Buffer<double> weights_;
   Buffer<float> shift_;
   Buffer<double> middle_;
@@ -55,6 +72,7 @@ class Clustering {
   Buffer<unsigned long long> hashes_;
   Buffer<HashPlace> hash_table_;
   Buffer<std::int32_t> labels_;
+  Buffer<std::int32_t> fresh_;
   Buffer<std::uint32_t> lists_;
   Buffer<std::uint32_t> wide_;
   Buffer<__half> open_tiles_;
@@ -68,12 +86,8 @@ class Clustering {
   Buffer<long long> sizes_;
   Buffer<ClusterOutcome> outcome_;
   ClusterOutcome* told_ = nullptr;  ///< pinned
+  Replay replay_;
   std::unique_ptr<Seeding> seeding_;
 };
-
-/// Bytes of device memory it takes, with two limbs; throws `over_memory` where they are not to be had.
-std::uint64_t clustering_bytes(const Session& session, const plugin::Clustering& task);
-/// The names of its screens.
-const char* clustering_screens(const Engine& engine, const plugin::Clustering& task);
 
 }  // namespace vicinal::cuda

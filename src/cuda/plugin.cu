@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "cuda/cluster_room.hpp"
 #include "cuda/clustering.hpp"
 #include "cuda/lof.hpp"
 #include "cuda/plugin.hpp"
@@ -248,8 +249,8 @@ const char* cluster_screens(void* engine, const plugin::Clustering* task) {
   return clustering_screens(session_of(engine).engine, *task);
 }
 
-void cluster_bytes(void* engine, const plugin::Clustering* task, std::uint64_t* bytes, plugin::Status* status) {
-  guarded(status, [&] { *bytes = clustering_bytes(session_of(engine), *task); });
+void cluster_bytes(void* engine, const plugin::Clustering* task, plugin::ClusterRoom* room, plugin::Status* status) {
+  guarded(status, [&] { *room = clustering_room(session_of(engine), *task); });
 }
 
 void cluster(void* engine, const plugin::HostCalls* host, const plugin::Clustering* task, void** clustering,
@@ -257,7 +258,7 @@ void cluster(void* engine, const plugin::HostCalls* host, const plugin::Clusteri
   guarded(status, [&] {
     const CurrentDevice current(session_of(engine).engine.device);
     host_of(host).check_cancelled();
-    *clustering = std::make_unique<Clustering>(session_of(engine), *task).release();
+    *clustering = std::make_unique<Clustering>(session_of(engine), host_of(host), *task).release();
   });
 }
 
@@ -270,21 +271,32 @@ void cluster_start(void* clustering, const double* centres, std::int64_t k, plug
   with_clustering(clustering, status, [&](Clustering& made) { made.start(centres, k); });
 }
 
-void cluster_step(void* clustering, std::int32_t work, plugin::ClusterStep* step, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { *step = made.step(work); });
+void cluster_recentre(void* clustering, const double* centres, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.recentre(centres); });
 }
 
-void cluster_move(void* clustering, std::int64_t row, std::int32_t cluster, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.move(row, cluster); });
+void cluster_step(void* clustering, const plugin::HostCalls* host, const plugin::Table* table, std::int32_t work,
+                  plugin::ClusterStep* step, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { *step = made.step(host_of(host), *table, work); });
 }
 
-void cluster_state(void* clustering, const plugin::ClusterState* state, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.state(*state); });
-}
-
-void cluster_rows(void* clustering, const std::int64_t* rows, std::int64_t count, double* values,
+void cluster_move(void* clustering, const plugin::Table* table, std::int64_t row, std::int32_t cluster,
                   plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.rows(rows, count, values); });
+  with_clustering(clustering, status, [&](Clustering& made) { made.move(*table, row, cluster); });
+}
+
+void cluster_state(void* clustering, const plugin::HostCalls* host, const plugin::Table* table,
+                   const plugin::ClusterState* state, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.state(host_of(host), *table, *state); });
+}
+
+void cluster_rows(void* clustering, const plugin::Table* table, const std::int64_t* rows, std::int64_t count,
+                  double* values, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.rows(*table, rows, count, values); });
+}
+
+std::int32_t seeds(void* clustering, std::int64_t trials) {
+  return clustering_of(clustering).seeds(trials) ? 1 : 0;
 }
 
 void seed(void* clustering, std::int64_t trials, plugin::Status* status) {
@@ -342,10 +354,12 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.cluster = vicinal::cuda::cluster;
     functions.release_clustering = vicinal::cuda::release_clustering;
     functions.cluster_start = vicinal::cuda::cluster_start;
+    functions.cluster_recentre = vicinal::cuda::cluster_recentre;
     functions.cluster_step = vicinal::cuda::cluster_step;
     functions.cluster_move = vicinal::cuda::cluster_move;
     functions.cluster_state = vicinal::cuda::cluster_state;
     functions.cluster_rows = vicinal::cuda::cluster_rows;
+    functions.seeds = vicinal::cuda::seeds;
     functions.seed = vicinal::cuda::seed;
     functions.seed_draw = vicinal::cuda::seed_draw;
     functions.seed_attempt = vicinal::cuda::seed_attempt;

@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 7;
+inline constexpr std::uint32_t kPluginVersion = 8;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -129,6 +129,13 @@ struct Clustering {
   std::int64_t trials = 0;  ///< for `cluster_bytes`: of a seeding; 0: there is none
 };
 
+/// What a clustering would take of a device.
+struct ClusterRoom {
+  std::uint64_t bytes = 0;  ///< its table included unless that lies there
+  std::int64_t part = 0;    ///< rows there at a time; fewer than all: they pass through at each call that needs them
+  std::int32_t seeds = 1;   ///< whether k-means++ has room there, too
+};
+
 enum ClusterWork : std::int32_t { kAssign = 1, kMeans = 2, kMeansUnlessEmpty = 4 };
 
 /// As kernels::LloydStep.
@@ -215,22 +222,29 @@ struct Functions {
 
   /// The names of the screens that label the rows of such a task, coarse to fine.
   const char* (*cluster_screens)(void* engine, const Clustering* task) = nullptr;
-  /// Bytes of device memory a clustering takes, its table included unless that lies there. Fails where they are not to
-  /// be had.
-  void (*cluster_bytes)(void* engine, const Clustering* task, std::uint64_t* bytes, Status* status) = nullptr;
-  /// Takes the rows in: refuses what is not finite and magnitudes of 2^500 and more by row and column.
+  /// What a clustering would take. Fails where that is not to be had.
+  void (*cluster_bytes)(void* engine, const Clustering* task, ClusterRoom* room, Status* status) = nullptr;
+  /// Takes the rows in: refuses what is not finite and magnitudes of 2^500 and more by row and column. Calls with a
+  /// `table` are given the same one again.
   void (*cluster)(void* engine, const HostCalls* host, const Clustering* task, void** clustering,
                   Status* status) = nullptr;
   void (*release_clustering)(void* clustering) = nullptr;
   /// Forgets labels and sums and takes centres [k, d].
   void (*cluster_start)(void* clustering, const double* centres, std::int64_t k, Status* status) = nullptr;
+  /// Takes other centres and keeps labels and sums.
+  void (*cluster_recentre)(void* clustering, const double* centres, Status* status) = nullptr;
   /// `work`: ClusterWork, of which one or two.
-  void (*cluster_step)(void* clustering, std::int32_t work, ClusterStep* step, Status* status) = nullptr;
-  void (*cluster_move)(void* clustering, std::int64_t row, std::int32_t cluster, Status* status) = nullptr;
-  void (*cluster_state)(void* clustering, const ClusterState* state, Status* status) = nullptr;
-  /// Rows, widened: values[count, d].
-  void (*cluster_rows)(void* clustering, const std::int64_t* rows, std::int64_t count, double* values,
+  void (*cluster_step)(void* clustering, const HostCalls* host, const Table* table, std::int32_t work,
+                       ClusterStep* step, Status* status) = nullptr;
+  void (*cluster_move)(void* clustering, const Table* table, std::int64_t row, std::int32_t cluster,
                        Status* status) = nullptr;
+  void (*cluster_state)(void* clustering, const HostCalls* host, const Table* table, const ClusterState* state,
+                        Status* status) = nullptr;
+  /// Rows, widened: values[count, d].
+  void (*cluster_rows)(void* clustering, const Table* table, const std::int64_t* rows, std::int64_t count,
+                       double* values, Status* status) = nullptr;
+  /// Whether k-means++ with so many rows an attempt has room on the device, which must hold all rows.
+  std::int32_t (*seeds)(void* clustering, std::int64_t trials) = nullptr;
   /// k-means++ (kernels::Seeding), one at a time: begins it anew, with at most so many rows an attempt; 0: ends it.
   void (*seed)(void* clustering, std::int64_t trials, Status* status) = nullptr;
   void (*seed_draw)(void* clustering, double u, std::int64_t* row, Status* status) = nullptr;

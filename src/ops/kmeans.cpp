@@ -204,6 +204,11 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& op
                       "keys the rest"
                     : "Lloyd's iterations on the device: a screen with a proven bound labels most rows, float64 keys "
                       "the rest";
+  if (bytes.part > 0) {
+    plan.reason += "; the table does not fit there, so that each iteration reads it anew, " +
+                   std::to_string(bytes.part) + " rows at a time";
+  }
+  if (bytes.seeds_on_host) plan.reason += "; k-means++ does not fit there, so that the host draws";
   return plan;
 }
 

@@ -364,11 +364,18 @@ class CudaBackend final : public kernels::Backend {
                                       std::int64_t trials) const override {
     Clustering asked = clustering_of(task, BorrowedTable::shape_of(task.table));
     asked.trials = trials;
+    ClusterRoom room;
+    Status status;
+    device_->functions().cluster_bytes(device_->engine(), &asked, &room, &status);
+    Call(ctx).finish(status);
     kernels::ClusterBytes bytes;
     bytes.host = staging_bytes(task.table);
-    Status status;
-    device_->functions().cluster_bytes(device_->engine(), &asked, &bytes.device, &status);
-    Call(ctx).finish(status);
+    bytes.device = room.bytes;
+    bytes.part = room.part < task.table.rows() ? room.part : 0;
+    bytes.seeds_on_host = trials > 0 && room.seeds == 0;
+    if (bytes.seeds_on_host) {
+      bytes.host += kernels::cpu_backend().cluster_bytes(ctx, {task.table, task.weights, 1, false}, trials).host;
+    }
     return bytes;
   }
 

@@ -8,10 +8,10 @@ namespace {
 class Clustered {
  public:
   Clustered(std::shared_ptr<Device> device, const Context& ctx, const kernels::ClusterTask& task)
-      : device_(std::move(device)), ctx_(ctx) {
+      : device_(std::move(device)), ctx_(ctx), table_(task.table) {
     void* made = nullptr;
     device_->use(ctx, [&](void* engine, Call& call, Status& status) {
-      const BorrowedTable table(call, task.table);
+      const BorrowedTable table(call, table_);
       const Clustering asked = clustering_of(task, table.table());
       const HostCalls host = call.host();
       device_->functions().cluster(engine, &host, &asked, &made, &status);
@@ -26,10 +26,20 @@ class Clustered {
       work(device_->functions(), made_.get(), &status);
     });
   }
+  /// Calls work(functions, clustering, host, table, status).
+  template <class Work>
+  void use_rows(const Work& work) const {
+    device_->use(ctx_, [&](void* /*engine*/, Call& call, Status& status) {
+      const BorrowedTable table(call, table_);
+      const HostCalls host = call.host();
+      work(device_->functions(), made_.get(), &host, &table.table(), &status);
+    });
+  }
 
  private:
   std::shared_ptr<Device> device_;
   Context ctx_;
+  TableView table_;
   std::shared_ptr<void> made_;  // let go of before the device
 };
 
@@ -70,41 +80,23 @@ class DeviceSeeding final : public kernels::Seeding {
 class DeviceLloyd final : public kernels::Lloyd {
  public:
   DeviceLloyd(std::shared_ptr<Device> device, const Context& ctx, const kernels::ClusterTask& task)
-      : rows_(task.table.rows()),
-        cols_(task.table.cols()),
-        clustered_(std::make_shared<const Clustered>(std::move(device), ctx, task)) {}
+      : ctx_(ctx), task_(task), clustered_(std::make_shared<const Clustered>(std::move(device), ctx, task)) {}
 
   void start(std::span<const double> centres) override {
-    before_.clear();
     clustered_->use([&](const Functions& f, void* made, Status* status) {
-      f.cluster_start(made, centres.data(), static_cast<std::int64_t>(centres.size()) / cols_, status);
+      f.cluster_start(made, centres.data(), static_cast<std::int64_t>(centres.size()) / task_.table.cols(), status);
     });
   }
-  kernels::LloydStep assign() override {
-    kernels::LloydStep step = run(kAssign);
-    if (before_.empty()) return step;
-    std::vector<std::int32_t> now(before_.size());
-    labels(now);
-    step.changed = 0;
-    for (std::size_t i = 0; i < now.size(); ++i) step.changed += now[i] != before_[i] ? 1 : 0;
-    before_.clear();
-    return step;
-  }
-  kernels::LloydStep step(bool wait) override {
-    if (!before_.empty()) return Lloyd::step(wait);
-    return run(kAssign | (wait ? kMeansUnlessEmpty : kMeans));
-  }
-  // The device starts anew, and what changes is counted here.
   void recentre(std::span<const double> centres) override {
-    std::vector<std::int32_t> labels_now(static_cast<std::size_t>(rows_));
-    labels(labels_now);
-    start(centres);
-    before_ = std::move(labels_now);
+    clustered_->use(
+        [&](const Functions& f, void* made, Status* status) { f.cluster_recentre(made, centres.data(), status); });
   }
+  kernels::LloydStep assign() override { return run(kAssign); }
+  kernels::LloydStep step(bool wait) override { return run(kAssign | (wait ? kMeansUnlessEmpty : kMeans)); }
   double means() override { return run(kMeans).shift; }
   void move(std::int64_t row, std::int32_t cluster) override {
-    clustered_->use(
-        [&](const Functions& f, void* made, Status* status) { f.cluster_move(made, row, cluster, status); });
+    clustered_->use_rows([&](const Functions& f, void* made, const HostCalls* /*host*/, const Table* table,
+                             Status* status) { f.cluster_move(made, table, row, cluster, status); });
   }
   void centres(std::span<double> centres) const override {
     ClusterState state;
@@ -134,32 +126,40 @@ class DeviceLloyd final : public kernels::Lloyd {
     return inertia;
   }
   void rows(std::span<const std::int64_t> rows, std::span<double> values) const override {
-    clustered_->use([&](const Functions& f, void* made, Status* status) {
-      f.cluster_rows(made, rows.data(), static_cast<std::int64_t>(rows.size()), values.data(), status);
-    });
+    clustered_->use_rows(
+        [&](const Functions& f, void* made, const HostCalls* /*host*/, const Table* table, Status* status) {
+          f.cluster_rows(made, table, rows.data(), static_cast<std::int64_t>(rows.size()), values.data(), status);
+        });
   }
   std::unique_ptr<kernels::Seeding> seeding(std::int64_t trials) override {
-    return std::make_unique<DeviceSeeding>(clustered_, trials);
+    bool on_device = false;
+    clustered_->use([&](const Functions& f, void* made, Status*) { on_device = f.seeds(made, trials) != 0; });
+    if (on_device) return std::make_unique<DeviceSeeding>(clustered_, trials);
+    // No room: the host draws the same rows.
+    if (!on_host_) on_host_ = kernels::cpu_backend().lloyd(ctx_, {task_.table, task_.weights, 1, false});
+    return on_host_->seeding(trials);
   }
   kernels::AssignCounts counts() const override { return counts_; }
 
  private:
   kernels::LloydStep run(std::int32_t work) {
     ClusterStep step;
-    clustered_->use([&](const Functions& f, void* made, Status* status) { f.cluster_step(made, work, &step, status); });
-    if ((work & kAssign) != 0) counts_.rows += rows_;
+    clustered_->use_rows([&](const Functions& f, void* made, const HostCalls* host, const Table* table,
+                             Status* status) { f.cluster_step(made, host, table, work, &step, status); });
+    if ((work & kAssign) != 0) counts_.rows += task_.table.rows();
     counts_.rechecked += step.rechecked;
     return {step.changed, step.empty, step.moved != 0, step.shift};
   }
   void fetch(const ClusterState& state) const {
-    clustered_->use([&](const Functions& f, void* made, Status* status) { f.cluster_state(made, &state, status); });
+    clustered_->use_rows([&](const Functions& f, void* made, const HostCalls* host, const Table* table,
+                             Status* status) { f.cluster_state(made, host, table, &state, status); });
   }
 
-  std::int64_t rows_;
-  std::int64_t cols_;
+  Context ctx_;
+  kernels::ClusterTask task_;
   std::shared_ptr<const Clustered> clustered_;
+  std::unique_ptr<kernels::Lloyd> on_host_;  // for a seeding that the device has no room for
   kernels::AssignCounts counts_;
-  std::vector<std::int32_t> before_;  // labels when the centres were replaced; empty after the next assignment
 };
 
 }  // namespace

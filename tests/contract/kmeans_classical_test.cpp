@@ -149,8 +149,12 @@ TEST_F(KMeansOnADevice, labels_are_copied_once_whatever_the_iterations) {
   if (!pretended()) GTEST_SKIP() << "only the pretended device counts copies";
   const Rows rows = make_rows(Family::gaussian, {3000, 4, 1}, 3);
   const TableView table(rows.table.data(), 3000, 4);
-  for (const KMeansRule rule : {KMeansRule::settled, KMeansRule::classical}) {
-    KMeansOptions options{.clusters = 12, .init = KMeansInit::first_k, .tolerance = 0, .rule = rule};
+  const KMeansOptions settled{.clusters = 12, .init = KMeansInit::first_k, .tolerance = 0};
+  KMeansOptions classical = settled;
+  classical.rule = KMeansRule::classical;
+  KMeansOptions spherical = settled;
+  spherical.metric = Metric::cosine;
+  for (const KMeansOptions& options : {settled, classical, spherical}) {
     const std::int64_t before = pretended_count("vicinal_pretended_label_copies");
     ASSERT_GE(before, 0);
     const KMeans found = kmeans(cuda(), table, options);

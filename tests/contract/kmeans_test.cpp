@@ -205,6 +205,17 @@ TEST(KMeans, many_centres_and_columns) {
   }
 }
 
+// So many columns that a device multiplies fewer centres at a time, or none.
+TEST(KMeans, many_columns) {
+  const std::int64_t shapes[][3] = {{150, 1100, 7}, {120, 2500, 30}, {90, 5000, 11}, {40, 7300, 3}};
+  for (const auto& [n, d, k] : shapes) {
+    const Rows rows = make_rows(Family::clusters_1e2, {n, d, 1}, static_cast<std::uint64_t>(d));
+    const Stored stored(rows.table, d, DType::float32);
+    check_kmeans(stored.view(), {.clusters = k, .init = KMeansInit::random, .seed = 1, .max_iterations = 4},
+                 std::to_string(d) + " columns");
+  }
+}
+
 TEST(KMeans, bounds_skip_rows_whatever_the_threads) {
   const Rows rows = make_rows(Family::clusters_1e2, {20000, 8, 1}, 5);
   const Stored stored(rows.table, 8, DType::float32);
@@ -383,7 +394,8 @@ TEST(KMeans, tables_on_a_device) {
 
 TEST(KMeansRefusal, a_table_beyond_the_device_before_it_starts) {
   if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
-  const Context ctx = Context::cuda({.device_memory_limit = std::uint64_t{1} << 20, .threads = 1});
+  // Not even the labels fit, or a part of the table.
+  const Context ctx = Context::cuda({.device_memory_limit = 1000, .threads = 1});
   const std::vector<float> rows(300000, 1);
   try {
     kmeans(ctx, TableView(rows.data(), 100000, 3), {.clusters = 3});

@@ -13,9 +13,11 @@ namespace vicinal::plugin {
 /// The CPU's iterations over rows of its own, behind the plug-in's functions.
 class PretendedClustering {
  public:
+  /// `part`: rows that there is room for at a time.
   PretendedClustering(std::vector<double> values, std::int64_t cols, std::vector<double> weights, std::int64_t clusters,
-                      bool sums)
-      : values_(std::move(values)),
+                      bool sums, std::int64_t rows_at_a_time)
+      : part(rows_at_a_time),
+        values_(std::move(values)),
         weights_(std::move(weights)),
         cols_(cols),
         task_{TableView(values_.data(), static_cast<std::int64_t>(values_.size()) / cols, cols), weights_, clusters,
@@ -34,8 +36,10 @@ class PretendedClustering {
   std::unique_ptr<kernels::Seeding>& seeding() { return seeding_; }
   std::int64_t cols() const { return cols_; }
   std::int64_t rows() const { return task_.table.rows(); }
+  const std::vector<double>& values() const { return values_; }
   std::int64_t k = 0;
   std::int64_t rechecked = 0;
+  std::int64_t part = 0;
 
  private:
   std::vector<double> values_;

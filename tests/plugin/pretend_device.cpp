@@ -389,26 +389,37 @@ void release_tree(void* tree) {
 const char* cluster_screens(void* /*engine*/, const Clustering* /*task*/) {
   return "float32";
 }
-void cluster_bytes(void* engine, const Clustering* task, std::uint64_t* bytes, Status* status) {
-  guarded(status, [&] {
-    const Engine& device = *static_cast<Engine*>(engine);
-    *bytes = bytes_of(task->table) * 2 + static_cast<std::uint64_t>(task->trials * task->table.rows * 8);
-    if (device.resident + *bytes > device.limit) {
-      throw Error(ErrorCode::over_memory, "kmeans: needs " + std::to_string(*bytes) + " bytes of the device's memory");
-    }
-  });
+constexpr std::int64_t kLeastPart = 100;
+/// Twice the table, or half of what is left for parts of it; and where k-means++ has room, its keys.
+ClusterRoom room_for(const Engine& device, const Clustering& task) {
+  const std::uint64_t left = device.limit - std::min(device.limit, device.resident);
+  const std::uint64_t seeding = static_cast<std::uint64_t>(task.trials * task.table.rows * 8);
+  ClusterRoom room{bytes_of(task.table) * 2, task.table.rows, 1};
+  const bool streams = !on_device(task.table.memory);
+  if (streams && room.bytes > left) {
+    room.part = std::max(kLeastPart, static_cast<std::int64_t>(left / 4 / row_bytes(task.table)));
+    room.bytes = static_cast<std::uint64_t>(room.part) * row_bytes(task.table) * 2;
+  }
+  room.seeds = streams && (room.part < task.table.rows || room.bytes + seeding > left) ? 0 : 1;
+  if (room.seeds != 0) room.bytes += seeding;
+  if (room.bytes > left) {
+    throw Error(ErrorCode::over_memory,
+                "kmeans: needs " + std::to_string(room.bytes) + " bytes of the device's memory");
+  }
+  return room;
+}
+void cluster_bytes(void* engine, const Clustering* task, ClusterRoom* room, Status* status) {
+  guarded(status, [&] { *room = room_for(*static_cast<Engine*>(engine), *task); });
 }
 void cluster(void* engine, const HostCalls* host, const Clustering* task, void** clustering, Status* status) {
   guarded(status, [&] {
-    std::uint64_t bytes = 0;
-    cluster_bytes(engine, task, &bytes, status);
-    if (status->code != kOk) throw Error(ErrorCode::over_memory, status->message);
+    const ClusterRoom room = room_for(*static_cast<Engine*>(engine), *task);
     if (on_device(task->table.memory)) require_device_memory(task->table.data, "table");
     if (host->cancelled(host->user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
     std::vector<double> weights;
     if (task->weights != nullptr) weights.assign(task->weights, task->weights + task->table.rows);
     *clustering = std::make_unique<PretendedClustering>(read(task->table, 0, task->table.rows), task->table.cols,
-                                                        std::move(weights), task->clusters, task->sums != 0)
+                                                        std::move(weights), task->clusters, task->sums != 0, room.part)
                       .release();
   });
 }
@@ -418,6 +429,17 @@ PretendedClustering& pretended(void* clustering) {
 void release_clustering(void* clustering) {
   delete &pretended(clustering);
 }
+/// Where the rows pass through, they are read again and must be what they were.
+PretendedClustering& pass(void* clustering, const Table& table) {
+  PretendedClustering& made = pretended(clustering);
+  for (std::int64_t begin = 0; begin < table.rows && made.part < table.rows; begin += made.part) {
+    const std::vector<double> part = read(table, begin, std::min(begin + made.part, table.rows));
+    if (std::memcmp(part.data(), made.values().data() + begin * table.cols, part.size() * sizeof(double)) != 0) {
+      throw Error(ErrorCode::internal, "kmeans: not the table that it was");
+    }
+  }
+  return made;
+}
 void cluster_start(void* clustering, const double* centres, std::int64_t k, Status* status) {
   guarded(status, [&] {
     PretendedClustering& made = pretended(clustering);
@@ -425,9 +447,16 @@ void cluster_start(void* clustering, const double* centres, std::int64_t k, Stat
     made.lloyd().start({centres, static_cast<std::size_t>(k * made.cols())});
   });
 }
-void cluster_step(void* clustering, std::int32_t work, ClusterStep* step, Status* status) {
+void cluster_recentre(void* clustering, const double* centres, Status* status) {
   guarded(status, [&] {
     PretendedClustering& made = pretended(clustering);
+    made.lloyd().recentre({centres, static_cast<std::size_t>(made.k * made.cols())});
+  });
+}
+void cluster_step(void* clustering, const HostCalls* /*host*/, const Table* table, std::int32_t work, ClusterStep* step,
+                  Status* status) {
+  guarded(status, [&] {
+    PretendedClustering& made = (work & kAssign) != 0 ? pass(clustering, *table) : pretended(clustering);
     kernels::LloydStep done;
     if ((work & kAssign) != 0) {
       done = (work & (kMeans | kMeansUnlessEmpty)) != 0 ? made.lloyd().step((work & kMeansUnlessEmpty) != 0)
@@ -441,12 +470,14 @@ void cluster_step(void* clustering, std::int32_t work, ClusterStep* step, Status
     made.rechecked = rechecked;
   });
 }
-void cluster_move(void* clustering, std::int64_t row, std::int32_t cluster, Status* status) {
-  guarded(status, [&] { pretended(clustering).lloyd().move(row, cluster); });
+void cluster_move(void* clustering, const Table* table, std::int64_t row, std::int32_t cluster, Status* status) {
+  guarded(status, [&] { pass(clustering, *table).lloyd().move(row, cluster); });
 }
-void cluster_state(void* clustering, const ClusterState* state, Status* status) {
+void cluster_state(void* clustering, const HostCalls* /*host*/, const Table* table, const ClusterState* state,
+                   Status* status) {
   guarded(status, [&] {
-    PretendedClustering& made = pretended(clustering);
+    const bool asks_keys = state->keys != nullptr || state->inertia != nullptr;
+    PretendedClustering& made = asks_keys ? pass(clustering, *table) : pretended(clustering);
     const auto k = static_cast<std::size_t>(made.k);
     const auto n = static_cast<std::size_t>(made.rows());
     if (state->centres != nullptr) made.lloyd().centres({state->centres, k * static_cast<std::size_t>(made.cols())});
@@ -459,11 +490,16 @@ void cluster_state(void* clustering, const ClusterState* state, Status* status) 
     if (state->inertia != nullptr) *state->inertia = made.lloyd().inertia();
   });
 }
-void cluster_rows(void* clustering, const std::int64_t* rows, std::int64_t count, double* values, Status* status) {
+void cluster_rows(void* clustering, const Table* table, const std::int64_t* rows, std::int64_t count, double* values,
+                  Status* status) {
   guarded(status, [&] {
-    PretendedClustering& made = pretended(clustering);
+    PretendedClustering& made = pass(clustering, *table);
     made.lloyd().rows({rows, static_cast<std::size_t>(count)}, {values, static_cast<std::size_t>(count * made.cols())});
   });
+}
+std::int32_t seeds(void* clustering, std::int64_t /*trials*/) {
+  const PretendedClustering& made = pretended(clustering);
+  return made.part < made.rows() ? 0 : 1;
 }
 void seed(void* clustering, std::int64_t trials, Status* status) {
   guarded(status, [&] {
@@ -556,10 +592,12 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.cluster = plugin::cluster;
     functions.release_clustering = plugin::release_clustering;
     functions.cluster_start = plugin::cluster_start;
+    functions.cluster_recentre = plugin::cluster_recentre;
     functions.cluster_step = plugin::cluster_step;
     functions.cluster_move = plugin::cluster_move;
     functions.cluster_state = plugin::cluster_state;
     functions.cluster_rows = plugin::cluster_rows;
+    functions.seeds = plugin::seeds;
     functions.seed = plugin::seed;
     functions.seed_draw = plugin::seed_draw;
     functions.seed_attempt = plugin::seed_attempt;
