@@ -1,0 +1,353 @@
+"""Outlier scores of the command `vicinal lof` beside scikit-learn, PyOD and PyNomaly: are they the same, and how fast.
+
+    lof.py --command build/release/cli/vicinal [-o result.json] [SECTION...]
+
+    sets      the ADBench sets of $VICINAL_DATA: equality with scikit-learn, in-sample and novelty, ties counted; ROC-AUC
+    offsets   data far from the origin, against a long double reference
+    variants  kNN, COF and LoOP against PyOD and PyNomaly
+    time      100,000 x 16 beside scikit-learn and scikit-learn-intelex, in turns
+    kdd       KDD Cup 99, 494,021 rows, from the .gz file: time, memory, attacks among the top 1 %
+
+A tolerance that is not kept is an error in the end. What is done is written after every section. It needs the Python of
+`./dev bench --peers`; `variants` also PyOD, PyNomaly and what they want (numba, python-utils).
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+K = 20
+# In-sample LOF, k = 20, unscaled, of scikit-learn 1.2, from a run that had nothing to do with this one.
+REFERENCE_AUC = {"annthyroid": 0.7373, "glass": 0.8114, "musk": 0.4157, "optdigits": 0.5875, "satellite": 0.5428,
+                 "shuttle": 0.5601, "thyroid": 0.8075, "wine": 0.9983, "http": 0.353, "smtp": 0.905,
+                 "mammography": 0.720, "breastw": 0.389}
+SCORES = ("lof", "simplified_lof", "knn", "knn_weighted", "loop", "ldof", "inflo", "cof", "cof_pyod")
+POLICIES = ("sklearn", "inf", "one", "cap", "distinct")
+failures = []
+
+
+def require(holds, sentence):
+    """NaN fails, too."""
+    if not holds:
+        failures.append(sentence)
+        print("NOT KEPT:", sentence, file=sys.stderr)
+
+
+class Vicinal:
+    def __init__(self, command, folder, threads):
+        self.command, self.folder, self.threads = command, folder, threads
+
+    def run(self, *words):
+        words = [self.command, *words, "--threads", self.threads, "--device", "cpu", "--quiet"]
+        done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{' '.join(map(str, words))}: {done.stderr}")
+        return done.stdout
+
+    def save(self, name, rows):
+        path = self.folder / f"{name}.npy"
+        np.save(path, np.ascontiguousarray(rows))
+        return path
+
+    def lof(self, *words):
+        out = self.folder / "scores.npy"
+        self.run("lof", *words, "-o", out)
+        return np.load(out)
+
+    def graph(self, *words):
+        out = self.folder / "graph.npz"
+        self.run("knn", *words, "-o", out)
+        with np.load(out) as found:
+            return found["ids"], found["distances"]
+
+
+def worst(ours, theirs):
+    return float(np.max(np.abs(ours - theirs) / np.abs(theirs))) if len(theirs) else 0.0
+
+
+def auc(labels, scores):
+    from scipy.stats import rankdata
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(labels, rankdata(scores)))  # ranks: a score may be infinite
+
+
+def sparse(ids, distances, columns):
+    from scipy.sparse import csr_matrix
+
+    rows, k = ids.shape
+    return csr_matrix((distances.ravel(), ids.ravel(), np.arange(rows + 1) * k), shape=(rows, columns))
+
+
+def tied(ids, distances, at_k):
+    """Rows with a tie at k, given k + 1 neighbors, or with a neighbor that is in `at_k`."""
+    own = distances[:, K] - distances[:, K - 1] <= 1e-12 * distances[:, K]
+    among = own if at_k is None else at_k
+    return own, own | among[ids[:, :K]].any(axis=1)
+
+
+def equality(ours, rows, queries, jobs):
+    """One set: ours and scikit-learn's from our graph, and from the rows by its kd-tree. The worst relative errors."""
+    from sklearn.neighbors import LocalOutlierFactor
+
+    n = len(rows)
+    table = ours.save("table", rows)
+    told = {}
+    ids, distances = ours.graph(table, "-k", K + 1)
+    at_k, near_ties = tied(ids, distances, None)
+    self_first = np.hstack([np.arange(n)[:, None], ids[:, :K]])
+    zero_first = np.hstack([np.zeros((n, 1)), distances[:, :K]])
+    same_graph = LocalOutlierFactor(n_neighbors=K, metric="precomputed", novelty=queries is not None)
+    same_graph.fit(sparse(self_first, zero_first, n))
+    end_to_end = LocalOutlierFactor(n_neighbors=K, algorithm="kd_tree", novelty=queries is not None, n_jobs=jobs)
+    end_to_end.fit(rows)
+    if queries is None:
+        scores = ours.lof(table, "-k", K)
+        theirs = -same_graph.negative_outlier_factor_, -end_to_end.negative_outlier_factor_
+    else:
+        asked = ours.save("queries", queries)
+        scores = ours.lof(table, asked, "-k", K, "--novelty")
+        ids, distances = ours.graph(table, asked, "-k", K + 1)
+        _, near_ties = tied(ids, distances, at_k)
+        theirs = (-same_graph.score_samples(sparse(ids[:, :K], distances[:, :K], n)),
+                  -end_to_end.score_samples(queries))
+    told["rows"] = len(scores)
+    told["same_graph"] = worst(scores, theirs[0])
+    told["tied_rows"] = int(near_ties.sum())
+    told["kd_tree"] = worst(scores[~near_ties], theirs[1][~near_ties])
+    told["kd_tree_tied"] = worst(scores[near_ties], theirs[1][near_ties])
+    return told, scores
+
+
+def sets(ours, options):
+    result = []
+    for path in sorted((options.data / "adbench").glob("*.npz"), key=lambda path: int(path.name.split("_")[0])):
+        name = path.stem.split("_", 1)[1]
+        if options.only and name not in options.only:
+            continue
+        with np.load(path) as found:
+            rows, labels = found["X"].astype(np.float64), found["y"].astype(int)
+        told = {"name": name, "rows": len(rows), "cols": rows.shape[1], "outliers": int(labels.sum())}
+        told["in_sample"], scores = equality(ours, rows, None, options.threads)
+        order = np.random.default_rng(0).permutation(len(rows))
+        half = len(rows) // 2
+        told["novelty"], _ = equality(ours, rows[order[:half]], rows[order[half:]], options.threads)
+        for mode in ("in_sample", "novelty"):
+            require(told[mode]["same_graph"] <= 1e-12, f"{name}, {mode}, same graph: {told[mode]['same_graph']}")
+            require(told[mode]["kd_tree"] <= 1e-10, f"{name}, {mode}, kd-tree: {told[mode]['kd_tree']}")
+        told["auc"] = auc(labels, scores)
+        if name in REFERENCE_AUC:
+            told["auc_reference"] = REFERENCE_AUC[name]
+            digits = 3 if name in ("http", "smtp", "mammography", "breastw") else 4
+            told["auc_off"] = abs(told["auc"] - REFERENCE_AUC[name])
+            # Ties at k may be cut another way; where there are none the digits are the same.
+            if told["in_sample"]["tied_rows"] == 0:
+                require(told["auc_off"] <= 0.51 * 10**-digits, f"{name}: ROC-AUC {told['auc']}")
+        table = ours.save("table", rows)
+        told["auc_by_policy"], told["auc_by_score"] = {}, {}
+        for policy in POLICIES:
+            if policy == "distinct" and len(np.unique(rows, axis=0)) <= K:
+                continue
+            told["auc_by_policy"][policy] = auc(labels, ours.lof(table, "-k", K, "--duplicates", policy))
+        for score in SCORES:
+            told["auc_by_score"][score] = auc(labels, ours.lof(table, "-k", K, "--score", score))
+        result.append(told)
+        print(f"{name:12} {len(rows):7} same graph {told['in_sample']['same_graph']:.1e} {told['novelty']['same_graph']:.1e}"
+              f"  kd-tree {told['in_sample']['kd_tree']:.1e} {told['novelty']['kd_tree']:.1e}  tied "
+              f"{told['in_sample']['tied_rows']} {told['novelty']['tied_rows']}  AUC {told['auc']:.4f} "
+              f"({REFERENCE_AUC.get(name, '-')})", flush=True)
+    return result
+
+
+def in_long_double(rows):
+    rows = rows.astype(np.longdouble)
+    n = len(rows)
+    ids, distances = np.empty((n, K), int), np.empty((n, K), np.longdouble)
+    for i in range(n):
+        far = np.sqrt(((rows - rows[i]) ** 2).sum(axis=1))
+        far[i] = np.inf
+        ids[i] = np.argsort(far, kind="stable")[:K]
+        distances[i] = far[ids[i]]
+    reach = np.maximum(distances, distances[ids, K - 1])
+    density = 1 / (reach.mean(axis=1) + np.longdouble(1e-10))
+    return density[ids].mean(axis=1) / density
+
+
+def offsets(ours, options):
+    from sklearn.neighbors import LocalOutlierFactor
+
+    rows = np.random.default_rng(0).standard_normal((2000, 16))
+    result = []
+    for offset in (0.0, 1e4, 1e6, 1e8):
+        moved = rows + offset
+        exact = in_long_double(moved)
+        told = {"offset": offset, "ours": worst(ours.lof(ours.save("table", moved), "-k", K), exact)}
+        for algorithm in ("brute", "kd_tree"):
+            fitted = LocalOutlierFactor(n_neighbors=K, algorithm=algorithm).fit(moved)
+            told[f"sklearn_{algorithm}"] = worst(-fitted.negative_outlier_factor_, exact)
+        told = {key: float(value) for key, value in told.items()}
+        require(told["ours"] <= 1e-9, f"offset {offset}: {told['ours']}")
+        result.append(told)
+        print("  ".join(f"{key} {value:.1e}" for key, value in told.items()), flush=True)
+    return result
+
+
+def variants(ours, options):
+    from PyNomaly.loop import LocalOutlierProbability
+    from pyod.models.cof import COF
+    from pyod.models.knn import KNN
+    from pyod.models.lof import LOF
+
+    draws = np.random.default_rng(1)
+    data = {"gaussian": draws.standard_normal((600, 8)), "clusters": np.vstack(
+        [draws.standard_normal((300, 4)) * width + shift for width, shift in ((0.1, 0), (1, 4), (5, -20))])}
+    for name in ("14_glass", "45_wine", "38_thyroid"):
+        with np.load(options.data / "adbench" / f"{name}.npz") as found:
+            data[name.split("_")[1]] = found["X"].astype(np.float64)
+    result = []
+    for name, rows in data.items():
+        table = ours.save("table", rows)
+        ids, distances = ours.graph(table, "-k", K + 1)
+        _, near_ties = tied(ids, distances, None)
+        # The chain of cof_pyod goes in the order of the distances: any two that are equal may be swapped.
+        swapped = (np.diff(distances, axis=1) <= 1e-12 * distances[:, 1:]).any(axis=1)
+        swapped |= swapped[ids[:, :K]].any(axis=1)
+        kept = ~near_ties
+        told = {"name": name, "rows": len(rows), "tied_rows": int(near_ties.sum())}
+        told["knn"] = worst(ours.lof(table, "-k", K, "--score", "knn")[kept],
+                            KNN(n_neighbors=K, method="largest").fit(rows).decision_scores_[kept])
+        told["knn_weighted"] = worst(ours.lof(table, "-k", K, "--score", "knn_weighted")[kept],
+                                     K * KNN(n_neighbors=K, method="mean").fit(rows).decision_scores_[kept])
+        told["lof"] = worst(ours.lof(table, "-k", K)[kept],
+                            LOF(n_neighbors=K, algorithm="kd_tree", novelty=False).fit(rows).decision_scores_[kept])
+        if len(rows) <= 1000:
+            told["cof_pyod"] = worst(ours.lof(table, "-k", K, "--score", "cof_pyod")[~swapped],
+                                     COF(n_neighbors=K, method="fast").fit(rows).decision_scores_[~swapped])
+            told["cof_rows"] = int((~swapped).sum())
+        loop = LocalOutlierProbability(distance_matrix=distances[:, :K], neighbor_matrix=ids[:, :K], n_neighbors=K)
+        theirs = np.asarray(loop.fit().local_outlier_probabilities, dtype=float)
+        # Probabilities: the absolute error, because theirs takes 1 from a quotient before it asks how far that is from 0.
+        told["loop"] = float(np.max(np.abs(ours.lof(table, "-k", K, "--score", "loop") - theirs)))
+        for score in ("knn", "knn_weighted", "lof", "cof_pyod", "loop"):
+            require(told.get(score, 0) <= 1e-12 * (100 if score == "lof" else 1), f"{name}, {score}: {told.get(score)}")
+        result.append(told)
+        print(told, flush=True)
+    return result
+
+
+def timed(call):
+    start, cpu = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+    call()
+    seconds = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    return seconds, after.ru_utime + after.ru_stime - cpu.ru_utime - cpu.ru_stime
+
+
+def times(ours, options):
+    from sklearn.neighbors import LocalOutlierFactor
+    from sklearnex.neighbors import LocalOutlierFactor as Intelex
+    from threadpoolctl import threadpool_limits
+
+    rows = np.random.default_rng(0).standard_normal((100_000, 16))
+    table, narrow = ours.save("table", rows), rows.astype(np.float32)
+    result = {"rows": len(rows), "cols": rows.shape[1], "k": K, "threads": options.threads, "load": os.getloadavg()[0]}
+    # `command` reads the table and writes the scores, too; `ours` is what it does between.
+    seconds = {"command": [], "ours": [], "sklearn_brute": [], "sklearnex_float32": []}
+    with threadpool_limits(options.threads):
+        for turn in range(options.repeat):
+            start = time.perf_counter()
+            told = json.loads(ours.run("lof", table, "-k", K, "--json", "-o", ours.folder / "scores.npy"))
+            seconds["command"].append(time.perf_counter() - start)
+            seconds["ours"].append(told["seconds"])
+            model = Intelex(n_neighbors=K, algorithm="brute", n_jobs=options.threads)
+            seconds["sklearnex_float32"].append(timed(lambda: model.fit(narrow)))
+            if turn < options.repeat_slow:
+                brute = LocalOutlierFactor(n_neighbors=K, algorithm="brute", n_jobs=options.threads)
+                seconds["sklearn_brute"].append(timed(lambda: brute.fit(rows)))
+    result["seconds"] = seconds
+    scores = np.load(ours.folder / "scores.npy")
+    result["off_sklearn_brute"] = worst(scores, -brute.negative_outlier_factor_)
+    result["off_sklearnex_float32"] = worst(scores, -np.asarray(model.negative_outlier_factor_, np.float64))
+    least = {peer: min(run[0] if isinstance(run, tuple) else run for run in runs) for peer, runs in seconds.items()}
+    result["least"] = least
+    print(json.dumps(result), flush=True)
+    return result
+
+
+def kdd(ours, options):
+    """A child of its own for each, so that the peak is that child's."""
+    source = options.data / "kddcup99" / "kddcup.data_10_percent.gz"
+    result = []
+    for words in (["--scale", "none"], ["--scale", "standard"], ["--scale", "standard", "--duplicates", "distinct"],
+                  ["--scale", "standard", "--score", "knn"]):
+        report, out = ours.folder / "report.html", ours.folder / "told.json"
+        command = [ours.command, "lof", source, "-k", K, "--categories", "ordinal", "--label", options.kdd_label,
+                   "--normal", "normal.", "--top-share", 0.01, "--json", "--quiet", "--report", report, "--threads",
+                   options.threads, "--device", "cpu", *words]
+        start = time.perf_counter()
+        with open(out, "w") as told:
+            child = subprocess.Popen(list(map(str, command)), stdout=told)
+            _, status, usage = os.wait4(child.pid, 0)
+        if status:
+            sys.exit(f"{' '.join(map(str, command))}: failed")
+        told = json.loads(out.read_text())
+        del told["top"]
+        result.append({"options": words, "seconds": time.perf_counter() - start, "peak_bytes": usage.ru_maxrss * 1024,
+                       "report_bytes": report.stat().st_size, "told": told})
+        print(json.dumps(result[-1])[:2000], flush=True)
+    return result
+
+
+SECTIONS = {"sets": sets, "offsets": offsets, "variants": variants, "time": times, "kdd": kdd}
+
+
+def about(options):
+    import sklearn
+
+    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    version = subprocess.run([options.command, "--version"], capture_output=True, text=True).stdout.strip()
+    return {"version": version, "commit": options.commit, "cpu": cpu, "cores": os.cpu_count(), "k": K,
+            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "sklearn": sklearn.__version__, "numpy": np.__version__}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help="all where none is named")
+    parser.add_argument("--command", required=True)
+    parser.add_argument("--commit", default="", help="of the command, to be written down")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", nargs="*", default=[], help="names of sets")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--repeat-slow", type=int, default=1, help="turns of scikit-learn's brute")
+    parser.add_argument("--kdd-label", default="41")
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    options = parser.parse_args()
+    for section in options.sections:
+        if section not in SECTIONS:
+            parser.error(f"there is no section {section}")
+    options.data = pathlib.Path(os.environ["VICINAL_DATA"]) if "VICINAL_DATA" in os.environ else None
+    if options.data is None and set(options.sections or SECTIONS) - {"offsets", "time"}:
+        sys.exit("lof.py: VICINAL_DATA does not name the folder that holds adbench/ and kddcup99/")
+    result = json.loads(options.output.read_text()) if options.output and options.output.exists() else {}
+    with tempfile.TemporaryDirectory() as name:
+        ours = Vicinal(options.command, pathlib.Path(name), options.threads)
+        for section in options.sections or SECTIONS:
+            result[section] = {"about": about(options), "result": SECTIONS[section](ours, options)}
+            if options.output:
+                options.output.write_text(json.dumps(result, indent=1) + "\n")
+    if failures:
+        sys.exit("lof.py: " + "; ".join(failures))
+
+
+if __name__ == "__main__":
+    main()
