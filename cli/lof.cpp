@@ -178,19 +178,26 @@ Fit LofCommand::loaded(const Context& ctx) const {
   return fitted;
 }
 
-/// The rows to be scored, prepared like those that they are compared with. Labels are read where they are there.
+/// The rows to be scored, prepared like those that they are compared with. They need not have the columns that were
+/// left out there; labels are read where there are any.
 Table LofCommand::read_asked(const Context& ctx, const Preparation& preparation) const {
   ReadOptions reading = read_options(input);
-  if (!label.empty() || preparation.has_texts()) {
+  if (!label.empty() || !reading.drop.empty() || preparation.has_texts()) {
     const FileInfo info = describe_file(ctx, asked());
-    const bool text = info.format == FileFormat::csv;
-    const std::int64_t fields = text ? info.arrays[0].shape[1] : 0;
-    const auto others = static_cast<std::int64_t>(preparation.columns().size() + reading.drop.size());
-    const bool named = std::find(info.columns.begin(), info.columns.end(), label) != info.columns.end();
-    if (text && !label.empty() && (named || fields > others)) reading.label = label;
-    std::vector<std::string> left_out = reading.drop;
-    if (!reading.label.empty()) left_out.push_back(label);
-    if (text) preparation.find_texts(reading, info.columns, left_out);
+    if (info.format == FileFormat::csv) {
+      const bool wider = info.arrays[0].shape[1] > static_cast<std::int64_t>(preparation.columns().size());
+      const auto has = [&](const std::string& column) {
+        if (std::find(info.columns.begin(), info.columns.end(), column) != info.columns.end()) return true;
+        return wider && column.find_first_not_of("0123456789") == std::string::npos;
+      };
+      std::erase_if(reading.drop, [&](const std::string& column) { return !has(column); });
+      std::vector<std::string> left_out = reading.drop;
+      if (!label.empty() && has(label)) {
+        reading.label = label;
+        left_out.push_back(label);
+      }
+      preparation.find_texts(reading, info.columns, left_out, asked());
+    }
   }
   return preparation.apply(ctx, read_table(ctx, asked(), reading), asked());
 }

@@ -152,7 +152,7 @@ class Scorer {
     const bool named = reading_.header.value_or(false) || is_header(names);
     if (!named) names.clear();
     reading_.header = false;
-    preparation_.find_texts(reading_, names, reading_.drop);
+    preparation_.find_texts(reading_, names, reading_.drop, kName);
     for (std::string& text : reading_.text) {
       const auto found = std::find(names.begin(), names.end(), text);
       if (found != names.end()) text = fmt::format("{}", found - names.begin());
@@ -166,11 +166,6 @@ class Scorer {
             fmt::format("--drop: standard input does not name its columns, so '{}' must be a position", column));
       }
     }
-    for (auto name = names.end(); name != names.begin();) {  // from the last, so that positions stay what they are
-      const std::string position = fmt::format("{}", --name - names.begin());
-      if (std::find(reading_.drop.begin(), reading_.drop.end(), position) != reading_.drop.end()) names.erase(name);
-    }
-    preparation_.require_same_names(names, kName);
     return named;
   }
 
@@ -221,7 +216,7 @@ class Scorer {
 
   void refuse(std::int64_t number, std::string why) {
     const std::string place = fmt::format("'{}' line {}", kName, number);
-    if (why.starts_with(place)) why.erase(0, std::min(place.size() + 1, why.size()));
+    if (why.starts_with(place)) why.erase(0, why.find_first_not_of(", ", place.size()));
     fmt::print(stderr, "vicinal: line {}: {}\n", number, one_line(why));
     ++refused_;
   }

@@ -180,11 +180,16 @@ Table Preparation::apply(const Context& ctx, Table table, const std::string& fil
 }
 
 void Preparation::find_texts(ReadOptions& reading, const std::vector<std::string>& names,
-                             const std::vector<std::string>& left_out) const {
+                             const std::vector<std::string>& left_out, const std::string& file) const {
   std::set<std::int64_t> skipped;
   for (const std::string& reference : left_out) {
     if (const auto position = position_of(reference, names)) skipped.insert(*position);
   }
+  std::vector<std::string> kept;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (skipped.count(static_cast<std::int64_t>(i)) == 0) kept.push_back(names[i]);
+  }
+  if (kept.size() == columns_.size()) require_same_names(kept, file);
   std::int64_t position = 0;
   for (const Column& column : columns_) {
     while (skipped.count(position) != 0) ++position;

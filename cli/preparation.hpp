@@ -42,12 +42,10 @@ class Preparation {
   [[nodiscard]] Table apply(const Context& ctx, Table table, const std::string& file) const;
 
   /// Tells the reader of another file which of its columns hold text: those of the fitted table, counted without
-  /// `left_out` (names or positions), in a file whose columns have the given names, or none.
-  void find_texts(ReadOptions& reading, const std::vector<std::string>& names,
-                  const std::vector<std::string>& left_out) const;
-
-  /// Throws `bad_data` for names of columns, where there are any, that are not those of the fitted table.
-  void require_same_names(const std::vector<std::string>& names, const std::string& file) const;
+  /// `left_out` (names or positions), in a file whose columns have the given names, or none. Throws `bad_data` for
+  /// names that are not those of the fitted table.
+  void find_texts(ReadOptions& reading, const std::vector<std::string>& names, const std::vector<std::string>& left_out,
+                  const std::string& file) const;
 
   [[nodiscard]] const std::vector<Column>& columns() const noexcept { return columns_; }
   [[nodiscard]] const std::string& scale() const noexcept { return scale_; }
@@ -60,6 +58,7 @@ class Preparation {
   static Preparation from_text(const std::string& text, std::int64_t d, const std::string& file);
 
  private:
+  void require_same_names(const std::vector<std::string>& names, const std::string& file) const;
   void require_same_columns(const Table& table, const std::string& file) const;
 
   std::vector<Column> columns_;

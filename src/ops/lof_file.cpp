@@ -1,6 +1,5 @@
 // See lof_file.hpp. Numbers are written as the shortest text that reads back as the same bits. A file says nothing that
-// is not checked: options must lie in their domains and arrays have the sizes that follow from them, so that whatever
-// loads can be asked.
+// is not checked, and what is read is checked like a model that a caller made, so that whatever loads can be asked.
 #include "ops/lof_file.hpp"
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "core/memory.hpp"
+#include "ops/lof_check.hpp"
 
 namespace vicinal {
 namespace ops {
@@ -22,10 +22,6 @@ std::string text_of(Number value) {
   std::array<char, 40> text;
   const auto result = std::to_chars(text.data(), text.data() + text.size(), value);
   return {text.data(), result.ptr};
-}
-
-std::int64_t count_of_ks(const LofOptions& options) {
-  return options.k_to > options.k ? options.k_to - options.k + 1 : 1;
 }
 
 /// Metadata and arrays of one file; every question that has no good answer is a refusal.
@@ -73,7 +69,7 @@ class Reader {
     }
     return values;
   }
-  void require(bool right, const char* why) const {
+  void require(bool right, const std::string& why) const {
     if (!right) refuse(why);
   }
   void require_all_seen() const {
@@ -112,27 +108,25 @@ Lof read_lof(const std::filesystem::path& path, std::int64_t n, const ModelParts
   model.outliers = file.number<std::int64_t>("outliers");
   model.copied = file.number<std::int64_t>("copied");
   model.spread = file.number<double>("spread");
-  file.require(options.k >= 1 && options.k < n, "its k does not fit its rows");
-  file.require(options.k_to == 0 || (options.k_to > options.k && options.k_to < n),
-               "its range of k does not fit its rows");
-  file.require(options.lambda > 0 && std::isfinite(options.lambda), "its lambda is not above 0");
-  file.require(options.contamination >= 0 && options.contamination <= 0.5,
-               "its contamination is not a share up to 0.5");
-  file.require(options.metric != Metric::inner_product, "its metric is inner_product, by which nothing is scored");
-  file.require(options.p >= 1 && std::isfinite(options.p), "its p is not at least 1");
   file.require(!std::isnan(model.threshold) && model.spread >= 0, "its threshold or spread is not a number");
   file.require(model.outliers >= 0 && model.outliers <= n && model.copied >= 0 && model.copied <= n,
                "its counts do not fit its rows");
-  const std::int64_t ks = count_of_ks(options);
+  file.require(options.k >= 1 && options.k < n && (options.k_to == 0 || options.k_to > options.k) && options.k_to < n,
+               "its k does not fit its rows");
+  const std::int64_t ks = longest_k(options) - options.k + 1;
   model.scores = file.array("lof_scores", {n});
   model.k_distances = file.array("lof_k_distances", {n, ks});
   model.densities = file.array("lof_densities", {n, ks});
   model.caps = file.array("lof_caps", {ks});
-  file.require(!model.scores.empty() && !model.k_distances.empty() && !model.densities.empty(),
-               "it lacks scores, k-distances or densities");
-  file.require(model.caps.empty() != (options.duplicates == Duplicates::cap),
-               "its caps do not fit its policy for copies");
+  file.require(!model.scores.empty(), "it has no scores");
+  file.require(model.caps.empty() || options.duplicates == Duplicates::cap, "it has caps that no policy asks for");
   file.require_all_seen();
+  try {
+    check_lof_model(model, n);
+  } catch (const Error& error) {
+    file.require(error.code() != ErrorCode::invalid_argument, error.what());
+    throw;
+  }
   return model;
 }
 
@@ -140,18 +134,12 @@ Lof read_lof(const std::filesystem::path& path, std::int64_t n, const ModelParts
 
 void LofModel::save(const Context& ctx, const std::filesystem::path& path) const {
   const std::int64_t n = index.rows();
-  const std::int64_t ks = ops::count_of_ks(fitted.options);
-  const auto sized = [](const std::vector<double>& values, std::int64_t size) {
-    return static_cast<std::int64_t>(values.size()) == size;
-  };
-  if (!fitted.options.novelty) {
+  ops::check_lof_model(fitted, n);
+  if (static_cast<std::int64_t>(fitted.scores.size()) != n) {
     throw Error(ErrorCode::invalid_argument,
-                "model: it was made without novelty, so that it could not score other rows");
+                "model: has " + std::to_string(fitted.scores.size()) + " scores of " + std::to_string(n) + " rows");
   }
-  if (!sized(fitted.scores, n) || !sized(fitted.k_distances, n * ks) || !sized(fitted.densities, n * ks) ||
-      !sized(fitted.caps, fitted.options.duplicates == Duplicates::cap ? ks : 0)) {
-    throw Error(ErrorCode::invalid_argument, "model: its scores and densities are not those of its index");
-  }
+  const auto ks = static_cast<std::int64_t>(fitted.k_distances.size()) / n;
   const LofOptions& options = fitted.options;
   ops::ModelParts parts;
   parts.metadata = {{"k", ops::text_of(options.k)},
@@ -171,7 +159,7 @@ void LofModel::save(const Context& ctx, const std::filesystem::path& path) const
                     {"spread", ops::text_of(fitted.spread)},
                     {"notes", notes}};
   if (!fitted.caps.empty()) parts.arrays.push_back({"lof_caps", "F64", {ks}, fitted.caps.data()});
-  parts.arrays.push_back({"lof_densities", "F64", {n, ks}, fitted.densities.data()});
+  if (!fitted.densities.empty()) parts.arrays.push_back({"lof_densities", "F64", {n, ks}, fitted.densities.data()});
   parts.arrays.push_back({"lof_k_distances", "F64", {n, ks}, fitted.k_distances.data()});
   parts.arrays.push_back({"lof_scores", "F64", {n}, fitted.scores.data()});
   ops::write_index(ctx, path, index.prepared(), ops::kLofFile, parts);
