@@ -34,6 +34,7 @@ std::string top_text(const Lof& lof, const ScoredRows& scored, const Preparation
     lines.push_back({fmt::format("{}", i + 1), fmt::format("{}", one.row), fmt::format("{:.6g}", one.score)});
     if (labelled) lines.back().push_back(plain(label_of(scored, one.row), kLongestName));
     for (const ColumnShare& share : one.columns) {
+      if (share.share < kShareShown) continue;
       lines.back().push_back(
           fmt::format("{} {:.0f} %", plain(preparation.name_of(share.column), kLongestName), 100 * share.share));
     }

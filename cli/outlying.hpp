@@ -17,6 +17,9 @@ struct ColumnShare {
   double share = 0;  ///< in [0, 1]
 };
 
+/// Below this a share is not shown to people: it would be 0 %.
+inline constexpr double kShareShown = 0.005;
+
 struct OutlyingRow {
   std::int64_t row = 0;
   double score = 0;

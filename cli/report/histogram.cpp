@@ -16,10 +16,9 @@ constexpr double kWidth = 480;
 constexpr double kHeight = 320;
 constexpr double kTop = 30;
 constexpr double kBottom = 46;
-constexpr double kLeft = 14;
+constexpr double kLeft = 46;
 constexpr double kRight = 14;
 constexpr std::size_t kBars = 40;
-constexpr double kLeastHeight = 2;  // of a bar that is not empty
 constexpr double kWideRange = 30;
 
 /// Where a value lies on the axis, 0 to 1.
@@ -81,29 +80,33 @@ Histogram histogram(std::span<const double> values, double threshold, const std:
     ++rows[bar];
     outliers[bar] += value > threshold ? 1 : 0;
   }
-  const auto most = static_cast<double>(*std::max_element(rows.begin(), rows.end()));
+  // Heights are logarithmic: of a million rows with one score the few with another are what is looked for.
+  const auto tallest = static_cast<double>(*std::max_element(rows.begin(), rows.end()));
   const double width = kWidth - kLeft - kRight;
   const double height = kHeight - kTop - kBottom;
+  const auto tall = [&](std::int64_t count) {
+    return height * std::log10(1 + static_cast<double>(count)) / std::log10(1 + tallest);
+  };
   const double wide = width / kBars;
   std::string shapes = svg_rect(kLeft, kTop + height, width, 1, "line");
+  for (std::int64_t count = 1; static_cast<double>(count) <= tallest; count *= 10) {
+    const double y = kTop + height - tall(count);
+    shapes += svg_rect(kLeft, y - 0.5, width, 1, "line");
+    shapes += svg_text(kLeft - 6, y + 4, "end", "soft",
+                       count < 10000 ? fmt::format("{}", count) : tick_text(static_cast<double>(count)));
+  }
+  const auto bar = [&](std::size_t b, std::int64_t count, const char* style) {
+    if (count == 0) return std::string();
+    return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" class=\"{}\"/>",
+                       kLeft + wide * static_cast<double>(b) + 0.5, kTop + height - tall(count), wide - 1, tall(count),
+                       style);
+  };
   for (std::size_t b = 0; b < kBars; ++b) {
     if (rows[b] == 0) continue;
-    const double tall = std::max(kLeastHeight, height * static_cast<double>(rows[b]) / most);
-    const double share = static_cast<double>(outliers[b]) / static_cast<double>(rows[b]);
-    const double bad = outliers[b] == 0 ? 0 : std::max(kLeastHeight, tall * share);
-    const double x = kLeft + wide * static_cast<double>(b) + 0.5;
     const double from = axis.value(static_cast<double>(b) / kBars);
     const double to = axis.value(static_cast<double>(b + 1) / kBars);
-    shapes += fmt::format("<g><title>{} to {}: {} rows</title>", tick_text(from), tick_text(to), rows[b]);
-    if (tall - bad > 0) {
-      shapes += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" class=\"good\"/>", x,
-                            kTop + height - tall, wide - 1, tall - bad);
-    }
-    if (bad > 0) {
-      shapes += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" class=\"bad\"/>", x,
-                            kTop + height - bad, wide - 1, bad);
-    }
-    shapes += "</g>";
+    shapes += fmt::format("<g><title>{} to {}: {} rows</title>{}{}</g>", tick_text(from), tick_text(to), rows[b],
+                          bar(b, rows[b], "good"), bar(b, outliers[b], "bad"));
   }
   constexpr int kTicks = 4;
   for (int tick = 0; tick <= kTicks; ++tick) {
@@ -118,7 +121,7 @@ Histogram histogram(std::span<const double> values, double threshold, const std:
     const std::string text = "threshold " + tick_text(threshold);
     const double half = 3.6 * static_cast<double>(text.size());
     shapes += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" class=\"mean\"/>", x, kTop - 8, kTop + height);
-    shapes += svg_text(std::clamp(x, half + 2, kWidth - half - 2), kTop - 14, "middle", "strong", text);
+    shapes += svg_text(std::clamp(x, kLeft + half, kWidth - half - 2), kTop - 14, "middle", "strong", text);
   }
   found.svg = report::svg(kWidth, kHeight, label, shapes);
   return found;

@@ -14,7 +14,7 @@ struct Histogram {
 };
 
 /// Of the finite values, those above `threshold` (which may be infinite) in another color. The axis is logarithmic
-/// where the values above 0 range over more than a factor of 30. Bars of rows that are few stay visible. O(n log n).
+/// where the values above 0 range over more than a factor of 30; heights always are. O(n log n).
 Histogram histogram(std::span<const double> values, double threshold, const std::string& label,
                     const std::string& below);
 

@@ -20,6 +20,7 @@ namespace vicinal::cli::report {
 namespace {
 
 constexpr std::size_t kRowsShown = 50;
+constexpr std::size_t kRowsMarked = 10;
 constexpr std::int64_t kClassesShown = 200;
 constexpr std::uint64_t kSeed = 0;
 
@@ -63,7 +64,8 @@ std::string histogram_section(const OutliersReport& report) {
   const Histogram found = histogram(report.scored->scores, report.lof->threshold, "How often each score comes",
                                     std::string(name_of(report.lof->options.score)));
   std::string text =
-      "<section><h2>How the scores lie</h2><p class=\"note\">Rows by score, those above the threshold in "
+      "<section><h2>How the scores lie</h2><p class=\"note\">Rows by score, on a logarithmic axis upwards; those above "
+      "the threshold in "
       "the other color.";
   if (found.infinite > 0)
     text += fmt::format(" {} with an infinite score are not drawn.", format_count(found.infinite));
@@ -89,7 +91,7 @@ std::string map_section(const OutliersReport& report) {
   if (scored.table == nullptr) return {};
   const TableView& view = scored.table->view;
   const Sample sample = draw_sample(view, kSampleRows, kSeed);
-  const std::size_t marked = std::min(scored.top.size(), kRowsShown);
+  const std::size_t marked = std::min(scored.top.size(), kRowsMarked);
   std::vector<double> outlying;
   for (std::size_t i = 0; i < marked; ++i) {
     for (std::int64_t j = 0; j < view.cols(); ++j) outlying.push_back(value_at(view, scored.top[i].row, j));
@@ -154,7 +156,7 @@ std::string top_section(const OutliersReport& report) {
   text += columns
               ? "With the columns that have the largest shares of the squared distance to the mean of the neighbors."
               : "Largest scores first.";
-  text += "</p>\n<table class=\"outliers\"><colgroup><col style=\"width:18%\"><col style=\"width:18%\">";
+  text += "</p>\n<table class=\"outliers\"><colgroup><col style=\"width:15%\"><col style=\"width:15%\">";
   if (scored.labels != nullptr) text += "<col style=\"width:18%\">";
   if (columns) text += "<col>";
   text += fmt::format("</colgroup><thead><tr><th>row</th><th>{}</th>", name_of(report.lof->options.score));
@@ -169,13 +171,14 @@ std::string top_section(const OutliersReport& report) {
       text += fmt::format("<td>{}</td>", escape(shortened(label, 24)));
     }
     if (columns) {
-      text += "<td>";
+      text += "<td><div class=\"shares\">";
       for (const ColumnShare& share : one.columns) {
-        text += fmt::format("<div class=\"share\">{} {:.0f} %{}</div>",
-                            escape(shortened(report.preparation->name_of(share.column), 24)), 100 * share.share,
-                            bar(share.share));
+        if (share.share < kShareShown) continue;
+        text +=
+            fmt::format("<div>{} {:.0f} %{}</div>", escape(shortened(report.preparation->name_of(share.column), 24)),
+                        100 * share.share, bar(share.share));
       }
-      text += "</td>";
+      text += "</div></td>";
     }
     text += "</tr>\n";
   }

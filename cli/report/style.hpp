@@ -55,7 +55,7 @@ td { padding: 8px 10px 8px 0; border-top: 1px solid var(--line); vertical-align:
 th:last-child, td:last-child { padding-right: 0; }
 td.name { font-weight: 600; }
 td .swatch { display: inline-block; width: 11px; height: 11px; margin: 0 9px 0 0; vertical-align: -1px; border-radius: 3px; }
-td .share { margin-bottom: 6px; font-size: 13px; max-width: 320px; }
+td .shares { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 6px 18px; font-size: 13px; }
 td svg { height: 4px; margin-top: 4px; border-radius: 2px; overflow: hidden; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 14px; }
 .card { border: 1px solid var(--line); border-radius: 12px; padding: 14px; min-width: 0; }
@@ -71,7 +71,7 @@ img { display: block; image-rendering: pixelated; border-radius: 6px; background
 .near.words li { width: auto; max-width: 100%; font-size: 12px; border: 1px solid var(--line); border-radius: 8px; padding: 3px 9px; text-align: left; }
 .near b { font-weight: 600; }
 footer { color: var(--muted); font-size: 13px; margin-top: 28px; }
-@media (max-width: 860px) { .pair { grid-template-columns: minmax(0, 1fr); } }
+@media (max-width: 860px) { .pair { grid-template-columns: minmax(0, 1fr); } td .shares { grid-template-columns: minmax(0, 1fr); } }
 @media (max-width: 560px) { main { padding: 28px 14px 44px; } section, .facts { padding: 18px 16px; } .big { font-size: 64px; }
   h1 { font-size: 24px; } .hero { gap: 18px 32px; margin: 26px 0 24px; } td, th { padding-right: 8px; } }
 @media print { body { background: #fff; } section, .card { break-inside: avoid; } }

@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-SUBCOMMANDS = ["knn", "radius", "classify", "kmeans", "info", "doctor", "bench knn", "bench peak", "bench papers", "generate", "completion"]
+SUBCOMMANDS = ["knn", "radius", "classify", "kmeans", "lof", "info", "doctor", "bench knn", "bench peak", "bench papers", "generate", "completion"]
 
 
 def examples_of(text):
@@ -46,6 +46,8 @@ def test_version(vicinal):
         "radius train.npy -r 1 --explain",
         "classify train.csv test.csv --label class",
         "classify train.csv test.csv --label class --explain",
+        "lof train.npy",
+        "lof train.npy test.npy -k 5 --explain",
         "info train.npy",
         "info train.csv",
         "info train.npy --explain",
