@@ -36,7 +36,7 @@ std::string top_text(const Lof& lof, const ScoredRows& scored, const Preparation
     for (const ColumnShare& share : one.columns) {
       if (share.share < kShareShown) continue;
       lines.back().push_back(
-          fmt::format("{} {:.0f} %", plain(preparation.name_of(share.column), kLongestName), 100 * share.share));
+          fmt::format("{} ({:.0f} %)", plain(preparation.name_of(share.column), kLongestName), 100 * share.share));
     }
   }
   return format_table(lines);

@@ -89,11 +89,12 @@ Histogram histogram(std::span<const double> values, double threshold, const std:
   };
   const double wide = width / kBars;
   std::string shapes = svg_rect(kLeft, kTop + height, width, 1, "line");
-  for (std::int64_t count = 1; static_cast<double>(count) <= tallest; count *= 10) {
+  int power = 0;
+  for (std::int64_t count = 1; static_cast<double>(count) <= tallest; count *= 10, ++power) {
     const double y = kTop + height - tall(count);
     shapes += svg_rect(kLeft, y - 0.5, width, 1, "line");
-    shapes += svg_text(kLeft - 6, y + 4, "end", "soft",
-                       count < 10000 ? fmt::format("{}", count) : tick_text(static_cast<double>(count)));
+    shapes +=
+        svg_text(kLeft - 6, y + 4, "end", "soft", power < 4 ? fmt::format("{}", count) : fmt::format("1e{}", power));
   }
   const auto bar = [&](std::size_t b, std::int64_t count, const char* style) {
     if (count == 0) return std::string();

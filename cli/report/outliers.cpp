@@ -174,9 +174,9 @@ std::string top_section(const OutliersReport& report) {
       text += "<td><div class=\"shares\">";
       for (const ColumnShare& share : one.columns) {
         if (share.share < kShareShown) continue;
-        text +=
-            fmt::format("<div>{} {:.0f} %{}</div>", escape(shortened(report.preparation->name_of(share.column), 24)),
-                        100 * share.share, bar(share.share));
+        text += fmt::format("<div><p><span>{}</span><span>{:.0f} %</span></p>{}</div>",
+                            escape(shortened(report.preparation->name_of(share.column), 24)), 100 * share.share,
+                            bar(share.share));
       }
       text += "</div></td>";
     }

@@ -56,6 +56,9 @@ th:last-child, td:last-child { padding-right: 0; }
 td.name { font-weight: 600; }
 td .swatch { display: inline-block; width: 11px; height: 11px; margin: 0 9px 0 0; vertical-align: -1px; border-radius: 3px; }
 td .shares { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 6px 18px; font-size: 13px; }
+td .shares p { display: flex; justify-content: space-between; gap: 8px; margin: 0; }
+td .shares p span { min-width: 0; }
+td .shares p span + span { color: var(--muted); flex: none; }
 td svg { height: 4px; margin-top: 4px; border-radius: 2px; overflow: hidden; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 300px), 1fr)); gap: 14px; }
 .card { border: 1px solid var(--line); border-radius: 12px; padding: 14px; min-width: 0; }

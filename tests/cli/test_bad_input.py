@@ -203,6 +203,12 @@ def test_disk_full(vicinal, tmp_path):
             assert done.returncode == DATA
             assert done.stderr.count("\n") == 1 and name in done.stderr, done.stderr
             assert list(disk.iterdir()) == []
+        (disk / "little").write_bytes(bytes(50000))
+        for option, name in (("-o", "scores.csv"), ("-o", "scores.npz"), ("--save-model", "model.vlof"), ("--report", "report.html")):
+            done = vicinal("lof", "good.npy", option, disk / name)
+            assert done.returncode == DATA
+            assert done.stderr.count("\n") == 1 and name in done.stderr, done.stderr
+            assert [path.name for path in disk.iterdir()] == ["little"]
     finally:
         subprocess.run(["umount", disk], check=True)
 

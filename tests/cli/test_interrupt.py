@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 
-def start(command, folder):
+def start(command, folder, arguments=("knn", "-o", "out.npz")):
     """A search that takes far longer than this test, one thread."""
+    name, *rest = arguments
     return subprocess.Popen(
-        [command, "knn", "table.npy", "-k", "10", "--metric", "minkowski", "--p", "3.5", "--threads", "1", "-o", "out.npz"],
+        [command, name, "table.npy", "-k", "10", "--metric", "minkowski", "--p", "3.5", "--threads", "1", *rest],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -20,9 +21,13 @@ def start(command, folder):
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_interrupt(command, tmp_path, sent):
+@pytest.mark.parametrize(
+    "arguments",
+    [("knn", "-o", "out.npz"), ("lof", "-o", "out.csv", "--save-model", "model.vlof", "--report", "report.html")],
+)
+def test_interrupt(command, tmp_path, sent, arguments):
     np.save(tmp_path / "table.npy", np.random.default_rng(0).normal(size=(60000, 64)).astype(np.float32))
-    running = start(command, tmp_path)
+    running = start(command, tmp_path, arguments)
     time.sleep(1.5)
     assert running.poll() is None, running.communicate()
     begin = time.monotonic()
