@@ -75,7 +75,7 @@ class CpuBackend final : public Backend {
     return cpu::make_lloyd(ctx, task);
   }
   ClusterBytes cluster_bytes(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
-    return {cpu::lloyd_scratch(ctx, task) + (trials > 0 ? cpu::seeding_scratch(ctx, task, trials) : 0)};
+    return {cpu::lloyd_scratch(ctx, task) + (trials != kNoSeeding ? cpu::seeding_scratch(ctx, task, trials) : 0)};
   }
 };
 

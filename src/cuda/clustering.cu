@@ -89,8 +89,7 @@ std::uint64_t bytes_of(const Engine& engine, const plugin::Clustering& task, std
   if (orders_changes(task)) bytes += n * 8 + (k + 1) * 12;
   bytes +=
       k * (d * 8 + (d + 2) * 4 + 64) + d * 64 + 4096 + hash_places(k) * static_cast<std::int64_t>(sizeof(HashPlace));
-  return static_cast<std::uint64_t>(bytes) + sum_bytes(task, limbs) +
-         (task.trials > 0 ? Seeding::bytes(n, d, task.trials) : 0);
+  return static_cast<std::uint64_t>(bytes) + sum_bytes(task, limbs) + Seeding::bytes(n, d, task.trials);
 }
 
 void require_room(const Session& session, std::uint64_t bytes, const char* what) {
@@ -341,29 +340,39 @@ void Clustering::make_room() {
 void Clustering::start(const double* centres, std::int64_t k) {
   view_.k = k;
   to_device(engine_, centres_.data(), centres, k * view_.rows.d);
+  forget();
+  engine_.synchronize();  // the host's centres are its own again
+}
+
+// Labels and sums.
+void Clustering::forget() {
   check(cudaMemsetAsync(labels_.data(), 0xFF, static_cast<std::size_t>(view_.rows.n) * sizeof(std::int32_t),
                         engine_.stream),
         "clear labels");
   sizes_.zero();
   outcome_.zero();
   if (view_.limbs > 0) sums_.zero();
-  engine_.synchronize();  // the host's centres are its own again
+}
+
+// Finds the rows whose label changes, and their fresh ones.
+void Clustering::label(const ClusterView& view) const {
+  clear_tally(engine_, view);
+  if (view.frame.usable) {
+    ready_centres(engine_, view);
+    view.half.used ? screen_half(engine_, view) : screen_points(engine_, view);
+  } else {
+    open_all(engine_, view);
+  }
+  if (view.half.open_room > 0) {
+    narrow_half(engine_, view);
+    decide_narrow(engine_, view);
+  }
+  decide_wide(engine_, view);
 }
 
 plugin::ClusterStep Clustering::step(std::int32_t work) {
   if ((work & plugin::kAssign) != 0) {
-    clear_tally(engine_, view_);
-    if (view_.frame.usable) {
-      ready_centres(engine_, view_);
-      view_.half.used ? screen_half(engine_, view_) : screen_points(engine_, view_);
-    } else {
-      open_all(engine_, view_);
-    }
-    if (view_.half.open_room > 0) {
-      narrow_half(engine_, view_);
-      decide_narrow(engine_, view_);
-    }
-    decide_wide(engine_, view_);
+    label(view_);
     add_changed(engine_, view_);
   }
   if ((work & (plugin::kMeans | plugin::kMeansUnlessEmpty)) != 0) {
@@ -424,7 +433,21 @@ void Clustering::rows(const std::int64_t* rows, std::int64_t count, double* valu
 
 void Clustering::seed(std::int64_t trials) {
   seeding_.reset();
-  if (trials > 0) seeding_ = std::make_unique<Seeding>(engine_, view_, trials);
+  if (trials >= 0) seeding_ = std::make_unique<Seeding>(engine_, view_, trials);
+}
+
+// As many at a time as there is room for centres. No row has a label then, so that each gets a fresh one.
+void Clustering::meet(const std::int64_t* rows, std::int64_t count) {
+  const Buffer<std::int64_t> chosen(engine_, count);
+  to_device(engine_, chosen.data(), rows, count);
+  for (std::int64_t first = 0; first < count; first += most_) {
+    view_.k = std::min(most_, count - first);
+    widen_chosen(engine_, view_.rows, chosen.data() + first, view_.k, centres_.data());
+    forget();
+    label(view_);
+    seeding_->merge(view_, view_.k);
+  }
+  engine_.synchronize();
 }
 
 std::uint64_t clustering_bytes(const Session& session, const plugin::Clustering& task) {

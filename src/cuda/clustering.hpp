@@ -24,6 +24,8 @@ class Clustering {
   void state(const plugin::ClusterState& state);
   void rows(const std::int64_t* rows, std::int64_t count, double* values);
   void seed(std::int64_t trials);
+  /// Makes rows centres of the seeding.
+  void meet(const std::int64_t* rows, std::int64_t count);
   [[nodiscard]] Seeding& seeding() { return *seeding_; }
   [[nodiscard]] Session& session() const { return session_; }
 
@@ -34,6 +36,8 @@ class Clustering {
   void make_half(const ColumnScan* columns, const double* middle);
   void plan_sums(const plugin::Clustering& task, const ColumnScan* columns);
   void make_room();
+  void forget();
+  void label(const ClusterView& view) const;
 
   Session& session_;
   const Engine& engine_;

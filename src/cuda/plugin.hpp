@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 6;
+inline constexpr std::uint32_t kPluginVersion = 7;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -126,7 +126,7 @@ struct Clustering {
   const double* weights = nullptr;  ///< [rows] host, or null: 1 each
   std::int64_t clusters = 0;
   std::int32_t sums = 1;
-  std::int64_t trials = 0;  ///< for `cluster_bytes`: of a seeding; 0: there is none
+  std::int64_t trials = -1;  ///< for `cluster_bytes`: of a seeding; below 0: there is none
 };
 
 enum ClusterWork : std::int32_t { kAssign = 1, kMeans = 2, kMeansUnlessEmpty = 4 };
@@ -200,12 +200,16 @@ struct Functions {
   /// Rows, widened: values[count, d].
   void (*cluster_rows)(void* clustering, const std::int64_t* rows, std::int64_t count, double* values,
                        Status* status) = nullptr;
-  /// k-means++ (kernels::Seeding), one at a time: begins it anew, with at most so many rows an attempt; 0: ends it.
+  /// First centres (kernels::Seeding), one at a time: begins anew, with at most so many draws for one; below 0: ends.
   void (*seed)(void* clustering, std::int64_t trials, Status* status) = nullptr;
-  void (*seed_draw)(void* clustering, double u, std::int64_t* row, Status* status) = nullptr;
-  void (*seed_attempt)(void* clustering, const std::int64_t* rows, std::int64_t count, double* totals,
-                       Status* status) = nullptr;
-  void (*seed_take)(void* clustering, std::int64_t attempt, Status* status) = nullptr;
+  void (*seed_draw)(void* clustering, const double* draws, std::int64_t count, std::int64_t* rows,
+                    Status* status) = nullptr;
+  /// draws[count, trials], rows[count].
+  void (*seed_choose)(void* clustering, const double* draws, std::int64_t trials, std::int64_t count,
+                      std::int64_t* rows, Status* status) = nullptr;
+  void (*seed_meet)(void* clustering, const std::int64_t* rows, std::int64_t count, Status* status) = nullptr;
+  /// The total; and winners[n], unless null.
+  void (*seed_state)(void* clustering, double* total, std::int32_t* winners, Status* status) = nullptr;
 };
 
 }  // namespace vicinal::plugin
