@@ -256,3 +256,21 @@ extern "C" int vicinal_bench_kmeans(const void* context, const Rows* table, std:
     put(done->screens, found.plan.screens);
   });
 }
+
+/// Seconds that first centres took (search_seconds), and the inertia of all rows' assignment to them.
+extern "C" int vicinal_bench_seed(const void* context, const Rows* table, std::int64_t clusters, const char* init,
+                                  std::uint64_t seed, double* inertia, Done* done) {
+  return guarded(done, [&] {
+    vicinal::KMeansOptions options;
+    options.clusters = clusters;
+    options.init =
+        std::string(init) == "k-means||" ? vicinal::KMeansInit::parallel : vicinal::KMeansInit::plus_plus;
+    options.seed = seed;
+    options.max_iterations = 1;
+    options.history = true;
+    const vicinal::KMeans found = vicinal::kmeans(context_of(context), view_of(*table), options);
+    *inertia = found.history.front();
+    done->search_seconds = found.stats.seed_seconds;
+    done->device_memory = found.plan.device_memory;
+  });
+}

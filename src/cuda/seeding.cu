@@ -12,7 +12,10 @@ __global__ void begin_kernel(const __grid_constant__ SeedView v, std::int64_t pa
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (row == 0) *v.state = {};
   if (row < v.n) v.keys[row] = 1;
-  if (row < padded && v.facts != nullptr) v.facts[row] = {0, 0, row < v.n ? INFINITY : NAN, 0};
+  if (row < padded && v.facts != nullptr) {
+    v.facts[row] = {};
+    v.reaches[row] = row < v.n ? INFINITY : NAN;
+  }
 }
 
 __global__ void __launch_bounds__(kThreads) add_rows_kernel(const __grid_constant__ SeedView v) {
@@ -84,7 +87,9 @@ Seeding::Seeding(const Engine& engine, const ClusterView& view, std::int64_t tri
   const std::int64_t padded = padded_rows(n);
   if (trials > 0) {
     facts_ = Buffer<SeedFacts>(engine, padded);
+    reaches_ = Buffer<float>(engine, padded);
     view_.facts = facts_.data();
+    view_.reaches = reaches_.data();
   } else {
     winners_ = Buffer<std::int32_t>(engine, n);
     view_.winners = winners_.data();
@@ -176,7 +181,9 @@ std::uint64_t Seeding::bytes(std::int64_t n, std::int64_t d, std::int64_t trials
   const std::int64_t slots = slots_of(trials);
   const std::int64_t padded = padded_rows(n);
   const std::int64_t screen =
-      trials > 0 ? padded * (product_steps(d) * 32 + static_cast<std::int64_t>(sizeof(SeedFacts))) + d * 8 : n * 4;
+      trials > 0
+          ? padded * (product_steps(d) * 32 + static_cast<std::int64_t>(sizeof(SeedFacts) + sizeof(float))) + d * 8
+          : n * 4;
   return static_cast<std::uint64_t>((trials + 1) * n * 8 + tree.nodes * slots * 8 + tree.sizes[0] * slots * 4 + screen +
                                     (std::int64_t{1} << 16));
 }

@@ -19,6 +19,24 @@ __device__ __forceinline__ double mass_after(const SeedView& v, std::int64_t row
   return mass_of(v, row, __ldcg(changed ? v.tried + trial * v.n + row : v.keys + row));
 }
 
+/// core::part_under by a warp, a lane a part, which lie in parts[32] too. Every lane adds them up, and keeps what comes
+/// before its own.
+__device__ __forceinline__ int part_under(double own, const double* parts, double& t) {
+  const int lane = threadIdx.x % 32;
+  double sum = 0;
+  double before = 0;
+#pragma unroll
+  for (int p = 0; p < core::kMassParts; ++p) {
+    if (p == lane) before = sum;
+    sum = __dadd_rn(sum, parts[p]);
+  }
+  const unsigned some = __ballot_sync(kWholeWarp, own != 0);
+  const unsigned above = __ballot_sync(kWholeWarp, own != 0 && __dadd_rn(before, own) > t);
+  const int taken = above != 0 ? __ffs(static_cast<int>(above)) - 1 : 31 - __clz(static_cast<int>(some));
+  t = __dsub_rn(t, __shfl_sync(kWholeWarp, before, taken));
+  return taken;
+}
+
 /// The row that a draw stands for after a trial; by a warp. parts: [32] of its own.
 __device__ inline std::int64_t drawn_row(const SeedView& v, double u, int trial, double* parts) {
   const int lane = threadIdx.x % 32;
@@ -37,8 +55,7 @@ __device__ inline std::int64_t drawn_row(const SeedView& v, double u, int trial,
     __syncwarp();
     parts[lane] = value;
     __syncwarp();
-    node = first + core::part_under(
-                       core::kMassParts, [&](std::int64_t p) { return parts[p]; }, t);
+    node = first + part_under(value, parts, t);
   }
   return node;
 }

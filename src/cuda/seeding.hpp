@@ -16,15 +16,14 @@ inline constexpr int kTrialsAtOnce = 8;  ///< rows of one product
 struct alignas(16) SeedFacts {
   float scale;   ///< of its bytes
   float square;  ///< its squared length, rounded to bytes
-  float reach;   ///< not below its distance to the nearest centre, its own error added; NaN: no key is below its own
   float error;   ///< not below what rounding moved it by
+  float reach;   ///< of a row beside the others; here it is not used
 };
 
 /// What steps hand to each other.
 struct SeedState {
   std::int64_t drawn[kMostTrials];  ///< rows of the next step
   int winner;                       ///< trial whose changes the keys do not have yet
-  unsigned arrived;                 ///< blocks that are done with a step
 };
 
 /// Arrays in device memory. A slot is a trial; a row's least key after trial t is in `tried` where its bit in `changed`
@@ -46,6 +45,7 @@ struct SeedView {
   double square_scale = 0;          ///< of keys
   uint4* packed = nullptr;          ///< [rows / 16][steps][32 lanes], rows padded to chunks
   SeedFacts* facts = nullptr;       ///< [rows padded to chunks]
+  float* reaches = nullptr;         ///< [rows padded to chunks] how near a centre must be to change a row (reach_of)
   std::int32_t* winners = nullptr;  ///< [n]; of k-means||
 };
 
@@ -94,6 +94,7 @@ class Seeding {
   Buffer<SeedState> state_;
   Buffer<uint4> packed_;
   Buffer<SeedFacts> facts_;
+  Buffer<float> reaches_;
   Buffer<std::int32_t> winners_;
 };
 
