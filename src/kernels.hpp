@@ -262,6 +262,7 @@ struct LloydStep {
 };
 
 class Seeding;
+inline constexpr std::int64_t kNoSeeding = -1;  ///< in the place of its trials
 
 struct ClusterBytes {
   std::uint64_t host = 0;
@@ -295,21 +296,27 @@ class Lloyd {
   virtual double inertia() = 0;
   /// Rows of the table, widened: [rows, d].
   virtual void rows(std::span<const std::int64_t> rows, std::span<double> values) const = 0;
-  /// For first centres of the same table; `trials`: the most rows of an attempt.
+  /// For first centres of the same table; `trials`: the most draws for one of k-means++, or 0 for k-means||. It must
+  /// not outlive what it is made of.
   virtual std::unique_ptr<Seeding> seeding(std::int64_t trials) = 0;
   [[nodiscard]] virtual AssignCounts counts() const = 0;
 };
 
-/// Rows being drawn as first centres by k-means++ (contract clause 12).
+/// Rows being drawn as first centres (contract clause 12). A table has one at a time.
 class Seeding {
  public:
   virtual ~Seeding() = default;
-  /// The row that a draw u in [0, 1) stands for.
-  virtual std::int64_t draw(double u) = 0;
-  /// The total mass that each of these rows (at most `trials`) would leave as a further centre.
-  virtual void attempt(std::span<const std::int64_t> rows, std::span<double> totals) = 0;
-  /// Takes one of the rows of the last attempt.
-  virtual void take(std::size_t attempt) = 0;
+  /// The rows that draws in [0, 1) stand for, all by the masses as they are.
+  virtual void draw(std::span<const double> draws, std::span<std::int64_t> rows) = 0;
+  /// k-means++: takes rows.size() centres one after the other, each the best of draws.size() / rows.size() draws.
+  virtual void choose(std::span<const double> draws, std::span<std::int64_t> rows) = 0;
+  /// k-means||: takes rows as centres, numbered on from those before. The iterations that this was made of are to be
+  /// started anew.
+  virtual void meet(std::span<const std::int64_t> rows) = 0;
+  /// The sum of the masses.
+  [[nodiscard]] virtual double total() const = 0;
+  /// The number of the centre that each row is nearest to, [n]; of k-means||.
+  virtual void winners(std::span<std::int32_t> winners) const = 0;
 };
 
 class Backend {
@@ -359,7 +366,7 @@ class Backend {
   virtual std::string cluster_screens(const ClusterTask& /*task*/) const { return "float32"; }
   /// Reads the table once: refuses NaN, infinity and magnitudes of 2^500 and more by row and column.
   virtual std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const = 0;
-  /// The most bytes that it and its seeding (trials > 0) take beside each other; what depends on values (slices of
+  /// The most bytes that it and its seeding (or kNoSeeding) take beside each other; what depends on values (slices of
   /// sums) is taken as for float32 data of one magnitude, and held against the limit when it is known.
   virtual ClusterBytes cluster_bytes(const Context& ctx, const ClusterTask& task, std::int64_t trials) const = 0;
 

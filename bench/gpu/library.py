@@ -127,6 +127,14 @@ class Vicinal:
                 ctypes.c_void_p(address(distances)), ctypes.c_int64(ids.shape[1]), *what))
         return seconds.value
 
+    def seed(self, table, clusters, init, seed):
+        """The inertia after the first centres; seconds they took in done.search_seconds."""
+        inertia = ctypes.c_double()
+        self.check(self.library.vicinal_bench_seed(
+            self.context, ctypes.byref(rows_of(table)), ctypes.c_int64(clusters), init.encode(), ctypes.c_uint64(seed),
+            ctypes.byref(inertia), ctypes.byref(self.done)))
+        return inertia.value
+
     def make(self, made, begin, end, to):
         """Rows [begin, end) of `Made` as the library is given them, into host memory."""
         self.library.vicinal_bench_make(ctypes.byref(rows_of(made)), ctypes.c_int64(begin), ctypes.c_int64(end),

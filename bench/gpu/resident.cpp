@@ -257,6 +257,23 @@ extern "C" int vicinal_bench_kmeans(const void* context, const Rows* table, std:
   });
 }
 
+/// Seconds that first centres took (search_seconds), and the inertia of all rows' assignment to them.
+extern "C" int vicinal_bench_seed(const void* context, const Rows* table, std::int64_t clusters, const char* init,
+                                  std::uint64_t seed, double* inertia, Done* done) {
+  return guarded(done, [&] {
+    vicinal::KMeansOptions options;
+    options.clusters = clusters;
+    options.init = std::string(init) == "k-means||" ? vicinal::KMeansInit::parallel : vicinal::KMeansInit::plus_plus;
+    options.seed = seed;
+    options.max_iterations = 1;
+    options.history = true;
+    const vicinal::KMeans found = vicinal::kmeans(context_of(context), view_of(*table), options);
+    *inertia = found.history.front();
+    done->search_seconds = found.stats.seed_seconds;
+    done->device_memory = found.plan.device_memory;
+  });
+}
+
 namespace {
 
 vicinal::LofOptions lof_options(std::int64_t k, std::int64_t k_to, const char* score) {
@@ -291,8 +308,7 @@ extern "C" int vicinal_bench_lof_of_lists(const void* context, const Rows* table
     graph.k = width;
     graph.ids.assign(ids, ids + table->rows * width);
     graph.distances.assign(distances, distances + table->rows * width);
-    const vicinal::Lof found =
-        vicinal::lof(context_of(context), graph, view_of(*table), lof_options(k, k_to, score));
+    const vicinal::Lof found = vicinal::lof(context_of(context), graph, view_of(*table), lof_options(k, k_to, score));
     std::copy(found.scores.begin(), found.scores.end(), scores);
     *score_seconds = found.score_seconds;
     note(found.plan, found.stats, done);

@@ -1,9 +1,7 @@
-// Rows drawn with a chance in proportion to a mass (contract clause 12, draws). Masses are added in chunks of 1,024
-// rows, which may be done side by side; the running sums over the chunks are what a draw needs beside the masses of one
-// chunk.
+// Rows drawn with a chance in proportion to a mass (contract clause 12, draws). Masses are added in a tree, 32 parts at
+// a time, so that sums can be made side by side and a draw looks at 32 numbers a level. Host and device.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -11,47 +9,96 @@
 
 namespace vicinal::core {
 
-inline constexpr std::int64_t kMassChunk = 1024;
+inline constexpr std::int64_t kMassParts = 32;
 
-/// The sum of the masses of rows [first, min(first + 1024, n)); mass(i) is that of row i.
-template <class Mass>
-double chunk_mass(std::int64_t first, std::int64_t n, const Mass& mass) {
+/// Where the sums over n >= 1 masses lie: level by level, those of 32 masses each first, the total last.
+struct MassTree {
+  static constexpr int kMostLevels = 13;  // 32^13 = 2^65
+  int levels = 0;
+  std::int64_t sizes[kMostLevels] = {};   ///< sums of a level
+  std::int64_t begins[kMostLevels] = {};  ///< where they begin
+  std::int64_t nodes = 0;                 ///< sums in all
+
+  MassTree() = default;
+  explicit MassTree(std::int64_t n) {
+    for (std::int64_t size = n; levels == 0 || size > 1; ++levels) {
+      size = (size + kMassParts - 1) / kMassParts;
+      sizes[levels] = size;
+      begins[levels] = nodes;
+      nodes += size;
+    }
+  }
+  [[nodiscard]] VICINAL_HD std::int64_t total() const noexcept { return nodes - 1; }
+};
+
+/// The sum of the first 32 of `count` parts, part(0), part(1), ...: by the eight accumulators.
+template <class Part>
+VICINAL_HD inline double sum_of_parts(std::int64_t count, const Part& part) noexcept {
   double a[kLanes] = {};
-  const std::int64_t end = std::min(first + kMassChunk, n);
-  for (std::int64_t i = first; i < end; ++i) a[(i - first) % kLanes] += mass(i);
+  for (std::int64_t first = 0; first < kMassParts; first += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      if (first + lane < count) a[lane] += part(first + lane);
+    }
+  }
   return sum_of_lanes(a);
 }
 
-/// 0, and the sums of the first 1, 2, ... chunks; the last one is the total.
-inline std::vector<double> running_masses(const std::vector<double>& chunks) {
-  std::vector<double> running = {0};
-  running.reserve(chunks.size() + 1);
-  for (const double chunk : chunks) running.push_back(running.back() + chunk);
-  return running;
+/// The part that `t` falls into, of which there is one above 0; takes from t what the parts before it sum to.
+template <class Part>
+VICINAL_HD inline std::int64_t part_under(std::int64_t count, const Part& part, double& t) noexcept {
+  std::int64_t taken = 0;
+  double before = 0;
+  double sum = 0;
+  bool above = false;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double added = part(i);
+    const double next = sum + added;
+    if (!above && added != 0) {
+      taken = i;
+      before = sum;
+      above = next > t;
+    }
+    sum = next;
+  }
+  t -= before;
+  return taken;
 }
 
-/// The row that a draw u in [0, 1) stands for. O(1024 + log n), but O(n) where no running sum is above u * total.
+/// The row that a draw u in [0, 1) stands for where all masses are 0.
+VICINAL_HD inline std::int64_t massless_row(double u, std::int64_t n) noexcept {
+  const auto row = static_cast<std::int64_t>(u * static_cast<double>(n));
+  return row < n - 1 ? row : n - 1;
+}
+
+/// Fills levels 1 and up of sums[tree.nodes] from level 0. O(n / 32).
+inline void add_levels(const MassTree& tree, double* sums) {
+  for (int level = 1; level < tree.levels; ++level) {
+    const double* const parts = sums + tree.begins[level - 1];
+    for (std::int64_t i = 0; i < tree.sizes[level]; ++i) {
+      const std::int64_t first = i * kMassParts;
+      const std::int64_t left = tree.sizes[level - 1] - first;
+      sums[tree.begins[level] + i] = sum_of_parts(left, [&](std::int64_t p) { return parts[first + p]; });
+    }
+  }
+}
+
+/// The row that a draw u in [0, 1) stands for; mass(i) is that of row i. O(log n).
 template <class Mass>
-std::int64_t drawn_row(double u, std::int64_t n, const std::vector<double>& running, const Mass& mass) {
-  const double total = running.back();
-  if (total == 0) return std::min(static_cast<std::int64_t>(u * static_cast<double>(n)), n - 1);
-  const double target = u * total;
-  const auto chunk = std::upper_bound(running.begin() + 1, running.end(), target) - (running.begin() + 1);
-  std::int64_t last = n - 1;
-  if (chunk + 1 == static_cast<std::int64_t>(running.size())) {
-    while (mass(last) == 0) --last;
-    return last;
+std::int64_t drawn_row(double u, std::int64_t n, const MassTree& tree, const double* sums, const Mass& mass) {
+  const double total = sums[tree.total()];
+  if (total == 0) return massless_row(u, n);
+  double t = u * total;
+  std::int64_t node = 0;
+  for (int level = tree.levels - 1; level >= 0; --level) {
+    const std::int64_t first = node * kMassParts;
+    const std::int64_t left = (level == 0 ? n : tree.sizes[level - 1]) - first;
+    node =
+        first +
+        part_under(
+            left < kMassParts ? left : kMassParts,
+            [&](std::int64_t p) { return level == 0 ? mass(first + p) : sums[tree.begins[level - 1] + first + p]; }, t);
   }
-  // Should the rows' sum, rounded otherwise than the chunk's own, not get there, it is the last row of the chunk.
-  double sum = running[static_cast<std::size_t>(chunk)];
-  for (std::int64_t i = chunk * kMassChunk; i < std::min((chunk + 1) * kMassChunk, n); ++i) {
-    const double added = mass(i);
-    if (added == 0) continue;
-    last = i;
-    sum += added;
-    if (sum > target) break;
-  }
-  return last;
+  return node;
 }
 
 }  // namespace vicinal::core

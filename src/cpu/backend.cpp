@@ -76,7 +76,7 @@ class CpuBackend final : public Backend {
     return cpu::make_lloyd(ctx, task);
   }
   ClusterBytes cluster_bytes(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
-    return {cpu::lloyd_scratch(ctx, task) + (trials > 0 ? cpu::seeding_scratch(ctx, task, trials) : 0)};
+    return {cpu::lloyd_scratch(ctx, task) + (trials != kNoSeeding ? cpu::seeding_scratch(ctx, task, trials) : 0)};
   }
   void lof(const Context& ctx, const LofTask& task, LofResult& result) const override { cpu::lof(ctx, task, result); }
   LofBytes lof_bytes(const Context& ctx, const LofTask& task) const override { return {cpu::lof_scratch(ctx, task)}; }

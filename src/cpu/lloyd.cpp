@@ -66,7 +66,9 @@ class CpuLloyd final : public kernels::Lloyd {
   void keys(std::span<double> keys) override;
   double inertia() override;
   void rows(std::span<const std::int64_t> rows, std::span<double> values) const override;
-  std::unique_ptr<kernels::Seeding> seeding(std::int64_t trials) override { return make_seeding(ctx_, task_, trials); }
+  std::unique_ptr<kernels::Seeding> seeding(std::int64_t trials) override {
+    return make_seeding(ctx_, task_, *this, trials);
+  }
   kernels::AssignCounts counts() const override { return counts_; }
 
  private:

@@ -1,5 +1,5 @@
-// The rows' masses while k-means++ draws centres (contract clause 12): keys by the kernels of the search, sums by
-// chunk.
+// The rows' masses while first centres are drawn (contract clause 12): keys by the kernels of the search, sums in a
+// tree.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace vicinal::cpu {
 
-/// A table that `make_lloyd` has read; `trials`: the most rows of an attempt.
+/// A table that `lloyd` has read, and which assigns rows to the centres of k-means||.
 std::unique_ptr<kernels::Seeding> make_seeding(const Context& ctx, const kernels::ClusterTask& task,
-                                               std::int64_t trials);
+                                               kernels::Lloyd& lloyd, std::int64_t trials);
 
 std::uint64_t seeding_scratch(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials);
 

@@ -155,10 +155,6 @@ inline constexpr int kKeyLimbs = 68;
 void add_keys(const Engine& engine, const ClusterView& view, const double* keys, std::int64_t* limbs);
 void widen_chosen(const Engine& engine, const Rows& rows, const std::int64_t* chosen, std::int64_t count,
                   double* values);
-/// The least of `nearest` (null: no limit) and the keys to `count` rows' widened values [count, d]: keys[t * n + i];
-/// and the masses of each 1,024 rows: chunks[t * chunk_count + c].
-void attempt_keys(const Engine& engine, const ClusterView& view, const double* values, int count, const double* nearest,
-                  double* keys, double* chunks);
 
 // cluster_sums.cu
 /// Takes the rows whose label changed from one cluster's sums to another's.

@@ -130,7 +130,7 @@ plugin::ClusterRoom clustering_room(const Session& session, const plugin::Cluste
   plugin::ClusterRoom room;
   room.part = part_of(session, task);
   room.bytes = clustering_bytes(session.engine, task, kPlannedLimbs, room.part);
-  if (task.trials > 0) {
+  if (task.trials >= 0) {
     const std::uint64_t seeding = Seeding::bytes(task.table.rows, task.table.cols, task.trials);
     const bool fits = room.part == task.table.rows && room.bytes + seeding <= left_of(session);
     room.seeds = fits || lies_there(task.table) ? 1 : 0;

@@ -16,8 +16,6 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr std::int64_t kScanThreads = std::int64_t{1} << 17;
-constexpr int kChunk = 1024;  // rows whose masses are added first (the contract's)
-constexpr int kTrialsABlock = 4;
 
 /// Blocks of a kernel that takes as many items as it finds.
 unsigned wide_grid(const Engine& engine) {
@@ -351,52 +349,6 @@ __global__ void widen_kernel(const T* rows, std::int64_t d, const std::int64_t* 
   if (i < count * d) values[i] = widen(rows[chosen[i / d] * d + i % d]);
 }
 
-// A block takes a chunk of rows: eight lanes a row, which is read once for some trials; then eight threads a trial add
-// the chunk's masses.
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    attempt_kernel(const T* rows, const __grid_constant__ ClusterView v, const double* values, int count,
-                   const double* nearest, double* keys, double* chunks) {
-  __shared__ double masses[kTrialsABlock][kChunk];
-  const int d = static_cast<int>(v.rows.d);
-  const std::int64_t n = v.rows.n;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kChunk;
-  const int size = static_cast<int>(n - first < kChunk ? n - first : kChunk);
-  const int group = threadIdx.x / 8;
-  for (int begin = 0; begin < count; begin += kTrialsABlock) {
-    const int trials = min(kTrialsABlock, count - begin);
-    __syncthreads();
-    for (int i = group; i < kChunk; i += kThreads / 8) {  // the same number of turns in all threads
-      const std::int64_t row = first + min(i, size - 1);
-      double sums[kTrialsABlock] = {};
-      for (int j = threadIdx.x % 8; j < d; j += 8) {
-        const double y = widen(rows[row * d + j]);
-#pragma unroll
-        for (int t = 0; t < kTrialsABlock; ++t) {
-          const double difference = __dsub_rn(values[static_cast<std::int64_t>(begin + min(t, trials - 1)) * d + j], y);
-          sums[t] = __fma_rn(difference, difference, sums[t]);
-        }
-      }
-#pragma unroll
-      for (int t = 0; t < kTrialsABlock; ++t) {
-        double key = sum_of_eight(sums[t], kWholeWarp);
-        if (t >= trials || i >= size || threadIdx.x % 8 != 0) continue;
-        if (nearest != nullptr) key = fmin(key, nearest[row]);
-        keys[(begin + t) * n + row] = key;
-        masses[t][i] = v.weights != nullptr ? __dmul_rn(v.weights[row], key) : key;
-      }
-    }
-    __syncthreads();
-    double sum = 0;
-    if (group < trials) {
-      for (int i = threadIdx.x % 8; i < size; i += 8) sum = __dadd_rn(sum, masses[group][i]);
-    }
-    sum = sum_of_eight(sum, kWholeWarp);
-    if (group < trials && threadIdx.x % 8 == 0)
-      chunks[static_cast<std::int64_t>(begin + group) * gridDim.x + blockIdx.x] = sum;
-  }
-}
-
 }  // namespace
 
 void scan_rows(const Engine& engine, const Rows& rows, std::int64_t first_row, const double* weights,
@@ -464,15 +416,6 @@ void widen_chosen(const Engine& engine, const Rows& rows, const std::int64_t* ch
                                                                                        values);
   });
   check_launch("widen rows");
-}
-
-void attempt_keys(const Engine& engine, const ClusterView& view, const double* values, int count, const double* nearest,
-                  double* keys, double* chunks) {
-  with_elements(view.rows.data, view.rows.dtype, [&](const auto* data) {
-    attempt_kernel<<<blocks_for(view.rows.n, kChunk), kThreads, 0, engine.stream>>>(data, view, values, count, nearest,
-                                                                                    keys, chunks);
-  });
-  check_launch("keys of an attempt");
 }
 
 }  // namespace vicinal::cuda

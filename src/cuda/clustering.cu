@@ -304,7 +304,8 @@ void Clustering::recentre(const double* centres) {
   engine_.synchronize();  // the host's centres are its own again
 }
 
-void Clustering::assign(const Engine& engine, bool first) {
+// Finds the rows whose label changes, and their fresh ones. `first`: of the parts that pass through.
+void Clustering::label(const Engine& engine, bool first) {
   clear_tally(engine, view_, first);
   if (view_.frame.usable) {
     ready_centres(engine, view_);
@@ -317,6 +318,10 @@ void Clustering::assign(const Engine& engine, bool first) {
     decide_narrow(engine, view_);
   }
   decide_wide(engine, view_);
+}
+
+void Clustering::assign(const Engine& engine, bool first) {
+  label(engine, first);
   add_changed(engine, view_);
 }
 
@@ -402,7 +407,21 @@ bool Clustering::seeds(std::int64_t trials) const {
 
 void Clustering::seed(std::int64_t trials) {
   seeding_.reset();
-  if (trials > 0) seeding_ = std::make_unique<Seeding>(engine_, view_, trials);
+  if (trials >= 0) seeding_ = std::make_unique<Seeding>(engine_, view_, trials);
+}
+
+// As many at a time as there is room for centres. No row has a label then, so that each gets a fresh one.
+void Clustering::meet(const std::int64_t* rows, std::int64_t count) {
+  const Buffer<std::int64_t> chosen(engine_, count);
+  to_device(engine_, chosen.data(), rows, count);
+  for (std::int64_t first = 0; first < count; first += most_) {
+    view_.k = std::min(most_, count - first);
+    widen_chosen(engine_, view_.rows, chosen.data() + first, view_.k, centres_.data());
+    forget();
+    label(engine_, true);
+    seeding_->merge(view_, view_.k);
+  }
+  engine_.synchronize();
 }
 
 }  // namespace vicinal::cuda

@@ -32,6 +32,8 @@ class Clustering {
   /// Whether there is room for a seeding; one of rows that lie in the device's memory has no other place.
   [[nodiscard]] bool seeds(std::int64_t trials) const;
   void seed(std::int64_t trials);
+  /// Makes rows centres of the seeding.
+  void meet(const std::int64_t* rows, std::int64_t count);
   [[nodiscard]] Seeding& seeding() { return *seeding_; }
   [[nodiscard]] Session& session() const { return session_; }
 
@@ -47,6 +49,7 @@ class Clustering {
   void show(const Rows& rows, std::int64_t first);
   void pack();
   void forget();
+  void label(const Engine& engine, bool first);
   void assign(const Engine& engine, bool first);
   void launch(const Engine& engine, std::int32_t work);
 

@@ -23,12 +23,12 @@ __device__ __forceinline__ unsigned mask_of_eight() {
   return 0xFFU << (threadIdx.x % 32 & ~7U);
 }
 
-template <class T>
-__device__ double squared_differences(const double* x, const T* y, int d, unsigned mask) {
+template <class X, class Y>
+__device__ double squared_differences(const X* x, const Y* y, int d, unsigned mask) {
   double a = 0;
 #pragma unroll 8
   for (int j = threadIdx.x % 8; j < d; j += 8) {
-    const double t = __dsub_rn(x[j], widen(y[j]));
+    const double t = __dsub_rn(widen(x[j]), widen(y[j]));
     a = __fma_rn(t, t, a);
   }
   return sum_of_eight(a, mask);

@@ -303,17 +303,21 @@ void seed(void* clustering, std::int64_t trials, plugin::Status* status) {
   with_clustering(clustering, status, [&](Clustering& made) { made.seed(trials); });
 }
 
-void seed_draw(void* clustering, double u, std::int64_t* row, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { *row = made.seeding().draw(u); });
+void seed_draw(void* clustering, const double* draws, std::int64_t count, std::int64_t* rows, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.seeding().draw(draws, count, rows); });
 }
 
-void seed_attempt(void* clustering, const std::int64_t* rows, std::int64_t count, double* totals,
-                  plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.seeding().attempt(rows, count, totals); });
+void seed_choose(void* clustering, const double* draws, std::int64_t trials, std::int64_t count, std::int64_t* rows,
+                 plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.seeding().choose(draws, trials, count, rows); });
 }
 
-void seed_take(void* clustering, std::int64_t attempt, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.seeding().take(attempt); });
+void seed_meet(void* clustering, const std::int64_t* rows, std::int64_t count, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { made.meet(rows, count); });
+}
+
+void seed_state(void* clustering, double* total, std::int32_t* winners, plugin::Status* status) {
+  with_clustering(clustering, status, [&](Clustering& made) { *total = made.seeding().state(winners); });
 }
 
 void lof(void* engine, const plugin::HostCalls* host, const plugin::Search* search, plugin::Outliers* task,
@@ -362,8 +366,9 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.seeds = vicinal::cuda::seeds;
     functions.seed = vicinal::cuda::seed;
     functions.seed_draw = vicinal::cuda::seed_draw;
-    functions.seed_attempt = vicinal::cuda::seed_attempt;
-    functions.seed_take = vicinal::cuda::seed_take;
+    functions.seed_choose = vicinal::cuda::seed_choose;
+    functions.seed_meet = vicinal::cuda::seed_meet;
+    functions.seed_state = vicinal::cuda::seed_state;
     functions.lof = vicinal::cuda::lof;
     functions.lof_bytes = vicinal::cuda::lof_bytes;
     return functions;

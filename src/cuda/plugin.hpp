@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 8;
+inline constexpr std::uint32_t kPluginVersion = 9;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -126,7 +126,7 @@ struct Clustering {
   const double* weights = nullptr;  ///< [rows] host, or null: 1 each
   std::int64_t clusters = 0;
   std::int32_t sums = 1;
-  std::int64_t trials = 0;  ///< for `cluster_bytes`: of a seeding; 0: there is none
+  std::int64_t trials = -1;  ///< for `cluster_bytes`: of a seeding; below 0: there is none
 };
 
 /// What a clustering would take of a device.
@@ -245,12 +245,16 @@ struct Functions {
                        double* values, Status* status) = nullptr;
   /// Whether k-means++ with so many rows an attempt has room on the device, which must hold all rows.
   std::int32_t (*seeds)(void* clustering, std::int64_t trials) = nullptr;
-  /// k-means++ (kernels::Seeding), one at a time: begins it anew, with at most so many rows an attempt; 0: ends it.
+  /// First centres (kernels::Seeding), one at a time: begins anew, with at most so many draws for one; below 0: ends.
   void (*seed)(void* clustering, std::int64_t trials, Status* status) = nullptr;
-  void (*seed_draw)(void* clustering, double u, std::int64_t* row, Status* status) = nullptr;
-  void (*seed_attempt)(void* clustering, const std::int64_t* rows, std::int64_t count, double* totals,
-                       Status* status) = nullptr;
-  void (*seed_take)(void* clustering, std::int64_t attempt, Status* status) = nullptr;
+  void (*seed_draw)(void* clustering, const double* draws, std::int64_t count, std::int64_t* rows,
+                    Status* status) = nullptr;
+  /// draws[count, trials], rows[count].
+  void (*seed_choose)(void* clustering, const double* draws, std::int64_t trials, std::int64_t count,
+                      std::int64_t* rows, Status* status) = nullptr;
+  void (*seed_meet)(void* clustering, const std::int64_t* rows, std::int64_t count, Status* status) = nullptr;
+  /// The total; and winners[n], unless null.
+  void (*seed_state)(void* clustering, double* total, std::int32_t* winners, Status* status) = nullptr;
 
   /// Scores neighborhoods; `search`, where it is not null, finds them first, and its lists stay on the device.
   void (*lof)(void* engine, const HostCalls* host, const Search* search, Outliers* task, Counters* counters,

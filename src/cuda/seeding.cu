@@ -1,186 +1,191 @@
-// See seeding.hpp. Sums that the contract wants in one order are added by one thread from shared memory: n / 1,024 of
-// them for each row attempted. An attempt reads the table once for four rows.
-#include <vector>
-
-#include "cuda/exact_key.cuh"
-#include "cuda/seeding.hpp"
+// See seeding.hpp: the host's side, and what is not a step of k-means++ (seeding_step.cu).
+#include "cuda/seeding.cuh"
 
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kChunk = 1024;
 constexpr int kThreads = 256;
-
-__device__ double mass(const double* weights, const double* keys, std::int64_t row) {
-  return weights != nullptr ? __dmul_rn(weights[row], keys[row]) : keys[row];
-}
+constexpr int kWarps = kThreads / 32;
 
 // Before the first centre every key counts as 1.
-__global__ void __launch_bounds__(kThreads)
-    begin_kernel(std::int64_t n, const double* weights, double* keys, double* chunks) {
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kChunk;
-  const std::int64_t end = first + kChunk < n ? first + kChunk : n;
-  for (std::int64_t i = first + threadIdx.x; i < end; i += kThreads) keys[i] = 1;
-  __syncthreads();
-  if (threadIdx.x >= 32) return;
-  double sum = 0;
-  if (threadIdx.x < 8) {
-    for (std::int64_t i = first + threadIdx.x; i < end; i += 8) sum = __dadd_rn(sum, mass(weights, keys, i));
+__global__ void begin_kernel(const __grid_constant__ SeedView v, std::int64_t padded) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (row == 0) *v.state = {};
+  if (row < v.n) v.keys[row] = 1;
+  if (row < padded && v.facts != nullptr) {
+    v.facts[row] = {};
+    v.reaches[row] = row < v.n ? INFINITY : NAN;
   }
-  sum = sum_of_eight(sum, 0xFFFFFFFFU);
-  if (threadIdx.x == 0) chunks[blockIdx.x] = sum;
 }
 
-// running[0] = 0, running[c + 1] = running[c] + chunks[c]. A block an attempt.
-__global__ void __launch_bounds__(kThreads) run_kernel(std::int64_t count, const double* chunks, double* running) {
-  __shared__ double values[kChunk];
-  const double* const from = chunks + blockIdx.x * count;
-  double* const to = running + blockIdx.x * (count + 1);
-  double sum = 0;
-  for (std::int64_t first = 0; first < count; first += kChunk) {
-    const int size = static_cast<int>(count - first < kChunk ? count - first : kChunk);
-    __syncthreads();
-    for (int i = threadIdx.x; i < size; i += kThreads) values[i] = from[first + i];
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      for (int i = 0; i < size; ++i) {
-        const double before = sum;
-        sum = __dadd_rn(sum, values[i]);
-        values[i] = before;
-      }
-    }
-    __syncthreads();
-    for (int i = threadIdx.x; i < size; i += kThreads) to[first + i] = values[i];
-  }
-  if (threadIdx.x == 0) to[count] = sum;
+__global__ void __launch_bounds__(kThreads) add_rows_kernel(const __grid_constant__ SeedView v) {
+  const std::int64_t group = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 8;
+  if (group >= v.tree.sizes[0]) return;
+  const double sum = sum_of_rows(v, group * core::kMassParts, [&](std::int64_t row) { return v.keys[row]; });
+  if (threadIdx.x % 8 == 0) v.sums[group * v.slots] = sum;
 }
 
-// One block finds the row that u stands for.
+__global__ void __launch_bounds__(kThreads) add_level_kernel(const __grid_constant__ SeedView v, int level) {
+  const std::int64_t node = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (node < v.tree.sizes[level]) add_node(v, level, node, 0);
+}
+
 __global__ void __launch_bounds__(kThreads)
-    draw_kernel(double u, std::int64_t n, std::int64_t chunks, const double* weights, const double* keys,
-                const double* running, std::int64_t* drawn) {
-  __shared__ unsigned long long found;
-  __shared__ double values[kChunk];
-  const double total = running[chunks];
-  if (total == 0) {
-    if (threadIdx.x == 0) {
-      const auto row = static_cast<std::int64_t>(__dmul_rn(u, static_cast<double>(n)));
-      *drawn = row < n - 1 ? row : n - 1;
-    }
-    return;
-  }
-  const double target = __dmul_rn(u, total);
-  if (threadIdx.x == 0) found = ~0ULL;
-  __syncthreads();
-  // Running sums never fall: the first chunk whose sum is above the target has a mass.
-  for (std::int64_t c = threadIdx.x; c < chunks; c += kThreads) {
-    if (running[c + 1] > target) {
-      atomicMin(&found, static_cast<unsigned long long>(c));
-      break;
-    }
-  }
-  __syncthreads();
-  if (found != ~0ULL) {
-    const auto chunk = static_cast<std::int64_t>(found);
-    const std::int64_t first = chunk * kChunk;
-    const int size = static_cast<int>(n - first < kChunk ? n - first : kChunk);
-    for (int i = threadIdx.x; i < size; i += kThreads) values[i] = mass(weights, keys, first + i);
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    double sum = running[chunk];
-    int last = 0;
-    for (int i = 0; i < size; ++i) {
-      if (values[i] == 0) continue;
-      last = i;
-      sum = __dadd_rn(sum, values[i]);
-      if (sum > target) break;
-    }
-    *drawn = first + last;
-    return;
-  }
-  // No sum was above it: the last row with a mass.
-  __syncthreads();
-  if (threadIdx.x == 0) found = 0;
-  __syncthreads();
-  for (std::int64_t i = n - 1 - threadIdx.x; i >= 0; i -= kThreads) {
-    if (mass(weights, keys, i) == 0) continue;
-    atomicMax(&found, static_cast<unsigned long long>(i));
-    break;
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) *drawn = static_cast<std::int64_t>(found);
+    draw_kernel(const __grid_constant__ SeedView v, const double* draws, std::int64_t count, std::int64_t* rows) {
+  __shared__ double parts[kWarps][core::kMassParts];
+  const int warp = threadIdx.x / 32;
+  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kWarps + warp;
+  if (at >= count) return;
+  const std::int64_t row = drawn_row(v, draws[at], v.state->winner, parts[warp]);
+  if (threadIdx.x % 32 == 0) rows[at] = row;
+}
+
+// Eight lanes a row: the key to its fresh label's centre, if that is less than to any before.
+template <class T>
+__global__ void __launch_bounds__(kThreads) merge_kernel(const T* rows, const __grid_constant__ ClusterView clusters,
+                                                         const __grid_constant__ SeedView v, std::int64_t centres) {
+  const auto d = static_cast<int>(v.d);
+  const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 8;
+  if (row >= v.n) return;
+  const std::int32_t label = clusters.fresh[row];
+  const double key =
+      squared_differences(clusters.centres + std::int64_t{label} * d, rows + row * d, d, mask_of_eight());
+  if (threadIdx.x % 8 != 0 || (centres != 0 && !(key < v.keys[row]))) return;
+  v.keys[row] = key;
+  v.winners[row] = static_cast<std::int32_t>(centres) + label;
+}
+
+int slots_of(std::int64_t trials) {
+  return trials == 0 ? 1 : static_cast<int>((trials + kTrialsAtOnce - 1) / kTrialsAtOnce * kTrialsAtOnce);
+}
+std::int64_t padded_rows(std::int64_t n) {
+  return (n + kSeedChunk - 1) / kSeedChunk * kSeedChunk;
+}
+std::int64_t product_steps(std::int64_t d) {
+  return (d + 31) / 32;
 }
 
 }  // namespace
 
 Seeding::Seeding(const Engine& engine, const ClusterView& view, std::int64_t trials)
-    : engine_(engine),
-      view_(view),
-      chunks_((view.rows.n + kChunk - 1) / kChunk),
-      trials_(trials),
-      keys_(engine, (trials + 1) * view.rows.n),
-      sums_(engine, (trials + 1) * (2 * chunks_ + 1)),
-      values_(engine, trials * view.rows.d),
-      rows_(engine, trials),
-      drawn_(engine, 1) {
-  const Masses own = masses(trials_);
-  begin_kernel<<<static_cast<unsigned>(chunks_), kThreads, 0, engine.stream>>>(view.rows.n, view.weights, own.keys,
-                                                                               own.chunks);
+    : engine_(engine), clusters_(view) {
+  const std::int64_t n = view.rows.n;
+  view_.n = n;
+  view_.d = view.rows.d;
+  view_.weights = view.weights;
+  view_.tree = core::MassTree(n);
+  view_.slots = slots_of(trials);
+  keys_ = Buffer<double>(engine, (trials + 1) * n + view_.tree.nodes * view_.slots);
+  changed_ = Buffer<std::uint32_t>(engine, view_.tree.sizes[0] * view_.slots);
+  state_ = Buffer<SeedState>(engine, 1);
+  view_.keys = keys_.data();
+  view_.tried = view_.keys + n;
+  view_.sums = view_.tried + trials * n;
+  view_.changed = changed_.data();
+  view_.state = state_.data();
+  changed_.zero();
+  const std::int64_t padded = padded_rows(n);
+  if (trials > 0) {
+    facts_ = Buffer<SeedFacts>(engine, padded);
+    reaches_ = Buffer<float>(engine, padded);
+    view_.facts = facts_.data();
+    view_.reaches = reaches_.data();
+  } else {
+    winners_ = Buffer<std::int32_t>(engine, n);
+    view_.winners = winners_.data();
+  }
+  begin_kernel<<<blocks_for(padded, kThreads), kThreads, 0, engine.stream>>>(view_, padded);
   check_launch("begin to seed");
-  run_kernel<<<1, kThreads, 0, engine.stream>>>(chunks_, own.chunks, own.running);
+  if (trials > 0) make_screen();
+  add_rows_kernel<<<blocks_for(view_.tree.sizes[0] * 8, kThreads), kThreads, 0, engine.stream>>>(view_);
   check_launch("add masses");
+  add_levels(1);
 }
 
-Seeding::Masses Seeding::masses(std::int64_t slot) const {
-  return {keys_.data() + slot * view_.rows.n, sums_.data() + slot * chunks_,
-          sums_.data() + (trials_ + 1) * chunks_ + slot * (chunks_ + 1)};
+// Rows that the frame cannot scale are decided by keys, and so are all where bytes are not multiplied.
+void Seeding::make_screen() {
+  constexpr std::int64_t kMostColumns = std::int64_t{1} << 17;  // 2^17 127^2 < 2^31
+  if (!clusters_.frame.usable || engine_.compute_capability < 80 || view_.d > kMostColumns) return;
+  view_.screened = true;
+  view_.steps = static_cast<int>(product_steps(view_.d));
+  view_.square_scale = clusters_.frame.scale * clusters_.frame.scale;
+  packed_ = Buffer<uint4>(engine_, padded_rows(view_.n) / 16 * view_.steps * 32);
+  view_.packed = packed_.data();
+  const Buffer<double> middle(engine_, view_.d);
+  find_centre(engine_, clusters_.rows, middle.data());
+  pack_seeds(engine_, clusters_.rows, view_, middle.data(), clusters_.frame.scale);
 }
 
-std::int64_t Seeding::draw(double u) {
-  const Masses own = masses(trials_);
-  draw_kernel<<<1, kThreads, 0, engine_.stream>>>(u, view_.rows.n, chunks_, view_.weights, own.keys, own.running,
-                                                  drawn_.data());
-  check_launch("draw a row");
-  std::int64_t row = 0;
-  check(cudaMemcpyAsync(&row, drawn_.data(), sizeof row, cudaMemcpyDeviceToHost, engine_.stream), "fetch a row");
+void Seeding::add_levels(int from) {
+  for (int level = from; level < view_.tree.levels; ++level) {
+    add_level_kernel<<<blocks_for(view_.tree.sizes[level], kThreads), kThreads, 0, engine_.stream>>>(view_, level);
+    check_launch("add sums of masses");
+  }
+}
+
+void Seeding::draw(const double* draws, std::int64_t count, std::int64_t* rows) {
+  const Buffer<double> given(engine_, count);
+  const Buffer<std::int64_t> drawn(engine_, count);
+  to_device(engine_, given.data(), draws, count);
+  draw_kernel<<<blocks_for(count, kWarps), kThreads, 0, engine_.stream>>>(view_, given.data(), count, drawn.data());
+  check_launch("draw rows");
+  to_host(engine_, rows, drawn.data(), count);
   engine_.synchronize();
-  return row;
 }
 
-void Seeding::attempt(const std::int64_t* rows, std::int64_t count, double* totals) {
-  check(cudaMemcpyAsync(rows_.data(), rows, static_cast<std::size_t>(count) * sizeof *rows, cudaMemcpyHostToDevice,
-                        engine_.stream),
-        "name rows");
-  widen_chosen(engine_, view_.rows, rows_.data(), count, values_.data());
-  const Masses first = masses(0);
-  attempt_keys(engine_, view_, values_.data(), static_cast<int>(count), chosen_ ? masses(trials_).keys : nullptr,
-               first.keys, first.chunks);
-  run_kernel<<<static_cast<unsigned>(count), kThreads, 0, engine_.stream>>>(chunks_, first.chunks, first.running);
+void Seeding::choose(const double* draws, std::int64_t trials, std::int64_t count, std::int64_t* rows) {
+  const Buffer<double> given(engine_, count * trials);
+  const Buffer<std::int64_t> chosen(engine_, count);
+  to_device(engine_, given.data(), draws, count * trials);
+  draw_kernel<<<blocks_for(trials, kWarps), kThreads, 0, engine_.stream>>>(view_, given.data(), trials,
+                                                                           view_.state->drawn);
+  check_launch("draw rows");
+  for (std::int64_t i = 0; i < count; ++i, ++centres_, backwards_ = !backwards_) {
+    SeedStep step;
+    step.trials = static_cast<int>(trials);
+    step.next_trials = i + 1 < count ? step.trials : 0;
+    step.next = given.data() + (i + 1) * trials;
+    step.chosen = chosen.data() + i;
+    step.first = centres_ == 0;
+    step.backwards = backwards_;
+    choose_seed(engine_, clusters_.rows, view_, step);
+  }
+  to_host(engine_, rows, chosen.data(), count);
+  engine_.synchronize();
+}
+
+void Seeding::merge(const ClusterView& view, std::int64_t count) {
+  with_elements(view.rows.data, view.rows.dtype, [&](const auto* data) {
+    merge_kernel<<<blocks_for(view_.n * 8, kThreads), kThreads, 0, engine_.stream>>>(data, view, view_, centres_);
+  });
+  check_launch("keys to candidates");
+  add_rows_kernel<<<blocks_for(view_.tree.sizes[0] * 8, kThreads), kThreads, 0, engine_.stream>>>(view_);
   check_launch("add masses");
-  check(cudaMemcpy2DAsync(totals, sizeof(double), first.running + chunks_,
-                          static_cast<std::size_t>(chunks_ + 1) * sizeof(double), sizeof(double),
-                          static_cast<std::size_t>(count), cudaMemcpyDeviceToHost, engine_.stream),
-        "fetch totals");
-  engine_.synchronize();
+  add_levels(1);
+  centres_ += count;
 }
 
-void Seeding::take(std::int64_t attempt) {
-  const Masses from = masses(attempt);
-  const Masses to = masses(trials_);
-  const auto copy = [&](double* there, const double* here, std::int64_t count) {
-    check(cudaMemcpyAsync(there, here, static_cast<std::size_t>(count) * sizeof(double), cudaMemcpyDeviceToDevice,
-                          engine_.stream),
-          "take a centre");
-  };
-  copy(to.keys, from.keys, view_.rows.n);
-  copy(to.chunks, from.chunks, chunks_);
-  copy(to.running, from.running, chunks_ + 1);
-  chosen_ = true;
+double Seeding::state(std::int32_t* winners) {
+  SeedState state;
+  std::vector<double> totals(static_cast<std::size_t>(view_.slots));
+  to_host(engine_, &state, view_.state, 1);
+  to_host(engine_, totals.data(), view_.sums + view_.tree.total() * view_.slots, view_.slots);
+  if (winners != nullptr) to_host(engine_, winners, view_.winners, view_.n);
+  engine_.synchronize();
+  return totals[static_cast<std::size_t>(state.winner)];
 }
 
 std::uint64_t Seeding::bytes(std::int64_t n, std::int64_t d, std::int64_t trials) {
-  const std::int64_t chunks = (n + kChunk - 1) / kChunk;
-  return static_cast<std::uint64_t>((trials + 1) * (n + 2 * chunks + 1) + trials * (d + 1) + 1) * sizeof(double);
+  if (trials < 0) return 0;
+  const core::MassTree tree(n);
+  const std::int64_t slots = slots_of(trials);
+  const std::int64_t padded = padded_rows(n);
+  const std::int64_t screen =
+      trials > 0
+          ? padded * (product_steps(d) * 32 + static_cast<std::int64_t>(sizeof(SeedFacts) + sizeof(float))) + d * 8
+          : n * 4;
+  return static_cast<std::uint64_t>((trials + 1) * n * 8 + tree.nodes * slots * 8 + tree.sizes[0] * slots * 4 + screen +
+                                    (std::int64_t{1} << 16));
 }
 
 }  // namespace vicinal::cuda

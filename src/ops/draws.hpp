@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/philox.hpp"
 
@@ -11,6 +12,11 @@ class Draws {
  public:
   Draws(std::uint64_t seed, std::int64_t run) : seed_(seed), stream_(0x6b6d0000U + static_cast<std::uint64_t>(run)) {}
   double next() { return core::philox_uniform(seed_, stream_, counter_++); }
+  std::vector<double> next(std::int64_t count) {
+    std::vector<double> draws(static_cast<std::size_t>(count));
+    for (double& draw : draws) draw = next();
+    return draws;
+  }
 
  private:
   std::uint64_t seed_;

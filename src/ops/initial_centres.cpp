@@ -18,22 +18,25 @@ std::int64_t trials_of(std::int64_t clusters) {
   return 2 + static_cast<std::int64_t>(std::log(static_cast<double>(clusters)));
 }
 
+// Steps of k-means++ between two looks at the cancel token: some tens of milliseconds of a device.
+std::int64_t steps_at_once(const kernels::ClusterTask& task) {
+  constexpr std::int64_t kElements = std::int64_t{1} << 30;
+  return std::clamp<std::int64_t>(kElements / (task.table.rows() * task.table.cols()), 1, 256);
+}
+
 // The rows that k-means++ chooses.
-std::vector<std::int64_t> plus_plus(const Context& ctx, kernels::Lloyd& from, std::int64_t k, Draws& draws) {
+std::vector<std::int64_t> plus_plus(const Context& ctx, kernels::Lloyd& from, const kernels::ClusterTask& task,
+                                    std::int64_t k, Draws& draws) {
   const std::int64_t trials = trials_of(k);
   const auto seeding = from.seeding(trials);
-  std::vector<std::int64_t> rows;
-  std::vector<std::int64_t> drawn;
-  std::vector<double> totals(static_cast<std::size_t>(trials));
-  for (std::int64_t c = 0; c < k; ++c) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(k));
+  seeding->choose(draws.next(1), std::span(rows).first(1));
+  for (std::int64_t c = 1; c < k;) {
     ctx.report("seed", static_cast<double>(c) / static_cast<double>(k));
-    drawn.clear();
-    for (std::int64_t t = 0; t < (c == 0 ? 1 : trials); ++t) drawn.push_back(seeding->draw(draws.next()));
-    seeding->attempt(drawn, totals);
-    const auto best = std::min_element(totals.begin(), totals.begin() + static_cast<std::ptrdiff_t>(drawn.size()));
-    const auto at = static_cast<std::size_t>(best - totals.begin());
-    seeding->take(at);
-    rows.push_back(drawn[at]);
+    const std::int64_t steps = std::min(steps_at_once(task), k - c);
+    seeding->choose(draws.next(steps * trials),
+                    std::span(rows).subspan(static_cast<std::size_t>(c), static_cast<std::size_t>(steps)));
+    c += steps;
   }
   return rows;
 }
@@ -48,7 +51,7 @@ std::vector<std::int64_t> parallel(const Context& ctx, kernels::Lloyd& lloyd, co
   lloyd.rows(found.rows, values);
   const kernels::ClusterTask of_candidates = {TableView(values.data(), count, d), found.weights, 1, false};
   const auto among = kernels::backend_of(ctx).lloyd(ctx, of_candidates);
-  std::vector<std::int64_t> rows = plus_plus(ctx, *among, task.clusters, draws);
+  std::vector<std::int64_t> rows = plus_plus(ctx, *among, of_candidates, task.clusters, draws);
   for (std::int64_t& row : rows) row = found.rows[static_cast<std::size_t>(row)];
   return rows;
 }
@@ -56,7 +59,8 @@ std::vector<std::int64_t> parallel(const Context& ctx, kernels::Lloyd& lloyd, co
 }  // namespace
 
 std::int64_t seeding_trials(const KMeansOptions& options) {
-  return options.init == KMeansInit::plus_plus ? trials_of(options.clusters) : 0;
+  if (options.init == KMeansInit::plus_plus) return trials_of(options.clusters);
+  return options.init == KMeansInit::parallel ? 0 : kernels::kNoSeeding;
 }
 
 kernels::ClusterBytes initial_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const KMeansOptions& options) {
@@ -87,7 +91,7 @@ std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, c
       rows = core::rows_without_replacement(task.table.rows(), task.clusters, [&] { return draws.next(); });
       break;
     case KMeansInit::plus_plus:
-      rows = plus_plus(ctx, lloyd, task.clusters, draws);
+      rows = plus_plus(ctx, lloyd, task, task.clusters, draws);
       break;
     case KMeansInit::parallel:
       rows = parallel(ctx, lloyd, task, draws);

@@ -9,7 +9,7 @@
 
 namespace vicinal::ops {
 
-/// The most rows that one step of k-means++ tries: 2 + floor(ln k); 0 for a start that takes no such steps.
+/// What the rows' seeding is asked for: the draws for a centre of k-means++, 0 for k-means||, or kNoSeeding.
 std::int64_t seeding_trials(const KMeansOptions& options);
 
 /// The most bytes that the first centres of n x d rows take beside what the backend asks for those rows.

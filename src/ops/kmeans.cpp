@@ -195,7 +195,7 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& op
   if (copies) {
     // What reads the table is gone before the rest begins.
     const std::uint64_t copy = ops::copy_bytes(table, options.metric);
-    const kernels::ClusterBytes reading = backend.cluster_bytes(ctx, {table, {}, 1, false}, 0);
+    const kernels::ClusterBytes reading = backend.cluster_bytes(ctx, {table, {}, 1, false}, kernels::kNoSeeding);
     plan.memory = std::max(plan.memory, reading.host) + copy;
     plan.device_memory = std::max(plan.device_memory, reading.device);
   }

@@ -37,7 +37,8 @@ ops::ClusteredRows rows_for(const Context& ctx, const KMeans& model, const Table
     bytes += ops::copy_bytes(table, model.metric);
     read = ops::shape_of_copy(table, table.rows(), model.metric);
   }
-  core::require_memory(ctx, bytes + backend.cluster_bytes(ctx, {read, {}, model.clusters, false}, 0).host, "predict");
+  core::require_memory(
+      ctx, bytes + backend.cluster_bytes(ctx, {read, {}, model.clusters, false}, kernels::kNoSeeding).host, "predict");
   return {ctx, table, {}, model.metric};
 }
 

@@ -172,8 +172,8 @@ kernels::ClusterBytes batch_bytes(const Context& ctx, std::int64_t d, const KMea
   if (options.batch_size == 0) return {};
   alignas(double) static constexpr std::byte kNowhere[8] = {};
   const TableView batch(static_cast<const void*>(kNowhere), DType::float64, options.batch_size, d, d);
-  kernels::ClusterBytes bytes =
-      kernels::backend_of(ctx).cluster_bytes(ctx, {batch, options.weights, options.clusters, true}, 0);
+  kernels::ClusterBytes bytes = kernels::backend_of(ctx).cluster_bytes(
+      ctx, {batch, options.weights, options.clusters, true}, kernels::kNoSeeding);
   // Rows and weights; numbers, labels and order; keys, labels and ids where clusters are filled.
   bytes.host += static_cast<std::uint64_t>(options.batch_size) * static_cast<std::uint64_t>(d * 8 + 16 + 8 + 12 + 20);
   // Centres before and after; masses, sizes and weights.

@@ -372,9 +372,10 @@ class CudaBackend final : public kernels::Backend {
     bytes.host = staging_bytes(task.table);
     bytes.device = room.bytes;
     bytes.part = room.part < task.table.rows() ? room.part : 0;
-    bytes.seeds_on_host = trials > 0 && room.seeds == 0;
+    bytes.seeds_on_host = trials >= 0 && room.seeds == 0;
     if (bytes.seeds_on_host) {
-      bytes.host += kernels::cpu_backend().cluster_bytes(ctx, {task.table, task.weights, 1, false}, trials).host;
+      bytes.host +=
+          kernels::cpu_backend().cluster_bytes(ctx, {task.table, task.weights, task.clusters, false}, trials).host;
     }
     return bytes;
   }

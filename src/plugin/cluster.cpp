@@ -50,27 +50,40 @@ class DeviceSeeding final : public kernels::Seeding {
   }
   ~DeviceSeeding() override {
     try {
-      clustered_->use([&](const Functions& f, void* made, Status* status) { f.seed(made, 0, status); });
+      clustered_->use(
+          [&](const Functions& f, void* made, Status* status) { f.seed(made, kernels::kNoSeeding, status); });
     } catch (...) {  // cancelled, or the device is lost: its memory goes with the clustering
     }
   }
   DeviceSeeding(const DeviceSeeding&) = delete;
   DeviceSeeding& operator=(const DeviceSeeding&) = delete;
 
-  std::int64_t draw(double u) override {
-    std::int64_t row = 0;
-    clustered_->use([&](const Functions& f, void* made, Status* status) { f.seed_draw(made, u, &row, status); });
-    return row;
-  }
-  void attempt(std::span<const std::int64_t> rows, std::span<double> totals) override {
+  void draw(std::span<const double> draws, std::span<std::int64_t> rows) override {
     clustered_->use([&](const Functions& f, void* made, Status* status) {
-      f.seed_attempt(made, rows.data(), static_cast<std::int64_t>(rows.size()), totals.data(), status);
+      f.seed_draw(made, draws.data(), static_cast<std::int64_t>(rows.size()), rows.data(), status);
     });
   }
-  void take(std::size_t attempt) override {
+  void choose(std::span<const double> draws, std::span<std::int64_t> rows) override {
+    const auto count = static_cast<std::int64_t>(rows.size());
     clustered_->use([&](const Functions& f, void* made, Status* status) {
-      f.seed_take(made, static_cast<std::int64_t>(attempt), status);
+      f.seed_choose(made, draws.data(), static_cast<std::int64_t>(draws.size()) / count, count, rows.data(), status);
     });
+  }
+  void meet(std::span<const std::int64_t> rows) override {
+    clustered_->use([&](const Functions& f, void* made, Status* status) {
+      f.seed_meet(made, rows.data(), static_cast<std::int64_t>(rows.size()), status);
+    });
+  }
+  double total() const override {
+    double total = 0;
+    clustered_->use(
+        [&](const Functions& f, void* made, Status* status) { f.seed_state(made, &total, nullptr, status); });
+    return total;
+  }
+  void winners(std::span<std::int32_t> winners) const override {
+    double total = 0;
+    clustered_->use(
+        [&](const Functions& f, void* made, Status* status) { f.seed_state(made, &total, winners.data(), status); });
   }
 
  private:
@@ -136,7 +149,7 @@ class DeviceLloyd final : public kernels::Lloyd {
     clustered_->use([&](const Functions& f, void* made, Status*) { on_device = f.seeds(made, trials) != 0; });
     if (on_device) return std::make_unique<DeviceSeeding>(clustered_, trials);
     // No room: the host draws the same rows.
-    if (!on_host_) on_host_ = kernels::cpu_backend().lloyd(ctx_, {task_.table, task_.weights, 1, false});
+    if (!on_host_) on_host_ = kernels::cpu_backend().lloyd(ctx_, {task_.table, task_.weights, task_.clusters, false});
     return on_host_->seeding(trials);
   }
   kernels::AssignCounts counts() const override { return counts_; }

@@ -29,49 +29,51 @@ double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) 
   return std::ldexp(static_cast<double>((c[0] << 32 | c[1]) >> 11), -53);
 }
 
-// Masses in chunks of 1,024 rows.
-std::vector<double> chunk_sums(const std::vector<double>& masses) {
+// The next level of the tree of sums: 32 numbers of this one at a time.
+std::vector<double> level_above(const std::vector<double>& level) {
   std::vector<double> sums;
-  for (std::size_t first = 0; first < masses.size(); first += 1024) {
+  for (std::size_t first = 0; first < level.size(); first += 32) {
     double a[8] = {};
-    for (std::size_t i = first; i < std::min(first + 1024, masses.size()); ++i) a[(i - first) % 8] += masses[i];
+    for (std::size_t i = first; i < std::min(first + 32, level.size()); ++i) a[(i - first) % 8] += level[i];
     sums.push_back(((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7])));
   }
   return sums;
 }
 
+// All its levels: the masses first, the total last.
+std::vector<std::vector<double>> tree_of(const std::vector<double>& masses) {
+  std::vector<std::vector<double>> tree = {masses, level_above(masses)};
+  while (tree.back().size() > 1) tree.push_back(level_above(tree.back()));
+  return tree;
+}
+
 double total_of(const std::vector<double>& masses) {
-  double total = 0;
-  for (const double sum : chunk_sums(masses)) total += sum;
-  return total;
+  return tree_of(masses).back().front();
 }
 
 std::int64_t row_of(double u, const std::vector<double>& masses) {
-  const std::vector<double> chunks = chunk_sums(masses);
-  const double total = total_of(masses);
+  std::vector<std::vector<double>> tree = tree_of(masses);
+  const double total = tree.back().front();
   const auto n = static_cast<std::int64_t>(masses.size());
   if (total == 0) return std::min(static_cast<std::int64_t>(u * static_cast<double>(n)), n - 1);
-  double before = 0;
-  for (std::size_t c = 0; c < chunks.size(); ++c) {
-    const std::size_t first = c * 1024;
-    if (before + chunks[c] > u * total) {
-      std::int64_t last = 0;
-      double sum = before;
-      for (std::size_t i = first; i < std::min(first + 1024, masses.size()); ++i) {
-        if (masses[i] == 0) continue;
-        last = static_cast<std::int64_t>(i);
-        sum += masses[i];
-        if (sum > u * total) break;
-      }
-      return last;
+  double t = u * total;
+  std::size_t place = 0;
+  for (tree.pop_back(); !tree.empty(); tree.pop_back()) {
+    const std::vector<double>& level = tree.back();
+    const std::size_t first = place * 32;
+    const std::size_t end = std::min(first + 32, level.size());
+    double sum = 0;
+    double before = 0;
+    for (std::size_t i = first; i < end; ++i) {
+      if (level[i] == 0) continue;
+      place = i;
+      before = sum;
+      sum += level[i];
+      if (sum > t) break;
     }
-    before += chunks[c];
+    t -= before;
   }
-  std::int64_t last = 0;
-  for (std::size_t i = 0; i < masses.size(); ++i) {
-    if (masses[i] != 0) last = static_cast<std::int64_t>(i);
-  }
-  return last;
+  return static_cast<std::int64_t>(place);
 }
 
 std::vector<std::int64_t> random_rows(const Problem& problem, Draws& draws) {

@@ -393,7 +393,7 @@ constexpr std::int64_t kLeastPart = 100;
 /// Twice the table, or half of what is left for parts of it; and where k-means++ has room, its keys.
 ClusterRoom room_for(const Engine& device, const Clustering& task) {
   const std::uint64_t left = device.limit - std::min(device.limit, device.resident);
-  const std::uint64_t seeding = static_cast<std::uint64_t>(task.trials * task.table.rows * 8);
+  const std::uint64_t seeding = static_cast<std::uint64_t>((task.trials + 1) * task.table.rows * 8);
   ClusterRoom room{bytes_of(task.table) * 2, task.table.rows, 1};
   const bool streams = !on_device(task.table.memory);
   if (streams && room.bytes > left) {
@@ -504,20 +504,31 @@ std::int32_t seeds(void* clustering, std::int64_t /*trials*/) {
 void seed(void* clustering, std::int64_t trials, Status* status) {
   guarded(status, [&] {
     PretendedClustering& made = pretended(clustering);
-    made.seeding() = trials > 0 ? made.lloyd().seeding(trials) : nullptr;
+    made.seeding() = trials >= 0 ? made.lloyd().seeding(trials) : nullptr;
   });
 }
-void seed_draw(void* clustering, double u, std::int64_t* row, Status* status) {
-  guarded(status, [&] { *row = pretended(clustering).seeding()->draw(u); });
-}
-void seed_attempt(void* clustering, const std::int64_t* rows, std::int64_t count, double* totals, Status* status) {
+void seed_draw(void* clustering, const double* draws, std::int64_t count, std::int64_t* rows, Status* status) {
   guarded(status, [&] {
     const auto size = static_cast<std::size_t>(count);
-    pretended(clustering).seeding()->attempt({rows, size}, {totals, size});
+    pretended(clustering).seeding()->draw({draws, size}, {rows, size});
   });
 }
-void seed_take(void* clustering, std::int64_t attempt, Status* status) {
-  guarded(status, [&] { pretended(clustering).seeding()->take(static_cast<std::size_t>(attempt)); });
+void seed_choose(void* clustering, const double* draws, std::int64_t trials, std::int64_t count, std::int64_t* rows,
+                 Status* status) {
+  guarded(status, [&] {
+    const auto size = static_cast<std::size_t>(count);
+    pretended(clustering).seeding()->choose({draws, size * static_cast<std::size_t>(trials)}, {rows, size});
+  });
+}
+void seed_meet(void* clustering, const std::int64_t* rows, std::int64_t count, Status* status) {
+  guarded(status, [&] { pretended(clustering).seeding()->meet({rows, static_cast<std::size_t>(count)}); });
+}
+void seed_state(void* clustering, double* total, std::int32_t* winners, Status* status) {
+  guarded(status, [&] {
+    PretendedClustering& made = pretended(clustering);
+    *total = made.seeding()->total();
+    if (winners != nullptr) made.seeding()->winners({winners, static_cast<std::size_t>(made.rows())});
+  });
 }
 
 void require_room(const Engine& engine, const Outliers& task) {
@@ -600,8 +611,9 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.seeds = plugin::seeds;
     functions.seed = plugin::seed;
     functions.seed_draw = plugin::seed_draw;
-    functions.seed_attempt = plugin::seed_attempt;
-    functions.seed_take = plugin::seed_take;
+    functions.seed_choose = plugin::seed_choose;
+    functions.seed_meet = plugin::seed_meet;
+    functions.seed_state = plugin::seed_state;
     functions.lof = plugin::lof;
     functions.lof_bytes = plugin::lof_bytes;
     return functions;

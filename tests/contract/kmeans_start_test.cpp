@@ -1,0 +1,87 @@
+// First centres by k-means++ and k-means|| against the reference, bit for bit (contract clause 12, draws), on data that
+// a screen of them could get wrong: ties, rows far out, masses that vanish, as many centres as rows.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/philox.hpp"
+#include "kmeans_check.hpp"
+#include "vicinal/kmeans.hpp"
+
+namespace vicinal::contract {
+namespace {
+
+struct Start {
+  std::string name;
+  std::int64_t n;
+  std::int64_t d;
+  std::int64_t k;
+  DType dtype;
+  std::function<double(std::int64_t row, std::int64_t column, double normal)> value;
+  std::function<double(std::int64_t row)> weight = nullptr;
+};
+
+// About normal, from a counter.
+double normal(std::uint64_t seed, std::int64_t at) {
+  double sum = -6;
+  for (std::uint64_t i = 0; i < 12; ++i) sum += core::philox_uniform(seed, i, static_cast<std::uint64_t>(at));
+  return sum;
+}
+
+std::vector<Start> starts() {
+  const auto plain = [](std::int64_t, std::int64_t, double x) { return x; };
+  const auto blobs = [](std::int64_t row, std::int64_t column, double x) {
+    return 9 * normal(77, row % 40 * 1000 + column) + x;
+  };
+  return {
+      {"normal", 2500, 33, 60, DType::float32, plain},
+      {"blobs", 3000, 20, 50, DType::float32, blobs},
+      {"blobs far from zero", 2100, 40, 45, DType::float64,
+       [=](std::int64_t row, std::int64_t column, double x) { return 1e6 + blobs(row, column, x); }},
+      {"ties", 4000, 3, 64, DType::float32, [](std::int64_t, std::int64_t, double x) { return std::floor(x + 0.5); }},
+      {"every row many times", 3000, 5, 90, DType::float32,
+       [](std::int64_t row, std::int64_t column, double) { return normal(5, row % 70 * 10 + column); }},
+      {"a row far out", 2200, 8, 40, DType::float32,
+       [](std::int64_t row, std::int64_t, double x) { return row == 1500 ? 1e12 : x; }},
+      {"columns of all magnitudes", 2000, 12, 33, DType::float64,
+       [](std::int64_t, std::int64_t column, double x) { return std::ldexp(x, 8 * static_cast<int>(column) - 40); }},
+      {"as many centres as rows", 1100, 4, 1100, DType::float32, plain},
+      {"nearly as many", 1150, 2, 1099, DType::float16, plain},
+      {"four levels of sums", 33000, 2, 5, DType::float32, plain},
+      {"bytes", 1500, 300, 30, DType::uint8, [](std::int64_t, std::int64_t, double x) { return 40 * x + 128; }},
+      {"one column", 2000, 1, 70, DType::bfloat16, plain},
+      {"masses that vanish", 1400, 6, 35, DType::float64, plain,
+       [](std::int64_t row) { return row % 3 == 0 ? 1e-323 : std::ldexp(1.5, static_cast<int>(row % 9)); }},
+      {"keys that vanish", 1300, 3, 30, DType::float64,
+       [](std::int64_t row, std::int64_t, double x) { return row % 2 == 0 ? 1e-163 * x : x; }},
+      {"nothing but small", 1300, 3, 30, DType::float64,
+       [](std::int64_t, std::int64_t, double x) { return 1e-161 * x; }},
+  };
+}
+
+TEST(KMeansStart, equals_the_reference) {
+  std::uint64_t turn = 0;
+  for (const Start& start : starts()) {
+    ++turn;
+    std::vector<double> rows;
+    for (std::int64_t i = 0; i < start.n * start.d; ++i)
+      rows.push_back(start.value(i / start.d, i % start.d, normal(turn, i)));
+    std::vector<double> weights;
+    for (std::int64_t i = 0; i < start.n && start.weight; ++i) weights.push_back(start.weight(i));
+    const Stored stored(rows, start.d, start.dtype);
+    for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::parallel}) {
+      if (is_left_out(2 * turn + (init == KMeansInit::parallel ? 1 : 0))) continue;
+      KMeansOptions options{.clusters = start.k, .init = init, .weights = weights, .seed = turn, .max_iterations = 1};
+      options.rule = KMeansRule::classical;
+      check_kmeans(stored.view(), options, start.name + ", " + text(options), turn);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vicinal::contract
