@@ -263,8 +263,7 @@ extern "C" int vicinal_bench_seed(const void* context, const Rows* table, std::i
   return guarded(done, [&] {
     vicinal::KMeansOptions options;
     options.clusters = clusters;
-    options.init =
-        std::string(init) == "k-means||" ? vicinal::KMeansInit::parallel : vicinal::KMeansInit::plus_plus;
+    options.init = std::string(init) == "k-means||" ? vicinal::KMeansInit::parallel : vicinal::KMeansInit::plus_plus;
     options.seed = seed;
     options.max_iterations = 1;
     options.history = true;
