@@ -17,7 +17,6 @@ import datetime
 import json
 import os
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
@@ -47,11 +46,18 @@ class Vicinal:
         self.command, self.folder, self.threads = command, folder, threads
 
     def run(self, *words):
+        """Its standard output; seconds, processor seconds and peak bytes are kept as `spent`."""
         words = [self.command, *words, "--threads", self.threads, "--device", "cpu", "--quiet"]
-        done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
-        if done.returncode:
-            sys.exit(f"{' '.join(map(str, words))}: {done.stderr}")
-        return done.stdout
+        with open(self.folder / "told", "w+") as told:
+            start = time.perf_counter()
+            child = subprocess.Popen(list(map(str, words)), stdout=told)
+            _, status, usage = os.wait4(child.pid, 0)
+            self.spent = {"seconds": time.perf_counter() - start, "cpu": usage.ru_utime + usage.ru_stime,
+                          "peak_bytes": usage.ru_maxrss * 1024}
+            if status:
+                sys.exit(f"failed: {' '.join(map(str, words))}")
+            told.seek(0)
+            return told.read()
 
     def save(self, name, rows):
         path = self.folder / f"{name}.npy"
@@ -245,11 +251,9 @@ def variants(ours, options):
 
 
 def timed(call):
-    start, cpu = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+    start, cpu = time.perf_counter(), time.process_time()
     call()
-    seconds = time.perf_counter() - start
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    return seconds, after.ru_utime + after.ru_stime - cpu.ru_utime - cpu.ru_stime
+    return {"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu}
 
 
 def times(ours, options):
@@ -260,50 +264,37 @@ def times(ours, options):
     rows = np.random.default_rng(0).standard_normal((100_000, 16))
     table, narrow = ours.save("table", rows), rows.astype(np.float32)
     result = {"rows": len(rows), "cols": rows.shape[1], "k": K, "threads": options.threads, "load": os.getloadavg()[0]}
-    # `command` reads the table and writes the scores, too; `ours` is what it does between.
-    seconds = {"command": [], "ours": [], "sklearn_brute": [], "sklearnex_float32": []}
+    # Ours is the whole command, which reads the table and writes the scores, too.
+    runs = {"vicinal": [], "sklearn_brute": [], "sklearnex_float32": []}
     with threadpool_limits(options.threads):
         for turn in range(options.repeat):
-            start = time.perf_counter()
             told = json.loads(ours.run("lof", table, "-k", K, "--json", "-o", ours.folder / "scores.npy"))
-            seconds["command"].append(time.perf_counter() - start)
-            seconds["ours"].append(told["seconds"])
+            runs["vicinal"].append({**ours.spent, "lof_seconds": told["score_seconds"]})
             model = Intelex(n_neighbors=K, algorithm="brute", n_jobs=options.threads)
-            seconds["sklearnex_float32"].append(timed(lambda: model.fit(narrow)))
+            runs["sklearnex_float32"].append(timed(lambda: model.fit(narrow)))
             if turn < options.repeat_slow:
                 brute = LocalOutlierFactor(n_neighbors=K, algorithm="brute", n_jobs=options.threads)
-                seconds["sklearn_brute"].append(timed(lambda: brute.fit(rows)))
-    result["seconds"] = seconds
+                runs["sklearn_brute"].append(timed(lambda: brute.fit(rows)))
     scores = np.load(ours.folder / "scores.npy")
     result["off_sklearn_brute"] = worst(scores, -brute.negative_outlier_factor_)
     result["off_sklearnex_float32"] = worst(scores, -np.asarray(model.negative_outlier_factor_, np.float64))
-    least = {peer: min(run[0] if isinstance(run, tuple) else run for run in runs) for peer, runs in seconds.items()}
-    result["least"] = least
+    result["least"] = {peer: {key: min(run[key] for run in runs[peer]) for key in ("seconds", "cpu")} for peer in runs}
+    result["runs"] = runs
     print(json.dumps(result), flush=True)
     return result
 
 
 def kdd(ours, options):
-    """A child of its own for each, so that the peak is that child's."""
     source = options.data / "kddcup99" / "kddcup.data_10_percent.gz"
     result = []
-    for words in (["--scale", "none"], ["--scale", "standard"], ["--scale", "standard", "--duplicates", "distinct"],
+    for words in ([], ["--scale", "standard"], ["--scale", "standard", "--duplicates", "distinct"],
                   ["--scale", "standard", "--score", "knn"]):
-        report, out = ours.folder / "report.html", ours.folder / "told.json"
-        command = [ours.command, "lof", source, "-k", K, "--categories", "ordinal", "--label", options.kdd_label,
-                   "--normal", "normal.", "--top-share", 0.01, "--json", "--quiet", "--report", report, "--threads",
-                   options.threads, "--device", "cpu", *words]
-        start = time.perf_counter()
-        with open(out, "w") as told:
-            child = subprocess.Popen(list(map(str, command)), stdout=told)
-            _, status, usage = os.wait4(child.pid, 0)
-        if status:
-            sys.exit(f"{' '.join(map(str, command))}: failed")
-        told = json.loads(out.read_text())
+        report = ours.folder / "report.html"
+        told = json.loads(ours.run("lof", source, "-k", K, "--categories", "ordinal", "--label", options.kdd_label, "--normal",
+                                   "normal.", "--top-share", 0.01, "--json", "--report", report, *words))
         del told["top"]
-        result.append({"options": words, "seconds": time.perf_counter() - start, "peak_bytes": usage.ru_maxrss * 1024,
-                       "report_bytes": report.stat().st_size, "told": told})
-        print(json.dumps(result[-1])[:2000], flush=True)
+        result.append({"options": words, "load": os.getloadavg()[0], **ours.spent, "told": told})
+        print(json.dumps(result[-1]), flush=True)
     return result
 
 
