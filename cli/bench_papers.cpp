@@ -2,8 +2,9 @@
 //   gs          Liu, Zheng and Liu 2019: time against k at m = 1200, n = 16384, d = 32 (where do their two selections
 //               cross?); n = 2^10 to 2^15 and d to 256 at k = 25, beside Garcia's brute force.
 //   lof         Tian, Hua and Lu 2015: 20,000 rows and 5,000 queries of KDD Cup 99, Poker and Covertype, k = 20 to 100,
-//               with the rates of distances (3 m n d operations) and of selection (m n keys). Real rows come from
-//               --data-dir (bench/data/papers.py writes them), else rows of the same shape are made.
+//               with the rates of distances (3 m n d operations) and of selection (m n keys); then the whole job, from
+//               the rows to the scores of the queries. Real rows come from --data-dir (bench/data/papers.py writes
+//               them), else rows of the same shape are made.
 //   lle-search  Li, Yan and Zhang 2021: 9 neighbors within a table, 2048 rows of ever more columns, ever more rows
 //   of 16.
 //   km          the k-means tutorial of 2014: bench_papers_km.cpp.
@@ -24,6 +25,7 @@
 #include "output.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/lof.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -76,10 +78,15 @@ class Bench {
     name_ = "lof";
     PaperTable& table = start("20,000 rows, 5,000 queries", {"data", "d", "k"},
                               {Method::direct_filter, Method::insertion, Method::block_heap, Method::fused});
+    PaperTable& scores = start("the whole job: densities of the rows, scores of the queries", {"data", "d", "k"},
+                               {Method::direct_filter, Method::automatic});
     for (const auto& [name, columns] : {std::pair("kdd", 41), std::pair("poker", 10), std::pair("covertype", 10)}) {
       const Rows rows = read_or_made(name, columns);
       for (const std::int64_t k : {20, 40, 80, 100}) {
-        line(table, {rows.source, fmt::format("{}", rows.table.cols()), fmt::format("{}", k)}, rows, k);
+        const std::vector<std::string> values = {rows.source, fmt::format("{}", rows.table.cols()),
+                                                 fmt::format("{}", k)};
+        line(table, values, rows, k);
+        score_line(scores, values, rows, k);
       }
     }
     finish();
@@ -175,13 +182,7 @@ class Bench {
         if (error.code() != ErrorCode::invalid_argument) throw;
         refused = error.what();
       }
-      Json json;
-      for (std::size_t i = 0; i < values.size(); ++i) json[table.names[i]] = values[i];
-      json["rows"] = rows.table.rows();
-      json["queries"] = static_cast<std::int64_t>(m);
-      json["dims"] = rows.table.cols();
-      json["neighbors"] = asked.k;
-      json["method"] = name_of(method);
+      Json json = head_of_line(table, values, rows, asked.k, method);
       if (!refused.empty()) {
         json["refused"] = refused;
         table.lines.push_back(json);
@@ -201,6 +202,60 @@ class Bench {
       if (first && (graph.ids != first->ids || graph.distances != first->distances)) ++different_;
       if (!first) first = std::move(graph);
     }
+    add(table, printed);
+  }
+
+  // The local outlier factor of the queries among the rows, from the table to the scores.
+  void score_line(PaperTable& table, const std::vector<std::string>& values, const Rows& rows, std::int64_t k) {
+    const Context& ctx = runtime_.ctx;
+    std::vector<std::string> printed = values;
+    std::optional<std::vector<double>> first;
+    for (const Method method : table.methods) {
+      LofOptions asked;
+      asked.k = std::min(k, rows.table.rows() - 1);
+      asked.method = method;
+      asked.novelty = true;
+      std::vector<double> scores;
+      std::string refused;
+      Timings timings;
+      try {
+        timings = measure(ctx, options_.warmup, options_.repeat, [&] {
+          const Index index(ctx, rows.table);
+          scores = novelty(ctx, index, vicinal::lof(ctx, index, asked), rows.queries);
+        });
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::invalid_argument) throw;
+        refused = error.what();
+      }
+      Json json = head_of_line(table, values, rows, asked.k, method);
+      json["selection_seconds"] = nullptr;
+      if (refused.empty()) {
+        json["seconds"] = to_json(timings);
+        printed.push_back(fmt::format("{:.4f}", timings.median()));
+        if (first && scores != *first) ++different_;
+        if (!first) first = std::move(scores);
+      } else {
+        json["refused"] = refused;
+        printed.emplace_back("-");
+      }
+      table.lines.push_back(json);
+    }
+    add(table, printed);
+  }
+
+  static Json head_of_line(const PaperTable& table, const std::vector<std::string>& values, const Rows& rows,
+                           std::int64_t k, Method method) {
+    Json json;
+    for (std::size_t i = 0; i < values.size(); ++i) json[table.names[i]] = values[i];
+    json["rows"] = rows.table.rows();
+    json["queries"] = rows.self ? rows.table.rows() : rows.queries.rows();
+    json["dims"] = rows.table.cols();
+    json["neighbors"] = k;
+    json["method"] = name_of(method);
+    return json;
+  }
+
+  void add(PaperTable& table, const std::vector<std::string>& printed) {
     table.printed.push_back(printed);
     ++lines_;
     // After every line, so that a run that is ended leaves what it has.
