@@ -22,39 +22,64 @@ using nlohmann::json;
 
 constexpr std::int64_t kRowsAtATime = 4096;
 
-/// Mean and standard deviation, or least value and range; 0 and 1 for no scaling.
-void fit_scale(const TableView& view, std::int64_t j, const std::string& scale, Preparation::Column& column) {
-  const std::int64_t n = view.rows();
-  double least = value_at(view, 0, j);
-  double most = least;
+/// Calls visit(i, j, value) for all values, a block of rows column by column, so that it stays in the cache.
+template <class Visit>
+void for_each_value(const Context& ctx, const TableView& view, const Visit& visit) {
+  for (std::int64_t first = 0; first < view.rows(); first += kRowsAtATime) {
+    ctx.check_cancelled();
+    const std::int64_t last = std::min(first + kRowsAtATime, view.rows());
+    for (std::int64_t j = 0; j < view.cols(); ++j) {
+      for (std::int64_t i = first; i < last; ++i) visit(i, j, value_at(view, i, j));
+    }
+  }
+}
+
+/// What a column's scale is made of.
+struct Spread {
+  double least = INFINITY;
+  double most = -INFINITY;
   core::ExactSum sum;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double value = value_at(view, i, j);
+  core::ExactSum squares;
+};
+
+/// Mean and standard deviation, or least value and range, of each column. Exact sums, so that no order shows.
+void fit_scales(const Context& ctx, const TableView& view, const std::string& scale,
+                std::vector<Preparation::Column>& columns) {
+  std::vector<Spread> spreads(columns.size());
+  const bool standard = scale == "standard";
+  for_each_value(ctx, view, [&](std::int64_t i, std::int64_t j, double value) {
     if (!std::isfinite(value)) {
       throw Error(ErrorCode::bad_data, fmt::format("table: row {}, column {} is not finite", i, j));
     }
-    least = std::min(least, value);
-    most = std::max(most, value);
-    sum.add(value);
-  }
-  const auto rows = static_cast<double>(n);
-  double width = most - least;
-  column.shift = least;
-  if (scale == "standard") {
-    column.shift = sum.rounded() / rows;
-    const double unit = std::max(width, 1e-300);  // squares of deviations would overflow or vanish
-    core::ExactSum squares;
-    for (std::int64_t i = 0; i < n && std::isfinite(width); ++i) {
-      const double deviation = (value_at(view, i, j) - column.shift) / unit;
-      squares.add(deviation * deviation);
+    Spread& spread = spreads[static_cast<std::size_t>(j)];
+    spread.least = std::min(spread.least, value);
+    spread.most = std::max(spread.most, value);
+    if (standard) spread.sum.add(value);
+  });
+  const auto rows = static_cast<double>(view.rows());
+  std::vector<double> units;  // squares of deviations would overflow or vanish
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    columns[j].shift = standard ? spreads[j].sum.rounded() / rows : spreads[j].least;
+    columns[j].scale = spreads[j].most - spreads[j].least;
+    if (!std::isfinite(columns[j].scale) || !std::isfinite(columns[j].shift)) {
+      throw Error(ErrorCode::bad_data,
+                  fmt::format("table: column {} has a range beyond float64, so that it cannot be scaled", j));
     }
-    if (std::isfinite(width)) width = unit * std::sqrt(squares.rounded() / rows);
+    units.push_back(std::max(columns[j].scale, 1e-300));
   }
-  if (!std::isfinite(width) || !std::isfinite(column.shift)) {
-    throw Error(ErrorCode::bad_data,
-                fmt::format("table: column {} has a range beyond float64, so that it cannot be scaled", j));
+  if (standard) {
+    for_each_value(ctx, view, [&](std::int64_t /*i*/, std::int64_t j, double value) {
+      const auto at = static_cast<std::size_t>(j);
+      const double deviation = (value - columns[at].shift) / units[at];
+      spreads[at].squares.add(deviation * deviation);
+    });
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      columns[j].scale = units[j] * std::sqrt(spreads[j].squares.rounded() / rows);
+    }
   }
-  column.scale = most > least && width > 0 ? width : 1;
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    if (!(spreads[j].most > spreads[j].least && columns[j].scale > 0)) columns[j].scale = 1;
+  }
 }
 
 std::optional<std::int64_t> position_of(const std::string& reference, const std::vector<std::string>& names) {
@@ -89,10 +114,9 @@ Preparation Preparation::fit(const Context& ctx, const Table& table, const std::
     Column column;
     if (at < table.columns.size()) column.name = table.columns[at];
     if (at < table.categories.size()) column.categories = table.categories[at];
-    ctx.check_cancelled();
-    if (scale != "none" && table.view.rows() > 0) fit_scale(table.view, j, scale, column);
     found.columns_.push_back(std::move(column));
   }
+  if (scale != "none" && table.view.rows() > 0) fit_scales(ctx, table.view, scale, found.columns_);
   return found;
 }
 
