@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 
@@ -16,6 +17,8 @@ namespace vicinal::ops {
 namespace {
 
 constexpr std::int64_t kChunk = 4096;
+constexpr std::uint64_t kBytesOfRow = 96;    // its place, the place's first row and count, and its node in the hash map
+constexpr std::uint64_t kBytesOfEntry = 40;  // id and distance in a list, and again with a weight in the graph
 
 /// A row's numbers in one, -0 as 0.
 std::uint64_t hash_of(const double* row, std::int64_t d) {
@@ -42,6 +45,7 @@ class Gathered {
       }
     });
   }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_.size(); }
   [[nodiscard]] TableView view() const { return {bytes_.data(), dtype_, count_, cols_, cols_}; }
 
  private:
@@ -193,7 +197,14 @@ PlaceGraph place_graph(const Context& ctx, const TableView& table, const Places&
   std::vector<std::vector<double>> distances(static_cast<std::size_t>(m));
   std::vector<std::int64_t> open(static_cast<std::size_t>(m));
   std::iota(open.begin(), open.end(), std::int64_t{0});
+  // Entries that are kept, and that this search may add; each lies in a row's vectors, then in the graph.
+  std::int64_t kept = 0;
+  const auto entries_fit = [&](std::int64_t entries) {
+    const std::uint64_t of_rows = places.of_row.size() * kBytesOfRow + gathered.bytes();
+    core::require_memory(ctx, of_rows + static_cast<std::uint64_t>(entries) * kBytesOfEntry, "lof: lists of places");
+  };
   for (std::int64_t k = std::min(options.k + (self ? 1 : 2), most); !open.empty(); k = std::min(2 * k, most)) {
+    entries_fit(kept + static_cast<std::int64_t>(open.size()) * k);
     NeighborGraph found;
     if (most > 0) {
       KnnOptions search = {.k = k, .metric = options.metric, .p = options.p, .method = options.method};
@@ -228,6 +239,9 @@ PlaceGraph place_graph(const Context& ctx, const TableView& table, const Places&
       }
       others.resize(static_cast<std::size_t>(size));
       distances[row].resize(static_cast<std::size_t>(size));
+      others.shrink_to_fit();
+      distances[row].shrink_to_fit();
+      kept += size;
     }
     open = std::move(still_open);
   }

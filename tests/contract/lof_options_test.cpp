@@ -372,6 +372,18 @@ TEST_F(LofRefusal, over_memory_before_it_starts) {
   }
 }
 
+// By hamming distance all rows of one column are neighbors of each other: all ties are a list of n rows for each.
+TEST_F(LofRefusal, ties_of_everything_over_memory) {
+  std::vector<float> rows(2000);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i);
+  const TableView different(rows.data(), 2000, 1);
+  const Context ctx = Context::cpu({.threads = 1, .memory_limit = std::uint64_t{32} << 20});
+  LofOptions options{.k = 5, .metric = Metric::hamming};
+  EXPECT_NO_THROW((void)lof(ctx, different, options));
+  options.ties = Ties::all;
+  expect_refused(ErrorCode::over_memory, "lof", "all ties", [&] { (void)lof(ctx, different, options); });
+}
+
 TEST_F(LofRefusal, unknown_names_list_those_there_are) {
   expect(ErrorCode::invalid_argument, {"lofty", "simplified_lof"},
          [](const Context&) { (void)outlier_score_from("lofty"); });
