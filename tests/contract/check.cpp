@@ -454,6 +454,7 @@ void check(const Case& c, const Asked& asked, const std::vector<Way>& ways) {
   const reference::Ranking ranking = reference::rank(material.table.view(), queries, question, &overflow);
   const Answers answers = overflow.empty() ? answers_of(c, asked, ranking) : Answers{};
   for (const Way& way : ways) {
+    if (!way.cuda && way.threads < kFewestThreads) continue;
     try {
       const Asker asker(c, material, way);
       const bool in_memory = way.method == Method::kdtree || is_of_a_paper(way.method);

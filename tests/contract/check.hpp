@@ -60,6 +60,13 @@ constexpr bool is_left_out(std::uint64_t turn) {
   return turn % kSparse != 0;
 }
 
+/// ThreadSanitizer looks for races, which one thread alone does not have: under it nothing is asked of fewer than two.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr int kFewestThreads = 2;
+#else
+inline constexpr int kFewestThreads = 1;
+#endif
+
 /// How the library is asked: instruction set, threads, method; or on the CUDA device.
 struct Way {
   Isa isa = Isa::baseline;

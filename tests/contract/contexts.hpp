@@ -20,8 +20,10 @@ inline std::vector<Context> contexts(std::uint64_t turn) {
   if (device == "cuda") return made;
   const auto& isas = available_isas();
   std::size_t i = turn;
-  for (const int threads : {1, 2, 3, 7})
-    made.push_back(Context::cpu({.threads = threads, .isa = isas[i++ % isas.size()]}));
+  for (const int threads : {1, 2, 3, 7}) {
+    const Isa isa = isas[i++ % isas.size()];
+    if (threads >= kFewestThreads) made.push_back(Context::cpu({.threads = threads, .isa = isa}));
+  }
   return made;
 }
 

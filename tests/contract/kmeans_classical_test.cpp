@@ -29,7 +29,9 @@ std::vector<Context> contexts() {
   const std::string device = asked != nullptr ? asked : "";
   if (device != "cpu" && cuda_missing().empty()) made.push_back(cuda_context());
   if (device == "cuda") return made;
-  for (const int threads : {1, 3}) made.push_back(Context::cpu({.threads = threads}));
+  for (const int threads : {1, 3}) {
+    if (threads >= kFewestThreads) made.push_back(Context::cpu({.threads = threads}));
+  }
   return made;
 }
 

@@ -80,7 +80,7 @@ class Runner:
         source, program = self.folder / "example.cpp", self.folder / "example"
         source.write_text(program_of(code))
         library = self.arguments.library
-        compiler = ([self.arguments.launcher] if self.arguments.launcher else []) + [self.arguments.compiler]
+        compiler = (self.arguments.launcher.split(";") if self.arguments.launcher else []) + [self.arguments.compiler]
         self.call(compiler + ["-std=c++20", "-O1", "-c", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable",
                               "-Wno-unused-but-set-variable", f"-I{self.arguments.source / 'include'}", str(source),
                               "-o", f"{program}.o"], where, code)
