@@ -78,7 +78,7 @@ struct LofCommand {
   void check() const;
   [[nodiscard]] LofOptions options() const;
   [[nodiscard]] ReadOptions reading() const;
-  [[nodiscard]] Fit fit(const Context& ctx, const std::optional<Table>& rows) const;
+  [[nodiscard]] Fit fit(const Context& ctx, std::optional<Table> rows) const;
   [[nodiscard]] Fit loaded(const Context& ctx) const;
   [[nodiscard]] Table read_asked(const Context& ctx, const Preparation& preparation) const;
   void explain(const Context& ctx, const std::optional<Table>& rows) const;
@@ -148,12 +148,13 @@ ReadOptions LofCommand::reading() const {
   return reading;
 }
 
-Fit LofCommand::fit(const Context& ctx, const std::optional<Table>& rows) const {
+Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
   Fit fitted;
   LofOptions asked_for = options();
-  if (rows) {
+  const bool has_table = rows.has_value();
+  if (has_table) {
     fitted.preparation = Preparation::fit(ctx, *rows, prepared.scale);
-    fitted.rows = fitted.preparation.apply(ctx, *rows, table);
+    fitted.rows = fitted.preparation.apply(ctx, *std::move(rows), table);
   }
   if (graph.empty()) {
     fitted.index.emplace(ctx, fitted.rows.view);
@@ -164,9 +165,9 @@ Fit LofCommand::fit(const Context& ctx, const std::optional<Table>& rows) const 
   if (fitted.graph->k > 0 && !of_neighbors[0].given()) asked_for.k = std::min(asked_for.k, fitted.graph->k);
   fitted.graph->metric = asked_for.metric;
   fitted.graph->p = asked_for.p;
-  if (rows) fitted.index.emplace(ctx, fitted.rows.view);
-  fitted.lof = rows ? vicinal::lof(ctx, *fitted.graph, fitted.rows.view, asked_for)
-                    : vicinal::lof(ctx, *fitted.graph, asked_for);
+  if (has_table) fitted.index.emplace(ctx, fitted.rows.view);
+  fitted.lof = has_table ? vicinal::lof(ctx, *fitted.graph, fitted.rows.view, asked_for)
+                         : vicinal::lof(ctx, *fitted.graph, asked_for);
   return fitted;
 }
 
@@ -319,8 +320,7 @@ void LofCommand::run() const {
   if (common.explain) return explain(ctx, rows);
   std::optional<Labels> labels;
   if (rows) labels = std::move(rows->labels);
-  Fit fitted = model.empty() ? fit(ctx, rows) : loaded(ctx);
-  rows.reset();
+  Fit fitted = model.empty() ? fit(ctx, std::move(rows)) : loaded(ctx);
   const auto save = [&] {
     if (save_model.empty()) return;
     LofModel{*fitted.index, fitted.lof, fitted.preparation.to_text()}.save(ctx, save_model);
