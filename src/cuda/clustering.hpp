@@ -24,7 +24,7 @@ class Clustering {
   void state(const plugin::ClusterState& state);
   void rows(const std::int64_t* rows, std::int64_t count, double* values);
   void seed(std::int64_t trials);
-  /// Makes rows centres of the seeding.
+  /// Makes rows, at most the clusters, centres of the seeding.
   void meet(const std::int64_t* rows, std::int64_t count);
   [[nodiscard]] Seeding& seeding() { return *seeding_; }
   [[nodiscard]] Session& session() const { return session_; }
