@@ -310,8 +310,8 @@ class Seeding {
   virtual void draw(std::span<const double> draws, std::span<std::int64_t> rows) = 0;
   /// k-means++: takes rows.size() centres one after the other, each the best of draws.size() / rows.size() draws.
   virtual void choose(std::span<const double> draws, std::span<std::int64_t> rows) = 0;
-  /// k-means||: takes rows as centres, numbered on from those before. The iterations that this was made of are to be
-  /// started anew.
+  /// k-means||: takes rows, at most the task's clusters, as centres, numbered on from those before. The iterations that
+  /// this was made of are to be started anew.
   virtual void meet(std::span<const std::int64_t> rows) = 0;
   /// The sum of the masses.
   [[nodiscard]] virtual double total() const = 0;

@@ -53,7 +53,6 @@ class CpuSeeding final : public kernels::Seeding {
   void list_open(Worker& worker, const double* between, std::int64_t first, std::int64_t end) const;
   void attempt_rows(Worker& worker, Attempt& attempt, const double* centre, std::int64_t first, std::int64_t end);
   void take(const Attempt& attempt, std::int64_t row);
-  void meet_batch(std::span<const std::int64_t> rows);
   // Calls visit(row) for every row, then adds up the masses.
   template <class Visit>
   void add_masses(const Visit& visit);
@@ -254,13 +253,6 @@ void CpuSeeding::take(const Attempt& attempt, std::int64_t row) {
 }
 
 void CpuSeeding::meet(std::span<const std::int64_t> rows) {
-  const auto most = static_cast<std::size_t>(task_.clusters);
-  for (std::size_t first = 0; first < rows.size(); first += most) {
-    meet_batch(rows.subspan(first, std::min(most, rows.size() - first)));
-  }
-}
-
-void CpuSeeding::meet_batch(std::span<const std::int64_t> rows) {
   std::vector<double> values(rows.size() * static_cast<std::size_t>(d_));
   lloyd_.rows(rows, values);
   lloyd_.start(values);

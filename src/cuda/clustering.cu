@@ -410,18 +410,16 @@ void Clustering::seed(std::int64_t trials) {
   if (trials >= 0) seeding_ = std::make_unique<Seeding>(engine_, view_, trials);
 }
 
-// As many at a time as there is room for centres. No row has a label then, so that each gets a fresh one.
+// No row has a label then, so that each gets a fresh one.
 void Clustering::meet(const std::int64_t* rows, std::int64_t count) {
   const Buffer<std::int64_t> chosen(engine_, count);
   to_device(engine_, chosen.data(), rows, count);
-  for (std::int64_t first = 0; first < count; first += most_) {
-    view_.k = std::min(most_, count - first);
-    widen_chosen(engine_, view_.rows, chosen.data() + first, view_.k, centres_.data());
-    forget();
-    label(engine_, true);
-    seeding_->merge(view_, view_.k);
-  }
-  engine_.synchronize();
+  view_.k = count;
+  widen_chosen(engine_, view_.rows, chosen.data(), count, centres_.data());
+  forget();
+  label(engine_, true);
+  seeding_->merge(view_, count);
+  engine_.synchronize();  // the host's list is its own again
 }
 
 }  // namespace vicinal::cuda

@@ -58,9 +58,6 @@ __global__ void __launch_bounds__(kThreads) merge_kernel(const T* rows, const __
 int slots_of(std::int64_t trials) {
   return trials == 0 ? 1 : static_cast<int>((trials + kTrialsAtOnce - 1) / kTrialsAtOnce * kTrialsAtOnce);
 }
-std::int64_t padded_rows(std::int64_t n) {
-  return (n + kSeedChunk - 1) / kSeedChunk * kSeedChunk;
-}
 std::int64_t product_steps(std::int64_t d) {
   return (d + 31) / 32;
 }
@@ -97,9 +94,7 @@ Seeding::Seeding(const Engine& engine, const ClusterView& view, std::int64_t tri
   begin_kernel<<<blocks_for(padded, kThreads), kThreads, 0, engine.stream>>>(view_, padded);
   check_launch("begin to seed");
   if (trials > 0) make_screen();
-  add_rows_kernel<<<blocks_for(view_.tree.sizes[0] * 8, kThreads), kThreads, 0, engine.stream>>>(view_);
-  check_launch("add masses");
-  add_levels(1);
+  add_masses();
 }
 
 // Rows that the frame cannot scale are decided by keys, and so are all where bytes are not multiplied.
@@ -116,8 +111,10 @@ void Seeding::make_screen() {
   pack_seeds(engine_, clusters_.rows, view_, middle.data(), clusters_.frame.scale);
 }
 
-void Seeding::add_levels(int from) {
-  for (int level = from; level < view_.tree.levels; ++level) {
+void Seeding::add_masses() {
+  add_rows_kernel<<<blocks_for(view_.tree.sizes[0] * 8, kThreads), kThreads, 0, engine_.stream>>>(view_);
+  check_launch("add masses");
+  for (int level = 1; level < view_.tree.levels; ++level) {
     add_level_kernel<<<blocks_for(view_.tree.sizes[level], kThreads), kThreads, 0, engine_.stream>>>(view_, level);
     check_launch("add sums of masses");
   }
@@ -159,9 +156,7 @@ void Seeding::merge(const ClusterView& view, std::int64_t count) {
     merge_kernel<<<blocks_for(view_.n * 8, kThreads), kThreads, 0, engine_.stream>>>(data, view, view_, centres_);
   });
   check_launch("keys to candidates");
-  add_rows_kernel<<<blocks_for(view_.tree.sizes[0] * 8, kThreads), kThreads, 0, engine_.stream>>>(view_);
-  check_launch("add masses");
-  add_levels(1);
+  add_masses();
   centres_ += count;
 }
 

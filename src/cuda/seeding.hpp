@@ -60,6 +60,9 @@ struct SeedStep {
 };
 
 inline constexpr int kSeedChunk = 1024;  ///< rows that a block takes
+inline std::int64_t padded_rows(std::int64_t n) {
+  return (n + kSeedChunk - 1) / kSeedChunk * kSeedChunk;
+}
 
 /// seeding_screen.cu: fills `packed` and `facts`; middle[d], power of two `scale`.
 void pack_seeds(const Engine& engine, const Rows& rows, const SeedView& view, const double* middle, double scale);
@@ -82,7 +85,7 @@ class Seeding {
 
  private:
   void make_screen();
-  void add_levels(int from);
+  void add_masses();
 
   const Engine& engine_;
   const ClusterView& clusters_;

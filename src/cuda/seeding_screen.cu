@@ -62,9 +62,9 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void pack_seeds(const Engine& engine, const Rows& rows, const SeedView& view, const double* middle, double scale) {
-  const std::int64_t padded = (view.n + kSeedChunk - 1) / kSeedChunk * kSeedChunk;
   with_elements(rows.data, rows.dtype, [&](const auto* data) {
-    pack_kernel<<<blocks_for(padded * 8, kThreads), kThreads, 0, engine.stream>>>(data, view, middle, scale);
+    pack_kernel<<<blocks_for(padded_rows(view.n) * 8, kThreads), kThreads, 0, engine.stream>>>(data, view, middle,
+                                                                                               scale);
   });
   check_launch("pack rows in bytes");
 }

@@ -33,11 +33,14 @@ class Drawing {
 void Drawing::round(std::int64_t count, Draws& draws) {
   std::vector<std::int64_t> drawn(static_cast<std::size_t>(count));
   seeding_->draw(draws.next(count), drawn);
-  const std::size_t first = rows_.size();
+  std::size_t first = rows_.size();
   for (const std::int64_t row : drawn) {
     if (taken_.insert(row).second) rows_.push_back(row);
   }
-  seeding_->meet(std::span(rows_).subspan(first));
+  for (std::size_t end = first; first < rows_.size(); first = end) {
+    end = std::min(first + static_cast<std::size_t>(task_.clusters), rows_.size());
+    seeding_->meet(std::span(rows_).subspan(first, end - first));
+  }
 }
 
 // Rows are dealt out to their candidates, so that one exact sum at a time is kept.

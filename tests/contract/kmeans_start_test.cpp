@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -63,25 +64,31 @@ std::vector<Start> starts() {
   };
 }
 
-TEST(KMeansStart, equals_the_reference) {
-  std::uint64_t turn = 0;
-  for (const Start& start : starts()) {
-    ++turn;
-    std::vector<double> rows;
-    for (std::int64_t i = 0; i < start.n * start.d; ++i)
-      rows.push_back(start.value(i / start.d, i % start.d, normal(turn, i)));
-    std::vector<double> weights;
-    for (std::int64_t i = 0; i < start.n && start.weight; ++i) weights.push_back(start.weight(i));
-    const Stored stored(rows, start.d, start.dtype);
-    for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::parallel}) {
-      if (is_left_out(2 * turn + (init == KMeansInit::parallel ? 1 : 0))) continue;
-      KMeansOptions options{.clusters = start.k, .init = init, .weights = weights, .seed = turn, .max_iterations = 1};
-      options.rule = KMeansRule::classical;
-      check_kmeans(stored.view(), options, start.name + ", " + text(options), turn);
-      if (HasFailure()) return;
-    }
+class KMeansStart : public ::testing::TestWithParam<int> {};
+
+TEST_P(KMeansStart, equals_the_reference) {
+  const Start start = starts()[static_cast<std::size_t>(GetParam())];
+  const auto turn = static_cast<std::uint64_t>(GetParam());
+  std::vector<double> rows;
+  for (std::int64_t i = 0; i < start.n * start.d; ++i)
+    rows.push_back(start.value(i / start.d, i % start.d, normal(turn, i)));
+  std::vector<double> weights;
+  for (std::int64_t i = 0; i < start.n && start.weight; ++i) weights.push_back(start.weight(i));
+  const Stored stored(rows, start.d, start.dtype);
+  for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::parallel}) {
+    if (is_left_out(2 * turn + (init == KMeansInit::parallel ? 1 : 0))) continue;
+    KMeansOptions options{.clusters = start.k, .init = init, .weights = weights, .seed = turn, .max_iterations = 1};
+    options.rule = KMeansRule::classical;
+    check_kmeans(stored.view(), options, start.name + ", " + text(options), turn);
+    if (HasFailure()) return;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, KMeansStart, ::testing::Range(0, static_cast<int>(starts().size())), [](const auto& of) {
+  std::string name = starts()[static_cast<std::size_t>(of.param)].name;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+});
 
 }  // namespace
 }  // namespace vicinal::contract
