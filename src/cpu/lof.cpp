@@ -92,8 +92,7 @@ class Run {
     if (task_.score == OutlierScore::inflo) {
       const Reversed others = reversed(task_.near);
       return for_each_row([&](std::int64_t p, const Neighborhood& near) {
-        score(p) =
-            inflo_score(task_.duplicates, near, local_[static_cast<std::size_t>(p)], known_local_, others.of(p));
+        score(p) = inflo_score(task_.duplicates, near, local_[static_cast<std::size_t>(p)], known_local_, others.of(p));
       });
     }
     for_each_row([&](std::int64_t p, const Neighborhood& near) {
