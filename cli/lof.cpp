@@ -78,6 +78,7 @@ struct LofCommand {
   void check() const;
   [[nodiscard]] LofOptions options() const;
   [[nodiscard]] ReadOptions reading() const;
+  [[nodiscard]] Table read_train(const Context& ctx) const;
   [[nodiscard]] Fit fit(const Context& ctx, std::optional<Table> rows) const;
   [[nodiscard]] Fit loaded(const Context& ctx) const;
   [[nodiscard]] Table read_asked(const Context& ctx, const Preparation& preparation) const;
@@ -146,6 +147,15 @@ ReadOptions LofCommand::reading() const {
   reading.label = label;
   reading.find_text = prepared.categories == "ordinal";
   return reading;
+}
+
+Table LofCommand::read_train(const Context& ctx) const try {
+  return read_table(ctx, table, reading());
+} catch (const Error& error) {
+  const std::string sentence = error.what();
+  const bool text = error.code() == ErrorCode::bad_data && sentence.find(", not a number") != std::string::npos;
+  if (!text || prepared.categories != "none") throw;
+  throw Error(error.code(), sentence + "; --categories ordinal reads columns of text as codes");
 }
 
 Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
@@ -316,7 +326,7 @@ void LofCommand::run() const {
   const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
   std::optional<Table> rows;
-  if (model.empty() && !table.empty()) rows = read_table(ctx, table, reading());
+  if (model.empty() && !table.empty()) rows = read_train(ctx);
   if (common.explain) return explain(ctx, rows);
   std::optional<Labels> labels;
   if (rows) labels = std::move(rows->labels);

@@ -253,7 +253,7 @@ def test_columns_of_another_kind_are_refused(vicinal, tmp_path):
         assert done.returncode in (2, 3) and done.stderr.count("\n") == 1, done.stderr
         assert all(word in done.stderr for word in words), done.stderr
         assert not (tmp_path / "never.csv").exists()
-    assert "not a number" in vicinal("lof", "train.csv", "--drop", "class").stderr  # without --categories
+    assert "not a number; --categories ordinal" in vicinal("lof", "train.csv", "--drop", "class").stderr
 
 
 # ---- models ----
