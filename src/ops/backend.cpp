@@ -37,18 +37,30 @@ LloydStep Lloyd::step(bool wait) {
   return step;
 }
 
+namespace {
+
+/// Lists in memory of the host's, for whoever takes them from there.
+struct HostLists {
+  std::vector<std::int64_t> ids;
+  std::vector<double> distances;
+
+  HostLists(const Context& ctx, const Backend& backend, const NearestTask& task, SearchStats& stats)
+      : ids(static_cast<std::size_t>(task.queries.rows() * task.k)), distances(ids.size()) {
+    std::vector<std::int64_t> offsets;
+    std::vector<std::int64_t> counts;
+    NearestResult result{ids, distances, offsets, counts, stats};
+    backend.nearest(ctx, task, result);
+  }
+};
+
+}  // namespace
+
 void Backend::nearest_into(const Context& ctx, const NearestTask& task, const ListMemory& lists,
                            SearchStats& stats) const {
-  const auto size = static_cast<std::size_t>(task.queries.rows() * task.k);
-  std::vector<std::int64_t> ids(size);
-  std::vector<double> distances(size);
-  std::vector<std::int64_t> offsets;
-  std::vector<std::int64_t> counts;
-  NearestResult result{ids, distances, offsets, counts, stats};
-  nearest(ctx, task, result);
+  const HostLists found(ctx, *this, task, stats);
   ctx.check_cancelled();
-  std::memcpy(lists.ids, ids.data(), size * sizeof(std::int64_t));
-  std::memcpy(lists.distances, distances.data(), size * sizeof(double));
+  std::memcpy(lists.ids, found.ids.data(), found.ids.size() * sizeof(std::int64_t));
+  std::memcpy(lists.distances, found.distances.data(), found.distances.size() * sizeof(double));
 }
 
 void Backend::classify(const Context& ctx, const NearestTask& task, const VoteTask& votes, std::span<Vote> result,
@@ -69,16 +81,10 @@ void Backend::classify(const Context& ctx, const NearestTask& task, const VoteTa
 
 void Backend::nearest_lof(const Context& ctx, const NearestTask& search, const LofTask& task, LofResult& result,
                           SearchStats& stats) const {
-  const auto size = static_cast<std::size_t>(search.queries.rows() * search.k);
-  std::vector<std::int64_t> ids(size);
-  std::vector<double> distances(size);
-  std::vector<std::int64_t> offsets;
-  std::vector<std::int64_t> counts;
-  NearestResult found{ids, distances, offsets, counts, stats};
-  nearest(ctx, search, found);
+  const HostLists found(ctx, *this, search, stats);
   LofTask scored = task;
-  scored.near.ids = ids.data();
-  scored.near.distances = distances.data();
+  scored.near.ids = found.ids.data();
+  scored.near.distances = found.distances.data();
   const auto start = std::chrono::steady_clock::now();
   lof(ctx, scored, result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

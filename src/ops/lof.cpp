@@ -142,7 +142,7 @@ void require_numbers(const std::vector<double>& scores, const char* argument) {
                                        " has no score, because sums of distances around it overflow");
 }
 
-/// What is left to do when the scores are there, and time it took since `start`.
+/// What is left to do when the scores are there; the time since `start` is added to what they took.
 void finish(const Context& ctx, std::chrono::steady_clock::time_point start, Lof& found) {
   require_numbers(found.scores, "table");
   if (found.options.score == OutlierScore::loop) {
@@ -153,7 +153,7 @@ void finish(const Context& ctx, std::chrono::steady_clock::time_point start, Lof
                                                     : own_threshold(found.options.score);
   found.outliers =
       std::count_if(found.scores.begin(), found.scores.end(), [&](double score) { return score > found.threshold; });
-  found.score_seconds = seconds_since(start);
+  found.score_seconds += seconds_since(start);
 }
 
 Lof result_of(const LofOptions& options) {
@@ -162,14 +162,12 @@ Lof result_of(const LofOptions& options) {
   return found;
 }
 
-/// Scores neighborhoods that are there.
+/// Scores neighborhoods that are there; what is left to do is `finish`.
 void score(const Context& ctx, const LofTask& task, Lof& found) {
-  const auto start = std::chrono::steady_clock::now();
   found.scores.resize(static_cast<std::size_t>(task.near.rows));
   LofResult result{found.scores, found.k_distances, found.densities, found.caps};
   kernels::backend_of(ctx).lof(ctx, task, result);
   found.copied = result.copied;
-  finish(ctx, start, found);
 }
 
 Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView* table, const LofOptions& options) {
@@ -213,7 +211,9 @@ Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView
   found.plan.memory = result_bytes(task) + bytes.host;
   found.plan.device_memory = bytes.device;
   core::require_memory(ctx, found.plan.memory, "lof");
+  const auto start = std::chrono::steady_clock::now();
   score(ctx, task, found);
+  finish(ctx, start, found);
   return found;
 }
 
@@ -223,8 +223,8 @@ struct LofJob {
   LofTask task;
 };
 
-LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableView* queries, const LofOptions& options,
-                bool trial) {
+LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableView* queries,
+                const LofOptions& options) {
   const kernels::Backend& backend = kernels::backend_of(ctx);
   LofJob job;
   job.task = task_of(options, queries == nullptr ? index.table.rows() : queries->rows());
@@ -237,7 +237,7 @@ LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableV
   }
   const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
   job.search = ops::plan_job(ctx, index, queries, common,
-                             {.k = longest_k(options), .lists_held = backend.holds_lists(nullptr)}, trial);
+                             {.k = longest_k(options), .lists_held = backend.holds_lists(nullptr)}, true);
   const kernels::LofBytes bytes = backend.lof_bytes(ctx, job.task);
   job.search.plan.memory += result_bytes(job.task) + bytes.host;
   job.search.plan.device_memory += bytes.device;
@@ -267,12 +267,9 @@ Lof lof_of_places(const Context& ctx, const Index& index, const LofOptions& opti
   take_graph(made.graph, task);
   task.near.weights = made.weights.data();
   Lof of_places = result_of(options);
-  of_places.plan = made.graph.plan;
   core::require_memory(ctx, result_bytes(task) + kernels::backend_of(ctx).lof_bytes(ctx, task).host, "lof");
-  of_places.scores.resize(static_cast<std::size_t>(task.near.rows));
   const auto start = std::chrono::steady_clock::now();
-  LofResult result{of_places.scores, of_places.k_distances, of_places.densities, of_places.caps};
-  kernels::backend_of(ctx).lof(ctx, task, result);
+  score(ctx, task, of_places);
 
   Lof found = result_of(options);
   found.plan = made.graph.plan;
@@ -305,13 +302,10 @@ Lof lof(const Context& ctx, const Index& index, const LofOptions& options) {
   ops::check_lof_options(options);
   ops::check_lof_k(options, index.rows());
   if (ops::uses_places(options)) return lof_of_places(ctx, index, options);
-  LofJob job = plan_job(ctx, index.prepared(), nullptr, options, true);
+  LofJob job = plan_job(ctx, index.prepared(), nullptr, options);
   Lof found = result_of(options);
   run_job(ctx, job, found);
-  const auto start = std::chrono::steady_clock::now();
-  const double seconds = found.score_seconds;
-  finish(ctx, start, found);
-  found.score_seconds += seconds;
+  finish(ctx, std::chrono::steady_clock::now(), found);
   return found;
 }
 
@@ -345,11 +339,9 @@ std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& m
     take_graph(made.graph, task);
     task.near.weights = made.weights.data();
     task.model = &known;
-    found.scores.resize(static_cast<std::size_t>(task.near.rows));
-    LofResult result{found.scores, found.k_distances, found.densities, found.caps};
-    kernels::backend_of(ctx).lof(ctx, task, result);
+    score(ctx, task, found);
   } else {
-    LofJob job = plan_job(ctx, index.prepared(), &queries, options, true);
+    LofJob job = plan_job(ctx, index.prepared(), &queries, options);
     job.task.model = &known;
     run_job(ctx, job, found);
   }
