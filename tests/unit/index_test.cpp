@@ -16,24 +16,13 @@
 #include "core/table_access.hpp"
 #include "kernels.hpp"
 #include "ops/index_file.hpp"
+#include "refusal.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <class Call>
-std::string refusal(ErrorCode code, const Call& call) {
-  try {
-    call();
-    ADD_FAILURE() << "no error";
-    return "";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-}
 
 class IndexTest : public testing::Test {
  protected:

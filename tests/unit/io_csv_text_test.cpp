@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "io/csv.hpp"
+#include "refusal.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal {
@@ -16,14 +17,7 @@ std::vector<double> values_of(const Table& table) {
 }
 
 std::string refusal(ErrorCode code, const std::string& text, const ReadOptions& options) {
-  try {
-    parse_table(Context::cpu({.threads = 1}), text, "t.csv", options);
-    ADD_FAILURE() << "no error";
-    return "";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
+  return vicinal::refusal(code, [&] { parse_table(Context::cpu({.threads = 1}), text, "t.csv", options); });
 }
 
 const std::string kTraffic =

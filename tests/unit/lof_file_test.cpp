@@ -15,24 +15,13 @@
 #include <vector>
 
 #include "core/philox.hpp"
+#include "refusal.hpp"
 #include "vicinal/lof.hpp"
 
 namespace vicinal {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <class Call>
-std::string refusal(ErrorCode code, const Call& call) {
-  try {
-    call();
-    ADD_FAILURE() << "no error";
-    return "";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-}
 
 class LofFile : public testing::Test {
  protected:

@@ -9,6 +9,7 @@
 
 #include "kernels.hpp"
 #include "plugin/loader.hpp"
+#include "refusal.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal {
@@ -29,18 +30,6 @@ class Variable {
   const char* name_;
   std::optional<std::string> before_;
 };
-
-/// The sentence of the error that `call` throws, which must have the code.
-std::string refusal(ErrorCode code, const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(code)) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
-}
 
 void expect_words(const std::string& sentence, const std::vector<std::string>& words) {
   for (const std::string& word : words) {

@@ -12,6 +12,8 @@
 #include <tuple>
 #include <vector>
 
+#include "refusal.hpp"
+
 namespace vicinal {
 namespace {
 
@@ -35,18 +37,6 @@ NeighborGraph one_query(const std::vector<double>& distances) {
 
 Context one_thread() {
   return Context::cpu({.threads = 1});
-}
-
-template <class Call>
-std::string refusal(ErrorCode code, const Call& call) {
-  try {
-    call();
-    ADD_FAILURE() << "no error";
-    return "";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
 }
 
 TEST(EncodeLabels, SortsIntegersByValue) {
