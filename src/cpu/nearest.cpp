@@ -390,44 +390,48 @@ class Search {
     scratch.survivors.resize(static_cast<std::size_t>(sizes_.group * capacity));
     scratch.counts.assign(static_cast<std::size_t>(sizes_.group), 0);
     scratch.thresholds.resize(static_cast<std::size_t>(sizes_.group));
-    TileLimits all[kGroupTiles];
-    for (std::size_t s = 0; s < tiles.size(); ++s) {
-      all[s] = limits(batch, block, tiles[s], scratch.thresholds.data() + static_cast<std::int64_t>(s) * width);
-    }
     TileLimits none{};
     std::fill(std::begin(none.threshold), std::end(none.threshold), -std::numeric_limits<float>::infinity());
     std::fill(std::begin(none.least), std::end(none.least), std::numeric_limits<std::int32_t>::min());
+    const bool fused = task_.without != kernels::Without::fusion;
+    TileLimits all[kGroupTiles];
+    // What stays the same for all rows is put down once: with few columns a product takes no longer than that does.
+    ScreenTile passes[kGroupTiles];
+    for (std::size_t s = 0; s < tiles.size(); ++s) {
+      const std::int64_t slot = static_cast<std::int64_t>(s) * width;
+      const int level = climbs_[tiles[s]].level;
+      all[s] = limits(batch, block, tiles[s], scratch.thresholds.data() + slot);
+      ScreenTile& tile = passes[s];
+      tile = {};
+      tile.queries = batch.panel(level, tiles[s]);
+      tile.a = all[s].a;
+      tile.b = all[s].b;
+      tile.threshold = fused ? all[s].threshold : none.threshold;
+      tile.least = fused ? all[s].least : none.least;
+      tile.words = Screen::row_bytes(types_[level], d_) / 4;
+      tile.valid_queries = static_cast<std::int32_t>(queries_of(batch, tiles[s]));
+      tile.survivors = scratch.survivors.data() + slot * capacity;
+      tile.capacity = capacity;
+      tile.counts = scratch.counts.data() + slot;
+    }
     for (std::int64_t p = 0; p < block.panels(); ++p) {
       ctx_.check_cancelled();
       const std::int64_t row = p * simd_.tile_rows;
       for (std::size_t s = 0; s < tiles.size(); ++s) {
         const int level = climbs_[tiles[s]].level;
         const PackedRows& packed = block.packed(level);
-        const bool fused = task_.without != kernels::Without::fusion;
-        const std::int64_t row_bytes = Screen::row_bytes(types_[level], d_);
-        const std::int64_t slot = static_cast<std::int64_t>(s) * width;
-        ScreenTile tile{};
-        tile.queries = batch.panel(level, tiles[s]);
-        tile.rows = packed.panels.data() + row * row_bytes;
+        ScreenTile& tile = passes[s];
+        tile.rows = packed.panels.data() + row * 4 * tile.words;
         tile.start = packed.start.data() + row;
         tile.base = packed.base.data() + row;
         tile.rho = packed.rho.data() + row;
         tile.kappa = packed.kappa.data() + row;
-        tile.a = all[s].a;
-        tile.b = all[s].b;
-        tile.threshold = fused ? all[s].threshold : none.threshold;
-        tile.least = fused ? all[s].least : none.least;
-        tile.words = row_bytes / 4;
-        tile.valid_queries = static_cast<std::int32_t>(queries_of(batch, tiles[s]));
         tile.valid_rows = static_cast<std::int32_t>(std::min<std::int64_t>(simd_.tile_rows, block.size() - row));
         tile.first_row = static_cast<std::uint32_t>(row);
-        tile.survivors = scratch.survivors.data() + slot * capacity;
-        tile.capacity = capacity;
-        tile.counts = scratch.counts.data() + slot;
         simd_.screens[screen_index(types_[level])](tile);
       }
     }
-    if (task_.without != kernels::Without::fusion) return;
+    if (fused) return;
     for (std::size_t s = 0; s < tiles.size(); ++s) {
       const bool integer = types_[climbs_[tiles[s]].level] == ScreenType::int8;
       for (std::int64_t q = 0; q < queries_of(batch, tiles[s]); ++q) {
