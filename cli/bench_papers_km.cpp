@@ -26,15 +26,15 @@ namespace {
 constexpr double kShare = 0.001;
 constexpr std::int64_t kMostIterations = 501;
 
-struct Shape {
+struct ClassicalSet {
   const char* name;
   std::vector<const char*> files;
   std::int64_t rows;
   std::int64_t cols;
 };
 
-const std::vector<Shape>& shapes() {
-  static const std::vector<Shape> kShapes = {
+const std::vector<ClassicalSet>& classical_sets() {
+  static const std::vector<ClassicalSet> kShapes = {
       {"color100", {"color100.bin", "color100.txt"}, 100, 9},
       {"edge100", {"edge100.bin", "edge100.txt"}, 100, 18},
       {"texture100", {"texture100.bin", "texture100.txt"}, 100, 20},
@@ -54,7 +54,7 @@ struct Objects {
   [[nodiscard]] TableView view() const { return {values.data(), rows(), cols}; }
 };
 
-Objects read_or_made(const Context& ctx, const PapersOptions& options, const Shape& shape) {
+Objects read_or_made(const Context& ctx, const PapersOptions& options, const ClassicalSet& shape) {
   Objects objects;
   for (const char* file : shape.files) {
     const std::filesystem::path path = std::filesystem::path(options.data_dir) / file;
@@ -96,9 +96,9 @@ Timings per_iteration(Timings timings, std::int64_t iterations) {
   return timings;
 }
 
-class Bench {
+class IterationBench {
  public:
-  explicit Bench(const PapersOptions& options) : options_(options), runtime_(make_runtime(options.common)) {
+  explicit IterationBench(const PapersOptions& options) : options_(options), runtime_(make_runtime(options.common)) {
     CommonOptions on_host = options.common;
     on_host.device = "cpu";
     contexts_.push_back(make_runtime(on_host).ctx);
@@ -110,7 +110,7 @@ class Bench {
   }
 
   void run() {
-    for (const Shape& shape : shapes()) {
+    for (const ClassicalSet& shape : classical_sets()) {
       const Objects objects = read_or_made(runtime_.ctx, options_, shape);
       for (std::int64_t k = 2; k <= std::min<std::int64_t>(128, objects.rows()); k *= 2) line(objects, k);
     }
@@ -198,7 +198,7 @@ class Bench {
 }  // namespace
 
 void bench_papers_km(const PapersOptions& options) {
-  Bench(options).run();
+  IterationBench(options).run();
 }
 
 }  // namespace vicinal::cli

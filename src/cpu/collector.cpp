@@ -2,18 +2,16 @@
 #include "cpu/collector.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "core/distance.hpp"
+#include "core/infinity.hpp"
 #include "core/memory.hpp"
 #include "core/order.hpp"
 #include "core/radius.hpp"
 
 namespace vicinal::cpu {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class KList final : public Collector {
  public:

@@ -11,7 +11,7 @@
 namespace vicinal::cpu {
 namespace {
 
-constexpr std::int64_t kSampleRows = 256;
+constexpr std::int64_t kTrialRows = 256;
 constexpr std::int64_t kSampleElements = std::int64_t{1} << 17;  // each is rounded some twenty times
 
 ScreenKind kind_of(Metric metric) {
@@ -41,7 +41,7 @@ Screen floating_screen(const kernels::NearestTask& task, ScreenType type) {
 std::vector<double> sample_rows(const Context& ctx, const kernels::NearestTask& task) {
   const TableView& table = task.index->table;
   const std::int64_t d = table.cols();
-  const std::int64_t count = std::min(table.rows(), std::clamp(kSampleElements / d, std::int64_t{16}, kSampleRows));
+  const std::int64_t count = std::min(table.rows(), std::clamp(kSampleElements / d, std::int64_t{16}, kTrialRows));
   const std::int64_t run = table.is_block_source() ? std::min<std::int64_t>(count, 16) : 1;
   std::vector<double> sample(static_cast<std::size_t>(count * d));
   for (std::int64_t i = 0; i < count; i += run) {

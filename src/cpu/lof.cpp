@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <type_traits>
 #include <vector>
 
+#include "core/infinity.hpp"
 #include "core/parallel.hpp"
 #include "cpu/neighbor_pairs.hpp"
 
@@ -19,8 +19,6 @@ using core::kLanes;
 using core::Neighborhood;
 using kernels::LofResult;
 using kernels::LofTask;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Rows that have a row in their neighborhood, ascending.
 struct Reversed {

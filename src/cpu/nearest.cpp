@@ -18,6 +18,7 @@
 #include <span>
 
 #include "core/floats.hpp"
+#include "core/infinity.hpp"
 #include "core/parallel.hpp"
 #include "cpu/block.hpp"
 #include "cpu/collector.hpp"
@@ -29,7 +30,6 @@
 namespace vicinal::cpu {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kBatchBytes = std::int64_t{64} << 20;  // queries of one round
 constexpr std::int64_t kPanelBytes = std::int64_t{16} << 20;  // packed rows of one block
 constexpr std::int64_t kLargestBlock = 2048;

@@ -20,7 +20,7 @@
 namespace vicinal::cpu {
 namespace {
 
-constexpr std::int64_t kSampleRows = 1024;
+constexpr std::int64_t kMedianRows = 1024;
 constexpr std::int64_t kTaskElements = std::int64_t{1} << 15;  // widened, a chunk fits the L2 cache
 
 std::int64_t rows_a_task(std::int64_t d) {
@@ -76,7 +76,7 @@ std::int64_t first_non_finite(const double* values, std::int64_t count) {
 
 // Wide rows: fewer of them, so that the sample stays small beside the table.
 std::int64_t sample_rows(const TableView& table) {
-  return std::min(table.rows(), std::clamp<std::int64_t>((std::int64_t{1} << 23) / table.cols(), 16, kSampleRows));
+  return std::min(table.rows(), std::clamp<std::int64_t>((std::int64_t{1} << 23) / table.cols(), 16, kMedianRows));
 }
 
 // Coordinate medians of evenly spread rows; whole where the sample is whole, so that integers stay exact after

@@ -7,10 +7,11 @@
 #include <cstring>
 #include <limits>
 
+#include "core/infinity.hpp"
+
 namespace vicinal::cpu {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kGrow = 1 + 0x1p-20;
 
 double measured_error(const RoundedRow& row) {

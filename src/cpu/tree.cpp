@@ -25,8 +25,8 @@ constexpr std::int64_t kLeafPoints = 40;      // a leaf has at most twice as man
 constexpr std::int64_t kSmallLeaf = 20;       // fewer points are not split
 constexpr std::int64_t kPointsALeaf = 12;     // on average at least: bounds the memory
 constexpr std::int64_t kTaskPoints = 32768;   // nodes up to this are built by one worker
-constexpr std::int64_t kChunkPoints = 16384;  // dealt by one worker at a time in larger nodes
-constexpr std::int64_t kSample = 512;
+constexpr std::int64_t kPointsDealt = 16384;  // dealt by one worker at a time in larger nodes
+constexpr std::int64_t kSplitSample = 512;
 constexpr std::int64_t kSmallSample = 128;  // of parts that one worker builds
 
 // Binary splits that bring `points` down to the size of a leaf.
@@ -167,11 +167,11 @@ class TreeBuilder {
       rows_[side].reserve(n_);
     }
     child_.reserve(n_);
-    core::parallel_for(ctx_, (n_ + kChunkPoints - 1) / kChunkPoints, [&](std::int64_t chunk, int /*worker*/) {
-      const std::int64_t end = std::min(n_, (chunk + 1) * kChunkPoints);
-      for (std::int64_t i = chunk * kChunkPoints; i < end; ++i) rows_[0][i] = i;
-      read_points(rows_[0].data() + chunk * kChunkPoints, end - chunk * kChunkPoints,
-                  points_[0].data() + chunk * kChunkPoints * d_);
+    core::parallel_for(ctx_, (n_ + kPointsDealt - 1) / kPointsDealt, [&](std::int64_t chunk, int /*worker*/) {
+      const std::int64_t end = std::min(n_, (chunk + 1) * kPointsDealt);
+      for (std::int64_t i = chunk * kPointsDealt; i < end; ++i) rows_[0][i] = i;
+      read_points(rows_[0].data() + chunk * kPointsDealt, end - chunk * kPointsDealt,
+                  points_[0].data() + chunk * kPointsDealt * d_);
     });
     build_shape();
     points_[1] = {};
@@ -250,7 +250,7 @@ class TreeBuilder {
   // The splits of a part; false when its points are all equal.
   bool choose_splits(const Part& part, Chooser<T>& chooser, Splits<T>& splits) const {
     const T* points = points_[part.side].data() + part.begin * d_;
-    const std::int64_t count = std::min(part.size(), part.size() > kTaskPoints ? kSample : kSmallSample);
+    const std::int64_t count = std::min(part.size(), part.size() > kTaskPoints ? kSplitSample : kSmallSample);
     chooser.sample.resize(static_cast<std::size_t>(count));
     // One point of each of `count` equal stretches, at a place in it that no regular order of the rows can meet.
     std::uint64_t random = 0x9E3779B97F4A7C15U;
@@ -368,7 +368,7 @@ class TreeBuilder {
     std::vector<Chunk> chunks;
     for (std::size_t i = 0; i < level.size(); ++i) {
       if (work[i].equal) continue;
-      const std::int64_t count = (pieces[level[i]].part.size() + kChunkPoints - 1) / kChunkPoints;
+      const std::int64_t count = (pieces[level[i]].part.size() + kPointsDealt - 1) / kPointsDealt;
       work[i].counts.resize(static_cast<std::size_t>(count));
       for (std::int64_t c = 0; c < count; ++c) chunks.push_back({i, c});
     }
@@ -376,9 +376,9 @@ class TreeBuilder {
       core::parallel_for(ctx_, static_cast<std::int64_t>(chunks.size()), [&](std::int64_t c, int /*worker*/) {
         const Chunk& chunk = chunks[static_cast<std::size_t>(c)];
         const Part& part = pieces[level[chunk.node]].part;
-        const std::int64_t begin = part.begin + chunk.number * kChunkPoints;
+        const std::int64_t begin = part.begin + chunk.number * kPointsDealt;
         Work& mine = work[chunk.node];
-        body(part, begin, std::min(part.end, begin + kChunkPoints), mine,
+        body(part, begin, std::min(part.end, begin + kPointsDealt), mine,
              mine.counts[static_cast<std::size_t>(chunk.number)]);
       });
     };

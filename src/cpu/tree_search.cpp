@@ -9,12 +9,12 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <vector>
 
 #include "core/distance.hpp"
 #include "core/floats.hpp"
+#include "core/infinity.hpp"
 #include "core/parallel.hpp"
 #include "cpu/collector.hpp"
 #include "cpu/query_batch.hpp"
@@ -23,14 +23,13 @@
 namespace vicinal::cpu {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::int64_t kBatchBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kTreeBatchBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kChunkPoints = 256;  // of a leaf ranked in one call
 constexpr int kStack = (Tree::kMostDepth + 2) * static_cast<int>(kTreeWidth);
 
 std::int64_t batch_of(const kernels::NearestTask& task) {
   const auto per_query = static_cast<std::int64_t>(QueryBatch::bytes_a_query(task, {}));
-  std::int64_t batch = std::min(task.queries.rows(), std::max<std::int64_t>(kBatchBytes / per_query, 16));
+  std::int64_t batch = std::min(task.queries.rows(), std::max<std::int64_t>(kTreeBatchBytes / per_query, 16));
   if (task.collect == kernels::Collect::radius) batch = std::min<std::int64_t>(batch, 16384);
   return batch;
 }

@@ -17,7 +17,7 @@ namespace {
 
 using kernels::VoteTask;
 
-struct Scratch {
+struct VoteScratch {
   std::vector<double> weights;  // of the row's neighbors
   std::vector<double> totals;   // by class; all zero between rows
 };
@@ -65,8 +65,8 @@ void weigh(const VoteTask& task, std::int64_t row, std::span<double> weights) {
 }
 
 /// Votes on one row for one output; `sum` is the sum of all weights.
-void vote_row(const Labels& labels, std::int64_t row, std::span<const std::int64_t> ids, double sum, Scratch& scratch,
-              Vote& vote) {
+void vote_row(const Labels& labels, std::int64_t row, std::span<const std::int64_t> ids, double sum,
+              VoteScratch& scratch, Vote& vote) {
   std::int32_t best = -1;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     scratch.totals[static_cast<std::size_t>(labels.codes[static_cast<std::size_t>(ids[i])])] += scratch.weights[i];
@@ -104,10 +104,10 @@ void cpu_vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) 
       std::max<std::int64_t>(1, static_cast<std::int64_t>(graph.ids.size()) / std::max<std::int64_t>(1, m));
   const std::int64_t rows_per_task = std::max<std::int64_t>(1, 16384 / per_row);
   const std::int64_t tasks = (m + rows_per_task - 1) / rows_per_task;
-  std::vector<Scratch> scratches(static_cast<std::size_t>(ctx.threads()));
+  std::vector<VoteScratch> scratches(static_cast<std::size_t>(ctx.threads()));
 
   core::parallel_for(ctx, tasks, [&](std::int64_t task_number, int worker) {
-    Scratch& scratch = scratches[static_cast<std::size_t>(worker)];
+    VoteScratch& scratch = scratches[static_cast<std::size_t>(worker)];
     scratch.totals.resize(static_cast<std::size_t>(most_classes), 0.0);
     const std::int64_t end = std::min(m, (task_number + 1) * rows_per_task);
     for (std::int64_t row = task_number * rows_per_task; row < end; ++row) {

@@ -11,6 +11,7 @@
 
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
+#include "io/bad_data.hpp"
 #include "io/element.hpp"
 
 namespace vicinal::io {
@@ -18,10 +19,6 @@ namespace {
 
 constexpr std::int64_t kBlockElements = std::int64_t{1} << 18;
 constexpr std::int64_t kLargestWhole = std::int64_t{1} << 53;  // up to here every integer is a float64
-
-[[noreturn]] void bad(const std::string& where, std::string_view what) {
-  throw Error(ErrorCode::bad_data, fmt::format("{} {}", where, what));
-}
 
 struct Target {
   DType dtype = DType::float64;

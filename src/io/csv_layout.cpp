@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 
+#include "io/bad_data.hpp"
 #include "io/shown.hpp"
 
 namespace vicinal::io {
@@ -20,10 +21,6 @@ namespace {
 constexpr std::size_t kSampleRecords = 32;
 constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;
 constexpr std::size_t kMostFields = std::size_t{1} << 22;
-
-[[noreturn]] void bad(const std::string& where, std::string_view what) {
-  throw Error(ErrorCode::bad_data, fmt::format("{} {}", where, what));
-}
 
 [[noreturn]] void unfit(const std::string& where, std::string_view what) {
   throw Error(ErrorCode::invalid_argument, fmt::format("{} {}", where, what));

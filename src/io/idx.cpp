@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "io/bad_data.hpp"
 #include "io/element.hpp"
 
 namespace vicinal::io {
@@ -27,10 +28,6 @@ const char* descr_of(unsigned char code) {
     default:
       return nullptr;
   }
-}
-
-[[noreturn]] void bad(const std::string& where, std::string_view what) {
-  throw Error(ErrorCode::bad_data, fmt::format("{} {}", where, what));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Job {
   std::uint64_t at_most = UINT64_MAX;  // a prefix is enough
 };
 
-[[noreturn]] void bad(const Job& job, std::string_view what) {
+[[noreturn]] void bad_stream(const Job& job, std::string_view what) {
   throw Error(ErrorCode::bad_data, fmt::format("{}: {}", job.where, what));
 }
 
@@ -72,23 +72,23 @@ Bytes inflate_all(const Context& ctx, const Bytes& in, const Job& job) {
     const std::uint64_t made = room - z.avail_out;
     out.add(made);
     if (out.size() >= job.at_most) return out.take();
-    if (!job.gzip && out.size() > job.expected) bad(job, "inflates to more bytes than its header says");
+    if (!job.gzip && out.size() > job.expected) bad_stream(job, "inflates to more bytes than its header says");
     if (result == Z_STREAM_END) {
       if (!job.gzip || used == in.size) break;
       if (in.size - used < 2 || in.data[used] != 0x1f || in.data[used + 1] != 0x8b) {
-        bad(job, fmt::format("has {} bytes of something else after its gzip data", in.size - used));
+        bad_stream(job, fmt::format("has {} bytes of something else after its gzip data", in.size - used));
       }
       inflateReset(&z);
     } else if (result == Z_MEM_ERROR) {
       throw Error(ErrorCode::over_memory, fmt::format("{}: no memory to inflate it", job.where));
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
-      bad(job, fmt::format("is damaged ({}, near compressed byte {})",
-                           z.msg != nullptr ? z.msg : "its compressed data make no sense", used));
+      bad_stream(job, fmt::format("is damaged ({}, near compressed byte {})",
+                                  z.msg != nullptr ? z.msg : "its compressed data make no sense", used));
     } else if (used == in.size && made < room) {
-      bad(job, "ends in the middle of its compressed data (truncated)");
+      bad_stream(job, "ends in the middle of its compressed data (truncated)");
     }
   }
-  if (!job.gzip && out.size() != job.expected) bad(job, "inflates to fewer bytes than its header says");
+  if (!job.gzip && out.size() != job.expected) bad_stream(job, "inflates to fewer bytes than its header says");
   return out.take();
 }
 

@@ -11,20 +11,17 @@
 #include <string>
 
 #include "core/memory.hpp"
+#include "io/bad_data.hpp"
 #include "io/csv_layout.hpp"
 #include "io/element.hpp"
 
 namespace vicinal::io {
 namespace {
 
-constexpr double kLargestWhole = 0x1p53;
-
-[[noreturn]] void bad(const std::string& where, std::string_view what) {
-  throw Error(ErrorCode::bad_data, fmt::format("{} {}", where, what));
-}
+constexpr double kLargestLabel = 0x1p53;
 
 std::optional<std::int64_t> whole(double value) {
-  if (!(std::fabs(value) <= kLargestWhole) || value != std::floor(value)) return std::nullopt;
+  if (!(std::fabs(value) <= kLargestLabel) || value != std::floor(value)) return std::nullopt;
   return static_cast<std::int64_t>(value);
 }
 

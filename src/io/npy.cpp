@@ -10,15 +10,13 @@
 #include <cstring>
 #include <string_view>
 
+#include "io/bad_data.hpp"
+
 namespace vicinal::io {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr std::size_t kMostAxes = 32;
-
-[[noreturn]] void bad(const std::string& where, std::string_view what) {
-  throw Error(ErrorCode::bad_data, fmt::format("{} {}", where, what));
-}
 
 /// A cursor over the dictionary.
 class HeaderParser {

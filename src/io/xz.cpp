@@ -14,8 +14,8 @@
 namespace vicinal::io {
 namespace {
 
-constexpr std::uint64_t kStep = std::uint64_t{1} << 20;
-constexpr unsigned char kMagic[] = {0xfd, '7', 'z', 'X', 'Z', 0};
+constexpr std::uint64_t kXzStep = std::uint64_t{1} << 20;
+constexpr unsigned char kXzMagic[] = {0xfd, '7', 'z', 'X', 'Z', 0};
 
 class Decoder {
  public:
@@ -66,7 +66,7 @@ class Decoder {
 }  // namespace
 
 bool is_xz(const Bytes& bytes) noexcept {
-  return bytes.size >= sizeof kMagic && std::memcmp(bytes.data, kMagic, sizeof kMagic) == 0;
+  return bytes.size >= sizeof kXzMagic && std::memcmp(bytes.data, kXzMagic, sizeof kXzMagic) == 0;
 }
 
 Bytes decode_xz(const Context& ctx, const Bytes& bytes, const std::string& file, std::uint64_t at_most) {
@@ -76,12 +76,12 @@ Bytes decode_xz(const Context& ctx, const Bytes& bytes, const std::string& file,
   for (;;) {
     ctx.check_cancelled();
     const std::uint64_t used = z.total_in;
-    if (bytes.size > 4 * kStep) ctx.report("read", static_cast<double>(used) / static_cast<double>(bytes.size));
-    if (out.room() == 0) out.grow(std::max(out.size() / 2, kStep));
+    if (bytes.size > 4 * kXzStep) ctx.report("read", static_cast<double>(used) / static_cast<double>(bytes.size));
+    if (out.room() == 0) out.grow(std::max(out.size() / 2, kXzStep));
     decoder.leave(out.size());
-    const std::uint64_t room = std::min({out.room(), kStep, at_most - out.size()});
+    const std::uint64_t room = std::min({out.room(), kXzStep, at_most - out.size()});
     z.next_in = bytes.data + used;
-    z.avail_in = std::min(bytes.size - used, kStep);
+    z.avail_in = std::min(bytes.size - used, kXzStep);
     z.next_out = out.end();
     z.avail_out = room;
     // FINISH, once the last bytes are on offer: whether the file ends where it may is asked only then.

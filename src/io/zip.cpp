@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "core/parallel.hpp"
+#include "io/bad_data.hpp"
 #include "io/element.hpp"
 #include "io/inflate.hpp"
 #include "vicinal/error.hpp"
@@ -24,10 +25,6 @@ constexpr std::uint64_t kEnd64Size = 56;
 constexpr std::uint64_t kEntrySize = 46;
 constexpr std::uint64_t kLocalSize = 30;
 constexpr std::uint32_t kSaturated32 = 0xffffffffU;
-
-[[noreturn]] void bad(const std::string& where, std::string_view what) {
-  throw Error(ErrorCode::bad_data, fmt::format("{} {}", where, what));
-}
 
 std::uint16_t u16(const unsigned char* at) {
   return load<std::uint16_t>(at, false);

@@ -26,7 +26,7 @@ constexpr double kPi = std::numbers::pi;
 constexpr double kMostNoise = 1e300;  // a normal draw stays below 9, so nothing overflows
 constexpr std::int64_t kElementsPerTask = 1 << 15;
 
-[[noreturn]] void refuse(const char* option, const std::string& value, const char* domain) {
+[[noreturn]] void refuse_option(const char* option, const std::string& value, const char* domain) {
   throw Error(ErrorCode::invalid_argument, std::string("generate: ") + option + " = " + value + ": must be " + domain);
 }
 
@@ -64,13 +64,13 @@ double spaced_angle(std::int64_t i, std::int64_t n) {
 }
 
 void check(const GenerateOptions& options) {
-  if (options.rows < 1) refuse("rows", std::to_string(options.rows), "at least 1");
+  if (options.rows < 1) refuse_option("rows", std::to_string(options.rows), "at least 1");
   if (!(options.noise >= 0 && options.noise <= kMostNoise)) {
-    refuse("noise", fmt::format("{}", options.noise), "between 0 and 1e300");
+    refuse_option("noise", fmt::format("{}", options.noise), "between 0 and 1e300");
   }
   if (options.shape != Shape::blobs) return;
-  if (options.cols < 1) refuse("cols", std::to_string(options.cols), "at least 1");
-  if (options.centers < 1) refuse("centers", std::to_string(options.centers), "at least 1");
+  if (options.cols < 1) refuse_option("cols", std::to_string(options.cols), "at least 1");
+  if (options.centers < 1) refuse_option("centers", std::to_string(options.centers), "at least 1");
 }
 
 std::int64_t cols_of(const GenerateOptions& options) {

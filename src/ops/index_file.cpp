@@ -170,7 +170,7 @@ struct Place {
   const std::filesystem::path& path;
 };
 
-[[noreturn]] void refuse(const Place& place, const std::string& why) {
+[[noreturn]] void refuse_part(const Place& place, const std::string& why) {
   refuse_file(place.kind, place.path, why);
 }
 
@@ -209,32 +209,32 @@ std::vector<ModelArray> arrays_in(const json& header) {
 
 Shape read_shape(const Place& place, const json& header) {
   const auto table = shape_in(header, "table", 2);
-  if (!table) refuse(place, "its header has no table of rows and columns");
+  if (!table) refuse_part(place, "its header has no table of rows and columns");
   Shape shape;
   shape.rows = (*table)[0];
   shape.cols = (*table)[1];
   const json& dtype = header["table"].value("dtype", json());
   const auto* const found =
       std::find_if(kDTypeNames.begin(), kDTypeNames.end(), [&](const DTypeName& x) { return dtype == x.name; });
-  if (found == kDTypeNames.end()) refuse(place, "its table has an unknown element type");
+  if (found == kDTypeNames.end()) refuse_part(place, "its table has an unknown element type");
   shape.dtype = found->dtype;
   if (header.contains("distinct")) {
     const auto distinct = shape_in(header, "distinct", 1);
-    if (!distinct || (*distinct)[0] > shape.rows) refuse(place, "its groups of equal rows are not a list");
+    if (!distinct || (*distinct)[0] > shape.rows) refuse_part(place, "its groups of equal rows are not a list");
     shape.groups = (*distinct)[0];
   }
   if (header.contains("tree_order")) {
     const auto order = shape_in(header, "tree_order", 1);
     const auto leaf_sizes = shape_in(header, "tree_leaf_sizes", 1);
     const auto nodes = shape_in(header, "tree_nodes", 1);
-    if (!order || !leaf_sizes || !nodes) refuse(place, "its tree is not three lists");
+    if (!order || !leaf_sizes || !nodes) refuse_part(place, "its tree is not three lists");
     shape.tree_rows = (*order)[0];
     shape.tree_leaves = (*leaf_sizes)[0];
     shape.tree_nodes = (*nodes)[0];
   }
   if (header.contains("k_distances")) {
     const auto distances = shape_in(header, "k_distances", 1);
-    if (!distances || (*distances)[0] > shape.rows) refuse(place, "its k-distances are not a list");
+    if (!distances || (*distances)[0] > shape.rows) refuse_part(place, "its k-distances are not a list");
     shape.k_distances = (*distances)[0];
   }
   if (place.kind.has_arrays) shape.arrays = arrays_in(header);
@@ -268,19 +268,19 @@ std::vector<T> read_values(const unsigned char* at, std::int64_t count) {
 void check_groups(const Place& place, const kernels::Prepared& index) {
   const std::int64_t n = index.table.rows();
   const auto& offsets = index.member_offsets;
-  if (offsets.front() != 0 || offsets.back() != n) refuse(place, "its groups do not cover the rows");
+  if (offsets.front() != 0 || offsets.back() != n) refuse_part(place, "its groups do not cover the rows");
   std::vector<bool> seen(static_cast<std::size_t>(n));
   for (std::size_t g = 0; g < index.distinct.size(); ++g) {
-    if (offsets[g + 1] <= offsets[g] || offsets[g + 1] > n) refuse(place, "its group offsets do not ascend");
+    if (offsets[g + 1] <= offsets[g] || offsets[g + 1] > n) refuse_part(place, "its group offsets do not ascend");
     if (index.members[static_cast<std::size_t>(offsets[g])] != index.distinct[g] ||
         (g > 0 && index.distinct[g] <= index.distinct[g - 1])) {
-      refuse(place, "its groups are not in the order of their first rows");
+      refuse_part(place, "its groups are not in the order of their first rows");
     }
     std::int64_t before = -1;
     for (std::int64_t i = offsets[g]; i < offsets[g + 1]; ++i) {
       const std::int64_t row = index.members[static_cast<std::size_t>(i)];
       if (row <= before || row >= n || seen[static_cast<std::size_t>(row)]) {
-        refuse(place, "its groups are not a partition of the rows");
+        refuse_part(place, "its groups are not a partition of the rows");
       }
       seen[static_cast<std::size_t>(row)] = true;
       before = row;
@@ -297,7 +297,7 @@ void restore_tree(const Context& ctx, const Place& place, const kernels::Prepare
     index.tree.get_or_make(ctx, [&] { return kernels::restore_tree(ctx, index, std::move(shape)); });
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
-    refuse(place, error.what());
+    refuse_part(place, error.what());
   }
 }
 
@@ -308,7 +308,7 @@ void restore_k_distances(const Place& place, const kernels::Prepared& index, con
                      of[1] <= index.table.rows() && p >= 1 && std::isfinite(p);
   const bool ascending = std::is_sorted(keys.begin(), keys.end()) &&
                          std::all_of(keys.begin(), keys.end(), [](double key) { return std::isfinite(key); });
-  if (!known || !ascending) refuse(place, "its k-distances do not ascend or belong to nothing");
+  if (!known || !ascending) refuse_part(place, "its k-distances do not ascend or belong to nothing");
   index.k_distances.get_or_make(static_cast<Metric>(of[0]), p, of[1], [&] { return keys; });
 }
 
@@ -316,7 +316,7 @@ void restore_k_distances(const Place& place, const kernels::Prepared& index, con
 std::map<std::string, std::string> texts_in(const Place& place, const json& header) {
   std::map<std::string, std::string> texts;
   for (const auto& [name, value] : header["__metadata__"].items()) {
-    if (!value.is_string()) refuse(place, "its metadata are not texts");
+    if (!value.is_string()) refuse_part(place, "its metadata are not texts");
     texts[name] = value.get<std::string>();
   }
   return texts;
@@ -325,19 +325,19 @@ std::map<std::string, std::string> texts_in(const Place& place, const json& head
 /// The header, or an error that says what the file is not.
 json read_header(const Place& place, const io::Bytes& bytes, std::int64_t& data_begin) {
   std::uint64_t length = 0;
-  if (bytes.size < sizeof length) refuse(place, "it is too short to be one");
+  if (bytes.size < sizeof length) refuse_part(place, "it is too short to be one");
   std::memcpy(&length, bytes.data, sizeof length);
   if (length > static_cast<std::uint64_t>(place.kind.longest_header) || length > bytes.size - sizeof length)
-    refuse(place, "its header's length is wrong");
+    refuse_part(place, "its header's length is wrong");
   data_begin = static_cast<std::int64_t>(sizeof length + length);
   const auto* const text = reinterpret_cast<const char*>(bytes.data) + sizeof length;
   json header = json::parse(text, text + length, nullptr, false);
-  if (!header.is_object()) refuse(place, "its header is not JSON");
+  if (!header.is_object()) refuse_part(place, "its header is not JSON");
   const json metadata = header.value("__metadata__", json());
   if (!metadata.is_object() || metadata.value("format", json()) != place.kind.format) {
-    refuse(place, std::string("it is not ") + place.kind.what);
+    refuse_part(place, std::string("it is not ") + place.kind.what);
   }
-  if (metadata.value("version", json()) != "1") refuse(place, "its version is not 1, the only one known");
+  if (metadata.value("version", json()) != "1") refuse_part(place, "its version is not 1, the only one known");
   return header;
 }
 
@@ -418,19 +418,20 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
   const Shape shape = read_shape(place, header);
   const auto tensors = layout_of(shape);
   const auto metadata = kind.has_arrays ? texts_in(place, header) : std::map<std::string, std::string>();
-  if (!tensors || header != header_of(kind, *tensors, metadata)) refuse(place, "its header describes another layout");
+  if (!tensors || header != header_of(kind, *tensors, metadata))
+    refuse_part(place, "its header describes another layout");
   if (static_cast<std::uint64_t>(tensors->back().end) != bytes.size - static_cast<std::uint64_t>(data_begin)) {
-    refuse(place, "its header describes " + std::to_string(tensors->back().end) + " bytes, but " +
-                      std::to_string(bytes.size - static_cast<std::uint64_t>(data_begin)) + " follow");
+    refuse_part(place, "its header describes " + std::to_string(tensors->back().end) + " bytes, but " +
+                           std::to_string(bytes.size - static_cast<std::uint64_t>(data_begin)) + " follow");
   }
   if ((data_begin + (*tensors)[tensors->size() - 2].begin) % kTableAlignment != 0) {
-    refuse(place, "its table is not aligned to " + std::to_string(kTableAlignment) + " bytes");
+    refuse_part(place, "its table is not aligned to " + std::to_string(kTableAlignment) + " bytes");
   }
   std::uint64_t numbers = static_cast<std::uint64_t>(shape.cols) + 1;
   if (shape.groups > 0) numbers += static_cast<std::uint64_t>(2 * shape.groups + 1 + shape.rows + shape.rows / 64);
   // A tree has as many leaves as rows at most; more nodes than two a leaf are refused before they are read.
   if (shape.tree_leaves > shape.tree_rows || shape.tree_nodes / 64 > shape.tree_leaves) {
-    refuse(place, "its tree has more nodes than its rows can fill");
+    refuse_part(place, "its tree has more nodes than its rows can fill");
   }
   numbers += static_cast<std::uint64_t>(shape.tree_rows + shape.tree_leaves + shape.tree_nodes + shape.k_distances);
   core::require_memory(ctx, numbers * 8, std::string("loading the ") + kind.noun + " '" + path.string() + "'");
@@ -439,7 +440,7 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
   std::uint32_t sum = 0;
   std::memcpy(&sum, data + tensors->back().begin, sizeof sum);
   if (sum_of(ctx, bytes.data, static_cast<std::int64_t>(bytes.size - sizeof sum)) != sum) {
-    refuse(place, "it is damaged: its check sum is wrong");
+    refuse_part(place, "it is damaged: its check sum is wrong");
   }
 
   kernels::Prepared index;
@@ -449,7 +450,7 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
   index.table = TableView(at(tensors->size() - 2), shape.dtype, shape.rows, shape.cols, shape.cols);
   index.storage = bytes.owner;
   const bool finite = std::all_of(index.centre.begin(), index.centre.end(), [](double x) { return std::isfinite(x); });
-  if (!finite || !std::isfinite(index.largest) || index.largest < 0) refuse(place, "its centre is not finite");
+  if (!finite || !std::isfinite(index.largest) || index.largest < 0) refuse_part(place, "its centre is not finite");
   if (shape.groups > 0) {
     index.distinct = read_values<std::int64_t>(at(2), shape.groups);
     index.member_offsets = read_values<std::int64_t>(at(3), shape.groups + 1);

@@ -10,6 +10,7 @@
 #include "core/distance.hpp"
 #include "core/exact_sum.hpp"
 #include "core/memory.hpp"
+#include "core/seconds.hpp"
 #include "kernels.hpp"
 #include "ops/clustered_rows.hpp"
 #include "ops/empty_clusters.hpp"
@@ -22,10 +23,6 @@ namespace {
 
 using kernels::ClusterTask;
 using kernels::Lloyd;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // What the rows' last assignment left.
 void take_state(Lloyd& lloyd, const ClusterTask& task, const KMeansOptions& options, KMeans& result) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ops/check.hpp"
+#include "ops/refuse.hpp"
 
 namespace vicinal {
 namespace {
@@ -15,10 +16,6 @@ constexpr std::int64_t kMostInBatch = std::int64_t{1} << 31;
 constexpr double kTooLarge = 0x1p500;
 constexpr std::string_view kInits[] = {"k-means++", "k-means||", "random", "first-k", "given"};
 constexpr std::string_view kStops[] = {"labels", "shift", "changed_share", "max_iterations", "no_improvement"};
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorCode::invalid_argument, sentence);
-}
 
 std::string shape_of(const TableView& table) {
   return std::to_string(table.rows()) + " x " + std::to_string(table.cols());

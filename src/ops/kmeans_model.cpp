@@ -6,15 +6,12 @@
 #include "ops/check.hpp"
 #include "ops/clustered_rows.hpp"
 #include "ops/kmeans_check.hpp"
+#include "ops/refuse.hpp"
 #include "vicinal/kmeans.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal {
 namespace {
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorCode::invalid_argument, sentence);
-}
 
 // The rows as the model's metric takes them.
 ops::ClusteredRows rows_for(const Context& ctx, const KMeans& model, const TableView& table) {

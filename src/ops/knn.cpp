@@ -8,10 +8,12 @@
 #include <optional>
 
 #include "core/memory.hpp"
+#include "core/seconds.hpp"
 #include "kernels.hpp"
 #include "ops/ablation.hpp"
 #include "ops/check.hpp"
 #include "ops/plan.hpp"
+#include "ops/refuse.hpp"
 #include "ops/search.hpp"
 
 namespace vicinal {
@@ -23,14 +25,6 @@ using kernels::NearestTask;
 using ops::Asked;
 using ops::Common;
 using ops::Job;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorCode::invalid_argument, sentence);
-}
 
 std::int64_t count_bits(Bitmap filter, std::int64_t n) {
   std::int64_t bits = 0;

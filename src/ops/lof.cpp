@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 
 #include "core/erf.hpp"
 #include "core/exact_sum.hpp"
+#include "core/infinity.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
+#include "core/seconds.hpp"
 #include "kernels.hpp"
 #include "ops/check.hpp"
 #include "ops/lof_check.hpp"
@@ -24,12 +25,7 @@ using kernels::LofResult;
 using kernels::LofTask;
 using ops::longest_k;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kRows = 16384;  // of a task
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 LofTask task_of(const LofOptions& options, std::int64_t rows) {
   LofTask task;

@@ -9,6 +9,7 @@
 #include "core/names.hpp"
 #include "core/outlier.hpp"
 #include "core/parallel.hpp"
+#include "ops/refuse.hpp"
 
 namespace vicinal {
 namespace {
@@ -34,10 +35,6 @@ constexpr std::array<core::Named<Duplicates>, 5> kDuplicates = {{
 constexpr std::array<core::Named<Ties>, 2> kTies = {{{Ties::cut, "cut"}, {Ties::all, "all"}}};
 constexpr std::array<core::Named<AcrossK>, 3> kAcross = {
     {{AcrossK::max, "max"}, {AcrossK::mean, "mean"}, {AcrossK::min, "min"}}};
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorCode::invalid_argument, sentence);
-}
 
 /// Scores of neighborhoods that may hold other than k rows.
 bool takes_places(OutlierScore score) {

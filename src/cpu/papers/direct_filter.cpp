@@ -7,8 +7,8 @@
 // n comparisons a threshold, usually two to four.
 #include <algorithm>
 #include <bit>
-#include <limits>
 
+#include "core/infinity.hpp"
 #include "core/parallel.hpp"
 #include "core/threshold_search.hpp"
 #include "cpu/papers/selection.hpp"
@@ -16,7 +16,6 @@
 namespace vicinal::cpu::papers {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kSampledRows = 1024;
 
 // Marks the keys not above a threshold, [(n + 63) / 64] words.

@@ -18,8 +18,8 @@ using papers::List;
 using papers::Scratch;
 using papers::Workspace;
 
-constexpr std::int64_t kBatchBytes = std::int64_t{64} << 20;  // queries of one round
-constexpr std::int64_t kTileQueries = 16;                     // of the methods that make keys by tiles
+constexpr std::int64_t kPaperBatchBytes = std::int64_t{64} << 20;  // queries of one round
+constexpr std::int64_t kTileQueries = 16;                          // of the methods that make keys by tiles
 constexpr std::int64_t kTileRows = 1024;
 
 // Queries that a worker has in hand at once.
@@ -32,7 +32,7 @@ std::int64_t group_of(const kernels::NearestTask& task, const SimdKernels& simd)
 
 std::int64_t batch_of(const kernels::NearestTask& task, const SimdKernels& simd) {
   const auto bytes = static_cast<std::int64_t>(QueryBatch::bytes_a_query(task, screen_types(task, simd)));
-  return std::min(task.queries.rows(), std::max<std::int64_t>(kBatchBytes / bytes, kMaxTileQueries));
+  return std::min(task.queries.rows(), std::max<std::int64_t>(kPaperBatchBytes / bytes, kMaxTileQueries));
 }
 
 class Papers {

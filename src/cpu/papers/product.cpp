@@ -5,12 +5,12 @@
 #include <chrono>
 #include <limits>
 
+#include "core/infinity.hpp"
 #include "core/philox.hpp"
 
 namespace vicinal::cpu::papers {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t kStretch = 64;  // panels of one stretch of rows
 

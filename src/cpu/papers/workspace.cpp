@@ -3,15 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "core/infinity.hpp"
 #include "core/parallel.hpp"
 
 namespace vicinal::cpu::papers {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::int64_t kStretch = 64;
+constexpr std::int64_t kRowsAtATime = 64;
 
 kernels::NearestTask with_index(kernels::NearestTask task, const kernels::Prepared& index) {
   task.index = &index;
@@ -63,8 +62,8 @@ double Workspace::key(std::int64_t i, std::int64_t row) const {
 
 void Workspace::keys_of_tile(std::int64_t first, std::int64_t count, std::int64_t begin, std::int64_t rows,
                              double* keys) const {
-  for (std::int64_t stretch = 0; stretch < rows; stretch += kStretch) {
-    const std::int64_t size = std::min(kStretch, rows - stretch);
+  for (std::int64_t stretch = 0; stretch < rows; stretch += kRowsAtATime) {
+    const std::int64_t size = std::min(kRowsAtATime, rows - stretch);
     for (std::int64_t q = 0; q < count; ++q) {
       ctx_.check_cancelled();
       const std::int64_t i = first + q;
