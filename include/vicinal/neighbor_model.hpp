@@ -24,7 +24,7 @@ struct VICINAL_API NeighborModel {
   Metric metric = Metric::euclidean;
   double p = 2;
   Weighting weights = Weighting::uniform;  ///< not custom, which no file can hold
-  std::string notes = {};                       ///< what else the caller wants to find again: UTF-8, up to some MB
+  std::string notes = {};                  ///< what else the caller wants to find again: UTF-8, up to some MB
 
   /// Writes the file (safetensors layout), to a temporary first, then renamed. Throws `invalid_argument` for labels or
   /// targets that do not number the table's rows, both or neither of them, and options outside their domain; `io` when

@@ -47,11 +47,11 @@ VICINAL_API Regression regress(const Context& ctx, const TableView& table, const
                                const TableView& targets, const KnnOptions& options,
                                const RegressOptions& averaging = {});
 /// The same of all rows within a radius.
-VICINAL_API Regression regress(const Context& ctx, const Index& index, const TableView& queries,
-                               const TableView& targets, const RadiusOptions& options,
-                               const RegressOptions& averaging = {});
-VICINAL_API Regression regress(const Context& ctx, const TableView& table, const TableView& queries,
-                               const TableView& targets, const RadiusOptions& options,
-                               const RegressOptions& averaging = {});
+VICINAL_API Regression regress_radius(const Context& ctx, const Index& index, const TableView& queries,
+                                      const TableView& targets, const RadiusOptions& options,
+                                      const RegressOptions& averaging = {});
+VICINAL_API Regression regress_radius(const Context& ctx, const TableView& table, const TableView& queries,
+                                      const TableView& targets, const RadiusOptions& options,
+                                      const RegressOptions& averaging = {});
 
 }  // namespace vicinal

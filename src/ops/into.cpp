@@ -90,8 +90,9 @@ Classification classify(const Context& ctx, const TableView& table, const TableV
                          [&](const Index& index) { return classify(ctx, index, queries, outputs, options, voting); });
 }
 
-Classification classify(const Context& ctx, const Index& index, const TableView& queries,
-                        std::span<const Labels> outputs, const RadiusOptions& options, const VoteOptions& voting) {
+Classification classify_radius(const Context& ctx, const Index& index, const TableView& queries,
+                               std::span<const Labels> outputs, const RadiusOptions& options,
+                               const VoteOptions& voting) {
   check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, index.rows());
   NeighborGraph graph = ops::find_neighbors(ctx, index, &queries, ops::common_of(options),
@@ -102,13 +103,14 @@ Classification classify(const Context& ctx, const Index& index, const TableView&
   return {vote(ctx, graph, outputs, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
 }
 
-Classification classify(const Context& ctx, const TableView& table, const TableView& queries,
-                        std::span<const Labels> outputs, const RadiusOptions& options, const VoteOptions& voting) {
+Classification classify_radius(const Context& ctx, const TableView& table, const TableView& queries,
+                               std::span<const Labels> outputs, const RadiusOptions& options,
+                               const VoteOptions& voting) {
   check_table(ctx, table, "table");
   check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, table.rows());
-  return ops::with_index(ctx, table,
-                         [&](const Index& index) { return classify(ctx, index, queries, outputs, options, voting); });
+  return ops::with_index(
+      ctx, table, [&](const Index& index) { return classify_radius(ctx, index, queries, outputs, options, voting); });
 }
 
 }  // namespace vicinal

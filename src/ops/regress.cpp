@@ -159,18 +159,18 @@ Regression regress(const Context& ctx, const TableView& table, const TableView& 
   });
 }
 
-Regression regress(const Context& ctx, const Index& index, const TableView& queries, const TableView& targets,
-                   const RadiusOptions& options, const RegressOptions& averaging) {
+Regression regress_radius(const Context& ctx, const Index& index, const TableView& queries, const TableView& targets,
+                          const RadiusOptions& options, const RegressOptions& averaging) {
   return ops::regress(ctx, index, queries, targets, ops::common_of(options),
                       {.collect = kernels::Collect::radius, .radius = options.radius}, averaging);
 }
 
-Regression regress(const Context& ctx, const TableView& table, const TableView& queries, const TableView& targets,
-                   const RadiusOptions& options, const RegressOptions& averaging) {
+Regression regress_radius(const Context& ctx, const TableView& table, const TableView& queries,
+                          const TableView& targets, const RadiusOptions& options, const RegressOptions& averaging) {
   check_table(ctx, table, "table");
   ops::check_targets(targets, table.rows());
   return ops::with_index(ctx, table, [&](const Index& index) {
-    return vicinal::regress(ctx, index, queries, targets, options, averaging);
+    return vicinal::regress_radius(ctx, index, queries, targets, options, averaging);
   });
 }
 

@@ -59,7 +59,7 @@ TEST_P(SupervisedOfFamily, regress_equals_the_reference) {
           EXPECT_TRUE(same_bits(got.values, expected)) << text(weights, ctx) << ", k " << k;
           EXPECT_EQ(got.outliers, 0);
         }
-        const Regression got = regress(ctx, table, queries, given, RadiusOptions{.radius = middle}, averaging);
+        const Regression got = regress_radius(ctx, table, queries, given, {.radius = middle}, averaging);
         EXPECT_TRUE(same_bits(got.values, of_radius)) << text(weights, ctx) << ", radius";
         const auto counts = reference::count(ranking, middle);
         EXPECT_EQ(got.outliers, std::count(counts.begin(), counts.end(), 0));
@@ -79,8 +79,8 @@ TEST_P(SupervisedOfFamily, a_radius_classifies_as_its_votes) {
     const NeighborGraph within = reference::radius(ranking, radius);
     for (const Weighting weights : {Weighting::uniform, Weighting::distance}) {
       for (const Context& ctx : contexts(1)) {
-        const Classification got = classify(ctx, table, queries, outputs, RadiusOptions{.radius = radius},
-                                            {.weights = weights, .probabilities = true});
+        const Classification got = classify_radius(ctx, table, queries, outputs, {.radius = radius},
+                                                   {.weights = weights, .probabilities = true});
         for (std::size_t o = 0; o < outputs.size(); ++o) {
           const Vote expected = reference::vote(within, outputs[o], weights);
           EXPECT_EQ(got.votes[o].codes, expected.codes) << text(weights, ctx);
