@@ -11,10 +11,12 @@
 
 #include "command.hpp"
 #include "common_options.hpp"
+#include "image_shape.hpp"
 #include "input.hpp"
 #include "output.hpp"
 #include "report/classification.hpp"
 #include "scores.hpp"
+#include "supervised.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/vote.hpp"
@@ -22,30 +24,17 @@
 namespace vicinal::cli {
 namespace {
 
-struct ClassifyCommand {
-  CommonOptions common;
-  SearchOptions search;
-  InputOptions input;
-  std::string train;
-  std::string test;
+struct ClassifyCommand : SupervisedOptions {
   std::string labels_file;
   std::string test_labels_file;
-  std::string weights = "uniform";
-  std::string output;
-  std::string report;
   std::string image_shape;
   std::string class_names_file;
-  std::int64_t k = 5;
   bool probabilities = false;
 
   void check() const;
+  [[nodiscard]] Fitted fit_rows(const Context& ctx) const;
+  void choose(const Context& ctx, Fitted& fitted) const;
   void run() const;
-};
-
-/// A table and the labels of each output; no labels when the file has none.
-struct Labelled {
-  Table table;
-  std::vector<Labels> outputs;
 };
 
 /// What became of one output.
@@ -63,67 +52,41 @@ void require_rows(const std::string& option, const std::string& file, const Labe
                                                labels.codes.size(), table.view.rows()));
 }
 
-/// Label columns of `file`: one is read with the table, further ones each by themselves.
-Labelled read_labelled(const Context& ctx, const std::string& file, ReadOptions reading,
-                       const std::vector<std::string>& columns) {
-  Labelled result;
+/// TRAIN without its label columns, of which one is read with the table and further ones each by themselves.
+Table read_labelled(const Context& ctx, const SupervisedOptions& options, std::vector<Labels>& outputs) {
+  ReadOptions reading = training_options(options);
+  const std::vector<std::string>& columns = options.input.labels;
   if (columns.size() == 1) {
     reading.label = columns[0];
-    result.table = read_table(ctx, file, reading);
-    if (result.table.labels) result.outputs.push_back(*std::move(result.table.labels));
-    return result;
+    Table table = read_training(ctx, options, reading);
+    if (table.labels) outputs.push_back(*std::move(table.labels));
+    return table;
   }
   reading.drop.insert(reading.drop.end(), columns.begin(), columns.end());
-  result.table = read_table(ctx, file, reading);
+  Table table = read_training(ctx, options, reading);
   for (const std::string& column : columns) {
-    result.outputs.push_back(read_labels(ctx, file, column));
-    require_rows("--label " + column, file, result.outputs.back(), result.table);
+    outputs.push_back(read_labels(ctx, options.first, column));
+    require_rows("--label " + column, options.first, outputs.back(), table);
   }
-  return result;
+  return table;
 }
 
-/// Whether TEST holds the label columns too: by name, or, for positions, when it has as many columns as TRAIN.
-bool holds_labels(const Context& ctx, const std::string& train, const std::string& test,
-                  const std::vector<std::string>& columns) {
-  const FileInfo trained = describe_file(ctx, train);
-  const FileInfo asked = describe_file(ctx, test);
-  if (asked.format != FileFormat::csv) return false;
-  const auto has = [&](const std::string& column) {
-    return std::find(asked.columns.begin(), asked.columns.end(), column) != asked.columns.end();
-  };
-  if (std::all_of(columns.begin(), columns.end(), has)) return true;
-  const bool named = std::any_of(columns.begin(), columns.end(), [&](const std::string& column) {
-    return std::find(trained.columns.begin(), trained.columns.end(), column) != trained.columns.end();
-  });
-  if (named || trained.arrays.empty() || asked.arrays.empty()) return false;
-  return trained.arrays[0].shape.size() == 2 && asked.arrays[0].shape.size() == 2 &&
-         trained.arrays[0].shape[1] == asked.arrays[0].shape[1];
-}
-
-struct ImageShape {
-  std::int64_t height = 0;
-  std::int64_t width = 0;
-};
-
-/// From --image-shape HxW, or from a table that was stored as [n, height, width].
-ImageShape image_shape_of(const std::string& option, const Table& table) {
-  ImageShape shape;
-  if (option.empty()) {
-    if (table.shape.size() == 3) shape = {table.shape[1], table.shape[2]};
-    return shape;
+/// The true labels of TEST: a file of their own, or columns of it.
+std::vector<Labels> read_truth(const Context& ctx, const std::string& file, const std::string& labels_file,
+                               AskedTable& asked) {
+  std::vector<Labels> truth;
+  if (!labels_file.empty()) {
+    truth.push_back(read_labels(ctx, labels_file));
+    require_rows("--test-labels", labels_file, truth[0], asked.table);
+  } else if (asked.table.labels) {
+    truth.push_back(*std::move(asked.table.labels));
+  } else {
+    for (const std::string& column : asked.columns) {
+      truth.push_back(read_labels(ctx, file, column));
+      require_rows("--label " + column, file, truth.back(), asked.table);
+    }
   }
-  long long height = 0;
-  long long width = 0;
-  int used = 0;
-  if (std::sscanf(option.c_str(), "%lldx%lld%n", &height, &width, &used) != 2 ||
-      used != static_cast<int>(option.size()) || height < 1 || width < 1 || height > 65535 || width > 65535) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("--image-shape: '{}' is not of the form 28x28", option));
-  }
-  if (height * width != table.view.cols()) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("--image-shape: {} has {} pixels, the table has {} columns",
-                                                         option, height * width, table.view.cols()));
-  }
-  return {height, width};
+  return truth;
 }
 
 /// What to call the classes in scores and report, in ascending order of their labels; empty without a file.
@@ -223,17 +186,63 @@ Json to_json(const Outcome& outcome) {
 
 void ClassifyCommand::check() const {
   check_output("-o", output, {".csv"});
-  check_output("--report", report, {".html", ".htm"});
+  check_supervised(*this);
+  if (!class_names_file.empty() && input.labels.size() > 1) {
+    throw Error(ErrorCode::invalid_argument, "--class-names: several --label columns cannot share one file of names");
+  }
+  if (!model.empty()) return;
   if (input.labels.empty() == labels_file.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "the labels of TRAIN are needed: give either --label COLUMN or --labels FILE");
   }
-  if (!class_names_file.empty() && input.labels.size() > 1) {
-    throw Error(ErrorCode::invalid_argument, "--class-names: several --label columns cannot share one file of names");
+  if (input.labels.size() > 1 && folds != 0) {
+    throw Error(ErrorCode::invalid_argument, "--cv: chooses k for one --label, not for several");
   }
   if (!labels_file.empty() || test_labels_file.empty()) return;
   if (input.labels.size() > 1) {
     throw Error(ErrorCode::invalid_argument, "--test-labels: a single file cannot score several --label columns");
+  }
+}
+
+Fitted ClassifyCommand::fit_rows(const Context& ctx) const {
+  std::vector<Labels> outputs;
+  Table table;
+  if (labels_file.empty()) {
+    table = read_labelled(ctx, *this, outputs);
+    if (outputs.empty()) throw Error(ErrorCode::bad_data, fmt::format("--label: {} has no columns of labels", first));
+  } else {
+    table = read_training(ctx, *this, training_options(*this));
+    outputs.push_back(read_labels(ctx, labels_file));
+    require_rows("--labels", labels_file, outputs[0], table);
+  }
+  Fitted fitted = fit(ctx, *this, std::move(table), input.labels);
+  if (!outlier.empty()) {
+    for (Labels& labels : outputs) labels = with_class(labels, outlier);
+  }
+  fitted.model->outputs = std::move(outputs);
+  return fitted;
+}
+
+void ClassifyCommand::choose(const Context& ctx, Fitted& fitted) const {
+  if (folds == 0) return;
+  fitted.chosen = cross_validate(ctx, fitted.model->index, fitted.model->outputs[0], cross_validation_of(*this));
+  fitted.model->k = fitted.chosen->k;
+}
+
+/// A row without neighbors is what --outlier says, with all of the probability.
+void call_outliers(const Fitted& fitted, std::vector<Vote>& votes) {
+  for (std::size_t o = 0; o < votes.size(); ++o) {
+    Vote& vote = votes[o];
+    std::int32_t code = -1;
+    for (std::size_t i = 0; i < vote.codes.size(); ++i) {
+      if (vote.codes[i] >= 0) continue;
+      require_neighbors(fitted, static_cast<std::int64_t>(i));
+      if (code < 0) code = code_of(fitted.model->outputs[o], fitted.outlier);
+      vote.codes[i] = code;
+      if (!vote.probabilities.empty()) {
+        vote.probabilities[i * static_cast<std::size_t>(vote.class_count) + static_cast<std::size_t>(code)] = 1;
+      }
+    }
   }
 }
 
@@ -242,64 +251,55 @@ void ClassifyCommand::run() const {
   check();
   const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
-  const ReadOptions reading = read_options(input);
-
-  Labelled training;
-  if (labels_file.empty()) {
-    training = read_labelled(ctx, train, reading, input.labels);
-    if (training.outputs.empty()) {
-      throw Error(ErrorCode::bad_data, fmt::format("--label: {} has no columns of labels", train));
-    }
-  } else {
-    training.table = read_table(ctx, train, reading);
-    training.outputs.push_back(read_labels(ctx, labels_file));
-    require_rows("--labels", labels_file, training.outputs[0], training.table);
+  Fitted fitted = model.empty() ? fit_rows(ctx) : load_fitted(ctx, model);
+  if (fitted.model->outputs.empty()) {
+    throw Error(ErrorCode::bad_data, fmt::format("--model: {} was made by vicinal regress", model));
   }
-  Labelled asked;
-  if (!input.labels.empty() && holds_labels(ctx, train, test, input.labels)) {
-    asked = read_labelled(ctx, test, reading, input.labels);
-  } else {
-    asked.table = read_table(ctx, test, reading);
-  }
-  if (!test_labels_file.empty()) {
-    asked.outputs = {read_labels(ctx, test_labels_file)};
-    require_rows("--test-labels", test_labels_file, asked.outputs[0], asked.table);
-  }
-  std::vector<Outcome> outcomes(training.outputs.size());
+  if (common.explain) return explain_supervised(ctx, *this, fitted);
+  const bool answers = !test().empty();
+  const std::vector<Labels>& trained = fitted.model->outputs;
+  std::vector<Outcome> outcomes(answers ? trained.size() : 0);
+  AskedTable asked;
+  if (answers) asked = read_asked(ctx, *this, fitted, test_labels_file.empty());
+  const std::vector<Labels> truth = answers ? read_truth(ctx, test(), test_labels_file, asked) : std::vector<Labels>();
   for (std::size_t o = 0; o < outcomes.size(); ++o) {
-    outcomes[o].labels = &training.outputs[o];
-    if (!input.labels.empty()) outcomes[o].name = input.labels[o];
-    if (o >= asked.outputs.size()) continue;
-    outcomes[o].truth =
-        codes_among(training.outputs[o], asked.outputs[o], test_labels_file.empty() ? test : test_labels_file);
+    outcomes[o].labels = &trained[o];
+    if (o < fitted.columns.size()) outcomes[o].name = fitted.columns[o];
+    if (o >= truth.size()) continue;
+    outcomes[o].truth = codes_among(trained[o], truth[o], test_labels_file.empty() ? test() : test_labels_file);
   }
-  const bool scored = !asked.outputs.empty();
+  const bool scored = !truth.empty();
   if (!report.empty() && !scored) {
     throw Error(ErrorCode::invalid_argument,
                 "--report: the true labels of TEST are needed, as a column or by --test-labels");
   }
-  const std::vector<std::string> class_names = read_class_names(ctx, class_names_file, training.outputs[0]);
-  const ImageShape image = image_shape_of(image_shape, asked.table);
+  const std::vector<std::string> class_names = read_class_names(ctx, class_names_file, trained[0]);
+  const report::ImageShape image = answers ? image_shape_of(image_shape, asked.table) : report::ImageShape{};
 
-  const auto filter = read_filter(ctx, search.filter, training.table.view.rows());
-  const KnnOptions options = knn_options(search, k, filter);
-  if (common.explain) return print_plan(common, plan_knn(ctx, training.table.view, &asked.table.view, options));
+  choose(ctx, fitted);
+  const Index& index = fitted.model->index;
+  const auto filter = read_filter(ctx, search.filter, index.rows());
   VoteOptions voting;
-  voting.weights = weights == "distance" ? Weighting::distance : Weighting::uniform;
+  voting.weights = fitted.model->weights;
   voting.probabilities = probabilities || !report.empty();
-  const std::span<const Labels> outputs(training.outputs);
+  const std::string weighting = voting.weights == Weighting::distance ? "distance" : "uniform";
   NeighborGraph graph;  // only a report shows neighbors
   Classification found;
-  if (report.empty()) {
-    found = vicinal::classify(ctx, training.table.view, asked.table.view, outputs, options, voting);
-  } else {
-    graph = knn(ctx, training.table.view, asked.table.view, options);
-    found = {vote(ctx, graph, outputs, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
+  const bool by_k = fitted.model->k > 0;
+  if (answers && !report.empty()) {
+    graph = by_k ? knn(ctx, index, asked.table.view, knn_of(*this, fitted, filter))
+                 : vicinal::radius(ctx, index, asked.table.view, radius_of(*this, fitted, filter));
+    found = {vote(ctx, graph, trained, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
+  } else if (answers) {
+    found = by_k ? vicinal::classify(ctx, index, asked.table.view, trained, knn_of(*this, fitted, filter), voting)
+                 : classify_radius(ctx, index, asked.table.view, trained, radius_of(*this, fitted, filter), voting);
   }
+  found.stats.prepare_seconds = fitted.prepare_seconds;
+  call_outliers(fitted, found.votes);
   for (std::size_t o = 0; o < outcomes.size(); ++o) {
     outcomes[o].vote = std::move(found.votes[o]);
     if (!scored) continue;
-    outcomes[o].scores = score(training.outputs[o], outcomes[o].truth, outcomes[o].vote.codes);
+    outcomes[o].scores = score(trained[o], outcomes[o].truth, outcomes[o].vote.codes);
     for (std::size_t c = 0; c < class_names.size(); ++c) outcomes[o].scores->classes[c].name = class_names[c];
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -312,42 +312,52 @@ void ClassifyCommand::run() const {
       shown.push_back({one.name, one.labels, &one.vote, one.truth, &*one.scores});
     }
     report::ClassificationReport content;
-    content.train_file = train;
-    content.test_file = test;
-    content.weights = weights;
-    content.image_height = image.height;
-    content.image_width = image.width;
+    content.train_file = train();
+    content.test_file = test();
+    content.weights = weighting;
+    content.radius = fitted.model->radius;
+    content.image = image;
     content.seconds = seconds;
     content.graph = &graph;
-    content.train = &training.table.view;
+    content.train = &index.table();
     content.test = &asked.table.view;
     content.outputs = shown;
     page = render(content);
   }
   ctx.check_cancelled();
   if (!output.empty()) write_predictions(ctx, output, outcomes, probabilities);
+  if (!save_model.empty()) save_fitted(ctx, save_model, fitted);
   if (!report.empty()) write_text(report, page);
   runtime.progress->clear();
   if (common.json) {
-    Json json = {{"command", "classify"},   {"rows", found.rows}, {"train_rows", found.table_rows}, {"k", k},
-                 {"metric", search.metric}, {"weights", weights}};
+    Json json = {{"command", "classify"}, {"rows", found.rows}, {"train_rows", index.rows()}};
+    json["k"] = by_k ? Json(fitted.model->k) : Json(nullptr);
+    if (!by_k) json["radius"] = fitted.model->radius;
+    json["metric"] = name_of(fitted.model->metric);
+    json["weights"] = weighting;
+    if (fitted.chosen) json["cross_validation"] = cli::to_json(*fitted.chosen, cross_validation_of(*this), "accuracy");
     json["outputs"] = Json::array();
     for (const Outcome& one : outcomes) json["outputs"].push_back(to_json(one));
     json["output"] = output.empty() ? Json(nullptr) : Json(output);
+    json["model"] = save_model.empty() ? Json(nullptr) : Json(save_model);
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
     json["seconds"] = seconds;
-    json["plan"] = cli::to_json(found.plan);
+    json["plan"] = cli::to_json(answers || !fitted.chosen ? found.plan : fitted.chosen->plan);
     json["stats"] = cli::to_json(found.stats);
     return print_json(json);
   }
   std::string text;
+  if (fitted.chosen) text = validation_table(*fitted.chosen, cross_validation_of(*this), "accuracy");
   for (const Outcome& one : outcomes) {
     if (one.scores) text += (text.empty() ? "" : "\n") + scores_text(one, outcomes.size() > 1);
   }
-  if (!scored && output.empty()) text += predictions_text(outcomes);
+  if (answers && !scored && output.empty()) text += predictions_text(outcomes);
   write_stdout(text);
+  if (fitted.chosen) tell(runtime, common, validation_sentence(*fitted.chosen, cross_validation_of(*this)));
   std::string places = output.empty() ? "" : ", labels in " + output;
+  if (!save_model.empty()) places += ", model in " + save_model;
   if (!report.empty()) places += ", report in " + report;
+  if (!answers) return tell(runtime, common, fmt::format("{} rows fitted{}", format_count(index.rows()), places));
   tell(runtime, common,
        fmt::format("{} rows classified in {} ({}){}", format_count(found.rows), format_duration(seconds),
                    ran_as(found.plan), places));
@@ -358,20 +368,16 @@ void ClassifyCommand::run() const {
 Command add_classify(const Parser& root) {
   auto command = std::make_shared<ClassifyCommand>();
   const Parser app = root.add_subcommand("classify", "Give each row the class of its nearest labelled rows, exactly");
-  app.add_option("TRAIN", command->train, "Labelled rows: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
-      .type_name("FILE")
-      .required();
-  app.add_option("TEST", command->test, "Rows to classify; scored when their labels are known")
-      .type_name("FILE")
-      .required();
   const std::string labels = "Labels";
-  app.add_option("--label", command->input.labels, "CSV column with the class; may be repeated for several outputs")
-      .type_name("COLUMN")
-      .repeatable()
-      .group(labels);
-  app.add_option("--labels", command->labels_file, "Labels of TRAIN in a file of their own: .npy, idx or text")
-      .type_name("FILE")
-      .group(labels);
+  command->of_fitting.push_back(
+      app.add_option("--label", command->input.labels, "CSV column with the class; may be repeated for several outputs")
+          .type_name("COLUMN")
+          .repeatable()
+          .group(labels));
+  command->of_fitting.push_back(
+      app.add_option("--labels", command->labels_file, "Labels of TRAIN in a file of their own: .npy, idx or text")
+          .type_name("FILE")
+          .group(labels));
   app.add_option("--test-labels", command->test_labels_file, "True labels of TEST, to score the answer")
       .type_name("FILE")
       .group(labels);
@@ -379,23 +385,20 @@ Command add_classify(const Parser& root) {
                  "What to call the classes in scores and report: one name a line, in order of the labels")
       .type_name("FILE")
       .group(labels);
-  app.add_option("-k", command->k, "Neighbors that vote").type_name("K").capture_default_str().group("Search");
-  app.add_choice("--weights", command->weights, {"uniform", "distance"}, "Weight of a neighbor's vote").group("Search");
   app.add_option("-o,--output", command->output, "Where to write row,label (.csv)").type_name("FILE");
   app.add_flag("--proba", command->probabilities, "Also write the share of the vote of each class, as p_CLASS");
   app.add_option("--report", command->report, "Where to write a page with scores and the hardest rows (.html)")
       .type_name("FILE");
   app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
       .type_name("HxW");
-  add_search_options(app, command->search);
-  add_input_options(app, command->input);
-  add_common_options(app, command->common);
-  app.add_examples({"vicinal classify train.csv test.csv --label class -k 5 -o labels.csv",
-                    "vicinal classify train.npy test.npy --labels train_labels.npy --test-labels test_labels.npy "
-                    "--report report.html",
-                    "vicinal classify train.csv test.csv --label class --weights distance --proba -o shares.csv",
-                    "vicinal classify train.csv test.csv --label class --json"});
-  return {app, [command] { naming_files(command->train, command->test, [&] { command->run(); }); },
+  add_supervised_options(app, *command, "classify");
+  app.add_examples(
+      {"vicinal classify train.csv test.csv --label class -k 5 -o labels.csv",
+       "vicinal classify train.npy test.npy --labels train_labels.npy --test-labels test_labels.npy "
+       "--report report.html",
+       "vicinal classify train.csv test.csv --label class -r 1.5 --outlier unknown",
+       "vicinal classify train.csv --label class --k 1..25 --cv 5 --scale standard --save-model model.vnm"});
+  return {app, [command] { naming_files(command->train(), command->test(), [&] { command->run(); }); },
           &command->common.json};
 }
 

@@ -17,6 +17,7 @@ struct Command {
 Command add_knn(const Parser& root);
 Command add_radius(const Parser& root);
 Command add_classify(const Parser& root);
+Command add_regress(const Parser& root);
 Command add_kmeans(const Parser& root);
 Command add_lof(const Parser& root);
 Command add_info(const Parser& root);

@@ -9,9 +9,11 @@
 
 #include "command.hpp"
 #include "common_options.hpp"
+#include "image_shape.hpp"
 #include "input.hpp"
 #include "neighbors_output.hpp"
 #include "output.hpp"
+#include "report/neighbors.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -23,15 +25,31 @@ struct KnnCommand {
   std::string table;
   std::string queries;
   std::string output;
+  std::string report;
+  std::string image_shape;
   std::int64_t k = 5;
 
+  [[nodiscard]] std::string report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
+                                        double seconds) const;
   void run() const;
 };
+
+std::string KnnCommand::report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
+                                    double seconds) const {
+  const bool self = queries.empty();
+  report::NeighborsReport content;
+  content.table_file = table;
+  content.queries_file = queries;
+  content.seconds = seconds;
+  content.shown = {&graph, &rows.view, self ? &rows.view : &asked.view, self, image_shape_of(image_shape, rows)};
+  return render(content);
+}
 
 void KnnCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   const Runtime runtime = make_runtime(common);
   check_output("-o", output, {".npz", ".csv"});
+  check_output("--report", report, {".html", ".htm"});
   const ReadOptions reading = read_options(input);
   const Table rows = read_table(runtime.ctx, table, reading);
   const Table asked = queries.empty() ? Table{} : read_table(runtime.ctx, queries, reading);
@@ -43,13 +61,16 @@ void KnnCommand::run() const {
   }
   const NeighborGraph graph =
       queries.empty() ? knn(runtime.ctx, rows.view, options) : knn(runtime.ctx, rows.view, asked.view, options);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::string page = report.empty() ? std::string() : report_page(rows, asked, graph, seconds);
   runtime.ctx.check_cancelled();
   if (!output.empty()) write_graph(output, graph);
+  if (!report.empty()) write_text(report, page);
   runtime.progress->clear();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (common.json) {
     Json json = {{"command", "knn"}};
     describe_graph(graph, output, seconds, json);
+    json["report"] = report.empty() ? Json(nullptr) : Json(report);
     print_json(json);
     return;
   }
@@ -70,12 +91,16 @@ Command add_knn(const Parser& root) {
   app.add_option("-k", command->k, "Neighbors a row").type_name("K").capture_default_str().group("Search");
   app.add_option("-o,--output", command->output, "Where to write all of them: .npz (ids, distances) or .csv")
       .type_name("FILE");
+  app.add_option("--report", command->report, "Where to write a page with distances, hubs and pairs (.html)")
+      .type_name("FILE");
+  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
+      .type_name("HxW");
   add_search_options(app, command->search);
   add_input_options(app, command->input);
   add_common_options(app, command->common);
   app.add_examples({"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
                     "vicinal knn train.csv --drop class -k 3 -o graph.csv",
-                    "vicinal knn train.npy test.npy --explain"});
+                    "vicinal knn train.npy test.npy -k 5 --report report.html"});
   return {app, [command] { naming_files(command->table, command->queries, [&] { command->run(); }); },
           &command->common.json};
 }

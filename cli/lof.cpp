@@ -145,7 +145,7 @@ LofOptions LofCommand::options() const {
 ReadOptions LofCommand::reading() const {
   ReadOptions reading = read_options(input);
   reading.label = label;
-  reading.find_text = prepared.categories == "ordinal";
+  reading.find_text = prepared.categories != "none";
   return reading;
 }
 
@@ -163,7 +163,7 @@ Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
   LofOptions asked_for = options();
   const bool has_table = rows.has_value();
   if (has_table) {
-    fitted.preparation = Preparation::fit(ctx, *rows, prepared.scale);
+    fitted.preparation = Preparation::fit(ctx, *rows, prepared);
     fitted.rows = fitted.preparation.apply(ctx, *std::move(rows), table);
   }
   if (graph.empty()) {
@@ -216,7 +216,7 @@ Table LofCommand::read_asked(const Context& ctx, const Preparation& preparation)
 
 void LofCommand::explain(const Context& ctx, const std::optional<Table>& rows) const {
   if (rows) {
-    const Table table_of = Preparation::fit(ctx, *rows, prepared.scale).apply(ctx, *rows, table);
+    const Table table_of = Preparation::fit(ctx, *rows, prepared).apply(ctx, *rows, table);
     return print_plan(common, plan_lof(ctx, table_of.view, options()));
   }
   const Fit fitted = loaded(ctx);
@@ -275,7 +275,7 @@ std::string LofCommand::page(const Fit& fitted, const ScoredRows& scored, double
     content.how.emplace_back("Copies", fmt::format("{} rows have {} or more; policy {}",
                                                    format_count(fitted.lof.copied), made.k, name_of(made.duplicates)));
   }
-  if (fitted.preparation.has_texts()) content.how.emplace_back("Columns of text", "ordinal");
+  if (fitted.preparation.has_texts()) content.how.emplace_back("Columns of text", fitted.preparation.texts_as());
   if (fitted.preparation.scale() != "none") content.how.emplace_back("Scaled", fitted.preparation.scale());
   content.lof = &fitted.lof;
   content.scored = &scored;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -97,8 +98,8 @@ std::optional<std::int64_t> position_of(const std::string& reference, const std:
 void add_preparation_options(const Parser& command, PreparationOptions& options) {
   const std::string group = "Preparing columns";
   command
-      .add_choice("--categories", options.categories, {"none", "ordinal"},
-                  "Columns of text; ordinal: numbers in the order of the texts of TRAIN")
+      .add_choice("--categories", options.categories, {"none", "ordinal", "onehot"},
+                  "Columns of text; ordinal: numbers in the order of the texts of TRAIN; onehot: a column each")
       .group(group);
   command
       .add_choice("--scale", options.scale, {"none", "standard", "minmax"},
@@ -106,17 +107,23 @@ void add_preparation_options(const Parser& command, PreparationOptions& options)
       .group(group);
 }
 
-Preparation Preparation::fit(const Context& ctx, const Table& table, const std::string& scale) {
+Preparation Preparation::fit(const Context& ctx, const Table& table, const PreparationOptions& options) {
   Preparation found;
-  found.scale_ = scale;
+  found.scale_ = options.scale;
   for (std::int64_t j = 0; j < table.view.cols(); ++j) {
     const auto at = static_cast<std::size_t>(j);
     Column column;
     if (at < table.columns.size()) column.name = table.columns[at];
     if (at < table.categories.size()) column.categories = table.categories[at];
+    column.one_hot = options.categories == "onehot" && !column.categories.empty();
     found.columns_.push_back(std::move(column));
   }
-  if (scale != "none" && table.view.rows() > 0) fit_scales(ctx, table.view, scale, found.columns_);
+  if (options.scale != "none" && table.view.rows() > 0) fit_scales(ctx, table.view, options.scale, found.columns_);
+  for (Column& column : found.columns_) {
+    if (!column.one_hot) continue;
+    column.shift = 0;
+    column.scale = 1;
+  }
   return found;
 }
 
@@ -124,7 +131,32 @@ bool Preparation::has_texts() const noexcept {
   return std::any_of(columns_.begin(), columns_.end(), [](const Column& column) { return !column.categories.empty(); });
 }
 
+std::string Preparation::texts_as() const {
+  if (!has_texts()) return {};
+  const bool one_hot =
+      std::any_of(columns_.begin(), columns_.end(), [](const Column& column) { return column.one_hot; });
+  return one_hot ? "one-hot" : "ordinal";
+}
+
+std::int64_t Preparation::width() const noexcept {
+  return std::accumulate(columns_.begin(), columns_.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Column& column) { return sum + column.width(); });
+}
+
 std::string Preparation::name_of(std::int64_t column) const {
+  for (std::size_t j = 0; j < columns_.size(); ++j) {
+    const Column& source = columns_[j];
+    if (column >= source.width()) {
+      column -= source.width();
+      continue;
+    }
+    const std::string name = name_of_source(static_cast<std::int64_t>(j));
+    return source.one_hot ? fmt::format("{}={}", name, source.categories[static_cast<std::size_t>(column)]) : name;
+  }
+  return fmt::format("column {}", column);
+}
+
+std::string Preparation::name_of_source(std::int64_t column) const {
   const auto at = static_cast<std::size_t>(column);
   return at < columns_.size() && !columns_[at].name.empty() ? columns_[at].name : fmt::format("column {}", column);
 }
@@ -151,10 +183,10 @@ void Preparation::require_same_columns(const Table& table, const std::string& fi
     const Column& column = columns_[j];
     const bool text = j < table.categories.size() && !table.categories[j].empty();
     if (text == column.categories.empty()) {
-      throw Error(
-          ErrorCode::bad_data,
-          fmt::format("{} has {} in {}, where the table that rows are compared with has {}", file,
-                      text ? "text" : "numbers", name_of(static_cast<std::int64_t>(j)), text ? "numbers" : "text"));
+      throw Error(ErrorCode::bad_data,
+                  fmt::format("{} has {} in {}, where the table that rows are compared with has {}", file,
+                              text ? "text" : "numbers", name_of_source(static_cast<std::int64_t>(j)),
+                              text ? "numbers" : "text"));
     }
   }
 }
@@ -163,7 +195,7 @@ Table Preparation::apply(const Context& ctx, Table table, const std::string& fil
   require_same_columns(table, file);
   if (scale_ == "none" && !has_texts()) return table;
   const std::int64_t n = table.view.rows();
-  const auto d = static_cast<std::int64_t>(columns_.size());
+  const std::int64_t d = width();
   // The number here of each text of the file.
   std::vector<std::vector<double>> codes(columns_.size());
   for (std::size_t j = 0; j < columns_.size(); ++j) {
@@ -184,11 +216,14 @@ Table Preparation::apply(const Context& ctx, Table table, const std::string& fil
   values->reserve(static_cast<std::size_t>(n * d));
   for (std::int64_t i = 0; i < n; ++i) {
     if (i % kRowsAtATime == 0) ctx.check_cancelled();
-    for (std::int64_t j = 0; j < d; ++j) {
-      const Column& column = columns_[static_cast<std::size_t>(j)];
-      const std::vector<double>& code = codes[static_cast<std::size_t>(j)];
-      double value = value_at(table.view, i, j);
-      if (!code.empty()) value = code[static_cast<std::size_t>(value)];
+    for (std::size_t j = 0; j < columns_.size(); ++j) {
+      const Column& column = columns_[j];
+      double value = value_at(table.view, i, static_cast<std::int64_t>(j));
+      if (!codes[j].empty()) value = codes[j][static_cast<std::size_t>(value)];
+      if (column.one_hot) {
+        for (std::int64_t c = 0; c < column.width(); ++c) values->push_back(static_cast<double>(c) == value ? 1 : 0);
+        continue;
+      }
       value = (value - column.shift) / column.scale;
       if (!std::isfinite(value)) {
         throw Error(ErrorCode::bad_data,
@@ -229,8 +264,11 @@ void Preparation::find_texts(ReadOptions& reading, const std::vector<std::string
 std::string Preparation::to_text() const {
   json columns = json::array();
   for (const Column& column : columns_) {
-    columns.push_back(
-        {{"name", column.name}, {"categories", column.categories}, {"shift", column.shift}, {"scale", column.scale}});
+    columns.push_back({{"name", column.name},
+                       {"categories", column.categories},
+                       {"one_hot", column.one_hot},
+                       {"shift", column.shift},
+                       {"scale", column.scale}});
   }
   try {
     return json{{"scale", scale_}, {"columns", columns}}.dump();
@@ -248,9 +286,10 @@ Preparation Preparation::from_text(const std::string& text, std::int64_t d, cons
     found.scale_ = all.at("scale").get<std::string>();
     for (const json& one : all.at("columns")) {
       Column column{one.at("name").get<std::string>(), one.at("categories").get<std::vector<std::string>>(),
-                    one.at("shift").get<double>(), one.at("scale").get<double>()};
+                    one.at("shift").get<double>(), one.at("scale").get<double>(), one.value("one_hot", false)};
       const auto& texts = column.categories;
       const bool ascending = std::adjacent_find(texts.begin(), texts.end(), std::greater_equal<>()) == texts.end();
+      if (column.one_hot && texts.empty()) throw bad;
       if (!ascending || !std::isfinite(column.shift) || !std::isfinite(column.scale) || !(column.scale > 0)) throw bad;
       found.columns_.push_back(std::move(column));
     }
@@ -258,7 +297,7 @@ Preparation Preparation::from_text(const std::string& text, std::int64_t d, cons
     throw bad;
   }
   const bool known = found.scale_ == "none" || found.scale_ == "standard" || found.scale_ == "minmax";
-  if (!known || static_cast<std::int64_t>(found.columns_.size()) != d) throw bad;
+  if (!known || found.width() != d) throw bad;
   return found;
 }
 

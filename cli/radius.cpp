@@ -9,9 +9,11 @@
 
 #include "command.hpp"
 #include "common_options.hpp"
+#include "image_shape.hpp"
 #include "input.hpp"
 #include "neighbors_output.hpp"
 #include "output.hpp"
+#include "report/neighbors.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal::cli {
@@ -26,10 +28,14 @@ struct RadiusCommand {
   std::string table;
   std::string queries;
   std::string output;
+  std::string report;
+  std::string image_shape;
   double radius = 0;
   bool count_only = false;
 
   void run() const;
+  [[nodiscard]] std::string report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
+                                        double seconds) const;
   void explain(const Runtime& runtime, const Table& rows, const Table& asked,
                const std::vector<std::uint64_t>& filter) const;
   void run_count(const Runtime& runtime, const Table& rows, const Table& asked, const RadiusOptions& options,
@@ -94,9 +100,25 @@ void RadiusCommand::run_count(const Runtime& runtime, const Table& rows, const T
                    output.empty() ? std::string() : ", written to " + output));
 }
 
+std::string RadiusCommand::report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
+                                       double seconds) const {
+  const bool self = queries.empty();
+  report::NeighborsReport content;
+  content.table_file = table;
+  content.queries_file = queries;
+  content.radius = radius;
+  content.seconds = seconds;
+  content.shown = {&graph, &rows.view, self ? &rows.view : &asked.view, self, image_shape_of(image_shape, rows)};
+  return render(content);
+}
+
 void RadiusCommand::run() const {
   const auto start = Clock::now();
   const Runtime runtime = make_runtime(common);
+  check_output("--report", report, {".html", ".htm"});
+  if (count_only && !report.empty()) {
+    throw Error(ErrorCode::invalid_argument, "--report: shows neighbors, which --count does not keep");
+  }
   if (count_only) {
     check_output("-o", output, {".npy", ".csv"});
   } else {
@@ -111,13 +133,16 @@ void RadiusCommand::run() const {
   if (count_only) return run_count(runtime, rows, asked, options, start);
   const NeighborGraph graph = queries.empty() ? vicinal::radius(runtime.ctx, rows.view, options)
                                               : vicinal::radius(runtime.ctx, rows.view, asked.view, options);
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const std::string page = report.empty() ? std::string() : report_page(rows, asked, graph, seconds);
   runtime.ctx.check_cancelled();
   if (!output.empty()) write_graph(output, graph);
+  if (!report.empty()) write_text(report, page);
   runtime.progress->clear();
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   if (common.json) {
     Json json = {{"command", "radius"}, {"radius", radius}};
     describe_graph(graph, output, seconds, json);
+    json["report"] = report.empty() ? Json(nullptr) : Json(report);
     print_json(json);
     return;
   }
@@ -143,11 +168,16 @@ Command add_radius(const Parser& root) {
   app.add_option("-o,--output", command->output,
                  "Where to write them: .npz (ids, distances, offsets) or .csv; with --count .npy or .csv")
       .type_name("FILE");
+  app.add_option("--report", command->report, "Where to write a page with distances, hubs and pairs (.html)")
+      .type_name("FILE");
+  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
+      .type_name("HxW");
   add_search_options(app, command->search);
   add_input_options(app, command->input);
   add_common_options(app, command->common);
   app.add_examples({"vicinal radius train.npy -r 1.5 -o near.npz", "vicinal radius train.npy test.npy -r 2 --count",
-                    "vicinal radius train.npy -r 1 --count -o counts.csv"});
+                    "vicinal radius train.npy -r 1 --count -o counts.csv",
+                    "vicinal radius train.npy -r 1 --report report.html"});
   return {app, [command] { naming_files(command->table, command->queries, [&] { command->run(); }); },
           &command->common.json};
 }

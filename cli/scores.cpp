@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <charconv>
 #include <unordered_map>
 
 #include "vicinal/error.hpp"
@@ -69,6 +71,35 @@ std::vector<std::int32_t> codes_among(const Labels& training, const Labels& test
     }
   }
   return codes;
+}
+
+Labels with_class(const Labels& labels, const std::string& name) {
+  const auto widened = [&](const auto& list, const auto& value) {
+    const auto at = std::lower_bound(list.begin(), list.end(), value);
+    if (at != list.end() && *at == value) return labels;
+    const auto code = static_cast<std::int32_t>(at - list.begin());
+    auto longer = list;
+    longer.insert(longer.begin() + code, value);
+    Labels found{std::move(longer), labels.codes};
+    for (std::int32_t& one : found.codes) one += one >= code ? 1 : 0;
+    return found;
+  };
+  if (const auto* const texts = std::get_if<std::vector<std::string>>(&labels.classes)) return widened(*texts, name);
+  std::int64_t value = 0;
+  const char* const end = name.data() + name.size();
+  const auto [rest, status] = std::from_chars(name.data(), end, value);
+  if (status != std::errc() || rest != end) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--outlier: '{}' is not a whole number, as the labels of TRAIN are", name));
+  }
+  return widened(std::get<std::vector<std::int64_t>>(labels.classes), value);
+}
+
+std::int32_t code_of(const Labels& labels, const std::string& name) {
+  for (std::int64_t code = 0; code < labels.class_count(); ++code) {
+    if (labels.name_of(code) == name) return static_cast<std::int32_t>(code);
+  }
+  return -1;
 }
 
 }  // namespace vicinal::cli

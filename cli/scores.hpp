@@ -37,4 +37,10 @@ Scores score(const Labels& labels, std::span<const std::int32_t> truth, std::spa
 /// whose label does not occur in training.
 std::vector<std::int32_t> codes_among(const Labels& training, const Labels& test, const std::string& file);
 
+/// The labels with one more class, of which there are no rows, unless it is there already. Throws `invalid_argument`
+/// where classes are whole numbers and the name is none.
+Labels with_class(const Labels& labels, const std::string& name);
+/// The code of a class, or -1.
+std::int32_t code_of(const Labels& labels, const std::string& name);
+
 }  // namespace vicinal::cli

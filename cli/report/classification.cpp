@@ -24,11 +24,14 @@ constexpr std::size_t kLongestLabel = 16;
 
 std::string header(const ClassificationReport& report) {
   const std::string name = std::filesystem::path(report.test_file).filename().string();
+  const NeighborGraph& graph = *report.graph;
+  const std::string training = format_count(graph.table_rows);
+  const std::string who = graph.is_csr() ? fmt::format("those of {} training rows within {}", training, report.radius)
+                                         : fmt::format("its {} nearest of {} training rows", graph.k, training);
   return fmt::format(
-      "<header><p class=\"over\">Classification report</p><h1>{}</h1><p>{} rows, each given the class that its {} "
-      "nearest of "
-      "{} training rows vote for</p></header>\n",
-      escape(name), format_count(report.graph->rows), report.graph->k, format_count(report.graph->table_rows));
+      "<header><p class=\"over\">Classification report</p><h1>{}</h1><p>{} rows, each given the class that {} vote "
+      "for</p></header>\n",
+      escape(name), format_count(graph.rows), who);
 }
 
 std::string hero(const ClassificationReport& report, const Scores& scores) {
@@ -51,7 +54,9 @@ std::string facts(const ClassificationReport& report) {
   return "<dl class=\"facts\">\n" + fact("Training file", report.train_file) +
          fact("Training table", table(*report.train)) + fact("Test file", report.test_file) +
          fact("Test table", table(*report.test)) +
-         fact("Neighbors and weights", fmt::format("k = {}, {}", graph.k, report.weights)) + fact("Metric", metric) +
+         fact("Neighbors and weights", graph.is_csr() ? fmt::format("within {}, {}", report.radius, report.weights)
+                                                      : fmt::format("k = {}, {}", graph.k, report.weights)) +
+         fact("Metric", metric) +
          fact("Ran as", fmt::format("{}, {}, {} thread{}", name_of(graph.plan.method), graph.plan.isa,
                                     graph.plan.threads, graph.plan.threads == 1 ? "" : "s")) +
          fact("Version", "vicinal " VICINAL_VERSION) + fact("Why this method", graph.plan.reason, true) + "</dl>\n";
@@ -155,10 +160,14 @@ struct Bin {
   std::int64_t wrong = 0;
 };
 
+bool by_votes_of(const ClassificationReport& report) {
+  return report.weights == "uniform" && !report.graph->is_csr() && report.graph->k <= 10;
+}
+
 /// With equal weights the winning share is one of k values, each a bin of its own; otherwise ten bins of a tenth.
 std::vector<Bin> confidence_bins(const ClassificationReport& report, const Classification& output) {
   const std::int64_t k = report.graph->k;
-  const bool by_votes = report.weights == "uniform" && k <= 10;
+  const bool by_votes = by_votes_of(report);
   std::vector<Bin> bins(by_votes ? static_cast<std::size_t>(k) : 10);
   for (std::size_t b = 0; b < bins.size(); ++b) {
     bins[b].label = by_votes ? fmt::format("{} of {}", b + 1, k) : fmt::format("{}–{}", b * 10, b * 10 + 10);
@@ -216,7 +225,7 @@ std::string confidence_section(const ClassificationReport& report, const Classif
   return std::string(
              "<section><h2>How far a vote can be trusted</h2><p class=\"note\">Rows by the share of the vote that "
              "won") +
-         (report.weights == "uniform" && report.graph->k <= 10 ? "" : ", in percent") +
+         (by_votes_of(report) ? "" : ", in percent") +
          ". Above each bar: how many of its rows are right, and how many rows there are.</p>\n" +
          confidence_svg(confidence_bins(report, output)) +
          "<p class=\"key\"><span><i class=\"good\"></i>right</span><span><i "

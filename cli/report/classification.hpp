@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "report/picture.hpp"
 #include "scores.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/table.hpp"
@@ -25,8 +26,8 @@ struct ClassificationReport {
   std::string train_file;
   std::string test_file;
   std::string weights;
-  std::int64_t image_height = 0;  ///< 0: rows are no images
-  std::int64_t image_width = 0;
+  double radius = 0;  ///< where the graph's rows have no fixed number of neighbors
+  ImageShape image;
   double seconds = 0;
   const NeighborGraph* graph = nullptr;
   const TableView* train = nullptr;

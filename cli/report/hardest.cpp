@@ -9,10 +9,9 @@
 #include <tuple>
 #include <vector>
 
-#include "input.hpp"
 #include "output.hpp"
 #include "report/html.hpp"
-#include "report/png.hpp"
+#include "report/picture.hpp"
 
 namespace vicinal::cli::report {
 namespace {
@@ -48,33 +47,15 @@ std::vector<HardRow> hardest_rows(const Classification& output) {
   return rows;
 }
 
-/// Row `row` as a picture: bytes as they are, other numbers stretched from the row's smallest to its largest value.
-std::string picture(const ClassificationReport& report, const TableView& table, std::int64_t row) {
-  std::vector<double> values(static_cast<std::size_t>(table.cols()));
-  for (std::int64_t j = 0; j < table.cols(); ++j) values[static_cast<std::size_t>(j)] = value_at(table, row, j);
-  double low = 0;
-  double high = 255;
-  if (table.dtype() != DType::uint8) {
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    low = *least;
-    high = *most > *least ? *most : *least + 1;
-  }
-  std::vector<std::uint8_t> gray(values.size());
-  std::transform(values.begin(), values.end(), gray.begin(), [&](double value) {
-    return static_cast<std::uint8_t>(std::lround(std::clamp((value - low) / (high - low), 0.0, 1.0) * 255));
-  });
-  return png_data_uri(gray, report.image_width, report.image_height);
-}
-
 std::string neighbor_item(const ClassificationReport& report, const Classification& output, std::int64_t id,
                           double distance, std::int32_t truth) {
   const std::int32_t code = output.labels->codes[static_cast<std::size_t>(id)];
   const std::string name = output.scores->classes[static_cast<std::size_t>(code)].name;
   const char* color = code == truth ? "truth" : "said";
   const std::string about = fmt::format("training row {}, {}, distance {:.6g}", id, name, distance);
-  if (report.image_height > 0) {
+  if (report.image.height > 0) {
     return fmt::format("<li title=\"{0}\"><img alt=\"{0}\" src=\"{1}\"><b class=\"{2}\">{3}</b></li>", escape(about),
-                       picture(report, *report.train, id), color, escape(shortened(name, 20)));
+                       picture(*report.train, id, report.image), color, escape(shortened(name, 20)));
   }
   return fmt::format("<li title=\"{}\"><b class=\"{}\">{}</b> row {} at {:.4g}</li>", escape(about), color,
                      escape(shortened(name, 24)), id, distance);
@@ -87,10 +68,11 @@ std::string card(const ClassificationReport& report, const Classification& outpu
     return code < 0 ? std::string("nothing")
                     : escape(shortened(output.scores->classes[static_cast<std::size_t>(code)].name, 32));
   };
-  const bool image = report.image_height > 0;
+  const bool image = report.image.height > 0;
   std::string text = "<div class=\"card\"><div class=\"what\">";
   if (image) {
-    text += fmt::format("<img alt=\"test row {}\" src=\"{}\">", hard.row, picture(report, *report.test, hard.row));
+    text +=
+        fmt::format("<img alt=\"test row {}\" src=\"{}\">", hard.row, picture(*report.test, hard.row, report.image));
   }
   text += fmt::format("<p><strong><span class=\"truth\">{}</span> taken for <span class=\"{}\">{}</span></strong>",
                       name(truth), hard.right ? "truth" : "said", name(said));
@@ -115,10 +97,10 @@ std::string hardest_section(const ClassificationReport& report, const Classifica
       "<section><h2>The hardest {}</h2><p class=\"note\">Where the true class got the least of the vote, most certain "
       "errors "
       "first; below each, {} training {} in order of distance.</p><div class=\"cards\">\n",
-      report.image_height > 0 ? "images" : "rows",
-      k > static_cast<std::int64_t>(kNeighborsShown) ? fmt::format("the {} nearest", kNeighborsShown)
-                                                     : fmt::format("its {} nearest", k),
-      report.image_height > 0 ? "images" : "rows");
+      report.image.height > 0 ? "images" : "rows",
+      k == 0 || k > static_cast<std::int64_t>(kNeighborsShown) ? fmt::format("the {} nearest", kNeighborsShown)
+                                                               : fmt::format("its {} nearest", k),
+      report.image.height > 0 ? "images" : "rows");
   for (const HardRow& row : rows) text += card(report, output, row);
   return text + "</div></section>\n";
 }

@@ -28,4 +28,13 @@ VICINAL_API Classification classify(const Context& ctx, const TableView& table, 
                                     std::span<const Labels> outputs, const KnnOptions& options,
                                     const VoteOptions& voting = {});
 
+/// What `vote` makes of the graph that `radius` finds. A query without neighbors has the code -1: what an outlier is to
+/// be called is the caller's choice. Throws what `radius` and `vote` throw.
+VICINAL_API Classification classify_radius(const Context& ctx, const Index& index, const TableView& queries,
+                                           std::span<const Labels> outputs, const RadiusOptions& options,
+                                           const VoteOptions& voting = {});
+VICINAL_API Classification classify_radius(const Context& ctx, const TableView& table, const TableView& queries,
+                                           std::span<const Labels> outputs, const RadiusOptions& options,
+                                           const VoteOptions& voting = {});
+
 }  // namespace vicinal

@@ -3,6 +3,7 @@
 
 #include "vicinal/classify.hpp"
 #include "vicinal/context.hpp"
+#include "vicinal/cross_validate.hpp"
 #include "vicinal/device.hpp"
 #include "vicinal/error.hpp"
 #include "vicinal/generate.hpp"
@@ -11,6 +12,8 @@
 #include "vicinal/kmeans.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"
+#include "vicinal/neighbor_model.hpp"
+#include "vicinal/regress.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/version.hpp"
 #include "vicinal/vote.hpp"

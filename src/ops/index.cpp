@@ -76,7 +76,9 @@ void Index::save(const Context& ctx, const std::filesystem::path& path) const {
 }
 
 Index Index::load(const Context& ctx, const std::filesystem::path& path) {
-  return Index(ops::load_index(ctx, path));
+  // The file of a NeighborModel is that of an index with more in it.
+  const bool in_model = ops::is_of_kind(ctx, path, ops::kNeighborFile);
+  return Index(ops::load_index(ctx, path, in_model ? ops::kNeighborFile : ops::kIndexFile));
 }
 
 }  // namespace vicinal

@@ -480,6 +480,15 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
   return index;
 }
 
+bool is_of_kind(const Context& ctx, const std::filesystem::path& path, const FileKind& kind) try {
+  std::int64_t data_begin = 0;
+  const io::Bytes bytes = io::open_file(ctx, path);
+  return read_header({kind, path}, bytes, data_begin).is_object();
+} catch (const Error& error) {
+  if (error.code() == ErrorCode::bad_data || error.code() == ErrorCode::io) return false;
+  throw;
+}
+
 std::shared_ptr<const kernels::Prepared> load_index(const Context& ctx, const std::filesystem::path& path,
                                                     const FileKind& kind, ModelParts* parts) {
   auto prepared = std::make_shared<kernels::Prepared>(read_index(ctx, path, kind, parts));

@@ -23,6 +23,9 @@ struct FileKind {
 };
 inline constexpr FileKind kIndexFile = {"index", "an index of vicinal", "vicinal-index", 1 << 16, false};
 
+inline constexpr FileKind kNeighborFile = {"model", "a model of vicinal classify or regress", "vicinal-neighbors",
+                                           1 << 24, true};
+
 /// An array beyond those of an index; borrowed.
 struct ModelArray {
   std::string name;
@@ -53,6 +56,9 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
 /// `read_index`, and `bad_data` naming row and column of the first number that is not finite.
 std::shared_ptr<const kernels::Prepared> load_index(const Context& ctx, const std::filesystem::path& path,
                                                     const FileKind& kind = kIndexFile, ModelParts* parts = nullptr);
+
+/// Whether a file says that it is of this kind; false for whatever cannot be read.
+bool is_of_kind(const Context& ctx, const std::filesystem::path& path, const FileKind& kind);
 
 /// Throws `bad_data`: "index file 'x': it is too short to be one".
 [[noreturn]] void refuse_file(const FileKind& kind, const std::filesystem::path& path, const std::string& why);

@@ -61,7 +61,7 @@ KnnSummary knn_into(const Context& ctx, const Index& index, const TableView& que
 
 Classification classify(const Context& ctx, const Index& index, const TableView& queries,
                         std::span<const Labels> outputs, const KnnOptions& options, const VoteOptions& voting) {
-  check_vote_options(voting, options.metric);
+  check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, index.rows());
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const bool held = backend.holds_lists(&voting);
@@ -84,10 +84,33 @@ Classification classify(const Context& ctx, const Index& index, const TableView&
 Classification classify(const Context& ctx, const TableView& table, const TableView& queries,
                         std::span<const Labels> outputs, const KnnOptions& options, const VoteOptions& voting) {
   ops::check_shapes(ctx, table, &queries, options);
-  check_vote_options(voting, options.metric);
+  check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, table.rows());
   return ops::with_index(ctx, table,
                          [&](const Index& index) { return classify(ctx, index, queries, outputs, options, voting); });
+}
+
+Classification classify_radius(const Context& ctx, const Index& index, const TableView& queries,
+                               std::span<const Labels> outputs, const RadiusOptions& options,
+                               const VoteOptions& voting) {
+  check_weights(voting.weights, voting.custom, options.metric, "vote");
+  for (const Labels& labels : outputs) check_labels(labels, index.rows());
+  NeighborGraph graph = ops::find_neighbors(ctx, index, &queries, ops::common_of(options),
+                                            {.collect = kernels::Collect::radius,
+                                             .radius = options.radius,
+                                             .beside = vote_bytes(ctx, queries.rows(), outputs, voting),
+                                             .operation = "classify"});
+  return {vote(ctx, graph, outputs, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
+}
+
+Classification classify_radius(const Context& ctx, const TableView& table, const TableView& queries,
+                               std::span<const Labels> outputs, const RadiusOptions& options,
+                               const VoteOptions& voting) {
+  check_table(ctx, table, "table");
+  check_weights(voting.weights, voting.custom, options.metric, "vote");
+  for (const Labels& labels : outputs) check_labels(labels, table.rows());
+  return ops::with_index(
+      ctx, table, [&](const Index& index) { return classify_radius(ctx, index, queries, outputs, options, voting); });
 }
 
 }  // namespace vicinal

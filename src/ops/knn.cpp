@@ -225,7 +225,8 @@ NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const T
                      kernels::Without without = kernels::Without::nothing) {
   Job job = ops::plan_job(ctx, index, queries, options, asked, true);
   job.task.without = without;
-  core::require_memory(ctx, job.plan.memory, asked.collect == Collect::k_list ? "knn" : "radius search");
+  const std::string_view own = asked.collect == Collect::k_list ? "knn" : "radius search";
+  core::require_memory(ctx, job.plan.memory, asked.operation.empty() ? own : asked.operation);
   kernels::backend_of(ctx).check_queries(ctx, job.task);
   NeighborGraph graph;
   graph.rows = job.task.queries.rows();
@@ -327,13 +328,13 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView
   choose_method(ctx, options, largest_magnitude(index), task, job.plan);
   const bool rated = task.method == Method::fused || task.method == Method::direct;
   job.plan.expected_seconds = rated ? brute_seconds(ctx, task) : 0;
-  if (trial && options.method == Method::automatic) consider_tree(ctx, output, task, job.plan);
+  if (trial && options.method == Method::automatic) consider_tree(ctx, output + asked.beside, task, job.plan);
   const kernels::Backend& backend = kernels::backend_of(ctx);
   job.plan.screens = backend.screens(ctx, task);
   job.plan.device = ctx.device();
   job.plan.isa = backend.isa(ctx);
   job.plan.threads = ctx.threads();
-  job.plan.memory = output + scratch_of(ctx, task);
+  job.plan.memory = output + scratch_of(ctx, task) + asked.beside;
   job.plan.device_memory = backend.device_bytes(ctx, task);
   return job;
 }
@@ -411,6 +412,11 @@ NeighborGraph ops::knn_without(const Context& ctx, const TableView& table, const
   return ops::with_index(ctx, table, [&](const Index& index) {
     return search(ctx, index.prepared(), queries, ops::common_of(options), {.k = options.k}, nullptr, without);
   });
+}
+
+NeighborGraph ops::find_neighbors(const Context& ctx, const Index& index, const TableView* queries,
+                                  const Common& options, const Asked& asked) {
+  return search(ctx, index.prepared(), queries, options, asked, nullptr);
 }
 
 Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) {

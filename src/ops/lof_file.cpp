@@ -1,95 +1,33 @@
-// See lof_file.hpp. Numbers are written as the shortest text that reads back as the same bits. A file says nothing that
-// is not checked, and what is read is checked like a model that a caller made, so that whatever loads can be asked.
+// See lof_file.hpp. A file says nothing that is not checked, and what is read is checked like a model that a caller
+// made, so that whatever loads can be asked.
 #include "ops/lof_file.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <cstring>
-#include <set>
 #include <utility>
 
 #include "core/memory.hpp"
 #include "ops/lof_check.hpp"
+#include "ops/model_reader.hpp"
 
 namespace vicinal {
 namespace ops {
 namespace {
 
-template <class Number>
-std::string text_of(Number value) {
-  std::array<char, 40> text;
-  const auto result = std::to_chars(text.data(), text.data() + text.size(), value);
-  return {text.data(), result.ptr};
+/// Numbers from 0, infinity included; none where the file has no such array.
+std::vector<double> numbers(ModelReader& file, const std::string& name, const std::vector<std::int64_t>& shape) {
+  const ModelArray* const found = file.array(name, "F64", shape);
+  if (found == nullptr) return {};
+  std::vector<double> values = ModelReader::values<double>(*found);
+  file.require(std::all_of(values.begin(), values.end(), [](double x) { return x >= 0; }),
+               "its '" + name + "' has a number below 0 or one that is none");
+  return values;
 }
-
-/// Metadata and arrays of one file; every question that has no good answer is a refusal.
-class Reader {
- public:
-  Reader(const std::filesystem::path& path, const ModelParts& parts) : path_(path), parts_(parts) {}
-
-  const std::string& text(const std::string& name) {
-    const auto found = parts_.metadata.find(name);
-    if (found == parts_.metadata.end()) refuse("it does not say '" + name + "'");
-    return found->second;
-  }
-  template <class Number>
-  Number number(const std::string& name) {
-    const std::string& digits = text(name);
-    Number value{};
-    const char* const end = digits.data() + digits.size();
-    const auto result = std::from_chars(digits.data(), end, value);
-    if (result.ec != std::errc() || result.ptr != end) refuse("its '" + name + "' is not a number");
-    return value;
-  }
-  template <class From>
-  auto named(const std::string& name, const From& from) {
-    try {
-      return from(text(name));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::invalid_argument) throw;
-      refuse("its '" + name + "' is not known");
-    }
-  }
-  /// Numbers from 0, infinity included; none where the file has no such array.
-  std::vector<double> array(const std::string& name, const std::vector<std::int64_t>& shape) {
-    const auto found = std::find_if(parts_.arrays.begin(), parts_.arrays.end(),
-                                    [&](const ModelArray& array) { return array.name == name; });
-    if (found == parts_.arrays.end()) return {};
-    seen_.insert(name);
-    if (found->dtype != "F64" || found->shape != shape)
-      refuse("its '" + name + "' has not the shape that it must have");
-    std::int64_t size = 1;
-    for (const std::int64_t dim : shape) size *= dim;
-    std::vector<double> values(static_cast<std::size_t>(size));
-    std::memcpy(values.data(), found->data, values.size() * sizeof(double));
-    if (!std::all_of(values.begin(), values.end(), [](double x) { return x >= 0; })) {
-      refuse("its '" + name + "' has a number below 0 or one that is none");
-    }
-    return values;
-  }
-  void require(bool right, const std::string& why) const {
-    if (!right) refuse(why);
-  }
-  void require_all_seen() const {
-    for (const ModelArray& array : parts_.arrays) {
-      if (seen_.count(array.name) == 0) refuse("its '" + array.name + "' is not known");
-    }
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& why) const { refuse_file(kLofFile, path_, why); }
-
-  const std::filesystem::path& path_;
-  const ModelParts& parts_;
-  std::set<std::string> seen_;
-};
 
 }  // namespace
 
 Lof read_lof(const std::filesystem::path& path, std::int64_t n, const ModelParts& parts) {
-  Reader file(path, parts);
+  ModelReader file(kLofFile, path, parts);
   Lof model;
   LofOptions& options = model.options;
   options.k = file.number<std::int64_t>("k");
@@ -114,10 +52,10 @@ Lof read_lof(const std::filesystem::path& path, std::int64_t n, const ModelParts
   file.require(options.k >= 1 && options.k < n && (options.k_to == 0 || options.k_to > options.k) && options.k_to < n,
                "its k does not fit its rows");
   const std::int64_t ks = longest_k(options) - options.k + 1;
-  model.scores = file.array("lof_scores", {n});
-  model.k_distances = file.array("lof_k_distances", {n, ks});
-  model.densities = file.array("lof_densities", {n, ks});
-  model.caps = file.array("lof_caps", {ks});
+  model.scores = numbers(file, "lof_scores", {n});
+  model.k_distances = numbers(file, "lof_k_distances", {n, ks});
+  model.densities = numbers(file, "lof_densities", {n, ks});
+  model.caps = numbers(file, "lof_caps", {ks});
   file.require(!model.scores.empty(), "it has no scores");
   file.require(model.caps.empty() || options.duplicates == Duplicates::cap, "it has caps that no policy asks for");
   file.require_all_seen();
@@ -168,13 +106,7 @@ void LofModel::save(const Context& ctx, const std::filesystem::path& path) const
 LofModel LofModel::load(const Context& ctx, const std::filesystem::path& path) {
   ops::ModelParts parts;
   auto prepared = ops::load_index(ctx, path, ops::kLofFile, &parts);
-  std::uint64_t numbers = 0;
-  for (const ops::ModelArray& array : parts.arrays) {
-    std::uint64_t size = 1;
-    for (const std::int64_t dim : array.shape) size *= static_cast<std::uint64_t>(dim);
-    numbers += size;
-  }
-  core::require_memory(ctx, numbers * 8, "loading the model '" + path.string() + "'");
+  core::require_memory(ctx, ops::numbers_in(parts) * 8, "loading the model '" + path.string() + "'");
   Lof fitted = ops::read_lof(path, prepared->table.rows(), parts);
   const auto notes = parts.metadata.find("notes");
   if (notes == parts.metadata.end()) ops::refuse_file(ops::kLofFile, path, "it does not say 'notes'");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 
 #include "kernels.hpp"
 #include "vicinal/knn.hpp"
@@ -28,7 +29,9 @@ struct Asked {
   kernels::Collect collect = kernels::Collect::k_list;
   std::int64_t k = 0;
   double radius = 0;
-  bool lists_held = true;  ///< k lists take host memory that the plan must count
+  bool lists_held = true;           ///< k lists take host memory that the plan must count
+  std::uint64_t beside = 0;         ///< bytes that the caller takes beside the search
+  std::string_view operation = {};  ///< what does not fit into memory; empty: the search
 };
 
 struct Job {
@@ -54,6 +57,10 @@ auto with_index(const Context& ctx, const TableView& table, const Body& body) {
   result.stats.prepare_seconds = seconds.count();
   return result;
 }
+
+/// The neighbors of `queries` (nullptr: of the table's own rows) among those of an index.
+NeighborGraph find_neighbors(const Context& ctx, const Index& index, const TableView* queries, const Common& options,
+                             const Asked& asked);
 
 /// Cheap refusals before the table is read: what is known from shapes alone.
 void check_shapes(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options);

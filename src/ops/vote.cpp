@@ -47,30 +47,6 @@ Labels encode(std::span<const Value> values) {
   return labels;
 }
 
-/// A graph may come from anywhere: its arrays must fit together before a row is taken from them.
-void check_voters(const NeighborGraph& graph) {
-  if (graph.rows < 0 || graph.table_rows < 0 || graph.k < 0) refuse_vote("the graph has a negative size");
-  if (graph.ids.size() != graph.distances.size()) {
-    refuse_vote("the graph has " + std::to_string(graph.ids.size()) + " ids, but " +
-                std::to_string(graph.distances.size()) + " distances");
-  }
-  const auto size = static_cast<std::int64_t>(graph.ids.size());
-  if (!graph.is_csr()) {
-    std::int64_t expected = 0;
-    if (__builtin_mul_overflow(graph.rows, graph.k, &expected) || expected != size) {
-      refuse_vote("the graph has " + std::to_string(size) + " ids, but " + std::to_string(graph.rows) + " rows of " +
-                  std::to_string(graph.k));
-    }
-    return;
-  }
-  const auto& offsets = graph.offsets;
-  if (static_cast<std::int64_t>(offsets.size()) - 1 != graph.rows || offsets.front() != 0 || offsets.back() != size ||
-      !std::is_sorted(offsets.begin(), offsets.end())) {
-    refuse_vote("the graph's offsets do not lead in ascending order from 0 to its " + std::to_string(size) +
-                " ids in " + std::to_string(graph.rows) + " steps");
-  }
-}
-
 }  // namespace
 
 void check_labels(const Labels& labels, std::int64_t table_rows) {
@@ -84,14 +60,6 @@ void check_labels(const Labels& labels, std::int64_t table_rows) {
   if (outside != labels.codes.end()) {
     refuse_vote("row " + std::to_string(outside - labels.codes.begin()) + " has the code " + std::to_string(*outside) +
                 ", but there are " + std::to_string(classes) + " classes");
-  }
-}
-
-void check_vote_options(const VoteOptions& options, Metric metric) {
-  if (options.weights == Weighting::custom && !options.custom)
-    refuse_vote("weights are custom, but no function is given");
-  if (options.weights == Weighting::distance && metric == Metric::inner_product) {
-    refuse_vote("weights by distance need distances that are not negative, which inner_product does not give");
   }
 }
 
@@ -142,8 +110,8 @@ Labels encode_labels(std::span<const std::string> values) {
 
 std::vector<Vote> vote(const Context& ctx, const NeighborGraph& graph, std::span<const Labels> outputs,
                        const VoteOptions& options) {
-  check_voters(graph);
-  check_vote_options(options, graph.metric);
+  check_graph(graph, "vote");
+  check_weights(options.weights, options.custom, graph.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, graph.table_rows);
   core::require_memory(ctx, vote_bytes(ctx, graph.rows, outputs, options), "vote");
 

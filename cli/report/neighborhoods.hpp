@@ -1,0 +1,40 @@
+// Sections about a neighbor graph that several pages have: how far neighbors are, how often a row is one, and which
+// rows are closest and farthest from theirs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report/picture.hpp"
+#include "vicinal/graph.hpp"
+
+namespace vicinal::cli::report {
+
+/// A graph and the rows that it joins; borrowed. `queries` is `table` where a table was searched within itself.
+struct Neighborhoods {
+  const NeighborGraph* graph = nullptr;
+  const TableView* table = nullptr;
+  const TableView* queries = nullptr;
+  bool self = false;
+  ImageShape image = {};
+};
+
+/// How often each table row is a neighbor, and what that says.
+struct Hubness {
+  std::vector<double> counts;  ///< [n]
+  std::int64_t never = 0;      ///< rows that are nobody's neighbor
+  std::int64_t most = 0;       ///< times the most popular row is one
+  double skewness = 0;  ///< of the counts (Radovanovic et al. 2010); above 1 a few rows are everybody's neighbors
+};
+Hubness hubness_of(const NeighborGraph& graph);
+
+/// Two sections side by side: histograms of the distances to the first and to the last neighbor; for a radius the
+/// second is of the number of neighbors.
+std::string distances_pair(const Neighborhoods& shown);
+/// A section.
+std::string hubness_section(const Hubness& hubness);
+/// A section each: the rows nearest to their nearest neighbor, and the farthest from it.
+std::string pairs_sections(const Neighborhoods& shown);
+
+}  // namespace vicinal::cli::report

@@ -1,0 +1,85 @@
+// See neighbors.hpp.
+#include "report/neighbors.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "output.hpp"
+#include "progress.hpp"
+#include "report/facts.hpp"
+#include "report/html.hpp"
+#include "vicinal/version.hpp"
+
+namespace vicinal::cli::report {
+namespace {
+
+std::string header(const NeighborsReport& report) {
+  const NeighborGraph& graph = *report.shown.graph;
+  const std::string& file = report.queries_file.empty() ? report.table_file : report.queries_file;
+  const std::string who = graph.is_csr() ? fmt::format("all neighbors within {}", report.radius)
+                                         : fmt::format("{} nearest neighbors", graph.k);
+  const std::string where = report.queries_file.empty()
+                                ? std::string("among the others")
+                                : fmt::format("among {} table rows", format_count(graph.table_rows));
+  return fmt::format(
+      "<header><p class=\"over\">Neighbors report</p><h1>{}</h1><p>{} rows, each with its {} {}</p></header>\n",
+      escape(std::filesystem::path(file).filename().string()), format_count(graph.rows), who, where);
+}
+
+double median_nearest(const NeighborGraph& graph) {
+  std::vector<double> nearest;
+  for (std::int64_t i = 0; i < graph.rows; ++i) {
+    if (!graph.distances_of(i).empty()) nearest.push_back(graph.distances_of(i)[0]);
+  }
+  if (nearest.empty()) return 0;
+  const auto middle = nearest.begin() + static_cast<std::ptrdiff_t>(nearest.size() / 2);
+  std::nth_element(nearest.begin(), middle, nearest.end());
+  return *middle;
+}
+
+std::string hero(const NeighborsReport& report, const Hubness& hubness) {
+  const NeighborGraph& graph = *report.shown.graph;
+  std::int64_t alone = 0;
+  for (std::int64_t i = 0; i < graph.rows; ++i) alone += graph.ids_of(i).empty() ? 1 : 0;
+  std::string text = fmt::format(
+      "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>median distance to the nearest "
+      "neighbor</span></div>\n",
+      short_number(median_nearest(graph)));
+  text += figure(format_count(static_cast<std::int64_t>(graph.ids.size())), "neighbors");
+  if (graph.is_csr()) text += figure(format_count(alone), "rows without any");
+  text += figure(format_count(hubness.most), "times the most popular row is one");
+  return text + figure(escape(format_duration(report.seconds)), "from file to answer") + "</div>\n";
+}
+
+std::string facts(const NeighborsReport& report) {
+  const NeighborGraph& graph = *report.shown.graph;
+  const auto table = [](const TableView& view) {
+    return fmt::format("{} x {} ({})", format_count(view.rows()), format_count(view.cols()), name_of(view.dtype()));
+  };
+  std::string metric(name_of(graph.metric));
+  if (graph.metric == Metric::minkowski) metric += fmt::format(", p = {}", graph.p);
+  std::string text =
+      "<dl class=\"facts\">\n" + fact("Table file", report.table_file) + fact("Table", table(*report.shown.table));
+  if (!report.queries_file.empty()) {
+    text += fact("Query file", report.queries_file) + fact("Queries", table(*report.shown.queries));
+  }
+  text += fact("Neighbors", graph.is_csr() ? fmt::format("within {}", report.radius) : fmt::format("k = {}", graph.k));
+  return text + fact("Metric", metric) + fact("Ran as", ran_as(graph.plan)) +
+         fact("Version", "vicinal " VICINAL_VERSION) + fact("Why this method", graph.plan.reason, true) + "</dl>\n";
+}
+
+}  // namespace
+
+std::string render(const NeighborsReport& report) {
+  const Hubness hubness = hubness_of(*report.shown.graph);
+  const std::string& file = report.queries_file.empty() ? report.table_file : report.queries_file;
+  return page("Neighbors of " + std::filesystem::path(file).filename().string(),
+              header(report) + hero(report, hubness) + facts(report) + distances_pair(report.shown) +
+                  hubness_section(hubness) + pairs_sections(report.shown) +
+                  "<footer>vicinal " VICINAL_VERSION
+                  ". The neighbors are those of brute force in float64, ties to the smaller row.</footer>\n");
+}
+
+}  // namespace vicinal::cli::report

@@ -1,0 +1,32 @@
+// The report of `vicinal regress`: one page with the errors, predicted against true values, and the neighborhoods.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/neighborhoods.hpp"
+#include "value_scores.hpp"
+#include "vicinal/regress.hpp"
+
+namespace vicinal::cli::report {
+
+/// Everything is borrowed.
+struct RegressionReport {
+  std::string train_file;
+  std::string test_file;
+  std::vector<std::pair<std::string, std::string>> how;  ///< what was asked for, name and value
+  std::vector<std::string> names;                        ///< of the outputs
+  const TableView* train = nullptr;
+  const TableView* test = nullptr;
+  const NeighborGraph* graph = nullptr;
+  const Regression* found = nullptr;
+  std::span<const double> truth;       ///< [m, outputs]; empty: not known
+  std::span<const ValueScore> scores;  ///< of the truth
+  double seconds = 0;
+};
+
+std::string render(const RegressionReport& report);
+
+}  // namespace vicinal::cli::report

@@ -1,0 +1,57 @@
+// regress: numbers of the nearest rows, averaged (kNN and radius regression; docs/contract.md, clause 14).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "vicinal/context.hpp"
+#include "vicinal/graph.hpp"
+#include "vicinal/knn.hpp"
+#include "vicinal/table.hpp"
+#include "vicinal/vote.hpp"
+
+namespace vicinal {
+
+struct RegressOptions {
+  Weighting weights = Weighting::uniform;
+  WeightFn custom = {};  ///< for Weighting::custom; called on several threads at once
+  /// The value of a query that has no neighbors, or only some that weigh 0.
+  double outlier = std::numeric_limits<double>::quiet_NaN();
+};
+
+struct Regression {
+  std::vector<double> values;   ///< [m, outputs]
+  std::int64_t rows = 0;        ///< m
+  std::int64_t table_rows = 0;  ///< n
+  std::int64_t outputs = 0;
+  std::int64_t outliers = 0;  ///< queries without neighbors
+  Plan plan;
+  SearchStats stats;
+};
+
+/// The weighted means [graph.rows, outputs] of the targets of each row's neighbors; `targets` is [n, outputs], on the
+/// host. O(m k outputs) time, O((m + n) outputs) memory. Throws `invalid_argument` for targets that do not number the
+/// graph's table rows, graphs whose arrays do not fit together, weights by distance with inner_product and custom
+/// weights that are negative or not finite; `bad_data` naming row and column of a target that is not finite, and the
+/// query row whose sum is beyond float64; `over_memory` before it starts.
+VICINAL_API std::vector<double> average(const Context& ctx, const NeighborGraph& graph, const TableView& targets,
+                                        const RegressOptions& options = {});
+
+/// `average` of the graph that `knn` finds. On a CUDA context lists are found on the device and averaged on the host,
+/// which the plan says. Throws what `knn` and `average` throw.
+VICINAL_API Regression regress(const Context& ctx, const Index& index, const TableView& queries,
+                               const TableView& targets, const KnnOptions& options,
+                               const RegressOptions& averaging = {});
+VICINAL_API Regression regress(const Context& ctx, const TableView& table, const TableView& queries,
+                               const TableView& targets, const KnnOptions& options,
+                               const RegressOptions& averaging = {});
+/// The same of all rows within a radius.
+VICINAL_API Regression regress_radius(const Context& ctx, const Index& index, const TableView& queries,
+                                      const TableView& targets, const RadiusOptions& options,
+                                      const RegressOptions& averaging = {});
+VICINAL_API Regression regress_radius(const Context& ctx, const TableView& table, const TableView& queries,
+                                      const TableView& targets, const RadiusOptions& options,
+                                      const RegressOptions& averaging = {});
+
+}  // namespace vicinal

@@ -1,0 +1,159 @@
+// See supervised.hpp.
+#include "reference/supervised.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "reference/fma.hpp"
+
+namespace vicinal::reference {
+namespace {
+
+// Philox4x32-10, from its paper, as 53 bits in [0, 1).
+double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
+  const std::uint64_t word = 0xffffffffU;
+  std::uint64_t c0 = counter & word;
+  std::uint64_t c1 = counter >> 32;
+  std::uint64_t c2 = stream & word;
+  std::uint64_t c3 = stream >> 32;
+  for (std::uint64_t round = 0; round < 10; ++round) {
+    const std::uint64_t key0 = ((seed & word) + round * 0x9E3779B9U) & word;
+    const std::uint64_t key1 = ((seed >> 32) + round * 0xBB67AE85U) & word;
+    const std::uint64_t p = 0xD2511F53U * c0;
+    const std::uint64_t q = 0xCD9E8D57U * c2;
+    c0 = (q >> 32) ^ c1 ^ key0;
+    c1 = q & word;
+    c2 = (p >> 32) ^ c3 ^ key1;
+    c3 = p & word;
+  }
+  return std::ldexp(static_cast<double>((c0 << 32 | c1) >> 11), -53);
+}
+
+double in_lanes(const std::array<double, 8>& a) {
+  return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+}
+
+// The sum of doubles, correctly rounded: 4096 bits around the exponents that float64 has, as a quad would not do.
+// Partial sums that do not overlap (Shewchuk), then the last rounding by Python's fsum.
+double exactly(const std::vector<double>& terms) {
+  std::vector<double> partials;
+  for (double x : terms) {
+    std::vector<double> next;
+    for (double y : partials) {
+      if (std::fabs(x) < std::fabs(y)) std::swap(x, y);
+      const double high = x + y;
+      const double low = y - (high - x);
+      if (low != 0) next.push_back(low);
+      x = high;
+    }
+    next.push_back(x);
+    partials = next;
+  }
+  if (partials.empty()) return 0;
+  std::size_t i = partials.size() - 1;
+  double high = partials[i];
+  double low = 0;
+  while (i > 0) {
+    const double x = high;
+    const double y = partials[--i];
+    high = x + y;
+    low = y - (high - x);
+    if (low != 0) break;
+  }
+  if (i > 0 && ((low < 0 && partials[i - 1] < 0) || (low > 0 && partials[i - 1] > 0))) {
+    const double twice = low * 2;
+    const double rounded = high + twice;
+    if (twice == rounded - high) high = rounded;
+  }
+  return high;
+}
+
+}  // namespace
+
+VICINAL_WITH_AND_WITHOUT_FMA
+std::vector<double> average(const NeighborGraph& graph, std::span<const double> targets, std::int64_t outputs,
+                            Weighting weights, double outlier) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < graph.rows; ++i) {
+    const auto ids = graph.ids_of(i);
+    const auto distances = graph.distances_of(i);
+    const auto counts_as_zero = [](double d) { return d < std::ldexp(1.0, -960); };
+    const bool touches = std::any_of(distances.begin(), distances.end(), counts_as_zero);
+    std::vector<double> w;
+    for (const double d : distances) {
+      if (weights == Weighting::uniform) w.push_back(1);
+      if (weights == Weighting::distance) w.push_back(touches ? (counts_as_zero(d) ? 1 : 0) : 1 / d);
+    }
+    std::array<double, 8> all = {};
+    for (std::size_t r = 0; r < w.size(); ++r) all[r % 8] += w[r];
+    for (std::int64_t o = 0; o < outputs; ++o) {
+      std::array<double, 8> sum = {};
+      for (std::size_t r = 0; r < w.size(); ++r) {
+        sum[r % 8] = std::fma(w[r], targets[static_cast<std::size_t>(ids[r] * outputs + o)], sum[r % 8]);
+      }
+      values.push_back(w.empty() ? outlier : in_lanes(sum) / in_lanes(all));
+    }
+  }
+  return values;
+}
+
+std::vector<std::int32_t> folds(std::span<const std::int32_t> codes, std::int64_t folds, std::uint64_t seed) {
+  std::map<std::int32_t, std::vector<std::pair<double, std::int64_t>>> classes;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    classes[codes[i]].emplace_back(uniform(seed, 0x63760000U, i), static_cast<std::int64_t>(i));
+  }
+  std::vector<std::int32_t> fold_of(codes.size());
+  std::int64_t position = 0;
+  for (auto& [code, rows] : classes) {
+    std::sort(rows.begin(), rows.end());
+    for (const auto& [draw, row] : rows) {
+      fold_of[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(position++ % folds);
+    }
+  }
+  return fold_of;
+}
+
+CrossValidated cross_validate(const Ranking& ranking, std::span<const std::int32_t> fold_of, const Supervised& what,
+                              std::int64_t k, std::int64_t k_to) {
+  CrossValidated found;
+  const std::int32_t fold_count = *std::max_element(fold_of.begin(), fold_of.end()) + 1;
+  Ranking outside(ranking.size());
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    for (const Candidate& c : ranking[i]) {
+      if (fold_of[static_cast<std::size_t>(c.id)] != fold_of[i]) outside[i].push_back(c);
+    }
+  }
+  for (std::int64_t asked = k; asked <= k_to; ++asked) {
+    const NeighborGraph graph = knn(outside, asked);
+    const bool classes = what.labels != nullptr;
+    const Vote votes = classes ? vote(graph, *what.labels, what.weights) : Vote{};
+    const std::vector<double> means =
+        classes ? std::vector<double>() : average(graph, what.targets, what.outputs, what.weights, NAN);
+    const auto score = [&](std::int32_t fold) {  // -1: all
+      std::vector<double> terms;
+      std::int64_t rows = 0;
+      for (std::size_t i = 0; i < outside.size(); ++i) {
+        if (fold >= 0 && fold_of[i] != fold) continue;
+        ++rows;
+        if (classes) terms.push_back(votes.codes[i] == what.labels->codes[i] ? 1 : 0);
+        for (std::int64_t o = 0; o < what.outputs; ++o) {
+          const std::size_t at = i * static_cast<std::size_t>(what.outputs) + static_cast<std::size_t>(o);
+          const double error = means[at] - what.targets[at];
+          terms.push_back(error * error);
+        }
+      }
+      return exactly(terms) / static_cast<double>(classes ? rows : rows * what.outputs);
+    };
+    found.scores.push_back(score(-1));
+    for (std::int32_t f = 0; f < fold_count; ++f) found.fold_scores.push_back(score(f));
+    const double best = found.k == 0 ? 0 : found.scores[static_cast<std::size_t>(found.k - k)];
+    const bool better = classes ? found.scores.back() > best : found.scores.back() < best;
+    if (found.k == 0 || better) found.k = asked;
+  }
+  return found;
+}
+
+}  // namespace vicinal::reference
