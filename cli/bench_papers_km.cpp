@@ -59,13 +59,15 @@ Objects read_or_made(const Context& ctx, const PapersOptions& options, const Cla
   for (const char* file : shape.files) {
     const std::filesystem::path path = std::filesystem::path(options.data_dir) / file;
     if (options.data_dir.empty() || !std::filesystem::exists(path)) continue;
-    const std::optional<Table> table = read_classical(ctx, path);
-    if (!table) throw Error(ErrorCode::bad_data, fmt::format("{} is no file of the classical tools", path.string()));
+    const Table table = read_table(ctx, path);
+    if (table.format != FileFormat::kmeans_text && table.format != FileFormat::kmeans_binary) {
+      throw Error(ErrorCode::bad_data, fmt::format("{} is no file of the classical tools", path.string()));
+    }
     objects.source = shape.name;
-    objects.cols = table->view.cols();
-    for (std::int64_t i = 0; i < std::min(table->view.rows(), options.most_rows); ++i) {
+    objects.cols = table.view.cols();
+    for (std::int64_t i = 0; i < std::min(table.view.rows(), options.most_rows); ++i) {
       for (std::int64_t j = 0; j < objects.cols; ++j) {
-        objects.values.push_back(static_cast<float>(value_at(table->view, i, j)));
+        objects.values.push_back(static_cast<float>(value_at(table.view, i, j)));
       }
     }
     return objects;

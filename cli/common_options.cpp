@@ -117,11 +117,21 @@ void add_search_options(const Parser& command, SearchOptions& options) {
 
 void add_input_options(const Parser& command, InputOptions& options) {
   const std::string group = "Reading tables";
+  command
+      .add_choice("--format", options.format,
+                  {"auto", "npy", "npz", "csv", "idx", "fvecs", "bvecs", "ivecs", "libsvm", "hdf5", "kmeans-text",
+                   "kmeans-binary"},
+                  "What the file is, where its content does not tell")
+      .group(group);
+  command
+      .add_choice("--dtype", options.dtype, {"as-stored", "bfloat16"},
+                  "bfloat16: what two-byte elements of no type (<V2) in .npy and .npz are")
+      .group(group);
   command.add_option("--drop", options.drop, "CSV column to leave out, by name or position; may be repeated")
       .type_name("COLUMN")
       .repeatable()
       .group(group);
-  command.add_option("--member", options.member, "Array to read from an .npz with several")
+  command.add_option("--member", options.member, "Array to read from an .npz or HDF5 file with several")
       .type_name("NAME")
       .group(group);
   const Option header =
@@ -129,6 +139,12 @@ void add_input_options(const Parser& command, InputOptions& options) {
   command.add_flag("--no-header", options.no_header, "Line 1 of a CSV is data").excludes(header).group(group);
   command.add_option("--delimiter", options.delimiter, "Character between CSV columns, or tab [found out]")
       .type_name("CHAR")
+      .group(group);
+  command.add_option("--comment", options.comment, "CSV lines that begin with it are skipped [#, at the top only]")
+      .type_name("CHAR")
+      .group(group);
+  command.add_option("--sparse-columns", options.sparse_columns, "Columns of a libsvm file [its largest index]")
+      .type_name("D")
       .group(group);
 }
 

@@ -41,6 +41,10 @@ struct InputOptions {
   std::vector<std::string> drop;
   std::string member;
   std::string delimiter;
+  std::string comment;
+  std::string format = "auto";
+  std::string dtype = "as-stored";
+  std::int64_t sparse_columns = 0;
   bool header = false;
   bool no_header = false;
 };

@@ -57,6 +57,7 @@ struct Summary {
   std::int64_t cols = 0;
   std::string dtype;
   std::vector<std::string> names;
+  std::int64_t classes = -1;  ///< of the labels in the file; -1: none
   std::vector<ColumnSummary> columns;
   std::string problem;  ///< why there is no summary; empty when there is
 };
@@ -74,7 +75,7 @@ std::vector<ColumnSummary> summarize(const Context& ctx, const TableView& view) 
   return columns;
 }
 
-Summary read_summary(const Context& ctx, const InfoCommand& command) {
+Summary read_summary(const Context& ctx, const InfoCommand& command, const FileInfo& info) {
   Summary summary;
   try {
     const Table table = read_table(ctx, command.file, read_options(command.input));
@@ -82,6 +83,7 @@ Summary read_summary(const Context& ctx, const InfoCommand& command) {
     summary.cols = table.view.cols();
     summary.dtype = name_of(table.view.dtype());
     summary.names = table.columns;
+    if (table.labels) summary.classes = table.labels->class_count();
     if (summary.rows <= 0 || summary.cols <= 0) {
       summary.problem = "the table is empty";
     } else if (!command.all && summary.rows > kSummaryCells / summary.cols) {
@@ -90,7 +92,10 @@ Summary read_summary(const Context& ctx, const InfoCommand& command) {
       summary.columns = summarize(ctx, table.view);
     }
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::bad_data) throw;
+    // Several arrays are described all the same; which one to summarize, --member says.
+    const bool unnamed =
+        error.code() == ErrorCode::invalid_argument && info.arrays.size() != 1 && command.input.member.empty();
+    if (error.code() != ErrorCode::bad_data && !unnamed) throw;
     summary.problem = error.what();
   }
   return summary;
@@ -110,6 +115,7 @@ Json to_json(const FileInfo& info, const Summary& summary) {
     json["arrays"].push_back({{"name", array.name}, {"dtype", array.dtype}, {"shape", array.shape}});
   }
   json["column_names"] = info.columns;
+  if (info.stored_values >= 0) json["stored_values"] = info.stored_values;
   if (!summary.problem.empty()) {
     json["summary"] = {{"problem", summary.problem}};
     return json;
@@ -126,6 +132,7 @@ Json to_json(const FileInfo& info, const Summary& summary) {
     columns.push_back(entry);
   }
   json["summary"] = {{"rows", summary.rows}, {"cols", summary.cols}, {"dtype", summary.dtype}, {"columns", columns}};
+  if (summary.classes >= 0) json["summary"]["classes"] = summary.classes;
   return json;
 }
 
@@ -149,7 +156,7 @@ std::string columns_text(const Summary& summary) {
 
 void InfoCommand::run() const {
   const Runtime runtime = make_runtime(common, Computes::on_host);
-  const FileInfo info = describe_file(runtime.ctx, file);
+  const FileInfo info = describe_file(runtime.ctx, file, read_options(input).format);
   if (common.explain) {
     Plan plan;
     plan.method = Method::direct;
@@ -159,7 +166,7 @@ void InfoCommand::run() const {
     plan.reason = fmt::format("{} is described from its header, then read once for the summary of its columns", file);
     return print_plan(common, plan);
   }
-  const Summary summary = read_summary(runtime.ctx, *this);
+  const Summary summary = read_summary(runtime.ctx, *this, info);
   runtime.progress->clear();
   if (common.json) return print_json(to_json(info, summary));
   const bool plain = info.compression == Compression::none;
@@ -170,11 +177,13 @@ void InfoCommand::run() const {
     text += fmt::format("array {}{} of {}\n", array.name.empty() ? "" : array.name + ": ",
                         fmt::join(array.shape, " x "), array.dtype);
   }
+  if (info.stored_values >= 0) text += fmt::format("{} values are stored\n", format_count(info.stored_values));
   if (!summary.problem.empty()) {
     text += fmt::format("no column summary: {}\n", summary.problem);
   } else {
     text += fmt::format("table {} rows of {} columns, read as {}\n\n", format_count(summary.rows), summary.cols,
                         summary.dtype);
+    if (summary.classes >= 0) text += fmt::format("labels of {} classes\n\n", format_count(summary.classes));
     text += columns_text(summary);
   }
   write_stdout(text);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "output.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::cli {
@@ -53,9 +54,33 @@ ReadOptions read_options(const InputOptions& options) {
     }
     read.delimiter = tab ? '\t' : options.delimiter[0];
   }
+  if (options.comment.size() > 1) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("--comment: '{}' is not one character", options.comment));
+  }
+  if (!options.comment.empty()) read.comment = options.comment[0];
+  if (options.format != "auto") read.format = file_format_from(options.format);
+  read.bfloat16 = options.dtype == "bfloat16";
+  if (options.sparse_columns < 0) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--sparse-columns is {}, not above 0", options.sparse_columns));
+  }
+  read.columns = options.sparse_columns;
   read.member = options.member;
   read.drop = options.drop;
   return read;
+}
+
+Table load_table(const Runtime& runtime, const CommonOptions& common, const std::string& file,
+                 const ReadOptions& options) {
+  Table table = read_table(runtime.ctx, file, options);
+  if (table.stored_values >= 0) {
+    const std::int64_t cells = table.view.rows() * table.view.cols();
+    tell(runtime, common,
+         fmt::format("{}: {} values of a sparse table, made dense: {} x {} ({})", file,
+                     format_count(table.stored_values), format_count(table.view.rows()), table.view.cols(),
+                     format_bytes(8 * static_cast<double>(cells))));
+  }
+  return table;
 }
 
 std::vector<std::uint64_t> read_filter(const Context& ctx, const std::string& path, std::int64_t rows) {

@@ -20,6 +20,10 @@ void naming_files(const std::string& table_file, const std::string& queries_file
 /// Options of the library's reader; `label` is left empty.
 ReadOptions read_options(const InputOptions& options);
 
+/// `read_table`; of a sparse file it tells that it became dense.
+Table load_table(const Runtime& runtime, const CommonOptions& common, const std::string& file,
+                 const ReadOptions& options);
+
 /// One bit a table row from a file of bools or uint8. Throws `bad_data` when it does not number the rows.
 std::vector<std::uint64_t> read_filter(const Context& ctx, const std::string& path, std::int64_t rows);
 

@@ -67,11 +67,6 @@ bool ends_with(const std::string& path, const std::string& ending) {
   return path.size() > ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
 }
 
-Table read_rows(const Context& ctx, const std::string& path, const ReadOptions& reading) {
-  if (auto table = read_classical(ctx, path)) return *std::move(table);
-  return read_table(ctx, path, reading);
-}
-
 /// One number a row.
 std::vector<double> read_weights(const Context& ctx, const std::string& path) {
   if (path.empty()) return {};
@@ -262,7 +257,7 @@ void KMeansCommand::run() const {
     throw Error(ErrorCode::invalid_argument,
                 "--scan: prints a table, and goes with neither -o, --model nor --init FILE");
   }
-  const Table rows = read_rows(ctx, table, read_options(input));
+  const Table rows = read_table(ctx, table, read_options(input));
   const std::vector<double> weights_of_rows = read_weights(ctx, weights);
   std::optional<Silhouettes> silhouettes;
   if (!report.empty() && scan.empty() && !common.explain) silhouettes.emplace(ctx, rows.view, seed);
@@ -270,7 +265,7 @@ void KMeansCommand::run() const {
   if (!model.empty()) {
     found = labelled(ctx, rows.view);
   } else {
-    const Table first_centres = is_init_name(init) ? Table{} : read_rows(ctx, init, {});
+    const Table first_centres = is_init_name(init) ? Table{} : read_table(ctx, init, {});
     const KMeansOptions chosen = options(first_centres, weights_of_rows);
     if (common.explain) return print_plan(common, plan_kmeans(ctx, rows.view, chosen));
     if (!scan.empty()) return run_scan(runtime, rows, chosen);

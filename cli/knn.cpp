@@ -51,8 +51,8 @@ void KnnCommand::run() const {
   check_output("-o", output, {".npz", ".csv"});
   check_output("--report", report, {".html", ".htm"});
   const ReadOptions reading = read_options(input);
-  const Table rows = read_table(runtime.ctx, table, reading);
-  const Table asked = queries.empty() ? Table{} : read_table(runtime.ctx, queries, reading);
+  const Table rows = load_table(runtime, common, table, reading);
+  const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
   const KnnOptions options = knn_options(search, k, filter);
   if (common.explain) {

@@ -125,8 +125,8 @@ void RadiusCommand::run() const {
     check_output("-o", output, {".npz", ".csv"});
   }
   const ReadOptions reading = read_options(input);
-  const Table rows = read_table(runtime.ctx, table, reading);
-  const Table asked = queries.empty() ? Table{} : read_table(runtime.ctx, queries, reading);
+  const Table rows = load_table(runtime, common, table, reading);
+  const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
   if (common.explain) return explain(runtime, rows, asked, filter);
   const RadiusOptions options = radius_options(search, radius, filter);

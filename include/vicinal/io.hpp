@@ -1,7 +1,9 @@
-// Files: tables, labels and results. The format is chosen by content (gzip and xz included), never by the name alone.
-// Output goes to a temporary file beside its target and is renamed: a target is whole or untouched.
+// Files: tables, labels and results. The format is found by content (gzip and xz included); a name only decides
+// between formats whose content cannot tell them apart. Output goes to a temporary file beside its target and is
+// renamed: a target is whole or untouched.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -17,8 +19,26 @@
 
 namespace vicinal {
 
-enum class FileFormat : std::uint8_t { npy, npz, csv, idx };
+/// Besides NumPy's, delimited text and MNIST's: fvecs, bvecs and ivecs (each row int32 d, then d float32, bytes or
+/// int32), libsvm (lines `label index:value ..`), HDF5 (where libhdf5 is there), and the two files of the classical
+/// parallel k-means tools: lines `id x1 .. xD`, and int32 N, int32 D, N * D float32. All are little-endian but idx.
+enum class FileFormat : std::uint8_t {
+  npy,
+  npz,
+  csv,
+  idx,
+  fvecs,
+  bvecs,
+  ivecs,
+  libsvm,
+  hdf5,
+  kmeans_text,
+  kmeans_binary
+};
+/// "npy", .., "kmeans-text", "kmeans-binary".
 VICINAL_API std::string_view name_of(FileFormat format) noexcept;
+/// Throws `invalid_argument` for a name that is none.
+VICINAL_API FileFormat file_format_from(std::string_view name);
 
 /// What a file is packed in.
 enum class Compression : std::uint8_t { none, gzip, xz };
@@ -26,35 +46,44 @@ VICINAL_API std::string_view name_of(Compression compression) noexcept;
 
 /// How a table file is read.
 struct ReadOptions {
+  std::optional<FileFormat> format = {};  ///< unset: found by content
   std::string label;                ///< csv: name or 0-based position of the column that holds labels; empty: none
   std::optional<bool> header = {};  ///< csv: whether line 1 names the columns; unset: found out
   char delimiter = 0;               ///< csv: 0: found out among , ; tab space |
-  std::string member;               ///< npz: array to read; empty: the only 2-d one, or the only one
-  std::vector<std::string> drop;    ///< csv: columns (names or positions) to leave out
-  std::vector<std::string> text;    ///< csv: columns (names or positions) of text, read as codes (Table::categories)
-  bool find_text = false;           ///< csv: so is every other column with text among the first 32 rows
+  char comment = 0;    ///< csv: lines that begin with it are skipped; its quotes must come in pairs. 0: '#', at the top
+  std::string member;  ///< npz, hdf5: array to read; empty: the only 2-d one, or the only one
+  std::vector<std::string> drop;  ///< csv: columns (names or positions) to leave out
+  std::vector<std::string> text;  ///< csv: columns (names or positions) of text, read as codes (Table::categories)
+  bool find_text = false;         ///< csv: so is every other column with text among the first 32 rows
+  bool bfloat16 = false;          ///< npy, npz: elements of type '<V2', as ml_dtypes stores them, are bfloat16
+  std::int64_t columns = 0;       ///< libsvm: how many columns; 0: as many as the largest index says
 };
 
 /// A table from a file: owns or maps its rows.
 struct Table {
   TableView view;
   std::vector<std::string> columns;  ///< names of the view's columns, empty when the file has none
-  std::optional<Labels> labels;      ///< when ReadOptions::label was given
+  std::optional<Labels> labels;      ///< when ReadOptions::label was given; of libsvm where they are not all 0
   /// Where columns of text were read: [d], the texts that column j has, in ascending order of their bytes, of which the
   /// view holds the numbers, from 0; none for a column of numbers.
   std::vector<std::vector<std::string>> categories;
   std::vector<std::int64_t> shape;  ///< as stored: {60000, 28, 28} for images; view has {60000, 784}
   FileFormat format = FileFormat::npy;
+  std::int64_t stored_values = -1;      ///< of a sparse file that became dense: the values it holds; else -1
   std::shared_ptr<const void> storage;  ///< what the view borrows from
 };
 
-/// Reads a table. npy and uncompressed npz are memory-mapped; integers and bools widen exactly
-/// (bool and uint8 are uint8, other integers become float64, and one beyond 2^53 that would not is an error).
-/// [n] becomes [n, 1], [n, a, b] becomes [n, a * b]. CSV is float64, numbers correctly rounded; blank lines and '#'
-/// lines at the top are skipped; a quote may only enclose a whole field. A pipe is read to memory first.
-/// NaN and infinity in CSV are refused here, in arrays by whoever computes with the table.
-/// Throws `io` when the file cannot be read, `bad_data` naming file, line or row, and column, `invalid_argument` for
-/// an option that does not fit the file, `over_memory` before more than the memory limit is taken.
+/// Reads a table. npy, uncompressed npz, fvecs, bvecs and the binary file of k-means are memory-mapped; integers and
+/// bools widen exactly (bool and uint8 are uint8, other integers become float64, and one beyond 2^53 that would not is
+/// an error). [n] becomes [n, 1], [n, a, b] becomes [n, a * b]. CSV is float64, numbers correctly rounded; blank lines
+/// and '#' lines at the top are skipped; a quote may only enclose a whole field. A pipe is read to memory first. NaN
+/// and infinity in text are refused here, in arrays by whoever computes with the table. libsvm becomes dense, O(n d)
+/// memory; indices count from 1, or from 0 where an index 0 occurs. Text whose fields are parted by blanks and whose
+/// first column counts from 0 or 1, to the last line, is kmeans-text, and that column no part of the table, unless an
+/// option only CSV has is given. fvecs and ivecs look the same: the name's suffix tells them apart, or `format`; where
+/// neither does that is `invalid_argument`. hdf5 without libhdf5 is `invalid_argument`, too. Throws `io` when the file
+/// cannot be read, `bad_data` naming file, line or row, and column, `invalid_argument` for an option that does not fit
+/// the file, `over_memory` before more than the memory limit is taken.
 VICINAL_API Table read_table(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// Reads delimited text from memory as `read_table` reads a CSV; `name` stands for the file, and `first_line` is the
@@ -73,15 +102,18 @@ struct FileInfo {
   FileFormat format = FileFormat::npy;
   Compression compression = Compression::none;
   struct Array {
-    std::string name;   ///< npz member, else empty
+    std::string name;   ///< npz member or HDF5 dataset, else empty
     std::string dtype;  ///< NumPy's type string; "text" for CSV, whose shape counts every column
     std::vector<std::int64_t> shape;
   };
   std::vector<Array> arrays;
   std::vector<std::string> columns;
-  std::uint64_t bytes = 0;  ///< of the file as it is stored
+  std::int64_t stored_values = -1;  ///< of a sparse file: the values it holds; else -1
+  std::uint64_t bytes = 0;          ///< of the file as it is stored
 };
-VICINAL_API FileInfo describe_file(const Context& ctx, const std::filesystem::path& path);
+/// Errors as `read_table`; a `format` that is given is believed.
+VICINAL_API FileInfo describe_file(const Context& ctx, const std::filesystem::path& path,
+                                   std::optional<FileFormat> format = {});
 
 /// The bytes of a file, unpacked where it is gzip or xz; mapped where it is neither.
 struct FileBytes {
@@ -96,7 +128,7 @@ VICINAL_API FileBytes read_bytes(const Context& ctx, const std::filesystem::path
 /// An array to write: borrowed, row-major.
 struct ArrayView {
   const void* data = nullptr;
-  std::string dtype;  ///< NumPy's: "<i8", "<f8", "<f4", "|u1", "<i4", "<u8"
+  std::string dtype;  ///< NumPy's: "<i8", "<f8", "<f4", "|u1", "<i4", "<u8", "<f2", and "<V2" for bfloat16
   std::vector<std::int64_t> shape;
 };
 /// Throws `invalid_argument` for another dtype or an impossible shape, `io` naming the file when it cannot be written.
@@ -110,6 +142,29 @@ struct NamedArray {
 VICINAL_API void write_npz(const std::filesystem::path& path, std::span<const NamedArray> arrays);
 /// Text, whole or not at all.
 VICINAL_API void write_text(const std::filesystem::path& path, std::string_view text);
+
+/// How a table is written; what is unset follows from the path, or from the table.
+struct WriteOptions {
+  std::optional<FileFormat> format = {};        ///< unset: by the path's suffix, .gz or .xz taken off
+  std::optional<Compression> compression = {};  ///< unset: by the path's last suffix
+  std::optional<DType> dtype = {};  ///< of elements; unset: the table's, or the next wider one that the format has
+  bool lossy = false;        ///< round numbers to nearest even, and write codes for text, where that would be refused
+  bool drop_labels = false;  ///< leave out labels rather than refuse them where the format has no place
+  char delimiter = 0;        ///< csv; 0: a tab for .tsv, else a comma
+};
+/// The format that a path's suffix stands for, .gz and .xz taken off: .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs
+/// .libsvm .svm .h5 .hdf5 .kmeans-text .kmeans-binary. Nothing for any other.
+VICINAL_API std::optional<FileFormat> format_of_suffix(const std::filesystem::path& path);
+
+/// Writes a table so that `read_table` reads the same numbers and, where the format has the type, the same bits.
+/// Numbers in text are the shortest that read back as the same float64. Labels go to csv (last column, `label`), libsvm
+/// (0 where there are none), npz and hdf5 (array `labels`, whole numbers only); names of columns to csv. npy, npz, idx
+/// and hdf5 keep the table's shape, others have rows and columns only. Scratch: some MiB, for hdf5 three times the
+/// file. Throws `invalid_argument` for a path without a known suffix, a dtype that the format lacks and labels that it
+/// has no place for, `bad_data` naming row and column of a number that the file cannot hold exactly, `over_memory`,
+/// `io`.
+VICINAL_API void write_table(const Context& ctx, const std::filesystem::path& path, const Table& table,
+                             const WriteOptions& options = {});
 
 /// `ids`, `distances` (and `offsets` for CSR) as .npz; or, for a path ending in .csv, lines `row,rank,id,distance`.
 VICINAL_API void write_graph(const std::filesystem::path& path, const NeighborGraph& graph);

@@ -33,6 +33,8 @@ Target target_of(const RawArray& array) {
       if (type.size == 2) return {DType::float16, swap};
       if (type.size == 4) return {DType::float32, swap};
       return {DType::float64, swap};
+    case ElementKind::brain:
+      return {DType::bfloat16, swap};
     case ElementKind::boolean:
       return {DType::uint8, true};  // the bytes are checked
     case ElementKind::unsigned_int:
@@ -82,7 +84,7 @@ Strides strides_of(const ArrayHeader& header, std::int64_t n, std::int64_t d) {
 /// The element at `from` as the target type, at `to`. False when it does not fit.
 bool convert_element(const ElementType& type, const unsigned char* from, unsigned char* to) {
   const bool big = type.big_endian;
-  if (type.kind == ElementKind::real) {
+  if (type.kind == ElementKind::real || type.kind == ElementKind::brain) {
     for (std::int64_t i = 0; i < type.size; ++i) to[i] = from[big ? type.size - 1 - i : i];
     return true;
   }

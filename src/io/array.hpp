@@ -18,6 +18,7 @@ enum class ElementKind : char {
   signed_int = 'i',
   unsigned_int = 'u',
   real = 'f',
+  brain = 'V',  ///< bfloat16, as ml_dtypes stores it: two bytes of no type
   bytes = 'S',
   text = 'U'
 };
@@ -44,8 +45,9 @@ struct RawArray {
   std::string where;  ///< "'x.npz' array 'ids'", opens every sentence
 };
 
-/// Parses a NumPy type string. Throws `bad_data` saying why a type cannot be used.
-ElementType parse_type(std::string_view descr, const std::string& where);
+/// Parses a NumPy type string; "<V2" is bfloat16 only where that was said. Throws `bad_data` saying why a type cannot
+/// be used.
+ElementType parse_type(std::string_view descr, const std::string& where, bool bfloat16 = false);
 
 /// Elements of a shape; `bad_data` when that overflows or a length is negative.
 std::int64_t count_elements(const std::vector<std::int64_t>& shape, const std::string& where);

@@ -1,38 +1,95 @@
-// See content.hpp. Names play no part: a renamed file is read as what it is.
+// See content.hpp. Formats with a mark of their own first; then text; then what nothing marks, where the whole file
+// must fit the format. A name decides nothing but which of several it is that a file fits.
 #include "io/content.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
 
 #include "io/csv_layout.hpp"
+#include "io/format.hpp"
+#include "io/hdf5.hpp"
 #include "io/idx.hpp"
+#include "io/kmeans_files.hpp"
+#include "io/libsvm.hpp"
 #include "io/npy.hpp"
 #include "io/unpack.hpp"
+#include "io/vecs.hpp"
 #include "io/zip.hpp"
 
 namespace vicinal::io {
+namespace {
 
-FileFormat recognize(const Bytes& bytes, const std::string& file) {
+FileFormat recognize_text(const Context& ctx, const Bytes& bytes) {
+  if (is_libsvm(bytes)) return FileFormat::libsvm;
+  if (is_kmeans_text(ctx, bytes)) return FileFormat::kmeans_text;
+  return FileFormat::csv;
+}
+
+/// What the whole of a file without any mark may be.
+std::vector<FileFormat> unmarked_formats(const Context& ctx, const Bytes& bytes) {
+  std::vector<FileFormat> found;
+  for (const FileFormat format : {FileFormat::fvecs, FileFormat::bvecs, FileFormat::ivecs}) {
+    if (is_vecs(ctx, bytes, format)) found.push_back(format);
+  }
+  if (is_kmeans_binary(bytes)) found.push_back(FileFormat::kmeans_binary);
+  return found;
+}
+
+FileFormat recognize(const Context& ctx, const Bytes& bytes, const std::filesystem::path& path) {
+  const std::string file = path.string();
   if (bytes.size == 0) throw Error(ErrorCode::bad_data, fmt::format("'{}' is empty", file));
-  if (is_npy(bytes)) return FileFormat::npy;
-  if (is_zip(bytes)) return FileFormat::npz;
-  if (is_idx(bytes)) return FileFormat::idx;
-  if (is_text(bytes)) return FileFormat::csv;
+  if (const auto marked = marked_format(bytes)) return *marked;
+  if (is_text(bytes)) return recognize_text(ctx, bytes);
   if (const Compression inner = compression_of(bytes); inner != Compression::none) {
     throw Error(ErrorCode::bad_data,
                 fmt::format("'{}' is packed twice ({} within); unpack it once", file, name_of(inner)));
   }
+  const std::vector<FileFormat> found = unmarked_formats(ctx, bytes);
+  const std::optional<FileFormat> named = format_of_suffix(path);
+  if (named && std::find(found.begin(), found.end(), *named) != found.end()) return *named;
+  if (found.size() == 1) return found[0];
+  if (found.size() > 1) {
+    std::vector<std::string_view> names;
+    for (const FileFormat format : found) names.push_back(name_of(format));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' may be {}, which look the same; say which by the option format or by the file's suffix", file,
+                    fmt::join(names, " or ")));
+  }
+  // A suffix that promises one of these says what to look for, and its reader where the file is damaged.
+  constexpr FileFormat kUnmarked[] = {FileFormat::fvecs, FileFormat::bvecs, FileFormat::ivecs,
+                                      FileFormat::kmeans_binary};
+  if (named && std::find(std::begin(kUnmarked), std::end(kUnmarked), *named) != std::end(kUnmarked)) return *named;
   throw Error(ErrorCode::bad_data,
-              fmt::format("'{}' is not a format vicinal reads: npy, npz, idx, or CSV text, plain, gzip or xz", file));
+              fmt::format("'{}' is not a format vicinal reads: npy, npz, idx, hdf5, fvecs, bvecs, ivecs, the classical "
+                          "k-means files, or CSV or libsvm text, plain, gzip or xz",
+                          file));
 }
 
-Content open_content(const Context& ctx, const std::filesystem::path& path) {
+}  // namespace
+
+std::optional<FileFormat> marked_format(const Bytes& bytes) noexcept {
+  if (is_npy(bytes)) return FileFormat::npy;
+  if (is_zip(bytes)) return FileFormat::npz;
+  if (is_idx(bytes)) return FileFormat::idx;
+  if (is_hdf5(bytes)) return FileFormat::hdf5;
+  return std::nullopt;
+}
+
+Content open_content(const Context& ctx, const std::filesystem::path& path, std::optional<FileFormat> format) {
+  return recognized(ctx, open_file(ctx, path), path, format);
+}
+
+Content recognized(const Context& ctx, const Bytes& stored, const std::filesystem::path& path,
+                   std::optional<FileFormat> format) {
   Content content;
   content.file = path.string();
-  content.bytes = open_file(ctx, path);
-  content.stored_bytes = content.bytes.size;
-  content.compression = compression_of(content.bytes);
-  content.bytes = unpack(ctx, content.bytes, content.file);
-  content.format = recognize(content.bytes, content.file);
+  content.bytes = unpack(ctx, stored, content.file);
+  if (content.bytes.size == 0) throw Error(ErrorCode::bad_data, fmt::format("'{}' is empty", content.file));
+  content.format = format ? *format : recognize(ctx, content.bytes, path);
   return content;
 }
 

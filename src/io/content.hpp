@@ -1,6 +1,7 @@
-// Opening an input and finding out, by content, what it is.
+// Opening an input and finding out what it is: by content, where a caller does not say.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "io/bytes.hpp"
@@ -12,14 +13,17 @@ struct Content {
   std::string file;  ///< for sentences
   Bytes bytes;       ///< unpacked
   FileFormat format = FileFormat::npy;
-  Compression compression = Compression::none;
-  std::uint64_t stored_bytes = 0;  ///< size of the file itself
 };
 
-/// Opens, unpacks and recognizes. `bad_data` for an empty file or a content that is no format of ours.
-Content open_content(const Context& ctx, const std::filesystem::path& path);
+/// Opens, unpacks and recognizes; a `format` that is given is believed. `bad_data` for an empty file or a content that
+/// is no format of ours, `invalid_argument` for one that may be several.
+Content open_content(const Context& ctx, const std::filesystem::path& path, std::optional<FileFormat> format = {});
 
-/// The format of (unpacked) bytes, of which a prefix is enough.
-FileFormat recognize(const Bytes& bytes, const std::string& file);
+/// The same of bytes that are there already, as the file `path` stores them.
+Content recognized(const Context& ctx, const Bytes& stored, const std::filesystem::path& path,
+                   std::optional<FileFormat> format);
+
+/// The format that the first bytes are the mark of: npy, npz, idx or hdf5; a prefix is enough. Others have none.
+std::optional<FileFormat> marked_format(const Bytes& bytes) noexcept;
 
 }  // namespace vicinal::io

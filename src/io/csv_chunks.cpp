@@ -1,7 +1,8 @@
 // See csv_chunks.hpp. Whether a line end separates rows depends on every quote before it, but only on how many: even
 // means outside. So one pass counts quotes and notes, for both parities, the first line end outside; then the parities
 // of the chunks are summed up and each chunk knows where it begins. Text whose quotes are not balanced is faulty, and
-// the parser meets the fault in or before the first chunk whose beginning is wrong.
+// the parser meets the fault in or before the first chunk whose beginning is wrong: a chunk then ends within quotes. So
+// it is with a comment whose quotes are not paired.
 #include "io/csv_chunks.hpp"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ std::int64_t count_rows(const Dialect& dialect, CsvChunk& chunk) noexcept {
   const char* end = chunk.end;
   const bool quotes = find_char(p, end, '"') != end;
   while (p != end) {
-    if (*p == '\n' || *p == '\r' || dialect.is_blank(*p)) {
+    if (*p == '\n' || *p == '\r' || dialect.is_blank(*p) || (dialect.comment != 0 && *p == dialect.comment)) {
       lines += skip_blank_lines(dialect, p, end);
       if (p == end) break;
     }

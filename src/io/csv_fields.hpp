@@ -2,6 +2,7 @@
 // A quote is only legal around a whole field; that is what lets chunks of a file be told apart by counting quotes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@ namespace vicinal::io {
 /// How a file separates fields. ' ' stands for any run of spaces and tabs.
 struct Dialect {
   char delimiter = ',';
+  char comment = 0;  ///< lines that begin with it are as blank; 0: none
   [[nodiscard]] bool is_blank(char c) const noexcept { return c == ' ' || (c == '\t' && delimiter != '\t'); }
 };
 
@@ -61,7 +63,7 @@ Field next_field(const Dialect& dialect, const char* p, const char* end) noexcep
 /// The text with doubled quotes made single.
 std::string unescape(const Field& field);
 
-/// Moves p over lines that hold nothing but blanks; counts them.
+/// Moves p over lines that hold nothing but blanks or a comment; counts them.
 inline std::int64_t skip_blank_lines(const Dialect& dialect, const char*& p, const char* end) noexcept {
   std::int64_t lines = 0;
   for (;;) {
@@ -71,10 +73,14 @@ inline std::int64_t skip_blank_lines(const Dialect& dialect, const char*& p, con
       p = end;
       return lines;
     }
-    const int length = line_end_at(q, end);
-    if (length == 0) return lines;
+    int length = line_end_at(q, end);
+    if (length == 0 && (dialect.comment == 0 || *q != dialect.comment)) return lines;
+    if (length == 0) {
+      q = std::find(q, end, '\n');
+      length = q == end ? 0 : 1;
+    }
     p = q + length;
-    ++lines;
+    lines += length > 0 ? 1 : 0;
   }
 }
 

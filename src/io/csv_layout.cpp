@@ -64,14 +64,14 @@ std::vector<Record> sample_records(const Dialect& dialect, const char* p, const 
 
 /// The delimiter that cuts most of the first records into the same number (at least 2) of fields; a comma for one
 /// column.
-char detect_delimiter(const char* begin, const char* text_end, std::string_view candidates) {
+char detect_delimiter(const char* begin, const char* text_end, std::string_view candidates, char comment) {
   // A long line is cut: one that is not whole counts only when there is no other.
   const char* end = text_end - begin > kSampleBytes ? begin + kSampleBytes : text_end;
   char best = ',';
   std::int64_t best_matches = 0;
   for (const char candidate : candidates) {
     std::map<std::size_t, std::int64_t> counts;
-    std::vector<Record> sample = sample_records({candidate}, begin, end);
+    std::vector<Record> sample = sample_records({candidate, comment}, begin, end);
     if (sample.size() > 1 && sample.back().next == end && end != text_end) sample.pop_back();
     for (const Record& record : sample) {
       if (record.fault == FieldFault::none) ++counts[record.fields.size()];
@@ -179,6 +179,17 @@ void check_delimiter(char delimiter) {
   }
 }
 
+void check_comment(const ReadOptions& options) {
+  const bool printable = options.comment > 0x20 && options.comment < 0x7f;
+  const bool of_numbers = std::string_view("+-.\"").find(options.comment) != std::string_view::npos ||
+                          (options.comment >= '0' && options.comment <= '9');
+  if (!printable || of_numbers || options.comment == options.delimiter) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("comment {} cannot begin lines that are skipped; use # % ; or the like",
+                            printable ? fmt::format("'{}'", options.comment) : "character"));
+  }
+}
+
 /// Columns of numbers that have text among the first rows become columns of text.
 void mark_texts(CsvLayout& layout) {
   for (const Record& record : sample_records(layout.dialect, layout.body, layout.end)) {
@@ -200,8 +211,12 @@ CsvLayout lay_out(const Bytes& bytes, const std::string& file, const ReadOptions
   layout.body_line += skip_preamble(p, layout.end);
   if (p == layout.end) bad(layout.where, bytes.size == 0 ? "is empty" : "has no data rows");
   if (options.delimiter != 0) check_delimiter(options.delimiter);
-  layout.dialect.delimiter = options.delimiter != 0 ? options.delimiter : detect_delimiter(p, layout.end, ",;\t| ");
+  if (options.comment != 0) check_comment(options);
+  layout.dialect.comment = options.comment;
+  layout.dialect.delimiter =
+      options.delimiter != 0 ? options.delimiter : detect_delimiter(p, layout.end, ",;\t| ", options.comment);
 
+  layout.body_line += skip_blank_lines(layout.dialect, p, layout.end);  // comments of the caller's kind
   const std::vector<Record> records = sample_records(layout.dialect, p, layout.end);
   if (records.empty()) bad(layout.where, "has no data rows");
   const Record& first = records.front();
@@ -243,7 +258,7 @@ std::int64_t skip_preamble(const char*& p, const char* end) noexcept {
 }
 
 std::int64_t columns_of_sample(const char* begin, const char* end) {
-  const Dialect dialect{detect_delimiter(begin, end, ",;\t|")};
+  const Dialect dialect{detect_delimiter(begin, end, ",;\t|", 0)};
   std::int64_t columns = 0;
   for (const Record& record : sample_records(dialect, begin, end)) {
     const auto fields = static_cast<std::int64_t>(record.fields.size());

@@ -1,5 +1,4 @@
-// describe_file: headers only, but for text, whose rows have to be counted. Of a packed file no more than that is
-// unpacked.
+// describe_file: headers only, but for text, whose rows have to be counted, and for formats whose rows have lengths.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -7,10 +6,14 @@
 #include "io/content.hpp"
 #include "io/csv.hpp"
 #include "io/csv_chunks.hpp"
+#include "io/hdf5.hpp"
 #include "io/idx.hpp"
+#include "io/kmeans_files.hpp"
+#include "io/libsvm.hpp"
 #include "io/npy.hpp"
 #include "io/npz.hpp"
 #include "io/unpack.hpp"
+#include "io/vecs.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal {
@@ -26,42 +29,65 @@ void describe_text(const Context& ctx, const io::Bytes& bytes, const std::string
   info.arrays.push_back({"", "text", {io::count_csv_rows(ctx, layout), layout.fields()}});
 }
 
-}  // namespace
-
-FileInfo describe_file(const Context& ctx, const std::filesystem::path& path) {
-  const std::string file = path.string();
-  const std::string where = fmt::format("'{}'", file);
-  const io::Bytes stored = io::open_file(ctx, path);
-  FileInfo info;
-  info.bytes = stored.size;
-  info.compression = io::compression_of(stored);
-  const bool packed = info.compression != Compression::none;
-  io::Bytes bytes = io::unpack(ctx, stored, file, io::kNpyHeaderLimit);
-  info.format = io::recognize(bytes, file);
-  const bool needs_all = info.format == FileFormat::npz || info.format == FileFormat::csv;
-  if (packed && needs_all) bytes = io::unpack(ctx, stored, file);
-  switch (info.format) {
+/// Formats whose first bytes do not say how much there is.
+void describe_content(const Context& ctx, const io::Content& content, FileInfo& info) {
+  const io::Bytes& bytes = content.bytes;
+  const std::string& file = content.file;
+  info.format = content.format;
+  switch (content.format) {
     case FileFormat::npy:
-      if (packed) {
-        add(info, "", io::parse_npy_header(bytes, where));
-      } else {
-        add(info, "", io::parse_npy(bytes, where).header);
-      }
-      break;
+      return add(info, "", io::parse_npy(bytes, fmt::format("'{}'", file), true).header);
     case FileFormat::idx:
-      if (packed) {
-        add(info, "", io::parse_idx_header(bytes, where));
-      } else {
-        add(info, "", io::parse_idx(bytes, where).header);
-      }
-      break;
+      return add(info, "", io::parse_idx(bytes, fmt::format("'{}'", file)).header);
     case FileFormat::npz:
       for (const io::NpzMember& array : io::list_npz(ctx, bytes, file)) add(info, array.name, array.header);
-      break;
+      return;
+    case FileFormat::hdf5:
+      for (const io::Hdf5Dataset& set : io::list_hdf5(ctx, bytes, file)) add(info, set.name, set.header);
+      return;
     case FileFormat::csv:
+      return describe_text(ctx, bytes, file, info);
+    case FileFormat::kmeans_text:
       describe_text(ctx, bytes, file, info);
-      break;
+      info.columns.clear();
+      --info.arrays.back().shape[1];  // the ids
+      return;
+    case FileFormat::libsvm: {
+      const io::LibsvmShape shape = io::libsvm_shape(ctx, bytes, file);
+      info.stored_values = shape.stored;
+      info.arrays.push_back({"", "text", {shape.rows, shape.columns}});
+      return;
+    }
+    case FileFormat::kmeans_binary:
+      info.arrays.push_back({"", "<f4", io::kmeans_binary_shape(bytes, file)});
+      return;
+    default: {
+      const char* const dtype = content.format == FileFormat::bvecs   ? "|u1"
+                                : content.format == FileFormat::fvecs ? "<f4"
+                                                                      : "<i4";
+      info.arrays.push_back({"", dtype, io::vecs_shape(ctx, bytes, file, content.format)});
+    }
   }
+}
+
+}  // namespace
+
+FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, std::optional<FileFormat> format) {
+  const std::string file = path.string();
+  const std::string where = fmt::format("'{}'", file);
+  FileInfo info;
+  const io::Bytes stored = io::open_file(ctx, path);
+  info.bytes = stored.size;
+  info.compression = io::compression_of(stored);
+  if (info.compression != Compression::none && !format) {
+    // Of a packed array with a header of its own no more than that is unpacked.
+    const io::Bytes begin = io::unpack(ctx, stored, file, io::kNpyHeaderLimit);
+    info.format = io::marked_format(begin).value_or(FileFormat::csv);
+    if (info.format == FileFormat::npy) add(info, "", io::parse_npy_header(begin, where, true));
+    if (info.format == FileFormat::idx) add(info, "", io::parse_idx_header(begin, where));
+    if (!info.arrays.empty()) return info;
+  }
+  describe_content(ctx, io::recognized(ctx, stored, path, format), info);
   return info;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 }  // namespace
 
-ElementType parse_type(std::string_view descr, const std::string& where) {
+ElementType parse_type(std::string_view descr, const std::string& where, bool bfloat16) {
   if (descr.size() < 2) refuse(where, descr, ", which is no type");
   const char order = descr[0];
   const char kind = descr[1];
@@ -27,7 +27,10 @@ ElementType parse_type(std::string_view descr, const std::string& where) {
     case 'm':
       refuse(where, descr, ": dates or durations, not numbers; convert them first");
     case 'V':
-      refuse(where, descr, ": raw records, not numbers");
+      if (descr.substr(2) != "2") refuse(where, descr, ": raw records, not numbers");
+      if (bfloat16) break;
+      refuse(where, descr,
+             ": two bytes of no type, read as bfloat16 (which ml_dtypes stores so) only with dtype bfloat16");
     default:
       break;
   }
@@ -45,8 +48,10 @@ ElementType parse_type(std::string_view descr, const std::string& where) {
   if (kind == 'b') known = size == 1;
   if (kind == 'i' || kind == 'u') known = size == 1 || size == 2 || size == 4 || size == 8;
   if (kind == 'f') known = size == 2 || size == 4 || size == 8;
+  if (kind == 'V') known = size == 2;
   if (kind == 'S' || kind == 'U') known = size >= 1;
-  if (!known) refuse(where, descr, ", which is not among bool, int8 to int64, uint8 to uint64, float16 to float64");
+  if (!known)
+    refuse(where, descr, ", which is not among bool, int8 to int64, uint8 to uint64, float16 to float64, bfloat16");
   return type;
 }
 

@@ -96,7 +96,7 @@ std::int64_t integer_element(const RawArray& array, std::int64_t i) {
     if (value >> 63 != 0) bad(array.where, fmt::format("has a label beyond 2^63 in row {}", i));
     return static_cast<std::int64_t>(value);
   }
-  if (type.size == 2) bad(array.where, "has labels of type float16; labels are integers or text");
+  if (type.size == 2) bad(array.where, "has labels of a 16-bit float type; labels are integers or text");
   const double value = type.size == 4 ? static_cast<double>(load<float>(at, big)) : load<double>(at, big);
   const std::optional<std::int64_t> label = whole(value);
   if (!label) bad(array.where, fmt::format("has the label {} in row {}, which is no whole number", value, i));

@@ -21,7 +21,8 @@ constexpr std::size_t kMostAxes = 32;
 /// A cursor over the dictionary.
 class HeaderParser {
  public:
-  HeaderParser(std::string_view text, const std::string& where) : text_(text), where_(where) {}
+  HeaderParser(std::string_view text, const std::string& where, bool bfloat16)
+      : text_(text), where_(where), bfloat16_(bfloat16) {}
 
   ArrayHeader parse() {
     ArrayHeader header;
@@ -52,7 +53,7 @@ class HeaderParser {
     skip_blanks();
     if (at_ != text_.size()) malformed("text behind the dictionary");
     if (!has_descr || !has_order || !has_shape) malformed("no 'descr', 'fortran_order' or 'shape'");
-    header.type = parse_type(header.descr, where_);
+    header.type = parse_type(header.descr, where_, bfloat16_);
     return header;
   }
 
@@ -131,6 +132,7 @@ class HeaderParser {
 
   std::string_view text_;
   const std::string& where_;
+  bool bfloat16_;
   std::size_t at_ = 0;
 };
 
@@ -140,7 +142,7 @@ bool is_npy(const Bytes& bytes) noexcept {
   return bytes.size >= kMagic.size() && std::memcmp(bytes.data, kMagic.data(), kMagic.size()) == 0;
 }
 
-ArrayHeader parse_npy_header(const Bytes& bytes, const std::string& where) {
+ArrayHeader parse_npy_header(const Bytes& bytes, const std::string& where, bool bfloat16) {
   if (!is_npy(bytes)) bad(where, "is not an npy file");
   if (bytes.size < 10) bad(where, "ends within its npy header (truncated)");
   const unsigned major = bytes.data[6];
@@ -158,14 +160,14 @@ ArrayHeader parse_npy_header(const Bytes& bytes, const std::string& where) {
   if (length > kNpyHeaderLimit - 12) bad(where, fmt::format("has an npy header of {} bytes, which is absurd", length));
   if (length > bytes.size - begin) bad(where, "ends within its npy header (truncated)");
   const std::string_view text(reinterpret_cast<const char*>(bytes.data + begin), length);
-  ArrayHeader header = HeaderParser(text, where).parse();
+  ArrayHeader header = HeaderParser(text, where, bfloat16).parse();
   header.offset = begin + length;
   return header;
 }
 
-RawArray parse_npy(const Bytes& bytes, const std::string& where) {
+RawArray parse_npy(const Bytes& bytes, const std::string& where, bool bfloat16) {
   RawArray array;
-  array.header = parse_npy_header(bytes, where);
+  array.header = parse_npy_header(bytes, where, bfloat16);
   array.where = where;
   const std::uint64_t expected = count_bytes(array.header, where);
   const std::uint64_t found = bytes.size - array.header.offset;
@@ -180,7 +182,7 @@ RawArray parse_npy(const Bytes& bytes, const std::string& where) {
 }
 
 std::uint64_t bytes_of(const ArrayView& array) {
-  static constexpr std::array<std::string_view, 6> kTypes = {"<i8", "<f8", "<f4", "|u1", "<i4", "<u8"};
+  static constexpr std::array<std::string_view, 8> kTypes = {"<i8", "<f8", "<f4", "|u1", "<i4", "<u8", "<f2", "<V2"};
   if (std::find(kTypes.begin(), kTypes.end(), array.dtype) == kTypes.end()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("dtype '{}' cannot be written; {} can", array.dtype, fmt::join(kTypes, ", ")));

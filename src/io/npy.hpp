@@ -9,13 +9,14 @@ namespace vicinal::io {
 bool is_npy(const Bytes& bytes) noexcept;
 
 /// Parses the header; `bytes` may be a prefix of the file that holds at least that. `where` opens sentences.
-ArrayHeader parse_npy_header(const Bytes& bytes, const std::string& where);
+/// `bfloat16` as for `parse_type`.
+ArrayHeader parse_npy_header(const Bytes& bytes, const std::string& where, bool bfloat16 = false);
 
 /// Enough bytes of a file for any header that is accepted.
 inline constexpr std::uint64_t kNpyHeaderLimit = 12 + 65536;
 
 /// Header and elements of a whole file; the content must be exactly as long as the header says.
-RawArray parse_npy(const Bytes& bytes, const std::string& where);
+RawArray parse_npy(const Bytes& bytes, const std::string& where, bool bfloat16 = false);
 
 /// The header of an array that follows it, padded so that the elements begin at a multiple of 64.
 std::string make_npy_header(const ArrayView& array);

@@ -29,7 +29,7 @@ std::vector<NpzMember> find_arrays(const Bytes& archive, const std::string& file
 
 void read_header(const Context& ctx, const Bytes& archive, NpzMember& array) {
   array.header =
-      parse_npy_header(read_member_prefix(ctx, archive, array.member, array.where, kNpyHeaderLimit), array.where);
+      parse_npy_header(read_member_prefix(ctx, archive, array.member, array.where, kNpyHeaderLimit), array.where, true);
 }
 
 [[noreturn]] void ask_for_name(const std::vector<NpzMember>& arrays, const std::string& file, std::string_view what) {
@@ -50,7 +50,7 @@ std::vector<NpzMember> list_npz(const Context& ctx, const Bytes& archive, const 
 }
 
 RawArray read_npz(const Context& ctx, const Bytes& archive, const std::string& file, const std::string& name,
-                  std::size_t axes) {
+                  std::size_t axes, bool bfloat16) {
   std::vector<NpzMember> arrays = find_arrays(archive, file);
   if (arrays.empty()) throw Error(ErrorCode::bad_data, fmt::format("'{}' has no arrays", file));
   const NpzMember* chosen = nullptr;
@@ -74,7 +74,7 @@ RawArray read_npz(const Context& ctx, const Bytes& archive, const std::string& f
   if (matches > 1) {
     throw Error(ErrorCode::bad_data, fmt::format("'{}' has {} arrays named '{}'", file, matches, name));
   }
-  return parse_npy(read_member(ctx, archive, chosen->member, chosen->where), chosen->where);
+  return parse_npy(read_member(ctx, archive, chosen->member, chosen->where), chosen->where, bfloat16);
 }
 
 }  // namespace vicinal::io

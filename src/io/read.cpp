@@ -3,58 +3,93 @@
 
 #include "io/content.hpp"
 #include "io/csv.hpp"
+#include "io/hdf5.hpp"
 #include "io/idx.hpp"
+#include "io/kmeans_files.hpp"
 #include "io/labels.hpp"
+#include "io/libsvm.hpp"
 #include "io/npy.hpp"
 #include "io/npz.hpp"
+#include "io/vecs.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal {
 namespace {
 
-/// Options for another format than the file has would be dropped in silence: refuse them.
-void check_options(const io::Content& content, const ReadOptions& options) {
-  const bool text = content.format == FileFormat::csv;
-  std::string_view name;
-  if (!text && !options.label.empty()) name = "label";
-  if (!text && !options.drop.empty()) name = "drop";
-  if (!text && (!options.text.empty() || options.find_text)) name = "text";
-  if (!text && options.delimiter != 0) name = "delimiter";
-  if (!text && options.header.has_value()) name = "header";
-  if (content.format != FileFormat::npz && !options.member.empty()) name = "member";
-  if (name.empty()) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("'{}' is {} and has no use for the option {}", content.file, name_of(content.format), name));
+/// Options that only CSV has make text CSV, whatever else it looks like.
+bool asks_for_csv(const ReadOptions& options) {
+  return !options.label.empty() || !options.drop.empty() || !options.text.empty() || options.find_text ||
+         options.delimiter != 0 || options.comment != 0 || options.header.has_value();
 }
 
-io::RawArray raw_array(const Context& ctx, const io::Content& content, const std::string& member, std::size_t axes) {
+bool is_text_format(FileFormat format) {
+  return format == FileFormat::csv || format == FileFormat::libsvm || format == FileFormat::kmeans_text;
+}
+
+/// Options for another format than the file has would be dropped in silence: refuse them.
+void check_options(const io::Content& content, const ReadOptions& options) {
+  const FileFormat format = content.format;
+  std::string_view name;
+  if (format != FileFormat::csv) {
+    if (!options.label.empty()) name = "label";
+    if (!options.drop.empty()) name = "drop";
+    if (!options.text.empty() || options.find_text) name = "text";
+    if (options.delimiter != 0) name = "delimiter";
+    if (options.comment != 0) name = "comment";
+    if (options.header.has_value()) name = "header";
+  }
+  if (format != FileFormat::npz && format != FileFormat::hdf5 && !options.member.empty()) name = "member";
+  if (format != FileFormat::libsvm && options.columns != 0) name = "columns";
+  if (!name.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("'{}' is {} and has no use for the option {}", content.file, name_of(format), name));
+  }
+  if (options.columns < 0 || options.columns > std::int64_t{1} << 40) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("columns is {}, not between 1 and 2^40", options.columns));
+  }
+}
+
+/// Of the formats that store one array as it is; `axes` as for `read_npz`.
+io::RawArray raw_array(const Context& ctx, const io::Content& content, const ReadOptions& options, std::size_t axes) {
   const std::string where = fmt::format("'{}'", content.file);
-  if (content.format == FileFormat::npz) return io::read_npz(ctx, content.bytes, content.file, member, axes);
-  if (content.format == FileFormat::idx) return io::parse_idx(content.bytes, where);
-  return io::parse_npy(content.bytes, where);
+  switch (content.format) {
+    case FileFormat::npz:
+      return io::read_npz(ctx, content.bytes, content.file, options.member, axes, options.bfloat16);
+    case FileFormat::hdf5:
+      return io::read_hdf5(ctx, content.bytes, content.file, options.member, axes);
+    case FileFormat::idx:
+      return io::parse_idx(content.bytes, where);
+    default:
+      return io::parse_npy(content.bytes, where, options.bfloat16);
+  }
+}
+
+Table read_content(const Context& ctx, const io::Content& content, const ReadOptions& options) {
+  switch (content.format) {
+    case FileFormat::csv:
+      return io::read_csv(ctx, content.bytes, content.file, options);
+    case FileFormat::libsvm:
+      return io::read_libsvm(ctx, content.bytes, content.file, options.columns);
+    case FileFormat::kmeans_text:
+      return io::read_kmeans_text(ctx, content.bytes, content.file);
+    case FileFormat::kmeans_binary:
+      return io::read_kmeans_binary(content.bytes, content.file);
+    case FileFormat::fvecs:
+    case FileFormat::bvecs:
+    case FileFormat::ivecs:
+      return io::read_vecs(ctx, content.bytes, content.file, content.format);
+    default:
+      return io::table_from_array(ctx, raw_array(ctx, content, options, 2));
+  }
 }
 
 }  // namespace
 
-std::string_view name_of(FileFormat format) noexcept {
-  switch (format) {
-    case FileFormat::npy:
-      return "npy";
-    case FileFormat::npz:
-      return "npz";
-    case FileFormat::csv:
-      return "csv";
-    case FileFormat::idx:
-      return "idx";
-  }
-  return "unknown";
-}
-
 Table read_table(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options) {
-  const io::Content content = io::open_content(ctx, path);
+  io::Content content = io::open_content(ctx, path, options.format);
+  if (!options.format && is_text_format(content.format) && asks_for_csv(options)) content.format = FileFormat::csv;
   check_options(content, options);
-  if (content.format == FileFormat::csv) return io::read_csv(ctx, content.bytes, content.file, options);
-  Table table = io::table_from_array(ctx, raw_array(ctx, content, options.member, 2));
+  Table table = read_content(ctx, content, options);
   table.format = content.format;
   return table;
 }
@@ -67,16 +102,28 @@ Table parse_table(const Context& ctx, std::string_view text, const std::string& 
 
 Labels read_labels(const Context& ctx, const std::filesystem::path& path, const std::string& column) {
   const io::Content content = io::open_content(ctx, path);
-  if (content.format == FileFormat::csv) {
+  if (content.format == FileFormat::libsvm && column.empty()) {
+    const Table table = io::read_libsvm(ctx, content.bytes, content.file);
+    return table.labels ? *table.labels
+                        : encode_labels(std::vector<std::int64_t>(static_cast<std::size_t>(table.view.rows())));
+  }
+  if (is_text_format(content.format)) {
     if (column.empty()) return io::labels_from_lines(ctx, content.bytes, content.file);
     const io::CsvLayout layout = io::lay_out_csv_labels(content.bytes, content.file, column);
     return io::labels_from_texts(io::parse_csv(ctx, layout, content.bytes).labels);
   }
-  if (content.format != FileFormat::npz && !column.empty()) {
+  const bool has_arrays = content.format == FileFormat::npz || content.format == FileFormat::hdf5;
+  if (!has_arrays && !column.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("'{}' is {} and has no column '{}'", content.file, name_of(content.format), column));
   }
-  return io::labels_from_array(ctx, raw_array(ctx, content, column, 1));
+  if (!has_arrays && content.format != FileFormat::npy && content.format != FileFormat::idx) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("'{}' is {}, which holds no labels", content.file, name_of(content.format)));
+  }
+  ReadOptions options;
+  options.member = column;
+  return io::labels_from_array(ctx, raw_array(ctx, content, options, 1));
 }
 
 }  // namespace vicinal

@@ -1,12 +1,8 @@
-// Writers. Everything goes through AtomicFile: whole or not there (contract clause 11). The same input gives the same
-// bytes: archives carry no date. Arrays inside .npz are stored and begin at multiples of 64, so that they can be
-// mapped.
+// Writers of results. Everything goes through AtomicFile: whole or not there (contract clause 11).
 #include <fmt/core.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 
 #include "io/atomic_file.hpp"
 #include "io/npy.hpp"
@@ -14,108 +10,6 @@
 
 namespace vicinal {
 namespace {
-
-constexpr std::uint64_t kSaturated = 0xffffffffU;
-constexpr std::uint16_t kOldestDate = 0x21;  // 1980-01-01, the first day zip knows
-
-/// Little-endian fields one after the other.
-class Record {
- public:
-  Record& u16(std::uint64_t value) { return put(value, 2); }
-  Record& u32(std::uint64_t value) { return put(value, 4); }
-  Record& u64(std::uint64_t value) { return put(value, 8); }
-  Record& text(std::string_view value) {
-    bytes_ += value;
-    return *this;
-  }
-  Record& zeros(std::uint64_t count) {
-    bytes_.append(count, '\0');
-    return *this;
-  }
-  [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
-
- private:
-  Record& put(std::uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) bytes_.push_back(static_cast<char>(value >> (8 * i) & 0xff));
-    return *this;
-  }
-  std::string bytes_;
-};
-
-struct Member {
-  std::string name;
-  std::string header;
-  std::uint64_t size = 0;
-  std::uint64_t offset = 0;
-  std::uint32_t crc = 0;
-};
-
-bool is_big(std::uint64_t value) {
-  return value >= kSaturated;
-}
-
-/// What the local header and the directory entry have in common, from "version needed" to the sizes.
-void common_fields(Record& record, const Member& member, bool zip64) {
-  constexpr std::uint64_t kUtf8Names = 1 << 11;
-  const std::uint64_t size = is_big(member.size) ? kSaturated : member.size;
-  record.u16(zip64 ? 45 : 20).u16(kUtf8Names).u16(0).u16(0).u16(kOldestDate).u32(member.crc).u32(size).u32(size);
-}
-
-std::string local_header(const Member& member) {
-  constexpr std::uint64_t kFixed = 30;
-  constexpr std::uint64_t kAlignment = 64;
-  constexpr std::uint64_t kPaddingId = 0xd935;  // the id that archive aligners use
-  const std::uint64_t zip64 = is_big(member.size) ? 20 : 0;
-  const std::uint64_t unpadded = member.offset + kFixed + member.name.size() + zip64 + 4;
-  const std::uint64_t padding = (kAlignment - unpadded % kAlignment) % kAlignment;
-  Record record;
-  record.text("PK\3\4");
-  common_fields(record, member, zip64 != 0);
-  record.u16(member.name.size()).u16(zip64 + 4 + padding).text(member.name);
-  if (zip64 != 0) record.u16(1).u16(16).u64(member.size).u64(member.size);
-  record.u16(kPaddingId).u16(padding).zeros(padding);
-  return record.bytes();
-}
-
-std::string directory_entry(const Member& member) {
-  Record extra;
-  if (is_big(member.size)) extra.u64(member.size).u64(member.size);
-  if (is_big(member.offset)) extra.u64(member.offset);
-  const bool zip64 = !extra.bytes().empty();
-  Record record;
-  record.text("PK\1\2").u16(45);
-  common_fields(record, member, zip64);
-  record.u16(member.name.size()).u16(zip64 ? extra.bytes().size() + 4 : 0).u16(0).u16(0).u16(0).u32(0);
-  record.u32(is_big(member.offset) ? kSaturated : member.offset).text(member.name);
-  if (zip64) record.u16(1).u16(extra.bytes().size()).text(extra.bytes());
-  return record.bytes();
-}
-
-std::string directory_end(std::uint64_t entries, std::uint64_t offset, std::uint64_t size) {
-  Record record;
-  const bool zip64 = entries >= 0xffff || is_big(offset) || is_big(size);
-  if (zip64) {
-    const std::uint64_t at = offset + size;
-    record.text("PK\6\6").u64(44).u16(45).u16(45).u32(0).u32(0).u64(entries).u64(entries).u64(size).u64(offset);
-    record.text("PK\6\7").u32(0).u64(at).u32(1);
-  }
-  const std::uint64_t shown = std::min<std::uint64_t>(entries, 0xffff);
-  record.text("PK\5\6").u16(0).u16(0).u16(shown).u16(shown);
-  record.u32(std::min(size, kSaturated)).u32(std::min(offset, kSaturated)).u16(0);
-  return record.bytes();
-}
-
-void check_names(std::span<const NamedArray> arrays) {
-  std::set<std::string> seen;
-  for (const NamedArray& array : arrays) {
-    if (array.name.empty() || array.name.size() > 1000 || !seen.insert(array.name).second) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("an array of an npz file cannot be called '{}': names must be unique, 1 to 1000 bytes long",
-                      array.name));
-    }
-  }
-}
 
 std::string lower_suffix(const std::filesystem::path& path) {
   std::string suffix = path.extension().string();
@@ -163,32 +57,6 @@ void write_npy(const std::filesystem::path& path, const ArrayView& array) {
   io::AtomicFile file(path);
   file.write(io::make_npy_header(array));
   file.write(array.data, bytes);
-  file.commit();
-}
-
-void write_npz(const std::filesystem::path& path, std::span<const NamedArray> arrays) {
-  check_names(arrays);
-  for (const NamedArray& array : arrays) io::bytes_of(array.array);
-  io::AtomicFile file(path);
-  std::vector<Member> members;
-  for (const NamedArray& array : arrays) {
-    const std::uint64_t bytes = io::bytes_of(array.array);
-    Member member;
-    member.name = array.name + ".npy";
-    member.header = io::make_npy_header(array.array);
-    member.size = member.header.size() + bytes;
-    member.offset = file.size();
-    uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(member.header.data()), member.header.size());
-    if (bytes > 0) crc = crc32_z(crc, static_cast<const Bytef*>(array.array.data), bytes);
-    member.crc = static_cast<std::uint32_t>(crc);
-    file.write(local_header(member));
-    file.write(member.header);
-    file.write(array.array.data, bytes);
-    members.push_back(std::move(member));
-  }
-  const std::uint64_t directory = file.size();
-  for (const Member& member : members) file.write(directory_entry(member));
-  file.write(directory_end(members.size(), directory, file.size() - directory));
   file.commit();
 }
 

@@ -1,6 +1,7 @@
 """Bad input: the documented exit code, one sentence on stderr that names what is wrong, and nothing left behind."""
 
 import gzip
+import lzma
 import os
 import struct
 import subprocess
@@ -60,6 +61,29 @@ def prepare(folder):
     (folder / "short.idx").write_bytes(idx + bytes(39))
     (folder / "long.idx").write_bytes(idx + bytes(41))
     (folder / "folder.npy").mkdir()
+    rows = b"".join(struct.pack("<i3f", 3, *row) for row in good)
+    (folder / "good.fvecs").write_bytes(rows)
+    (folder / "vecs.bin").write_bytes(rows)
+    (folder / "cut.fvecs").write_bytes(rows[:-2])
+    (folder / "jumping.fvecs").write_bytes(rows[:48] + struct.pack("<i", 4) + rows[52:])
+    (folder / "none.ivecs").write_bytes(struct.pack("<ii", 0, 0))
+    (folder / "long.kmeans-binary").write_bytes(struct.pack("<ii4f", 2, 2, 1, 2, 3, 4) + b"z")
+    (folder / "ids.txt").write_text("1 2 3\n2 4 5\n3 6\n4 7 8\n")
+    (folder / "falling.svm").write_text("1 1:2 3:4\n0 3:4 2:5\n")
+    (folder / "word.svm").write_text("1 1:2\n0 1:oak\n")
+    (folder / "infinite.svm").write_text("1 1:2\n\n0 2:inf\n")
+    (folder / "huge.svm").write_text("1 1:2\n0 1000000000000:1\n")
+    (folder / "wide.svm").write_text("1 1:2\n0 900000000000:1\n")
+    (folder / "bfloat16.npy").write_bytes(npy_with_shape("(2, 2)", bytes(8)).replace(b"'<f8'", b"'<V2'"))
+    (folder / "cut.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(40))
+    (folder / "open_quote.csv").write_text('a,b\n1,2\n3,"4\n5,6\n')
+    (folder / "stray_quote.csv").write_text('a,b\n1,2\n3,4"5\n')
+    (folder / "too_large.csv").write_text("a,b\n1,2\n3,1e999\n")
+    (folder / "comment.csv").write_text("a,b\n1,2\n#3,4\n")
+    (folder / "packed_twice.gz").write_bytes(gzip.compress(gzip.compress(b"1,2\n3,4\n")))
+    (folder / "truncated.csv.xz").write_bytes(lzma.compress(b"1,2\n" * 100)[:-20])
+    np.save(folder / "thirds.npy", good / 3)
+    np.save(folder / "bytes_and_more.npy", np.array([[1, 2], [3, 256]], np.int32))
 
 
 # arguments, exit code, words that the sentence must have (lower case)
@@ -141,6 +165,43 @@ CASES = {
     "negative rows": ("generate moons -n -5", USAGE, ["rows", "-5"]),
     "columns of moons": ("generate moons -d 7", USAGE, ["--cols", "moons"]),
     "filter of another length": ("knn good.npy --filter short_labels.npy", DATA, ["7", "20"]),
+    "fvecs or ivecs": ("knn vecs.bin", USAGE, ["vecs.bin", "fvecs or ivecs", "format"]),
+    "truncated fvecs": ("knn cut.fvecs", DATA, ["cut.fvecs", "row 19", "truncated"]),
+    "fvecs of two lengths": ("knn jumping.fvecs", DATA, ["jumping.fvecs", "row 3 has 4", "row 0 has 3"]),
+    "ivecs without columns": ("knn none.ivecs", DATA, ["none.ivecs", "row 0", "0 columns"]),
+    "k-means file too long": ("knn long.kmeans-binary", DATA, ["long.kmeans-binary", "25 bytes", "2 x 2", "24"]),
+    "k-means text with a short line": ("knn ids.txt", DATA, ["ids.txt", "line 3", "2 fields"]),
+    "libsvm indices that fall": ("knn falling.svm", DATA, ["falling.svm", "line 2", "'2:5'", "ascend"]),
+    "libsvm value that is none": ("knn word.svm", DATA, ["word.svm", "line 2", "'1:oak'"]),
+    "libsvm value that is infinite": ("knn infinite.svm", DATA, ["infinite.svm", "line 3", "'2:inf'", "finite"]),
+    "libsvm row too long to be": ("knn huge.svm --memory-limit 1G", MEMORY, ["huge.svm", "sparse", "1000000000000"]),
+    "libsvm too large when dense": ("knn wide.svm --memory-limit 1G", MEMORY, ["wide.svm", "sparse", "1.1 gb"]),
+    "libsvm beyond its columns": ("knn falling.svm --sparse-columns -1", USAGE, ["--sparse-columns", "-1"]),
+    "sparse columns of a csv": ("knn text.csv --sparse-columns 3", USAGE, ["text.csv", "columns"]),
+    "bfloat16 unasked": ("knn bfloat16.npy", DATA, ["bfloat16.npy", "<v2", "dtype bfloat16"]),
+    "damaged hdf5": ("knn cut.h5", (DATA, USAGE), ["cut.h5", "hdf5"]),
+    "open quote": ("knn open_quote.csv -k 1", DATA, ["open_quote.csv", "line 3", "never closed"]),
+    "stray quote": ("knn stray_quote.csv -k 1", DATA, ["stray_quote.csv", "line 3", "quote inside"]),
+    "number beyond float64": ("knn too_large.csv -k 1", DATA, ["too_large.csv", "line 3", "'b'", "1e999"]),
+    "comment unasked": ("knn comment.csv -k 1", DATA, ["comment.csv", "line 3", "#3"]),
+    "comment of two characters": ("knn comment.csv --comment //", USAGE, ["--comment", "//"]),
+    "comment that is a digit": ("knn comment.csv --comment 3", USAGE, ["comment", "'3'"]),
+    "delimiter that is a letter": ("knn text.csv --delimiter x", USAGE, ["delimiter", "'x'"]),
+    "packed twice": ("knn packed_twice.gz", DATA, ["packed_twice.gz", "twice"]),
+    "truncated xz": ("knn truncated.csv.xz", DATA, ["truncated.csv.xz", "truncated"]),
+    "another format than said": ("knn text.csv --format npy", DATA, ["text.csv", "not an npy file"]),
+    "unknown format": ("knn text.csv --format parquet", USAGE, ["parquet"]),
+    "convert to nothing known": ("convert good.npy out.parquet", USAGE, ["out.parquet", "--to-format"]),
+    "convert into a missing folder": ("convert good.npy missing/out.csv", DATA, ["missing"]),
+    "convert what does not fit": ("convert thirds.npy out.fvecs", DATA, ["out.fvecs", "row 0, column 0", "float32"]),
+    "convert beyond bytes": ("convert bytes_and_more.npy out.bvecs", DATA, ["out.bvecs", "row 1, column 1", "256"]),
+    "convert beyond bytes, lossy": ("convert bytes_and_more.npy out.bvecs --lossy", DATA, ["row 1, column 1", "256"]),
+    "convert nan to text": ("convert nan.npy out.csv", DATA, ["out.csv", "row 4, column 2", "nan"]),
+    "convert infinity to text": ("convert inf.npy out.libsvm", DATA, ["out.libsvm", "row 4, column 2", "inf"]),
+    "convert to a type it lacks": ("convert good.npy out.idx --to-dtype float16", USAGE, ["out.idx", "float16"]),
+    "convert labels away": ("convert labelled.csv out.npy --label kind", USAGE, ["out.npy", "labels"]),
+    "convert labels of text": ("convert labelled.csv out.svm --label kind", USAGE, ["out.svm", "labels", "text"]),
+    "convert a ragged row": ("convert ragged.csv out.npy", DATA, ["ragged.csv", "line 4", "3 fields"]),
     "info of nothing": ("info nowhere.npy", DATA, ["nowhere.npy"]),
     "missing config": ("knn good.npy --config nowhere.toml", USAGE, ["nowhere.toml"]),
 }

@@ -1,0 +1,131 @@
+// `vicinal convert`: a table from any file that vicinal reads into any that it writes, every number the same or an
+// error.
+#include <fmt/core.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "common_options.hpp"
+#include "input.hpp"
+#include "output.hpp"
+#include "vicinal/io.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+struct ConvertCommand {
+  CommonOptions common;
+  InputOptions input;
+  std::string from;
+  std::string to;
+  std::string label;
+  std::string to_format = "auto";
+  std::string to_dtype = "auto";
+  std::string to_delimiter;
+  bool lossy = false;
+  bool drop_labels = false;
+
+  void run() const;
+  [[nodiscard]] WriteOptions write_options() const;
+};
+
+WriteOptions ConvertCommand::write_options() const {
+  WriteOptions options;
+  if (to_format != "auto") options.format = file_format_from(to_format);
+  if (to_dtype != "auto") {
+    for (const DType dtype : {DType::uint8, DType::float16, DType::bfloat16, DType::float32, DType::float64}) {
+      if (name_of(dtype) == to_dtype) options.dtype = dtype;
+    }
+  }
+  if (!options.format && !format_of_suffix(to)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("'{}' has no suffix that says what to write; --to-format does", to));
+  }
+  InputOptions delimiter;
+  delimiter.delimiter = to_delimiter;
+  if (!to_delimiter.empty()) options.delimiter = read_options(delimiter).delimiter;
+  options.lossy = lossy;
+  options.drop_labels = drop_labels;
+  return options;
+}
+
+void ConvertCommand::run() const {
+  const auto start = std::chrono::steady_clock::now();
+  const Runtime runtime = make_runtime(common, Computes::on_host);
+  check_output("OUT", to);
+  const WriteOptions writing = write_options();
+  ReadOptions reading = read_options(input);
+  reading.label = label;
+  if (common.explain) {
+    const FileInfo info = describe_file(runtime.ctx, from, reading.format);
+    Plan plan;
+    plan.method = Method::direct;
+    plan.isa = name_of(runtime.ctx.isa());
+    plan.threads = runtime.ctx.threads();
+    plan.memory = info.bytes;
+    plan.reason = fmt::format("{} is read as {}, then written block by block", from, name_of(info.format));
+    return print_plan(common, plan);
+  }
+  const Table table = load_table(runtime, common, from, reading);
+  write_table(runtime.ctx, to, table, writing);
+  runtime.progress->clear();
+  const FileFormat format = writing.format ? *writing.format : *format_of_suffix(to);
+  const bool names_stay = table.columns.empty() || format == FileFormat::csv;
+  if (common.json) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    print_json({{"command", "convert"},
+                {"input", from},
+                {"input_format", name_of(table.format)},
+                {"output", to},
+                {"output_format", name_of(format)},
+                {"rows", table.view.rows()},
+                {"cols", table.view.cols()},
+                {"dtype", name_of(table.view.dtype())},
+                {"labels", table.labels.has_value()},
+                {"column_names_kept", names_stay},
+                {"seconds", seconds}});
+    return;
+  }
+  tell(runtime, common,
+       fmt::format("{} rows of {} columns written to {} as {}{}", format_count(table.view.rows()), table.view.cols(),
+                   to, name_of(format), names_stay ? "" : ", which has no place for the names of columns"));
+}
+
+}  // namespace
+
+Command add_convert(const Parser& root) {
+  auto command = std::make_shared<ConvertCommand>();
+  const Parser app = root.add_subcommand("convert", "Write a table as another kind of file, every number the same");
+  app.add_option("IN", command->from, "Any file that vicinal reads").type_name("FILE").required();
+  app.add_option("OUT", command->to,
+                 "Where to write: .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs .libsvm .h5 .kmeans-text "
+                 ".kmeans-binary, and .gz or .xz behind that")
+      .type_name("FILE")
+      .required();
+  const std::string group = "Writing";
+  app.add_choice("--to-format", command->to_format,
+                 {"auto", "npy", "npz", "csv", "idx", "fvecs", "bvecs", "ivecs", "libsvm", "hdf5", "kmeans-text",
+                  "kmeans-binary"},
+                 "What to write, whatever OUT's suffix")
+      .group(group);
+  app.add_choice("--to-dtype", command->to_dtype, {"auto", "uint8", "float16", "bfloat16", "float32", "float64"},
+                 "Element type to write [the table's, or a wider one]")
+      .group(group);
+  app.add_option("--to-delimiter", command->to_delimiter, "Character between the CSV columns written, or tab")
+      .type_name("CHAR")
+      .group(group);
+  app.add_flag("--lossy", command->lossy, "Round numbers that OUT cannot hold, rather than refuse them").group(group);
+  app.add_flag("--drop-labels", command->drop_labels, "Leave out labels that OUT has no place for, rather than refuse")
+      .group(group);
+  app.add_option("--label", command->label, "CSV column with labels, by name or position").type_name("COLUMN");
+  add_input_options(app, command->input);
+  add_common_options(app, command->common);
+  app.add_examples({"vicinal convert train.csv train.npy --drop class",
+                    "vicinal convert train.npy train.fvecs.gz --lossy",
+                    "vicinal convert train.csv train.csv.gz --label class"});
+  return {app, [command] { command->run(); }, &command->common.json};
+}
+
+}  // namespace vicinal::cli

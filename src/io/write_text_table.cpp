@@ -1,0 +1,131 @@
+// Tables as CSV, libsvm and the classical k-means tools' text (table_output.hpp). A number is the shortest text that
+// reads back as the same float64; NaN and infinity, which no reader of ours takes from text, are refused.
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include "core/table_access.hpp"
+#include "io/csv_layout.hpp"
+#include "io/table_output.hpp"
+
+namespace vicinal::io {
+namespace {
+
+void append_number(std::string& out, double value) {
+  char text[32];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+  out.append(text, end);
+}
+
+/// Quoted where a reader would see anything but this field.
+std::string field(std::string_view text, char delimiter) {
+  const bool blanks =
+      !text.empty() && (text.front() == ' ' || text.back() == ' ' || text.front() == '\t' || text.back() == '\t');
+  const bool plain = text.find_first_of("\"\r\n") == std::string_view::npos &&
+                     text.find(delimiter) == std::string_view::npos && !blanks && !text.empty() &&
+                     text.front() != '#' && (delimiter != ' ' || text.find('\t') == std::string_view::npos);
+  if (plain) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+/// Rows of a table as numbers, and what goes before and between them.
+class TextRows {
+ public:
+  explicit TextRows(const TableOutput& output) : output_(output), view_(output.table.view) {}
+
+  void encode(std::int64_t begin, std::int64_t end, std::string& out) const {
+    const std::int64_t d = view_.cols();
+    std::vector<double> values(static_cast<std::size_t>((end - begin) * d));
+    core::widen_rows(view_, begin, end, values.data());
+    for (std::int64_t i = begin; i < end; ++i) {
+      const double* row = values.data() + (i - begin) * d;
+      for (std::int64_t j = 0; j < d; ++j) {
+        if (!std::isfinite(row[j])) refuse(i, j, row[j]);
+      }
+      if (output_.format == FileFormat::csv) csv(i, row, out);
+      if (output_.format == FileFormat::libsvm) libsvm(i, row, out);
+      if (output_.format == FileFormat::kmeans_text) kmeans(i, row, out);
+      out += '\n';
+    }
+  }
+
+  [[nodiscard]] std::string csv_header() const {
+    const Table& table = output_.table;
+    if (table.columns.empty() && !table.labels) return {};
+    std::string line;
+    for (std::int64_t j = 0; j < view_.cols(); ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      if (j > 0) line += output_.delimiter;
+      line += field(at < table.columns.size() ? table.columns[at] : fmt::format("x{}", j), output_.delimiter);
+    }
+    if (table.labels) line += fmt::format("{}label", output_.delimiter);
+    return line + "\n";
+  }
+
+ private:
+  void csv(std::int64_t i, const double* row, std::string& out) const {
+    const auto& categories = output_.table.categories;
+    for (std::int64_t j = 0; j < view_.cols(); ++j) {
+      if (j > 0) out += output_.delimiter;
+      const auto at = static_cast<std::size_t>(j);
+      if (at < categories.size() && !categories[at].empty()) {
+        out += field(categories[at][static_cast<std::size_t>(row[j])], output_.delimiter);
+      } else {
+        append_number(out, row[j]);
+      }
+    }
+    if (output_.table.labels) out += output_.delimiter + field(label(i), output_.delimiter);
+  }
+
+  void libsvm(std::int64_t i, const double* row, std::string& out) const {
+    out += output_.table.labels ? label(i) : "0";
+    for (std::int64_t j = 0; j < view_.cols(); ++j) {
+      // Row 0 names its last column whatever it holds, so that the file says how many there are.
+      const bool width = i == 0 && j + 1 == view_.cols();
+      if (row[j] == 0 && !std::signbit(row[j]) && !width) continue;
+      fmt::format_to(std::back_inserter(out), " {}:", j + 1);
+      append_number(out, row[j]);
+    }
+  }
+
+  void kmeans(std::int64_t i, const double* row, std::string& out) const {
+    fmt::format_to(std::back_inserter(out), "{}", i + 1);
+    for (std::int64_t j = 0; j < view_.cols(); ++j) {
+      out += ' ';
+      append_number(out, row[j]);
+    }
+  }
+
+  [[nodiscard]] std::string label(std::int64_t i) const {
+    const Labels& labels = *output_.table.labels;
+    return labels.name_of(labels.codes[static_cast<std::size_t>(i)]);
+  }
+
+  [[noreturn]] void refuse(std::int64_t row, std::int64_t column, double value) const {
+    throw Error(ErrorCode::bad_data, fmt::format("cannot write '{}': row {}, column {} is {}, which {} does not hold",
+                                                 output_.path.string(), row, column, value, name_of(output_.format)));
+  }
+
+  const TableOutput& output_;
+  const TableView& view_;
+};
+
+}  // namespace
+
+void write_text_table(const TableOutput& output, PackedFile& file) {
+  const TextRows rows(output);
+  if (output.format == FileFormat::csv) file.write(rows.csv_header());
+  write_rows(output, file,
+             [&](std::int64_t begin, std::int64_t end, std::string& out) { rows.encode(begin, end, out); });
+}
+
+}  // namespace vicinal::io
