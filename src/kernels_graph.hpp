@@ -31,6 +31,12 @@ struct GraphLabels {
   double seconds = 0;
 };
 
+/// Bytes of n rows of so many bytes each, or a number above every limit: a matrix's may exceed 64 bits.
+constexpr std::uint64_t matrix_bytes(std::uint64_t n, std::uint64_t row_bytes) {
+  constexpr std::uint64_t kBeyond = std::uint64_t{1} << 62;
+  return n != 0 && row_bytes > kBeyond / n ? kBeyond : n * row_bytes;
+}
+
 class Graphs {
  public:
   Graphs() = default;

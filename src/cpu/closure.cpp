@@ -91,7 +91,7 @@ BitMatrix adjacency(const Context& ctx, const BipartiteEdges& edges) {
 
 std::uint64_t closure_bytes(const kernels::GraphTask& task) {
   const auto n = static_cast<std::uint64_t>(task.members());
-  return 2 * n * ((n + 511) / 512 * 64);
+  return kernels::matrix_bytes(n, 2 * ((n + 511) / 512 * 64));
 }
 
 void label_by_bits(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) {

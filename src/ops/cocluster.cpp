@@ -38,7 +38,7 @@ constexpr std::array<core::Named<Relation>, 6> kRelations = {{
 
 constexpr std::int64_t kPart = std::int64_t{1} << 16;      // members, or weights, of a task
 constexpr std::int64_t kElements = std::int64_t{1} << 20;  // of a relation matrix that are widened at a time
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 64;
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 128;  // bytes of any result fit 64 bits
 
 [[noreturn]] void refuse(const std::string& sentence) {
   throw Error(ErrorCode::invalid_argument, sentence);

@@ -76,7 +76,7 @@ std::int64_t multiply(const Context& ctx, CoclusterMethod method, const Matrix& 
 
 std::uint64_t product_bytes(const kernels::GraphTask& task) {
   const auto n = static_cast<std::uint64_t>(task.members());
-  return 2 * n * n * sizeof(std::int32_t);
+  return kernels::matrix_bytes(n, 2 * n * sizeof(std::int32_t));
 }
 
 void label_by_products(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) {
