@@ -97,7 +97,8 @@ struct VICINAL_API Cocluster {
   std::string device = "cpu";
   std::uint64_t memory = 0;         ///< bytes of host memory it was planned with, result included
   std::uint64_t device_memory = 0;  ///< bytes of device memory
-  double label_seconds = 0;         ///< from edges that lie where they are worked on to labels there
+  /// Making labels: from edges, or of the methods that multiply from the matrix, that lie where they are worked on.
+  double label_seconds = 0;
 
   /// The place in `groups` of a label. Throws `invalid_argument` for a label that no group has.
   [[nodiscard]] std::int64_t group_of(std::int64_t label) const;
