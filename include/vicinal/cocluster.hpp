@@ -85,6 +85,15 @@ struct CoclusterGroup {
   }
 };
 
+/// What runs, or would run.
+struct CoclusterPlan {
+  CoclusterMethod method = CoclusterMethod::components;
+  std::string device = "cpu";
+  int threads = 1;                  ///< of the host
+  std::uint64_t memory = 0;         ///< bytes of host memory it was planned with, result included
+  std::uint64_t device_memory = 0;  ///< bytes of device memory, edges included
+};
+
 /// Members of both sides are numbered together: member i of A is i, member j of B is n_a + j. A group's label is its
 /// smallest number, so that every group with a member of A is named by one of A.
 struct VICINAL_API Cocluster {
@@ -92,11 +101,8 @@ struct VICINAL_API Cocluster {
   std::vector<std::int64_t> labels_b;  ///< [n_b]
   std::vector<CoclusterGroup> groups;  ///< by ascending label; members without an edge are groups of their own
 
-  CoclusterMethod method = CoclusterMethod::components;
   std::vector<std::int64_t> nonzeros;  ///< of the methods that multiply: ones of the matrix after each product
-  std::string device = "cpu";
-  std::uint64_t memory = 0;         ///< bytes of host memory it was planned with, result included
-  std::uint64_t device_memory = 0;  ///< bytes of device memory
+  CoclusterPlan plan;
   /// Making labels: from edges, or of the methods that multiply from the matrix, that lie where they are worked on.
   double label_seconds = 0;
 
@@ -113,5 +119,9 @@ VICINAL_API Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges,
 /// The same of a relation matrix [n_a, n_b], whose elements other than 0 are the weights of edges. Host memory. Throws
 /// `bad_data` naming row and column of an element below 0 or not finite, too.
 VICINAL_API Cocluster cocluster(const Context& ctx, const TableView& relation, const CoclusterOptions& options = {});
+
+/// What `cocluster` would do and the memory it needs, without doing it.
+VICINAL_API CoclusterPlan plan_cocluster(const Context& ctx, const BipartiteEdges& edges,
+                                         const CoclusterOptions& options = {});
 
 }  // namespace vicinal

@@ -237,28 +237,36 @@ std::int64_t Cocluster::group_of(std::int64_t label) const {
   return at - groups.begin();
 }
 
-Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges, const CoclusterOptions& options) {
+CoclusterPlan plan_cocluster(const Context& ctx, const BipartiteEdges& edges, const CoclusterOptions& options) {
   if (core::name_in(kMethods, options.method) == "unknown") refuse("method: is none that there is");
-  check_weights(ctx, edges.weights());
+  CoclusterPlan plan;
+  plan.method = options.method;
+  plan.device = ctx.device();
+  plan.threads = ctx.threads();
+  const kernels::GraphTask task{&edges, options.method};
+  if (task.members() == 0) return plan;
+  const auto members = static_cast<std::uint64_t>(task.members());
+  const kernels::GraphBytes bytes = kernels::graphs_of(ctx).graph_bytes(ctx, task);
+  // Scratch is gone when the groups, of which there may be as many as members, are made.
+  plan.memory = members * sizeof(std::int64_t) + std::max(bytes.host, members * sizeof(CoclusterGroup));
+  plan.device_memory = bytes.device;
+  return plan;
+}
+
+Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges, const CoclusterOptions& options) {
   Cocluster found;
-  found.method = options.method;
-  found.device = ctx.device();
+  found.plan = plan_cocluster(ctx, edges, options);
+  core::require_memory(ctx, found.plan.memory, fmt::format("cocluster by {}", name_of(options.method)));
+  check_weights(ctx, edges.weights());
   const kernels::GraphTask task{&edges, options.method};
   if (task.members() == 0) {
     if (edges.size() > 0) kernels::require_in_range(edges, 0);
     return found;
   }
-  const kernels::Graphs& graphs = kernels::graphs_of(ctx);
-  // Scratch is gone when the groups, of which there may be as many as members, are made.
-  const auto members = static_cast<std::uint64_t>(task.members());
-  const kernels::GraphBytes bytes = graphs.graph_bytes(ctx, task);
-  found.memory = members * sizeof(std::int64_t) + std::max(bytes.host, members * sizeof(CoclusterGroup));
-  found.device_memory = bytes.device;
-  core::require_memory(ctx, found.memory, fmt::format("cocluster by {}", name_of(options.method)));
   found.labels_a.resize(static_cast<std::size_t>(edges.n_a()));
   found.labels_b.resize(static_cast<std::size_t>(edges.n_b()));
   kernels::GraphLabels labels{found.labels_a, found.labels_b, {}, 0};
-  graphs.label(ctx, task, labels);
+  kernels::graphs_of(ctx).label(ctx, task, labels);
   found.nonzeros = std::move(labels.nonzeros);
   found.label_seconds = labels.seconds;
   const std::vector<std::int64_t> first = first_groups(ctx, MemberLabels(found));
