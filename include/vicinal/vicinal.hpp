@@ -2,6 +2,7 @@
 #pragma once
 
 #include "vicinal/classify.hpp"
+#include "vicinal/cocluster.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/cross_validate.hpp"
 #include "vicinal/device.hpp"
