@@ -57,6 +57,7 @@ struct MatchOptions {
   double threshold = 0;            ///< in (0, 1]; 0: the rule's own (0.01 for `standard`, 0.05 for shares, 0.5 for iou)
   double least_width = 0;          ///< in units of the coordinates
   double unchanged_iou = 0.98;     ///< in [0, 1]
+  bool widths = false;             ///< of all pairs, also where the rule does not ask for them
   std::int64_t most_partners = 0;  ///< a feature that the rule gives more is a hub and keeps none; 0: there are no hubs
   double most_area = 0;            ///< a feature with more is a hub; 0: none
   Agreement agreement = Agreement::ignored;

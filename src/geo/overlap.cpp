@@ -74,15 +74,17 @@ void OverlapArea::cut(Chain& chain, Point from, Point to, const Window& window) 
   add(chain, a, b, h);
 }
 
-/// `turned`: x and y change places, and with them left and right, so that edges are taken backwards.
+/// `turned`: x and y change places, and with them left and right, so that rings run backwards.
 void OverlapArea::cut_feature(Chain& chain, const Layer& layer, std::int64_t feature, const Box& box, bool turned) {
   chain.clear();
   const auto place = [turned](const Point& p) { return turned ? Point{p.y, p.x} : p; };
   const Point corner = place({box.x0, box.y0});
   const Point far = place({box.x1, box.y1});
   const Window window = {corner, far.x - corner.x, far.y - corner.y};
-  for (std::int64_t r = layer.first_run[static_cast<std::size_t>(feature)];
-       r < layer.first_run[static_cast<std::size_t>(feature) + 1]; ++r) {
+  const std::int64_t first = layer.first_run[static_cast<std::size_t>(feature)];
+  const std::int64_t last = layer.first_run[static_cast<std::size_t>(feature) + 1] - 1;
+  for (std::int64_t k = first; k <= last; ++k) {
+    const std::int64_t r = turned ? first + last - k : k;
     const Run& run = layer.runs[static_cast<std::size_t>(r)];
     const Point low = place({run.box.x0, run.box.y0});
     const Point high = place({run.box.x1, run.box.y1});
@@ -93,7 +95,7 @@ void OverlapArea::cut_feature(Chain& chain, const Layer& layer, std::int64_t fea
       const double to = clamp(place(p[run.edges]).x - corner.x, 0, window.width);
       add(chain, {turned ? to : from, window.height}, {turned ? from : to, window.height}, window.height);
     } else if (turned) {
-      for (std::int64_t e = 0; e < run.edges; ++e) cut(chain, place(p[e + 1]), place(p[e]), window);
+      for (std::int64_t e = run.edges; e-- > 0;) cut(chain, place(p[e + 1]), place(p[e]), window);
     } else {
       for (std::int64_t e = 0; e < run.edges; ++e) cut(chain, p[e], p[e + 1], window);
     }

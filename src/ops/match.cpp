@@ -202,7 +202,9 @@ class Matcher {
     const auto m = static_cast<std::int64_t>(match_.a.size());
     std::vector<std::int64_t> parent(match_.a.size() + match_.b.size());
     std::iota(parent.begin(), parent.end(), 0);
-    join_kept(parent, m, [](const MatchPair& /*pair*/, std::int64_t /*root*/) {});
+    for (const MatchPair& pair : match_.pairs) {
+      if (pair.kept) unite(parent, pair.overlap.a, m + pair.overlap.b);
+    }
     std::vector<std::int64_t> number(parent.size(), -1);
     for (std::size_t v = 0; v < parent.size(); ++v) {
       const auto root = static_cast<std::size_t>(find(parent, static_cast<std::int64_t>(v)));
@@ -246,10 +248,7 @@ class Matcher {
     std::iota(parent.begin(), parent.end(), 0);
     for (const std::size_t k : kept) {
       const MatchPair& pair = match_.pairs[k];
-      const std::int64_t first = find(parent, pair.overlap.a);
-      const std::int64_t second = find(parent, m + pair.overlap.b);
-      if (first == second) continue;
-      parent[static_cast<std::size_t>(std::max(first, second))] = std::min(first, second);
+      if (!unite(parent, pair.overlap.a, m + pair.overlap.b)) continue;
       match_.groups[static_cast<std::size_t>(pair.group)].coherence = share(k);
     }
     for (MatchGroup& group : match_.groups) name(group);
@@ -265,16 +264,12 @@ class Matcher {
     return v;
   }
 
-  template <class Joined>
-  void join_kept(std::vector<std::int64_t>& parent, std::int64_t m, const Joined& joined) {
-    for (const MatchPair& pair : match_.pairs) {
-      if (!pair.kept) continue;
-      const std::int64_t first = find(parent, pair.overlap.a);
-      const std::int64_t second = find(parent, m + pair.overlap.b);
-      if (first == second) continue;
-      parent[static_cast<std::size_t>(std::max(first, second))] = std::min(first, second);
-      joined(pair, std::min(first, second));
-    }
+  /// False where they are together already.
+  static bool unite(std::vector<std::int64_t>& parent, std::int64_t u, std::int64_t v) {
+    const std::int64_t first = find(parent, u);
+    const std::int64_t second = find(parent, v);
+    parent[static_cast<std::size_t>(std::max(first, second))] = std::min(first, second);
+    return first != second;
   }
 
   MatchFeature& a_of(const Overlap& overlap) { return match_.a[static_cast<std::size_t>(overlap.a)]; }
@@ -347,7 +342,7 @@ Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b, co
   Match match;
   Matcher matcher(options, match);
   {
-    const bool widths = options.least_width > 0;
+    const bool widths = options.widths || options.least_width > 0;
     const Overlaps found = geo::join(ctx, first, second, {.widths = widths});
     core::require_memory(ctx, found.pairs.size() * (sizeof(Overlap) + sizeof(MatchPair) + 2 * sizeof(std::size_t)),
                          "match");
