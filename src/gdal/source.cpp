@@ -158,16 +158,30 @@ void OpenLayer::add_geometry(const OGRGeometry& geometry, std::int64_t feature) 
   throw Failure(kBadData, name_of(feature) + " is a " + geometry.getGeometryName() + ": only polygons can be matched");
 }
 
-/// A ring whose edge goes around the globe crosses 180 degrees, where a map of the world is cut.
-void OpenLayer::check_seam(std::int64_t feature) const {
+/// Whether an edge goes around the globe, which on a map of the world means that it crosses 180 degrees.
+bool OpenLayer::crosses_seam() const {
   const auto part = static_cast<std::size_t>(shapes_.features.back());
   for (auto ring = static_cast<std::size_t>(shapes_.parts[part]); ring + 1 < shapes_.rings.size(); ++ring) {
     for (auto p = static_cast<std::size_t>(shapes_.rings[ring]) + 1;
          p < static_cast<std::size_t>(shapes_.rings[ring + 1]); ++p) {
-      if (std::fabs(shapes_.points[2 * p] - shapes_.points[2 * p - 2]) > 180) {
-        throw Failure(kBadData, name_of(feature) + " crosses the antimeridian: cut it there, or match a smaller area");
-      }
+      if (std::fabs(shapes_.points[2 * p] - shapes_.points[2 * p - 2]) > 180) return true;
     }
+  }
+  return false;
+}
+
+/// Adds the feature's geometry once more, cut at 180 degrees.
+void OpenLayer::cut_at_seam(const OGRGeometry& geometry, std::int64_t feature) {
+  shapes_.parts.resize(static_cast<std::size_t>(shapes_.features.back()) + 1);
+  shapes_.rings.resize(static_cast<std::size_t>(shapes_.parts.back()) + 1);
+  shapes_.points.resize(2 * static_cast<std::size_t>(shapes_.rings.back()));
+  CPLStringList options;
+  options.SetNameValue("WRAPDATELINE", "YES");
+  const std::unique_ptr<OGRGeometry> cut(OGRGeometryFactory::transformWithOptions(&geometry, nullptr, options.List()));
+  if (cut) add_geometry(*cut, feature);
+  if (!cut || crosses_seam()) {
+    throw Failure(kBadData,
+                  name_of(feature) + " crosses the antimeridian and cannot be cut there: match a smaller area");
   }
 }
 
@@ -182,8 +196,10 @@ void OpenLayer::load(const Loading& loading) {
     if (number % kAskEvery == 0 && loading.cancelled(loading.host) != 0) throw Failure(kCancelled, "cancelled");
     ids_.add(id >= 0 ? feature->GetFieldAsString(id) : std::to_string(feature->GetFID()));
     if (code >= 0) codes_.add(feature->GetFieldAsString(code));
-    if (const OGRGeometry* geometry = feature->GetGeometryRef(); geometry != nullptr) add_geometry(*geometry, number);
-    if (seam) check_seam(number);
+    if (const OGRGeometry* geometry = feature->GetGeometryRef(); geometry != nullptr) {
+      add_geometry(*geometry, number);
+      if (seam && crosses_seam()) cut_at_seam(*geometry, number);
+    }
     shapes_.end_feature();
     ++number;
   }

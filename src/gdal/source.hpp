@@ -57,7 +57,8 @@ class OpenLayer {
   void add_geometry(const OGRGeometry& geometry, std::int64_t feature);
   void add_polygons(const OGRGeometry& geometry);
   void project(const Loading& loading);
-  void check_seam(std::int64_t feature) const;
+  [[nodiscard]] bool crosses_seam() const;
+  void cut_at_seam(const OGRGeometry& geometry, std::int64_t feature);
 
   std::string path_;
   std::string id_;
