@@ -8,6 +8,7 @@
 //   lle-search  Li, Yan and Zhang 2021: 9 neighbors within a table, 2048 rows of ever more columns, ever more rows
 //   of 16.
 //   km          the k-means tutorial of 2014: bench_papers_km.cpp.
+//   cc          Zhang et al. 2013, co-clustering: bench_papers_cc.cpp.
 #include "bench_papers.hpp"
 
 #include <fmt/core.h>
@@ -21,6 +22,7 @@
 
 #include "bench_data.hpp"
 #include "bench_harness.hpp"
+#include "bench_papers_cc.hpp"
 #include "bench_papers_km.hpp"
 #include "machine.hpp"
 #include "output.hpp"
@@ -311,7 +313,8 @@ BenchPapersCommand add_bench_papers(const Parser& bench, CommonOptions& common) 
   const Parser lof = app.add_subcommand("lof", "A filter by thresholds, insertion and a shared heap");
   const Parser lle = app.add_subcommand("lle-search", "Tiles and insertion, and a kd-tree");
   const Parser km = app.add_subcommand("km", "An iteration of k-means: the classical serial tool, CPU and CUDA");
-  for (const Parser& one : {gs, lof, lle, km}) {
+  const Parser cc = app.add_subcommand("cc", "Closures of a graph of 1,103 members, and components of many edges");
+  for (const Parser& one : {gs, lof, lle, km, cc}) {
     one.add_option("--repeat", options->repeat, "Timed runs").type_name("N").capture_default_str().between(1, 1000);
     one.add_option("--warmup", options->warmup, "Runs before them")
         .type_name("N")
@@ -333,16 +336,22 @@ BenchPapersCommand add_bench_papers(const Parser& bench, CommonOptions& common) 
                 "Folder with the classical tools' color100.bin, color17695.bin.xz and so on; rows are made for what is "
                 "not there")
       .type_name("DIR");
+  cc.add_option("--edges", options->edges, "Edges of the graph whose components are timed")
+      .type_name("N")
+      .capture_default_str()
+      .between(1, std::int64_t{1} << 31);
   const std::string few = " --most-rows 300 --repeat 1";
   for (const auto& [one, name] :
        {std::pair(gs, "gs"), std::pair(lof, "lof"), std::pair(lle, "lle-search"), std::pair(km, "km")}) {
     const std::string line = fmt::format("vicinal bench papers {}{}", name, few);
     one.add_examples({line, line + " --json"});
   }
+  cc.add_examples({"vicinal bench papers cc" + few + " --edges 100000"});
   app.add_examples({"vicinal bench papers gs" + few, "vicinal bench papers lof" + few});
-  return {app, [options, gs, lof, km] {
+  return {app, [options, gs, lof, km, cc] {
             check_output("-o", options->output, {".json"});
             if (km.parsed()) return bench_papers_km(*options);
+            if (cc.parsed()) return bench_papers_cc(*options);
             Bench papers(*options);
             if (gs.parsed()) return papers.gs();
             lof.parsed() ? papers.lof() : papers.lle_search();

@@ -1,5 +1,5 @@
-// `vicinal bench papers gs|lof|lle-search|km`: the tables of three papers on nearest neighbors and of a tutorial on
-// k-means, measured here with their methods and ours (docs/papers.md). Every method's answers are compared, so that no
+// `vicinal bench papers gs|lof|lle-search|km|cc`: the tables of three papers on nearest neighbors, of a tutorial on
+// k-means and of a paper on co-clustering, measured here with their methods and ours (docs/papers.md). Every method's answers are compared, so that no
 // time is of a wrong one.
 #pragma once
 
@@ -17,6 +17,7 @@ struct PapersOptions {
   std::string commit;
   std::string output;
   std::int64_t most_rows = std::int64_t{1} << 15;
+  std::int64_t edges = 14'000'000;
   int repeat = 3;
   int warmup = 1;
 };

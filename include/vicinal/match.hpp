@@ -1,5 +1,5 @@
 // match: which features of two maps of the same area correspond, from one to one to many to many (the CC paper's job).
-// docs/contract.md, clause 14; docs/matching.md says which rule to take when.
+// docs/contract.md, clause 15; docs/matching.md says which rule to take when.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vicinal/cocluster.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/polygons.hpp"
 
@@ -23,9 +24,6 @@ enum class EdgeRule : std::uint8_t {
   iou,       ///< intersection over union >= `threshold`
   width,     ///< mean width of what they share >= `least_width`
 };
-
-/// How many of each side a group has.
-enum class GroupType : std::uint8_t { one_to_one, one_to_many, many_to_one, many_to_many, one_to_none, none_to_one };
 
 /// What became of a's features, in one word a group.
 enum class Change : std::uint8_t {
@@ -46,8 +44,6 @@ enum class Agreement : std::uint8_t {
 };
 
 VICINAL_API std::string_view name_of(EdgeRule rule) noexcept;
-/// "1:1", "1:n", "n:1", "n:m", "1:0", "0:1".
-VICINAL_API std::string_view name_of(GroupType type) noexcept;
 VICINAL_API std::string_view name_of(Change change) noexcept;
 /// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
 VICINAL_API EdgeRule edge_rule_from(std::string_view name);
@@ -85,7 +81,7 @@ struct MatchFeature {
 struct MatchGroup {
   std::int64_t count_a = 0;
   std::int64_t count_b = 0;
-  GroupType type = GroupType::one_to_none;
+  Relation type = Relation::one_to_none;
   Change change = Change::removed;
   double area_a = 0;
   double area_b = 0;

@@ -1,5 +1,5 @@
 // Layers of polygons as flat arrays, what their features share, and by how much: the overlap join (docs/contract.md,
-// clause 14).
+// clause 15).
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct Polygons {
 };
 
 /// How two closed regions lie (Egenhofer's eight relations, from the 9-intersection of interior, boundary, exterior).
-enum class Relation : std::uint8_t {
+enum class RegionRelation : std::uint8_t {
   disjoint,
   touches,     ///< only boundaries meet
   overlaps,    ///< interiors meet, and each has what the other has not
@@ -56,13 +56,13 @@ enum class Relation : std::uint8_t {
   equals,
 };
 /// "disjoint", "touches", "overlaps", "covers", "covered_by", "contains", "within", "equals".
-VICINAL_API std::string_view name_of(Relation relation) noexcept;
+VICINAL_API std::string_view name_of(RegionRelation relation) noexcept;
 
 /// Two features whose closed regions meet.
 struct Overlap {
   std::int64_t a = 0;
   std::int64_t b = 0;
-  Relation relation = Relation::touches;
+  RegionRelation relation = RegionRelation::touches;
   double area = 0;   ///< that both cover, in square units of the coordinates; 0 where they only touch
   double width = 0;  ///< its mean width, 2 area / perimeter; 0 where it was not asked for
 };

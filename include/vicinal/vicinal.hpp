@@ -2,6 +2,7 @@
 #pragma once
 
 #include "vicinal/classify.hpp"
+#include "vicinal/cocluster.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/device.hpp"
 #include "vicinal/error.hpp"
@@ -11,6 +12,9 @@
 #include "vicinal/kmeans.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"
+#include "vicinal/match.hpp"
+#include "vicinal/polygon_file.hpp"
+#include "vicinal/polygons.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/version.hpp"
 #include "vicinal/vote.hpp"

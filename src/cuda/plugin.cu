@@ -11,6 +11,7 @@
 
 #include "cuda/cluster_room.hpp"
 #include "cuda/clustering.hpp"
+#include "cuda/graphs.hpp"
 #include "cuda/lof.hpp"
 #include "cuda/plugin.hpp"
 #include "cuda/self_test.hpp"
@@ -332,6 +333,17 @@ void lof_bytes(void* engine, const plugin::Outliers* task, std::uint64_t* bytes,
   guarded(status, [&] { *bytes = outlier_bytes(session_of(engine), *task); });
 }
 
+void label(void* engine, const plugin::HostCalls* host, plugin::Bipartite* task, plugin::Status* status) {
+  guarded(status, [&] {
+    const CurrentDevice current(session_of(engine).engine.device);
+    label_members(session_of(engine), host_of(host), *task);
+  });
+}
+
+void label_bytes(void* engine, const plugin::Bipartite* task, std::uint64_t* bytes, plugin::Status* status) {
+  guarded(status, [&] { *bytes = graph_bytes(session_of(engine), *task); });
+}
+
 }  // namespace
 }  // namespace vicinal::cuda
 
@@ -371,6 +383,8 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.seed_state = vicinal::cuda::seed_state;
     functions.lof = vicinal::cuda::lof;
     functions.lof_bytes = vicinal::cuda::lof_bytes;
+    functions.label = vicinal::cuda::label;
+    functions.label_bytes = vicinal::cuda::label_bytes;
     return functions;
   }();
   return &kFunctions;

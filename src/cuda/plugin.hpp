@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 9;
+inline constexpr std::uint32_t kPluginVersion = 10;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -187,6 +187,9 @@ struct Outliers {
   double seconds = 0;             ///< filled: after the search
 };
 
+/// Edges of a bipartite graph, and where labels go (plugin_graph.hpp).
+struct Bipartite;
+
 /// An engine is one device with what a context holds there; not for two threads at once.
 struct Functions {
   std::uint32_t version = kPluginVersion;
@@ -262,6 +265,11 @@ struct Functions {
   /// Bytes of device memory that takes, neighborhoods included, beyond what the search takes. Fails where they are not
   /// to be had.
   void (*lof_bytes)(void* engine, const Outliers* task, std::uint64_t* bytes, Status* status) = nullptr;
+
+  /// Labels the members of a bipartite graph.
+  void (*label)(void* engine, const HostCalls* host, Bipartite* task, Status* status) = nullptr;
+  /// Bytes of device memory that takes, edges included. Fails where they are not to be had.
+  void (*label_bytes)(void* engine, const Bipartite* task, std::uint64_t* bytes, Status* status) = nullptr;
 };
 
 }  // namespace vicinal::plugin

@@ -53,27 +53,27 @@ Overlap overlap_of(Worker& worker, const Layer& a, std::int64_t i, const Layer& 
   const double area_a = a.areas[static_cast<std::size_t>(i)];
   const double area_b = b.areas[static_cast<std::size_t>(j)];
   const SharedArea shared = worker.area(a, i, b, j);
-  Overlap pair{i, j, Relation::overlaps, shared.area, 0};
+  Overlap pair{i, j, RegionRelation::overlaps, shared.area, 0};
   if (shared.area > shared.error && shared.area < area_a - shared.error - area_error(a, i) &&
       shared.area < area_b - shared.error - area_error(b, j)) {
     return pair;
   }
   pair.relation = worker.relation(a, i, b, j);
   switch (pair.relation) {
-    case Relation::disjoint:
-    case Relation::touches:
+    case RegionRelation::disjoint:
+    case RegionRelation::touches:
       pair.area = 0;
       break;
-    case Relation::covered_by:
-    case Relation::within:
-    case Relation::equals:
+    case RegionRelation::covered_by:
+    case RegionRelation::within:
+    case RegionRelation::equals:
       pair.area = area_a;
       break;
-    case Relation::covers:
-    case Relation::contains:
+    case RegionRelation::covers:
+    case RegionRelation::contains:
       pair.area = area_b;
       break;
-    case Relation::overlaps:
+    case RegionRelation::overlaps:
       pair.area = std::min({pair.area, area_a, area_b});
       break;
   }
@@ -111,7 +111,7 @@ Overlaps join(const Context& ctx, const Layer& a, const Layer& b, const OverlapO
       for (const std::int64_t j : ids) {
         if (ctx.cancel_token().cancelled()) return;  // a pair may take milliseconds; parallel_for says so
         Overlap pair = overlap_of(worker, a, i, b, j);
-        if (pair.relation == Relation::disjoint) continue;
+        if (pair.relation == RegionRelation::disjoint) continue;
         if (options.widths && pair.area > 0) {
           const double perimeter = worker.area.perimeter(a, i, b, j);
           if (perimeter > 0) pair.width = 2 * pair.area / perimeter;

@@ -1,4 +1,4 @@
-// On which side of a line a point lies, exactly (contract clauses 3 and 14): a float64 determinant where its bound
+// On which side of a line a point lies, exactly (contract clauses 3 and 15): a float64 determinant where its bound
 // decides (Shewchuk 1997), else its sign from an exact sum of exact products.
 #pragma once
 

@@ -200,16 +200,16 @@ void RelationOf::classify_rings(const Layer& own, std::int64_t i, const Side& si
   }
 }
 
-Relation RelationOf::operator()(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j) {
+RegionRelation RelationOf::operator()(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j) {
   const Box& first = a.boxes[static_cast<std::size_t>(i)];
   const Box& second = b.boxes[static_cast<std::size_t>(j)];
-  if (!meet(first, second)) return Relation::disjoint;
+  if (!meet(first, second)) return RegionRelation::disjoint;
   const Box box = {std::max(first.x0, second.x0), std::max(first.y0, second.y0), std::min(first.x1, second.x1),
                    std::min(first.y1, second.y1)};
   facts_ = {};
   gather(a_, a, i, box);
   gather(b_, b, j, box);
-  if (crossed()) return Relation::overlaps;
+  if (crossed()) return RegionRelation::overlaps;
   for (Side* side : {&a_, &b_}) {
     std::sort(side->contacts.begin(), side->contacts.end(), [](const Contact& x, const Contact& y) {
       if (x.at.x != y.at.x) return x.at.x < y.at.x;
@@ -226,11 +226,11 @@ Relation RelationOf::operator()(const Layer& a, std::int64_t i, const Layer& b, 
   classify_contacts(b_, a_, false);
   classify_rings(a, i, a_, b, j, true);
   classify_rings(b, j, b_, a, i, false);
-  if (!facts_.interiors) return facts_.meet ? Relation::touches : Relation::disjoint;
-  if (facts_.only_a && facts_.only_b) return Relation::overlaps;
-  if (facts_.only_a) return facts_.meet ? Relation::covers : Relation::contains;
-  if (facts_.only_b) return facts_.meet ? Relation::covered_by : Relation::within;
-  return Relation::equals;
+  if (!facts_.interiors) return facts_.meet ? RegionRelation::touches : RegionRelation::disjoint;
+  if (facts_.only_a && facts_.only_b) return RegionRelation::overlaps;
+  if (facts_.only_a) return facts_.meet ? RegionRelation::covers : RegionRelation::contains;
+  if (facts_.only_b) return facts_.meet ? RegionRelation::covered_by : RegionRelation::within;
+  return RegionRelation::equals;
 }
 
 }  // namespace vicinal::geo

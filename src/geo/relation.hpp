@@ -1,4 +1,4 @@
-// How two features lie, exactly (contract clause 14): the 9-intersection of two regions from signs of determinants of
+// How two features lie, exactly (contract clause 15): the 9-intersection of two regions from signs of determinants of
 // their own points. Nothing is rounded, and no crossing is computed: where two edges cross the relation is decided, and
 // where none do borders meet in points of the input only.
 #pragma once
@@ -14,7 +14,7 @@ namespace vicinal::geo {
 class RelationOf {
  public:
   /// Of feature i of `a` to feature j of `b`. O(edges near each other + edges of rings that touch nothing).
-  Relation operator()(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j);
+  RegionRelation operator()(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j);
 
  private:
   struct Edge {

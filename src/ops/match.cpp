@@ -1,4 +1,4 @@
-// match: the rule decides which overlaps are edges; components, types and measures follow (contract clause 14).
+// match: the rule decides which overlaps are edges; components, types and measures follow (contract clause 15).
 // O(overlaps log overlaps) after the join.
 #include "vicinal/match.hpp"
 
@@ -27,15 +27,6 @@ constexpr std::array<core::Named<EdgeRule>, 8> kRules = {{
     {EdgeRule::share_b, "share_b"},
     {EdgeRule::iou, "iou"},
     {EdgeRule::width, "width"},
-}};
-
-constexpr std::array<core::Named<GroupType>, 6> kTypes = {{
-    {GroupType::one_to_one, "1:1"},
-    {GroupType::one_to_many, "1:n"},
-    {GroupType::many_to_one, "n:1"},
-    {GroupType::many_to_many, "n:m"},
-    {GroupType::one_to_none, "1:0"},
-    {GroupType::none_to_one, "0:1"},
 }};
 
 constexpr std::array<core::Named<Change>, 7> kChanges = {{
@@ -106,7 +97,7 @@ Verdict against(double value, double limit) {
 }
 
 Verdict verdict_of(const MatchPair& pair, const MatchOptions& options) {
-  const bool interiors = pair.overlap.relation != Relation::touches;
+  const bool interiors = pair.overlap.relation != RegionRelation::touches;
   const double share = std::max(pair.share_a, pair.share_b);  // of the smaller one
   switch (options.rule) {
     case EdgeRule::touch:
@@ -145,7 +136,7 @@ void decide(MatchPair& pair, const MatchOptions& options) {
   pair.doubtful = verdict.doubtful;
   if (options.agreement == Agreement::required && !agree(pair, options)) {
     pair.kept = pair.doubtful = false;
-  } else if (options.agreement == Agreement::enough && pair.overlap.relation != Relation::touches &&
+  } else if (options.agreement == Agreement::enough && pair.overlap.relation != RegionRelation::touches &&
              agree(pair, options)) {
     pair.kept = true;
     pair.doubtful = false;
@@ -197,27 +188,33 @@ class Matcher {
     }
   }
 
-  /// Union-find with the smaller root on top, so that a group's first member names it.
-  void group() {
-    const auto m = static_cast<std::int64_t>(match_.a.size());
-    std::vector<std::int64_t> parent(match_.a.size() + match_.b.size());
-    std::iota(parent.begin(), parent.end(), 0);
+  /// Components; groups are numbered by their first member.
+  void group(const Context& ctx) {
+    std::vector<std::int64_t> ends_a;
+    std::vector<std::int64_t> ends_b;
     for (const MatchPair& pair : match_.pairs) {
-      if (pair.kept) unite(parent, pair.overlap.a, m + pair.overlap.b);
+      if (!pair.kept) continue;
+      ends_a.push_back(pair.overlap.a);
+      ends_b.push_back(pair.overlap.b);
     }
-    std::vector<std::int64_t> number(parent.size(), -1);
-    for (std::size_t v = 0; v < parent.size(); ++v) {
-      const auto root = static_cast<std::size_t>(find(parent, static_cast<std::int64_t>(v)));
-      if (number[root] < 0) {
-        number[root] = static_cast<std::int64_t>(match_.groups.size());
-        match_.groups.emplace_back();
-      }
-      const bool of_a = v < match_.a.size();
-      MatchFeature& feature = of_a ? match_.a[v] : match_.b[v - match_.a.size()];
-      feature.group = number[root];
-      MatchGroup& group = match_.groups[static_cast<std::size_t>(feature.group)];
-      (of_a ? group.count_a : group.count_b) += 1;
-      (of_a ? group.area_a : group.area_b) += feature.area;
+    const auto m = static_cast<std::int64_t>(match_.a.size());
+    const auto n = static_cast<std::int64_t>(match_.b.size());
+    const Cocluster found = cocluster(ctx, BipartiteEdges(m, n, ends_a, ends_b));
+    std::vector<std::int64_t> number(match_.a.size() + match_.b.size());
+    for (const CoclusterGroup& one : found.groups) {
+      number[static_cast<std::size_t>(one.label)] = static_cast<std::int64_t>(match_.groups.size());
+      MatchGroup& group = match_.groups.emplace_back();
+      group.count_a = one.count_a;
+      group.count_b = one.count_b;
+      group.type = one.relation();
+    }
+    for (std::size_t i = 0; i < match_.a.size(); ++i) {
+      match_.a[i].group = number[static_cast<std::size_t>(found.labels_a[i])];
+      match_.groups[static_cast<std::size_t>(match_.a[i].group)].area_a += match_.a[i].area;
+    }
+    for (std::size_t j = 0; j < match_.b.size(); ++j) {
+      match_.b[j].group = number[static_cast<std::size_t>(found.labels_b[j])];
+      match_.groups[static_cast<std::size_t>(match_.b[j].group)].area_b += match_.b[j].area;
     }
   }
 
@@ -277,30 +274,23 @@ class Matcher {
 
   void name(MatchGroup& group) const {
     group.iou = ratio(group.shared, group.area_a + group.area_b - group.shared);
-    const auto type = [&group]() {
-      if (group.count_b == 0) return GroupType::one_to_none;
-      if (group.count_a == 0) return GroupType::none_to_one;
-      if (group.count_a == 1) return group.count_b == 1 ? GroupType::one_to_one : GroupType::one_to_many;
-      return group.count_b == 1 ? GroupType::many_to_one : GroupType::many_to_many;
-    };
-    group.type = type();
     switch (group.type) {
-      case GroupType::one_to_one:
+      case Relation::one_to_one:
         group.change = group.iou >= options_.unchanged_iou ? Change::unchanged : Change::modified;
         break;
-      case GroupType::one_to_many:
+      case Relation::one_to_many:
         group.change = Change::split;
         break;
-      case GroupType::many_to_one:
+      case Relation::many_to_one:
         group.change = Change::merged;
         break;
-      case GroupType::many_to_many:
+      case Relation::many_to_many:
         group.change = Change::complex;
         break;
-      case GroupType::one_to_none:
+      case Relation::one_to_none:
         group.change = Change::removed;
         break;
-      case GroupType::none_to_one:
+      case Relation::none_to_one:
         group.change = Change::created;
         break;
     }
@@ -320,9 +310,6 @@ std::vector<std::int64_t> groups_of(const std::vector<MatchFeature>& features) {
 
 std::string_view name_of(EdgeRule rule) noexcept {
   return core::name_in(kRules, rule);
-}
-std::string_view name_of(GroupType type) noexcept {
-  return core::name_in(kTypes, type);
 }
 std::string_view name_of(Change change) noexcept {
   return core::name_in(kChanges, change);
@@ -349,7 +336,7 @@ Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b, co
     matcher.take(found);
   }
   matcher.leave_hubs_out();
-  matcher.group();
+  matcher.group(ctx);
   matcher.measure();
   for (const bool of_a : {true, false}) {
     const std::vector<char> flags =

@@ -1,4 +1,4 @@
-// The overlap join at the door: memory, layers, and the work in src/geo (contract clauses 6, 7 and 14).
+// The overlap join at the door: memory, layers, and the work in src/geo (contract clauses 6, 7 and 15).
 #include "core/memory.hpp"
 #include "core/names.hpp"
 #include "geo/box_tree.hpp"
@@ -9,20 +9,20 @@
 namespace vicinal {
 namespace {
 
-constexpr std::array<core::Named<Relation>, 8> kRelations = {{
-    {Relation::disjoint, "disjoint"},
-    {Relation::touches, "touches"},
-    {Relation::overlaps, "overlaps"},
-    {Relation::covers, "covers"},
-    {Relation::covered_by, "covered_by"},
-    {Relation::contains, "contains"},
-    {Relation::within, "within"},
-    {Relation::equals, "equals"},
+constexpr std::array<core::Named<RegionRelation>, 8> kRelations = {{
+    {RegionRelation::disjoint, "disjoint"},
+    {RegionRelation::touches, "touches"},
+    {RegionRelation::overlaps, "overlaps"},
+    {RegionRelation::covers, "covers"},
+    {RegionRelation::covered_by, "covered_by"},
+    {RegionRelation::contains, "contains"},
+    {RegionRelation::within, "within"},
+    {RegionRelation::equals, "equals"},
 }};
 
 }  // namespace
 
-std::string_view name_of(Relation relation) noexcept {
+std::string_view name_of(RegionRelation relation) noexcept {
   return core::name_in(kRelations, relation);
 }
 

@@ -11,6 +11,7 @@
 #include "core/memory.hpp"
 #include "core/radius.hpp"
 #include "plugin/cluster.hpp"
+#include "plugin/graphs.hpp"
 #include "plugin/tree.hpp"
 
 namespace vicinal::plugin {
@@ -146,9 +147,9 @@ class OutlierRoom {
   kernels::LofResult& result_;
 };
 
-class CudaBackend final : public kernels::Backend {
+class CudaBackend final : public kernels::Backend, public CudaGraphs {
  public:
-  explicit CudaBackend(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  explicit CudaBackend(std::shared_ptr<Device> device) : CudaGraphs(device), device_(std::move(device)) {}
 
   int device() const override { return device_->number(); }
   bool reaches(Memory /*memory*/) const override { return true; }

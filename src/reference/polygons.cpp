@@ -190,15 +190,15 @@ Shared shared(const PolygonsView& a, std::int64_t i, const PolygonsView& b, std:
   const bool only_b = static_cast<double>(absolute(area[1] - both)) > kNothing;
   const bool meet = borders_meet(edges);
   if (!interiors) {
-    result.relation = meet ? Relation::touches : Relation::disjoint;
+    result.relation = meet ? RegionRelation::touches : RegionRelation::disjoint;
   } else if (only_a && only_b) {
-    result.relation = Relation::overlaps;
+    result.relation = RegionRelation::overlaps;
   } else if (only_a) {
-    result.relation = meet ? Relation::covers : Relation::contains;
+    result.relation = meet ? RegionRelation::covers : RegionRelation::contains;
   } else if (only_b) {
-    result.relation = meet ? Relation::covered_by : Relation::within;
+    result.relation = meet ? RegionRelation::covered_by : RegionRelation::within;
   } else {
-    result.relation = Relation::equals;
+    result.relation = RegionRelation::equals;
   }
   return result;
 }

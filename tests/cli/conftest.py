@@ -74,7 +74,7 @@ def write_csv(path, table, labels=None, header=True):
 
 @pytest.fixture
 def small_files(tmp_path):
-    """train and test as .npy and .csv with text classes; the same tables in both."""
+    """train and test as .npy and .csv with text classes, the same tables in both; and edges.csv, pairs of ids."""
     generator = np.random.default_rng(5)
     centers = generator.normal(scale=2.5, size=(3, 4))
     names = np.array(["ash", "birch", "cedar"])
@@ -86,6 +86,9 @@ def small_files(tmp_path):
         np.save(tmp_path / f"{name}.npy", table)
         np.save(tmp_path / f"{name}_labels.npy", codes)
         write_csv(tmp_path / f"{name}.csv", table, names[codes])
+    pairs = generator.integers(0, 40, (60, 2))
+    edges = [f"p{a},q{b},{weight:.3f}\n" for (a, b), weight in zip(pairs, generator.random(60))]
+    (tmp_path / "edges.csv").write_text("old,new,share\n" + "".join(edges))
     return made
 
 

@@ -273,6 +273,21 @@ def test_the_table_of_the_tutorial(ok, ok_json, vicinal, tmp_path):
     assert done.returncode == 3 and "color100.bin" in done.stderr
 
 
+def test_the_closures_of_a_paper(ok, ok_json, tmp_path):
+    size = ("bench", "papers", "cc", "--most-rows", 90, "--edges", 5000, "--repeat", 1, "--warmup", 0, "--device", "cpu")
+    found = ok_json(*size, "-o", "papers.json")
+    assert json.loads((tmp_path / "papers.json").read_text()) == found
+    assert found["command"] == "bench papers cc" and found["different_answers"] == 0
+    graphs = [(line["graph"], line["members"], line["edges"]) for line in found["lines"]]
+    assert graphs[5:] == [("numbered along the map", 7142, 5000), ("shuffled", 7142, 5000)]
+    assert found["lines"][5]["groups"] == found["lines"][6]["groups"]
+    assert {line["members"] for line in found["lines"][:5]} == {90}
+    products = {str(line["nonzeros"]) for line in found["lines"][:4]}
+    assert len(products) == 1 and found["lines"][4]["nonzeros"] == []
+    assert all(line["label_seconds"]["median"] > 0 for line in found["lines"])
+    assert "labels ms" in ok(*size)
+
+
 def test_the_data_of_a_paper_from_files(ok_json, tmp_path):
     generator = np.random.default_rng(6)
     np.save(tmp_path / "poker-table.npy", generator.integers(1, 14, size=(200, 10)).astype(np.float32))

@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-SUBCOMMANDS = ["knn", "radius", "classify", "kmeans", "lof", "info", "doctor", "bench knn", "bench peak", "bench papers", "generate", "completion"]
+SUBCOMMANDS = ["knn", "radius", "classify", "kmeans", "lof", "cocluster", "info", "doctor", "bench knn", "bench peak", "bench papers", "generate", "completion"]
 
 
 def examples_of(text):
@@ -48,6 +48,8 @@ def test_version(vicinal):
         "classify train.csv test.csv --label class --explain",
         "lof train.npy",
         "lof train.npy test.npy -k 5 --explain",
+        "cocluster edges.csv",
+        "cocluster edges.csv --explain",
         "info train.npy",
         "info train.csv",
         "info train.npy --explain",

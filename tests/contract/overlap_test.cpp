@@ -1,4 +1,4 @@
-// The overlap join against the reference (contract clause 14): areas, relations and widths of regions on a grid of
+// The overlap join against the reference (contract clause 15): areas, relations and widths of regions on a grid of
 // whole numbers, where corners, edges and whole borders fall on each other, and of regions in general position; the
 // same bits from every instruction set and thread count; what must be refused.
 #include <gtest/gtest.h>
@@ -88,13 +88,13 @@ void check_against_reference(const Polygons& a, const Polygons& b, const Overlap
       SCOPED_TRACE("pair " + std::to_string(i) + ", " + std::to_string(j));
       const reference::Shared expected = reference::shared(a.view(), i, b.view(), j);
       const Overlap* const pair = find(found, i, j);
-      ASSERT_EQ(name_of(pair == nullptr ? Relation::disjoint : pair->relation), name_of(expected.relation));
+      ASSERT_EQ(name_of(pair == nullptr ? RegionRelation::disjoint : pair->relation), name_of(expected.relation));
       if (pair == nullptr) continue;
       const double smaller = std::min(expected.area_a, expected.area_b);
       if (!(std::fabs(pair->area - expected.area) <= tolerance * smaller)) {
         ADD_FAILURE() << "area " << pair->area << ", not " << expected.area;
       }
-      if (pair->relation == Relation::touches || expected.area < 1e-6 * smaller) continue;
+      if (pair->relation == RegionRelation::touches || expected.area < 1e-6 * smaller) continue;
       const double width = 2 * expected.area / expected.perimeter;
       if (!(std::fabs(pair->width - width) <= 1e-6 * width)) {
         ADD_FAILURE() << "width " << pair->width << ", not " << width;
@@ -190,7 +190,7 @@ TEST(Overlaps, of_regions_with_many_corners) {
   if (!(std::fabs(heights - both.pairs[0].area) <= 1e-12 * heights)) ADD_FAILURE() << heights;
   if (!(std::fabs(turned.pairs[0].width - both.pairs[0].width) <= 1e-9)) ADD_FAILURE() << turned.pairs[0].width;
   const Overlaps itself = overlaps(ctx, a.view(), a.view());
-  EXPECT_EQ(itself.pairs[0].relation, Relation::equals);
+  EXPECT_EQ(itself.pairs[0].relation, RegionRelation::equals);
   EXPECT_EQ(itself.pairs[0].area, itself.areas_a[0]);
 }
 
@@ -207,7 +207,7 @@ TEST(Overlaps, rings_may_be_closed_or_not_and_run_either_way) {
   }
   const Overlaps found = overlaps(one_context(), a.view(), b.view());
   ASSERT_EQ(found.pairs.size(), 1U);
-  EXPECT_EQ(found.pairs[0].relation, Relation::equals);
+  EXPECT_EQ(found.pairs[0].relation, RegionRelation::equals);
   EXPECT_EQ(found.pairs[0].area, 16);
   EXPECT_EQ(found.pairs[0].width, 2);
 }

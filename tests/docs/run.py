@@ -44,7 +44,8 @@ def npy(path, descr, shape, payload):
 
 
 def make_samples(folder):
-    """train, test (.npy float32 [200, 4] and [20, 4]; .csv with a text column `class`; .gz of the csv), labels.npy."""
+    """train, test (.npy float32 [200, 4] and [20, 4]; .csv with a text column `class`; .gz of the csv), labels.npy, and
+    edges.csv (pairs of ids with a share)."""
     draw = random.Random(7)
     for name, rows in (("train", 200), ("test", 20)):
         classes = [draw.choice(("ape", "bee", "cat")) for _ in range(rows)]
@@ -55,6 +56,8 @@ def make_samples(folder):
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
         codes = ["ape bee cat".split().index(c) for c in classes]
         npy(folder / f"{name}_labels.npy", "<i8", (rows,), struct.pack(f"<{rows}q", *codes))
+    edges = [f"p{draw.randrange(40)},q{draw.randrange(40)},{draw.random():.3f}\n" for _ in range(60)]
+    (folder / "edges.csv").write_text("old,new,share\n" + "".join(edges))
     subprocess.run(["gzip", "-k", "train.csv"], cwd=folder, check=True)
 
 

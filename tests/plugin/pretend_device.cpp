@@ -14,6 +14,7 @@
 #include "core/table_access.hpp"
 #include "cuda/plugin.hpp"
 #include "pretend_cluster.hpp"
+#include "pretend_graph.hpp"
 #include "pretend_lof.hpp"
 #include "reference/fma.hpp"
 #include "vicinal/table.hpp"
@@ -568,6 +569,26 @@ void lof(void* engine, const HostCalls* host, const Search* search, Outliers* ta
   });
 }
 
+void label_bytes(void* engine, const Bipartite* task, std::uint64_t* bytes, Status* status) {
+  guarded(status, [&] {
+    *bytes = pretended_bytes(*task);
+    const std::uint64_t limit = static_cast<Engine*>(engine)->limit;
+    if (*bytes > limit)
+      throw Error(ErrorCode::over_memory, "labels need more than " + std::to_string(limit) + " bytes");
+  });
+}
+
+void label(void* /*engine*/, const HostCalls* /*host*/, Bipartite* task, Status* status) {
+  guarded(status, [&] {
+    const auto fetch = [](const Table& table) {
+      std::vector<std::byte> ids(bytes_of(table));
+      if (table.rows > 0 && table.fill(table.source, 0, table.rows, ids.data()) != 0) throw HostFailed{};
+      return ids;
+    };
+    pretended_labels(*task, fetch(task->a), fetch(task->b));
+  });
+}
+
 }  // namespace
 }  // namespace vicinal::plugin
 
@@ -616,6 +637,8 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.seed_state = plugin::seed_state;
     functions.lof = plugin::lof;
     functions.lof_bytes = plugin::lof_bytes;
+    functions.label = plugin::label;
+    functions.label_bytes = plugin::label_bytes;
     return functions;
   }();
   return &kFunctions;

@@ -5,6 +5,7 @@
 #include "cpu/simd/lloyd_inl.hpp"    // after it
 #include "cpu/simd/overlap_inl.hpp"  // after it
 #include "cpu/simd/tree_inl.hpp"     // after it
+#include "cpu/simd/union_inl.hpp"    // after it
 
 namespace vicinal::cpu {
 
@@ -26,6 +27,10 @@ const OverlapKernels& avx2_overlap_kernels() {
 const TreeKernels& avx2_tree_kernels() {
   static constexpr TreeKernels kTable = simd_avx2::make_tree_kernels();
   return kTable;
+}
+
+UniteRowsFn avx2_unite_rows() {
+  return simd_avx2::unite_rows;
 }
 
 }  // namespace vicinal::cpu

@@ -5,6 +5,7 @@
 #include "cpu/simd/lloyd_inl.hpp"    // after it
 #include "cpu/simd/overlap_inl.hpp"  // after it
 #include "cpu/simd/tree_inl.hpp"     // after it
+#include "cpu/simd/union_inl.hpp"    // after it
 
 namespace vicinal::cpu {
 
@@ -26,6 +27,10 @@ const OverlapKernels& avx512_overlap_kernels() {
 const TreeKernels& avx512_tree_kernels() {
   static constexpr TreeKernels kTable = simd_avx512::make_tree_kernels();
   return kTable;
+}
+
+UniteRowsFn avx512_unite_rows() {
+  return simd_avx512::unite_rows;
 }
 
 }  // namespace vicinal::cpu

@@ -4,6 +4,7 @@
 #include "cpu/simd/lloyd_inl.hpp"    // after it
 #include "cpu/simd/overlap_inl.hpp"  // after it
 #include "cpu/simd/tree_inl.hpp"     // after it
+#include "cpu/simd/union_inl.hpp"    // after it
 
 namespace vicinal::cpu {
 
@@ -25,6 +26,10 @@ const OverlapKernels& baseline_overlap_kernels() {
 const TreeKernels& baseline_tree_kernels() {
   static constexpr TreeKernels kTable = simd_baseline::make_tree_kernels();
   return kTable;
+}
+
+UniteRowsFn baseline_unite_rows() {
+  return simd_baseline::unite_rows;
 }
 
 }  // namespace vicinal::cpu

@@ -5,6 +5,7 @@
 #include "cpu/simd/lloyd_kernels.hpp"
 #include "cpu/simd/overlap_kernels.hpp"
 #include "cpu/simd/tree_kernels.hpp"
+#include "cpu/simd/union_kernels.hpp"
 
 namespace vicinal::cpu {
 namespace {
@@ -76,6 +77,16 @@ const LloydKernels& lloyd_kernels(Isa isa) {
   static_cast<void>(isa);
 #endif
   return baseline_lloyd_kernels();
+}
+
+UniteRowsFn unite_rows(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return avx512_unite_rows();
+  if (isa == Isa::avx2) return avx2_unite_rows();
+#else
+  static_cast<void>(isa);
+#endif
+  return baseline_unite_rows();
 }
 
 }  // namespace vicinal::cpu

@@ -1,0 +1,160 @@
+// `vicinal cocluster`: which ids of two columns belong together, directly or over others (contract clause 14).
+#include "vicinal/cocluster.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "common_options.hpp"
+#include "edges_file.hpp"
+#include "output.hpp"
+#include "vicinal/io.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+constexpr std::array<Relation, 6> kRelations = {Relation::one_to_one,   Relation::one_to_many, Relation::many_to_one,
+                                                Relation::many_to_many, Relation::one_to_none, Relation::none_to_one};
+
+struct CoclusterCommand {
+  CommonOptions common;
+  EdgesFile file;
+  std::string method = "components";
+  std::string output;
+
+  void run();
+  void explain(const CoclusterPlan& plan) const;
+};
+
+struct Summary {
+  std::array<std::int64_t, kRelations.size()> relations{};  ///< groups of each
+  CoclusterGroup largest;                                   ///< by members, the first of equals
+};
+
+Summary summarize(const Cocluster& found) {
+  Summary summary;
+  for (const CoclusterGroup& group : found.groups) {
+    ++summary.relations[static_cast<std::size_t>(group.relation())];
+    const CoclusterGroup& largest = summary.largest;
+    if (group.count_a + group.count_b > largest.count_a + largest.count_b) summary.largest = group;
+  }
+  return summary;
+}
+
+void write_members(const Context& ctx, const std::string& path, const NamedEdges& edges, const Cocluster& found) {
+  std::string text = "side,id,group,relation,count_a,count_b\n";
+  const auto add = [&](char side, const std::vector<std::string>& ids, const std::vector<std::int64_t>& labels) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (i % 65536 == 0) ctx.check_cancelled();
+      const std::int64_t place = found.group_of(labels[i]);
+      const CoclusterGroup& group = found.groups[static_cast<std::size_t>(place)];
+      text += fmt::format("{},{},{},{},{},{}\n", side, csv_field(ids[i]), place, name_of(group.relation()),
+                          group.count_a, group.count_b);
+    }
+  };
+  add('a', edges.ids_a, found.labels_a);
+  add('b', edges.ids_b, found.labels_b);
+  write_text(path, text);
+}
+
+Json to_json(const CoclusterPlan& plan) {
+  return {{"method", name_of(plan.method)},
+          {"device", plan.device},
+          {"threads", plan.threads},
+          {"memory_bytes", plan.memory},
+          {"device_memory_bytes", plan.device_memory}};
+}
+
+void CoclusterCommand::explain(const CoclusterPlan& plan) const {
+  if (common.json) return print_json({{"plan", to_json(plan)}});
+  std::string memory = format_bytes(static_cast<double>(plan.memory));
+  if (plan.device_memory > 0) memory += ", " + format_bytes(static_cast<double>(plan.device_memory)) + " on the device";
+  write_stdout(fmt::format("method   {}\nruns on  {}, {} threads\nmemory   {}\n", name_of(plan.method), plan.device,
+                           plan.threads, memory));
+}
+
+void CoclusterCommand::run() {
+  const auto start = std::chrono::steady_clock::now();
+  check_output("-o", output, {".csv"});
+  const CoclusterMethod wanted = cocluster_method_from(method);
+  const Runtime runtime = make_runtime(common);
+  const Context& ctx = runtime.ctx;
+  const NamedEdges edges = read_edges(ctx, file);
+  if (common.explain) return explain(plan_cocluster(ctx, edges.edges(), {.method = wanted}));
+  const Cocluster found = cocluster(ctx, edges.edges(), {.method = wanted});
+  const Summary summary = summarize(found);
+  if (!output.empty()) write_members(ctx, output, edges, found);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  runtime.progress->clear();
+  if (common.json) {
+    Json json = {{"edges", edges.a.size()},         {"members_a", edges.ids_a.size()},
+                 {"members_b", edges.ids_b.size()}, {"method", name_of(found.plan.method)},
+                 {"device", found.plan.device},     {"memory_bytes", found.plan.memory},
+                 {"groups", found.groups.size()}};
+    for (const Relation relation : kRelations) {
+      json["relations"][std::string(name_of(relation))] = summary.relations[static_cast<std::size_t>(relation)];
+    }
+    json["largest"] = {{"count_a", summary.largest.count_a}, {"count_b", summary.largest.count_b}};
+    json["nonzeros"] = found.nonzeros;
+    json["label_seconds"] = found.label_seconds;
+    json["seconds"] = seconds;
+    return print_json(json);
+  }
+  std::vector<std::vector<std::string>> lines = {{"relation", "groups"}};
+  for (const Relation relation : kRelations) {
+    const std::int64_t groups = summary.relations[static_cast<std::size_t>(relation)];
+    if (groups > 0) lines.push_back({std::string(name_of(relation)), format_count(groups)});
+  }
+  write_stdout(format_table(lines));
+  tell(runtime, common,
+       fmt::format("{} edges join {} and {} members in {} groups, the largest of {}:{}; {} on {}, {:.3f} s",
+                   format_count(std::ssize(edges.a)), format_count(std::ssize(edges.ids_a)),
+                   format_count(std::ssize(edges.ids_b)), format_count(std::ssize(found.groups)),
+                   summary.largest.count_a, summary.largest.count_b, name_of(found.plan.method), found.plan.device,
+                   seconds));
+}
+
+}  // namespace
+
+Command add_cocluster(const Parser& root) {
+  auto command = std::make_shared<CoclusterCommand>();
+  CoclusterCommand& made = *command;
+  const Parser app =
+      root.add_subcommand("cocluster", "Group the ids of two columns that belong together, from 1:1 to n:m");
+  app.add_option("EDGES", made.file.path, "Delimited text, a pair of ids a line: of side A, of side B, and its weight")
+      .type_name("FILE")
+      .required();
+  const std::string columns = "Columns";
+  app.add_option("--a", made.file.a, "Name or position of the column with ids of side A")
+      .type_name("COLUMN")
+      .capture_default_str()
+      .group(columns);
+  app.add_option("--b", made.file.b, "Of the one with ids of side B")
+      .type_name("COLUMN")
+      .capture_default_str()
+      .group(columns);
+  app.add_option("--weight", made.file.weight, "Of the one with weights [the third of three]")
+      .type_name("COLUMN")
+      .group(columns);
+  app.add_option("--above", made.file.above, "Join only ids whose weight is above this").type_name("X").group(columns);
+  InputOptions& input = made.file.input;
+  app.add_option("--delimiter", input.delimiter, "Character between columns, or tab [found out]")
+      .type_name("CHARACTER")
+      .group(columns);
+  const Option header = app.add_flag("--header", input.header, "The first line names the columns").group(columns);
+  app.add_flag("--no-header", input.no_header, "The first line is an edge").group(columns).excludes(header);
+  app.add_choice("--method", made.method,
+                 {"components", "closure", "product_serial", "product_global", "product_tiled"},
+                 "How groups are found; all find the same");
+  app.add_option("-o,--output", made.output, "Where to write the group of each id (.csv)").type_name("FILE");
+  add_common_options(app, made.common);
+  app.add_examples({"vicinal cocluster edges.csv -o groups.csv", "vicinal cocluster edges.csv --above 0.05 --json"});
+  return {app, [command] { command->run(); }, &command->common.json};
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,127 @@
+// cocluster: which members of two sets belong together, given pairs that correspond (docs/contract.md, clause 14): the
+// connected components of a bipartite graph, and whether each is 1:1, 1:n, n:1 or n:m.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vicinal/context.hpp"
+#include "vicinal/table.hpp"
+
+namespace vicinal {
+
+/// Pairs (a[e], b[e]) of a member of side A, in [0, n_a), and one of side B, in [0, n_b). Borrowed host memory. Ids may
+/// come in any order and a pair more than once. Weights, one a pair, are finite and at least 0; a pair of weight 0 is
+/// an edge like any other.
+class VICINAL_API BipartiteEdges {
+ public:
+  BipartiteEdges() = default;
+  /// Throws `invalid_argument` for sizes below 0, and where a, b and weights (unless there are none) differ in length.
+  BipartiteEdges(std::int64_t n_a, std::int64_t n_b, std::span<const std::int64_t> a, std::span<const std::int64_t> b,
+                 std::span<const double> weights = {});
+  BipartiteEdges(std::int64_t n_a, std::int64_t n_b, std::span<const std::int32_t> a, std::span<const std::int32_t> b,
+                 std::span<const double> weights = {});
+
+  [[nodiscard]] std::int64_t n_a() const noexcept { return n_a_; }
+  [[nodiscard]] std::int64_t n_b() const noexcept { return n_b_; }
+  [[nodiscard]] std::int64_t size() const noexcept { return size_; }
+  /// Whether ids are 64 bits wide, or 32.
+  [[nodiscard]] bool is_wide() const noexcept { return wide_; }
+  [[nodiscard]] const void* a() const noexcept { return a_; }
+  [[nodiscard]] const void* b() const noexcept { return b_; }
+  [[nodiscard]] std::int64_t a(std::int64_t edge) const noexcept { return id(a_, edge); }
+  [[nodiscard]] std::int64_t b(std::int64_t edge) const noexcept { return id(b_, edge); }
+  [[nodiscard]] std::span<const double> weights() const noexcept { return weights_; }
+
+ private:
+  [[nodiscard]] std::int64_t id(const void* ids, std::int64_t edge) const noexcept {
+    return wide_ ? static_cast<const std::int64_t*>(ids)[edge] : static_cast<const std::int32_t*>(ids)[edge];
+  }
+
+  std::int64_t n_a_ = 0;
+  std::int64_t n_b_ = 0;
+  std::int64_t size_ = 0;
+  const void* a_ = nullptr;
+  const void* b_ = nullptr;
+  std::span<const double> weights_;
+  bool wide_ = true;
+};
+
+/// How groups are found. Every method gives the same labels.
+enum class CoclusterMethod : std::uint8_t {
+  components,  ///< union-find by all threads at once; O(edges + members) memory
+  closure,     ///< the adjacency matrix with self loops squared until its ones stay as many, a bit an element
+  // The same with integers, as the paper multiplies (docs/papers.md): quadratic in memory, cubic in time.
+  product_serial,  ///< three loops on one core of the host
+  product_global,  ///< an element a thread, rows and columns read from where they lie
+  product_tiled,   ///< by tiles in shared memory, or in a core's cache
+};
+
+/// How many members of A and of B a group has.
+enum class Relation : std::uint8_t { one_to_one, one_to_many, many_to_one, many_to_many, one_to_none, none_to_one };
+
+VICINAL_API std::string_view name_of(CoclusterMethod method) noexcept;
+/// "1:1", "1:n", "n:1", "n:m", "1:0", "0:1".
+VICINAL_API std::string_view name_of(Relation relation) noexcept;
+/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+VICINAL_API CoclusterMethod cocluster_method_from(std::string_view name);
+
+struct CoclusterOptions {
+  CoclusterMethod method = CoclusterMethod::components;
+};
+
+struct CoclusterGroup {
+  std::int64_t label = 0;
+  std::int64_t count_a = 0;
+  std::int64_t count_b = 0;
+  [[nodiscard]] Relation relation() const noexcept {
+    if (count_a == 0) return Relation::none_to_one;
+    if (count_b == 0) return Relation::one_to_none;
+    if (count_a == 1) return count_b == 1 ? Relation::one_to_one : Relation::one_to_many;
+    return count_b == 1 ? Relation::many_to_one : Relation::many_to_many;
+  }
+};
+
+/// What runs, or would run.
+struct CoclusterPlan {
+  CoclusterMethod method = CoclusterMethod::components;
+  std::string device = "cpu";
+  int threads = 1;                  ///< of the host
+  std::uint64_t memory = 0;         ///< bytes of host memory it was planned with, result included
+  std::uint64_t device_memory = 0;  ///< bytes of device memory, edges included
+};
+
+/// Members of both sides are numbered together: member i of A is i, member j of B is n_a + j. A group's label is its
+/// smallest number, so that every group with a member of A is named by one of A.
+struct VICINAL_API Cocluster {
+  std::vector<std::int64_t> labels_a;  ///< [n_a]
+  std::vector<std::int64_t> labels_b;  ///< [n_b]
+  std::vector<CoclusterGroup> groups;  ///< by ascending label; members without an edge are groups of their own
+
+  std::vector<std::int64_t> nonzeros;  ///< of the methods that multiply: ones of the matrix after each product
+  CoclusterPlan plan;
+  /// Making labels: from edges, or of the methods that multiply from the matrix, that lie where they are worked on.
+  double label_seconds = 0;
+
+  /// The place in `groups` of a label. Throws `invalid_argument` for a label that no group has.
+  [[nodiscard]] std::int64_t group_of(std::int64_t label) const;
+};
+
+/// Groups of a bipartite graph (clause 14). `components` takes O(edges) time but for a factor that never exceeds 4 in
+/// practice (lock-free union by number with path halving), and 4 or 8 bytes a member beside the result; the methods
+/// that multiply take the matrix's n^2 / 8 bytes twice, or 4 n^2 three times, n = n_a + n_b. Throws `bad_data` naming
+/// the first edge with a weight that is below 0 or not finite, or else with an id outside its side; `over_memory`
+/// before it starts.
+VICINAL_API Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges, const CoclusterOptions& options = {});
+/// The same of a relation matrix [n_a, n_b], whose elements other than 0 are the weights of edges. Host memory. Throws
+/// `bad_data` naming row and column of an element below 0 or not finite, too.
+VICINAL_API Cocluster cocluster(const Context& ctx, const TableView& relation, const CoclusterOptions& options = {});
+
+/// What `cocluster` would do and the memory it needs, without doing it.
+VICINAL_API CoclusterPlan plan_cocluster(const Context& ctx, const BipartiteEdges& edges,
+                                         const CoclusterOptions& options = {});
+
+}  // namespace vicinal

@@ -1,0 +1,128 @@
+// Connected components of a bipartite graph (contract clause 14): union-find by all threads at once, without a lock.
+// A root is hooked below the smaller of two roots by one compare-and-swap, and every pointer leads to a smaller number,
+// so that a component ends below its smallest member whatever the order of edges and threads. Paths are halved as they
+// are walked (Jayanti and Tarjan 2016): such a store may be late, but what it stores was an ancestor and stays one.
+// Cost: a reading of the edges, two places of `parent` an edge (fetched ahead), one reading of `parent` at the end.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <limits>
+
+#include "core/aligned.hpp"
+#include "core/parallel.hpp"
+#include "cpu/graphs.hpp"
+
+namespace vicinal::cpu {
+namespace {
+
+constexpr std::int64_t kEdges = std::int64_t{1} << 16;    // of a task
+constexpr std::int64_t kMembers = std::int64_t{1} << 16;  // of a task
+constexpr std::int64_t kAhead = 32;  // edges whose places are being fetched; enough for DRAM's latency
+
+template <class Number>
+class Forest {
+ public:
+  explicit Forest(std::int64_t size) : parent_(size) {}
+
+  void reset(std::int64_t begin, std::int64_t end) {
+    for (std::int64_t v = begin; v < end; ++v) parent_[v] = static_cast<Number>(v);
+  }
+  /// Begins to fetch the place of v, of which only the caller knows whether there is one.
+  void fetch(std::uint64_t v) const {
+    __builtin_prefetch(
+        reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(parent_.data()) + v * sizeof(Number)), 1);
+  }
+
+  void unite(Number x, Number y) {
+    while (true) {
+      x = root_of(x);
+      y = root_of(y);
+      if (x == y) return;
+      if (x > y) std::swap(x, y);
+      Number expected = y;
+      if (at(y).compare_exchange_strong(expected, x, std::memory_order_relaxed)) return;
+    }
+  }
+  Number root_of(Number x) {
+    Number parent = at(x).load(std::memory_order_relaxed);
+    while (parent != x) {
+      const Number above = at(parent).load(std::memory_order_relaxed);
+      if (above == parent) return parent;
+      at(x).store(above, std::memory_order_relaxed);
+      x = above;
+      parent = at(x).load(std::memory_order_relaxed);
+    }
+    return x;
+  }
+
+ private:
+  std::atomic_ref<Number> at(Number v) { return std::atomic_ref<Number>(parent_[static_cast<std::int64_t>(v)]); }
+
+  core::AlignedArray<Number> parent_;
+};
+
+template <class Body>
+void in_parts(const Context& ctx, std::int64_t size, std::int64_t part, const Body& body) {
+  core::parallel_for(ctx, (size + part - 1) / part, [&](std::int64_t task, int worker) {
+    body(task * part, std::min(size, (task + 1) * part));
+    if (worker == 0)
+      ctx.report("components", static_cast<double>(task) * static_cast<double>(part) / static_cast<double>(size));
+  });
+}
+
+template <class Id, class Number>
+void unite_edges(const BipartiteEdges& edges, std::int64_t begin, std::int64_t end, Forest<Number>& forest) {
+  const auto* const a = static_cast<const Id*>(edges.a());
+  const auto* const b = static_cast<const Id*>(edges.b());
+  const auto n_a = static_cast<std::uint64_t>(edges.n_a());
+  const auto n_b = static_cast<std::uint64_t>(edges.n_b());
+  const std::int64_t fetched = std::min(edges.size(), end + kAhead);
+  for (std::int64_t e = begin; e < end; ++e) {
+    if (e + kAhead < fetched) {  // of a wrong id it fetches nothing, which is no fault
+      forest.fetch(static_cast<std::uint64_t>(a[e + kAhead]));
+      forest.fetch(n_a + static_cast<std::uint64_t>(b[e + kAhead]));
+    }
+    const auto x = static_cast<std::uint64_t>(a[e]);  // below 0: very large
+    const auto y = static_cast<std::uint64_t>(b[e]);
+    if (x >= n_a || y >= n_b) kernels::require_in_range(edges, e);
+    forest.unite(static_cast<Number>(x), static_cast<Number>(n_a + y));
+  }
+}
+
+template <class Number>
+void label_with(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) {
+  const BipartiteEdges& edges = *task.edges;
+  Forest<Number> forest(task.members());
+  in_parts(ctx, task.members(), kMembers, [&](std::int64_t begin, std::int64_t end) { forest.reset(begin, end); });
+  in_parts(ctx, edges.size(), kEdges, [&](std::int64_t begin, std::int64_t end) {
+    edges.is_wide() ? unite_edges<std::int64_t>(edges, begin, end, forest)
+                    : unite_edges<std::int32_t>(edges, begin, end, forest);
+  });
+  const std::int64_t n_a = edges.n_a();
+  in_parts(ctx, task.members(), kMembers, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t v = begin; v < std::min(end, n_a); ++v) {
+      labels.a[static_cast<std::size_t>(v)] = static_cast<std::int64_t>(forest.root_of(static_cast<Number>(v)));
+    }
+    for (std::int64_t v = std::max(begin, n_a); v < end; ++v) {
+      labels.b[static_cast<std::size_t>(v - n_a)] = static_cast<std::int64_t>(forest.root_of(static_cast<Number>(v)));
+    }
+  });
+}
+
+bool is_small(const kernels::GraphTask& task) {
+  return task.members() <= std::int64_t{std::numeric_limits<std::uint32_t>::max()};
+}
+
+}  // namespace
+
+std::uint64_t component_bytes(const kernels::GraphTask& task) {
+  return static_cast<std::uint64_t>(task.members()) * (is_small(task) ? sizeof(std::uint32_t) : sizeof(std::uint64_t));
+}
+
+void label_components(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) {
+  const auto start = std::chrono::steady_clock::now();
+  is_small(task) ? label_with<std::uint32_t>(ctx, task, labels) : label_with<std::uint64_t>(ctx, task, labels);
+  labels.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace vicinal::cpu

@@ -1,0 +1,60 @@
+// The waist for graphs: what a backend does with the edges of a bipartite graph. Found by `graphs_of`, as
+// kernels::backend_of finds the rest. Members of both sides are numbered together (contract clause 14).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "vicinal/cocluster.hpp"
+#include "vicinal/context.hpp"
+
+namespace vicinal::kernels {
+
+/// Bytes beside edges and result.
+struct GraphBytes {
+  std::uint64_t host = 0;
+  std::uint64_t device = 0;
+};
+
+struct GraphTask {
+  const BipartiteEdges* edges = nullptr;  ///< ids and weights not checked yet; at least one member
+  CoclusterMethod method = CoclusterMethod::components;
+
+  [[nodiscard]] std::int64_t members() const noexcept { return edges->n_a() + edges->n_b(); }
+};
+
+struct GraphLabels {
+  std::span<std::int64_t> a;           ///< [n_a]: the smallest member's number
+  std::span<std::int64_t> b;           ///< [n_b]
+  std::vector<std::int64_t> nonzeros;  ///< after each product
+  double seconds = 0;
+};
+
+/// Bytes of n rows of so many bytes each, or a number above every limit: a matrix's may exceed 64 bits.
+constexpr std::uint64_t matrix_bytes(std::uint64_t n, std::uint64_t row_bytes) {
+  constexpr std::uint64_t kBeyond = std::uint64_t{1} << 62;
+  return n != 0 && row_bytes > kBeyond / n ? kBeyond : n * row_bytes;
+}
+
+class Graphs {
+ public:
+  Graphs() = default;
+  Graphs(const Graphs&) = delete;
+  Graphs& operator=(const Graphs&) = delete;
+  virtual ~Graphs() = default;
+
+  /// Throws `over_memory` where a device has no room.
+  [[nodiscard]] virtual GraphBytes graph_bytes(const Context& ctx, const GraphTask& task) const = 0;
+  /// Throws `bad_data` naming the first edge with an id outside its side.
+  virtual void label(const Context& ctx, const GraphTask& task, GraphLabels& labels) const = 0;
+};
+
+/// Those of the context's backend.
+const Graphs& graphs_of(const Context& ctx);
+const Graphs& cpu_graphs();
+
+/// Throws `bad_data` for the edge, if one of its ids is outside its side.
+void require_in_range(const BipartiteEdges& edges, std::int64_t edge);
+
+}  // namespace vicinal::kernels
