@@ -73,6 +73,20 @@ img { display: block; image-rendering: pixelated; border-radius: 6px; background
 .near img { width: 44px; height: 44px; object-fit: contain; margin: 0 auto 3px; }
 .near.words li { width: auto; max-width: 100%; font-size: 12px; border: 1px solid var(--line); border-radius: 8px; padding: 3px 9px; text-align: left; }
 .near b { font-weight: 600; }
+.c-unchanged { --c: #9db8ad; } .c-modified { --c: #5b8fb0; } .c-split { --c: #d9a441; } .c-merged { --c: #8d6bb0; }
+.c-created { --c: #4f9e5a; } .c-removed { --c: #c8553d; } .c-complex { --c: #b85c8a; }
+.key i[class] { background: var(--c); } .atlas .key { margin: 0 0 14px; }
+.atlas g, .atlas path { fill: var(--c); stroke: var(--card); stroke-width: .4; vector-effect: non-scaling-stroke; }
+.atlas g path { vector-effect: non-scaling-stroke; } .atlas g path:hover { fill-opacity: .6; }
+.atlas path.old, .pairing .first { fill: none; stroke: var(--ink); stroke-width: .8; stroke-dasharray: 3 2; vector-effect: non-scaling-stroke; pointer-events: none; }
+.atlas input { position: absolute; opacity: 0; } .atlas label { display: inline-block; border: 1px solid var(--line); border-radius: 8px;
+  padding: 2px 12px; margin: 0 6px 12px 0; font-size: 13px; cursor: pointer; } .atlas input:checked + label { background: var(--track); font-weight: 600; }
+.atlas input:focus-visible + label { outline: 2px solid var(--good); }
+.view { overflow: auto; max-height: 80vh; border: 1px solid var(--line); border-radius: 10px; } .view svg { margin: 0; max-height: 78vh; }
+#z2:checked ~ .view svg, #z4:checked ~ .view svg, #z8:checked ~ .view svg { max-height: none; }
+#z2:checked ~ .view svg { width: 200%; } #z4:checked ~ .view svg { width: 400%; } #z8:checked ~ .view svg { width: 800%; }
+.pairing svg { max-height: 220px; } .pairing .second { fill: var(--good); fill-opacity: .35; stroke: var(--good); vector-effect: non-scaling-stroke; }
+.pairing .first { fill: var(--bad); fill-opacity: .18; } .pairing p { font-size: 13px; color: var(--muted); margin: 10px 0 0; } .pairing strong { display: block; color: var(--ink); }
 footer { color: var(--muted); font-size: 13px; margin-top: 28px; }
 @media (max-width: 860px) { .pair { grid-template-columns: minmax(0, 1fr); } td .shares { grid-template-columns: minmax(0, 1fr); } }
 @media (max-width: 560px) { main { padding: 28px 14px 44px; } section, .facts { padding: 18px 16px; } .big { font-size: 64px; }

@@ -11,8 +11,6 @@
 namespace vicinal::plugin {
 namespace {
 
-constexpr const char* kFile = "libvicinal_cuda.so";
-
 [[noreturn]] void unavailable(const std::string& sentence) {
   throw Error(ErrorCode::device_unavailable, sentence);
 }
@@ -21,12 +19,6 @@ template <class Function>
 bool find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   return function != nullptr;
-}
-
-/// dlerror's text, or something in its place.
-std::string loader_error() {
-  const char* const text = dlerror();
-  return text != nullptr ? text : "unknown error";
 }
 
 struct DriverFunctions {
@@ -96,12 +88,6 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// A name without a folder is left to the system's search.
-bool is_there(const std::string& path) {
-  if (path.find('/') != std::string::npos) return std::filesystem::exists(path);
-  return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
-}
-
 Plugin find_plugin() {
   std::string tried;
   for (const std::string& path : plugin_candidates()) {
@@ -127,15 +113,25 @@ const Driver& driver() {
   return kDriver;
 }
 
-std::vector<std::string> plugin_candidates() {
-  const char* const named = std::getenv("VICINAL_CUDA_PLUGIN");
+std::string loader_error() {
+  const char* const text = dlerror();
+  return text != nullptr ? text : "unknown error";
+}
+
+bool is_there(const std::string& path) {
+  if (path.find('/') != std::string::npos) return std::filesystem::exists(path);
+  return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
+}
+
+std::vector<std::string> plugin_candidates(const char* variable, const char* file) {
+  const char* const named = std::getenv(variable);
   if (named != nullptr && *named != '\0') return {named};
   std::vector<std::string> candidates;
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&plugin_candidates), &self) != 0 && self.dli_fname != nullptr) {
-    candidates.push_back((std::filesystem::path(self.dli_fname).parent_path() / kFile).string());
+    candidates.push_back((std::filesystem::path(self.dli_fname).parent_path() / file).string());
   }
-  candidates.emplace_back(kFile);
+  candidates.emplace_back(file);
   return candidates;
 }
 

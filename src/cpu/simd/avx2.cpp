@@ -2,9 +2,10 @@
 #if defined(__x86_64__)
 #define VICINAL_SIMD_NAMESPACE simd_avx2
 #include "cpu/simd/kernels_inl.hpp"
-#include "cpu/simd/lloyd_inl.hpp"  // after it
-#include "cpu/simd/tree_inl.hpp"   // after it
-#include "cpu/simd/union_inl.hpp"  // after it
+#include "cpu/simd/lloyd_inl.hpp"    // after it
+#include "cpu/simd/overlap_inl.hpp"  // after it
+#include "cpu/simd/tree_inl.hpp"     // after it
+#include "cpu/simd/union_inl.hpp"    // after it
 
 namespace vicinal::cpu {
 
@@ -15,6 +16,11 @@ const SimdKernels& avx2_kernels() {
 
 const LloydKernels& avx2_lloyd_kernels() {
   static constexpr LloydKernels kTable = simd_avx2::make_lloyd_kernels();
+  return kTable;
+}
+
+const OverlapKernels& avx2_overlap_kernels() {
+  static constexpr OverlapKernels kTable = simd_avx2::make_overlap_kernels();
   return kTable;
 }
 

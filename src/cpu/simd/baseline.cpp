@@ -1,9 +1,10 @@
 // The inner loops for what every machine of the architecture has: plain scalar code on x86-64, NEON on AArch64.
 #define VICINAL_SIMD_NAMESPACE simd_baseline
 #include "cpu/simd/kernels_inl.hpp"
-#include "cpu/simd/lloyd_inl.hpp"  // after it
-#include "cpu/simd/tree_inl.hpp"   // after it
-#include "cpu/simd/union_inl.hpp"  // after it
+#include "cpu/simd/lloyd_inl.hpp"    // after it
+#include "cpu/simd/overlap_inl.hpp"  // after it
+#include "cpu/simd/tree_inl.hpp"     // after it
+#include "cpu/simd/union_inl.hpp"    // after it
 
 namespace vicinal::cpu {
 
@@ -14,6 +15,11 @@ const SimdKernels& baseline_kernels() {
 
 const LloydKernels& baseline_lloyd_kernels() {
   static constexpr LloydKernels kTable = simd_baseline::make_lloyd_kernels();
+  return kTable;
+}
+
+const OverlapKernels& baseline_overlap_kernels() {
+  static constexpr OverlapKernels kTable = simd_baseline::make_overlap_kernels();
   return kTable;
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/isa.hpp"
 #include "cpu/simd/lloyd_kernels.hpp"
+#include "cpu/simd/overlap_kernels.hpp"
 #include "cpu/simd/tree_kernels.hpp"
 #include "cpu/simd/union_kernels.hpp"
 
@@ -46,6 +47,16 @@ const SimdKernels& simd_kernels(Isa isa) {
   static_cast<void>(isa);
 #endif
   return baseline_kernels();
+}
+
+const OverlapKernels& overlap_kernels(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return avx512_overlap_kernels();
+  if (isa == Isa::avx2) return avx2_overlap_kernels();
+#else
+  static_cast<void>(isa);
+#endif
+  return baseline_overlap_kernels();
 }
 
 const TreeKernels& tree_kernels(Isa isa) {

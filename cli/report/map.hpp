@@ -1,0 +1,13 @@
+// The report of `vicinal match`: one page with both maps coloured by what became of their features, counts, and the
+// doubtful pairs enlarged.
+#pragma once
+
+#include <string>
+
+#include "match_output.hpp"
+
+namespace vicinal::cli::report {
+
+std::string render_map(const MatchedFiles& files, double seconds);
+
+}  // namespace vicinal::cli::report

@@ -1,0 +1,96 @@
+// Layers of polygons as flat arrays, what their features share, and by how much: the overlap join (docs/contract.md,
+// clause 15).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "vicinal/context.hpp"
+
+namespace vicinal {
+
+/// Borrowed features of any number of polygons with holes. Feature i has the parts features[i] .. features[i + 1] - 1,
+/// none where it is empty; part p the rings parts[p] .. parts[p + 1] - 1, the shell first and then its holes; ring r
+/// the points rings[r] .. rings[r + 1] - 1, in either direction, the first one repeated at the end or not. Every list
+/// of offsets begins with 0 and has one number more than what it counts.
+struct PolygonsView {
+  std::span<const double> points;          ///< [2 * number of points]: x, y
+  std::span<const std::int64_t> rings;     ///< [rings + 1]
+  std::span<const std::int64_t> parts;     ///< [parts + 1]
+  std::span<const std::int64_t> features;  ///< [n + 1]
+
+  [[nodiscard]] std::int64_t size() const noexcept {
+    return features.empty() ? 0 : static_cast<std::int64_t>(features.size()) - 1;
+  }
+};
+
+/// The same, owned.
+struct Polygons {
+  std::vector<double> points;
+  std::vector<std::int64_t> rings = {0};
+  std::vector<std::int64_t> parts = {0};
+  std::vector<std::int64_t> features = {0};
+
+  [[nodiscard]] PolygonsView view() const noexcept { return {points, rings, parts, features}; }
+  [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(features.size()) - 1; }
+  /// Adds a ring to the part that is being built; then `end_part`, and `end_feature` after the last part.
+  void add_ring(std::span<const double> xy) {
+    points.insert(points.end(), xy.begin(), xy.end());
+    rings.push_back(static_cast<std::int64_t>(points.size() / 2));
+  }
+  void end_part() { parts.push_back(static_cast<std::int64_t>(rings.size()) - 1); }
+  void end_feature() { features.push_back(static_cast<std::int64_t>(parts.size()) - 1); }
+};
+
+/// How two closed regions lie (Egenhofer's eight relations, from the 9-intersection of interior, boundary, exterior).
+enum class RegionRelation : std::uint8_t {
+  disjoint,
+  touches,     ///< only boundaries meet
+  overlaps,    ///< interiors meet, and each has what the other has not
+  covers,      ///< b lies in a, and their boundaries meet
+  covered_by,  ///< a lies in b, and their boundaries meet
+  contains,    ///< b lies in the interior of a
+  within,      ///< a lies in the interior of b
+  equals,
+};
+/// "disjoint", "touches", "overlaps", "covers", "covered_by", "contains", "within", "equals".
+VICINAL_API std::string_view name_of(RegionRelation relation) noexcept;
+
+/// Two features whose closed regions meet.
+struct Overlap {
+  std::int64_t a = 0;
+  std::int64_t b = 0;
+  RegionRelation relation = RegionRelation::touches;
+  double area = 0;   ///< that both cover, in square units of the coordinates; 0 where they only touch
+  double width = 0;  ///< its mean width, 2 area / perimeter; 0 where it was not asked for
+};
+
+struct Overlaps {
+  std::vector<Overlap> pairs;   ///< by (a, b): every pair that is not disjoint
+  std::vector<double> areas_a;  ///< [features of a]
+  std::vector<double> areas_b;  ///< [features of b]
+  std::int64_t candidates = 0;  ///< pairs whose boxes meet
+};
+
+struct OverlapOptions {
+  bool widths = true;  ///< costs about as much again as the areas
+};
+
+/// The overlap join: every pair of a feature of `a` and one of `b` that share a point, what they share and how they
+/// lie. Relations are exact, decided by signs of determinants of the coordinates given; areas are a float64 sum that no
+/// degenerate border can upset, the same bits whatever the machine (relative to the smaller feature some 1e-12 in
+/// practice; where one feature lies in the other, the inner one's own area). Coordinates are planar: project degrees
+/// first. A region that covers a place twice, which `self_overlapping` finds, has it counted twice.
+/// Throws `invalid_argument` for offsets that do not fit, `bad_data` for coordinates that are not finite or beyond
+/// 1e150, `over_memory` before pairs are made, `cancelled`. Cost O((m + n) log n) for the boxes and O(e log e) a pair,
+/// e the edges within the box that both share.
+VICINAL_API Overlaps overlaps(const Context& ctx, const PolygonsView& a, const PolygonsView& b,
+                              const OverlapOptions& options = {});
+
+/// The features that cover some place twice, or inside out (bow-ties), in ascending order: those whose winding number
+/// is not 0 or 1 everywhere, but for slivers within rounding. Throws what `overlaps` throws.
+VICINAL_API std::vector<std::int64_t> self_overlapping(const Context& ctx, const PolygonsView& polygons);
+
+}  // namespace vicinal

@@ -1,0 +1,95 @@
+// The exported table: each function catches what is thrown behind it. GDAL's messages go nowhere but into a status.
+#include "gdal/plugin.hpp"
+
+#include <geos_c.h>
+#include <proj.h>
+
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "gdal/source.hpp"
+
+namespace vicinal::gdal {
+namespace {
+
+void tell(Status* status, StatusCode code, const char* text) {
+  status->code = code;
+  std::strncpy(status->text, text, sizeof status->text - 1);
+  status->text[sizeof status->text - 1] = '\0';
+}
+
+template <class Work>
+void guarded(Status* status, const Work& work) {
+  status->code = kOk;
+  CPLPushErrorHandler(CPLQuietErrorHandler);
+  try {
+    work();
+  } catch (const Failure& failure) {
+    tell(status, failure.code(), failure.what());
+  } catch (const std::exception& error) {
+    tell(status, kInternal, error.what());
+  }
+  CPLPopErrorHandler();
+}
+
+OpenLayer& layer_of(void* handle) {
+  return *static_cast<OpenLayer*>(handle);
+}
+
+void* open(const Source* source, Status* status) {
+  OpenLayer* layer = nullptr;
+  guarded(status, [&] { layer = new OpenLayer(*source); });
+  return layer;
+}
+
+std::int32_t locate(void* handle, Bounds* bounds, Status* status) {
+  bool there = false;
+  guarded(status, [&] { there = layer_of(handle).locate(*bounds); });
+  return there ? 1 : 0;
+}
+
+void load(void* handle, const Loading* loading, Status* status) {
+  guarded(status, [&] { layer_of(handle).load(*loading); });
+}
+
+void view(void* handle, Layer* layer) {
+  *layer = layer_of(handle).view();
+}
+
+void repair(void* handle, const std::int64_t* features, std::int64_t count, Status* status) {
+  guarded(status, [&] { layer_of(handle).repair(features, count); });
+}
+
+void close(void* handle) {
+  CPLPushErrorHandler(CPLQuietErrorHandler);
+  delete static_cast<OpenLayer*>(handle);
+  CPLPopErrorHandler();
+}
+
+void write_all(const Writing* writing, Status* status) {
+  guarded(status, [&] { write(*writing); });
+}
+
+const char* versions() {
+  static const std::string kText = std::string("GDAL ") + GDALVersionInfo("RELEASE_NAME") + ", GEOS " +
+                                   std::string(GEOSversion()).substr(0, std::string(GEOSversion()).find('-')) +
+                                   ", PROJ " + std::to_string(PROJ_VERSION_MAJOR) + "." +
+                                   std::to_string(PROJ_VERSION_MINOR) + "." + std::to_string(PROJ_VERSION_PATCH);
+  return kText.c_str();
+}
+
+const Functions* functions() {
+  GDALAllRegister();
+  static const Functions kTable = {kPluginVersion, sizeof(Functions), versions(), open, locate, load, view, repair,
+                                   close,          write_all};
+  return &kTable;
+}
+
+}  // namespace
+}  // namespace vicinal::gdal
+
+extern "C" __attribute__((visibility("default"))) const vicinal::gdal::Functions* vicinal_geo_plugin() {
+  static const vicinal::gdal::Functions* const kFunctions = vicinal::gdal::functions();
+  return kFunctions;
+}

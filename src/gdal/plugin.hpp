@@ -1,0 +1,102 @@
+// The border between the library and libvicinal_geo.so, which holds all that needs GDAL, PROJ and GEOS: a table of
+// functions over plain structs. No exception and no C++ type crosses it; the host's callbacks return a number. Handles
+// belong to the plug-in until `close`.
+#pragma once
+
+#include <cstdint>
+
+namespace vicinal::gdal {
+
+inline constexpr std::int32_t kPluginVersion = 1;
+inline constexpr const char* kPluginSymbol = "vicinal_geo_plugin";
+
+enum StatusCode : std::int32_t { kOk = 0, kInvalidArgument = 1, kBadData = 2, kIo = 3, kCancelled = 4, kInternal = 5 };
+
+struct Status {
+  std::int32_t code;
+  char text[2048];  ///< one sentence, ended by 0
+};
+
+/// What is opened. Strings may be null.
+struct Source {
+  const char* path;
+  const char* layer;  ///< null: the only one
+  const char* id;     ///< column; null: the number that the file gives a feature
+  const char* code;   ///< column of codes; null: none
+  const char* crs;    ///< of a file that has none
+};
+
+struct Bounds {
+  double west, south, east, north;  ///< degrees
+};
+
+/// Texts one after the other: text i is bytes[ends[i - 1]] .. bytes[ends[i]] - 1, the first from 0.
+struct Texts {
+  const char* bytes;
+  const std::int64_t* ends;
+};
+
+/// A loaded layer; borrowed from its handle.
+struct Layer {
+  const double* points;
+  const std::int64_t* rings;
+  const std::int64_t* parts;
+  const std::int64_t* features;
+  std::int64_t counts[4];  ///< of points, rings, parts and features
+  Texts ids;
+  Texts codes;  ///< null without a code column
+  const char* crs;
+};
+
+struct Loading {
+  const char* projection;  ///< null: coordinates stay as they are
+  bool world;              ///< the projection has a seam at 180 degrees
+  void* host;
+  std::int32_t (*cancelled)(void* host);
+};
+
+enum ColumnKind : std::int32_t { kIntegers = 0, kReals = 1, kTexts = 2 };
+struct Column {
+  const char* name;
+  std::int32_t kind;
+  const std::int64_t* integers;
+  const double* reals;
+  Texts texts;
+};
+
+/// A layer to write: the features of `source` with their own columns and these, or rows without a place (null).
+struct Table {
+  const char* name;
+  void* source;
+  const Column* columns;
+  std::int64_t column_count;
+  std::int64_t rows;
+};
+
+/// The file is made in memory and handed over whole.
+struct Writing {
+  const char* path;    ///< for sentences
+  const char* driver;  ///< GDAL's short name; of a format that is one file
+  const Table* tables;
+  std::int64_t table_count;
+  void* host;
+  std::int32_t (*cancelled)(void* host);
+  void (*take)(void* host, const void* bytes, std::int64_t count);
+};
+
+struct Functions {
+  std::int32_t version;
+  std::int32_t bytes;
+  const char* versions;  ///< "GDAL 3.6.2, GEOS 3.11.1, PROJ 9.1.1"
+  void* (*open)(const Source* source, Status* status);
+  /// Whether the layer has a CRS, and where it lies.
+  std::int32_t (*locate)(void* handle, Bounds* bounds, Status* status);
+  void (*load)(void* handle, const Loading* loading, Status* status);
+  void (*view)(void* handle, Layer* layer);
+  /// Makes features valid that cover a place twice.
+  void (*repair)(void* handle, const std::int64_t* features, std::int64_t count, Status* status);
+  void (*close)(void* handle);
+  void (*write)(const Writing* writing, Status* status);
+};
+
+}  // namespace vicinal::gdal

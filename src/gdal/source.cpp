@@ -1,0 +1,314 @@
+// See source.hpp. One dataset is one thread's: GDAL is re-entrant, not thread-safe.
+#include "gdal/source.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+namespace vicinal::gdal {
+namespace {
+
+constexpr std::int64_t kAskEvery = 256;         // features between two questions whether to stop
+constexpr std::size_t kPointsAtOnce = 1 << 16;  // that are projected
+
+std::string text_or(const char* text) {
+  return text != nullptr ? text : "";
+}
+
+std::string name_of_crs(const OGRSpatialReference& crs) {
+  const char* const authority = crs.GetAuthorityName(nullptr);
+  const char* const code = crs.GetAuthorityCode(nullptr);
+  if (authority != nullptr && code != nullptr) return std::string(authority) + ":" + code;
+  return text_or(crs.GetName());
+}
+
+std::string layers_of(GDALDataset& dataset) {
+  std::string names;
+  for (int i = 0; i < dataset.GetLayerCount(); ++i) {
+    names += (i == 0 ? "" : ", ") + std::string(dataset.GetLayer(i)->GetName());
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string last_message() {
+  std::string text = CPLGetLastErrorMsg();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text.empty() ? "GDAL does not say why" : text;
+}
+
+void OpenLayer::TextList::add(const std::string& text) {
+  bytes += text;
+  ends.push_back(static_cast<std::int64_t>(bytes.size()));
+}
+
+void OpenLayer::Shapes::add(const OGRPolygon& polygon) {
+  for (const OGRLinearRing* ring : polygon) {
+    for (int i = 0; i < ring->getNumPoints(); ++i) {
+      points.push_back(ring->getX(i));
+      points.push_back(ring->getY(i));
+    }
+    rings.push_back(static_cast<std::int64_t>(points.size() / 2));
+  }
+  parts.push_back(static_cast<std::int64_t>(rings.size()) - 1);
+}
+
+OpenLayer::OpenLayer(const Source& source) : path_(source.path), id_(text_or(source.id)), code_(text_or(source.code)) {
+  CPLErrorReset();
+  dataset_.reset(GDALDataset::Open(path_.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY));
+  if (!dataset_) throw Failure(kIo, path_ + ": cannot be read as a layer of polygons: " + last_message());
+  const std::string layer = text_or(source.layer);
+  if (!layer.empty()) {
+    layer_ = dataset_->GetLayerByName(layer.c_str());
+    if (layer_ == nullptr) {
+      throw Failure(kInvalidArgument,
+                    path_ + ": there is no layer '" + layer + "'; there are: " + layers_of(*dataset_));
+    }
+  } else if (dataset_->GetLayerCount() != 1) {
+    throw Failure(kInvalidArgument, path_ + ": it has " + std::to_string(dataset_->GetLayerCount()) +
+                                        " layers; name the one to read: " + layers_of(*dataset_));
+  } else {
+    layer_ = dataset_->GetLayer(0);
+  }
+  const std::string given = text_or(source.crs);
+  if (const OGRSpatialReference* own = layer_->GetSpatialRef(); own != nullptr && !own->IsLocal()) {
+    crs_ = *own;
+    has_crs_ = true;
+  } else if (!given.empty()) {
+    if (crs_.SetFromUserInput(given.c_str()) != OGRERR_NONE) {
+      throw Failure(kInvalidArgument, path_ + ": '" + given + "' is no coordinate reference system");
+    }
+    has_crs_ = true;
+  }
+  crs_.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+  crs_name_ = has_crs_ ? name_of_crs(crs_) : "none";
+}
+
+std::string OpenLayer::name_of(std::int64_t feature) const {
+  const std::int64_t end = ids_.ends[static_cast<std::size_t>(feature)];
+  const std::int64_t begin = feature == 0 ? 0 : ids_.ends[static_cast<std::size_t>(feature) - 1];
+  return path_ + ": feature " + std::to_string(feature) + " (" + (id_.empty() ? "number" : id_) + " " +
+         ids_.bytes.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)) + ")";
+}
+
+int OpenLayer::column(const std::string& name) const {
+  if (name.empty()) return -1;
+  const OGRFeatureDefn& columns = *layer_->GetLayerDefn();
+  const int at = columns.GetFieldIndex(name.c_str());
+  if (at >= 0) return at;
+  std::string names;
+  for (int i = 0; i < columns.GetFieldCount(); ++i) {
+    names += (i == 0 ? "" : ", ") + std::string(columns.GetFieldDefn(i)->GetNameRef());
+  }
+  throw Failure(kInvalidArgument, path_ + ": there is no column '" + name + "'; there are: " + names);
+}
+
+bool OpenLayer::locate(Bounds& bounds) const {
+  OGREnvelope box;
+  if (layer_->GetExtent(&box, TRUE) != OGRERR_NONE) {
+    if (layer_->GetFeatureCount(TRUE) != 0) throw Failure(kBadData, path_ + ": its features have no extent");
+    box.MinX = box.MinY = box.MaxX = box.MaxY = 0;
+  }
+  if (!has_crs_) {
+    bounds = {box.MinX, box.MinY, box.MaxX, box.MaxY};
+    return false;
+  }
+  if (crs_.IsGeographic()) {
+    bounds = {box.MinX, box.MinY, box.MaxX, box.MaxY};
+    return true;
+  }
+  OGRSpatialReference degrees;
+  degrees.SetWellKnownGeogCS("WGS84");
+  degrees.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+  const std::unique_ptr<OGRCoordinateTransformation> to(OGRCreateCoordinateTransformation(&crs_, &degrees));
+  if (!to || !to->TransformBounds(box.MinX, box.MinY, box.MaxX, box.MaxY, &bounds.west, &bounds.south, &bounds.east,
+                                  &bounds.north, 21)) {
+    throw Failure(kBadData, path_ + ": its extent has no place on the globe by " + crs_name_ + ": " + last_message());
+  }
+  return true;
+}
+
+/// Polygons, wherever they are nested; anything else that is not empty is refused.
+void OpenLayer::add_geometry(const OGRGeometry& geometry, std::int64_t feature) {
+  if (geometry.IsEmpty()) return;
+  switch (wkbFlatten(geometry.getGeometryType())) {
+    case wkbPolygon:
+    case wkbTriangle:
+      shapes_.add(*geometry.toPolygon());
+      return;
+    case wkbMultiPolygon:
+    case wkbGeometryCollection:
+    case wkbTIN:
+    case wkbPolyhedralSurface: {
+      if (OGR_GT_IsSubClassOf(geometry.getGeometryType(), wkbGeometryCollection)) {
+        for (const OGRGeometry* part : *geometry.toGeometryCollection()) add_geometry(*part, feature);
+      } else {
+        for (const OGRPolygon* part : *geometry.toPolyhedralSurface()) shapes_.add(*part);
+      }
+      return;
+    }
+    default:
+      break;
+  }
+  if (geometry.hasCurveGeometry()) {
+    const std::unique_ptr<OGRGeometry> straight(geometry.getLinearGeometry());
+    if (straight && !straight->hasCurveGeometry()) return add_geometry(*straight, feature);
+  }
+  throw Failure(kBadData, name_of(feature) + " is a " + geometry.getGeometryName() + ": only polygons can be matched");
+}
+
+/// Whether an edge goes around the globe, which on a map of the world means that it crosses 180 degrees.
+bool OpenLayer::crosses_seam() const {
+  const auto part = static_cast<std::size_t>(shapes_.features.back());
+  for (auto ring = static_cast<std::size_t>(shapes_.parts[part]); ring + 1 < shapes_.rings.size(); ++ring) {
+    for (auto p = static_cast<std::size_t>(shapes_.rings[ring]) + 1;
+         p < static_cast<std::size_t>(shapes_.rings[ring + 1]); ++p) {
+      if (std::fabs(shapes_.points[2 * p] - shapes_.points[2 * p - 2]) > 180) return true;
+    }
+  }
+  return false;
+}
+
+/// Adds the feature's geometry once more, cut at 180 degrees.
+void OpenLayer::cut_at_seam(const OGRGeometry& geometry, std::int64_t feature) {
+  shapes_.parts.resize(static_cast<std::size_t>(shapes_.features.back()) + 1);
+  shapes_.rings.resize(static_cast<std::size_t>(shapes_.parts.back()) + 1);
+  shapes_.points.resize(2 * static_cast<std::size_t>(shapes_.rings.back()));
+  CPLStringList options;
+  options.SetNameValue("WRAPDATELINE", "YES");
+  const std::unique_ptr<OGRGeometry> cut(OGRGeometryFactory::transformWithOptions(&geometry, nullptr, options.List()));
+  if (cut) add_geometry(*cut, feature);
+  if (!cut || crosses_seam()) {
+    throw Failure(kBadData,
+                  name_of(feature) + " crosses the antimeridian and cannot be cut there: match a smaller area");
+  }
+}
+
+void OpenLayer::load(const Loading& loading) {
+  CPLErrorReset();
+  const int id = column(id_);
+  const int code = column(code_);
+  layer_->ResetReading();
+  std::int64_t number = 0;
+  const bool seam = loading.world && has_crs_ && crs_.IsGeographic();
+  while (const OGRFeatureUniquePtr feature{layer_->GetNextFeature()}) {
+    if (number % kAskEvery == 0 && loading.cancelled(loading.host) != 0) throw Failure(kCancelled, "cancelled");
+    ids_.add(id >= 0 ? feature->GetFieldAsString(id) : std::to_string(feature->GetFID()));
+    if (code >= 0) codes_.add(feature->GetFieldAsString(code));
+    if (const OGRGeometry* geometry = feature->GetGeometryRef(); geometry != nullptr) {
+      add_geometry(*geometry, number);
+      if (seam && crosses_seam()) cut_at_seam(*geometry, number);
+    }
+    shapes_.end_feature();
+    ++number;
+  }
+  if (CPLGetLastErrorType() >= CE_Failure) throw Failure(kBadData, path_ + ": cannot be read: " + last_message());
+  const std::int64_t expected = layer_->GetFeatureCount(FALSE);
+  if (expected > number) {
+    throw Failure(kBadData, path_ + ": it ends after " + std::to_string(number) + " of " + std::to_string(expected) +
+                                " features");
+  }
+  if (number == 0) throw Failure(kBadData, path_ + ": its layer " + layer_->GetName() + " has no features");
+  if (loading.projection != nullptr) project(loading);
+}
+
+void OpenLayer::project(const Loading& loading) {
+  OGRSpatialReference plane;
+  if (plane.SetFromUserInput(loading.projection) != OGRERR_NONE) {
+    throw Failure(kInternal, std::string("no projection: ") + loading.projection);
+  }
+  plane.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+  const std::unique_ptr<OGRCoordinateTransformation> to(OGRCreateCoordinateTransformation(&crs_, &plane));
+  if (!to) throw Failure(kBadData, path_ + ": no way from " + crs_name_ + " to the plane: " + last_message());
+  std::vector<double> x(kPointsAtOnce);
+  std::vector<double> y(kPointsAtOnce);
+  std::vector<int> good(kPointsAtOnce);
+  const std::size_t count = shapes_.points.size() / 2;
+  for (std::size_t first = 0; first < count; first += kPointsAtOnce) {
+    if (loading.cancelled(loading.host) != 0) throw Failure(kCancelled, "cancelled");
+    const std::size_t here = std::min(kPointsAtOnce, count - first);
+    double* const xy = shapes_.points.data() + 2 * first;
+    for (std::size_t i = 0; i < here; ++i) {
+      x[i] = xy[2 * i];
+      y[i] = xy[2 * i + 1];
+    }
+    to->Transform(static_cast<int>(here), x.data(), y.data(), nullptr, good.data());
+    for (std::size_t i = 0; i < here; ++i) {
+      if (good[i] == 0 || !std::isfinite(x[i]) || !std::isfinite(y[i])) {
+        const auto after = [](const std::vector<std::int64_t>& ends, std::int64_t at) {
+          return std::upper_bound(ends.begin(), ends.end(), at) - ends.begin() - 1;
+        };
+        const std::int64_t ring = after(shapes_.rings, static_cast<std::int64_t>(first + i));
+        const std::int64_t feature = after(shapes_.features, after(shapes_.parts, ring));
+        throw Failure(kBadData, name_of(feature) + " has a point that is nowhere on the globe by " + crs_name_);
+      }
+      xy[2 * i] = x[i];
+      xy[2 * i + 1] = y[i];
+    }
+  }
+}
+
+Layer OpenLayer::view() const {
+  Layer layer{};
+  layer.points = shapes_.points.data();
+  layer.rings = shapes_.rings.data();
+  layer.parts = shapes_.parts.data();
+  layer.features = shapes_.features.data();
+  layer.counts[0] = static_cast<std::int64_t>(shapes_.points.size() / 2);
+  layer.counts[1] = static_cast<std::int64_t>(shapes_.rings.size()) - 1;
+  layer.counts[2] = static_cast<std::int64_t>(shapes_.parts.size()) - 1;
+  layer.counts[3] = static_cast<std::int64_t>(shapes_.features.size()) - 1;
+  layer.ids = {ids_.bytes.data(), ids_.ends.data()};
+  if (!code_.empty()) layer.codes = {codes_.bytes.data(), codes_.ends.data()};
+  layer.crs = crs_name_.c_str();
+  return layer;
+}
+
+/// Each region becomes what its rings enclose, places covered twice once (GEOS, method structure).
+void OpenLayer::repair(const std::int64_t* features, std::int64_t count) {
+  const Shapes old = std::move(shapes_);
+  shapes_ = {};
+  const char* const options[] = {"METHOD=STRUCTURE", nullptr};
+  const std::int64_t* next = features;
+  for (std::int64_t i = 0; i + 1 < static_cast<std::int64_t>(old.features.size()); ++i) {
+    OGRMultiPolygon whole;
+    for (auto part = static_cast<std::size_t>(old.features[static_cast<std::size_t>(i)]);
+         part < static_cast<std::size_t>(old.features[static_cast<std::size_t>(i) + 1]); ++part) {
+      OGRPolygon polygon;
+      for (auto ring = static_cast<std::size_t>(old.parts[part]); ring < static_cast<std::size_t>(old.parts[part + 1]);
+           ++ring) {
+        OGRLinearRing line;
+        for (auto p = static_cast<std::size_t>(old.rings[ring]); p < static_cast<std::size_t>(old.rings[ring + 1]);
+             ++p) {
+          line.addPoint(old.points[2 * p], old.points[2 * p + 1]);
+        }
+        polygon.addRing(&line);
+      }
+      if (next == features + count || *next != i) {
+        shapes_.add(polygon);
+      } else {
+        whole.addGeometry(&polygon);
+      }
+    }
+    if (next != features + count && *next == i) {
+      ++next;
+      const std::unique_ptr<OGRGeometry> valid(whole.MakeValid(options));
+      if (!valid)
+        throw Failure(kBadData, name_of(i) + " covers a place twice and cannot be repaired: " + last_message());
+      add_polygons(*valid);
+    }
+    shapes_.end_feature();
+  }
+}
+
+/// What a repair leaves beside polygons, lines and points without area, is left out.
+void OpenLayer::add_polygons(const OGRGeometry& geometry) {
+  if (wkbFlatten(geometry.getGeometryType()) == wkbPolygon) {
+    if (!geometry.IsEmpty()) shapes_.add(*geometry.toPolygon());
+  } else if (OGR_GT_IsSubClassOf(geometry.getGeometryType(), wkbGeometryCollection)) {
+    for (const OGRGeometry* part : *geometry.toGeometryCollection()) add_polygons(*part);
+  }
+}
+
+}  // namespace vicinal::gdal

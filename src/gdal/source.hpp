@@ -1,0 +1,78 @@
+// An open layer of a file, and its polygons once they are loaded.
+#pragma once
+
+#include <gdal_priv.h>
+#include <ogrsf_frmts.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gdal/plugin.hpp"
+
+namespace vicinal::gdal {
+
+/// What crosses the border as a status.
+class Failure : public std::runtime_error {
+ public:
+  Failure(StatusCode code, const std::string& sentence) : std::runtime_error(sentence), code_(code) {}
+  [[nodiscard]] StatusCode code() const noexcept { return code_; }
+
+ private:
+  StatusCode code_;
+};
+
+/// GDAL's last message, or something in its place.
+std::string last_message();
+
+class OpenLayer {
+ public:
+  explicit OpenLayer(const Source& source);
+
+  [[nodiscard]] bool locate(Bounds& bounds) const;
+  void load(const Loading& loading);
+  [[nodiscard]] Layer view() const;
+  void repair(const std::int64_t* features, std::int64_t count);
+  [[nodiscard]] OGRLayer& layer() const noexcept { return *layer_; }
+  [[nodiscard]] const OGRSpatialReference* crs() const noexcept { return has_crs_ ? &crs_ : nullptr; }
+
+ private:
+  struct Shapes {
+    std::vector<double> points;
+    std::vector<std::int64_t> rings = {0};
+    std::vector<std::int64_t> parts = {0};
+    std::vector<std::int64_t> features = {0};
+    void add(const OGRPolygon& polygon);
+    void end_feature() { features.push_back(static_cast<std::int64_t>(parts.size()) - 1); }
+  };
+  struct TextList {
+    std::string bytes;
+    std::vector<std::int64_t> ends;
+    void add(const std::string& text);
+  };
+
+  [[nodiscard]] std::string name_of(std::int64_t feature) const;
+  [[nodiscard]] int column(const std::string& name) const;
+  void add_geometry(const OGRGeometry& geometry, std::int64_t feature);
+  void add_polygons(const OGRGeometry& geometry);
+  void project(const Loading& loading);
+  [[nodiscard]] bool crosses_seam() const;
+  void cut_at_seam(const OGRGeometry& geometry, std::int64_t feature);
+
+  std::string path_;
+  std::string id_;
+  std::string code_;
+  GDALDatasetUniquePtr dataset_;
+  OGRLayer* layer_ = nullptr;
+  OGRSpatialReference crs_;
+  bool has_crs_ = false;
+  std::string crs_name_;
+  Shapes shapes_;
+  TextList ids_;
+  TextList codes_;
+};
+
+void write(const Writing& writing);
+
+}  // namespace vicinal::gdal

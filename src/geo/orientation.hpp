@@ -1,0 +1,37 @@
+// On which side of a line a point lies, exactly (contract clauses 3 and 15): a float64 determinant where its bound
+// decides (Shewchuk 1997), else its sign from an exact sum of exact products.
+#pragma once
+
+#include <cmath>
+
+#include "core/exact_sum.hpp"
+#include "geo/layer.hpp"
+
+namespace vicinal::geo {
+
+/// +1 where p, q, r turn to the left, -1 to the right, 0 on a line. Coordinates of at most 1e150; products below
+/// 2^-1022 are not exact, so differences should be above 1e-150 or 0.
+inline int orientation(const Point& p, const Point& q, const Point& r) noexcept {
+  if (r == p || r == q || p == q) return 0;
+  const double left = (p.x - r.x) * (q.y - r.y);
+  const double right = (p.y - r.y) * (q.x - r.x);
+  const double determinant = left - right;
+  constexpr double kBound = (3 + 16 * 0x1p-53) * 0x1p-53;
+  if (std::fabs(determinant) > kBound * (std::fabs(left) + std::fabs(right))) return determinant > 0 ? 1 : -1;
+  core::ExactSum sum;
+  const auto add = [&sum](double a, double b) {
+    const double product = a * b;
+    sum.add(product);
+    sum.add(std::fma(a, b, -product));
+  };
+  add(p.x, q.y);
+  add(-p.y, q.x);
+  add(q.x, r.y);
+  add(-q.y, r.x);
+  add(r.x, p.y);
+  add(-r.y, p.x);
+  const double exact = sum.rounded();
+  return exact > 0 ? 1 : exact < 0 ? -1 : 0;
+}
+
+}  // namespace vicinal::geo

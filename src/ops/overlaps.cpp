@@ -1,0 +1,41 @@
+// The overlap join at the door: memory, layers, and the work in src/geo (contract clauses 6, 7 and 15).
+#include "core/memory.hpp"
+#include "core/names.hpp"
+#include "geo/box_tree.hpp"
+#include "geo/join.hpp"
+#include "geo/layer.hpp"
+#include "vicinal/polygons.hpp"
+
+namespace vicinal {
+namespace {
+
+constexpr std::array<core::Named<RegionRelation>, 8> kRelations = {{
+    {RegionRelation::disjoint, "disjoint"},
+    {RegionRelation::touches, "touches"},
+    {RegionRelation::overlaps, "overlaps"},
+    {RegionRelation::covers, "covers"},
+    {RegionRelation::covered_by, "covered_by"},
+    {RegionRelation::contains, "contains"},
+    {RegionRelation::within, "within"},
+    {RegionRelation::equals, "equals"},
+}};
+
+}  // namespace
+
+std::string_view name_of(RegionRelation relation) noexcept {
+  return core::name_in(kRelations, relation);
+}
+
+Overlaps overlaps(const Context& ctx, const PolygonsView& a, const PolygonsView& b, const OverlapOptions& options) {
+  core::require_memory(ctx, geo::layer_bytes(a) + geo::layer_bytes(b) + geo::BoxTree::bytes(b.size()), "overlaps");
+  const geo::Layer first = geo::make_layer(ctx, a, "a");
+  const geo::Layer second = geo::make_layer(ctx, b, "b");
+  return geo::join(ctx, first, second, options);
+}
+
+std::vector<std::int64_t> self_overlapping(const Context& ctx, const PolygonsView& polygons) {
+  core::require_memory(ctx, geo::layer_bytes(polygons), "self_overlapping");
+  return geo::self_overlapping(ctx, geo::make_layer(ctx, polygons, "polygons"));
+}
+
+}  // namespace vicinal

@@ -1,0 +1,317 @@
+// The overlap join against the reference (contract clause 15): areas, relations and widths of regions on a grid of
+// whole numbers, where corners, edges and whole borders fall on each other, and of regions in general position; the
+// same bits from every instruction set and thread count; what must be refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <random>
+#include <string>
+
+#include "contexts.hpp"
+#include "reference/polygons.hpp"
+#include "vicinal/match.hpp"
+
+namespace vicinal::contract {
+namespace {
+
+using Random = std::mt19937_64;
+
+int whole(Random& random, int least, int most) {
+  return least + static_cast<int>(random() % static_cast<std::uint64_t>(most - least + 1));
+}
+
+void add_rectangle(Polygons& to, double x0, double y0, double x1, double y1) {
+  const double xy[] = {x0, y0, x1, y0, x1, y1, x0, y1, x0, y0};
+  to.add_ring(xy);
+}
+
+// A region whose corners are whole numbers of [0, 12]: a triangle, a rectangle, one with a hole, an L, two parts.
+void add_on_grid(Polygons& to, Random& random) {
+  const int kind = whole(random, 0, 4);
+  const int x = whole(random, 0, 5);
+  const int y = whole(random, 0, 5);
+  const int w = whole(random, 3, 7);
+  const int h = whole(random, 3, 7);
+  if (kind == 0) {
+    double xy[6];
+    do {
+      for (double& v : xy) v = whole(random, 0, 12);
+    } while ((xy[2] - xy[0]) * (xy[5] - xy[1]) == (xy[4] - xy[0]) * (xy[3] - xy[1]));
+    to.add_ring(xy);
+  } else if (kind == 1) {
+    add_rectangle(to, x, y, x + w, y + h);
+  } else if (kind == 2) {
+    add_rectangle(to, x, y, x + w, y + h);
+    add_rectangle(to, x + 1, y + 1, x + w - 1, y + h - 1);
+  } else if (kind == 3) {
+    const double l[] = {x + 0., y + 0., x + w + 0., y + 0.,     x + w + 0., y + 1.,
+                        x + 1., y + 1., x + 1.,     y + h + 0., x + 0.,     y + h + 0.};
+    to.add_ring(l);
+  } else {
+    add_rectangle(to, x, y, x + 1, y + h);
+    to.end_part();
+    add_rectangle(to, x + 2, y, x + w, y + 1);
+  }
+  to.end_part();
+  to.end_feature();
+}
+
+// A star of `corners` corners around a centre.
+void add_star(Polygons& to, Random& random, int corners, double x, double y, double radius) {
+  std::uniform_real_distribution<double> share(0.3, 1);
+  std::vector<double> xy;
+  for (int k = 0; k < corners; ++k) {
+    const double r = radius * share(random);
+    const double angle = 2 * std::numbers::pi * k / corners;
+    xy.push_back(x + r * std::cos(angle));
+    xy.push_back(y + r * std::sin(angle));
+  }
+  to.add_ring(xy);
+  to.end_part();
+  to.end_feature();
+}
+
+const Overlap* find(const Overlaps& found, std::int64_t a, std::int64_t b) {
+  for (const Overlap& pair : found.pairs) {
+    if (pair.a == a && pair.b == b) return &pair;
+  }
+  return nullptr;
+}
+
+// Coordinates of `scale` are rounded by at most that times 2^-53, which moves an area by the perimeter times that.
+void check_against_reference(const Polygons& a, const Polygons& b, const Overlaps& found, double tolerance) {
+  for (std::int64_t i = 0; i < a.size(); ++i) {
+    for (std::int64_t j = 0; j < b.size(); ++j) {
+      SCOPED_TRACE("pair " + std::to_string(i) + ", " + std::to_string(j));
+      const reference::Shared expected = reference::shared(a.view(), i, b.view(), j);
+      const Overlap* const pair = find(found, i, j);
+      ASSERT_EQ(name_of(pair == nullptr ? RegionRelation::disjoint : pair->relation), name_of(expected.relation));
+      if (pair == nullptr) continue;
+      const double smaller = std::min(expected.area_a, expected.area_b);
+      if (!(std::fabs(pair->area - expected.area) <= tolerance * smaller)) {
+        ADD_FAILURE() << "area " << pair->area << ", not " << expected.area;
+      }
+      if (pair->relation == RegionRelation::touches || expected.area < 1e-6 * smaller) continue;
+      const double width = 2 * expected.area / expected.perimeter;
+      if (!(std::fabs(pair->width - width) <= 1e-6 * width)) {
+        ADD_FAILURE() << "width " << pair->width << ", not " << width;
+      }
+    }
+  }
+}
+
+bool same(const Overlaps& x, const Overlaps& y) {
+  return x.pairs.size() == y.pairs.size() && same_bits(x.areas_a, y.areas_a) && same_bits(x.areas_b, y.areas_b) &&
+         std::equal(x.pairs.begin(), x.pairs.end(), y.pairs.begin(), [](const Overlap& p, const Overlap& q) {
+           return p.a == q.a && p.b == q.b && p.relation == q.relation &&
+                  same_bits({p.area, p.width}, {q.area, q.width});
+         });
+}
+
+void check_bits(const Polygons& a, const Polygons& b, const Overlaps& expected, std::uint64_t turn) {
+  for (const Context& ctx : contexts(turn)) {
+    if (ctx.device() != "cpu") continue;
+    EXPECT_TRUE(same(overlaps(ctx, a.view(), b.view()), expected)) << name_of(ctx.isa()) << ", " << ctx.threads();
+  }
+}
+
+Context one_context() {
+  return Context::cpu({.threads = 2});
+}
+
+TEST(Overlaps, equal_the_reference_on_a_grid) {
+  Random random(1);
+  for (std::uint64_t round = 0; round < 12; ++round) {
+    if (is_left_out(round)) continue;
+    Polygons a;
+    Polygons b;
+    for (int i = 0; i < 14; ++i) add_on_grid(a, random);
+    for (int j = 0; j < 15; ++j) add_on_grid(b, random);
+    const Overlaps found = overlaps(one_context(), a.view(), b.view());
+    SCOPED_TRACE("round " + std::to_string(round));
+    check_against_reference(a, b, found, 1e-14);
+    check_bits(a, b, found, round);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Overlaps, equal_the_reference_in_general_position) {
+  Random random(2);
+  std::uniform_real_distribution<double> place(0, 10);
+  for (std::uint64_t round = 0; round < 6; ++round) {
+    if (is_left_out(round)) continue;
+    const double offset = round % 3 == 0 ? 0 : round % 3 == 1 ? 1e4 : -3e6;
+    Polygons a;
+    Polygons b;
+    for (int i = 0; i < 7; ++i) {
+      add_star(a, random, whole(random, 3, 19), offset + place(random), offset + place(random), 3);
+      add_star(b, random, whole(random, 3, 19), offset + place(random), offset + place(random), i == 0 ? 1e-3 : 3);
+    }
+    const Overlaps found = overlaps(one_context(), a.view(), b.view());
+    SCOPED_TRACE("round " + std::to_string(round));
+    check_against_reference(a, b, found, 1e-12);
+    check_bits(a, b, found, round);
+    if (HasFailure()) return;
+  }
+}
+
+// Thousands of corners: boxes are halved many times, and the sum is that of two rings cut into slices.
+TEST(Overlaps, of_regions_with_many_corners) {
+  Random random(3);
+  const int corners = kSparse > 1 ? 500 : 5000;
+  Polygons a;
+  Polygons b;
+  Polygons slices;
+  add_star(a, random, corners, 0, 0, 1);
+  add_star(b, random, corners, 0.01, 0.02, 1);
+  for (int k = 0; k < 50; ++k) {  // of [-1.2, 1.3]
+    const double left = -1.2 + 0.05 * k;
+    add_rectangle(slices, left, -2, k == 49 ? 1.3 : -1.2 + 0.05 * (k + 1), 2);
+    slices.end_part();
+    slices.end_feature();
+  }
+  const Context ctx = one_context();
+  const Overlaps whole_of_a = overlaps(ctx, a.view(), slices.view());
+  double sum = 0;
+  double heights = 0;
+  for (const Overlap& pair : whole_of_a.pairs) sum += pair.area;
+  if (!(std::fabs(sum - whole_of_a.areas_a[0]) <= 1e-12 * sum))
+    ADD_FAILURE() << sum << ", not " << whole_of_a.areas_a[0];
+  const Overlaps both = overlaps(ctx, a.view(), b.view());
+  ASSERT_EQ(both.pairs.size(), 1U);
+  check_bits(a, b, both, 1);
+  // The same by cutting a into slices first is the sum over the slices of a polygon that is not at hand; by symmetry at
+  // least, the two orders agree.
+  const Overlaps turned = overlaps(ctx, b.view(), a.view());
+  heights = turned.pairs[0].area;
+  if (!(std::fabs(heights - both.pairs[0].area) <= 1e-12 * heights)) ADD_FAILURE() << heights;
+  if (!(std::fabs(turned.pairs[0].width - both.pairs[0].width) <= 1e-9)) ADD_FAILURE() << turned.pairs[0].width;
+  const Overlaps itself = overlaps(ctx, a.view(), a.view());
+  EXPECT_EQ(itself.pairs[0].relation, RegionRelation::equals);
+  EXPECT_EQ(itself.pairs[0].area, itself.areas_a[0]);
+}
+
+TEST(Overlaps, rings_may_be_closed_or_not_and_run_either_way) {
+  Polygons a;
+  Polygons b;
+  const double open[] = {0, 0, 4, 0, 4, 4, 0, 4};
+  const double closed[] = {0, 0, 0, 4, 4, 4, 4, 0, 0, 0, 0, 0};
+  a.add_ring(open);
+  b.add_ring(closed);
+  for (Polygons* one : {&a, &b}) {
+    one->end_part();
+    one->end_feature();
+  }
+  const Overlaps found = overlaps(one_context(), a.view(), b.view());
+  ASSERT_EQ(found.pairs.size(), 1U);
+  EXPECT_EQ(found.pairs[0].relation, RegionRelation::equals);
+  EXPECT_EQ(found.pairs[0].area, 16);
+  EXPECT_EQ(found.pairs[0].width, 2);
+}
+
+TEST(Overlaps, of_empty_features_and_layers) {
+  Polygons a;
+  a.end_feature();
+  const double line[] = {0, 0, 1, 1, 0, 0};
+  a.add_ring(line);
+  a.end_part();
+  a.end_feature();
+  Polygons b;
+  add_rectangle(b, -1, -1, 2, 2);
+  b.end_part();
+  b.end_feature();
+  const Overlaps found = overlaps(one_context(), a.view(), b.view());
+  EXPECT_TRUE(found.pairs.empty());
+  EXPECT_EQ(found.areas_a, (std::vector<double>{0, 0}));
+  EXPECT_TRUE(overlaps(one_context(), Polygons().view(), b.view()).pairs.empty());
+  EXPECT_TRUE(overlaps(one_context(), b.view(), Polygons().view()).pairs.empty());
+}
+
+TEST(Overlaps, finds_what_covers_itself) {
+  Polygons a;
+  add_rectangle(a, 0, 0, 4, 4);  // fine
+  a.end_part();
+  a.end_feature();
+  const double bow_tie[] = {0, 0, 4, 4, 4, 0, 0, 4};
+  a.add_ring(bow_tie);
+  a.end_part();
+  a.end_feature();
+  add_rectangle(a, 0, 0, 4, 4);  // parts that overlap
+  a.end_part();
+  add_rectangle(a, 3, 3, 6, 6);
+  a.end_part();
+  a.end_feature();
+  add_rectangle(a, 0, 0, 4, 4);  // parts side by side
+  a.end_part();
+  add_rectangle(a, 4, 0, 6, 6);
+  a.end_part();
+  a.end_feature();
+  add_rectangle(a, 0, 0, 4, 4);  // a hole beyond its shell
+  add_rectangle(a, 3, 3, 6, 6);
+  a.end_part();
+  a.end_feature();
+  for (const Context& ctx : contexts(0)) {
+    if (ctx.device() == "cpu") {
+      EXPECT_EQ(self_overlapping(ctx, a.view()), (std::vector<std::int64_t>{1, 2, 4}));
+    }
+  }
+}
+
+void expect_refusal(const Polygons& a, ErrorCode code, const std::string& part) {
+  Polygons b;
+  add_rectangle(b, 0, 0, 1, 1);
+  b.end_part();
+  b.end_feature();
+  try {
+    overlaps(one_context(), a.view(), b.view());
+    ADD_FAILURE() << "no error about " << part;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(Overlaps, refuses_what_is_no_layer) {
+  Polygons good;
+  add_rectangle(good, 0, 0, 1, 1);
+  good.end_part();
+  good.end_feature();
+  Polygons bad = good;
+  bad.points[3] = std::numeric_limits<double>::quiet_NaN();
+  expect_refusal(bad, ErrorCode::bad_data, "a: feature 0, point 1 of ring 0");
+  bad.points[3] = 1e151;
+  expect_refusal(bad, ErrorCode::bad_data, "within 1e150");
+  bad = good;
+  bad.points.push_back(1);
+  expect_refusal(bad, ErrorCode::invalid_argument, "odd number");
+  bad = good;
+  bad.rings.back() = 7;
+  expect_refusal(bad, ErrorCode::invalid_argument, "offsets of its rings end with 7, but there are 5");
+  bad = good;
+  bad.parts = {1, 1};
+  expect_refusal(bad, ErrorCode::invalid_argument, "offsets of its parts do not begin with 0");
+  bad = good;
+  bad.features = {0, 2, 1};
+  expect_refusal(bad, ErrorCode::invalid_argument, "offsets of its features go down at 2");
+}
+
+TEST(Overlaps, needs_its_memory_before_it_starts) {
+  Random random(4);
+  Polygons a;
+  for (int i = 0; i < 200; ++i) add_star(a, random, 9, 0, 0, 1);  // all on each other
+  try {
+    overlaps(Context::cpu({.threads = 1, .memory_limit = 1 << 20}), a.view(), a.view());
+    ADD_FAILURE() << "40 000 pairs in a megabyte";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::over_memory) << error.what();
+  }
+  CancelToken token;
+  token.cancel();
+  EXPECT_THROW(overlaps(Context::cpu({.threads = 1, .cancel = token}), a.view(), a.view()), Error);
+}
+
+}  // namespace
+}  // namespace vicinal::contract
