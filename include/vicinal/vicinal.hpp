@@ -10,6 +10,7 @@
 #include "vicinal/io.hpp"
 #include "vicinal/kmeans.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/lle.hpp"
 #include "vicinal/lof.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/version.hpp"

@@ -1,6 +1,7 @@
 // The inner loops for AVX2 with FMA (Haswell, Zen and later).
 #if defined(__x86_64__)
 #define VICINAL_SIMD_NAMESPACE simd_avx2
+#include "cpu/simd/dense_inl.hpp"  // after it
 #include "cpu/simd/kernels_inl.hpp"
 #include "cpu/simd/lloyd_inl.hpp"  // after it
 #include "cpu/simd/tree_inl.hpp"   // after it
@@ -9,6 +10,11 @@ namespace vicinal::cpu {
 
 const SimdKernels& avx2_kernels() {
   static constexpr SimdKernels kTable = simd_avx2::make_kernels(Isa::avx2);
+  return kTable;
+}
+
+const DenseKernels& avx2_dense_kernels() {
+  static constexpr DenseKernels kTable = simd_avx2::make_dense_kernels();
   return kTable;
 }
 

@@ -1,6 +1,7 @@
 // The inner loops for AVX-512 F, BW, CD, DQ and VL (Skylake-X, Zen 4 and later).
 #if defined(__x86_64__)
 #define VICINAL_SIMD_NAMESPACE simd_avx512
+#include "cpu/simd/dense_inl.hpp"  // after it
 #include "cpu/simd/kernels_inl.hpp"
 #include "cpu/simd/lloyd_inl.hpp"  // after it
 #include "cpu/simd/tree_inl.hpp"   // after it
@@ -9,6 +10,11 @@ namespace vicinal::cpu {
 
 const SimdKernels& avx512_kernels() {
   static constexpr SimdKernels kTable = simd_avx512::make_kernels(Isa::avx512);
+  return kTable;
+}
+
+const DenseKernels& avx512_dense_kernels() {
+  static constexpr DenseKernels kTable = simd_avx512::make_dense_kernels();
   return kTable;
 }
 
