@@ -5,6 +5,7 @@
 // kBandHops of the cut are the band; the minimum vertex cut of the band is the separator, and what the cut leaves on
 // either side are the two parts of the next level.
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "core/parallel.hpp"
@@ -18,10 +19,37 @@ constexpr std::size_t kLeafPoints = 64;  // below, what fill is left does not pa
 constexpr int kBandHops = 3;             // on each side of the cut
 constexpr double kBandShare = 0.4;       // of a part, at most
 
+/// Cells within which every point can be reached: a few that hold points of two sheets of a folded surface would make
+/// both look near everywhere.
+Cells connected(const Pattern& points, const std::vector<Point>& cells) {
+  Cells found;
+  found.order.reserve(points.first.size() - 1);
+  found.first = {0};
+  std::vector<char> taken(points.first.size() - 1, 0);
+  for (std::size_t cell = 0; cell + 1 < cells.size(); ++cell) {
+    for (Point start = cells[cell]; start < cells[cell + 1]; ++start) {
+      if (taken[start] != 0) continue;
+      taken[start] = 1;
+      found.order.push_back(start);
+      for (auto at = static_cast<std::size_t>(found.first.back()); at < found.order.size(); ++at) {
+        const Point v = found.order[at];
+        for (std::int64_t e = points.first[v]; e < points.first[v + 1]; ++e) {
+          const Point w = points.neighbors[e];
+          if (w < cells[cell] || w >= cells[cell + 1] || taken[w] != 0) continue;
+          taken[w] = 1;
+          found.order.push_back(w);
+        }
+      }
+      found.first.push_back(static_cast<Point>(found.order.size()));
+    }
+  }
+  return found;
+}
+
 /// The cells' graph: which cells hold points that are neighbors.
-Pattern graph_of_cells(const Context& ctx, const Pattern& points, const std::vector<Point>& cells,
+Pattern graph_of_cells(const Context& ctx, const Pattern& points, const Cells& cells,
                        const std::vector<Point>& cell_of) {
-  const auto count = static_cast<std::int64_t>(cells.size()) - 1;
+  const auto count = static_cast<std::int64_t>(cells.first.size()) - 1;
   constexpr std::int64_t kTaskCells = 256;
   const std::int64_t tasks = (count + kTaskCells - 1) / kTaskCells;
   std::vector<std::vector<Point>> parts(static_cast<std::size_t>(tasks));
@@ -31,9 +59,12 @@ Pattern graph_of_cells(const Context& ctx, const Pattern& points, const std::vec
     std::vector<Point> found;
     for (std::int64_t cell = task * kTaskCells; cell < std::min(count, (task + 1) * kTaskCells); ++cell) {
       found.clear();
-      for (std::int64_t e = points.first[cells[cell]]; e < points.first[cells[cell + 1]]; ++e) {
-        const Point other = cell_of[points.neighbors[e]];
-        if (other != cell && (found.empty() || found.back() != other)) found.push_back(other);
+      for (Point i = cells.first[cell]; i < cells.first[cell + 1]; ++i) {
+        const Point v = cells.order[i];
+        for (std::int64_t e = points.first[v]; e < points.first[v + 1]; ++e) {
+          const Point other = cell_of[points.neighbors[e]];
+          if (other != cell && (found.empty() || found.back() != other)) found.push_back(other);
+        }
       }
       std::sort(found.begin(), found.end());
       found.erase(std::unique(found.begin(), found.end()), found.end());
@@ -117,24 +148,61 @@ class Splitter {
     return queue_.back();
   }
 
+  // Two corners a and b far from each other, and two more, c and d, far from both: halving between a and b would cut a
+  // square along its other diagonal, between {a, c} and {b, d} it is cut across. The cheapest of the three is taken.
   void halve(std::size_t points) {
-    const Point one_end = search(search(0, from_one_), from_other_);
-    const Point other_end = search(one_end, from_one_);
-    search(other_end, from_other_);
+    const Point a = search(search(0, hops_[0]), hops_[0]);
+    const Point b = search(a, hops_[0]);
+    search(b, hops_[1]);
+    Point c = a;
+    for (std::size_t i = 0; i < present_.size(); ++i) {
+      const auto nearer = [&](std::size_t cell) { return std::min(hops_[0][cell], hops_[1][cell]); };
+      if (nearer(i) > nearer(static_cast<std::size_t>(c))) c = static_cast<Point>(i);
+    }
+    const Point d = search(c, hops_[2]);
+    search(d, hops_[3]);
+    cell_side_.assign(present_.size(), Side::right);
+    std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+    for (int way = 0; way < 3; ++way) {
+      keys_.resize(present_.size());
+      for (std::size_t i = 0; i < keys_.size(); ++i) {
+        const std::int32_t from[] = {hops_[0][i], hops_[1][i], hops_[2][i], hops_[3][i]};
+        keys_[i] = way == 0   ? from[0] - from[1]
+                   : way == 1 ? std::min(from[0], from[2]) - std::min(from[1], from[3])
+                              : std::min(from[0], from[3]) - std::min(from[1], from[2]);
+      }
+      halve_by_keys(points);
+      const std::int64_t edges = edges_cut();
+      if (edges >= fewest) continue;
+      fewest = edges;
+      cell_side_.swap(trial_);
+    }
+  }
+
+  void halve_by_keys(std::size_t points) {
     by_place_.resize(present_.size());
     for (std::size_t i = 0; i < by_place_.size(); ++i) by_place_[i] = static_cast<Point>(i);
-    std::sort(by_place_.begin(), by_place_.end(), [&](Point a, Point b) {
-      const std::int32_t x = from_one_[a] - from_other_[a];
-      const std::int32_t y = from_one_[b] - from_other_[b];
-      return x < y || (x == y && a < b);
-    });
-    cell_side_.assign(present_.size(), Side::right);
+    std::sort(by_place_.begin(), by_place_.end(),
+              [&](Point x, Point y) { return keys_[x] < keys_[y] || (keys_[x] == keys_[y] && x < y); });
+    trial_.assign(present_.size(), Side::right);
     std::size_t taken = 0;
     for (const Point cell : by_place_) {
       if (2 * taken >= points) break;
-      cell_side_[cell] = Side::left;
+      trial_[cell] = Side::left;
       taken += static_cast<std::size_t>(weights_[cell]);
     }
+  }
+
+  [[nodiscard]] std::int64_t edges_cut() const {
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < present_.size(); ++i) {
+      if (trial_[i] != Side::left) continue;
+      for (std::int64_t e = cells_.first[present_[i]]; e < cells_.first[present_[i] + 1]; ++e) {
+        const Point other = cell_place_[cells_.neighbors[e]];
+        if (other >= 0 && trial_[other] == Side::right) count += std::min(weights_[i], weights_[other]);
+      }
+    }
+    return count;
   }
 
   [[nodiscard]] Side half_of(Point v) const { return cell_side_[cell_place_[cell_of_[v]]]; }
@@ -220,8 +288,9 @@ class Splitter {
   std::vector<Point> queue_;
   std::vector<Point> by_place_;
   std::vector<Point> band_points_;
-  std::vector<std::int32_t> from_one_;
-  std::vector<std::int32_t> from_other_;
+  std::vector<std::int32_t> hops_[4];  // from four corners
+  std::vector<std::int32_t> keys_;
+  std::vector<Side> trial_;
   std::vector<Side> cell_side_;
 };
 
@@ -267,11 +336,13 @@ class Numbering {
 
 }  // namespace
 
-Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& cells) {
+Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
+  const Cells cells = connected(pattern, near);
   const auto n = static_cast<Point>(pattern.first.size() - 1);
   std::vector<Point> cell_of(static_cast<std::size_t>(n));
-  for (std::size_t cell = 0; cell + 1 < cells.size(); ++cell) {
-    std::fill(cell_of.begin() + cells[cell], cell_of.begin() + cells[cell + 1], static_cast<Point>(cell));
+  for (std::size_t cell = 0; cell + 1 < cells.first.size(); ++cell) {
+    for (Point i = cells.first[cell]; i < cells.first[cell + 1]; ++i)
+      cell_of[cells.order[i]] = static_cast<Point>(cell);
   }
   const Pattern graph = graph_of_cells(ctx, pattern, cells, cell_of);
   std::vector<std::int32_t> owner(static_cast<std::size_t>(n), 0);  // the part of each point; -1: of a separator

@@ -38,8 +38,8 @@ struct Dissection {
   std::vector<Point> order;  ///< [n] old number of each new one
   std::vector<Node> nodes;
 };
-/// `cells`: where each of a cell order's cells begins, in the pattern's numbering. O(edges log n).
-Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& cells);
+/// `near`: where each of a cell order's cells begins, in the pattern's numbering. O(edges log n).
+Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near);
 
 /// The blocks of the points that are listed, point i called order[i] before. Their columns must all be listed.
 LocalRows renumbered(const Context& ctx, const LocalRows& a, const std::vector<Point>& order);

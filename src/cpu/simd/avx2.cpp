@@ -1,8 +1,9 @@
 // The inner loops for AVX2 with FMA (Haswell, Zen and later).
 #if defined(__x86_64__)
 #define VICINAL_SIMD_NAMESPACE simd_avx2
-#include "cpu/simd/dense_inl.hpp"  // after it
 #include "cpu/simd/kernels_inl.hpp"
+// after it:
+#include "cpu/simd/dense_inl.hpp"
 #include "cpu/simd/lloyd_inl.hpp"  // after it
 #include "cpu/simd/tree_inl.hpp"   // after it
 

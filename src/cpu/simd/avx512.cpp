@@ -1,8 +1,9 @@
 // The inner loops for AVX-512 F, BW, CD, DQ and VL (Skylake-X, Zen 4 and later).
 #if defined(__x86_64__)
 #define VICINAL_SIMD_NAMESPACE simd_avx512
-#include "cpu/simd/dense_inl.hpp"  // after it
 #include "cpu/simd/kernels_inl.hpp"
+// after it:
+#include "cpu/simd/dense_inl.hpp"
 #include "cpu/simd/lloyd_inl.hpp"  // after it
 #include "cpu/simd/tree_inl.hpp"   // after it
 
