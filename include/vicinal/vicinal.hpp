@@ -12,6 +12,7 @@
 #include "vicinal/io.hpp"
 #include "vicinal/kmeans.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/lle.hpp"
 #include "vicinal/lof.hpp"
 <<<<<<< HEAD
 #include "vicinal/neighbor_model.hpp"

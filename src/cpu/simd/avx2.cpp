@@ -2,15 +2,27 @@
 #if defined(__x86_64__)
 #define VICINAL_SIMD_NAMESPACE simd_avx2
 #include "cpu/simd/kernels_inl.hpp"
+<<<<<<< HEAD
 #include "cpu/simd/lloyd_inl.hpp"    // after it
 #include "cpu/simd/overlap_inl.hpp"  // after it
 #include "cpu/simd/tree_inl.hpp"     // after it
 #include "cpu/simd/union_inl.hpp"    // after it
+=======
+// after it:
+#include "cpu/simd/dense_inl.hpp"
+#include "cpu/simd/lloyd_inl.hpp"  // after it
+#include "cpu/simd/tree_inl.hpp"   // after it
+>>>>>>> L
 
 namespace vicinal::cpu {
 
 const SimdKernels& avx2_kernels() {
   static constexpr SimdKernels kTable = simd_avx2::make_kernels(Isa::avx2);
+  return kTable;
+}
+
+const DenseKernels& avx2_dense_kernels() {
+  static constexpr DenseKernels kTable = simd_avx2::make_dense_kernels();
   return kTable;
 }
 

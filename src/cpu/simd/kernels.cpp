@@ -2,6 +2,7 @@
 #include "cpu/simd/kernels.hpp"
 
 #include "core/isa.hpp"
+#include "cpu/simd/dense_kernels.hpp"
 #include "cpu/simd/lloyd_kernels.hpp"
 #include "cpu/simd/overlap_kernels.hpp"
 #include "cpu/simd/tree_kernels.hpp"
@@ -67,6 +68,16 @@ const TreeKernels& tree_kernels(Isa isa) {
   static_cast<void>(isa);
 #endif
   return baseline_tree_kernels();
+}
+
+const DenseKernels& dense_kernels(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return avx512_dense_kernels();
+  if (isa == Isa::avx2) return avx2_dense_kernels();
+#else
+  static_cast<void>(isa);
+#endif
+  return baseline_dense_kernels();
 }
 
 const LloydKernels& lloyd_kernels(Isa isa) {

@@ -1,0 +1,110 @@
+// lle: locally linear embedding and its family, the eigenvectors that keep each row where its neighbors say
+// (docs/contract.md, clause 14).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vicinal/context.hpp"
+#include "vicinal/graph.hpp"
+#include "vicinal/knn.hpp"
+#include "vicinal/table.hpp"
+
+namespace vicinal {
+
+/// What each row's neighbors are asked to keep.
+enum class LleVariant : std::uint8_t {
+  standard,         ///< one set of weights that makes the row of its neighbors (Roweis and Saul 2000)
+  modified,         ///< several sets of weights, as many as the neighbors allow (Zhang and Wang 2006)
+  hessian,          ///< second derivatives on the tangent plane (Donoho and Grimes 2003), dim (dim + 1) / 2 a row
+  hessian_sklearn,  ///< what scikit-learn calls hessian, and is in truth ltsa
+  ltsa,             ///< all that differs from the tangent plane (Zhang and Zha 2004)
+};
+
+/// How the eigenvectors are found.
+enum class LleSolver : std::uint8_t {
+  automatic,  ///< dense for few rows, else direct
+  dense,      ///< every singular value, O(n^3); to check others by
+  direct,     ///< a sparse factor by nested dissection and inverse iteration
+};
+
+/// What becomes of a table whose neighbor graph is in pieces.
+enum class LlePieces : std::uint8_t {
+  apart,   ///< each piece is embedded on its own
+  refuse,  ///< an error that says how many there are
+};
+
+VICINAL_API std::string_view name_of(LleVariant variant) noexcept;
+VICINAL_API std::string_view name_of(LleSolver solver) noexcept;
+VICINAL_API std::string_view name_of(LlePieces pieces) noexcept;
+/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+VICINAL_API LleVariant lle_variant_from(std::string_view name);
+VICINAL_API LleSolver lle_solver_from(std::string_view name);
+VICINAL_API LlePieces lle_pieces_from(std::string_view name);
+
+struct LleOptions {
+  std::int64_t k = 12;   ///< neighbors of a row, itself left out; dim < k <= n - 1
+  std::int64_t dim = 2;  ///< columns of the embedding
+  LleVariant variant = LleVariant::standard;
+  double reg = 1e-3;  ///< of standard, and of `transform`: this share of a local Gram's trace is added to its diagonal
+  LleSolver solver = LleSolver::automatic;
+  LlePieces pieces = LlePieces::apart;
+  bool certify = true;                ///< direct: count the eigenvalues below the last one found, by a second factor
+  Metric metric = Metric::euclidean;  ///< of the neighbors; weights are Euclidean
+  double p = 2;
+  Method method = Method::automatic;
+};
+
+/// One piece of the neighbor graph and the eigenpairs of its own problem, in ascending order.
+struct LlePiece {
+  std::int64_t rows = 0;
+  std::vector<double> singular_values;  ///< [dim] of the factor A of M = A'A: eigenvalues are their squares
+  std::vector<double> residuals;        ///< [dim] length of M v - lambda v
+  std::vector<double> angles;        ///< [dim] estimated sine of the angle that is left to the true vectors; 0: dense
+  std::vector<double> localization;  ///< [dim] participation ratio 1 / (n sum v^4): 1 spread out, 1 / n one row
+  double next = 0;                   ///< the next singular value, that was left out (a guard: an upper bound)
+  double norm = 0;                   ///< a bound of M's norm
+  std::int64_t counted = -1;         ///< eigenvalues below the middle of the last and `next`, by a factor's signs, the
+                                     ///< constant vector's left out: dim, or some were skipped. -1: not counted
+  std::int64_t iterations = 0;
+  std::int64_t fill = 0;  ///< entries of the direct factor
+  double flops = 0;       ///< and its multiplications and additions
+};
+
+struct Lle {
+  std::vector<double> embedding;    ///< [n, dim] columns of length one within each piece, orthogonal to the constant;
+                                    ///< the entry of largest magnitude (within 1e-6: of smallest id) is above 0
+  std::vector<std::int64_t> piece;  ///< [n] number of the row's piece; pieces are numbered by their smallest rows
+  std::vector<LlePiece> pieces;
+  LleOptions options;
+  double error = 0;           ///< sum of the eigenvalues, scikit-learn's reconstruction_error_
+  double largest_weight = 0;  ///< of standard: the largest magnitude of a weight; large where neighbors do not surround
+  Plan plan;                  ///< of the search, with what the solver adds to `reason`
+  SearchStats stats;
+  double weight_seconds = 0;
+  double order_seconds = 0;
+  double factor_seconds = 0;
+  double solve_seconds = 0;  ///< with the count
+};
+
+/// Embeds the rows of a table in host memory. The search's cost, then O(n k^3) for the weights and the solver's:
+/// `direct` on data of intrinsic dimension two O(n^1.5), of three O(n^2). Same bits for every thread count on one
+/// instruction set. Throws `invalid_argument` for options outside their domain (k, dim, reg, tables not in host
+/// memory), `bad_data` for values that are not finite, weights that are not determined (reg 0) and, by choice, graphs
+/// in pieces, `over_memory` before the search and before the factor, `internal` where the iteration does not converge.
+VICINAL_API Lle lle(const Context& ctx, const TableView& table, const LleOptions& options = {});
+/// The same with neighbors that are known: a graph of k a row of the table within itself; `options.k` is not looked at.
+VICINAL_API Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, const LleOptions& options);
+
+/// Embedding [m, dim] of other rows: each is made of its k nearest table rows by the standard weights, and its place of
+/// theirs, all of one piece: the nearest row's. Throws what `knn` throws, `invalid_argument` for an embedding of
+/// another table.
+VICINAL_API std::vector<double> transform(const Context& ctx, const Index& index, const Lle& fitted,
+                                          const TableView& queries);
+
+/// What `lle` would do first, and the memory the search needs; the factor's is known when the graph is.
+VICINAL_API Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& options = {});
+
+}  // namespace vicinal

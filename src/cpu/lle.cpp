@@ -1,0 +1,276 @@
+// Locally linear embedding on the CPU: weights, pieces, and for each piece order, factor, solve. See
+// kernels_sparse.hpp.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "core/memory.hpp"
+#include "core/parallel.hpp"
+#include "core/table_access.hpp"
+#include "cpu/lle_weights.hpp"
+#include "kernels_sparse.hpp"
+#include "solver/factor.hpp"
+#include "solver/ordering.hpp"
+#include "solver/smallest.hpp"
+#include "solver/symbolic.hpp"
+
+namespace vicinal {
+namespace {
+
+using solver::LocalRows;
+using solver::Point;
+
+constexpr Point kDenseRows = 150;          // up to here a dense decomposition is as quick as a sparse one
+constexpr std::int64_t kOrderColumns = 8;  // by which points are put near each other
+constexpr double kSameMagnitude = 1e-6;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Rows that blocks join, by union and find; pieces are numbered by their smallest rows.
+std::vector<std::int64_t> pieces_of(const LocalRows& a, const kernels::LleTask& task) {
+  std::vector<Point> parent(static_cast<std::size_t>(a.points));
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&](Point i) {
+    while (parent[i] != i) i = parent[i] = parent[parent[i]];
+    return i;
+  };
+  for (Point i = 0; i < a.points; ++i) {
+    for (std::int64_t j = 0; j < task.k; ++j) {
+      const Point x = root(i);
+      const Point y = root(task.ids[i * task.k + j]);
+      parent[std::max(x, y)] = std::min(x, y);
+    }
+  }
+  std::vector<std::int64_t> piece(parent.size());
+  std::int64_t count = 0;
+  for (Point i = 0; i < a.points; ++i) piece[i] = root(i) == i ? count++ : piece[root(i)];
+  return piece;
+}
+
+/// The columns by which points are ordered: those that spread most, as float32.
+std::vector<float> coordinates_of(const Context& ctx, const TableView& table, std::int64_t& d) {
+  constexpr std::int64_t kTaskRows = 1024;
+  const std::int64_t n = table.rows();
+  const std::int64_t all = table.cols();
+  std::vector<double> first(static_cast<std::size_t>(all));
+  core::widen_rows(table, 0, 1, first.data());
+  std::vector<std::int64_t> chosen(static_cast<std::size_t>(all));
+  std::iota(chosen.begin(), chosen.end(), 0);
+  std::vector<double> row(static_cast<std::size_t>(all));
+  if (all > kOrderColumns) {
+    constexpr std::int64_t kSample = 1000;
+    std::vector<double> spread(static_cast<std::size_t>(all), 0.0);
+    const std::int64_t sample = std::min(n, kSample);
+    for (std::int64_t s = 0; s < sample; ++s) {
+      core::widen_rows(table, n * s / sample, n * s / sample + 1, row.data());
+      for (std::int64_t c = 0; c < all; ++c) spread[c] = std::max(spread[c], std::abs(row[c] - first[c]));
+    }
+    std::stable_sort(chosen.begin(), chosen.end(),
+                     [&](std::int64_t a, std::int64_t b) { return spread[a] > spread[b]; });
+    chosen.resize(kOrderColumns);
+  }
+  d = static_cast<std::int64_t>(chosen.size());
+  std::vector<float> found(static_cast<std::size_t>(n * d));
+  core::parallel_for(ctx, (n + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int /*worker*/) {
+    std::vector<double> values(static_cast<std::size_t>(all));
+    for (std::int64_t i = task * kTaskRows; i < std::min(n, (task + 1) * kTaskRows); ++i) {
+      core::widen_rows(table, i, i + 1, values.data());
+      // Less the first row, so that an offset does not eat float32's digits.
+      for (std::int64_t c = 0; c < d; ++c) found[i * d + c] = static_cast<float>(values[chosen[c]] - first[chosen[c]]);
+    }
+  });
+  return found;
+}
+
+/// One piece: its blocks, in a numbering of its own, and what is found of it.
+class Piece {
+ public:
+  Piece(const Context& ctx, const kernels::LleTask& task, LocalRows a, std::vector<Point> cells, Lle& result)
+      : ctx_(ctx), options_(task.options), a_(std::move(a)), cells_(std::move(cells)), result_(result) {}
+
+  /// Vectors [rows, dim] in the numbering that the blocks came in.
+  solver::Vectors run(LlePiece& piece) {
+    piece.rows = a_.points;
+    const bool by_dense =
+        options_.solver == LleSolver::dense || (options_.solver == LleSolver::automatic && a_.points <= kDenseRows);
+    return by_dense ? run_dense(piece) : run_direct(piece);
+  }
+
+ private:
+  void describe(const solver::Incidence& in, const solver::Smallest& found, LlePiece& piece) const {
+    piece.singular_values = found.values;
+    piece.angles = found.angles;
+    piece.residuals = solver::residuals(ctx_, a_, in, found);
+    piece.next = found.next;
+    piece.norm = solver::norm_bound(ctx_, a_, in);
+    piece.iterations = found.iterations;
+  }
+
+  solver::Vectors run_dense(LlePiece& piece) {
+    need(solver::dense_bytes(a_));
+    const auto start = std::chrono::steady_clock::now();
+    solver::Smallest found = solver::dense(ctx_, a_, options_.dim);
+    describe(solver::incidence_of(a_), found, piece);
+    result_.solve_seconds += seconds_since(start);
+    return std::move(found.vectors);
+  }
+
+  solver::Vectors run_direct(LlePiece& piece) {
+    auto start = std::chrono::steady_clock::now();
+    solver::Incidence in = solver::incidence_of(a_);
+    solver::Dissection dissection;
+    solver::Symbolic symbolic;
+    {
+      const solver::Pattern pattern = solver::pattern_of(ctx_, a_, in);
+      ctx_.report("order", 0);
+      dissection = solver::dissect(ctx_, pattern, cells_);
+      symbolic = solver::analyse(ctx_, pattern, dissection);
+    }
+    a_ = solver::renumbered(ctx_, a_, dissection.order);
+    in = solver::incidence_of(a_);
+    piece.fill = symbolic.fill;
+    piece.flops = symbolic.flops;
+    result_.order_seconds += seconds_since(start);
+    need(symbolic.factor_bytes + std::max(symbolic.front_bytes, solver::inverse_iteration_bytes(a_, options_.dim)));
+
+    start = std::chrono::steady_clock::now();
+    // Grounding one point of a connected graph leaves the constant vector no way out; solves of what is orthogonal to
+    // the constant are those of M itself, but for a constant.
+    std::optional<solver::Factor> factor;
+    factor.emplace(ctx_, a_, in, symbolic, solver::Pencil{0, 1});
+    result_.factor_seconds += seconds_since(start);
+
+    start = std::chrono::steady_clock::now();
+    solver::Smallest found = solver::inverse_iteration(ctx_, a_, in, *factor, options_.dim);
+    if (!found.converged) {
+      throw Error(
+          ErrorCode::internal,
+          fmt::format("lle: the iteration stopped at an angle of {:.1e} after {} steps; the least eigenvalues are "
+                      "too close to what float64 resolves of the matrix",
+                      *std::max_element(found.angles.begin(), found.angles.end()), found.iterations));
+    }
+    describe(in, found, piece);
+    if (options_.certify && found.next > 0) {
+      factor.reset();
+      const double last = found.values.back() * found.values.back();
+      const double shift = (last + found.next * found.next) / 2;
+      piece.counted = solver::Factor(ctx_, a_, in, symbolic, solver::Pencil{shift, 0}).negative() - 1;
+    }
+    result_.solve_seconds += seconds_since(start);
+
+    solver::Vectors vectors(found.vectors.rows, found.vectors.width);
+    for (std::int64_t i = 0; i < vectors.rows; ++i) {
+      std::copy_n(found.vectors.row(i), vectors.width, vectors.row(dissection.order[i]));
+    }
+    return vectors;
+  }
+
+  void need(std::uint64_t bytes) const {
+    const std::uint64_t held = (a_.values.size() * sizeof(double) + a_.cols.size() * 4 * sizeof(Point)) * 2;
+    core::require_memory(ctx_, bytes + held, "lle");
+    result_.plan.memory = std::max(result_.plan.memory, bytes + held);
+  }
+
+  const Context& ctx_;
+  const LleOptions& options_;
+  LocalRows a_;
+  std::vector<Point> cells_;
+  Lle& result_;
+};
+
+/// Signs, and what is told of where the vectors live. `order`: rows of the table, ascending within a piece or not.
+void finish_piece(const std::vector<Point>& rows, const solver::Vectors& vectors, Lle& result, LlePiece& piece) {
+  const std::int64_t dim = vectors.width;
+  for (std::int64_t c = 0; c < dim; ++c) {
+    double largest = 0;
+    double fourth = 0;
+    for (std::int64_t i = 0; i < vectors.rows; ++i) {
+      const double x = vectors.row(i)[c];
+      largest = std::max(largest, std::abs(x));
+      fourth += x * x * x * x;
+    }
+    piece.localization.push_back(1 / (static_cast<double>(vectors.rows) * fourth));
+    Point decides = -1;
+    bool negative = false;
+    for (std::int64_t i = 0; i < vectors.rows; ++i) {
+      const double x = vectors.row(i)[c];
+      if (std::abs(x) < (1 - kSameMagnitude) * largest || (decides >= 0 && rows[i] > decides)) continue;
+      decides = rows[i];
+      negative = x < 0;
+    }
+    for (std::int64_t i = 0; i < vectors.rows; ++i) {
+      result.embedding[rows[i] * dim + c] = negative ? -vectors.row(i)[c] : vectors.row(i)[c];
+    }
+    result.error += piece.singular_values[c] * piece.singular_values[c];
+  }
+}
+
+}  // namespace
+
+namespace kernels {
+
+std::uint64_t embed_bytes(const Context& /*ctx*/, std::int64_t n, std::int64_t d, const LleOptions& options) {
+  const cpu::LocalTask task{TableView(), {}, options.k, options.dim, options.variant, options.reg};
+  const auto width = static_cast<std::uint64_t>(options.k + 1);
+  const auto rows = static_cast<std::uint64_t>(n);
+  const std::uint64_t blocks = rows * width * (static_cast<std::uint64_t>(cpu::block_rows(task)) * sizeof(double) + 4);
+  return 2 * blocks + rows * width * 16 +
+         rows * static_cast<std::uint64_t>(std::min(d, kOrderColumns)) * sizeof(float) +
+         rows * static_cast<std::uint64_t>(options.dim) * sizeof(double);
+}
+
+void embed(const Context& ctx, const LleTask& task, Lle& result) {
+  auto start = std::chrono::steady_clock::now();
+  const LleOptions& options = task.options;
+  const std::int64_t n = task.table.rows();
+  LocalRows a = cpu::local_rows(ctx, {task.table, task.ids, task.k, options.dim, options.variant, options.reg});
+  result.piece = pieces_of(a, task);
+  const std::int64_t count = *std::max_element(result.piece.begin(), result.piece.end()) + 1;
+  if (count > 1 && options.pieces == LlePieces::refuse) {
+    throw Error(
+        ErrorCode::bad_data,
+        fmt::format("table: the graph of {} neighbors a row is in {} pieces; a larger k may join them, and pieces "
+                    "apart embeds each on its own",
+                    task.k, count));
+  }
+  if (options.variant == LleVariant::standard) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t j = 1; j < a.width; ++j) {
+        result.largest_weight = std::max(result.largest_weight, std::abs(a.values[i * a.width + j]));
+      }
+    }
+  }
+  result.weight_seconds = seconds_since(start);
+
+  start = std::chrono::steady_clock::now();
+  std::int64_t d = 0;
+  const std::vector<float> coordinates = coordinates_of(ctx, task.table, d);
+  std::vector<std::vector<Point>> rows_of(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < n; ++i) rows_of[result.piece[i]].push_back(static_cast<Point>(i));
+  result.order_seconds += seconds_since(start);
+  result.embedding.assign(static_cast<std::size_t>(n * options.dim), 0.0);
+  for (std::int64_t p = 0; p < count; ++p) {
+    start = std::chrono::steady_clock::now();
+    std::vector<float> own;
+    own.reserve(rows_of[p].size() * static_cast<std::size_t>(d));
+    for (const Point i : rows_of[p])
+      own.insert(own.end(), coordinates.begin() + i * d, coordinates.begin() + (i + 1) * d);
+    solver::Cells cells = solver::kd_cells(ctx, own, d);
+    for (Point& row : cells.order) row = rows_of[p][row];
+    LocalRows blocks = solver::renumbered(ctx, a, cells.order);
+    if (p + 1 == count) a = LocalRows();
+    result.order_seconds += seconds_since(start);
+    LlePiece& piece = result.pieces.emplace_back();
+    const solver::Vectors vectors = Piece(ctx, task, std::move(blocks), std::move(cells.first), result).run(piece);
+    finish_piece(cells.order, vectors, result, piece);
+  }
+}
+
+}  // namespace kernels
+}  // namespace vicinal

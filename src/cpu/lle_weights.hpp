@@ -1,0 +1,38 @@
+// What each row's neighbors say of it: the blocks of rows of A for every variant of locally linear embedding (contract
+// clause 14). One row is one worker's, in float64; nothing of size n k d is made.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "solver/rows.hpp"
+#include "vicinal/lle.hpp"
+
+namespace vicinal::cpu {
+
+struct LocalTask {
+  const TableView& table;              ///< in host memory
+  std::span<const solver::Point> ids;  ///< [n, k]
+  std::int64_t k = 0;
+  std::int64_t dim = 0;
+  LleVariant variant = LleVariant::standard;
+  double reg = 0;
+};
+
+/// Rows that a block has at most.
+std::int64_t block_rows(const LocalTask& task);
+
+/// O(n (k^2 d + k^3)). Throws `bad_data` naming the row whose weights are not determined.
+solver::LocalRows local_rows(const Context& ctx, const LocalTask& task);
+
+/// Weights [k], their sum one, that make `row` [d] of `neighbors` [k, d]; both are used up, `gram` [k, k] is room.
+/// False where they are not determined.
+struct WeightRoom {
+  std::vector<double> neighbors;
+  std::vector<double> row;
+  std::vector<double> gram;
+};
+bool barycentre(WeightRoom& room, std::int64_t k, std::int64_t d, double reg, double* weights);
+
+}  // namespace vicinal::cpu

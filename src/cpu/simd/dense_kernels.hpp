@@ -1,0 +1,66 @@
+// The inner loops of a dense factor (solver/factor.hpp), compiled once for each instruction set. Sums over k run in
+// ascending order in every table; only whether a product is rounded before it is added differs (clause 14).
+#pragma once
+
+#include <cstdint>
+
+#include "vicinal/context.hpp"
+
+namespace vicinal::cpu {
+
+/// c[i, j] -= sum_k a[i, k] scale[k] b[j, k], all column by column, for i < m, j < n. Tiles above the diagonal
+/// i + shift = j are left out; of tiles on it, what is above may be written.
+struct DenseUpdate {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  const double* a = nullptr;
+  std::int64_t a_step = 0;
+  const double* b = nullptr;
+  std::int64_t b_step = 0;
+  const double* scale = nullptr;  ///< [k]
+  double* c = nullptr;
+  std::int64_t c_step = 0;
+  std::int64_t shift = 0;
+  double* room = nullptr;  ///< [kDenseRoom]
+};
+inline constexpr std::int64_t kDenseTile = 192;   ///< most rows and columns of an update
+inline constexpr std::int64_t kDenseDepth = 192;  ///< columns that are packed at a time
+inline constexpr std::int64_t kDenseRoom = (kDenseTile + 64) * kDenseDepth;
+
+/// Rows below a factored diagonal block: p [m, width] becomes p L^-T D^-1. l [width, width] unit lower, d [width].
+struct DenseSolve {
+  std::int64_t m = 0;
+  std::int64_t width = 0;
+  const double* l = nullptr;
+  std::int64_t l_step = 0;
+  const double* d = nullptr;
+  double* p = nullptr;
+  std::int64_t p_step = 0;
+};
+inline constexpr std::int64_t kDenseWidth = 32;  ///< most columns of a diagonal block
+
+/// A panel l [m, k], column by column, and vectors side by side, row by row, `width` a multiple of eight.
+struct PanelProduct {
+  std::int64_t m = 0;
+  std::int64_t k = 0;
+  const double* l = nullptr;
+  std::int64_t l_step = 0;
+  std::int64_t width = 0;
+};
+
+struct DenseKernels {
+  void (*update)(const DenseUpdate& task);
+  void (*solve)(const DenseSolve& task);
+  void (*down)(const PanelProduct& panel, const double* x, double* y);  ///< y[r] -= sum_c l[r, c] x[c]
+  void (*up)(const PanelProduct& panel, const double* y, double* x);    ///< x[c] -= sum_r l[r, c] y[r]
+};
+
+const DenseKernels& baseline_dense_kernels();
+const DenseKernels& avx2_dense_kernels();
+const DenseKernels& avx512_dense_kernels();
+
+/// The table for an instruction set in use (never `automatic`).
+const DenseKernels& dense_kernels(Isa isa);
+
+}  // namespace vicinal::cpu

@@ -1,0 +1,127 @@
+// lle and transform: check, find neighbors, call the waist (contract clause 14).
+#include "vicinal/lle.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/memory.hpp"
+#include "core/parallel.hpp"
+#include "core/table_access.hpp"
+#include "cpu/lle_weights.hpp"
+#include "kernels_sparse.hpp"
+#include "ops/check.hpp"
+#include "ops/lle_check.hpp"
+
+namespace vicinal {
+namespace {
+
+KnnOptions search_of(const LleOptions& options) {
+  return {.k = options.k, .metric = options.metric, .p = options.p, .method = options.method};
+}
+
+kernels::LleTask task_of(const TableView& table, const std::vector<std::int64_t>& ids, const LleOptions& options) {
+  kernels::LleTask task{table, {}, options.k, options};
+  task.ids.reserve(ids.size());
+  for (const std::int64_t id : ids) task.ids.push_back(static_cast<solver::Point>(id));
+  return task;
+}
+
+/// The search is over: `found` has its plan and stats.
+Lle embedded(const Context& ctx, const kernels::LleTask& task, Lle found) {
+  found.options = task.options;
+  core::require_memory(ctx, kernels::embed_bytes(ctx, task.table.rows(), task.table.cols(), task.options), "lle");
+  kernels::embed(ctx, task, found);
+  std::int64_t fill = 0;
+  for (const LlePiece& piece : found.pieces) fill += piece.fill;
+  found.plan.reason += fmt::format("; {} piece{} of the graph solved on the host, {}", found.pieces.size(),
+                                   found.pieces.size() == 1 ? "" : "s",
+                                   fill == 0 ? std::string("dense") : fmt::format("with a factor of {} entries", fill));
+  return found;
+}
+
+}  // namespace
+
+Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) {
+  check_table(ctx, table, "table");
+  ops::check_lle_table(table);
+  ops::check_lle_options(options, table.rows());
+  core::require_memory(ctx, kernels::embed_bytes(ctx, table.rows(), table.cols(), options), "lle");
+  Lle found;
+  kernels::LleTask task;
+  {
+    NeighborGraph graph = knn(ctx, table, search_of(options));
+    task = task_of(table, graph.ids, options);
+    found.plan = std::move(graph.plan);
+    found.stats = graph.stats;
+  }
+  return embedded(ctx, task, std::move(found));
+}
+
+Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, const LleOptions& options) {
+  check_table(ctx, table, "table");
+  ops::check_lle_table(table);
+  ops::check_lle_graph(graph, table.rows());
+  LleOptions as_graph = options;
+  as_graph.k = graph.k;
+  as_graph.metric = graph.metric;
+  as_graph.p = graph.p;
+  ops::check_lle_options(as_graph, table.rows());
+  const Index checked(ctx, table);  // refuses what is not finite
+  Lle found;
+  found.plan = graph.plan;
+  found.stats = graph.stats;
+  return embedded(ctx, task_of(table, graph.ids, as_graph), std::move(found));
+}
+
+std::vector<double> transform(const Context& ctx, const Index& index, const Lle& fitted, const TableView& queries) {
+  constexpr std::int64_t kTaskRows = 512;
+  ops::check_lle_table(index.table());
+  ops::check_lle_table(queries);
+  ops::check_lle_fitted(fitted, index.rows());
+  const NeighborGraph graph = knn(ctx, index, queries, search_of(fitted.options));
+  const std::int64_t d = index.cols();
+  const std::int64_t dim = fitted.options.dim;
+  std::vector<double> found(static_cast<std::size_t>(queries.rows() * dim), 0.0);
+  core::parallel_for(ctx, (queries.rows() + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int /*worker*/) {
+    cpu::WeightRoom room;
+    room.row.resize(static_cast<std::size_t>(d));
+    room.neighbors.resize(static_cast<std::size_t>(graph.k * d));
+    room.gram.resize(static_cast<std::size_t>(graph.k * graph.k));
+    std::vector<double> weights(static_cast<std::size_t>(graph.k));
+    std::vector<std::int64_t> kept;
+    for (std::int64_t q = task * kTaskRows; q < std::min(queries.rows(), (task + 1) * kTaskRows); ++q) {
+      core::widen_rows(queries, q, q + 1, room.row.data());
+      kept.clear();
+      const auto ids = graph.ids_of(q);
+      for (const std::int64_t id : ids) {
+        if (fitted.piece[id] != fitted.piece[ids[0]]) continue;
+        core::widen_rows(index.table(), id, id + 1, room.neighbors.data() + static_cast<std::int64_t>(kept.size()) * d);
+        kept.push_back(id);
+      }
+      if (!cpu::barycentre(room, static_cast<std::int64_t>(kept.size()), d, fitted.options.reg, weights.data())) {
+        throw Error(ErrorCode::bad_data,
+                    fmt::format("reg: is 0, but the neighbors of query row {} do not determine its weights; a share "
+                                "above 0 does",
+                                q));
+      }
+      for (std::size_t j = 0; j < kept.size(); ++j) {
+        for (std::int64_t c = 0; c < dim; ++c) found[q * dim + c] += weights[j] * fitted.embedding[kept[j] * dim + c];
+      }
+    }
+  });
+  return found;
+}
+
+Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& options) {
+  check_table(ctx, table, "table");
+  ops::check_lle_table(table);
+  ops::check_lle_options(options, table.rows());
+  Plan plan = plan_knn(ctx, table, nullptr, search_of(options));
+  plan.memory = std::max(plan.memory, kernels::embed_bytes(ctx, table.rows(), table.cols(), options));
+  plan.reason += fmt::format("; then {} on the host, whose factor is planned when the graph is known",
+                             name_of(options.solver == LleSolver::automatic ? LleSolver::direct : options.solver));
+  return plan;
+}
+
+}  // namespace vicinal

@@ -1,0 +1,225 @@
+// The numeric factor. See factor.hpp.
+//
+// A front is two arrays: the node's panel, own + below rows by own columns, which stays, and what it takes from the
+// rows below, a square that its parent adds in and that is then forgotten. Only lower triangles are meant; what stands
+// above a diagonal is never read.
+#include "solver/factor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/parallel.hpp"
+#include "cpu/simd/dense_kernels.hpp"
+
+namespace vicinal::solver {
+namespace {
+
+using cpu::kDenseTile;
+using cpu::kDenseWidth;
+
+// A pivot below this share of the largest diagonal entry is rounding: it is replaced by it, with its sign.
+constexpr double kTinyPivot = 1e-17;
+constexpr std::int64_t kSolveRows = 256;
+
+std::int64_t up_to(std::int64_t count, std::int64_t step) {
+  return (count + step - 1) / step;
+}
+
+}  // namespace
+
+/// The work of one factor.
+class Assembly {
+ public:
+  Assembly(const Context& ctx, const LocalRows& a, const Incidence& in, const Pencil& pencil, Factor& to)
+      : ctx_(ctx),
+        a_(a),
+        in_(in),
+        s_(to.s_),
+        pencil_(pencil),
+        to_(to),
+        kernels_(cpu::dense_kernels(ctx.isa())),
+        squares_(s_.nodes.size()),
+        places_(static_cast<std::size_t>(ctx.threads())),
+        rooms_(static_cast<std::size_t>(ctx.threads())) {}
+
+  void run() {
+    const std::size_t steps = s_.trees.size() + s_.top.size();
+    core::parallel_for(ctx_, static_cast<std::int64_t>(s_.trees.size()), [&](std::int64_t task, int worker) {
+      for (std::int32_t t = s_.trees[task].first; t < s_.trees[task].second; ++t) {
+        ctx_.check_cancelled();
+        eliminate(t, worker);
+      }
+      if (worker == 0) ctx_.report("factor", static_cast<double>(task) / static_cast<double>(steps));
+    });
+    for (std::size_t i = 0; i < s_.top.size(); ++i) {
+      eliminate(s_.top[i], 0);
+      ctx_.report("factor", static_cast<double>(s_.trees.size() + i + 1) / static_cast<double>(steps));
+    }
+  }
+
+ private:
+  struct Front {
+    std::int64_t own;
+    std::int64_t below;
+    std::int64_t height;  // own + below
+    double* panel;        // [height, own]
+    double* square;       // [below, below]
+    double* pivots;       // [own]
+  };
+
+  void eliminate(std::int32_t t, int worker) {
+    Front f{s_.own(t),
+            s_.below(t),
+            s_.own(t) + s_.below(t),
+            to_.panels_.data() + s_.panel[t],
+            nullptr,
+            to_.pivots_.data() + s_.nodes[t].begin};
+    squares_[t].reserve(std::max<std::int64_t>(1, f.below * f.below));
+    f.square = squares_[t].data();
+    assemble(t, f, worker);
+    for (std::int64_t begin = 0; begin < f.own; begin += kDenseWidth) eliminate_block(f, begin);
+    update(f.below, f.below, f.own, f.panel + f.own, f.panel + f.own, f.height, f.pivots, f.square, f.below, 0);
+  }
+
+  // Where each row of the front stands: own points first.
+  std::vector<std::int32_t>& places_of(std::int32_t t, int worker) {
+    std::vector<std::int32_t>& place = places_[worker];
+    if (place.empty()) place.assign(static_cast<std::size_t>(a_.points), 0);
+    std::int32_t next = 0;
+    for (Point i = s_.nodes[t].begin; i < s_.nodes[t].end; ++i) place[i] = next++;
+    for (const Point row : s_.rows[t]) place[row] = next++;
+    return place;
+  }
+
+  void assemble(std::int32_t t, const Front& f, int worker) {
+    const std::vector<std::int32_t>& place = places_of(t, worker);
+    const Point begin = s_.nodes[t].begin;
+    core::parallel_for(ctx_, up_to(f.own, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
+      for (std::int64_t j = task * kDenseWidth; j < std::min(f.own, (task + 1) * kDenseWidth); ++j) {
+        double* column = f.panel + j * f.height;
+        std::fill_n(column, f.height, 0.0);
+        add_row_of_m(begin + static_cast<Point>(j), place, column);
+      }
+    });
+    core::parallel_for(ctx_, up_to(f.below, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
+      const std::int64_t end = std::min(f.below, (task + 1) * kDenseWidth);
+      std::fill(f.square + task * kDenseWidth * f.below, f.square + end * f.below, 0.0);
+    });
+    for (const std::int32_t child : s_.children[t]) {
+      const std::vector<Point>& rows = s_.rows[child];
+      const auto size = static_cast<std::int64_t>(rows.size());
+      const double* from = squares_[child].data();
+      std::vector<std::int64_t> at(rows.size());
+      for (std::size_t i = 0; i < rows.size(); ++i) at[i] = place[rows[i]];
+      core::parallel_for(ctx_, up_to(size, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
+        for (std::int64_t j = task * kDenseWidth; j < std::min(size, (task + 1) * kDenseWidth); ++j) {
+          // Rows ascend in both, so that what is below the diagonal stays there.
+          double* to = at[j] < f.own ? f.panel + at[j] * f.height : f.square + (at[j] - f.own) * f.below - f.own;
+          for (std::int64_t i = j; i < size; ++i) to[at[i]] += from[j * size + i];
+        }
+      });
+      squares_[child] = core::AlignedArray<double>();
+    }
+  }
+
+  // Row `i` of M, from its diagonal on.
+  void add_row_of_m(Point i, const std::vector<std::int32_t>& place, double* column) const {
+    for (std::int64_t e = in_.first[i]; e < in_.first[i + 1]; ++e) {
+      const Point block = in_.blocks[e];
+      const Point* cols = a_.cols.data() + block * a_.width;
+      for (std::int64_t c = 0; c < a_.width; ++c) {
+        if (cols[c] < i) continue;
+        double sum = 0;
+        for (std::int64_t r = a_.first[block]; r < a_.first[block + 1]; ++r) {
+          const double* values = a_.values.data() + r * a_.width;
+          sum += values[in_.at[e]] * values[c];
+        }
+        column[place[cols[c]]] += sum;
+      }
+    }
+    column[place[i]] -= pencil_.shift;
+    if (i + 1 == a_.points) column[place[i]] += pencil_.ground;
+  }
+
+  // Columns [begin, begin + kDenseWidth) of a panel: what the columns before take from them, their own block, the rows
+  // below it.
+  void eliminate_block(const Front& f, std::int64_t begin) {
+    const std::int64_t width = std::min(kDenseWidth, f.own - begin);
+    double* block = f.panel + begin * f.height + begin;
+    update(f.height - begin, width, begin, f.panel + begin, f.panel + begin, f.height, f.pivots, block, f.height, 0);
+    for (std::int64_t j = 0; j < width; ++j) {
+      double* column = block + j * f.height;
+      double pivot = column[j];
+      if (!(std::abs(pivot) > kTinyPivot)) pivot = pivot < 0 ? -kTinyPivot : kTinyPivot;
+      f.pivots[begin + j] = pivot;
+      for (std::int64_t c = j + 1; c < width; ++c) {
+        const double factor = column[c] / pivot;
+        double* other = block + c * f.height;
+        for (std::int64_t i = c; i < width; ++i) other[i] -= factor * column[i];
+      }
+      for (std::int64_t i = j + 1; i < width; ++i) column[i] /= pivot;
+      column[j] = 1;
+    }
+    const std::int64_t left = f.height - begin - width;
+    core::parallel_for(ctx_, up_to(left, kSolveRows), [&](std::int64_t task, int /*worker*/) {
+      const std::int64_t from = task * kSolveRows;
+      kernels_.solve({.m = std::min(kSolveRows, left - from),
+                      .width = width,
+                      .l = block,
+                      .l_step = f.height,
+                      .d = f.pivots + begin,
+                      .p = block + width + from,
+                      .p_step = f.height});
+    });
+  }
+
+  // c [m, n] -= a D b' by tiles on and below the diagonal.
+  void update(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, const double* b, std::int64_t step,
+              const double* d, double* c, std::int64_t c_step, std::int64_t /*unused*/) {
+    if (m == 0 || n == 0 || k == 0) return;
+    const std::int64_t down = up_to(m, kDenseTile);
+    const std::int64_t across = up_to(n, kDenseTile);
+    core::parallel_for(ctx_, down * across, [&](std::int64_t task, int worker) {
+      const std::int64_t i = task / across * kDenseTile;
+      const std::int64_t j = task % across * kDenseTile;
+      if (j > i) return;
+      core::AlignedArray<double>& room = rooms_[worker];
+      room.reserve(cpu::kDenseRoom);
+      kernels_.update({.m = std::min(kDenseTile, m - i),
+                       .n = std::min(kDenseTile, n - j),
+                       .k = k,
+                       .a = a + i,
+                       .a_step = step,
+                       .b = b + j,
+                       .b_step = step,
+                       .scale = d,
+                       .c = c + j * c_step + i,
+                       .c_step = c_step,
+                       .shift = i - j,
+                       .room = room.data()});
+    });
+  }
+
+  const Context& ctx_;
+  const LocalRows& a_;
+  const Incidence& in_;
+  const Symbolic& s_;
+  Pencil pencil_;
+  Factor& to_;
+  const cpu::DenseKernels& kernels_;
+  std::vector<core::AlignedArray<double>> squares_;  // of each node that waits for its parent
+  std::vector<std::vector<std::int32_t>> places_;    // of each worker
+  std::vector<core::AlignedArray<double>> rooms_;    // of each worker
+};
+
+Factor::Factor(const Context& ctx, const LocalRows& a, const Incidence& in, const Symbolic& s, const Pencil& pencil)
+    : s_(s), panels_(std::max<std::int64_t>(1, s.panel.back())), pivots_(static_cast<std::size_t>(a.points)) {
+  Assembly(ctx, a, in, pencil, *this).run();
+}
+
+std::int64_t Factor::negative() const noexcept {
+  return std::count_if(pivots_.begin(), pivots_.end(), [](double pivot) { return pivot < 0; });
+}
+
+}  // namespace vicinal::solver

@@ -1,0 +1,47 @@
+// Orderings for a sparse factor, ours: points near each other are put into cells (a kd order of their coordinates); the
+// graph of M is then dissected: a part is halved along its longest way through the cells, and a minimum vertex cut of
+// the band around that line is its separator (George 1973, nested dissection; Lipton and Tarjan 1979).
+// Parts of a level are independent of each other, so that every thread count gives the same ordering.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "solver/rows.hpp"
+#include "vicinal/context.hpp"
+
+namespace vicinal::solver {
+
+/// Points in the order of a kd-tree's leaves, and where each leaf (a cell) begins.
+struct Cells {
+  std::vector<Point> order;  ///< [n]
+  std::vector<Point> first;  ///< [cells + 1] positions in `order`
+};
+/// Of coordinates [n, d], float32, row-major: O(n log n).
+Cells kd_cells(const Context& ctx, const std::vector<float>& coordinates, std::int64_t d);
+
+/// Which points share a block: M without its diagonal, [n] lists, ascending.
+struct Pattern {
+  std::vector<std::int64_t> first;  ///< [n + 1]
+  std::vector<Point> neighbors;
+};
+Pattern pattern_of(const Context& ctx, const LocalRows& a, const Incidence& in);
+
+/// A tree of separators and what is left between them, children before parents: node t owns points order[begin, end),
+/// which no edge joins with points outside of its ancestors and descendants.
+struct Dissection {
+  struct Node {
+    Point begin = 0;
+    Point end = 0;
+    std::int32_t parent = -1;
+  };
+  std::vector<Point> order;  ///< [n] old number of each new one
+  std::vector<Node> nodes;
+};
+/// `near`: where each of a cell order's cells begins, in the pattern's numbering. O(edges log n).
+Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near);
+
+/// The blocks of the points that are listed, point i called order[i] before. Their columns must all be listed.
+LocalRows renumbered(const Context& ctx, const LocalRows& a, const std::vector<Point>& order);
+
+}  // namespace vicinal::solver

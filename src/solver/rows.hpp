@@ -1,0 +1,60 @@
+// The operator of locally linear embedding (contract clause 14): A, one block of rows a point, each block on the
+// point's few columns. M = A'A is never formed: who needs a row of it adds it up from the blocks that hold the column.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/aligned.hpp"
+#include "vicinal/context.hpp"
+
+namespace vicinal::solver {
+
+/// Points are numbered by 32 bits: a direct factor of more would not fit any machine (checked at the door).
+using Point = std::int32_t;
+
+/// A, for n points. Block i is rows [first[i], first[i + 1]) on the `width` columns cols[i * width ..].
+struct LocalRows {
+  Point points = 0;
+  std::int64_t width = 0;
+  std::vector<Point> cols;          ///< [n, width], distinct within a block
+  std::vector<std::int64_t> first;  ///< [n + 1]
+  std::vector<double> values;       ///< [first[n], width]
+
+  [[nodiscard]] std::int64_t rows() const noexcept { return first.back(); }
+};
+
+/// For each point the blocks that have it as a column, and where in the block it stands, by ascending block.
+struct Incidence {
+  std::vector<std::int64_t> first;  ///< [n + 1]
+  std::vector<Point> blocks;        ///< [n * width]
+  std::vector<std::int32_t> at;     ///< [n * width]
+};
+Incidence incidence_of(const LocalRows& a);
+
+/// Vectors side by side: [n, width], row-major.
+struct Vectors {
+  std::int64_t rows = 0;
+  std::int64_t width = 0;
+  core::AlignedArray<double> values;
+
+  Vectors() = default;
+  Vectors(std::int64_t n, std::int64_t q) : rows(n), width(q), values(n * q) {}
+  double* row(std::int64_t i) noexcept { return values.data() + i * width; }
+  [[nodiscard]] const double* row(std::int64_t i) const noexcept { return values.data() + i * width; }
+};
+
+/// Points of one task: fixed, so that no sum depends on who adds it (clause 4).
+inline constexpr std::int64_t kTaskPoints = 4096;
+
+/// Writes rows of A x for the blocks [begin, end): [first[end] - first[begin], x.width].
+void apply_blocks(const LocalRows& a, const Vectors& x, Point begin, Point end, double* out);
+/// y = A x.
+void apply(const Context& ctx, const LocalRows& a, const Vectors& x, Vectors& y);
+/// y = A' x.
+void apply_transposed(const Context& ctx, const LocalRows& a, const Incidence& in, const Vectors& x, Vectors& y);
+
+/// The largest sum of magnitudes of a row of A times that of a column: at least the greatest singular value squared.
+double norm_bound(const Context& ctx, const LocalRows& a, const Incidence& in);
+
+}  // namespace vicinal::solver

@@ -1,0 +1,187 @@
+// See smallest.hpp.
+#include "solver/smallest.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/parallel.hpp"
+#include "core/philox.hpp"
+
+namespace vicinal::solver {
+namespace {
+
+constexpr double kConverged = 1e-10;  // sine of an angle
+constexpr double kUseful = 1e-3;      // one that rounding allows to stay at is an answer still
+constexpr int kStalls = 2;            // steps without halving the angle, that end the iteration
+constexpr int kMostSteps = 60;
+constexpr std::uint64_t kStream = 0x6c6c0000;
+
+std::int64_t padded(std::int64_t width) {
+  return (width + 7) / 8 * 8;
+}
+
+void for_each_row(const Context& ctx, std::int64_t n, const std::function<void(std::int64_t)>& body) {
+  core::parallel_for(ctx, (n + kTaskPoints - 1) / kTaskPoints, [&](std::int64_t task, int /*worker*/) {
+    for (std::int64_t i = task * kTaskPoints; i < std::min(n, (task + 1) * kTaskPoints); ++i) body(i);
+  });
+}
+
+// Columns [begin, end) of x, in room for `width` of them, the others zero.
+Vectors columns(const Context& ctx, const Vectors& x, std::int64_t begin, std::int64_t end, std::int64_t width) {
+  Vectors y(x.rows, width);
+  for_each_row(ctx, x.rows, [&](std::int64_t i) {
+    std::fill_n(y.row(i), width, 0.0);
+    std::copy(x.row(i) + begin, x.row(i) + end, y.row(i));
+  });
+  return y;
+}
+
+Vectors beside(const Context& ctx, const Vectors& x, const Vectors& y) {
+  Vectors both = columns(ctx, x, 0, x.width, x.width + y.width);
+  for_each_row(ctx, x.rows, [&](std::int64_t i) { std::copy_n(y.row(i), y.width, both.row(i) + x.width); });
+  return both;
+}
+
+Vectors solved(const Context& ctx, const Factor& factor, const Vectors& x) {
+  Vectors room = columns(ctx, x, 0, x.width, padded(x.width));
+  factor.solve(ctx, room);
+  Vectors y = columns(ctx, room, 0, x.width, x.width);
+  remove_means(ctx, y);
+  return y;
+}
+
+std::vector<double> lengths(const Context& ctx, const Vectors& x) {
+  const Small squares = inner(ctx, x, x);
+  std::vector<double> found;
+  for (std::int64_t j = 0; j < x.width; ++j) found.push_back(std::sqrt(squares(j, j)));
+  return found;
+}
+
+// The `width` vectors of the space of x, orthonormal, for which A x is least; their values.
+std::vector<double> best_of(const Context& ctx, const LocalRows& a, Vectors& x, std::int64_t width) {
+  const SingularValues svd = singular_values(ctx, triangle_of(ctx, a, x));
+  width = std::min(width, x.width);
+  Small chosen(x.width, width);
+  for (std::int64_t i = 0; i < x.width; ++i) {
+    for (std::int64_t j = 0; j < width; ++j) chosen(i, j) = svd.right(i, j);
+  }
+  x = product(ctx, x, chosen);
+  return {svd.values.begin(), svd.values.begin() + width};
+}
+
+// M x - x S^2.
+Vectors gradient(const Context& ctx, const LocalRows& a, const Incidence& in, const Vectors& x,
+                 const std::vector<double>& values) {
+  Vectors ax(a.rows(), x.width);
+  apply(ctx, a, x, ax);
+  Vectors g(x.rows, x.width);
+  apply_transposed(ctx, a, in, ax, g);
+  for_each_row(ctx, x.rows, [&](std::int64_t i) {
+    for (std::int64_t c = 0; c < x.width; ++c) g.row(i)[c] -= values[c] * values[c] * x.row(i)[c];
+  });
+  return g;
+}
+
+}  // namespace
+
+std::uint64_t inverse_iteration_bytes(const LocalRows& a, std::int64_t wanted) {
+  const auto width = static_cast<std::uint64_t>(padded(wanted + kGuards));
+  return (5 * width * static_cast<std::uint64_t>(a.points) + width * static_cast<std::uint64_t>(a.rows())) *
+         sizeof(double);
+}
+
+Smallest inverse_iteration(const Context& ctx, const LocalRows& a, const Incidence& in, const Factor& factor,
+                           std::int64_t wanted) {
+  const std::int64_t n = a.points;
+  const std::int64_t width = std::min(wanted + kGuards, n - 1);
+  Vectors x(n, width);
+  for_each_row(ctx, n, [&](std::int64_t i) {
+    for (std::int64_t c = 0; c < width; ++c) {
+      x.row(i)[c] =
+          core::philox_uniform(0, kStream + static_cast<std::uint64_t>(c), static_cast<std::uint64_t>(i)) - 0.5;
+    }
+  });
+  remove_means(ctx, x);
+  for (int start = 0; start < 2; ++start) {
+    x = solved(ctx, factor, x);
+    orthonormalize(ctx, x);
+  }
+  std::vector<double> values = best_of(ctx, a, x, width);
+
+  Smallest found;
+  double least = 2;
+  int stalls = 0;
+  while (true) {
+    ++found.iterations;
+    Vectors z = solved(ctx, factor, gradient(ctx, a, in, x, values));
+    for (int pass = 0; pass < 2; ++pass) subtract_product(ctx, x, inner(ctx, x, z), z);
+    found.angles = lengths(ctx, z);
+    double worst = 0;
+    for (std::int64_t j = 0; j < wanted; ++j) worst = std::max(worst, found.angles[j]);
+    if (std::isnan(worst)) break;
+    stalls = worst > least / 2 ? stalls + 1 : 0;
+    least = std::min(least, worst);
+    ctx.report("solve", std::min(1.0, std::log10(std::max(worst, kConverged)) / std::log10(kConverged)));
+    found.converged = worst <= kConverged || (stalls >= kStalls && worst <= kUseful);
+    if (found.converged || found.iterations >= kMostSteps) break;
+    orthonormalize(ctx, z);
+    if (z.width == 0) break;
+    subtract_product(ctx, x, inner(ctx, x, z), z);
+    orthonormalize(ctx, z);
+    x = beside(ctx, x, z);
+    values = best_of(ctx, a, x, width);
+  }
+  found.next = width > wanted ? values[wanted] : 0;
+  found.vectors = columns(ctx, x, 0, wanted, wanted);
+  found.values.assign(values.begin(), values.begin() + wanted);
+  found.angles.resize(static_cast<std::size_t>(wanted));
+  return found;
+}
+
+std::uint64_t dense_bytes(const LocalRows& a) {
+  const auto n = static_cast<std::uint64_t>(a.points);
+  return (static_cast<std::uint64_t>(a.rows()) + 4 * n) * n * sizeof(double);
+}
+
+Smallest dense(const Context& ctx, const LocalRows& a, std::int64_t wanted) {
+  const std::int64_t n = a.points;
+  // Columns 1 .. n - 1 of the reflection that maps the first unit vector to the constant one: I - scale v v'.
+  const double entry = 1 / std::sqrt(static_cast<double>(n));
+  std::vector<double> v(static_cast<std::size_t>(n), entry);
+  v[0] += 1;
+  const double scale = 1 / v[0];  // 2 / |v|^2, |v|^2 = 2 + 2 entry
+  Small rows(std::max<std::int64_t>(a.rows(), n - 1), n - 1);
+  for (Point i = 0; i < a.points; ++i) {
+    for (std::int64_t r = a.first[i]; r < a.first[i + 1]; ++r) {
+      double sum = 0;
+      for (std::int64_t c = 0; c < a.width; ++c) {
+        const Point col = a.cols[i * a.width + c];
+        const double value = a.values[r * a.width + c];
+        sum += value * v[col];
+        if (col > 0) rows(r, col - 1) += value;
+      }
+      for (std::int64_t c = 1; c < n; ++c) rows(r, c - 1) -= sum * scale * v[c];
+    }
+  }
+  const SingularValues svd = singular_values(ctx, triangle_of(std::move(rows)));
+  Smallest found;
+  found.converged = true;
+  found.values.assign(svd.values.begin(), svd.values.begin() + wanted);
+  found.angles.assign(static_cast<std::size_t>(wanted), 0.0);
+  found.next = n - 1 > wanted ? svd.values[wanted] : 0;
+  found.vectors = Vectors(n, wanted);
+  for (std::int64_t c = 0; c < wanted; ++c) {
+    double sum = 0;
+    for (std::int64_t i = 1; i < n; ++i) sum += v[i] * svd.right(i - 1, c);
+    found.vectors.row(0)[c] = -sum * scale * v[0];
+    for (std::int64_t i = 1; i < n; ++i) found.vectors.row(i)[c] = svd.right(i - 1, c) - sum * scale * v[i];
+  }
+  remove_means(ctx, found.vectors);
+  return found;
+}
+
+std::vector<double> residuals(const Context& ctx, const LocalRows& a, const Incidence& in, const Smallest& found) {
+  return lengths(ctx, gradient(ctx, a, in, found.vectors, found.values));
+}
+
+}  // namespace vicinal::solver

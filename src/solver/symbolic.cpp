@@ -1,0 +1,127 @@
+// See symbolic.hpp.
+#include "solver/symbolic.hpp"
+
+#include <algorithm>
+
+#include "core/parallel.hpp"
+
+namespace vicinal::solver {
+namespace {
+
+// Subtrees of at most this share of the work are one worker's; fixed, so that no sum depends on the thread count.
+constexpr double kTreeShare = 1.0 / 64;
+
+void find_rows(const Context& ctx, const Pattern& pattern, const Dissection& from, Symbolic& to) {
+  const auto count = static_cast<std::int32_t>(to.nodes.size());
+  std::vector<Point> now(from.order.size());
+  for (std::size_t i = 0; i < now.size(); ++i) now[from.order[i]] = static_cast<Point>(i);
+  std::vector<std::int32_t> height(to.nodes.size(), 0);
+  std::vector<std::vector<std::int32_t>> waves;
+  for (std::int32_t t = 0; t < count; ++t) {
+    for (const std::int32_t child : to.children[t]) height[t] = std::max(height[t], height[child] + 1);
+    if (static_cast<std::size_t>(height[t]) >= waves.size()) waves.resize(static_cast<std::size_t>(height[t]) + 1);
+    waves[height[t]].push_back(t);
+  }
+  std::vector<std::vector<std::int32_t>> seen_by(static_cast<std::size_t>(ctx.threads()));
+  for (const std::vector<std::int32_t>& wave : waves) {
+    core::parallel_for(ctx, static_cast<std::int64_t>(wave.size()), [&](std::int64_t task, int worker) {
+      std::vector<std::int32_t>& seen = seen_by[worker];
+      if (seen.empty()) seen.assign(now.size(), -1);
+      const std::int32_t t = wave[task];
+      const Dissection::Node& node = to.nodes[t];
+      std::vector<Point>& rows = to.rows[t];
+      const auto add = [&](Point row) {
+        if (row < node.end || seen[row] == t) return;
+        seen[row] = t;
+        rows.push_back(row);
+      };
+      for (Point i = node.begin; i < node.end; ++i) {
+        const Point old = from.order[i];
+        for (std::int64_t e = pattern.first[old]; e < pattern.first[old + 1]; ++e) add(now[pattern.neighbors[e]]);
+      }
+      for (const std::int32_t child : to.children[t]) {
+        for (const Point row : to.rows[child]) {
+          if (row < node.begin) throw Error(ErrorCode::internal, "lle: a separator lets an edge through");
+          add(row);
+        }
+      }
+      std::sort(rows.begin(), rows.end());
+    });
+  }
+}
+
+// The most that fronts take at a time in the nodes [begin, end) done one after the other; what is left waiting of
+// children outside of the range is not looked at.
+std::uint64_t most_waiting(const Symbolic& s, std::int32_t begin, std::int32_t end, const std::vector<char>& counted) {
+  std::uint64_t waiting = 0;
+  std::uint64_t most = 0;
+  const auto front = [&](std::int32_t t) {
+    return static_cast<std::uint64_t>(s.below(t) * s.below(t)) * sizeof(double);
+  };
+  for (std::int32_t t = begin; t < end; ++t) {
+    if (counted[t] == 0) continue;
+    waiting += front(t);
+    most = std::max(most, waiting);
+    for (const std::int32_t child : s.children[t]) {
+      if (counted[child] != 0) waiting -= front(child);
+    }
+  }
+  return most;
+}
+
+void share_out(const Context& ctx, Symbolic& s) {
+  const auto count = static_cast<std::int32_t>(s.nodes.size());
+  std::vector<double> work(s.nodes.size(), 0);
+  std::vector<std::int32_t> first(s.nodes.size());  // of the subtree
+  for (std::int32_t t = 0; t < count; ++t) {
+    const auto p = static_cast<double>(s.own(t));
+    const auto b = static_cast<double>(s.below(t));
+    const double own = p * p * p / 3 + p * p * b + p * b * b;
+    s.flops += own;
+    s.fill += s.own(t) * (s.own(t) + 1) / 2 + s.own(t) * s.below(t);
+    s.panel.push_back(s.panel.back() + s.own(t) * (s.own(t) + s.below(t)));
+    work[t] = own;
+    first[t] = t;
+    for (const std::int32_t child : s.children[t]) {
+      work[t] += work[child];
+      first[t] = std::min(first[t], first[child]);
+    }
+  }
+  s.factor_bytes = static_cast<std::uint64_t>(s.panel.back()) * sizeof(double);
+  std::vector<char> in_top(s.nodes.size(), 0);
+  for (std::int32_t t = 0; t < count; ++t) {
+    const std::int32_t parent = s.nodes[t].parent;
+    if (work[t] > kTreeShare * s.flops) {
+      in_top[t] = 1;
+      s.top.push_back(t);
+    } else if (parent < 0 || work[parent] > kTreeShare * s.flops) {
+      s.trees.emplace_back(first[t], t + 1);
+    }
+  }
+  std::uint64_t roots = 0;
+  std::uint64_t largest = 0;
+  const std::vector<char> all(s.nodes.size(), 1);
+  for (const auto& [begin, end] : s.trees) {
+    roots += static_cast<std::uint64_t>(s.below(end - 1) * s.below(end - 1)) * sizeof(double);
+    largest = std::max(largest, most_waiting(s, begin, end, all));
+  }
+  s.front_bytes = roots + static_cast<std::uint64_t>(ctx.threads()) * largest + most_waiting(s, 0, count, in_top);
+}
+
+}  // namespace
+
+Symbolic analyse(const Context& ctx, const Pattern& pattern, const Dissection& dissection) {
+  Symbolic s;
+  s.nodes = dissection.nodes;
+  s.children.resize(s.nodes.size());
+  s.rows.resize(s.nodes.size());
+  s.panel.assign(1, 0);
+  for (std::size_t t = 0; t < s.nodes.size(); ++t) {
+    if (s.nodes[t].parent >= 0) s.children[s.nodes[t].parent].push_back(static_cast<std::int32_t>(t));
+  }
+  find_rows(ctx, pattern, dissection, s);
+  share_out(ctx, s);
+  return s;
+}
+
+}  // namespace vicinal::solver

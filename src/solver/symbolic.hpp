@@ -1,0 +1,36 @@
+// What a factor of M will look like before a number of it is known: for each node of the dissection, which is one dense
+// panel, its rows; its work; the parts of the tree that workers take whole; and the memory of it all. Because a
+// dissection's halves are connected, panels are dense but for some zeros in leaves: nothing is merged afterwards.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "solver/ordering.hpp"
+#include "solver/rows.hpp"
+#include "vicinal/context.hpp"
+
+namespace vicinal::solver {
+
+struct Symbolic {
+  std::vector<Dissection::Node> nodes;                       ///< in the new numbering, children before parents
+  std::vector<std::vector<std::int32_t>> children;           ///< of each node
+  std::vector<std::vector<Point>> rows;                      ///< below the own points of each node, ascending
+  std::vector<std::int64_t> panel;                           ///< [nodes + 1] where each panel begins in the factor
+  std::vector<std::pair<std::int32_t, std::int32_t>> trees;  ///< [begin, end) of nodes that one task takes, disjoint
+  std::vector<std::int32_t> top;                             ///< the nodes above them, ascending
+  std::int64_t fill = 0;                                     ///< entries of L on and below its diagonal
+  double flops = 0;                                          ///< multiplications and additions of the factor
+  std::uint64_t factor_bytes = 0;                            ///< panels
+  std::uint64_t front_bytes = 0;                             ///< at most, of fronts that wait while `threads` work
+
+  [[nodiscard]] std::int64_t own(std::int32_t node) const noexcept { return nodes[node].end - nodes[node].begin; }
+  [[nodiscard]] std::int64_t below(std::int32_t node) const noexcept {
+    return static_cast<std::int64_t>(rows[node].size());
+  }
+};
+
+/// `pattern` in the old numbering. O(entries).
+Symbolic analyse(const Context& ctx, const Pattern& pattern, const Dissection& dissection);
+
+}  // namespace vicinal::solver

@@ -1,0 +1,269 @@
+// See tall.hpp.
+#include "solver/tall.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "core/parallel.hpp"
+
+namespace vicinal::solver {
+namespace {
+
+constexpr std::int64_t kParts = 64;      // of a reduction
+constexpr std::int64_t kStrip = 64;      // rows folded into a triangle at a time
+constexpr double kDependent = 1e-12;     // of a column's length: what is left of it is rounding
+constexpr double kOrthogonal = 1e-15;    // cosine at which two columns need no rotation
+constexpr int kSweeps = 60;              // Jacobi's converge within ten
+constexpr std::int64_t kCancelled = 64;  // longer columns are long work
+
+std::int64_t parts_of(std::int64_t n) {
+  return std::min(kParts, (n + kTaskPoints - 1) / kTaskPoints);
+}
+
+struct Range {
+  std::int64_t begin;
+  std::int64_t end;
+};
+Range part(std::int64_t n, std::int64_t parts, std::int64_t i) {
+  return {n * i / parts, n * (i + 1) / parts};
+}
+
+void for_each_row_chunk(const Context& ctx, std::int64_t n,
+                        const std::function<void(std::int64_t, std::int64_t)>& body) {
+  core::parallel_for(ctx, (n + kTaskPoints - 1) / kTaskPoints, [&](std::int64_t task, int /*worker*/) {
+    body(task * kTaskPoints, std::min(n, (task + 1) * kTaskPoints));
+  });
+}
+
+// Reflects the rows [r; strip] so that r is the triangle of all: r [q, q], strip [m, q] is used up.
+void fold(double* r, double* strip, std::int64_t m, std::int64_t q) {
+  for (std::int64_t j = 0; j < q; ++j) {
+    double largest = std::abs(r[j * q + j]);
+    for (std::int64_t i = 0; i < m; ++i) largest = std::max(largest, std::abs(strip[i * q + j]));
+    if (largest == 0) continue;
+    double below = 0;
+    for (std::int64_t i = 0; i < m; ++i) below += (strip[i * q + j] / largest) * (strip[i * q + j] / largest);
+    if (below == 0) continue;
+    const double head = r[j * q + j] / largest;
+    const double length = std::sqrt(head * head + below);
+    const double pivot = head > 0 ? head + length : head - length;  // v = (pivot, strip / largest)
+    const double scale = 2 / (pivot * pivot + below);
+    for (std::int64_t c = j + 1; c < q; ++c) {
+      double sum = pivot * r[j * q + c];
+      for (std::int64_t i = 0; i < m; ++i) sum += strip[i * q + j] / largest * strip[i * q + c];
+      sum *= scale;
+      r[j * q + c] -= sum * pivot;
+      for (std::int64_t i = 0; i < m; ++i) strip[i * q + c] -= sum * (strip[i * q + j] / largest);
+    }
+    r[j * q + j] = (head > 0 ? -length : length) * largest;
+    for (std::int64_t i = 0; i < m; ++i) strip[i * q + j] = 0;
+  }
+}
+
+void make_positive(Small& r) {
+  for (std::int64_t i = 0; i < r.rows; ++i) {
+    if (r(i, i) >= 0) continue;
+    for (std::int64_t j = i; j < r.cols; ++j) r(i, j) = -r(i, j);
+  }
+}
+
+// The triangle of rows that `fill` writes strip by strip: fill(begin, end, out) for points [begin, end) and returns the
+// number of rows.
+Small triangle_by_parts(const Context& ctx, std::int64_t n, std::int64_t q, std::int64_t rows_at_once,
+                        const std::function<std::int64_t(std::int64_t, std::int64_t, double*)>& fill) {
+  const std::int64_t parts = parts_of(n);
+  std::vector<Small> triangles(static_cast<std::size_t>(parts), Small(q, q));
+  core::parallel_for(ctx, parts, [&](std::int64_t i, int /*worker*/) {
+    std::vector<double> strip(static_cast<std::size_t>(rows_at_once * q));
+    const Range range = part(n, parts, i);
+    for (std::int64_t begin = range.begin; begin < range.end; begin += kStrip) {
+      const std::int64_t rows = fill(begin, std::min(range.end, begin + kStrip), strip.data());
+      fold(triangles[i].values.data(), strip.data(), rows, q);
+    }
+  });
+  for (std::int64_t i = 1; i < parts; ++i) fold(triangles[0].values.data(), triangles[i].values.data(), q, q);
+  make_positive(triangles[0]);
+  return std::move(triangles[0]);
+}
+
+}  // namespace
+
+Small inner(const Context& ctx, const Vectors& x, const Vectors& y) {
+  const std::int64_t parts = parts_of(x.rows);
+  std::vector<Small> sums(static_cast<std::size_t>(parts), Small(x.width, y.width));
+  core::parallel_for(ctx, parts, [&](std::int64_t p, int /*worker*/) {
+    const Range range = part(x.rows, parts, p);
+    Small& sum = sums[p];
+    for (std::int64_t i = range.begin; i < range.end; ++i) {
+      const double* a = x.row(i);
+      const double* b = y.row(i);
+      for (std::int64_t r = 0; r < x.width; ++r) {
+        for (std::int64_t c = 0; c < y.width; ++c) sum(r, c) += a[r] * b[c];
+      }
+    }
+  });
+  for (std::int64_t p = 1; p < parts; ++p) {
+    for (std::size_t i = 0; i < sums[0].values.size(); ++i) sums[0].values[i] += sums[p].values[i];
+  }
+  return std::move(sums[0]);
+}
+
+void subtract_product(const Context& ctx, const Vectors& x, const Small& c, Vectors& y) {
+  for_each_row_chunk(ctx, x.rows, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      for (std::int64_t r = 0; r < x.width; ++r) {
+        for (std::int64_t j = 0; j < y.width; ++j) y.row(i)[j] -= x.row(i)[r] * c(r, j);
+      }
+    }
+  });
+}
+
+Vectors product(const Context& ctx, const Vectors& x, const Small& c) {
+  Vectors y(x.rows, c.cols);
+  for_each_row_chunk(ctx, x.rows, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      for (std::int64_t j = 0; j < c.cols; ++j) {
+        double sum = 0;
+        for (std::int64_t r = 0; r < x.width; ++r) sum += x.row(i)[r] * c(r, j);
+        y.row(i)[j] = sum;
+      }
+    }
+  });
+  return y;
+}
+
+void remove_means(const Context& ctx, Vectors& x) {
+  Vectors ones(x.rows, 1);
+  std::fill_n(ones.values.data(), x.rows, 1.0);
+  for (int pass = 0; pass < 2; ++pass) {
+    Small means = inner(ctx, ones, x);
+    for (double& mean : means.values) mean /= static_cast<double>(x.rows);
+    subtract_product(ctx, ones, means, x);
+  }
+}
+
+Small triangle_of(const Context& ctx, const Vectors& x) {
+  return triangle_by_parts(ctx, x.rows, x.width, kStrip, [&](std::int64_t begin, std::int64_t end, double* out) {
+    std::copy(x.row(begin), x.row(end), out);
+    return end - begin;
+  });
+}
+
+Small triangle_of(const Context& ctx, const LocalRows& a, const Vectors& x) {
+  std::int64_t tallest = 0;
+  for (Point i = 0; i < a.points; ++i) tallest = std::max(tallest, a.first[i + 1] - a.first[i]);
+  return triangle_by_parts(ctx, a.points, x.width, kStrip * tallest,
+                           [&](std::int64_t begin, std::int64_t end, double* out) {
+                             apply_blocks(a, x, static_cast<Point>(begin), static_cast<Point>(end), out);
+                             return a.first[end] - a.first[begin];
+                           });
+}
+
+void orthonormalize(const Context& ctx, Vectors& x) {
+  for (int pass = 0; pass < 2; ++pass) {
+    const Small r = triangle_of(ctx, x);
+    // Columns that stand on their own; a dropped one takes its row of the triangle with it.
+    std::vector<std::int64_t> kept;
+    for (std::int64_t j = 0; j < r.cols; ++j) {
+      double length = 0;
+      for (std::int64_t i = 0; i <= j; ++i) length = std::hypot(length, r(i, j));
+      if (r(j, j) > kDependent * length && length > 0) kept.push_back(j);
+    }
+    const auto width = static_cast<std::int64_t>(kept.size());
+    if (width < x.width) {
+      Small choose(x.width, width);
+      for (std::int64_t j = 0; j < width; ++j) choose(kept[j], j) = 1;
+      x = product(ctx, x, choose);
+      pass = -1;  // with the triangle of what is left
+      if (width == 0) return;
+      continue;
+    }
+    Small inverse(width, width);
+    for (std::int64_t j = 0; j < width; ++j) {
+      inverse(j, j) = 1 / r(j, j);
+      for (std::int64_t i = j - 1; i >= 0; --i) {
+        double sum = 0;
+        for (std::int64_t k = i + 1; k <= j; ++k) sum += r(i, k) * inverse(k, j);
+        inverse(i, j) = -sum / r(i, i);
+      }
+    }
+    x = product(ctx, x, inverse);
+  }
+}
+
+void make_orthogonal(const Context& ctx, const Columns& columns) {
+  const std::int64_t m = columns.length;
+  const auto rotate = [](double* a, double* b, std::int64_t n, double c, double s) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double t = a[i];
+      a[i] = c * t - s * b[i];
+      b[i] = s * t + c * b[i];
+    }
+  };
+  bool rotated = true;
+  for (int sweep = 0; sweep < kSweeps && rotated; ++sweep) {
+    rotated = false;
+    for (std::int64_t p = 0; p + 1 < columns.count; ++p) {
+      if (m > kCancelled) ctx.check_cancelled();
+      for (std::int64_t r = p + 1; r < columns.count; ++r) {
+        double* a = columns.values + p * m;
+        double* b = columns.values + r * m;
+        double aa = 0;
+        double bb = 0;
+        double ab = 0;
+        for (std::int64_t i = 0; i < m; ++i) {
+          aa += a[i] * a[i];
+          bb += b[i] * b[i];
+          ab += a[i] * b[i];
+        }
+        if (!(std::abs(ab) > kOrthogonal * std::sqrt(aa) * std::sqrt(bb))) continue;
+        rotated = true;
+        const double zeta = (bb - aa) / (2 * ab);
+        const double t = (zeta >= 0 ? 1.0 : -1.0) / (std::abs(zeta) + std::sqrt(1 + zeta * zeta));
+        const double c = 1 / std::sqrt(1 + t * t);
+        rotate(a, b, m, c, c * t);
+        if (columns.also == nullptr) continue;
+        rotate(columns.also + p * columns.also_length, columns.also + r * columns.also_length, columns.also_length, c,
+               c * t);
+      }
+    }
+  }
+}
+
+SingularValues singular_values(const Context& ctx, Small matrix) {
+  const std::int64_t q = matrix.cols;
+  const std::int64_t m = matrix.rows;
+  // Columns as rows, so that a rotation runs along memory; v likewise.
+  Small g(q, m);
+  Small v(q, q);
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < q; ++j) g(j, i) = matrix(i, j);
+  }
+  for (std::int64_t j = 0; j < q; ++j) v(j, j) = 1;
+  make_orthogonal(ctx, {g.values.data(), m, q, v.values.data(), q});
+  std::vector<double> lengths(static_cast<std::size_t>(q));
+  for (std::int64_t j = 0; j < q; ++j) {
+    const double* a = &g.values[j * m];
+    lengths[j] = std::sqrt(std::inner_product(a, a + m, a, 0.0));
+  }
+  std::vector<std::int64_t> order(static_cast<std::size_t>(q));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) { return lengths[i] < lengths[j]; });
+  SingularValues found{{}, Small(q, q)};
+  for (std::int64_t j = 0; j < q; ++j) {
+    found.values.push_back(lengths[order[j]]);
+    for (std::int64_t i = 0; i < q; ++i) found.right(i, j) = v(order[j], i);
+  }
+  return found;
+}
+
+Small triangle_of(Small matrix) {
+  Small r(matrix.cols, matrix.cols);
+  fold(r.values.data(), matrix.values.data(), matrix.rows, matrix.cols);
+  make_positive(r);
+  return r;
+}
+
+}  // namespace vicinal::solver
