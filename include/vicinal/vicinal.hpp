@@ -14,14 +14,11 @@
 #include "vicinal/knn.hpp"
 #include "vicinal/lle.hpp"
 #include "vicinal/lof.hpp"
-<<<<<<< HEAD
-#include "vicinal/neighbor_model.hpp"
-#include "vicinal/regress.hpp"
-=======
 #include "vicinal/match.hpp"
+#include "vicinal/neighbor_model.hpp"
 #include "vicinal/polygon_file.hpp"
 #include "vicinal/polygons.hpp"
->>>>>>> M
+#include "vicinal/regress.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/version.hpp"
 #include "vicinal/vote.hpp"

@@ -6,11 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-<<<<<<< HEAD
-SUBCOMMANDS = ["knn", "radius", "classify", "regress", "kmeans", "lof", "info", "doctor", "bench knn", "bench peak", "bench papers", "generate", "completion"]
-=======
-SUBCOMMANDS = ["knn", "radius", "classify", "kmeans", "lof", "cocluster", "info", "doctor", "bench knn", "bench peak", "bench papers", "generate", "completion"]
->>>>>>> G
+SUBCOMMANDS = ["knn", "radius", "classify", "regress", "kmeans", "lof", "cocluster", "info", "doctor", "bench knn", "bench peak", "bench papers", "generate", "completion"]
 
 
 def examples_of(text):

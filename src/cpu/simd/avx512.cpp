@@ -2,17 +2,12 @@
 #if defined(__x86_64__)
 #define VICINAL_SIMD_NAMESPACE simd_avx512
 #include "cpu/simd/kernels_inl.hpp"
-<<<<<<< HEAD
-#include "cpu/simd/lloyd_inl.hpp"    // after it
-#include "cpu/simd/overlap_inl.hpp"  // after it
-#include "cpu/simd/tree_inl.hpp"     // after it
-#include "cpu/simd/union_inl.hpp"    // after it
-=======
 // after it:
 #include "cpu/simd/dense_inl.hpp"
-#include "cpu/simd/lloyd_inl.hpp"  // after it
-#include "cpu/simd/tree_inl.hpp"   // after it
->>>>>>> L
+#include "cpu/simd/lloyd_inl.hpp"
+#include "cpu/simd/overlap_inl.hpp"
+#include "cpu/simd/tree_inl.hpp"
+#include "cpu/simd/union_inl.hpp"
 
 namespace vicinal::cpu {
 

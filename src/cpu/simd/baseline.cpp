@@ -1,17 +1,12 @@
 // The inner loops for what every machine of the architecture has: plain scalar code on x86-64, NEON on AArch64.
 #define VICINAL_SIMD_NAMESPACE simd_baseline
 #include "cpu/simd/kernels_inl.hpp"
-<<<<<<< HEAD
-#include "cpu/simd/lloyd_inl.hpp"    // after it
-#include "cpu/simd/overlap_inl.hpp"  // after it
-#include "cpu/simd/tree_inl.hpp"     // after it
-#include "cpu/simd/union_inl.hpp"    // after it
-=======
 // after it:
 #include "cpu/simd/dense_inl.hpp"
-#include "cpu/simd/lloyd_inl.hpp"  // after it
-#include "cpu/simd/tree_inl.hpp"   // after it
->>>>>>> L
+#include "cpu/simd/lloyd_inl.hpp"
+#include "cpu/simd/overlap_inl.hpp"
+#include "cpu/simd/tree_inl.hpp"
+#include "cpu/simd/union_inl.hpp"
 
 namespace vicinal::cpu {
 
