@@ -1,4 +1,4 @@
-// `vicinal cocluster`: which ids of two columns belong together, directly or over others (contract clause 14).
+// `vicinal cocluster`: which ids of two columns belong together, directly or over others (contract clause 16).
 #include "vicinal/cocluster.hpp"
 
 #include <fmt/core.h>

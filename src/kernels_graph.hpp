@@ -1,5 +1,5 @@
 // The waist for graphs: what a backend does with the edges of a bipartite graph. Found by `graphs_of`, as
-// kernels::backend_of finds the rest. Members of both sides are numbered together (contract clause 14).
+// kernels::backend_of finds the rest. Members of both sides are numbered together (contract clause 16).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// cocluster: which members of two sets belong together, given pairs that correspond (docs/contract.md, clause 14): the
+// cocluster: which members of two sets belong together, given pairs that correspond (docs/contract.md, clause 16): the
 // connected components of a bipartite graph, and whether each is 1:1, 1:n, n:1 or n:m.
 #pragma once
 
@@ -110,7 +110,7 @@ struct VICINAL_API Cocluster {
   [[nodiscard]] std::int64_t group_of(std::int64_t label) const;
 };
 
-/// Groups of a bipartite graph (clause 14). `components` takes O(edges) time but for a factor that never exceeds 4 in
+/// Groups of a bipartite graph (clause 16). `components` takes O(edges) time but for a factor that never exceeds 4 in
 /// practice (lock-free union by number with path halving), and 4 or 8 bytes a member beside the result; the methods
 /// that multiply take the matrix's n^2 / 8 bytes twice, or 4 n^2 three times, n = n_a + n_b. Throws `bad_data` naming
 /// the first edge with a weight that is below 0 or not finite, or else with an id outside its side; `over_memory`

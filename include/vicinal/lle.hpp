@@ -1,5 +1,5 @@
 // lle: locally linear embedding and its family, the eigenvectors that keep each row where its neighbors say
-// (docs/contract.md, clause 14).
+// (docs/contract.md, clause 17).
 #pragma once
 
 #include <cstdint>

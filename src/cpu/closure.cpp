@@ -1,4 +1,4 @@
-// The closure of a bipartite graph, a bit an element (contract clause 14; Zhang et al. 2013): the adjacency matrix
+// The closure of a bipartite graph, a bit an element (contract clause 16; Zhang et al. 2013): the adjacency matrix
 // C = [[I, R], [R', I]] is squared until its ones stay as many; row v of C C is then the "or" of the rows that row v
 // names, and the first one of a row is its label. Powers double, so that ceil(log2 diameter) products and one more do.
 // Cost of a product: a row of n / 64 words for each one of the matrix, but of equal rows only once; memory: n^2 / 4

@@ -1,4 +1,4 @@
-// Connected components of a bipartite graph (contract clause 14): union-find by all threads at once, without a lock.
+// Connected components of a bipartite graph (contract clause 16): union-find by all threads at once, without a lock.
 // A root is hooked below the smaller of two roots by one compare-and-swap, and every pointer leads to a smaller number,
 // so that a component ends below its smallest member whatever the order of edges and threads. Paths are halved as they
 // are walked (Jayanti and Tarjan 2016): such a store may be late, but what it stores was an ancestor and stays one.

@@ -1,4 +1,4 @@
-// The ways of the CPU to label the members of a bipartite graph (contract clause 14).
+// The ways of the CPU to label the members of a bipartite graph (contract clause 16).
 #pragma once
 
 #include "kernels_graph.hpp"

@@ -1,4 +1,4 @@
-// See lle_weights.hpp. The formulas are those of contract clause 14.
+// See lle_weights.hpp. The formulas are those of contract clause 17.
 #include "cpu/lle_weights.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The closure on the device, a bit an element (contract clause 14; Zhang et al. 2013): row v of C C is the "or" of the
+// The closure on the device, a bit an element (contract clause 16; Zhang et al. 2013): row v of C C is the "or" of the
 // rows that row v names. A warp makes a row, a lane 64 columns. Matrices of up to 4,096 members are squared until they
 // stay as they are in one cooperative launch, in which the grid meets after each product: five products of the paper's
 // 1,103 members are shorter than the launches they would take. Of larger ones each product is some launches.

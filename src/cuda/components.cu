@@ -1,4 +1,4 @@
-// Connected components on the device (contract clause 14): the CPU's union-find (cpu/components.cpp), a thread an edge.
+// Connected components on the device (contract clause 16): the CPU's union-find (cpu/components.cpp), a thread an edge.
 // Every pointer leads to a smaller number and only roots change by compare-and-swap, so that reads may be old: what was
 // an ancestor stays one, and they may come from the multiprocessor's own cache. A swap that fails brings what is there
 // now. Cost: a reading of the edges, some four sectors of `parent` an edge, two passes over it.

@@ -1,4 +1,4 @@
-// Labels of a bipartite graph's members on the device (contract clause 14): what its methods share.
+// Labels of a bipartite graph's members on the device (contract clause 16): what its methods share.
 #pragma once
 
 #include "cuda/plugin_graph.hpp"

@@ -1,4 +1,4 @@
-// cocluster: check, plan, call the waist; then the groups that the labels make (contract clause 14).
+// cocluster: check, plan, call the waist; then the groups that the labels make (contract clause 16).
 #include "vicinal/cocluster.hpp"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// Groups of a bipartite graph by the letter of docs/contract.md, clause 14: a walk from every member. Shares no code
+// Groups of a bipartite graph by the letter of docs/contract.md, clause 16: a walk from every member. Shares no code
 // with the library.
 #pragma once
 

@@ -1,7 +1,7 @@
 // The direct way: M - shift I + grounding = L D L' by a multifrontal factor over the dissection (Duff and Reid 1983),
 // one dense front a node, and solves with it. No pivoting: D's signs are those of the eigenvalues (Sylvester), which is
 // what counts them. Parts of the tree go to workers whole, fronts above them are shared tile by tile; every sum has one
-// order (contract clause 14). Cost: symbolic.hpp.
+// order (contract clause 17). Cost: symbolic.hpp.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The operator of locally linear embedding (contract clause 14): A, one block of rows a point, each block on the
+// The operator of locally linear embedding (contract clause 17): A, one block of rows a point, each block on the
 // point's few columns. M = A'A is never formed: who needs a row of it adds it up from the blocks that hold the column.
 #pragma once
 

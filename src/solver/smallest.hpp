@@ -1,4 +1,4 @@
-// The least singular values of A and their vectors, the constant vector left out (contract clause 14): by inverse
+// The least singular values of A and their vectors, the constant vector left out (contract clause 17): by inverse
 // iteration with a factor of M, or all of them by a dense decomposition. Values come from A itself, by Rayleigh-Ritz on
 // A V, so that small ones are resolved as singular values and not as their squares.
 #pragma once

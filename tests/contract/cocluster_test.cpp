@@ -1,4 +1,4 @@
-// cocluster against the reference (contract clause 14): labels, groups and the ones after each product, of the paper's
+// cocluster against the reference (contract clause 16): labels, groups and the ones after each product, of the paper's
 // example, random graphs, paths, stars and blocks, by every method and on every context.
 #include "vicinal/cocluster.hpp"
 

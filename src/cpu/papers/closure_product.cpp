@@ -1,4 +1,4 @@
-// The paper's closure (Zhang et al. 2013; contract clause 14): the adjacency matrix with self loops as integers,
+// The paper's closure (Zhang et al. 2013; contract clause 16): the adjacency matrix with self loops as integers,
 // multiplied by itself, what is not 0 set to 1, until the ones stay as many. product_serial is its serial program,
 // three loops of which the innermost walks down a column; product_global gives each row to a worker; product_tiled
 // multiplies tiles that fit a core's first cache. Cost: n^3 products of integers each time, 8 n^2 bytes.

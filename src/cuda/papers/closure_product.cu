@@ -1,4 +1,4 @@
-// The paper's closure on a GPU (Zhang et al. 2013; contract clause 14): the adjacency matrix with self loops as
+// The paper's closure on a GPU (Zhang et al. 2013; contract clause 16): the adjacency matrix with self loops as
 // integers, multiplied by itself, what is not 0 set to 1, until the ones stay as many. product_global: a thread an
 // element reads its row and column from global memory. product_tiled: a block brings square tiles of both into shared
 // memory; the tile's side is the one of 8, 16 and 32 at which most threads fit a multiprocessor, the larger of equals,
