@@ -10,6 +10,7 @@
 
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
+#include "core/seconds.hpp"
 #include "core/table_access.hpp"
 #include "cpu/lle_weights.hpp"
 #include "kernels_sparse.hpp"
@@ -27,10 +28,6 @@ using solver::Point;
 constexpr Point kDenseRows = 150;          // up to here a dense decomposition is as quick as a sparse one
 constexpr std::int64_t kOrderColumns = 8;  // by which points are put near each other
 constexpr double kSameMagnitude = 1e-6;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// Rows that blocks join, by union and find; pieces are numbered by their smallest rows.
 std::vector<std::int64_t> pieces_of(const LocalRows& a, const kernels::LleTask& task) {

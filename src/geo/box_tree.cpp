@@ -6,12 +6,11 @@
 #include <limits>
 #include <numeric>
 
+#include "core/infinity.hpp"
 #include "core/parallel.hpp"
 
 namespace vicinal::geo {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double middle_x(const Box& box) {
   return box.x0 + box.x1;

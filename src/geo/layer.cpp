@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "core/infinity.hpp"
 #include "core/parallel.hpp"
 
 namespace vicinal::geo {
@@ -14,7 +15,6 @@ namespace {
 constexpr std::int64_t kRun = 16;
 constexpr std::int64_t kChunk = 1024;  // features of a task
 constexpr double kLargest = 1e150;     // squares of coordinates do not overflow
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Box kNowhere = {kInfinity, kInfinity, -kInfinity, -kInfinity};
 
 [[noreturn]] void refuse(ErrorCode code, std::string_view name, const std::string& sentence) {

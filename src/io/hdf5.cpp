@@ -12,6 +12,7 @@
 #include <set>
 
 #include "core/memory.hpp"
+#include "io/bad_data.hpp"
 #include "io/hdf5_library.hpp"
 #include "io/npy.hpp"
 #include "io/shown.hpp"
@@ -26,10 +27,6 @@ constexpr int kReal = 1;
 constexpr int kText = 3;
 constexpr int kMostAxes = 32;
 constexpr int kMostDepth = 32;
-
-[[noreturn]] void bad(const std::string& where, std::string_view what) {
-  throw Error(ErrorCode::bad_data, fmt::format("{} {}", where, what));
-}
 
 /// Where sign, exponent and mantissa of a float lie.
 struct FloatFields {

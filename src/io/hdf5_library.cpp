@@ -47,7 +47,7 @@ bool find_number(void* handle, const char* name, Hid& number) {
   return at != nullptr;
 }
 
-Loaded load() {
+Loaded load_hdf5() {
   Loaded loaded;
   void* handle = open_library(loaded.missing);  // never closed: it may have registered what runs at the end
   if (handle == nullptr) return loaded;
@@ -90,7 +90,7 @@ std::mutex& door() {
 const Hdf5Library& hdf5_library(const std::string& file) {
   static const Loaded kLoaded = [] {
     const std::lock_guard<std::mutex> lock(door());
-    return load();
+    return load_hdf5();
   }();
   if (!kLoaded.missing.empty()) {
     throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is HDF5, for which {}", file, kLoaded.missing));

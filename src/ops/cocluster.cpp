@@ -16,6 +16,7 @@
 #include "kernels.hpp"
 #include "kernels_graph.hpp"
 #include "ops/check.hpp"
+#include "ops/refuse.hpp"
 
 namespace vicinal {
 namespace {
@@ -39,10 +40,6 @@ constexpr std::array<core::Named<Relation>, 6> kRelations = {{
 constexpr std::int64_t kPart = std::int64_t{1} << 16;      // members, or weights, of a task
 constexpr std::int64_t kElements = std::int64_t{1} << 20;  // of a relation matrix that are widened at a time
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 128;  // bytes of any result fit 64 bits
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorCode::invalid_argument, sentence);
-}
 
 void check_sizes(std::int64_t n_a, std::int64_t n_b) {
   if (n_a < 0 || n_a > kMost) refuse(fmt::format("n_a: is {}, must be between 0 and {}", n_a, kMost));

@@ -17,6 +17,7 @@
 #include "core/parallel.hpp"
 #include "ops/check.hpp"
 #include "ops/folds.hpp"
+#include "ops/refuse.hpp"
 #include "ops/regress.hpp"
 #include "ops/search.hpp"
 
@@ -24,10 +25,6 @@ namespace vicinal {
 namespace {
 
 constexpr std::int64_t kRowsPerTask = 1024;
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorCode::invalid_argument, sentence);
-}
 
 void check_options(std::int64_t n, const CrossValidateOptions& options) {
   if (options.folds < 2 || options.folds > n) {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "core/names.hpp"
+#include "ops/refuse.hpp"
 
 namespace vicinal {
 namespace {
@@ -24,10 +25,6 @@ constexpr std::array<core::Named<LleSolver>, 3> kSolvers = {
     {{LleSolver::automatic, "automatic"}, {LleSolver::dense, "dense"}, {LleSolver::direct, "direct"}}};
 constexpr std::array<core::Named<LlePieces>, 2> kPieces = {
     {{LlePieces::apart, "apart"}, {LlePieces::refuse, "refuse"}}};
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorCode::invalid_argument, sentence);
-}
 
 }  // namespace
 

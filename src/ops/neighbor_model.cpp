@@ -24,7 +24,7 @@ using ops::text_of;
 
 constexpr const char* kWeightNames[] = {"uniform", "distance"};
 
-[[noreturn]] void refuse(const std::string& sentence) {
+[[noreturn]] void refuse_model(const std::string& sentence) {
   throw Error(ErrorCode::invalid_argument, "model: " + sentence);
 }
 
@@ -32,13 +32,13 @@ void check_classes(const Labels& labels) {
   const auto ascend = [](const auto& list) {
     return std::adjacent_find(list.begin(), list.end(), std::greater_equal<>()) == list.end();
   };
-  if (!std::visit(ascend, labels.classes)) refuse("the classes of its labels do not ascend");
+  if (!std::visit(ascend, labels.classes)) refuse_model("the classes of its labels do not ascend");
 }
 
 /// What both a caller's model and a file's must be.
 void check_model(const NeighborModel& model) {
   const std::int64_t n = model.index.rows();
-  if (model.outputs.empty() == model.targets.empty()) refuse("it needs either labels or targets");
+  if (model.outputs.empty() == model.targets.empty()) refuse_model("it needs either labels or targets");
   for (const Labels& labels : model.outputs) {
     check_labels(labels, n);
     check_classes(labels);
@@ -47,26 +47,27 @@ void check_model(const NeighborModel& model) {
     std::int64_t size = 0;
     if (model.target_columns < 1 || __builtin_mul_overflow(n, model.target_columns, &size) ||
         size != static_cast<std::int64_t>(model.targets.size())) {
-      refuse("it has " + std::to_string(model.targets.size()) + " targets for " + std::to_string(n) + " rows of " +
-             std::to_string(model.target_columns));
+      refuse_model("it has " + std::to_string(model.targets.size()) + " targets for " + std::to_string(n) +
+                   " rows of " + std::to_string(model.target_columns));
     }
     if (!std::all_of(model.targets.begin(), model.targets.end(), [](double x) { return std::isfinite(x); })) {
-      refuse("its targets are not all finite");
+      refuse_model("its targets are not all finite");
     }
   }
-  if (model.k < 0 || model.k > n) refuse("k is " + std::to_string(model.k) + " for " + std::to_string(n) + " rows");
+  if (model.k < 0 || model.k > n)
+    refuse_model("k is " + std::to_string(model.k) + " for " + std::to_string(n) + " rows");
   if (!std::isfinite(model.radius) || (model.radius < 0 && model.metric != Metric::inner_product)) {
-    refuse("its radius is negative or not finite");
+    refuse_model("its radius is negative or not finite");
   }
-  if (!(model.p >= 1) || std::isinf(model.p)) refuse("p is not a finite number from 1");
-  if (model.weights == Weighting::custom) refuse("custom weights are a function, which no file can hold");
+  if (!(model.p >= 1) || std::isinf(model.p)) refuse_model("p is not a finite number from 1");
+  if (model.weights == Weighting::custom) refuse_model("custom weights are a function, which no file can hold");
   check_weights(model.weights, {}, model.metric, "model");
 }
 
 Labels read_labels(ModelReader& file, const std::string& number, std::int64_t n) {
   Labels read;
   const ops::ModelArray* const codes = file.array("labels_" + number, "I64", {n});
-  if (codes == nullptr) file.refuse("its labels do not number its rows");
+  if (codes == nullptr) file.refuse_model("its labels do not number its rows");
   for (const std::int64_t code : ModelReader::values<std::int64_t>(*codes)) {
     file.require(code >= 0 && code <= std::numeric_limits<std::int32_t>::max(), "its labels have a code that is none");
     read.codes.push_back(static_cast<std::int32_t>(code));
@@ -92,11 +93,12 @@ void read_model(ModelReader& file, std::int64_t n, NeighborModel& model) {
   model.metric = file.named("metric", metric_from);
   model.p = file.number<double>("p");
   const std::string& weights = file.text("weights");
-  if (weights != kWeightNames[0] && weights != kWeightNames[1]) file.refuse("its 'weights' is not known");
+  if (weights != kWeightNames[0] && weights != kWeightNames[1]) file.refuse_model("its 'weights' is not known");
   model.weights = weights == kWeightNames[0] ? Weighting::uniform : Weighting::distance;
   model.notes = file.text("notes");
   const auto outputs = file.number<std::int64_t>("outputs");
-  if (outputs < 0 || outputs > std::numeric_limits<std::int32_t>::max()) file.refuse("its 'outputs' is not a number");
+  if (outputs < 0 || outputs > std::numeric_limits<std::int32_t>::max())
+    file.refuse_model("its 'outputs' is not a number");
   for (std::int64_t o = 0; o < outputs; ++o) model.outputs.push_back(read_labels(file, std::to_string(o), n));
   if (const ops::ModelArray* const targets = file.array("targets", "F64", {n, -1})) {
     model.target_columns = targets->shape[1];
@@ -133,7 +135,7 @@ void NeighborModel::save(const Context& ctx, const std::filesystem::path& path) 
     try {
       parts.metadata["classes_" + number] = json(std::get<std::vector<std::string>>(labels.classes)).dump();
     } catch (const json::exception&) {
-      refuse("its classes are not UTF-8, which its file needs");
+      refuse_model("its classes are not UTF-8, which its file needs");
     }
   }
   if (!targets.empty()) parts.arrays.push_back({"targets", "F64", {n, target_columns}, targets.data()});
@@ -154,7 +156,7 @@ NeighborModel NeighborModel::load(const Context& ctx, const std::filesystem::pat
     read_model(file, n, model);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument) throw;
-    file.refuse(error.what());
+    file.refuse_model(error.what());
   }
   return model;
 }

@@ -10,7 +10,7 @@
 namespace vicinal::plugin {
 namespace {
 
-[[noreturn]] void unavailable(const std::string& sentence) {
+[[noreturn]] void no_polygon_files(const std::string& sentence) {
   throw Error(ErrorCode::device_unavailable, sentence);
 }
 
@@ -23,22 +23,23 @@ const gdal::Functions& load() {
     }
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-      unavailable("files of polygons need GDAL, Debian's package libgdal32: " + loader_error());
+      no_polygon_files("files of polygons need GDAL, Debian's package libgdal32: " + loader_error());
     }
     using Get = const gdal::Functions* (*)();
     const auto get = reinterpret_cast<Get>(dlsym(library, gdal::kPluginSymbol));
     if (get == nullptr) {
-      unavailable("the plug-in " + path + " is none for files of polygons: it has no symbol " + gdal::kPluginSymbol);
+      no_polygon_files("the plug-in " + path + " is none for files of polygons: it has no symbol " +
+                       gdal::kPluginSymbol);
     }
     const gdal::Functions* const functions = get();
     if (functions == nullptr || functions->version != gdal::kPluginVersion ||
         functions->bytes != static_cast<std::int32_t>(sizeof(gdal::Functions))) {
-      unavailable("the plug-in " + path + " is of another version than this library");
+      no_polygon_files("the plug-in " + path + " is of another version than this library");
     }
     return *functions;
   }
-  unavailable("files of polygons need the plug-in libvicinal_geo.so, which is not there (tried " + tried +
-              "); it is built where Debian's packages libgdal-dev and libgeos-dev are installed");
+  no_polygon_files("files of polygons need the plug-in libvicinal_geo.so, which is not there (tried " + tried +
+                   "); it is built where Debian's packages libgdal-dev and libgeos-dev are installed");
 }
 
 }  // namespace

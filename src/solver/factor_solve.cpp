@@ -15,7 +15,7 @@ constexpr std::int64_t kChunkColumns = 16;
 
 using cpu::PanelProduct;
 
-std::int64_t up_to(std::int64_t count, std::int64_t step) {
+std::int64_t tiles_of(std::int64_t count, std::int64_t step) {
   return (count + step - 1) / step;
 }
 
@@ -34,7 +34,7 @@ struct Step {
       for (std::int64_t c = begin; c + 1 < end; ++c) {
         kernels.down({end - c - 1, 1, panel + c * height + c + 1, height, width}, x + c * width, x + (c + 1) * width);
       }
-      core::parallel_for(ctx, up_to(height - end, kChunkRows), [&](std::int64_t task, int /*worker*/) {
+      core::parallel_for(ctx, tiles_of(height - end, kChunkRows), [&](std::int64_t task, int /*worker*/) {
         const std::int64_t from = end + task * kChunkRows;
         kernels.down({std::min(kChunkRows, height - from), end - begin, panel + begin * height + from, height, width},
                      x + begin * width, x + from * width);
@@ -43,9 +43,9 @@ struct Step {
   }
 
   void up(double* x) const {
-    for (std::int64_t begin = up_to(own, kBlock) * kBlock - kBlock; begin >= 0; begin -= kBlock) {
+    for (std::int64_t begin = tiles_of(own, kBlock) * kBlock - kBlock; begin >= 0; begin -= kBlock) {
       const std::int64_t end = std::min(own, begin + kBlock);
-      core::parallel_for(ctx, up_to(end - begin, kChunkColumns), [&](std::int64_t task, int /*worker*/) {
+      core::parallel_for(ctx, tiles_of(end - begin, kChunkColumns), [&](std::int64_t task, int /*worker*/) {
         const std::int64_t from = begin + task * kChunkColumns;
         kernels.up({height - end, std::min(kChunkColumns, end - from), panel + from * height + end, height, width},
                    x + end * width, x + from * width);
@@ -108,7 +108,7 @@ void Factor::solve(const Context& ctx, Vectors& x) const {
   const auto n = static_cast<Point>(x.rows);
   for (const std::int32_t t : s_.top) go_down(t, rooms[0], n, nullptr);
 
-  core::parallel_for(ctx, up_to(x.rows, kTaskPoints), [&](std::int64_t task, int /*worker*/) {
+  core::parallel_for(ctx, tiles_of(x.rows, kTaskPoints), [&](std::int64_t task, int /*worker*/) {
     for (std::int64_t i = task * kTaskPoints; i < std::min(x.rows, (task + 1) * kTaskPoints); ++i) {
       for (std::int64_t c = 0; c < q; ++c) x.row(i)[c] /= pivots_[i];
     }
