@@ -13,6 +13,7 @@
 #include "bench_papers.hpp"
 #include "bench_peak.hpp"
 #include "bench_peers.hpp"
+#include "bench_read.hpp"
 #include "command.hpp"
 #include "common_options.hpp"
 #include "input.hpp"
@@ -303,8 +304,10 @@ Command add_bench(const Parser& root) {
   add_common_options(peak_app, bench->common);
   peak_app.add_examples({"vicinal bench peak", "vicinal bench peak --threads 1 --json"});
   const BenchPapersCommand papers = add_bench_papers(app, bench->common);
-  const auto run = [bench, peak_app, papers] {
+  const BenchReadCommand read = add_bench_read(app, bench->common);
+  const auto run = [bench, peak_app, papers, read] {
     if (papers.app.parsed()) return papers.run();
+    if (read.app.parsed()) return read.run();
     peak_app.parsed() ? bench->run_peak() : bench->run();
   };
   return {app, run, &bench->common.json};

@@ -1,0 +1,22 @@
+// The model file: a saved index and a model of lof. The check sum that ends the file is made right, so that what lies
+// before it is looked at.
+#include <zlib.h>
+
+#include <cstring>
+#include <vector>
+
+#include "target.hpp"
+#include "vicinal/lof.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace vicinal;
+  std::vector<std::uint8_t> bytes(data, data + size);
+  if (size >= 4) {
+    const auto sum = static_cast<std::uint32_t>(crc32_z(0, bytes.data(), size - 4));
+    std::memcpy(bytes.data() + size - 4, &sum, sizeof sum);
+  }
+  const fuzz::Input input(bytes.data(), size);
+  fuzz::attempt([&] { (void)Index::load(fuzz::context(), input.path()); });
+  fuzz::attempt([&] { (void)LofModel::load(fuzz::context(), input.path()); });
+  return 0;
+}
