@@ -137,7 +137,16 @@ def regression_report(ok, folder):
     return folder / "report.html"
 
 
-MAKERS = {"neighbors": neighbors_report, "radius": radius_report, "regression": regression_report}
+def contents_report(ok, folder):
+    """Names that would break a page that does not escape, and values that are not finite: none is lost."""
+    table = np.random.default_rng(13).normal(size=(90, 6)) * [1, 1e9, 1e-9, 0, 1, 1]
+    table[3, 4], table[5, 5] = np.nan, np.inf
+    np.save(folder / "<i>rows&.npy", table)
+    ok("info", "<i>rows&.npy", "--image-shape", "2x3", "--report", "report.html")
+    return folder / "report.html"
+
+
+MAKERS = {"contents": contents_report, "neighbors": neighbors_report, "radius": radius_report, "regression": regression_report}
 
 
 @pytest.fixture(params=["images", "table", "clusters", "many clusters", "outliers", "graph outliers", *MAKERS])
