@@ -282,7 +282,6 @@ void ClassifyCommand::run() const {
   VoteOptions voting;
   voting.weights = fitted.model->weights;
   voting.probabilities = probabilities || !report.empty();
-  const std::string weighting = voting.weights == Weighting::distance ? "distance" : "uniform";
   NeighborGraph graph;  // only a report shows neighbors
   Classification found;
   const bool by_k = fitted.model->k > 0;
@@ -314,7 +313,7 @@ void ClassifyCommand::run() const {
     report::ClassificationReport content;
     content.train_file = train();
     content.test_file = test();
-    content.weights = weighting;
+    content.weights = weighting_text(fitted);
     content.radius = fitted.model->radius;
     content.image = image;
     content.seconds = seconds;
@@ -330,20 +329,10 @@ void ClassifyCommand::run() const {
   if (!report.empty()) write_text(report, page);
   runtime.progress->clear();
   if (common.json) {
-    Json json = {{"command", "classify"}, {"rows", found.rows}, {"train_rows", index.rows()}};
-    json["k"] = by_k ? Json(fitted.model->k) : Json(nullptr);
-    if (!by_k) json["radius"] = fitted.model->radius;
-    json["metric"] = name_of(fitted.model->metric);
-    json["weights"] = weighting;
-    if (fitted.chosen) json["cross_validation"] = cli::to_json(*fitted.chosen, cross_validation_of(*this), "accuracy");
+    Json json = answer_json("classify", found.rows, *this, fitted);
     json["outputs"] = Json::array();
     for (const Outcome& one : outcomes) json["outputs"].push_back(to_json(one));
-    json["output"] = output.empty() ? Json(nullptr) : Json(output);
-    json["model"] = save_model.empty() ? Json(nullptr) : Json(save_model);
-    json["report"] = report.empty() ? Json(nullptr) : Json(report);
-    json["seconds"] = seconds;
-    json["plan"] = cli::to_json(answers || !fitted.chosen ? found.plan : fitted.chosen->plan);
-    json["stats"] = cli::to_json(found.stats);
+    finish_json(json, *this, answers || !fitted.chosen ? found.plan : fitted.chosen->plan, found.stats, seconds);
     return print_json(json);
   }
   std::string text;
@@ -354,9 +343,7 @@ void ClassifyCommand::run() const {
   if (answers && !scored && output.empty()) text += predictions_text(outcomes);
   write_stdout(text);
   if (fitted.chosen) tell(runtime, common, validation_sentence(*fitted.chosen, cross_validation_of(*this)));
-  std::string places = output.empty() ? "" : ", labels in " + output;
-  if (!save_model.empty()) places += ", model in " + save_model;
-  if (!report.empty()) places += ", report in " + report;
+  const std::string places = places_text(*this, "labels");
   if (!answers) return tell(runtime, common, fmt::format("{} rows fitted{}", format_count(index.rows()), places));
   tell(runtime, common,
        fmt::format("{} rows classified in {} ({}){}", format_count(found.rows), format_duration(seconds),

@@ -1,6 +1,7 @@
 // `vicinal info`: what a file holds, and per column its range, mean and what is missing. One pass, O(n d).
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -9,8 +10,10 @@
 
 #include "command.hpp"
 #include "common_options.hpp"
+#include "image_shape.hpp"
 #include "input.hpp"
 #include "output.hpp"
+#include "report/contents.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal::cli {
@@ -47,9 +50,12 @@ struct InfoCommand {
   CommonOptions common;
   InputOptions input;
   std::string file;
+  std::string report;
+  std::string image_shape;
   bool all = false;
 
   void run() const;
+  void write_report(const Context& ctx, const FileInfo& info) const;
 };
 
 struct Summary {
@@ -154,7 +160,18 @@ std::string columns_text(const Summary& summary) {
   return text;
 }
 
+void InfoCommand::write_report(const Context& ctx, const FileInfo& info) const {
+  const auto start = std::chrono::steady_clock::now();
+  const Table table = read_table(ctx, file, read_options(input));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const std::string page =
+      report::render(ctx, {file, &info, &table, image_shape_of(image_shape, table), seconds.count()});
+  ctx.check_cancelled();
+  write_text(report, page);
+}
+
 void InfoCommand::run() const {
+  check_output("--report", report, {".html", ".htm"});
   const Runtime runtime = make_runtime(common, Computes::on_host);
   const FileInfo info = describe_file(runtime.ctx, file, read_options(input).format);
   if (common.explain) {
@@ -167,6 +184,7 @@ void InfoCommand::run() const {
     return print_plan(common, plan);
   }
   const Summary summary = read_summary(runtime.ctx, *this, info);
+  if (!report.empty()) write_report(runtime.ctx, info);
   runtime.progress->clear();
   if (common.json) return print_json(to_json(info, summary));
   const bool plain = info.compression == Compression::none;
@@ -196,9 +214,14 @@ Command add_info(const Parser& root) {
   const Parser app = root.add_subcommand("info", "Say what a file holds");
   app.add_option("FILE", command->file, "Any file that vicinal reads").type_name("FILE").required();
   app.add_flag("--columns", command->all, "Summarize the columns of a large table too");
+  app.add_option("--report", command->report, "Where to write a page with columns, values and images (.html)")
+      .type_name("FILE");
+  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
+      .type_name("HxW");
   add_input_options(app, command->input);
   add_common_options(app, command->common);
-  app.add_examples({"vicinal info train.npy", "vicinal info train.csv --drop class", "vicinal info train.npy --json"});
+  app.add_examples({"vicinal info train.npy", "vicinal info train.csv --drop class", "vicinal info train.npy --json",
+                    "vicinal info train.npy --report report.html"});
   return {app, [command] { command->run(); }, &command->common.json};
 }
 

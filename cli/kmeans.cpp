@@ -14,6 +14,7 @@
 #include "common_options.hpp"
 #include "input.hpp"
 #include "kmeans_scan.hpp"
+#include "model_preparation.hpp"
 #include "output.hpp"
 #include "report/clusters.hpp"
 #include "silhouette.hpp"
@@ -29,6 +30,8 @@ constexpr std::int64_t kClassicalIterations = 501;
 struct KMeansCommand {
   CommonOptions common;
   InputOptions input;
+  PreparationOptions prepared;
+  std::vector<Option> of_preparing;  ///< options that a model has settled
   std::string table;
   std::string init = "k-means++";
   std::string metric = "euclidean";
@@ -51,11 +54,13 @@ struct KMeansCommand {
 
  private:
   [[nodiscard]] KMeansOptions options(const Table& first_centres, const std::vector<double>& weights_of_rows) const;
-  [[nodiscard]] KMeans labelled(const Context& ctx, const TableView& rows) const;
+  [[nodiscard]] KMeans centres_of_model(const Context& ctx) const;
+  void label(const Context& ctx, const TableView& rows, KMeans& found) const;
+  [[nodiscard]] Table read_prepared(const Context& ctx, std::optional<Preparation>& preparation) const;
   void run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const;
   [[nodiscard]] std::string page(const Table& rows, const KMeans& found, const Sample& sample, const Silhouette& fit,
                                  const Scan* scanned, double seconds) const;
-  void write(const Context& ctx, const KMeans& found) const;
+  void write(const Context& ctx, const KMeans& found, const std::optional<Preparation>& preparation) const;
   void tell_all(const Runtime& runtime, const KMeans& found, const Silhouette& fit, double seconds) const;
 };
 
@@ -99,8 +104,21 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
   return options;
 }
 
-/// The rows' clusters by the centres of --model.
-KMeans KMeansCommand::labelled(const Context& ctx, const TableView& rows) const {
+/// The rows as they are to be clustered: prepared as asked for, or as those of the model were. `preparation` becomes
+/// what was done, and stays empty where nothing was.
+Table KMeansCommand::read_prepared(const Context& ctx, std::optional<Preparation>& preparation) const {
+  ReadOptions reading = read_options(input);
+  if (preparation)
+    return preparation->apply(ctx, read_table(ctx, table, reading_like(ctx, table, reading, *preparation)), table);
+  const bool asked = prepared.categories != "none" || prepared.scale != "none";
+  reading.find_text = prepared.categories != "none";
+  Table rows = read_table(ctx, table, reading);
+  if (!asked || !model.empty()) return rows;
+  preparation = Preparation::fit(ctx, rows, prepared);
+  return preparation->apply(ctx, std::move(rows), table);
+}
+
+KMeans KMeansCommand::centres_of_model(const Context& ctx) const {
   ReadOptions reading;
   reading.member = "centres";
   const Table centres = read_table(ctx, model, reading);
@@ -116,24 +134,33 @@ KMeans KMeansCommand::labelled(const Context& ctx, const TableView& rows) const 
     const Table cosine = read_table(ctx, model, reading);
     if (value_at(cosine.view, 0, 0) != 0) found.metric = Metric::cosine;
   }
+  return found;
+}
+
+/// The rows' clusters by the centres of --model.
+void KMeansCommand::label(const Context& ctx, const TableView& rows, KMeans& found) const {
   found.labels = predict(ctx, found, rows);
   found.inertia = -score(ctx, found, rows);
   found.sizes.assign(static_cast<std::size_t>(found.clusters), 0);
   for (const std::int32_t label : found.labels) ++found.sizes[static_cast<std::size_t>(label)];
   found.plan = plan_kmeans(ctx, rows, {.clusters = 1, .metric = found.metric});
-  return found;
 }
 
-void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
+void KMeansCommand::write(const Context& ctx, const KMeans& found,
+                          const std::optional<Preparation>& preparation) const {
   if (output.empty()) return;
   if (ends_with(output, ".npz")) {
     const auto n = static_cast<std::int64_t>(found.labels.size());
     const std::int64_t cosine = found.metric == Metric::cosine ? 1 : 0;
-    const NamedArray arrays[] = {{"labels", {found.labels.data(), "<i4", {n}}},
-                                 {"centres", {found.centres.data(), "<f8", {found.clusters, found.cols}}},
-                                 {"cosine", {&cosine, "<i8", {1}}},
-                                 {"inertia", {&found.inertia, "<f8", {1}}},
-                                 {"iterations", {&found.iterations, "<i8", {1}}}};
+    std::vector<NamedArray> arrays = {{"labels", {found.labels.data(), "<i4", {n}}},
+                                      {"centres", {found.centres.data(), "<f8", {found.clusters, found.cols}}},
+                                      {"cosine", {&cosine, "<i8", {1}}},
+                                      {"inertia", {&found.inertia, "<f8", {1}}},
+                                      {"iterations", {&found.iterations, "<i8", {1}}}};
+    const std::string text = preparation ? preparation->to_text() : std::string();
+    if (preparation) {
+      arrays.push_back({kPreparationArray, {text.data(), "|u1", {static_cast<std::int64_t>(text.size())}}});
+    }
     return write_npz(output, arrays);
   }
   if (!ends_with(output, ".csv")) return write_classical(ctx, output, found);
@@ -257,13 +284,23 @@ void KMeansCommand::run() const {
     throw Error(ErrorCode::invalid_argument,
                 "--scan: prints a table, and goes with neither -o, --model nor --init FILE");
   }
-  const Table rows = read_table(ctx, table, read_options(input));
+  KMeans found;
+  std::optional<Preparation> preparation;
+  if (!model.empty()) {
+    for (const Option& option : of_preparing) {
+      if (!option.given()) continue;
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: --model has settled it when it was made", option.name()));
+    }
+    found = centres_of_model(ctx);
+    preparation = preparation_in(ctx, model, found.cols);
+  }
+  const Table rows = read_prepared(ctx, preparation);
   const std::vector<double> weights_of_rows = read_weights(ctx, weights);
   std::optional<Silhouettes> silhouettes;
   if (!report.empty() && scan.empty() && !common.explain) silhouettes.emplace(ctx, rows.view, seed);
-  KMeans found;
   if (!model.empty()) {
-    found = labelled(ctx, rows.view);
+    label(ctx, rows.view, found);
   } else {
     const Table first_centres = is_init_name(init) ? Table{} : read_table(ctx, init, {});
     const KMeansOptions chosen = options(first_centres, weights_of_rows);
@@ -279,7 +316,7 @@ void KMeansCommand::run() const {
     text = page(rows, found, silhouettes->sample(), fit, nullptr, seconds);
   }
   ctx.check_cancelled();
-  write(ctx, found);
+  write(ctx, found, preparation);
   if (!report.empty()) write_text(report, text);
   runtime.progress->clear();
   tell_all(runtime, found, fit, seconds);
@@ -348,6 +385,10 @@ Command add_kmeans(const Parser& root) {
   app.add_option("-o,--output", command->output,
                  "NAME.npz (labels, centres), NAME.csv (row,label), or NAME for .cluster_centres and .membership")
       .type_name("NAME");
+  add_preparation_options(app, command->prepared);
+  for (const Option& option : app.options()) {
+    if (option.name() == "--categories" || option.name() == "--scale") command->of_preparing.push_back(option);
+  }
   add_input_options(app, command->input);
   add_common_options(app, command->common);
   app.add_examples({"vicinal kmeans train.npy -c 3 --seed 42 -o clusters.npz",

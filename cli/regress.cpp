@@ -250,8 +250,7 @@ void RegressCommand::run() const {
     report::RegressionReport content;
     content.train_file = train();
     content.test_file = test();
-    content.how = {{"Neighbors", neighborhood_text(fitted)},
-                   {"Weights", by.weights == Weighting::distance ? "distance" : "uniform"}};
+    content.how = {{"Neighbors", neighborhood_text(fitted)}, {"Weights", weighting_text(fitted)}};
     content.names = names;
     content.train = &by.index.table();
     content.test = &queries;
@@ -268,23 +267,11 @@ void RegressCommand::run() const {
   if (!report.empty()) write_text(report, page);
   runtime.progress->clear();
   if (common.json) {
-    Json json = {{"command", "regress"}, {"rows", found.rows}, {"train_rows", by.index.rows()}};
-    json["k"] = by.k > 0 ? Json(by.k) : Json(nullptr);
-    if (by.k == 0) json["radius"] = by.radius;
-    json["metric"] = name_of(by.metric);
-    json["weights"] = by.weights == Weighting::distance ? "distance" : "uniform";
+    Json json = answer_json("regress", found.rows, *this, fitted);
     json["targets"] = by.target_columns;
     json["outliers"] = found.outliers;
-    if (fitted.chosen) {
-      json["cross_validation"] = cli::to_json(*fitted.chosen, cross_validation_of(*this), "mean squared error");
-    }
     json["scores"] = truth ? to_json(scores) : Json(nullptr);
-    json["output"] = output.empty() ? Json(nullptr) : Json(output);
-    json["model"] = save_model.empty() ? Json(nullptr) : Json(save_model);
-    json["report"] = report.empty() ? Json(nullptr) : Json(report);
-    json["seconds"] = seconds;
-    json["plan"] = cli::to_json(answers || !fitted.chosen ? found.plan : fitted.chosen->plan);
-    json["stats"] = cli::to_json(found.stats);
+    finish_json(json, *this, answers || !fitted.chosen ? found.plan : fitted.chosen->plan, found.stats, seconds);
     return print_json(json);
   }
   std::string text;
@@ -293,9 +280,7 @@ void RegressCommand::run() const {
   if (answers && !truth && output.empty()) text += values_text(found, names);
   write_stdout(text);
   if (fitted.chosen) tell(runtime, common, validation_sentence(*fitted.chosen, cross_validation_of(*this)));
-  std::string places = output.empty() ? "" : ", values in " + output;
-  if (!save_model.empty()) places += ", model in " + save_model;
-  if (!report.empty()) places += ", report in " + report;
+  const std::string places = places_text(*this, "values");
   if (!answers) return tell(runtime, common, fmt::format("{} rows fitted{}", format_count(by.index.rows()), places));
   tell(runtime, common,
        fmt::format("{} rows answered {} in {} ({}){}", format_count(found.rows), neighborhood_text(fitted),

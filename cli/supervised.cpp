@@ -268,6 +268,10 @@ void require_neighbors(const Fitted& fitted, std::int64_t row) {
                           fitted.model->radius));
 }
 
+std::string weighting_text(const Fitted& fitted) {
+  return fitted.model->weights == Weighting::distance ? "distance" : "uniform";
+}
+
 std::string neighborhood_text(const Fitted& fitted) {
   const NeighborModel& model = *fitted.model;
   return model.k > 0 ? fmt::format("k = {}", model.k) : fmt::format("within {}", model.radius);
@@ -299,6 +303,40 @@ void explain_supervised(const Context& ctx, const SupervisedOptions& options, co
   const TableView* const queries = options.test().empty() ? nullptr : &asked.view;
   print_plan(options.common, fitted.model->k > 0 ? plan_knn(ctx, rows, queries, knn_of(options, fitted, filter))
                                                  : plan_radius(ctx, rows, queries, radius_of(options, fitted, filter)));
+}
+
+Json answer_json(const std::string& command, std::int64_t rows, const SupervisedOptions& options,
+                 const Fitted& fitted) {
+  const NeighborModel& by = *fitted.model;
+  Json json = {{"command", command}, {"rows", rows}, {"train_rows", by.index.rows()}};
+  json["k"] = by.k > 0 ? Json(by.k) : Json(nullptr);
+  if (by.k == 0) json["radius"] = by.radius;
+  json["metric"] = name_of(by.metric);
+  json["weights"] = weighting_text(fitted);
+  if (fitted.chosen) {
+    const bool classes = !by.outputs.empty();
+    json["cross_validation"] =
+        to_json(*fitted.chosen, cross_validation_of(options), classes ? "accuracy" : "mean squared error");
+  }
+  return json;
+}
+
+void finish_json(Json& json, const SupervisedOptions& options, const Plan& plan, const SearchStats& stats,
+                 double seconds) {
+  const auto place = [](const std::string& path) { return path.empty() ? Json(nullptr) : Json(path); };
+  json["output"] = place(options.output);
+  json["model"] = place(options.save_model);
+  json["report"] = place(options.report);
+  json["seconds"] = seconds;
+  json["plan"] = to_json(plan);
+  json["stats"] = to_json(stats);
+}
+
+std::string places_text(const SupervisedOptions& options, const std::string& what) {
+  std::string places = options.output.empty() ? "" : fmt::format(", {} in {}", what, options.output);
+  if (!options.save_model.empty()) places += ", model in " + options.save_model;
+  if (!options.report.empty()) places += ", report in " + options.report;
+  return places;
 }
 
 std::string validation_table(const CrossValidation& found, const CrossValidateOptions& asked,

@@ -95,11 +95,21 @@ RadiusOptions radius_of(const SupervisedOptions& options, const Fitted& fitted,
 void require_neighbors(const Fitted& fitted, std::int64_t row);
 /// "k = 5", "within 1.5".
 std::string neighborhood_text(const Fitted& fitted);
+/// "uniform" or "distance".
+std::string weighting_text(const Fitted& fitted);
 /// Of --cv, without the range's check against the table, which is the library's.
 CrossValidateOptions cross_validation_of(const SupervisedOptions& options);
 
 /// --explain: prints the plan of what would run.
 void explain_supervised(const Context& ctx, const SupervisedOptions& options, const Fitted& fitted);
+
+/// What an answer says first: rows, and how they were answered.
+Json answer_json(const std::string& command, std::int64_t rows, const SupervisedOptions& options, const Fitted& fitted);
+/// And last: where it went, and how it was found.
+void finish_json(Json& json, const SupervisedOptions& options, const Plan& plan, const SearchStats& stats,
+                 double seconds);
+/// ", labels in x.csv, model in y, report in z", of those that were asked for.
+std::string places_text(const SupervisedOptions& options, const std::string& what);
 
 /// Lines of text, one a k, the chosen one marked; `score` names what they hold.
 std::string validation_table(const CrossValidation& found, const CrossValidateOptions& asked, const std::string& score);

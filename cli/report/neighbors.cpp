@@ -19,12 +19,12 @@ std::string header(const NeighborsReport& report) {
   const NeighborGraph& graph = *report.shown.graph;
   const std::string& file = report.queries_file.empty() ? report.table_file : report.queries_file;
   const std::string who = graph.is_csr() ? fmt::format("all neighbors within {}", report.radius)
-                                         : fmt::format("{} nearest neighbors", graph.k);
+                                         : fmt::format("its {} nearest neighbors", graph.k);
   const std::string where = report.queries_file.empty()
                                 ? std::string("among the others")
                                 : fmt::format("among {} table rows", format_count(graph.table_rows));
   return fmt::format(
-      "<header><p class=\"over\">Neighbors report</p><h1>{}</h1><p>{} rows, each with its {} {}</p></header>\n",
+      "<header><p class=\"over\">Neighbors report</p><h1>{}</h1><p>{} rows, each with {} {}</p></header>\n",
       escape(std::filesystem::path(file).filename().string()), format_count(graph.rows), who, where);
 }
 

@@ -63,7 +63,7 @@ std::string facts(const RegressionReport& report) {
 /// Predicted over true values, with the line on which they are equal; one scale for both.
 std::string scatter_svg(const RegressionReport& report, std::size_t output) {
   constexpr double kSide = 400;
-  constexpr double kLeft = 64;
+  constexpr double kLeft = 84;
   constexpr double kBottom = 46;
   constexpr double kTop = 10;
   double low = std::numeric_limits<double>::infinity();

@@ -8,67 +8,14 @@
 #include <numeric>
 
 #include "reference/fma.hpp"
+#include "reference/kmeans.hpp"
+#include "reference/kmeans_problem.hpp"
 
 namespace vicinal::reference {
 namespace {
 
-// Philox4x32-10, from its paper, as 53 bits in [0, 1).
-double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
-  const std::uint64_t word = 0xffffffffU;
-  std::uint64_t c0 = counter & word;
-  std::uint64_t c1 = counter >> 32;
-  std::uint64_t c2 = stream & word;
-  std::uint64_t c3 = stream >> 32;
-  for (std::uint64_t round = 0; round < 10; ++round) {
-    const std::uint64_t key0 = ((seed & word) + round * 0x9E3779B9U) & word;
-    const std::uint64_t key1 = ((seed >> 32) + round * 0xBB67AE85U) & word;
-    const std::uint64_t p = 0xD2511F53U * c0;
-    const std::uint64_t q = 0xCD9E8D57U * c2;
-    c0 = (q >> 32) ^ c1 ^ key0;
-    c1 = q & word;
-    c2 = (p >> 32) ^ c3 ^ key1;
-    c3 = p & word;
-  }
-  return std::ldexp(static_cast<double>((c0 << 32 | c1) >> 11), -53);
-}
-
 double in_lanes(const std::array<double, 8>& a) {
   return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
-}
-
-// The sum of doubles, correctly rounded: 4096 bits around the exponents that float64 has, as a quad would not do.
-// Partial sums that do not overlap (Shewchuk), then the last rounding by Python's fsum.
-double exactly(const std::vector<double>& terms) {
-  std::vector<double> partials;
-  for (double x : terms) {
-    std::vector<double> next;
-    for (double y : partials) {
-      if (std::fabs(x) < std::fabs(y)) std::swap(x, y);
-      const double high = x + y;
-      const double low = y - (high - x);
-      if (low != 0) next.push_back(low);
-      x = high;
-    }
-    next.push_back(x);
-    partials = next;
-  }
-  if (partials.empty()) return 0;
-  std::size_t i = partials.size() - 1;
-  double high = partials[i];
-  double low = 0;
-  while (i > 0) {
-    const double x = high;
-    const double y = partials[--i];
-    high = x + y;
-    low = y - (high - x);
-    if (low != 0) break;
-  }
-  if (i > 0 && ((low < 0 && partials[i - 1] < 0) || (low > 0 && partials[i - 1] > 0))) {
-    const double twice = low * 2;
-    const double rounded = high + twice;
-    if (twice == rounded - high) high = rounded;
-  }
-  return high;
 }
 
 }  // namespace
@@ -102,8 +49,9 @@ std::vector<double> average(const NeighborGraph& graph, std::span<const double> 
 
 std::vector<std::int32_t> folds(std::span<const std::int32_t> codes, std::int64_t folds, std::uint64_t seed) {
   std::map<std::int32_t, std::vector<std::pair<double, std::int64_t>>> classes;
+  Draws draws{seed, 0x63760000U};
   for (std::size_t i = 0; i < codes.size(); ++i) {
-    classes[codes[i]].emplace_back(uniform(seed, 0x63760000U, i), static_cast<std::int64_t>(i));
+    classes[codes[i]].emplace_back(draws.next(), static_cast<std::int64_t>(i));
   }
   std::vector<std::int32_t> fold_of(codes.size());
   std::int64_t position = 0;
@@ -145,7 +93,7 @@ CrossValidated cross_validate(const Ranking& ranking, std::span<const std::int32
           terms.push_back(error * error);
         }
       }
-      return exactly(terms) / static_cast<double>(classes ? rows : rows * what.outputs);
+      return exact_sum(terms) / static_cast<double>(classes ? rows : rows * what.outputs);
     };
     found.scores.push_back(score(-1));
     for (std::int32_t f = 0; f < fold_count; ++f) found.fold_scores.push_back(score(f));

@@ -323,3 +323,32 @@ def test_the_classical_data(ok_json, tmp_path, data_folder, name):
         assert (np.loadtxt(tmp_path / "found.membership", dtype=int)[:, 1] == labels).all()
         # A mean of 100 rows, rounded at each of 100 additions, is within 100 half units of the largest sum.
         assert not np.abs(np.loadtxt(tmp_path / "found.cluster_centres")[:, 1:] - centres).max() > 100 * np.abs(rows).max() * 2**-52
+
+
+def test_prepared_columns_are_kept_with_the_centres(ok, ok_json, vicinal, tmp_path):
+    """Scaled columns and texts cluster as scikit-learn's scaler makes them, and a model prepares later rows the same way."""
+    generator = np.random.default_rng(3)
+    centres = generator.integers(0, 3, 240)
+    table = generator.normal(scale=0.1, size=(240, 2)) * [1, 1e5] + centres[:, None] * [1, 3e5]
+    words = np.array(["icmp", "tcp", "udp"])[centres]
+    lines = [f"{a!r},{t},{b!r}" for (a, b), t in zip(table.tolist(), words)]
+    (tmp_path / "rows.csv").write_text("a,kind,b\n" + "\n".join(lines) + "\n")
+    (tmp_path / "some.csv").write_text("a,kind,b\n" + "\n".join(lines[:50]).replace("udp", "sctp", 1) + "\n")
+    options = ["-c", 3, "--seed", 4, "--categories", "onehot", "--scale", "standard"]
+    ok("kmeans", "rows.csv", *options, "-o", "model.npz")
+    model = np.load(tmp_path / "model.npz")
+    assert model["centres"].shape == (3, 5) and model["preparation"].dtype == np.uint8
+    assert len({(label, kind) for label, kind in zip(model["labels"], words)}) == 3
+    scaled = (table - table.mean(axis=0)) / table.std(axis=0)
+    for label in range(3):
+        np.testing.assert_allclose(model["centres"][label][[0, 4]], scaled[model["labels"] == label].mean(axis=0), rtol=1e-11)
+    ok("kmeans", "some.csv", "--model", "model.npz", "-o", "labels.csv")
+    labels = np.loadtxt(tmp_path / "labels.csv", delimiter=",", skiprows=1, dtype=int)[:, 1]
+    np.testing.assert_array_equal(labels, model["labels"][:50])
+    refused = vicinal("kmeans", "some.csv", "--model", "model.npz", "--scale", "minmax")
+    assert refused.returncode == 2 and "--scale" in refused.stderr
+    arrays = dict(model)
+    arrays["preparation"] = np.frombuffer(b'{"scale": "standard"}', np.uint8)
+    np.savez(tmp_path / "broken.npz", **arrays)
+    refused = vicinal("kmeans", "some.csv", "--model", "broken.npz")
+    assert refused.returncode == 3 and "broken.npz" in refused.stderr

@@ -106,8 +106,53 @@ def graph_outliers_report(ok, folder):
     return folder / "report.html"
 
 
-@pytest.fixture(params=["images", "table", "clusters", "many clusters", "outliers", "graph outliers"])
+def neighbors_report(ok, folder):
+    """Pictures, and equal rows: pairs at distance 0."""
+    images = np.random.default_rng(3).integers(0, 256, (150, 5, 4), dtype=np.uint8)
+    images[7] = images[3]
+    np.save(folder / "<b>rows&.npy", images)
+    ok("knn", "<b>rows&.npy", "-k", 6, "--report", "report.html")
+    return folder / "report.html"
+
+
+def radius_report(ok, folder):
+    """Some rows have no neighbors, and one has most of them."""
+    generator = np.random.default_rng(3)
+    np.save(folder / "table.npy", generator.normal(size=(300, 2)))
+    np.save(folder / "queries.npy", generator.normal(size=(90, 2)) * 3)
+    ok("radius", "table.npy", "queries.npy", "-r", 0.7, "--report", "report.html")
+    return folder / "report.html"
+
+
+def regression_report(ok, folder):
+    """Target names that would break a page that does not escape, values of very different size, and no truth for rows alone."""
+    generator = np.random.default_rng(12)
+    names = ["x", "<script>alert(1)</script>", "an-extraordinarily-long-target-name-without-an-end-that-goes-on", "y"]
+    for name, rows in (("train", 200), ("test", 60)):
+        table = generator.normal(size=(rows, 4)) * [1, 1e9, 1e-9, 1]
+        lines = [",".join(names)] + [",".join(repr(float(value)) for value in row) for row in table]
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    ok("regress", "train.csv", "test.csv", "--target", names[2], "--target", names[1], "-r", 0.05, "--outlier", 0,
+       "--report", "report.html")  # fmt: skip
+    return folder / "report.html"
+
+
+def contents_report(ok, folder):
+    """Names that would break a page that does not escape, and values that are not finite: none is lost."""
+    table = np.random.default_rng(13).normal(size=(90, 6)) * [1, 1e9, 1e-9, 0, 1, 1]
+    table[3, 4], table[5, 5] = np.nan, np.inf
+    np.save(folder / "<i>rows&.npy", table)
+    ok("info", "<i>rows&.npy", "--image-shape", "2x3", "--report", "report.html")
+    return folder / "report.html"
+
+
+MAKERS = {"contents": contents_report, "neighbors": neighbors_report, "radius": radius_report, "regression": regression_report}
+
+
+@pytest.fixture(params=["images", "table", "clusters", "many clusters", "outliers", "graph outliers", *MAKERS])
 def report(request, ok, tmp_path):
+    if request.param in MAKERS:
+        return MAKERS[request.param](ok, tmp_path)
     if request.param == "outliers":
         return outliers_report(ok, tmp_path)
     if request.param == "graph outliers":

@@ -243,8 +243,8 @@ def test_what_is_refused(vicinal, ok, tmp_path, numbers, case):
 def test_plans(ok_json, numbers):
     common = ["regress", "train.npy", "test.npy", "--targets", "train_targets.npy", "--explain"]
     assert "lists of" in ok_json(*common, "-k", "1..9", "--cv", 5)["plan"]["reason"]
-    assert ok_json(*common, "-k", 4)["plan"]["memory"] > 0
-    assert ok_json(*common, "-r", 4)["plan"]["memory"] > 0
+    assert ok_json(*common, "-k", 4)["plan"]["memory_bytes"] > 0
+    assert ok_json(*common, "-r", 4)["plan"]["memory_bytes"] > 0
 
 
 def test_ties_are_cut_by_the_smaller_row(ok, tmp_path):
