@@ -268,7 +268,7 @@ BenchMatchCommand add_bench_match(const Parser& bench, CommonOptions& common) {
   app.add_option("-o,--output", command->output, "Where to write the result, too (.json)").type_name("FILE");
   add_common_options(app, common);
   app.add_examples({"vicinal bench match --buildings 2000 --repeat 1",
-                    "vicinal bench match old.gpkg new.gpkg --id GEOID --same-id --json"});
+                    "vicinal bench match old.geojson new.geojson --id GEOID --same-id --json"});
   return {app, [command] { command->run(); }};
 }
 
