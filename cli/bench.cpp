@@ -10,6 +10,7 @@
 
 #include "bench_data.hpp"
 #include "bench_harness.hpp"
+#include "bench_match.hpp"
 #include "bench_papers.hpp"
 #include "bench_peak.hpp"
 #include "bench_peers.hpp"
@@ -305,9 +306,11 @@ Command add_bench(const Parser& root) {
   peak_app.add_examples({"vicinal bench peak", "vicinal bench peak --threads 1 --json"});
   const BenchPapersCommand papers = add_bench_papers(app, bench->common);
   const BenchReadCommand read = add_bench_read(app, bench->common);
-  const auto run = [bench, peak_app, papers, read] {
+  const BenchMatchCommand matching = add_bench_match(app, bench->common);
+  const auto run = [bench, peak_app, papers, read, matching] {
     if (papers.app.parsed()) return papers.run();
     if (read.app.parsed()) return read.run();
+    if (matching.app.parsed()) return matching.run();
     peak_app.parsed() ? bench->run_peak() : bench->run();
   };
   return {app, run, &bench->common.json};

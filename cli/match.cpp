@@ -175,9 +175,9 @@ Command add_match(const Parser& root) {
   app.add_option("-o,--output", command->output, "NAME.gpkg (both layers, pairs, groups) or NAME.csv (pairs)")
       .type_name("NAME");
   add_common_options(app, command->common);
-  app.add_examples({"vicinal match old.gpkg new.gpkg --id GEOID -o matched.gpkg --report report.html",
+  app.add_examples({"vicinal match old.geojson new.geojson --id GEOID -o matched.gpkg --report report.html",
                     "vicinal match old.geojson new.geojson --rule share --threshold 0.3 -o pairs.csv",
-                    "vicinal match old.gpkg new.gpkg --rule touch --json"});
+                    "vicinal match old.geojson new.geojson --rule touch --json"});
   return {app, [command] { command->run(); }, &command->common.json};
 }
 

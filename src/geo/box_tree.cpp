@@ -2,6 +2,7 @@
 #include "geo/box_tree.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -84,9 +85,11 @@ BoxTree::BoxTree(const Context& ctx, const std::vector<Box>& boxes) {
 
 void BoxTree::search(std::size_t level, std::int64_t first, std::int64_t last, const Box& box,
                      std::vector<std::int64_t>& ids) const {
-  const std::vector<Box>& boxes = levels_[level].boxes;
-  for (std::int64_t i = first; i < last; ++i) {
-    if (!meet(boxes[static_cast<std::size_t>(i)], box)) continue;
+  const Box* const boxes = levels_[level].boxes.data() + first;
+  std::uint32_t met = 0;
+  for (std::int64_t i = 0; i < last - first; ++i) met |= static_cast<std::uint32_t>(meet(boxes[i], box)) << i;
+  for (; met != 0; met &= met - 1) {
+    const std::int64_t i = first + std::countr_zero(met);
     if (level == 0) {
       ids.push_back(order_[static_cast<std::size_t>(i)]);
     } else {

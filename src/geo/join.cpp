@@ -34,6 +34,7 @@ struct Worker {
 
 std::vector<std::unique_ptr<Worker>> make_workers(const Context& ctx) {
   std::vector<std::unique_ptr<Worker>> workers;
+  workers.reserve(static_cast<std::size_t>(ctx.threads()));
   for (int i = 0; i < ctx.threads(); ++i) {
     workers.push_back(std::make_unique<Worker>(cpu::overlap_kernels(ctx.isa())));
   }

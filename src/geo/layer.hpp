@@ -24,8 +24,9 @@ struct Box {
   double y1 = 0;
 };
 
+/// Without branches: which of the four fails is anyone's guess.
 constexpr bool meet(const Box& a, const Box& b) noexcept {
-  return a.x0 <= b.x1 && b.x0 <= a.x1 && a.y0 <= b.y1 && b.y0 <= a.y1;
+  return ((a.x0 <= b.x1) & (b.x0 <= a.x1) & (a.y0 <= b.y1) & (b.y0 <= a.y1)) != 0;
 }
 
 /// Consecutive edges of one ring: edge e goes from points[first + e] to points[first + e + 1].

@@ -150,8 +150,18 @@ SharedArea OverlapArea::integrate(int depth, double width, double height) {
   if (a.empty() || b.empty()) return {};
   const auto pairs = static_cast<std::int64_t>(a.size()) * static_cast<std::int64_t>(b.size());
   if (pairs <= kWhole || depth == kDeepest) return sum(a, b, height);
+  // Where pieces are on average: all of them may be in one corner.
   const bool sideways = width >= height;
-  const Point half = sideways ? Point{width / 2, height} : Point{width, height / 2};
+  double sum_of_middles = 0;
+  for (const Chain* chain : {&a, &b}) {
+    for (const Piece& piece : *chain) {
+      sum_of_middles += sideways ? piece.from.x + piece.to.x : piece.from.y + piece.to.y;
+    }
+  }
+  const double whole = sideways ? width : height;
+  const double mean = sum_of_middles / 2 / static_cast<double>(a.size() + b.size());
+  const double place = mean > 0 && mean < whole ? mean + (whole - mean) * kMargin / 4 : whole / 2;
+  const Point half = sideways ? Point{place, height} : Point{width, place};
   const Window halves[2] = {
       {{0, 0}, half.x, half.y},
       {{sideways ? half.x : 0, sideways ? 0 : half.y},

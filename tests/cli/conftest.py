@@ -74,7 +74,8 @@ def write_csv(path, table, labels=None, header=True):
 
 @pytest.fixture
 def small_files(tmp_path):
-    """train and test as .npy and .csv with text classes, the same tables in both; and edges.csv, pairs of ids."""
+    """train and test as .npy and .csv with text classes, the same tables in both; edges.csv, pairs of ids; and old and
+    new.geojson, maps of squares."""
     generator = np.random.default_rng(5)
     centers = generator.normal(scale=2.5, size=(3, 4))
     names = np.array(["ash", "birch", "cedar"])
@@ -89,7 +90,19 @@ def small_files(tmp_path):
     pairs = generator.integers(0, 40, (60, 2))
     edges = [f"p{a},q{b},{weight:.3f}\n" for (a, b), weight in zip(pairs, generator.random(60))]
     (tmp_path / "edges.csv").write_text("old,new,share\n" + "".join(edges))
+    write_map(tmp_path / "old.geojson", [(0, 0, 2), (2, 0, 2), (4, 0, 1)])
+    write_map(tmp_path / "new.geojson", [(0, 0, 2), (2, 0, 1), (3, 0, 1), (4.5, 0, 1)])
     return made
+
+
+def write_map(path, squares):
+    """GeoJSON of squares (x, y, side) in tenths of a degree, with a column GEOID."""
+    corners = [(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]
+    features = [
+        {"type": "Feature", "properties": {"GEOID": f"{i:03d}"}, "geometry": {
+            "type": "Polygon", "coordinates": [[[(x + a * s) / 10, (y + b * s) / 10] for a, b in corners]]}}
+        for i, (x, y, s) in enumerate(squares)]
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
 
 
 def brute_force(table, queries=None, k=5):

@@ -11,6 +11,7 @@ Conventions (every fence must have one of these tags):
 """
 
 import argparse
+import json
 import os
 import pathlib
 import random
@@ -44,8 +45,8 @@ def npy(path, descr, shape, payload):
 
 
 def make_samples(folder):
-    """train, test (.npy float32 [200, 4] and [20, 4]; .csv with a text column `class`; .gz of the csv), labels.npy, and
-    edges.csv (pairs of ids with a share)."""
+    """train, test (.npy float32 [200, 4] and [20, 4]; .csv with a text column `class`; .gz of the csv), labels.npy,
+    edges.csv (pairs of ids with a share), and old and new.geojson (maps of squares)."""
     draw = random.Random(7)
     for name, rows in (("train", 200), ("test", 20)):
         classes = [draw.choice(("ape", "bee", "cat")) for _ in range(rows)]
@@ -58,6 +59,11 @@ def make_samples(folder):
         npy(folder / f"{name}_labels.npy", "<i8", (rows,), struct.pack(f"<{rows}q", *codes))
     edges = [f"p{draw.randrange(40)},q{draw.randrange(40)},{draw.random():.3f}\n" for _ in range(60)]
     (folder / "edges.csv").write_text("old,new,share\n" + "".join(edges))
+    for name, squares in (("old", [(0, 2), (2, 2), (4, 1)]), ("new", [(0, 2), (2, 1), (3, 1), (4.5, 1)])):
+        rings = [[[x, 0], [x + side, 0], [x + side, side], [x, side], [x, 0]] for x, side in squares]
+        features = [{"type": "Feature", "properties": {"GEOID": f"{i:03d}"},
+                     "geometry": {"type": "Polygon", "coordinates": [ring]}} for i, ring in enumerate(rings)]
+        (folder / f"{name}.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     subprocess.run(["gzip", "-k", "train.csv"], cwd=folder, check=True)
 
 

@@ -1,0 +1,100 @@
+"""GeoPandas beside `vicinal match`: the same two files, the same plane, pairs by sjoin, areas by shapely (GEOS), groups by
+scipy's connected components; then every area of vicinal's is compared with GEOS's.
+
+Usage: match.py VICINAL OLD NEW [--id COLUMN] [--crs CRS] [--repeat N] [-o RESULT.json]
+Needs geopandas, shapely, pyogrio and scipy (bench/peers/requirements-match.txt).
+"""
+
+import argparse
+import csv
+import json
+import pathlib
+import subprocess
+import tempfile
+import time
+
+import geopandas
+import numpy
+import scipy.sparse
+import shapely
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("vicinal")
+    parser.add_argument("old")
+    parser.add_argument("new")
+    parser.add_argument("--crs")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("-o", "--output")
+    return parser.parse_args()
+
+
+def read(path, crs, projection):
+    frame = geopandas.read_file(path)
+    frame = frame.set_crs(crs, allow_override=True) if crs else frame
+    frame = frame.to_crs(projection)
+    broken = ~frame.geometry.is_valid
+    frame.loc[broken, "geometry"] = shapely.make_valid(frame.geometry[broken].values, method="structure")
+    return frame[["geometry"]], int(broken.sum())
+
+
+def peer(asked, projection, out):
+    """From files to a CSV of pairs above the threshold; returns ids and areas of all pairs that meet."""
+    old, broken_old = read(asked.old, asked.crs, projection)
+    new, broken_new = read(asked.new, asked.crs, projection)
+    pairs = geopandas.sjoin(old, new, predicate="intersects")
+    a, b = pairs.index.to_numpy(), pairs["index_right"].to_numpy()
+    first, second = old.geometry.values[a], new.geometry.values[b]
+    area = shapely.area(shapely.intersection(first, second))
+    smaller = numpy.minimum(shapely.area(first), shapely.area(second))
+    kept = area >= 0.1 * smaller
+    graph = scipy.sparse.coo_matrix((numpy.ones(kept.sum()), (a[kept], b[kept] + len(old))), shape=[len(old) + len(new)] * 2)
+    groups, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
+    numpy.savetxt(out, numpy.column_stack([a[kept], b[kept], labels[a[kept]]]), fmt="%d", delimiter=",")
+    return a, b, area, smaller, {"pairs": len(a), "kept": int(kept.sum()), "groups": int(groups),
+                                 "invalid": [broken_old, broken_new], "broken": broken_old + broken_new}
+
+
+def main():
+    asked = arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "pairs.csv"
+        options = [asked.vicinal, "match", asked.old, asked.new, "--json"] + (["--crs", asked.crs] if asked.crs else [])
+        seconds = {"vicinal_csv": [], "vicinal_gpkg": [], "geopandas_csv": []}
+        for _ in range(asked.repeat):
+            for name, target in (("vicinal_csv", out), ("vicinal_gpkg", out.with_suffix(".gpkg"))):
+                start = time.perf_counter()
+                said = json.loads(subprocess.run([*options, "-o", target], check=True, capture_output=True).stdout)
+                seconds[name].append(time.perf_counter() - start)
+            start = time.perf_counter()
+            a, b, area, smaller, found = peer(asked, said["projection"], out.with_name("peer.csv"))
+            seconds["geopandas_csv"].append(time.perf_counter() - start)
+        with out.open() as rows:
+            # Files number their features from 0 or from 1.
+            ours = {(int(row["a_id"]), int(row["b_id"])): float(row["area"]) for row in csv.DictReader(rows)}
+    base = [min(key[side] for key in ours) for side in (0, 1)]
+    shift = [0 if value == 0 else 1 for value in base]
+    worst, missing = 0.0, 0
+    errors = []
+    seen = set()
+    for i, j, theirs, least in zip(a.tolist(), b.tolist(), area.tolist(), smaller.tolist()):
+        key = (i + shift[0], j + shift[1])
+        seen.add(key)
+        errors.append(abs(ours.get(key, 0.0) - theirs) / least if least > 0 else 0.0)
+    missing = sum(1 for key, value in ours.items() if key not in seen and value > 0)
+    errors = numpy.array(errors)
+    result = {"old": pathlib.Path(asked.old).name, "new": pathlib.Path(asked.new).name, "vicinal": said["versions"],
+              "geopandas": geopandas.__version__, "shapely": shapely.__version__, "geos": shapely.geos_version_string,
+              "seconds": seconds, "peer_found": found, "vicinal_pairs": said["pairs"], "vicinal_groups": said["groups"]["count"],
+              "repaired": [said["a"]["repaired"], said["b"]["repaired"]],
+              "area_errors": {"pairs": len(errors), "largest": float(errors.max()), "above_1e-9": int((errors > 1e-9).sum()),
+                              "median": float(numpy.median(errors)), "only_vicinal": missing}}
+    text = json.dumps(result, indent=2)
+    if asked.output:
+        pathlib.Path(asked.output).write_text(text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

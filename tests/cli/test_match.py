@@ -1,0 +1,194 @@
+"""vicinal match: files in and out, every kind of bad input. Skipped where the plug-in for files of polygons is not built."""
+
+import csv
+import json
+import sqlite3
+import subprocess
+
+import pytest
+
+from conftest import command_path
+
+
+def run(*arguments):
+    return subprocess.run([command_path(), *map(str, arguments)], capture_output=True, text=True, timeout=120)
+
+
+def square(x, y, size=1.0, z=None):
+    ring = [[x, y], [x + size, y], [x + size, y + size], [x, y + size], [x, y]]
+    return [[point + [z] for point in ring]] if z is not None else [ring]
+
+
+def layer(path, geometries, names=None, crs=None):
+    """GeoJSON: geometries as (type, coordinates), or a whole geometry, or None."""
+    features = []
+    for i, geometry in enumerate(geometries):
+        if isinstance(geometry, tuple):
+            geometry = {"type": geometry[0], "coordinates": geometry[1]}
+        properties = {"name": names[i] if names else f"{i:04d}"}
+        features.append({"type": "Feature", "properties": properties, "geometry": geometry})
+    whole = {"type": "FeatureCollection", "features": features}
+    if crs:
+        whole["crs"] = {"type": "name", "properties": {"name": crs}}
+    path.write_text(json.dumps(whole))
+    return path
+
+
+def polygons(*corners, size=1.0):
+    return [("Polygon", square(x, y, size)) for x, y in corners]
+
+
+@pytest.fixture(autouse=True)
+def needs_plugin(tmp_path):
+    one = layer(tmp_path / "probe.geojson", polygons((0, 0)))
+    result = run("match", one, one, "--quiet")
+    if result.returncode == 5:
+        assert "libvicinal_geo.so" in result.stderr or "GDAL" in result.stderr
+        pytest.skip(result.stderr.strip())
+
+
+def refused(code, part, *arguments):
+    result = run("match", *arguments)
+    assert result.returncode == code, result.stderr
+    assert part in result.stderr, result.stderr
+    assert result.stdout == "" or "--json" in arguments
+
+
+def test_pairs_groups_and_ids_survive(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0), (2, 0), (10, 10)), ["007", "9007199254740993", "gone"])
+    new = layer(tmp_path / "new.geojson", polygons((0, 0), (2.02, 0), (20, 20)), ["007", "b,\"c\"", "come"])
+    out = tmp_path / "pairs.csv"
+    result = run("match", old, new, "--id", "name", "-o", out, "--json")
+    assert result.returncode == 0, result.stderr
+    said = json.loads(result.stdout)
+    assert said["groups"]["changes"] == {
+        "unchanged": 1, "modified": 1, "split": 0, "merged": 0, "created": 1, "removed": 1, "complex": 0}
+    assert said["a"]["crs"] == "EPSG:4326" and said["projection"].startswith("+proj=laea")
+    assert "GDAL" in said["versions"]
+    rows = list(csv.DictReader(out.open()))
+    assert [(row["a_id"], row["b_id"], row["kept"]) for row in rows] == [
+        ("007", "007", "1"), ("9007199254740993", 'b,"c"', "1")]
+    assert rows[0]["relation"] == "equals" and float(rows[0]["iou"]) == 1
+    # A square degree at the equator on the ellipsoid, and of it 98 %.
+    assert abs(float(rows[0]["area"]) - 1.2308e10) < 1e7
+    assert abs(float(rows[1]["share_a"]) - 0.98) < 1e-3
+
+
+def test_geopackage_and_report(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0), (2, 0)))
+    new = layer(tmp_path / "new.geojson", polygons((0, 0), (2, 0), size=0.5) + polygons((2.5, 0), size=0.5), ["<b>", "x", "y"])
+    out, page = tmp_path / "matched.gpkg", tmp_path / "page.html"
+    result = run("match", old, new, "--id", "name", "-o", out, "--report", page)
+    assert result.returncode == 0, result.stderr
+    with sqlite3.connect(out) as database:
+        assert [row[0] for row in database.execute("select table_name from gpkg_contents order by 1")] == [
+            "a", "b", "groups", "pairs"]
+        assert database.execute("select name, match_type, change, best from a order by 1").fetchall() == [
+            ("0000", "1:1", "modified", "<b>"), ("0001", "1:n", "split", "x")]
+        assert database.execute("select count(*), sum(kept) from pairs").fetchall() == [(3, 3)]
+        assert database.execute("select count(*) from groups").fetchone() == (2,)
+    text = page.read_text()
+    assert "&lt;b&gt;" in text and "<b>:" not in text and "http" not in text.split("</style>")[1]
+    # What was written can be read again, layer by layer.
+    again = run("match", out, out, "--layer", "a", "--layer-new", "b", "--id", "name", "--json")
+    assert json.loads(again.stdout)["groups"]["count"] == 2
+    refused(2, "4 layers; name the one to read: a, b, pairs, groups", out, old)
+
+
+def test_z_collections_and_parts(tmp_path):
+    nested = {"type": "GeometryCollection", "geometries": [
+        {"type": "GeometryCollection", "geometries": [{"type": "MultiPolygon", "coordinates": [square(0, 0), square(3, 0)]}]}]}
+    old = layer(tmp_path / "old.geojson", [nested, ("Polygon", square(6, 0, z=100.0)), None])
+    new = layer(tmp_path / "new.geojson", [("MultiPolygon", [square(3, 0), square(0, 0)])] + polygons((6, 0)))
+    said = json.loads(run("match", old, new, "--json").stdout)
+    assert said["groups"]["changes"]["unchanged"] == 2 and said["groups"]["changes"]["removed"] == 1
+    assert said["a"]["empty"] == 1
+
+
+def test_what_covers_itself_is_repaired_and_listed(tmp_path):
+    bow_tie = ("Polygon", [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]])
+    twice = ("MultiPolygon", [square(5, 0), square(5.5, 0)])
+    old = layer(tmp_path / "old.geojson", [bow_tie, twice])
+    new = layer(tmp_path / "new.geojson", polygons((0, 0), (5, 0)))
+    out = tmp_path / "pairs.csv"
+    result = run("match", old, new, "--id", "name", "-o", out)
+    assert "2 features covered a place twice and were repaired: 0000 0001" in result.stderr
+    rows = list(csv.DictReader(out.open()))
+    assert abs(float(rows[0]["share_b"]) - 0.5) < 1e-3
+    assert abs(float(rows[1]["share_a"]) - 2 / 3) < 1e-3 and float(rows[1]["share_b"]) == 1
+
+
+def test_overlaps_inside_a_layer_are_flagged(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0), (0.5, 0)))
+    new = layer(tmp_path / "new.geojson", polygons((0, 0), size=2))
+    assert json.loads(run("match", old, new, "--json").stdout)["groups"]["overlap_themselves"] == 1
+
+
+def test_the_antimeridian(tmp_path):
+    # On both sides of it, in pieces as files keep them.
+    old = layer(tmp_path / "old.geojson", [("MultiPolygon", [square(179, 0), square(-180, 0)])])
+    said = json.loads(run("match", old, old, "--json").stdout)
+    assert said["projection"].startswith("+proj=eqearth") and said["groups"]["changes"]["unchanged"] == 1
+    across = ("Polygon", [[[179, 0], [-179, 0], [-179, 1], [179, 1], [179, 0]]])
+    new = layer(tmp_path / "new.geojson", [across])
+    said = json.loads(run("match", old, new, "--json").stdout)
+    assert said["groups"]["changes"]["unchanged"] == 1
+    around = ("Polygon", [[[-180, 60], [0, 60], [180, 60], [-180, 60.1], [-180, 60]]])
+    refused(3, "new.geojson: feature 0 (number 0) crosses the antimeridian", old, layer(new, [around]))
+
+
+def test_crs_and_planes(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0)))
+    metres = layer(tmp_path / "metres.geojson", polygons((0, 0), size=111319.49), crs="urn:ogc:def:crs:EPSG::3857")
+    said = json.loads(run("match", old, metres, "--json").stdout)
+    assert said["b"]["crs"] == "EPSG:3857" and said["groups"]["changes"]["unchanged"] == 1
+    refused(3, "are not in one plane (--planar)", old, metres, "--planar")
+    said = json.loads(run("match", old, old, "--planar", "--json").stdout)
+    assert said["projection"] == "none"
+    topology = {"type": "Topology", "arcs": [[[0, 0], [1, 0], [1, 1], [0, 0]]],
+                "objects": {"land": {"type": "GeometryCollection", "geometries": [{"type": "Polygon", "arcs": [[0]]}]}}}
+    without = tmp_path / "without.topojson"
+    without.write_text(json.dumps(topology))
+    refused(3, "without.topojson: it does not say what its coordinates mean", without, old)
+    assert run("match", without, old, "--crs", "EPSG:4326").returncode == 0
+    refused(2, "'nonsense' is no coordinate reference system", without, old, "--crs", "nonsense")
+
+
+def test_bad_input(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0)))
+    new = layer(tmp_path / "new.geojson", polygons((0, 0)))
+    out = tmp_path / "out.csv"
+    refused(3, "missing.gpkg", tmp_path / "missing.gpkg", new)
+    refused(2, "there is no column 'code'; there are: name", old, new, "--id", "code", "-o", out)
+    refused(2, "there is no layer 'x'", old, new, "--layer", "x")
+    refused(3, "feature 1 (name 0001) is a POINT: only polygons", old,
+            layer(tmp_path / "mixed.geojson", polygons((0, 0)) + [("Point", [0, 0])]), "--id", "name", "-o", out)
+    refused(3, "has no features", old, layer(tmp_path / "empty.geojson", []))
+    text = new.read_text()
+    cut = tmp_path / "cut.geojson"
+    cut.write_text(text[: len(text) // 2])
+    refused(3, "cut.geojson", old, cut)
+    assert run("match", old, new, "-o", tmp_path / "whole.gpkg").returncode == 0
+    broken = tmp_path / "broken.gpkg"
+    broken.write_bytes((tmp_path / "whole.gpkg").read_bytes()[:30000])
+    refused(3, "broken.gpkg", broken, new, "--layer", "a", "-o", out)
+    refused(2, "--agree and --agreement", old, new, "--agree", "name")
+    refused(2, "match: threshold = 3", old, new, "--threshold", "3")
+    refused(2, "-o", old, new, "-o", tmp_path / "out.shp")
+    refused(3, "beyond.geojson", old, layer(tmp_path / "beyond.geojson", polygons((0, 400))))
+    assert not out.exists()
+
+
+def test_codes(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0), (1, 0)), ["a", "b"])
+    new = layer(tmp_path / "new.geojson", polygons((0.05, 0), (1.05, 0)), ["a", "a"])
+    kept = lambda *more: json.loads(run("match", old, new, "--json", *more).stdout)["pairs"]["kept"]
+    assert kept() == 2
+    assert kept("--agree", "name", "--agreement", "required") == 1
+
+
+def test_the_plugin_may_be_missing(tmp_path, monkeypatch):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0)))
+    monkeypatch.setenv("VICINAL_GEO_PLUGIN", str(tmp_path / "nowhere.so"))
+    result = run("match", old, old)
+    assert result.returncode == 5 and "libgdal-dev" in result.stderr
