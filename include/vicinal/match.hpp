@@ -1,5 +1,5 @@
 // match: which features of two maps of the same area correspond, from one to one to many to many (the CC paper's job).
-// docs/contract.md, clause 15; docs/matching.md says which rule to take when.
+// docs/contract.md, clause 18; docs/matching.md says which rule to take when.
 #pragma once
 
 #include <cstdint>

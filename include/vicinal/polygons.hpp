@@ -1,5 +1,5 @@
 // Layers of polygons as flat arrays, what their features share, and by how much: the overlap join (docs/contract.md,
-// clause 15).
+// clause 18).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The overlap join of two layers (contract clause 15): boxes by a tree, then what each pair of features shares. Tasks
+// The overlap join of two layers (contract clause 18): boxes by a tree, then what each pair of features shares. Tasks
 // are runs of features of the first layer; results do not depend on who does them.
 #pragma once
 

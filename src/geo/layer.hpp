@@ -1,5 +1,5 @@
 // A layer of polygons made ready: rings closed and all turned one way, their edges in runs with boxes, areas. What the
-// overlap join works on (contract clause 15). O(points) time and memory.
+// overlap join works on (contract clause 18). O(points) time and memory.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The area that two features share (contract clause 15), by a signed sum over pairs of edges, and a bound on its
+// The area that two features share (contract clause 18), by a signed sum over pairs of edges, and a bound on its
 // rounding.
 //
 // With s = +1 for an edge that goes to the right, -1 for one that goes to the left, the number of times that a region

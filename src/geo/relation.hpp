@@ -1,4 +1,4 @@
-// How two features lie, exactly (contract clause 15): the 9-intersection of two regions from signs of determinants of
+// How two features lie, exactly (contract clause 18): the 9-intersection of two regions from signs of determinants of
 // their own points. Nothing is rounded, and no crossing is computed: where two edges cross the relation is decided, and
 // where none do borders meet in points of the input only.
 #pragma once

@@ -1,4 +1,4 @@
-// What labels of a bipartite graph's members make: the groups, in the order of their labels (contract clause 14).
+// What labels of a bipartite graph's members make: the groups, in the order of their labels (contract clause 16).
 #pragma once
 
 #include "vicinal/cocluster.hpp"

@@ -1,4 +1,4 @@
-// split_groups: groups above a limit are divided where little weight joins them (contract clause 14). A list of parts
+// split_groups: groups above a limit are divided where little weight joins them (contract clause 16). A list of parts
 // to look at: one that is too large is divided by potts.cpp, the connected pieces of what that finds are looked at
 // again. Groups go side by side, each worked on by one thread.
 #include <fmt/core.h>

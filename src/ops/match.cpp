@@ -1,4 +1,4 @@
-// match: the rule decides which overlaps are edges; components, types and measures follow (contract clause 15).
+// match: the rule decides which overlaps are edges; components, types and measures follow (contract clause 18).
 // O(overlaps log overlaps) after the join.
 #include "vicinal/match.hpp"
 

@@ -1,5 +1,5 @@
 // The oracle of the overlap join: areas by slabs between all corners and crossings, in 113 bits, with no idea of the
-// library's (contract clause 15). O(e^3) for e edges; for whole numbers of up to some hundreds every answer is right to
+// library's (contract clause 18). O(e^3) for e edges; for whole numbers of up to some hundreds every answer is right to
 // 1e-25, far below any area or distance that such corners can make but 0, so that relations are exact, too.
 #pragma once
 

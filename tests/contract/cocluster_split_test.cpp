@@ -1,4 +1,4 @@
-// split_groups (contract clause 14): parts are connected, within the limits and the same for every thread count; the
+// split_groups (contract clause 16): parts are connected, within the limits and the same for every thread count; the
 // edges listed are those that join different parts; planted groups are found; what is small stays as it is.
 #include <cmath>
 #include <string>

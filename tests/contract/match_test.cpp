@@ -1,4 +1,4 @@
-// match against what its definition says of the reference's overlaps (contract clause 15): which pairs each rule keeps,
+// match against what its definition says of the reference's overlaps (contract clause 18): which pairs each rule keeps,
 // groups, words, best partners, measures; the same on every thread count; what must be refused.
 #include "vicinal/match.hpp"
 

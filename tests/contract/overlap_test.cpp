@@ -1,4 +1,4 @@
-// The overlap join against the reference (contract clause 15): areas, relations and widths of regions on a grid of
+// The overlap join against the reference (contract clause 18): areas, relations and widths of regions on a grid of
 // whole numbers, where corners, edges and whole borders fall on each other, and of regions in general position; the
 // same bits from every instruction set and thread count; what must be refused.
 #include <gtest/gtest.h>
