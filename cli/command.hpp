@@ -19,6 +19,7 @@ Command add_radius(const Parser& root);
 Command add_classify(const Parser& root);
 Command add_kmeans(const Parser& root);
 Command add_lof(const Parser& root);
+Command add_lle(const Parser& root);
 Command add_info(const Parser& root);
 Command add_doctor(const Parser& root);
 Command add_bench(const Parser& root);

@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-SUBCOMMANDS = ["knn", "radius", "classify", "kmeans", "lof", "info", "doctor", "bench knn", "bench peak", "bench papers", "generate", "completion"]
+SUBCOMMANDS = ["knn", "radius", "classify", "kmeans", "lof", "lle", "info", "doctor", "bench knn", "bench peak", "bench papers", "generate", "completion"]
 
 
 def examples_of(text):
