@@ -20,6 +20,7 @@ Command add_classify(const Parser& root);
 Command add_regress(const Parser& root);
 Command add_kmeans(const Parser& root);
 Command add_lof(const Parser& root);
+Command add_lle(const Parser& root);
 Command add_match(const Parser& root);
 Command add_cocluster(const Parser& root);
 Command add_convert(const Parser& root);

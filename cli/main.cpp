@@ -75,9 +75,9 @@ int run(int argc, char** argv) {
                        "vicinal knn train.npy test.npy -k 5 -o graph.npz",
                        "vicinal classify train.csv test.csv --label class -k 5 -o labels.csv"});
   const std::vector<Command> commands = {
-      add_knn(parser),    add_radius(parser), add_classify(parser),  add_regress(parser),   add_kmeans(parser),
-      add_lof(parser),    add_match(parser),  add_cocluster(parser), add_convert(parser),   add_info(parser),
-      add_doctor(parser), add_bench(parser),  add_generate(parser),  add_completion(parser)};
+      add_knn(parser),  add_radius(parser), add_classify(parser), add_regress(parser),   add_kmeans(parser),
+      add_lof(parser),  add_lle(parser),    add_match(parser),    add_cocluster(parser), add_convert(parser),
+      add_info(parser), add_doctor(parser), add_bench(parser),    add_generate(parser),  add_completion(parser)};
   try {
     if (const auto code = parser.parse(argc, argv)) return *code;
   } catch (const Error& error) {

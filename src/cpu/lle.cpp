@@ -28,6 +28,7 @@ using solver::Point;
 constexpr Point kDenseRows = 150;          // up to here a dense decomposition is as quick as a sparse one
 constexpr std::int64_t kOrderColumns = 8;  // by which points are put near each other
 constexpr double kSameMagnitude = 1e-6;
+constexpr double kTold = 1e-15;  // of M's norm: eigenvalues nearer to a shift may fall to either side by rounding
 
 /// Rows that blocks join, by union and find; pieces are numbered by their smallest rows.
 std::vector<std::int64_t> pieces_of(const LocalRows& a, const kernels::LleTask& task) {
@@ -153,10 +154,10 @@ class Piece {
                       *std::max_element(found.angles.begin(), found.angles.end()), found.iterations));
     }
     describe(in, found, piece);
-    if (options_.certify && found.next > 0) {
+    const double last = found.values.back() * found.values.back();
+    const double shift = (last + found.next * found.next) / 2;
+    if (options_.certify && shift - last > kTold * piece.norm) {
       factor.reset();
-      const double last = found.values.back() * found.values.back();
-      const double shift = (last + found.next * found.next) / 2;
       piece.counted = solver::Factor(ctx_, a_, in, symbolic, solver::Pencil{shift, 0}).negative() - 1;
     }
     result_.solve_seconds += seconds_since(start);

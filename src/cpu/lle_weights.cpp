@@ -19,6 +19,16 @@ constexpr std::int64_t kTaskRows = 512;
 constexpr double kModifiedReg = 1e-3;
 constexpr double kNoReflection = 1e-12;
 
+/// Multiplies by the power of two that brings the largest magnitude to [1, 2), so that squares stay in range: no result
+/// here depends on a common factor.
+void bring_into_range(std::vector<double>& values, std::int64_t count) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, std::abs(values[i]));
+  if (largest == 0 || !std::isfinite(largest)) return;
+  const int exponent = -std::ilogb(largest);
+  for (std::int64_t i = 0; i < count; ++i) values[i] = std::scalbn(values[i], exponent);
+}
+
 /// The neighborhoods of one worker.
 class Neighborhood {
  public:
@@ -40,8 +50,7 @@ class Neighborhood {
 
   /// Squared singular values of neighbors less the row, descending.
   const std::vector<double>& spectrum(Point i) {
-    gather(i);
-    less(room_.row);
+    less_row(i);
     decompose();
     return squares_;
   }
@@ -132,9 +141,14 @@ class Neighborhood {
     }
   }
 
-  void less_mean(Point i) {
+  void less_row(Point i) {
     gather(i);
-    less(room_.row);  // first, so that an offset of the table costs no digits
+    less(room_.row);
+    bring_into_range(room_.neighbors, k_ * d_);
+  }
+
+  void less_mean(Point i) {
+    less_row(i);  // first, so that an offset of the table costs no digits
     mean_.assign(static_cast<std::size_t>(d_), 0.0);
     for (std::int64_t j = 0; j < k_; ++j) {
       for (std::int64_t c = 0; c < d_; ++c) mean_[c] += room_.neighbors[j * d_ + c];
@@ -256,6 +270,14 @@ void for_each_row(const Context& ctx, const LocalTask& task, const Body& body) {
   });
 }
 
+/// What the values after the first `kept` are to those, 0 where there are none.
+double share_left_out(const double* squares, std::int64_t count, std::int64_t kept) {
+  double head = 0;
+  double tail = 0;
+  for (std::int64_t c = 0; c < count; ++c) (c < kept ? head : tail) += squares[c];
+  return head > 0 ? tail / head : 0;
+}
+
 /// How many sets of weights each row of `modified` has.
 std::vector<std::int64_t> weight_sets(const Context& ctx, const LocalTask& task) {
   const auto n = static_cast<std::size_t>(task.table.rows());
@@ -265,10 +287,7 @@ std::vector<std::int64_t> weight_sets(const Context& ctx, const LocalTask& task)
   for_each_row(ctx, task, [&](Neighborhood& near, Point i) {
     const std::vector<double>& squares = near.spectrum(i);
     std::copy(squares.begin(), squares.end(), spectra.begin() + i * nev);
-    double head = 0;
-    double tail = 0;
-    for (std::int64_t c = 0; c < nev; ++c) (c < task.dim ? head : tail) += squares[c];
-    ratios[i] = head > 0 ? tail / head : 0;
+    ratios[i] = share_left_out(squares.data(), nev, task.dim);
   });
   // The median, of an even number the mean of the two in the middle.
   const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(n / 2);
@@ -278,15 +297,9 @@ std::vector<std::int64_t> weight_sets(const Context& ctx, const LocalTask& task)
   std::vector<std::int64_t> sets(n);
   for (std::size_t i = 0; i < n; ++i) {
     const double* squares = spectra.data() + i * static_cast<std::size_t>(nev);
-    double total = 0;
-    for (std::int64_t c = 0; c < nev; ++c) total += squares[c];
-    // Shares left out by keeping the first c + 1 values; how many of them, least first, are below eta.
-    double sum = 0;
+    // The row whose own share is the median compares equal, because both are made in the same way.
     std::int64_t below = 0;
-    for (std::int64_t c = 0; c + 1 < nev; ++c) {
-      sum += squares[c];
-      if (!(sum > 0) || total / sum - 1 < eta) ++below;
-    }
+    for (std::int64_t kept = 1; kept < nev; ++kept) below += share_left_out(squares, nev, kept) < eta ? 1 : 0;
     sets[i] = std::max<std::int64_t>(1, task.k - nev + below);
   }
   return sets;
@@ -297,8 +310,11 @@ std::vector<std::int64_t> weight_sets(const Context& ctx, const LocalTask& task)
 bool barycentre(WeightRoom& room, std::int64_t k, std::int64_t d, double reg, double* weights) {
   double* gram = room.gram.data();
   for (std::int64_t i = 0; i < k; ++i) {
-    double* a = room.neighbors.data() + i * d;
-    for (std::int64_t c = 0; c < d; ++c) a[c] -= room.row[c];
+    for (std::int64_t c = 0; c < d; ++c) room.neighbors[i * d + c] -= room.row[c];
+  }
+  bring_into_range(room.neighbors, k * d);
+  for (std::int64_t i = 0; i < k; ++i) {
+    const double* a = room.neighbors.data() + i * d;
     for (std::int64_t j = 0; j <= i; ++j) {
       const double* b = room.neighbors.data() + j * d;
       double sum = 0;

@@ -11,6 +11,8 @@ namespace vicinal::solver {
 namespace {
 
 constexpr double kConverged = 1e-10;  // sine of an angle
+constexpr double kResidual = 1e-15;   // of M's norm
+constexpr double kGuarded = 1e-3;     // of the first guard: its value then bounds the next one well enough to count by
 constexpr double kUseful = 1e-3;      // one that rounding allows to stay at is an answer still
 constexpr int kStalls = 2;            // steps without halving the angle, that end the iteration
 constexpr int kMostSteps = 60;
@@ -109,11 +111,15 @@ Smallest inverse_iteration(const Context& ctx, const LocalRows& a, const Inciden
   std::vector<double> values = best_of(ctx, a, x, width);
 
   Smallest found;
+  const double resolved = kResidual * norm_bound(ctx, a, in);
   double least = 2;
   int stalls = 0;
   while (true) {
     ++found.iterations;
-    Vectors z = solved(ctx, factor, gradient(ctx, a, in, x, values));
+    Vectors z = gradient(ctx, a, in, x, values);
+    const std::vector<double> left = lengths(ctx, z);
+    const bool small = *std::max_element(left.begin(), left.begin() + wanted) <= resolved;
+    z = solved(ctx, factor, z);
     for (int pass = 0; pass < 2; ++pass) subtract_product(ctx, x, inner(ctx, x, z), z);
     found.angles = lengths(ctx, z);
     double worst = 0;
@@ -122,7 +128,8 @@ Smallest inverse_iteration(const Context& ctx, const LocalRows& a, const Inciden
     stalls = worst > least / 2 ? stalls + 1 : 0;
     least = std::min(least, worst);
     ctx.report("solve", std::min(1.0, std::log10(std::max(worst, kConverged)) / std::log10(kConverged)));
-    found.converged = worst <= kConverged || (stalls >= kStalls && worst <= kUseful);
+    const bool guarded = width == wanted || found.angles[wanted] <= kGuarded;
+    found.converged = (small && guarded && worst <= kConverged) || (stalls >= kStalls && worst <= kUseful);
     if (found.converged || found.iterations >= kMostSteps) break;
     orthonormalize(ctx, z);
     if (z.width == 0) break;

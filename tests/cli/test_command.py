@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
-SUBCOMMANDS = ["knn", "radius", "classify", "regress", "kmeans", "lof", "match", "cocluster", "convert", "info", "doctor", "bench knn", "bench read", "bench match", "bench peak", "bench papers", "generate", "completion"]
+SUBCOMMANDS = ["knn", "radius", "classify", "regress", "kmeans", "lof", "lle", "match", "cocluster", "convert", "info", "doctor", "bench knn", "bench read", "bench match", "bench peak", "bench papers", "generate", "completion"]
 
 
 def examples_of(text):

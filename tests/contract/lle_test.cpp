@@ -1,0 +1,309 @@
+// Locally linear embedding against the reference (contract clause 14): every variant, both solvers, several shapes;
+// its promises of bits, signs, pieces and counts; and what it refuses.
+#include "vicinal/lle.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "contexts.hpp"
+#include "data.hpp"
+#include "reference/lle.hpp"
+#include "vicinal/vicinal.hpp"
+
+namespace vicinal::contract {
+namespace {
+
+constexpr double kEpsilon = 0x1p-52;
+const LleVariant kVariants[] = {LleVariant::standard, LleVariant::modified, LleVariant::hessian,
+                                LleVariant::hessian_sklearn, LleVariant::ltsa};
+
+struct Points {
+  std::vector<double> rows;
+  std::int64_t d = 0;
+  std::string name;
+  [[nodiscard]] std::int64_t n() const { return static_cast<std::int64_t>(rows.size()) / d; }
+  [[nodiscard]] TableView view() const { return {rows.data(), n(), d}; }
+};
+
+Points shape(vicinal::Shape which, std::int64_t n, double noise = 0) {
+  Generated made = generate(Context::cpu(), {.shape = which, .rows = n, .noise = noise, .seed = 7});
+  return {std::move(made.points), made.cols, std::string(name_of(which)) + (noise > 0 ? " with noise" : "")};
+}
+
+Points family(Family which, std::int64_t n, std::int64_t d) {
+  Rows made = make_rows(which, {n, d, 1}, 3);
+  return {std::move(made.table), d, std::string(name_of(which))};
+}
+
+Context plain(int threads = 2) {
+  return Context::cpu({.threads = threads});
+}
+
+// What any embedding must be: columns of length one within a piece, orthogonal to the constant, signs by the largest.
+void check_columns(const Lle& found, const std::string& name) {
+  const std::int64_t dim = found.options.dim;
+  for (std::size_t p = 0; p < found.pieces.size(); ++p) {
+    for (std::int64_t c = 0; c < dim; ++c) {
+      double sum = 0;
+      double square = 0;
+      double largest = 0;
+      for (std::size_t i = 0; i < found.piece.size(); ++i) {
+        if (found.piece[i] != static_cast<std::int64_t>(p)) continue;
+        const double x = found.embedding[i * dim + c];
+        sum += x;
+        square += x * x;
+        largest = std::max(largest, std::abs(x));
+      }
+      EXPECT_TRUE(std::abs(sum) <= 1e-12) << name << ": " << sum;
+      EXPECT_TRUE(std::abs(square - 1) <= 1e-12) << name << ": " << square;
+      for (std::size_t i = 0; i < found.piece.size(); ++i) {
+        if (found.piece[i] != static_cast<std::int64_t>(p)) continue;
+        const double x = found.embedding[i * dim + c];
+        if (std::abs(x) < (1 - 1e-6) * largest) continue;
+        EXPECT_GT(x, 0) << name;
+        break;
+      }
+    }
+    EXPECT_TRUE(std::is_sorted(found.pieces[p].singular_values.begin(), found.pieces[p].singular_values.end())) << name;
+  }
+}
+
+// Singular values and subspaces of a table whose graph is one piece: by how much they may differ is the contract's.
+void check_against(const reference::LleProblem& truth, const Lle& found, const std::string& name) {
+  ASSERT_EQ(found.pieces.size(), 1U) << name;
+  check_columns(found, name);
+  const LlePiece& piece = found.pieces[0];
+  const std::int64_t n = truth.n;
+  const auto norm = static_cast<double>(truth.values.back());
+  // values[0] is the constant vector's.
+  for (std::int64_t c = 0; c < found.options.dim; ++c) {
+    const auto lambda = static_cast<double>(truth.values[c + 1]);
+    const double sigma = std::sqrt(std::max(0.0, lambda));
+    EXPECT_TRUE(std::abs(piece.singular_values[c] - sigma) <= std::max(1e-6 * sigma, 1e-14 * std::sqrt(norm)))
+        << name << ": sigma " << piece.singular_values[c] << " instead of " << sigma;
+    EXPECT_TRUE(piece.residuals[c] <= 1e-14 * norm) << name << ": residual " << piece.residuals[c];
+    // The part of the vector that is outside of the cluster that its value belongs to.
+    double outside = 0;
+    double gap = norm;
+    for (std::int64_t j = 1; j < n; ++j) {
+      const double distance = std::abs(static_cast<double>(truth.values[j]) - lambda);
+      if (distance <= 1e-3 * lambda + 1e-13 * norm) continue;
+      gap = std::min(gap, distance);
+      reference::Real dot = 0;
+      for (std::int64_t i = 0; i < n; ++i) dot += truth.vectors[j * n + i] * found.embedding[i * found.options.dim + c];
+      outside += static_cast<double>(dot * dot);
+    }
+    const double sine = std::sqrt(outside);
+    EXPECT_TRUE(sine <= std::max(1e-6, 10 * kEpsilon * norm / gap)) << name << ": angle " << sine << ", gap " << gap;
+  }
+}
+
+void check_every_variant(const Points& points, std::int64_t k, std::int64_t dim) {
+  const Context ctx = plain();
+  const NeighborGraph graph = knn(ctx, points.view(), {.k = k});
+  std::uint64_t turn = 0;
+  for (const LleVariant variant : kVariants) {
+    LleOptions options{.k = k, .dim = dim, .variant = variant};
+    const auto truth = reference::lle_problem(reference::lle_matrix(points.rows, points.d, graph.ids, options));
+    for (const LleSolver solver : {LleSolver::dense, LleSolver::direct}) {
+      options.solver = solver;
+      const std::string name = points.name + ", " + std::string(name_of(variant)) + ", " + std::string(name_of(solver));
+      const auto made = contexts(++turn);
+      const Lle found = lle(made[turn % made.size()], points.view(), options);
+      check_against(truth, found, name);
+      if (solver == LleSolver::dense) continue;
+      // Where M has more zeros than are asked for, no sign can tell the last from the next.
+      const bool told = truth.values[dim + 1] - truth.values[dim] > 1e-13L * truth.values.back();
+      const std::int64_t counted = found.pieces[0].counted;
+      EXPECT_TRUE(counted == dim || (!told && counted == -1)) << name << ": " << counted;
+    }
+  }
+}
+
+TEST(Lle, equals_the_reference_on_a_swiss_roll) {
+  check_every_variant(shape(vicinal::Shape::swiss_roll, 90), 10, 2);
+}
+TEST(Lle, equals_the_reference_on_an_s_curve) {
+  check_every_variant(shape(vicinal::Shape::s_curve, 71), 9, 1);
+}
+TEST(Lle, equals_the_reference_with_noise) {
+  check_every_variant(shape(vicinal::Shape::swiss_roll, 75, 0.5), 12, 2);
+}
+TEST(Lle, equals_the_reference_in_many_columns) {
+  check_every_variant(family(Family::gaussian, 67, 23), 11, 3);
+}
+TEST(Lle, equals_the_reference_far_from_the_origin) {
+  Points points = shape(vicinal::Shape::swiss_roll, 70);
+  for (double& x : points.rows) x = x * 0x1p20 + 0x1p40;
+  points.name = "offset";
+  check_every_variant(points, 10, 2);
+}
+TEST(Lle, equals_the_reference_at_tiny_and_huge_scale) {
+  for (const double scale : {0x1p-120, 0x1p120}) {
+    Points points = shape(vicinal::Shape::s_curve, 66);
+    for (double& x : points.rows) x *= scale;
+    check_every_variant(points, 8, 2);
+  }
+}
+
+// One set of bits for every thread count, of each instruction set; at a size where work is shared in all its ways.
+TEST(Lle, gives_the_same_bits_on_every_thread_count) {
+  const Points points = shape(vicinal::Shape::swiss_roll, 9001);
+  for (const Isa isa : available_isas()) {
+    const Lle once = lle(Context::cpu({.threads = 1, .isa = isa}), points.view(), {});
+    check_columns(once, points.name);
+    EXPECT_EQ(once.pieces[0].counted, 2);
+    for (const int threads : {2, 3, 7}) {
+      const Lle again = lle(Context::cpu({.threads = threads, .isa = isa}), points.view(), {});
+      EXPECT_TRUE(same_bits(once.embedding, again.embedding)) << threads;
+      EXPECT_TRUE(same_bits(once.pieces[0].singular_values, again.pieces[0].singular_values)) << threads;
+    }
+  }
+}
+
+TEST(Lle, direct_and_dense_agree_on_real_sizes) {
+  const Points points = shape(vicinal::Shape::swiss_roll, 400);
+  const Lle dense = lle(plain(), points.view(), {.solver = LleSolver::dense});
+  const Lle direct = lle(plain(), points.view(), {.solver = LleSolver::direct});
+  for (int c = 0; c < 2; ++c) {
+    const double sigma = dense.pieces[0].singular_values[c];
+    EXPECT_TRUE(std::abs(direct.pieces[0].singular_values[c] - sigma) <= 1e-6 * sigma);
+    EXPECT_TRUE(std::abs(direct.pieces[0].next - dense.pieces[0].next) <= 1e-2 * dense.pieces[0].next);
+  }
+  for (std::size_t i = 0; i < dense.embedding.size(); ++i) {
+    EXPECT_TRUE(std::abs(dense.embedding[i] - direct.embedding[i]) <= 1e-6) << i;
+  }
+}
+
+TEST(Lle, embeds_pieces_apart_or_refuses_them) {
+  Points points = shape(vicinal::Shape::s_curve, 300);
+  for (std::int64_t i = 200; i < 300; ++i) points.rows[i * 3] += 100;  // the second piece
+  const LleOptions options{.k = 10, .solver = LleSolver::direct};
+  const Lle found = lle(plain(), points.view(), options);
+  ASSERT_EQ(found.pieces.size(), 2U);
+  EXPECT_EQ(found.pieces[0].rows, 200);
+  EXPECT_EQ(found.pieces[1].rows, 100);
+  check_columns(found, "two pieces");
+  for (std::int64_t i = 0; i < 300; ++i) EXPECT_EQ(found.piece[i], i < 200 ? 0 : 1);
+  const Points alone{{points.rows.begin() + 600, points.rows.end()}, 3, "alone"};
+  const Lle one = lle(plain(), alone.view(), options);
+  for (std::size_t i = 0; i < one.embedding.size(); ++i) {
+    EXPECT_TRUE(std::abs(one.embedding[i] - found.embedding[400 + i]) <= 1e-6);
+  }
+  LleOptions refusing = options;
+  refusing.pieces = LlePieces::refuse;
+  try {
+    lle(plain(), points.view(), refusing);
+    FAIL() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_data);
+    EXPECT_NE(std::string(error.what()).find("in 2 pieces"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Lle, of_a_graph_is_that_of_the_table) {
+  const Points points = shape(vicinal::Shape::swiss_roll, 200);
+  const NeighborGraph graph = knn(plain(), points.view(), {.k = 9});
+  const Lle by_graph = lle(plain(), points.view(), graph, {});
+  const Lle by_table = lle(plain(), points.view(), {.k = 9});
+  EXPECT_TRUE(same_bits(by_graph.embedding, by_table.embedding));
+}
+
+TEST(Lle, transform_is_the_weighted_sum_of_the_neighbors) {
+  const Points points = shape(vicinal::Shape::swiss_roll, 250);
+  const Points others = shape(vicinal::Shape::swiss_roll, 300, 0.1);
+  const Lle fitted = lle(plain(), points.view(), {.k = 8});
+  const Index index(plain(), points.view());
+  const std::vector<double> found = transform(plain(3), index, fitted, others.view());
+  const NeighborGraph graph = knn(plain(), index, others.view(), {.k = 8});
+  for (std::int64_t q = 0; q < others.n(); ++q) {
+    std::vector<double> near;
+    for (const std::int64_t id : graph.ids_of(q))
+      near.insert(near.end(), &points.rows[id * 3], &points.rows[id * 3] + 3);
+    const auto weights = reference::lle_weights({&others.rows[q * 3], 3}, near, 8, fitted.options.reg);
+    for (int c = 0; c < 2; ++c) {
+      reference::Real sum = 0;
+      reference::Real room = 0;
+      for (int j = 0; j < 8; ++j) {
+        sum += weights[j] * fitted.embedding[graph.ids_of(q)[j] * 2 + c];
+        room += std::abs(weights[j]);
+      }
+      // A Gram's condition is at most about 1 / reg, and each entry of it is off by a few roundings.
+      EXPECT_TRUE(std::abs(static_cast<double>(sum) - found[q * 2 + c]) <= 1e-9 * static_cast<double>(room)) << q;
+    }
+  }
+}
+
+TEST(Lle, duplicates_and_constant_tables_are_embedded) {
+  for (const Family which : {Family::duplicates, Family::constant, Family::mostly_duplicates, Family::on_a_line,
+                             Family::grid, Family::far_outlier, Family::subnormal, Family::constant_column}) {
+    const Points points = family(which, 180, 3);
+    for (const LleVariant variant : kVariants) {
+      const Lle found = lle(plain(), points.view(), {.k = 8, .variant = variant});
+      check_columns(found, points.name + ", " + std::string(name_of(variant)));
+      for (const double x : found.embedding) ASSERT_TRUE(std::isfinite(x)) << points.name;
+    }
+  }
+}
+
+void refused(const std::function<void()>& work, ErrorCode code, const std::string& part) {
+  try {
+    work();
+    FAIL() << "not refused: " << part;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(LleRefusal, of_options_tables_and_graphs) {
+  const Points points = shape(vicinal::Shape::swiss_roll, 60);
+  const auto with = [&](const LleOptions& options) { return [&, options] { lle(plain(), points.view(), options); }; };
+  const auto bad = ErrorCode::invalid_argument;
+  refused(with({.k = 60}), bad, "k: is 60, but at most 59");
+  refused(with({.k = 0}), bad, "k: is 0");
+  refused(with({.k = 4, .dim = 4}), bad, "dim: is 4, must be below k");
+  refused(with({.dim = 0}), bad, "dim: is 0");
+  refused(with({.reg = -1}), bad, "reg: is -1");
+  refused(with({.reg = std::nan("")}), bad, "reg: is nan");
+  refused(with({.k = 5, .variant = LleVariant::hessian}), bad, "more than 5 neighbors");
+  refused(with({.k = 3, .variant = LleVariant::ltsa}), bad, "more than 3 neighbors");
+  refused(with({.k = 12, .reg = 0}), ErrorCode::bad_data, "reg: is 0, but the neighbors of row");
+  Points broken = points;
+  broken.rows[7 * 3 + 1] = std::nan("");
+  refused([&] { lle(plain(), broken.view(), {}); }, ErrorCode::bad_data, "row 7");
+  refused([&] { lle(plain(), TableView::blocks(DType::float64, 60, 3, [](auto, auto, void*) {}), {}); }, bad,
+          "comes in blocks");
+  NeighborGraph graph = knn(plain(), points.view(), {.k = 5});
+  graph.ids[10] = 2;  // of row 2
+  refused([&] { lle(plain(), points.view(), graph, {}); }, ErrorCode::bad_data, "graph: row 2");
+  const Points fewer = shape(vicinal::Shape::swiss_roll, 50);
+  refused([&] { lle(plain(), fewer.view(), graph, {}); }, bad, "graph: joins 60 rows");
+  const Lle fitted = lle(plain(), points.view(), {});
+  const Index index(plain(), fewer.view());
+  refused([&] { transform(plain(), index, fitted, points.view()); }, bad, "fitted: is an embedding of 60 rows");
+  refused([&] { lle(Context::cpu({.memory_limit = 20000}), points.view(), {}); }, ErrorCode::over_memory, "20");
+  EXPECT_THROW(lle_variant_from("best"), Error);
+  EXPECT_THROW(lle_solver_from("best"), Error);
+  EXPECT_THROW(lle_pieces_from("best"), Error);
+}
+
+TEST(LleRefusal, stops_when_it_is_cancelled) {
+  const Points points = shape(vicinal::Shape::swiss_roll, 20000);
+  for (const std::string_view stage : {"weights", "order", "factor", "solve"}) {
+    const CancelToken token;
+    CpuOptions options{.threads = 2, .cancel = token};
+    options.progress = [&](std::string_view at, double) {
+      if (at == stage) token.cancel();
+    };
+    EXPECT_THROW(lle(Context::cpu(options), points.view(), {}), Error) << stage;
+  }
+}
+
+}  // namespace
+}  // namespace vicinal::contract
