@@ -11,6 +11,7 @@
 #include "kernels_graph.hpp"
 #include "ops/cocluster_groups.hpp"
 #include "ops/potts.hpp"
+#include "ops/refuse.hpp"
 #include "vicinal/cocluster.hpp"
 
 namespace vicinal {
@@ -222,10 +223,6 @@ Chosen choose(const Context& ctx, const BipartiteEdges& edges, const Cocluster& 
                                                           weight});
   }
   return chosen;
-}
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorCode::invalid_argument, sentence);
 }
 
 void check_split(const BipartiteEdges& edges, const Cocluster& found, const SplitOptions& options) {

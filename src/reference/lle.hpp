@@ -1,4 +1,4 @@
-// Locally linear embedding by the letter of docs/contract.md, clause 14: dense, in long double. Shares no code with the
+// Locally linear embedding by the letter of docs/contract.md, clause 17: dense, in long double. Shares no code with the
 // library.
 #pragma once
 

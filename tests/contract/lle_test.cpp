@@ -1,4 +1,4 @@
-// Locally linear embedding against the reference (contract clause 14): every variant, both solvers, several shapes;
+// Locally linear embedding against the reference (contract clause 17): every variant, both solvers, several shapes;
 // its promises of bits, signs, pieces and counts; and what it refuses.
 #include "vicinal/lle.hpp"
 
