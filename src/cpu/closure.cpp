@@ -19,7 +19,7 @@ namespace vicinal::cpu {
 namespace {
 
 using Word = std::uint64_t;
-constexpr std::int64_t kBits = 64;
+constexpr std::int64_t kWordBits = 64;
 constexpr std::int64_t kTaskWords = std::int64_t{1} << 15;  // of rows written; each takes n rows read at most
 constexpr std::int64_t kLook = 512;                         // words of a row between two looks at the cancel token
 
@@ -36,9 +36,9 @@ class BitMatrix {
   [[nodiscard]] std::int64_t first_of(std::int64_t v) const noexcept {
     const Word* word = row(v);
     while (*word == 0) ++word;
-    return (word - row(v)) * kBits + std::countr_zero(*word);
+    return (word - row(v)) * kWordBits + std::countr_zero(*word);
   }
-  void set(std::int64_t v, std::int64_t w) noexcept { row(v)[w / kBits] |= Word{1} << (w % kBits); }
+  void set(std::int64_t v, std::int64_t w) noexcept { row(v)[w / kWordBits] |= Word{1} << (w % kWordBits); }
 
  private:
   std::int64_t n_;
@@ -88,7 +88,7 @@ class Squaring {
     names_.clear();
     const Word* const own = from_.row(v);
     for (std::int64_t w = 0; w < from_.stride(); ++w) {
-      for (Word left = own[w]; left != 0; left &= left - 1) names_.push_back(w * kBits + std::countr_zero(left));
+      for (Word left = own[w]; left != 0; left &= left - 1) names_.push_back(w * kWordBits + std::countr_zero(left));
     }
   }
   std::int64_t unite(Word* to) const {

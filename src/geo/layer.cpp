@@ -13,8 +13,8 @@ namespace vicinal::geo {
 namespace {
 
 constexpr std::int64_t kRun = 16;
-constexpr std::int64_t kChunk = 1024;  // features of a task
-constexpr double kLargest = 1e150;     // squares of coordinates do not overflow
+constexpr std::int64_t kLayerChunk = 1024;  // features of a task
+constexpr double kLargest = 1e150;          // squares of coordinates do not overflow
 constexpr Box kNowhere = {kInfinity, kInfinity, -kInfinity, -kInfinity};
 
 [[noreturn]] void refuse(ErrorCode code, std::string_view name, const std::string& sentence) {
@@ -97,8 +97,8 @@ class Builder {
   template <class Work>
   void for_features(const Work& work) {
     const std::int64_t n = polygons_.size();
-    core::parallel_for(ctx_, (n + kChunk - 1) / kChunk, [&](std::int64_t task, int /*worker*/) {
-      for (std::int64_t i = task * kChunk; i < std::min(n, (task + 1) * kChunk); ++i) work(i);
+    core::parallel_for(ctx_, (n + kLayerChunk - 1) / kLayerChunk, [&](std::int64_t task, int /*worker*/) {
+      for (std::int64_t i = task * kLayerChunk; i < std::min(n, (task + 1) * kLayerChunk); ++i) work(i);
     });
   }
 

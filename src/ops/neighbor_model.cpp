@@ -67,7 +67,7 @@ void check_model(const NeighborModel& model) {
 Labels read_labels(ModelReader& file, const std::string& number, std::int64_t n) {
   Labels read;
   const ops::ModelArray* const codes = file.array("labels_" + number, "I64", {n});
-  if (codes == nullptr) file.refuse_model("its labels do not number its rows");
+  if (codes == nullptr) file.refuse("its labels do not number its rows");
   for (const std::int64_t code : ModelReader::values<std::int64_t>(*codes)) {
     file.require(code >= 0 && code <= std::numeric_limits<std::int32_t>::max(), "its labels have a code that is none");
     read.codes.push_back(static_cast<std::int32_t>(code));
@@ -93,12 +93,11 @@ void read_model(ModelReader& file, std::int64_t n, NeighborModel& model) {
   model.metric = file.named("metric", metric_from);
   model.p = file.number<double>("p");
   const std::string& weights = file.text("weights");
-  if (weights != kWeightNames[0] && weights != kWeightNames[1]) file.refuse_model("its 'weights' is not known");
+  if (weights != kWeightNames[0] && weights != kWeightNames[1]) file.refuse("its 'weights' is not known");
   model.weights = weights == kWeightNames[0] ? Weighting::uniform : Weighting::distance;
   model.notes = file.text("notes");
   const auto outputs = file.number<std::int64_t>("outputs");
-  if (outputs < 0 || outputs > std::numeric_limits<std::int32_t>::max())
-    file.refuse_model("its 'outputs' is not a number");
+  if (outputs < 0 || outputs > std::numeric_limits<std::int32_t>::max()) file.refuse("its 'outputs' is not a number");
   for (std::int64_t o = 0; o < outputs; ++o) model.outputs.push_back(read_labels(file, std::to_string(o), n));
   if (const ops::ModelArray* const targets = file.array("targets", "F64", {n, -1})) {
     model.target_columns = targets->shape[1];
@@ -156,7 +155,7 @@ NeighborModel NeighborModel::load(const Context& ctx, const std::filesystem::pat
     read_model(file, n, model);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument) throw;
-    file.refuse_model(error.what());
+    file.refuse(error.what());
   }
   return model;
 }
