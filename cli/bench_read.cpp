@@ -75,7 +75,8 @@ BenchReadCommand add_bench_read(const Parser& bench, CommonOptions& common) {
   app.add_option("--commit", command->commit, "Commit to note in the result").type_name("ID").group("Timing");
   add_input_options(app, command->input);
   add_common_options(app, common);
-  app.add_examples({"vicinal bench read train.csv", "vicinal bench read train.csv --repeat 1 --threads 1 --json"});
+  app.add_examples(
+      {"vicinal bench read train.csv --drop class", "vicinal bench read train.npy --repeat 1 --threads 1 --json"});
   return {app, [command] { command->run(); }};
 }
 

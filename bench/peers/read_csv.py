@@ -5,8 +5,8 @@
 A file of 41 columns is made: whole numbers, rates of two decimals, and float64 as text that reads back. Each reads it in
 turns, every time in a process of its own, after one reading that warms the page cache; seconds and processor seconds (user
 and system, all threads) are of the call alone. pandas reads with its default settings, pyarrow with as many threads as we.
-Numbers are held bit for bit against pyarrow's and against pandas' with float_precision='round_trip', whose default is not
-correctly rounded; how many of the default's differ is counted. Needs pandas and pyarrow.
+Numbers are held bit for bit against pyarrow's and against pandas' with float_precision='round_trip'; how many differ from
+those of its default, which older versions do not round correctly, is counted. Needs pandas and pyarrow.
 """
 
 import argparse
@@ -60,6 +60,13 @@ def make_file(path, size):
             else:
                 block = blocks[(written // len(blocks[0])) % 8]
             written += file.write(block)
+
+
+def processor():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor() or "unknown"
 
 
 def equal_bits(command, file, folder):
@@ -119,7 +126,7 @@ def main():
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "commit": arguments.commit,
             "versions": {"pandas": pandas.__version__, "pyarrow": pyarrow.__version__, "python": platform.python_version()},
-            "cores": os.cpu_count(),
+            "machine": {"cpu": processor(), "cores": os.cpu_count()},
             "load": os.getloadavg()[0],
             "bytes": file.stat().st_size,
             "columns": COLUMNS,

@@ -53,6 +53,7 @@ FileFormat recognize(const Context& ctx, const Bytes& bytes, const std::filesyst
   if (found.size() == 1) return found[0];
   if (found.size() > 1) {
     std::vector<std::string_view> names;
+    names.reserve(found.size());
     for (const FileFormat format : found) names.push_back(name_of(format));
     throw Error(
         ErrorCode::invalid_argument,

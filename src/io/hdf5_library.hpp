@@ -79,6 +79,7 @@ struct H5LinkInfo {
 
 /// The library's functions, and the numbers it gives its own types when it starts.
 struct Hdf5Library {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define VICINAL_HDF5_MEMBER(name, result, arguments) result(*name) arguments = nullptr;
   VICINAL_HDF5_FUNCTIONS(VICINAL_HDF5_MEMBER)
 #undef VICINAL_HDF5_MEMBER

@@ -23,9 +23,9 @@ struct LibsvmShape {
 LibsvmShape libsvm_shape(const Context& ctx, const Bytes& bytes, const std::string& file,
                          std::int64_t chunk = kLibsvmChunk);
 
-/// The dense float64 table and its labels (none where all are 0); `columns` 0: as many as the largest index says. Indices count from 1, or
-/// from 0 where an index 0 occurs. Throws `bad_data` naming the line of the first fault, `over_memory` before more than
-/// the limit is taken. O(bytes + n d), in parallel.
+/// The dense float64 table and its labels (none where all are 0); `columns` 0: as many as the largest index says.
+/// Indices count from 1, or from 0 where an index 0 occurs. Throws `bad_data` naming the line of the first fault,
+/// `over_memory` before more than the limit is taken. O(bytes + n d), in parallel.
 Table read_libsvm(const Context& ctx, const Bytes& bytes, const std::string& file, std::int64_t columns = 0,
                   std::int64_t chunk = kLibsvmChunk);
 

@@ -62,6 +62,7 @@ io::Stored choose_type(const std::filesystem::path& path, FileFormat format, con
     const auto found = named(*options.dtype);
     if (found != types.end()) return *found;
     std::vector<std::string_view> names;
+    names.reserve(types.size());
     for (const io::Stored type : types) names.push_back(io::name_of(type));
     unfit(path, fmt::format("{} holds {}, not {}", name_of(format), fmt::join(names, ", "), name_of(*options.dtype)));
   }
@@ -158,8 +159,10 @@ void write_arrays(const io::TableOutput& output, io::PackedFile& file, bool with
   std::vector<std::int64_t> labels;
   if (with_labels) {
     const auto& classes = std::get<std::vector<std::int64_t>>(output.table.labels->classes);
-    for (const std::int32_t code : output.table.labels->codes)
+    labels.reserve(output.table.labels->codes.size());
+    for (const std::int32_t code : output.table.labels->codes) {
       labels.push_back(classes[static_cast<std::size_t>(code)]);
+    }
     arrays.push_back({"labels", {labels.data(), "<i8", {static_cast<std::int64_t>(labels.size())}}});
   }
   if (output.format == FileFormat::npz) return io::write_npz_members(file, arrays);
