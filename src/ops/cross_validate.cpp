@@ -104,8 +104,8 @@ class OtherFolds {
     kept.k = k_;
     kept.metric = all.metric;
     kept.p = all.p;
-    kept.ids.resize(static_cast<std::size_t>(all.rows * k_));
-    kept.distances.resize(kept.ids.size());
+    ops::resize_in_steps(ctx_, kept.ids, all.rows * k_);
+    ops::resize_in_steps(ctx_, kept.distances, all.rows * k_);
     found_.assign(static_cast<std::size_t>(all.rows), 0);
     core::parallel_for(ctx_, (all.rows + kRowsPerTask - 1) / kRowsPerTask, [&](std::int64_t task, int) {
       for (std::int64_t i = task * kRowsPerTask; i < std::min(all.rows, (task + 1) * kRowsPerTask); ++i) {
@@ -161,9 +161,10 @@ class OtherFolds {
 };
 
 /// Leaves the first k neighbors of each row.
-void shorten(NeighborGraph& graph, std::int64_t k) {
+void shorten(const Context& ctx, NeighborGraph& graph, std::int64_t k) {
   if (graph.k == k) return;
   for (std::int64_t i = 1; i < graph.rows; ++i) {
+    if (i % kRowsPerTask == 0) ctx.check_cancelled();
     std::copy_n(graph.ids.begin() + i * graph.k, k, graph.ids.begin() + i * k);
     std::copy_n(graph.distances.begin() + i * graph.k, k, graph.distances.begin() + i * k);
   }
@@ -190,7 +191,7 @@ CrossValidation validate(const Context& ctx, const Index& index, const CrossVali
   check_options(index.rows(), options);
   core::require_memory(ctx, bytes_beside(index.rows(), task.outputs, options), "cross-validation");
   CrossValidation result;
-  result.fold_of = ops::make_folds(index.rows(), task.codes, options.folds, options.seed);
+  result.fold_of = ops::make_folds(ctx, index.rows(), task.codes, options.folds, options.seed);
   result.fold_sizes.assign(static_cast<std::size_t>(options.folds), 0);
   for (const std::int32_t fold : result.fold_of) ++result.fold_sizes[static_cast<std::size_t>(fold)];
   OtherFolds others(ctx, index, options, result);
@@ -201,7 +202,7 @@ CrossValidation validate(const Context& ctx, const Index& index, const CrossVali
   result.fold_scores.resize(static_cast<std::size_t>(count * options.folds));
   for (std::int64_t k = options.k_to; k >= options.k; --k) {
     ctx.report("validate", static_cast<double>(options.k_to - k) / static_cast<double>(count));
-    shorten(graph, k);
+    shorten(ctx, graph, k);
     const Scored scored = task.score(graph, result);
     const std::int64_t at = k - options.k;
     result.scores[static_cast<std::size_t>(at)] = scored.all;
@@ -235,9 +236,11 @@ Scored rows_right(const std::vector<std::int32_t>& said, const Labels& labels, c
   return scored;
 }
 
-Scored squared_errors(const std::vector<double>& means, const ops::Targets& targets, const CrossValidation& result) {
+Scored squared_errors(const Context& ctx, const std::vector<double>& means, const ops::Targets& targets,
+                      const CrossValidation& result) {
   std::vector<core::ExactSum> sums(result.fold_sizes.size());
   for (std::int64_t i = 0; i < targets.rows; ++i) {
+    if (i % kRowsPerTask == 0) ctx.check_cancelled();
     for (std::int64_t o = 0; o < targets.outputs; ++o) {
       const auto at = static_cast<std::size_t>(i * targets.outputs + o);
       const double error = means[at] - targets.values[at];
@@ -285,7 +288,7 @@ CrossValidation cross_validate(const Context& ctx, const Index& index, const Tab
   const ops::Targets read = ops::read_targets(ctx, targets, index.rows());
   const RegressOptions averaging{.weights = options.weights, .custom = options.custom};
   const auto score = [&](const NeighborGraph& graph, const CrossValidation& result) {
-    return squared_errors(ops::average(ctx, graph, read, averaging, "cross_validate"), read, result);
+    return squared_errors(ctx, ops::average(ctx, graph, read, averaging, "cross_validate"), read, result);
   };
   return validate(ctx, index, options, {.codes = {}, .outputs = read.outputs, .more_is_better = false, .score = score});
 }

@@ -209,17 +209,6 @@ void consider_tree(const Context& ctx, std::uint64_t output, NearestTask& task, 
   }
 }
 
-// A large result is zeroed in steps, so that a cancel is noticed.
-template <class T>
-void resize(const Context& ctx, std::vector<T>& values, std::int64_t size) {
-  constexpr std::int64_t kStep = std::int64_t{1} << 22;
-  values.reserve(static_cast<std::size_t>(size));
-  for (std::int64_t i = 0; i < size; i += kStep) {
-    ctx.check_cancelled();
-    values.resize(static_cast<std::size_t>(std::min(size, i + kStep)));
-  }
-}
-
 NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const TableView* queries,
                      const Common& options, const Asked& asked, std::vector<std::int64_t>* counts,
                      kernels::Without without = kernels::Without::nothing) {
@@ -238,8 +227,8 @@ NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const T
   std::vector<std::int64_t>& numbers = counts != nullptr ? *counts : unused;
   if (asked.collect == Collect::k_list) {
     graph.k = asked.k;
-    resize(ctx, graph.ids, graph.rows * asked.k);
-    resize(ctx, graph.distances, graph.rows * asked.k);
+    ops::resize_in_steps(ctx, graph.ids, graph.rows * asked.k);
+    ops::resize_in_steps(ctx, graph.distances, graph.rows * asked.k);
   } else if (asked.collect == Collect::count) {
     numbers.assign(static_cast<std::size_t>(graph.rows), 0);
   }

@@ -23,7 +23,11 @@ def start(command, folder, arguments=("knn", "-o", "out.npz")):
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
     "arguments",
-    [("knn", "-o", "out.npz"), ("lof", "-o", "out.csv", "--save-model", "model.vlof", "--report", "report.html")],
+    [
+        ("knn", "-o", "out.npz"),
+        ("lof", "-o", "out.csv", "--save-model", "model.vlof", "--report", "report.html"),
+        ("regress", "--targets", "table.npy", "--cv", "5", "--save-model", "model.vnm"),
+    ],
 )
 def test_interrupt(command, tmp_path, sent, arguments):
     np.save(tmp_path / "table.npy", np.random.default_rng(0).normal(size=(60000, 64)).astype(np.float32))

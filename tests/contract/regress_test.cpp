@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -210,6 +211,39 @@ TEST(Regress, refuses_what_it_cannot_average) {
   EXPECT_EQ(sentence(TableView(line.data(), 6, 1), {.k = 2, .metric = Metric::inner_product},
                      {.weights = Weighting::distance}),
             "regress: weights by distance need distances that are not negative, which inner_product does not give");
+}
+
+TEST(CrossValidate, is_refused_before_it_starts_where_memory_is_short) {
+  const std::vector<double> line(4000, 1);
+  const Labels labels = labels_of(4000, 2);
+  const Context small = Context::cpu({.threads = 1, .memory_limit = 1 << 20});
+  const TableView table(line.data(), 4000, 1);
+  const auto refused = [](const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.code() == ErrorCode::over_memory;
+    }
+    return false;
+  };
+  EXPECT_TRUE(refused([&] { cross_validate(small, table, labels, {}); }));
+  EXPECT_TRUE(refused([&] { cross_validate(small, table, table, {}); }));
+  EXPECT_TRUE(refused([&] { regress(small, table, table, table, {.k = 100}); }));
+  const Plan plan = plan_cross_validate(context_of(available_isas().front(), 2), table, {});
+  EXPECT_GE(plan.memory, 4000U * (25 + 44) * 16);
+}
+
+TEST(CrossValidate, is_cancelled) {
+  const std::vector<double> line(4000, 1);
+  const CancelToken cancel;
+  const Context ctx = Context::cpu({.threads = 2, .cancel = cancel});
+  cancel.cancel();
+  try {
+    cross_validate(ctx, TableView(line.data(), 4000, 1), labels_of(4000, 2), {});
+    FAIL() << "it went on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::cancelled);
+  }
 }
 
 TEST(CrossValidate, refuses_options_outside_their_domain) {
