@@ -182,8 +182,8 @@ class Iteration {
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(),
                      [&](std::int64_t i, std::int64_t j) { return small.at(i, i) > small.at(j, j); });
-    std::vector<double> values;
-    for (const std::int64_t j : order) values.push_back(small.at(j, j));
+    std::vector<double> values(order.size());
+    std::transform(order.begin(), order.end(), values.begin(), [&](std::int64_t j) { return small.at(j, j); });
     for (Block* const block : {&x, &y}) {
       std::vector<double> row(static_cast<std::size_t>(k));
       for (std::int64_t i = 0; i < block->rows; ++i) {
