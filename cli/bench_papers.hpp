@@ -1,6 +1,6 @@
 // `vicinal bench papers gs|lof|lle-search|km|cc`: the tables of three papers on nearest neighbors, of a tutorial on
-// k-means and of a paper on co-clustering, measured here with their methods and ours (docs/papers.md). Every method's answers are compared, so that no
-// time is of a wrong one.
+// k-means and of a paper on co-clustering, measured here with their methods and ours (docs/papers.md). Every method's
+// answers are compared, so that no time is of a wrong one.
 #pragma once
 
 #include <cstdint>

@@ -19,6 +19,7 @@
 #include "vicinal/polygon_file.hpp"
 #include "vicinal/polygons.hpp"
 #include "vicinal/regress.hpp"
+#include "vicinal/spectral_cocluster.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/version.hpp"
 #include "vicinal/vote.hpp"

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <limits>
+#include <memory>
 
 #include "core/aligned.hpp"
 #include "core/parallel.hpp"
@@ -19,18 +20,17 @@
 namespace vicinal::cpu {
 namespace {
 
-constexpr std::int64_t kEdges = std::int64_t{1} << 16;     // of a task
-constexpr std::int64_t kMembers = std::int64_t{1} << 16;   // of a task
-constexpr std::uintptr_t kPage = std::uintptr_t{1} << 21;  // a large one
+constexpr std::int64_t kEdges = std::int64_t{1} << 16;    // of a task
+constexpr std::int64_t kMembers = std::int64_t{1} << 16;  // of a task
+constexpr std::size_t kPage = std::size_t{1} << 21;       // a large one
 constexpr std::int64_t kAhead = 32;  // edges whose places are being fetched; enough for DRAM's latency
 
 /// Asks for large pages where the system has them: places are looked at all over the array, and its page tables are not
 /// in the caches. What it answers does not matter.
-void prefer_large_pages(void* data, std::int64_t bytes) {
+void prefer_large_pages(void* data, std::size_t bytes) {
 #if defined(__linux__)
-  const auto begin = (reinterpret_cast<std::uintptr_t>(data) + kPage - 1) / kPage * kPage;
-  const auto end = (reinterpret_cast<std::uintptr_t>(data) + static_cast<std::uintptr_t>(bytes)) / kPage * kPage;
-  if (begin < end) static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
+  if (std::align(kPage, kPage, data, bytes) != nullptr)
+    static_cast<void>(madvise(data, bytes / kPage * kPage, MADV_HUGEPAGE));
 #else
   static_cast<void>(data);
   static_cast<void>(bytes);
@@ -41,17 +41,16 @@ template <class Number>
 class Forest {
  public:
   /// `alone`: one thread works on it, which needs no atomic swaps.
-  Forest(std::int64_t size, bool alone) : parent_(size), alone_(alone) {
-    prefer_large_pages(parent_.data(), size * std::int64_t{sizeof(Number)});
+  Forest(std::int64_t size, bool alone) : parent_(size), size_(static_cast<std::uint64_t>(size)), alone_(alone) {
+    prefer_large_pages(parent_.data(), static_cast<std::size_t>(size) * sizeof(Number));
   }
 
   void reset(std::int64_t begin, std::int64_t end) {
     for (std::int64_t v = begin; v < end; ++v) parent_[v] = static_cast<Number>(v);
   }
-  /// Begins to fetch the place of v, of which only the caller knows whether there is one.
+  /// Begins to fetch the place of v, if there is one.
   void fetch(std::uint64_t v) const {
-    __builtin_prefetch(
-        reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(parent_.data()) + v * sizeof(Number)), 1);
+    if (v < size_) __builtin_prefetch(parent_.data() + v, 1);
   }
 
   void unite(Number x, Number y) {
@@ -84,6 +83,7 @@ class Forest {
   std::atomic_ref<Number> at(Number v) { return std::atomic_ref<Number>(parent_[static_cast<std::int64_t>(v)]); }
 
   core::AlignedArray<Number> parent_;
+  std::uint64_t size_;
   bool alone_;
 };
 
@@ -104,7 +104,7 @@ void unite_edges(const BipartiteEdges& edges, std::int64_t begin, std::int64_t e
   const auto n_b = static_cast<std::uint64_t>(edges.n_b());
   const std::int64_t fetched = std::min(edges.size(), end + kAhead);
   for (std::int64_t e = begin; e < end; ++e) {
-    if (e + kAhead < fetched) {  // of a wrong id it fetches nothing, which is no fault
+    if (e + kAhead < fetched) {
       forest.fetch(static_cast<std::uint64_t>(a[e + kAhead]));
       forest.fetch(n_a + static_cast<std::uint64_t>(b[e + kAhead]));
     }

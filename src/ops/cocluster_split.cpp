@@ -249,7 +249,7 @@ CoclusterSplit split_groups(const Context& ctx, const BipartiteEdges& edges, con
   // graph that they make, twice while it is divided.
   const auto members = static_cast<std::uint64_t>(edges.n_a() + edges.n_b());
   const auto links = static_cast<std::uint64_t>(edges.size());
-  core::require_memory(ctx, members * 160 + links * (3 * sizeof(Link) + 4 * 2 * 16), "split_groups");
+  core::require_memory(ctx, members * 160 + links * (3 * sizeof(Link) + std::uint64_t{4} * 2 * 16), "split_groups");
   CoclusterSplit result{found, {}, 0};
   Chosen chosen = choose(ctx, edges, found, options);
   std::vector<std::uint8_t> is_split(chosen.wanted.size());

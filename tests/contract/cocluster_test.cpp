@@ -65,6 +65,7 @@ TEST(Cocluster, paths_stars_and_blocks) {
   const std::vector<Context> all = contexts(2);
   std::uint64_t turn = 0;
   for (const std::int64_t members : {1, 2, 3, 63, 64, 65, 128, 257}) {
+    if (kSparse > 1 && members > 128) continue;  // cubes of it, by three methods
     expect_as_reference(all, random_path(turn, members), turn);
     ++turn;
   }

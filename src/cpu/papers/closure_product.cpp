@@ -94,7 +94,7 @@ void label_by_products(const Context& ctx, const kernels::GraphTask& task, kerne
     kernels::require_in_range(edges, e);
     const std::int64_t a = edges.a(e);
     const std::int64_t b = edges.n_a() + edges.b(e);
-    ones += 2 * (1 - matrix[a * n + b]);
+    ones += matrix[a * n + b] == 0 ? 2 : 0;
     matrix[a * n + b] = matrix[b * n + a] = 1;
   }
   const auto start = std::chrono::steady_clock::now();
