@@ -68,10 +68,11 @@ Polygons make_buildings(std::int64_t count, double moved, std::uint64_t seed) {
     const double x = kSpacing * static_cast<double>(i % side) + moved * (2 * uniform(draws) - 1);
     const double y = kSpacing * static_cast<double>(i / side) + moved * (2 * uniform(draws) - 1);
     double ring[12];
-    for (int k = 0; k < 6; ++k) {
+    for (std::size_t k = 0; k < 6; ++k) {
       const double radius = 6 + 3 * uniform(draws);
-      ring[2 * k] = x + radius * std::cos(std::numbers::pi / 3 * k);
-      ring[2 * k + 1] = y + radius * std::sin(std::numbers::pi / 3 * k);
+      const double angle = std::numbers::pi / 3 * static_cast<double>(k);
+      ring[2 * k] = x + radius * std::cos(angle);
+      ring[2 * k + 1] = y + radius * std::sin(angle);
     }
     made.add_ring(ring);
     made.end_part();
