@@ -26,7 +26,10 @@ struct CoclusterCommand {
   EdgesFile file;
   std::string method = "components";
   std::string output;
+  std::string cut_output;
+  SplitOptions split;
 
+  [[nodiscard]] bool splits() const { return split.most_members > 0 || split.most_steps > 0; }
   void run();
   void explain(const CoclusterPlan& plan) const;
 };
@@ -62,6 +65,19 @@ void write_members(const Context& ctx, const std::string& path, const NamedEdges
   write_text(path, text);
 }
 
+void write_cut_edges(const Context& ctx, const std::string& path, const NamedEdges& edges,
+                     const std::vector<std::int64_t>& cut) {
+  std::string text = edges.weights.empty() ? "a,b\n" : "a,b,weight\n";
+  for (std::size_t i = 0; i < cut.size(); ++i) {
+    if (i % 65536 == 0) ctx.check_cancelled();
+    const auto e = static_cast<std::size_t>(cut[i]);
+    text += csv_field(edges.ids_a[static_cast<std::size_t>(edges.a[e])]) + ',' +
+            csv_field(edges.ids_b[static_cast<std::size_t>(edges.b[e])]);
+    text += edges.weights.empty() ? "\n" : ',' + format_number(edges.weights[e]) + '\n';
+  }
+  write_text(path, text);
+}
+
 Json to_json(const CoclusterPlan& plan) {
   return {{"method", name_of(plan.method)},
           {"device", plan.device},
@@ -81,25 +97,37 @@ void CoclusterCommand::explain(const CoclusterPlan& plan) const {
 void CoclusterCommand::run() {
   const auto start = std::chrono::steady_clock::now();
   check_output("-o", output, {".csv"});
+  check_output("--cut-edges", cut_output, {".csv"});
+  if (!cut_output.empty() && !splits()) {
+    throw Error(ErrorCode::invalid_argument, "--cut-edges: nothing is cut without --split-members or --split-steps");
+  }
   const CoclusterMethod wanted = cocluster_method_from(method);
   const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
   const NamedEdges edges = read_edges(ctx, file);
   if (common.explain) return explain(plan_cocluster(ctx, edges.edges(), {.method = wanted}));
-  const Cocluster found = cocluster(ctx, edges.edges(), {.method = wanted});
+  Cocluster found = cocluster(ctx, edges.edges(), {.method = wanted});
+  CoclusterSplit division;
+  if (splits()) {
+    division = split_groups(ctx, edges.edges(), found, split);
+    found = std::move(division.parts);
+  }
   const Summary summary = summarize(found);
   if (!output.empty()) write_members(ctx, output, edges, found);
+  if (!cut_output.empty()) write_cut_edges(ctx, cut_output, edges, division.cut_edges);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   runtime.progress->clear();
   if (common.json) {
-    Json json = {{"edges", edges.a.size()},         {"members_a", edges.ids_a.size()},
-                 {"members_b", edges.ids_b.size()}, {"method", name_of(found.plan.method)},
-                 {"device", found.plan.device},     {"memory_bytes", found.plan.memory},
+    Json json = {{"edges", edges.a.size()},
+                 {"members_a", edges.ids_a.size()},
+                 {"members_b", edges.ids_b.size()},
+                 {"plan", to_json(found.plan)},
                  {"groups", found.groups.size()}};
     for (const Relation relation : kRelations) {
       json["relations"][std::string(name_of(relation))] = summary.relations[static_cast<std::size_t>(relation)];
     }
     json["largest"] = {{"count_a", summary.largest.count_a}, {"count_b", summary.largest.count_b}};
+    if (splits()) json["split"] = {{"groups", division.split_groups}, {"cut_edges", division.cut_edges.size()}};
     json["nonzeros"] = found.nonzeros;
     json["label_seconds"] = found.label_seconds;
     json["seconds"] = seconds;
@@ -111,6 +139,11 @@ void CoclusterCommand::run() {
     if (groups > 0) lines.push_back({std::string(name_of(relation)), format_count(groups)});
   }
   write_stdout(format_table(lines));
+  if (splits()) {
+    tell(runtime, common,
+         fmt::format("{} groups were split over {} edges", format_count(division.split_groups),
+                     format_count(std::ssize(division.cut_edges))));
+  }
   tell(runtime, common,
        fmt::format("{} edges join {} and {} members in {} groups, the largest of {}:{}; {} on {}, {:.3f} s",
                    format_count(std::ssize(edges.a)), format_count(std::ssize(edges.ids_a)),
@@ -151,9 +184,24 @@ Command add_cocluster(const Parser& root) {
   app.add_choice("--method", made.method,
                  {"components", "closure", "product_serial", "product_global", "product_tiled"},
                  "How groups are found; all find the same");
+  const std::string splitting = "Splitting";
+  app.add_option("--split-members", made.split.most_members,
+                 "Divide groups of more members than this where little weight joins them [no group]")
+      .type_name("N")
+      .between(1, std::int64_t{1} << 40)
+      .group(splitting);
+  app.add_option("--split-steps", made.split.most_steps,
+                 "Divide groups in which some two members are further from each other than so many edges [no group]")
+      .type_name("N")
+      .between(1, std::int64_t{1} << 40)
+      .group(splitting);
+  app.add_option("--cut-edges", made.cut_output, "Where to write the edges that a split has cut (.csv)")
+      .type_name("FILE")
+      .group(splitting);
   app.add_option("-o,--output", made.output, "Where to write the group of each id (.csv)").type_name("FILE");
   add_common_options(app, made.common);
-  app.add_examples({"vicinal cocluster edges.csv -o groups.csv", "vicinal cocluster edges.csv --above 0.05 --json"});
+  app.add_examples({"vicinal cocluster edges.csv -o groups.csv", "vicinal cocluster edges.csv --above 0.05 --json",
+                    "vicinal cocluster edges.csv --split-members 10 --cut-edges cut.csv"});
   return {app, [command] { command->run(); }, &command->common.json};
 }
 

@@ -120,6 +120,29 @@ VICINAL_API Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges,
 /// `bad_data` naming row and column of an element below 0 or not finite, too.
 VICINAL_API Cocluster cocluster(const Context& ctx, const TableView& relation, const CoclusterOptions& options = {});
 
+/// How large a group may be. 0: as large as it is.
+struct SplitOptions {
+  std::int64_t most_members = 0;  ///< of both sides together
+  std::int64_t most_steps = 0;    ///< edges on the shortest way between any two members
+};
+
+struct CoclusterSplit {
+  Cocluster parts;                      ///< labels and groups after the split; plan and products are those of before
+  std::vector<std::int64_t> cut_edges;  ///< numbers of the edges that join different parts, ascending
+  std::int64_t split_groups = 0;        ///< groups that were too large
+};
+
+/// Divides groups that are too large where little weight joins them; others stay as they are. A group is divided into
+/// parts that hold together better than it does itself on average (local moves by the constant Potts model of Traag,
+/// Van Dooren and Nesterov 2011, whose resolution is the group's own density, doubled where that divides nothing), and
+/// parts are divided again while they are too large. Every part is connected. Without weights, or where a group's are
+/// all 0, each edge weighs 1; edges given more than once add up. Sequential in a group, groups side by side: the same
+/// answer for every thread count. O(edges log members) a division; with `most_steps` O(members edges) at worst. Throws
+/// `invalid_argument` for limits below 0 and for labels that are not these edges', what `cocluster` throws for edges,
+/// and `over_memory`.
+VICINAL_API CoclusterSplit split_groups(const Context& ctx, const BipartiteEdges& edges, const Cocluster& found,
+                                        const SplitOptions& options);
+
 /// What `cocluster` would do and the memory it needs, without doing it.
 VICINAL_API CoclusterPlan plan_cocluster(const Context& ctx, const BipartiteEdges& edges,
                                          const CoclusterOptions& options = {});

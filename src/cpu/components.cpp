@@ -3,6 +3,10 @@
 // so that a component ends below its smallest member whatever the order of edges and threads. Paths are halved as they
 // are walked (Jayanti and Tarjan 2016): such a store may be late, but what it stores was an ancestor and stays one.
 // Cost: a reading of the edges, two places of `parent` an edge (fetched ahead), one reading of `parent` at the end.
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -15,14 +19,31 @@
 namespace vicinal::cpu {
 namespace {
 
-constexpr std::int64_t kEdges = std::int64_t{1} << 16;    // of a task
-constexpr std::int64_t kMembers = std::int64_t{1} << 16;  // of a task
+constexpr std::int64_t kEdges = std::int64_t{1} << 16;     // of a task
+constexpr std::int64_t kMembers = std::int64_t{1} << 16;   // of a task
+constexpr std::uintptr_t kPage = std::uintptr_t{1} << 21;  // a large one
 constexpr std::int64_t kAhead = 32;  // edges whose places are being fetched; enough for DRAM's latency
+
+/// Asks for large pages where the system has them: places are looked at all over the array, and its page tables are not
+/// in the caches. What it answers does not matter.
+void prefer_large_pages(void* data, std::int64_t bytes) {
+#if defined(__linux__)
+  const auto begin = (reinterpret_cast<std::uintptr_t>(data) + kPage - 1) / kPage * kPage;
+  const auto end = (reinterpret_cast<std::uintptr_t>(data) + static_cast<std::uintptr_t>(bytes)) / kPage * kPage;
+  if (begin < end) static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
+#else
+  static_cast<void>(data);
+  static_cast<void>(bytes);
+#endif
+}
 
 template <class Number>
 class Forest {
  public:
-  explicit Forest(std::int64_t size) : parent_(size) {}
+  /// `alone`: one thread works on it, which needs no atomic swaps.
+  Forest(std::int64_t size, bool alone) : parent_(size), alone_(alone) {
+    prefer_large_pages(parent_.data(), size * std::int64_t{sizeof(Number)});
+  }
 
   void reset(std::int64_t begin, std::int64_t end) {
     for (std::int64_t v = begin; v < end; ++v) parent_[v] = static_cast<Number>(v);
@@ -39,6 +60,10 @@ class Forest {
       y = root_of(y);
       if (x == y) return;
       if (x > y) std::swap(x, y);
+      if (alone_) {
+        parent_[static_cast<std::int64_t>(y)] = x;
+        return;
+      }
       Number expected = y;
       if (at(y).compare_exchange_strong(expected, x, std::memory_order_relaxed)) return;
     }
@@ -59,6 +84,7 @@ class Forest {
   std::atomic_ref<Number> at(Number v) { return std::atomic_ref<Number>(parent_[static_cast<std::int64_t>(v)]); }
 
   core::AlignedArray<Number> parent_;
+  bool alone_;
 };
 
 template <class Body>
@@ -92,7 +118,7 @@ void unite_edges(const BipartiteEdges& edges, std::int64_t begin, std::int64_t e
 template <class Number>
 void label_with(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) {
   const BipartiteEdges& edges = *task.edges;
-  Forest<Number> forest(task.members());
+  Forest<Number> forest(task.members(), ctx.threads() == 1);
   in_parts(ctx, task.members(), kMembers, [&](std::int64_t begin, std::int64_t end) { forest.reset(begin, end); });
   in_parts(ctx, edges.size(), kEdges, [&](std::int64_t begin, std::int64_t end) {
     edges.is_wide() ? unite_edges<std::int64_t>(edges, begin, end, forest)

@@ -15,12 +15,12 @@ namespace {
 
 using Word = unsigned long long;
 constexpr int kLanes = 32;
-constexpr int kThreads = 256;
+constexpr int kThreads = 512;
 constexpr int kWarps = kThreads / kLanes;
 constexpr unsigned kAll = 0xffffffffU;
 constexpr std::int64_t kAtOnce = 4096;                 // members of one launch for all products: 64 MB of words read
 constexpr std::int64_t kWork = std::int64_t{1} << 35;  // words read by a launch, between two looks at the cancel token
-constexpr int kNames = 8;                              // rows that are read at once
+constexpr int kNames = 16;                             // rows that are read at once
 
 struct Matrices {
   Word* from;  ///< [n, stride]
@@ -63,26 +63,28 @@ __device__ unsigned square_row(const Matrices& m, const Word* from, Word* to, st
     for (std::int64_t first = 0; first < m.stride; first += kLanes) {
       const Word held = first + lane < m.stride ? own[first + lane] : 0;
       unsigned filled = __ballot_sync(kAll, held != 0);
-      while (filled != 0) {
-        const int holder = __ffs(static_cast<int>(filled)) - 1;
-        filled &= filled - 1;
-        Word left = __shfl_sync(kAll, held, holder);
-        const Word* const rows = columns + (first + holder) * 64 * m.stride;
-        while (left != 0) {
-          // The last row again where there are fewer: reads that need not wait for each other.
-          int bit = 0;
-          Word read[kNames];
+      Word left = 0;
+      const Word* rows = columns;
+      int bit = 0;
+      while (filled != 0 || left != 0) {
+        // Reads that need not wait for each other; where names run out, of the last row again.
+        Word read[kNames];
 #pragma unroll
-          for (Word& one : read) {
-            if (left != 0) {
-              bit = __ffsll(static_cast<long long>(left)) - 1;
-              left &= left - 1;
-            }
-            one = rows[bit * m.stride];
+        for (Word& one : read) {
+          if (left == 0 && filled != 0) {
+            const int holder = __ffs(static_cast<int>(filled)) - 1;
+            filled &= filled - 1;
+            left = __shfl_sync(kAll, held, holder);
+            rows = columns + (first + holder) * 64 * m.stride;
           }
-#pragma unroll
-          for (const Word one : read) sum |= one;
+          if (left != 0) {
+            bit = __ffsll(static_cast<long long>(left)) - 1;
+            left &= left - 1;
+          }
+          one = rows[bit * m.stride];
         }
+#pragma unroll
+        for (const Word one : read) sum |= one;
       }
     }
     if (mine) {
@@ -173,7 +175,8 @@ __global__ void label_kernel(Matrices m) {
 
 void close_at_once(const Engine& engine, Matrices& matrices, plugin::Bipartite& task) {
   const Buffer<int> products(engine, 1);
-  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(engine.multiprocessors, matrices.n));
+  // A row a warp where there are as many; a grid meets the sooner the fewer blocks it has.
+  const unsigned blocks = std::min(static_cast<unsigned>(engine.multiprocessors), blocks_for(matrices.n, kWarps));
   int* found = products.data();
   void* arguments[] = {&matrices, &found};
   engine.synchronize();

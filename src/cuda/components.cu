@@ -73,10 +73,14 @@ __global__ void unite_kernel(EdgeReader<Id> edges, std::int64_t begin, std::int6
   if (e < end && edges.read(e, x, y)) unite(parent, static_cast<T>(x), static_cast<T>(y));
 }
 
+/// Writes no place but a thread's own: halving would put what is above a member over its root, which is there already.
 template <class T>
 __global__ void flatten_kernel(T* parent, std::int64_t count) {
   const std::int64_t v = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (v < count) parent[v] = root_of(parent, static_cast<T>(v));
+  if (v >= count) return;
+  T root = static_cast<T>(v);
+  for (T above = __ldca(parent + root); above != root; above = __ldca(parent + root)) root = above;
+  parent[v] = root;
 }
 
 template <class Number>

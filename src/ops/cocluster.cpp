@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -16,6 +15,7 @@
 #include "kernels.hpp"
 #include "kernels_graph.hpp"
 #include "ops/check.hpp"
+#include "ops/cocluster_groups.hpp"
 
 namespace vicinal {
 namespace {
@@ -36,7 +36,6 @@ constexpr std::array<core::Named<Relation>, 6> kRelations = {{
     {Relation::none_to_one, "0:1"},
 }};
 
-constexpr std::int64_t kPart = std::int64_t{1} << 16;      // members, or weights, of a task
 constexpr std::int64_t kElements = std::int64_t{1} << 20;  // of a relation matrix that are widened at a time
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 128;  // bytes of any result fit 64 bits
 
@@ -52,91 +51,6 @@ void check_sizes(std::int64_t n_a, std::int64_t n_b) {
 void check_lengths(std::size_t a, std::size_t b, std::size_t weights) {
   if (b != a) refuse(fmt::format("b: has {} ids, but a has {}", b, a));
   if (weights != 0 && weights != a) refuse(fmt::format("weights: are {}, but there are {} edges", weights, a));
-}
-
-template <class Body>
-void in_parts(const Context& ctx, std::int64_t size, const Body& body) {
-  core::parallel_for(ctx, (size + kPart - 1) / kPart, [&](std::int64_t task, int /*worker*/) {
-    body(task, task * kPart, std::min(size, (task + 1) * kPart));
-  });
-}
-
-bool is_weight(double weight) {
-  return weight >= 0 && std::isfinite(weight);
-}
-
-void check_weights(const Context& ctx, std::span<const double> weights) {
-  in_parts(ctx, static_cast<std::int64_t>(weights.size()), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t e = begin; e < end; ++e) {
-      const double weight = weights[static_cast<std::size_t>(e)];
-      if (is_weight(weight)) continue;
-      throw Error(ErrorCode::bad_data,
-                  fmt::format("weights: edge {} has weight {}, must be finite and at least 0", e, weight));
-    }
-  });
-}
-
-/// Labels of both sides by a member's number.
-class MemberLabels {
- public:
-  explicit MemberLabels(Cocluster& found) : found_(found), n_a_(static_cast<std::int64_t>(found.labels_a.size())) {}
-
-  [[nodiscard]] std::int64_t members() const { return n_a_ + static_cast<std::int64_t>(found_.labels_b.size()); }
-  [[nodiscard]] bool in_a(std::int64_t v) const { return v < n_a_; }
-  std::int64_t& operator[](std::int64_t v) const {
-    return in_a(v) ? found_.labels_a[static_cast<std::size_t>(v)] : found_.labels_b[static_cast<std::size_t>(v - n_a_)];
-  }
-
- private:
-  Cocluster& found_;
-  std::int64_t n_a_;
-};
-
-/// How many members of each part are a group's smallest, added up: where each part's groups begin.
-std::vector<std::int64_t> first_groups(const Context& ctx, const MemberLabels& labels) {
-  std::vector<std::int64_t> first(static_cast<std::size_t>((labels.members() + kPart - 1) / kPart + 1));
-  in_parts(ctx, labels.members(), [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    std::int64_t roots = 0;
-    for (std::int64_t v = begin; v < end; ++v) roots += labels[v] == v ? 1 : 0;
-    first[static_cast<std::size_t>(part) + 1] = roots;
-  });
-  for (std::size_t part = 1; part < first.size(); ++part) first[part] += first[part - 1];
-  return first;
-}
-
-/// Counts members of groups. While it does, the label of each group's smallest member gives way to -1 - the group's
-/// place, so that no further array of the members' size is needed.
-void make_groups(const Context& ctx, const std::vector<std::int64_t>& first, Cocluster& found) {
-  const MemberLabels labels(found);
-  in_parts(ctx, labels.members(), [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    std::int64_t place = first[static_cast<std::size_t>(part)];
-    for (std::int64_t v = begin; v < end; ++v) {
-      if (labels[v] != v) continue;
-      found.groups[static_cast<std::size_t>(place)].label = v;
-      labels[v] = -1 - place++;
-    }
-  });
-  in_parts(ctx, labels.members(), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t v = begin; v < end;) {
-      const std::int64_t label = labels[v];
-      const bool in_a = labels.in_a(v);
-      const std::int64_t place = -1 - (label < 0 ? label : labels[label]);
-      std::int64_t same = 0;  // what follows with the same label is counted with it
-      do {
-        ++v;
-        ++same;
-      } while (v < end && labels.in_a(v) == in_a && label >= 0 && labels[v] == label);
-      CoclusterGroup& group = found.groups[static_cast<std::size_t>(place)];
-      std::atomic_ref<std::int64_t>(in_a ? group.count_a : group.count_b).fetch_add(same, std::memory_order_relaxed);
-    }
-  });
-  in_parts(ctx, static_cast<std::int64_t>(found.groups.size()),
-           [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-             for (std::int64_t i = begin; i < end; ++i) {
-               const std::int64_t label = found.groups[static_cast<std::size_t>(i)].label;
-               labels[label] = label;
-             }
-           });
 }
 
 /// Edges of a relation matrix, counted first.
@@ -165,7 +79,7 @@ void for_each_edge(const Context& ctx, const TableView& relation, const Body& bo
 RelationEdges edges_of(const Context& ctx, const TableView& relation) {
   std::int64_t count = 0;
   for_each_edge(ctx, relation, [&](std::int64_t i, std::int64_t j, double weight) {
-    if (!is_weight(weight)) {
+    if (!ops::is_weight(weight)) {
       throw Error(ErrorCode::bad_data,
                   fmt::format("relation: row {}, column {} is {}, must be finite and at least 0", i, j, weight));
     }
@@ -257,7 +171,7 @@ Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges, const Coclu
   Cocluster found;
   found.plan = plan_cocluster(ctx, edges, options);
   core::require_memory(ctx, found.plan.memory, fmt::format("cocluster by {}", name_of(options.method)));
-  check_weights(ctx, edges.weights());
+  ops::check_weights(ctx, edges.weights());
   const kernels::GraphTask task{&edges, options.method};
   if (task.members() == 0) {
     if (edges.size() > 0) kernels::require_in_range(edges, 0);
@@ -269,9 +183,7 @@ Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges, const Coclu
   kernels::graphs_of(ctx).label(ctx, task, labels);
   found.nonzeros = std::move(labels.nonzeros);
   found.label_seconds = labels.seconds;
-  const std::vector<std::int64_t> first = first_groups(ctx, MemberLabels(found));
-  found.groups.resize(static_cast<std::size_t>(first.back()));
-  make_groups(ctx, first, found);
+  ops::make_groups(ctx, found);
   ctx.report("components", 1);
   return found;
 }

@@ -97,6 +97,21 @@ def test_columns_by_name_and_position(ok_json, tmp_path):
     assert ok_json("cocluster", "edges.csv", "--a", "old", "--b", "new")["groups"] == 1
 
 
+def test_splitting(ok, ok_json, tmp_path):
+    # Two squares of much weight and a sliver between them, which is what is cut.
+    edges = [(f"{side}{i}", f"{side}{j}", 5) for side in "pq" for i in range(3) for j in range(3)]
+    lines = [f"{a},{b},{weight}\n" for a, b, weight in [*edges, ("p0", "q2", 0.01)]]
+    (tmp_path / "edges.csv").write_text("a,b,weight\n" + "".join(lines))
+    assert ok_json("cocluster", "edges.csv")["groups"] == 1
+    for limit in (("--split-members", 6), ("--split-steps", 3)):
+        found = ok_json("cocluster", "edges.csv", *limit, "-o", "groups.csv", "--cut-edges", "cut.csv")
+        assert found["groups"] == 2 and found["split"] == {"groups": 1, "cut_edges": 1}
+        assert (tmp_path / "cut.csv").read_text() == "a,b,weight\np0,q2,0.01\n"
+        groups, _ = groups_of(tmp_path / "groups.csv")
+        assert {member[1][0] + str(group) for member, (group, _) in groups.items()} == {"p0", "q1"}
+    assert "2" in ok("cocluster", "edges.csv", "--split-members", 6)
+
+
 def test_explain_and_json(ok, ok_json, example, tmp_path):
     text = ok("cocluster", "edges.csv", "--explain", "-o", "groups.csv")
     assert "components" in text and "memory" in text
@@ -136,6 +151,8 @@ def test_bad_files(vicinal, tmp_path, text, words):
         (("pairs.csv", "--above", "1"), USAGE, "no column of weights"),
         (("edges.csv", "--method", "magic"), USAGE, "magic"),
         (("edges.csv", "-o", "groups.txt"), USAGE, ".csv"),
+        (("edges.csv", "--split-members", "0"), USAGE, "--split-members"),
+        (("edges.csv", "--cut-edges", "cut.csv"), USAGE, "--split-members"),
         (("edges.csv", "--memory-limit", "200"), OVER_MEMORY, "memory"),
     ],
 )
