@@ -65,8 +65,10 @@ Polygons make_buildings(std::int64_t count, double moved, std::uint64_t seed) {
   std::mt19937_64 draws(seed);
   const auto side = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(count))));
   for (std::int64_t i = 0; i < count; ++i) {
-    const double x = kSpacing * static_cast<double>(i % side) + moved * (2 * uniform(draws) - 1);
-    const double y = kSpacing * static_cast<double>(i / side) + moved * (2 * uniform(draws) - 1);
+    const std::int64_t column = i % side;
+    const std::int64_t row = i / side;
+    const double x = kSpacing * static_cast<double>(column) + moved * (2 * uniform(draws) - 1);
+    const double y = kSpacing * static_cast<double>(row) + moved * (2 * uniform(draws) - 1);
     double ring[12];
     for (std::size_t k = 0; k < 6; ++k) {
       const double radius = 6 + 3 * uniform(draws);
