@@ -140,7 +140,8 @@ SharedArea OverlapArea::sum(const Chain& a, const Chain& b, double height) {
   lanes_[1].fill(b, measure_, height, pieces[1]);
   if (measure_ != Measure::area) return {kernels_.lengths(pieces[0], pieces[1]), 0};
   const cpu::OverlapSums sums = kernels_.areas(pieces[0], pieces[1]);
-  const double additions = static_cast<double>(pieces[0].count) * static_cast<double>((pieces[1].count + 7) / 8);
+  const std::int64_t vectors = (pieces[1].count + 7) / 8;
+  const double additions = static_cast<double>(pieces[0].count) * static_cast<double>(vectors);
   return {sums.area, kEpsilon * height * sums.span * (32 + additions)};
 }
 

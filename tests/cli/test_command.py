@@ -27,6 +27,8 @@ def test_help_and_its_examples(command, vicinal, tmp_path, small_files, name):
         ran = subprocess.run(
             ["bash", "-c", f'PATH="{binary}:$PATH"; {example}'], cwd=tmp_path, capture_output=True, text=True, timeout=120
         )
+        if ran.returncode == 5 and "libvicinal_geo.so" in ran.stderr:
+            pytest.skip(ran.stderr.strip())
         assert ran.returncode == 0, f"{example}: {ran.stderr}"
 
 
