@@ -35,6 +35,7 @@ std::string hue(double share) {
 
 std::vector<std::string> colors_of(const EmbeddingReport& report, const std::vector<std::int64_t>& rows) {
   std::vector<double> values;
+  values.reserve(rows.size());
   for (const std::int64_t i : rows) {
     if (report.labels != nullptr) {
       values.push_back(static_cast<double>(report.labels->codes[static_cast<std::size_t>(i)]));
@@ -46,6 +47,7 @@ std::vector<std::string> colors_of(const EmbeddingReport& report, const std::vec
   }
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   std::vector<std::string> colors;
+  colors.reserve(values.size());
   for (const double value : values) colors.push_back(hue(*high > *low ? (value - *low) / (*high - *low) : 0));
   return colors;
 }
@@ -77,6 +79,7 @@ std::string pictures(const EmbeddingReport& report) {
   const std::int64_t count = std::min(n, kPointsDrawn);
   const std::int64_t dim = report.found->options.dim;
   std::vector<std::int64_t> rows;
+  rows.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) rows.push_back(n * i / count);
   const std::vector<std::string> colors = colors_of(report, rows);
   std::vector<Drawn> embedded;

@@ -1,5 +1,5 @@
 // spectral_cocluster: members of both sides of a bipartite graph in k clusters, by the singular vectors of its
-// normalised relation matrix (docs/contract.md, clause 14).
+// normalised relation matrix (docs/contract.md, clause 16).
 #pragma once
 
 #include <cstdint>

@@ -13,14 +13,11 @@
 #include "kernels_graph.hpp"
 #include "ops/cocluster_groups.hpp"
 #include "ops/leading_vectors.hpp"
+#include "ops/refuse.hpp"
 #include "vicinal/kmeans.hpp"
 
 namespace vicinal {
 namespace {
-
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw Error(ErrorCode::invalid_argument, sentence);
-}
 
 double weight_of(const BipartiteEdges& edges, std::int64_t e) {
   return edges.weights().empty() ? 1 : edges.weights()[static_cast<std::size_t>(e)];

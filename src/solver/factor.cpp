@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/parallel.hpp"
 #include "cpu/simd/dense_kernels.hpp"
@@ -18,7 +17,7 @@ namespace {
 using cpu::kDenseTile;
 using cpu::kDenseWidth;
 
-// A pivot below this share of the largest diagonal entry is rounding: it is replaced by it, with its sign.
+// A pivot of lesser magnitude is rounding, rows of A being about one: it is replaced by it, with its sign.
 constexpr double kTinyPivot = 1e-17;
 constexpr std::int64_t kSolveRows = 256;
 
@@ -79,7 +78,16 @@ class Assembly {
     f.square = squares_[t].data();
     assemble(t, f, worker);
     for (std::int64_t begin = 0; begin < f.own; begin += kDenseWidth) eliminate_block(f, begin);
-    update(f.below, f.below, f.own, f.panel + f.own, f.panel + f.own, f.height, f.pivots, f.square, f.below, 0);
+    update({.m = f.below,
+            .n = f.below,
+            .k = f.own,
+            .a = f.panel + f.own,
+            .a_step = f.height,
+            .b = f.panel + f.own,
+            .b_step = f.height,
+            .scale = f.pivots,
+            .c = f.square,
+            .c_step = f.below});
   }
 
   // Where each row of the front stands: own points first.
@@ -147,7 +155,16 @@ class Assembly {
   void eliminate_block(const Front& f, std::int64_t begin) {
     const std::int64_t width = std::min(kDenseWidth, f.own - begin);
     double* block = f.panel + begin * f.height + begin;
-    update(f.height - begin, width, begin, f.panel + begin, f.panel + begin, f.height, f.pivots, block, f.height, 0);
+    update({.m = f.height - begin,
+            .n = width,
+            .k = begin,
+            .a = f.panel + begin,
+            .a_step = f.height,
+            .b = f.panel + begin,
+            .b_step = f.height,
+            .scale = f.pivots,
+            .c = block,
+            .c_step = f.height});
     for (std::int64_t j = 0; j < width; ++j) {
       double* column = block + j * f.height;
       double pivot = column[j];
@@ -174,30 +191,25 @@ class Assembly {
     });
   }
 
-  // c [m, n] -= a D b' by tiles on and below the diagonal.
-  void update(std::int64_t m, std::int64_t n, std::int64_t k, const double* a, const double* b, std::int64_t step,
-              const double* d, double* c, std::int64_t c_step, std::int64_t /*unused*/) {
-    if (m == 0 || n == 0 || k == 0) return;
-    const std::int64_t down = up_to(m, kDenseTile);
-    const std::int64_t across = up_to(n, kDenseTile);
-    core::parallel_for(ctx_, down * across, [&](std::int64_t task, int worker) {
+  // An update of any size, by tiles on and below the diagonal.
+  void update(const cpu::DenseUpdate& all) {
+    if (all.m == 0 || all.n == 0 || all.k == 0) return;
+    const std::int64_t across = up_to(all.n, kDenseTile);
+    core::parallel_for(ctx_, up_to(all.m, kDenseTile) * across, [&](std::int64_t task, int worker) {
       const std::int64_t i = task / across * kDenseTile;
       const std::int64_t j = task % across * kDenseTile;
       if (j > i) return;
       core::AlignedArray<double>& room = rooms_[worker];
       room.reserve(cpu::kDenseRoom);
-      kernels_.update({.m = std::min(kDenseTile, m - i),
-                       .n = std::min(kDenseTile, n - j),
-                       .k = k,
-                       .a = a + i,
-                       .a_step = step,
-                       .b = b + j,
-                       .b_step = step,
-                       .scale = d,
-                       .c = c + j * c_step + i,
-                       .c_step = c_step,
-                       .shift = i - j,
-                       .room = room.data()});
+      cpu::DenseUpdate tile = all;
+      tile.m = std::min(kDenseTile, all.m - i);
+      tile.n = std::min(kDenseTile, all.n - j);
+      tile.a += i;
+      tile.b += j;
+      tile.c += j * all.c_step + i;
+      tile.shift = i - j;
+      tile.room = room.data();
+      kernels_.update(tile);
     });
   }
 

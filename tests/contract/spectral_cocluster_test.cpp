@@ -1,4 +1,4 @@
-// spectral_cocluster (contract clause 14): singular values against the reference's, planted clusters found, the same
+// spectral_cocluster (contract clause 16): singular values against the reference's, planted clusters found, the same
 // labels for every thread count and device, and what is refused.
 #include "vicinal/spectral_cocluster.hpp"
 
