@@ -66,9 +66,8 @@ struct LlePiece {
   std::vector<double> localization;  ///< [dim] participation ratio 1 / (n sum v^4): 1 spread out, 1 / n one row
   double next = 0;                   ///< the next singular value, that was left out (a guard: an upper bound)
   double norm = 0;                   ///< a bound of M's norm
-  std::int64_t counted =
-      -1;  ///< eigenvalues below the middle of the last and `next`, by a factor's signs, the
-           ///< constant vector's left out: dim, or some were skipped. -1: not
+  std::int64_t counted = -1;         ///< eigenvalues below the middle of the last and `next`, by a factor's signs, the
+                                     ///< constant vector's left out: dim, or some were skipped. -1: not
                                      ///< counted, or the two too close to be told apart
   std::int64_t iterations = 0;
   std::int64_t fill = 0;  ///< entries of the direct factor

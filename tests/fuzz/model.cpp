@@ -1,4 +1,4 @@
-// The model file: a saved index and a model of lof. The check sum that ends the file is made right, so that what lies
+// The model file: a saved index, a model of lof, and one of classify or regress. The check sum that ends the file is made right, so that what lies
 // before it is looked at.
 #include <zlib.h>
 
@@ -7,6 +7,7 @@
 
 #include "target.hpp"
 #include "vicinal/lof.hpp"
+#include "vicinal/neighbor_model.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vicinal;
@@ -18,5 +19,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const fuzz::Input input(bytes.data(), size);
   fuzz::attempt([&] { (void)Index::load(fuzz::context(), input.path()); });
   fuzz::attempt([&] { (void)LofModel::load(fuzz::context(), input.path()); });
+  fuzz::attempt([&] { (void)NeighborModel::load(fuzz::context(), input.path()); });
   return 0;
 }
