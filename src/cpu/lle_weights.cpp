@@ -30,9 +30,9 @@ void bring_into_range(std::vector<double>& values, std::int64_t count) {
 }
 
 /// The neighborhoods of one worker.
-class Neighborhood {
+class LocalFrame {
  public:
-  Neighborhood(const Context& ctx, const LocalTask& task)
+  LocalFrame(const Context& ctx, const LocalTask& task)
       : ctx_(ctx), task_(task), k_(task.k), d_(task.table.cols()), nev_(std::min(k_, d_)) {
     room_.neighbors.resize(static_cast<std::size_t>(k_ * d_));
     room_.row.resize(static_cast<std::size_t>(d_));
@@ -261,7 +261,7 @@ bool has_own_column(LleVariant variant) {
 template <class Body>
 void for_each_row(const Context& ctx, const LocalTask& task, const Body& body) {
   const std::int64_t n = task.table.rows();
-  std::vector<Neighborhood> rooms(static_cast<std::size_t>(ctx.threads()), Neighborhood(ctx, task));
+  std::vector<LocalFrame> rooms(static_cast<std::size_t>(ctx.threads()), LocalFrame(ctx, task));
   const std::int64_t tasks = (n + kTaskRows - 1) / kTaskRows;
   core::parallel_for(ctx, tasks, [&](std::int64_t part, int worker) {
     const auto end = static_cast<Point>(std::min(n, (part + 1) * kTaskRows));
@@ -284,7 +284,7 @@ std::vector<std::int64_t> weight_sets(const Context& ctx, const LocalTask& task)
   const std::int64_t nev = std::min(task.k, task.table.cols());
   std::vector<double> spectra(n * static_cast<std::size_t>(nev));
   std::vector<double> ratios(n);
-  for_each_row(ctx, task, [&](Neighborhood& near, Point i) {
+  for_each_row(ctx, task, [&](LocalFrame& near, Point i) {
     const std::vector<double>& squares = near.spectrum(i);
     std::copy(squares.begin(), squares.end(), spectra.begin() + i * nev);
     ratios[i] = share_left_out(squares.data(), nev, task.dim);
@@ -384,7 +384,7 @@ LocalRows local_rows(const Context& ctx, const LocalTask& task) {
   }
   a.cols.resize(static_cast<std::size_t>(n) * static_cast<std::size_t>(a.width));
   a.values.resize(static_cast<std::size_t>(a.rows() * a.width));
-  for_each_row(ctx, task, [&](Neighborhood& near, Point i) {
+  for_each_row(ctx, task, [&](LocalFrame& near, Point i) {
     Point* cols = a.cols.data() + i * a.width;
     if (own == 1) *cols++ = i;
     std::copy_n(task.ids.begin() + i * task.k, task.k, cols);
