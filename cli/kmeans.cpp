@@ -14,11 +14,12 @@
 #include "common_options.hpp"
 #include "input.hpp"
 #include "kmeans_scan.hpp"
-#include "model_preparation.hpp"
 #include "output.hpp"
+#include "preparation.hpp"
 #include "report/clusters.hpp"
 #include "silhouette.hpp"
 #include "vicinal/io.hpp"
+#include "vicinal/kmeans_model.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -31,7 +32,7 @@ struct KMeansCommand {
   CommonOptions common;
   InputOptions input;
   PreparationOptions prepared;
-  std::vector<Option> of_preparing;  ///< options that a model has settled
+  std::vector<Option> of_fitting;  ///< options that a model has settled
   std::string table;
   std::string init = "k-means++";
   std::string metric = "euclidean";
@@ -39,6 +40,7 @@ struct KMeansCommand {
   std::string empty = "auto";
   std::string weights;
   std::string model;
+  std::string save_model;
   std::string scan;
   std::string report;
   std::string output;
@@ -54,13 +56,13 @@ struct KMeansCommand {
 
  private:
   [[nodiscard]] KMeansOptions options(const Table& first_centres, const std::vector<double>& weights_of_rows) const;
-  [[nodiscard]] KMeans centres_of_model(const Context& ctx) const;
+  void check() const;
   void label(const Context& ctx, const TableView& rows, KMeans& found) const;
   [[nodiscard]] Table read_prepared(const Context& ctx, std::optional<Preparation>& preparation) const;
   void run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const;
   [[nodiscard]] std::string page(const Table& rows, const KMeans& found, const Sample& sample, const Silhouette& fit,
                                  const Scan* scanned, double seconds) const;
-  void write(const Context& ctx, const KMeans& found, const std::optional<Preparation>& preparation) const;
+  void write(const Context& ctx, const KMeans& found) const;
   void tell_all(const Runtime& runtime, const KMeans& found, const Silhouette& fit, double seconds) const;
 };
 
@@ -104,6 +106,15 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
   return options;
 }
 
+/// How a table is read whose columns are like those of the fitted table: which of them hold text.
+ReadOptions reading_like(const Context& ctx, const std::string& file, ReadOptions reading,
+                         const Preparation& preparation) {
+  if (!preparation.has_texts()) return reading;
+  const FileInfo info = describe_file(ctx, file);
+  if (info.format == FileFormat::csv) preparation.find_texts(reading, info.columns, reading.drop, file);
+  return reading;
+}
+
 /// The rows as they are to be clustered: prepared as asked for, or as those of the model were. `preparation` becomes
 /// what was done, and stays empty where nothing was.
 Table KMeansCommand::read_prepared(const Context& ctx, std::optional<Preparation>& preparation) const {
@@ -118,25 +129,6 @@ Table KMeansCommand::read_prepared(const Context& ctx, std::optional<Preparation
   return preparation->apply(ctx, std::move(rows), table);
 }
 
-KMeans KMeansCommand::centres_of_model(const Context& ctx) const {
-  ReadOptions reading;
-  reading.member = "centres";
-  const Table centres = read_table(ctx, model, reading);
-  KMeans found;
-  found.clusters = centres.view.rows();
-  found.cols = centres.view.cols();
-  for (std::int64_t c = 0; c < found.clusters; ++c) {
-    for (std::int64_t j = 0; j < found.cols; ++j) found.centres.push_back(value_at(centres.view, c, j));
-  }
-  for (const FileInfo::Array& array : describe_file(ctx, model).arrays) {
-    if (array.name != "cosine") continue;
-    reading.member = array.name;
-    const Table cosine = read_table(ctx, model, reading);
-    if (value_at(cosine.view, 0, 0) != 0) found.metric = Metric::cosine;
-  }
-  return found;
-}
-
 /// The rows' clusters by the centres of --model.
 void KMeansCommand::label(const Context& ctx, const TableView& rows, KMeans& found) const {
   found.labels = predict(ctx, found, rows);
@@ -146,21 +138,14 @@ void KMeansCommand::label(const Context& ctx, const TableView& rows, KMeans& fou
   found.plan = plan_kmeans(ctx, rows, {.clusters = 1, .metric = found.metric});
 }
 
-void KMeansCommand::write(const Context& ctx, const KMeans& found,
-                          const std::optional<Preparation>& preparation) const {
+void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
   if (output.empty()) return;
   if (ends_with(output, ".npz")) {
     const auto n = static_cast<std::int64_t>(found.labels.size());
-    const std::int64_t cosine = found.metric == Metric::cosine ? 1 : 0;
-    std::vector<NamedArray> arrays = {{"labels", {found.labels.data(), "<i4", {n}}},
-                                      {"centres", {found.centres.data(), "<f8", {found.clusters, found.cols}}},
-                                      {"cosine", {&cosine, "<i8", {1}}},
-                                      {"inertia", {&found.inertia, "<f8", {1}}},
-                                      {"iterations", {&found.iterations, "<i8", {1}}}};
-    const std::string text = preparation ? preparation->to_text() : std::string();
-    if (preparation) {
-      arrays.push_back({kPreparationArray, {text.data(), "|u1", {static_cast<std::int64_t>(text.size())}}});
-    }
+    const NamedArray arrays[] = {{"labels", {found.labels.data(), "<i4", {n}}},
+                                 {"centres", {found.centres.data(), "<f8", {found.clusters, found.cols}}},
+                                 {"inertia", {&found.inertia, "<f8", {1}}},
+                                 {"iterations", {&found.iterations, "<i8", {1}}}};
     return write_npz(output, arrays);
   }
   if (!ends_with(output, ".csv")) return write_classical(ctx, output, found);
@@ -193,6 +178,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
     }
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
     json["output"] = output.empty() ? Json(nullptr) : Json(output);
+    json["model"] = save_model.empty() ? Json(nullptr) : Json(save_model);
     json["seconds"] = seconds;
     json["plan"] = to_json(found.plan);
     return print_json(json);
@@ -210,6 +196,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
     write_stdout(format_table(lines));
   }
   std::string places = output.empty() ? "" : ", written to " + output;
+  if (!save_model.empty()) places += ", model in " + save_model;
   if (!report.empty()) {
     places += fmt::format(", silhouette {} of {} rows, report in {}", silhouette_text(fit.mean),
                           format_count(static_cast<std::int64_t>(fit.labels.size())), report);
@@ -274,26 +261,33 @@ std::string KMeansCommand::page(const Table& rows, const KMeans& found, const Sa
   return render(content);
 }
 
+void KMeansCommand::check() const {
+  check_output("-o", output);
+  check_output("--save-model", save_model);
+  check_output("--report", report, {".html", ".htm"});
+  const bool writes = !output.empty() || !save_model.empty();
+  if (!scan.empty() && (writes || !model.empty() || !is_init_name(init))) {
+    throw Error(ErrorCode::invalid_argument,
+                "--scan: prints a table, and goes with neither -o, --save-model, --model nor --init FILE");
+  }
+  if (model.empty()) return;
+  for (const Option& option : of_fitting) {
+    if (!option.given()) continue;
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: --model has settled it when it was made", option.name()));
+  }
+}
+
 void KMeansCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
-  check_output("-o", output);
-  check_output("--report", report, {".html", ".htm"});
-  if (!scan.empty() && (!output.empty() || !model.empty() || !is_init_name(init))) {
-    throw Error(ErrorCode::invalid_argument,
-                "--scan: prints a table, and goes with neither -o, --model nor --init FILE");
-  }
+  check();
   KMeans found;
   std::optional<Preparation> preparation;
   if (!model.empty()) {
-    for (const Option& option : of_preparing) {
-      if (!option.given()) continue;
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{}: --model has settled it when it was made", option.name()));
-    }
-    found = centres_of_model(ctx);
-    preparation = preparation_in(ctx, model, found.cols);
+    KMeansModel loaded = KMeansModel::load(ctx, model);
+    found = std::move(loaded.fitted);
+    if (!loaded.notes.empty()) preparation = Preparation::from_text(loaded.notes, found.cols, model);
   }
   const Table rows = read_prepared(ctx, preparation);
   const std::vector<double> weights_of_rows = read_weights(ctx, weights);
@@ -316,7 +310,10 @@ void KMeansCommand::run() const {
     text = page(rows, found, silhouettes->sample(), fit, nullptr, seconds);
   }
   ctx.check_cancelled();
-  write(ctx, found, preparation);
+  if (!save_model.empty()) {
+    KMeansModel{found, preparation ? preparation->to_text() : ""}.save(ctx, save_model);
+  }
+  write(ctx, found);
   if (!report.empty()) write_text(report, text);
   runtime.progress->clear();
   tell_all(runtime, found, fit, seconds);
@@ -376,7 +373,9 @@ Command add_kmeans(const Parser& root) {
                  "Weights of the rows: one column; rows of weight 0 are labelled, and nothing else")
       .type_name("FILE")
       .group(group);
-  app.add_option("--model", command->model, "Do not cluster: label rows by the centres of an .npz written before")
+  app.add_option("--model", command->model, "Do not cluster: label rows by a file that --save-model wrote")
+      .type_name("FILE");
+  app.add_option("--save-model", command->save_model, "Where to write all that it takes to label other rows")
       .type_name("FILE");
   app.add_option("--scan", command->scan, "Print inertia and silhouette for each number of clusters, as in 2..20")
       .type_name("A..B");
@@ -387,13 +386,14 @@ Command add_kmeans(const Parser& root) {
       .type_name("NAME");
   add_preparation_options(app, command->prepared);
   for (const Option& option : app.options()) {
-    if (option.name() == "--categories" || option.name() == "--scale") command->of_preparing.push_back(option);
+    const std::string name = option.name();
+    if (name == "--categories" || name == "--scale" || name == "--save-model") command->of_fitting.push_back(option);
   }
   add_input_options(app, command->input);
   add_common_options(app, command->common);
   app.add_examples({"vicinal kmeans train.npy -c 3 --seed 42 -o clusters.npz",
                     "vicinal kmeans train.npy -c 3 --init first-k --stop classical -o train",
-                    "vicinal kmeans train.csv --drop class -c 3 --init 'k-means||' --metric cosine --json",
+                    "vicinal kmeans train.npy -c 3 --save-model model.vkm && vicinal kmeans test.npy --model model.vkm",
                     "vicinal kmeans train.npy --scan 2..6 --batch-size 64 --report report.html"});
   return {app, [command] { naming_files(command->table, "", [&] { command->run(); }); }, &command->common.json};
 }

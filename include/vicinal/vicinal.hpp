@@ -11,6 +11,7 @@
 #include "vicinal/graph.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/kmeans.hpp"
+#include "vicinal/kmeans_model.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lle.hpp"
 #include "vicinal/lof.hpp"

@@ -52,6 +52,18 @@ void check_weights(std::span<const double> weights, std::int64_t n) {
   }
 }
 
+void check_model(const KMeans& model) {
+  std::int64_t size = 0;
+  if (model.clusters < 1 || model.cols < 1 || __builtin_mul_overflow(model.clusters, model.cols, &size) ||
+      size != static_cast<std::int64_t>(model.centres.size())) {
+    refuse("model: its centres do not fit its clusters and columns");
+  }
+  if (model.metric != Metric::euclidean && model.metric != Metric::cosine) {
+    refuse("model: its metric is neither euclidean nor cosine");
+  }
+  check_centres(model.centres, model.cols);
+}
+
 void check_centres(std::span<const double> centres, std::int64_t d) {
   for (std::size_t i = 0; i < centres.size(); ++i) {
     if (std::fabs(centres[i]) < kTooLarge) continue;

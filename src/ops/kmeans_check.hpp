@@ -16,6 +16,10 @@ void check_weights(std::span<const double> weights, std::int64_t n);
 /// Throws `bad_data` by row and column for centres [k, d] that are not finite or are 2^500 and more.
 void check_centres(std::span<const double> centres, std::int64_t d);
 
+/// Throws `invalid_argument` for a model whose centres do not fit its clusters and columns, or of a metric that k-means
+/// does not have; `bad_data` as `check_centres`.
+void check_model(const KMeans& model);
+
 /// Rows that have a weight above 0.
 std::int64_t weighted_rows(const TableView& table, std::span<const double> weights);
 /// What sums of keys are multiplied by to be an inertia.

@@ -16,17 +16,10 @@ namespace {
 // The rows as the model's metric takes them.
 ops::ClusteredRows rows_for(const Context& ctx, const KMeans& model, const TableView& table) {
   check_table(ctx, table, "table");
-  if (model.clusters < 1 || model.cols < 1 ||
-      static_cast<std::int64_t>(model.centres.size()) != model.clusters * model.cols) {
-    refuse("model: its centres do not fit its clusters and columns");
-  }
-  if (model.metric != Metric::euclidean && model.metric != Metric::cosine) {
-    refuse("model: its metric is neither euclidean nor cosine");
-  }
+  ops::check_model(model);
   if (table.cols() != model.cols) {
     refuse("table: " + std::to_string(table.cols()) + " columns, but the model has " + std::to_string(model.cols));
   }
-  ops::check_centres(model.centres, model.cols);
   const kernels::Backend& backend = kernels::backend_of(ctx);
   std::uint64_t bytes = static_cast<std::uint64_t>(table.rows()) * 4;
   TableView read = table;

@@ -30,15 +30,15 @@ def write_binary(path, rows):
 
 
 def test_npz_and_model(ok_json, tmp_path, blobs):
-    told = ok_json("kmeans", "blobs.npy", "-c", 4, "--seed", 1, "-o", "found.npz")
+    told = ok_json("kmeans", "blobs.npy", "-c", 4, "--seed", 1, "-o", "found.npz", "--save-model", "model.vkm")
     found = np.load(tmp_path / "found.npz")
     assert found["labels"].shape == (160,) and found["centres"].shape == (4, 3)
     assert (assign(blobs.astype(float), found["centres"]) == found["labels"]).all()
     assert told["sizes"] == np.bincount(found["labels"], minlength=4).tolist()
     inertia = ((blobs.astype(float) - found["centres"][found["labels"]]) ** 2).sum()
     assert not abs(told["inertia"] - inertia) > 1e-12 * inertia
-    again = ok_json("kmeans", "blobs.npy", "--model", "found.npz", "-o", "again.npz")
-    assert again["inertia"] == told["inertia"]
+    again = ok_json("kmeans", "blobs.npy", "--model", "model.vkm", "-o", "again.npz")
+    assert told["model"] == "model.vkm" and again["inertia"] == told["inertia"]
     assert (np.load(tmp_path / "again.npz")["labels"] == found["labels"]).all()
 
 
@@ -143,7 +143,7 @@ def test_scan_without_a_silhouette(ok_json, tmp_path):
 
 
 def test_report_and_its_silhouette(ok_json, vicinal, tmp_path, blobs):
-    told = ok_json("kmeans", "blobs.npy", "-c", 5, "--seed", 3, "-o", "found.npz", "--report", "report.html")
+    told = ok_json("kmeans", "blobs.npy", "-c", 5, "--seed", 3, "-o", "found.npz", "--save-model", "model.vkm", "--report", "report.html")
     labels = np.load(tmp_path / "found.npz")["labels"]
     wanted = silhouettes(blobs.astype(float), labels).mean()
     assert told["report"] == "report.html" and told["silhouette_rows"] == 160
@@ -152,7 +152,7 @@ def test_report_and_its_silhouette(ok_json, vicinal, tmp_path, blobs):
     for section in ("Where the clusters lie", "How well rows fit", "Cluster by cluster", "The way there", "The centres"):
         assert section in page
     # The same clusters by their model: no iterations, so no way there; all else is drawn.
-    done = vicinal("kmeans", "blobs.npy", "--model", "found.npz", "--report", "model.html")
+    done = vicinal("kmeans", "blobs.npy", "--model", "model.vkm", "--report", "model.html")
     assert done.returncode == 0 and f"silhouette {told['silhouette']:.4f} of 160 rows" in done.stderr
     page = (tmp_path / "model.html").read_text()
     assert "The way there" not in page and "Where the clusters lie" in page
@@ -203,18 +203,26 @@ def test_reports_and_scans_name_the_rows_of_the_table(vicinal, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.npy"]
 
 
-def test_models_that_do_not_fit(vicinal, tmp_path, blobs):
-    good = np.zeros((2, 3))
-    for name, arrays, code in (
-        ("columns", {"centres": np.zeros((2, 4))}, 2),
-        ("other names", {"middles": good}, 2),
-        ("not finite", {"centres": good + np.nan}, 3),
-        ("text", {"centres": np.array([["a", "b", "c"]])}, 3),
-    ):
-        np.savez(tmp_path / "model.npz", **arrays)
-        done = vicinal("kmeans", "blobs.npy", "--model", "model.npz", "-o", "found.npz", "--report", "report.html")
+def test_models_that_do_not_fit(ok, vicinal, tmp_path, blobs):
+    ok("kmeans", "blobs.npy", "-c", 4, "--save-model", "good.vkm")
+    good = (tmp_path / "good.vkm").read_bytes()
+    np.save(tmp_path / "wide.npy", np.ones((9, 4)))
+    ok("kmeans", "wide.npy", "-c", 1, "--save-model", "wide.vkm")
+    ok("lof", "blobs.npy", "--save-model", "other.vkm", "--top", 0)
+    np.savez(tmp_path / "arrays.vkm", centres=np.zeros((2, 3)))
+    (tmp_path / "cut.vkm").write_bytes(good[:-9])
+    (tmp_path / "changed.vkm").write_bytes(good[:-200] + bytes([good[-200] ^ 1]) + good[-199:])
+    (tmp_path / "empty.vkm").write_bytes(b"")
+    before = sorted(tmp_path.iterdir())
+    for name, code in (("wide", 2), ("other", 3), ("arrays", 3), ("cut", 3), ("changed", 3), ("empty", 3)):
+        done = vicinal("kmeans", "blobs.npy", "--model", f"{name}.vkm", "-o", "found.npz", "--report", "report.html")
         assert done.returncode == code and done.stderr.count("\n") == 1, (name, done.stderr)
-        assert not (tmp_path / "found.npz").exists() and not (tmp_path / "report.html").exists()
+        assert code == 2 or f"{name}.vkm" in done.stderr, done.stderr
+    done = vicinal("kmeans", "blobs.npy", "--model", "good.vkm", "--save-model", "again.vkm")
+    assert done.returncode == 2 and "--save-model" in done.stderr
+    done = vicinal("kmeans", "blobs.npy", "-c", 3, "--save-model", "nowhere/model.vkm", "-o", "found.npz")
+    assert done.returncode == 3 and "--save-model" in done.stderr
+    assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize("scan", ["2", "2..", "..5", "0..3", "5..2", "2..x", "2...5", "2..161", "1..99999999999999999999"])
@@ -230,7 +238,7 @@ def test_bad_reports_are_refused_before_work(vicinal, tmp_path, blobs):
         done = vicinal("kmeans", "blobs.npy", "-c", 3, "-o", "found.npz", "--report", path)
         assert done.returncode == code and "--report" in done.stderr, done.stderr
         assert not (tmp_path / "found.npz").exists()
-    for arguments in (["-o", "found.npz"], ["--model", "found.npz"], ["--init", "blobs.npy"]):
+    for arguments in (["-o", "found.npz"], ["--save-model", "model.vkm"], ["--model", "found.npz"], ["--init", "blobs.npy"]):
         assert vicinal("kmeans", "blobs.npy", "--scan", "2..3", *arguments).returncode == 2
 
 
@@ -253,7 +261,7 @@ def test_parallel_seeding(ok_json, blobs):
 
 
 def test_cosine_and_its_model(ok_json, tmp_path, blobs):
-    told = ok_json("kmeans", "blobs.npy", "-c", 3, "--metric", "cosine", "-o", "found.npz")
+    told = ok_json("kmeans", "blobs.npy", "-c", 3, "--metric", "cosine", "-o", "found.npz", "--save-model", "model.vkm")
     found = np.load(tmp_path / "found.npz")
     unit = blobs.astype(float) / np.linalg.norm(blobs.astype(float), axis=1, keepdims=True)
     similarity = unit @ found["centres"].T
@@ -261,7 +269,7 @@ def test_cosine_and_its_model(ok_json, tmp_path, blobs):
     # Three products and their sum, for 160 rows, of numbers up to 1.
     assert not abs(told["inertia"] - (1 - similarity.max(axis=1)).sum()) > 160 * 8 * 2**-52
     np.save(tmp_path / "longer.npy", blobs * 4)
-    again = ok_json("kmeans", "longer.npy", "--model", "found.npz", "-o", "again.npz")
+    again = ok_json("kmeans", "longer.npy", "--model", "model.vkm", "-o", "again.npz")
     assert again["metric"] == "cosine" and again["inertia"] == told["inertia"]
     assert (np.load(tmp_path / "again.npz")["labels"] == found["labels"]).all()
 
@@ -335,20 +343,15 @@ def test_prepared_columns_are_kept_with_the_centres(ok, ok_json, vicinal, tmp_pa
     (tmp_path / "rows.csv").write_text("a,kind,b\n" + "\n".join(lines) + "\n")
     (tmp_path / "some.csv").write_text("a,kind,b\n" + "\n".join(lines[:50]).replace("udp", "sctp", 1) + "\n")
     options = ["-c", 3, "--seed", 4, "--categories", "onehot", "--scale", "standard"]
-    ok("kmeans", "rows.csv", *options, "-o", "model.npz")
-    model = np.load(tmp_path / "model.npz")
-    assert model["centres"].shape == (3, 5) and model["preparation"].dtype == np.uint8
+    ok("kmeans", "rows.csv", *options, "-o", "found.npz", "--save-model", "model.vkm")
+    model = np.load(tmp_path / "found.npz")
+    assert model["centres"].shape == (3, 5)
     assert len({(label, kind) for label, kind in zip(model["labels"], words)}) == 3
     scaled = (table - table.mean(axis=0)) / table.std(axis=0)
     for label in range(3):
         np.testing.assert_allclose(model["centres"][label][[0, 4]], scaled[model["labels"] == label].mean(axis=0), rtol=1e-11)
-    ok("kmeans", "some.csv", "--model", "model.npz", "-o", "labels.csv")
+    ok("kmeans", "some.csv", "--model", "model.vkm", "-o", "labels.csv")
     labels = np.loadtxt(tmp_path / "labels.csv", delimiter=",", skiprows=1, dtype=int)[:, 1]
     np.testing.assert_array_equal(labels, model["labels"][:50])
-    refused = vicinal("kmeans", "some.csv", "--model", "model.npz", "--scale", "minmax")
+    refused = vicinal("kmeans", "some.csv", "--model", "model.vkm", "--scale", "minmax")
     assert refused.returncode == 2 and "--scale" in refused.stderr
-    arrays = dict(model)
-    arrays["preparation"] = np.frombuffer(b'{"scale": "standard"}', np.uint8)
-    np.savez(tmp_path / "broken.npz", **arrays)
-    refused = vicinal("kmeans", "some.csv", "--model", "broken.npz")
-    assert refused.returncode == 3 and "broken.npz" in refused.stderr
