@@ -1,13 +1,15 @@
 """GeoPandas beside `vicinal match`: the same two files, the same plane, pairs by sjoin, areas by shapely (GEOS), groups by
 scipy's connected components; then every area of vicinal's is compared with GEOS's.
 
-Usage: match.py VICINAL OLD NEW [--id COLUMN] [--crs CRS] [--repeat N] [-o RESULT.json]
+Usage: match.py VICINAL OLD NEW [--crs CRS] [--repeat N] [--machine TEXT] [--commit C] [-o RESULT.json]
 Needs geopandas, shapely, pyogrio and scipy (bench/peers/requirements-match.txt).
 """
 
 import argparse
 import csv
+import datetime
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -26,6 +28,8 @@ def arguments():
     parser.add_argument("new")
     parser.add_argument("--crs")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--machine", default="unknown", help="what ran it, for whoever reads the result")
+    parser.add_argument("--commit", default="unknown")
     parser.add_argument("-o", "--output")
     return parser.parse_args()
 
@@ -84,7 +88,8 @@ def main():
         errors.append(abs(ours.get(key, 0.0) - theirs) / least if least > 0 else 0.0)
     missing = sum(1 for key, value in ours.items() if key not in seen and value > 0)
     errors = numpy.array(errors)
-    result = {"old": pathlib.Path(asked.old).name, "new": pathlib.Path(asked.new).name, "vicinal": said["versions"],
+    result = {"machine": asked.machine, "cores": os.cpu_count(), "load": os.getloadavg()[0], "commit": asked.commit,
+              "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "old": pathlib.Path(asked.old).name, "new": pathlib.Path(asked.new).name, "vicinal": said["versions"],
               "geopandas": geopandas.__version__, "shapely": shapely.__version__, "geos": shapely.geos_version_string,
               "seconds": seconds, "peer_found": found, "vicinal_pairs": said["pairs"], "vicinal_groups": said["groups"]["count"],
               "repaired": [said["a"]["repaired"], said["b"]["repaired"]],

@@ -21,10 +21,6 @@ using cpu::kDenseWidth;
 constexpr double kTinyPivot = 1e-17;
 constexpr std::int64_t kSolveRows = 256;
 
-std::int64_t up_to(std::int64_t count, std::int64_t step) {
-  return (count + step - 1) / step;
-}
-
 }  // namespace
 
 /// The work of one factor.
@@ -103,14 +99,14 @@ class Assembly {
   void assemble(std::int32_t t, const Front& f, int worker) {
     const std::vector<std::int32_t>& place = places_of(t, worker);
     const Point begin = s_.nodes[t].begin;
-    core::parallel_for(ctx_, up_to(f.own, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
+    core::parallel_for(ctx_, tiles_of(f.own, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
       for (std::int64_t j = task * kDenseWidth; j < std::min(f.own, (task + 1) * kDenseWidth); ++j) {
         double* column = f.panel + j * f.height;
         std::fill_n(column, f.height, 0.0);
         add_row_of_m(begin + static_cast<Point>(j), place, column);
       }
     });
-    core::parallel_for(ctx_, up_to(f.below, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
+    core::parallel_for(ctx_, tiles_of(f.below, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
       const std::int64_t end = std::min(f.below, (task + 1) * kDenseWidth);
       std::fill(f.square + task * kDenseWidth * f.below, f.square + end * f.below, 0.0);
     });
@@ -120,7 +116,7 @@ class Assembly {
       const double* from = squares_[child].data();
       std::vector<std::int64_t> at(rows.size());
       for (std::size_t i = 0; i < rows.size(); ++i) at[i] = place[rows[i]];
-      core::parallel_for(ctx_, up_to(size, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
+      core::parallel_for(ctx_, tiles_of(size, kDenseWidth), [&](std::int64_t task, int /*worker*/) {
         for (std::int64_t j = task * kDenseWidth; j < std::min(size, (task + 1) * kDenseWidth); ++j) {
           // Rows ascend in both, so that what is below the diagonal stays there.
           double* to = at[j] < f.own ? f.panel + at[j] * f.height : f.square + (at[j] - f.own) * f.below - f.own;
@@ -179,7 +175,7 @@ class Assembly {
       column[j] = 1;
     }
     const std::int64_t left = f.height - begin - width;
-    core::parallel_for(ctx_, up_to(left, kSolveRows), [&](std::int64_t task, int /*worker*/) {
+    core::parallel_for(ctx_, tiles_of(left, kSolveRows), [&](std::int64_t task, int /*worker*/) {
       const std::int64_t from = task * kSolveRows;
       kernels_.solve({.m = std::min(kSolveRows, left - from),
                       .width = width,
@@ -194,8 +190,8 @@ class Assembly {
   // An update of any size, by tiles on and below the diagonal.
   void update(const cpu::DenseUpdate& all) {
     if (all.m == 0 || all.n == 0 || all.k == 0) return;
-    const std::int64_t across = up_to(all.n, kDenseTile);
-    core::parallel_for(ctx_, up_to(all.m, kDenseTile) * across, [&](std::int64_t task, int worker) {
+    const std::int64_t across = tiles_of(all.n, kDenseTile);
+    core::parallel_for(ctx_, tiles_of(all.m, kDenseTile) * across, [&](std::int64_t task, int worker) {
       const std::int64_t i = task / across * kDenseTile;
       const std::int64_t j = task % across * kDenseTile;
       if (j > i) return;

@@ -20,6 +20,11 @@ struct Pencil {
   double ground = 0;  ///< added to the last point's diagonal
 };
 
+/// How many steps it takes to cover so many.
+constexpr std::int64_t tiles_of(std::int64_t count, std::int64_t step) noexcept {
+  return (count + step - 1) / step;
+}
+
 class Factor {
  public:
   /// `a`, in the symbolic factor's numbering, and `s` must outlive it. O(s.flops).

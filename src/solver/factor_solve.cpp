@@ -15,10 +15,6 @@ constexpr std::int64_t kChunkColumns = 16;
 
 using cpu::PanelProduct;
 
-std::int64_t tiles_of(std::int64_t count, std::int64_t step) {
-  return (count + step - 1) / step;
-}
-
 // One panel and the rows of x that belong to it, side by side in memory: own, then those below.
 struct Step {
   const Context& ctx;
