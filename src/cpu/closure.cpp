@@ -12,6 +12,7 @@
 
 #include "core/aligned.hpp"
 #include "core/parallel.hpp"
+#include "core/seconds.hpp"
 #include "cpu/graphs.hpp"
 #include "cpu/simd/union_kernels.hpp"
 
@@ -160,7 +161,7 @@ void label_by_bits(const Context& ctx, const kernels::GraphTask& task, kernels::
     const bool in_a = v < edges.n_a();
     (in_a ? labels.a : labels.b)[static_cast<std::size_t>(in_a ? v : v - edges.n_a())] = matrix.first_of(v);
   });
-  labels.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  labels.seconds = seconds_since(start);
 }
 
 }  // namespace vicinal::cpu

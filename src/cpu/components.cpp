@@ -15,6 +15,7 @@
 
 #include "core/aligned.hpp"
 #include "core/parallel.hpp"
+#include "core/seconds.hpp"
 #include "cpu/graphs.hpp"
 
 namespace vicinal::cpu {
@@ -148,7 +149,7 @@ std::uint64_t component_bytes(const kernels::GraphTask& task) {
 void label_components(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) {
   const auto start = std::chrono::steady_clock::now();
   is_small(task) ? label_with<std::uint32_t>(ctx, task, labels) : label_with<std::uint64_t>(ctx, task, labels);
-  labels.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  labels.seconds = seconds_since(start);
 }
 
 }  // namespace vicinal::cpu

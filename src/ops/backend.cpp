@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "core/seconds.hpp"
 #include "kernels.hpp"
 
 namespace vicinal::kernels {
@@ -87,7 +88,7 @@ void Backend::nearest_lof(const Context& ctx, const NearestTask& search, const L
   scored.near.distances = found.distances.data();
   const auto start = std::chrono::steady_clock::now();
   lof(ctx, scored, result);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = seconds_since(start);
 }
 
 }  // namespace vicinal::kernels

@@ -15,6 +15,7 @@
 #include "core/exact_sum.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
+#include "core/seconds.hpp"
 #include "ops/check.hpp"
 #include "ops/folds.hpp"
 #include "ops/refuse.hpp"
@@ -92,7 +93,7 @@ class OtherFolds {
     const auto start = std::chrono::steady_clock::now();
     NeighborGraph kept = left_after_own_fold(all);
     top_up(kept);
-    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    seconds_ = seconds_since(start);
     return kept;
   }
   [[nodiscard]] double seconds() const { return seconds_; }

@@ -11,6 +11,7 @@
 #include "core/philox.hpp"
 #include "reference/cocluster.hpp"
 #include "vicinal/cocluster.hpp"
+#include "vicinal/error.hpp"
 
 namespace vicinal::contract {
 
@@ -96,5 +97,19 @@ inline void expect_same_groups(const Cocluster& got, const Cocluster& expected, 
 
 inline constexpr CoclusterMethod kProducts[] = {CoclusterMethod::closure, CoclusterMethod::product_serial,
                                                 CoclusterMethod::product_global, CoclusterMethod::product_tiled};
+
+/// `call` must throw an error of that code, whose sentence has all the words.
+template <class Call>
+void expect_refused(ErrorCode code, const std::vector<std::string>& words, const Call& call) {
+  try {
+    call();
+    ADD_FAILURE() << "no error that says " << words[0];
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    for (const std::string& word : words) {
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what() << " lacks " << word;
+    }
+  }
+}
 
 }  // namespace vicinal::contract

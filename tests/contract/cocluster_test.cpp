@@ -136,19 +136,6 @@ TEST(Cocluster, nothing_at_all) {
   }
 }
 
-template <class Call>
-void expect_refused(ErrorCode code, const std::vector<std::string>& words, const Call& call) {
-  try {
-    call();
-    ADD_FAILURE() << "no error that says " << words[0];
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    for (const std::string& word : words) {
-      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what() << " lacks " << word;
-    }
-  }
-}
-
 TEST(CoclusterRefusal, ids_outside_their_side) {
   const std::vector<CoclusterMethod> methods = {CoclusterMethod::components, CoclusterMethod::closure,
                                                 CoclusterMethod::product_serial, CoclusterMethod::product_global,

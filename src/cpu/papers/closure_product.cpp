@@ -9,6 +9,7 @@
 
 #include "core/aligned.hpp"
 #include "core/parallel.hpp"
+#include "core/seconds.hpp"
 #include "cpu/graphs.hpp"
 
 namespace vicinal::cpu {
@@ -111,7 +112,7 @@ void label_by_products(const Context& ctx, const kernels::GraphTask& task, kerne
     const bool in_a = v < edges.n_a();
     (in_a ? labels.a : labels.b)[static_cast<std::size_t>(in_a ? v : v - edges.n_a())] = label;
   }
-  labels.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  labels.seconds = seconds_since(start);
 }
 
 }  // namespace vicinal::cpu

@@ -7,6 +7,7 @@
 
 #include "core/infinity.hpp"
 #include "core/philox.hpp"
+#include "core/seconds.hpp"
 
 namespace vicinal::cpu::papers {
 namespace {
@@ -140,7 +141,7 @@ double seconds_of(const Workspace& work, const ProductQuery& query, List list, c
   const auto start = std::chrono::steady_clock::now();
   auto selection = make();
   take_nearest(work, 0, query, selection, list);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return seconds_since(start);
 }
 
 }  // namespace
