@@ -10,7 +10,7 @@
 namespace vicinal::gdal {
 namespace {
 
-constexpr std::int64_t kAskEvery = 256;
+constexpr std::int64_t kAskEveryRows = 256;
 
 std::string text_at(const Texts& texts, std::int64_t row) {
   const std::int64_t begin = row == 0 ? 0 : texts.ends[row - 1];
@@ -64,7 +64,7 @@ void write_table(const Writing& writing, GDALDataset& dataset, const Table& tabl
   }
   if (source != nullptr) source->layer().ResetReading();
   for (std::int64_t row = 0; row < table.rows; ++row) {
-    if (row % kAskEvery == 0 && writing.cancelled(writing.host) != 0) throw Failure(kCancelled, "cancelled");
+    if (row % kAskEveryRows == 0 && writing.cancelled(writing.host) != 0) throw Failure(kCancelled, "cancelled");
     const OGRFeatureUniquePtr feature{OGRFeature::CreateFeature(layer->GetLayerDefn())};
     if (source != nullptr) {
       const OGRFeatureUniquePtr from{source->layer().GetNextFeature()};
