@@ -2,7 +2,8 @@
 
 Usage: tidy.py BUILD_TREE [--jobs N] [--batch N]. Sources with the same options are joined in BUILD_TREE/tidy rather than
 included: clang's analyzer follows paths in a main file only. Where anything is found in joined sources, or where they
-cannot be compiled together, each half is asked again, down to one source, which has the last word.
+cannot be compiled together, each half is asked again, down to one source, which has the last word. That each source
+includes what it needs, joined ones do not show: the compiler reads each alone.
 """
 
 import argparse
@@ -22,17 +23,22 @@ OPTIONS = ["--quiet", "--extra-arg=-Wno-ignored-optimization-argument"]
 
 
 def options_of(entry):
-    """The command less the compiler's name and what differs from one source to the next."""
-    return re.sub(r"^\S+ | -o \S+ -c \S+$", "", entry["command"])
+    """The command less what differs from one source to the next."""
+    return re.sub(r" -o \S+ -c \S+$", "", entry["command"])
 
 
 def batches_of(entries, size):
-    """(options, sources), in order; a source that is in several targets comes with the options of each."""
+    """(compiler and options, sources), in order; a source of several targets comes with the options of each."""
     checked = sorted((options_of(e), e["file"]) for e in entries if CHECKED.search(e["file"]))
     for options, group in itertools.groupby(checked, lambda entry: entry[0]):
         sources = [file for _, file in group]
         for start in range(0, len(sources), size):
             yield shlex.split(options), sources[start:start + size]
+
+
+def compile_alone(folder, command, source):
+    """What the compiler finds."""
+    return [subprocess.run([*command, "-fsyntax-only", source], text=True, stderr=subprocess.PIPE, cwd=folder).stderr]
 
 
 def tidy(joined, options, sources):
@@ -62,8 +68,11 @@ def main():
     batches = list(batches_of(json.loads((arguments.tree / "compile_commands.json").read_text()), arguments.batch))
     assert batches, f"no sources of ours in {arguments.tree}"
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        running = [pool.submit(tidy, folder / f"{number}.cpp", *batch) for number, batch in enumerate(batches)]
-        found = [finding for task in running for finding in task.result()]
+        running = [pool.submit(tidy, folder / f"{number}.cpp", command[1:], sources)
+                   for number, (command, sources) in enumerate(batches)]
+        running += [pool.submit(compile_alone, folder, command, source) for command, sources in batches
+                    for source in sources if len(sources) > 1]
+        found = [finding for task in running for finding in task.result() if finding]
     print("\n".join(found) or f"{sum(len(sources) for _, sources in batches)} sources, nothing found")
     return 1 if found else 0
 
