@@ -18,7 +18,7 @@ set(VICINAL_ROOM_kmeans exact_sum kmeans limbs lloyd_screen masses)
 set(VICINAL_ROOM_lof lof)
 set(VICINAL_ROOM_supervised neighbor_model regress supervised)
 set(VICINAL_ROOM_coclusters cocluster spectral_cocluster)
-set(VICINAL_ROOM_lle lle solver)
+set(VICINAL_ROOM_lle krylov lle solver)
 set(VICINAL_ROOM_maps match overlap)
 # What a room's tests need of another's to be compiled: the pretended device is asked what the CPU is.
 set(VICINAL_ROOM_device_needs cocluster kmeans lof refusal regress search spectral_cocluster tree vote)
