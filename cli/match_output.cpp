@@ -34,6 +34,8 @@ Json side(const std::string& path, const PolygonLayer& layer, const std::vector<
           {"empty", layer.empty},
           {"repaired", layer.repaired.size()},
           {"repaired_ids", ids_of(layer.repaired, layer.ids)},
+          {"cut", layer.cut.size()},
+          {"cut_ids", ids_of(layer.cut, layer.ids)},
           {"hubs", hubs.size()},
           {"hub_ids", ids_of(hubs, layer.ids)}};
 }

@@ -7,7 +7,7 @@
 
 namespace vicinal::gdal {
 
-inline constexpr std::int32_t kPluginVersion = 1;
+inline constexpr std::int32_t kPluginVersion = 2;
 inline constexpr const char* kPluginSymbol = "vicinal_geo_plugin";
 
 enum StatusCode : std::int32_t { kOk = 0, kInvalidArgument = 1, kBadData = 2, kIo = 3, kCancelled = 4, kInternal = 5 };
@@ -46,6 +46,8 @@ struct Layer {
   Texts ids;
   Texts codes;  ///< null without a code column
   const char* crs;
+  const std::int64_t* cut;  ///< features that were cut at the antimeridian, ascending
+  std::int64_t cut_count;
 };
 
 struct Loading {

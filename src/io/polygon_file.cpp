@@ -86,6 +86,7 @@ void take(const Context& ctx, const gdal::Functions& gdal, void* handle, Polygon
   layer.ids = texts_of(view.ids, view.counts[3]);
   if (view.codes.ends != nullptr) layer.codes = texts_of(view.codes, view.counts[3]);
   layer.crs = view.crs;
+  layer.cut.assign(view.cut, view.cut + view.cut_count);
   for (std::int64_t i = 0; i < view.counts[3]; ++i) {
     if (view.features[i] == view.features[i + 1]) ++layer.empty;
   }

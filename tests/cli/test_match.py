@@ -129,12 +129,54 @@ def test_the_antimeridian(tmp_path):
     old = layer(tmp_path / "old.geojson", [("MultiPolygon", [square(179, 0), square(-180, 0)])])
     said = json.loads(run("match", old, old, "--json").stdout)
     assert said["projection"].startswith("+proj=eqearth") and said["groups"]["changes"]["unchanged"] == 1
-    across = ("Polygon", [[[179, 0], [-179, 0], [-179, 1], [179, 1], [179, 0]]])
-    new = layer(tmp_path / "new.geojson", [across])
-    said = json.loads(run("match", old, new, "--json").stdout)
-    assert said["groups"]["changes"]["unchanged"] == 1
-    around = ("Polygon", [[[-180, 60], [0, 60], [180, 60], [-180, 60.1], [-180, 60]]])
-    refused(3, "new.geojson: feature 0 (number 0) crosses the antimeridian", old, layer(new, [around]))
+    assert said["a"]["cut"] == 0
+
+
+def cut_is(tmp_path, crossing, pieces, *arguments):
+    """Whether a polygon across 180 degrees is the same region as its pieces, of which the file may say where."""
+    old = layer(tmp_path / "crossing.geojson", [("Polygon", crossing)])
+    new = layer(tmp_path / "pieces.geojson", [("MultiPolygon", pieces)])
+    out = tmp_path / "pairs.csv"
+    result = run("match", old, new, "--id", "name", "--json", "-o", out, *arguments)
+    assert result.returncode == 0, result.stderr
+    said = json.loads(result.stdout)
+    assert said["a"]["cut_ids"] == ["0000"] and said["b"]["cut"] == 0
+    rows = list(csv.DictReader(out.open()))
+    assert len(rows) == 1 and abs(float(rows[0]["iou"]) - 1) < 1e-12, rows
+
+
+def test_what_crosses_the_antimeridian_is_cut_there(tmp_path):
+    east, west = square(179, 0), square(-180, 0)
+    cut_is(tmp_path, [[[179, 0], [-179, 0], [-179, 1], [179, 1], [179, 0]]], [east, west])
+    # Beyond 180 degrees, on either side.
+    cut_is(tmp_path, [[[179, 0], [181, 0], [181, 1], [179, 1], [179, 0]]], [east, west])
+    cut_is(tmp_path, [[[-181, 0], [-179, 0], [-179, 1], [-181, 1], [-181, 0]]], [east, west])
+    # A hole across it, and one on the far side of it.
+    shell = [[170, 0], [-170, 0], [-170, 10], [170, 10], [170, 0]]
+    across = [[178, 4], [178, 6], [-178, 6], [-178, 4], [178, 4]]
+    beyond = [[-176, 4], [-176, 6], [-174, 6], [-174, 4], [-176, 4]]
+    half = lambda x, notch: [[x, 0], [notch * 180, 0], [notch * 180, 4], [notch * 178, 4], [notch * 178, 6],
+                             [notch * 180, 6], [notch * 180, 10], [x, 10], [x, 0]]
+    cut_is(tmp_path, [shell, across, beyond], [[half(170, 1)], [half(-170, -1), beyond]])
+    # A step from 180 to -180 is none.
+    cut_is(tmp_path, [[[179, 0], [180, 0], [-180, 0], [-179, 0], [-179, 1], [-180, 1], [180, 1], [179, 1], [179, 0]]],
+           [east, west])
+
+
+def test_around_a_pole(tmp_path):
+    around = lambda y: [[-120, y], [0, y], [120, y], [-120, y]]
+    closed = lambda y, pole: [[-180, y], [-120, y], [0, y], [120, y], [180, y], [180, pole], [-180, pole], [-180, y]]
+    cut_is(tmp_path, [around(-70)], [[closed(-70, -90)]])
+    cut_is(tmp_path, [around(70)], [[closed(70, 90)]])
+    cut_is(tmp_path, [around(60), around(80)], [[closed(60, 80)]])  # a belt
+    cut_is(tmp_path, [around(-80), around(-60)], [[closed(-80, -60)]])
+    # An edge along the antimeridian: cut already, and as wide as its numbers say.
+    world = [[-180, -90], [180, -90], [180, 90], [-180, 90], [-180, -90]]
+    old = layer(tmp_path / "world.geojson", [("Polygon", [world])])
+    out = tmp_path / "world.csv"
+    assert run("match", old, old, "-o", out).returncode == 0
+    area = float(next(csv.DictReader(out.open()))["area"])
+    assert area > 2e14  # more than a third of the globe: the plane bends its meridians, not its edges
 
 
 def test_crs_and_planes(tmp_path):
