@@ -57,9 +57,12 @@ class VICINAL_API PolygonLayers {
 VICINAL_API PolygonLayers read_polygon_layers(const Context& ctx, const PolygonSource& a, const PolygonSource& b,
                                               bool planar = false);
 
-/// Writes a GeoPackage: the layers `a` and `b` with their own columns, geometry and CRS, and group, type, change and
-/// best partner of each feature; the tables `pairs` (all that share area or are kept) and `groups`. It appears whole or
-/// not at all. Throws `io`, `cancelled`.
+/// Writes the layers `a` and `b` with their own columns, geometry and CRS, and id, group, type, change, best partner
+/// and area of each feature; the tables `pairs` (all that share area, are kept or were cut) and `groups`. NAME.gpkg has
+/// all of it; NAME.shp, NAME.geojson and NAME.fgb, whose formats hold one layer, become NAME_a.*, NAME_b.*,
+/// NAME_pairs.csv and NAME_groups.csv. All are written before the first appears, and each appears whole or not at all.
+/// Throws `invalid_argument` for another ending; `io`, also where a Shapefile would cut a text or a number
+/// and where a FlatGeobuf would lose a feature without polygons; `cancelled`.
 VICINAL_API void write_match(const Context& ctx, const std::filesystem::path& path, const PolygonLayers& layers,
                              const Match& match);
 

@@ -95,6 +95,85 @@ def test_geopackage_and_report(tmp_path):
     refused(2, "4 layers; name the one to read: a, b, pairs, groups", out, old)
 
 
+@pytest.mark.parametrize("ending", [".shp", ".geojson", ".fgb"])
+def test_files_of_one_layer(tmp_path, ending):
+    # Ids of every kind, a multipolygon among polygons, a feature without geometry where the format has such.
+    names = ["007", "9007199254740993", "ä,\"x\"", "gone"]
+    many = ("MultiPolygon", [square(4, 0), square(6, 0)])
+    old = layer(tmp_path / "old.geojson", polygons((0, 0), (2, 0)) + [many, None], names)
+    new = layer(tmp_path / "new.geojson", polygons((0, 0), (2, 0)) + [many], names[:3])
+    out = tmp_path / f"matched{ending}"
+    if ending == ".fgb":
+        refused(3, "as feature gone is", old, new, "--id", "name", "-o", out)
+        names[3] = "far"
+        old = layer(tmp_path / "old.geojson", polygons((0, 0), (2, 0)) + [many] + polygons((9, 9)), names)
+    result = run("match", old, new, "--id", "name", "-o", out)
+    assert result.returncode == 0, result.stderr
+    made = {path.name for path in tmp_path.iterdir() if path.name.startswith("matched")}
+    parts = {f"matched_{side}{ending}" for side in "ab"}
+    assert parts | {"matched_pairs.csv", "matched_groups.csv"} <= made
+    assert all(name.split("_")[1][0] in "abpg" and "~" not in name for name in made)
+    if ending != ".shp":
+        assert len(made) == 4
+    rows = list(csv.DictReader((tmp_path / "matched_pairs.csv").open()))
+    assert [(row["a_id"], row["b_id"], row["kept"]) for row in rows] == [(name, name, "1") for name in names[:3]]
+    assert len(list(csv.DictReader((tmp_path / "matched_groups.csv").open()))) == 4
+    # What was written is read again, by the id that it was given.
+    again = run("match", tmp_path / f"matched_a{ending}", tmp_path / f"matched_b{ending}", "--id", "match_id", "--json",
+                "-o", tmp_path / "again.csv")
+    assert again.returncode == 0, again.stderr
+    said = json.loads(again.stdout)
+    assert said["a"]["crs"] == "EPSG:4326" and said["a"]["features"] == 4
+    assert said["a"]["empty"] == (0 if ending == ".fgb" else 1)
+    rows = list(csv.DictReader((tmp_path / "again.csv").open()))
+    assert {(row["a_id"], row["b_id"], row["iou"]) for row in rows} == {(name, name, "1") for name in names[:3]}
+
+
+def test_what_a_shapefile_would_cut_is_refused(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0)), ["x" * 300])
+    refused(3, "cannot keep everything", old, old, "--id", "name", "-o", tmp_path / "out.shp")
+    assert not list(tmp_path.glob("out*"))
+    assert run("match", old, old, "--id", "name", "-o", tmp_path / "out.fgb").returncode == 0
+
+
+def test_outputs_that_cannot_be_written(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0)))
+    refused(3, "nowhere", old, old, "-o", tmp_path / "nowhere" / "out.shp")
+    # A folder where the third of four files should be: nothing is left of the others.
+    folder = tmp_path / "taken_pairs.csv"
+    folder.mkdir()
+    refused(3, "taken_pairs.csv", old, old, "-o", tmp_path / "taken.geojson")
+    assert [path.name for path in tmp_path.glob("taken*")] == ["taken_pairs.csv"]
+    # A disk that is full, as far as a process can tell.
+    many = layer(tmp_path / "many.geojson", polygons(*((x, y) for x in range(30) for y in range(30)), size=0.5))
+    for name in ("full.gpkg", "full.fgb", "full.csv", "full.shp"):
+        limited = f'ulimit -f 16; trap "" XFSZ; exec "$@"'
+        result = subprocess.run(["bash", "-c", limited, "bash", command_path(), "match", many, many, "-o", tmp_path / name],
+                                capture_output=True, text=True, timeout=120)
+        assert result.returncode == 3 and "full" in result.stderr, result.stderr
+    assert not list(tmp_path.glob("full*"))
+
+
+def test_groups_above_a_limit_are_divided(tmp_path):
+    # Four fields and four copies of them, each a tenth off: a chain of eight.
+    old = layer(tmp_path / "old.geojson", polygons((0, 0), (1, 0), (2, 0), (3, 0)))
+    new = layer(tmp_path / "new.geojson", polygons((0.1, 0), (1.1, 0), (2.1, 0), (3.1, 0)))
+    rule = ("--rule", "area", "--id", "name", "--json")
+    assert json.loads(run("match", old, new, *rule).stdout)["groups"]["largest"] == 8
+    out = tmp_path / "pairs.csv"
+    for limit in (("--max-group", "2"), ("--max-diameter", "1")):
+        result = run("match", old, new, *rule, *limit, "-o", out)
+        said = json.loads(result.stdout)
+        assert said["groups"]["count"] == 4 and said["groups"]["changes"]["modified"] == 4
+        assert said["split"]["groups"] == 1 and said["pairs"]["kept"] == 4
+        assert [(pair["a"], pair["b"]) for pair in said["split"]["cut"]] == [
+            ("0001", "0000"), ("0002", "0001"), ("0003", "0002")]
+        assert all(abs(pair["share"] - 0.1) < 1e-3 for pair in said["split"]["cut"])
+        rows = list(csv.DictReader(out.open()))
+        assert [(row["kept"], row["cut"]) for row in rows] == [("1", "0")] + [("0", "1"), ("1", "0")] * 3
+    assert "3 pairs cut" in run("match", old, new, "--rule", "area", "--max-group", "2").stderr
+
+
 def test_z_collections_and_parts(tmp_path):
     nested = {"type": "GeometryCollection", "geometries": [
         {"type": "GeometryCollection", "geometries": [{"type": "MultiPolygon", "coordinates": [square(0, 0), square(3, 0)]}]}]}
@@ -216,7 +295,9 @@ def test_bad_input(tmp_path):
     refused(3, "broken.gpkg", broken, new, "--layer", "a", "-o", out)
     refused(2, "--agree and --agreement", old, new, "--agree", "name")
     refused(2, "match: threshold = 3", old, new, "--threshold", "3")
-    refused(2, "-o", old, new, "-o", tmp_path / "out.shp")
+    refused(2, "-o", old, new, "-o", tmp_path / "out.kml")
+    refused(2, "split.most_members = -1", old, new, "--max-group", "-1")
+    refused(2, "split.most_steps = -1", old, new, "--max-diameter", "-1")
     refused(3, "beyond.geojson", old, layer(tmp_path / "beyond.geojson", polygons((0, 400))))
     assert not out.exists()
 
