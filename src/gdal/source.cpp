@@ -60,6 +60,9 @@ OpenLayer::OpenLayer(const Source& source) : path_(source.path), id_(text_or(sou
   CPLErrorReset();
   dataset_.reset(GDALDataset::Open(path_.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY));
   if (!dataset_) throw Failure(kIo, path_ + ": cannot be read as a layer of polygons: " + last_message());
+  if (dataset_->GetLayerCount() == 0) {
+    throw Failure(kBadData, path_ + ": it has no layer that can be read: " + last_message());
+  }
   const std::string layer = text_or(source.layer);
   if (!layer.empty()) {
     layer_ = dataset_->GetLayerByName(layer.c_str());

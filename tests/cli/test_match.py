@@ -38,6 +38,13 @@ def polygons(*corners, size=1.0):
     return [("Polygon", square(x, y, size)) for x, y in corners]
 
 
+def renamed(path, name):
+    """A copy whose column is called `code`."""
+    copy = path.parent / name
+    copy.write_text(path.read_text().replace('"name"', '"code"'))
+    return copy
+
+
 @pytest.fixture(autouse=True)
 def needs_plugin(tmp_path):
     one = layer(tmp_path / "probe.geojson", polygons((0, 0)))
@@ -147,7 +154,7 @@ def test_outputs_that_cannot_be_written(tmp_path):
     # A disk that is full, as far as a process can tell.
     many = layer(tmp_path / "many.geojson", polygons(*((x, y) for x in range(30) for y in range(30)), size=0.5))
     for name in ("full.gpkg", "full.fgb", "full.csv", "full.shp"):
-        limited = f'ulimit -f 16; trap "" XFSZ; exec "$@"'
+        limited = 'ulimit -f 16; trap "" XFSZ; exec "$@"'
         result = subprocess.run(["bash", "-c", limited, "bash", command_path(), "match", many, many, "-o", tmp_path / name],
                                 capture_output=True, text=True, timeout=120)
         assert result.returncode == 3 and "full" in result.stderr, result.stderr
@@ -293,6 +300,19 @@ def test_bad_input(tmp_path):
     broken = tmp_path / "broken.gpkg"
     broken.write_bytes((tmp_path / "whole.gpkg").read_bytes()[:30000])
     refused(3, "broken.gpkg", broken, new, "--layer", "a", "-o", out)
+    # NEW alone has no such column.
+    refused(2, "named.geojson: there is no column 'name'; there are: code", old, renamed(new, "named.geojson"),
+            "--id", "name", "-o", out)
+    assert run("match", old, renamed(new, "named.geojson"), "--id", "name", "--id-new", "code").returncode == 0
+    for name in ("whole.fgb", "whole.shp"):
+        assert run("match", old, new, "-o", tmp_path / name).returncode == 0
+    for name, bytes_left in (("whole_a.fgb", 300), ("whole_a.fgb", 700), ("whole_a.shp", 150), ("whole_a.shp", 50)):
+        part = tmp_path / name
+        kept = part.read_bytes()
+        assert len(kept) > bytes_left
+        part.write_bytes(kept[:bytes_left])
+        refused(3, name, part, new, "-o", out)
+        part.write_bytes(kept)
     refused(2, "--agree and --agreement", old, new, "--agree", "name")
     refused(2, "match: threshold = 3", old, new, "--threshold", "3")
     refused(2, "-o", old, new, "-o", tmp_path / "out.kml")
