@@ -1,11 +1,13 @@
 #!/bin/sh
 # Matching against what agencies say themselves, and its time beside GeoPandas: the JSON files that docs/matching.md
 # quotes. Run it from the repository's root on a quiet machine, after a release build.
-# Usage: bench/matching.sh VICINAL DATA OUT MACHINE COMMIT [PYTHON]
+# DATA: the folder of maps. Usage: bench/matching.sh VICINAL DATA OUT MACHINE COMMIT [PYTHON]
 # PYTHON: one with the packages of bench/peers/requirements-match.txt; without it GeoPandas is left out.
 set -eu
-vicinal=$1 data=$2 out=$3 machine=$4 commit=$5 python=${6:-}
-tracts=$data/nyc_tracts parcels=$data/cambridge_ma/ASSESSING_ParcelsFY world=$data/natural_earth/countries
+vicinal=$(realpath "$1") data=$2 out=$(realpath "$3") machine=$4 commit=$5 python=${6:+$(realpath -s "$6")}
+peers=$(realpath "$(dirname "$0")/peers")
+cd "$data" # so that results name files, not folders
+tracts=nyc_tracts parcels=cambridge_ma/ASSESSING_ParcelsFY world=natural_earth/countries
 name() { echo "$out/match-$1-$machine-$(date -u +%F)-$commit.json"; }
 
 official() {
@@ -35,10 +37,10 @@ if [ -n "$python" ]; then
   peer() {
     job=$1
     shift
-    "$python" "$(dirname "$0")/peers/match.py" "$vicinal" "$@" --repeat 7 --machine "$machine" --commit "$commit" \
+    "$python" "$peers/match.py" "$vicinal" "$@" --repeat 7 --machine "$machine" --commit "$commit" \
       -o "$(name "geopandas-$job")"
   }
   peer nyc "$tracts/nyc_tracts_2010.gpkg" "$tracts/nyc_tracts_2020.gpkg"
-  peer blocks "$data/cambridge_ma/DEMOGRAPHICS_Blocks2010.geojson" "$data/cambridge_ma/DEMOGRAPHICS_Blocks2020.geojson"
+  peer blocks "cambridge_ma/DEMOGRAPHICS_Blocks2010.geojson" "cambridge_ma/DEMOGRAPHICS_Blocks2020.geojson"
   peer parcels "${parcels}2013.topojson" "${parcels}2014.topojson" --crs EPSG:4326
 fi
