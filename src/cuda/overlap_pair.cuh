@@ -9,13 +9,15 @@
 
 namespace vicinal::cuda {
 
-inline constexpr int kPieceNumbers = 5;  // a piece is four, a line with its weight five
-
 /// Pieces, and then what sums want of them in the same places: the sign is whether `from` is left of `to`.
 class SharedChain {
  public:
-  __device__ SharedChain(double* column, int stride, int capacity)
-      : column_(column), stride_(stride), capacity_(capacity) {}
+  /// `numbers` a piece: four, and one for the weight of a length. Threads of a block have columns side by side.
+  __device__ SharedChain(double* column, int numbers, int capacity)
+      : column_(column),
+        piece_stride_(numbers * static_cast<int>(blockDim.x)),
+        numbers_(numbers),
+        capacity_(capacity) {}
 
   __device__ void clear() { count_ = 0; }
   [[nodiscard]] __device__ bool empty() const { return count_ == 0; }
@@ -42,7 +44,7 @@ class SharedChain {
       number(k, 1) = line.height;
       number(k, 2) = line.sign > 0 ? line.right : line.left;
       number(k, 3) = line.slope;
-      number(k, 4) = line.weight;
+      if (numbers_ > 4) number(k, 4) = line.weight;
     }
   }
   [[nodiscard]] __device__ geo::PieceLine line(int k) const {
@@ -50,19 +52,20 @@ class SharedChain {
     const double to = number(k, 2);
     const bool rightwards = from < to;
     return {rightwards ? from : to, rightwards ? to : from,  number(k, 1),
-            number(k, 3),           rightwards ? 1.0 : -1.0, number(k, 4)};
+            number(k, 3),           rightwards ? 1.0 : -1.0, numbers_ > 4 ? number(k, 4) : 0};
   }
 
  private:
   [[nodiscard]] __device__ double& number(int k, int which) const {
-    return column_[(k * kPieceNumbers + which) * stride_];
+    return column_[k * piece_stride_ + which * static_cast<int>(blockDim.x)];
   }
   [[nodiscard]] __device__ geo::Piece piece(int k) const {
     return {{number(k, 0), number(k, 1)}, {number(k, 2), number(k, 3)}};
   }
 
   double* column_;
-  int stride_;
+  int piece_stride_;
+  int numbers_;
   int capacity_;
   int count_ = 0;
   bool overflowed_ = false;
@@ -253,7 +256,8 @@ class PairOnDevice {
         pieces_a_(pieces_a),
         pieces_b_(pieces_b) {}
 
-  __device__ void decide(bool width, Overlap& pair) {
+  /// False, and nothing said, where pieces did not fit the room.
+  __device__ bool decide(bool width, Overlap& pair) {
     double error = 0;
     pair.area = area(error);
     pair.width = 0;
@@ -261,17 +265,20 @@ class PairOnDevice {
     if (!geo::plainly_overlap(pair.area, error, area_a_ - geo::area_error(box_a_, edges_a_.count),
                               area_b_ - geo::area_error(box_b_, edges_b_.count))) {
       pair.relation = QuickRelation(edges_a_, box_a_, edges_b_, box_b_).relation();
-      if (pair.relation == plugin::kUndecided) return;
+      if (pair.relation == plugin::kUndecided) return !overflowed();
       pair.area = geo::area_by(pair.relation, pair.area, area_a_, area_b_);
     }
     if (width && pair.area > 0) {
       const double length = perimeter();
       if (length > 0) pair.width = 2 * pair.area / length;
     }
-    if (halved_ || pieces_a_.overflowed() || pieces_b_.overflowed()) pair.relation = plugin::kUndecided;
+    if (halved_) pair.relation = plugin::kUndecided;
+    return !overflowed();
   }
 
  private:
+  [[nodiscard]] __device__ bool overflowed() const { return pieces_a_.overflowed() || pieces_b_.overflowed(); }
+
   template <bool lengths>
   __device__ PairSums sums(const geo::Box& box, geo::Measure measure) {
     const bool turned = measure == geo::Measure::steep_edges;

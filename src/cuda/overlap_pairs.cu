@@ -18,6 +18,11 @@ constexpr std::int64_t kMostRuns = 8;
 constexpr int most_edges(int size_class) {
   return size_class == 0 ? 6 : size_class == 1 ? 16 : 40;
 }
+/// Pieces that there is room for. An edge is cut to two at most, which for small features is rare: a pair whose pieces
+/// do not fit moves on to the next class.
+constexpr int most_pieces(int size_class) {
+  return size_class == 0 ? 8 : 2 * most_edges(size_class);
+}
 
 __device__ std::int64_t this_thread() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -54,21 +59,32 @@ __global__ void flag_kernel(const std::uint8_t* classes, std::int64_t count, std
   if (at < count) flags[at] = classes[at] == wanted ? 1 : 0;
 }
 
+/// Of one class.
+struct PairList {
+  const std::uint32_t* numbers = nullptr;
+  std::uint8_t* classes = nullptr;
+  int capacity = 0;
+};
+
 __global__ void __launch_bounds__(kPairThreads)
-    pair_kernel(LayerView a, LayerView b, PairTask of, const std::uint32_t* list, std::int64_t begin, std::int64_t end,
-                int capacity) {
+    pair_kernel(LayerView a, LayerView b, PairTask of, PairList list, std::int64_t begin, std::int64_t end) {
   extern __shared__ double room[];
   const std::int64_t at = begin + this_thread();
   if (at >= end) return;
+  const std::uint32_t number = list.numbers[at];
   std::int64_t i = 0;
   std::int64_t j = 0;
-  ends_of(of, list[at], i, j);
+  ends_of(of, number, i, j);
+  const int numbers = of.widths ? 5 : 4;
   double* const column = room + threadIdx.x;
-  SharedChain pieces_a(column, kPairThreads, capacity);
-  SharedChain pieces_b(column + capacity * kPieceNumbers * kPairThreads, kPairThreads, capacity);
-  Overlap pair = of.found[list[at]];
-  PairOnDevice(a, i, b, j, pieces_a, pieces_b).decide(of.widths, pair);
-  of.found[list[at]] = pair;
+  SharedChain pieces_a(column, numbers, list.capacity);
+  SharedChain pieces_b(column + list.capacity * numbers * kPairThreads, numbers, list.capacity);
+  Overlap pair{a.first + i, b.first + j, plugin::kUndecided, 0, 0};
+  if (PairOnDevice(a, i, b, j, pieces_a, pieces_b).decide(of.widths, pair)) {
+    of.found[number] = pair;
+  } else {
+    ++list.classes[number];
+  }
 }
 
 }  // namespace
@@ -97,15 +113,15 @@ void decide_pairs(const Engine& engine, const Host& host, const LayerView& a, co
     std::int64_t pairs = 0;
     to_host(engine, &pairs, listed.data(), 1);
     engine.synchronize();
-    const int capacity = 2 * most_edges(size_class);  // an edge is cut to two pieces at most
+    const PairList task{list.data(), classes.data(), most_pieces(size_class)};
     const std::size_t bytes =
-        std::size_t{2} * static_cast<std::size_t>(capacity) * kPieceNumbers * kPairThreads * sizeof(double);
+        sizeof(double) * static_cast<std::size_t>(2 * task.capacity * (candidates.widths ? 5 : 4) * kPairThreads);
     if (bytes > engine.shared_memory) break;  // what a smaller device has no room for is the host's
     check(cudaFuncSetAttribute(pair_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
           "ask for shared memory");
     in_slices(engine, host, pairs, [&](std::int64_t begin, std::int64_t end) {
-      pair_kernel<<<blocks_for(end - begin, kPairThreads), kPairThreads, bytes, engine.stream>>>(
-          a, b, candidates, list.data(), begin, end, capacity);
+      pair_kernel<<<blocks_for(end - begin, kPairThreads), kPairThreads, bytes, engine.stream>>>(a, b, candidates, task,
+                                                                                                 begin, end);
       check_launch("decide pairs");
     });
   }

@@ -292,7 +292,6 @@ TEST(Overlaps, the_same_bits_of_many_buildings) {
   for (const Context& ctx : contexts(0)) {
     if (ctx.device() == "cpu") continue;
     const Overlaps found = overlaps(ctx, a.view(), b.view());
-    EXPECT_GT(found.on_host, 0);
     EXPECT_LT(found.on_host, found.candidates / 2);
     EXPECT_GE(found.device_seconds, 0);
   }
