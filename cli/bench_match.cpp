@@ -43,6 +43,7 @@ struct BenchMatch {
   std::string rule = "standard";
   double threshold = 0;
   double width = 0;
+  bool overlaps_only = false;
   int repeat = 3;
   std::string commit;
   std::string output;
@@ -199,6 +200,9 @@ void BenchMatch::run() const {
   if (old_file.empty() && (!truth.path.empty() || same_id)) {
     throw Error(ErrorCode::invalid_argument, "--truth and --same-id are about files");
   }
+  if (overlaps_only && (!truth.path.empty() || same_id)) {
+    throw Error(ErrorCode::invalid_argument, "--overlaps-only: matches nothing that --truth or --same-id could judge");
+  }
   PolygonLayers layers;
   double read_seconds = 0;
   if (old_file.empty()) {
@@ -224,9 +228,14 @@ void BenchMatch::run() const {
   Match found;
   areas = overlaps(ctx, a, b, {.widths = false});
   const double cpu_before = cpu_seconds();
-  const Timings area_times = measure(ctx, 0, repeat, [&] { areas = overlaps(ctx, a, b, {.widths = false}); });
+  std::vector<double> device_seconds;
+  const Timings area_times = measure(ctx, 0, repeat, [&] {
+    areas = overlaps(ctx, a, b, {.widths = false});
+    device_seconds.push_back(areas.device_seconds);
+  });
   const double area_cpu = (cpu_seconds() - cpu_before) / repeat;
-  const Timings match_times = measure(ctx, 0, repeat, [&] { found = match(ctx, a, b, options); });
+  Timings match_times;
+  if (!overlaps_only) match_times = measure(ctx, 0, repeat, [&] { found = match(ctx, a, b, options); });
   Json json = head_of_results("bench match", commit);
   json["old"] = old_file.empty() ? fmt::format("{} made buildings", buildings) : old_file;
   json["new"] = new_file;
@@ -241,18 +250,32 @@ void BenchMatch::run() const {
   json["overlap_cpu_seconds"] = area_cpu;
   json["overlap_cpu_microseconds_a_candidate"] =
       1e6 * area_cpu / static_cast<double>(std::max<std::int64_t>(1, areas.candidates));
-  json["match_seconds"] = to_json(match_times);
-  json["kept"] = count_kept(found);
-  json["groups"] = found.groups.size();
+  json["device"] = ctx.device();
+  if (ctx.device() != "cpu") {
+    json["overlap_device_seconds"] = device_seconds;
+    json["candidates_left_to_host"] = areas.on_host;
+  }
+  if (!overlaps_only) {
+    json["match_seconds"] = to_json(match_times);
+    json["kept"] = count_kept(found);
+    json["groups"] = found.groups.size();
+  }
   if (!truth.path.empty() || same_id) {
     json["truth"] = against_truth(ctx, layers, found, same_id ? same_names(layers) : read_truth(ctx, truth));
   }
   if (!output.empty()) write_text(output, json.dump(2) + "\n");
   runtime.progress->clear();
   if (common->json) return print_json(json);
-  std::string text = fmt::format(
-      "read {:.3f} s, overlaps {:.3f} s ({:.3f} us of one core a pair of boxes), match {:.3f} s\n", read_seconds,
-      area_times.median(), json["overlap_cpu_microseconds_a_candidate"].get<double>(), match_times.median());
+  std::string text =
+      fmt::format("read {:.3f} s, overlaps {:.3f} s ({:.3f} us of one core a pair of boxes)", read_seconds,
+                  area_times.median(), json["overlap_cpu_microseconds_a_candidate"].get<double>());
+  if (!overlaps_only) text += fmt::format(", match {:.3f} s", match_times.median());
+  if (ctx.device() != "cpu") {
+    text +=
+        fmt::format("; {:.4f} s on the device, which left {} of {} pairs of boxes to the host",
+                    *std::min_element(device_seconds.begin(), device_seconds.end()), areas.on_host, areas.candidates);
+  }
+  text += "\n";
   if (json.contains("truth")) {
     const Json& t = json["truth"];
     text += fmt::format("of {} true pairs, {} kept: precision {:.4f}, recall {:.4f}, F1 {:.4f}, adjusted Rand {:.4f}\n",
@@ -300,6 +323,7 @@ BenchMatchCommand add_bench_match(const Parser& bench, CommonOptions& common) {
   app.add_option("--rule", command->rule, "As of `vicinal match`").type_name("NAME").capture_default_str();
   app.add_option("--threshold", command->threshold, "As of `vicinal match`").type_name("X").capture_default_str();
   app.add_option("--width", command->width, "As of `vicinal match`").type_name("X").capture_default_str();
+  app.add_flag("--overlaps-only", command->overlaps_only, "Match nothing");
   app.add_option("--repeat", command->repeat, "Timed runs").type_name("N").capture_default_str();
   app.add_option("--commit", command->commit, "Commit to note in the result").type_name("ID");
   app.add_option("-o,--output", command->output, "Where to write the result, too (.json)").type_name("FILE");

@@ -75,7 +75,7 @@ MatchOptions MatchCommand::options() const {
 
 void MatchCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
-  const Runtime runtime = make_runtime(common, Computes::on_host);
+  const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
   check_output("-o", output, {".gpkg", ".shp", ".geojson", ".fgb", ".csv"});
   check_output("--report", report, {".html", ".htm"});

@@ -13,6 +13,7 @@
 #include "cuda/clustering.hpp"
 #include "cuda/graphs.hpp"
 #include "cuda/lof.hpp"
+#include "cuda/overlap.hpp"
 #include "cuda/plugin.hpp"
 #include "cuda/self_test.hpp"
 #include "cuda/session.hpp"
@@ -344,6 +345,13 @@ void label_bytes(void* engine, const plugin::Bipartite* task, std::uint64_t* byt
   guarded(status, [&] { *bytes = graph_bytes(session_of(engine), *task); });
 }
 
+void join_polygons(void* engine, const plugin::HostCalls* host, plugin::OverlapJoin* task, plugin::Status* status) {
+  guarded(status, [&] {
+    const CurrentDevice current(session_of(engine).engine.device);
+    join_layers(session_of(engine), host_of(host), *task);
+  });
+}
+
 }  // namespace
 }  // namespace vicinal::cuda
 
@@ -385,6 +393,7 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.lof_bytes = vicinal::cuda::lof_bytes;
     functions.label = vicinal::cuda::label;
     functions.label_bytes = vicinal::cuda::label_bytes;
+    functions.join_polygons = vicinal::cuda::join_polygons;
     return functions;
   }();
   return &kFunctions;

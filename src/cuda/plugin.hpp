@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 10;
+inline constexpr std::uint32_t kPluginVersion = 11;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -189,6 +189,8 @@ struct Outliers {
 
 /// Edges of a bipartite graph, and where labels go (plugin_graph.hpp).
 struct Bipartite;
+/// Two maps whose features are to be joined (plugin_overlap.hpp).
+struct OverlapJoin;
 
 /// An engine is one device with what a context holds there; not for two threads at once.
 struct Functions {
@@ -270,6 +272,10 @@ struct Functions {
   void (*label)(void* engine, const HostCalls* host, Bipartite* task, Status* status) = nullptr;
   /// Bytes of device memory that takes, edges included. Fails where they are not to be had.
   void (*label_bytes)(void* engine, const Bipartite* task, std::uint64_t* bytes, Status* status) = nullptr;
+
+  /// Finds the pairs of two maps whose boxes meet, and decides most of them; in parts where the device has not room for
+  /// all. Fails before it starts where not even a part has.
+  void (*join_polygons)(void* engine, const HostCalls* host, OverlapJoin* task, Status* status) = nullptr;
 };
 
 }  // namespace vicinal::plugin

@@ -15,6 +15,7 @@
 #include "geo/box_tree.hpp"
 #include "geo/join.hpp"
 #include "geo/layer.hpp"
+#include "kernels_overlap.hpp"
 
 namespace vicinal {
 namespace {
@@ -353,7 +354,7 @@ Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b, co
   Matcher matcher(options, match);
   {
     const bool widths = options.widths || options.least_width > 0;
-    const Overlaps found = geo::join(ctx, first, second, {.widths = widths});
+    const Overlaps found = kernels::joins_of(ctx).join(ctx, first, second, {.widths = widths});
     core::require_memory(ctx, found.pairs.size() * (sizeof(Overlap) + sizeof(MatchPair) + 2 * sizeof(std::size_t)),
                          "match");
     matcher.take(found);

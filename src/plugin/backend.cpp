@@ -12,6 +12,7 @@
 #include "core/radius.hpp"
 #include "plugin/cluster.hpp"
 #include "plugin/graphs.hpp"
+#include "plugin/overlaps.hpp"
 #include "plugin/tree.hpp"
 
 namespace vicinal::plugin {
@@ -147,9 +148,10 @@ class OutlierRoom {
   kernels::LofResult& result_;
 };
 
-class CudaBackend final : public kernels::Backend, public CudaGraphs {
+class CudaBackend final : public kernels::Backend, public CudaGraphs, public CudaJoins {
  public:
-  explicit CudaBackend(std::shared_ptr<Device> device) : CudaGraphs(device), device_(std::move(device)) {}
+  explicit CudaBackend(std::shared_ptr<Device> device)
+      : CudaGraphs(device), CudaJoins(device), device_(std::move(device)) {}
 
   int device() const override { return device_->number(); }
   bool reaches(Memory /*memory*/) const override { return true; }
