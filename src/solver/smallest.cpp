@@ -150,7 +150,8 @@ Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted
   std::vector<double> values = choose_best(ctx, space, width);
 
   Smallest found;
-  const double resolved = kResidual * space.norm_bound();
+  found.norm = space.norm_bound();
+  const double resolved = kResidual * found.norm;
   double least = 2;
   int stalls = 0;
   while (true) {

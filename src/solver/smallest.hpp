@@ -18,7 +18,8 @@ struct Smallest {
   Vectors vectors;                ///< [n, wanted] orthonormal, by ascending values
   std::vector<double> values;     ///< [wanted] singular values
   std::vector<double> angles;     ///< [wanted] estimated sine of the angle to what the iteration would converge to
-  std::vector<double> residuals;  ///< [wanted] lengths of M v - s^2 v; of `inverse_iteration`
+  std::vector<double> residuals;  ///< [wanted] lengths of M v - s^2 v; of `inverse_iteration`, as the norm
+  double norm = 0;                ///< at least M\'s
   double next = 0;                ///< the next value, an upper bound; 0 where there is none
   std::int64_t iterations = 0;
   bool converged = false;
