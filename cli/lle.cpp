@@ -215,7 +215,8 @@ Command add_lle(const Parser& root) {
       .type_name("X")
       .capture_default_str()
       .group(group);
-  app.add_choice("--solver", lle.solver, {"automatic", "dense", "direct"}, "How the eigenvectors are found")
+  app.add_choice("--solver", lle.solver, {"automatic", "dense", "direct", "cpu"},
+                 "How the eigenvectors are found; cpu is direct on the host")
       .group(group);
   app.add_choice("--pieces", lle.pieces, {"apart", "refuse"}, "What becomes of a neighbor graph in pieces")
       .group(group);

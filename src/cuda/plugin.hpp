@@ -192,6 +192,13 @@ struct Bipartite;
 /// Two maps whose features are to be joined (plugin_overlap.hpp).
 struct OverlapJoin;
 
+/// An embedding, and what is done with it (plugin_lle.hpp).
+struct LleTask;
+struct LleTaken;
+struct LleBlocks;
+struct LleFactor;
+struct LleStep;
+
 /// An engine is one device with what a context holds there; not for two threads at once.
 struct Functions {
   std::uint32_t version = kPluginVersion;
@@ -276,6 +283,19 @@ struct Functions {
   /// Finds the pairs of two maps whose boxes meet, and decides most of them; in parts where the device has not room for
   /// all. Fails before it starts where not even a part has.
   void (*join_polygons)(void* engine, const HostCalls* host, OverlapJoin* task, Status* status) = nullptr;
+  /// Bytes of device memory an embedding takes until its pieces are factored. Fails where they are not to be had.
+  void (*lle_bytes)(void* engine, const LleTask* task, std::uint64_t* bytes, Status* status) = nullptr;
+  /// Fails where there is no solver for its pieces.
+  void (*lle_solver)(Status* status) = nullptr;
+  /// The most columns an embedding may have.
+  std::int64_t (*lle_widest)(void* engine) = nullptr;
+  /// Begins one: the blocks of all rows.
+  void (*lle)(void* engine, const HostCalls* host, LleTask* task, void** lle, Status* status) = nullptr;
+  void (*release_lle)(void* lle) = nullptr;
+  void (*lle_take)(void* lle, LleTaken* piece, Status* status) = nullptr;
+  void (*lle_fetch)(void* lle, const LleBlocks* blocks, Status* status) = nullptr;
+  void (*lle_factor)(void* lle, const HostCalls* host, LleFactor* task, Status* status) = nullptr;
+  void (*lle_step)(void* lle, const HostCalls* host, const LleStep* step, Status* status) = nullptr;
 };
 
 }  // namespace vicinal::plugin

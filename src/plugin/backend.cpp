@@ -148,10 +148,10 @@ class OutlierRoom {
   kernels::LofResult& result_;
 };
 
-class CudaBackend final : public kernels::Backend, public CudaGraphs, public CudaJoins {
+class CudaBackend final : public kernels::Backend, public CudaGraphs, public CudaJoins, public CudaSparse {
  public:
-  explicit CudaBackend(std::shared_ptr<Device> device)
-      : CudaGraphs(device), CudaJoins(device), device_(std::move(device)) {}
+  CudaBackend(std::shared_ptr<Device> device, Asked asked)
+      : CudaGraphs(device), CudaJoins(device), CudaSparse(device, asked), device_(std::move(device)) {}
 
   int device() const override { return device_->number(); }
   bool reaches(Memory /*memory*/) const override { return true; }
@@ -540,8 +540,8 @@ class CudaBackend final : public kernels::Backend, public CudaGraphs, public Cud
 
 }  // namespace
 
-std::shared_ptr<const kernels::Backend> make_backend(std::shared_ptr<Device> device) {
-  return std::make_shared<CudaBackend>(std::move(device));
+std::shared_ptr<const kernels::Backend> make_backend(std::shared_ptr<Device> device, Asked asked) {
+  return std::make_shared<CudaBackend>(std::move(device), asked);
 }
 
 }  // namespace vicinal::plugin
