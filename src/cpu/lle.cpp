@@ -18,6 +18,7 @@
 #include "solver/ordering.hpp"
 #include "solver/smallest.hpp"
 #include "solver/symbolic.hpp"
+#include "solver/tall.hpp"
 
 namespace vicinal {
 namespace {
@@ -97,7 +98,10 @@ class Piece {
     piece.rows = a_.points;
     const bool by_dense =
         options_.solver == LleSolver::dense || (options_.solver == LleSolver::automatic && a_.points <= kDenseRows);
-    return by_dense ? run_dense(piece) : run_direct(piece);
+    solver::Vectors found = by_dense ? run_dense(piece) : run_direct(piece);
+    // Once more: where a vector was all but dependent on those before, what was left of its mean has grown.
+    solver::remove_means(ctx_, found);
+    return found;
   }
 
  private:
