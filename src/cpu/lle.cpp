@@ -19,6 +19,7 @@
 #include "solver/ordering.hpp"
 #include "solver/smallest.hpp"
 #include "solver/symbolic.hpp"
+#include "solver/tall.hpp"
 
 namespace vicinal {
 namespace {
@@ -98,12 +99,19 @@ class Piece {
     piece.rows = a_.points;
     const bool by_dense =
         options_.solver == LleSolver::dense || (options_.solver == LleSolver::automatic && a_.points <= kDenseRows);
-    if (!by_dense) return device != nullptr ? run_device(*device, piece) : run_direct(piece);
-    if (device != nullptr) {
-      static_cast<void>(device->take(cells_.order));
-      a_ = device->blocks();
+    solver::Vectors found;
+    if (by_dense) {
+      if (device != nullptr) {
+        static_cast<void>(device->take(cells_.order));
+        a_ = device->blocks();
+      }
+      found = run_dense(piece);
+    } else {
+      found = device != nullptr ? run_device(*device, piece) : run_direct(piece);
     }
-    return run_dense(piece);
+    // Once more: where a vector was all but dependent on those before, what was left of its mean has grown.
+    solver::remove_means(ctx_, found);
+    return found;
   }
 
  private:

@@ -122,9 +122,9 @@ std::vector<double> transform(const Context& ctx, const Index& index, const Lle&
       }
       if (!cpu::barycentre(room, static_cast<std::int64_t>(kept.size()), d, fitted.options.reg, weights.data())) {
         throw Error(ErrorCode::bad_data,
-                    fmt::format("reg: is 0, but the neighbors of query row {} do not determine its weights; a share "
-                                "above 0 does",
-                                q));
+                    fmt::format("reg: is {}, but the neighbors of query row {} do not determine its weights; a larger "
+                                "share does",
+                                fitted.options.reg, q));
       }
       for (std::size_t j = 0; j < kept.size(); ++j) {
         for (std::int64_t c = 0; c < dim; ++c) found[q * dim + c] += weights[j] * fitted.embedding[kept[j] * dim + c];

@@ -115,6 +115,9 @@ void check_lle_fitted(const Lle& fitted, std::int64_t n) {
       fitted.embedding.size() != rows * static_cast<std::size_t>(fitted.options.dim)) {
     refuse(fmt::format("fitted: is an embedding of {} rows, but the table has {}", fitted.piece.size(), n));
   }
+  if (!std::all_of(fitted.piece.begin(), fitted.piece.end(), [n](std::int64_t p) { return p >= 0 && p < n; })) {
+    refuse("fitted: has a number of a piece that is none");
+  }
 }
 
 }  // namespace ops

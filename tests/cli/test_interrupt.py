@@ -26,6 +26,7 @@ def start(command, folder, arguments=("knn", "-o", "out.npz")):
     [
         ("knn", "-o", "out.npz"),
         ("lof", "-o", "out.csv", "--save-model", "model.vlof", "--report", "report.html"),
+        ("lle", "-o", "out.csv", "--save-model", "model.vlle", "--report", "report.html"),
         ("regress", "--targets", "table.npy", "--cv", "5", "--save-model", "model.vnm"),
     ],
 )
