@@ -238,6 +238,17 @@ std::vector<Dissection::Node> nodes_of(const std::vector<Part>& parts) {
 
 }  // namespace
 
+std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t width) {
+  const auto points = static_cast<std::uint64_t>(n);
+  const std::uint64_t entries = points * static_cast<std::uint64_t>(width);
+  constexpr std::uint64_t kIncidence = 2 * sizeof(Point);
+  // While it is made, each entry is there once more, with its column; then cells' lists and what notes they need.
+  constexpr std::uint64_t kMaking = 3 * sizeof(Point);
+  constexpr std::uint64_t kPoint = 2 * sizeof(std::int64_t) + sizeof(Side) + 8 * sizeof(Point);
+  const std::uint64_t workers = static_cast<std::uint64_t>(ctx.threads()) * points / kLeafPoints * 2 * sizeof(Point);
+  return entries * (kIncidence + kMaking) + points * kPoint + workers;
+}
+
 Dissection dissect(const Context& ctx, const Blocks& blocks, const std::vector<Point>& near) {
   const Point n = blocks.a.points;
   const CellGraph graph = graph_of_cells(ctx, blocks, near);

@@ -53,6 +53,9 @@ inline Dissection dissect(const Context& ctx, const Pattern& pattern, const std:
   return dissect(ctx, Blocks{*pattern.a, pattern.in}, near);
 }
 
+/// Bytes that the incidence of n such blocks and their dissection take at most, beside the blocks.
+std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t width);
+
 /// The blocks of the points that are listed, point i called order[i] before. Their columns must all be listed. Without
 /// values where `a` has none.
 LocalRows renumbered(const Context& ctx, const LocalRows& a, const std::vector<Point>& order);
