@@ -37,8 +37,8 @@ struct Notes {
 /// What one worker splits parts with.
 class Splitter {
  public:
-  Splitter(const Context& ctx, const Blocks& blocks, const CellGraph& graph, Notes& notes)
-      : ctx_(ctx), a_(blocks.a), in_(blocks.in), graph_(graph), notes_(notes), halving_(ctx, graph) {}
+  Splitter(const Context& ctx, const Pattern& pattern, const CellGraph& graph, Notes& notes)
+      : ctx_(ctx), a_(pattern.a), in_(pattern.in), graph_(graph), notes_(notes), halving_(ctx, graph) {}
 
   struct Split {
     Point left = 0;  ///< how many points
@@ -249,9 +249,9 @@ std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t wi
   return entries * (kIncidence + kMaking) + points * kPoint + workers;
 }
 
-Dissection dissect(const Context& ctx, const Blocks& blocks, const std::vector<Point>& near) {
-  const Point n = blocks.a.points;
-  const CellGraph graph = graph_of_cells(ctx, blocks, near);
+Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
+  const Point n = pattern.a.points;
+  const CellGraph graph = graph_of_cells(ctx, pattern, near);
   Notes notes;
   notes.side.assign(static_cast<std::size_t>(n), Side::left);
   notes.place.assign(static_cast<std::size_t>(n), kUnseen);
@@ -268,7 +268,7 @@ Dissection dissect(const Context& ctx, const Blocks& blocks, const std::vector<P
     const std::size_t end = parts.size();
     std::vector<Splitter::Split> splits(end - begin);
     core::parallel_for(ctx, static_cast<std::int64_t>(end - begin), [&](std::int64_t task, int worker) {
-      if (!splitters[worker]) splitters[worker] = std::make_unique<Splitter>(ctx, blocks, graph, notes);
+      if (!splitters[worker]) splitters[worker] = std::make_unique<Splitter>(ctx, pattern, graph, notes);
       const Part& part = parts[begin + static_cast<std::size_t>(task)];
       splits[task] = splitters[worker]->split(found.order.data() + part.begin, found.order.data() + part.end);
     });

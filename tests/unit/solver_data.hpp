@@ -68,8 +68,8 @@ inline Ordered ordered(const Context& ctx, const LocalRows& given, Point side) {
   Ordered made;
   const LocalRows near = renumbered(ctx, given, cells.order);
   const Incidence in = incidence_of(ctx, near);
-  made.dissection = dissect(ctx, Blocks{near, in}, cells.first);
-  made.symbolic = analyse(ctx, Blocks{near, in}, made.dissection);
+  made.dissection = dissect(ctx, Pattern{near, in}, cells.first);
+  made.symbolic = analyse(ctx, Pattern{near, in}, made.dissection);
   made.a = renumbered(ctx, near, made.dissection.order);
   made.in = incidence_of(ctx, made.a);
   return made;

@@ -217,16 +217,16 @@ TEST(Dissection, tears_no_block_whatever_the_cells) {
     for (const Point step : {1, 16, 6000}) {
       std::vector<Point> near;
       for (Point i = 0; i <= 6000; i += step) near.push_back(i);
-      const Dissection once = dissect(threads(1), Blocks{a, in}, near);
+      const Dissection once = dissect(threads(1), Pattern{a, in}, near);
       expect_no_block_torn(a, once);
-      const Dissection again = dissect(threads(7), Blocks{a, in}, near);
+      const Dissection again = dissect(threads(7), Pattern{a, in}, near);
       EXPECT_EQ(once.order, again.order);
       EXPECT_EQ(once.nodes.size(), again.nodes.size());
     }
   }
   const LocalRows whole = scattered(100, 100, 100);
   const Incidence in = incidence_of(threads(1), whole);
-  EXPECT_EQ(dissect(threads(1), Blocks{whole, in}, {0, 50, 100}).nodes.size(), 1U);
+  EXPECT_EQ(dissect(threads(1), Pattern{whole, in}, {0, 50, 100}).nodes.size(), 1U);
 }
 
 TEST(Dissection, pieces_of_a_graph_are_parted_for_nothing) {
@@ -241,7 +241,7 @@ TEST(Dissection, pieces_of_a_graph_are_parted_for_nothing) {
   const Cells cells = kd_cells(ctx, places, 2);
   const LocalRows near = renumbered(ctx, a, cells.order);
   const Incidence in = incidence_of(ctx, near);
-  const Dissection found = dissect(ctx, Blocks{near, in}, cells.first);
+  const Dissection found = dissect(ctx, Pattern{near, in}, cells.first);
   expect_no_block_torn(near, found);
   EXPECT_EQ(std::count_if(found.nodes.begin(), found.nodes.end(), [](const auto& node) { return node.parent < 0; }), 2);
 }
@@ -257,7 +257,7 @@ TEST(Dissection, its_long_steps_can_be_cancelled) {
   const Incidence in = incidence_of(free, a);
   std::vector<Point> near;
   for (Point i = 0; i <= 60000; i += 10) near.push_back(i);
-  const CellGraph graph = graph_of_cells(free, Blocks{a, in}, near);
+  const CellGraph graph = graph_of_cells(free, Pattern{a, in}, near);
   std::vector<Point> points(60000);
   std::iota(points.begin(), points.end(), 0);
   EXPECT_THROW(Halving(cancelled, graph).halve(points.data(), points.data() + points.size()), Error);
@@ -278,7 +278,7 @@ TEST(Dissection, its_long_steps_can_be_cancelled) {
   }
   EXPECT_EQ(separate(free, band)[0], Side::separator);
   EXPECT_THROW(separate(cancelled, band), Error);
-  EXPECT_THROW(dissect(cancelled, Blocks{a, in}, near), Error);
+  EXPECT_THROW(dissect(cancelled, Pattern{a, in}, near), Error);
 }
 
 TEST(Pieces, are_numbered_by_their_smallest_points) {
