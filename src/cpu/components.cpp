@@ -1,21 +1,10 @@
-// Connected components of a bipartite graph (contract clause 16): union-find by all threads at once, without a lock,
-// after Rem (Dijkstra 1976; Patwary, Blair and Manne 2010; ConnectIt, Dhulipala et al. 2020, has it in parallel). Both
-// ends climb together: the one whose parent is larger takes the other's parent and goes on from its own old one, until
-// parents are equal or a root was hooked, by compare-and-swap. Every pointer leads to a smaller number, so that a
-// component ends below its smallest member whatever the order of edges and threads. A store to a member that is no root
-// may be late: the thread that makes it goes on to join what it replaced.
+// Connected components of a bipartite graph (contract clause 16): union-find by all threads at once (core/forest.hpp).
 // Cost: a reading of the edges, two places of `parent` an edge (fetched ahead), one reading of `parent` at the end.
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <limits>
-#include <memory>
 
-#include "core/aligned.hpp"
+#include "core/forest.hpp"
 #include "core/parallel.hpp"
 #include "core/seconds.hpp"
 #include "cpu/graphs.hpp"
@@ -25,78 +14,7 @@ namespace {
 
 constexpr std::int64_t kEdges = std::int64_t{1} << 16;    // of a task
 constexpr std::int64_t kMembers = std::int64_t{1} << 16;  // of a task
-constexpr std::size_t kPage = std::size_t{1} << 21;       // a large one
 constexpr std::int64_t kAhead = 32;  // edges whose places are being fetched; enough for DRAM's latency
-
-/// Asks for large pages where the system has them: places are looked at all over the array, and its page tables are not
-/// in the caches. What it answers does not matter.
-void prefer_large_pages(void* data, std::size_t bytes) {
-#if defined(__linux__)
-  if (std::align(kPage, kPage, data, bytes) != nullptr)
-    static_cast<void>(madvise(data, bytes / kPage * kPage, MADV_HUGEPAGE));
-#else
-  static_cast<void>(data);
-  static_cast<void>(bytes);
-#endif
-}
-
-template <class Number>
-class Forest {
- public:
-  /// `alone`: one thread works on it, which needs no atomic swaps.
-  Forest(std::int64_t size, bool alone) : parent_(size), size_(static_cast<std::uint64_t>(size)), alone_(alone) {
-    prefer_large_pages(parent_.data(), static_cast<std::size_t>(size) * sizeof(Number));
-  }
-
-  void reset(std::int64_t begin, std::int64_t end) {
-    for (std::int64_t v = begin; v < end; ++v) parent_[v] = static_cast<Number>(v);
-  }
-  /// Begins to fetch the place of v, if there is one.
-  void fetch(std::uint64_t v) const {
-    if (v < size_) __builtin_prefetch(parent_.data() + v, 1);
-  }
-
-  void unite(Number x, Number y) {
-    while (true) {
-      Number of_x = at(x).load(std::memory_order_relaxed);
-      Number of_y = at(y).load(std::memory_order_relaxed);
-      if (of_x == of_y) return;
-      if (of_x < of_y) {
-        std::swap(x, y);
-        std::swap(of_x, of_y);
-      }
-      if (of_x == x) {  // a root
-        if (alone_) {
-          parent_[static_cast<std::int64_t>(x)] = of_y;
-          return;
-        }
-        if (at(x).compare_exchange_strong(of_x, of_y, std::memory_order_relaxed)) return;
-        continue;
-      }
-      at(x).store(of_y, std::memory_order_relaxed);
-      x = of_x;
-    }
-  }
-  /// The root above v, to which v leads from then on. Asked for in ascending order this goes two steps and no further.
-  Number flatten(Number v) {
-    Number root = parent_of(parent_of(v));
-    for (Number above = parent_of(root); above != root; above = parent_of(root)) root = above;
-    at(v).store(root, std::memory_order_relaxed);
-    return root;
-  }
-  /// Begins to fetch the place that v leads to, v's own being there.
-  void fetch_parent(std::uint64_t v) {
-    if (v < size_) fetch(parent_of(static_cast<Number>(v)));
-  }
-
- private:
-  Number parent_of(Number v) { return at(v).load(std::memory_order_relaxed); }
-  std::atomic_ref<Number> at(Number v) { return std::atomic_ref<Number>(parent_[static_cast<std::int64_t>(v)]); }
-
-  core::AlignedArray<Number> parent_;
-  std::uint64_t size_;
-  bool alone_;
-};
 
 template <class Body>
 void in_parts(const Context& ctx, std::int64_t size, std::int64_t part, const Body& body) {
@@ -108,7 +26,7 @@ void in_parts(const Context& ctx, std::int64_t size, std::int64_t part, const Bo
 }
 
 template <class Id, class Number>
-void unite_edges(const BipartiteEdges& edges, std::int64_t begin, std::int64_t end, Forest<Number>& forest) {
+void unite_edges(const BipartiteEdges& edges, std::int64_t begin, std::int64_t end, core::Forest<Number>& forest) {
   const auto* const a = static_cast<const Id*>(edges.a());
   const auto* const b = static_cast<const Id*>(edges.b());
   const auto n_a = static_cast<std::uint64_t>(edges.n_a());
@@ -129,7 +47,7 @@ void unite_edges(const BipartiteEdges& edges, std::int64_t begin, std::int64_t e
 template <class Number>
 void label_with(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) {
   const BipartiteEdges& edges = *task.edges;
-  Forest<Number> forest(task.members(), ctx.threads() == 1);
+  core::Forest<Number> forest(task.members(), ctx.threads() == 1);
   in_parts(ctx, task.members(), kMembers, [&](std::int64_t begin, std::int64_t end) { forest.reset(begin, end); });
   in_parts(ctx, edges.size(), kEdges, [&](std::int64_t begin, std::int64_t end) {
     edges.is_wide() ? unite_edges<std::int64_t>(edges, begin, end, forest)

@@ -17,6 +17,7 @@
 #include "kernels_sparse.hpp"
 #include "solver/factor.hpp"
 #include "solver/ordering.hpp"
+#include "solver/pieces.hpp"
 #include "solver/smallest.hpp"
 #include "solver/symbolic.hpp"
 #include "solver/tall.hpp"
@@ -32,30 +33,9 @@ constexpr std::int64_t kOrderColumns = 8;  // by which points are put near each 
 constexpr double kSameMagnitude = 1e-6;
 constexpr double kTold = 1e-15;  // of M's norm: eigenvalues nearer to a shift may fall to either side by rounding
 
-/// Rows that blocks join, by union and find; pieces are numbered by their smallest rows.
-std::vector<std::int64_t> pieces_of(const LocalRows& a, const kernels::LleTask& task) {
-  std::vector<Point> parent(static_cast<std::size_t>(a.points));
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto root = [&](Point i) {
-    while (parent[i] != i) i = parent[i] = parent[parent[i]];
-    return i;
-  };
-  for (Point i = 0; i < a.points; ++i) {
-    for (std::int64_t j = 0; j < task.k; ++j) {
-      const Point x = root(i);
-      const Point y = root(task.ids[i * task.k + j]);
-      parent[std::max(x, y)] = std::min(x, y);
-    }
-  }
-  std::vector<std::int64_t> piece(parent.size());
-  std::int64_t count = 0;
-  for (Point i = 0; i < a.points; ++i) piece[i] = root(i) == i ? count++ : piece[root(i)];
-  return piece;
-}
-
 /// The columns by which points are ordered: those that spread most, as float32.
 std::vector<float> coordinates_of(const Context& ctx, const TableView& table, std::int64_t& d) {
-  constexpr std::int64_t kTaskRows = 1024;
+  constexpr std::int64_t kTaskRows = 256;
   const std::int64_t n = table.rows();
   const std::int64_t all = table.cols();
   std::vector<double> first(static_cast<std::size_t>(all));
@@ -78,11 +58,14 @@ std::vector<float> coordinates_of(const Context& ctx, const TableView& table, st
   d = static_cast<std::int64_t>(chosen.size());
   std::vector<float> found(static_cast<std::size_t>(n * d));
   core::parallel_for(ctx, (n + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int /*worker*/) {
-    std::vector<double> values(static_cast<std::size_t>(all));
-    for (std::int64_t i = task * kTaskRows; i < std::min(n, (task + 1) * kTaskRows); ++i) {
-      core::widen_rows(table, i, i + 1, values.data());
+    const std::int64_t begin = task * kTaskRows;
+    const std::int64_t end = std::min(n, begin + kTaskRows);
+    std::vector<double> values(static_cast<std::size_t>((end - begin) * all));
+    core::widen_rows(table, begin, end, values.data());
+    for (std::int64_t i = begin; i < end; ++i) {
+      const double* of = values.data() + (i - begin) * all;
       // Less the first row, so that an offset does not eat float32's digits.
-      for (std::int64_t c = 0; c < d; ++c) found[i * d + c] = static_cast<float>(values[chosen[c]] - first[chosen[c]]);
+      for (std::int64_t c = 0; c < d; ++c) found[i * d + c] = static_cast<float>(of[chosen[c]] - first[chosen[c]]);
     }
   });
   return found;
@@ -265,12 +248,12 @@ void finish_piece(const std::vector<Point>& rows, const solver::Vectors& vectors
 
 namespace kernels {
 
-std::uint64_t embed_bytes(const Context& /*ctx*/, std::int64_t n, std::int64_t d, const LleOptions& options) {
+std::uint64_t embed_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const LleOptions& options) {
   const cpu::LocalTask task{TableView(), {}, options.k, options.dim, options.variant, options.reg};
   const auto width = static_cast<std::uint64_t>(options.k + 1);
   const auto rows = static_cast<std::uint64_t>(n);
   const std::uint64_t blocks = rows * width * (static_cast<std::uint64_t>(cpu::block_rows(task)) * sizeof(double) + 4);
-  return 2 * blocks + rows * width * 16 +
+  return 2 * blocks + solver::ordering_bytes(ctx, n, options.k + 1) +
          rows * static_cast<std::uint64_t>(std::min(d, kOrderColumns)) * sizeof(float) +
          rows * static_cast<std::uint64_t>(options.dim) * sizeof(double);
 }
@@ -284,7 +267,7 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
   std::unique_ptr<DeviceLle> device;
   if (sparse != nullptr && sparse->why_on_host(options).empty()) device = sparse->begin(ctx, task);
   LocalRows a = device != nullptr ? cpu::local_columns(ctx, local) : cpu::local_rows(ctx, local);
-  result.piece = pieces_of(a, task);
+  result.piece = solver::pieces_of(ctx, a);
   const std::int64_t count = *std::max_element(result.piece.begin(), result.piece.end()) + 1;
   if (count > 1 && options.pieces == LlePieces::refuse) {
     throw Error(

@@ -137,8 +137,9 @@ class CudaLle final : public kernels::DeviceLle {
   void factor(const solver::Pattern& pattern, const solver::Dissection& dissection, LlePiece& piece) override {
     tree_ = part_tree(dissection);
     LleFactor task = shape();
-    task.first = pattern.first.data();
-    task.neighbors = pattern.neighbors.data();
+    const solver::Adjacency lists = solver::adjacency_of(ctx_, pattern);
+    task.first = lists.first.data();
+    task.neighbors = lists.neighbors.data();
     task.order = dissection.order.data();
     task.ground = 1;
     run(task);
