@@ -216,7 +216,8 @@ Command add_lle(const Parser& root) {
   fitting(app.add_option("--reg", lle.reg, "Share of a local Gram's trace that is added to its diagonal")
               .type_name("X")
               .capture_default_str());
-  fitting(app.add_choice("--solver", lle.solver, {"automatic", "dense", "direct"}, "How the eigenvectors are found"));
+  fitting(app.add_choice("--solver", lle.solver, {"automatic", "dense", "direct", "cpu"},
+                         "How the eigenvectors are found; cpu is direct on the host"));
   fitting(app.add_choice("--pieces", lle.pieces, {"apart", "refuse"}, "What becomes of a neighbor graph in pieces"));
   fitting(app.add_flag("--no-count", lle.no_count,
                        "Do not count the eigenvalues to prove that none was skipped; saves a second factor"));

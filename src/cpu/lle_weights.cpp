@@ -392,25 +392,36 @@ std::int64_t block_rows(const LocalTask& task) {
   }
 }
 
-LocalRows local_rows(const Context& ctx, const LocalTask& task) {
+LocalRows local_columns(const Context& ctx, const LocalTask& task) {
   const auto n = static_cast<Point>(task.table.rows());
   LocalRows a;
   a.points = n;
   const std::int64_t own = has_own_column(task.variant) ? 1 : 0;
   a.width = task.k + own;
   a.first.assign(static_cast<std::size_t>(n) + 1, 0);
+  a.cols.resize(static_cast<std::size_t>(n) * static_cast<std::size_t>(a.width));
+  core::parallel_for(ctx, (n + kTaskRows - 1) / kTaskRows, [&](std::int64_t part, int /*worker*/) {
+    const auto end = static_cast<Point>(std::min<std::int64_t>(n, (part + 1) * kTaskRows));
+    for (auto i = static_cast<Point>(part * kTaskRows); i < end; ++i) {
+      Point* cols = a.cols.data() + i * a.width;
+      if (own == 1) *cols++ = i;
+      std::copy_n(task.ids.begin() + i * task.k, task.k, cols);
+    }
+  });
+  return a;
+}
+
+LocalRows local_rows(const Context& ctx, const LocalTask& task) {
+  const auto n = static_cast<Point>(task.table.rows());
+  LocalRows a = local_columns(ctx, task);
   if (task.variant == LleVariant::modified) {
     const std::vector<std::int64_t> sets = weight_sets(ctx, task);
     for (Point i = 0; i < n; ++i) a.first[i + 1] = a.first[i] + sets[i];
   } else {
     for (Point i = 0; i < n; ++i) a.first[i + 1] = a.first[i] + block_rows(task);
   }
-  a.cols.resize(static_cast<std::size_t>(n) * static_cast<std::size_t>(a.width));
   a.values.resize(static_cast<std::size_t>(a.rows() * a.width));
   for_each_row(ctx, task, [&](LocalFrame& near, Point i) {
-    Point* cols = a.cols.data() + i * a.width;
-    if (own == 1) *cols++ = i;
-    std::copy_n(task.ids.begin() + i * task.k, task.k, cols);
     double* out = a.values.data() + a.first[i] * a.width;
     switch (task.variant) {
       case LleVariant::standard:

@@ -21,8 +21,12 @@ constexpr std::array<core::Named<LleVariant>, 5> kVariants = {{
     {LleVariant::hessian_sklearn, "hessian_sklearn"},
     {LleVariant::ltsa, "ltsa"},
 }};
-constexpr std::array<core::Named<LleSolver>, 3> kSolvers = {
-    {{LleSolver::automatic, "automatic"}, {LleSolver::dense, "dense"}, {LleSolver::direct, "direct"}}};
+constexpr std::array<core::Named<LleSolver>, 4> kSolvers = {{
+    {LleSolver::automatic, "automatic"},
+    {LleSolver::dense, "dense"},
+    {LleSolver::direct, "direct"},
+    {LleSolver::cpu, "cpu"},
+}};
 constexpr std::array<core::Named<LlePieces>, 2> kPieces = {
     {{LlePieces::apart, "apart"}, {LlePieces::refuse, "refuse"}}};
 
