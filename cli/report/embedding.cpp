@@ -107,7 +107,7 @@ std::string pictures(const EmbeddingReport& report) {
   if (found.pieces.size() > 1) note += "Pieces are drawn over each other; each has axes of its own. ";
   if (dim > 2) note += fmt::format("The first two of {} columns. ", dim);
   if (!note.empty()) note = "<p class=\"note\">" + note + "</p>";
-  const std::string made = "<section><h2>Embedding</h2>\n" + note +
+  std::string made = "<section><h2>Embedding</h2>\n" + note +
                            scatter_svg(std::move(embedded), "the first two columns of the embedding") + colors.key +
                            "</section>\n";
   if (given.empty()) return made;

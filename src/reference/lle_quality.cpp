@@ -24,6 +24,7 @@ std::vector<std::int64_t> ordered(Rows rows, std::int64_t d, const LleOptions& h
   }
   std::sort(all.begin(), all.end());
   std::vector<std::int64_t> ids;
+  ids.reserve(all.size());
   for (const auto& [distance, id] : all) ids.push_back(id);
   return ids;
 }

@@ -251,6 +251,15 @@ TEST(Lle, duplicates_and_constant_tables_are_embedded) {
   }
 }
 
+// Where vectors all but depend on those before them, what rounding left of their means has grown.
+TEST(Lle, vectors_of_a_line_are_orthogonal_to_the_constant) {
+  Points points{{}, 3, "a line"};
+  for (int i = 0; i < 180; ++i) points.rows.insert(points.rows.end(), {1.0 * i, 2.0 * i, 3.0 * i});
+  for (const LleVariant variant : kVariants) {
+    check_columns(lle(plain(), points.view(), {.k = 8, .variant = variant}), std::string(name_of(variant)));
+  }
+}
+
 void refused(const std::function<void()>& work, ErrorCode code, const std::string& part) {
   try {
     work();
@@ -274,6 +283,11 @@ TEST(LleRefusal, of_options_tables_and_graphs) {
   refused(with({.k = 5, .variant = LleVariant::hessian}), bad, "more than 5 neighbors");
   refused(with({.k = 3, .variant = LleVariant::ltsa}), bad, "more than 3 neighbors");
   refused(with({.k = 12, .reg = 0}), ErrorCode::bad_data, "reg: is 0, but the neighbors of row");
+  for (const std::int64_t n : {1, 2}) {
+    const TableView few(points.rows.data(), n, 3);
+    refused([&] { lle(plain(), few, {}); }, bad, "k: is 12, but at most " + std::to_string(n - 1) + " of the");
+    refused([&] { lle(plain(), few, {.k = 1, .dim = 1}); }, bad, n == 1 ? "k: is 1, but at most 0" : "dim: is 1, must");
+  }
   Points broken = points;
   broken.rows[7 * 3 + 1] = std::nan("");
   refused([&] { lle(plain(), broken.view(), {}); }, ErrorCode::bad_data, "row 7");
