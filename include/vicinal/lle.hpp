@@ -27,7 +27,8 @@ enum class LleVariant : std::uint8_t {
 enum class LleSolver : std::uint8_t {
   automatic,  ///< dense for few rows, else direct
   dense,      ///< every singular value, O(n^3); to check others by
-  direct,     ///< a sparse factor by nested dissection and inverse iteration
+  direct,     ///< a sparse factor by nested dissection and inverse iteration; on a device by cuDSS, which must be there
+  cpu,        ///< direct, on the host wherever the context is
 };
 
 /// What becomes of a table whose neighbor graph is in pieces.

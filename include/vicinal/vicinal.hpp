@@ -14,6 +14,8 @@
 #include "vicinal/kmeans_model.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lle.hpp"
+#include "vicinal/lle_model.hpp"
+#include "vicinal/lle_quality.hpp"
 #include "vicinal/lof.hpp"
 #include "vicinal/match.hpp"
 #include "vicinal/neighbor_model.hpp"

@@ -1,10 +1,11 @@
-// Locally linear embedding on the CPU: weights, pieces, and for each piece order, factor, solve. See
-// kernels_sparse.hpp.
+// Locally linear embedding: weights, pieces, and for each piece order, factor, solve; on the CPU, or with a device that
+// makes the weights, factors and solves. See kernels_sparse.hpp.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <optional>
 
@@ -16,8 +17,10 @@
 #include "kernels_sparse.hpp"
 #include "solver/factor.hpp"
 #include "solver/ordering.hpp"
+#include "solver/pieces.hpp"
 #include "solver/smallest.hpp"
 #include "solver/symbolic.hpp"
+#include "solver/tall.hpp"
 
 namespace vicinal {
 namespace {
@@ -30,30 +33,9 @@ constexpr std::int64_t kOrderColumns = 8;  // by which points are put near each 
 constexpr double kSameMagnitude = 1e-6;
 constexpr double kTold = 1e-15;  // of M's norm: eigenvalues nearer to a shift may fall to either side by rounding
 
-/// Rows that blocks join, by union and find; pieces are numbered by their smallest rows.
-std::vector<std::int64_t> pieces_of(const LocalRows& a, const kernels::LleTask& task) {
-  std::vector<Point> parent(static_cast<std::size_t>(a.points));
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto root = [&](Point i) {
-    while (parent[i] != i) i = parent[i] = parent[parent[i]];
-    return i;
-  };
-  for (Point i = 0; i < a.points; ++i) {
-    for (std::int64_t j = 0; j < task.k; ++j) {
-      const Point x = root(i);
-      const Point y = root(task.ids[i * task.k + j]);
-      parent[std::max(x, y)] = std::min(x, y);
-    }
-  }
-  std::vector<std::int64_t> piece(parent.size());
-  std::int64_t count = 0;
-  for (Point i = 0; i < a.points; ++i) piece[i] = root(i) == i ? count++ : piece[root(i)];
-  return piece;
-}
-
 /// The columns by which points are ordered: those that spread most, as float32.
 std::vector<float> coordinates_of(const Context& ctx, const TableView& table, std::int64_t& d) {
-  constexpr std::int64_t kTaskRows = 1024;
+  constexpr std::int64_t kTaskRows = 256;
   const std::int64_t n = table.rows();
   const std::int64_t all = table.cols();
   std::vector<double> first(static_cast<std::size_t>(all));
@@ -76,11 +58,14 @@ std::vector<float> coordinates_of(const Context& ctx, const TableView& table, st
   d = static_cast<std::int64_t>(chosen.size());
   std::vector<float> found(static_cast<std::size_t>(n * d));
   core::parallel_for(ctx, (n + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int /*worker*/) {
-    std::vector<double> values(static_cast<std::size_t>(all));
-    for (std::int64_t i = task * kTaskRows; i < std::min(n, (task + 1) * kTaskRows); ++i) {
-      core::widen_rows(table, i, i + 1, values.data());
+    const std::int64_t begin = task * kTaskRows;
+    const std::int64_t end = std::min(n, begin + kTaskRows);
+    std::vector<double> values(static_cast<std::size_t>((end - begin) * all));
+    core::widen_rows(table, begin, end, values.data());
+    for (std::int64_t i = begin; i < end; ++i) {
+      const double* of = values.data() + (i - begin) * all;
       // Less the first row, so that an offset does not eat float32's digits.
-      for (std::int64_t c = 0; c < d; ++c) found[i * d + c] = static_cast<float>(values[chosen[c]] - first[chosen[c]]);
+      for (std::int64_t c = 0; c < d; ++c) found[i * d + c] = static_cast<float>(of[chosen[c]] - first[chosen[c]]);
     }
   });
   return found;
@@ -89,24 +74,36 @@ std::vector<float> coordinates_of(const Context& ctx, const TableView& table, st
 /// One piece: its blocks, in a numbering of its own, and what is found of it.
 class Piece {
  public:
-  Piece(const Context& ctx, const kernels::LleTask& task, LocalRows a, std::vector<Point> cells, Lle& result)
-      : ctx_(ctx), options_(task.options), a_(std::move(a)), cells_(std::move(cells)), result_(result) {}
+  Piece(const Context& ctx, const kernels::LleTask& task, LocalRows a, const solver::Cells& cells, Lle& result)
+      : ctx_(ctx), options_(task.options), a_(std::move(a)), cells_(cells), result_(result) {}
 
-  /// Vectors [rows, dim] in the numbering that the blocks came in.
-  solver::Vectors run(LlePiece& piece) {
+  /// Vectors [rows, dim] in the numbering that the blocks came in. With a device the blocks have no values here.
+  solver::Vectors run(kernels::DeviceLle* device, LlePiece& piece) {
     piece.rows = a_.points;
     const bool by_dense =
         options_.solver == LleSolver::dense || (options_.solver == LleSolver::automatic && a_.points <= kDenseRows);
-    return by_dense ? run_dense(piece) : run_direct(piece);
+    solver::Vectors found;
+    if (by_dense) {
+      if (device != nullptr) {
+        static_cast<void>(device->take(cells_.order));
+        a_ = device->blocks();
+      }
+      found = run_dense(piece);
+    } else {
+      found = device != nullptr ? run_device(*device, piece) : run_direct(piece);
+    }
+    // Once more: where a vector was all but dependent on those before, what was left of its mean has grown.
+    solver::remove_means(ctx_, found);
+    return found;
   }
 
  private:
-  void describe(const solver::Incidence& in, const solver::Smallest& found, LlePiece& piece) const {
+  static void describe(const solver::Smallest& found, LlePiece& piece) {
     piece.singular_values = found.values;
     piece.angles = found.angles;
-    piece.residuals = solver::residuals(ctx_, a_, in, found);
+    piece.residuals = found.residuals;
     piece.next = found.next;
-    piece.norm = solver::norm_bound(ctx_, a_, in);
+    piece.norm = found.norm;
     piece.iterations = found.iterations;
   }
 
@@ -114,9 +111,18 @@ class Piece {
     need(solver::dense_bytes(a_));
     const auto start = std::chrono::steady_clock::now();
     solver::Smallest found = solver::dense(ctx_, a_, options_.dim);
-    describe(solver::incidence_of(a_), found, piece);
+    const solver::Incidence in = solver::incidence_of(a_);
+    found.residuals = solver::residuals(ctx_, a_, in, found);
+    found.norm = solver::norm_bound(ctx_, a_, in);
+    describe(found, piece);
     result_.solve_seconds += seconds_since(start);
     return std::move(found.vectors);
+  }
+
+  /// The dissection, and of a factor on the host what it will be.
+  solver::Dissection order(const solver::Pattern& pattern) {
+    ctx_.report("order", 0);
+    return solver::dissect(ctx_, pattern, cells_.first);
   }
 
   solver::Vectors run_direct(LlePiece& piece) {
@@ -126,8 +132,7 @@ class Piece {
     solver::Symbolic symbolic;
     {
       const solver::Pattern pattern = solver::pattern_of(ctx_, a_, in);
-      ctx_.report("order", 0);
-      dissection = solver::dissect(ctx_, pattern, cells_);
+      dissection = order(pattern);
       symbolic = solver::analyse(ctx_, pattern, dissection);
     }
     a_ = solver::renumbered(ctx_, a_, dissection.order);
@@ -146,6 +151,38 @@ class Piece {
 
     start = std::chrono::steady_clock::now();
     solver::Smallest found = solver::inverse_iteration(ctx_, a_, in, *factor, options_.dim);
+    finish(found, piece, [&](double shift) {
+      factor.reset();
+      return solver::Factor(ctx_, a_, in, symbolic, solver::Pencil{shift, 0}).negative();
+    });
+    result_.solve_seconds += seconds_since(start);
+    return in_old_order(found.vectors, dissection.order);
+  }
+
+  solver::Vectors run_device(kernels::DeviceLle& device, LlePiece& piece) {
+    auto start = std::chrono::steady_clock::now();
+    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(a_));
+    const solver::Dissection dissection = order(pattern);
+    std::vector<Point> rows;
+    rows.reserve(dissection.order.size());
+    for (const Point point : dissection.order) rows.push_back(cells_.order[point]);
+    result_.order_seconds += seconds_since(start);
+
+    start = std::chrono::steady_clock::now();
+    static_cast<void>(device.take(rows));
+    device.factor(pattern, dissection, piece);
+    result_.factor_seconds += seconds_since(start);
+
+    start = std::chrono::steady_clock::now();
+    solver::Smallest found = solver::inverse_iteration(ctx_, device.space(), options_.dim);
+    finish(found, piece, [&](double shift) { return device.count(shift); });
+    result_.solve_seconds += seconds_since(start);
+    return in_old_order(found.vectors, dissection.order);
+  }
+
+  /// Takes what was found over; `count(shift)`: eigenvalues below it, or -1.
+  template <class Count>
+  void finish(const solver::Smallest& found, LlePiece& piece, const Count& count) const {
     if (!found.converged) {
       throw Error(
           ErrorCode::internal,
@@ -153,19 +190,17 @@ class Piece {
                       "too close to what float64 resolves of the matrix",
                       *std::max_element(found.angles.begin(), found.angles.end()), found.iterations));
     }
-    describe(in, found, piece);
+    describe(found, piece);
     const double last = found.values.back() * found.values.back();
     const double shift = (last + found.next * found.next) / 2;
-    if (options_.certify && shift - last > kTold * piece.norm) {
-      factor.reset();
-      piece.counted = solver::Factor(ctx_, a_, in, symbolic, solver::Pencil{shift, 0}).negative() - 1;
-    }
-    result_.solve_seconds += seconds_since(start);
+    if (!options_.certify || !(shift - last > kTold * piece.norm)) return;
+    const std::int64_t counted = count(shift);
+    if (counted >= 0) piece.counted = counted - 1;
+  }
 
-    solver::Vectors vectors(found.vectors.rows, found.vectors.width);
-    for (std::int64_t i = 0; i < vectors.rows; ++i) {
-      std::copy_n(found.vectors.row(i), vectors.width, vectors.row(dissection.order[i]));
-    }
+  static solver::Vectors in_old_order(const solver::Vectors& found, const std::vector<Point>& order) {
+    solver::Vectors vectors(found.rows, found.width);
+    for (std::int64_t i = 0; i < vectors.rows; ++i) std::copy_n(found.row(i), vectors.width, vectors.row(order[i]));
     return vectors;
   }
 
@@ -178,7 +213,7 @@ class Piece {
   const Context& ctx_;
   const LleOptions& options_;
   LocalRows a_;
-  std::vector<Point> cells_;
+  const solver::Cells& cells_;
   Lle& result_;
 };
 
@@ -213,12 +248,12 @@ void finish_piece(const std::vector<Point>& rows, const solver::Vectors& vectors
 
 namespace kernels {
 
-std::uint64_t embed_bytes(const Context& /*ctx*/, std::int64_t n, std::int64_t d, const LleOptions& options) {
+std::uint64_t embed_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const LleOptions& options) {
   const cpu::LocalTask task{TableView(), {}, options.k, options.dim, options.variant, options.reg};
   const auto width = static_cast<std::uint64_t>(options.k + 1);
   const auto rows = static_cast<std::uint64_t>(n);
   const std::uint64_t blocks = rows * width * (static_cast<std::uint64_t>(cpu::block_rows(task)) * sizeof(double) + 4);
-  return 2 * blocks + rows * width * 16 +
+  return 2 * blocks + solver::ordering_bytes(ctx, n, options.k + 1) +
          rows * static_cast<std::uint64_t>(std::min(d, kOrderColumns)) * sizeof(float) +
          rows * static_cast<std::uint64_t>(options.dim) * sizeof(double);
 }
@@ -227,8 +262,12 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
   auto start = std::chrono::steady_clock::now();
   const LleOptions& options = task.options;
   const std::int64_t n = task.table.rows();
-  LocalRows a = cpu::local_rows(ctx, {task.table, task.ids, task.k, options.dim, options.variant, options.reg});
-  result.piece = pieces_of(a, task);
+  const cpu::LocalTask local{task.table, task.ids, task.k, options.dim, options.variant, options.reg};
+  const Sparse* const sparse = sparse_of(ctx);
+  std::unique_ptr<DeviceLle> device;
+  if (sparse != nullptr && sparse->why_on_host(options).empty()) device = sparse->begin(ctx, task);
+  LocalRows a = device != nullptr ? cpu::local_columns(ctx, local) : cpu::local_rows(ctx, local);
+  result.piece = solver::pieces_of(ctx, a);
   const std::int64_t count = *std::max_element(result.piece.begin(), result.piece.end()) + 1;
   if (count > 1 && options.pieces == LlePieces::refuse) {
     throw Error(
@@ -237,7 +276,9 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
                     "apart embeds each on its own",
                     task.k, count));
   }
-  if (options.variant == LleVariant::standard) {
+  if (device != nullptr) {
+    result.largest_weight = options.variant == LleVariant::standard ? device->largest_weight() : 0;
+  } else if (options.variant == LleVariant::standard) {
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t j = 1; j < a.width; ++j) {
         result.largest_weight = std::max(result.largest_weight, std::abs(a.values[i * a.width + j]));
@@ -265,7 +306,7 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
     if (p + 1 == count) a = LocalRows();
     result.order_seconds += seconds_since(start);
     LlePiece& piece = result.pieces.emplace_back();
-    const solver::Vectors vectors = Piece(ctx, task, std::move(blocks), std::move(cells.first), result).run(piece);
+    const solver::Vectors vectors = Piece(ctx, task, std::move(blocks), cells, result).run(device.get(), piece);
     finish_piece(cells.order, vectors, result, piece);
   }
 }

@@ -9,11 +9,21 @@
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 #include "cpu/lle_weights.hpp"
+#include "kernels.hpp"
 #include "kernels_sparse.hpp"
 #include "ops/check.hpp"
 #include "ops/lle_check.hpp"
 
 namespace vicinal {
+
+namespace kernels {
+
+const Sparse* sparse_of(const Context& ctx) {
+  return dynamic_cast<const Sparse*>(ctx.backend());
+}
+
+}  // namespace kernels
+
 namespace {
 
 KnnOptions search_of(const LleOptions& options) {
@@ -27,6 +37,16 @@ kernels::LleTask task_of(const TableView& table, const std::vector<std::int64_t>
   return task;
 }
 
+constexpr std::string_view kDevice = "the device";
+
+/// Where eigenvectors are found, and why there.
+std::string place_of(const Context& ctx, const LleOptions& options) {
+  const kernels::Sparse* const device = kernels::sparse_of(ctx);
+  if (device == nullptr) return "the host";
+  const std::string why = device->why_on_host(options);
+  return why.empty() ? std::string(kDevice) : fmt::format("the host ({})", why);
+}
+
 /// The search is over: `found` has its plan and stats.
 Lle embedded(const Context& ctx, const kernels::LleTask& task, Lle found) {
   found.options = task.options;
@@ -34,8 +54,8 @@ Lle embedded(const Context& ctx, const kernels::LleTask& task, Lle found) {
   kernels::embed(ctx, task, found);
   std::int64_t fill = 0;
   for (const LlePiece& piece : found.pieces) fill += piece.fill;
-  found.plan.reason += fmt::format("; {} piece{} of the graph solved on the host, {}", found.pieces.size(),
-                                   found.pieces.size() == 1 ? "" : "s",
+  found.plan.reason += fmt::format("; {} piece{} of the graph solved on {}, {}", found.pieces.size(),
+                                   found.pieces.size() == 1 ? "" : "s", place_of(ctx, task.options),
                                    fill == 0 ? std::string("dense") : fmt::format("with a factor of {} entries", fill));
   return found;
 }
@@ -46,6 +66,7 @@ Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) {
   check_table(ctx, table, "table");
   ops::check_lle_table(table);
   ops::check_lle_options(options, table.rows());
+  static_cast<void>(place_of(ctx, options));  // refuses what a device lacks before the search
   core::require_memory(ctx, kernels::embed_bytes(ctx, table.rows(), table.cols(), options), "lle");
   Lle found;
   kernels::LleTask task;
@@ -101,9 +122,9 @@ std::vector<double> transform(const Context& ctx, const Index& index, const Lle&
       }
       if (!cpu::barycentre(room, static_cast<std::int64_t>(kept.size()), d, fitted.options.reg, weights.data())) {
         throw Error(ErrorCode::bad_data,
-                    fmt::format("reg: is 0, but the neighbors of query row {} do not determine its weights; a share "
-                                "above 0 does",
-                                q));
+                    fmt::format("reg: is {}, but the neighbors of query row {} do not determine its weights; a larger "
+                                "share does",
+                                fitted.options.reg, q));
       }
       for (std::size_t j = 0; j < kept.size(); ++j) {
         for (std::int64_t c = 0; c < dim; ++c) found[q * dim + c] += weights[j] * fitted.embedding[kept[j] * dim + c];
@@ -119,8 +140,13 @@ Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& opti
   ops::check_lle_options(options, table.rows());
   Plan plan = plan_knn(ctx, table, nullptr, search_of(options));
   plan.memory = std::max(plan.memory, kernels::embed_bytes(ctx, table.rows(), table.cols(), options));
-  plan.reason += fmt::format("; then {} on the host, whose factor is planned when the graph is known",
-                             name_of(options.solver == LleSolver::automatic ? LleSolver::direct : options.solver));
+  const std::string place = place_of(ctx, options);
+  if (place == kDevice) {
+    plan.device_memory = std::max(plan.device_memory, kernels::sparse_of(ctx)->lle_bytes(ctx, table, options));
+  }
+  const bool open = options.solver == LleSolver::automatic || options.solver == LleSolver::cpu;
+  plan.reason += fmt::format("; then {} on {}, whose factor is planned when the graph is known",
+                             name_of(open ? LleSolver::direct : options.solver), place);
   return plan;
 }
 

@@ -21,8 +21,12 @@ constexpr std::array<core::Named<LleVariant>, 5> kVariants = {{
     {LleVariant::hessian_sklearn, "hessian_sklearn"},
     {LleVariant::ltsa, "ltsa"},
 }};
-constexpr std::array<core::Named<LleSolver>, 3> kSolvers = {
-    {{LleSolver::automatic, "automatic"}, {LleSolver::dense, "dense"}, {LleSolver::direct, "direct"}}};
+constexpr std::array<core::Named<LleSolver>, 4> kSolvers = {{
+    {LleSolver::automatic, "automatic"},
+    {LleSolver::dense, "dense"},
+    {LleSolver::direct, "direct"},
+    {LleSolver::cpu, "cpu"},
+}};
 constexpr std::array<core::Named<LlePieces>, 2> kPieces = {
     {{LlePieces::apart, "apart"}, {LlePieces::refuse, "refuse"}}};
 
@@ -110,6 +114,9 @@ void check_lle_fitted(const Lle& fitted, std::int64_t n) {
   if (fitted.piece.size() != rows || fitted.options.dim < 1 || fitted.options.k < 1 || fitted.options.k > n ||
       fitted.embedding.size() != rows * static_cast<std::size_t>(fitted.options.dim)) {
     refuse(fmt::format("fitted: is an embedding of {} rows, but the table has {}", fitted.piece.size(), n));
+  }
+  if (!std::all_of(fitted.piece.begin(), fitted.piece.end(), [n](std::int64_t p) { return p >= 0 && p < n; })) {
+    refuse("fitted: has a number of a piece that is none");
   }
 }
 

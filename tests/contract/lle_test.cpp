@@ -251,6 +251,150 @@ TEST(Lle, duplicates_and_constant_tables_are_embedded) {
   }
 }
 
+// Where vectors all but depend on those before them, what rounding left of their means has grown.
+TEST(Lle, vectors_of_a_line_are_orthogonal_to_the_constant) {
+  Points points{{}, 3, "a line"};
+  for (int i = 0; i < 180; ++i) points.rows.insert(points.rows.end(), {1.0 * i, 2.0 * i, 3.0 * i});
+  for (const LleVariant variant : kVariants) {
+    check_columns(lle(plain(), points.view(), {.k = 8, .variant = variant}), std::string(name_of(variant)));
+  }
+}
+
+// A device against the CPU, where both find the same problem (tests that go by `contexts` compare it with the
+// reference).
+class LleOnDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string missing = cuda_missing(); !missing.empty()) GTEST_SKIP() << missing;
+  }
+  static Context device() { return cuda_context(); }
+};
+
+// Sines of the angles of the columns of one embedding to the space of another's, all columns orthonormal.
+double farthest(const Lle& from, const Lle& to) {
+  const std::int64_t dim = from.options.dim;
+  const auto n = static_cast<std::int64_t>(from.piece.size());
+  double worst = 0;
+  for (std::int64_t c = 0; c < dim; ++c) {
+    std::vector<double> left(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) left[i] = from.embedding[i * dim + c];
+    for (std::int64_t b = 0; b < dim; ++b) {
+      double dot = 0;
+      for (std::int64_t i = 0; i < n; ++i) dot += from.embedding[i * dim + c] * to.embedding[i * dim + b];
+      for (std::int64_t i = 0; i < n; ++i) left[i] -= dot * to.embedding[i * dim + b];
+    }
+    double square = 0;
+    for (const double x : left) square += x * x;
+    worst = std::max(worst, std::sqrt(square));
+  }
+  return worst;
+}
+
+void check_device_agrees(const Context& device, const Points& points, std::int64_t k, std::int64_t dim) {
+  for (const LleVariant variant : kVariants) {
+    const LleOptions options{.k = k, .dim = dim, .variant = variant, .solver = LleSolver::direct};
+    const std::string name = points.name + ", " + std::string(name_of(variant));
+    const Lle host = lle(plain(), points.view(), options);
+    const Lle found = lle(device, points.view(), options);
+    EXPECT_NE(found.plan.reason.find("solved on the device"), std::string::npos) << found.plan.reason;
+    check_columns(found, name);
+    ASSERT_EQ(found.pieces.size(), 1U) << name;
+    const LlePiece& a = host.pieces[0];
+    const LlePiece& b = found.pieces[0];
+    EXPECT_EQ(b.counted, a.counted) << name;
+    EXPECT_TRUE(std::abs(b.norm - a.norm) <= 1e-9 * a.norm) << name;
+    for (std::int64_t c = 0; c < dim; ++c) {
+      // Each may be off by the contract's bound.
+      const double bound = 2 * std::max(1e-6 * a.singular_values[c], 1e-14 * std::sqrt(a.norm));
+      EXPECT_TRUE(std::abs(b.singular_values[c] - a.singular_values[c]) <= bound) << name << ": " << c;
+      EXPECT_TRUE(b.residuals[c] <= 1e-14 * b.norm) << name << ": residual " << b.residuals[c];
+    }
+    const double last = a.singular_values.back() * a.singular_values.back();
+    const double gap = a.next * a.next - last;
+    EXPECT_TRUE(farthest(found, host) <= 2 * std::max(1e-6, 10 * kEpsilon * a.norm / gap)) << name;
+    const Lle again = lle(device, points.view(), options);
+    EXPECT_TRUE(same_bits(found.embedding, again.embedding)) << name;
+    EXPECT_TRUE(same_bits(b.singular_values, again.pieces[0].singular_values)) << name;
+  }
+}
+
+TEST_F(LleOnDevice, agrees_with_the_host_on_a_swiss_roll) {
+  check_device_agrees(device(), shape(vicinal::Shape::swiss_roll, 2000), 12, 2);
+}
+TEST_F(LleOnDevice, agrees_with_the_host_on_an_s_curve) {
+  check_device_agrees(device(), shape(vicinal::Shape::s_curve, 1301), 10, 1);
+}
+TEST_F(LleOnDevice, agrees_with_the_host_in_many_columns) {
+  check_device_agrees(device(), family(Family::gaussian, 331, 70), 14, 3);
+}
+// Neighborhoods that shared memory does not hold.
+TEST_F(LleOnDevice, agrees_with_the_host_with_many_neighbors) {
+  check_device_agrees(device(), shape(vicinal::Shape::swiss_roll, 300, 0.1), 90, 2);
+}
+TEST_F(LleOnDevice, embeds_pieces_of_every_size) {
+  Points points = shape(vicinal::Shape::s_curve, 700);
+  for (std::int64_t i = 400; i < 600; ++i) points.rows[i * 3] += 100;
+  for (std::int64_t i = 600; i < 700; ++i) points.rows[i * 3] += 300;  // small enough for the dense solver
+  const Lle host = lle(plain(), points.view(), {.k = 10});
+  const Lle found = lle(device(), points.view(), {.k = 10});
+  ASSERT_EQ(found.pieces.size(), 3U);
+  check_columns(found, "three pieces");
+  EXPECT_EQ(found.piece, host.piece);
+  for (std::size_t i = 0; i < found.embedding.size(); ++i) {
+    EXPECT_TRUE(std::abs(found.embedding[i] - host.embedding[i]) <= 2e-6) << i;
+  }
+}
+TEST_F(LleOnDevice, is_left_to_the_host_where_that_is_asked_for) {
+  const Points points = shape(vicinal::Shape::swiss_roll, 500);
+  const NeighborGraph graph = knn(plain(), points.view(), {.k = 12});
+  const Lle host = lle(plain(), points.view(), graph, {});
+  const Lle found = lle(device(), points.view(), graph, {.solver = LleSolver::cpu});
+  EXPECT_NE(found.plan.reason.find("solved on the host"), std::string::npos) << found.plan.reason;
+  EXPECT_TRUE(same_bits(found.embedding, host.embedding));
+}
+TEST_F(LleOnDevice, names_what_is_missing_or_goes_to_the_host) {
+  if (cuda_status().architectures != "pretended") GTEST_SKIP() << "this device may have a solver";
+  const Points points = shape(vicinal::Shape::swiss_roll, 300);
+  for (const LleSolver solver : {LleSolver::automatic, LleSolver::direct}) {
+    EXPECT_THROW(plan_lle(device(), points.view(), {.solver = solver}), Error);
+    try {
+      lle(device(), points.view(), {.solver = solver});
+      FAIL() << "not refused";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::device_unavailable);
+      EXPECT_NE(std::string(error.what()).find("cuDSS"), std::string::npos) << error.what();
+    }
+  }
+  const Context chosen = Context::automatic({.threads = 3});
+  const std::string plan = plan_lle(chosen, points.view()).reason;
+  EXPECT_NE(plan.find("direct on the host (lle: the pretended device has no cuDSS)"), std::string::npos) << plan;
+  EXPECT_EQ(lle(chosen, points.view()).pieces[0].counted, 2);
+}
+TEST_F(LleOnDevice, refuses_as_the_host_does) {
+  const Points points = shape(vicinal::Shape::swiss_roll, 3000);
+  const auto code_of = [&](const Context& ctx, const LleOptions& options) {
+    try {
+      lle(ctx, points.view(), options);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const LleOptions undetermined{.k = 12, .reg = 0};
+  EXPECT_EQ(code_of(device(), undetermined), code_of(plain(), undetermined));
+  const std::string narrow = code_of(Context::cuda({.device_memory_limit = std::uint64_t{1} << 21}), {});
+  EXPECT_NE(narrow.find("bytes of device memory"), std::string::npos) << narrow;
+  for (const std::string_view stage : {"weights", "solve"}) {
+    const CancelToken token;
+    CudaOptions options;
+    options.cancel = token;
+    options.progress = [&](std::string_view at, double) {
+      if (at == stage) token.cancel();
+    };
+    EXPECT_THROW(lle(Context::cuda(options), points.view(), {}), Error) << stage;
+  }
+}
+
 void refused(const std::function<void()>& work, ErrorCode code, const std::string& part) {
   try {
     work();
@@ -274,6 +418,11 @@ TEST(LleRefusal, of_options_tables_and_graphs) {
   refused(with({.k = 5, .variant = LleVariant::hessian}), bad, "more than 5 neighbors");
   refused(with({.k = 3, .variant = LleVariant::ltsa}), bad, "more than 3 neighbors");
   refused(with({.k = 12, .reg = 0}), ErrorCode::bad_data, "reg: is 0, but the neighbors of row");
+  for (const std::int64_t n : {1, 2}) {
+    const TableView few(points.rows.data(), n, 3);
+    refused([&] { lle(plain(), few, {}); }, bad, "k: is 12, but at most " + std::to_string(n - 1) + " of the");
+    refused([&] { lle(plain(), few, {.k = 1, .dim = 1}); }, bad, n == 1 ? "k: is 1, but at most 0" : "dim: is 1, must");
+  }
   Points broken = points;
   broken.rows[7 * 3 + 1] = std::nan("");
   refused([&] { lle(plain(), broken.view(), {}); }, ErrorCode::bad_data, "row 7");

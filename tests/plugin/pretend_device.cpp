@@ -16,6 +16,7 @@
 #include "pretend_cluster.hpp"
 #include "pretend_graph.hpp"
 #include "pretend_lof.hpp"
+#include "pretend_overlap.hpp"
 #include "reference/fma.hpp"
 #include "vicinal/table.hpp"
 
@@ -578,6 +579,15 @@ void label_bytes(void* engine, const Bipartite* task, std::uint64_t* bytes, Stat
   });
 }
 
+/// A device without what solves on it.
+std::int64_t lle_widest(void* /*engine*/) {
+  return 64;
+}
+void lle_solver(Status* status) {
+  status->code = 1 + static_cast<std::int32_t>(ErrorCode::device_unavailable);
+  std::strcpy(status->message, "lle: the pretended device has no cuDSS");
+}
+
 void label(void* /*engine*/, const HostCalls* /*host*/, Bipartite* task, Status* status) {
   guarded(status, [&] {
     const auto fetch = [](const Table& table) {
@@ -586,6 +596,16 @@ void label(void* /*engine*/, const HostCalls* /*host*/, Bipartite* task, Status*
       return ids;
     };
     pretended_labels(*task, fetch(task->a), fetch(task->b));
+  });
+}
+
+void join_polygons(void* engine, const HostCalls* host, OverlapJoin* task, Status* status) {
+  guarded(status, [&] {
+    const auto bytes = static_cast<std::uint64_t>(task->a.point_count + task->b.point_count) * sizeof(geo::Point);
+    const std::uint64_t limit = static_cast<Engine*>(engine)->limit;
+    if (bytes > limit) throw Error(ErrorCode::over_memory, "maps need more than " + std::to_string(limit) + " bytes");
+    if (host->cancelled(host->user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
+    if (!pretended_join(*task)) throw HostFailed{};
   });
 }
 
@@ -639,6 +659,9 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.lof_bytes = plugin::lof_bytes;
     functions.label = plugin::label;
     functions.label_bytes = plugin::label_bytes;
+    functions.join_polygons = plugin::join_polygons;
+    functions.lle_widest = plugin::lle_widest;
+    functions.lle_solver = plugin::lle_solver;
     return functions;
   }();
   return &kFunctions;
