@@ -1,7 +1,9 @@
-// Union-find by all threads at once, without a lock. A root is hooked below the smaller of two roots by one
-// compare-and-swap, and every pointer leads to a smaller number, so that a component ends below its smallest member
-// whatever the order of edges and threads. Paths are halved as they are walked (Jayanti and Tarjan 2016): such a store
-// may be late, but what it stores was an ancestor and stays one.
+// Union-find by all threads at once, without a lock, after Rem (Dijkstra 1976; Patwary, Blair and Manne 2010;
+// ConnectIt, Dhulipala et al. 2020, has it in parallel). Both ends climb together: the one whose parent is larger takes
+// the other's parent and goes on from its own old one, until parents are equal or a root was hooked, by
+// compare-and-swap. Every pointer leads to a smaller number, so that a component ends below its smallest member
+// whatever the order of edges and threads. A store to a member that is no root may be late: the thread that makes it
+// goes on to join what it replaced.
 #pragma once
 
 #if defined(__linux__)
@@ -50,31 +52,39 @@ class Forest {
 
   void unite(Number x, Number y) {
     while (true) {
-      x = root_of(x);
-      y = root_of(y);
-      if (x == y) return;
-      if (x > y) std::swap(x, y);
-      if (alone_) {
-        parent_[static_cast<std::int64_t>(y)] = x;
-        return;
+      Number of_x = at(x).load(std::memory_order_relaxed);
+      Number of_y = at(y).load(std::memory_order_relaxed);
+      if (of_x == of_y) return;
+      if (of_x < of_y) {
+        std::swap(x, y);
+        std::swap(of_x, of_y);
       }
-      Number expected = y;
-      if (at(y).compare_exchange_strong(expected, x, std::memory_order_relaxed)) return;
+      if (of_x == x) {  // a root
+        if (alone_) {
+          parent_[static_cast<std::int64_t>(x)] = of_y;
+          return;
+        }
+        if (at(x).compare_exchange_strong(of_x, of_y, std::memory_order_relaxed)) return;
+        continue;
+      }
+      at(x).store(of_y, std::memory_order_relaxed);
+      x = of_x;
     }
   }
-  Number root_of(Number x) {
-    Number parent = at(x).load(std::memory_order_relaxed);
-    while (parent != x) {
-      const Number above = at(parent).load(std::memory_order_relaxed);
-      if (above == parent) return parent;
-      at(x).store(above, std::memory_order_relaxed);
-      x = above;
-      parent = at(x).load(std::memory_order_relaxed);
-    }
-    return x;
+  /// The root above v, to which v leads from then on. Asked for in ascending order this goes two steps and no further.
+  Number flatten(Number v) {
+    Number root = parent_of(parent_of(v));
+    for (Number above = parent_of(root); above != root; above = parent_of(root)) root = above;
+    at(v).store(root, std::memory_order_relaxed);
+    return root;
+  }
+  /// Begins to fetch the place that v leads to, v's own being there.
+  void fetch_parent(std::uint64_t v) {
+    if (v < size_) fetch(parent_of(static_cast<Number>(v)));
   }
 
  private:
+  Number parent_of(Number v) { return at(v).load(std::memory_order_relaxed); }
   std::atomic_ref<Number> at(Number v) { return std::atomic_ref<Number>(parent_[static_cast<std::int64_t>(v)]); }
 
   AlignedArray<Number> parent_;

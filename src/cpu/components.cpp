@@ -55,11 +55,10 @@ void label_with(const Context& ctx, const kernels::GraphTask& task, kernels::Gra
   });
   const std::int64_t n_a = edges.n_a();
   in_parts(ctx, task.members(), kMembers, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t v = begin; v < std::min(end, n_a); ++v) {
-      labels.a[static_cast<std::size_t>(v)] = static_cast<std::int64_t>(forest.root_of(static_cast<Number>(v)));
-    }
-    for (std::int64_t v = std::max(begin, n_a); v < end; ++v) {
-      labels.b[static_cast<std::size_t>(v - n_a)] = static_cast<std::int64_t>(forest.root_of(static_cast<Number>(v)));
+    for (std::int64_t v = begin; v < end; ++v) {
+      forest.fetch_parent(static_cast<std::uint64_t>(v + kAhead));
+      const auto label = static_cast<std::int64_t>(forest.flatten(static_cast<Number>(v)));
+      (v < n_a ? labels.a[static_cast<std::size_t>(v)] : labels.b[static_cast<std::size_t>(v - n_a)]) = label;
     }
   });
 }

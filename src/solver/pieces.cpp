@@ -25,7 +25,7 @@ std::vector<std::int64_t> pieces_of(const Context& ctx, const LocalRows& a) {
     for (std::int64_t c = 0; c < a.width; ++c) forest.unite(i, a.cols[i * a.width + c]);
   });
   std::vector<std::int64_t> piece(static_cast<std::size_t>(n));
-  for_each_point([&](Point i) { piece[i] = forest.root_of(i); });
+  for_each_point([&](Point i) { piece[i] = forest.flatten(i); });
   std::int64_t count = 0;
   for (Point i = 0; i < n; ++i) piece[i] = piece[i] == i ? count++ : piece[piece[i]];
   return piece;
