@@ -92,8 +92,7 @@ class Piece {
     } else {
       found = device != nullptr ? run_device(*device, piece) : run_direct(piece);
     }
-    // Once more: where a vector was all but dependent on those before, what was left of its mean has grown.
-    solver::remove_means(ctx_, found);
+    solver::remove_means(ctx_, found);  // once more: what rounding left of them may have grown in the last step
     return found;
   }
 

@@ -80,7 +80,10 @@ class HostSpace final : public Space {
   }
   void gradient(const std::vector<double>& values) override { next_ = gradient_of(ctx_, a_, in_, best_, values); }
   Small inner_with_next(Set x) override { return inner(ctx_, at(x), next_); }
-  void subtract(const Small& c) override { subtract_product(ctx_, best_, c, next_); }
+  void subtract(const Small& c) override {
+    subtract_product(ctx_, best_, c, next_);
+    remove_means(ctx_, next_);
+  }
   void multiply(Set set, const Small& c) override { at(set) = product(ctx_, at(set), c); }
   Small triangle(Set set) override { return triangle_of(ctx_, at(set)); }
   Small triangle_of_rows() override { return triangle_of(ctx_, a_, best_); }
@@ -145,6 +148,12 @@ Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted
   space.start(width);
   for (int start = 0; start < 2; ++start) {
     space.solve(Set::best);
+    orthonormalize(space, Set::best);
+  }
+  if (space.width(Set::best) < width) {
+    // A direction in which M is all but singular swamps the others beyond what rounding leaves of them. From vectors
+    // that were not solved for, the steps below find it, and the others after it.
+    space.start(width);
     orthonormalize(space, Set::best);
   }
   std::vector<double> values = choose_best(ctx, space, width);

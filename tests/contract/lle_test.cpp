@@ -260,6 +260,21 @@ TEST(Lle, vectors_of_a_line_are_orthogonal_to_the_constant) {
   }
 }
 
+// One row a million away: its neighbors are the cloud's, but it is nobody's. And two clumps of copies, which are
+// pieces.
+TEST(Lle, isolated_rows_and_clumps_of_copies_are_embedded) {
+  Points points = family(Family::gaussian, 160, 3);
+  points.rows.insert(points.rows.end(), {1e6, 0, 0});
+  for (int copies = 0; copies < 20; ++copies) points.rows.insert(points.rows.end(), {0, 5e5, 0});
+  for (const LleVariant variant : kVariants) {
+    const Lle found = lle(plain(), points.view(), {.k = 8, .variant = variant});
+    check_columns(found, std::string(name_of(variant)));
+    ASSERT_EQ(found.pieces.size(), 2U);
+    EXPECT_EQ(found.pieces[1].rows, 20);
+    for (const double x : found.embedding) ASSERT_TRUE(std::isfinite(x));
+  }
+}
+
 // A device against the CPU, where both find the same problem (tests that go by `contexts` compare it with the
 // reference).
 class LleOnDevice : public testing::Test {
