@@ -32,6 +32,7 @@ struct LleCommand {
   std::string report;
   std::int64_t k = 12;
   std::int64_t dim = 2;
+  std::int64_t max_steps = LleOptions().max_steps;
   double reg = 1e-3;
   bool no_count = false;
 
@@ -51,6 +52,7 @@ LleOptions LleCommand::options() const {
   options.reg = reg;
   options.solver = lle_solver_from(solver);
   options.pieces = lle_pieces_from(pieces);
+  options.max_steps = max_steps;
   options.certify = !no_count;
   options.metric = metric_from(search.metric);
   options.p = search.p;
@@ -91,6 +93,7 @@ void LleCommand::write(const Context& ctx, const Lle& found, const std::vector<d
 
 Json to_json(const LlePiece& piece) {
   return {{"rows", piece.rows},
+          {"solver", name_of(piece.solver)},
           {"singular_values", piece.singular_values},
           {"next", piece.next},
           {"residuals", piece.residuals},
@@ -215,7 +218,12 @@ Command add_lle(const Parser& root) {
       .type_name("X")
       .capture_default_str()
       .group(group);
-  app.add_choice("--solver", lle.solver, {"automatic", "dense", "direct"}, "How the eigenvectors are found")
+  app.add_choice("--solver", lle.solver, {"automatic", "dense", "direct", "lanczos", "arnoldi"},
+                 "How the eigenvectors are found")
+      .group(group);
+  app.add_option("--max-steps", lle.max_steps, "Products with M after which lanczos and arnoldi give up")
+      .type_name("N")
+      .capture_default_str()
       .group(group);
   app.add_choice("--pieces", lle.pieces, {"apart", "refuse"}, "What becomes of a neighbor graph in pieces")
       .group(group);

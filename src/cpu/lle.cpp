@@ -13,8 +13,11 @@
 #include "core/seconds.hpp"
 #include "core/table_access.hpp"
 #include "cpu/lle_weights.hpp"
+#include "kernels_krylov.hpp"
 #include "kernels_sparse.hpp"
+#include "solver/csr.hpp"
 #include "solver/factor.hpp"
+#include "solver/krylov.hpp"
 #include "solver/ordering.hpp"
 #include "solver/smallest.hpp"
 #include "solver/symbolic.hpp"
@@ -27,6 +30,8 @@ using solver::Point;
 
 constexpr Point kDenseRows = 150;          // up to here a dense decomposition is as quick as a sparse one
 constexpr std::int64_t kOrderColumns = 8;  // by which points are put near each other
+constexpr double kCheapFlops = 1e12;       // of a factor: half a minute of one core
+constexpr double kSparseRate = 16;         // a factor's multiplications that take as long as one of a sparse product
 constexpr double kSameMagnitude = 1e-6;
 constexpr double kTold = 1e-15;  // of M's norm: eigenvalues nearer to a shift may fall to either side by rounding
 
@@ -95,9 +100,16 @@ class Piece {
   /// Vectors [rows, dim] in the numbering that the blocks came in.
   solver::Vectors run(LlePiece& piece) {
     piece.rows = a_.points;
-    const bool by_dense =
-        options_.solver == LleSolver::dense || (options_.solver == LleSolver::automatic && a_.points <= kDenseRows);
-    return by_dense ? run_dense(piece) : run_direct(piece);
+    switch (options_.solver) {
+      case LleSolver::dense:
+        return run_dense(piece);
+      case LleSolver::direct:
+        return run_direct(ordered(), piece);
+      case LleSolver::automatic:
+        return a_.points <= kDenseRows ? run_dense(piece) : run_cheapest(piece);
+      default:
+        return run_krylov(options_.solver, options_.max_steps, piece);
+    }
   }
 
  private:
@@ -119,23 +131,76 @@ class Piece {
     return std::move(found.vectors);
   }
 
-  solver::Vectors run_direct(LlePiece& piece) {
-    auto start = std::chrono::steady_clock::now();
-    solver::Incidence in = solver::incidence_of(a_);
+  struct Ordered {
     solver::Dissection dissection;
     solver::Symbolic symbolic;
-    {
-      const solver::Pattern pattern = solver::pattern_of(ctx_, a_, in);
-      ctx_.report("order", 0);
-      dissection = solver::dissect(ctx_, pattern, cells_);
-      symbolic = solver::analyse(ctx_, pattern, dissection);
+  };
+
+  Ordered ordered() {
+    const auto start = std::chrono::steady_clock::now();
+    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(a_));
+    ctx_.report("order", 0);
+    Ordered found{solver::dissect(ctx_, pattern, cells_), {}};
+    found.symbolic = solver::analyse(ctx_, pattern, found.dissection);
+    result_.order_seconds += seconds_since(start);
+    return found;
+  }
+
+  // A factor that is cheap is made. Else products are tried until they have cost what the factor would: so the choice
+  // costs at most twice the better way. It depends on counts only, not on the clock.
+  solver::Vectors run_cheapest(LlePiece& piece) {
+    Ordered order = ordered();
+    const solver::Symbolic& symbolic = order.symbolic;
+    const bool fits = direct_bytes(symbolic) + held_bytes() <= ctx_.memory_limit();
+    if (fits && symbolic.flops <= kCheapFlops) return run_direct(std::move(order), piece);
+    std::int64_t steps = options_.max_steps;
+    if (fits) {
+      const solver::KrylovShape shape = solver::krylov_shape(a_.points, {.wanted = options_.dim});
+      const double step = 4 * static_cast<double>(a_.values.size()) * static_cast<double>(shape.block);
+      steps =
+          static_cast<std::int64_t>(std::min(static_cast<double>(steps), symbolic.flops / (kSparseRate * step) + 1));
     }
-    a_ = solver::renumbered(ctx_, a_, dissection.order);
-    in = solver::incidence_of(a_);
+    solver::Vectors vectors = run_krylov(fits ? LleSolver::automatic : LleSolver::lanczos, steps, piece);
+    return vectors.rows > 0 ? std::move(vectors) : run_direct(std::move(order), piece);
+  }
+
+  // By products with M. No rows: `automatic` asked, and the steps were too few.
+  solver::Vectors run_krylov(LleSolver how, std::int64_t steps, LlePiece& piece) {
+    const solver::KrylovOptions options{options_.dim, how != LleSolver::arnoldi, steps};
+    const solver::KrylovShape shape = solver::krylov_shape(a_.points, options);
+    const kernels::KrylovSpaces& spaces = kernels::krylov_spaces_of(ctx_);
+    need(spaces.krylov_bytes(ctx_, a_, shape) + solver::csr_bytes(a_) + solver::krylov_bytes(a_, shape, options));
+    const auto start = std::chrono::steady_clock::now();
+    const solver::Incidence in = solver::incidence_of(a_);
+    const solver::Csr rows = solver::csr_of(a_);
+    const solver::Csr columns = solver::transposed(rows);
+    solver::KrylovResult found;
+    {
+      const auto space = spaces.krylov_space(ctx_, {rows, columns, shape});
+      found = solver::krylov(ctx_, a_, in, *space, options);
+    }
+    result_.solve_seconds += seconds_since(start);
+    if (!found.smallest.converged) {
+      if (how == LleSolver::automatic) return {};
+      throw Error(ErrorCode::internal,
+                  fmt::format("max_steps: {} products with M left residuals of {:.1e} of its norm, where {:.0e} are "
+                              "asked for; more steps or the solver direct would go further",
+                              found.smallest.iterations, found.residual, found.asked));
+    }
+    describe(in, found.smallest, piece);
+    piece.solver = options.filtered ? LleSolver::lanczos : LleSolver::arnoldi;
+    return std::move(found.smallest.vectors);
+  }
+
+  solver::Vectors run_direct(Ordered order, LlePiece& piece) {
+    const solver::Symbolic& symbolic = order.symbolic;
+    need(direct_bytes(symbolic));
+    auto start = std::chrono::steady_clock::now();
+    a_ = solver::renumbered(ctx_, a_, order.dissection.order);
+    const solver::Incidence in = solver::incidence_of(a_);
     piece.fill = symbolic.fill;
     piece.flops = symbolic.flops;
     result_.order_seconds += seconds_since(start);
-    need(symbolic.factor_bytes + std::max(symbolic.front_bytes, solver::inverse_iteration_bytes(a_, options_.dim)));
 
     start = std::chrono::steady_clock::now();
     // Grounding one point of a connected graph leaves the constant vector no way out; solves of what is orthogonal to
@@ -154,6 +219,7 @@ class Piece {
                       *std::max_element(found.angles.begin(), found.angles.end()), found.iterations));
     }
     describe(in, found, piece);
+    piece.solver = LleSolver::direct;
     const double last = found.values.back() * found.values.back();
     const double shift = (last + found.next * found.next) / 2;
     if (options_.certify && shift - last > kTold * piece.norm) {
@@ -164,15 +230,21 @@ class Piece {
 
     solver::Vectors vectors(found.vectors.rows, found.vectors.width);
     for (std::int64_t i = 0; i < vectors.rows; ++i) {
-      std::copy_n(found.vectors.row(i), vectors.width, vectors.row(dissection.order[i]));
+      std::copy_n(found.vectors.row(i), vectors.width, vectors.row(order.dissection.order[i]));
     }
     return vectors;
   }
 
+  [[nodiscard]] std::uint64_t direct_bytes(const solver::Symbolic& symbolic) const {
+    return symbolic.factor_bytes + std::max(symbolic.front_bytes, solver::inverse_iteration_bytes(a_, options_.dim));
+  }
+  [[nodiscard]] std::uint64_t held_bytes() const {
+    return (a_.values.size() * sizeof(double) + a_.cols.size() * 4 * sizeof(Point)) * 2;
+  }
+
   void need(std::uint64_t bytes) const {
-    const std::uint64_t held = (a_.values.size() * sizeof(double) + a_.cols.size() * 4 * sizeof(Point)) * 2;
-    core::require_memory(ctx_, bytes + held, "lle");
-    result_.plan.memory = std::max(result_.plan.memory, bytes + held);
+    core::require_memory(ctx_, bytes + held_bytes(), "lle");
+    result_.plan.memory = std::max(result_.plan.memory, bytes + held_bytes());
   }
 
   const Context& ctx_;

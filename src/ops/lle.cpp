@@ -27,16 +27,38 @@ kernels::LleTask task_of(const TableView& table, const std::vector<std::int64_t>
   return task;
 }
 
+/// What will be done, as far as it is known before the graph is.
+std::string way_of(LleSolver solver) {
+  switch (solver) {
+    case LleSolver::automatic:
+      return "direct, whose factor is planned when the graph is known; lanczos where it would not fit, or products "
+             "with M come to less than its work";
+    case LleSolver::direct:
+      return "direct, whose factor is planned when the graph is known";
+    default:
+      return std::string(name_of(solver));
+  }
+}
+
+/// What was done: of pieces the largest one's way.
+std::string told(const std::vector<LlePiece>& pieces) {
+  const LlePiece& most =
+      *std::max_element(pieces.begin(), pieces.end(), [](const auto& x, const auto& y) { return x.rows < y.rows; });
+  const bool direct = most.solver == LleSolver::direct;
+  const bool dense = most.solver == LleSolver::dense;
+  const std::string how = direct  ? fmt::format(" with a factor of {} entries", most.fill)
+                          : dense ? std::string()
+                                  : fmt::format(" with {} products", most.iterations);
+  return fmt::format("{} piece{} of the graph solved, {}{}", pieces.size(), pieces.size() == 1 ? "" : "s",
+                     name_of(most.solver), how);
+}
+
 /// The search is over: `found` has its plan and stats.
 Lle embedded(const Context& ctx, const kernels::LleTask& task, Lle found) {
   found.options = task.options;
   core::require_memory(ctx, kernels::embed_bytes(ctx, task.table.rows(), task.table.cols(), task.options), "lle");
   kernels::embed(ctx, task, found);
-  std::int64_t fill = 0;
-  for (const LlePiece& piece : found.pieces) fill += piece.fill;
-  found.plan.reason += fmt::format("; {} piece{} of the graph solved on the host, {}", found.pieces.size(),
-                                   found.pieces.size() == 1 ? "" : "s",
-                                   fill == 0 ? std::string("dense") : fmt::format("with a factor of {} entries", fill));
+  found.plan.reason += "; " + told(found.pieces);
   return found;
 }
 
@@ -119,8 +141,7 @@ Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& opti
   ops::check_lle_options(options, table.rows());
   Plan plan = plan_knn(ctx, table, nullptr, search_of(options));
   plan.memory = std::max(plan.memory, kernels::embed_bytes(ctx, table.rows(), table.cols(), options));
-  plan.reason += fmt::format("; then {} on the host, whose factor is planned when the graph is known",
-                             name_of(options.solver == LleSolver::automatic ? LleSolver::direct : options.solver));
+  plan.reason += "; then " + way_of(options.solver);
   return plan;
 }
 

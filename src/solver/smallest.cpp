@@ -6,6 +6,7 @@
 
 #include "core/parallel.hpp"
 #include "core/philox.hpp"
+#include "solver/ritz.hpp"
 
 namespace vicinal::solver {
 namespace {
@@ -22,25 +23,9 @@ std::int64_t padded(std::int64_t width) {
   return (width + 7) / 8 * 8;
 }
 
-void for_each_row(const Context& ctx, std::int64_t n, const std::function<void(std::int64_t)>& body) {
-  core::parallel_for(ctx, (n + kTaskPoints - 1) / kTaskPoints, [&](std::int64_t task, int /*worker*/) {
-    for (std::int64_t i = task * kTaskPoints; i < std::min(n, (task + 1) * kTaskPoints); ++i) body(i);
-  });
-}
-
-// Columns [begin, end) of x, in room for `width` of them, the others zero.
-Vectors columns(const Context& ctx, const Vectors& x, std::int64_t begin, std::int64_t end, std::int64_t width) {
-  Vectors y(x.rows, width);
-  for_each_row(ctx, x.rows, [&](std::int64_t i) {
-    std::fill_n(y.row(i), width, 0.0);
-    std::copy(x.row(i) + begin, x.row(i) + end, y.row(i));
-  });
-  return y;
-}
-
 Vectors beside(const Context& ctx, const Vectors& x, const Vectors& y) {
   Vectors both = columns(ctx, x, 0, x.width, x.width + y.width);
-  for_each_row(ctx, x.rows, [&](std::int64_t i) { std::copy_n(y.row(i), y.width, both.row(i) + x.width); });
+  for_each_point(ctx, x.rows, [&](std::int64_t i) { std::copy_n(y.row(i), y.width, both.row(i) + x.width); });
   return both;
 }
 
@@ -50,38 +35,6 @@ Vectors solved(const Context& ctx, const Factor& factor, const Vectors& x) {
   Vectors y = columns(ctx, room, 0, x.width, x.width);
   remove_means(ctx, y);
   return y;
-}
-
-std::vector<double> lengths(const Context& ctx, const Vectors& x) {
-  const Small squares = inner(ctx, x, x);
-  std::vector<double> found;
-  for (std::int64_t j = 0; j < x.width; ++j) found.push_back(std::sqrt(squares(j, j)));
-  return found;
-}
-
-// The `width` vectors of the space of x, orthonormal, for which A x is least; their values.
-std::vector<double> best_of(const Context& ctx, const LocalRows& a, Vectors& x, std::int64_t width) {
-  const SingularValues svd = singular_values(ctx, triangle_of(ctx, a, x));
-  width = std::min(width, x.width);
-  Small chosen(x.width, width);
-  for (std::int64_t i = 0; i < x.width; ++i) {
-    for (std::int64_t j = 0; j < width; ++j) chosen(i, j) = svd.right(i, j);
-  }
-  x = product(ctx, x, chosen);
-  return {svd.values.begin(), svd.values.begin() + width};
-}
-
-// M x - x S^2.
-Vectors gradient(const Context& ctx, const LocalRows& a, const Incidence& in, const Vectors& x,
-                 const std::vector<double>& values) {
-  Vectors ax(a.rows(), x.width);
-  apply(ctx, a, x, ax);
-  Vectors g(x.rows, x.width);
-  apply_transposed(ctx, a, in, ax, g);
-  for_each_row(ctx, x.rows, [&](std::int64_t i) {
-    for (std::int64_t c = 0; c < x.width; ++c) g.row(i)[c] -= values[c] * values[c] * x.row(i)[c];
-  });
-  return g;
 }
 
 }  // namespace
@@ -97,7 +50,7 @@ Smallest inverse_iteration(const Context& ctx, const LocalRows& a, const Inciden
   const std::int64_t n = a.points;
   const std::int64_t width = std::min(wanted + kGuards, n - 1);
   Vectors x(n, width);
-  for_each_row(ctx, n, [&](std::int64_t i) {
+  for_each_point(ctx, n, [&](std::int64_t i) {
     for (std::int64_t c = 0; c < width; ++c) {
       x.row(i)[c] =
           core::philox_uniform(0, kStream + static_cast<std::uint64_t>(c), static_cast<std::uint64_t>(i)) - 0.5;

@@ -1,0 +1,39 @@
+// The waist for Krylov methods (solver/krylov.hpp): where the basis lies and the products are made. Found by
+// `krylov_spaces_of`, as kernels::backend_of finds the rest.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "solver/krylov.hpp"
+#include "solver/operator.hpp"
+#include "vicinal/context.hpp"
+
+namespace vicinal::kernels {
+
+/// A and its transpose, which must outlive the space, and its shape.
+struct KrylovTask {
+  const solver::Csr& a;
+  const solver::Csr& transpose;
+  solver::KrylovShape shape;
+};
+
+class KrylovSpaces {
+ public:
+  KrylovSpaces() = default;
+  KrylovSpaces(const KrylovSpaces&) = delete;
+  KrylovSpaces& operator=(const KrylovSpaces&) = delete;
+  virtual ~KrylovSpaces() = default;
+
+  /// Bytes of host memory.
+  [[nodiscard]] virtual std::uint64_t krylov_bytes(const Context& ctx, const solver::LocalRows& a,
+                                                   const solver::KrylovShape& shape) const = 0;
+  /// Throws `over_memory` where a device has no room.
+  [[nodiscard]] virtual std::unique_ptr<solver::KrylovSpace> krylov_space(const Context& ctx,
+                                                                          const KrylovTask& task) const = 0;
+};
+
+/// Those of the context's backend.
+const KrylovSpaces& krylov_spaces_of(const Context& ctx);
+
+}  // namespace vicinal::kernels
