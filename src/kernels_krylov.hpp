@@ -1,13 +1,15 @@
-// The waist for Krylov methods (solver/krylov.hpp): where the basis lies and the products are made. Found by
-// `krylov_spaces_of`, as kernels::backend_of finds the rest.
+// The waist for Krylov methods (solver/krylov.hpp) and sparse products: where the basis lies and products are made.
+// Found by `krylov_spaces_of`, as kernels::backend_of finds the rest.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "solver/krylov.hpp"
 #include "solver/operator.hpp"
 #include "vicinal/context.hpp"
+#include "vicinal/sparse.hpp"
 
 namespace vicinal::kernels {
 
@@ -16,6 +18,13 @@ struct KrylovTask {
   const solver::Csr& a;
   const solver::Csr& transpose;
   solver::KrylovShape shape;
+};
+
+struct ProductTask {
+  const SparseView& a;
+  std::span<const double> x;
+  SpmvMethod method;
+  std::int64_t repeat;
 };
 
 class KrylovSpaces {
@@ -31,6 +40,8 @@ class KrylovSpaces {
   /// Throws `over_memory` where a device has no room.
   [[nodiscard]] virtual std::unique_ptr<solver::KrylovSpace> krylov_space(const Context& ctx,
                                                                           const KrylovTask& task) const = 0;
+  /// Fills the product and its seconds; false: it is the host's to make.
+  virtual bool product(const Context& ctx, const ProductTask& task, Spmv& found) const = 0;
 };
 
 /// Those of the context's backend.

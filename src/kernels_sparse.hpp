@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "solver/ordering.hpp"
 #include "solver/rows.hpp"
+#include "solver/space.hpp"
 #include "vicinal/lle.hpp"
 
 namespace vicinal::kernels {
@@ -23,7 +26,50 @@ struct LleTask {
 /// Fills embedding, piece, pieces, error, largest_weight and seconds, adds to `plan`.
 void embed(const Context& ctx, const LleTask& task, Lle& result);
 
-/// Bytes for the neighbors' rows, before a solver is known.
+/// Bytes of host memory for the neighbors' rows, before a solver is known.
 std::uint64_t embed_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const LleOptions& options);
+
+/// An embedding on a device: the blocks of all rows, and of one piece at a time what is made of them.
+class DeviceLle {
+ public:
+  DeviceLle() = default;
+  DeviceLle(const DeviceLle&) = delete;
+  DeviceLle& operator=(const DeviceLle&) = delete;
+  virtual ~DeviceLle() = default;
+
+  /// Of standard.
+  [[nodiscard]] virtual double largest_weight() const = 0;
+  /// Takes the rows of a piece, numbered in that order; its M's norm is at most what comes back.
+  virtual double take(const std::vector<solver::Point>& rows) = 0;
+  /// The blocks of the piece at hand, in host memory.
+  virtual solver::LocalRows blocks() = 0;
+  /// Factors M of the piece at hand, whose points were taken in the dissection's order; `pattern` is in the numbering
+  /// before. Fills what `piece` tells of a factor.
+  virtual void factor(const solver::Pattern& pattern, const solver::Dissection& dissection, LlePiece& piece) = 0;
+  /// Eigenvalues of M below a shift, by another factor, which takes the first one's place; -1: they cannot be told.
+  virtual std::int64_t count(double shift) = 0;
+  /// With the factor.
+  virtual solver::Space& space() = 0;
+};
+
+/// A device's half of this waist.
+class Sparse {
+ public:
+  Sparse() = default;
+  Sparse(const Sparse&) = delete;
+  Sparse& operator=(const Sparse&) = delete;
+  virtual ~Sparse() = default;
+
+  /// Empty where the device solves such a task, else why it is solved on the host. Throws `device_unavailable` naming
+  /// what is missing where the device was asked for.
+  [[nodiscard]] virtual std::string why_on_host(const LleOptions& options) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<DeviceLle> begin(const Context& ctx, const LleTask& task) const = 0;
+  /// Bytes of device memory until a factor is known. Throws `over_memory` where they are not to be had.
+  [[nodiscard]] virtual std::uint64_t lle_bytes(const Context& ctx, const TableView& table,
+                                                const LleOptions& options) const = 0;
+};
+
+/// The device's of the context; null: there is none.
+const Sparse* sparse_of(const Context& ctx);
 
 }  // namespace vicinal::kernels

@@ -25,9 +25,10 @@ enum class LleVariant : std::uint8_t {
 
 /// How the eigenvectors are found.
 enum class LleSolver : std::uint8_t {
-  automatic,  ///< dense for few rows; direct where the factor fits and is cheap, else lanczos
+  automatic,  ///< dense for few rows; direct; on the host lanczos where the factor would not fit, or costs more
   dense,      ///< every singular value, O(n^3); to check others by
-  direct,     ///< a sparse factor by nested dissection and inverse iteration
+  direct,     ///< a sparse factor by nested dissection and inverse iteration; on a device by cuDSS, which must be there
+  cpu,        ///< direct, on the host wherever the context is
   lanczos,    ///< products with M alone, in blocks, filtered: for data of high dimension, whose factor is too large
   arnoldi,    ///< one vector at a time, as Li, Yan and Zhang 2021 have it, to compare with: of equal eigenvalues it may
               ///< find fewer than there are
@@ -64,7 +65,7 @@ struct LleOptions {
 /// One piece of the neighbor graph and the eigenpairs of its own problem, in ascending order.
 struct LlePiece {
   std::int64_t rows = 0;
-  LleSolver solver = LleSolver::dense;  ///< that found them
+  LleSolver solver = LleSolver::dense;  ///< that found them: dense, direct, lanczos or arnoldi
   std::vector<double> singular_values;  ///< [dim] of the factor A of M = A'A: eigenvalues are their squares
   std::vector<double> residuals;        ///< [dim] length of M v - lambda v
   std::vector<double> angles;        ///< [dim] estimated sine of the angle that is left to the true vectors; 0: dense

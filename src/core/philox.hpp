@@ -8,7 +8,7 @@
 namespace vicinal::core {
 
 /// The four words of one counter.
-inline std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
+constexpr std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
   std::array<std::uint32_t, 4> x = {static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32),
                                     static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)};
   auto k0 = static_cast<std::uint32_t>(seed);
@@ -25,7 +25,7 @@ inline std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t str
 }
 
 /// A double in [0, 1) with 53 random bits.
-inline double philox_uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
+constexpr double philox_uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
   const auto x = philox(seed, stream, counter);
   const std::uint64_t bits = (std::uint64_t{x[0]} << 32 | x[1]) >> 11;
   return static_cast<double>(bits) * 0x1p-53;

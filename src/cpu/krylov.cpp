@@ -1,7 +1,6 @@
 // Krylov spaces of the CPU, and which ones a context has: see kernels_krylov.hpp.
-#include "kernels_krylov.hpp"
-
 #include "kernels.hpp"
+#include "kernels_krylov.hpp"
 
 namespace vicinal::kernels {
 namespace {
@@ -16,6 +15,7 @@ class HostSpaces : public KrylovSpaces {
                                                                   const KrylovTask& task) const override {
     return solver::host_space(task.a, task.transpose, task.shape.block, task.shape.blocks);
   }
+  bool product(const Context& /*ctx*/, const ProductTask& /*task*/, Spmv& /*found*/) const override { return false; }
 };
 
 }  // namespace

@@ -1,10 +1,11 @@
-// Locally linear embedding on the CPU: weights, pieces, and for each piece order, factor, solve. See
-// kernels_sparse.hpp.
+// Locally linear embedding: weights, pieces, and for each piece order, factor, solve; on the CPU, or with a device that
+// makes the weights, factors and solves. See kernels_sparse.hpp.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <optional>
 
@@ -21,6 +22,7 @@
 #include "solver/ordering.hpp"
 #include "solver/smallest.hpp"
 #include "solver/symbolic.hpp"
+#include "solver/tall.hpp"
 
 namespace vicinal {
 namespace {
@@ -94,31 +96,41 @@ std::vector<float> coordinates_of(const Context& ctx, const TableView& table, st
 /// One piece: its blocks, in a numbering of its own, and what is found of it.
 class Piece {
  public:
-  Piece(const Context& ctx, const kernels::LleTask& task, LocalRows a, std::vector<Point> cells, Lle& result)
-      : ctx_(ctx), options_(task.options), a_(std::move(a)), cells_(std::move(cells)), result_(result) {}
+  Piece(const Context& ctx, const kernels::LleTask& task, LocalRows a, const solver::Cells& cells, Lle& result)
+      : ctx_(ctx), options_(task.options), a_(std::move(a)), cells_(cells), result_(result) {}
 
-  /// Vectors [rows, dim] in the numbering that the blocks came in.
-  solver::Vectors run(LlePiece& piece) {
+  /// Vectors [rows, dim] in the numbering that the blocks came in. With a device the blocks have no values here.
+  solver::Vectors run(kernels::DeviceLle* device, LlePiece& piece) {
     piece.rows = a_.points;
-    switch (options_.solver) {
-      case LleSolver::dense:
-        return run_dense(piece);
-      case LleSolver::direct:
-        return run_direct(ordered(), piece);
-      case LleSolver::automatic:
-        return a_.points <= kDenseRows ? run_dense(piece) : run_cheapest(piece);
-      default:
-        return run_krylov(options_.solver, options_.max_steps, piece);
+    const bool automatic = options_.solver == LleSolver::automatic;
+    const bool by_dense = options_.solver == LleSolver::dense || (automatic && a_.points <= kDenseRows);
+    const bool by_products = options_.solver == LleSolver::lanczos || options_.solver == LleSolver::arnoldi;
+    if (device != nullptr && (by_dense || by_products)) {
+      static_cast<void>(device->take(cells_.order));
+      a_ = device->blocks();
     }
+    solver::Vectors found;
+    if (by_dense) {
+      found = run_dense(piece);
+    } else if (by_products) {
+      found = run_krylov(options_.solver, options_.max_steps, piece);
+    } else if (device != nullptr) {
+      found = run_device(*device, piece);
+    } else {
+      found = automatic ? run_cheapest(piece) : run_direct(ordered(), piece);
+    }
+    // Once more: where a vector was all but dependent on those before, what was left of its mean has grown.
+    solver::remove_means(ctx_, found);
+    return found;
   }
 
  private:
-  void describe(const solver::Incidence& in, const solver::Smallest& found, LlePiece& piece) const {
+  static void describe(const solver::Smallest& found, LlePiece& piece) {
     piece.singular_values = found.values;
     piece.angles = found.angles;
-    piece.residuals = solver::residuals(ctx_, a_, in, found);
+    piece.residuals = found.residuals;
     piece.next = found.next;
-    piece.norm = solver::norm_bound(ctx_, a_, in);
+    piece.norm = found.norm;
     piece.iterations = found.iterations;
   }
 
@@ -126,7 +138,10 @@ class Piece {
     need(solver::dense_bytes(a_));
     const auto start = std::chrono::steady_clock::now();
     solver::Smallest found = solver::dense(ctx_, a_, options_.dim);
-    describe(solver::incidence_of(a_), found, piece);
+    const solver::Incidence in = solver::incidence_of(a_);
+    found.residuals = solver::residuals(ctx_, a_, in, found);
+    found.norm = solver::norm_bound(ctx_, a_, in);
+    describe(found, piece);
     result_.solve_seconds += seconds_since(start);
     return std::move(found.vectors);
   }
@@ -135,13 +150,13 @@ class Piece {
     solver::Dissection dissection;
     solver::Symbolic symbolic;
   };
-
   Ordered ordered() {
     const auto start = std::chrono::steady_clock::now();
-    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(a_));
+    const solver::Incidence in = solver::incidence_of(a_);
+    const solver::Blocks blocks{a_, in};
     ctx_.report("order", 0);
-    Ordered found{solver::dissect(ctx_, pattern, cells_), {}};
-    found.symbolic = solver::analyse(ctx_, pattern, found.dissection);
+    Ordered found{solver::dissect(ctx_, blocks, cells_.first), {}};
+    found.symbolic = solver::analyse(ctx_, blocks, found.dissection);
     result_.order_seconds += seconds_since(start);
     return found;
   }
@@ -153,15 +168,15 @@ class Piece {
     const solver::Symbolic& symbolic = order.symbolic;
     const bool fits = direct_bytes(symbolic) + held_bytes() <= ctx_.memory_limit();
     if (fits && symbolic.flops <= kCheapFlops) return run_direct(std::move(order), piece);
-    std::int64_t steps = options_.max_steps;
-    if (fits) {
-      const solver::KrylovShape shape = solver::krylov_shape(a_.points, {.wanted = options_.dim});
-      const double step = 4 * static_cast<double>(a_.values.size()) * static_cast<double>(shape.block);
-      steps =
-          static_cast<std::int64_t>(std::min(static_cast<double>(steps), symbolic.flops / (kSparseRate * step) + 1));
+    if (!fits) {
+      order = {};
+      return run_krylov(LleSolver::lanczos, options_.max_steps, piece);
     }
-    solver::Vectors vectors = run_krylov(fits ? LleSolver::automatic : LleSolver::lanczos, steps, piece);
-    return vectors.rows > 0 ? std::move(vectors) : run_direct(std::move(order), piece);
+    const solver::KrylovShape shape = solver::krylov_shape(a_.points, {.wanted = options_.dim});
+    const double step = 4 * static_cast<double>(a_.values.size()) * static_cast<double>(shape.block);
+    const double steps = std::min(static_cast<double>(options_.max_steps), symbolic.flops / (kSparseRate * step) + 1);
+    solver::Vectors found = run_krylov(LleSolver::automatic, static_cast<std::int64_t>(steps), piece);
+    return found.rows > 0 ? std::move(found) : run_direct(std::move(order), piece);
   }
 
   // By products with M. No rows: `automatic` asked, and the steps were too few.
@@ -187,16 +202,17 @@ class Piece {
                               "asked for; more steps or the solver direct would go further",
                               found.smallest.iterations, found.residual, found.asked));
     }
-    describe(in, found.smallest, piece);
+    describe(found.smallest, piece);
     piece.solver = options.filtered ? LleSolver::lanczos : LleSolver::arnoldi;
     return std::move(found.smallest.vectors);
   }
 
-  solver::Vectors run_direct(Ordered order, LlePiece& piece) {
-    const solver::Symbolic& symbolic = order.symbolic;
+  solver::Vectors run_direct(Ordered ordered, LlePiece& piece) {
+    const solver::Dissection& dissection = ordered.dissection;
+    const solver::Symbolic& symbolic = ordered.symbolic;
     need(direct_bytes(symbolic));
     auto start = std::chrono::steady_clock::now();
-    a_ = solver::renumbered(ctx_, a_, order.dissection.order);
+    a_ = solver::renumbered(ctx_, a_, dissection.order);
     const solver::Incidence in = solver::incidence_of(a_);
     piece.fill = symbolic.fill;
     piece.flops = symbolic.flops;
@@ -211,6 +227,39 @@ class Piece {
 
     start = std::chrono::steady_clock::now();
     solver::Smallest found = solver::inverse_iteration(ctx_, a_, in, *factor, options_.dim);
+    finish(found, piece, [&](double shift) {
+      factor.reset();
+      return solver::Factor(ctx_, a_, in, symbolic, solver::Pencil{shift, 0}).negative();
+    });
+    result_.solve_seconds += seconds_since(start);
+    return in_old_order(found.vectors, dissection.order);
+  }
+
+  solver::Vectors run_device(kernels::DeviceLle& device, LlePiece& piece) {
+    auto start = std::chrono::steady_clock::now();
+    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(a_));
+    ctx_.report("order", 0);
+    const solver::Dissection dissection = solver::dissect(ctx_, pattern, cells_.first);
+    std::vector<Point> rows;
+    rows.reserve(dissection.order.size());
+    for (const Point point : dissection.order) rows.push_back(cells_.order[point]);
+    result_.order_seconds += seconds_since(start);
+
+    start = std::chrono::steady_clock::now();
+    static_cast<void>(device.take(rows));
+    device.factor(pattern, dissection, piece);
+    result_.factor_seconds += seconds_since(start);
+
+    start = std::chrono::steady_clock::now();
+    solver::Smallest found = solver::inverse_iteration(ctx_, device.space(), options_.dim);
+    finish(found, piece, [&](double shift) { return device.count(shift); });
+    result_.solve_seconds += seconds_since(start);
+    return in_old_order(found.vectors, dissection.order);
+  }
+
+  /// Takes what was found over; `count(shift)`: eigenvalues below it, or -1.
+  template <class Count>
+  void finish(const solver::Smallest& found, LlePiece& piece, const Count& count) const {
     if (!found.converged) {
       throw Error(
           ErrorCode::internal,
@@ -218,20 +267,18 @@ class Piece {
                       "too close to what float64 resolves of the matrix",
                       *std::max_element(found.angles.begin(), found.angles.end()), found.iterations));
     }
-    describe(in, found, piece);
+    describe(found, piece);
     piece.solver = LleSolver::direct;
     const double last = found.values.back() * found.values.back();
     const double shift = (last + found.next * found.next) / 2;
-    if (options_.certify && shift - last > kTold * piece.norm) {
-      factor.reset();
-      piece.counted = solver::Factor(ctx_, a_, in, symbolic, solver::Pencil{shift, 0}).negative() - 1;
-    }
-    result_.solve_seconds += seconds_since(start);
+    if (!options_.certify || !(shift - last > kTold * piece.norm)) return;
+    const std::int64_t counted = count(shift);
+    if (counted >= 0) piece.counted = counted - 1;
+  }
 
-    solver::Vectors vectors(found.vectors.rows, found.vectors.width);
-    for (std::int64_t i = 0; i < vectors.rows; ++i) {
-      std::copy_n(found.vectors.row(i), vectors.width, vectors.row(order.dissection.order[i]));
-    }
+  static solver::Vectors in_old_order(const solver::Vectors& found, const std::vector<Point>& order) {
+    solver::Vectors vectors(found.rows, found.width);
+    for (std::int64_t i = 0; i < vectors.rows; ++i) std::copy_n(found.row(i), vectors.width, vectors.row(order[i]));
     return vectors;
   }
 
@@ -241,7 +288,6 @@ class Piece {
   [[nodiscard]] std::uint64_t held_bytes() const {
     return (a_.values.size() * sizeof(double) + a_.cols.size() * 4 * sizeof(Point)) * 2;
   }
-
   void need(std::uint64_t bytes) const {
     core::require_memory(ctx_, bytes + held_bytes(), "lle");
     result_.plan.memory = std::max(result_.plan.memory, bytes + held_bytes());
@@ -250,7 +296,7 @@ class Piece {
   const Context& ctx_;
   const LleOptions& options_;
   LocalRows a_;
-  std::vector<Point> cells_;
+  const solver::Cells& cells_;
   Lle& result_;
 };
 
@@ -299,7 +345,11 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
   auto start = std::chrono::steady_clock::now();
   const LleOptions& options = task.options;
   const std::int64_t n = task.table.rows();
-  LocalRows a = cpu::local_rows(ctx, {task.table, task.ids, task.k, options.dim, options.variant, options.reg});
+  const cpu::LocalTask local{task.table, task.ids, task.k, options.dim, options.variant, options.reg};
+  const Sparse* const sparse = sparse_of(ctx);
+  std::unique_ptr<DeviceLle> device;
+  if (sparse != nullptr && sparse->why_on_host(options).empty()) device = sparse->begin(ctx, task);
+  LocalRows a = device != nullptr ? cpu::local_columns(ctx, local) : cpu::local_rows(ctx, local);
   result.piece = pieces_of(a, task);
   const std::int64_t count = *std::max_element(result.piece.begin(), result.piece.end()) + 1;
   if (count > 1 && options.pieces == LlePieces::refuse) {
@@ -309,7 +359,9 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
                     "apart embeds each on its own",
                     task.k, count));
   }
-  if (options.variant == LleVariant::standard) {
+  if (device != nullptr) {
+    result.largest_weight = options.variant == LleVariant::standard ? device->largest_weight() : 0;
+  } else if (options.variant == LleVariant::standard) {
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t j = 1; j < a.width; ++j) {
         result.largest_weight = std::max(result.largest_weight, std::abs(a.values[i * a.width + j]));
@@ -337,7 +389,7 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
     if (p + 1 == count) a = LocalRows();
     result.order_seconds += seconds_since(start);
     LlePiece& piece = result.pieces.emplace_back();
-    const solver::Vectors vectors = Piece(ctx, task, std::move(blocks), std::move(cells.first), result).run(piece);
+    const solver::Vectors vectors = Piece(ctx, task, std::move(blocks), cells, result).run(device.get(), piece);
     finish_piece(cells.order, vectors, result, piece);
   }
 }

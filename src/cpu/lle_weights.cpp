@@ -1,9 +1,11 @@
 // See lle_weights.hpp. The formulas are those of contract clause 17.
 #include "cpu/lle_weights.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
-#include <string>
+#include <limits>
 
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -44,8 +46,9 @@ class LocalFrame {
   void weights(Point i, double* out) {
     gather(i);
     if (barycentre(room_, k_, d_, task_.reg, out)) return;
-    throw Error(ErrorCode::bad_data, "reg: is 0, but the neighbors of row " + std::to_string(i) +
-                                         " do not determine its weights; a share above 0 does");
+    throw Error(ErrorCode::bad_data,
+                fmt::format("reg: is {}, but the neighbors of row {} do not determine its weights; a larger share does",
+                            task_.reg, i));
   }
 
   /// Squared singular values of neighbors less the row, descending.
@@ -356,6 +359,26 @@ bool barycentre(WeightRoom& room, std::int64_t k, std::int64_t d, double reg, do
   return std::isfinite(total) && total > 0;
 }
 
+double weight_condition(const Context& ctx, WeightRoom& room, std::int64_t k, std::int64_t d, double reg) {
+  for (std::int64_t i = 0; i < k; ++i) {
+    for (std::int64_t c = 0; c < d; ++c) room.neighbors[i * d + c] -= room.row[c];
+  }
+  bring_into_range(room.neighbors, k * d);
+  const bool wide = d > k;
+  solver::Small differences(wide ? d : k, wide ? k : d);
+  for (std::int64_t i = 0; i < k; ++i) {
+    for (std::int64_t c = 0; c < d; ++c) (wide ? differences(c, i) : differences(i, c)) = room.neighbors[i * d + c];
+  }
+  if (wide) differences = solver::triangle_of(std::move(differences));
+  const std::vector<double> values = solver::singular_values(ctx, std::move(differences)).values;
+  double trace = 0;
+  for (const double value : values) trace += value * value;
+  const double added = trace > 0 ? reg * trace : reg;
+  // The Gram has k eigenvalues, of which those beyond d are 0.
+  const double least = (k > d ? 0 : values.front() * values.front()) + added;
+  return least > 0 ? (values.back() * values.back() + added) / least : std::numeric_limits<double>::infinity();
+}
+
 std::int64_t block_rows(const LocalTask& task) {
   switch (task.variant) {
     case LleVariant::standard:
@@ -369,25 +392,36 @@ std::int64_t block_rows(const LocalTask& task) {
   }
 }
 
-LocalRows local_rows(const Context& ctx, const LocalTask& task) {
+LocalRows local_columns(const Context& ctx, const LocalTask& task) {
   const auto n = static_cast<Point>(task.table.rows());
   LocalRows a;
   a.points = n;
   const std::int64_t own = has_own_column(task.variant) ? 1 : 0;
   a.width = task.k + own;
   a.first.assign(static_cast<std::size_t>(n) + 1, 0);
+  a.cols.resize(static_cast<std::size_t>(n) * static_cast<std::size_t>(a.width));
+  core::parallel_for(ctx, (n + kTaskRows - 1) / kTaskRows, [&](std::int64_t part, int /*worker*/) {
+    const auto end = static_cast<Point>(std::min<std::int64_t>(n, (part + 1) * kTaskRows));
+    for (auto i = static_cast<Point>(part * kTaskRows); i < end; ++i) {
+      Point* cols = a.cols.data() + i * a.width;
+      if (own == 1) *cols++ = i;
+      std::copy_n(task.ids.begin() + i * task.k, task.k, cols);
+    }
+  });
+  return a;
+}
+
+LocalRows local_rows(const Context& ctx, const LocalTask& task) {
+  const auto n = static_cast<Point>(task.table.rows());
+  LocalRows a = local_columns(ctx, task);
   if (task.variant == LleVariant::modified) {
     const std::vector<std::int64_t> sets = weight_sets(ctx, task);
     for (Point i = 0; i < n; ++i) a.first[i + 1] = a.first[i] + sets[i];
   } else {
     for (Point i = 0; i < n; ++i) a.first[i + 1] = a.first[i] + block_rows(task);
   }
-  a.cols.resize(static_cast<std::size_t>(n) * static_cast<std::size_t>(a.width));
   a.values.resize(static_cast<std::size_t>(a.rows() * a.width));
   for_each_row(ctx, task, [&](LocalFrame& near, Point i) {
-    Point* cols = a.cols.data() + i * a.width;
-    if (own == 1) *cols++ = i;
-    std::copy_n(task.ids.begin() + i * task.k, task.k, cols);
     double* out = a.values.data() + a.first[i] * a.width;
     switch (task.variant) {
       case LleVariant::standard:

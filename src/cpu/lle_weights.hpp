@@ -26,6 +26,9 @@ std::int64_t block_rows(const LocalTask& task);
 /// O(n (k^2 d + k^3)). Throws `bad_data` naming the row whose weights are not determined.
 solver::LocalRows local_rows(const Context& ctx, const LocalTask& task);
 
+/// The same with columns alone, for rows that are made elsewhere.
+solver::LocalRows local_columns(const Context& ctx, const LocalTask& task);
+
 /// Weights [k], their sum one, that make `row` [d] of `neighbors` [k, d]; both are used up, `gram` [k, k] is room.
 /// False where they are not determined.
 struct WeightRoom {
@@ -34,5 +37,9 @@ struct WeightRoom {
   std::vector<double> gram;
 };
 bool barycentre(WeightRoom& room, std::int64_t k, std::int64_t d, double reg, double* weights);
+
+/// The largest over the least eigenvalue of the system that `barycentre` solves, from the same room: infinite where it
+/// is singular. By the singular values of the differences, not their squares' sums. O(k^2 d + k^3).
+double weight_condition(const Context& ctx, WeightRoom& room, std::int64_t k, std::int64_t d, double reg);
 
 }  // namespace vicinal::cpu

@@ -49,23 +49,22 @@ struct KrylovStep {
 
 /// Forms of y = A x for one vector (cuda/papers/spmv.cu).
 enum SpmvForm : std::int32_t {
-  kSpmvBlockRow = 0,  ///< one block of threads a row
-  kSpmvWarpRow,       ///< one warp a row
-  kSpmvPaddedRow,     ///< one warp a row, rows padded to its size
-  kSpmvSliced,        ///< one thread a row, 32 rows side by side, padded to the longest of them
-  kSpmvBlockOf8,      ///< eight vectors at a time, as Krylov spaces have them
-  kSpmvLibrary,       ///< cuSPARSE, where it is there
-  kSpmvForms,
+  kSpmvThreadRow = 0,  ///< one thread a row
+  kSpmvBlockRow,       ///< one block of threads a row
+  kSpmvWarpRow,        ///< one warp a row
+  kSpmvPaddedRow,      ///< one warp a row, rows padded to its size
+  kSpmvSliced,         ///< one thread a row, 32 rows side by side, padded to the longest of them
+  kSpmvEight,          ///< eight vectors at a time, all of them x
+  kSpmvLibrary,        ///< cuSPARSE, where it is there
 };
 
 struct SpmvTask {
   CsrMatrix a;
-  std::int32_t form = kSpmvWarpRow;
+  std::int32_t form = kSpmvSliced;
   std::int64_t repeat = 1;
   const double* x = nullptr;  ///< [cols] host
   double* y = nullptr;        ///< [rows] host: filled
-  double seconds = 0;         ///< filled: of one product, the median; of kSpmvBlockOf8 of eight
-  std::uint64_t bytes = 0;    ///< filled: that a product must move: A, x and y once each
+  double seconds = 0;         ///< filled: of one product, the median
 };
 
 }  // namespace vicinal::plugin

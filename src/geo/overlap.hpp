@@ -19,6 +19,7 @@
 #include "core/aligned.hpp"
 #include "cpu/simd/overlap_kernels.hpp"
 #include "geo/layer.hpp"
+#include "geo/pieces.hpp"
 
 namespace vicinal::geo {
 
@@ -41,26 +42,14 @@ class OverlapArea {
   double perimeter(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j);
 
  private:
-  struct Piece {
-    Point from;
-    Point to;
-  };
   using Chain = std::vector<Piece>;  // pieces in the order of the rings
-  struct Window {
-    Point corner;
-    double width = 0;
-    double height = 0;
-  };
-  enum class Measure : std::uint8_t { area, flat_edges, steep_edges };
   struct Lanes {
     core::AlignedArray<double> left, right, height, slope, sign, weight;
     void fill(const Chain& chain, Measure measure, double ceiling, cpu::OverlapPieces& pieces);
   };
   static constexpr int kDeepest = 40;
 
-  static void add(Chain& chain, const Point& from, const Point& to, double ceiling);
-  static void cut(Chain& chain, Point from, Point to, const Window& window);
-  static void cut_feature(Chain& chain, const Layer& layer, std::int64_t feature, const Box& box, bool turned);
+  void cut(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j, const Box& box);
   SharedArea integrate(int depth, double width, double height);
   SharedArea sum(const Chain& a, const Chain& b, double height);
 

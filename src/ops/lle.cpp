@@ -9,11 +9,21 @@
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 #include "cpu/lle_weights.hpp"
+#include "kernels.hpp"
 #include "kernels_sparse.hpp"
 #include "ops/check.hpp"
 #include "ops/lle_check.hpp"
 
 namespace vicinal {
+
+namespace kernels {
+
+const Sparse* sparse_of(const Context& ctx) {
+  return dynamic_cast<const Sparse*>(ctx.backend());
+}
+
+}  // namespace kernels
+
 namespace {
 
 KnnOptions search_of(const LleOptions& options) {
@@ -27,30 +37,46 @@ kernels::LleTask task_of(const TableView& table, const std::vector<std::int64_t>
   return task;
 }
 
+constexpr std::string_view kDevice = "the device";
+
+/// Where eigenvectors are found, and why there.
+std::string place_of(const Context& ctx, const LleOptions& options) {
+  const kernels::Sparse* const device = kernels::sparse_of(ctx);
+  if (device == nullptr) return "the host";
+  const std::string why = device->why_on_host(options);
+  return why.empty() ? std::string(kDevice) : fmt::format("the host ({})", why);
+}
+
+/// What was done: the largest piece's way.
+std::string told(const Lle& found) {
+  const LlePiece& most = *std::max_element(found.pieces.begin(), found.pieces.end(),
+                                           [](const auto& x, const auto& y) { return x.rows < y.rows; });
+  std::int64_t fill = 0;
+  for (const LlePiece& piece : found.pieces) fill += piece.fill;
+  if (most.solver == LleSolver::lanczos || most.solver == LleSolver::arnoldi) {
+    return fmt::format("{} with {} products", name_of(most.solver), most.iterations);
+  }
+  return fill == 0 ? std::string("dense") : fmt::format("with a factor of {} entries", fill);
+}
+
 /// What will be done, as far as it is known before the graph is.
 std::string way_of(LleSolver solver) {
   switch (solver) {
-    case LleSolver::automatic:
-      return "direct, whose factor is planned when the graph is known; lanczos where it would not fit, or products "
-             "with M come to less than its work";
-    case LleSolver::direct:
-      return "direct, whose factor is planned when the graph is known";
-    default:
+    case LleSolver::dense:
+    case LleSolver::lanczos:
+    case LleSolver::arnoldi:
       return std::string(name_of(solver));
+    default:
+      return "direct";
   }
 }
 
-/// What was done: of pieces the largest one's way.
-std::string told(const std::vector<LlePiece>& pieces) {
-  const LlePiece& most =
-      *std::max_element(pieces.begin(), pieces.end(), [](const auto& x, const auto& y) { return x.rows < y.rows; });
-  const bool direct = most.solver == LleSolver::direct;
-  const bool dense = most.solver == LleSolver::dense;
-  const std::string how = direct  ? fmt::format(" with a factor of {} entries", most.fill)
-                          : dense ? std::string()
-                                  : fmt::format(" with {} products", most.iterations);
-  return fmt::format("{} piece{} of the graph solved, {}{}", pieces.size(), pieces.size() == 1 ? "" : "s",
-                     name_of(most.solver), how);
+/// And what is open until then.
+std::string open_of(LleSolver solver, bool on_host) {
+  if (way_of(solver) != "direct") return "";
+  const bool chooses = solver == LleSolver::automatic && on_host;
+  return std::string(", whose factor is planned when the graph is known") +
+         (chooses ? "; lanczos where it would not fit, or where products with M come to less" : "");
 }
 
 /// The search is over: `found` has its plan and stats.
@@ -58,7 +84,8 @@ Lle embedded(const Context& ctx, const kernels::LleTask& task, Lle found) {
   found.options = task.options;
   core::require_memory(ctx, kernels::embed_bytes(ctx, task.table.rows(), task.table.cols(), task.options), "lle");
   kernels::embed(ctx, task, found);
-  found.plan.reason += "; " + told(found.pieces);
+  found.plan.reason += fmt::format("; {} piece{} of the graph solved on {}, {}", found.pieces.size(),
+                                   found.pieces.size() == 1 ? "" : "s", place_of(ctx, task.options), told(found));
   return found;
 }
 
@@ -68,6 +95,7 @@ Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) {
   check_table(ctx, table, "table");
   ops::check_lle_table(table);
   ops::check_lle_options(options, table.rows());
+  static_cast<void>(place_of(ctx, options));  // refuses what a device lacks before the search
   core::require_memory(ctx, kernels::embed_bytes(ctx, table.rows(), table.cols(), options), "lle");
   Lle found;
   kernels::LleTask task;
@@ -123,9 +151,9 @@ std::vector<double> transform(const Context& ctx, const Index& index, const Lle&
       }
       if (!cpu::barycentre(room, static_cast<std::int64_t>(kept.size()), d, fitted.options.reg, weights.data())) {
         throw Error(ErrorCode::bad_data,
-                    fmt::format("reg: is 0, but the neighbors of query row {} do not determine its weights; a share "
-                                "above 0 does",
-                                q));
+                    fmt::format("reg: is {}, but the neighbors of query row {} do not determine its weights; a larger "
+                                "share does",
+                                fitted.options.reg, q));
       }
       for (std::size_t j = 0; j < kept.size(); ++j) {
         for (std::int64_t c = 0; c < dim; ++c) found[q * dim + c] += weights[j] * fitted.embedding[kept[j] * dim + c];
@@ -141,7 +169,12 @@ Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& opti
   ops::check_lle_options(options, table.rows());
   Plan plan = plan_knn(ctx, table, nullptr, search_of(options));
   plan.memory = std::max(plan.memory, kernels::embed_bytes(ctx, table.rows(), table.cols(), options));
-  plan.reason += "; then " + way_of(options.solver);
+  const std::string place = place_of(ctx, options);
+  if (place == kDevice) {
+    plan.device_memory = std::max(plan.device_memory, kernels::sparse_of(ctx)->lle_bytes(ctx, table, options));
+  }
+  plan.reason +=
+      fmt::format("; then {} on {}{}", way_of(options.solver), place, open_of(options.solver, place != kDevice));
   return plan;
 }
 

@@ -21,10 +21,11 @@ constexpr std::array<core::Named<LleVariant>, 5> kVariants = {{
     {LleVariant::hessian_sklearn, "hessian_sklearn"},
     {LleVariant::ltsa, "ltsa"},
 }};
-constexpr std::array<core::Named<LleSolver>, 5> kSolvers = {{
+constexpr std::array<core::Named<LleSolver>, 6> kSolvers = {{
     {LleSolver::automatic, "automatic"},
     {LleSolver::dense, "dense"},
     {LleSolver::direct, "direct"},
+    {LleSolver::cpu, "cpu"},
     {LleSolver::lanczos, "lanczos"},
     {LleSolver::arnoldi, "arnoldi"},
 }};
@@ -116,6 +117,9 @@ void check_lle_fitted(const Lle& fitted, std::int64_t n) {
   if (fitted.piece.size() != rows || fitted.options.dim < 1 || fitted.options.k < 1 || fitted.options.k > n ||
       fitted.embedding.size() != rows * static_cast<std::size_t>(fitted.options.dim)) {
     refuse(fmt::format("fitted: is an embedding of {} rows, but the table has {}", fitted.piece.size(), n));
+  }
+  if (!std::all_of(fitted.piece.begin(), fitted.piece.end(), [n](std::int64_t p) { return p >= 0 && p < n; })) {
+    refuse("fitted: has a number of a piece that is none");
   }
 }
 

@@ -12,6 +12,8 @@
 #include "core/radius.hpp"
 #include "plugin/cluster.hpp"
 #include "plugin/graphs.hpp"
+#include "plugin/krylov.hpp"
+#include "plugin/overlaps.hpp"
 #include "plugin/tree.hpp"
 
 namespace vicinal::plugin {
@@ -147,9 +149,18 @@ class OutlierRoom {
   kernels::LofResult& result_;
 };
 
-class CudaBackend final : public kernels::Backend, public CudaGraphs {
+class CudaBackend final : public kernels::Backend,
+                          public CudaGraphs,
+                          public CudaJoins,
+                          public CudaKrylov,
+                          public CudaSparse {
  public:
-  explicit CudaBackend(std::shared_ptr<Device> device) : CudaGraphs(device), device_(std::move(device)) {}
+  CudaBackend(std::shared_ptr<Device> device, Asked asked)
+      : CudaGraphs(device),
+        CudaJoins(device),
+        CudaKrylov(device),
+        CudaSparse(device, asked),
+        device_(std::move(device)) {}
 
   int device() const override { return device_->number(); }
   bool reaches(Memory /*memory*/) const override { return true; }
@@ -538,8 +549,8 @@ class CudaBackend final : public kernels::Backend, public CudaGraphs {
 
 }  // namespace
 
-std::shared_ptr<const kernels::Backend> make_backend(std::shared_ptr<Device> device) {
-  return std::make_shared<CudaBackend>(std::move(device));
+std::shared_ptr<const kernels::Backend> make_backend(std::shared_ptr<Device> device, Asked asked) {
+  return std::make_shared<CudaBackend>(std::move(device), asked);
 }
 
 }  // namespace vicinal::plugin

@@ -15,9 +15,9 @@ namespace {
 constexpr std::int64_t kSumParts = 64;
 constexpr std::int64_t kStripRows = 256;  // stay in the cache while blocks pass over them
 
-class HostSpace : public KrylovSpace {
+class HostKrylov : public KrylovSpace {
  public:
-  HostSpace(const Csr& a, const Csr& transpose, std::int64_t block, std::int64_t blocks)
+  HostKrylov(const Csr& a, const Csr& transpose, std::int64_t block, std::int64_t blocks)
       : KrylovSpace(a.cols, block, blocks),
         a_(a),
         transpose_(transpose),
@@ -155,7 +155,7 @@ class HostSpace : public KrylovSpace {
 }  // namespace
 
 std::unique_ptr<KrylovSpace> host_space(const Csr& a, const Csr& transpose, std::int64_t block, std::int64_t blocks) {
-  return std::make_unique<HostSpace>(a, transpose, block, blocks);
+  return std::make_unique<HostKrylov>(a, transpose, block, blocks);
 }
 
 std::uint64_t space_bytes(std::int64_t rows, std::int64_t points, std::int64_t block, std::int64_t blocks) {

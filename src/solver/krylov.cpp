@@ -24,6 +24,7 @@ constexpr std::int64_t kSmoothing = 16;       // degree of a filter for rounding
 constexpr double kAbove = 1.5;                // times the last wanted: a filter's growth begins there or higher
 constexpr double kSmaller = 0.5;              // a new filter is worth a new start where its end has moved so far
 constexpr double kNoise = 1e-14;              // of a column's length before it was projected
+constexpr double kNothing = 1e-24;            // of a squared length: what the basis left of a random column
 constexpr double kDependent = 1e-15;          // of a column's squared length, after a shifted Cholesky
 constexpr double kResidual = 2e-15;           // of M's largest eigenvalue: what is asked for
 constexpr double kNearlyThere = 1e-10;
@@ -188,17 +189,30 @@ class Iteration {
     });
     remove_means(ctx_, x);
     space_.store(ctx_, at, x);
+    // The others, which are orthonormal, come first, so that they stay what they are.
+    std::vector<std::int64_t> order;
+    for (std::int64_t c = 0; c < b_; ++c) {
+      if (std::find(dead.begin(), dead.end(), c) == dead.end()) order.push_back(c);
+    }
+    order.insert(order.end(), dead.begin(), dead.end());
     std::vector<std::int64_t> left;
     for (int pass = 0; pass < 2; ++pass) {
       const Small before = space_.gram(ctx_, at);
       if (at > 0) static_cast<void>(space_.project(ctx_, at, at));
-      Small g = space_.gram(ctx_, at);
-      for (std::int64_t j = 0; j < b_; ++j) {
-        if (g(j, j) <= 1e-24 * before(j, j)) g(j, j) = 0;
+      const Small after = space_.gram(ctx_, at);
+      Small g(b_, b_);
+      for (std::int64_t i = 0; i < b_; ++i) {
+        for (std::int64_t j = 0; j < b_; ++j) g(i, j) = after(order[i], order[j]);
+        if (g(i, i) <= kNothing * before(order[i], order[i])) g(i, i) = 0;
       }
       const Triangle t = cholesky(g, kDependent);
-      space_.scale(ctx_, at, t.inverse);
-      left = t.dead;
+      Small change(b_, b_);
+      for (std::int64_t i = 0; i < b_; ++i) {
+        for (std::int64_t j = 0; j < b_; ++j) change(order[i], order[j]) = t.inverse(i, j);
+      }
+      space_.scale(ctx_, at, change);
+      left.clear();
+      for (const std::int64_t i : t.dead) left.push_back(order[i]);
     }
     return left;
   }
@@ -292,6 +306,8 @@ class Iteration {
       found.vectors = columns(ctx_, x, 0, options_.wanted, options_.wanted);
       found.values.assign(values_.begin(), values_.begin() + options_.wanted);
       found.angles.resize(static_cast<std::size_t>(options_.wanted));
+      found.residuals.assign(left.begin(), left.begin() + options_.wanted);
+      found.norm = norm_bound(ctx_, a_, in_);
       found.next = std::cmp_greater(values_.size(), options_.wanted) ? values_[options_.wanted] : 0;
       return x;
     }

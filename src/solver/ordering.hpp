@@ -20,10 +20,18 @@ struct Cells {
 /// Of coordinates [n, d], float32, row-major: O(n log n).
 Cells kd_cells(const Context& ctx, const std::vector<float>& coordinates, std::int64_t d);
 
-/// Which points share a block: M without its diagonal, [n] lists, ascending.
+/// The graph of M by the blocks that make it: two points are neighbors where they share one. Values are not looked at.
+struct Blocks {
+  const LocalRows& a;
+  const Incidence& in;
+};
+
+/// The same written down, some three times as long: M without its diagonal, [n] lists, ascending.
 struct Pattern {
   std::vector<std::int64_t> first;  ///< [n + 1]
   std::vector<Point> neighbors;
+  const LocalRows* a = nullptr;  ///< that it was made of
+  Incidence in;
 };
 Pattern pattern_of(const Context& ctx, const LocalRows& a, const Incidence& in);
 
@@ -38,10 +46,15 @@ struct Dissection {
   std::vector<Point> order;  ///< [n] old number of each new one
   std::vector<Node> nodes;
 };
-/// `near`: where each of a cell order's cells begins, in the pattern's numbering. O(edges log n).
-Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near);
+/// `near`: where each of a cell order's cells begins, in the blocks' numbering. O(n width + n log n), and flows through
+/// bands of O(sqrt(n)) points on two-dimensional data. Polls for cancellation and tells its progress as "order".
+Dissection dissect(const Context& ctx, const Blocks& blocks, const std::vector<Point>& near);
+inline Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
+  return dissect(ctx, Blocks{*pattern.a, pattern.in}, near);
+}
 
-/// The blocks of the points that are listed, point i called order[i] before. Their columns must all be listed.
+/// The blocks of the points that are listed, point i called order[i] before. Their columns must all be listed. Without
+/// values where `a` has none.
 LocalRows renumbered(const Context& ctx, const LocalRows& a, const std::vector<Point>& order);
 
 }  // namespace vicinal::solver

@@ -31,6 +31,7 @@ struct Incidence {
   std::vector<std::int32_t> at;     ///< [n * width]
 };
 Incidence incidence_of(const LocalRows& a);
+Incidence incidence_of(const Context& ctx, const LocalRows& a);
 
 /// Vectors side by side: [n, width], row-major.
 struct Vectors {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "core/parallel.hpp"
-#include "core/philox.hpp"
 #include "solver/ritz.hpp"
+#include "solver/start.hpp"
 
 namespace vicinal::solver {
 namespace {
@@ -17,7 +17,6 @@ constexpr double kGuarded = 1e-3;     // of the first guard: its value then boun
 constexpr double kUseful = 1e-3;      // one that rounding allows to stay at is an answer still
 constexpr int kStalls = 2;            // steps without halving the angle, that end the iteration
 constexpr int kMostSteps = 60;
-constexpr std::uint64_t kStream = 0x6c6c0000;
 
 std::int64_t padded(std::int64_t width) {
   return (width + 7) / 8 * 8;
@@ -29,12 +28,74 @@ Vectors beside(const Context& ctx, const Vectors& x, const Vectors& y) {
   return both;
 }
 
-Vectors solved(const Context& ctx, const Factor& factor, const Vectors& x) {
-  Vectors room = columns(ctx, x, 0, x.width, padded(x.width));
-  factor.solve(ctx, room);
-  Vectors y = columns(ctx, room, 0, x.width, x.width);
-  remove_means(ctx, y);
-  return y;
+// Vectors in host memory.
+class HostSpace final : public Space {
+ public:
+  HostSpace(const Context& ctx, const LocalRows& a, const Incidence& in, const Factor& factor)
+      : ctx_(ctx), a_(a), in_(in), factor_(factor) {}
+
+  [[nodiscard]] std::int64_t points() const override { return a_.points; }
+  [[nodiscard]] std::int64_t width(Set set) const override { return set == Set::best ? best_.width : next_.width; }
+  void start(std::int64_t width) override {
+    best_ = Vectors(a_.points, width);
+    for_each_point(ctx_, a_.points, [&](std::int64_t i) {
+      for (std::int64_t c = 0; c < width; ++c) best_.row(i)[c] = first_entry(i, c);
+    });
+    remove_means(ctx_, best_);
+  }
+  void solve(Set set) override {
+    Vectors& x = at(set);
+    Vectors room = columns(ctx_, x, 0, x.width, padded(x.width));
+    factor_.solve(ctx_, room);
+    x = columns(ctx_, room, 0, x.width, x.width);
+    remove_means(ctx_, x);
+  }
+  void gradient(const std::vector<double>& values) override { next_ = solver::gradient(ctx_, a_, in_, best_, values); }
+  Small inner_with_next(Set x) override { return inner(ctx_, at(x), next_); }
+  void subtract(const Small& c) override { subtract_product(ctx_, best_, c, next_); }
+  void multiply(Set set, const Small& c) override { at(set) = product(ctx_, at(set), c); }
+  Small triangle(Set set) override { return triangle_of(ctx_, at(set)); }
+  Small triangle_of_rows() override { return triangle_of(ctx_, a_, best_); }
+  void join() override { best_ = beside(ctx_, best_, next_); }
+  Vectors fetch(std::int64_t width) override { return columns(ctx_, best_, 0, width, width); }
+  double norm_bound() override { return solver::norm_bound(ctx_, a_, in_); }
+
+ private:
+  Vectors& at(Set set) { return set == Set::best ? best_ : next_; }
+
+  const Context& ctx_;
+  const LocalRows& a_;
+  const Incidence& in_;
+  const Factor& factor_;
+  Vectors best_;
+  Vectors next_;
+};
+
+std::vector<double> lengths_of(const Small& squares) {
+  std::vector<double> found;
+  for (std::int64_t j = 0; j < squares.cols; ++j) found.push_back(std::sqrt(squares(j, j)));
+  return found;
+}
+
+void orthonormalize(Space& space, Set set) {
+  for (int pass = 0; pass < 2 && space.width(set) > 0; ++pass) {
+    bool whole = true;
+    space.multiply(set, orthonormal_change(space.triangle(set), whole));
+    if (!whole) pass = -1;  // with the triangle of what is left
+  }
+}
+
+// best: the `width` vectors of its space, orthonormal, for which A x is least; their values.
+std::vector<double> choose_best(const Context& ctx, Space& space, std::int64_t width) {
+  const SingularValues svd = singular_values(ctx, space.triangle_of_rows());
+  const std::int64_t all = space.width(Set::best);
+  width = std::min(width, all);
+  Small chosen(all, width);
+  for (std::int64_t i = 0; i < all; ++i) {
+    for (std::int64_t j = 0; j < width; ++j) chosen(i, j) = svd.right(i, j);
+  }
+  space.multiply(Set::best, chosen);
+  return {svd.values.begin(), svd.values.begin() + width};
 }
 
 }  // namespace
@@ -47,34 +108,32 @@ std::uint64_t inverse_iteration_bytes(const LocalRows& a, std::int64_t wanted) {
 
 Smallest inverse_iteration(const Context& ctx, const LocalRows& a, const Incidence& in, const Factor& factor,
                            std::int64_t wanted) {
-  const std::int64_t n = a.points;
-  const std::int64_t width = std::min(wanted + kGuards, n - 1);
-  Vectors x(n, width);
-  for_each_point(ctx, n, [&](std::int64_t i) {
-    for (std::int64_t c = 0; c < width; ++c) {
-      x.row(i)[c] =
-          core::philox_uniform(0, kStream + static_cast<std::uint64_t>(c), static_cast<std::uint64_t>(i)) - 0.5;
-    }
-  });
-  remove_means(ctx, x);
+  HostSpace space(ctx, a, in, factor);
+  return inverse_iteration(ctx, space, wanted);
+}
+
+Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted) {
+  const std::int64_t width = std::min(wanted + kGuards, space.points() - 1);
+  space.start(width);
   for (int start = 0; start < 2; ++start) {
-    x = solved(ctx, factor, x);
-    orthonormalize(ctx, x);
+    space.solve(Set::best);
+    orthonormalize(space, Set::best);
   }
-  std::vector<double> values = best_of(ctx, a, x, width);
+  std::vector<double> values = choose_best(ctx, space, width);
 
   Smallest found;
-  const double resolved = kResidual * norm_bound(ctx, a, in);
+  found.norm = space.norm_bound();
+  const double resolved = kResidual * found.norm;
   double least = 2;
   int stalls = 0;
   while (true) {
     ++found.iterations;
-    Vectors z = gradient(ctx, a, in, x, values);
-    const std::vector<double> left = lengths(ctx, z);
-    const bool small = *std::max_element(left.begin(), left.begin() + wanted) <= resolved;
-    z = solved(ctx, factor, z);
-    for (int pass = 0; pass < 2; ++pass) subtract_product(ctx, x, inner(ctx, x, z), z);
-    found.angles = lengths(ctx, z);
+    space.gradient(values);
+    found.residuals = lengths_of(space.inner_with_next(Set::next));
+    const bool small = *std::max_element(found.residuals.begin(), found.residuals.begin() + wanted) <= resolved;
+    space.solve(Set::next);
+    for (int pass = 0; pass < 2; ++pass) space.subtract(space.inner_with_next(Set::best));
+    found.angles = lengths_of(space.inner_with_next(Set::next));
     double worst = 0;
     for (std::int64_t j = 0; j < wanted; ++j) worst = std::max(worst, found.angles[j]);
     if (std::isnan(worst)) break;
@@ -84,17 +143,18 @@ Smallest inverse_iteration(const Context& ctx, const LocalRows& a, const Inciden
     const bool guarded = width == wanted || found.angles[wanted] <= kGuarded;
     found.converged = (small && guarded && worst <= kConverged) || (stalls >= kStalls && worst <= kUseful);
     if (found.converged || found.iterations >= kMostSteps) break;
-    orthonormalize(ctx, z);
-    if (z.width == 0) break;
-    subtract_product(ctx, x, inner(ctx, x, z), z);
-    orthonormalize(ctx, z);
-    x = beside(ctx, x, z);
-    values = best_of(ctx, a, x, width);
+    orthonormalize(space, Set::next);
+    if (space.width(Set::next) == 0) break;
+    space.subtract(space.inner_with_next(Set::best));
+    orthonormalize(space, Set::next);
+    space.join();
+    values = choose_best(ctx, space, width);
   }
   found.next = width > wanted ? values[wanted] : 0;
-  found.vectors = columns(ctx, x, 0, wanted, wanted);
+  found.vectors = space.fetch(wanted);
   found.values.assign(values.begin(), values.begin() + wanted);
   found.angles.resize(static_cast<std::size_t>(wanted));
+  found.residuals.resize(static_cast<std::size_t>(wanted));
   return found;
 }
 
@@ -141,7 +201,8 @@ Smallest dense(const Context& ctx, const LocalRows& a, std::int64_t wanted) {
 }
 
 std::vector<double> residuals(const Context& ctx, const LocalRows& a, const Incidence& in, const Smallest& found) {
-  return lengths(ctx, gradient(ctx, a, in, found.vectors, found.values));
+  const Vectors left = gradient(ctx, a, in, found.vectors, found.values);
+  return lengths_of(inner(ctx, left, left));
 }
 
 }  // namespace vicinal::solver

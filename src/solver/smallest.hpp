@@ -8,16 +8,19 @@
 
 #include "solver/factor.hpp"
 #include "solver/rows.hpp"
+#include "solver/space.hpp"
 #include "solver/tall.hpp"
 #include "vicinal/context.hpp"
 
 namespace vicinal::solver {
 
 struct Smallest {
-  Vectors vectors;             ///< [n, wanted] orthonormal, by ascending values
-  std::vector<double> values;  ///< [wanted] singular values
-  std::vector<double> angles;  ///< [wanted] estimated sine of the angle to what the iteration would converge to
-  double next = 0;             ///< the next value, an upper bound; 0 where there is none
+  Vectors vectors;                ///< [n, wanted] orthonormal, by ascending values
+  std::vector<double> values;     ///< [wanted] singular values
+  std::vector<double> angles;     ///< [wanted] estimated sine of the angle to what the iteration would converge to
+  std::vector<double> residuals;  ///< [wanted] lengths of M v - s^2 v; of `inverse_iteration`, as the norm
+  double norm = 0;                ///< at least M\'s
+  double next = 0;                ///< the next value, an upper bound; 0 where there is none
   std::int64_t iterations = 0;
   bool converged = false;
 };
@@ -33,6 +36,7 @@ std::uint64_t inverse_iteration_bytes(const LocalRows& a, std::int64_t wanted);
 /// rounding slows convergence, and does not show in what is converged to.
 Smallest inverse_iteration(const Context& ctx, const LocalRows& a, const Incidence& in, const Factor& factor,
                            std::int64_t wanted);
+Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted);
 
 std::uint64_t dense_bytes(const LocalRows& a);
 /// Householder's triangle of A on the complement of the constant vector, and its singular values. O(rows n^2).

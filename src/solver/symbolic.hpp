@@ -30,7 +30,10 @@ struct Symbolic {
   }
 };
 
-/// `pattern` in the old numbering. O(entries).
-Symbolic analyse(const Context& ctx, const Pattern& pattern, const Dissection& dissection);
+/// `blocks` in the old numbering. O(entries).
+Symbolic analyse(const Context& ctx, const Blocks& blocks, const Dissection& dissection);
+inline Symbolic analyse(const Context& ctx, const Pattern& pattern, const Dissection& dissection) {
+  return analyse(ctx, Blocks{*pattern.a, pattern.in}, dissection);
+}
 
 }  // namespace vicinal::solver

@@ -161,35 +161,37 @@ Small triangle_of(const Context& ctx, const LocalRows& a, const Vectors& x) {
                            });
 }
 
+Small orthonormal_change(const Small& r, bool& whole) {
+  // Columns that stand on their own; a dropped one takes its row of the triangle with it.
+  std::vector<std::int64_t> kept;
+  for (std::int64_t j = 0; j < r.cols; ++j) {
+    double length = 0;
+    for (std::int64_t i = 0; i <= j; ++i) length = std::hypot(length, r(i, j));
+    if (r(j, j) > kDependent * length && length > 0) kept.push_back(j);
+  }
+  const auto width = static_cast<std::int64_t>(kept.size());
+  whole = width == r.cols;
+  Small change(r.cols, width);
+  if (!whole) {
+    for (std::int64_t j = 0; j < width; ++j) change(kept[j], j) = 1;
+    return change;
+  }
+  for (std::int64_t j = 0; j < width; ++j) {
+    change(j, j) = 1 / r(j, j);
+    for (std::int64_t i = j - 1; i >= 0; --i) {
+      double sum = 0;
+      for (std::int64_t k = i + 1; k <= j; ++k) sum += r(i, k) * change(k, j);
+      change(i, j) = -sum / r(i, i);
+    }
+  }
+  return change;
+}
+
 void orthonormalize(const Context& ctx, Vectors& x) {
-  for (int pass = 0; pass < 2; ++pass) {
-    const Small r = triangle_of(ctx, x);
-    // Columns that stand on their own; a dropped one takes its row of the triangle with it.
-    std::vector<std::int64_t> kept;
-    for (std::int64_t j = 0; j < r.cols; ++j) {
-      double length = 0;
-      for (std::int64_t i = 0; i <= j; ++i) length = std::hypot(length, r(i, j));
-      if (r(j, j) > kDependent * length && length > 0) kept.push_back(j);
-    }
-    const auto width = static_cast<std::int64_t>(kept.size());
-    if (width < x.width) {
-      Small choose(x.width, width);
-      for (std::int64_t j = 0; j < width; ++j) choose(kept[j], j) = 1;
-      x = product(ctx, x, choose);
-      pass = -1;  // with the triangle of what is left
-      if (width == 0) return;
-      continue;
-    }
-    Small inverse(width, width);
-    for (std::int64_t j = 0; j < width; ++j) {
-      inverse(j, j) = 1 / r(j, j);
-      for (std::int64_t i = j - 1; i >= 0; --i) {
-        double sum = 0;
-        for (std::int64_t k = i + 1; k <= j; ++k) sum += r(i, k) * inverse(k, j);
-        inverse(i, j) = -sum / r(i, i);
-      }
-    }
-    x = product(ctx, x, inverse);
+  for (int pass = 0; pass < 2 && x.width > 0; ++pass) {
+    bool whole = true;
+    x = product(ctx, x, orthonormal_change(triangle_of(ctx, x), whole));
+    if (!whole) pass = -1;  // with the triangle of what is left
   }
 }
 

@@ -35,6 +35,9 @@ void remove_means(const Context& ctx, Vectors& x);
 Small triangle_of(const Context& ctx, const Vectors& x);
 /// R of A x = QR; A x is not stored.
 Small triangle_of(const Context& ctx, const LocalRows& a, const Vectors& x);
+/// What vectors of triangle r are to be multiplied by: to become orthonormal, or, where some depend on those before (to
+/// 1e-12 of their length), to lose them. `whole`: none does.
+Small orthonormal_change(const Small& r, bool& whole);
 /// Makes the columns of x orthonormal, twice; columns that depend on those before (to 1e-12 of their length) are
 /// dropped, so that x may come back narrower. Columns are first brought to length one.
 void orthonormalize(const Context& ctx, Vectors& x);

@@ -1,0 +1,154 @@
+// See lle_session.hpp.
+#include <algorithm>
+#include <vector>
+
+#include "cuda/lle_session.hpp"
+#include "cuda/lle_weights.hpp"
+#include "cuda/neighbor_pairs.hpp"
+#include "solver/space.hpp"
+
+namespace vicinal::cuda {
+namespace {
+
+constexpr std::int64_t kSpare = 4;  // sets of vectors that a step makes beside those there are
+
+static_assert(plugin::kLleStacked == kTriangles);
+
+LocalTask local_task(const plugin::LleTask& task, const double* table, const std::int32_t* ids) {
+  return {table,   ids, task.table.rows, task.table.cols, task.k, task.dim, static_cast<LleVariant>(task.variant),
+          task.reg};
+}
+
+DeviceBlocks blocks_of(Session& session, const Host& host, plugin::LleTask& task) {
+  static_cast<void>(lle_bytes(session, task));
+  const Engine& engine = session.engine;
+  const auto* const resident = static_cast<const Resident*>(task.resident);
+  const WideRows table(session, task.table, resident != nullptr ? &resident->rows : nullptr, Metric::euclidean, 2);
+  const Buffer<std::int32_t> ids(engine, task.table.rows * task.k);
+  to_device(engine, ids.data(), task.ids, ids.size());
+  return local_rows(engine, host, local_task(task, table.values(), ids.data()), task.largest_weight);
+}
+
+}  // namespace
+
+LleSession::LleSession(Session& session, const Host& host, plugin::LleTask& task)
+    : session_(session), engine_(session.engine), all_(blocks_of(session, host, task)) {}
+
+void LleSession::take(plugin::LleTaken& piece) {
+  factor_.reset();
+  matrix_ = SymmetricMatrix();
+  incidence_ = DeviceIncidence();
+  piece_ = DeviceBlocks();
+  piece_ = renumbered(engine_, all_, piece.rows, piece.n);
+  incidence_ = incidence_of(engine_, piece_);
+  piece.block_rows = piece_.rows;
+  piece.width = piece_.width;
+  piece.norm = norm_bound(engine_, piece_, incidence_);
+}
+
+void LleSession::fetch(const plugin::LleBlocks& blocks) const {
+  to_host(engine_, blocks.cols, piece_.cols.data(), piece_.cols.size());
+  to_host(engine_, blocks.first, piece_.first.data(), piece_.first.size());
+  to_host(engine_, blocks.values, piece_.values.data(), piece_.values.size());
+  engine_.synchronize();
+}
+
+void LleSession::factor(const Host& host, plugin::LleFactor& task) {
+  host_ = host;
+  factor_.reset();
+  if (matrix_.n == 0) matrix_ = pattern_of(engine_, piece_.points, task);
+  assemble(engine_, piece_, incidence_, task, matrix_);
+  host_.check_cancelled();
+  const std::vector<std::int32_t> tree(task.tree, task.tree + ((std::int64_t{1} << task.levels) - 1));
+  const bool counts = task.ground == 0;
+  factor_ =
+      std::make_unique<SparseFactor>(engine_, host_, matrix_, counts ? Definite::unknown : Definite::positive, tree);
+  factor_->factor();
+  task.fill = factor_->fill();
+  task.bytes = factor_->bytes();
+  if (!counts) return;
+  task.negative = factor_->negative();
+  factor_.reset();
+}
+
+void LleSession::solve(DeviceVectors& x) {
+  const Buffer<double> right(engine_, x.values.size());
+  const Buffer<double> left(engine_, x.values.size());
+  to_columns(engine_, x, right.data());
+  factor_->solve(right.data(), left.data(), x.width);
+  from_columns(engine_, left.data(), x);
+  remove_means(engine_, x);
+}
+
+void LleSession::step(const Host& host, const plugin::LleStep& step) {
+  host_ = host;
+  host_.check_cancelled();
+  DeviceVectors& best = sets_[static_cast<int>(solver::Set::best)];
+  DeviceVectors& next = sets_[static_cast<int>(solver::Set::next)];
+  DeviceVectors& set = sets_[step.set];
+  switch (step.work) {
+    case plugin::kLleStart:
+      best = first_vectors(engine_, piece_.points, step.width);
+      remove_means(engine_, best);
+      break;
+    case plugin::kLleSolve:
+      solve(set);
+      break;
+    case plugin::kLleGradient: {
+      const Buffer<double> rows(engine_, piece_.rows * best.width);
+      apply(engine_, piece_, best.data(), best.width, rows.data());
+      next = DeviceVectors(engine_, piece_.points, best.width);
+      apply_transposed(engine_, piece_, incidence_, rows.data(), best.width, next.data());
+      subtract_scaled(engine_, best, step.small, next);
+      break;
+    }
+    case plugin::kLleInner:
+      inner(engine_, set, next, step.small);
+      break;
+    case plugin::kLleSubtract:
+      subtract_product(engine_, best, step.small, next);
+      break;
+    case plugin::kLleMultiply:
+      set = product(engine_, set, step.small, step.width);
+      break;
+    case plugin::kLleTriangles:
+      triangles_of(engine_, nullptr, set, step.small);
+      break;
+    case plugin::kLleRowTriangles:
+      triangles_of(engine_, &piece_, best, step.small);
+      break;
+    case plugin::kLleJoin:
+      best = beside(engine_, best, next);
+      break;
+    case plugin::kLleFetch:
+      fetch_columns(engine_, best, step.width, step.small);
+      break;
+    default:
+      throw Failure{ErrorCode::internal, "lle: a step that there is none of"};
+  }
+  engine_.synchronize();
+}
+
+std::uint64_t lle_bytes(const Session& session, const plugin::LleTask& task) {
+  const std::int64_t n = task.table.rows;
+  const LocalTask local = local_task(task, nullptr, nullptr);
+  const auto rows = static_cast<std::uint64_t>(n);
+  const std::uint64_t making = WideRows::bytes(task.table) + rows * static_cast<std::uint64_t>(task.k) * 4;
+  const std::uint64_t blocks = local_bytes(session.engine, local);
+  const std::uint64_t vectors = rows * static_cast<std::uint64_t>((task.dim + 4) * 2 * kSpare) * sizeof(double);
+  const std::uint64_t bytes = std::max(blocks + making, 2 * blocks + incidence_bytes(n, block_width(local)) + vectors);
+  const std::uint64_t held = std::min(session.engine.memory_limit, session.resident_bytes.load());
+  const std::uint64_t left = session.engine.memory_limit - held;
+  if (bytes > left) {
+    throw Failure{ErrorCode::over_memory, "lle: needs " + std::to_string(bytes) + " bytes of device memory, but " +
+                                              std::to_string(left) + " are left within the limit"};
+  }
+  return bytes;
+}
+
+std::int64_t lle_widest(const Session& session) {
+  // The iteration joins two sets of dim and four guards.
+  return widest_triangle(session.engine) / 2 - 4;
+}
+
+}  // namespace vicinal::cuda

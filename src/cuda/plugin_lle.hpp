@@ -1,0 +1,76 @@
+// What of the border (plugin.hpp) is about locally linear embedding: plain structs, as there. An embedding is begun
+// with a table's neighbors; its pieces are then taken one after the other, factored, and iterated by steps.
+#pragma once
+
+#include "cuda/plugin.hpp"
+
+namespace vicinal::plugin {
+
+/// As cpu::LocalTask.
+struct LleTask {
+  Table table;
+  void* resident = nullptr;           ///< of that table, or null: it is uploaded
+  const std::int32_t* ids = nullptr;  ///< [rows, k] host
+  std::int64_t k = 0;
+  std::int64_t dim = 0;
+  std::int32_t variant = 0;
+  double reg = 0;
+
+  double largest_weight = 0;  ///< filled: of standard
+};
+
+/// Blocks of the rows of one piece, numbered anew; none of their columns is outside of it.
+struct LleTaken {
+  const std::int32_t* rows = nullptr;  ///< [n] the table's row of each point, host
+  std::int64_t n = 0;
+
+  std::int64_t block_rows = 0;  ///< filled: rows of A
+  std::int64_t width = 0;       ///< filled: of its blocks
+  double norm = 0;              ///< filled: at least M's
+};
+
+/// Blocks in host memory, as solver::LocalRows.
+struct LleBlocks {
+  std::int32_t* cols = nullptr;   ///< [n, width]
+  std::int64_t* first = nullptr;  ///< [n + 1]
+  double* values = nullptr;       ///< [block_rows, width]
+};
+
+/// M of the piece taken last, whose points are in the order of elimination; all memory is the host's.
+struct LleFactor {
+  const std::int64_t* first = nullptr;      ///< [n + 1] of the pattern of M without its diagonal, in an older numbering
+  const std::int32_t* neighbors = nullptr;  ///< [first[n]]
+  const std::int32_t* order = nullptr;      ///< [n] the older number of each point
+  const std::int32_t* tree = nullptr;       ///< [2^levels - 1] sizes of parts, leaves first
+  std::int32_t levels = 0;
+  double shift = 0;   ///< taken from the diagonal
+  double ground = 0;  ///< added to the last point's diagonal; 0: the signs of pivots are wanted, and no solves
+
+  std::int64_t fill = 0;      ///< filled: entries
+  std::uint64_t bytes = 0;    ///< filled: of device memory
+  std::int64_t negative = 0;  ///< filled where nothing is grounded: pivots below 0; -1: they prove nothing
+};
+
+/// As solver::Space's functions, on the sets that solver::Set numbers.
+enum LleWork : std::int32_t {
+  kLleStart = 0,     ///< best: `width` columns
+  kLleSolve,         ///< set
+  kLleGradient,      ///< small[width of best]: values
+  kLleInner,         ///< small[width of set, width of next]: filled
+  kLleSubtract,      ///< small[width of best, width of next]
+  kLleMultiply,      ///< small[width of set, width]
+  kLleTriangles,     ///< small[kLleTriangles * width of set, width of set]: filled
+  kLleRowTriangles,  ///< of A best, likewise
+  kLleJoin,
+  kLleFetch,  ///< small[n, width]: filled
+};
+inline constexpr std::int64_t kLleStacked = 32;  ///< triangles that are left to the host
+
+struct LleStep {
+  std::int32_t work = kLleStart;
+  std::int32_t set = 0;
+  std::int64_t width = 0;
+  double* small = nullptr;  ///< host
+};
+
+}  // namespace vicinal::plugin

@@ -1,0 +1,37 @@
+// The CUDA backend's half of the waist for sparse matrices (kernels_sparse.hpp) in terms of the plug-in's functions.
+#pragma once
+
+#include <memory>
+
+#include "kernels_sparse.hpp"
+#include "plugin/device.hpp"
+
+namespace vicinal::plugin {
+
+/// Whether somebody asked for the device, or it was taken because it is there.
+enum class Asked : std::uint8_t { device, automatic };
+
+class CudaSparse : public kernels::Sparse {
+ public:
+  CudaSparse(std::shared_ptr<Device> device, Asked asked) : device_(std::move(device)), asked_(asked) {}
+
+  [[nodiscard]] std::string why_on_host(const LleOptions& options) const override;
+  [[nodiscard]] std::unique_ptr<kernels::DeviceLle> begin(const Context& ctx,
+                                                          const kernels::LleTask& task) const override;
+  [[nodiscard]] std::uint64_t lle_bytes(const Context& ctx, const TableView& table,
+                                        const LleOptions& options) const override;
+
+ private:
+  std::shared_ptr<Device> device_;
+  Asked asked_;
+};
+
+/// A dissection as cuDSS takes it: sizes of the parts of a binary tree, level by level, leaves first; a node's points
+/// follow those of its first child and of its second. Of 2^levels - 1 parts.
+struct PartTree {
+  std::vector<std::int32_t> sizes;
+  std::int32_t levels = 0;
+};
+PartTree part_tree(const solver::Dissection& dissection);
+
+}  // namespace vicinal::plugin
