@@ -184,6 +184,7 @@ std::string CudaSparse::why_on_host(const LleOptions& options) const {
   if (options.solver == LleSolver::dense || options.solver == LleSolver::cpu) {
     return "as solver " + std::string(name_of(options.solver)) + " is";
   }
+  if (options.solver == LleSolver::lanczos || options.solver == LleSolver::arnoldi) return "";
   const std::int64_t widest = device_->functions().lle_widest(device_->engine());
   if (options.dim > widest) {
     throw Error(ErrorCode::invalid_argument, "dim: is " + std::to_string(options.dim) + ", but at most " +
