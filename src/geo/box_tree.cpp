@@ -80,13 +80,13 @@ BoxTree::BoxTree(const Context& ctx, const std::vector<Box>& boxes) {
     for (auto it = first; it != last; ++it) it->key = middle_y(boxes[static_cast<std::size_t>(it->id)]);
     std::sort(first, last);
   });
-  order_.resize(static_cast<std::size_t>(n));
-  boxes_.resize(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < keyed.size(); ++i) {
-    order_[i] = keyed[i].id;
-    boxes_[i] = boxes[static_cast<std::size_t>(keyed[i].id)];
+  std::vector<Box> level;
+  level.reserve(keyed.size());
+  leaves_.reserve(keyed.size());
+  for (const Keyed& one : keyed) {
+    level.push_back(boxes[static_cast<std::size_t>(one.id)]);
+    leaves_.push_back({level.back(), one.id});
   }
-  std::vector<Box> level = boxes_;
   while (true) {
     std::vector<Node>& nodes = levels_.emplace_back((level.size() + kWidth - 1) / kWidth);
     std::vector<Box> above(nodes.size(), kNothing);
@@ -119,11 +119,11 @@ void BoxTree::search(std::size_t level, std::size_t node, const Wide& wide, cons
     std::memcpy(&eight, met + half, sizeof eight);
     for (; eight != 0; eight &= eight - 1) {
       const std::size_t at = node * kWidth + half + static_cast<std::size_t>(byte_of(eight));
-      if (at >= (level > 0 ? levels_[level - 1].size() : order_.size())) break;  // beyond the last, met by infinity
+      if (at >= (level > 0 ? levels_[level - 1].size() : leaves_.size())) break;  // beyond the last, met by infinity
       if (level > 0) {
         search(level - 1, at, wide, box, ids);
-      } else if (meet(boxes_[at], box)) {
-        ids.push_back(order_[at]);
+      } else if (meet(leaves_[at].box, box)) {
+        ids.push_back(leaves_[at].id);
       }
     }
   }

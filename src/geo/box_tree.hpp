@@ -32,10 +32,12 @@ class BoxTree {
   void search(std::size_t level, std::size_t node, const Wide& wide, const Box& box,
               std::vector<std::int64_t>& ids) const;
 
-  std::vector<std::int64_t> order_;  // id at each position
-  std::vector<Box> boxes_;           // at each position, as they are
-  std::vector<std::vector<Node>>
-      levels_;  // level 0 has the boxes in the tree's order, every other the nodes of the one below
+  struct Leaf {
+    Box box;  // as it is
+    std::int64_t id;
+  };
+  std::vector<Leaf> leaves_;               // in the tree's order
+  std::vector<std::vector<Node>> levels_;  // level 0 has the leaves' boxes, every other the nodes of the one below
 };
 
 }  // namespace vicinal::geo

@@ -320,6 +320,14 @@ TEST(Overlaps, go_to_a_small_device_in_parts) {
   token.cancel();
   EXPECT_THROW(overlaps(Context::cuda({.cancel = token}), a.view(), b.view()), Error);
   EXPECT_TRUE(overlaps(cuda_context(), Polygons().view(), b.view()).pairs.empty());
+  Polygons heap;
+  for (int i = 0; i < 200; ++i) add_star(heap, random, 9, 0, 0, 1);
+  try {
+    overlaps(Context::cuda({.memory_limit = 1 << 20, .threads = 1}), heap.view(), heap.view());
+    ADD_FAILURE() << "40 000 pairs in a megabyte of the host's";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::over_memory) << error.what();
+  }
   EXPECT_TRUE(overlaps(cuda_context(), a.view(), Polygons().view()).pairs.empty());
 }
 
