@@ -120,7 +120,7 @@ class Piece {
     need(solver::dense_bytes(a_));
     const auto start = std::chrono::steady_clock::now();
     solver::Smallest found = solver::dense(ctx_, a_, options_.dim);
-    const solver::Incidence in = solver::incidence_of(a_);
+    const solver::Incidence in = solver::incidence_of(ctx_, a_);
     found.residuals = solver::residuals(ctx_, a_, in, found);
     found.norm = solver::norm_bound(ctx_, a_, in);
     describe(found, piece);
@@ -134,7 +134,7 @@ class Piece {
   };
   Ordered ordered() {
     const auto start = std::chrono::steady_clock::now();
-    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(a_));
+    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(ctx_, a_));
     ctx_.report("order", 0);
     Ordered found{solver::dissect(ctx_, pattern, cells_.first), {}};
     found.symbolic = solver::analyse(ctx_, pattern, found.dissection);
@@ -167,7 +167,7 @@ class Piece {
     const kernels::KrylovSpaces& spaces = kernels::krylov_spaces_of(ctx_);
     need(spaces.krylov_bytes(ctx_, a_, shape) + solver::csr_bytes(a_) + solver::krylov_bytes(a_, shape, options));
     const auto start = std::chrono::steady_clock::now();
-    const solver::Incidence in = solver::incidence_of(a_);
+    const solver::Incidence in = solver::incidence_of(ctx_, a_);
     const solver::Csr rows = solver::csr_of(a_);
     const solver::Csr columns = solver::transposed(rows);
     solver::KrylovResult found;
@@ -194,7 +194,7 @@ class Piece {
     need(direct_bytes(symbolic));
     auto start = std::chrono::steady_clock::now();
     a_ = solver::renumbered(ctx_, a_, dissection.order);
-    const solver::Incidence in = solver::incidence_of(a_);
+    const solver::Incidence in = solver::incidence_of(ctx_, a_);
     piece.fill = symbolic.fill;
     piece.flops = symbolic.flops;
     result_.order_seconds += seconds_since(start);
@@ -218,7 +218,7 @@ class Piece {
 
   solver::Vectors run_device(kernels::DeviceLle& device, LlePiece& piece) {
     auto start = std::chrono::steady_clock::now();
-    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(a_));
+    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(ctx_, a_));
     ctx_.report("order", 0);
     const solver::Dissection dissection = solver::dissect(ctx_, pattern, cells_.first);
     std::vector<Point> rows;

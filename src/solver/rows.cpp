@@ -21,10 +21,6 @@ void for_each_chunk(const Context& ctx, Point n, const Body& body) {
 
 }  // namespace
 
-Incidence incidence_of(const LocalRows& a) {
-  return incidence_of(Context::cpu({.threads = 1}), a);
-}
-
 // Entries are put together by ranges of columns first, so that each range is one task's. Every pass keeps the order of
 // the blocks.
 Incidence incidence_of(const Context& ctx, const LocalRows& a) {

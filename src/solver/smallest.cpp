@@ -12,7 +12,7 @@ namespace vicinal::solver {
 namespace {
 
 constexpr double kConverged = 1e-10;  // sine of an angle
-constexpr double kResidual = 1e-15;   // of M's norm
+constexpr double kResolved = 1e-15;   // of M's norm
 constexpr double kGuarded = 1e-3;     // of the first guard: its value then bounds the next one well enough to count by
 constexpr double kUseful = 1e-3;      // one that rounding allows to stay at is an answer still
 constexpr int kStalls = 2;            // steps without halving the angle, that end the iteration
@@ -132,7 +132,7 @@ Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted
 
   Smallest found;
   found.norm = space.norm_bound();
-  const double resolved = kResidual * found.norm;
+  const double resolved = kResolved * found.norm;
   double least = 2;
   int stalls = 0;
   while (true) {
