@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "contexts.hpp"
 #include "data.hpp"
 #include "reference/lle.hpp"
+#include "refused.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {
@@ -272,16 +272,6 @@ TEST(Lle, isolated_rows_and_clumps_of_copies_are_embedded) {
     ASSERT_EQ(found.pieces.size(), 2U);
     EXPECT_EQ(found.pieces[1].rows, 20);
     for (const double x : found.embedding) ASSERT_TRUE(std::isfinite(x));
-  }
-}
-
-void refused(const std::function<void()>& work, ErrorCode code, const std::string& part) {
-  try {
-    work();
-    FAIL() << "not refused: " << part;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
   }
 }
 
