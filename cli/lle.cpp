@@ -38,6 +38,7 @@ struct LleCommand {
   std::int64_t k = 12;
   std::int64_t dim = 2;
   std::int64_t judge = 1000;
+  std::int64_t max_steps = LleOptions().max_steps;
   double reg = 1e-3;
   bool no_count = false;
   bool quality = false;
@@ -78,6 +79,7 @@ LleOptions LleCommand::options() const {
   options.reg = reg;
   options.solver = lle_solver_from(solver);
   options.pieces = lle_pieces_from(pieces);
+  options.max_steps = max_steps;
   options.certify = !no_count;
   options.metric = metric_from(search.metric);
   options.p = search.p;
@@ -216,8 +218,11 @@ Command add_lle(const Parser& root) {
   fitting(app.add_option("--reg", lle.reg, "Share of a local Gram's trace that is added to its diagonal")
               .type_name("X")
               .capture_default_str());
-  fitting(app.add_choice("--solver", lle.solver, {"automatic", "dense", "direct", "cpu"},
+  fitting(app.add_choice("--solver", lle.solver, {"automatic", "dense", "direct", "cpu", "lanczos", "arnoldi"},
                          "How the eigenvectors are found; cpu is direct on the host"));
+  fitting(app.add_option("--max-steps", lle.max_steps, "Products with M after which lanczos and arnoldi give up")
+              .type_name("N")
+              .capture_default_str());
   fitting(app.add_choice("--pieces", lle.pieces, {"apart", "refuse"}, "What becomes of a neighbor graph in pieces"));
   fitting(app.add_flag("--no-count", lle.no_count,
                        "Do not count the eigenvalues to prove that none was skipped; saves a second factor"));

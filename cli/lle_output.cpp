@@ -23,6 +23,7 @@ std::vector<double> eigenvalues_of(const LlePiece& piece) {
 
 Json to_json(const LlePiece& piece) {
   return {{"rows", piece.rows},
+          {"solver", name_of(piece.solver)},
           {"singular_values", piece.singular_values},
           {"eigenvalues", eigenvalues_of(piece)},
           {"gaps", eigenvalue_gaps(piece)},

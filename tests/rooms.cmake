@@ -4,12 +4,12 @@
 #
 # foundation: what everything else stands on, nothing of what a later method added. knn, radius, Index and vote over
 # every metric and dtype by brute force on the CPU; tables, contexts, memory, errors and the thread pool; npy, npz, CSV,
-# idx and what is packed; the command's knn, radius, classify, info, doctor, bench and generate with its report, bad input and
-# interrupts; an installed library; the documents.
+# idx and what is packed; the command's knn, radius, classify, info, doctor, bench and generate with its reports, bad
+# input and interrupts; an installed library; the documents; what is read from the sources.
 set(VICINAL_ROOMS foundation formats trees papers device kmeans lof supervised coclusters lle maps)
 set(VICINAL_ROOM_foundation answers bad_input bench byte_screen command consumer context distance docs error example
-  generate half index interrupt io manners memory parallel philox power random reference refusal report rooms search simd
-  table vote)
+  generate half index interrupt io manners memory parallel philox power random reference refusal report search simd table
+  vote)
 set(VICINAL_ROOM_formats convert fuzz io_formats io_round_trip)
 set(VICINAL_ROOM_trees tree)
 set(VICINAL_ROOM_papers papers)
@@ -18,7 +18,7 @@ set(VICINAL_ROOM_kmeans exact_sum kmeans limbs lloyd_screen masses)
 set(VICINAL_ROOM_lof lof)
 set(VICINAL_ROOM_supervised neighbor_model regress supervised)
 set(VICINAL_ROOM_coclusters cocluster spectral_cocluster)
-set(VICINAL_ROOM_lle lle solver)
+set(VICINAL_ROOM_lle krylov lle solver)
 set(VICINAL_ROOM_maps match overlap)
 # What a room's tests need of another's to be compiled: the pretended device is asked what the CPU is.
 set(VICINAL_ROOM_device_needs cocluster kmeans lof refusal regress search spectral_cocluster tree vote)
@@ -47,8 +47,8 @@ function(vicinal_room_of words out)
   endforeach()
   if(longest EQUAL -1)
     list(JOIN VICINAL_ROOMS ", " all)
-    message(FATAL_ERROR "The test '${words}' belongs to no room. Name its file after its room, or add '${words}' to the "
-      "list of one in tests/rooms.cmake: ${all}")
+    message(FATAL_ERROR "The test '${words}' belongs to no room. Name its file after its room, or add '${words}' to "
+      "the list of one in tests/rooms.cmake: ${all}")
   endif()
   set(${out} ${found} PARENT_SCOPE)
 endfunction()

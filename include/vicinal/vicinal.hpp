@@ -22,6 +22,7 @@
 #include "vicinal/polygon_file.hpp"
 #include "vicinal/polygons.hpp"
 #include "vicinal/regress.hpp"
+#include "vicinal/sparse.hpp"
 #include "vicinal/spectral_cocluster.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/version.hpp"

@@ -266,6 +266,7 @@ void for_each_row(const Context& ctx, const LocalTask& task, const Body& body) {
   const std::int64_t n = task.table.rows();
   std::vector<LocalFrame> rooms(static_cast<std::size_t>(ctx.threads()), LocalFrame(ctx, task));
   const std::int64_t tasks = (n + kTaskRows - 1) / kTaskRows;
+  ctx.report("weights", 0);
   core::parallel_for(ctx, tasks, [&](std::int64_t part, int worker) {
     const auto end = static_cast<Point>(std::min(n, (part + 1) * kTaskRows));
     for (auto i = static_cast<Point>(part * kTaskRows); i < end; ++i) body(rooms[worker], i);

@@ -151,6 +151,7 @@ class Joiner {
     const int bits = std::bit_width(static_cast<std::uint64_t>(b.features));
     Buffer<unsigned long long> keys[2] = {{engine_, count}, {engine_, count}};
     const Buffer<Overlap> found(engine_, count);
+    found.zero();  // what lies between the members of a pair is copied, too
     StreamTimer timer(engine_.stream);
     list_candidates(engine_, host_, tree, a, batch, sums, bits, keys, count);
     decide_pairs(engine_, host_, a, b, {keys[0].data(), count, bits, batch.first, task_.widths != 0, found.data()});

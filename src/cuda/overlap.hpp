@@ -55,10 +55,11 @@ class DeviceLayer {
 
 inline constexpr int kTreeLevels = 7;  // 32^7 boxes
 
-/// Boxes in an order that keeps near ones together, and boxes of 32 of them, and so on. Node i of a level holds nodes
-/// [32 i, 32 i + 32) of the one below.
+/// Boxes in an order that keeps near ones together, and boxes of 32 of them, and so on, as float32 rounded outwards:
+/// x0, y0, x1, y1 in one load. Node i of a level holds nodes [32 i, 32 i + 32) of the one below.
 struct BoxTreeView {
-  const geo::Box* boxes[kTreeLevels] = {};
+  const float4* nodes[kTreeLevels] = {};
+  const geo::Box* boxes = nullptr;  ///< of level 0, as they are
   std::int64_t counts[kTreeLevels] = {};
   int levels = 0;
   const std::uint32_t* order = nullptr;  ///< feature at each place of level 0
@@ -74,6 +75,7 @@ class DeviceBoxTree {
   static std::uint64_t bytes(std::int64_t n);
 
  private:
+  Buffer<float4> nodes_;
   Buffer<geo::Box> boxes_;
   Buffer<std::uint32_t> order_;
   BoxTreeView view_;

@@ -192,6 +192,11 @@ struct Bipartite;
 /// Two maps whose features are to be joined (plugin_overlap.hpp).
 struct OverlapJoin;
 
+/// A basis beside a sparse matrix, what is done with it, and products alone (plugin_krylov.hpp).
+struct KrylovTask;
+struct KrylovStep;
+struct SpmvTask;
+
 /// An embedding, and what is done with it (plugin_lle.hpp).
 struct LleTask;
 struct LleTaken;
@@ -296,6 +301,13 @@ struct Functions {
   void (*lle_fetch)(void* lle, const LleBlocks* blocks, Status* status) = nullptr;
   void (*lle_factor)(void* lle, const HostCalls* host, LleFactor* task, Status* status) = nullptr;
   void (*lle_step)(void* lle, const HostCalls* host, const LleStep* step, Status* status) = nullptr;
+
+  /// Takes the matrix over, and makes room for a basis. Fails where there is none.
+  void (*krylov)(void* engine, const KrylovTask* task, void** space, Status* status) = nullptr;
+  void (*release_krylov)(void* space) = nullptr;
+  void (*krylov_step)(void* space, const HostCalls* host, const KrylovStep* step, Status* status) = nullptr;
+  /// Times one form of a sparse product.
+  void (*spmv)(void* engine, const HostCalls* host, SpmvTask* task, Status* status) = nullptr;
 };
 
 }  // namespace vicinal::plugin

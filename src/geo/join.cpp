@@ -18,7 +18,8 @@ namespace vicinal::geo {
 namespace {
 
 constexpr std::int64_t kChunk = 64;  // features of a task
-constexpr double kSliver = 1e-9;     // of the smaller area: what may be rounding of the coordinates themselves
+constexpr std::uint64_t kCandidateBytes = 2 * (sizeof(Overlap) + sizeof(std::int64_t));
+constexpr double kSliver = 1e-9;  // of the smaller area: what may be rounding of the coordinates themselves
 
 std::int64_t chunks_of(std::int64_t n) {
   return (n + kChunk - 1) / kChunk;
@@ -66,29 +67,34 @@ Overlaps join(const Context& ctx, const Layer& a, const Layer& b, const OverlapO
   const BoxTree tree(ctx, b.boxes);
   const std::int64_t tasks = chunks_of(a.size());
   const std::vector<std::unique_ptr<PairJudge>> workers = make_workers(ctx);
-  const auto near = [&](std::int64_t i, PairJudge& worker) -> std::vector<std::int64_t>& {
-    worker.ids.clear();
-    tree.query(a.boxes[static_cast<std::size_t>(i)], worker.ids);
-    return worker.ids;
+  struct Near {
+    std::vector<std::int64_t> ids;      // of features of b, ascending for each of a
+    std::vector<std::int64_t> offsets;  // [features of the task + 1]
   };
+  std::vector<Near> near(static_cast<std::size_t>(tasks));
   std::atomic<std::int64_t> candidates{0};
-  core::parallel_for(ctx, tasks, [&](std::int64_t task, int worker) {
-    std::int64_t count = 0;
+  core::parallel_for(ctx, tasks, [&](std::int64_t task, int /*worker*/) {
+    Near& own = near[static_cast<std::size_t>(task)];
+    own.offsets.push_back(0);
     for (std::int64_t i = task * kChunk; i < std::min(a.size(), (task + 1) * kChunk); ++i) {
-      count += static_cast<std::int64_t>(near(i, *workers[static_cast<std::size_t>(worker)]).size());
+      tree.query(a.boxes[static_cast<std::size_t>(i)], own.ids);
+      std::sort(own.ids.begin() + own.offsets.back(), own.ids.end());
+      own.offsets.push_back(static_cast<std::int64_t>(own.ids.size()));
     }
-    candidates += count;
+    const std::int64_t before = candidates.fetch_add(own.offsets.back());
+    core::require_memory(ctx, static_cast<std::uint64_t>(before + own.offsets.back()) * kCandidateBytes, "overlaps");
   });
-  core::require_memory(ctx, static_cast<std::uint64_t>(candidates.load()) * 2 * sizeof(Overlap), "overlaps");
   std::vector<std::vector<Overlap>> found(static_cast<std::size_t>(tasks));
   std::atomic<std::int64_t> done{0};
   core::parallel_for(ctx, tasks, [&](std::int64_t task, int number) {
     PairJudge& worker = *workers[static_cast<std::size_t>(number)];
     std::vector<Overlap>& pairs = found[static_cast<std::size_t>(task)];
+    const Near own = std::move(near[static_cast<std::size_t>(task)]);
+    pairs.reserve(own.ids.size());
     for (std::int64_t i = task * kChunk; i < std::min(a.size(), (task + 1) * kChunk); ++i) {
-      std::vector<std::int64_t>& ids = near(i, worker);
-      std::sort(ids.begin(), ids.end());
-      for (const std::int64_t j : ids) {
+      const auto at = static_cast<std::size_t>(i - task * kChunk);
+      for (std::int64_t k = own.offsets[at]; k < own.offsets[at + 1]; ++k) {
+        const std::int64_t j = own.ids[static_cast<std::size_t>(k)];
         if (ctx.cancel_token().cancelled()) return;  // a pair may take milliseconds; parallel_for says so
         const Overlap pair = worker(a, i, b, j, options.widths);
         if (pair.relation != RegionRelation::disjoint) pairs.push_back(pair);

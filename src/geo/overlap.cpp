@@ -7,12 +7,11 @@
 namespace vicinal::geo {
 
 void OverlapArea::Lanes::fill(const Chain& chain, Measure measure, double ceiling, cpu::OverlapPieces& pieces) {
-  const auto count = static_cast<std::int64_t>(chain.size());
+  const std::int64_t count = chain.size();
   const std::int64_t padded = (count + 7) / 8 * 8;
   for (auto* array : {&left, &right, &height, &slope, &sign, &weight}) array->reserve(padded);
   for (std::int64_t i = 0; i < padded; ++i) {
-    const PieceLine line =
-        i < count ? line_of(chain[static_cast<std::size_t>(i)], measure, ceiling) : PieceLine{0, -1, 0, 0, 0, 0};
+    const PieceLine line = i < count ? line_of(chain[i], measure, ceiling) : PieceLine{0, -1, 0, 0, 0, 0};
     left[i] = line.left;
     right[i] = line.right;
     height[i] = line.height;
@@ -36,7 +35,7 @@ SharedArea OverlapArea::integrate(int depth, double width, double height) {
   const Chain& a = chains_[static_cast<std::size_t>(depth)][0];
   const Chain& b = chains_[static_cast<std::size_t>(depth)][1];
   if (a.empty() || b.empty()) return {};
-  const auto pairs = static_cast<std::int64_t>(a.size()) * static_cast<std::int64_t>(b.size());
+  const std::int64_t pairs = a.size() * b.size();
   if (pairs <= kWhole || depth == kDeepest) return sum(a, b, height);
   // Where pieces are on average: all of them may be in one corner.
   const bool sideways = width >= height;
@@ -60,8 +59,9 @@ SharedArea OverlapArea::integrate(int depth, double width, double height) {
   for (const Window& window : halves) {
     std::array<Chain, 2>& next = chains_[static_cast<std::size_t>(depth) + 1];
     for (std::size_t side = 0; side < 2; ++side) {
-      next[side].clear();
-      for (const Piece& piece : chains_[static_cast<std::size_t>(depth)][side]) {
+      const Chain& whole_chain = chains_[static_cast<std::size_t>(depth)][side];
+      next[side].start(whole_chain.size());
+      for (const Piece& piece : whole_chain) {
         cut_edge(next[side], piece.from, piece.to, window);
       }
     }
@@ -82,7 +82,7 @@ SharedArea OverlapArea::operator()(const Layer& a, std::int64_t i, const Layer& 
   measure_ = Measure::area;
   cut(a, i, b, j, box);
   SharedArea shared = integrate(0, box.x1 - box.x0, box.y1 - box.y0);
-  shared.error += cut_error(first, second, static_cast<std::int64_t>(chains_[0][0].size() + chains_[0][1].size()));
+  shared.error += cut_error(first, second, chains_[0][0].size() + chains_[0][1].size());
   shared.area = std::max(shared.area, 0.0);
   return shared;
 }
@@ -104,9 +104,14 @@ double OverlapArea::perimeter(const Layer& a, std::int64_t i, const Layer& b, st
 /// Both features by the box that they share, sideways for steep edges.
 void OverlapArea::cut(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j, const Box& box) {
   const bool turned = measure_ == Measure::steep_edges;
-  for (Chain& chain : chains_[0]) chain.clear();
-  cut_edges(chains_[0][0], edges_of(a, i), box, turned);
-  cut_edges(chains_[0][1], edges_of(b, j), box, turned);
+  const Edges sides[2] = {edges_of(a, i), edges_of(b, j)};
+  for (std::size_t side = 0; side < 2; ++side) {
+    const Edges& edges = sides[side];
+    std::int64_t count = 0;
+    for (std::int64_t r = 0; r < edges.count; ++r) count += edges.runs[r].edges;
+    chains_[0][side].start(count);
+    cut_edges(chains_[0][side], edges, box, turned);
+  }
 }
 
 }  // namespace vicinal::geo

@@ -42,7 +42,26 @@ class OverlapArea {
   double perimeter(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j);
 
  private:
-  using Chain = std::vector<Piece>;  // pieces in the order of the rings
+  // Pieces in the order of the rings, in room that is made before edges are cut: at most two pieces each.
+  class Chain {
+   public:
+    void start(std::int64_t edges) {
+      pieces_.reserve(2 * edges);
+      size_ = 0;
+    }
+    [[nodiscard]] bool empty() const { return size_ == 0; }
+    [[nodiscard]] std::int64_t size() const { return size_; }
+    [[nodiscard]] const Piece& back() const { return pieces_[size_ - 1]; }
+    void push_back(const Piece& piece) { pieces_[size_++] = piece; }
+    void pop_back() { --size_; }
+    const Piece& operator[](std::int64_t i) const { return pieces_[i]; }
+    [[nodiscard]] const Piece* begin() const { return pieces_.data(); }
+    [[nodiscard]] const Piece* end() const { return pieces_.data() + size_; }
+
+   private:
+    core::AlignedArray<Piece> pieces_;
+    std::int64_t size_ = 0;
+  };
   struct Lanes {
     core::AlignedArray<double> left, right, height, slope, sign, weight;
     void fill(const Chain& chain, Measure measure, double ceiling, cpu::OverlapPieces& pieces);

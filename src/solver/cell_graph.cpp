@@ -89,8 +89,8 @@ Lists turned_round(const Lists& lists) {
 
 }  // namespace
 
-CellGraph graph_of_cells(const Context& ctx, const Blocks& blocks, const std::vector<Point>& near) {
-  const LocalRows& a = blocks.a;
+CellGraph graph_of_cells(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
+  const LocalRows& a = pattern.a;
   const auto coarse = static_cast<std::int64_t>(near.size()) - 1;
   const std::int64_t tasks = (coarse + kTaskCells - 1) / kTaskCells;
   CellGraph graph;

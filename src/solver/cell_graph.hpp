@@ -21,6 +21,6 @@ struct CellGraph {
 
 /// Of the cells that begin at near[..]; one whose points do not reach each other within it is taken apart: a few that
 /// hold points of two sheets of a folded surface would make both look near everywhere. O(n width).
-CellGraph graph_of_cells(const Context& ctx, const Blocks& blocks, const std::vector<Point>& near);
+CellGraph graph_of_cells(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near);
 
 }  // namespace vicinal::solver

@@ -140,13 +140,15 @@ Cells kd_cells(const Context& ctx, const std::vector<float>& coordinates, std::i
   return cells;
 }
 
-Pattern pattern_of(const Context& ctx, const LocalRows& a, const Incidence& in) {
+Adjacency adjacency_of(const Context& ctx, const Pattern& pattern) {
+  const LocalRows& a = pattern.a;
+  const Incidence& in = pattern.in;
   const Point n = a.points;
   const std::int64_t tasks = (n + kTaskPoints - 1) / kTaskPoints;
   std::vector<std::vector<Point>> parts(static_cast<std::size_t>(tasks));
   std::vector<std::vector<Point>> seen_by(static_cast<std::size_t>(ctx.threads()));
-  Pattern pattern{{}, {}, &a, in};
-  pattern.first.assign(static_cast<std::size_t>(n) + 1, 0);
+  Adjacency lists;
+  lists.first.assign(static_cast<std::size_t>(n) + 1, 0);
   core::parallel_for(ctx, tasks, [&](std::int64_t task, int worker) {
     std::vector<Point>& seen = seen_by[worker];
     if (seen.empty()) seen.assign(static_cast<std::size_t>(n), -1);
@@ -164,16 +166,16 @@ Pattern pattern_of(const Context& ctx, const LocalRows& a, const Incidence& in) 
         }
       }
       std::sort(part.begin() + static_cast<std::ptrdiff_t>(begin), part.end());
-      pattern.first[j + 1] = static_cast<std::int64_t>(part.size() - begin);
+      lists.first[j + 1] = static_cast<std::int64_t>(part.size() - begin);
     }
   });
-  for (Point j = 0; j < n; ++j) pattern.first[j + 1] += pattern.first[j];
-  pattern.neighbors.reserve(static_cast<std::size_t>(pattern.first.back()));
+  for (Point j = 0; j < n; ++j) lists.first[j + 1] += lists.first[j];
+  lists.neighbors.reserve(static_cast<std::size_t>(lists.first.back()));
   for (std::vector<Point>& part : parts) {
-    pattern.neighbors.insert(pattern.neighbors.end(), part.begin(), part.end());
+    lists.neighbors.insert(lists.neighbors.end(), part.begin(), part.end());
     std::vector<Point>().swap(part);
   }
-  return pattern;
+  return lists;
 }
 
 LocalRows renumbered(const Context& ctx, const LocalRows& a, const std::vector<Point>& order) {

@@ -37,8 +37,8 @@ struct Notes {
 /// What one worker splits parts with.
 class Splitter {
  public:
-  Splitter(const Context& ctx, const Blocks& blocks, const CellGraph& graph, Notes& notes)
-      : ctx_(ctx), a_(blocks.a), in_(blocks.in), graph_(graph), notes_(notes), halving_(ctx, graph) {}
+  Splitter(const Context& ctx, const Pattern& pattern, const CellGraph& graph, Notes& notes)
+      : ctx_(ctx), a_(pattern.a), in_(pattern.in), graph_(graph), notes_(notes), halving_(ctx, graph) {}
 
   struct Split {
     Point left = 0;  ///< how many points
@@ -238,9 +238,20 @@ std::vector<Dissection::Node> nodes_of(const std::vector<Part>& parts) {
 
 }  // namespace
 
-Dissection dissect(const Context& ctx, const Blocks& blocks, const std::vector<Point>& near) {
-  const Point n = blocks.a.points;
-  const CellGraph graph = graph_of_cells(ctx, blocks, near);
+std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t width) {
+  const auto points = static_cast<std::uint64_t>(n);
+  const std::uint64_t entries = points * static_cast<std::uint64_t>(width);
+  constexpr std::uint64_t kIncidence = 2 * sizeof(Point);
+  // While it is made, each entry is there once more, with its column; then cells' lists and what notes they need.
+  constexpr std::uint64_t kMaking = 3 * sizeof(Point);
+  constexpr std::uint64_t kPoint = 2 * sizeof(std::int64_t) + sizeof(Side) + 8 * sizeof(Point);
+  const std::uint64_t workers = static_cast<std::uint64_t>(ctx.threads()) * points / kLeafPoints * 2 * sizeof(Point);
+  return entries * (kIncidence + kMaking) + points * kPoint + workers;
+}
+
+Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
+  const Point n = pattern.a.points;
+  const CellGraph graph = graph_of_cells(ctx, pattern, near);
   Notes notes;
   notes.side.assign(static_cast<std::size_t>(n), Side::left);
   notes.place.assign(static_cast<std::size_t>(n), kUnseen);
@@ -257,7 +268,7 @@ Dissection dissect(const Context& ctx, const Blocks& blocks, const std::vector<P
     const std::size_t end = parts.size();
     std::vector<Splitter::Split> splits(end - begin);
     core::parallel_for(ctx, static_cast<std::int64_t>(end - begin), [&](std::int64_t task, int worker) {
-      if (!splitters[worker]) splitters[worker] = std::make_unique<Splitter>(ctx, blocks, graph, notes);
+      if (!splitters[worker]) splitters[worker] = std::make_unique<Splitter>(ctx, pattern, graph, notes);
       const Part& part = parts[begin + static_cast<std::size_t>(task)];
       splits[task] = splitters[worker]->split(found.order.data() + part.begin, found.order.data() + part.end);
     });

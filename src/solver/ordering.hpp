@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "solver/rows.hpp"
@@ -21,19 +22,20 @@ struct Cells {
 Cells kd_cells(const Context& ctx, const std::vector<float>& coordinates, std::int64_t d);
 
 /// The graph of M by the blocks that make it: two points are neighbors where they share one. Values are not looked at.
-struct Blocks {
-  const LocalRows& a;
-  const Incidence& in;
-};
-
-/// The same written down, some three times as long: M without its diagonal, [n] lists, ascending.
 struct Pattern {
-  std::vector<std::int64_t> first;  ///< [n + 1]
-  std::vector<Point> neighbors;
-  const LocalRows* a = nullptr;  ///< that it was made of
+  const LocalRows& a;
   Incidence in;
 };
-Pattern pattern_of(const Context& ctx, const LocalRows& a, const Incidence& in);
+inline Pattern pattern_of(const Context& /*ctx*/, const LocalRows& a, Incidence in) {
+  return {a, std::move(in)};
+}
+
+/// The same written down, some three times as long: M without its diagonal, [n] lists, ascending.
+struct Adjacency {
+  std::vector<std::int64_t> first;  ///< [n + 1]
+  std::vector<Point> neighbors;
+};
+Adjacency adjacency_of(const Context& ctx, const Pattern& pattern);
 
 /// A tree of separators and what is left between them, children before parents: node t owns points order[begin, end),
 /// which no edge joins with points outside of its ancestors and descendants.
@@ -46,12 +48,13 @@ struct Dissection {
   std::vector<Point> order;  ///< [n] old number of each new one
   std::vector<Node> nodes;
 };
-/// `near`: where each of a cell order's cells begins, in the blocks' numbering. O(n width + n log n), and flows through
-/// bands of O(sqrt(n)) points on two-dimensional data. Polls for cancellation and tells its progress as "order".
-Dissection dissect(const Context& ctx, const Blocks& blocks, const std::vector<Point>& near);
-inline Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
-  return dissect(ctx, Blocks{*pattern.a, pattern.in}, near);
-}
+/// `near`: where each of a cell order's cells begins, in the pattern's numbering. O(n width + n log n), and flows
+/// through bands of O(sqrt(n)) points on two-dimensional data. Polls for cancellation and tells its progress as
+/// "order".
+Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near);
+
+/// Bytes that the incidence of n such blocks and their dissection take at most, beside the blocks.
+std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t width);
 
 /// The blocks of the points that are listed, point i called order[i] before. Their columns must all be listed. Without
 /// values where `a` has none.

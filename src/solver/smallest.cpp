@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/parallel.hpp"
+#include "solver/ritz.hpp"
 #include "solver/start.hpp"
 
 namespace vicinal::solver {
@@ -21,39 +22,10 @@ std::int64_t padded(std::int64_t width) {
   return (width + 7) / 8 * 8;
 }
 
-void for_each_row(const Context& ctx, std::int64_t n, const std::function<void(std::int64_t)>& body) {
-  core::parallel_for(ctx, (n + kTaskPoints - 1) / kTaskPoints, [&](std::int64_t task, int /*worker*/) {
-    for (std::int64_t i = task * kTaskPoints; i < std::min(n, (task + 1) * kTaskPoints); ++i) body(i);
-  });
-}
-
-// Columns [begin, end) of x, in room for `width` of them, the others zero.
-Vectors columns(const Context& ctx, const Vectors& x, std::int64_t begin, std::int64_t end, std::int64_t width) {
-  Vectors y(x.rows, width);
-  for_each_row(ctx, x.rows, [&](std::int64_t i) {
-    std::fill_n(y.row(i), width, 0.0);
-    std::copy(x.row(i) + begin, x.row(i) + end, y.row(i));
-  });
-  return y;
-}
-
 Vectors beside(const Context& ctx, const Vectors& x, const Vectors& y) {
   Vectors both = columns(ctx, x, 0, x.width, x.width + y.width);
-  for_each_row(ctx, x.rows, [&](std::int64_t i) { std::copy_n(y.row(i), y.width, both.row(i) + x.width); });
+  for_each_point(ctx, x.rows, [&](std::int64_t i) { std::copy_n(y.row(i), y.width, both.row(i) + x.width); });
   return both;
-}
-
-// M x - x S^2.
-Vectors gradient_of(const Context& ctx, const LocalRows& a, const Incidence& in, const Vectors& x,
-                    const std::vector<double>& values) {
-  Vectors ax(a.rows(), x.width);
-  apply(ctx, a, x, ax);
-  Vectors g(x.rows, x.width);
-  apply_transposed(ctx, a, in, ax, g);
-  for_each_row(ctx, x.rows, [&](std::int64_t i) {
-    for (std::int64_t c = 0; c < x.width; ++c) g.row(i)[c] -= values[c] * values[c] * x.row(i)[c];
-  });
-  return g;
 }
 
 // Vectors in host memory.
@@ -66,7 +38,7 @@ class HostSpace final : public Space {
   [[nodiscard]] std::int64_t width(Set set) const override { return set == Set::best ? best_.width : next_.width; }
   void start(std::int64_t width) override {
     best_ = Vectors(a_.points, width);
-    for_each_row(ctx_, a_.points, [&](std::int64_t i) {
+    for_each_point(ctx_, a_.points, [&](std::int64_t i) {
       for (std::int64_t c = 0; c < width; ++c) best_.row(i)[c] = first_entry(i, c);
     });
     remove_means(ctx_, best_);
@@ -78,7 +50,7 @@ class HostSpace final : public Space {
     x = columns(ctx_, room, 0, x.width, x.width);
     remove_means(ctx_, x);
   }
-  void gradient(const std::vector<double>& values) override { next_ = gradient_of(ctx_, a_, in_, best_, values); }
+  void gradient(const std::vector<double>& values) override { next_ = solver::gradient(ctx_, a_, in_, best_, values); }
   Small inner_with_next(Set x) override { return inner(ctx_, at(x), next_); }
   void subtract(const Small& c) override {
     subtract_product(ctx_, best_, c, next_);
@@ -238,7 +210,7 @@ Smallest dense(const Context& ctx, const LocalRows& a, std::int64_t wanted) {
 }
 
 std::vector<double> residuals(const Context& ctx, const LocalRows& a, const Incidence& in, const Smallest& found) {
-  const Vectors left = gradient_of(ctx, a, in, found.vectors, found.values);
+  const Vectors left = gradient(ctx, a, in, found.vectors, found.values);
   return lengths_of(inner(ctx, left, left));
 }
 

@@ -12,8 +12,8 @@ namespace {
 constexpr double kTreeShare = 1.0 / 64;
 
 // Rows of a node: those of its children, and what the blocks hold whose first point, in the new order, is its own.
-void find_rows(const Context& ctx, const Blocks& blocks, const Dissection& from, Symbolic& to) {
-  const LocalRows& a = blocks.a;
+void find_rows(const Context& ctx, const Pattern& pattern, const Dissection& from, Symbolic& to) {
+  const LocalRows& a = pattern.a;
   const auto count = static_cast<std::int32_t>(to.nodes.size());
   std::vector<Point> now(from.order.size());
   for (std::size_t i = 0; i < now.size(); ++i) now[from.order[i]] = static_cast<Point>(i);
@@ -48,8 +48,8 @@ void find_rows(const Context& ctx, const Blocks& blocks, const Dissection& from,
       };
       for (Point i = node.begin; i < node.end; ++i) {
         const Point old = from.order[i];
-        for (std::int64_t e = blocks.in.first[old]; e < blocks.in.first[old + 1]; ++e) {
-          const Point block = blocks.in.blocks[e];
+        for (std::int64_t e = pattern.in.first[old]; e < pattern.in.first[old + 1]; ++e) {
+          const Point block = pattern.in.blocks[e];
           if (first_of[block] != i) continue;
           for (std::int64_t c = 0; c < a.width; ++c) add(now[a.cols[block * a.width + c]]);
         }
@@ -125,7 +125,7 @@ void share_out(const Context& ctx, Symbolic& s) {
 
 }  // namespace
 
-Symbolic analyse(const Context& ctx, const Blocks& blocks, const Dissection& dissection) {
+Symbolic analyse(const Context& ctx, const Pattern& pattern, const Dissection& dissection) {
   Symbolic s;
   s.nodes = dissection.nodes;
   s.children.resize(s.nodes.size());
@@ -134,7 +134,7 @@ Symbolic analyse(const Context& ctx, const Blocks& blocks, const Dissection& dis
   for (std::size_t t = 0; t < s.nodes.size(); ++t) {
     if (s.nodes[t].parent >= 0) s.children[s.nodes[t].parent].push_back(static_cast<std::int32_t>(t));
   }
-  find_rows(ctx, blocks, dissection, s);
+  find_rows(ctx, pattern, dissection, s);
   share_out(ctx, s);
   return s;
 }

@@ -30,10 +30,7 @@ struct Symbolic {
   }
 };
 
-/// `blocks` in the old numbering. O(entries).
-Symbolic analyse(const Context& ctx, const Blocks& blocks, const Dissection& dissection);
-inline Symbolic analyse(const Context& ctx, const Pattern& pattern, const Dissection& dissection) {
-  return analyse(ctx, Blocks{*pattern.a, pattern.in}, dissection);
-}
+/// `pattern` in the old numbering. O(entries).
+Symbolic analyse(const Context& ctx, const Pattern& pattern, const Dissection& dissection);
 
 }  // namespace vicinal::solver

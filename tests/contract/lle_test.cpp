@@ -1,4 +1,4 @@
-// Locally linear embedding against the reference (contract clause 17): every variant, both solvers, several shapes;
+// Locally linear embedding against the reference (contract clause 17): every variant, every solver, several shapes;
 // its promises of bits, signs, pieces and counts; and what it refuses.
 #include "vicinal/lle.hpp"
 
@@ -110,13 +110,16 @@ void check_every_variant(const Points& points, std::int64_t k, std::int64_t dim)
   for (const LleVariant variant : kVariants) {
     LleOptions options{.k = k, .dim = dim, .variant = variant};
     const auto truth = reference::lle_problem(reference::lle_matrix(points.rows, points.d, graph.ids, options));
-    for (const LleSolver solver : {LleSolver::dense, LleSolver::direct}) {
+    for (const LleSolver solver : {LleSolver::dense, LleSolver::direct, LleSolver::lanczos, LleSolver::arnoldi}) {
+      // One vector at a time sees one of equal eigenvalues, which other variants have many of.
+      if (solver == LleSolver::arnoldi && variant != LleVariant::standard) continue;
       options.solver = solver;
       const std::string name = points.name + ", " + std::string(name_of(variant)) + ", " + std::string(name_of(solver));
       const auto made = contexts(++turn);
       const Lle found = lle(made[turn % made.size()], points.view(), options);
       check_against(truth, found, name);
-      if (solver == LleSolver::dense) continue;
+      EXPECT_EQ(found.pieces[0].solver, solver);
+      if (solver != LleSolver::direct) continue;
       // Where M has more zeros than are asked for, no sign can tell the last from the next.
       const bool told = truth.values[dim + 1] - truth.values[dim] > 1e-13L * truth.values.back();
       const std::int64_t counted = found.pieces[0].counted;
@@ -178,6 +181,71 @@ TEST(Lle, direct_and_dense_agree_on_real_sizes) {
   for (std::size_t i = 0; i < dense.embedding.size(); ++i) {
     EXPECT_TRUE(std::abs(dense.embedding[i] - direct.embedding[i]) <= 1e-6) << i;
   }
+}
+
+// Where no basis spans all there is: restarts, filters and several blocks take part.
+TEST(Lle, krylov_methods_and_dense_agree_on_real_sizes) {
+  struct Case {
+    Points points;
+    LleOptions options;
+  };
+  const Case cases[] = {{shape(vicinal::Shape::swiss_roll, 400), {}},
+                        {shape(vicinal::Shape::swiss_roll, 500), {.k = 10, .variant = LleVariant::modified}},
+                        {shape(vicinal::Shape::s_curve, 350), {.variant = LleVariant::ltsa}},
+                        {family(Family::gaussian, 601, 40), {.k = 12, .dim = 5}},
+                        {family(Family::gaussian, 300, 8), {.variant = LleVariant::hessian}}};
+  for (const Case& one : cases) {
+    LleOptions options = one.options;
+    options.solver = LleSolver::dense;
+    const Lle truth = lle(plain(), one.points.view(), options);
+    for (const LleSolver solver : {LleSolver::lanczos, LleSolver::arnoldi}) {
+      // One vector at a time and unfiltered, it takes too long where the dimension is two.
+      if (solver == LleSolver::arnoldi && one.points.d != 40) continue;
+      options.solver = solver;
+      const std::string name = one.points.name + ", " + std::string(name_of(solver));
+      const Lle found = lle(plain(3), one.points.view(), options);
+      check_columns(found, name);
+      const LlePiece& piece = found.pieces[0];
+      EXPECT_EQ(piece.solver, solver) << name;
+      EXPECT_EQ(piece.counted, -1) << name;
+      for (std::int64_t c = 0; c < options.dim; ++c) {
+        const double sigma = truth.pieces[0].singular_values[c];
+        EXPECT_TRUE(std::abs(piece.singular_values[c] - sigma) <= 1e-6 * sigma) << name << ", " << c;
+        EXPECT_TRUE(piece.residuals[c] <= 1e-14 * piece.norm) << name << ", " << c;
+      }
+      for (std::size_t i = 0; i < truth.embedding.size(); ++i) {
+        ASSERT_TRUE(std::abs(truth.embedding[i] - found.embedding[i]) <= 1e-6) << name << ", " << i;
+      }
+    }
+  }
+}
+
+TEST(Lle, krylov_gives_the_same_bits_on_every_thread_count) {
+  const Points points = family(Family::gaussian, 4507, 30);
+  for (const Isa isa : available_isas()) {
+    LleOptions options{.k = 8, .solver = LleSolver::lanczos};
+    const Lle once = lle(Context::cpu({.threads = 1, .isa = isa}), points.view(), options);
+    for (const int threads : {2, 3, 7}) {
+      const Lle again = lle(Context::cpu({.threads = threads, .isa = isa}), points.view(), options);
+      EXPECT_TRUE(same_bits(once.embedding, again.embedding)) << threads;
+      EXPECT_TRUE(same_bits(once.pieces[0].singular_values, again.pieces[0].singular_values)) << threads;
+      EXPECT_EQ(once.pieces[0].iterations, again.pieces[0].iterations) << threads;
+    }
+  }
+}
+
+TEST(Lle, automatic_takes_products_where_the_factor_does_not_fit) {
+  const Points points = family(Family::gaussian, 3000, 15);
+  const Lle direct = lle(plain(), points.view(), {.k = 10, .solver = LleSolver::direct});
+  const Lle lanczos = lle(plain(), points.view(), {.k = 10, .solver = LleSolver::lanczos});
+  ASSERT_LT(lanczos.plan.memory, direct.plan.memory);
+  const std::uint64_t between = (lanczos.plan.memory + direct.plan.memory) / 2;
+  const Context tight = Context::cpu({.threads = 2, .memory_limit = between});
+  const Lle found = lle(tight, points.view(), {.k = 10});
+  EXPECT_EQ(found.pieces[0].solver, LleSolver::lanczos);
+  EXPECT_TRUE(same_bits(found.embedding, lanczos.embedding));
+  EXPECT_NE(found.plan.reason.find("lanczos"), std::string::npos) << found.plan.reason;
+  EXPECT_EQ(lle(plain(), points.view(), {.k = 10}).pieces[0].solver, LleSolver::direct);
 }
 
 TEST(Lle, embeds_pieces_apart_or_refuses_them) {
@@ -244,9 +312,13 @@ TEST(Lle, duplicates_and_constant_tables_are_embedded) {
                              Family::grid, Family::far_outlier, Family::subnormal, Family::constant_column}) {
     const Points points = family(which, 180, 3);
     for (const LleVariant variant : kVariants) {
-      const Lle found = lle(plain(), points.view(), {.k = 8, .variant = variant});
-      check_columns(found, points.name + ", " + std::string(name_of(variant)));
-      for (const double x : found.embedding) ASSERT_TRUE(std::isfinite(x)) << points.name;
+      for (const LleSolver solver : {LleSolver::automatic, LleSolver::lanczos}) {
+        const std::string name =
+            points.name + ", " + std::string(name_of(variant)) + ", " + std::string(name_of(solver));
+        const Lle found = lle(plain(), points.view(), {.k = 8, .variant = variant, .solver = solver});
+        check_columns(found, name);
+        for (const double x : found.embedding) ASSERT_TRUE(std::isfinite(x)) << name;
+      }
     }
   }
 }
@@ -275,6 +347,141 @@ TEST(Lle, isolated_rows_and_clumps_of_copies_are_embedded) {
   }
 }
 
+// A device against the CPU, where both find the same problem (tests that go by `contexts` compare it with the
+// reference).
+class LleOnDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string missing = cuda_missing(); !missing.empty()) GTEST_SKIP() << missing;
+  }
+  static Context device() { return cuda_context(); }
+};
+
+// Sines of the angles of the columns of one embedding to the space of another's, all columns orthonormal.
+double farthest(const Lle& from, const Lle& to) {
+  const std::int64_t dim = from.options.dim;
+  const auto n = static_cast<std::int64_t>(from.piece.size());
+  double worst = 0;
+  for (std::int64_t c = 0; c < dim; ++c) {
+    std::vector<double> left(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) left[i] = from.embedding[i * dim + c];
+    for (std::int64_t b = 0; b < dim; ++b) {
+      double dot = 0;
+      for (std::int64_t i = 0; i < n; ++i) dot += from.embedding[i * dim + c] * to.embedding[i * dim + b];
+      for (std::int64_t i = 0; i < n; ++i) left[i] -= dot * to.embedding[i * dim + b];
+    }
+    double square = 0;
+    for (const double x : left) square += x * x;
+    worst = std::max(worst, std::sqrt(square));
+  }
+  return worst;
+}
+
+void check_device_agrees(const Context& device, const Points& points, std::int64_t k, std::int64_t dim) {
+  for (const LleVariant variant : kVariants) {
+    const LleOptions options{.k = k, .dim = dim, .variant = variant, .solver = LleSolver::direct};
+    const std::string name = points.name + ", " + std::string(name_of(variant));
+    const Lle host = lle(plain(), points.view(), options);
+    const Lle found = lle(device, points.view(), options);
+    EXPECT_NE(found.plan.reason.find("solved on the device"), std::string::npos) << found.plan.reason;
+    check_columns(found, name);
+    ASSERT_EQ(found.pieces.size(), 1U) << name;
+    const LlePiece& a = host.pieces[0];
+    const LlePiece& b = found.pieces[0];
+    EXPECT_EQ(b.counted, a.counted) << name;
+    EXPECT_TRUE(std::abs(b.norm - a.norm) <= 1e-9 * a.norm) << name;
+    for (std::int64_t c = 0; c < dim; ++c) {
+      // Each may be off by the contract's bound.
+      const double bound = 2 * std::max(1e-6 * a.singular_values[c], 1e-14 * std::sqrt(a.norm));
+      EXPECT_TRUE(std::abs(b.singular_values[c] - a.singular_values[c]) <= bound) << name << ": " << c;
+      EXPECT_TRUE(b.residuals[c] <= 1e-14 * b.norm) << name << ": residual " << b.residuals[c];
+    }
+    const double last = a.singular_values.back() * a.singular_values.back();
+    const double gap = a.next * a.next - last;
+    EXPECT_TRUE(farthest(found, host) <= 2 * std::max(1e-6, 10 * kEpsilon * a.norm / gap)) << name;
+    const Lle again = lle(device, points.view(), options);
+    EXPECT_TRUE(same_bits(found.embedding, again.embedding)) << name;
+    EXPECT_TRUE(same_bits(b.singular_values, again.pieces[0].singular_values)) << name;
+  }
+}
+
+TEST_F(LleOnDevice, agrees_with_the_host_on_a_swiss_roll) {
+  check_device_agrees(device(), shape(vicinal::Shape::swiss_roll, 2000), 12, 2);
+}
+TEST_F(LleOnDevice, agrees_with_the_host_on_an_s_curve) {
+  check_device_agrees(device(), shape(vicinal::Shape::s_curve, 1301), 10, 1);
+}
+TEST_F(LleOnDevice, agrees_with_the_host_in_many_columns) {
+  check_device_agrees(device(), family(Family::gaussian, 331, 70), 14, 3);
+}
+// Neighborhoods that shared memory does not hold.
+TEST_F(LleOnDevice, agrees_with_the_host_with_many_neighbors) {
+  check_device_agrees(device(), shape(vicinal::Shape::swiss_roll, 300, 0.1), 90, 2);
+}
+TEST_F(LleOnDevice, embeds_pieces_of_every_size) {
+  Points points = shape(vicinal::Shape::s_curve, 700);
+  for (std::int64_t i = 400; i < 600; ++i) points.rows[i * 3] += 100;
+  for (std::int64_t i = 600; i < 700; ++i) points.rows[i * 3] += 300;  // small enough for the dense solver
+  const Lle host = lle(plain(), points.view(), {.k = 10});
+  const Lle found = lle(device(), points.view(), {.k = 10});
+  ASSERT_EQ(found.pieces.size(), 3U);
+  check_columns(found, "three pieces");
+  EXPECT_EQ(found.piece, host.piece);
+  for (std::size_t i = 0; i < found.embedding.size(); ++i) {
+    EXPECT_TRUE(std::abs(found.embedding[i] - host.embedding[i]) <= 2e-6) << i;
+  }
+}
+TEST_F(LleOnDevice, is_left_to_the_host_where_that_is_asked_for) {
+  const Points points = shape(vicinal::Shape::swiss_roll, 500);
+  const NeighborGraph graph = knn(plain(), points.view(), {.k = 12});
+  const Lle host = lle(plain(), points.view(), graph, {});
+  const Lle found = lle(device(), points.view(), graph, {.solver = LleSolver::cpu});
+  EXPECT_NE(found.plan.reason.find("solved on the host"), std::string::npos) << found.plan.reason;
+  EXPECT_TRUE(same_bits(found.embedding, host.embedding));
+}
+TEST_F(LleOnDevice, names_what_is_missing_or_goes_to_the_host) {
+  if (cuda_status().architectures != "pretended") GTEST_SKIP() << "this device may have a solver";
+  const Points points = shape(vicinal::Shape::swiss_roll, 300);
+  for (const LleSolver solver : {LleSolver::automatic, LleSolver::direct}) {
+    EXPECT_THROW(plan_lle(device(), points.view(), {.solver = solver}), Error);
+    try {
+      lle(device(), points.view(), {.solver = solver});
+      FAIL() << "not refused";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::device_unavailable);
+      EXPECT_NE(std::string(error.what()).find("cuDSS"), std::string::npos) << error.what();
+    }
+  }
+  const Context chosen = Context::automatic({.threads = 3});
+  const std::string plan = plan_lle(chosen, points.view()).reason;
+  EXPECT_NE(plan.find("direct on the host (lle: the pretended device has no cuDSS)"), std::string::npos) << plan;
+  EXPECT_EQ(lle(chosen, points.view()).pieces[0].counted, 2);
+}
+TEST_F(LleOnDevice, refuses_as_the_host_does) {
+  const Points points = shape(vicinal::Shape::swiss_roll, 3000);
+  const auto code_of = [&](const Context& ctx, const LleOptions& options) {
+    try {
+      lle(ctx, points.view(), options);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const LleOptions undetermined{.k = 12, .reg = 0};
+  EXPECT_EQ(code_of(device(), undetermined), code_of(plain(), undetermined));
+  const std::string narrow = code_of(Context::cuda({.device_memory_limit = std::uint64_t{1} << 21}), {});
+  EXPECT_NE(narrow.find("bytes of device memory"), std::string::npos) << narrow;
+  for (const std::string_view stage : {"weights", "solve"}) {
+    const CancelToken token;
+    CudaOptions options;
+    options.cancel = token;
+    options.progress = [&](std::string_view at, double) {
+      if (at == stage) token.cancel();
+    };
+    EXPECT_THROW(lle(Context::cuda(options), points.view(), {}), Error) << stage;
+  }
+}
+
 TEST(LleRefusal, of_options_tables_and_graphs) {
   const Points points = shape(vicinal::Shape::swiss_roll, 60);
   const auto with = [&](const LleOptions& options) { return [&, options] { lle(plain(), points.view(), options); }; };
@@ -283,6 +490,12 @@ TEST(LleRefusal, of_options_tables_and_graphs) {
   refused(with({.k = 0}), bad, "k: is 0");
   refused(with({.k = 4, .dim = 4}), bad, "dim: is 4, must be below k");
   refused(with({.dim = 0}), bad, "dim: is 0");
+  refused(with({.max_steps = 0}), bad, "max_steps: is 0");
+  const Points more = shape(vicinal::Shape::swiss_roll, 300);
+  for (const LleSolver solver : {LleSolver::lanczos, LleSolver::arnoldi}) {
+    refused([&] { lle(plain(), more.view(), {.solver = solver, .max_steps = 40}); }, ErrorCode::internal,
+            "max_steps: ");
+  }
   refused(with({.reg = -1}), bad, "reg: is -1");
   refused(with({.reg = std::nan("")}), bad, "reg: is nan");
   refused(with({.k = 5, .variant = LleVariant::hessian}), bad, "more than 5 neighbors");
@@ -321,6 +534,8 @@ TEST(LleRefusal, stops_when_it_is_cancelled) {
       if (at == stage) token.cancel();
     };
     EXPECT_THROW(lle(Context::cpu(options), points.view(), {}), Error) << stage;
+    if (stage == "order" || stage == "factor") continue;
+    EXPECT_THROW(lle(Context::cpu(options), points.view(), {.solver = LleSolver::lanczos}), Error) << stage;
   }
 }
 

@@ -1,9 +1,9 @@
-"""clang-tidy over the library and the command, several sources at a time, which parses and checks what they include once.
+"""clang-tidy over the library and the command, several sources at a time: what they include is checked once.
 
-Usage: tidy.py BUILD_TREE [--jobs N] [--batch N]. Sources with the same options are joined in BUILD_TREE/tidy rather than
-included: clang's analyzer follows paths in a main file only. Where anything is found in joined sources, or where they
-cannot be compiled together, each half is asked again, down to one source, which has the last word. That each source
-includes what it needs, joined ones do not show: the compiler reads each alone.
+Usage: tidy.py BUILD_TREE [--jobs N] [--batch N]. Sources with the same options are joined in BUILD_TREE/tidy rather
+than included: clang's analyzer follows paths in a main file only. Where anything is found in joined sources, or where
+they cannot be compiled together, each half is asked again, down to one source, which has the last word. That each
+source includes what it needs, joined ones do not show: the compiler reads each alone.
 """
 
 import argparse

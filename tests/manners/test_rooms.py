@@ -24,7 +24,8 @@ def room_of(source, words):
     """What rooms.cmake says: exit code and output."""
     with tempfile.TemporaryDirectory() as folder:
         script = pathlib.Path(folder) / "ask.cmake"
-        script.write_text(f'include("{source}/tests/rooms.cmake")\nvicinal_room_of("{words}" room)\nmessage("<${{room}}>")\n')
+        script.write_text(f'include("{source}/tests/rooms.cmake")\n'
+                          f'vicinal_room_of("{words}" room)\nmessage("<${{room}}>")\n')
         done = subprocess.run(["cmake", "-P", script], text=True, stderr=subprocess.PIPE)
     return done.returncode, done.stderr
 
@@ -33,7 +34,8 @@ def main():
     source, build = sys.argv[1:]
     assert list(faults_of([("a", ["unit", "room-lof"]), ("b", ["unit"]), ("c", ["room-lof", "room-lle"])])) == [
         "b has 0 rooms: ", "c has 2 rooms: room-lof room-lle"]
-    for words, room in (("io_csv", "foundation"), ("io_formats", "formats"), ("lof_file", "lof"), ("lof_tomorrow", "lof")):
+    known = {"io_csv": "foundation", "io_formats": "formats", "lof_file": "lof", "lof_tomorrow": "lof"}
+    for words, room in known.items():
         assert room_of(source, words) == (0, f"<{room}>\n"), words
     status, output = room_of(source, "lofty")
     assert status != 0 and "'lofty' belongs to no room" in output and "tests/rooms.cmake" in output, output
@@ -42,7 +44,8 @@ def main():
     tests = json.loads(shown.stdout)["tests"]
     labels = lambda test: next((p["value"] for p in test["properties"] if p["name"] == "LABELS"), [])
     assert tests, "no tests"
-    faults = list(faults_of((test["name"], labels(test)) for test in tests))
+    # Of an executable that is not built ctest knows nothing, and fails for it.
+    faults = list(faults_of((test["name"], labels(test)) for test in tests if not test["name"].endswith("_NOT_BUILT")))
     print("\n".join(faults) or f"{len(tests)} tests, each in one room")
     return 1 if faults else 0
 

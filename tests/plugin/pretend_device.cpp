@@ -579,6 +579,15 @@ void label_bytes(void* engine, const Bipartite* task, std::uint64_t* bytes, Stat
   });
 }
 
+/// A device without what solves on it.
+std::int64_t lle_widest(void* /*engine*/) {
+  return 64;
+}
+void lle_solver(Status* status) {
+  status->code = 1 + static_cast<std::int32_t>(ErrorCode::device_unavailable);
+  std::strcpy(status->message, "lle: the pretended device has no cuDSS");
+}
+
 void label(void* /*engine*/, const HostCalls* /*host*/, Bipartite* task, Status* status) {
   guarded(status, [&] {
     const auto fetch = [](const Table& table) {
@@ -651,6 +660,8 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.label = plugin::label;
     functions.label_bytes = plugin::label_bytes;
     functions.join_polygons = plugin::join_polygons;
+    functions.lle_widest = plugin::lle_widest;
+    functions.lle_solver = plugin::lle_solver;
     return functions;
   }();
   return &kFunctions;
