@@ -134,11 +134,10 @@ class Piece {
   };
   Ordered ordered() {
     const auto start = std::chrono::steady_clock::now();
-    const solver::Incidence in = solver::incidence_of(a_);
-    const solver::Blocks blocks{a_, in};
+    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(a_));
     ctx_.report("order", 0);
-    Ordered found{solver::dissect(ctx_, blocks, cells_.first), {}};
-    found.symbolic = solver::analyse(ctx_, blocks, found.dissection);
+    Ordered found{solver::dissect(ctx_, pattern, cells_.first), {}};
+    found.symbolic = solver::analyse(ctx_, pattern, found.dissection);
     result_.order_seconds += seconds_since(start);
     return found;
   }
