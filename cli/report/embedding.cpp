@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -108,8 +109,8 @@ std::string pictures(const EmbeddingReport& report) {
   if (dim > 2) note += fmt::format("The first two of {} columns. ", dim);
   if (!note.empty()) note = "<p class=\"note\">" + note + "</p>";
   std::string made = "<section><h2>Embedding</h2>\n" + note +
-                           scatter_svg(std::move(embedded), "the first two columns of the embedding") + colors.key +
-                           "</section>\n";
+                     scatter_svg(std::move(embedded), "the first two columns of the embedding") + colors.key +
+                     "</section>\n";
   if (given.empty()) return made;
   return "<div class=\"pair\">\n" + made + "<section><h2>Rows as they were</h2>\n" +
          scatter_svg(std::move(given), "the three columns of the table") + "</section>\n</div>\n";
@@ -207,7 +208,10 @@ std::string warnings(const Lle& found) {
   const std::vector<std::string> sentences = embedding_warnings(found);
   if (sentences.empty()) return {};
   std::string text = "<section><h2>Beware</h2>\n";
-  for (const std::string& sentence : sentences) text += "<p class=\"said\">" + escape(sentence) + ".</p>\n";
+  for (std::string sentence : sentences) {
+    sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+    text += "<p class=\"said\">" + escape(sentence) + ".</p>\n";
+  }
   return text + "</section>\n";
 }
 

@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "contexts.hpp"
 #include "data.hpp"
 #include "reference/lle_quality.hpp"
+#include "refused.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {
@@ -126,16 +126,6 @@ TEST(LleQuality, constant_parameters_leave_nothing) {
   const LleParameterFit found = compare_parameters(on(2), fitted, {known.data(), 60, 1});
   EXPECT_EQ(found.affine, 0);
   EXPECT_EQ(found.procrustes, 0);
-}
-
-void refused(const std::function<void()>& work, ErrorCode code, const std::string& part) {
-  try {
-    work();
-    FAIL() << "not refused: " << part;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
 }
 
 TEST(LleQualityRefusal, of_options_tables_and_parameters) {

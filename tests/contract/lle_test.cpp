@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "contexts.hpp"
 #include "data.hpp"
 #include "reference/lle.hpp"
+#include "refused.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {
@@ -479,16 +479,6 @@ TEST_F(LleOnDevice, refuses_as_the_host_does) {
       if (at == stage) token.cancel();
     };
     EXPECT_THROW(lle(Context::cuda(options), points.view(), {}), Error) << stage;
-  }
-}
-
-void refused(const std::function<void()>& work, ErrorCode code, const std::string& part) {
-  try {
-    work();
-    FAIL() << "not refused: " << part;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
   }
 }
 
