@@ -222,15 +222,18 @@ class Iteration {
     for (std::int64_t j = known_; j < full_; ++j) {
       space_.filter(ctx_, filter_, j, j + 1);
       steps_ += filter_.degree;
-      const Small c = space_.project(ctx_, j + 1, j + 1);
+      Small c = space_.project(ctx_, j + 1, j + 1);
       std::vector<double> noise(static_cast<std::size_t>(b_), 0.0);
       for (std::int64_t i = 0; i < c.rows; ++i) {
-        for (std::int64_t k = 0; k < b_; ++k) {
-          if (i < (j + 1) * b_) h_(i, j * b_ + k) = c(i, k);
-          noise[k] = std::hypot(noise[k], kNoise * c(i, k));
-        }
+        for (std::int64_t k = 0; k < b_; ++k) noise[k] = std::hypot(noise[k], kNoise * c(i, k));
       }
       tail_ = normalize(j + 1, noise);
+      // Where the block's columns nearly depended on each other, what was left of the basis in them has grown.
+      const Small again = times(space_.project(ctx_, j + 1, j + 1), tail_);
+      tail_ = times(normalize(j + 1, std::vector<double>(noise.size(), 0.0)), tail_);
+      for (std::int64_t i = 0; i < c.rows; ++i) {
+        for (std::int64_t k = 0; k < b_; ++k) h_(i, j * b_ + k) = c(i, k) + again(i, k);
+      }
     }
   }
 

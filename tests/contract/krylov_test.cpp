@@ -143,7 +143,7 @@ TEST_F(KrylovOnDevice, finds_what_the_cpu_finds) {
     const Rows rows = make_rows(one.family, {one.n, one.d, 1}, 3);
     const TableView table(rows.table.data(), one.n, one.d);
     for (const LleSolver solver : {LleSolver::lanczos, LleSolver::arnoldi}) {
-      if (solver == LleSolver::arnoldi && one.n != 1301) continue;  // it needs a good condition
+      if (solver == LleSolver::arnoldi && one.n != 40) continue;  // restarted, it needs a good condition
       LleOptions options = one.options;
       options.solver = solver;
       const Lle host = lle(cpu(), table, options);

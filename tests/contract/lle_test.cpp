@@ -184,44 +184,42 @@ TEST(Lle, direct_and_dense_agree_on_real_sizes) {
 }
 
 // Where no basis spans all there is: restarts, filters and several blocks take part.
-TEST(Lle, krylov_methods_and_dense_agree_on_real_sizes) {
+TEST(Lle, lanczos_and_dense_agree_on_real_sizes) {
   struct Case {
     Points points;
     LleOptions options;
   };
-  const Case cases[] = {{shape(vicinal::Shape::swiss_roll, 400), {}},
-                        {shape(vicinal::Shape::swiss_roll, 500), {.k = 10, .variant = LleVariant::modified}},
-                        {shape(vicinal::Shape::s_curve, 350), {.variant = LleVariant::ltsa}},
-                        {family(Family::gaussian, 601, 40), {.k = 12, .dim = 5}},
-                        {family(Family::gaussian, 300, 8), {.variant = LleVariant::hessian}}};
+  const Case cases[] = {{shape(vicinal::Shape::swiss_roll, 260), {}},
+                        {shape(vicinal::Shape::swiss_roll, 250), {.k = 10, .variant = LleVariant::modified}},
+                        {shape(vicinal::Shape::s_curve, 240), {.variant = LleVariant::ltsa}},
+                        {family(Family::gaussian, 261, 40), {.k = 12, .dim = 5}},
+                        {shape(vicinal::Shape::s_curve, 240), {.variant = LleVariant::hessian}}};
   for (const Case& one : cases) {
     LleOptions options = one.options;
     options.solver = LleSolver::dense;
     const Lle truth = lle(plain(), one.points.view(), options);
-    for (const LleSolver solver : {LleSolver::lanczos, LleSolver::arnoldi}) {
-      // One vector at a time and unfiltered, it takes too long where the dimension is two.
-      if (solver == LleSolver::arnoldi && one.points.d != 40) continue;
-      options.solver = solver;
-      const std::string name = one.points.name + ", " + std::string(name_of(solver));
-      const Lle found = lle(plain(3), one.points.view(), options);
-      check_columns(found, name);
-      const LlePiece& piece = found.pieces[0];
-      EXPECT_EQ(piece.solver, solver) << name;
-      EXPECT_EQ(piece.counted, -1) << name;
-      for (std::int64_t c = 0; c < options.dim; ++c) {
-        const double sigma = truth.pieces[0].singular_values[c];
-        EXPECT_TRUE(std::abs(piece.singular_values[c] - sigma) <= 1e-6 * sigma) << name << ", " << c;
-        EXPECT_TRUE(piece.residuals[c] <= 1e-14 * piece.norm) << name << ", " << c;
-      }
-      for (std::size_t i = 0; i < truth.embedding.size(); ++i) {
-        ASSERT_TRUE(std::abs(truth.embedding[i] - found.embedding[i]) <= 1e-6) << name << ", " << i;
-      }
+    options.solver = LleSolver::lanczos;
+    const Lle found = lle(plain(3), one.points.view(), options);
+    const std::string& name = one.points.name;
+    check_columns(found, name);
+    const LlePiece& piece = found.pieces[0];
+    EXPECT_EQ(piece.solver, LleSolver::lanczos) << name;
+    EXPECT_EQ(piece.counted, -1) << name;
+    for (std::int64_t c = 0; c < options.dim; ++c) {
+      const double sigma = truth.pieces[0].singular_values[c];
+      const double least = 1e-14 * std::sqrt(piece.norm);
+      EXPECT_TRUE(std::abs(piece.singular_values[c] - sigma) <= std::max(1e-6 * sigma, least))
+          << name << ", " << c << ": " << piece.singular_values[c] << " instead of " << sigma;
+      EXPECT_TRUE(piece.residuals[c] <= 1e-14 * piece.norm) << name << ", " << c;
+    }
+    for (std::size_t i = 0; i < truth.embedding.size(); ++i) {
+      ASSERT_TRUE(std::abs(truth.embedding[i] - found.embedding[i]) <= 1e-6) << name << ", " << i;
     }
   }
 }
 
 TEST(Lle, krylov_gives_the_same_bits_on_every_thread_count) {
-  const Points points = family(Family::gaussian, 4507, 30);
+  const Points points = family(Family::gaussian, 4507, 60);
   for (const Isa isa : available_isas()) {
     LleOptions options{.k = 8, .solver = LleSolver::lanczos};
     const Lle once = lle(Context::cpu({.threads = 1, .isa = isa}), points.view(), options);
