@@ -335,3 +335,25 @@ def test_the_plugin_may_be_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("VICINAL_GEO_PLUGIN", str(tmp_path / "nowhere.so"))
     result = run("match", old, old)
     assert result.returncode == 5 and "libgdal-dev" in result.stderr
+
+
+def test_bench_holds_pairs_against_truth(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0), (2, 0), (4, 0)), ["a", "b", "c"])
+    new = layer(tmp_path / "new.geojson", polygons((0, 0), (2, 0), (8, 0)), ["x", "y", "z"])
+    truth = tmp_path / "truth.csv"
+    # Found; of weight 0; not found; of a feature that no map has. What is kept besides (b, y) is wrong.
+    truth.write_text("new,old,land\nx,a,5\ny,b,0\nz,c,1\nx,elsewhere,3\n")
+    said = run("bench", "match", old, new, "--id", "name", "--truth", truth, "--truth-old", "old", "--truth-new", "new",
+               "--truth-weight", "land", "--truth-above", "0", "--repeat", "1", "--json")
+    assert said.returncode == 0, said.stderr
+    truth_said = json.loads(said.stdout)["truth"]
+    assert truth_said["true_pairs"] == 2 and truth_said["true_pairs_elsewhere"] == 1 and truth_said["kept_pairs"] == 2
+    assert truth_said["precision"] == truth_said["recall"] == truth_said["f1"] == 0.5
+    assert abs(truth_said["recall_with_elsewhere"] - 1 / 3) < 1e-15
+    lost = run("bench", "match", old, new, "--truth", truth, "--truth-old", "nobody")
+    assert lost.returncode == 2 and "nobody" in lost.stderr
+    # Pairs of the same name; without one there is nothing to hold against it.
+    again = layer(tmp_path / "again.geojson", polygons((0, 0), (2, 0), (4, 0)), ["a", "b", ""])
+    said = run("bench", "match", old, again, "--id", "name", "--same-id", "--repeat", "1", "--json")
+    truth_said = json.loads(said.stdout)["truth"]
+    assert truth_said["f1"] == 1 and truth_said["kept_pairs_without_a_name"] == 1
