@@ -61,8 +61,8 @@ struct Ordered {
 inline Ordered ordered(const Context& ctx, const LocalRows& given, Point side) {
   std::vector<float> places;
   for (Point i = 0; i < given.points; ++i) {
-    places.push_back(static_cast<float>(i % side));
-    places.push_back(static_cast<float>(i / side));
+    const Point line = i / side;
+    places.insert(places.end(), {static_cast<float>(i % side), static_cast<float>(line)});
   }
   const Cells cells = kd_cells(ctx, places, 2);
   Ordered made;

@@ -198,6 +198,7 @@ void expect_no_block_torn(const LocalRows& a, const Dissection& found) {
   for (const std::int32_t of : node) ASSERT_GE(of, 0);
   for (Point i = 0; i < a.points; ++i) {
     std::vector<std::int32_t> chain;
+    chain.reserve(static_cast<std::size_t>(a.width));
     for (Point c = 0; c < a.width; ++c) chain.push_back(node[a.cols[i * a.width + c]]);
     std::sort(chain.begin(), chain.end());
     chain.erase(std::unique(chain.begin(), chain.end()), chain.end());
@@ -234,8 +235,8 @@ TEST(Dissection, pieces_of_a_graph_are_parted_for_nothing) {
   const LocalRows a = grid(60, true);
   std::vector<float> places;
   for (Point i = 0; i < a.points; ++i) {
-    places.push_back(static_cast<float>(i % 60));
-    places.push_back(static_cast<float>(i / 60));
+    const Point line = i / 60;
+    places.insert(places.end(), {static_cast<float>(i % 60), static_cast<float>(line)});
   }
   const Context ctx = threads(2);
   const Cells cells = kd_cells(ctx, places, 2);
@@ -282,15 +283,15 @@ TEST(Dissection, its_long_steps_can_be_cancelled) {
 }
 
 TEST(Pieces, are_numbered_by_their_smallest_points) {
-  // Points leap by the number of pieces, so that piece p has the points p, p + pieces, ...
+  // Piece p has the points p, p + pieces, ..
   for (const Point pieces : {1, 2, 7, 500}) {
     LocalRows a;
     a.points = 9000;
     a.width = 2;
     for (Point i = 0; i < a.points; ++i) {
       // Each to some point before it of its piece.
-      const auto back =
-          static_cast<Point>(draw(31, static_cast<std::uint64_t>(i)) * (i / pieces)) + (i < pieces ? 0 : 1);
+      const Point before = i / pieces;
+      const auto back = static_cast<Point>(draw(31, static_cast<std::uint64_t>(i)) * before) + (before > 0 ? 1 : 0);
       a.cols.insert(a.cols.end(), {i, i - back * pieces});
     }
     for (const int count : {1, 2, 3, 7}) {
