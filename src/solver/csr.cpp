@@ -48,7 +48,7 @@ Csr transposed(const Csr& a) {
 
 std::uint64_t csr_bytes(const LocalRows& a) {
   const auto entries = static_cast<std::uint64_t>(a.values.size());
-  const auto firsts = static_cast<std::uint64_t>(a.rows() + 2 * a.points + 3);
+  const auto firsts = static_cast<std::uint64_t>(a.rows() + a.points + 2);
   return 2 * entries * (sizeof(double) + sizeof(Point)) + firsts * sizeof(std::int64_t);
 }
 

@@ -259,7 +259,7 @@ def test_the_embeddings_of_the_paper(ok, ok_json, tmp_path):
     assert json.loads((tmp_path / "papers.json").read_text()) == found
     assert found["command"] == "bench papers lle" and found["different_answers"] == 0
     embeddings, products = (one["lines"] for one in found["tables"])
-    assert {line["surface"] for line in embeddings} == {"swiss-roll", "s-curve"}
+    assert {line["surface"] for line in embeddings} == {"swiss_roll", "s_curve"}
     assert all(line["seconds"]["median"] >= line["krylov_seconds"] > 0 and line["products"] > 0 for line in embeddings)
     assert [line["method"] for line in products if "refused" not in line] == ["rows"]
     assert all(line["bytes_per_second"] > 0 for line in products if "refused" not in line)
