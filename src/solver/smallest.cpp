@@ -146,6 +146,10 @@ Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted
   for (int start = 0; start < 2; ++start) {
     space.solve(Set::best);
     orthonormalize(space, Set::best);
+    if (space.width(Set::best) == 0) {
+      throw Error(ErrorCode::internal,
+                  "lle: the factor solves nothing; M has more zeros than the constant vector's, to rounding");
+    }
   }
   std::vector<double> values = choose_best(ctx, space, width);
 
