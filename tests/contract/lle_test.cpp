@@ -322,7 +322,8 @@ TEST_F(LleOnDevice, agrees_with_the_host_in_many_columns) {
   for (std::int64_t i = 0; i < plane.n(); ++i) {
     for (std::int64_t c = 0; c < kCols; ++c) {
       double sum = 0;
-      for (std::int64_t a = 0; a < 3; ++a) sum += plane.rows[i * 3 + a] * std::cos(static_cast<double>(1 + c * 3 + a));
+      for (std::int64_t a = 0; a < 3; ++a)
+        sum += plane.rows[i * 3 + a] * std::cos(static_cast<double>((c + 1) * (a + 1) * (a + 1)));
       points.rows.push_back(sum);
     }
   }
