@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "bench_harness.hpp"
+#include "edges_file.hpp"
 #include "machine.hpp"
 #include "match_output.hpp"
 #include "output.hpp"
@@ -37,11 +38,12 @@ struct BenchMatch {
   std::string new_file;
   std::string id_new;
   std::string layer_new;
-  std::string truth;
+  EdgesFile truth;
   bool same_id = false;
   std::string rule = "standard";
   double threshold = 0;
   double width = 0;
+  bool overlaps_only = false;
   int repeat = 3;
   std::string commit;
   std::string output;
@@ -85,21 +87,12 @@ Polygons make_buildings(std::int64_t count, double moved, std::uint64_t seed) {
 
 using IdPair = std::pair<std::string, std::string>;
 
-/// Two columns, old and new, below a header.
-std::set<IdPair> read_truth(const Context& ctx, const std::string& path) {
-  const FileBytes file = read_bytes(ctx, path);
-  const std::string text(file.bytes.begin(), file.bytes.end());
+/// Pairs that a file of edges says are true.
+std::set<IdPair> read_truth(const Context& ctx, const EdgesFile& file) {
+  const NamedEdges edges = read_edges(ctx, file);
   std::set<IdPair> pairs;
-  for (std::size_t at = text.find('\n'); at != std::string::npos && at + 1 < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at + 1), text.size());
-    std::string line = text.substr(at + 1, end - at - 1);
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    const std::size_t comma = line.find(',');
-    if (comma == std::string::npos) {
-      throw Error(ErrorCode::bad_data, fmt::format("{}: a line without a comma: '{}'", path, line));
-    }
-    pairs.emplace(line.substr(0, comma), line.substr(comma + 1, line.find(',', comma + 1) - comma - 1));
-    at = end == text.size() ? std::string::npos : end;
+  for (std::size_t e = 0; e < edges.a.size(); ++e) {
+    pairs.emplace(edges.ids_a[static_cast<std::size_t>(edges.a[e])], edges.ids_b[static_cast<std::size_t>(edges.b[e])]);
   }
   return pairs;
 }
@@ -129,30 +122,43 @@ double adjusted_rand(const std::vector<std::int64_t>& first, const std::vector<s
   return most == expected ? 1 : (together - expected) / (most - expected);
 }
 
-Json against_truth(const Context& ctx, const PolygonLayers& layers, const Match& found, const std::set<IdPair>& truth) {
+/// Truth may know features that the maps do not have, which no rule can match, and is silent on those without a name:
+/// both are counted and left out.
+Json against_truth(const Context& ctx, const PolygonLayers& layers, const Match& found, const std::set<IdPair>& said) {
   std::map<std::string, std::int64_t> known_a;
   std::map<std::string, std::int64_t> known_b;
   for (std::size_t i = 0; i < layers.a.ids.size(); ++i) known_a.emplace(layers.a.ids[i], static_cast<std::int64_t>(i));
   for (std::size_t j = 0; j < layers.b.ids.size(); ++j) known_b.emplace(layers.b.ids[j], static_cast<std::int64_t>(j));
   std::vector<std::int64_t> ends_a;
   std::vector<std::int64_t> ends_b;
-  for (const auto& [a, b] : truth) {
+  std::set<IdPair> truth;
+  for (const auto& [a, b] : said) {
     const auto i = known_a.find(a);
     const auto j = known_b.find(b);
     if (i == known_a.end() || j == known_b.end()) continue;
+    truth.emplace(a, b);
     ends_a.push_back(i->second);
     ends_b.push_back(j->second);
   }
   std::set<IdPair> kept;
+  std::int64_t unnamed = 0;
   for (const MatchPair& pair : found.pairs) {
     if (!pair.kept) continue;
-    kept.emplace(layers.a.ids[static_cast<std::size_t>(pair.overlap.a)],
-                 layers.b.ids[static_cast<std::size_t>(pair.overlap.b)]);
+    const std::string& a = layers.a.ids[static_cast<std::size_t>(pair.overlap.a)];
+    const std::string& b = layers.b.ids[static_cast<std::size_t>(pair.overlap.b)];
+    if (a.empty() || b.empty()) {
+      ++unnamed;
+    } else {
+      kept.emplace(a, b);
+    }
   }
   const auto right = static_cast<double>(
       std::count_if(kept.begin(), kept.end(), [&truth](const IdPair& pair) { return truth.count(pair) != 0; }));
   const double precision = kept.empty() ? 0 : right / static_cast<double>(kept.size());
-  const double recall = truth.empty() ? 0 : right / static_cast<double>(truth.size());
+  const auto recall_of = [right](std::size_t pairs) { return pairs == 0 ? 0 : right / static_cast<double>(pairs); };
+  const auto f1_of = [right, &kept](std::size_t pairs) {
+    return right > 0 ? 2 * right / static_cast<double>(kept.size() + pairs) : 0;
+  };
   const auto m = static_cast<std::int64_t>(found.a.size());
   const Cocluster groups = cocluster(ctx, BipartiteEdges(m, static_cast<std::int64_t>(found.b.size()), ends_a, ends_b));
   std::vector<std::int64_t> ours;
@@ -161,15 +167,19 @@ Json against_truth(const Context& ctx, const PolygonLayers& layers, const Match&
   for (const MatchFeature& feature : found.b) ours.push_back(feature.group);
   theirs.insert(theirs.end(), groups.labels_b.begin(), groups.labels_b.end());
   return {{"true_pairs", truth.size()},
+          {"true_pairs_elsewhere", said.size() - truth.size()},
           {"kept_pairs", kept.size()},
+          {"kept_pairs_without_a_name", unnamed},
           {"right", right},
           {"precision", precision},
-          {"recall", recall},
-          {"f1", right > 0 ? 2 * precision * recall / (precision + recall) : 0},
+          {"recall", recall_of(truth.size())},
+          {"f1", f1_of(truth.size())},
+          {"recall_with_elsewhere", recall_of(said.size())},
+          {"f1_with_elsewhere", f1_of(said.size())},
           {"adjusted_rand", adjusted_rand(ours, theirs)}};
 }
 
-/// The pairs that bear the same name, where it is the only one of its layer.
+/// The pairs that bear the same name.
 std::set<IdPair> same_names(const PolygonLayers& layers) {
   std::map<std::string, std::pair<int, int>> counts;
   for (const std::string& id : layers.a.ids) ++counts[id].first;
@@ -187,8 +197,11 @@ void BenchMatch::run() const {
   check_output("-o", output, {".json"});
   if (repeat < 1) throw Error(ErrorCode::invalid_argument, "--repeat: must be at least 1");
   if (old_file.empty() != new_file.empty()) throw Error(ErrorCode::invalid_argument, "OLD and NEW: give both or none");
-  if (old_file.empty() && (!truth.empty() || same_id)) {
+  if (old_file.empty() && (!truth.path.empty() || same_id)) {
     throw Error(ErrorCode::invalid_argument, "--truth and --same-id are about files");
+  }
+  if (overlaps_only && (!truth.path.empty() || same_id)) {
+    throw Error(ErrorCode::invalid_argument, "--overlaps-only: matches nothing that --truth or --same-id could judge");
   }
   PolygonLayers layers;
   double read_seconds = 0;
@@ -215,9 +228,14 @@ void BenchMatch::run() const {
   Match found;
   areas = overlaps(ctx, a, b, {.widths = false});
   const double cpu_before = cpu_seconds();
-  const Timings area_times = measure(ctx, 0, repeat, [&] { areas = overlaps(ctx, a, b, {.widths = false}); });
+  std::vector<double> device_seconds;
+  const Timings area_times = measure(ctx, 0, repeat, [&] {
+    areas = overlaps(ctx, a, b, {.widths = false});
+    device_seconds.push_back(areas.device_seconds);
+  });
   const double area_cpu = (cpu_seconds() - cpu_before) / repeat;
-  const Timings match_times = measure(ctx, 0, repeat, [&] { found = match(ctx, a, b, options); });
+  Timings match_times;
+  if (!overlaps_only) match_times = measure(ctx, 0, repeat, [&] { found = match(ctx, a, b, options); });
   Json json = head_of_results("bench match", commit);
   json["old"] = old_file.empty() ? fmt::format("{} made buildings", buildings) : old_file;
   json["new"] = new_file;
@@ -232,24 +250,42 @@ void BenchMatch::run() const {
   json["overlap_cpu_seconds"] = area_cpu;
   json["overlap_cpu_microseconds_a_candidate"] =
       1e6 * area_cpu / static_cast<double>(std::max<std::int64_t>(1, areas.candidates));
-  json["match_seconds"] = to_json(match_times);
-  json["kept"] = count_kept(found);
-  json["groups"] = found.groups.size();
-  if (!truth.empty() || same_id) {
+  json["device"] = ctx.device();
+  if (ctx.device() != "cpu") {
+    json["overlap_device_seconds"] = device_seconds;
+    json["candidates_left_to_host"] = areas.on_host;
+  }
+  if (!overlaps_only) {
+    json["match_seconds"] = to_json(match_times);
+    json["kept"] = count_kept(found);
+    json["groups"] = found.groups.size();
+  }
+  if (!truth.path.empty() || same_id) {
     json["truth"] = against_truth(ctx, layers, found, same_id ? same_names(layers) : read_truth(ctx, truth));
   }
   if (!output.empty()) write_text(output, json.dump(2) + "\n");
   runtime.progress->clear();
   if (common->json) return print_json(json);
-  std::string text = fmt::format(
-      "read {:.3f} s, overlaps {:.3f} s ({:.3f} us of one core a pair of boxes), match {:.3f} s\n", read_seconds,
-      area_times.median(), json["overlap_cpu_microseconds_a_candidate"].get<double>(), match_times.median());
+  std::string text =
+      fmt::format("read {:.3f} s, overlaps {:.3f} s ({:.3f} us of one core a pair of boxes)", read_seconds,
+                  area_times.median(), json["overlap_cpu_microseconds_a_candidate"].get<double>());
+  if (!overlaps_only) text += fmt::format(", match {:.3f} s", match_times.median());
+  if (ctx.device() != "cpu") {
+    text +=
+        fmt::format("; {:.4f} s on the device, which left {} of {} pairs of boxes to the host",
+                    *std::min_element(device_seconds.begin(), device_seconds.end()), areas.on_host, areas.candidates);
+  }
+  text += "\n";
   if (json.contains("truth")) {
     const Json& t = json["truth"];
     text += fmt::format("of {} true pairs, {} kept: precision {:.4f}, recall {:.4f}, F1 {:.4f}, adjusted Rand {:.4f}\n",
                         t["true_pairs"].get<std::int64_t>(), t["kept_pairs"].get<std::int64_t>(),
                         t["precision"].get<double>(), t["recall"].get<double>(), t["f1"].get<double>(),
                         t["adjusted_rand"].get<double>());
+    if (const auto elsewhere = t["true_pairs_elsewhere"].get<std::int64_t>(); elsewhere > 0) {
+      text += fmt::format("{} more have a feature that no map has: with them recall {:.4f}, F1 {:.4f}\n", elsewhere,
+                          t["recall_with_elsewhere"].get<double>(), t["f1_with_elsewhere"].get<double>());
+    }
   }
   write_stdout(text);
 }
@@ -271,12 +307,23 @@ BenchMatchCommand add_bench_match(const Parser& bench, CommonOptions& common) {
   app.add_option("--layer", command->source.layer, "Layer, where a file has several").type_name("NAME");
   app.add_option("--layer-new", command->layer_new, "Layer of NEW").type_name("NAME");
   app.add_option("--crs", command->source.crs, "Coordinate reference system of files that name none").type_name("CRS");
-  app.add_option("--truth", command->truth, "True pairs: a CSV whose first two columns are ids of OLD and NEW")
+  app.add_option("--truth", command->truth.path, "True pairs: delimited text with ids of OLD and NEW")
       .type_name("FILE");
+  app.add_option("--truth-old", command->truth.a, "Name or position of its column with ids of OLD")
+      .type_name("COLUMN")
+      .capture_default_str();
+  app.add_option("--truth-new", command->truth.b, "Of the one with ids of NEW")
+      .type_name("COLUMN")
+      .capture_default_str();
+  app.add_option("--truth-weight", command->truth.weight, "Of the one with weights [the third of three]")
+      .type_name("COLUMN");
+  app.add_option("--truth-above", command->truth.above, "Only pairs whose weight is above this are true")
+      .type_name("X");
   app.add_flag("--same-id", command->same_id, "True pairs are those of the same id");
   app.add_option("--rule", command->rule, "As of `vicinal match`").type_name("NAME").capture_default_str();
   app.add_option("--threshold", command->threshold, "As of `vicinal match`").type_name("X").capture_default_str();
   app.add_option("--width", command->width, "As of `vicinal match`").type_name("X").capture_default_str();
+  app.add_flag("--overlaps-only", command->overlaps_only, "Match nothing");
   app.add_option("--repeat", command->repeat, "Timed runs").type_name("N").capture_default_str();
   app.add_option("--commit", command->commit, "Commit to note in the result").type_name("ID");
   app.add_option("-o,--output", command->output, "Where to write the result, too (.json)").type_name("FILE");

@@ -7,6 +7,7 @@
 //               them), else rows of the same shape are made.
 //   lle-search  Li, Yan and Zhang 2021: 9 neighbors within a table, 2048 rows of ever more columns, ever more rows
 //   of 16.
+//   lle         the same paper's embeddings: bench_papers_lle.cpp.
 //   km          the k-means tutorial of 2014: bench_papers_km.cpp.
 //   cc          Zhang et al. 2013, co-clustering: bench_papers_cc.cpp.
 #include "bench_papers.hpp"
@@ -24,6 +25,7 @@
 #include "bench_harness.hpp"
 #include "bench_papers_cc.hpp"
 #include "bench_papers_km.hpp"
+#include "bench_papers_lle.hpp"
 #include "machine.hpp"
 #include "output.hpp"
 #include "vicinal/io.hpp"
@@ -314,7 +316,8 @@ BenchPapersCommand add_bench_papers(const Parser& bench, CommonOptions& common) 
   const Parser lle = app.add_subcommand("lle-search", "Tiles and insertion, and a kd-tree");
   const Parser km = app.add_subcommand("km", "An iteration of k-means: the classical serial tool, CPU and CUDA");
   const Parser cc = app.add_subcommand("cc", "Closures of a graph of 1,103 members, and components of many edges");
-  for (const Parser& one : {gs, lof, lle, km, cc}) {
+  const Parser embed = app.add_subcommand("lle", "Embeddings by a Krylov method, and its sparse products");
+  for (const Parser& one : {gs, lof, lle, embed, km, cc}) {
     one.add_option("--repeat", options->repeat, "Timed runs").type_name("N").capture_default_str().between(1, 1000);
     one.add_option("--warmup", options->warmup, "Runs before them")
         .type_name("N")
@@ -340,6 +343,10 @@ BenchPapersCommand add_bench_papers(const Parser& bench, CommonOptions& common) 
       .type_name("N")
       .capture_default_str()
       .between(1, std::int64_t{1} << 31);
+  embed.add_option("--spmv-rows", options->spmv_rows, "Rows of the matrix whose products are timed")
+      .type_name("N")
+      .capture_default_str()
+      .between(2, std::int64_t{1} << 27);
   const std::string few = " --most-rows 300 --repeat 1";
   for (const auto& [one, name] :
        {std::pair(gs, "gs"), std::pair(lof, "lof"), std::pair(lle, "lle-search"), std::pair(km, "km")}) {
@@ -347,9 +354,11 @@ BenchPapersCommand add_bench_papers(const Parser& bench, CommonOptions& common) 
     one.add_examples({line, line + " --json"});
   }
   cc.add_examples({"vicinal bench papers cc" + few + " --edges 100000"});
+  embed.add_examples({"vicinal bench papers lle" + few + " --spmv-rows 1000"});
   app.add_examples({"vicinal bench papers gs" + few, "vicinal bench papers lof" + few});
-  return {app, [options, gs, lof, km, cc] {
+  return {app, [options, gs, lof, embed, km, cc] {
             check_output("-o", options->output, {".json"});
+            if (embed.parsed()) return bench_papers_lle(*options);
             if (km.parsed()) return bench_papers_km(*options);
             if (cc.parsed()) return bench_papers_cc(*options);
             Bench papers(*options);

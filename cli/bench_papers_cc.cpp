@@ -91,9 +91,9 @@ Made shuffled(const Made& map) {
   return made;
 }
 
-class Bench {
+class CcBench {
  public:
-  explicit Bench(const PapersOptions& options) : options_(options), runtime_(make_runtime(options.common)) {
+  explicit CcBench(const PapersOptions& options) : options_(options), runtime_(make_runtime(options.common)) {
     CommonOptions on_host = options.common;
     on_host.device = "cpu";
     contexts_.push_back(make_runtime(on_host).ctx);
@@ -184,7 +184,7 @@ class Bench {
 }  // namespace
 
 void bench_papers_cc(const PapersOptions& options) {
-  Bench(options).run();
+  CcBench(options).run();
 }
 
 }  // namespace vicinal::cli

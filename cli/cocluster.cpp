@@ -14,12 +14,15 @@
 #include "edges_file.hpp"
 #include "output.hpp"
 #include "vicinal/io.hpp"
+#include "vicinal/spectral_cocluster.hpp"
 
 namespace vicinal::cli {
 namespace {
 
 constexpr std::array<Relation, 6> kRelations = {Relation::one_to_one,   Relation::one_to_many, Relation::many_to_one,
                                                 Relation::many_to_many, Relation::one_to_none, Relation::none_to_one};
+
+constexpr const char* kSpectral = "spectral";
 
 struct CoclusterCommand {
   CommonOptions common;
@@ -28,11 +31,38 @@ struct CoclusterCommand {
   std::string output;
   std::string cut_output;
   SplitOptions split;
+  std::int64_t clusters = 0;
+  std::uint64_t seed = 0;
+  std::int64_t runs = 10;
 
+  [[nodiscard]] bool is_spectral() const { return method == kSpectral; }
   [[nodiscard]] bool splits() const { return split.most_members > 0 || split.most_steps > 0; }
   void run();
+  void check() const;
   void explain(const CoclusterPlan& plan) const;
 };
+
+/// Clusters as groups: named by their first member, and ordered by it.
+Cocluster groups_of(const Context& ctx, const SpectralCocluster& spectral) {
+  Cocluster found;
+  found.plan.threads = ctx.threads();
+  std::vector<std::int64_t> place(static_cast<std::size_t>(spectral.clusters), -1);
+  const auto n_a = std::ssize(spectral.labels_a);
+  for (std::int64_t v = 0; v < n_a + std::ssize(spectral.labels_b); ++v) {
+    const bool in_a = v < n_a;
+    const std::int32_t cluster =
+        in_a ? spectral.labels_a[static_cast<std::size_t>(v)] : spectral.labels_b[static_cast<std::size_t>(v - n_a)];
+    std::int64_t& group = place[static_cast<std::size_t>(cluster)];
+    if (group < 0) {
+      group = std::ssize(found.groups);
+      found.groups.push_back({v, 0, 0});
+    }
+    CoclusterGroup& own = found.groups[static_cast<std::size_t>(group)];
+    ++(in_a ? own.count_a : own.count_b);
+    (in_a ? found.labels_a : found.labels_b).push_back(own.label);
+  }
+  return found;
+}
 
 struct Summary {
   std::array<std::int64_t, kRelations.size()> relations{};  ///< groups of each
@@ -78,8 +108,8 @@ void write_cut_edges(const Context& ctx, const std::string& path, const NamedEdg
   write_text(path, text);
 }
 
-Json to_json(const CoclusterPlan& plan) {
-  return {{"method", name_of(plan.method)},
+Json to_json(const CoclusterPlan& plan, const std::string& method) {
+  return {{"method", method},
           {"device", plan.device},
           {"threads", plan.threads},
           {"memory_bytes", plan.memory},
@@ -87,27 +117,43 @@ Json to_json(const CoclusterPlan& plan) {
 }
 
 void CoclusterCommand::explain(const CoclusterPlan& plan) const {
-  if (common.json) return print_json({{"plan", to_json(plan)}});
+  if (common.json) return print_json({{"plan", to_json(plan, method)}});
   std::string memory = format_bytes(static_cast<double>(plan.memory));
   if (plan.device_memory > 0) memory += ", " + format_bytes(static_cast<double>(plan.device_memory)) + " on the device";
   write_stdout(fmt::format("method   {}\nruns on  {}, {} threads\nmemory   {}\n", name_of(plan.method), plan.device,
                            plan.threads, memory));
 }
 
-void CoclusterCommand::run() {
-  const auto start = std::chrono::steady_clock::now();
+void CoclusterCommand::check() const {
+  const auto refuse = [](const char* sentence) { throw Error(ErrorCode::invalid_argument, sentence); };
   check_output("-o", output, {".csv"});
   check_output("--cut-edges", cut_output, {".csv"});
   if (!cut_output.empty() && !splits()) {
-    throw Error(ErrorCode::invalid_argument, "--cut-edges: nothing is cut without --split-members or --split-steps");
+    refuse("--cut-edges: nothing is cut without --split-members or --split-steps");
   }
-  const CoclusterMethod wanted = cocluster_method_from(method);
-  const Runtime runtime = make_runtime(common);
+  if (is_spectral() && clusters == 0) refuse("--method spectral: needs the number of clusters (-k)");
+  if (!is_spectral() && clusters != 0) refuse("-k: only --method spectral makes a number of clusters");
+  if (is_spectral() && splits()) refuse("--split-members and --split-steps: divide groups, not spectral clusters");
+  if (is_spectral() && common.explain) refuse("--explain: there is no plan of --method spectral");
+}
+
+void CoclusterCommand::run() {
+  const auto start = std::chrono::steady_clock::now();
+  check();
+  const Runtime runtime = is_spectral() ? make_runtime(common, Computes::on_host) : make_runtime(common);
   const Context& ctx = runtime.ctx;
   const NamedEdges edges = read_edges(ctx, file);
-  if (common.explain) return explain(plan_cocluster(ctx, edges.edges(), {.method = wanted}));
-  Cocluster found = cocluster(ctx, edges.edges(), {.method = wanted});
+  Cocluster found;
   CoclusterSplit division;
+  SpectralCocluster spectral;
+  if (is_spectral()) {
+    spectral = spectral_cocluster(ctx, edges.edges(), {.clusters = clusters, .seed = seed, .runs = runs});
+    found = groups_of(ctx, spectral);
+  } else {
+    const CoclusterOptions options = {.method = cocluster_method_from(method)};
+    if (common.explain) return explain(plan_cocluster(ctx, edges.edges(), options));
+    found = cocluster(ctx, edges.edges(), options);
+  }
   if (splits()) {
     division = split_groups(ctx, edges.edges(), found, split);
     found = std::move(division.parts);
@@ -121,15 +167,20 @@ void CoclusterCommand::run() {
     Json json = {{"edges", edges.a.size()},
                  {"members_a", edges.ids_a.size()},
                  {"members_b", edges.ids_b.size()},
-                 {"plan", to_json(found.plan)},
+                 {"plan", to_json(found.plan, method)},
                  {"groups", found.groups.size()}};
     for (const Relation relation : kRelations) {
       json["relations"][std::string(name_of(relation))] = summary.relations[static_cast<std::size_t>(relation)];
     }
     json["largest"] = {{"count_a", summary.largest.count_a}, {"count_b", summary.largest.count_b}};
     if (splits()) json["split"] = {{"groups", division.split_groups}, {"cut_edges", division.cut_edges.size()}};
-    json["nonzeros"] = found.nonzeros;
-    json["label_seconds"] = found.label_seconds;
+    if (is_spectral()) {
+      json["spectral"] = {
+          {"singular_values", spectral.singular_values}, {"residual", spectral.residual}, {"rounds", spectral.rounds}};
+    } else {
+      json["nonzeros"] = found.nonzeros;
+      json["label_seconds"] = found.label_seconds;
+    }
     json["seconds"] = seconds;
     return print_json(json);
   }
@@ -148,8 +199,7 @@ void CoclusterCommand::run() {
        fmt::format("{} edges join {} and {} members in {} groups, the largest of {}:{}; {} on {}, {:.3f} s",
                    format_count(std::ssize(edges.a)), format_count(std::ssize(edges.ids_a)),
                    format_count(std::ssize(edges.ids_b)), format_count(std::ssize(found.groups)),
-                   summary.largest.count_a, summary.largest.count_b, name_of(found.plan.method), found.plan.device,
-                   seconds));
+                   summary.largest.count_a, summary.largest.count_b, method, found.plan.device, seconds));
 }
 
 }  // namespace
@@ -182,8 +232,17 @@ Command add_cocluster(const Parser& root) {
   const Option header = app.add_flag("--header", input.header, "The first line names the columns").group(columns);
   app.add_flag("--no-header", input.no_header, "The first line is an edge").group(columns).excludes(header);
   app.add_choice("--method", made.method,
-                 {"components", "closure", "product_serial", "product_global", "product_tiled"},
-                 "How groups are found; all find the same");
+                 {"components", "closure", "product_serial", "product_global", "product_tiled", kSpectral},
+                 "How groups are found; all find the same, but spectral: clusters, as many as -k says");
+  const std::string spectral = "Spectral clusters";
+  app.add_option("-k,--clusters", made.clusters, "Clusters to make of the members of both sides")
+      .type_name("N")
+      .group(spectral);
+  app.add_option("--runs", made.runs, "Starts of k-means; the least inertia wins")
+      .type_name("N")
+      .capture_default_str()
+      .group(spectral);
+  app.add_option("--seed", made.seed, "Seed of the draws").type_name("N").capture_default_str().group(spectral);
   const std::string splitting = "Splitting";
   app.add_option("--split-members", made.split.most_members,
                  "Divide groups of more members than this where little weight joins them [no group]")
@@ -201,7 +260,8 @@ Command add_cocluster(const Parser& root) {
   app.add_option("-o,--output", made.output, "Where to write the group of each id (.csv)").type_name("FILE");
   add_common_options(app, made.common);
   app.add_examples({"vicinal cocluster edges.csv -o groups.csv", "vicinal cocluster edges.csv --above 0.05 --json",
-                    "vicinal cocluster edges.csv --split-members 10 --cut-edges cut.csv"});
+                    "vicinal cocluster edges.csv --split-members 10 --cut-edges cut.csv",
+                    "vicinal cocluster edges.csv --method spectral -k 2 -o clusters.csv"});
   return {app, [command] { command->run(); }, &command->common.json};
 }
 

@@ -180,7 +180,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
     json["output"] = output.empty() ? Json(nullptr) : Json(output);
     json["model"] = save_model.empty() ? Json(nullptr) : Json(save_model);
     json["seconds"] = seconds;
-    json["plan"] = to_json(found.plan);
+    json["plan"] = cli::to_json(found.plan);
     return print_json(json);
   }
   if (output.empty()) {
@@ -228,7 +228,7 @@ void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, KMeansOp
   if (common.json) {
     return print_json({{"command", "kmeans"},
                        {"rows", rows.view.rows()},
-                       {"scan", to_json(found)},
+                       {"scan", cli::to_json(found)},
                        {"best_clusters", found.best ? Json(found.points[*found.best].clusters) : Json(nullptr)},
                        {"silhouette_rows", sample.size()},
                        {"report", report.empty() ? Json(nullptr) : Json(report)}});

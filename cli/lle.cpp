@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,9 +11,11 @@
 #include "command.hpp"
 #include "common_options.hpp"
 #include "input.hpp"
+#include "lle_output.hpp"
 #include "output.hpp"
 #include "report/embedding.hpp"
 #include "vicinal/io.hpp"
+#include "vicinal/lle_model.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -28,20 +31,45 @@ struct LleCommand {
   std::string pieces = "apart";
   std::string label;
   std::string parameters;
+  std::string model;
+  std::string save_model;
   std::string output;
   std::string report;
   std::int64_t k = 12;
   std::int64_t dim = 2;
+  std::int64_t judge = 1000;
+  std::int64_t max_steps = LleOptions().max_steps;
   double reg = 1e-3;
   bool no_count = false;
+  bool quality = false;
+  std::vector<Option> of_fitting;  ///< options that a model has settled
 
   void run() const;
 
  private:
+  void check() const;
   [[nodiscard]] LleOptions options() const;
-  void write(const Context& ctx, const Lle& found, const std::vector<double>& others) const;
-  void tell_all(const Runtime& runtime, const Lle& found, std::int64_t others, double seconds) const;
+  [[nodiscard]] Table read_rows(const Context& ctx, const std::string& file) const;
+  [[nodiscard]] Table read_parameters(const Context& ctx, std::int64_t rows) const;
+  void place(const Runtime& runtime) const;
+  void tell_all(const Runtime& runtime, const EmbeddedRows& rows, double seconds) const;
 };
+
+void LleCommand::check() const {
+  check_output("-o", output, {".csv", ".npy", ".npz"});
+  check_output("--save-model", save_model);
+  check_output("--report", report, {".html", ".htm"});
+  if (judge < 0) throw Error(ErrorCode::invalid_argument, fmt::format("--judge: {} is not a number of rows", judge));
+  if (model.empty()) return;
+  for (const Option& option : of_fitting) {
+    if (!option.given()) continue;
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: --model has settled it when it was made", option.name()));
+  }
+  if (!queries.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "QUERIES: --model takes the place of the table, so that one file of rows is all it needs");
+  }
+}
 
 LleOptions LleCommand::options() const {
   LleOptions options;
@@ -51,6 +79,7 @@ LleOptions LleCommand::options() const {
   options.reg = reg;
   options.solver = lle_solver_from(solver);
   options.pieces = lle_pieces_from(pieces);
+  options.max_steps = max_steps;
   options.certify = !no_count;
   options.metric = metric_from(search.metric);
   options.p = search.p;
@@ -58,142 +87,115 @@ LleOptions LleCommand::options() const {
   return options;
 }
 
-void LleCommand::write(const Context& ctx, const Lle& found, const std::vector<double>& others) const {
-  if (output.empty()) return;
-  const std::vector<double>& points = queries.empty() ? found.embedding : others;
-  const auto rows = static_cast<std::int64_t>(points.size()) / dim;
-  const ArrayView view{points.data(), "<f8", {rows, dim}};
-  const std::filesystem::path path = output;
-  if (path.extension() == ".npy") return write_npy(path, view);
-  if (path.extension() == ".npz") {
-    const auto count = static_cast<std::int64_t>(found.pieces.size());
-    std::vector<double> values;
-    for (const LlePiece& piece : found.pieces) {
-      values.insert(values.end(), piece.singular_values.begin(), piece.singular_values.end());
-    }
-    const NamedArray arrays[] = {
-        {"embedding", view},
-        {"piece", {found.piece.data(), "<i8", {static_cast<std::int64_t>(found.piece.size())}}},
-        {"singular_values", {values.data(), "<f8", {count, dim}}}};
-    return write_npz(path, arrays);
+/// Rows that are embedded or placed; other rows than the table's need not have its column of labels.
+Table LleCommand::read_rows(const Context& ctx, const std::string& file) const {
+  ReadOptions reading = read_options(input);
+  reading.label = label;
+  if (!label.empty() && (file == queries || !model.empty())) {
+    const FileInfo info = describe_file(ctx, file);
+    if (std::find(info.columns.begin(), info.columns.end(), label) == info.columns.end()) reading.label.clear();
   }
-  std::string text = "row";
-  for (std::int64_t c = 0; c < dim; ++c) text += fmt::format(",y{}", c);
-  text += '\n';
-  for (std::int64_t i = 0; i < rows; ++i) {
-    if (i % 65536 == 0) ctx.check_cancelled();
-    text += fmt::format("{}", i);
-    for (std::int64_t c = 0; c < dim; ++c) text += fmt::format(",{}", points[static_cast<std::size_t>(i * dim + c)]);
-    text += '\n';
-  }
-  write_text(path, text);
+  return read_table(ctx, file, reading);
 }
 
-Json to_json(const LlePiece& piece) {
-  return {{"rows", piece.rows},
-          {"singular_values", piece.singular_values},
-          {"next", piece.next},
-          {"residuals", piece.residuals},
-          {"angles", piece.angles},
-          {"localization", piece.localization},
-          {"norm", piece.norm},
-          {"counted", piece.counted < 0 ? Json(nullptr) : Json(piece.counted)},
-          {"iterations", piece.iterations},
-          {"fill", piece.fill},
-          {"flops", piece.flops}};
+Table LleCommand::read_parameters(const Context& ctx, std::int64_t rows) const {
+  if (parameters.empty()) return {};
+  Table known = read_table(ctx, parameters, {});
+  if (known.view.rows() != rows) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("--parameters: {} has {} rows, but the table has {}", parameters, known.view.rows(), rows));
+  }
+  return known;
 }
 
-void LleCommand::tell_all(const Runtime& runtime, const Lle& found, std::int64_t others, double seconds) const {
+void LleCommand::tell_all(const Runtime& runtime, const EmbeddedRows& rows, double seconds) const {
+  const Lle& found = rows.found;
   runtime.progress->clear();
-  const auto rows = static_cast<std::int64_t>(found.piece.size());
+  const auto count = static_cast<std::int64_t>(found.piece.size());
+  const auto placed = rows.placed ? static_cast<std::int64_t>(rows.placed->size()) / found.options.dim : 0;
   if (common.json) {
-    Json pieces_told = Json::array();
-    for (const LlePiece& piece : found.pieces) pieces_told.push_back(to_json(piece));
-    Json json = {{"command", "lle"},
-                 {"rows", rows},
-                 {"queries", queries.empty() ? Json(nullptr) : Json(others)},
-                 {"dim", dim},
-                 {"k", k},
-                 {"variant", variant},
-                 {"error", found.error},
-                 {"pieces", pieces_told},
-                 {"output", output.empty() ? Json(nullptr) : Json(output)},
-                 {"report", report.empty() ? Json(nullptr) : Json(report)},
-                 {"seconds", seconds},
-                 {"weight_seconds", found.weight_seconds},
-                 {"order_seconds", found.order_seconds},
-                 {"factor_seconds", found.factor_seconds},
-                 {"solve_seconds", found.solve_seconds},
-                 {"plan", cli::to_json(found.plan)},
-                 {"stats", cli::to_json(found.stats)}};
-    if (variant == "standard") json["largest_weight"] = found.largest_weight;
+    const auto path = [](const std::string& name) { return name.empty() ? Json(nullptr) : Json(name); };
+    Json json = {{"command", "lle"}, {"rows", count}, {"queries", rows.placed ? Json(placed) : Json(nullptr)}};
+    add_embedding(json, rows);
+    json["output"] = path(output);
+    json["model"] = path(save_model);
+    json["report"] = path(report);
+    json["seconds"] = seconds;
+    if (model.empty()) {
+      json["weight_seconds"] = found.weight_seconds;
+      json["order_seconds"] = found.order_seconds;
+      json["factor_seconds"] = found.factor_seconds;
+      json["solve_seconds"] = found.solve_seconds;
+      json["plan"] = cli::to_json(found.plan);
+      json["stats"] = cli::to_json(found.stats);
+    }
     return print_json(json);
   }
-  std::vector<std::vector<std::string>> lines = {{"piece", "rows", "column", "eigenvalue", "residual", "localization"}};
-  constexpr std::size_t kPiecesTold = 10;
-  for (std::size_t p = 0; p < std::min(kPiecesTold, found.pieces.size()); ++p) {
-    const LlePiece& piece = found.pieces[p];
-    for (std::size_t c = 0; c < piece.singular_values.size(); ++c) {
-      lines.push_back({fmt::format("{}", p), fmt::format("{}", piece.rows), fmt::format("{}", c),
-                       fmt::format("{:.4e}", piece.singular_values[c] * piece.singular_values[c]),
-                       fmt::format("{:.1e}", piece.residuals[c]), fmt::format("{:.3f}", piece.localization[c])});
-    }
-  }
-  write_stdout(format_table(lines));
-  for (const LlePiece& piece : found.pieces) {
-    if (piece.counted < 0 || piece.counted == dim) continue;
-    tell(runtime, common,
-         fmt::format("warning: {} eigenvalues lie below the next one of a piece of {} rows, where {} were found",
-                     piece.counted, piece.rows, dim));
-  }
-  if (found.pieces.size() > 1) {
-    tell(runtime, common,
-         fmt::format(
-             "warning: the graph of {} neighbors is in {} pieces, each embedded on its own; a larger -k may join "
-             "them",
-             k, format_count(static_cast<std::int64_t>(found.pieces.size()))));
-  }
   std::string places = output.empty() ? "" : ", written to " + output;
+  if (!save_model.empty()) places += ", model in " + save_model;
   if (!report.empty()) places += ", report in " + report;
+  if (!model.empty()) {
+    return tell(runtime, common,
+                fmt::format("{} rows placed among the {} of {} in {}{}", format_count(placed), format_count(count),
+                            model, format_duration(seconds), places));
+  }
+  write_stdout(embedding_text(rows));
+  for (const std::string& warning : embedding_warnings(found)) tell(runtime, common, "warning: " + warning);
   tell(runtime, common,
-       fmt::format("{} rows embedded in {} dimension{} by {} in {}{}", format_count(rows), dim, dim == 1 ? "" : "s",
+       fmt::format("{} rows embedded in {} dimension{} by {} in {}{}", format_count(count), dim, dim == 1 ? "" : "s",
                    variant, format_duration(seconds), places));
+}
+
+/// Rows of TABLE among those of a model.
+void LleCommand::place(const Runtime& runtime) const {
+  const auto start = std::chrono::steady_clock::now();
+  const Context& ctx = runtime.ctx;
+  LleModel loaded = LleModel::load(ctx, model);
+  const Table asked = read_rows(ctx, table);
+  if (common.explain) {
+    const LleOptions& made = loaded.fitted.options;
+    return print_plan(common, plan_knn(ctx, loaded.index.table(), &asked.view,
+                                       {.k = made.k, .metric = made.metric, .p = made.p, .method = made.method}));
+  }
+  EmbeddedRows rows;
+  rows.placed = transform(ctx, loaded.index, loaded.fitted, asked.view);
+  rows.found = std::move(loaded.fitted);
+  ctx.check_cancelled();
+  write_embedding(ctx, output, rows);
+  tell_all(runtime, rows, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
 void LleCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
-  check_output("-o", output, {".csv", ".npy", ".npz"});
-  check_output("--report", report, {".html", ".htm"});
+  check();
   const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
-  ReadOptions reading = read_options(input);
-  reading.label = label;
-  const Table rows = read_table(ctx, table, reading);
-  if (common.explain) return print_plan(common, plan_lle(ctx, rows.view, options()));
-  Table truth;
+  if (!model.empty()) return place(runtime);
+  const Table given = read_rows(ctx, table);
+  if (common.explain) return print_plan(common, plan_lle(ctx, given.view, options()));
+  const Table known = read_parameters(ctx, given.view.rows());
+  EmbeddedRows rows;
+  rows.found = lle(ctx, given.view, options());
   if (!parameters.empty()) {
-    truth = read_table(ctx, parameters, {});
-    if (truth.view.rows() != rows.view.rows()) {
-      throw Error(ErrorCode::bad_data, fmt::format("--parameters: {} has {} rows, but the table has {}", parameters,
-                                                   truth.view.rows(), rows.view.rows()));
+    try {
+      rows.fit = compare_parameters(ctx, rows.found, known.view);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("--parameters: {}: {}", parameters, error.what()));
     }
   }
-  const Lle found = lle(ctx, rows.view, options());
-  std::vector<double> others;
-  if (!queries.empty()) {
-    const Table asked = read_table(ctx, queries, read_options(input));
-    others = transform(ctx, Index(ctx, rows.view), found, asked.view);
-  }
+  if (!queries.empty()) rows.placed = transform(ctx, Index(ctx, given.view), rows.found, read_rows(ctx, queries).view);
+  if (quality || !report.empty()) rows.quality = lle_quality(ctx, given.view, rows.found, {.rows = judge});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::string text;
   if (!report.empty()) {
-    text = cli::report::render({table, &rows.view, parameters.empty() ? nullptr : &truth.view,
-                                rows.labels ? &*rows.labels : nullptr, &found, seconds});
+    text = cli::report::render({table, &given.view, parameters.empty() ? nullptr : &known.view,
+                                given.labels ? &*given.labels : nullptr, &rows, seconds});
   }
   ctx.check_cancelled();
-  write(ctx, found, others);
+  if (!save_model.empty()) LleModel{Index(ctx, given.view), rows.found}.save(ctx, save_model);
+  write_embedding(ctx, output, rows);
   if (!report.empty()) write_text(report, text);
-  tell_all(runtime, found, static_cast<std::int64_t>(others.size()) / dim, seconds);
+  tell_all(runtime, rows, seconds);
 }
 
 }  // namespace
@@ -202,44 +204,69 @@ Command add_lle(const Parser& root) {
   auto command = std::make_shared<LleCommand>();
   LleCommand& lle = *command;
   const Parser app = root.add_subcommand("lle", "Embed rows in few dimensions by locally linear embedding");
-  app.add_option("TABLE", lle.table, "Rows to embed").type_name("FILE").required();
+  app.add_option("TABLE", lle.table, "Rows to embed; with --model the rows to place").type_name("FILE").required();
   app.add_option("QUERIES", lle.queries, "Other rows, that are placed among those of TABLE and written instead")
       .type_name("FILE");
-  const std::string group = "Embedding";
-  app.add_option("-k", lle.k, "Neighbors a row").type_name("K").capture_default_str().group(group);
-  app.add_option("--dim", lle.dim, "Columns of the embedding").type_name("N").capture_default_str().group(group);
-  app.add_choice("--variant", lle.variant, {"standard", "modified", "hessian", "hessian_sklearn", "ltsa"},
-                 "What neighborhoods are asked to keep")
-      .group(group);
-  app.add_option("--reg", lle.reg, "Share of a local Gram's trace that is added to its diagonal")
-      .type_name("X")
-      .capture_default_str()
-      .group(group);
-  app.add_choice("--solver", lle.solver, {"automatic", "dense", "direct", "cpu"},
-                 "How the eigenvectors are found; cpu is direct on the host")
-      .group(group);
-  app.add_choice("--pieces", lle.pieces, {"apart", "refuse"}, "What becomes of a neighbor graph in pieces")
-      .group(group);
-  app.add_flag("--no-count", lle.no_count,
-               "Do not count the eigenvalues to prove that none was skipped; saves a second factor")
-      .group(group);
+  const auto fitting = [&](Option option, const std::string& under = "Embedding") {
+    if (!under.empty()) option.group(under);
+    lle.of_fitting.push_back(option);
+  };
+  fitting(app.add_option("-k", lle.k, "Neighbors a row").type_name("K").capture_default_str());
+  fitting(app.add_option("--dim", lle.dim, "Columns of the embedding").type_name("N").capture_default_str());
+  fitting(app.add_choice("--variant", lle.variant, {"standard", "modified", "hessian", "hessian_sklearn", "ltsa"},
+                         "What neighborhoods are asked to keep"));
+  fitting(app.add_option("--reg", lle.reg, "Share of a local Gram's trace that is added to its diagonal")
+              .type_name("X")
+              .capture_default_str());
+  fitting(app.add_choice("--solver", lle.solver, {"automatic", "dense", "direct", "cpu", "lanczos", "arnoldi"},
+                         "How the eigenvectors are found; cpu is direct on the host"));
+  fitting(app.add_option("--max-steps", lle.max_steps, "Products with M after which lanczos and arnoldi give up")
+              .type_name("N")
+              .capture_default_str());
+  fitting(app.add_choice("--pieces", lle.pieces, {"apart", "refuse"}, "What becomes of a neighbor graph in pieces"));
+  fitting(app.add_flag("--no-count", lle.no_count,
+                       "Do not count the eigenvalues to prove that none was skipped; saves a second factor"));
+  const std::string trust = "Trust";
+  fitting(app.add_flag("--quality", lle.quality,
+                       "Tell trustworthiness, continuity and the condition of the weights, as --report does"),
+          trust);
+  fitting(app.add_option("--judge", lle.judge, "Rows by which these are told, spread evenly; 0: all")
+              .type_name("N")
+              .capture_default_str(),
+          trust);
+  fitting(app.add_option("--parameters", lle.parameters,
+                         "True parameters of the rows, lengths along the surface: they color the report, and tell how "
+                         "much of them the embedding keeps")
+              .type_name("FILE"),
+          trust);
   app.add_option("--label", lle.label, "CSV column with labels, that color the report").type_name("COLUMN");
-  app.add_option("--parameters", lle.parameters,
-                 "True parameters of the rows, as vicinal generate writes them: they color the report, and tell how "
-                 "much of them the embedding keeps")
-      .type_name("FILE");
+  app.add_option("--model", lle.model, "Do not embed: place rows by a file that --save-model wrote").type_name("FILE");
+  fitting(app.add_option("--save-model", lle.save_model, "Where to write all that it takes to place other rows")
+              .type_name("FILE"),
+          "");
   app.add_option("-o,--output", lle.output,
                  "Where to write the embedding: .csv, .npy or .npz (embedding, piece, singular_values)")
       .type_name("FILE");
-  app.add_option("--report", lle.report, "Where to write a page with the embedding (.html)").type_name("FILE");
+  fitting(app.add_option("--report", lle.report, "Where to write a page with the embedding (.html)").type_name("FILE"),
+          "");
   add_metric_options(app, lle.search);
   add_input_options(app, lle.input);
   add_common_options(app, lle.common);
+  for (const Option& option : app.options()) {
+    const std::string name = option.name();
+    if (name == "--metric" || name == "--p" || name == "--method") lle.of_fitting.push_back(option);
+  }
   app.add_examples(
       {"vicinal generate swiss-roll -n 600 -o swiss.npy && vicinal lle swiss.npy -k 12 --dim 2 --variant "
        "modified -o points.npy --report report.html",
-       "vicinal generate s-curve -n 300 -o s.npy && vicinal lle s.npy --variant ltsa --json"});
-  return {app, [command] { naming_files(command->table, command->queries, [&] { command->run(); }); },
+       "vicinal generate s-curve -n 300 -o s.npy && vicinal lle s.npy --variant ltsa --quality --json",
+       "vicinal lle train.npy -k 10 --save-model model.vlle && vicinal lle test.npy --model model.vlle -o placed.csv"});
+  return {app,
+          [command] {
+            const bool by_model = !command->model.empty();
+            naming_files(by_model ? command->model : command->table, by_model ? command->table : command->queries,
+                         [&] { command->run(); });
+          },
           &command->common.json};
 }
 

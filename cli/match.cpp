@@ -33,6 +33,7 @@ struct MatchCommand {
   double unchanged = 0.98;
   std::int64_t most_partners = 0;
   double most_area = 0;
+  SplitOptions split;
   std::string agreement = "ignored";
   std::string output;
   std::string report;
@@ -65,6 +66,7 @@ MatchOptions MatchCommand::options() const {
   options.widths = true;
   options.most_partners = most_partners;
   options.most_area = most_area;
+  options.split = split;
   options.agreement = agreement == "required" ? Agreement::required
                       : agreement == "enough" ? Agreement::enough
                                               : Agreement::ignored;
@@ -73,9 +75,9 @@ MatchOptions MatchCommand::options() const {
 
 void MatchCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
-  const Runtime runtime = make_runtime(common, Computes::on_host);
+  const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
-  check_output("-o", output, {".gpkg", ".csv"});
+  check_output("-o", output, {".gpkg", ".shp", ".geojson", ".fgb", ".csv"});
   check_output("--report", report, {".html", ".htm"});
   MatchOptions chosen = options();
   if ((chosen.agreement != Agreement::ignored) == a.code.empty()) {
@@ -149,6 +151,14 @@ Command add_match(const Parser& root) {
       .type_name("X")
       .capture_default_str()
       .group(rules);
+  app.add_option("--max-group", command->split.most_members,
+                 "Divide groups of more features than this where small shares join them; 0: none")
+      .type_name("N")
+      .group(rules);
+  app.add_option("--max-diameter", command->split.most_steps,
+                 "Divide groups in which some two features are further from each other than so many pairs; 0: none")
+      .type_name("N")
+      .group(rules);
   app.add_option("--agree", command->a.code, "A column of both maps whose values may agree")
       .type_name("COLUMN")
       .group(rules);
@@ -172,7 +182,10 @@ Command add_match(const Parser& root) {
   app.add_flag("--planar", command->planar, "Coordinates are in one plane already: do not project them").group(files);
   app.add_option("--report", command->report, "Where to write a page with a map of both layers (.html)")
       .type_name("FILE");
-  app.add_option("-o,--output", command->output, "NAME.gpkg (both layers, pairs, groups) or NAME.csv (pairs)")
+  app.add_option(
+         "-o,--output", command->output,
+         "NAME.gpkg (both layers, pairs, groups); NAME.shp, .geojson, .fgb (the same as NAME_a, NAME_b, ...); NAME.csv "
+         "(pairs)")
       .type_name("NAME");
   add_common_options(app, command->common);
   app.add_examples({"vicinal match old.geojson new.geojson --id GEOID -o matched.gpkg --report report.html",

@@ -34,6 +34,8 @@ Json side(const std::string& path, const PolygonLayer& layer, const std::vector<
           {"empty", layer.empty},
           {"repaired", layer.repaired.size()},
           {"repaired_ids", ids_of(layer.repaired, layer.ids)},
+          {"cut", layer.cut.size()},
+          {"cut_ids", ids_of(layer.cut, layer.ids)},
           {"hubs", hubs.size()},
           {"hub_ids", ids_of(hubs, layer.ids)}};
 }
@@ -56,20 +58,24 @@ std::vector<std::int64_t> count_changes(const Match& match) {
   return counts;
 }
 
+std::int64_t count_cut(const Match& match) {
+  return std::count_if(match.pairs.begin(), match.pairs.end(), [](const MatchPair& pair) { return pair.cut; });
+}
+
 std::int64_t count_kept(const Match& match) {
   return std::count_if(match.pairs.begin(), match.pairs.end(), [](const MatchPair& pair) { return pair.kept; });
 }
 
 std::string pairs_csv(const PolygonLayers& layers, const Match& match) {
-  std::string text = "a_id,b_id,area,share_a,share_b,iou,width,relation,kept,doubtful,group\n";
+  std::string text = "a_id,b_id,area,share_a,share_b,iou,width,relation,kept,doubtful,group,cut\n";
   for (const MatchPair& pair : match.pairs) {
     const Overlap& overlap = pair.overlap;
-    if (!pair.kept && !(overlap.area > 0)) continue;
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{}\n",
+    if (!pair.kept && !pair.cut && !(overlap.area > 0)) continue;
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{}\n",
                    csv_field(layers.a.ids[static_cast<std::size_t>(overlap.a)]),
                    csv_field(layers.b.ids[static_cast<std::size_t>(overlap.b)]), overlap.area, pair.share_a,
                    pair.share_b, pair.iou, overlap.width, name_of(overlap.relation), pair.kept ? 1 : 0,
-                   pair.doubtful ? 1 : 0, pair.kept ? fmt::format("{}", pair.group) : std::string());
+                   pair.doubtful ? 1 : 0, pair.kept ? fmt::format("{}", pair.group) : std::string(), pair.cut ? 1 : 0);
   }
   return text;
 }
@@ -94,6 +100,13 @@ Json to_json(const MatchedFiles& files, double seconds) {
                       {"iou", pair.iou},
                       {"width", pair.overlap.width}});
   }
+  Json cut = Json::array();
+  for (const MatchPair& pair : match.pairs) {
+    if (!pair.cut) continue;
+    cut.push_back({{"a", files.layers->a.ids[static_cast<std::size_t>(pair.overlap.a)]},
+                   {"b", files.layers->b.ids[static_cast<std::size_t>(pair.overlap.b)]},
+                   {"share", std::max(pair.share_a, pair.share_b)}});
+  }
   std::int64_t largest = 0;
   std::int64_t itself = 0;
   for (const MatchGroup& group : match.groups) {
@@ -110,7 +123,9 @@ Json to_json(const MatchedFiles& files, double seconds) {
         {"least_width", match.options.least_width},
         {"unchanged_iou", match.options.unchanged_iou},
         {"most_partners", match.options.most_partners},
-        {"most_area", match.options.most_area}}},
+        {"most_area", match.options.most_area},
+        {"most_members", match.options.split.most_members},
+        {"most_steps", match.options.split.most_steps}}},
       {"pairs",
        {{"candidates", match.candidates},
         {"meeting", match.pairs.size()},
@@ -118,6 +133,7 @@ Json to_json(const MatchedFiles& files, double seconds) {
         {"doubtful", doubtful}}},
       {"groups",
        {{"count", match.groups.size()}, {"largest", largest}, {"overlap_themselves", itself}, {"changes", changes}}},
+      {"split", {{"groups", match.split_groups}, {"cut", cut}}},
       {"review", review},
       {"seconds", seconds},
       {"versions", fmt::format("vicinal {}, {}", VICINAL_VERSION, files.layers->versions)}};
@@ -138,6 +154,9 @@ std::string summary(const MatchedFiles& files, double seconds) {
                      format_count(files.layers->a.polygons.size()), format_count(files.layers->b.polygons.size()),
                      format_count(count_kept(match)), format_count(static_cast<std::int64_t>(match.groups.size())),
                      changes, format_count(doubtful), seconds) +
+         (match.split_groups == 0 ? ""
+                                  : fmt::format("\n{} groups were too large and divided, {} pairs cut",
+                                                format_count(match.split_groups), format_count(count_cut(match)))) +
          repairs(files.layers->a, files.path_a) + repairs(files.layers->b, files.path_b);
 }
 

@@ -19,8 +19,11 @@ struct MatchedFiles {
 /// How many groups there are of each word for a change, in the order of `Change`.
 std::vector<std::int64_t> count_changes(const Match& match);
 std::int64_t count_kept(const Match& match);
+/// Pairs that joined parts of groups that were divided.
+std::int64_t count_cut(const Match& match);
 
-/// a_id,b_id,area,share_a,share_b,iou,width,relation,kept,doubtful,group of every pair that shares area or is kept.
+/// a_id,b_id,area,share_a,share_b,iou,width,relation,kept,doubtful,group,cut of every pair that shares area, is kept or
+/// was cut.
 std::string pairs_csv(const PolygonLayers& layers, const Match& match);
 Json to_json(const MatchedFiles& files, double seconds);
 std::string summary(const MatchedFiles& files, double seconds);

@@ -1,8 +1,9 @@
-"""Compiles nanoflann_ann.cpp for knn.py, into the Python environment that runs this script.
+"""Compiles nanoflann_ann.cpp for knn.py and cholmod_order.cpp for ordering.py, into the Python environment that runs
+this script.
 
 nanoflann is the header that --nanoflann or VICINAL_NANOFLANN names; else the pinned release from its project page; else
-(offline) the one that libnanoflann-dev installed. libann comes from libann-dev. What is missing is left out, and
-knn.py says so.
+(offline) the one that libnanoflann-dev installed. libann comes from libann-dev, METIS and CHOLMOD from libmetis-dev
+and libsuitesparse-dev. What is missing is left out, and knn.py says so.
 """
 
 import argparse
@@ -34,11 +35,23 @@ def nanoflann_header(given):
     return header
 
 
+def build_cholmod_order(force):
+    program = pathlib.Path(sys.prefix, "bin", "cholmod_order")
+    source = HERE / "cholmod_order.cpp"
+    if program.exists() and program.stat().st_mtime > source.stat().st_mtime and not force:
+        return
+    if not all(pathlib.Path("/usr/include", name).exists() for name in ("metis.h", "suitesparse/cholmod.h")):
+        print("ordering.py has no METIS and CHOLMOD: libmetis-dev or libsuitesparse-dev is missing")
+        return
+    subprocess.run(["g++", "-std=c++17", "-O2", str(source), "-o", str(program), "-lmetis", "-lcholmod"], check=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nanoflann", metavar="HEADER", default=os.environ.get("VICINAL_NANOFLANN"))
     parser.add_argument("--force", action="store_true", help="also where the library is newer than its source")
     options = parser.parse_args()
+    build_cholmod_order(options.force)
     library = pathlib.Path(sys.prefix) / "lib" / "libnanoflann_ann.so"
     source = HERE / "nanoflann_ann.cpp"
     if library.exists() and library.stat().st_mtime > source.stat().st_mtime and not options.force:

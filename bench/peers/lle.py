@@ -1,20 +1,25 @@
-"""Embeddings of the command `vicinal lle` beside scikit-learn's: are they the same, and how good.
+"""Embeddings of the command `vicinal lle` beside LAPACK's, scikit-learn's and tapkee's: are they the same, how good, how quick.
 
     lle.py --command build/release/cli/vicinal [-o result.json] [SECTION...]
 
-    same     sine of the angle between the two spaces, for every variant scikit-learn has (dense eigensolver)
-    quality  variance of the true parameters that no affine map of the embedding gives, Swiss roll and S curve of 2,000
-    time     Swiss rolls of 10,000 to a million rows, all variants, beside scikit-learn (sparse eigensolver) up to 30,000
+    same     two thousand rows, every variant: LAPACK's singular values and vectors of the factor that tests/cli/lle_factor.py
+             builds, and the sine of the angle to the space that scikit-learn finds (dense eigensolver), where it has the variant
+    quality  variance of the true parameters that no affine map of the embedding gives, Swiss roll and S curve of 2,000, clean and
+             noisy; trustworthiness and continuity; scikit-learn's and tapkee's beside them
+    time     Swiss rolls of 10,000 to a million rows, all variants, beside scikit-learn (sparse eigensolver) up to 30,000 and
+             tapkee up to 50,000
+    large    what is not a surface in three columns: 300,000 points of a cube, and the ten quantities of the 50,000 rows of
+             Covertype in $VICINAL_DATA
 
-A tolerance that is not kept is an error in the end. It needs the Python of `./dev bench --peers`.
+A tolerance that is not kept is an error in the end. It needs the packages of requirements-lle.txt beside it.
 """
 
 import argparse
 import datetime
+import importlib.metadata
 import json
 import os
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
@@ -23,96 +28,183 @@ import warnings
 
 import numpy as np
 import sklearn
+import tapkee
 from sklearn import datasets
 from sklearn.manifold import LocallyLinearEmbedding
 
-PAIRS = {"standard": "standard", "modified": "modified", "ltsa": "ltsa", "hessian_sklearn": "hessian"}
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "cli"))
+import lle_factor  # noqa: E402
+
+K = 12
+VARIANTS = ("standard", "modified", "hessian", "hessian_sklearn", "ltsa")
+SKLEARN = {"standard": "standard", "modified": "modified", "ltsa": "ltsa", "hessian_sklearn": "hessian"}
+TAPKEE = {"standard": "lle", "ltsa": "ltsa", "hessian": "hlle"}
 # Their own dense eigenvectors of M, the square of what is decomposed here, are good to about this.
 MOST_SINE = 1e-6
 # Affine residuals: standard as in the reference table, rounded as there, the others up to twice its figures.
 MOST_LEFT = {("swiss", "standard"): 1.25e-2, ("swiss", "modified"): 2e-4, ("swiss", "ltsa"): 5e-5, ("swiss", "hessian"): 2.4e-5,
              ("curve", "standard"): 1.4e-2, ("curve", "modified"): 4e-5, ("curve", "ltsa"): 4e-6, ("curve", "hessian"): 2.4e-5}
+kept = {"same": [], "quality": [], "times": [], "large": []}
 
 
-def embed(command, rows, variant, k):
+def note(section, **told):
+    kept[section].append(told)
+    print(section, json.dumps(told), flush=True)
+
+
+def run(command, rows, variant, *options, **files):
+    """The embedding, what the command tells of it, its seconds, and its neighbors where they are asked for."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        np.save(folder / "rows.npy", rows)
+        for key, values in files.items():
+            np.save(folder / f"{key}.npy", values)
+        start = time.perf_counter()
+        said = subprocess.run([command, "lle", "rows.npy", "-k", str(K), "--variant", variant, "-o", "made.npz", "--json",
+                               "--quiet", *options], cwd=folder, check=True, capture_output=True, text=True).stdout
+        seconds = time.perf_counter() - start
+        made = np.load(folder / "made.npz")
+        return made["embedding"], made["piece"], json.loads(said), seconds
+
+
+def neighbors(command, rows):
     with tempfile.TemporaryDirectory() as folder:
-        given, made = pathlib.Path(folder, "rows.npy"), pathlib.Path(folder, "points.npy")
-        np.save(given, rows)
-        subprocess.run([command, "lle", given, "-k", str(k), "--variant", variant, "-o", made, "--quiet"], check=True,
+        np.save(pathlib.Path(folder, "rows.npy"), rows)
+        subprocess.run([command, "knn", "rows.npy", "-k", str(K), "-o", "graph.npz", "--quiet"], cwd=folder, check=True,
                        stdout=subprocess.DEVNULL)
-        return np.load(made)
+        return np.load(pathlib.Path(folder, "graph.npz"))["ids"]
+
+
+def by_sklearn(rows, variant, solver):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LocallyLinearEmbedding(n_neighbors=K, n_components=2, method=SKLEARN[variant], eigen_solver=solver, n_jobs=-1,
+                                       random_state=0)
+        return model.fit_transform(rows)
+
+
+def by_tapkee(rows, variant):
+    return tapkee.embed(np.asfortranarray(rows.T), method=TAPKEE[variant], num_neighbors=K, target_dimension=2)
 
 
 def same(command):
     # Whole numbers tie: which of two equally far rows is the k-th neighbor is decided by id here, by chance there.
-    digits = datasets.load_digits().data[:1000]
+    # An even number of rows: of an odd one modified's median is a row's own share, and whether that is below itself is a matter
+    # of how scikit-learn's two formulas for it are rounded.
+    digits = datasets.load_digits().data[:1796]
     digits = digits + 1e-3 * np.random.default_rng(0).standard_normal(digits.shape)
-    sets = {"swiss": datasets.make_swiss_roll(800, random_state=0)[0], "curve": datasets.make_s_curve(800, random_state=0)[0],
-            "noisy": datasets.make_swiss_roll(800, noise=0.5, random_state=0)[0], "digits": digits}
+    torn = datasets.make_swiss_roll(2000, random_state=0)[0]
+    torn[1200:, 0] += 500
+    sets = {"swiss": datasets.make_swiss_roll(2000, random_state=0)[0], "curve": datasets.make_s_curve(2000, random_state=0)[0],
+            "noisy": datasets.make_swiss_roll(2000, noise=0.5, random_state=0)[0], "digits": digits, "torn": torn}
     for name, rows in sets.items():
-        for ours, theirs in PAIRS.items():
-            if name == "digits" and theirs in ("ltsa", "hessian"):
-                continue  # M has more zeros than are asked for: any two of their vectors are right
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model = LocallyLinearEmbedding(n_neighbors=12, n_components=2, method=theirs, eigen_solver="dense")
-                basis, _ = np.linalg.qr(model.fit_transform(rows))
-            points = embed(command, rows, ours, 12)
-            sine = np.linalg.svd(points - basis @ (basis.T @ points), compute_uv=False)[0]
-            print(f"same     {name:7} {ours:16} {sine:.1e}", flush=True)
-            yield sine <= MOST_SINE, f"{name}, {ours}: sine {sine}"
+        ids = neighbors(command, rows)
+        for variant in VARIANTS:
+            points, piece, told, _ = run(command, rows, variant, "--solver", "direct")
+            factor = lle_factor.factor_of(rows, ids, variant, 2)
+            ratios = {}
+            for p, one in enumerate(told["pieces"]):
+                inside = piece == p
+                part = factor[np.any(factor[:, inside] != 0, axis=1)][:, inside]
+                for what, ratio in lle_factor.differences(part, points[inside], one).items():
+                    ratios[what] = float(max(ratio, ratios.get(what, 0)))
+            sine = None
+            # Of digits, ltsa's M has more zeros than are asked for: any two of their vectors are right.
+            if variant in SKLEARN and len(told["pieces"]) == 1 and (name != "digits" or variant in ("standard", "modified")):
+                basis = np.linalg.qr(by_sklearn(rows, variant, "dense"))[0]
+                sine = float(np.linalg.svd(points - basis @ (basis.T @ points), compute_uv=False)[0])
+            note("same", data=name, rows=len(rows), variant=variant, of_bound=ratios, sine_to_sklearn=sine)
+            yield max(ratios.values()) <= 1 and (sine is None or sine <= MOST_SINE), f"{name}, {variant}: {ratios}, sine {sine}"
 
 
 def quality(command):
-    for name, make in {"swiss": datasets.make_swiss_roll, "curve": datasets.make_s_curve}.items():
-        rows, t = make(2000, random_state=0)
-        along = (t * np.sqrt(1 + t * t) + np.arcsinh(t)) / 2 if name == "swiss" else t  # the curve's length
-        known = np.column_stack([along, rows[:, 1]])
+    for name, make, noise in (("swiss", datasets.make_swiss_roll, 0), ("curve", datasets.make_s_curve, 0),
+                              ("noisy", datasets.make_swiss_roll, 0.5)):
+        rows, t = make(2000, noise=noise, random_state=0)
+        along = t if name == "curve" else (t * np.sqrt(1 + t * t) + np.arcsinh(t)) / 2  # the curve's length
+        known = np.column_stack([along, make(2000, random_state=0)[0][:, 1]])
         known -= known.mean(0)
+
+        def left_by(points):
+            basis = np.linalg.qr(points - points.mean(0))[0]
+            return float(((known - basis @ (basis.T @ known)) ** 2).sum() / (known**2).sum())
+
         for variant in ("standard", "modified", "hessian", "ltsa"):
-            points = embed(command, rows, variant, 12)
-            left = ((known - points @ (points.T @ known)) ** 2).sum() / (known**2).sum()
-            print(f"quality  {name:7} {variant:16} {left:.1e}", flush=True)
-            yield left <= MOST_LEFT[name, variant], f"{name}, {variant}: affine residual {left}"
+            points, _, told, _ = run(command, rows, variant, "--quality", "--judge", "0", "--parameters", "known.npy", known=known)
+            left = told["parameters"]["affine_residual"]
+            theirs = {"sklearn": left_by(by_sklearn(rows, variant, "dense"))} if variant in SKLEARN else {}
+            if variant in TAPKEE:
+                theirs["tapkee"] = left_by(by_tapkee(rows, variant))
+            note("quality", data=name, variant=variant, affine=left, procrustes=told["parameters"]["procrustes"],
+                 trustworthiness=told["quality"]["trustworthiness"], continuity=told["quality"]["continuity"],
+                 error=told["error"], affine_of=theirs)
+            yield left <= MOST_LEFT.get((name, variant), 1) and abs(left - left_by(points)) <= 1e-12, f"{name}, {variant}: {left}"
 
 
-SIZES = {"standard": (10_000, 30_000, 100_000, 1_000_000), "modified": (10_000, 100_000), "hessian": (10_000, 100_000),
-         "ltsa": (10_000, 100_000)}
+SIZES = (10_000, 30_000, 50_000, 100_000, 1_000_000)
 MOST_OF_SKLEARN = 30_000
-times = []
+MOST_OF_TAPKEE = 50_000
+
+
+def seconds_of(call, *arguments):
+    start = time.perf_counter()
+    call(*arguments)
+    return time.perf_counter() - start
+
+
+def timed_run(command, rows, variant):
+    """Seconds, of the processor, too, and the most memory of one call of the command."""
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(pathlib.Path(folder, "rows.npy"), rows)
+        with open(pathlib.Path(folder, "said.json"), "w+") as said:
+            start = time.perf_counter()
+            child = subprocess.Popen([command, "lle", "rows.npy", "-k", str(K), "--variant", variant, "-o", "made.npy", "--json",
+                                      "--quiet"], cwd=folder, stdout=said, stderr=subprocess.PIPE, text=True)
+            refused = child.stderr.read()
+            _, status, used = os.wait4(child.pid, 0)
+            told = {"variant": variant, "rows": len(rows), "vicinal_seconds": time.perf_counter() - start,
+                    "vicinal_cpu_seconds": used.ru_utime + used.ru_stime, "vicinal_kilobytes": used.ru_maxrss}
+            child.returncode = os.waitstatus_to_exitcode(status)
+            if child.returncode != 0:
+                return {**told, "refused": refused.strip()}
+            said.seek(0)
+            found = json.load(said)
+    told["vicinal"] = {key: value for key, value in found.items() if key.endswith("_seconds")}
+    told["pieces"] = len(found["pieces"])
+    for key in ("fill", "flops"):
+        told[key] = sum(piece[key] for piece in found["pieces"])
+    return told
 
 
 def timed(command):
-    for variant, sizes in SIZES.items():
-        for n in sizes:
+    for variant in VARIANTS:
+        for n in SIZES:
             rows = datasets.make_swiss_roll(n, random_state=0)[0]
-            told = {"variant": variant, "rows": n}
-            with tempfile.TemporaryDirectory() as folder:
-                given = pathlib.Path(folder, "rows.npy")
-                np.save(given, rows)
-                start = time.perf_counter()
-                said = subprocess.run([command, "lle", given, "-k", "12", "--variant", variant, "-o", given.with_name("made.npy"),
-                                       "--json", "--quiet"], check=True, capture_output=True, text=True).stdout
-                told["vicinal_seconds"] = time.perf_counter() - start
-                told["vicinal"] = {key: value for key, value in json.loads(said).items() if key.endswith("_seconds")}
-                # Of the largest so far, which is this one: sizes ascend.
-                told["most_kilobytes_so_far"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-            if n <= MOST_OF_SKLEARN and variant in PAIRS and (variant == "standard" or n <= 10_000):
-                start = time.perf_counter()
-                LocallyLinearEmbedding(n_neighbors=12, n_components=2, method=PAIRS[variant], n_jobs=-1,
-                                       random_state=0).fit(rows)
-                told["sklearn_seconds"] = time.perf_counter() - start
-            times.append(told)
-            print(json.dumps(told), flush=True)
-            yield True, ""
+            told = timed_run(command, rows, variant)
+            if n <= MOST_OF_SKLEARN and variant in SKLEARN and (variant == "standard" or n <= 10_000):
+                told["sklearn_seconds"] = seconds_of(by_sklearn, rows, variant, "auto")
+            if n <= MOST_OF_TAPKEE and variant in TAPKEE:
+                told["tapkee_seconds"] = seconds_of(by_tapkee, rows, variant)
+            note("times", **told)
+            yield "refused" not in told, f"{variant}, {n}: {told.get('refused')}"
+
+
+def large(command):
+    covertype = pathlib.Path(os.environ.get("VICINAL_DATA", "nowhere"), "covtype", "covertype_sample.csv.gz")
+    quantities = np.loadtxt(covertype, delimiter=",", skiprows=1, usecols=range(10))
+    sets = {"cube": np.random.default_rng(0).random((300_000, 3)),
+            "covertype": (quantities - quantities.mean(0)) / quantities.std(0)}
+    for name, rows in sets.items():
+        note("large", data=name, **timed_run(command, rows, "standard"))
+        yield True, ""
 
 
 def main():
-    sections = {"same": same, "quality": quality, "time": timed}
+    sections = {"same": same, "quality": quality, "time": timed, "large": large}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", required=True)
     parser.add_argument("sections", nargs="*", metavar="SECTION", default=list(sections))
-    parser.add_argument("-o", "--output", help="what `time` took, as JSON")
+    parser.add_argument("-o", "--output", help="what was measured, as JSON")
     parser.add_argument("--machine", default="unknown", help="what ran it, for whoever reads the result")
     parser.add_argument("--commit", default="unknown")
     arguments = parser.parse_intermixed_args()
@@ -123,8 +215,9 @@ def main():
     if arguments.output:
         date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         about = {"machine": arguments.machine, "cores": os.cpu_count(), "commit": arguments.commit, "date": date,
-                 "sklearn": sklearn.__version__}
-        pathlib.Path(arguments.output).write_text(json.dumps({**about, "times": times}, indent=1) + "\n")
+                 "sklearn": sklearn.__version__, "tapkee": importlib.metadata.version("tapkee")}
+        measured = {name: told for name, told in kept.items() if told}
+        pathlib.Path(arguments.output).write_text(json.dumps({**about, **measured}, indent=1) + "\n")
     return 1 if failures else 0
 
 

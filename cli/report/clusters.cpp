@@ -13,6 +13,7 @@
 #include "report/facts.hpp"
 #include "report/html.hpp"
 #include "report/projection.hpp"
+#include "report/scatter.hpp"
 #include "vicinal/version.hpp"
 
 namespace vicinal::cli::report {
@@ -21,15 +22,6 @@ namespace {
 constexpr std::int64_t kClustersShown = 200;
 constexpr std::int64_t kClustersNumbered = 40;
 constexpr std::int64_t kColumnsShown = 6;
-
-/// Neighbors in number are far apart in hue; readable on light and on dark paper.
-std::string color(std::int64_t cluster) {
-  constexpr const char* kFirst[] = {"#2f7fa3", "#d2694c", "#5b9a5f", "#c99a2e", "#8a6bb1",
-                                    "#c2688f", "#4aa5a0", "#8d7b5a", "#6f86c9", "#a3ab34"};
-  if (cluster < static_cast<std::int64_t>(std::size(kFirst))) return kFirst[cluster];
-  return fmt::format("hsl({:.0f} {}% {}%)", std::fmod(137.508 * static_cast<double>(cluster), 360),
-                     cluster % 2 == 0 ? 45 : 60, cluster % 3 == 0 ? 48 : 56);
-}
 
 std::string header(const ClustersReport& report) {
   const std::string name = std::filesystem::path(report.file).filename().string();
@@ -111,7 +103,7 @@ std::string projection_svg(const ClustersReport& report, const Projection& proje
       path += fmt::format("M{:.1f} {:.1f}h0", x(projection.rows[i]), y(projection.rows[i]));
     }
     if (path.empty()) continue;
-    shapes += fmt::format("<path d=\"{}\" class=\"dots\" stroke=\"{}\" stroke-width=\"{}\"/>", path, color(c),
+    shapes += fmt::format("<path d=\"{}\" class=\"dots\" stroke=\"{}\" stroke-width=\"{}\"/>", path, kind_color(c),
                           many ? "4.2" : "6");
   }
   const bool numbered = report.found->clusters <= kClustersNumbered;
@@ -121,7 +113,7 @@ std::string projection_svg(const ClustersReport& report, const Projection& proje
     shapes += fmt::format(
         "<g><title>cluster {}: {} rows</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" class=\"centre\" "
         "stroke=\"{}\"/>",
-        c, report.found->sizes[c], x(centre), y(centre), numbered ? "10" : "4.5", color(cluster));
+        c, report.found->sizes[c], x(centre), y(centre), numbered ? "10" : "4.5", kind_color(cluster));
     if (numbered) shapes += svg_text(x(centre), y(centre) + 4, "middle", "strong", fmt::format("{}", c));
     shapes += "</g>";
   }
@@ -190,7 +182,7 @@ std::string silhouette_svg(const ClustersReport& report) {
     }
     outline += fmt::format("{:.1f},{:.1f}", across(0), top + tall);
     shapes += fmt::format("<polygon points=\"{}\" fill=\"{}\"><title>cluster {}</title></polygon>", outline,
-                          color(names[c]), names[c]);
+                          kind_color(names[c]), names[c]);
     if (tall >= 9) shapes += svg_text(kLeft - 12, top + tall / 2 + 4, "end", "soft", fmt::format("{}", names[c]));
     top += tall + gap;
   }
@@ -223,8 +215,8 @@ std::string sizes_section(const ClustersReport& report) {
     const double wide = kWidth * static_cast<double>(found.sizes[c]) / rows;
     strip +=
         fmt::format("<path d=\"M{:.2f} 0h{:.2f}v28h-{:.2f}z\" fill=\"{}\"><title>cluster {}: {} rows</title></path>",
-                    at, std::max(wide - 2, wide / 2), std::max(wide - 2, wide / 2), color(static_cast<std::int64_t>(c)),
-                    c, found.sizes[c]);
+                    at, std::max(wide - 2, wide / 2), std::max(wide - 2, wide / 2),
+                    kind_color(static_cast<std::int64_t>(c)), c, found.sizes[c]);
     at += wide;
   }
   text += fmt::format(
@@ -243,8 +235,8 @@ std::string sizes_section(const ClustersReport& report) {
         "height=\"10\" rx=\"3\" fill=\"{}\"/></svg>{}</td><td>{}</td><td>{:.1f} %<svg viewBox=\"0 0 100 4\" "
         "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"100\" height=\"4\" class=\"track\"/><rect "
         "width=\"{:.1f}\" height=\"4\" fill=\"{}\"/></svg></td><td>{}</td></tr>\n",
-        color(c), c, format_count(size), 100 * static_cast<double>(size) / rows,
-        100 * static_cast<double>(size) / static_cast<double>(largest), color(c),
+        kind_color(c), c, format_count(size), 100 * static_cast<double>(size) / rows,
+        100 * static_cast<double>(size) / static_cast<double>(largest), kind_color(c),
         silhouette_text(report.silhouette->of_cluster[static_cast<std::size_t>(c)]));
   }
   text += "</tbody></table>\n";

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kValuesSampled = 200000;
 constexpr std::int64_t kImagesShown = 24;
-constexpr std::size_t kColumnsShown = 100;
+constexpr std::size_t kColumnsListed = 100;
 
 struct Column {
   double least = std::numeric_limits<double>::infinity();
@@ -130,7 +130,7 @@ std::string columns_section(const ContentsReport& report, const Contents& conten
       "<section><h2>Column by column</h2><p class=\"note\">Of finite values; the deviation is that of all rows.</p>\n"
       "<table><thead><tr><th>column</th><th>least</th><th>most</th><th>mean</th><th>deviation</th><th>zeros</th>"
       "<th>not finite</th></tr></thead><tbody>\n";
-  const std::size_t shown = std::min(kColumnsShown, contents.columns.size());
+  const std::size_t shown = std::min(kColumnsListed, contents.columns.size());
   for (std::size_t j = 0; j < shown; ++j) {
     const Column& column = contents.columns[j];
     const bool named = j < report.table->columns.size();

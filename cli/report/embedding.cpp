@@ -1,17 +1,23 @@
-// See embedding.hpp. Order of the page: the answer, what was run, the pictures, each piece's eigenvalues.
+// See embedding.hpp. Order of the page: the answer, what was run, what to beware of, the pictures, eigenvalues and
+// conditions, pieces.
 #include "report/embedding.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <numeric>
 
 #include "input.hpp"
-#include "output.hpp"
 #include "report/facts.hpp"
+#include "report/histogram.hpp"
 #include "report/html.hpp"
+#include "report/scatter.hpp"
+#include "report/spectrum.hpp"
 #include "vicinal/version.hpp"
 
 namespace vicinal::cli::report {
@@ -19,169 +25,209 @@ namespace {
 
 constexpr std::int64_t kPointsDrawn = 4000;
 constexpr std::size_t kPiecesShown = 50;
-constexpr double kSide = 420;
+constexpr std::int64_t kKindsNamed = 12;
 
-struct Drawn {
-  double x;
-  double y;
-  double depth;
-  std::string color;
+/// The colors of the rows drawn, and what they mean.
+struct Colors {
+  std::vector<std::string> of;
+  std::string key;
 };
 
-/// 0 to 1, from blue over green to red; readable on light and on dark paper.
-std::string hue(double share) {
-  return fmt::format("hsl({:.0f} 60% 50%)", 230 * (1 - share));
-}
-
-std::vector<std::string> colors_of(const EmbeddingReport& report, const std::vector<std::int64_t>& rows) {
-  std::vector<double> values;
-  values.reserve(rows.size());
-  for (const std::int64_t i : rows) {
-    if (report.labels != nullptr) {
-      values.push_back(static_cast<double>(report.labels->codes[static_cast<std::size_t>(i)]));
-    } else if (report.parameters != nullptr) {
-      values.push_back(value_at(*report.parameters, i, 0));
-    } else {
-      values.push_back(static_cast<double>(report.found->piece[static_cast<std::size_t>(i)]));
-    }
+Colors kinds(const std::vector<std::int64_t>& codes, std::int64_t count,
+             const std::function<std::string(std::int64_t)>& name) {
+  Colors colors;
+  for (const std::int64_t code : codes) colors.of.push_back(kind_color(code));
+  colors.key = "<p class=\"key\">";
+  for (std::int64_t kind = 0; kind < std::min(count, kKindsNamed); ++kind) {
+    colors.key += fmt::format("<span><i style=\"background:{}\"></i>{}</span>", kind_color(kind),
+                              escape(shortened(name(kind), 30)));
   }
-  const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  std::vector<std::string> colors;
-  colors.reserve(values.size());
-  for (const double value : values) colors.push_back(hue(*high > *low ? (value - *low) / (*high - *low) : 0));
+  if (count > kKindsNamed) colors.key += fmt::format("<span>and {} more</span>", format_count(count - kKindsNamed));
+  colors.key += "</p>\n";
   return colors;
 }
 
-std::string picture(std::vector<Drawn> points, const std::string& label) {
-  std::stable_sort(points.begin(), points.end(), [](const Drawn& a, const Drawn& b) { return a.depth < b.depth; });
-  double low[2] = {points[0].x, points[0].y};
-  double high[2] = {points[0].x, points[0].y};
-  for (const Drawn& point : points) {
-    low[0] = std::min(low[0], point.x);
-    low[1] = std::min(low[1], point.y);
-    high[0] = std::max(high[0], point.x);
-    high[1] = std::max(high[1], point.y);
+Colors shades(const std::vector<double>& values) {
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  Colors colors;
+  for (const double value : values) {
+    colors.of.push_back(ramp_color(*high > *low ? value / (*high - *low) - *low / (*high - *low) : 0));
   }
-  const auto place = [&](double value, int axis) {
-    const double width = high[axis] - low[axis];
-    return width > 0 ? 10 + (kSide - 20) * ((value - low[axis]) / width) : kSide / 2;
-  };
-  std::string shapes;
-  for (const Drawn& point : points) {
-    shapes += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2\" fill=\"{}\"/>", place(point.x, 0),
-                          kSide - place(point.y, 1), point.color);
+  constexpr int kSteps = 5;
+  colors.key = fmt::format("<p class=\"key\"><span>first parameter: {} ", short_number(*low));
+  for (int i = 0; i < kSteps; ++i) {
+    colors.key += fmt::format("<i style=\"background:{}\"></i>", ramp_color(static_cast<double>(i) / (kSteps - 1)));
   }
-  return svg(kSide, kSide, label, shapes);
+  colors.key += fmt::format("{}</span></p>\n", short_number(*high));
+  return colors;
+}
+
+Colors colors_of(const EmbeddingReport& report, const std::vector<std::int64_t>& rows) {
+  if (report.labels == nullptr && report.parameters != nullptr) {
+    std::vector<double> values;
+    values.reserve(rows.size());
+    for (const std::int64_t i : rows) values.push_back(value_at(*report.parameters, i, 0));
+    return shades(values);
+  }
+  const Lle& found = report.rows->found;
+  std::vector<std::int64_t> codes;
+  codes.reserve(rows.size());
+  for (const std::int64_t i : rows) {
+    const auto at = static_cast<std::size_t>(i);
+    codes.push_back(report.labels != nullptr ? report.labels->codes[at] : found.piece[at]);
+  }
+  if (report.labels != nullptr) {
+    return kinds(codes, report.labels->class_count(), [&](std::int64_t code) { return report.labels->name_of(code); });
+  }
+  return kinds(codes, static_cast<std::int64_t>(found.pieces.size()),
+               [](std::int64_t piece) { return fmt::format("piece {}", piece); });
 }
 
 std::string pictures(const EmbeddingReport& report) {
+  const Lle& found = report.rows->found;
   const std::int64_t n = report.table->rows();
   const std::int64_t count = std::min(n, kPointsDrawn);
-  const std::int64_t dim = report.found->options.dim;
+  const std::int64_t dim = found.options.dim;
   std::vector<std::int64_t> rows;
   rows.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) rows.push_back(n * i / count);
-  const std::vector<std::string> colors = colors_of(report, rows);
-  std::vector<Drawn> embedded;
-  std::vector<Drawn> given;
+  const Colors colors = colors_of(report, rows);
+  std::vector<Dot> embedded;
+  std::vector<Dot> given;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const double* y = report.found->embedding.data() + rows[i] * dim;
-    embedded.push_back({y[0], dim > 1 ? y[1] : 0, 0, colors[i]});
+    const double* y = found.embedding.data() + rows[i] * dim;
+    embedded.push_back({y[0], dim > 1 ? y[1] : 0, dim > 2 ? y[2] : 0, colors.of[i]});
     if (report.table->cols() != 3) continue;
     const double x[] = {value_at(*report.table, rows[i], 0), value_at(*report.table, rows[i], 1),
                         value_at(*report.table, rows[i], 2)};
     // From a little above and to the left.
-    given.push_back({x[0] + 0.35 * x[1], x[2] + 0.25 * x[1], -x[1], colors[i]});
+    given.push_back({x[0] + 0.35 * x[1], x[2] + 0.25 * x[1], -x[1], colors.of[i]});
   }
-  std::string text = "<section><h2>Embedding</h2>\n";
-  if (count < n) text += fmt::format("<p>{} of the rows are drawn.</p>\n", format_count(count));
-  if (report.found->pieces.size() > 1) text += "<p>Pieces are drawn over each other; each has axes of its own.</p>\n";
-  text += picture(std::move(embedded), "the first two columns of the embedding");
-  if (!given.empty())
-    text += "<h2>Rows as they were</h2>\n" + picture(std::move(given), "the three columns of the table");
-  return text + "</section>\n";
+  std::string note;
+  if (count < n) note += fmt::format("{} of the rows are drawn. ", format_count(count));
+  if (found.pieces.size() > 1) note += "Pieces are drawn over each other; each has axes of its own. ";
+  if (dim > 2) note += fmt::format("The first two of {} columns. ", dim);
+  if (!note.empty()) note = "<p class=\"note\">" + note + "</p>";
+  std::string made = "<section><h2>Embedding</h2>\n" + note +
+                     scatter_svg(std::move(embedded), "the first two columns of the embedding") + colors.key +
+                     "</section>\n";
+  if (given.empty()) return made;
+  return "<div class=\"pair\">\n" + made + "<section><h2>Rows as they were</h2>\n" +
+         scatter_svg(std::move(given), "the three columns of the table") + "</section>\n</div>\n";
+}
+
+std::string numbers(const EmbeddingReport& report) {
+  const Lle& found = report.rows->found;
+  const auto largest = std::max_element(found.pieces.begin(), found.pieces.end(),
+                                        [](const LlePiece& a, const LlePiece& b) { return a.rows < b.rows; });
+  std::string text = "<div class=\"pair\">\n<section><h2>Eigenvalues</h2><p class=\"note\">";
+  if (found.pieces.size() > 1) {
+    text += fmt::format("Of the largest piece, {} rows. ", format_count(largest->rows));
+  }
+  text += "Where the last lies close to the next one, which was left out, another column tells as much.</p>\n" +
+          spectrum_svg(*largest) + "</section>\n<section><h2>Condition of the weights</h2><p class=\"note\">";
+  const LleQuality& quality = *report.rows->quality;
+  const ConditionCounts counts = count_conditions(quality);
+  text += fmt::format(
+      "Largest over least eigenvalue of the system that a row's weights solve, of {} rows; the largest {}, the median "
+      "{}. It is bounded by <code>--reg</code>; without it, large ones make weights a matter of rounding.</p>\n",
+      format_count(static_cast<std::int64_t>(quality.rows.size())), short_number(counts.largest),
+      short_number(counts.median));
+  const Histogram drawn = histogram(quality.conditions, std::numeric_limits<double>::infinity(),
+                                    "Rows by the condition of their weights", "condition");
+  return text + drawn.svg + "</section>\n</div>\n";
 }
 
 std::string pieces(const Lle& found) {
   std::string text =
-      "<section><h2>Eigenvalues</h2>\n<table><tr><th>Piece</th><th>Rows</th><th>Column</th><th>Eigenvalue</th>"
-      "<th>Residual</th><th>Localization</th></tr>\n";
+      "<section><h2>Pieces</h2>\n<table><thead><tr><th>piece</th><th>rows</th><th>column</th><th>eigenvalue</th>"
+      "<th>gap to the next</th><th>residual</th><th>localization</th></tr></thead><tbody>\n";
   for (std::size_t p = 0; p < std::min(kPiecesShown, found.pieces.size()); ++p) {
     const LlePiece& piece = found.pieces[p];
+    const std::vector<double> gaps = eigenvalue_gaps(piece);
     for (std::size_t c = 0; c < piece.singular_values.size(); ++c) {
-      text += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{:.4e}</td><td>{:.1e}</td><td>{:.3f}</td></tr>\n",
-                          p, format_count(piece.rows), c, piece.singular_values[c] * piece.singular_values[c],
-                          piece.residuals[c], piece.localization[c]);
-    }
-    if (piece.next > 0) {
-      text += fmt::format("<tr><td>{}</td><td></td><td>next</td><td>{:.4e}</td><td></td><td></td></tr>\n", p,
-                          piece.next * piece.next);
+      text += fmt::format(
+          "<tr><td>{}</td><td>{}</td><td>{}</td><td>{:.4e}</td><td>{:.1f} "
+          "%</td><td>{:.1e}</td><td{}>{:.3f}</td></tr>\n",
+          p, format_count(piece.rows), c, piece.singular_values[c] * piece.singular_values[c], 100 * gaps[c],
+          piece.residuals[c], piece.localization[c] < kLocalizedShare ? " class=\"said\"" : "", piece.localization[c]);
     }
   }
-  return text + "</table></section>\n";
+  text += "</tbody></table>\n";
+  if (found.pieces.size() > kPiecesShown) {
+    text += fmt::format("<p class=\"note\">The first {} of {} pieces.</p>\n", kPiecesShown,
+                        format_count(static_cast<std::int64_t>(found.pieces.size())));
+  }
+  return text +
+         "<p class=\"note\">Localization is 1 for a column spread evenly over its rows, 1 / n for one that lives on a "
+         "single row.</p></section>\n";
+}
+
+std::string left_of_parameters(const LleParameterFit& fit) {
+  std::string text = fmt::format(
+      "<section><h2>What is left of the parameters</h2><p class=\"note\">The share of each parameter's variance that "
+      "no "
+      "affine map of the embedding gives. Of all of it, no similarity gives {} (Procrustes), whose columns are of one "
+      "length.</p>\n<table><thead><tr><th>parameter</th><th>left</th></tr></thead><tbody>\n",
+      short_number(fit.procrustes));
+  for (std::size_t j = 0; j < fit.columns.size(); ++j) {
+    text += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", j, short_number(fit.columns[j]));
+  }
+  return text + "</tbody></table></section>\n";
+}
+
+std::string summary(const EmbeddingReport& report) {
+  const EmbeddedRows& rows = *report.rows;
+  std::string text = fmt::format(
+      "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{:.4f}</div><span>trustworthiness, of {} "
+      "rows</span></div>\n",
+      rows.quality->trustworthiness, format_count(static_cast<std::int64_t>(rows.quality->rows.size())));
+  text += figure(fmt::format("{:.4f}", rows.quality->continuity), "continuity");
+  if (rows.fit) {
+    text += figure(short_number(rows.fit->affine), "affine residual");
+  }
+  text += figure(format_count(static_cast<std::int64_t>(rows.found.pieces.size())),
+                 rows.found.pieces.size() == 1 ? "piece" : "pieces");
+  return text + figure(escape(format_duration(report.seconds)), "from file to answer") + "</div>\n";
+}
+
+std::string facts(const EmbeddingReport& report) {
+  const Lle& found = report.rows->found;
+  std::string text = "<dl class=\"facts\">\n" + fact("File", report.file);
+  text += fact("Variant", std::string(name_of(found.options.variant)));
+  text += fact("Neighbors", fmt::format("{}", found.options.k)) + fact("Search", ran_as(found.plan));
+  text += fact("Sum of the eigenvalues", short_number(found.error));
+  const bool counted = std::all_of(found.pieces.begin(), found.pieces.end(),
+                                   [&](const LlePiece& piece) { return piece.counted == found.options.dim; });
+  if (counted) text += fact("Eigenvalues counted", "none was skipped");
+  if (found.options.variant == LleVariant::standard) text += fact("Largest weight", short_number(found.largest_weight));
+  return text + fact("Why", found.plan.reason, true) + fact("Version", "vicinal " VICINAL_VERSION) + "</dl>\n";
+}
+
+std::string warnings(const Lle& found) {
+  const std::vector<std::string> sentences = embedding_warnings(found);
+  if (sentences.empty()) return {};
+  std::string text = "<section><h2>Beware</h2>\n";
+  for (std::string sentence : sentences) {
+    sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+    text += "<p class=\"said\">" + escape(sentence) + ".</p>\n";
+  }
+  return text + "</section>\n";
 }
 
 }  // namespace
 
-double affine_residual(const TableView& parameters, const Lle& found) {
-  const std::int64_t dim = found.options.dim;
-  double all = 0;
-  double left = 0;
-  // Columns are orthonormal and orthogonal to the constant, so that the best map is a projection.
-  for (std::int64_t c = 0; c < parameters.cols(); ++c) {
-    std::vector<double> values;
-    std::vector<std::int64_t> rows;
-    for (std::int64_t i = 0; i < parameters.rows(); ++i) {
-      if (found.piece[static_cast<std::size_t>(i)] != 0) continue;
-      rows.push_back(i);
-      values.push_back(value_at(parameters, i, c));
-    }
-    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-    double spread = 0;
-    for (double& value : values) {
-      value -= mean;
-      spread += value * value;
-    }
-    if (!(spread > 0)) continue;
-    double kept = 0;
-    for (std::int64_t y = 0; y < dim; ++y) {
-      double dot = 0;
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        dot += values[i] * found.embedding[static_cast<std::size_t>(rows[i] * dim + y)];
-      }
-      kept += dot * dot;
-    }
-    all += 1;
-    left += std::max(0.0, 1 - kept / spread);
-  }
-  return all > 0 ? left / all : 0;
-}
-
 std::string render(const EmbeddingReport& report) {
-  const Lle& found = *report.found;
+  const Lle& found = report.rows->found;
   const std::string name = std::filesystem::path(report.file).filename().string();
-  std::string body = fmt::format(
+  const std::string header = fmt::format(
       "<header><p class=\"over\">Embedding report</p><h1>{}</h1><p>{} rows of {} columns in {} "
       "dimension{}</p></header>\n",
       escape(name), format_count(report.table->rows()), format_count(report.table->cols()), found.options.dim,
       found.options.dim == 1 ? "" : "s");
-  body += fmt::format("<div class=\"hero\">{}", figure(format_count(static_cast<std::int64_t>(found.pieces.size())),
-                                                       found.pieces.size() == 1 ? "piece" : "pieces"));
-  body += figure(short_number(found.error), "sum of the eigenvalues");
-  if (report.parameters != nullptr) {
-    body += figure(short_number(affine_residual(*report.parameters, found)), "affine residual of the parameters");
-  }
-  body += figure(escape(format_duration(report.seconds)), "from file to answer") + "</div>\n<dl class=\"facts\">\n";
-  body += fact("File", report.file) + fact("Variant", std::string(name_of(found.options.variant)));
-  body += fact("Neighbors", fmt::format("{}", found.options.k)) + fact("Search", ran_as(found.plan));
-  const bool counted = std::all_of(found.pieces.begin(), found.pieces.end(),
-                                   [&](const LlePiece& piece) { return piece.counted == found.options.dim; });
-  if (counted) body += fact("Eigenvalues counted", "none was skipped");
-  if (found.options.variant == LleVariant::standard) {
-    body += fact("Largest weight", short_number(found.largest_weight));
-  }
-  body += fact("Why", found.plan.reason, true) + fact("vicinal", VICINAL_VERSION) + "</dl>\n";
-  return page(name + ": embedding", body + pictures(report) + pieces(found));
+  std::string body = header + summary(report) + facts(report) + warnings(found) + pictures(report) + numbers(report);
+  if (report.rows->fit) body += left_of_parameters(*report.rows->fit);
+  return page("Embedding of " + name, body + pieces(found) + "<footer>vicinal " VICINAL_VERSION ".</footer>\n");
 }
 
 }  // namespace vicinal::cli::report

@@ -1,29 +1,25 @@
-// The report of `vicinal lle`: one page with the embedding, the table beside it where that has three columns, the
-// eigenvalues and what is left of the true parameters.
+// The report of `vicinal lle`: one page with the embedding, the table beside it where that has three columns, how far
+// it can be trusted, eigenvalues, conditions and pieces.
 #pragma once
 
 #include <string>
 
-#include "vicinal/lle.hpp"
+#include "lle_output.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/vote.hpp"
 
 namespace vicinal::cli::report {
 
-/// One embedding; everything is borrowed.
+/// One embedding with its quality; everything is borrowed.
 struct EmbeddingReport {
   std::string file;
   const TableView* table = nullptr;
   const TableView* parameters = nullptr;  ///< may be null; its first column colors rows
-  const Labels* labels = nullptr;         ///< may be null
-  const Lle* found = nullptr;
+  const Labels* labels = nullptr;         ///< may be null; colors rows instead
+  const EmbeddedRows* rows = nullptr;
   double seconds = 0;
 };
 
 std::string render(const EmbeddingReport& report);
-
-/// Share of the variance of the parameters that no affine map of the embedding gives, of the first piece's rows. 0: all
-/// of it is there.
-double affine_residual(const TableView& parameters, const Lle& found);
 
 }  // namespace vicinal::cli::report

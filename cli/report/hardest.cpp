@@ -16,7 +16,7 @@
 namespace vicinal::cli::report {
 namespace {
 
-constexpr std::size_t kRowsShown = 12;
+constexpr std::size_t kHardestShown = 12;
 constexpr std::size_t kNeighborsShown = 10;
 
 struct HardRow {
@@ -40,7 +40,7 @@ std::vector<HardRow> hardest_rows(const Classification& output) {
     rows[i] = {said == output.truth[i], share_of(*output.vote, row, output.truth[i]), share_of(*output.vote, row, said),
                row};
   }
-  const std::size_t shown = std::min(rows.size(), kRowsShown);
+  const std::size_t shown = std::min(rows.size(), kHardestShown);
   std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(shown), rows.end(),
                     [](const HardRow& a, const HardRow& b) { return a.key() < b.key(); });
   rows.resize(shown);

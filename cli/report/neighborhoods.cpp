@@ -17,7 +17,7 @@
 namespace vicinal::cli::report {
 namespace {
 
-constexpr std::size_t kPairsShown = 12;
+constexpr std::size_t kNearestPairsShown = 12;
 constexpr double kNoThreshold = std::numeric_limits<double>::infinity();
 
 struct Pair {
@@ -124,7 +124,7 @@ std::string hubness_section(const Hubness& hubness) {
 std::string pairs_sections(const Neighborhoods& shown) {
   std::vector<Pair> pairs = nearest_pairs(shown);
   if (pairs.empty()) return {};
-  const std::size_t count = std::min(kPairsShown, pairs.size());
+  const std::size_t count = std::min(kNearestPairsShown, pairs.size());
   const auto by_key = [](const Pair& a, const Pair& b) { return a.key() < b.key(); };
   std::partial_sort(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(count), pairs.end(), by_key);
   const char* const what = shown.image.height > 0 ? "images" : "rows";

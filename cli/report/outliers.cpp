@@ -19,7 +19,7 @@
 namespace vicinal::cli::report {
 namespace {
 
-constexpr std::size_t kRowsShown = 50;
+constexpr std::size_t kOutliersShown = 50;
 constexpr std::size_t kRowsMarked = 10;
 constexpr std::int64_t kClassesShown = 200;
 constexpr std::uint64_t kSeed = 0;
@@ -149,7 +149,7 @@ std::string bar(double share) {
 std::string top_section(const OutliersReport& report) {
   const ScoredRows& scored = *report.scored;
   if (scored.top.empty()) return {};
-  const std::size_t shown = std::min(scored.top.size(), kRowsShown);
+  const std::size_t shown = std::min(scored.top.size(), kOutliersShown);
   const bool columns =
       std::any_of(scored.top.begin(), scored.top.end(), [](const OutlyingRow& one) { return !one.columns.empty(); });
   std::string text = fmt::format("<section><h2>The {} most outlying</h2><p class=\"note\">", shown);

@@ -25,10 +25,13 @@ enum class LleVariant : std::uint8_t {
 
 /// How the eigenvectors are found.
 enum class LleSolver : std::uint8_t {
-  automatic,  ///< dense for few rows, else direct
+  automatic,  ///< dense for few rows; direct; on the host lanczos where the factor would not fit, or costs more
   dense,      ///< every singular value, O(n^3); to check others by
   direct,     ///< a sparse factor by nested dissection and inverse iteration; on a device by cuDSS, which must be there
   cpu,        ///< direct, on the host wherever the context is
+  lanczos,    ///< products with M alone, in blocks, filtered: for data of high dimension, whose factor is too large
+  arnoldi,    ///< one vector at a time, as Li, Yan and Zhang 2021 have it, to compare with: of equal eigenvalues it may
+              ///< find fewer than there are
 };
 
 /// What becomes of a table whose neighbor graph is in pieces.
@@ -51,6 +54,7 @@ struct LleOptions {
   LleVariant variant = LleVariant::standard;
   double reg = 1e-3;  ///< of standard, and of `transform`: this share of a local Gram's trace is added to its diagonal
   LleSolver solver = LleSolver::automatic;
+  std::int64_t max_steps = 200'000;  ///< lanczos, arnoldi: products with M, of a piece, after which they give up
   LlePieces pieces = LlePieces::apart;
   bool certify = true;                ///< direct: count the eigenvalues below the last one found, by a second factor
   Metric metric = Metric::euclidean;  ///< of the neighbors; weights are Euclidean
@@ -61,6 +65,7 @@ struct LleOptions {
 /// One piece of the neighbor graph and the eigenpairs of its own problem, in ascending order.
 struct LlePiece {
   std::int64_t rows = 0;
+  LleSolver solver = LleSolver::dense;  ///< that found them: dense, direct, lanczos or arnoldi
   std::vector<double> singular_values;  ///< [dim] of the factor A of M = A'A: eigenvalues are their squares
   std::vector<double> residuals;        ///< [dim] length of M v - lambda v
   std::vector<double> angles;        ///< [dim] estimated sine of the angle that is left to the true vectors; 0: dense
@@ -70,9 +75,9 @@ struct LlePiece {
   std::int64_t counted = -1;         ///< eigenvalues below the middle of the last and `next`, by a factor's signs, the
                                      ///< constant vector's left out: dim, or some were skipped. -1: not
                                      ///< counted, or the two too close to be told apart
-  std::int64_t iterations = 0;
-  std::int64_t fill = 0;  ///< entries of the direct factor
-  double flops = 0;       ///< and its multiplications and additions
+  std::int64_t iterations = 0;       ///< direct: steps; lanczos, arnoldi: products with M
+  std::int64_t fill = 0;             ///< entries of the direct factor
+  double flops = 0;                  ///< and its multiplications and additions
 };
 
 struct Lle {
@@ -92,10 +97,12 @@ struct Lle {
 };
 
 /// Embeds the rows of a table in host memory. The search's cost, then O(n k^3) for the weights and the solver's:
-/// `direct` on data of intrinsic dimension two O(n^1.5), of three O(n^2). Same bits for every thread count on one
-/// instruction set. Throws `invalid_argument` for options outside their domain (k, dim, reg, tables not in host
-/// memory), `bad_data` for values that are not finite, weights that are not determined (reg 0) and, by choice, graphs
-/// in pieces, `over_memory` before the search and before the factor, `internal` where the iteration does not converge.
+/// `direct` on data of intrinsic dimension two O(n^1.5), of three O(n^2); `lanczos` some sqrt(largest / least
+/// eigenvalue) products with M: few where the dimension is high, very many where it is two. Same bits for every thread
+/// count on one instruction set. Throws `invalid_argument` for options outside their domain (k, dim, reg, tables not in
+/// host memory), `bad_data` for values that are not finite, weights that are not determined (reg 0) and, by choice,
+/// graphs in pieces, `over_memory` before the search and before the factor, `internal` where the iteration does not
+/// converge, which for `lanczos` and `arnoldi` may be because max_steps are too few.
 VICINAL_API Lle lle(const Context& ctx, const TableView& table, const LleOptions& options = {});
 /// The same with neighbors that are known: a graph of k a row of the table within itself; `options.k` is not looked at.
 VICINAL_API Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, const LleOptions& options);

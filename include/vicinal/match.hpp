@@ -59,6 +59,7 @@ struct MatchOptions {
   Agreement agreement = Agreement::ignored;
   std::span<const std::int64_t> codes_a = {};  ///< [features of a], -1: unknown, which agrees with nothing
   std::span<const std::int64_t> codes_b = {};  ///< [features of b]
+  SplitOptions split = {};  ///< larger groups are divided where small shares of the smaller join them (`split_groups`)
 };
 
 struct MatchPair {
@@ -69,6 +70,7 @@ struct MatchPair {
   bool kept = false;
   bool doubtful = false;    ///< within a factor of two of what decides: worth a look
   std::int64_t group = -1;  ///< of a kept pair, else -1
+  bool cut = false;         ///< the rule keeps it, but it joined parts of a group that was divided
 };
 
 struct MatchFeature {
@@ -98,11 +100,13 @@ struct Match {
   std::vector<MatchFeature> b;
   std::vector<MatchGroup> groups;  ///< by their first member, those of a before those of b
   std::int64_t candidates = 0;     ///< pairs whose boxes meet
+  std::int64_t split_groups = 0;   ///< that were divided
   MatchOptions options;            ///< with the threshold that was used; without codes
 };
 
-/// Overlaps of the two layers, the rule, and the components of the graph of kept pairs; every feature is in one group.
-/// Throws what `overlaps` throws, and `invalid_argument` naming the option that is out of range.
+/// Overlaps of the two layers, the rule, and the components of the graph of kept pairs, divided where they are larger
+/// than allowed; every feature is in one group. Throws what `overlaps` throws, and `invalid_argument` naming the option
+/// that is out of range.
 VICINAL_API Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b,
                         const MatchOptions& options = {});
 

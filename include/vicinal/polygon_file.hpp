@@ -29,6 +29,7 @@ struct PolygonLayer {
   std::vector<std::string> codes;      ///< [features], or empty
   std::string crs;                     ///< of the file: "EPSG:4326", "none"
   std::vector<std::int64_t> repaired;  ///< features that covered a place twice and were made valid, ascending
+  std::vector<std::int64_t> cut;       ///< features that cross the antimeridian and were cut there, ascending
   std::int64_t empty = 0;              ///< features without a polygon
 };
 
@@ -48,16 +49,20 @@ class VICINAL_API PolygonLayers {
 /// Reads both layers. Areas are taken in Lambert's azimuthal equal-area projection about the middle of both, or in
 /// Equal Earth where they reach around more than a hemisphere; x is east. `planar`: coordinates are used as they are,
 /// which both files must then mean alike. Z is dropped; collections are searched for polygons; features that cover a
-/// place twice are repaired and listed. Throws `device_unavailable` where the plug-in is missing; `io` for a file that
+/// place twice are repaired and listed; on a map of the world those across the antimeridian are cut there and listed
+/// (docs/matching.md). Throws `device_unavailable` where the plug-in is missing; `io` for a file that
 /// cannot be opened; `bad_data`, with file and feature, for a file without a CRS when none is given, points or lines,
-/// an edge across the antimeridian on a map of the world, a layer without features, a file that ends too early;
+/// a layer without features, a file that ends too early;
 /// `invalid_argument` for a layer or column that is not there; `cancelled`.
 VICINAL_API PolygonLayers read_polygon_layers(const Context& ctx, const PolygonSource& a, const PolygonSource& b,
                                               bool planar = false);
 
-/// Writes a GeoPackage: the layers `a` and `b` with their own columns, geometry and CRS, and group, type, change and
-/// best partner of each feature; the tables `pairs` (all that share area or are kept) and `groups`. It appears whole or
-/// not at all. Throws `io`, `cancelled`.
+/// Writes the layers `a` and `b` with their own columns, geometry and CRS, and id, group, type, change, best partner
+/// and area of each feature; the tables `pairs` (all that share area, are kept or were cut) and `groups`. NAME.gpkg has
+/// all of it; NAME.shp, NAME.geojson and NAME.fgb, whose formats hold one layer, become NAME_a.*, NAME_b.*,
+/// NAME_pairs.csv and NAME_groups.csv. All are written before the first appears, and each appears whole or not at all.
+/// Throws `invalid_argument` for another ending; `io`, also where a Shapefile would cut a text or a number
+/// and where a FlatGeobuf would lose a feature without polygons; `cancelled`.
 VICINAL_API void write_match(const Context& ctx, const std::filesystem::path& path, const PolygonLayers& layers,
                              const Match& match);
 

@@ -71,7 +71,11 @@ void Context::report(std::string_view stage, double fraction) const {
   if (!state_->progress || core::ThreadPool::on_worker_thread()) return;
   const std::int64_t now = nanoseconds_now();
   std::int64_t next = state_->next_report.load(std::memory_order_relaxed);
-  if (!(fraction >= 1)) {
+  // A stage's beginning and its end are always told, however short it is.
+  const bool begins = state_->reported_stage.exchange(stage.data(), std::memory_order_relaxed) != stage.data();
+  if (begins) {
+    state_->next_report.store(now + kReportEvery, std::memory_order_relaxed);
+  } else if (!(fraction >= 1)) {
     if (now < next) return;
     // Of two threads that call the library at once, one reports.
     if (!state_->next_report.compare_exchange_strong(next, now + kReportEvery, std::memory_order_relaxed)) return;

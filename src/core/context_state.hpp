@@ -21,6 +21,7 @@ struct Context::State {
   ProgressFn progress;
   CancelToken cancel;
   std::atomic<std::int64_t> next_report{0};
+  std::atomic<const char*> reported_stage{nullptr};  ///< where its name lies; names are literals
   std::string device = "cpu";
   std::shared_ptr<const kernels::Backend> backend;  ///< null: the CPU's, which needs no state
 };

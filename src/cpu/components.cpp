@@ -1,19 +1,10 @@
-// Connected components of a bipartite graph (contract clause 16): union-find by all threads at once, without a lock.
-// A root is hooked below the smaller of two roots by one compare-and-swap, and every pointer leads to a smaller number,
-// so that a component ends below its smallest member whatever the order of edges and threads. Paths are halved as they
-// are walked (Jayanti and Tarjan 2016): such a store may be late, but what it stores was an ancestor and stays one.
+// Connected components of a bipartite graph (contract clause 16): union-find by all threads at once (core/forest.hpp).
 // Cost: a reading of the edges, two places of `parent` an edge (fetched ahead), one reading of `parent` at the end.
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <limits>
-#include <memory>
 
-#include "core/aligned.hpp"
+#include "core/forest.hpp"
 #include "core/parallel.hpp"
 #include "core/seconds.hpp"
 #include "cpu/graphs.hpp"
@@ -23,70 +14,7 @@ namespace {
 
 constexpr std::int64_t kEdges = std::int64_t{1} << 16;    // of a task
 constexpr std::int64_t kMembers = std::int64_t{1} << 16;  // of a task
-constexpr std::size_t kPage = std::size_t{1} << 21;       // a large one
 constexpr std::int64_t kAhead = 32;  // edges whose places are being fetched; enough for DRAM's latency
-
-/// Asks for large pages where the system has them: places are looked at all over the array, and its page tables are not
-/// in the caches. What it answers does not matter.
-void prefer_large_pages(void* data, std::size_t bytes) {
-#if defined(__linux__)
-  if (std::align(kPage, kPage, data, bytes) != nullptr)
-    static_cast<void>(madvise(data, bytes / kPage * kPage, MADV_HUGEPAGE));
-#else
-  static_cast<void>(data);
-  static_cast<void>(bytes);
-#endif
-}
-
-template <class Number>
-class Forest {
- public:
-  /// `alone`: one thread works on it, which needs no atomic swaps.
-  Forest(std::int64_t size, bool alone) : parent_(size), size_(static_cast<std::uint64_t>(size)), alone_(alone) {
-    prefer_large_pages(parent_.data(), static_cast<std::size_t>(size) * sizeof(Number));
-  }
-
-  void reset(std::int64_t begin, std::int64_t end) {
-    for (std::int64_t v = begin; v < end; ++v) parent_[v] = static_cast<Number>(v);
-  }
-  /// Begins to fetch the place of v, if there is one.
-  void fetch(std::uint64_t v) const {
-    if (v < size_) __builtin_prefetch(parent_.data() + v, 1);
-  }
-
-  void unite(Number x, Number y) {
-    while (true) {
-      x = root_of(x);
-      y = root_of(y);
-      if (x == y) return;
-      if (x > y) std::swap(x, y);
-      if (alone_) {
-        parent_[static_cast<std::int64_t>(y)] = x;
-        return;
-      }
-      Number expected = y;
-      if (at(y).compare_exchange_strong(expected, x, std::memory_order_relaxed)) return;
-    }
-  }
-  Number root_of(Number x) {
-    Number parent = at(x).load(std::memory_order_relaxed);
-    while (parent != x) {
-      const Number above = at(parent).load(std::memory_order_relaxed);
-      if (above == parent) return parent;
-      at(x).store(above, std::memory_order_relaxed);
-      x = above;
-      parent = at(x).load(std::memory_order_relaxed);
-    }
-    return x;
-  }
-
- private:
-  std::atomic_ref<Number> at(Number v) { return std::atomic_ref<Number>(parent_[static_cast<std::int64_t>(v)]); }
-
-  core::AlignedArray<Number> parent_;
-  std::uint64_t size_;
-  bool alone_;
-};
 
 template <class Body>
 void in_parts(const Context& ctx, std::int64_t size, std::int64_t part, const Body& body) {
@@ -98,7 +26,7 @@ void in_parts(const Context& ctx, std::int64_t size, std::int64_t part, const Bo
 }
 
 template <class Id, class Number>
-void unite_edges(const BipartiteEdges& edges, std::int64_t begin, std::int64_t end, Forest<Number>& forest) {
+void unite_edges(const BipartiteEdges& edges, std::int64_t begin, std::int64_t end, core::Forest<Number>& forest) {
   const auto* const a = static_cast<const Id*>(edges.a());
   const auto* const b = static_cast<const Id*>(edges.b());
   const auto n_a = static_cast<std::uint64_t>(edges.n_a());
@@ -119,7 +47,7 @@ void unite_edges(const BipartiteEdges& edges, std::int64_t begin, std::int64_t e
 template <class Number>
 void label_with(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) {
   const BipartiteEdges& edges = *task.edges;
-  Forest<Number> forest(task.members(), ctx.threads() == 1);
+  core::Forest<Number> forest(task.members(), ctx.threads() == 1);
   in_parts(ctx, task.members(), kMembers, [&](std::int64_t begin, std::int64_t end) { forest.reset(begin, end); });
   in_parts(ctx, edges.size(), kEdges, [&](std::int64_t begin, std::int64_t end) {
     edges.is_wide() ? unite_edges<std::int64_t>(edges, begin, end, forest)
@@ -127,11 +55,10 @@ void label_with(const Context& ctx, const kernels::GraphTask& task, kernels::Gra
   });
   const std::int64_t n_a = edges.n_a();
   in_parts(ctx, task.members(), kMembers, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t v = begin; v < std::min(end, n_a); ++v) {
-      labels.a[static_cast<std::size_t>(v)] = static_cast<std::int64_t>(forest.root_of(static_cast<Number>(v)));
-    }
-    for (std::int64_t v = std::max(begin, n_a); v < end; ++v) {
-      labels.b[static_cast<std::size_t>(v - n_a)] = static_cast<std::int64_t>(forest.root_of(static_cast<Number>(v)));
+    for (std::int64_t v = begin; v < end; ++v) {
+      forest.fetch_parent(static_cast<std::uint64_t>(v + kAhead));
+      const auto label = static_cast<std::int64_t>(forest.flatten(static_cast<Number>(v)));
+      (v < n_a ? labels.a[static_cast<std::size_t>(v)] : labels.b[static_cast<std::size_t>(v - n_a)]) = label;
     }
   });
 }

@@ -14,11 +14,16 @@
 #include "core/seconds.hpp"
 #include "core/table_access.hpp"
 #include "cpu/lle_weights.hpp"
+#include "kernels_krylov.hpp"
 #include "kernels_sparse.hpp"
+#include "solver/csr.hpp"
 #include "solver/factor.hpp"
+#include "solver/krylov.hpp"
 #include "solver/ordering.hpp"
+#include "solver/pieces.hpp"
 #include "solver/smallest.hpp"
 #include "solver/symbolic.hpp"
+#include "solver/tall.hpp"
 
 namespace vicinal {
 namespace {
@@ -28,33 +33,14 @@ using solver::Point;
 
 constexpr Point kDenseRows = 150;          // up to here a dense decomposition is as quick as a sparse one
 constexpr std::int64_t kOrderColumns = 8;  // by which points are put near each other
+constexpr double kCheapFlops = 1e12;       // of a factor: half a minute of one core
+constexpr double kSparseRate = 16;         // a factor's multiplications that take as long as one of a sparse product
 constexpr double kSameMagnitude = 1e-6;
 constexpr double kTold = 1e-15;  // of M's norm: eigenvalues nearer to a shift may fall to either side by rounding
 
-/// Rows that blocks join, by union and find; pieces are numbered by their smallest rows.
-std::vector<std::int64_t> pieces_of(const LocalRows& a, const kernels::LleTask& task) {
-  std::vector<Point> parent(static_cast<std::size_t>(a.points));
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto root = [&](Point i) {
-    while (parent[i] != i) i = parent[i] = parent[parent[i]];
-    return i;
-  };
-  for (Point i = 0; i < a.points; ++i) {
-    for (std::int64_t j = 0; j < task.k; ++j) {
-      const Point x = root(i);
-      const Point y = root(task.ids[i * task.k + j]);
-      parent[std::max(x, y)] = std::min(x, y);
-    }
-  }
-  std::vector<std::int64_t> piece(parent.size());
-  std::int64_t count = 0;
-  for (Point i = 0; i < a.points; ++i) piece[i] = root(i) == i ? count++ : piece[root(i)];
-  return piece;
-}
-
 /// The columns by which points are ordered: those that spread most, as float32.
 std::vector<float> coordinates_of(const Context& ctx, const TableView& table, std::int64_t& d) {
-  constexpr std::int64_t kTaskRows = 1024;
+  constexpr std::int64_t kTaskRows = 256;
   const std::int64_t n = table.rows();
   const std::int64_t all = table.cols();
   std::vector<double> first(static_cast<std::size_t>(all));
@@ -77,11 +63,14 @@ std::vector<float> coordinates_of(const Context& ctx, const TableView& table, st
   d = static_cast<std::int64_t>(chosen.size());
   std::vector<float> found(static_cast<std::size_t>(n * d));
   core::parallel_for(ctx, (n + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int /*worker*/) {
-    std::vector<double> values(static_cast<std::size_t>(all));
-    for (std::int64_t i = task * kTaskRows; i < std::min(n, (task + 1) * kTaskRows); ++i) {
-      core::widen_rows(table, i, i + 1, values.data());
+    const std::int64_t begin = task * kTaskRows;
+    const std::int64_t end = std::min(n, begin + kTaskRows);
+    std::vector<double> values(static_cast<std::size_t>((end - begin) * all));
+    core::widen_rows(table, begin, end, values.data());
+    for (std::int64_t i = begin; i < end; ++i) {
+      const double* of = values.data() + (i - begin) * all;
       // Less the first row, so that an offset does not eat float32's digits.
-      for (std::int64_t c = 0; c < d; ++c) found[i * d + c] = static_cast<float>(values[chosen[c]] - first[chosen[c]]);
+      for (std::int64_t c = 0; c < d; ++c) found[i * d + c] = static_cast<float>(of[chosen[c]] - first[chosen[c]]);
     }
   });
   return found;
@@ -96,14 +85,25 @@ class Piece {
   /// Vectors [rows, dim] in the numbering that the blocks came in. With a device the blocks have no values here.
   solver::Vectors run(kernels::DeviceLle* device, LlePiece& piece) {
     piece.rows = a_.points;
-    const bool by_dense =
-        options_.solver == LleSolver::dense || (options_.solver == LleSolver::automatic && a_.points <= kDenseRows);
-    if (!by_dense) return device != nullptr ? run_device(*device, piece) : run_direct(piece);
-    if (device != nullptr) {
+    const bool automatic = options_.solver == LleSolver::automatic;
+    const bool by_dense = options_.solver == LleSolver::dense || (automatic && a_.points <= kDenseRows);
+    const bool by_products = options_.solver == LleSolver::lanczos || options_.solver == LleSolver::arnoldi;
+    if (device != nullptr && (by_dense || by_products)) {
       static_cast<void>(device->take(cells_.order));
       a_ = device->blocks();
     }
-    return run_dense(piece);
+    solver::Vectors found;
+    if (by_dense) {
+      found = run_dense(piece);
+    } else if (by_products) {
+      found = run_krylov(options_.solver, options_.max_steps, piece);
+    } else if (device != nullptr) {
+      found = run_device(*device, piece);
+    } else {
+      found = automatic ? run_cheapest(piece) : run_direct(ordered(), piece);
+    }
+    solver::remove_means(ctx_, found);  // once more: what rounding left of them may have grown in the last step
+    return found;
   }
 
  private:
@@ -120,7 +120,7 @@ class Piece {
     need(solver::dense_bytes(a_));
     const auto start = std::chrono::steady_clock::now();
     solver::Smallest found = solver::dense(ctx_, a_, options_.dim);
-    const solver::Incidence in = solver::incidence_of(a_);
+    const solver::Incidence in = solver::incidence_of(ctx_, a_);
     found.residuals = solver::residuals(ctx_, a_, in, found);
     found.norm = solver::norm_bound(ctx_, a_, in);
     describe(found, piece);
@@ -128,28 +128,76 @@ class Piece {
     return std::move(found.vectors);
   }
 
-  /// The dissection, and of a factor on the host what it will be.
-  solver::Dissection order(const solver::Pattern& pattern) {
-    ctx_.report("order", 0);
-    return solver::dissect(ctx_, pattern, cells_.first);
-  }
-
-  solver::Vectors run_direct(LlePiece& piece) {
-    auto start = std::chrono::steady_clock::now();
-    solver::Incidence in = solver::incidence_of(a_);
+  struct Ordered {
     solver::Dissection dissection;
     solver::Symbolic symbolic;
-    {
-      const solver::Pattern pattern = solver::pattern_of(ctx_, a_, in);
-      dissection = order(pattern);
-      symbolic = solver::analyse(ctx_, pattern, dissection);
+  };
+  Ordered ordered() {
+    const auto start = std::chrono::steady_clock::now();
+    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(ctx_, a_));
+    ctx_.report("order", 0);
+    Ordered found{solver::dissect(ctx_, pattern, cells_.first), {}};
+    found.symbolic = solver::analyse(ctx_, pattern, found.dissection);
+    result_.order_seconds += seconds_since(start);
+    return found;
+  }
+
+  // A factor that is cheap is made. Else products are tried until they have cost what the factor would: so the choice
+  // costs at most twice the better way. It depends on counts only, not on the clock.
+  solver::Vectors run_cheapest(LlePiece& piece) {
+    Ordered order = ordered();
+    const solver::Symbolic& symbolic = order.symbolic;
+    const bool fits = direct_bytes(symbolic) + held_bytes() <= ctx_.memory_limit();
+    if (fits && symbolic.flops <= kCheapFlops) return run_direct(std::move(order), piece);
+    if (!fits) {
+      order = {};
+      return run_krylov(LleSolver::lanczos, options_.max_steps, piece);
     }
+    const solver::KrylovShape shape = solver::krylov_shape(a_.points, {.wanted = options_.dim});
+    const double step = 4 * static_cast<double>(a_.values.size()) * static_cast<double>(shape.block);
+    const double steps = std::min(static_cast<double>(options_.max_steps), symbolic.flops / (kSparseRate * step) + 1);
+    solver::Vectors found = run_krylov(LleSolver::automatic, static_cast<std::int64_t>(steps), piece);
+    return found.rows > 0 ? std::move(found) : run_direct(std::move(order), piece);
+  }
+
+  // By products with M. No rows: `automatic` asked, and the steps were too few.
+  solver::Vectors run_krylov(LleSolver how, std::int64_t steps, LlePiece& piece) {
+    const solver::KrylovOptions options{options_.dim, how != LleSolver::arnoldi, steps};
+    const solver::KrylovShape shape = solver::krylov_shape(a_.points, options);
+    const kernels::KrylovSpaces& spaces = kernels::krylov_spaces_of(ctx_);
+    need(spaces.krylov_bytes(ctx_, a_, shape) + solver::csr_bytes(a_) + solver::krylov_bytes(a_, shape, options));
+    const auto start = std::chrono::steady_clock::now();
+    const solver::Incidence in = solver::incidence_of(ctx_, a_);
+    const solver::Csr rows = solver::csr_of(a_);
+    const solver::Csr columns = solver::transposed(rows);
+    solver::KrylovResult found;
+    {
+      const auto space = spaces.krylov_space(ctx_, {rows, columns, shape});
+      found = solver::krylov(ctx_, a_, in, *space, options);
+    }
+    result_.solve_seconds += seconds_since(start);
+    if (!found.smallest.converged) {
+      if (how == LleSolver::automatic) return {};
+      throw Error(ErrorCode::internal,
+                  fmt::format("max_steps: {} products with M left residuals of {:.1e} of its norm, where {:.0e} are "
+                              "asked for; more steps or the solver direct would go further",
+                              found.smallest.iterations, found.residual, found.asked));
+    }
+    describe(found.smallest, piece);
+    piece.solver = options.filtered ? LleSolver::lanczos : LleSolver::arnoldi;
+    return std::move(found.smallest.vectors);
+  }
+
+  solver::Vectors run_direct(Ordered ordered, LlePiece& piece) {
+    const solver::Dissection& dissection = ordered.dissection;
+    const solver::Symbolic& symbolic = ordered.symbolic;
+    need(direct_bytes(symbolic));
+    auto start = std::chrono::steady_clock::now();
     a_ = solver::renumbered(ctx_, a_, dissection.order);
-    in = solver::incidence_of(a_);
+    const solver::Incidence in = solver::incidence_of(ctx_, a_);
     piece.fill = symbolic.fill;
     piece.flops = symbolic.flops;
     result_.order_seconds += seconds_since(start);
-    need(symbolic.factor_bytes + std::max(symbolic.front_bytes, solver::inverse_iteration_bytes(a_, options_.dim)));
 
     start = std::chrono::steady_clock::now();
     // Grounding one point of a connected graph leaves the constant vector no way out; solves of what is orthogonal to
@@ -170,8 +218,9 @@ class Piece {
 
   solver::Vectors run_device(kernels::DeviceLle& device, LlePiece& piece) {
     auto start = std::chrono::steady_clock::now();
-    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(a_));
-    const solver::Dissection dissection = order(pattern);
+    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(ctx_, a_));
+    ctx_.report("order", 0);
+    const solver::Dissection dissection = solver::dissect(ctx_, pattern, cells_.first);
     std::vector<Point> rows;
     rows.reserve(dissection.order.size());
     for (const Point point : dissection.order) rows.push_back(cells_.order[point]);
@@ -200,6 +249,7 @@ class Piece {
                       *std::max_element(found.angles.begin(), found.angles.end()), found.iterations));
     }
     describe(found, piece);
+    piece.solver = LleSolver::direct;
     const double last = found.values.back() * found.values.back();
     const double shift = (last + found.next * found.next) / 2;
     if (!options_.certify || !(shift - last > kTold * piece.norm)) return;
@@ -213,10 +263,15 @@ class Piece {
     return vectors;
   }
 
+  [[nodiscard]] std::uint64_t direct_bytes(const solver::Symbolic& symbolic) const {
+    return symbolic.factor_bytes + std::max(symbolic.front_bytes, solver::inverse_iteration_bytes(a_, options_.dim));
+  }
+  [[nodiscard]] std::uint64_t held_bytes() const {
+    return (a_.values.size() * sizeof(double) + a_.cols.size() * 4 * sizeof(Point)) * 2;
+  }
   void need(std::uint64_t bytes) const {
-    const std::uint64_t held = (a_.values.size() * sizeof(double) + a_.cols.size() * 4 * sizeof(Point)) * 2;
-    core::require_memory(ctx_, bytes + held, "lle");
-    result_.plan.memory = std::max(result_.plan.memory, bytes + held);
+    core::require_memory(ctx_, bytes + held_bytes(), "lle");
+    result_.plan.memory = std::max(result_.plan.memory, bytes + held_bytes());
   }
 
   const Context& ctx_;
@@ -257,12 +312,12 @@ void finish_piece(const std::vector<Point>& rows, const solver::Vectors& vectors
 
 namespace kernels {
 
-std::uint64_t embed_bytes(const Context& /*ctx*/, std::int64_t n, std::int64_t d, const LleOptions& options) {
+std::uint64_t embed_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const LleOptions& options) {
   const cpu::LocalTask task{TableView(), {}, options.k, options.dim, options.variant, options.reg};
   const auto width = static_cast<std::uint64_t>(options.k + 1);
   const auto rows = static_cast<std::uint64_t>(n);
   const std::uint64_t blocks = rows * width * (static_cast<std::uint64_t>(cpu::block_rows(task)) * sizeof(double) + 4);
-  return 2 * blocks + rows * width * 16 +
+  return 2 * blocks + solver::ordering_bytes(ctx, n, options.k + 1) +
          rows * static_cast<std::uint64_t>(std::min(d, kOrderColumns)) * sizeof(float) +
          rows * static_cast<std::uint64_t>(options.dim) * sizeof(double);
 }
@@ -276,7 +331,7 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
   std::unique_ptr<DeviceLle> device;
   if (sparse != nullptr && sparse->why_on_host(options).empty()) device = sparse->begin(ctx, task);
   LocalRows a = device != nullptr ? cpu::local_columns(ctx, local) : cpu::local_rows(ctx, local);
-  result.piece = pieces_of(a, task);
+  result.piece = solver::pieces_of(ctx, a);
   const std::int64_t count = *std::max_element(result.piece.begin(), result.piece.end()) + 1;
   if (count > 1 && options.pieces == LlePieces::refuse) {
     throw Error(

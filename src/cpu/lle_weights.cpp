@@ -1,9 +1,11 @@
 // See lle_weights.hpp. The formulas are those of contract clause 17.
 #include "cpu/lle_weights.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
-#include <string>
+#include <limits>
 
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -44,8 +46,9 @@ class LocalFrame {
   void weights(Point i, double* out) {
     gather(i);
     if (barycentre(room_, k_, d_, task_.reg, out)) return;
-    throw Error(ErrorCode::bad_data, "reg: is 0, but the neighbors of row " + std::to_string(i) +
-                                         " do not determine its weights; a share above 0 does");
+    throw Error(ErrorCode::bad_data,
+                fmt::format("reg: is {}, but the neighbors of row {} do not determine its weights; a larger share does",
+                            task_.reg, i));
   }
 
   /// Squared singular values of neighbors less the row, descending.
@@ -263,6 +266,7 @@ void for_each_row(const Context& ctx, const LocalTask& task, const Body& body) {
   const std::int64_t n = task.table.rows();
   std::vector<LocalFrame> rooms(static_cast<std::size_t>(ctx.threads()), LocalFrame(ctx, task));
   const std::int64_t tasks = (n + kTaskRows - 1) / kTaskRows;
+  ctx.report("weights", 0);
   core::parallel_for(ctx, tasks, [&](std::int64_t part, int worker) {
     const auto end = static_cast<Point>(std::min(n, (part + 1) * kTaskRows));
     for (auto i = static_cast<Point>(part * kTaskRows); i < end; ++i) body(rooms[worker], i);
@@ -354,6 +358,26 @@ bool barycentre(WeightRoom& room, std::int64_t k, std::int64_t d, double reg, do
   }
   for (std::int64_t i = 0; i < k; ++i) weights[i] /= total;
   return std::isfinite(total) && total > 0;
+}
+
+double weight_condition(const Context& ctx, WeightRoom& room, std::int64_t k, std::int64_t d, double reg) {
+  for (std::int64_t i = 0; i < k; ++i) {
+    for (std::int64_t c = 0; c < d; ++c) room.neighbors[i * d + c] -= room.row[c];
+  }
+  bring_into_range(room.neighbors, k * d);
+  const bool wide = d > k;
+  solver::Small differences(wide ? d : k, wide ? k : d);
+  for (std::int64_t i = 0; i < k; ++i) {
+    for (std::int64_t c = 0; c < d; ++c) (wide ? differences(c, i) : differences(i, c)) = room.neighbors[i * d + c];
+  }
+  if (wide) differences = solver::triangle_of(std::move(differences));
+  const std::vector<double> values = solver::singular_values(ctx, std::move(differences)).values;
+  double trace = 0;
+  for (const double value : values) trace += value * value;
+  const double added = trace > 0 ? reg * trace : reg;
+  // The Gram has k eigenvalues, of which those beyond d are 0.
+  const double least = (k > d ? 0 : values.front() * values.front()) + added;
+  return least > 0 ? (values.back() * values.back() + added) / least : std::numeric_limits<double>::infinity();
 }
 
 std::int64_t block_rows(const LocalTask& task) {

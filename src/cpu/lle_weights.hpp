@@ -38,4 +38,8 @@ struct WeightRoom {
 };
 bool barycentre(WeightRoom& room, std::int64_t k, std::int64_t d, double reg, double* weights);
 
+/// The largest over the least eigenvalue of the system that `barycentre` solves, from the same room: infinite where it
+/// is singular. By the singular values of the differences, not their squares' sums. O(k^2 d + k^3).
+double weight_condition(const Context& ctx, WeightRoom& room, std::int64_t k, std::int64_t d, double reg);
+
 }  // namespace vicinal::cpu

@@ -84,7 +84,7 @@ class Run {
 
   void find_scores() {
     if (task_.score == OutlierScore::ldof) {
-      const WideRows rows(ctx_, task_);
+      const WideRows rows(ctx_, task_.table, task_.metric, task_.p);
       return for_each_row([&](std::int64_t p, const Neighborhood& near) { score(p) = ldof_score(near, rows); });
     }
     if (task_.score == OutlierScore::inflo) {
@@ -140,7 +140,7 @@ class Run {
   void find_local() {
     local_.resize(static_cast<std::size_t>(task_.near.rows));
     if (core::is_chain(task_.score)) {
-      const WideRows rows(ctx_, task_);
+      const WideRows rows(ctx_, task_.table, task_.metric, task_.p);
       std::vector<ChainScratch> scratch(static_cast<std::size_t>(ctx_.threads()));
       for_each_row([&](std::int64_t p, const Neighborhood& near, int worker) {
         local_[static_cast<std::size_t>(p)] = chaining_distance(near, rows, task_.score == OutlierScore::cof_pyod,
@@ -256,7 +256,7 @@ std::uint64_t lof_scratch(const Context& ctx, const LofTask& task) {
   const auto k = static_cast<std::uint64_t>(task.near.k);
   std::uint64_t bytes = 2 * rows * ks * sizeof(double);
   bytes += static_cast<std::uint64_t>(ctx.threads()) * (ks * kLanes + 2 * k) * sizeof(double);
-  if (core::needs_table(task.score)) bytes += WideRows::bytes(task);
+  if (core::needs_table(task.score)) bytes += WideRows::bytes(task.table, task.metric);
   if (task.score == OutlierScore::inflo) bytes += rows * (2 * sizeof(std::int64_t) + k * sizeof(std::uint32_t));
   return bytes;
 }

@@ -11,33 +11,33 @@
 namespace vicinal::cpu {
 namespace {
 
-bool lies_ready(const kernels::LofTask& task) {
-  return task.table.dtype() == DType::float64 && task.metric != Metric::cosine && core::is_row_contiguous(task.table);
+bool lies_ready(const TableView& table, Metric metric) {
+  return table.dtype() == DType::float64 && metric != Metric::cosine && core::is_row_contiguous(table);
 }
 
 }  // namespace
 
-std::uint64_t WideRows::bytes(const kernels::LofTask& task) {
-  if (lies_ready(task)) return 0;
-  const auto rows = static_cast<std::uint64_t>(task.table.rows());
-  return rows * (static_cast<std::uint64_t>(task.table.cols()) * sizeof(double) + 1);
+std::uint64_t WideRows::bytes(const TableView& table, Metric metric) {
+  if (lies_ready(table, metric)) return 0;
+  const auto rows = static_cast<std::uint64_t>(table.rows());
+  return rows * (static_cast<std::uint64_t>(table.cols()) * sizeof(double) + 1);
 }
 
-WideRows::WideRows(const Context& ctx, const kernels::LofTask& task)
-    : metric_(task.metric),
-      p_(task.p),
-      cols_(task.table.cols()),
-      stride_(task.table.row_stride()),
-      rows_(static_cast<const double*>(task.table.data())) {
-  if (lies_ready(task)) return;
+WideRows::WideRows(const Context& ctx, const TableView& table, Metric metric, double p)
+    : metric_(metric),
+      p_(p),
+      cols_(table.cols()),
+      stride_(table.row_stride()),
+      rows_(static_cast<const double*>(table.data())) {
+  if (lies_ready(table, metric)) return;
   constexpr std::int64_t kRows = 1024;
-  const std::int64_t n = task.table.rows();
+  const std::int64_t n = table.rows();
   copy_.resize(static_cast<std::size_t>(n * cols_));
   if (metric_ == Metric::cosine) zero_.resize(static_cast<std::size_t>(n));
-  core::parallel_for(ctx, (n + kRows - 1) / kRows, [&](std::int64_t task_number, int /*worker*/) {
-    const std::int64_t begin = task_number * kRows;
+  core::parallel_for(ctx, (n + kRows - 1) / kRows, [&](std::int64_t task, int /*worker*/) {
+    const std::int64_t begin = task * kRows;
     const std::int64_t end = std::min(begin + kRows, n);
-    core::widen_rows(task.table, begin, end, copy_.data() + begin * cols_);
+    core::widen_rows(table, begin, end, copy_.data() + begin * cols_);
     if (metric_ != Metric::cosine) return;
     for (std::int64_t i = begin; i < end; ++i) {
       double* const row = copy_.data() + i * cols_;

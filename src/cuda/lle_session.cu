@@ -104,6 +104,7 @@ void LleSession::step(const Host& host, const plugin::LleStep& step) {
       break;
     case plugin::kLleSubtract:
       subtract_product(engine_, best, step.small, next);
+      remove_means(engine_, next);
       break;
     case plugin::kLleMultiply:
       set = product(engine_, set, step.small, step.width);

@@ -23,6 +23,13 @@ void with_scratch(const Engine& engine, const char* what, const Call& call) {
   check(call(static_cast<void*>(scratch.data()), bytes), what);
 }
 
+template <class Number>
+void sum_up(const Engine& engine, Number* values, std::int64_t count) {
+  with_scratch(engine, "running sum", [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceScan::InclusiveSum(scratch, bytes, values, values, count, engine.stream);
+  });
+}
+
 }  // namespace
 
 KeyedValues::KeyedValues(const Engine& engine, std::int64_t count) {
@@ -47,6 +54,14 @@ void sort_by_key(const Engine& engine, KeyedValues& pairs, std::int64_t count, i
   if (values.selector != 0) std::swap(pairs.values[0], pairs.values[1]);
 }
 
+void sort_keys(const Engine& engine, Buffer<unsigned long long> (&keys)[2], std::int64_t count, int bits) {
+  cub::DoubleBuffer<unsigned long long> both(keys[0].data(), keys[1].data());
+  with_scratch(engine, "sort", [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortKeys(scratch, bytes, both, count, 0, bits, engine.stream);
+  });
+  if (both.selector != 0) std::swap(keys[0], keys[1]);
+}
+
 void list_flagged(const Engine& engine, const std::uint8_t* flags, std::int64_t count, std::uint32_t* numbers,
                   std::int64_t* found) {
   with_scratch(engine, "list what is flagged", [&](void* scratch, std::size_t& bytes) {
@@ -56,9 +71,11 @@ void list_flagged(const Engine& engine, const std::uint8_t* flags, std::int64_t 
 }
 
 void running_sum(const Engine& engine, std::uint32_t* values, std::int64_t count) {
-  with_scratch(engine, "running sum", [&](void* scratch, std::size_t& bytes) {
-    return cub::DeviceScan::InclusiveSum(scratch, bytes, values, values, count, engine.stream);
-  });
+  sum_up(engine, values, count);
+}
+
+void running_sum(const Engine& engine, std::int64_t* values, std::int64_t count) {
+  sum_up(engine, values, count);
 }
 
 void part(const Engine& engine, void* values, const std::uint8_t* flags, std::int64_t count, std::int64_t* found) {

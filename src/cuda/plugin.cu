@@ -12,8 +12,10 @@
 #include "cuda/cluster_room.hpp"
 #include "cuda/clustering.hpp"
 #include "cuda/graphs.hpp"
+#include "cuda/krylov.hpp"
 #include "cuda/lle_session.hpp"
 #include "cuda/lof.hpp"
+#include "cuda/overlap.hpp"
 #include "cuda/plugin.hpp"
 #include "cuda/self_test.hpp"
 #include "cuda/session.hpp"
@@ -345,6 +347,13 @@ void label_bytes(void* engine, const plugin::Bipartite* task, std::uint64_t* byt
   guarded(status, [&] { *bytes = graph_bytes(session_of(engine), *task); });
 }
 
+void join_polygons(void* engine, const plugin::HostCalls* host, plugin::OverlapJoin* task, plugin::Status* status) {
+  guarded(status, [&] {
+    const CurrentDevice current(session_of(engine).engine.device);
+    join_layers(session_of(engine), host_of(host), *task);
+  });
+}
+
 void embedding_bytes(void* engine, const plugin::LleTask* task, std::uint64_t* bytes, plugin::Status* status) {
   guarded(status, [&] { *bytes = lle_bytes(session_of(engine), *task); });
 }
@@ -395,6 +404,33 @@ void step_piece(void* lle, const plugin::HostCalls* host, const plugin::LleStep*
   with_embedding(lle, status, [&](LleSession& made) { made.step(host_of(host), *step); });
 }
 
+void begin_krylov(void* engine, const plugin::KrylovTask* task, void** space, plugin::Status* status) {
+  guarded(status, [&] {
+    const CurrentDevice current(session_of(engine).engine.device);
+    *space = std::make_unique<DeviceKrylov>(session_of(engine), *task).release();
+  });
+}
+
+void release_krylov(void* space) {
+  const CurrentDevice current(static_cast<DeviceKrylov*>(space)->session().engine.device);
+  delete static_cast<DeviceKrylov*>(space);
+}
+
+void step_krylov(void* space, const plugin::HostCalls* host, const plugin::KrylovStep* step, plugin::Status* status) {
+  guarded(status, [&] {
+    auto& made = *static_cast<DeviceKrylov*>(space);
+    const CurrentDevice current(made.session().engine.device);
+    made.step(host_of(host), *step);
+  });
+}
+
+void sparse_product(void* engine, const plugin::HostCalls* host, plugin::SpmvTask* task, plugin::Status* status) {
+  guarded(status, [&] {
+    const CurrentDevice current(session_of(engine).engine.device);
+    time_spmv(session_of(engine), host_of(host), *task);
+  });
+}
+
 }  // namespace
 }  // namespace vicinal::cuda
 
@@ -436,6 +472,7 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.lof_bytes = vicinal::cuda::lof_bytes;
     functions.label = vicinal::cuda::label;
     functions.label_bytes = vicinal::cuda::label_bytes;
+    functions.join_polygons = vicinal::cuda::join_polygons;
     functions.lle_bytes = vicinal::cuda::embedding_bytes;
     functions.lle_solver = vicinal::cuda::embedding_solver;
     functions.lle_widest = vicinal::cuda::embedding_widest;
@@ -445,6 +482,10 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.lle_fetch = vicinal::cuda::fetch_piece;
     functions.lle_factor = vicinal::cuda::factor_piece;
     functions.lle_step = vicinal::cuda::step_piece;
+    functions.krylov = vicinal::cuda::begin_krylov;
+    functions.release_krylov = vicinal::cuda::release_krylov;
+    functions.krylov_step = vicinal::cuda::step_krylov;
+    functions.spmv = vicinal::cuda::sparse_product;
     return functions;
   }();
   return &kFunctions;

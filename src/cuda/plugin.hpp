@@ -189,6 +189,13 @@ struct Outliers {
 
 /// Edges of a bipartite graph, and where labels go (plugin_graph.hpp).
 struct Bipartite;
+/// Two maps whose features are to be joined (plugin_overlap.hpp).
+struct OverlapJoin;
+
+/// A basis beside a sparse matrix, what is done with it, and products alone (plugin_krylov.hpp).
+struct KrylovTask;
+struct KrylovStep;
+struct SpmvTask;
 
 /// An embedding, and what is done with it (plugin_lle.hpp).
 struct LleTask;
@@ -278,6 +285,9 @@ struct Functions {
   /// Bytes of device memory that takes, edges included. Fails where they are not to be had.
   void (*label_bytes)(void* engine, const Bipartite* task, std::uint64_t* bytes, Status* status) = nullptr;
 
+  /// Finds the pairs of two maps whose boxes meet, and decides most of them; in parts where the device has not room for
+  /// all. Fails before it starts where not even a part has.
+  void (*join_polygons)(void* engine, const HostCalls* host, OverlapJoin* task, Status* status) = nullptr;
   /// Bytes of device memory an embedding takes until its pieces are factored. Fails where they are not to be had.
   void (*lle_bytes)(void* engine, const LleTask* task, std::uint64_t* bytes, Status* status) = nullptr;
   /// Fails where there is no solver for its pieces.
@@ -291,6 +301,13 @@ struct Functions {
   void (*lle_fetch)(void* lle, const LleBlocks* blocks, Status* status) = nullptr;
   void (*lle_factor)(void* lle, const HostCalls* host, LleFactor* task, Status* status) = nullptr;
   void (*lle_step)(void* lle, const HostCalls* host, const LleStep* step, Status* status) = nullptr;
+
+  /// Takes the matrix over, and makes room for a basis. Fails where there is none.
+  void (*krylov)(void* engine, const KrylovTask* task, void** space, Status* status) = nullptr;
+  void (*release_krylov)(void* space) = nullptr;
+  void (*krylov_step)(void* space, const HostCalls* host, const KrylovStep* step, Status* status) = nullptr;
+  /// Times one form of a sparse product.
+  void (*spmv)(void* engine, const HostCalls* host, SpmvTask* task, Status* status) = nullptr;
 };
 
 }  // namespace vicinal::plugin

@@ -7,7 +7,7 @@
 
 namespace vicinal::gdal {
 
-inline constexpr std::int32_t kPluginVersion = 1;
+inline constexpr std::int32_t kPluginVersion = 2;
 inline constexpr const char* kPluginSymbol = "vicinal_geo_plugin";
 
 enum StatusCode : std::int32_t { kOk = 0, kInvalidArgument = 1, kBadData = 2, kIo = 3, kCancelled = 4, kInternal = 5 };
@@ -46,6 +46,8 @@ struct Layer {
   Texts ids;
   Texts codes;  ///< null without a code column
   const char* crs;
+  const std::int64_t* cut;  ///< features that were cut at the antimeridian, ascending
+  std::int64_t cut_count;
 };
 
 struct Loading {
@@ -73,15 +75,16 @@ struct Table {
   std::int64_t rows;
 };
 
-/// The file is made in memory and handed over whole.
+/// A dataset is made in memory and handed over whole, a file at a time.
 struct Writing {
   const char* path;    ///< for sentences
-  const char* driver;  ///< GDAL's short name; of a format that is one file
+  const char* file;    ///< its name in memory, whose ending the format goes by
+  const char* driver;  ///< GDAL's short name
   const Table* tables;
   std::int64_t table_count;
   void* host;
   std::int32_t (*cancelled)(void* host);
-  void (*take)(void* host, const void* bytes, std::int64_t count);
+  void (*take)(void* host, const char* ending, const void* bytes, std::int64_t count);
 };
 
 struct Functions {

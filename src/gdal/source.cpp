@@ -5,6 +5,8 @@
 #include <cmath>
 #include <memory>
 
+#include "gdal/antimeridian.hpp"
+
 namespace vicinal::gdal {
 namespace {
 
@@ -58,6 +60,9 @@ OpenLayer::OpenLayer(const Source& source) : path_(source.path), id_(text_or(sou
   CPLErrorReset();
   dataset_.reset(GDALDataset::Open(path_.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY));
   if (!dataset_) throw Failure(kIo, path_ + ": cannot be read as a layer of polygons: " + last_message());
+  if (dataset_->GetLayerCount() == 0) {
+    throw Failure(kBadData, path_ + ": it has no layer that can be read: " + last_message());
+  }
   const std::string layer = text_or(source.layer);
   if (!layer.empty()) {
     layer_ = dataset_->GetLayerByName(layer.c_str());
@@ -135,7 +140,7 @@ void OpenLayer::add_geometry(const OGRGeometry& geometry, std::int64_t feature) 
   switch (wkbFlatten(geometry.getGeometryType())) {
     case wkbPolygon:
     case wkbTriangle:
-      shapes_.add(*geometry.toPolygon());
+      add_polygon(*geometry.toPolygon(), feature);
       return;
     case wkbMultiPolygon:
     case wkbGeometryCollection:
@@ -144,7 +149,7 @@ void OpenLayer::add_geometry(const OGRGeometry& geometry, std::int64_t feature) 
       if (OGR_GT_IsSubClassOf(geometry.getGeometryType(), wkbGeometryCollection)) {
         for (const OGRGeometry* part : *geometry.toGeometryCollection()) add_geometry(*part, feature);
       } else {
-        for (const OGRPolygon* part : *geometry.toPolyhedralSurface()) shapes_.add(*part);
+        for (const OGRPolygon* part : *geometry.toPolyhedralSurface()) add_polygon(*part, feature);
       }
       return;
     }
@@ -158,31 +163,15 @@ void OpenLayer::add_geometry(const OGRGeometry& geometry, std::int64_t feature) 
   throw Failure(kBadData, name_of(feature) + " is a " + geometry.getGeometryName() + ": only polygons can be matched");
 }
 
-/// Whether an edge goes around the globe, which on a map of the world means that it crosses 180 degrees.
-bool OpenLayer::crosses_seam() const {
-  const auto part = static_cast<std::size_t>(shapes_.features.back());
-  for (auto ring = static_cast<std::size_t>(shapes_.parts[part]); ring + 1 < shapes_.rings.size(); ++ring) {
-    for (auto p = static_cast<std::size_t>(shapes_.rings[ring]) + 1;
-         p < static_cast<std::size_t>(shapes_.rings[ring + 1]); ++p) {
-      if (std::fabs(shapes_.points[2 * p] - shapes_.points[2 * p - 2]) > 180) return true;
-    }
+/// A polygon that crosses 180 degrees on a map of the world is cut there, and its feature noted.
+void OpenLayer::add_polygon(const OGRPolygon& polygon, std::int64_t feature) {
+  if (!seam_ || polygon.IsEmpty() || !crosses_antimeridian(polygon)) return shapes_.add(polygon);
+  const std::unique_ptr<OGRGeometry> pieces = cut_at_antimeridian(polygon);
+  if (!pieces) {
+    throw Failure(kBadData, name_of(feature) + " crosses the antimeridian and cannot be cut there: " + last_message());
   }
-  return false;
-}
-
-/// Adds the feature's geometry once more, cut at 180 degrees.
-void OpenLayer::cut_at_seam(const OGRGeometry& geometry, std::int64_t feature) {
-  shapes_.parts.resize(static_cast<std::size_t>(shapes_.features.back()) + 1);
-  shapes_.rings.resize(static_cast<std::size_t>(shapes_.parts.back()) + 1);
-  shapes_.points.resize(2 * static_cast<std::size_t>(shapes_.rings.back()));
-  CPLStringList options;
-  options.SetNameValue("WRAPDATELINE", "YES");
-  const std::unique_ptr<OGRGeometry> cut(OGRGeometryFactory::transformWithOptions(&geometry, nullptr, options.List()));
-  if (cut) add_geometry(*cut, feature);
-  if (!cut || crosses_seam()) {
-    throw Failure(kBadData,
-                  name_of(feature) + " crosses the antimeridian and cannot be cut there: match a smaller area");
-  }
+  add_polygons(*pieces);
+  if (cut_.empty() || cut_.back() != feature) cut_.push_back(feature);
 }
 
 void OpenLayer::load(const Loading& loading) {
@@ -191,14 +180,13 @@ void OpenLayer::load(const Loading& loading) {
   const int code = column(code_);
   layer_->ResetReading();
   std::int64_t number = 0;
-  const bool seam = loading.world && has_crs_ && crs_.IsGeographic();
+  seam_ = loading.world && has_crs_ && crs_.IsGeographic();
   while (const OGRFeatureUniquePtr feature{layer_->GetNextFeature()}) {
     if (number % kAskEvery == 0 && loading.cancelled(loading.host) != 0) throw Failure(kCancelled, "cancelled");
     ids_.add(id >= 0 ? feature->GetFieldAsString(id) : std::to_string(feature->GetFID()));
     if (code >= 0) codes_.add(feature->GetFieldAsString(code));
     if (const OGRGeometry* geometry = feature->GetGeometryRef(); geometry != nullptr) {
       add_geometry(*geometry, number);
-      if (seam && crosses_seam()) cut_at_seam(*geometry, number);
     }
     shapes_.end_feature();
     ++number;
@@ -262,6 +250,8 @@ Layer OpenLayer::view() const {
   layer.ids = {ids_.bytes.data(), ids_.ends.data()};
   if (!code_.empty()) layer.codes = {codes_.bytes.data(), codes_.ends.data()};
   layer.crs = crs_name_.c_str();
+  layer.cut = cut_.data();
+  layer.cut_count = static_cast<std::int64_t>(cut_.size());
   return layer;
 }
 

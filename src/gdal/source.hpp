@@ -57,8 +57,7 @@ class OpenLayer {
   void add_geometry(const OGRGeometry& geometry, std::int64_t feature);
   void add_polygons(const OGRGeometry& geometry);
   void project(const Loading& loading);
-  [[nodiscard]] bool crosses_seam() const;
-  void cut_at_seam(const OGRGeometry& geometry, std::int64_t feature);
+  void add_polygon(const OGRPolygon& polygon, std::int64_t feature);
 
   std::string path_;
   std::string id_;
@@ -68,7 +67,9 @@ class OpenLayer {
   OGRSpatialReference crs_;
   bool has_crs_ = false;
   std::string crs_name_;
+  bool seam_ = false;  // polygons are to be cut at 180 degrees
   Shapes shapes_;
+  std::vector<std::int64_t> cut_;  // features that were
   TextList ids_;
   TextList codes_;
 };

@@ -1,16 +1,21 @@
 // Writing layers: features of a source with their own columns and further ones, and plain tables.
 #include <cpl_vsi.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "gdal/source.hpp"
 
 namespace vicinal::gdal {
 namespace {
 
-constexpr std::int64_t kAskEvery = 256;
+constexpr std::int64_t kAskEveryRows = 256;
+constexpr int kShapefileWidth = 24;  // characters of a number
+constexpr int kShapefileDecimals = 8;
 
 std::string text_at(const Texts& texts, std::int64_t row) {
   const std::int64_t begin = row == 0 ? 0 : texts.ends[row - 1];
@@ -25,15 +30,55 @@ OGRFieldType type_of(std::int32_t kind) {
   throw Failure(kIo, std::string(writing.path) + ": cannot be written: " + last_message());
 }
 
-struct MemoryFile {
-  MemoryFile() {
+/// A folder in memory.
+class Folder {
+ public:
+  Folder() {
     static std::atomic<int> number{0};
-    path = "/vsimem/vicinal-" + std::to_string(++number) + ".out";
+    path_ = "/vsimem/vicinal-" + std::to_string(++number);
+    VSIMkdir(path_.c_str(), 0700);
   }
-  ~MemoryFile() { VSIUnlink(path.c_str()); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  std::string path;
+  ~Folder() { VSIRmdirRecursive(path_.c_str()); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  [[nodiscard]] std::string at(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] std::vector<std::string> files() const {
+    const CPLStringList names(VSIReadDir(path_.c_str()), TRUE);
+    std::vector<std::string> files;
+    for (int i = 0; i < names.Count(); ++i) {
+      if (names[i][0] != '.') files.emplace_back(names[i]);
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+  }
+
+ private:
+  std::string path_;
+};
+
+/// Remembers the first warning while it lives: a Shapefile cuts what does not fit, and only warns.
+class Warnings {
+ public:
+  explicit Warnings(bool matter) : matter_(matter) { CPLPushErrorHandlerEx(&Warnings::hear, this); }
+  ~Warnings() { CPLPopErrorHandler(); }
+  Warnings(const Warnings&) = delete;
+  Warnings& operator=(const Warnings&) = delete;
+
+  void check(const Writing& writing) const {
+    if (matter_ && !first_.empty()) {
+      throw Failure(kIo, std::string(writing.path) + ": its format cannot keep everything: " + first_);
+    }
+  }
+
+ private:
+  static void CPL_STDCALL hear(CPLErr kind, CPLErrorNum /*number*/, const char* text) {
+    auto* const self = static_cast<Warnings*>(CPLGetErrorHandlerUserData());
+    if (kind == CE_Warning && self->first_.empty()) self->first_ = text;
+  }
+
+  bool matter_;
+  std::string first_;
 };
 
 /// A name that no column of the layer has yet.
@@ -43,16 +88,42 @@ std::string free_name(OGRFeatureDefn& columns, const std::string& wanted) {
   return name;
 }
 
+bool is_shapefile(const Writing& writing) {
+  return std::string_view(writing.driver) == "ESRI Shapefile";
+}
+
+/// GDAL's driver leaves such features out and says nothing.
+void refuse_empty_features(const Writing& writing, const Layer& layer) {
+  for (std::int64_t i = 0; i < layer.counts[3]; ++i) {
+    if (layer.features[i] != layer.features[i + 1]) continue;
+    throw Failure(kIo, std::string(writing.path) + ": its format has no features without a polygon, as feature " +
+                           text_at(layer.ids, i) + " is");
+  }
+}
+
+OGRLayer* make_layer(const Writing& writing, GDALDataset& dataset, const Table& table) {
+  auto* const source = static_cast<OpenLayer*>(table.source);
+  OGRwkbGeometryType kind = wkbNone;
+  CPLStringList options;
+  if (source != nullptr) {
+    // Sources may mix polygons and multipolygons, which a Shapefile does not tell apart.
+    const OGRwkbGeometryType own = source->layer().GetLayerDefn()->GetGeomType();
+    kind = wkbFlatten(own) == wkbPolygon ? own
+           : is_shapefile(writing)       ? OGR_GT_SetModifier(wkbPolygon, OGR_GT_HasZ(own), false)
+                                         : wkbUnknown;
+    if (is_shapefile(writing)) options.SetNameValue("ENCODING", "UTF-8");
+    if (std::string_view(writing.driver) == "FlatGeobuf") refuse_empty_features(writing, source->view());
+  }
+  OGRLayer* const layer = dataset.CreateLayer(
+      table.name, source != nullptr ? const_cast<OGRSpatialReference*>(source->crs()) : nullptr, kind, options.List());
+  if (layer == nullptr) fail(writing);
+  return layer;
+}
+
 void write_table(const Writing& writing, GDALDataset& dataset, const Table& table) {
   auto* const source = static_cast<OpenLayer*>(table.source);
   OGRFeatureDefn* const own = source != nullptr ? source->layer().GetLayerDefn() : nullptr;
-  // Sources may mix polygons and multipolygons.
-  const OGRwkbGeometryType kind = own == nullptr                                 ? wkbNone
-                                  : wkbFlatten(own->GetGeomType()) == wkbPolygon ? own->GetGeomType()
-                                                                                 : wkbUnknown;
-  OGRLayer* const layer = dataset.CreateLayer(
-      table.name, source != nullptr ? const_cast<OGRSpatialReference*>(source->crs()) : nullptr, kind, nullptr);
-  if (layer == nullptr) fail(writing);
+  OGRLayer* const layer = make_layer(writing, dataset, table);
   const int copied = own != nullptr ? own->GetFieldCount() : 0;
   for (int i = 0; i < copied; ++i) {
     if (layer->CreateField(own->GetFieldDefn(i)) != OGRERR_NONE) fail(writing);
@@ -60,11 +131,16 @@ void write_table(const Writing& writing, GDALDataset& dataset, const Table& tabl
   for (std::int64_t c = 0; c < table.column_count; ++c) {
     const Column& column = table.columns[c];
     OGRFieldDefn field(free_name(*layer->GetLayerDefn(), column.name).c_str(), type_of(column.kind));
+    if (column.kind == kReals && is_shapefile(writing)) {
+      field.SetWidth(kShapefileWidth);
+      field.SetPrecision(kShapefileDecimals);
+    }
     if (layer->CreateField(&field) != OGRERR_NONE) fail(writing);
   }
   if (source != nullptr) source->layer().ResetReading();
+  const Warnings warnings(is_shapefile(writing));
   for (std::int64_t row = 0; row < table.rows; ++row) {
-    if (row % kAskEvery == 0 && writing.cancelled(writing.host) != 0) throw Failure(kCancelled, "cancelled");
+    if (row % kAskEveryRows == 0 && writing.cancelled(writing.host) != 0) throw Failure(kCancelled, "cancelled");
     const OGRFeatureUniquePtr feature{OGRFeature::CreateFeature(layer->GetLayerDefn())};
     if (source != nullptr) {
       const OGRFeatureUniquePtr from{source->layer().GetNextFeature()};
@@ -84,6 +160,7 @@ void write_table(const Writing& writing, GDALDataset& dataset, const Table& tabl
       }
     }
     if (layer->CreateFeature(feature.get()) != OGRERR_NONE) fail(writing);
+    warnings.check(writing);
   }
 }
 
@@ -93,8 +170,8 @@ void write(const Writing& writing) {
   CPLErrorReset();
   GDALDriver* const driver = GetGDALDriverManager()->GetDriverByName(writing.driver);
   if (driver == nullptr) throw Failure(kInvalidArgument, std::string("this GDAL does not write ") + writing.driver);
-  const MemoryFile file;
-  GDALDatasetUniquePtr dataset(driver->Create(file.path.c_str(), 0, 0, 0, GDT_Unknown, nullptr));
+  const Folder folder;
+  GDALDatasetUniquePtr dataset(driver->Create(folder.at(writing.file).c_str(), 0, 0, 0, GDT_Unknown, nullptr));
   if (!dataset) fail(writing);
   const bool together = dataset->StartTransaction(FALSE) == OGRERR_NONE;
   for (std::int64_t t = 0; t < writing.table_count; ++t) write_table(writing, *dataset, writing.tables[t]);
@@ -102,10 +179,12 @@ void write(const Writing& writing) {
   CPLErrorReset();
   dataset.reset();
   if (CPLGetLastErrorType() >= CE_Failure) fail(writing);
-  vsi_l_offset size = 0;
-  const void* const bytes = VSIGetMemFileBuffer(file.path.c_str(), &size, FALSE);
-  if (bytes == nullptr) fail(writing);
-  writing.take(writing.host, bytes, static_cast<std::int64_t>(size));
+  for (const std::string& name : folder.files()) {
+    vsi_l_offset size = 0;
+    const void* const bytes = VSIGetMemFileBuffer(folder.at(name).c_str(), &size, FALSE);
+    if (bytes == nullptr && size > 0) fail(writing);
+    writing.take(writing.host, name.substr(name.rfind('.')).c_str(), bytes, static_cast<std::int64_t>(size));
+  }
 }
 
 }  // namespace vicinal::gdal

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -18,6 +19,20 @@ double middle_x(const Box& box) {
 }
 double middle_y(const Box& box) {
   return box.y0 + box.y1;
+}
+
+constexpr Box kNothing = {kInfinity, kInfinity, -kInfinity, -kInfinity};  // meets nothing
+
+/// The largest float32 that is not above v.
+float rounded_down(double v) {
+  const auto nearest = static_cast<float>(v);
+  return static_cast<double>(nearest) > v ? std::nextafterf(nearest, -std::numeric_limits<float>::infinity()) : nearest;
+}
+
+/// Which byte of eight has the lowest bit.
+int byte_of(std::uint64_t bytes) {
+  const int bit = std::countr_zero(bytes);
+  return (std::endian::native == std::endian::little ? bit : 63 - bit) / 8;
 }
 
 struct Keyed {
@@ -65,47 +80,64 @@ BoxTree::BoxTree(const Context& ctx, const std::vector<Box>& boxes) {
     for (auto it = first; it != last; ++it) it->key = middle_y(boxes[static_cast<std::size_t>(it->id)]);
     std::sort(first, last);
   });
-  order_.resize(static_cast<std::size_t>(n));
-  levels_.emplace_back().boxes.resize(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < keyed.size(); ++i) {
-    order_[i] = keyed[i].id;
-    levels_[0].boxes[i] = boxes[static_cast<std::size_t>(keyed[i].id)];
+  std::vector<Box> level;
+  level.reserve(keyed.size());
+  leaves_.reserve(keyed.size());
+  for (const Keyed& one : keyed) {
+    level.push_back(boxes[static_cast<std::size_t>(one.id)]);
+    leaves_.push_back({level.back(), one.id});
   }
-  while (levels_.back().boxes.size() > static_cast<std::size_t>(kWidth)) {
-    const std::vector<Box>& below = levels_.back().boxes;
-    std::vector<Box> nodes((below.size() + kWidth - 1) / kWidth, {kInfinity, kInfinity, -kInfinity, -kInfinity});
-    for (std::size_t i = 0; i < below.size(); ++i) {
-      Box& node = nodes[i / kWidth];
-      node = {std::min(node.x0, below[i].x0), std::min(node.y0, below[i].y0), std::max(node.x1, below[i].x1),
-              std::max(node.y1, below[i].y1)};
+  while (true) {
+    std::vector<Node>& nodes = levels_.emplace_back((level.size() + kWidth - 1) / kWidth);
+    std::vector<Box> above(nodes.size(), kNothing);
+    for (std::size_t i = 0; i < nodes.size() * kWidth; ++i) {
+      const Box box = i < level.size() ? level[i] : kNothing;
+      Node& node = nodes[i / kWidth];
+      node.x0[i % kWidth] = rounded_down(box.x0);
+      node.y0[i % kWidth] = rounded_down(box.y0);
+      node.x1[i % kWidth] = -rounded_down(-box.x1);
+      node.y1[i % kWidth] = -rounded_down(-box.y1);
+      Box& whole = above[i / kWidth];
+      whole = {std::min(whole.x0, box.x0), std::min(whole.y0, box.y0), std::max(whole.x1, box.x1),
+               std::max(whole.y1, box.y1)};
     }
-    levels_.push_back({std::move(nodes)});
+    if (nodes.size() == 1) break;
+    level = std::move(above);
   }
 }
 
-void BoxTree::search(std::size_t level, std::int64_t first, std::int64_t last, const Box& box,
+void BoxTree::search(std::size_t level, std::size_t node, const Wide& wide, const Box& box,
                      std::vector<std::int64_t>& ids) const {
-  const Box* const boxes = levels_[level].boxes.data() + first;
-  std::uint32_t met = 0;
-  for (std::int64_t i = 0; i < last - first; ++i) met |= static_cast<std::uint32_t>(meet(boxes[i], box)) << i;
-  for (; met != 0; met &= met - 1) {
-    const std::int64_t i = first + std::countr_zero(met);
-    if (level == 0) {
-      ids.push_back(order_[static_cast<std::size_t>(i)]);
-    } else {
-      const auto below = static_cast<std::int64_t>(levels_[level - 1].boxes.size());
-      search(level - 1, i * kWidth, std::min(below, (i + 1) * kWidth), box, ids);
+  const Node& here = levels_[level][node];
+  alignas(16) std::uint8_t met[kWidth];
+  for (std::size_t i = 0; i < kWidth; ++i) {
+    met[i] = static_cast<std::uint8_t>((here.x0[i] <= wide.x1) & (wide.x0 <= here.x1[i]) & (here.y0[i] <= wide.y1) &
+                                       (wide.y0 <= here.y1[i]));
+  }
+  for (std::size_t half = 0; half < kWidth; half += 8) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, met + half, sizeof eight);
+    for (; eight != 0; eight &= eight - 1) {
+      const std::size_t at = node * kWidth + half + static_cast<std::size_t>(byte_of(eight));
+      if (at >= (level > 0 ? levels_[level - 1].size() : leaves_.size())) break;  // beyond the last, met by infinity
+      if (level > 0) {
+        search(level - 1, at, wide, box, ids);
+      } else if (meet(leaves_[at].box, box)) {
+        ids.push_back(leaves_[at].id);
+      }
     }
   }
 }
 
 void BoxTree::query(const Box& box, std::vector<std::int64_t>& ids) const {
   if (levels_.empty()) return;
-  search(levels_.size() - 1, 0, static_cast<std::int64_t>(levels_.back().boxes.size()), box, ids);
+  const Wide wide = {rounded_down(box.x0), rounded_down(box.y0), -rounded_down(-box.x1), -rounded_down(-box.y1)};
+  search(levels_.size() - 1, 0, wide, box, ids);
 }
 
 std::uint64_t BoxTree::bytes(std::int64_t n) {
-  return static_cast<std::uint64_t>(n) * (sizeof(Keyed) * 2 + sizeof(Box) * 2 + sizeof(std::int64_t));
+  return static_cast<std::uint64_t>(n) *
+         (sizeof(Keyed) * 2 + sizeof(Box) * 2 + sizeof(Node) / kWidth * 2 + sizeof(std::int64_t));
 }
 
 }  // namespace vicinal::geo

@@ -18,16 +18,26 @@ class BoxTree {
   static std::uint64_t bytes(std::int64_t n);
 
  private:
-  static constexpr std::int64_t kWidth = 16;  // children of a node
-  // Boxes of a level side by side; level 0 are the leaves' in the tree's order.
-  struct Level {
-    std::vector<Box> boxes;
+  static constexpr std::size_t kWidth = 16;  // children of a node
+  struct Wide {
+    float x0, y0, x1, y1;
   };
-  void search(std::size_t level, std::int64_t first, std::int64_t last, const Box& box,
+  // Sixteen boxes side by side as float32 rounded outwards, which four compares each of a vector of them ask.
+  struct alignas(64) Node {
+    float x0[kWidth];
+    float y0[kWidth];
+    float x1[kWidth];
+    float y1[kWidth];
+  };
+  void search(std::size_t level, std::size_t node, const Wide& wide, const Box& box,
               std::vector<std::int64_t>& ids) const;
 
-  std::vector<std::int64_t> order_;  // id at each position
-  std::vector<Level> levels_;
+  struct Leaf {
+    Box box;  // as it is
+    std::int64_t id;
+  };
+  std::vector<Leaf> leaves_;               // in the tree's order
+  std::vector<std::vector<Node>> levels_;  // level 0 has the leaves' boxes, every other the nodes of the one below
 };
 
 }  // namespace vicinal::geo

@@ -6,11 +6,32 @@
 #include <vector>
 
 #include "geo/layer.hpp"
+#include "geo/overlap.hpp"
+#include "geo/relation.hpp"
 
 namespace vicinal::geo {
 
+/// How one pair lies, and what it shares; one a worker.
+class PairJudge {
+ public:
+  explicit PairJudge(const Context& ctx);
+  /// `width`: asked for.
+  Overlap operator()(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j, bool width);
+
+  OverlapArea area;
+  RelationOf relation;
+  std::vector<std::int64_t> ids;  ///< for whoever has it
+
+ private:
+  Overlap without_width(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j);
+};
+
 /// Every pair of `a` and `b` that shares a point, by (a, b). Throws `over_memory` before they are made.
 Overlaps join(const Context& ctx, const Layer& a, const Layer& b, const OverlapOptions& options);
+
+/// Decides the pairs whose relation is `undecided`, and returns how many those were.
+std::int64_t decide(const Context& ctx, const Layer& a, const Layer& b, std::vector<Overlap>& pairs,
+                    RegionRelation undecided, const OverlapOptions& options);
 
 /// [groups], true where two features of the layer that are in one group (groups[feature]) share area.
 std::vector<char> groups_that_overlap(const Context& ctx, const Layer& layer, const std::vector<std::int64_t>& groups,

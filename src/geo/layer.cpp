@@ -145,7 +145,8 @@ class Builder {
       if (edges < 3) return;
       const double* const xy = polygons_.points.data() + 2 * polygons_.rings[static_cast<std::size_t>(ring)];
       Point* const to = layer_.points.data() + at;
-      for (std::int64_t p = 0; p <= edges; ++p) to[p] = {xy[2 * (p % edges)], xy[2 * (p % edges) + 1]};
+      for (std::int64_t p = 0; p < edges; ++p) to[p] = {xy[2 * p], xy[2 * p + 1]};
+      to[edges] = to[0];
       double doubled = doubled_area(to, edges);
       if ((doubled < 0) == shell) std::reverse(to, to + edges + 1);
       doubled = std::fabs(doubled) / 2;

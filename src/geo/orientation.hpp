@@ -9,15 +9,24 @@
 
 namespace vicinal::geo {
 
-/// +1 where p, q, r turn to the left, -1 to the right, 0 on a line. Coordinates of at most 1e150; products below
-/// 2^-1022 are not exact, so differences should be above 1e-150 or 0.
-inline int orientation(const Point& p, const Point& q, const Point& r) noexcept {
-  if (r == p || r == q || p == q) return 0;
+inline constexpr int kUnsure = 2;  // of sides that a float64 determinant does not tell
+
+/// As `orientation`, or kUnsure; for the device too.
+constexpr int quick_orientation(const Point& p, const Point& q, const Point& r) noexcept {
   const double left = (p.x - r.x) * (q.y - r.y);
   const double right = (p.y - r.y) * (q.x - r.x);
   const double determinant = left - right;
   constexpr double kBound = (3 + 16 * 0x1p-53) * 0x1p-53;
-  if (std::fabs(determinant) > kBound * (std::fabs(left) + std::fabs(right))) return determinant > 0 ? 1 : -1;
+  const double bound = kBound * ((left < 0 ? -left : left) + (right < 0 ? -right : right));
+  return determinant > bound ? 1 : -determinant > bound ? -1 : kUnsure;
+}
+
+/// +1 where p, q, r turn to the left, -1 to the right, 0 on a line. Coordinates of at most 1e150; products below
+/// 2^-1022 are not exact, so differences should be above 1e-150 or 0.
+inline int orientation(const Point& p, const Point& q, const Point& r) noexcept {
+  if (r == p || r == q || p == q) return 0;
+  const int quick = quick_orientation(p, q, r);
+  if (quick != kUnsure) return quick;
   core::ExactSum sum;
   const auto add = [&sum](double a, double b) {
     const double product = a * b;

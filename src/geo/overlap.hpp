@@ -19,6 +19,7 @@
 #include "core/aligned.hpp"
 #include "cpu/simd/overlap_kernels.hpp"
 #include "geo/layer.hpp"
+#include "geo/pieces.hpp"
 
 namespace vicinal::geo {
 
@@ -41,26 +42,33 @@ class OverlapArea {
   double perimeter(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j);
 
  private:
-  struct Piece {
-    Point from;
-    Point to;
+  // Pieces in the order of the rings, in room that is made before edges are cut: at most two pieces each.
+  class Chain {
+   public:
+    void start(std::int64_t edges) {
+      pieces_.reserve(2 * edges);
+      size_ = 0;
+    }
+    [[nodiscard]] bool empty() const { return size_ == 0; }
+    [[nodiscard]] std::int64_t size() const { return size_; }
+    [[nodiscard]] const Piece& back() const { return pieces_[size_ - 1]; }
+    void push_back(const Piece& piece) { pieces_[size_++] = piece; }
+    void pop_back() { --size_; }
+    const Piece& operator[](std::int64_t i) const { return pieces_[i]; }
+    [[nodiscard]] const Piece* begin() const { return pieces_.data(); }
+    [[nodiscard]] const Piece* end() const { return pieces_.data() + size_; }
+
+   private:
+    core::AlignedArray<Piece> pieces_;
+    std::int64_t size_ = 0;
   };
-  using Chain = std::vector<Piece>;  // pieces in the order of the rings
-  struct Window {
-    Point corner;
-    double width = 0;
-    double height = 0;
-  };
-  enum class Measure : std::uint8_t { area, flat_edges, steep_edges };
   struct Lanes {
     core::AlignedArray<double> left, right, height, slope, sign, weight;
     void fill(const Chain& chain, Measure measure, double ceiling, cpu::OverlapPieces& pieces);
   };
   static constexpr int kDeepest = 40;
 
-  static void add(Chain& chain, const Point& from, const Point& to, double ceiling);
-  static void cut(Chain& chain, Point from, Point to, const Window& window);
-  static void cut_feature(Chain& chain, const Layer& layer, std::int64_t feature, const Box& box, bool turned);
+  void cut(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j, const Box& box);
   SharedArea integrate(int depth, double width, double height);
   SharedArea sum(const Chain& a, const Chain& b, double height);
 

@@ -76,9 +76,11 @@ void Index::save(const Context& ctx, const std::filesystem::path& path) const {
 }
 
 Index Index::load(const Context& ctx, const std::filesystem::path& path) {
-  // The file of a NeighborModel is that of an index with more in it.
-  const bool in_model = ops::is_of_kind(ctx, path, ops::kNeighborFile);
-  return Index(ops::load_index(ctx, path, in_model ? ops::kNeighborFile : ops::kIndexFile));
+  // The files of these models are those of an index with more in it.
+  for (const ops::FileKind& kind : {ops::kNeighborFile, ops::kEmbeddingFile}) {
+    if (ops::is_of_kind(ctx, path, kind)) return Index(ops::load_index(ctx, path, kind));
+  }
+  return Index(ops::load_index(ctx, path));
 }
 
 }  // namespace vicinal

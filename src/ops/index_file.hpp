@@ -26,6 +26,8 @@ inline constexpr FileKind kIndexFile = {"index", "an index of vicinal", "vicinal
 inline constexpr FileKind kNeighborFile = {"model", "a model of vicinal classify or regress", "vicinal-neighbors",
                                            1 << 24, true};
 
+inline constexpr FileKind kEmbeddingFile = {"model", "a model of vicinal lle", "vicinal-embedding", 1 << 24, true};
+
 inline constexpr FileKind kClusterFile = {"model", "a model of vicinal kmeans", "vicinal-clusters", 1 << 24, true};
 
 /// An array beyond those of an index; borrowed.

@@ -47,16 +47,45 @@ std::string place_of(const Context& ctx, const LleOptions& options) {
   return why.empty() ? std::string(kDevice) : fmt::format("the host ({})", why);
 }
 
+/// What was done: the largest piece's way.
+std::string told(const Lle& found) {
+  const LlePiece& most = *std::max_element(found.pieces.begin(), found.pieces.end(),
+                                           [](const auto& x, const auto& y) { return x.rows < y.rows; });
+  std::int64_t fill = 0;
+  for (const LlePiece& piece : found.pieces) fill += piece.fill;
+  if (most.solver == LleSolver::lanczos || most.solver == LleSolver::arnoldi) {
+    return fmt::format("{} with {} products", name_of(most.solver), most.iterations);
+  }
+  return fill == 0 ? std::string("dense") : fmt::format("with a factor of {} entries", fill);
+}
+
+/// What will be done, as far as it is known before the graph is.
+std::string way_of(LleSolver solver) {
+  switch (solver) {
+    case LleSolver::dense:
+    case LleSolver::lanczos:
+    case LleSolver::arnoldi:
+      return std::string(name_of(solver));
+    default:
+      return "direct";
+  }
+}
+
+/// And what is open until then.
+std::string open_of(LleSolver solver, bool on_host) {
+  if (way_of(solver) != "direct") return "";
+  const bool chooses = solver == LleSolver::automatic && on_host;
+  return std::string(", whose factor is planned when the graph is known") +
+         (chooses ? "; lanczos where it would not fit, or where products with M come to less" : "");
+}
+
 /// The search is over: `found` has its plan and stats.
 Lle embedded(const Context& ctx, const kernels::LleTask& task, Lle found) {
   found.options = task.options;
   core::require_memory(ctx, kernels::embed_bytes(ctx, task.table.rows(), task.table.cols(), task.options), "lle");
   kernels::embed(ctx, task, found);
-  std::int64_t fill = 0;
-  for (const LlePiece& piece : found.pieces) fill += piece.fill;
   found.plan.reason += fmt::format("; {} piece{} of the graph solved on {}, {}", found.pieces.size(),
-                                   found.pieces.size() == 1 ? "" : "s", place_of(ctx, task.options),
-                                   fill == 0 ? std::string("dense") : fmt::format("with a factor of {} entries", fill));
+                                   found.pieces.size() == 1 ? "" : "s", place_of(ctx, task.options), told(found));
   return found;
 }
 
@@ -122,9 +151,9 @@ std::vector<double> transform(const Context& ctx, const Index& index, const Lle&
       }
       if (!cpu::barycentre(room, static_cast<std::int64_t>(kept.size()), d, fitted.options.reg, weights.data())) {
         throw Error(ErrorCode::bad_data,
-                    fmt::format("reg: is 0, but the neighbors of query row {} do not determine its weights; a share "
-                                "above 0 does",
-                                q));
+                    fmt::format("reg: is {}, but the neighbors of query row {} do not determine its weights; a larger "
+                                "share does",
+                                fitted.options.reg, q));
       }
       for (std::size_t j = 0; j < kept.size(); ++j) {
         for (std::int64_t c = 0; c < dim; ++c) found[q * dim + c] += weights[j] * fitted.embedding[kept[j] * dim + c];
@@ -144,9 +173,8 @@ Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& opti
   if (place == kDevice) {
     plan.device_memory = std::max(plan.device_memory, kernels::sparse_of(ctx)->lle_bytes(ctx, table, options));
   }
-  const bool open = options.solver == LleSolver::automatic || options.solver == LleSolver::cpu;
-  plan.reason += fmt::format("; then {} on {}, whose factor is planned when the graph is known",
-                             name_of(open ? LleSolver::direct : options.solver), place);
+  plan.reason +=
+      fmt::format("; then {} on {}{}", way_of(options.solver), place, open_of(options.solver, place != kDevice));
   return plan;
 }
 

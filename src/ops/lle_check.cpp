@@ -21,11 +21,13 @@ constexpr std::array<core::Named<LleVariant>, 5> kVariants = {{
     {LleVariant::hessian_sklearn, "hessian_sklearn"},
     {LleVariant::ltsa, "ltsa"},
 }};
-constexpr std::array<core::Named<LleSolver>, 4> kSolvers = {{
+constexpr std::array<core::Named<LleSolver>, 6> kSolvers = {{
     {LleSolver::automatic, "automatic"},
     {LleSolver::dense, "dense"},
     {LleSolver::direct, "direct"},
     {LleSolver::cpu, "cpu"},
+    {LleSolver::lanczos, "lanczos"},
+    {LleSolver::arnoldi, "arnoldi"},
 }};
 constexpr std::array<core::Named<LlePieces>, 2> kPieces = {
     {{LlePieces::apart, "apart"}, {LlePieces::refuse, "refuse"}}};
@@ -66,6 +68,7 @@ void check_lle_options(const LleOptions& options, std::int64_t n) {
   if (!(options.reg >= 0 && std::isfinite(options.reg))) {
     refuse(fmt::format("reg: is {}, must be at least 0 and finite", options.reg));
   }
+  if (options.max_steps < 1) refuse(fmt::format("max_steps: is {}, must be at least 1", options.max_steps));
   const std::int64_t hessian = options.dim * (options.dim + 3) / 2;
   if ((options.variant == LleVariant::hessian || options.variant == LleVariant::hessian_sklearn) &&
       options.k <= hessian) {
@@ -114,6 +117,9 @@ void check_lle_fitted(const Lle& fitted, std::int64_t n) {
   if (fitted.piece.size() != rows || fitted.options.dim < 1 || fitted.options.k < 1 || fitted.options.k > n ||
       fitted.embedding.size() != rows * static_cast<std::size_t>(fitted.options.dim)) {
     refuse(fmt::format("fitted: is an embedding of {} rows, but the table has {}", fitted.piece.size(), n));
+  }
+  if (!std::all_of(fitted.piece.begin(), fitted.piece.end(), [n](std::int64_t p) { return p >= 0 && p < n; })) {
+    refuse("fitted: has a number of a piece that is none");
   }
 }
 

@@ -8,12 +8,14 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "core/memory.hpp"
 #include "core/names.hpp"
 #include "geo/box_tree.hpp"
 #include "geo/join.hpp"
 #include "geo/layer.hpp"
+#include "kernels_overlap.hpp"
 
 namespace vicinal {
 namespace {
@@ -70,6 +72,12 @@ MatchOptions checked(const MatchOptions& given, std::int64_t m, std::int64_t n) 
   }
   if (options.most_partners < 0) refuse("most_partners", std::to_string(options.most_partners), "at least 0");
   if (!(options.most_area >= 0)) refuse("most_area", number(options.most_area), "at least 0");
+  if (options.split.most_members < 0) {
+    refuse("split.most_members", std::to_string(options.split.most_members), "at least 0");
+  }
+  if (options.split.most_steps < 0) {
+    refuse("split.most_steps", std::to_string(options.split.most_steps), "at least 0");
+  }
   if (options.agreement != Agreement::ignored) {
     if (static_cast<std::int64_t>(options.codes_a.size()) != m) {
       refuse("codes_a", fmt::format("{} codes", options.codes_a.size()), "one a feature of a");
@@ -188,18 +196,34 @@ class Matcher {
     }
   }
 
-  /// Components; groups are numbered by their first member.
+  /// Components, and parts of those that are too large; groups are numbered by their first member.
   void group(const Context& ctx) {
     std::vector<std::int64_t> ends_a;
     std::vector<std::int64_t> ends_b;
-    for (const MatchPair& pair : match_.pairs) {
+    std::vector<double> shares;  // of the smaller
+    std::vector<std::size_t> kept;
+    for (std::size_t k = 0; k < match_.pairs.size(); ++k) {
+      const MatchPair& pair = match_.pairs[k];
       if (!pair.kept) continue;
       ends_a.push_back(pair.overlap.a);
       ends_b.push_back(pair.overlap.b);
+      shares.push_back(std::max(pair.share_a, pair.share_b));
+      kept.push_back(k);
     }
     const auto m = static_cast<std::int64_t>(match_.a.size());
     const auto n = static_cast<std::int64_t>(match_.b.size());
-    const Cocluster found = cocluster(ctx, BipartiteEdges(m, n, ends_a, ends_b));
+    const BipartiteEdges edges(m, n, ends_a, ends_b, shares);
+    Cocluster found = cocluster(ctx, edges);
+    if (options_.split.most_members > 0 || options_.split.most_steps > 0) {
+      CoclusterSplit division = split_groups(ctx, edges, found, options_.split);
+      for (const std::int64_t e : division.cut_edges) {
+        MatchPair& pair = match_.pairs[kept[static_cast<std::size_t>(e)]];
+        pair.kept = false;
+        pair.cut = true;
+      }
+      match_.split_groups = division.split_groups;
+      found = std::move(division.parts);
+    }
     std::vector<std::int64_t> number(match_.a.size() + match_.b.size());
     for (const CoclusterGroup& one : found.groups) {
       number[static_cast<std::size_t>(one.label)] = static_cast<std::int64_t>(match_.groups.size());
@@ -330,7 +354,7 @@ Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b, co
   Matcher matcher(options, match);
   {
     const bool widths = options.widths || options.least_width > 0;
-    const Overlaps found = geo::join(ctx, first, second, {.widths = widths});
+    const Overlaps found = kernels::joins_of(ctx).join(ctx, first, second, {.widths = widths});
     core::require_memory(ctx, found.pairs.size() * (sizeof(Overlap) + sizeof(MatchPair) + 2 * sizeof(std::size_t)),
                          "match");
     matcher.take(found);

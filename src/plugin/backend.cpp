@@ -12,6 +12,8 @@
 #include "core/radius.hpp"
 #include "plugin/cluster.hpp"
 #include "plugin/graphs.hpp"
+#include "plugin/krylov.hpp"
+#include "plugin/overlaps.hpp"
 #include "plugin/tree.hpp"
 
 namespace vicinal::plugin {
@@ -147,10 +149,18 @@ class OutlierRoom {
   kernels::LofResult& result_;
 };
 
-class CudaBackend final : public kernels::Backend, public CudaGraphs, public CudaSparse {
+class CudaBackend final : public kernels::Backend,
+                          public CudaGraphs,
+                          public CudaJoins,
+                          public CudaKrylov,
+                          public CudaSparse {
  public:
   CudaBackend(std::shared_ptr<Device> device, Asked asked)
-      : CudaGraphs(device), CudaSparse(device, asked), device_(std::move(device)) {}
+      : CudaGraphs(device),
+        CudaJoins(device),
+        CudaKrylov(device),
+        CudaSparse(device, asked),
+        device_(std::move(device)) {}
 
   int device() const override { return device_->number(); }
   bool reaches(Memory /*memory*/) const override { return true; }

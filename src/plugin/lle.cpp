@@ -139,8 +139,9 @@ class CudaLle final : public kernels::DeviceLle {
 
   void factor(const solver::Pattern& pattern, const solver::Dissection& dissection, LlePiece& piece) override {
     LleFactor task;
-    task.first = pattern.first.data();
-    task.neighbors = pattern.neighbors.data();
+    const solver::Adjacency lists = solver::adjacency_of(ctx_, pattern);
+    task.first = lists.first.data();
+    task.neighbors = lists.neighbors.data();
     task.order = dissection.order.data();
     task.ground = 1;
     task.shift = -kTinyPivot;
@@ -179,6 +180,7 @@ std::string CudaSparse::why_on_host(const LleOptions& options) const {
   if (options.solver == LleSolver::dense || options.solver == LleSolver::cpu) {
     return "as solver " + std::string(name_of(options.solver)) + " is";
   }
+  if (options.solver == LleSolver::lanczos || options.solver == LleSolver::arnoldi) return "";
   const std::int64_t widest = device_->functions().lle_widest(device_->engine());
   if (options.dim > widest) {
     throw Error(ErrorCode::invalid_argument, "dim: is " + std::to_string(options.dim) + ", but at most " +

@@ -1,390 +1,289 @@
 // Nested dissection, level by level. See ordering.hpp.
 //
-// A part is a list of points. Its cells make a small graph, on which a breadth-first search from one end and one from
-// the other tell how far each cell is from both; halving by the difference cuts across the longest way. Points within
-// kBandHops of the cut are the band; the minimum vertex cut of the band is the separator, and what the cut leaves on
-// either side are the two parts of the next level.
+// A part is a range of the new order. It is halved on the graph of its cells (halving.hpp); points that a block joins
+// with the other half, and those a few hops from them, are the band; its minimum vertex cut is the separator. The
+// range then has what lies left, what lies right and the separator, in this order, which is that of elimination.
+// No block has points of two parts, whatever the separators above have taken from it: so what is noted of points and
+// of blocks belongs to one part at a time, and parts of a level need not know of each other.
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <memory>
+#include <numeric>
 
 #include "core/parallel.hpp"
+#include "solver/halving.hpp"
 #include "solver/ordering.hpp"
 #include "solver/separator.hpp"
 
 namespace vicinal::solver {
 namespace {
 
-constexpr std::size_t kLeafPoints = 64;  // below, what fill is left does not pay for another separator
-constexpr int kBandHops = 3;             // on each side of the cut
-constexpr double kBandShare = 0.4;       // of a part, at most
+constexpr Point kLeafPoints = 64;   // below, what fill is left does not pay for another separator
+constexpr Point kLargePart = 4096;  // few parts have more, and most of the work is theirs: they get
+constexpr int kLargeHops = 2;       // a band of so many hops on each side of the cut,
+constexpr int kBandHops = 1;        // others one of these, and
+constexpr double kBandShare = 0.4;  // of a part, at most
+constexpr Point kUnseen = -1;
+constexpr Point kSeen = -2;    // a block that was looked at
+constexpr Point kSpread = -3;  // a block whose points are in the band
 
-/// Cells within which every point can be reached: a few that hold points of two sheets of a folded surface would make
-/// both look near everywhere.
-Cells connected(const Pattern& points, const std::vector<Point>& cells) {
-  Cells found;
-  found.order.reserve(points.first.size() - 1);
-  found.first = {0};
-  std::vector<char> taken(points.first.size() - 1, 0);
-  for (std::size_t cell = 0; cell + 1 < cells.size(); ++cell) {
-    for (Point start = cells[cell]; start < cells[cell + 1]; ++start) {
-      if (taken[start] != 0) continue;
-      taken[start] = 1;
-      found.order.push_back(start);
-      for (auto at = static_cast<std::size_t>(found.first.back()); at < found.order.size(); ++at) {
-        const Point v = found.order[at];
-        for (std::int64_t e = points.first[v]; e < points.first[v + 1]; ++e) {
-          const Point w = points.neighbors[e];
-          if (w < cells[cell] || w >= cells[cell + 1] || taken[w] != 0) continue;
-          taken[w] = 1;
-          found.order.push_back(w);
-        }
-      }
-      found.first.push_back(static_cast<Point>(found.order.size()));
+/// What is noted of every point and every block, each of one part's.
+struct Notes {
+  std::vector<Side> side;    ///< [n] of a point's part as it was last halved; of separators `separator`
+  std::vector<Point> place;  ///< [n] of a point in the band that its part has at the time, or kUnseen
+  std::vector<Point> hub;    ///< [n] of a block likewise, or one of those above
+};
+
+/// What one worker splits parts with.
+class Splitter {
+ public:
+  Splitter(const Context& ctx, const Pattern& pattern, const CellGraph& graph, Notes& notes)
+      : ctx_(ctx), a_(pattern.a), in_(pattern.in), graph_(graph), notes_(notes), halving_(ctx, graph) {}
+
+  struct Split {
+    Point left = 0;  ///< how many points
+    Point right = 0;
+  };
+  /// Puts the points [begin, end) of the order in theirs: left, right, separator. Without any on a side the part should
+  /// stay in one piece.
+  Split split(Point* begin, Point* end) {
+    if (end - begin <= kLeafPoints) return {};
+    halving_.halve(begin, end);
+    for (const Point* v = begin; v != end; ++v) {
+      const Point cell = graph_.cell_of[*v];
+      notes_.side[*v] = halving_.side(cell);
+      if (!halving_.at_cut(cell)) continue;
+      const Point* cols = a_.cols.data() + *v * a_.width;
+      notes_.side[*v] = halving_.side_of_points(cols, cols + a_.width);
+    }
+    find_band(begin, end);
+    take_hubs();
+    const std::vector<Side> sides = separate(ctx_, band_);
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      notes_.side[points_[i]] = sides[i];
+      notes_.place[points_[i]] = kUnseen;
+    }
+    return share_out(begin, end);
+  }
+
+ private:
+  [[nodiscard]] bool alive(Point v) const { return notes_.side[v] != Side::separator; }
+
+  template <class Body>
+  void for_each_block(Point v, const Body& body) const {
+    for (std::int64_t e = in_.first[v]; e < in_.first[v + 1]; ++e) body(in_.blocks[e]);
+  }
+  /// The points of a block that are of a part still.
+  template <class Body>
+  void for_each_alive(Point block, const Body& body) const {
+    const Point* cols = a_.cols.data() + block * a_.width;
+    for (std::int64_t c = 0; c < a_.width; ++c) {
+      if (alive(cols[c])) body(cols[c]);
     }
   }
-  return found;
-}
 
-/// The cells' graph: which cells hold points that are neighbors.
-Pattern graph_of_cells(const Context& ctx, const Pattern& points, const Cells& cells,
-                       const std::vector<Point>& cell_of) {
-  const auto count = static_cast<std::int64_t>(cells.first.size()) - 1;
-  constexpr std::int64_t kTaskCells = 256;
-  const std::int64_t tasks = (count + kTaskCells - 1) / kTaskCells;
-  std::vector<std::vector<Point>> parts(static_cast<std::size_t>(tasks));
-  Pattern graph;
-  graph.first.assign(static_cast<std::size_t>(count) + 1, 0);
-  core::parallel_for(ctx, tasks, [&](std::int64_t task, int /*worker*/) {
-    std::vector<Point> found;
-    for (std::int64_t cell = task * kTaskCells; cell < std::min(count, (task + 1) * kTaskCells); ++cell) {
-      found.clear();
-      for (Point i = cells.first[cell]; i < cells.first[cell + 1]; ++i) {
-        const Point v = cells.order[i];
-        for (std::int64_t e = points.first[v]; e < points.first[v + 1]; ++e) {
-          const Point other = cell_of[points.neighbors[e]];
-          if (other != cell && (found.empty() || found.back() != other)) found.push_back(other);
-        }
-      }
-      std::sort(found.begin(), found.end());
-      found.erase(std::unique(found.begin(), found.end()), found.end());
-      graph.first[cell + 1] = static_cast<std::int64_t>(found.size());
-      parts[task].insert(parts[task].end(), found.begin(), found.end());
-    }
-  });
-  for (std::int64_t i = 0; i < count; ++i) graph.first[i + 1] += graph.first[i];
-  for (const std::vector<Point>& part : parts) {
-    graph.neighbors.insert(graph.neighbors.end(), part.begin(), part.end());
+  void spread(Point block) {
+    if (notes_.hub[block] == kUnseen) seen_.push_back(block);
+    notes_.hub[block] = kSpread;
+    for_each_alive(block, [&](Point w) {
+      if (notes_.place[w] != kUnseen) return;
+      notes_.place[w] = static_cast<Point>(points_.size());
+      points_.push_back(w);
+    });
   }
-  return graph;
-}
 
-/// A node of the tree while it grows.
+  // Points of the band, from the cut outwards.
+  void find_band(const Point* begin, const Point* end) {
+    points_.clear();
+    seen_.clear();
+    for (const Point* v = begin; v != end; ++v) {
+      if (!halving_.at_cut(graph_.cell_of[*v])) continue;
+      for_each_block(*v, [&](Point block) {
+        if (notes_.hub[block] != kUnseen) return;
+        seen_.push_back(block);
+        notes_.hub[block] = kSeen;
+        bool left = false;
+        bool right = false;
+        for_each_alive(block, [&](Point w) { (notes_.side[w] == Side::left ? left : right) = true; });
+        if (left && right) spread(block);
+      });
+    }
+    edge_ = 0;
+    const int hops = end - begin > kLargePart ? kLargeHops : kBandHops;
+    const double most = kBandShare * static_cast<double>(end - begin);
+    for (int hop = 0; hop < hops; ++hop) {
+      const std::size_t from = edge_;
+      const std::size_t to = points_.size();
+      for (std::size_t i = from; i < to; ++i) {
+        for_each_block(points_[i], [&](Point block) {
+          if (notes_.hub[block] != kSpread) spread(block);
+        });
+      }
+      if (static_cast<double>(points_.size()) > most) {
+        for (std::size_t i = to; i < points_.size(); ++i) notes_.place[points_[i]] = kUnseen;
+        points_.resize(to);
+        break;
+      }
+      edge_ = to;
+    }
+    for (const Point block : seen_) notes_.hub[block] = kUnseen;
+  }
+
+  // The blocks that join points of the band are its hubs; those that have points outside, too, mark its edges.
+  void take_hubs() {
+    const std::size_t n = points_.size();
+    band_.at_left.assign(n, 0);
+    band_.at_right.assign(n, 0);
+    const auto mark = [&](Point place, Side side) { (side == Side::left ? band_.at_left : band_.at_right)[place] = 1; };
+    for (std::size_t i = edge_; i < n; ++i) mark(static_cast<Point>(i), notes_.side[points_[i]]);
+    band_.first_hub.assign(1, 0);
+    band_.hubs.clear();
+    band_.first_vertex.assign(1, 0);
+    band_.vertices.clear();
+    seen_.clear();
+    for (const Point v : points_) {
+      for_each_block(v, [&](Point block) {
+        if (notes_.hub[block] == kUnseen) {
+          seen_.push_back(block);
+          bool inside = true;
+          for_each_alive(block, [&](Point w) {
+            if (notes_.place[w] == kUnseen) {
+              inside = false;
+            } else {
+              band_.vertices.push_back(notes_.place[w]);
+            }
+          });
+          const auto first = static_cast<std::size_t>(band_.first_vertex.back());
+          if (!inside) {
+            for (std::size_t i = first; i < band_.vertices.size(); ++i) {
+              mark(band_.vertices[i], notes_.side[points_[band_.vertices[i]]]);
+            }
+          }
+          if (band_.vertices.size() < first + 2) {
+            band_.vertices.resize(first);
+            notes_.hub[block] = kSeen;
+          } else {
+            notes_.hub[block] = static_cast<Point>(band_.first_vertex.size() - 1);
+            band_.first_vertex.push_back(static_cast<Point>(band_.vertices.size()));
+          }
+        }
+        if (notes_.hub[block] >= 0) band_.hubs.push_back(notes_.hub[block]);
+      });
+      band_.first_hub.push_back(static_cast<Point>(band_.hubs.size()));
+    }
+    for (const Point block : seen_) notes_.hub[block] = kUnseen;
+  }
+
+  Split share_out(Point* begin, Point* end) {
+    Split found;
+    Point* kept = begin;
+    right_.clear();
+    cut_.clear();
+    for (Point* v = begin; v != end; ++v) {
+      const Side side = notes_.side[*v];
+      if (side == Side::left) {
+        *kept++ = *v;
+      } else {
+        (side == Side::right ? right_ : cut_).push_back(*v);
+      }
+    }
+    found.left = static_cast<Point>(kept - begin);
+    found.right = static_cast<Point>(right_.size());
+    std::copy(cut_.begin(), cut_.end(), std::copy(right_.begin(), right_.end(), kept));
+    const bool good = found.left > 0 && found.right > 0 && 2 * static_cast<std::ptrdiff_t>(cut_.size()) < end - begin;
+    if (good) return found;
+    std::sort(begin, end);
+    return {};
+  }
+
+  const Context& ctx_;
+  const LocalRows& a_;
+  const Incidence& in_;
+  const CellGraph& graph_;
+  Notes& notes_;
+  Halving halving_;
+  std::vector<Point> points_;  // of the band, from the cut outwards
+  std::size_t edge_ = 0;       // its outermost layer begins here
+  std::vector<Point> seen_;
+  Band band_;
+  std::vector<Point> right_;
+  std::vector<Point> cut_;
+};
+
+/// A part of the order, which becomes its separator, or stays as a leaf.
 struct Part {
-  std::vector<Point> points;  // ascending; then its separator, or all of a leaf
-  std::int32_t children[2] = {-1, -1};
+  Point begin = 0;
+  Point end = 0;
   std::int32_t parent = -1;
 };
 
-/// What one worker halves parts with.
-class Splitter {
- public:
-  Splitter(const Pattern& points, const Pattern& cells, const std::vector<Point>& cell_of,
-           const std::vector<std::int32_t>& owner)
-      : points_(points),
-        cells_(cells),
-        cell_of_(cell_of),
-        owner_(owner),
-        cell_place_(cells.first.size(), -1),
-        place_(cell_of.size(), -1) {}
-
-  /// Left, right and separator of part `id`; false where it should stay in one piece.
-  bool split(const std::vector<Point>& part, std::int32_t id, std::vector<Point> (&out)[3]) {
-    if (part.size() <= kLeafPoints) return false;
-    take_cells(part);
-    halve(part.size());
-    const bool good = cut(part, id, out);
-    for (const Point cell : present_) cell_place_[cell] = -1;
-    return good;
+/// The nodes of the tree in the order of their points, which has children before parents; empty ones are none.
+std::vector<Dissection::Node> nodes_of(const std::vector<Part>& parts) {
+  std::vector<std::int32_t> by_place(parts.size());
+  std::iota(by_place.begin(), by_place.end(), 0);
+  std::erase_if(by_place, [&](std::int32_t i) { return parts[i].begin == parts[i].end; });
+  std::sort(by_place.begin(), by_place.end(),
+            [&](std::int32_t x, std::int32_t y) { return parts[x].begin < parts[y].begin; });
+  std::vector<std::int32_t> node(parts.size(), -1);
+  for (std::size_t t = 0; t < by_place.size(); ++t) node[by_place[t]] = static_cast<std::int32_t>(t);
+  std::vector<Dissection::Node> nodes;
+  nodes.reserve(by_place.size());
+  for (const std::int32_t i : by_place) {
+    std::int32_t above = parts[i].parent;
+    while (above >= 0 && node[above] < 0) above = parts[above].parent;
+    nodes.push_back({parts[i].begin, parts[i].end, above < 0 ? -1 : node[above]});
   }
-
- private:
-  void take_cells(const std::vector<Point>& part) {
-    present_.clear();
-    weights_.clear();
-    for (const Point v : part) {
-      const Point cell = cell_of_[v];
-      if (cell_place_[cell] < 0) {
-        cell_place_[cell] = static_cast<Point>(present_.size());
-        present_.push_back(cell);
-        weights_.push_back(0);
-      }
-      ++weights_[cell_place_[cell]];
-    }
-  }
-
-  // Hops from the cell at `start`; what is not reached is taken up as farther than all else. Returns the last one.
-  Point search(Point start, std::vector<std::int32_t>& hops) {
-    hops.assign(present_.size(), -1);
-    queue_.clear();
-    std::int32_t base = 0;
-    for (std::size_t next = 0; queue_.size() < present_.size(); ++next) {
-      const Point from = queue_.empty() ? start : static_cast<Point>(next - 1);
-      if (hops[from] >= 0) continue;
-      hops[from] = base;
-      std::size_t at = queue_.size();
-      queue_.push_back(from);
-      for (; at < queue_.size(); ++at) {
-        const Point cell = present_[queue_[at]];
-        for (std::int64_t e = cells_.first[cell]; e < cells_.first[cell + 1]; ++e) {
-          const Point other = cell_place_[cells_.neighbors[e]];
-          if (other < 0 || hops[other] >= 0) continue;
-          hops[other] = hops[queue_[at]] + 1;
-          queue_.push_back(other);
-        }
-      }
-      base = hops[queue_.back()] + 1;
-    }
-    return queue_.back();
-  }
-
-  // Two corners a and b far from each other, and two more, c and d, far from both: halving between a and b would cut a
-  // square along its other diagonal, between {a, c} and {b, d} it is cut across. The cheapest of the three is taken.
-  void halve(std::size_t points) {
-    const Point a = search(search(0, hops_[0]), hops_[0]);
-    const Point b = search(a, hops_[0]);
-    search(b, hops_[1]);
-    Point c = a;
-    for (std::size_t i = 0; i < present_.size(); ++i) {
-      const auto nearer = [&](std::size_t cell) { return std::min(hops_[0][cell], hops_[1][cell]); };
-      if (nearer(i) > nearer(static_cast<std::size_t>(c))) c = static_cast<Point>(i);
-    }
-    const Point d = search(c, hops_[2]);
-    search(d, hops_[3]);
-    cell_side_.assign(present_.size(), Side::right);
-    std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
-    for (int way = 0; way < 3; ++way) {
-      keys_.resize(present_.size());
-      for (std::size_t i = 0; i < keys_.size(); ++i) {
-        const std::int32_t from[] = {hops_[0][i], hops_[1][i], hops_[2][i], hops_[3][i]};
-        keys_[i] = way == 0   ? from[0] - from[1]
-                   : way == 1 ? std::min(from[0], from[2]) - std::min(from[1], from[3])
-                              : std::min(from[0], from[3]) - std::min(from[1], from[2]);
-      }
-      halve_by_keys(points);
-      const std::int64_t edges = edges_cut();
-      if (edges >= fewest) continue;
-      fewest = edges;
-      cell_side_.swap(trial_);
-    }
-  }
-
-  void halve_by_keys(std::size_t points) {
-    by_place_.resize(present_.size());
-    for (std::size_t i = 0; i < by_place_.size(); ++i) by_place_[i] = static_cast<Point>(i);
-    std::sort(by_place_.begin(), by_place_.end(),
-              [&](Point x, Point y) { return keys_[x] < keys_[y] || (keys_[x] == keys_[y] && x < y); });
-    trial_.assign(present_.size(), Side::right);
-    std::size_t taken = 0;
-    for (const Point cell : by_place_) {
-      if (2 * taken >= points) break;
-      trial_[cell] = Side::left;
-      taken += static_cast<std::size_t>(weights_[cell]);
-    }
-  }
-
-  [[nodiscard]] std::int64_t edges_cut() const {
-    std::int64_t count = 0;
-    for (std::size_t i = 0; i < present_.size(); ++i) {
-      if (trial_[i] != Side::left) continue;
-      for (std::int64_t e = cells_.first[present_[i]]; e < cells_.first[present_[i] + 1]; ++e) {
-        const Point other = cell_place_[cells_.neighbors[e]];
-        if (other >= 0 && trial_[other] == Side::right) count += std::min(weights_[i], weights_[other]);
-      }
-    }
-    return count;
-  }
-
-  [[nodiscard]] Side half_of(Point v) const { return cell_side_[cell_place_[cell_of_[v]]]; }
-
-  // Points of the band, from the cut outwards; `layer` says where each hop begins.
-  void find_band(const std::vector<Point>& part, std::int32_t id, std::vector<std::size_t>& layer) {
-    band_points_.clear();
-    const auto add = [&](Point v) {
-      place_[v] = static_cast<Point>(band_points_.size());
-      band_points_.push_back(v);
-    };
-    layer.assign(1, 0);
-    for (const Point v : part) {
-      const Side side = half_of(v);
-      for (std::int64_t e = points_.first[v]; e < points_.first[v + 1]; ++e) {
-        const Point w = points_.neighbors[e];
-        if (owner_[w] != id || half_of(w) == side) continue;
-        add(v);
-        break;
-      }
-    }
-    layer.push_back(band_points_.size());
-    for (int hop = 0; hop < kBandHops; ++hop) {
-      const double most = kBandShare * static_cast<double>(part.size());
-      for (std::size_t i = layer[layer.size() - 2]; i < layer.back(); ++i) {
-        const Point v = band_points_[i];
-        for (std::int64_t e = points_.first[v]; e < points_.first[v + 1]; ++e) {
-          const Point w = points_.neighbors[e];
-          if (owner_[w] == id && place_[w] < 0) add(w);
-        }
-      }
-      if (static_cast<double>(band_points_.size()) > most) {
-        while (band_points_.size() > layer.back()) {
-          place_[band_points_.back()] = -1;
-          band_points_.pop_back();
-        }
-        break;
-      }
-      layer.push_back(band_points_.size());
-    }
-  }
-
-  bool cut(const std::vector<Point>& part, std::int32_t id, std::vector<Point> (&out)[3]) {
-    std::vector<std::size_t> layer;
-    find_band(part, id, layer);
-    const std::size_t edge = layer[layer.size() - 2];  // the outermost layer begins here
-    Band band;
-    band.first.assign(1, 0);
-    for (std::size_t i = 0; i < band_points_.size(); ++i) {
-      const Point v = band_points_[i];
-      bool outside = i >= edge;
-      for (std::int64_t e = points_.first[v]; e < points_.first[v + 1]; ++e) {
-        const Point w = points_.neighbors[e];
-        if (owner_[w] != id) continue;
-        if (place_[w] >= 0) {
-          band.neighbors.push_back(place_[w]);
-        } else {
-          outside = true;
-        }
-      }
-      band.first.push_back(static_cast<std::int64_t>(band.neighbors.size()));
-      band.at_left.push_back(outside && half_of(v) == Side::left ? 1 : 0);
-      band.at_right.push_back(outside && half_of(v) == Side::right ? 1 : 0);
-    }
-    const std::vector<Side> sides = separate(band);
-    for (std::vector<Point>& list : out) list.clear();
-    for (const Point v : part) {
-      const Side side = place_[v] >= 0 ? sides[place_[v]] : half_of(v);
-      out[side == Side::left ? 0 : side == Side::right ? 1 : 2].push_back(v);
-    }
-    for (const Point v : band_points_) place_[v] = -1;
-    return !out[0].empty() && !out[1].empty() && 2 * out[2].size() < part.size();
-  }
-
-  const Pattern& points_;
-  const Pattern& cells_;
-  const std::vector<Point>& cell_of_;
-  const std::vector<std::int32_t>& owner_;
-  std::vector<Point> cell_place_;  // of each cell in `present_`, -1 if it is not of the part
-  std::vector<Point> place_;       // of each point in the band, -1 outside
-  std::vector<Point> present_;
-  std::vector<Point> weights_;
-  std::vector<Point> queue_;
-  std::vector<Point> by_place_;
-  std::vector<Point> band_points_;
-  std::vector<std::int32_t> hops_[4];  // from four corners
-  std::vector<std::int32_t> keys_;
-  std::vector<Side> trial_;
-  std::vector<Side> cell_side_;
-};
-
-/// Numbers the tree's nodes, children first; a separator without points is no node.
-class Numbering {
- public:
-  Numbering(const std::vector<Part>& parts, Dissection& to) : parts_(parts), to_(to) {}
-
-  void run() {
-    // A stack instead of calls: a part is seen before its children and after them.
-    std::vector<std::pair<std::int32_t, bool>> stack = {{0, false}};
-    std::vector<std::vector<std::int32_t>> waiting(parts_.size());  // nodes without a parent yet, by part
-    while (!stack.empty()) {
-      const auto [id, seen] = stack.back();
-      const Part& part = parts_[id];
-      if (!seen && part.children[0] >= 0) {
-        stack.back().second = true;
-        stack.emplace_back(part.children[1], false);
-        stack.emplace_back(part.children[0], false);
-        continue;
-      }
-      stack.pop_back();
-      std::vector<std::int32_t> roots;
-      for (const std::int32_t child : part.children) {
-        if (child >= 0) roots.insert(roots.end(), waiting[child].begin(), waiting[child].end());
-      }
-      if (!part.points.empty()) {
-        const auto node = static_cast<std::int32_t>(to_.nodes.size());
-        for (const std::int32_t root : roots) to_.nodes[root].parent = node;
-        const auto begin = static_cast<Point>(to_.order.size());
-        to_.order.insert(to_.order.end(), part.points.begin(), part.points.end());
-        to_.nodes.push_back({begin, static_cast<Point>(to_.order.size()), -1});
-        roots.assign(1, node);
-      }
-      waiting[id] = std::move(roots);
-    }
-  }
-
- private:
-  const std::vector<Part>& parts_;
-  Dissection& to_;
-};
+  return nodes;
+}
 
 }  // namespace
 
-Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
-  const Cells cells = connected(pattern, near);
-  const auto n = static_cast<Point>(pattern.first.size() - 1);
-  std::vector<Point> cell_of(static_cast<std::size_t>(n));
-  for (std::size_t cell = 0; cell + 1 < cells.first.size(); ++cell) {
-    for (Point i = cells.first[cell]; i < cells.first[cell + 1]; ++i)
-      cell_of[cells.order[i]] = static_cast<Point>(cell);
-  }
-  const Pattern graph = graph_of_cells(ctx, pattern, cells, cell_of);
-  std::vector<std::int32_t> owner(static_cast<std::size_t>(n), 0);  // the part of each point; -1: of a separator
-  std::vector<std::unique_ptr<Splitter>> splitters(static_cast<std::size_t>(ctx.threads()));
-  std::vector<Part> parts(1);
-  parts[0].points.resize(static_cast<std::size_t>(n));
-  for (Point i = 0; i < n; ++i) parts[0].points[i] = i;
+std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t width) {
+  const auto points = static_cast<std::uint64_t>(n);
+  const std::uint64_t entries = points * static_cast<std::uint64_t>(width);
+  constexpr std::uint64_t kIncidence = 2 * sizeof(Point);
+  // While it is made, each entry is there once more, with its column; then cells' lists and what notes they need.
+  constexpr std::uint64_t kMaking = 3 * sizeof(Point);
+  constexpr std::uint64_t kPoint = 2 * sizeof(std::int64_t) + sizeof(Side) + 8 * sizeof(Point);
+  const std::uint64_t workers = static_cast<std::uint64_t>(ctx.threads()) * points / kLeafPoints * 2 * sizeof(Point);
+  return entries * (kIncidence + kMaking) + points * kPoint + workers;
+}
 
-  for (std::size_t begin = 0; begin < parts.size();) {
+Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
+  const Point n = pattern.a.points;
+  const CellGraph graph = graph_of_cells(ctx, pattern, near);
+  Notes notes;
+  notes.side.assign(static_cast<std::size_t>(n), Side::left);
+  notes.place.assign(static_cast<std::size_t>(n), kUnseen);
+  notes.hub.assign(static_cast<std::size_t>(n), kUnseen);
+  Dissection found;
+  found.order.resize(static_cast<std::size_t>(n));
+  std::iota(found.order.begin(), found.order.end(), 0);
+  std::vector<std::unique_ptr<Splitter>> splitters(static_cast<std::size_t>(ctx.threads()));
+  std::vector<Part> parts = {{0, n, -1}};
+  const double levels = std::ceil(std::log2(std::max(2.0, static_cast<double>(n) / kLeafPoints)));
+  double level = 0;
+  for (std::size_t begin = 0; begin < parts.size(); level += 1) {
+    ctx.report("order", std::min(1.0, level / levels));
     const std::size_t end = parts.size();
-    struct Pieces {
-      bool split = false;
-      std::vector<Point> lists[3];
-    };
-    std::vector<Pieces> pieces(end - begin);
+    std::vector<Splitter::Split> splits(end - begin);
     core::parallel_for(ctx, static_cast<std::int64_t>(end - begin), [&](std::int64_t task, int worker) {
-      if (!splitters[worker]) splitters[worker] = std::make_unique<Splitter>(pattern, graph, cell_of, owner);
-      const auto id = static_cast<std::int32_t>(begin + static_cast<std::size_t>(task));
-      pieces[task].split = splitters[worker]->split(parts[id].points, id, pieces[task].lists);
+      if (!splitters[worker]) splitters[worker] = std::make_unique<Splitter>(ctx, pattern, graph, notes);
+      const Part& part = parts[begin + static_cast<std::size_t>(task)];
+      splits[task] = splitters[worker]->split(found.order.data() + part.begin, found.order.data() + part.end);
     });
     for (std::size_t i = begin; i < end; ++i) {
-      Pieces& of = pieces[i - begin];
-      if (!of.split) {
-        for (const Point v : parts[i].points) owner[v] = -1;
-        continue;
-      }
-      for (const Point v : of.lists[2]) owner[v] = -1;
-      for (int side = 0; side < 2; ++side) {
-        const auto id = static_cast<std::int32_t>(parts.size());
-        for (const Point v : of.lists[side]) owner[v] = id;
-        parts[i].children[side] = id;
-        Part& child = parts.emplace_back();
-        child.points = std::move(of.lists[side]);
-        child.parent = static_cast<std::int32_t>(i);
-      }
-      parts[i].points = std::move(of.lists[2]);
+      const Splitter::Split split = splits[i - begin];
+      if (split.left == 0) continue;
+      const Point left = parts[i].begin;
+      const Point right = left + split.left;
+      parts[i].begin = right + split.right;
+      parts.push_back({left, right, static_cast<std::int32_t>(i)});
+      parts.push_back({right, parts[i].begin, static_cast<std::int32_t>(i)});
     }
     begin = end;
   }
-  Dissection found;
-  found.order.reserve(static_cast<std::size_t>(n));
-  Numbering(parts, found).run();
+  found.nodes = nodes_of(parts);
   return found;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "solver/rows.hpp"
@@ -20,12 +21,21 @@ struct Cells {
 /// Of coordinates [n, d], float32, row-major: O(n log n).
 Cells kd_cells(const Context& ctx, const std::vector<float>& coordinates, std::int64_t d);
 
-/// Which points share a block: M without its diagonal, [n] lists, ascending.
+/// The graph of M by the blocks that make it: two points are neighbors where they share one. Values are not looked at.
 struct Pattern {
+  const LocalRows& a;
+  Incidence in;
+};
+inline Pattern pattern_of(const Context& /*ctx*/, const LocalRows& a, Incidence in) {
+  return {a, std::move(in)};
+}
+
+/// The same written down, some three times as long: M without its diagonal, [n] lists, ascending.
+struct Adjacency {
   std::vector<std::int64_t> first;  ///< [n + 1]
   std::vector<Point> neighbors;
 };
-Pattern pattern_of(const Context& ctx, const LocalRows& a, const Incidence& in);
+Adjacency adjacency_of(const Context& ctx, const Pattern& pattern);
 
 /// A tree of separators and what is left between them, children before parents: node t owns points order[begin, end),
 /// which no edge joins with points outside of its ancestors and descendants.
@@ -38,10 +48,16 @@ struct Dissection {
   std::vector<Point> order;  ///< [n] old number of each new one
   std::vector<Node> nodes;
 };
-/// `near`: where each of a cell order's cells begins, in the pattern's numbering. O(edges log n).
+/// `near`: where each of a cell order's cells begins, in the pattern's numbering. O(n width + n log n), and flows
+/// through bands of O(sqrt(n)) points on two-dimensional data. Polls for cancellation and tells its progress as
+/// "order".
 Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near);
 
-/// The blocks of the points that are listed, point i called order[i] before. Their columns must all be listed.
+/// Bytes that the incidence of n such blocks and their dissection take at most, beside the blocks.
+std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t width);
+
+/// The blocks of the points that are listed, point i called order[i] before. Their columns must all be listed. Without
+/// values where `a` has none.
 LocalRows renumbered(const Context& ctx, const LocalRows& a, const std::vector<Point>& order);
 
 }  // namespace vicinal::solver

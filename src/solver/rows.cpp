@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/parallel.hpp"
 
@@ -20,21 +21,57 @@ void for_each_chunk(const Context& ctx, Point n, const Body& body) {
 
 }  // namespace
 
-Incidence incidence_of(const LocalRows& a) {
+// Entries are put together by ranges of columns first, so that each range is one task's. Every pass keeps the order of
+// the blocks.
+Incidence incidence_of(const Context& ctx, const LocalRows& a) {
+  constexpr std::int64_t kMostRanges = 1024;
+  struct Entry {
+    Point col;
+    Point block;
+    std::int32_t at;
+  };
+  const Point n = a.points;
+  const std::int64_t step = std::max(kTaskPoints, (n + kMostRanges - 1) / kMostRanges);
+  const std::int64_t ranges = (n + step - 1) / step;
+  std::vector<std::int64_t> next(static_cast<std::size_t>(ranges * ranges), 0);  // of each range of blocks and columns
+  const auto for_each_entry = [&](std::int64_t task, const auto& body) {
+    for (std::int64_t e = task * step * a.width; e < std::min<std::int64_t>(n, (task + 1) * step) * a.width; ++e) {
+      body(a.cols[e], e);
+    }
+  };
+  core::parallel_for(ctx, ranges, [&](std::int64_t task, int /*worker*/) {
+    for_each_entry(task, [&](Point col, std::int64_t /*e*/) { ++next[task * ranges + col / step]; });
+  });
+  std::vector<std::int64_t> first = {0};
+  for (std::int64_t range = 0; range < ranges; ++range) {
+    std::int64_t place = first.back();
+    for (std::int64_t task = 0; task < ranges; ++task) place += std::exchange(next[task * ranges + range], place);
+    first.push_back(place);
+  }
+  std::vector<Entry> entries(a.cols.size());
+  core::parallel_for(ctx, ranges, [&](std::int64_t task, int /*worker*/) {
+    for_each_entry(task, [&](Point col, std::int64_t e) {
+      entries[next[task * ranges + col / step]++] = {col, static_cast<Point>(e / a.width),
+                                                     static_cast<std::int32_t>(e % a.width)};
+    });
+  });
   Incidence in;
-  in.first.assign(static_cast<std::size_t>(a.points) + 1, 0);
-  for (const Point col : a.cols) ++in.first[static_cast<std::size_t>(col) + 1];
-  for (Point i = 0; i < a.points; ++i) in.first[i + 1] += in.first[i];
+  in.first.assign(static_cast<std::size_t>(n) + 1, 0);
   in.blocks.resize(a.cols.size());
   in.at.resize(a.cols.size());
-  std::vector<std::int64_t> next(in.first.begin(), in.first.end() - 1);
-  for (Point i = 0; i < a.points; ++i) {
-    for (std::int64_t j = 0; j < a.width; ++j) {
-      const std::int64_t place = next[a.cols[i * a.width + j]]++;
-      in.blocks[place] = i;
-      in.at[place] = static_cast<std::int32_t>(j);
+  core::parallel_for(ctx, ranges, [&](std::int64_t range, int /*worker*/) {
+    const std::int64_t begin = range * step;
+    const std::int64_t end = std::min<std::int64_t>(n, begin + step);
+    std::vector<std::int64_t> place(static_cast<std::size_t>(end - begin) + 1, 0);
+    for (std::int64_t e = first[range]; e < first[range + 1]; ++e) ++place[entries[e].col - begin + 1];
+    place[0] = first[range];
+    for (std::int64_t j = begin; j < end; ++j) in.first[j + 1] = place[j - begin + 1] += place[j - begin];
+    for (std::int64_t e = first[range]; e < first[range + 1]; ++e) {
+      const std::int64_t to = place[entries[e].col - begin]++;
+      in.blocks[to] = entries[e].block;
+      in.at[to] = entries[e].at;
     }
-  }
+  });
   return in;
 }
 

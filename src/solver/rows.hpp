@@ -30,7 +30,7 @@ struct Incidence {
   std::vector<Point> blocks;        ///< [n * width]
   std::vector<std::int32_t> at;     ///< [n * width]
 };
-Incidence incidence_of(const LocalRows& a);
+Incidence incidence_of(const Context& ctx, const LocalRows& a);
 
 /// Vectors side by side: [n, width], row-major.
 struct Vectors {

@@ -1,5 +1,6 @@
 // See separator.hpp. A vertex is two states, where a path comes in and where it goes out, joined by an arc that one
 // path may use; the network is never written down, only who precedes and who follows whom on the paths found so far.
+// A hub has room for any number of paths, so that a search looks through each only once.
 #include "solver/separator.hpp"
 
 #include <algorithm>
@@ -13,17 +14,21 @@ constexpr Point kRight = -3;  // the successor of its last one
 
 class Flow {
  public:
-  explicit Flow(const Band& band)
-      : band_(band),
-        n_(static_cast<Point>(band.at_left.size())),
+  Flow(const Context& ctx, const Band& band)
+      : ctx_(ctx),
+        band_(band),
+        n_(band.size()),
         before_(band.at_left.size(), kNone),
         after_(band.at_left.size(), kNone),
         level_(2 * band.at_left.size()),
-        arc_(2 * band.at_left.size()) {}
+        hub_level_(band.first_vertex.size() - 1),
+        arc_(2 * band.at_left.size()),
+        hub_arc_(hub_level_.size()) {}
 
   void fill() {
     while (find_levels()) {
       std::fill(arc_.begin(), arc_.end(), 0);
+      std::copy(band_.first_vertex.begin(), band_.first_vertex.end() - 1, hub_arc_.begin());
       for (Point v = 0; v < n_; ++v) {
         if (band_.at_left[v] != 0 && before_[v] != kLeft) augment(v);
       }
@@ -45,21 +50,30 @@ class Flow {
 
  private:
   static constexpr std::int32_t kUnseen = -1;
+  static constexpr std::int32_t kSpent = -2;
+  static constexpr std::int64_t kPolled = 1 << 16;  // states between two looks at the cancel token
   static std::size_t in(Point v) { return 2 * static_cast<std::size_t>(v); }
   static std::size_t out(Point v) { return 2 * static_cast<std::size_t>(v) + 1; }
   [[nodiscard]] bool used(Point v) const { return after_[v] != kNone; }
 
-  // Distances from the left in what is left of the capacities; whether the right is reached.
+  void poll() {
+    if (++steps_ % kPolled == 0) ctx_.check_cancelled();
+  }
+
+  // Distances from the left in what is left of the capacities, up to that of the right; whether it is reached.
   bool find_levels() {
     std::fill(level_.begin(), level_.end(), kUnseen);
+    std::fill(hub_level_.begin(), hub_level_.end(), kUnseen);
     queue_.clear();
     for (Point v = 0; v < n_; ++v) {
       if (band_.at_left[v] != 0) reach(in(v), 0);
     }
-    bool reached = false;
+    std::int32_t last = -1;  // the level on which the right is reached
     for (std::size_t at = 0; at < queue_.size(); ++at) {
+      poll();
       const std::size_t state = queue_[at];
       const auto v = static_cast<Point>(state / 2);
+      if (last >= 0 && level_[state] > last) break;
       const std::int32_t next = level_[state] + 1;
       if (state == in(v)) {
         if (!used(v)) {
@@ -69,13 +83,18 @@ class Flow {
         }
         continue;
       }
-      reached = reached || (band_.at_right[v] != 0 && after_[v] != kRight);
+      if (last < 0 && band_.at_right[v] != 0 && after_[v] != kRight) last = level_[state];
+      if (last >= 0) continue;
       if (used(v)) reach(in(v), next);
-      for (std::int64_t e = band_.first[v]; e < band_.first[v + 1]; ++e) {
-        reach(in(band_.neighbors[e]), next);  // an edge has room for any number of paths: only vertices are cut
+      for (Point e = band_.first_hub[v]; e < band_.first_hub[v + 1]; ++e) {
+        const Point hub = band_.hubs[e];
+        if (hub_level_[hub] != kUnseen) continue;
+        hub_level_[hub] = level_[state];
+        for (Point m = band_.first_vertex[hub]; m < band_.first_vertex[hub + 1]; ++m)
+          reach(in(band_.vertices[m]), next);
       }
     }
-    return reached;
+    return last >= 0;
   }
 
   void reach(std::size_t state, std::int32_t level) {
@@ -84,11 +103,12 @@ class Flow {
     queue_.push_back(state);
   }
 
-  // The state that the next arc out of `state` leads to, one level on; false where there is none left.
+  // The state that the next arc out of `state` leads to, one level on; false where there is none left. What a hub has
+  // been left by in this round is of no use to any other vertex that comes to it.
   bool advance(std::size_t state, std::size_t& to) {
     const auto v = static_cast<Point>(state / 2);
     const auto fits = [&](std::size_t other) { return level_[other] == level_[state] + 1; };
-    std::int64_t& arc = arc_[state];
+    Point& arc = arc_[state];
     if (state == in(v)) {
       if (arc++ > 0) return false;
       if (used(v) && before_[v] < 0) return false;
@@ -102,12 +122,13 @@ class Flow {
         return true;
       }
     }
-    for (std::int64_t e = band_.first[v] + arc - 1; e < band_.first[v + 1]; ++e) {
-      ++arc;
-      const Point w = band_.neighbors[e];
-      if (!fits(in(w))) continue;
-      to = in(w);
-      return true;
+    for (Point e = band_.first_hub[v] + arc - 1; e < band_.first_hub[v + 1]; ++e, ++arc) {
+      const Point hub = band_.hubs[e];
+      if (hub_level_[hub] != level_[state]) continue;
+      while (hub_arc_[hub] < band_.first_vertex[hub + 1]) {
+        to = in(band_.vertices[hub_arc_[hub]++]);
+        if (fits(to)) return true;
+      }
     }
     return false;
   }
@@ -116,6 +137,7 @@ class Flow {
   void augment(Point start) {
     path_.assign(1, in(start));
     while (!path_.empty()) {
+      poll();
       const std::size_t state = path_.back();
       const auto v = static_cast<Point>(state / 2);
       if (state == out(v) && band_.at_right[v] != 0 && after_[v] != kRight) return take();
@@ -123,7 +145,7 @@ class Flow {
       if (advance(state, to)) {
         path_.push_back(to);
       } else {
-        level_[state] = kUnseen - 1;  // leads nowhere in this round
+        level_[state] = kSpent;  // leads nowhere in this round
         path_.pop_back();
       }
     }
@@ -143,23 +165,27 @@ class Flow {
       }
     }
     after_[path_.back() / 2] = kRight;
-    for (const std::size_t state : path_) level_[state] = kUnseen - 1;  // one path a state and round
+    for (const std::size_t state : path_) level_[state] = kSpent;  // one path a state and round
   }
 
+  const Context& ctx_;
   const Band& band_;
   Point n_;
+  std::int64_t steps_ = 0;
   std::vector<Point> before_;
   std::vector<Point> after_;
   std::vector<std::int32_t> level_;
-  std::vector<std::int64_t> arc_;
+  std::vector<std::int32_t> hub_level_;  // of the first states that come to it
+  std::vector<Point> arc_;
+  std::vector<Point> hub_arc_;
   std::vector<std::size_t> queue_;
   std::vector<std::size_t> path_;
 };
 
 }  // namespace
 
-std::vector<Side> separate(const Band& band) {
-  Flow flow(band);
+std::vector<Side> separate(const Context& ctx, const Band& band) {
+  Flow flow(ctx, band);
   flow.fill();
   return flow.sides();
 }

@@ -5,13 +5,14 @@
 #include <cmath>
 
 #include "core/parallel.hpp"
+#include "solver/ritz.hpp"
 #include "solver/start.hpp"
 
 namespace vicinal::solver {
 namespace {
 
 constexpr double kConverged = 1e-10;  // sine of an angle
-constexpr double kResidual = 1e-15;   // of M's norm
+constexpr double kResolved = 1e-15;   // of M's norm
 constexpr double kGuarded = 1e-3;     // of the first guard: its value then bounds the next one well enough to count by
 constexpr double kUseful = 1e-3;      // one that rounding allows to stay at is an answer still
 constexpr int kStalls = 2;            // steps without halving the angle, that end the iteration
@@ -21,39 +22,10 @@ std::int64_t padded(std::int64_t width) {
   return (width + 7) / 8 * 8;
 }
 
-void for_each_row(const Context& ctx, std::int64_t n, const std::function<void(std::int64_t)>& body) {
-  core::parallel_for(ctx, (n + kTaskPoints - 1) / kTaskPoints, [&](std::int64_t task, int /*worker*/) {
-    for (std::int64_t i = task * kTaskPoints; i < std::min(n, (task + 1) * kTaskPoints); ++i) body(i);
-  });
-}
-
-// Columns [begin, end) of x, in room for `width` of them, the others zero.
-Vectors columns(const Context& ctx, const Vectors& x, std::int64_t begin, std::int64_t end, std::int64_t width) {
-  Vectors y(x.rows, width);
-  for_each_row(ctx, x.rows, [&](std::int64_t i) {
-    std::fill_n(y.row(i), width, 0.0);
-    std::copy(x.row(i) + begin, x.row(i) + end, y.row(i));
-  });
-  return y;
-}
-
 Vectors beside(const Context& ctx, const Vectors& x, const Vectors& y) {
   Vectors both = columns(ctx, x, 0, x.width, x.width + y.width);
-  for_each_row(ctx, x.rows, [&](std::int64_t i) { std::copy_n(y.row(i), y.width, both.row(i) + x.width); });
+  for_each_point(ctx, x.rows, [&](std::int64_t i) { std::copy_n(y.row(i), y.width, both.row(i) + x.width); });
   return both;
-}
-
-// M x - x S^2.
-Vectors gradient_of(const Context& ctx, const LocalRows& a, const Incidence& in, const Vectors& x,
-                    const std::vector<double>& values) {
-  Vectors ax(a.rows(), x.width);
-  apply(ctx, a, x, ax);
-  Vectors g(x.rows, x.width);
-  apply_transposed(ctx, a, in, ax, g);
-  for_each_row(ctx, x.rows, [&](std::int64_t i) {
-    for (std::int64_t c = 0; c < x.width; ++c) g.row(i)[c] -= values[c] * values[c] * x.row(i)[c];
-  });
-  return g;
 }
 
 // Vectors in host memory.
@@ -66,7 +38,7 @@ class HostSpace final : public Space {
   [[nodiscard]] std::int64_t width(Set set) const override { return set == Set::best ? best_.width : next_.width; }
   void start(std::int64_t width) override {
     best_ = Vectors(a_.points, width);
-    for_each_row(ctx_, a_.points, [&](std::int64_t i) {
+    for_each_point(ctx_, a_.points, [&](std::int64_t i) {
       for (std::int64_t c = 0; c < width; ++c) best_.row(i)[c] = first_entry(i, c);
     });
     remove_means(ctx_, best_);
@@ -78,9 +50,12 @@ class HostSpace final : public Space {
     x = columns(ctx_, room, 0, x.width, x.width);
     remove_means(ctx_, x);
   }
-  void gradient(const std::vector<double>& values) override { next_ = gradient_of(ctx_, a_, in_, best_, values); }
+  void gradient(const std::vector<double>& values) override { next_ = solver::gradient(ctx_, a_, in_, best_, values); }
   Small inner_with_next(Set x) override { return inner(ctx_, at(x), next_); }
-  void subtract(const Small& c) override { subtract_product(ctx_, best_, c, next_); }
+  void subtract(const Small& c) override {
+    subtract_product(ctx_, best_, c, next_);
+    remove_means(ctx_, next_);
+  }
   void multiply(Set set, const Small& c) override { at(set) = product(ctx_, at(set), c); }
   Small triangle(Set set) override { return triangle_of(ctx_, at(set)); }
   Small triangle_of_rows() override { return triangle_of(ctx_, a_, best_); }
@@ -151,11 +126,17 @@ Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted
                   "lle: the factor solves nothing; M has more zeros than the constant vector's, to rounding");
     }
   }
+  if (space.width(Set::best) < width) {
+    // A direction in which M is all but singular swamps the others beyond what rounding leaves of them. From vectors
+    // that were not solved for, the steps below find it, and the others after it.
+    space.start(width);
+    orthonormalize(space, Set::best);
+  }
   std::vector<double> values = choose_best(ctx, space, width);
 
   Smallest found;
   found.norm = space.norm_bound();
-  const double resolved = kResidual * found.norm;
+  const double resolved = kResolved * found.norm;
   double least = 2;
   int stalls = 0;
   while (true) {
@@ -233,7 +214,7 @@ Smallest dense(const Context& ctx, const LocalRows& a, std::int64_t wanted) {
 }
 
 std::vector<double> residuals(const Context& ctx, const LocalRows& a, const Incidence& in, const Smallest& found) {
-  const Vectors left = gradient_of(ctx, a, in, found.vectors, found.values);
+  const Vectors left = gradient(ctx, a, in, found.vectors, found.values);
   return lengths_of(inner(ctx, left, left));
 }
 

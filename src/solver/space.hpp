@@ -31,7 +31,8 @@ class Space {
   virtual void gradient(const std::vector<double>& values) = 0;
   /// x'next.
   virtual Small inner_with_next(Set x) = 0;
-  /// next -= best c.
+  /// next -= best c; and again without means, of which orthonormalizing vectors that all but depend on each other would
+  /// make large ones of what rounding has left.
   virtual void subtract(const Small& c) = 0;
   /// set = set c.
   virtual void multiply(Set set, const Small& c) = 0;

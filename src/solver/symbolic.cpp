@@ -11,10 +11,21 @@ namespace {
 // Subtrees of at most this share of the work are one worker's; fixed, so that no sum depends on the thread count.
 constexpr double kTreeShare = 1.0 / 64;
 
+// Rows of a node: those of its children, and what the blocks hold whose first point, in the new order, is its own.
 void find_rows(const Context& ctx, const Pattern& pattern, const Dissection& from, Symbolic& to) {
+  const LocalRows& a = pattern.a;
   const auto count = static_cast<std::int32_t>(to.nodes.size());
   std::vector<Point> now(from.order.size());
   for (std::size_t i = 0; i < now.size(); ++i) now[from.order[i]] = static_cast<Point>(i);
+  std::vector<Point> first_of(now.size());  // of each block
+  core::parallel_for(ctx, (a.points + kTaskPoints - 1) / kTaskPoints, [&](std::int64_t task, int /*worker*/) {
+    for (std::int64_t i = task * kTaskPoints; i < std::min<std::int64_t>(a.points, (task + 1) * kTaskPoints); ++i) {
+      const Point* cols = a.cols.data() + i * a.width;
+      Point first = now[cols[0]];
+      for (std::int64_t c = 1; c < a.width; ++c) first = std::min(first, now[cols[c]]);
+      first_of[i] = first;
+    }
+  });
   std::vector<std::int32_t> height(to.nodes.size(), 0);
   std::vector<std::vector<std::int32_t>> waves;
   for (std::int32_t t = 0; t < count; ++t) {
@@ -37,7 +48,11 @@ void find_rows(const Context& ctx, const Pattern& pattern, const Dissection& fro
       };
       for (Point i = node.begin; i < node.end; ++i) {
         const Point old = from.order[i];
-        for (std::int64_t e = pattern.first[old]; e < pattern.first[old + 1]; ++e) add(now[pattern.neighbors[e]]);
+        for (std::int64_t e = pattern.in.first[old]; e < pattern.in.first[old + 1]; ++e) {
+          const Point block = pattern.in.blocks[e];
+          if (first_of[block] != i) continue;
+          for (std::int64_t c = 0; c < a.width; ++c) add(now[a.cols[block * a.width + c]]);
+        }
       }
       for (const std::int32_t child : to.children[t]) {
         for (const Point row : to.rows[child]) {

@@ -253,6 +253,19 @@ def test_the_tables_of_the_papers(ok, ok_json, tmp_path, table):
     assert "all methods with the same answers" in ok(*size)
 
 
+def test_the_embeddings_of_the_paper(ok, ok_json, tmp_path):
+    size = ("bench", "papers", "lle", "--most-rows", 200, "--spmv-rows", 300, "--repeat", 1, "--warmup", 0, "--device", "cpu")
+    found = ok_json(*size, "-o", "papers.json")
+    assert json.loads((tmp_path / "papers.json").read_text()) == found
+    assert found["command"] == "bench papers lle" and found["different_answers"] == 0
+    embeddings, products = (one["lines"] for one in found["tables"])
+    assert {line["surface"] for line in embeddings} == {"swiss-roll", "s-curve"}
+    assert all(line["seconds"]["median"] >= line["krylov_seconds"] > 0 and line["products"] > 0 for line in embeddings)
+    assert [line["method"] for line in products if "refused" not in line] == ["rows"]
+    assert all(line["bytes_per_second"] > 0 for line in products if "refused" not in line)
+    assert "microseconds" in ok(*size)
+
+
 def test_the_table_of_the_tutorial(ok, ok_json, vicinal, tmp_path):
     rows = np.random.default_rng(6).normal(size=(90, 9)).astype("<f4")
     (tmp_path / "color100.bin").write_bytes(struct.pack("<ii", *rows.shape) + rows.tobytes())

@@ -26,6 +26,7 @@ def start(command, folder, arguments=("knn", "-o", "out.npz")):
     [
         ("knn", "-o", "out.npz"),
         ("lof", "-o", "out.csv", "--save-model", "model.vlof", "--report", "report.html"),
+        ("lle", "-o", "out.csv", "--save-model", "model.vlle", "--report", "report.html"),
         ("regress", "--targets", "table.npy", "--cv", "5", "--save-model", "model.vnm"),
     ],
 )
@@ -43,6 +44,26 @@ def test_interrupt(command, tmp_path, sent, arguments):
     # The promise is 100 ms; the rest is for machines that are busy with other tests.
     assert waited < 5
     assert [path.name for path in tmp_path.iterdir()] == ["table.npy"]
+
+
+def test_interrupt_of_a_graph(command, tmp_path):
+    (tmp_path / "edges.csv").write_text("".join(f"{i},{i + j}\n" for i in range(4000) for j in (0, 1)))
+    running = subprocess.Popen(
+        [command, "cocluster", "edges.csv", "--no-header", "--method", "product_serial", "-o", "groups.csv"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(1.5)
+    assert running.poll() is None, running.communicate()
+    begin = time.monotonic()
+    running.send_signal(signal.SIGINT)
+    stdout, stderr = running.communicate(timeout=60)
+    assert time.monotonic() - begin < 5
+    assert running.returncode == 130, stderr
+    assert stdout == "" and stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]
 
 
 def test_second_interrupt_ends_at_once(command, tmp_path):

@@ -64,7 +64,10 @@ def test_pieces_are_told(vicinal, ok_json, tmp_path, roll):
 def test_the_report(ok, tmp_path, roll):
     ok("lle", "roll.npy", "--variant", "modified", "--parameters", "truth.npy", "--report", "report.html")
     page = (tmp_path / "report.html").read_text()
-    assert page.count("<circle") == 2 * 900 and "affine residual" in page and "none was skipped" in page
+    # A dot for each row in both pictures, and one for each eigenvalue.
+    assert page.count("<circle") == 2 * 900 + 3 and "affine residual" in page and "none was skipped" in page
+    for part in ["trustworthiness", "continuity", "Condition of the weights", "Rows as they were", "first parameter"]:
+        assert part in page
     assert "<script" not in page and "http://" not in page and "https://" not in page
 
 
@@ -85,3 +88,117 @@ def test_explain_and_refusals(vicinal, ok, tmp_path, roll):
         done = vicinal("lle", "roll.npy", *arguments, *([] if "-o" in arguments else ["-o", "out.npy"]))
         assert done.returncode == code and part in done.stderr, (arguments, done.stderr)
         assert not (tmp_path / "out.npy").exists()
+
+
+def test_quality_is_told(ok, ok_json, roll):
+    told = ok_json("lle", "roll.npy", "--quality", "--judge", 100)
+    quality = told["quality"]
+    assert quality["rows"] == 100 and 0.9 < quality["trustworthiness"] <= 1 and 0.9 < quality["continuity"] <= 1
+    assert 1 <= quality["condition"]["median"] <= quality["condition"]["largest"] <= 1001
+    assert sum(decade["rows"] for decade in quality["condition"]["decades"]) == 100 and quality["condition"]["infinite"] == 0
+    assert ok_json("lle", "roll.npy")["quality"] is None
+    piece = told["pieces"][0]
+    assert piece["eigenvalues"] == [s * s for s in piece["singular_values"]]
+    assert piece["gaps"][1] == pytest.approx(1 - piece["eigenvalues"][1] / piece["next"] ** 2)
+    assert "trustworthiness" in ok("lle", "roll.npy", "--quality")
+
+
+def test_without_reg_a_condition_may_be_infinite(ok_json, vicinal, tmp_path):
+    rows = np.random.default_rng(4).standard_normal((60, 20))
+    np.save(tmp_path / "wide.npy", rows)  # more columns than neighbors: weights are determined
+    told = ok_json("lle", "wide.npy", "-k", 6, "--reg", 0, "--quality")
+    assert told["quality"]["condition"]["infinite"] == 0
+    np.save(tmp_path / "flat.npy", rows[:, :3])
+    told = ok_json("lle", "flat.npy", "-k", 6, "--variant", "ltsa", "--reg", 0, "--quality", "--report", "r.html")
+    assert told["quality"]["condition"] == {"largest": None, "median": None, "infinite": 60, "decades": []}
+    done = vicinal("lle", "flat.npy", "-k", 6, "--reg", 1e-300)
+    assert done.returncode == 3 and "reg: is 1e-300, but the neighbors of row 0" in done.stderr
+
+
+def test_a_model_places_other_rows(ok, ok_json, vicinal, tmp_path, roll):
+    rows = np.load(tmp_path / "roll.npy")
+    np.save(tmp_path / "others.npy", rows[:40] + 1e-3)
+    ok("lle", "roll.npy", "others.npy", "-k", 9, "--variant", "ltsa", "--reg", 0.01, "-o", "placed.npy", "--save-model", "m.vlle")
+    told = ok_json("lle", "others.npy", "--model", "m.vlle", "-o", "again.npy")
+    assert told["queries"] == 40 and told["rows"] == 900 and told["k"] == 9 and told["variant"] == "ltsa"
+    assert np.array_equal(np.load(tmp_path / "placed.npy"), np.load(tmp_path / "again.npy"))
+    plan = json.loads(ok("lle", "others.npy", "--model", "m.vlle", "--explain", "--json"))
+    assert plan["plan"]["reason"]
+    assert "40 rows placed among the 900" in vicinal("lle", "others.npy", "--model", "m.vlle").stderr
+    # A model's file is that of an index, too.
+    np.save(tmp_path / "wide.npy", np.zeros((3, 4)))
+    (tmp_path / "damaged.vlle").write_bytes((tmp_path / "m.vlle").read_bytes()[:-9])
+    ok("lof", "roll.npy", "--save-model", "m.vlof")
+    for arguments, code, part in [
+        (["others.npy", "others.npy", "--model", "m.vlle"], 2, "QUERIES"),
+        (["others.npy", "--model", "m.vlle", "-k", 3], 2, "-k: --model has settled it"),
+        (["others.npy", "--model", "m.vlle", "--report", "r.html"], 2, "--report: --model has settled it"),
+        (["wide.npy", "--model", "m.vlle"], 2, "columns"),
+        (["others.npy", "--model", "damaged.vlle"], 3, "damaged.vlle"),
+        (["others.npy", "--model", "m.vlof"], 3, "m.vlof"),
+        (["others.npy", "--model", "roll.npy"], 3, "roll.npy"),
+        (["others.npy", "--model", "none.vlle"], 3, "none.vlle"),
+    ]:
+        done = vicinal("lle", *arguments, "-o", "out.npy")
+        assert done.returncode == code and part in done.stderr, (arguments, done.returncode, done.stderr)
+        assert not (tmp_path / "out.npy").exists() and not (tmp_path / "r.html").exists()
+
+
+def test_labels_color_the_report_and_need_not_be_in_queries(ok, tmp_path, small_files):
+    ok("lle", "train.csv", "--label", "class", "-k", 10, "--report", "report.html", "--save-model", "m.vlle")
+    page = (tmp_path / "report.html").read_text()
+    assert all(name in page for name in ["ash", "birch", "cedar"])
+    ok("lle", "test.csv", "--label", "class", "--model", "m.vlle", "-o", "a.npy")
+    np.savetxt(tmp_path / "bare.csv", small_files["test"][0], delimiter=",", header="x0,x1,x2,x3", comments="")
+    ok("lle", "bare.csv", "--label", "class", "--model", "m.vlle", "-o", "b.npy")
+    assert np.array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
+
+
+def test_a_column_that_lives_on_few_rows_is_told(vicinal, ok, tmp_path):
+    generator = np.random.default_rng(8)
+    # A dense sheet, and a thin thread that leads away from it to a clump.
+    sheet = np.column_stack([generator.uniform(0, 30, (1500, 2)), np.zeros(1500)])
+    clump = np.array([15, 15, 60]) + generator.normal(scale=0.05, size=(12, 3))
+    thread = np.column_stack([np.full(30, 15.0), np.full(30, 15.0), np.linspace(0.5, 59, 30)]) + generator.normal(scale=1e-2, size=(30, 3))
+    np.save(tmp_path / "spur.npy", np.vstack([sheet, thread, clump]))
+    done = vicinal("lle", "spur.npy", "-k", 12, "--report", "report.html")
+    assert done.returncode == 0 and "live on few rows" in done.stderr, done.stdout
+    assert "Beware" in (tmp_path / "report.html").read_text()
+
+
+BAD_TABLES = {
+    "one": np.zeros((1, 3)), "two": np.array([[0.0, 1], [2, 3]]), "nan": np.where(np.eye(40, 3, -7) == 1, np.nan, 1.0),
+    "infinite": np.where(np.eye(40, 3, -7) == 1, np.inf, 1.0), "none": np.zeros((0, 3)),
+}
+
+
+@pytest.mark.parametrize("name, code, part", [
+    ("one", 2, "k: is 12, but at most 0 of the 1"), ("two", 2, "k: is 12, but at most 1 of the 2"), ("nan", 3, "row 7"),
+    ("infinite", 3, "row 7"), ("none", 3, "no rows"),
+])
+def test_tables_that_cannot_be_embedded(vicinal, tmp_path, name, code, part):
+    np.save(tmp_path / "bad.npy", BAD_TABLES[name])
+    done = vicinal("lle", "bad.npy", "-o", "out.npy", "--report", "r.html", "--save-model", "m.vlle")
+    assert done.returncode == code and part in done.stderr, (done.returncode, done.stderr)
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.npy"]
+
+
+@pytest.mark.parametrize("name", ["equal", "twice", "isolated", "line", "integers"])
+@pytest.mark.parametrize("variant", ["standard", "modified", "hessian", "hessian_sklearn", "ltsa"])
+def test_tables_that_look_bad_are_embedded(ok_json, tmp_path, name, variant):
+    generator = np.random.default_rng(6)
+    rows = {
+        "equal": np.full((150, 3), 7.0),
+        "twice": np.repeat(generator.standard_normal((200, 3)), 2, axis=0),
+        "isolated": np.vstack([generator.standard_normal((200, 3)), [[1e6, 0, 0]]]),
+        "line": np.outer(np.arange(180.0), [1, 2, 3]),
+        "integers": generator.integers(0, 3, (250, 3)).astype(float),
+    }[name]
+    np.save(tmp_path / "rows.npy", rows)
+    told = ok_json("lle", "rows.npy", "-k", 8, "--variant", variant, "-o", "points.npz", "--quality", "--report", "r.html")
+    kept = np.load(tmp_path / "points.npz")
+    assert np.isfinite(kept["embedding"]).all() and sum(piece["rows"] for piece in told["pieces"]) == len(rows)
+    for p in range(len(told["pieces"])):
+        points = kept["embedding"][kept["piece"] == p]
+        assert np.allclose(points.T @ points, np.eye(2), atol=1e-12) and np.abs(points.sum(0)).max() <= 1e-12
+    assert 0 <= told["quality"]["trustworthiness"] <= 1

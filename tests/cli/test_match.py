@@ -38,6 +38,13 @@ def polygons(*corners, size=1.0):
     return [("Polygon", square(x, y, size)) for x, y in corners]
 
 
+def renamed(path, name):
+    """A copy whose column is called `code`."""
+    copy = path.parent / name
+    copy.write_text(path.read_text().replace('"name"', '"code"'))
+    return copy
+
+
 @pytest.fixture(autouse=True)
 def needs_plugin(tmp_path):
     one = layer(tmp_path / "probe.geojson", polygons((0, 0)))
@@ -95,6 +102,85 @@ def test_geopackage_and_report(tmp_path):
     refused(2, "4 layers; name the one to read: a, b, pairs, groups", out, old)
 
 
+@pytest.mark.parametrize("ending", [".shp", ".geojson", ".fgb"])
+def test_files_of_one_layer(tmp_path, ending):
+    # Ids of every kind, a multipolygon among polygons, a feature without geometry where the format has such.
+    names = ["007", "9007199254740993", "ä,\"x\"", "gone"]
+    many = ("MultiPolygon", [square(4, 0), square(6, 0)])
+    old = layer(tmp_path / "old.geojson", polygons((0, 0), (2, 0)) + [many, None], names)
+    new = layer(tmp_path / "new.geojson", polygons((0, 0), (2, 0)) + [many], names[:3])
+    out = tmp_path / f"matched{ending}"
+    if ending == ".fgb":
+        refused(3, "as feature gone is", old, new, "--id", "name", "-o", out)
+        names[3] = "far"
+        old = layer(tmp_path / "old.geojson", polygons((0, 0), (2, 0)) + [many] + polygons((9, 9)), names)
+    result = run("match", old, new, "--id", "name", "-o", out)
+    assert result.returncode == 0, result.stderr
+    made = {path.name for path in tmp_path.iterdir() if path.name.startswith("matched")}
+    parts = {f"matched_{side}{ending}" for side in "ab"}
+    assert parts | {"matched_pairs.csv", "matched_groups.csv"} <= made
+    assert all(name.split("_")[1][0] in "abpg" and "~" not in name for name in made)
+    if ending != ".shp":
+        assert len(made) == 4
+    rows = list(csv.DictReader((tmp_path / "matched_pairs.csv").open()))
+    assert [(row["a_id"], row["b_id"], row["kept"]) for row in rows] == [(name, name, "1") for name in names[:3]]
+    assert len(list(csv.DictReader((tmp_path / "matched_groups.csv").open()))) == 4
+    # What was written is read again, by the id that it was given.
+    again = run("match", tmp_path / f"matched_a{ending}", tmp_path / f"matched_b{ending}", "--id", "match_id", "--json",
+                "-o", tmp_path / "again.csv")
+    assert again.returncode == 0, again.stderr
+    said = json.loads(again.stdout)
+    assert said["a"]["crs"] == "EPSG:4326" and said["a"]["features"] == 4
+    assert said["a"]["empty"] == (0 if ending == ".fgb" else 1)
+    rows = list(csv.DictReader((tmp_path / "again.csv").open()))
+    assert {(row["a_id"], row["b_id"], row["iou"]) for row in rows} == {(name, name, "1") for name in names[:3]}
+
+
+def test_what_a_shapefile_would_cut_is_refused(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0)), ["x" * 300])
+    refused(3, "cannot keep everything", old, old, "--id", "name", "-o", tmp_path / "out.shp")
+    assert not list(tmp_path.glob("out*"))
+    assert run("match", old, old, "--id", "name", "-o", tmp_path / "out.fgb").returncode == 0
+
+
+def test_outputs_that_cannot_be_written(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0)))
+    refused(3, "nowhere", old, old, "-o", tmp_path / "nowhere" / "out.shp")
+    # A folder where the third of four files should be: nothing is left of the others.
+    folder = tmp_path / "taken_pairs.csv"
+    folder.mkdir()
+    refused(3, "taken_pairs.csv", old, old, "-o", tmp_path / "taken.geojson")
+    assert [path.name for path in tmp_path.glob("taken*")] == ["taken_pairs.csv"]
+    # A disk that is full, as far as a process can tell.
+    many = layer(tmp_path / "many.geojson", polygons(*((x, y) for x in range(30) for y in range(30)), size=0.5))
+    for name in ("full.gpkg", "full.fgb", "full.csv", "full.shp"):
+        limited = 'ulimit -f 16; trap "" XFSZ; exec "$@"'
+        result = subprocess.run(["bash", "-c", limited, "bash", command_path(), "match", many, many, "-o", tmp_path / name],
+                                capture_output=True, text=True, timeout=120)
+        assert result.returncode == 3 and "full" in result.stderr, result.stderr
+    assert not list(tmp_path.glob("full*"))
+
+
+def test_groups_above_a_limit_are_divided(tmp_path):
+    # Four fields and four copies of them, each a tenth off: a chain of eight.
+    old = layer(tmp_path / "old.geojson", polygons((0, 0), (1, 0), (2, 0), (3, 0)))
+    new = layer(tmp_path / "new.geojson", polygons((0.1, 0), (1.1, 0), (2.1, 0), (3.1, 0)))
+    rule = ("--rule", "area", "--id", "name", "--json")
+    assert json.loads(run("match", old, new, *rule).stdout)["groups"]["largest"] == 8
+    out = tmp_path / "pairs.csv"
+    for limit in (("--max-group", "2"), ("--max-diameter", "1")):
+        result = run("match", old, new, *rule, *limit, "-o", out)
+        said = json.loads(result.stdout)
+        assert said["groups"]["count"] == 4 and said["groups"]["changes"]["modified"] == 4
+        assert said["split"]["groups"] == 1 and said["pairs"]["kept"] == 4
+        assert [(pair["a"], pair["b"]) for pair in said["split"]["cut"]] == [
+            ("0001", "0000"), ("0002", "0001"), ("0003", "0002")]
+        assert all(abs(pair["share"] - 0.1) < 1e-3 for pair in said["split"]["cut"])
+        rows = list(csv.DictReader(out.open()))
+        assert [(row["kept"], row["cut"]) for row in rows] == [("1", "0")] + [("0", "1"), ("1", "0")] * 3
+    assert "3 pairs cut" in run("match", old, new, "--rule", "area", "--max-group", "2").stderr
+
+
 def test_z_collections_and_parts(tmp_path):
     nested = {"type": "GeometryCollection", "geometries": [
         {"type": "GeometryCollection", "geometries": [{"type": "MultiPolygon", "coordinates": [square(0, 0), square(3, 0)]}]}]}
@@ -129,12 +215,54 @@ def test_the_antimeridian(tmp_path):
     old = layer(tmp_path / "old.geojson", [("MultiPolygon", [square(179, 0), square(-180, 0)])])
     said = json.loads(run("match", old, old, "--json").stdout)
     assert said["projection"].startswith("+proj=eqearth") and said["groups"]["changes"]["unchanged"] == 1
-    across = ("Polygon", [[[179, 0], [-179, 0], [-179, 1], [179, 1], [179, 0]]])
-    new = layer(tmp_path / "new.geojson", [across])
-    said = json.loads(run("match", old, new, "--json").stdout)
-    assert said["groups"]["changes"]["unchanged"] == 1
-    around = ("Polygon", [[[-180, 60], [0, 60], [180, 60], [-180, 60.1], [-180, 60]]])
-    refused(3, "new.geojson: feature 0 (number 0) crosses the antimeridian", old, layer(new, [around]))
+    assert said["a"]["cut"] == 0
+
+
+def cut_is(tmp_path, crossing, pieces, *arguments):
+    """Whether a polygon across 180 degrees is the same region as its pieces, of which the file may say where."""
+    old = layer(tmp_path / "crossing.geojson", [("Polygon", crossing)])
+    new = layer(tmp_path / "pieces.geojson", [("MultiPolygon", pieces)])
+    out = tmp_path / "pairs.csv"
+    result = run("match", old, new, "--id", "name", "--json", "-o", out, *arguments)
+    assert result.returncode == 0, result.stderr
+    said = json.loads(result.stdout)
+    assert said["a"]["cut_ids"] == ["0000"] and said["b"]["cut"] == 0
+    rows = list(csv.DictReader(out.open()))
+    assert len(rows) == 1 and abs(float(rows[0]["iou"]) - 1) < 1e-12, rows
+
+
+def test_what_crosses_the_antimeridian_is_cut_there(tmp_path):
+    east, west = square(179, 0), square(-180, 0)
+    cut_is(tmp_path, [[[179, 0], [-179, 0], [-179, 1], [179, 1], [179, 0]]], [east, west])
+    # Beyond 180 degrees, on either side.
+    cut_is(tmp_path, [[[179, 0], [181, 0], [181, 1], [179, 1], [179, 0]]], [east, west])
+    cut_is(tmp_path, [[[-181, 0], [-179, 0], [-179, 1], [-181, 1], [-181, 0]]], [east, west])
+    # A hole across it, and one on the far side of it.
+    shell = [[170, 0], [-170, 0], [-170, 10], [170, 10], [170, 0]]
+    across = [[178, 4], [178, 6], [-178, 6], [-178, 4], [178, 4]]
+    beyond = [[-176, 4], [-176, 6], [-174, 6], [-174, 4], [-176, 4]]
+    half = lambda x, notch: [[x, 0], [notch * 180, 0], [notch * 180, 4], [notch * 178, 4], [notch * 178, 6],
+                             [notch * 180, 6], [notch * 180, 10], [x, 10], [x, 0]]
+    cut_is(tmp_path, [shell, across, beyond], [[half(170, 1)], [half(-170, -1), beyond]])
+    # A step from 180 to -180 is none.
+    cut_is(tmp_path, [[[179, 0], [180, 0], [-180, 0], [-179, 0], [-179, 1], [-180, 1], [180, 1], [179, 1], [179, 0]]],
+           [east, west])
+
+
+def test_around_a_pole(tmp_path):
+    around = lambda y: [[-120, y], [0, y], [120, y], [-120, y]]
+    closed = lambda y, pole: [[-180, y], [-120, y], [0, y], [120, y], [180, y], [180, pole], [-180, pole], [-180, y]]
+    cut_is(tmp_path, [around(-70)], [[closed(-70, -90)]])
+    cut_is(tmp_path, [around(70)], [[closed(70, 90)]])
+    cut_is(tmp_path, [around(60), around(80)], [[closed(60, 80)]])  # a belt
+    cut_is(tmp_path, [around(-80), around(-60)], [[closed(-80, -60)]])
+    # An edge along the antimeridian: cut already, and as wide as its numbers say.
+    world = [[-180, -90], [180, -90], [180, 90], [-180, 90], [-180, -90]]
+    old = layer(tmp_path / "world.geojson", [("Polygon", [world])])
+    out = tmp_path / "world.csv"
+    assert run("match", old, old, "-o", out).returncode == 0
+    area = float(next(csv.DictReader(out.open()))["area"])
+    assert area > 2e14  # more than a third of the globe: the plane bends its meridians, not its edges
 
 
 def test_crs_and_planes(tmp_path):
@@ -172,9 +300,24 @@ def test_bad_input(tmp_path):
     broken = tmp_path / "broken.gpkg"
     broken.write_bytes((tmp_path / "whole.gpkg").read_bytes()[:30000])
     refused(3, "broken.gpkg", broken, new, "--layer", "a", "-o", out)
+    # NEW alone has no such column.
+    refused(2, "named.geojson: there is no column 'name'; there are: code", old, renamed(new, "named.geojson"),
+            "--id", "name", "-o", out)
+    assert run("match", old, renamed(new, "named.geojson"), "--id", "name", "--id-new", "code").returncode == 0
+    for name in ("whole.fgb", "whole.shp"):
+        assert run("match", old, new, "-o", tmp_path / name).returncode == 0
+    for name, bytes_left in (("whole_a.fgb", 300), ("whole_a.fgb", 700), ("whole_a.shp", 150), ("whole_a.shp", 50)):
+        part = tmp_path / name
+        kept = part.read_bytes()
+        assert len(kept) > bytes_left
+        part.write_bytes(kept[:bytes_left])
+        refused(3, name, part, new, "-o", out)
+        part.write_bytes(kept)
     refused(2, "--agree and --agreement", old, new, "--agree", "name")
     refused(2, "match: threshold = 3", old, new, "--threshold", "3")
-    refused(2, "-o", old, new, "-o", tmp_path / "out.shp")
+    refused(2, "-o", old, new, "-o", tmp_path / "out.kml")
+    refused(2, "split.most_members = -1", old, new, "--max-group", "-1")
+    refused(2, "split.most_steps = -1", old, new, "--max-diameter", "-1")
     refused(3, "beyond.geojson", old, layer(tmp_path / "beyond.geojson", polygons((0, 400))))
     assert not out.exists()
 

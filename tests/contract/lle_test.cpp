@@ -1,4 +1,4 @@
-// Locally linear embedding against the reference (contract clause 17): every variant, both solvers, several shapes;
+// Locally linear embedding against the reference (contract clause 17): every variant, every solver, several shapes;
 // its promises of bits, signs, pieces and counts; and what it refuses.
 #include "vicinal/lle.hpp"
 
@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "contexts.hpp"
 #include "data.hpp"
 #include "reference/lle.hpp"
+#include "refused.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {
@@ -110,13 +110,16 @@ void check_every_variant(const Points& points, std::int64_t k, std::int64_t dim)
   for (const LleVariant variant : kVariants) {
     LleOptions options{.k = k, .dim = dim, .variant = variant};
     const auto truth = reference::lle_problem(reference::lle_matrix(points.rows, points.d, graph.ids, options));
-    for (const LleSolver solver : {LleSolver::dense, LleSolver::direct}) {
+    for (const LleSolver solver : {LleSolver::dense, LleSolver::direct, LleSolver::lanczos, LleSolver::arnoldi}) {
+      // One vector at a time sees one of equal eigenvalues, which other variants have many of.
+      if (solver == LleSolver::arnoldi && variant != LleVariant::standard) continue;
       options.solver = solver;
       const std::string name = points.name + ", " + std::string(name_of(variant)) + ", " + std::string(name_of(solver));
       const auto made = contexts(++turn);
       const Lle found = lle(made[turn % made.size()], points.view(), options);
       check_against(truth, found, name);
-      if (solver == LleSolver::dense) continue;
+      EXPECT_EQ(found.pieces[0].solver, solver);
+      if (solver != LleSolver::direct) continue;
       // Where M has more zeros than are asked for, no sign can tell the last from the next.
       const bool told = truth.values[dim + 1] - truth.values[dim] > 1e-13L * truth.values.back();
       const std::int64_t counted = found.pieces[0].counted;
@@ -178,6 +181,69 @@ TEST(Lle, direct_and_dense_agree_on_real_sizes) {
   for (std::size_t i = 0; i < dense.embedding.size(); ++i) {
     EXPECT_TRUE(std::abs(dense.embedding[i] - direct.embedding[i]) <= 1e-6) << i;
   }
+}
+
+// Where no basis spans all there is: restarts, filters and several blocks take part.
+TEST(Lle, lanczos_and_dense_agree_on_real_sizes) {
+  struct Case {
+    Points points;
+    LleOptions options;
+  };
+  const Case cases[] = {{shape(vicinal::Shape::swiss_roll, 260), {}},
+                        {shape(vicinal::Shape::swiss_roll, 250), {.k = 10, .variant = LleVariant::modified}},
+                        {shape(vicinal::Shape::s_curve, 240), {.variant = LleVariant::ltsa}},
+                        {family(Family::gaussian, 261, 40), {.k = 12, .dim = 5}},
+                        {shape(vicinal::Shape::s_curve, 240), {.variant = LleVariant::hessian}}};
+  for (const Case& one : cases) {
+    LleOptions options = one.options;
+    options.solver = LleSolver::dense;
+    const Lle truth = lle(plain(), one.points.view(), options);
+    options.solver = LleSolver::lanczos;
+    const Lle found = lle(plain(3), one.points.view(), options);
+    const std::string& name = one.points.name;
+    check_columns(found, name);
+    const LlePiece& piece = found.pieces[0];
+    EXPECT_EQ(piece.solver, LleSolver::lanczos) << name;
+    EXPECT_EQ(piece.counted, -1) << name;
+    for (std::int64_t c = 0; c < options.dim; ++c) {
+      const double sigma = truth.pieces[0].singular_values[c];
+      const double least = 1e-14 * std::sqrt(piece.norm);
+      EXPECT_TRUE(std::abs(piece.singular_values[c] - sigma) <= std::max(1e-6 * sigma, least))
+          << name << ", " << c << ": " << piece.singular_values[c] << " instead of " << sigma;
+      EXPECT_TRUE(piece.residuals[c] <= 1e-14 * piece.norm) << name << ", " << c;
+    }
+    for (std::size_t i = 0; i < truth.embedding.size(); ++i) {
+      ASSERT_TRUE(std::abs(truth.embedding[i] - found.embedding[i]) <= 1e-6) << name << ", " << i;
+    }
+  }
+}
+
+TEST(Lle, krylov_gives_the_same_bits_on_every_thread_count) {
+  const Points points = family(Family::gaussian, 4507, 60);
+  for (const Isa isa : available_isas()) {
+    LleOptions options{.k = 8, .solver = LleSolver::lanczos};
+    const Lle once = lle(Context::cpu({.threads = 1, .isa = isa}), points.view(), options);
+    for (const int threads : {2, 3, 7}) {
+      const Lle again = lle(Context::cpu({.threads = threads, .isa = isa}), points.view(), options);
+      EXPECT_TRUE(same_bits(once.embedding, again.embedding)) << threads;
+      EXPECT_TRUE(same_bits(once.pieces[0].singular_values, again.pieces[0].singular_values)) << threads;
+      EXPECT_EQ(once.pieces[0].iterations, again.pieces[0].iterations) << threads;
+    }
+  }
+}
+
+TEST(Lle, automatic_takes_products_where_the_factor_does_not_fit) {
+  const Points points = family(Family::gaussian, 3000, 15);
+  const Lle direct = lle(plain(), points.view(), {.k = 10, .solver = LleSolver::direct});
+  const Lle lanczos = lle(plain(), points.view(), {.k = 10, .solver = LleSolver::lanczos});
+  ASSERT_LT(lanczos.plan.memory, direct.plan.memory);
+  const std::uint64_t between = (lanczos.plan.memory + direct.plan.memory) / 2;
+  const Context tight = Context::cpu({.threads = 2, .memory_limit = between});
+  const Lle found = lle(tight, points.view(), {.k = 10});
+  EXPECT_EQ(found.pieces[0].solver, LleSolver::lanczos);
+  EXPECT_TRUE(same_bits(found.embedding, lanczos.embedding));
+  EXPECT_NE(found.plan.reason.find("lanczos"), std::string::npos) << found.plan.reason;
+  EXPECT_EQ(lle(plain(), points.view(), {.k = 10}).pieces[0].solver, LleSolver::direct);
 }
 
 TEST(Lle, embeds_pieces_apart_or_refuses_them) {
@@ -244,10 +310,38 @@ TEST(Lle, duplicates_and_constant_tables_are_embedded) {
                              Family::grid, Family::far_outlier, Family::subnormal, Family::constant_column}) {
     const Points points = family(which, 180, 3);
     for (const LleVariant variant : kVariants) {
-      const Lle found = lle(plain(), points.view(), {.k = 8, .variant = variant});
-      check_columns(found, points.name + ", " + std::string(name_of(variant)));
-      for (const double x : found.embedding) ASSERT_TRUE(std::isfinite(x)) << points.name;
+      for (const LleSolver solver : {LleSolver::automatic, LleSolver::lanczos}) {
+        const std::string name =
+            points.name + ", " + std::string(name_of(variant)) + ", " + std::string(name_of(solver));
+        const Lle found = lle(plain(), points.view(), {.k = 8, .variant = variant, .solver = solver});
+        check_columns(found, name);
+        for (const double x : found.embedding) ASSERT_TRUE(std::isfinite(x)) << name;
+      }
     }
+  }
+}
+
+// Where vectors all but depend on those before them, what rounding left of their means has grown.
+TEST(Lle, vectors_of_a_line_are_orthogonal_to_the_constant) {
+  Points points{{}, 3, "a line"};
+  for (int i = 0; i < 180; ++i) points.rows.insert(points.rows.end(), {1.0 * i, 2.0 * i, 3.0 * i});
+  for (const LleVariant variant : kVariants) {
+    check_columns(lle(plain(), points.view(), {.k = 8, .variant = variant}), std::string(name_of(variant)));
+  }
+}
+
+// One row a million away: its neighbors are the cloud's, but it is nobody's. And two clumps of copies, which are
+// pieces.
+TEST(Lle, isolated_rows_and_clumps_of_copies_are_embedded) {
+  Points points = family(Family::gaussian, 160, 3);
+  points.rows.insert(points.rows.end(), {1e6, 0, 0});
+  for (int copies = 0; copies < 20; ++copies) points.rows.insert(points.rows.end(), {0, 5e5, 0});
+  for (const LleVariant variant : kVariants) {
+    const Lle found = lle(plain(), points.view(), {.k = 8, .variant = variant});
+    check_columns(found, std::string(name_of(variant)));
+    ASSERT_EQ(found.pieces.size(), 2U);
+    EXPECT_EQ(found.pieces[1].rows, 20);
+    for (const double x : found.embedding) ASSERT_TRUE(std::isfinite(x));
   }
 }
 
@@ -397,16 +491,6 @@ TEST_F(LleOnDevice, refuses_as_the_host_does) {
   }
 }
 
-void refused(const std::function<void()>& work, ErrorCode code, const std::string& part) {
-  try {
-    work();
-    FAIL() << "not refused: " << part;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
-}
-
 TEST(LleRefusal, of_options_tables_and_graphs) {
   const Points points = shape(vicinal::Shape::swiss_roll, 60);
   const auto with = [&](const LleOptions& options) { return [&, options] { lle(plain(), points.view(), options); }; };
@@ -415,11 +499,22 @@ TEST(LleRefusal, of_options_tables_and_graphs) {
   refused(with({.k = 0}), bad, "k: is 0");
   refused(with({.k = 4, .dim = 4}), bad, "dim: is 4, must be below k");
   refused(with({.dim = 0}), bad, "dim: is 0");
+  refused(with({.max_steps = 0}), bad, "max_steps: is 0");
+  const Points more = shape(vicinal::Shape::swiss_roll, 300);
+  for (const LleSolver solver : {LleSolver::lanczos, LleSolver::arnoldi}) {
+    refused([&] { lle(plain(), more.view(), {.solver = solver, .max_steps = 40}); }, ErrorCode::internal,
+            "max_steps: ");
+  }
   refused(with({.reg = -1}), bad, "reg: is -1");
   refused(with({.reg = std::nan("")}), bad, "reg: is nan");
   refused(with({.k = 5, .variant = LleVariant::hessian}), bad, "more than 5 neighbors");
   refused(with({.k = 3, .variant = LleVariant::ltsa}), bad, "more than 3 neighbors");
   refused(with({.k = 12, .reg = 0}), ErrorCode::bad_data, "reg: is 0, but the neighbors of row");
+  for (const std::int64_t n : {1, 2}) {
+    const TableView few(points.rows.data(), n, 3);
+    refused([&] { lle(plain(), few, {}); }, bad, "k: is 12, but at most " + std::to_string(n - 1) + " of the");
+    refused([&] { lle(plain(), few, {.k = 1, .dim = 1}); }, bad, n == 1 ? "k: is 1, but at most 0" : "dim: is 1, must");
+  }
   Points broken = points;
   broken.rows[7 * 3 + 1] = std::nan("");
   refused([&] { lle(plain(), broken.view(), {}); }, ErrorCode::bad_data, "row 7");
@@ -448,6 +543,8 @@ TEST(LleRefusal, stops_when_it_is_cancelled) {
       if (at == stage) token.cancel();
     };
     EXPECT_THROW(lle(Context::cpu(options), points.view(), {}), Error) << stage;
+    if (stage == "order" || stage == "factor") continue;
+    EXPECT_THROW(lle(Context::cpu(options), points.view(), {.solver = LleSolver::lanczos}), Error) << stage;
   }
 }
 

@@ -92,6 +92,53 @@ TEST(Match, touching_chains_neighbors_and_area_does_not) {
   EXPECT_EQ(hubs.groups.size(), 8U);  // of the ends only, each with its copy
 }
 
+// A chain: each field of b takes a tenth of the next one of a, so that area joins all.
+TEST(Match, divides_groups_above_a_limit_where_shares_are_small) {
+  Polygons a;
+  Polygons b;
+  for (int i = 0; i < 40; ++i) {
+    add_box(a, i, 0, i + 1, 1);
+    add_box(b, i + 0.125, 0, i + 1.125, 1);
+  }
+  const Match whole = match(two_threads(), a.view(), b.view(), {.rule = EdgeRule::area});
+  EXPECT_EQ(whole.groups.size(), 1U);
+  EXPECT_EQ(whole.split_groups, 0);
+  const SplitOptions limits[] = {{.most_members = 2}, {.most_steps = 1}, {.most_members = 7}, {.most_steps = 5}};
+  for (const SplitOptions& limit : limits) {
+    std::vector<bool> cut_before;
+    for (const int threads : {1, 2, 3, 7}) {
+      const Match found =
+          match(Context::cpu({.threads = threads}), a.view(), b.view(), {.rule = EdgeRule::area, .split = limit});
+      EXPECT_EQ(found.split_groups, 1);
+      std::vector<bool> cut;
+      for (std::size_t k = 0; k < found.pairs.size(); ++k) {
+        const MatchPair& pair = found.pairs[k];
+        cut.push_back(pair.cut);
+        const std::int64_t group_a = found.a[static_cast<std::size_t>(pair.overlap.a)].group;
+        const std::int64_t group_b = found.b[static_cast<std::size_t>(pair.overlap.b)].group;
+        EXPECT_EQ(pair.kept, whole.pairs[k].kept && !pair.cut);
+        EXPECT_EQ(pair.group, pair.kept ? group_a : -1);
+        if (whole.pairs[k].kept) {
+          EXPECT_EQ(pair.cut, group_a != group_b);
+        } else {
+          EXPECT_FALSE(pair.cut);
+        }
+      }
+      for (const MatchGroup& group : found.groups) {
+        const std::int64_t members = group.count_a + group.count_b;
+        EXPECT_TRUE(limit.most_members == 0 || members <= limit.most_members);
+        EXPECT_TRUE(limit.most_steps == 0 || members <= limit.most_steps + 1);  // of a chain
+      }
+      if (limit.most_members == 2) {
+        EXPECT_EQ(found.groups.size(), 40U);
+        EXPECT_EQ(found.groups[0].coherence, 0.875);
+      }
+      EXPECT_TRUE(cut_before.empty() || cut == cut_before);
+      cut_before = cut;
+    }
+  }
+}
+
 struct Kept {
   MatchOptions options;
   bool (*keeps)(const reference::Shared& shared, double width);
@@ -162,7 +209,6 @@ TEST(Match, keeps_what_the_rule_says) {
     for (const MatchGroup& group : found.groups) members += group.count_a + group.count_b;
     EXPECT_EQ(members, 48);
     for (const Context& ctx : contexts(r)) {
-      if (ctx.device() != "cpu") continue;
       const Match again = match(ctx, a.view(), b.view(), kRules[r].options);
       ASSERT_EQ(again.groups.size(), found.groups.size());
       for (std::size_t g = 0; g < found.groups.size(); ++g) {

@@ -113,13 +113,28 @@ bool same(const Overlaps& x, const Overlaps& y) {
 
 void check_bits(const Polygons& a, const Polygons& b, const Overlaps& expected, std::uint64_t turn) {
   for (const Context& ctx : contexts(turn)) {
-    if (ctx.device() != "cpu") continue;
-    EXPECT_TRUE(same(overlaps(ctx, a.view(), b.view()), expected)) << name_of(ctx.isa()) << ", " << ctx.threads();
+    const Overlaps found = overlaps(ctx, a.view(), b.view());
+    EXPECT_TRUE(same(found, expected)) << ctx.device() << ", " << name_of(ctx.isa()) << ", " << ctx.threads();
+    EXPECT_EQ(found.candidates, expected.candidates) << ctx.device();
+    const Overlaps narrow = overlaps(ctx, a.view(), b.view(), {.widths = false});
+    ASSERT_EQ(narrow.pairs.size(), expected.pairs.size()) << ctx.device();
+    for (std::size_t k = 0; k < narrow.pairs.size(); ++k) {
+      EXPECT_TRUE(same_bits({narrow.pairs[k].area, narrow.pairs[k].width}, {expected.pairs[k].area, 0}));
+    }
   }
 }
 
 Context one_context() {
   return Context::cpu({.threads = 2});
+}
+
+/// One thread of plain x86-64: what every other context must give the bits of.
+Overlaps plainest(const Polygons& a, const Polygons& b) {
+  return overlaps(Context::cpu({.threads = 1, .isa = Isa::baseline}), a.view(), b.view());
+}
+
+bool has_device() {
+  return cuda_missing().empty();
 }
 
 TEST(Overlaps, equal_the_reference_on_a_grid) {
@@ -194,6 +209,128 @@ TEST(Overlaps, of_regions_with_many_corners) {
   EXPECT_EQ(itself.pairs[0].area, itself.areas_a[0]);
 }
 
+// Every size that a device has a class for, and the first beyond it; edges that stand upright, lie on the same line,
+// are a few roundings long, or a whole map's width from the origin; the same polygon thrice; holes that fit.
+TEST(Overlaps, the_same_bits_of_hostile_shapes) {
+  Random random(5);
+  std::uniform_real_distribution<double> place(0, 40);
+  for (const double offset : {0.0, 1e7, -1e12}) {
+    Polygons a;
+    Polygons b;
+    for (const int corners : {3, 6, 7, 16, 17, 40, 41, 90}) {
+      add_star(a, random, corners, offset + place(random), offset + place(random), 12);
+      add_star(b, random, corners, offset + place(random), offset + place(random), 12);
+    }
+    for (int k = 0; k < 9; ++k) {
+      const double x = offset + 4 * k;
+      add_rectangle(a, x, offset, x + 4, offset + 40);  // side by side, all upright
+      a.end_part();
+      a.end_feature();
+      add_rectangle(b, x, offset + k, x + 4, offset + 2 * k + 1);  // the same columns
+      add_rectangle(b, x + 1, offset + k, x + 2, offset + 2 * k + 0.5);
+      b.end_part();
+      b.end_feature();
+    }
+    for (Polygons* side : {&a, &b}) {
+      for (int k = 0; k < 3; ++k) {
+        add_rectangle(*side, offset + 10, offset + 10, offset + 20, offset + 20);
+        side->end_part();
+        side->end_feature();
+      }
+      const double next = std::nextafter(offset + 15, 1e300);
+      const double sliver[] = {offset + 15, offset + 5, next, offset + 25, offset + 15, offset + 26};
+      side->add_ring(sliver);
+      side->end_part();
+      side->end_feature();
+      side->end_feature();  // an empty one
+    }
+    SCOPED_TRACE(offset);
+    check_bits(a, b, plainest(a, b), 0);
+  }
+}
+
+// Coordinates at the ends of what float64 has room for.
+TEST(Overlaps, the_same_bits_of_the_largest_and_the_smallest) {
+  for (const double scale : {1e150, 1e-140, 5e-324}) {
+    Polygons a;
+    Polygons b;
+    const double l[] = {-scale, -scale, scale, -scale, scale, scale, 0, scale, 0, 0, -scale, 0};
+    const double triangle[] = {-scale, scale, scale, scale, 0, -scale};
+    a.add_ring(l);
+    b.add_ring(triangle);
+    for (Polygons* one : {&a, &b}) {
+      one->end_part();
+      one->end_feature();
+    }
+    SCOPED_TRACE(scale);
+    check_bits(a, b, plainest(a, b), 0);
+  }
+}
+
+// Six-sided buildings, which a device decides almost alone; beside them a feature that meets them all, and one far
+// away.
+TEST(Overlaps, the_same_bits_of_many_buildings) {
+  Random random(6);
+  std::uniform_real_distribution<double> moved(-2, 2);
+  const int side = kSparse > 1 ? 20 : 60;
+  Polygons a;
+  Polygons b;
+  for (int k = 0; k < side * side; ++k) {
+    const double x = 20.0 * (k % side);
+    const double y = 20.0 * (k / side);
+    add_star(a, random, 6, x, y, 9);
+    add_star(b, random, 6, x + moved(random), y + moved(random), 9);
+  }
+  add_rectangle(a, -10, -10, 20 * side + 10.0, 20 * side + 10.0);
+  a.end_part();
+  a.end_feature();
+  add_rectangle(b, 1e9, 1e9, 1e9 + 1, 1e9 + 1);
+  b.end_part();
+  b.end_feature();
+  const Overlaps expected = plainest(a, b);
+  check_bits(a, b, expected, 2);
+  for (const Context& ctx : contexts(0)) {
+    if (ctx.device() == "cpu") continue;
+    const Overlaps found = overlaps(ctx, a.view(), b.view());
+    EXPECT_LT(found.on_host, found.candidates / 2);
+    EXPECT_GE(found.device_seconds, 0);
+  }
+}
+
+// Where a device's memory is too small for both maps they go there in parts; for a feature's, it is refused.
+TEST(Overlaps, go_to_a_small_device_in_parts) {
+  if (!has_device()) GTEST_SKIP() << cuda_missing();
+  Random random(7);
+  std::uniform_real_distribution<double> place(0, 300);
+  Polygons a;
+  Polygons b;
+  for (int k = 0; k < 9000; ++k) add_star(a, random, 5, place(random), place(random), 9);
+  for (int k = 0; k < 3000; ++k) add_star(b, random, 7, place(random), place(random), 9);
+  const Overlaps expected = plainest(a, b);
+  const Overlaps found =
+      overlaps(Context::cuda({.device_memory_limit = std::uint64_t{6} << 20, .threads = 2}), a.view(), b.view());
+  EXPECT_TRUE(same(found, expected));
+  try {
+    overlaps(Context::cuda({.device_memory_limit = 1000}), a.view(), b.view());
+    ADD_FAILURE() << "maps in a kilobyte";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::over_memory) << error.what();
+  }
+  CancelToken token;
+  token.cancel();
+  EXPECT_THROW(overlaps(Context::cuda({.cancel = token}), a.view(), b.view()), Error);
+  EXPECT_TRUE(overlaps(cuda_context(), Polygons().view(), b.view()).pairs.empty());
+  Polygons heap;
+  for (int i = 0; i < 200; ++i) add_star(heap, random, 9, 0, 0, 1);
+  try {
+    overlaps(Context::cuda({.memory_limit = 1 << 20, .threads = 1}), heap.view(), heap.view());
+    ADD_FAILURE() << "40 000 pairs in a megabyte of the host's";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::over_memory) << error.what();
+  }
+  EXPECT_TRUE(overlaps(cuda_context(), a.view(), Polygons().view()).pairs.empty());
+}
+
 TEST(Overlaps, rings_may_be_closed_or_not_and_run_either_way) {
   Polygons a;
   Polygons b;
@@ -254,9 +391,7 @@ TEST(Overlaps, finds_what_covers_itself) {
   a.end_part();
   a.end_feature();
   for (const Context& ctx : contexts(0)) {
-    if (ctx.device() == "cpu") {
-      EXPECT_EQ(self_overlapping(ctx, a.view()), (std::vector<std::int64_t>{1, 2, 4}));
-    }
+    EXPECT_EQ(self_overlapping(ctx, a.view()), (std::vector<std::int64_t>{1, 2, 4}));
   }
 }
 

@@ -16,6 +16,7 @@
 #include "pretend_cluster.hpp"
 #include "pretend_graph.hpp"
 #include "pretend_lof.hpp"
+#include "pretend_overlap.hpp"
 #include "reference/fma.hpp"
 #include "vicinal/table.hpp"
 
@@ -598,6 +599,16 @@ void label(void* /*engine*/, const HostCalls* /*host*/, Bipartite* task, Status*
   });
 }
 
+void join_polygons(void* engine, const HostCalls* host, OverlapJoin* task, Status* status) {
+  guarded(status, [&] {
+    const auto bytes = static_cast<std::uint64_t>(task->a.point_count + task->b.point_count) * sizeof(geo::Point);
+    const std::uint64_t limit = static_cast<Engine*>(engine)->limit;
+    if (bytes > limit) throw Error(ErrorCode::over_memory, "maps need more than " + std::to_string(limit) + " bytes");
+    if (host->cancelled(host->user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
+    if (!pretended_join(*task)) throw HostFailed{};
+  });
+}
+
 }  // namespace
 }  // namespace vicinal::plugin
 
@@ -648,6 +659,7 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.lof_bytes = plugin::lof_bytes;
     functions.label = plugin::label;
     functions.label_bytes = plugin::label_bytes;
+    functions.join_polygons = plugin::join_polygons;
     functions.lle_widest = plugin::lle_widest;
     functions.lle_solver = plugin::lle_solver;
     return functions;

@@ -136,6 +136,16 @@ TEST(Context, ProgressIsThinnedOutButTheEndAlwaysArrives) {
   EXPECT_LE(static_cast<std::int64_t>(fractions.size()), passed / std::chrono::milliseconds(20) + 3);
 }
 
+TEST(Context, ProgressTellsTheBeginningOfEveryStage) {
+  std::vector<std::string> stages;
+  const Context ctx =
+      Context::cpu({.threads = 1, .progress = [&](std::string_view stage, double) { stages.emplace_back(stage); }});
+  ctx.report("search", 0);
+  ctx.report("weights", 0);
+  ctx.report("solve", 0.5);
+  EXPECT_EQ(stages, (std::vector<std::string>{"search", "weights", "solve"}));
+}
+
 TEST(Context, ProgressArrivesOnTheCallersThreadOnly) {
   const auto caller = std::this_thread::get_id();
   std::atomic<int> elsewhere{0};

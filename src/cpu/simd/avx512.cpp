@@ -6,6 +6,7 @@
 #include "cpu/simd/dense_inl.hpp"
 #include "cpu/simd/lloyd_inl.hpp"
 #include "cpu/simd/overlap_inl.hpp"
+#include "cpu/simd/sparse_inl.hpp"
 #include "cpu/simd/tree_inl.hpp"
 #include "cpu/simd/union_inl.hpp"
 
@@ -28,6 +29,11 @@ const LloydKernels& avx512_lloyd_kernels() {
 
 const OverlapKernels& avx512_overlap_kernels() {
   static constexpr OverlapKernels kTable = simd_avx512::make_overlap_kernels();
+  return kTable;
+}
+
+const SparseKernels& avx512_sparse_kernels() {
+  static constexpr SparseKernels kTable = simd_avx512::make_sparse_kernels();
   return kTable;
 }
 

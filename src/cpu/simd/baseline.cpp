@@ -5,6 +5,7 @@
 #include "cpu/simd/dense_inl.hpp"
 #include "cpu/simd/lloyd_inl.hpp"
 #include "cpu/simd/overlap_inl.hpp"
+#include "cpu/simd/sparse_inl.hpp"
 #include "cpu/simd/tree_inl.hpp"
 #include "cpu/simd/union_inl.hpp"
 
@@ -27,6 +28,11 @@ const LloydKernels& baseline_lloyd_kernels() {
 
 const OverlapKernels& baseline_overlap_kernels() {
   static constexpr OverlapKernels kTable = simd_baseline::make_overlap_kernels();
+  return kTable;
+}
+
+const SparseKernels& baseline_sparse_kernels() {
+  static constexpr SparseKernels kTable = simd_baseline::make_sparse_kernels();
   return kTable;
 }
 

@@ -5,6 +5,7 @@
 #include "cpu/simd/dense_kernels.hpp"
 #include "cpu/simd/lloyd_kernels.hpp"
 #include "cpu/simd/overlap_kernels.hpp"
+#include "cpu/simd/sparse_kernels.hpp"
 #include "cpu/simd/tree_kernels.hpp"
 #include "cpu/simd/union_kernels.hpp"
 
@@ -58,6 +59,16 @@ const OverlapKernels& overlap_kernels(Isa isa) {
   static_cast<void>(isa);
 #endif
   return baseline_overlap_kernels();
+}
+
+const SparseKernels& sparse_kernels(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return avx512_sparse_kernels();
+  if (isa == Isa::avx2) return avx2_sparse_kernels();
+#else
+  static_cast<void>(isa);
+#endif
+  return baseline_sparse_kernels();
 }
 
 const TreeKernels& tree_kernels(Isa isa) {

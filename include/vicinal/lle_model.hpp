@@ -1,0 +1,27 @@
+// LleModel: all that it takes to place other rows in an embedding made before, in one file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "vicinal/context.hpp"
+#include "vicinal/knn.hpp"
+#include "vicinal/lle.hpp"
+
+namespace vicinal {
+
+struct VICINAL_API LleModel {
+  Index index;  ///< of the table that was embedded
+  Lle fitted;   ///< embedding, pieces with their rows and singular values, error and the options that `transform` asks
+                ///< for are saved
+  std::string notes = {};  ///< what else the caller wants to find again: UTF-8, up to some MB
+
+  /// Writes the file (safetensors layout; its table is the one embedded), to a temporary first, then renamed. Throws
+  /// `invalid_argument` for an embedding of another table or one that is not finite, `io` when the file cannot be
+  /// written.
+  void save(const Context& ctx, const std::filesystem::path& path) const;
+  /// Maps a saved model. Throws `bad_data` for anything that `save` did not write.
+  static LleModel load(const Context& ctx, const std::filesystem::path& path);
+};
+
+}  // namespace vicinal

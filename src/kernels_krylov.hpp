@@ -1,0 +1,50 @@
+// The waist for Krylov methods (solver/krylov.hpp) and sparse products: where the basis lies and products are made.
+// Found by `krylov_spaces_of`, as kernels::backend_of finds the rest.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "solver/krylov.hpp"
+#include "solver/operator.hpp"
+#include "vicinal/context.hpp"
+#include "vicinal/sparse.hpp"
+
+namespace vicinal::kernels {
+
+/// A and its transpose, which must outlive the space, and its shape.
+struct KrylovTask {
+  const solver::Csr& a;
+  const solver::Csr& transpose;
+  solver::KrylovShape shape;
+};
+
+struct ProductTask {
+  const SparseView& a;
+  std::span<const double> x;
+  SpmvMethod method;
+  std::int64_t repeat;
+};
+
+class KrylovSpaces {
+ public:
+  KrylovSpaces() = default;
+  KrylovSpaces(const KrylovSpaces&) = delete;
+  KrylovSpaces& operator=(const KrylovSpaces&) = delete;
+  virtual ~KrylovSpaces() = default;
+
+  /// Bytes of host memory.
+  [[nodiscard]] virtual std::uint64_t krylov_bytes(const Context& ctx, const solver::LocalRows& a,
+                                                   const solver::KrylovShape& shape) const = 0;
+  /// Throws `over_memory` where a device has no room.
+  [[nodiscard]] virtual std::unique_ptr<solver::KrylovSpace> krylov_space(const Context& ctx,
+                                                                          const KrylovTask& task) const = 0;
+  /// Fills the product and its seconds; false: it is the host's to make.
+  virtual bool product(const Context& ctx, const ProductTask& task, Spmv& found) const = 0;
+};
+
+/// Those of the context's backend.
+const KrylovSpaces& krylov_spaces_of(const Context& ctx);
+
+}  // namespace vicinal::kernels

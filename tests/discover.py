@@ -1,0 +1,37 @@
+"""Writes what ctest is to know of a GoogleTest executable: a test each, with its kind and its room as labels.
+
+Usage: discover.py EXECUTABLE KIND ROOMS OUTPUT. ROOMS has a line "WORDS ROOM" for each test source (see rooms.cmake).
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+
+def tests_of(executable):
+    """(name, source) of each."""
+    with tempfile.TemporaryDirectory() as folder:
+        listed = pathlib.Path(folder) / "tests.json"
+        subprocess.run([executable, "--gtest_list_tests", f"--gtest_output=json:{listed}"], check=True,
+                       stdout=subprocess.DEVNULL, timeout=120)
+        for suite in json.loads(listed.read_text())["testsuites"]:
+            for test in suite["testsuite"]:
+                yield f"{suite['name']}.{test['name']}", pathlib.PurePath(test["file"])
+
+
+def main():
+    executable, kind, rooms, output = sys.argv[1:]
+    room_of = dict(line.split() for line in pathlib.Path(rooms).read_text().splitlines())
+    lines = []
+    for name, source in tests_of(executable):
+        room = room_of[source.stem.removesuffix("_test")]
+        lines.append(f'add_test("{name}" "{executable}" "--gtest_filter={name}")\n'
+                     f'set_tests_properties("{name}" PROPERTIES LABELS "{kind};room-{room}" '
+                     f'SKIP_REGULAR_EXPRESSION "\\\\[  SKIPPED \\\\]")\n')
+    pathlib.Path(output).write_text("".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""clang-tidy over the library and the command, several sources at a time: what they include is checked once.
+
+Usage: tidy.py BUILD_TREE [--jobs N] [--batch N]. Sources with the same options are joined in BUILD_TREE/tidy rather
+than included: clang's analyzer follows paths in a main file only. Where anything is found in joined sources, or where
+they cannot be compiled together, each half is asked again, down to one source, which has the last word. That each
+source includes what it needs, joined ones do not show: the compiler reads each alone.
+"""
+
+import argparse
+import concurrent.futures
+import itertools
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+# The reference is written for the reader and in __float128, which clang-tidy's compiler does not have; nor has it all
+# of GCC's options.
+CHECKED = re.compile(r"/(src|cli)/(?!reference/).*\.cpp$")
+OPTIONS = ["--quiet", "--extra-arg=-Wno-ignored-optimization-argument"]
+
+
+def options_of(entry):
+    """The command less what differs from one source to the next."""
+    return re.sub(r" -o \S+ -c \S+$", "", entry["command"])
+
+
+def batches_of(entries, size):
+    """(compiler and options, sources), in order; a source of several targets comes with the options of each."""
+    checked = sorted((options_of(e), e["file"]) for e in entries if CHECKED.search(e["file"]))
+    for options, group in itertools.groupby(checked, lambda entry: entry[0]):
+        sources = [file for _, file in group]
+        for start in range(0, len(sources), size):
+            yield shlex.split(options), sources[start:start + size]
+
+
+def compile_alone(folder, command, source):
+    """What the compiler finds."""
+    return [subprocess.run([*command, "-fsyntax-only", source], text=True, stderr=subprocess.PIPE, cwd=folder).stderr]
+
+
+def tidy(joined, options, sources):
+    """What clang-tidy finds in them."""
+    checked = sources[0]
+    if len(sources) > 1:
+        checked = joined
+        joined.write_text("\n".join(pathlib.Path(source).read_text() for source in sources))
+    done = subprocess.run(["clang-tidy", *OPTIONS, checked, "--", *options], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, cwd=joined.parent)
+    if done.returncode == 0:
+        return []
+    if len(sources) == 1:
+        return [done.stdout]
+    half = len(sources) // 2
+    return tidy(joined, options, sources[:half]) + tidy(joined, options, sources[half:])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tree", type=pathlib.Path)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=8)
+    arguments = parser.parse_args()
+    folder = arguments.tree.resolve() / "tidy"
+    folder.mkdir(exist_ok=True)
+    batches = list(batches_of(json.loads((arguments.tree / "compile_commands.json").read_text()), arguments.batch))
+    assert batches, f"no sources of ours in {arguments.tree}"
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        running = [pool.submit(tidy, folder / f"{number}.cpp", command[1:], sources)
+                   for number, (command, sources) in enumerate(batches)]
+        running += [pool.submit(compile_alone, folder, command, source) for command, sources in batches
+                    for source in sources if len(sources) > 1]
+        found = [finding for task in running for finding in task.result() if finding]
+    print("\n".join(found) or f"{sum(len(sources) for _, sources in batches)} sources, nothing found")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
