@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "cuda/cudss.hpp"
 namespace vicinal::cuda {
@@ -17,16 +19,8 @@ constexpr const char* kVariable = "VICINAL_CUDSS";
 constexpr int kMajor = 1;  // of the interface below
 
 // Numbers of cuDSS's enums.
-enum ConfigNumber { kReordering = 0, kPivotType = 7, kPivotEpsilon = 9, kLevels = 17, kDeterministic = 24 };
-enum DataNumber {
-  kEntries = 1,
-  kChangedPivots = 2,
-  kInertia = 3,
-  kPermutation = 9,
-  kEstimates = 13,
-  kTree = 21,
-  kInterrupt = 23
-};
+enum ConfigNumber { kPivotType = 7, kPivotEpsilon = 9, kDeterministic = 24 };
+enum DataNumber { kEntries = 1, kChangedPivots = 2, kInertia = 3, kPermutation = 9, kEstimates = 13, kInterrupt = 23 };
 enum PhaseNumber { kReorder = 1 << 0, kSymbolic = 1 << 1, kFactorize = 1 << 2, kSolve = 0x3f << 4 };
 enum TypeNumber { kSymmetric = 1, kPositive = 3 };
 constexpr int kUpper = 2;
@@ -198,14 +192,10 @@ struct SparseFactor::Parts {
   void set(ConfigNumber number, int value) const {
     require(cudss().config_set(config, number, &value, sizeof(value)), "set it up");
   }
-  /// A number of whichever width it has.
-  std::int64_t number(DataNumber what, int index = 0) const {
-    std::int64_t wide[2] = {};
+  template <class Number>
+  void get(DataNumber what, Number* to, std::size_t count) const {
     std::size_t written = 0;
-    const std::size_t room = what == kInertia ? 2 * sizeof(std::int32_t) : sizeof(std::int64_t);
-    require(cudss().data_get(handle, data, what, wide, room, &written), "ask for facts");
-    const bool narrow = what == kInertia || written == sizeof(std::int32_t);
-    return narrow ? reinterpret_cast<const std::int32_t*>(wide)[index] : wide[index];
+    require(cudss().data_get(handle, data, what, to, count * sizeof(Number), &written), "ask for facts");
   }
 };
 
@@ -213,8 +203,7 @@ void require_cudss() {
   static_cast<void>(cudss());
 }
 
-SparseFactor::SparseFactor(const Engine& engine, const Host& host, const SymmetricMatrix& matrix, Definite definite,
-                           const std::vector<std::int32_t>& tree)
+SparseFactor::SparseFactor(const Engine& engine, const Host& host, const SymmetricMatrix& matrix, Definite definite)
     : engine_(engine), host_(host), parts_(std::make_unique<Parts>()), n_(matrix.n) {
   const Cudss& c = cudss();
   Parts& p = *parts_;
@@ -237,23 +226,15 @@ SparseFactor::SparseFactor(const Engine& engine, const Host& host, const Symmetr
   for (std::int64_t i = 0; i < matrix.n; ++i) order[i] = static_cast<std::int32_t>(i);
   require(c.data_set(p.handle, p.data, kPermutation, order.data(), order.size() * sizeof(std::int32_t)),
           "take an ordering");
-  if (!tree.empty()) {
-    int levels = 0;
-    while ((std::size_t{1} << levels) - 1 < tree.size()) ++levels;
-    p.set(kLevels, levels);
-    require(c.data_set(p.handle, p.data, kTree, tree.data(), tree.size() * sizeof(std::int32_t)),
-            "take a tree of parts");
-  }
   require(c.sparse(&p.matrix, matrix.n, matrix.n, matrix.entries, matrix.first.data(), nullptr, matrix.cols.data(),
                    matrix.values.data(), CUDA_R_64I, CUDA_R_32I, CUDA_R_64F,
                    definite == Definite::positive ? kPositive : kSymmetric, kUpper, kZeroBased),
           "take a matrix");
   execute(kReorder, nullptr, nullptr, "reorder");
   execute(kSymbolic, nullptr, nullptr, "find the factor's shape");
-  fill_ = p.number(kEntries);
+  p.get(kEntries, &fill_, 1);
   std::int64_t estimates[16] = {};
-  std::size_t written = 0;
-  require(c.data_get(p.handle, p.data, kEstimates, estimates, sizeof(estimates), &written), "estimate memory");
+  p.get(kEstimates, estimates, 16);
   bytes_ = static_cast<std::uint64_t>(estimates[1]);  // the most of device memory
   std::uint64_t used = 0;
   check(cudaMemPoolGetAttribute(engine.pool, cudaMemPoolAttrUsedMemCurrent, &used), "ask for memory in use");
@@ -287,20 +268,27 @@ void SparseFactor::factor() {
 void SparseFactor::solve(const double* b, double* x, std::int64_t width) {
   struct Dense {
     void* matrix = nullptr;
-    Dense(std::int64_t n, std::int64_t width, const double* values) {
-      require(cudss().dense(&matrix, n, width, n, values, CUDA_R_64F, kByColumns), "take vectors");
+    Dense(std::int64_t n, const double* values) {
+      require(cudss().dense(&matrix, n, 1, n, values, CUDA_R_64F, kByColumns), "take vectors");
     }
     ~Dense() { cudss().matrix_destroy(matrix); }
     Dense(const Dense&) = delete;
     Dense& operator=(const Dense&) = delete;
   };
-  const Dense right(n_, width, b);
-  const Dense left(n_, width, x);
-  execute(kSolve, left.matrix, right.matrix, "solve");
+  // In its deterministic mode it takes one right side at a time.
+  for (std::int64_t c = 0; c < width; ++c) {
+    const Dense right(n_, b + c * n_);
+    const Dense left(n_, x + c * n_);
+    execute(kSolve, left.matrix, right.matrix, "solve");
+  }
 }
 
 std::int64_t SparseFactor::negative() const {
-  return parts_->number(kChangedPivots) != 0 ? -1 : parts_->number(kInertia, 1);
+  std::int32_t changed = 0;
+  parts_->get(kChangedPivots, &changed, 1);
+  std::int32_t signs[2] = {};  // positive, negative
+  parts_->get(kInertia, signs, 2);
+  return changed != 0 ? -1 : signs[1];
 }
 
 }  // namespace vicinal::cuda

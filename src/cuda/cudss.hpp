@@ -5,8 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <thread>
-#include <vector>
 
 #include "cuda/device.hpp"
 
@@ -31,11 +29,9 @@ enum class Definite : std::uint8_t {
 
 class SparseFactor {
  public:
-  /// Finds the factor's shape. `matrix` must outlive it. `tree`: sizes of the parts of the ordering as a binary tree,
-  /// level by level, leaves first, or empty. Throws `over_memory` where the factor is larger than what the engine's
-  /// limit leaves.
-  SparseFactor(const Engine& engine, const Host& host, const SymmetricMatrix& matrix, Definite definite,
-               const std::vector<std::int32_t>& tree);
+  /// Finds the factor's shape. `matrix` must outlive it. Throws `over_memory` where the factor is larger than what the
+  /// engine's limit leaves.
+  SparseFactor(const Engine& engine, const Host& host, const SymmetricMatrix& matrix, Definite definite);
   ~SparseFactor();
   SparseFactor(const SparseFactor&) = delete;
   SparseFactor& operator=(const SparseFactor&) = delete;

@@ -1,6 +1,5 @@
 // See lle_session.hpp.
 #include <algorithm>
-#include <vector>
 
 #include "cuda/lle_session.hpp"
 #include "cuda/lle_weights.hpp"
@@ -59,10 +58,8 @@ void LleSession::factor(const Host& host, plugin::LleFactor& task) {
   if (matrix_.n == 0) matrix_ = pattern_of(engine_, piece_.points, task);
   assemble(engine_, piece_, incidence_, task, matrix_);
   host_.check_cancelled();
-  const std::vector<std::int32_t> tree(task.tree, task.tree + ((std::int64_t{1} << task.levels) - 1));
   const bool counts = task.ground == 0;
-  factor_ =
-      std::make_unique<SparseFactor>(engine_, host_, matrix_, counts ? Definite::unknown : Definite::positive, tree);
+  factor_ = std::make_unique<SparseFactor>(engine_, host_, matrix_, counts ? Definite::unknown : Definite::positive);
   factor_->factor();
   task.fill = factor_->fill();
   task.bytes = factor_->bytes();

@@ -41,9 +41,7 @@ struct LleFactor {
   const std::int64_t* first = nullptr;      ///< [n + 1] of the pattern of M without its diagonal, in an older numbering
   const std::int32_t* neighbors = nullptr;  ///< [first[n]]
   const std::int32_t* order = nullptr;      ///< [n] the older number of each point
-  const std::int32_t* tree = nullptr;       ///< [2^levels - 1] sizes of parts, leaves first
-  std::int32_t levels = 0;
-  double shift = 0;   ///< taken from the diagonal
+  double shift = 0;                         ///< taken from the diagonal
   double ground = 0;  ///< added to the last point's diagonal; 0: the signs of pivots are wanted, and no solves
 
   std::int64_t fill = 0;      ///< filled: entries

@@ -6,6 +6,9 @@
 namespace vicinal::plugin {
 namespace {
 
+/// What a point that is nobody's neighbor has for a pivot, as in solver/factor.cpp: its row of M may be empty.
+constexpr double kTinyPivot = 1e-17;
+
 LleTask task_of(const LleOptions& options, const Table& table) {
   LleTask asked;
   asked.table = table;
@@ -135,19 +138,19 @@ class CudaLle final : public kernels::DeviceLle {
   }
 
   void factor(const solver::Pattern& pattern, const solver::Dissection& dissection, LlePiece& piece) override {
-    tree_ = part_tree(dissection);
-    LleFactor task = shape();
+    LleFactor task;
     const solver::Adjacency lists = solver::adjacency_of(ctx_, pattern);
     task.first = lists.first.data();
     task.neighbors = lists.neighbors.data();
     task.order = dissection.order.data();
     task.ground = 1;
+    task.shift = -kTinyPivot;
     run(task);
     piece.fill = task.fill;
   }
 
   std::int64_t count(double shift) override {
-    LleFactor task = shape();
+    LleFactor task;
     task.shift = shift;
     run(task);
     return task.negative;
@@ -156,12 +159,6 @@ class CudaLle final : public kernels::DeviceLle {
   solver::Space& space() override { return space_; }
 
  private:
-  [[nodiscard]] LleFactor shape() const {
-    LleFactor task;
-    task.tree = tree_.sizes.data();
-    task.levels = tree_.levels;
-    return task;
-  }
   void run(LleFactor& task) {
     device_->use(ctx_, [&](void* /*engine*/, Call& call, Status& status) {
       const HostCalls host = call.host();
@@ -174,7 +171,6 @@ class CudaLle final : public kernels::DeviceLle {
   std::shared_ptr<void> lle_;
   CudaSpace space_;
   LleTaken taken_;
-  PartTree tree_;
   double largest_weight_ = 0;
 };
 

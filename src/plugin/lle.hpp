@@ -26,12 +26,4 @@ class CudaSparse : public kernels::Sparse {
   Asked asked_;
 };
 
-/// A dissection as cuDSS takes it: sizes of the parts of a binary tree, level by level, leaves first; a node's points
-/// follow those of its first child and of its second. Of 2^levels - 1 parts.
-struct PartTree {
-  std::vector<std::int32_t> sizes;
-  std::int32_t levels = 0;
-};
-PartTree part_tree(const solver::Dissection& dissection);
-
 }  // namespace vicinal::plugin

@@ -121,6 +121,10 @@ Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted
   for (int start = 0; start < 2; ++start) {
     space.solve(Set::best);
     orthonormalize(space, Set::best);
+    if (space.width(Set::best) == 0) {
+      throw Error(ErrorCode::internal,
+                  "lle: the factor solves nothing; M has more zeros than the constant vector's, to rounding");
+    }
   }
   if (space.width(Set::best) < width) {
     // A direction in which M is all but singular swamps the others beyond what rounding leaves of them. From vectors

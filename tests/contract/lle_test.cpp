@@ -410,7 +410,18 @@ TEST_F(LleOnDevice, agrees_with_the_host_on_an_s_curve) {
   check_device_agrees(device(), shape(vicinal::Shape::s_curve, 1301), 10, 1);
 }
 TEST_F(LleOnDevice, agrees_with_the_host_in_many_columns) {
-  check_device_agrees(device(), family(Family::gaussian, 331, 70), 14, 3);
+  const Points plane = shape(vicinal::Shape::swiss_roll, 600, 0.01);
+  constexpr std::int64_t kCols = 70;
+  Points points{{}, kCols, "swiss roll in many columns"};
+  for (std::int64_t i = 0; i < plane.n(); ++i) {
+    for (std::int64_t c = 0; c < kCols; ++c) {
+      double sum = 0;
+      for (std::int64_t a = 0; a < 3; ++a)
+        sum += plane.rows[i * 3 + a] * std::cos(static_cast<double>((c + 1) * (a + 1) * (a + 1)));
+      points.rows.push_back(sum);
+    }
+  }
+  check_device_agrees(device(), points, 14, 2);
 }
 // Neighborhoods that shared memory does not hold.
 TEST_F(LleOnDevice, agrees_with_the_host_with_many_neighbors) {

@@ -2,12 +2,21 @@
 # Usage: run.sh [tests|portable|sanitize|all] in the folder that carry.sh made. Runs the contract tests on the CUDA
 # device alone, as many at a time as there are cores; then all again with the screen that other devices have (portable);
 # then the smaller ones of them under compute-sanitizer, where that is at hand. Needs bash, a driver, and nothing else.
+# Embeddings need cuDSS: libcudss.so.1 in the folder, or where VICINAL_CUDSS says; without it they are left out, and that is said.
 # SHARDS sets how many run at a time, FILTER which tests, SANITIZE_FILTER which are sanitized.
 set -uo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 what=${1:-all}
 export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export VICINAL_CUDA_PLUGIN=$folder/libvicinal_cuda.so VICINAL_TEST_DEVICE=cuda
+[[ -z ${VICINAL_CUDSS-} && -f $folder/libcudss.so.1 ]] && export VICINAL_CUDSS=$folder/libcudss.so.1
+if [[ -z ${VICINAL_CUDSS-} ]]; then
+  echo "not run: embeddings, for there is no cuDSS"
+  case ${FILTER:-*} in
+    *-*) FILTER="$FILTER:Lle*" ;;
+    *) FILTER="${FILTER:-*}:-Lle*" ;;
+  esac
+fi
 logs=${LOGS:-$(mktemp -d)}
 mkdir -p "$logs"
 failed=0
