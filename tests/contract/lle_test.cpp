@@ -169,6 +169,18 @@ TEST(Lle, gives_the_same_bits_on_every_thread_count) {
   }
 }
 
+// Eigenvalues close together: each step of the iteration gains little, which is no sign that it has arrived.
+TEST(Lle, the_iteration_goes_on_where_it_is_slow) {
+  const Points points = family(Family::gaussian, 331, 70);
+  for (const LleVariant variant : {LleVariant::standard, LleVariant::modified}) {
+    const Lle found = lle(plain(), points.view(), {.variant = variant, .solver = LleSolver::direct});
+    const LlePiece& piece = found.pieces[0];
+    for (const double residual : piece.residuals) {
+      EXPECT_TRUE(residual <= 1e-14 * piece.norm) << name_of(variant) << ": " << residual << " of " << piece.norm;
+    }
+  }
+}
+
 TEST(Lle, direct_and_dense_agree_on_real_sizes) {
   const Points points = shape(vicinal::Shape::swiss_roll, 400);
   const Lle dense = lle(plain(), points.view(), {.solver = LleSolver::dense});
