@@ -2,6 +2,9 @@
 // where that is too small), and passes through it in strips of coordinates, so that nothing of size n k d is made. The
 // formulas are those of contract clause 17.
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
 #include <vector>
 
 #include "cuda/fold.cuh"
@@ -608,6 +611,16 @@ std::uint64_t local_bytes(const Engine& engine, const LocalTask& task) {
   return bytes;
 }
 
+namespace {
+
+// As the host's sentence has it.
+std::string shortest(double value) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+}  // namespace
+
 DeviceBlocks local_rows(const Engine& engine, const Host& host, const LocalTask& task, double& largest) {
   const std::int64_t n = task.n;
   const bool modified = task.variant == LleVariant::modified;
@@ -636,8 +649,9 @@ DeviceBlocks local_rows(const Engine& engine, const Host& host, const LocalTask&
         "copy from the device");
   engine.synchronize();
   if (wrong != ~0ULL) {
-    throw Failure{ErrorCode::bad_data, "reg: is 0, but the neighbors of row " + std::to_string(wrong) +
-                                           " do not determine its weights; a share above 0 does"};
+    throw Failure{ErrorCode::bad_data, "reg: is " + shortest(task.reg) + ", but the neighbors of row " +
+                                           std::to_string(wrong) +
+                                           " do not determine its weights; a larger share does"};
   }
   return a;
 }

@@ -28,8 +28,7 @@ constexpr double kNothing = 1e-24;            // of a squared length: what the b
 constexpr double kDependent = 1e-15;          // of a column's squared length, after a shifted Cholesky
 constexpr double kResidual = 2e-15;           // of M's largest eigenvalue: what is asked for
 constexpr double kNearlyThere = 1e-10;
-constexpr double kStillAnswer = 5e-15;  // what is taken where rounding allows no more
-constexpr double kExhausted = 9e-15;    // and where the basis spans all there is
+constexpr double kStillAnswer = 9e-15;  // what is taken where no more is to be had; the contract allows 1e-14
 constexpr double kAngle = 1e-7;
 constexpr double kStillAngle = 1e-6;
 constexpr double kGuardAngle = 1e-2;  // of the first guard, whose value bounds the next
@@ -338,9 +337,7 @@ class Iteration {
       worst = std::max(worst, left[j] / largest);
       const double resolved = 10 * kEpsilon * largest / gap;
       if (!(left[j] <= kResidual * largest && angles[j] <= std::max(kAngle, resolved))) asked = false;
-      if (!(left[j] <= (exhausted_ ? kExhausted : kStillAnswer) * largest &&
-            angles[j] <= std::max(kStillAngle, resolved)))
-        still = false;
+      if (!(left[j] <= kStillAnswer * largest && angles[j] <= std::max(kStillAngle, resolved))) still = false;
     }
     result_.residual = worst;
     result_.asked = kResidual;

@@ -399,7 +399,10 @@ void check_device_agrees(const Context& device, const Points& points, std::int64
     const LlePiece& a = host.pieces[0];
     const LlePiece& b = found.pieces[0];
     EXPECT_EQ(b.counted, a.counted) << name;
-    EXPECT_TRUE(std::abs(b.norm - a.norm) <= 1e-9 * a.norm) << name;
+    // A bound by sums of entries: of blocks that are a basis of some space it depends on which basis that is.
+    if (variant == LleVariant::standard) {
+      EXPECT_TRUE(std::abs(b.norm - a.norm) <= 1e-9 * a.norm) << name;
+    }
     for (std::int64_t c = 0; c < dim; ++c) {
       // Each may be off by the contract's bound.
       const double bound = 2 * std::max(1e-6 * a.singular_values[c], 1e-14 * std::sqrt(a.norm));
