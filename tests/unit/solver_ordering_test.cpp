@@ -159,7 +159,7 @@ TEST(Incidence, lists_blocks_of_each_point_in_order) {
 TEST(KdCells, hold_every_point_once_whatever_repeats) {
   for (const Point n : {1, 17, 16384, 30001}) {
     for (const int kind : {0, 1, 2}) {
-      std::vector<float> places;
+      core::RawVector<float> places;
       for (Point i = 0; i < n; ++i) {
         const auto x = static_cast<float>(draw(21, static_cast<std::uint64_t>(i)));
         places.push_back(kind == 0 ? x : kind == 1 ? std::floor(3 * x) : 0.0F);  // random, three places, one place
@@ -233,7 +233,7 @@ TEST(Dissection, tears_no_block_whatever_the_cells) {
 TEST(Dissection, pieces_of_a_graph_are_parted_for_nothing) {
   // Two grids that know nothing of each other: their points are of different subtrees, and no separator lies between.
   const LocalRows a = grid(60, true);
-  std::vector<float> places;
+  core::RawVector<float> places;
   for (Point i = 0; i < a.points; ++i) {
     const Point line = i / 60;
     places.insert(places.end(), {static_cast<float>(i % 60), static_cast<float>(line)});
@@ -258,10 +258,10 @@ TEST(Dissection, its_long_steps_can_be_cancelled) {
   const Incidence in = incidence_of(free, a);
   std::vector<Point> near;
   for (Point i = 0; i <= 60000; i += 10) near.push_back(i);
-  const CellGraph graph = graph_of_cells(free, Pattern{a, in}, near);
+  const CellGraphs graphs = cell_graphs_of(free, Pattern{a, in}, near);
   std::vector<Point> points(60000);
   std::iota(points.begin(), points.end(), 0);
-  EXPECT_THROW(Halving(cancelled, graph).halve(points.data(), points.data() + points.size()), Error);
+  EXPECT_THROW(Halving(cancelled, graphs).halve(points.data(), points.data() + points.size()), Error);
   // A band of a long chain of vertices: more steps than lie between two looks.
   Band band;
   band.first_hub = {0};
