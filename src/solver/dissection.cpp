@@ -1,14 +1,19 @@
-// Nested dissection, large parts level by level, smaller ones each with all that becomes of it. See ordering.hpp.
+// Nested dissection, by workers that take one part after the other, a small one with all that becomes of it. See
+// ordering.hpp.
 //
 // A part is a range of the new order. It is halved on the graph of its cells (halving.hpp); points that a block joins
 // with the other half, and those a few hops from them, are the band; its minimum vertex cut is the separator. The
 // range then has what lies left, what lies right and the separator, in this order, which is that of elimination.
 // No block has points of two parts, whatever the separators above have taken from it: so what is noted of points and
-// of blocks belongs to one part at a time, and parts of a level need not know of each other.
+// of blocks belongs to one part at a time, and parts need not know of each other.
 #include <algorithm>
-#include <cmath>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <queue>
+#include <utility>
 
 #include "core/parallel.hpp"
 #include "solver/halving.hpp"
@@ -270,6 +275,76 @@ std::vector<Dissection::Node> nodes_of(const std::vector<Part>& parts,
   return nodes;
 }
 
+/// The parts of a dissection as workers come to them, the largest first. Their numbers tell who came when, and are not
+/// seen in the tree.
+class Agenda {
+ public:
+  explicit Agenda(Point n) : parts_{{0, n, -1}}, within_(1) { waiting_.emplace(n, 0); }
+
+  struct Entry {
+    std::size_t number = 0;
+    Part part;
+  };
+  /// The next part, for which it waits while others may add one; false: none will come.
+  bool take(const Context& ctx, Entry& entry) {
+    std::unique_lock lock(mutex_);
+    while (waiting_.empty()) {
+      if (busy_ == 0 || stopped_) return false;
+      changed_.wait_for(lock, std::chrono::milliseconds(20));
+      ctx.check_cancelled();
+    }
+    if (stopped_) return false;
+    entry.number = waiting_.top().second;
+    entry.part = parts_[entry.number];
+    waiting_.pop();
+    ++busy_;
+    return true;
+  }
+  /// What was taken has been halved, or stays as it is.
+  void put(const Entry& entry, const Splitter::Split& split) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t before = parts_.size();
+    add_parts(parts_, entry.number, split);
+    within_.resize(parts_.size());
+    for (std::size_t i = before; i < parts_.size(); ++i) waiting_.emplace(parts_[i].size(), i);
+    leave(parts_[entry.number].size());
+  }
+  /// What was taken has become these nodes.
+  void put(const Entry& entry, std::vector<Dissection::Node> nodes) {
+    const std::lock_guard lock(mutex_);
+    within_[entry.number] = std::move(nodes);
+    leave(entry.part.size());
+  }
+  /// Nobody takes any more.
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_all();
+  }
+  /// Points that have their place.
+  std::int64_t done() {
+    const std::lock_guard lock(mutex_);
+    return done_;
+  }
+  [[nodiscard]] std::vector<Dissection::Node> nodes() const { return nodes_of(parts_, within_); }
+
+ private:
+  void leave(Point points) {
+    done_ += points;
+    --busy_;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::vector<Part> parts_;
+  std::vector<std::vector<Dissection::Node>> within_;
+  std::priority_queue<std::pair<Point, std::size_t>> waiting_;  // sizes and numbers
+  std::int64_t done_ = 0;
+  int busy_ = 0;
+  bool stopped_ = false;
+};
+
 }  // namespace
 
 std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t width) {
@@ -296,35 +371,29 @@ Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector
     if (!splitters[worker]) splitters[worker] = std::make_unique<Splitter>(ctx, pattern, graphs, notes);
     return splitters[worker]->split(found.order.data() + part.begin, found.order.data() + part.end);
   };
-  std::vector<Part> parts = {{0, n, -1}};
-  const double levels = std::max(1.0, std::ceil(std::log2(static_cast<double>(n) / kLeafPoints)));
-  double level = 0;
-  std::vector<std::size_t> tasks;  // parts that are one's each
-  for (std::size_t begin = 0; begin < parts.size(); level += 1) {
-    ctx.report("order", std::min(1.0, level / levels));
-    const std::size_t end = parts.size();
-    std::vector<Splitter::Split> splits(end - begin);
-    core::parallel_for(ctx, static_cast<std::int64_t>(end - begin), [&](std::int64_t task, int worker) {
-      const Part& part = parts[begin + static_cast<std::size_t>(task)];
-      if (part.size() > kTaskPart) splits[task] = split(part, worker);
-    });
-    for (std::size_t i = begin; i < end; ++i) {
-      if (parts[i].size() <= kTaskPart) tasks.push_back(i);
-      add_parts(parts, i, splits[i - begin]);
+  Agenda agenda(n);
+  const auto work = [&](int worker) {
+    for (Agenda::Entry entry; agenda.take(ctx, entry);) {
+      ctx.check_cancelled();
+      if (worker == 0) ctx.report("order", static_cast<double>(agenda.done()) / static_cast<double>(n));
+      if (entry.part.size() > kTaskPart) {
+        agenda.put(entry, split(entry.part, worker));
+        continue;
+      }
+      std::vector<Part> own = {{entry.part.begin, entry.part.end, -1}};
+      for (std::size_t i = 0; i < own.size(); ++i) add_parts(own, i, split(Part(own[i]), worker));
+      agenda.put(entry, nodes_of(own, {}));
     }
-    begin = end;
-  }
-  std::vector<std::vector<Dissection::Node>> within(parts.size());
-  core::parallel_for(ctx, std::ssize(tasks), [&](std::int64_t task, int worker) {
-    std::vector<Part> own = {{parts[tasks[task]].begin, parts[tasks[task]].end, -1}};
-    for (std::size_t i = 0; i < own.size(); ++i) add_parts(own, i, split(Part(own[i]), worker));
-    within[tasks[task]] = nodes_of(own, {});
-    if (worker == 0) {
-      const double done = static_cast<double>(task) / static_cast<double>(tasks.size());
-      ctx.report("order", std::min(1.0, (level + done * (levels - level)) / levels));
+  };
+  core::parallel_for(ctx, ctx.threads(), [&](std::int64_t /*task*/, int worker) {
+    try {
+      work(worker);
+    } catch (...) {
+      agenda.stop();
+      throw;
     }
   });
-  found.nodes = nodes_of(parts, within);
+  found.nodes = agenda.nodes();
   return found;
 }
 

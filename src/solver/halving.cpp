@@ -8,9 +8,9 @@
 namespace vicinal::solver {
 namespace {
 
-constexpr Point kManyCells = 32768;     // a part with more is halved on a coarser graph
+constexpr Point kManyCells = 8192;      // a part with more is halved on a coarser graph
 constexpr std::int32_t kKeySteps = 32;  // of a hop, so that means of hops are whole numbers, too
-constexpr int kSweeps = 3;
+constexpr int kSweeps = 8;
 
 }  // namespace
 
@@ -100,21 +100,20 @@ Point Halving::search(Point start, std::vector<std::int32_t>& hops) {
 }
 
 // Keys become means of each cell and its neighbors, which straightens the line between the halves.
-void Halving::smooth() {
-  for (std::int32_t& key : keys_) key *= kKeySteps;
+void Halving::smooth(std::vector<std::int32_t>& keys) {
+  means_.resize(keys.size());
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
-    means_.resize(keys_.size());
-    for (std::size_t i = 0; i < keys_.size(); ++i) {
-      std::int64_t sum = keys_[i];
-      for (Point e = first_[i]; e < first_[i + 1]; ++e) sum += keys_[neighbors_[e]];
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      std::int64_t sum = keys[i];
+      for (Point e = first_[i]; e < first_[i + 1]; ++e) sum += keys[neighbors_[e]];
       means_[i] = static_cast<std::int32_t>(sum / (first_[i + 1] - first_[i] + 1));
     }
-    keys_.swap(means_);
+    keys.swap(means_);
   }
 }
 
-// Sides by keys into `trial_`; returns the key of the middle.
-std::int32_t Halving::halve_by_keys(const Layer& layer, std::int64_t points) {
+// The cells `near_` get sides by `keys_`; all cells lean by these, less the key of the middle.
+void Halving::halve_by_keys(Layer& layer, std::int64_t points) {
   const auto [least, most] = std::minmax_element(keys_.begin(), keys_.end());
   const std::int32_t from = *least;
   at_key_.assign(static_cast<std::size_t>(*most - from) + 1, 0);
@@ -122,13 +121,13 @@ std::int32_t Halving::halve_by_keys(const Layer& layer, std::int64_t points) {
   std::int64_t taken = 0;
   std::int32_t middle = from;  // cells of lesser keys are left, of those at it the first ones
   while (2 * (taken + at_key_[middle - from]) < points) taken += at_key_[middle++ - from];
-  trial_.resize(keys_.size());
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
+  for (const Point i : near_) {
     const bool left = keys_[i] < middle || (keys_[i] == middle && 2 * taken < points);
     if (keys_[i] == middle && left) taken += layer.weights[i];
-    trial_[i] = left ? Side::left : Side::right;
+    layer.side[i] = left ? Side::left : Side::right;
   }
-  return middle;
+  for (std::int32_t& key : keys_) key -= middle;
+  layer.lean.swap(keys_);
 }
 
 Side Halving::side_of_points(const Point* begin, const Point* end) const {
@@ -141,11 +140,15 @@ Side Halving::side_of_points(const Point* begin, const Point* end) const {
   return sum < 0 ? Side::left : Side::right;
 }
 
-std::int64_t Halving::edges_cut() const {
+std::int64_t Halving::edges_cut(const Layer& layer) {
+  const Lists& lists = layer.graph->neighbors;
   std::int64_t count = 0;
-  for (std::size_t i = 0; i < trial_.size(); ++i) {
-    if (trial_[i] != Side::left) continue;
-    for (Point e = first_[i]; e < first_[i + 1]; ++e) count += trial_[neighbors_[e]] != Side::left ? 1 : 0;
+  for (const Point i : layer.cut) {
+    if (layer.side[i] != Side::left) continue;
+    for (const Point* other = lists.begin(layer.cells[i]); other != lists.end(layer.cells[i]); ++other) {
+      const Point place = layer.place[*other];
+      count += place >= 0 && layer.side[place] != Side::left ? 1 : 0;
+    }
   }
   return count;
 }
@@ -182,7 +185,7 @@ void Halving::find_cut(Layer& layer) {
 
 // Two corners a and b far from each other, and two more, c and d, far from both: halving between a and b would cut a
 // square along its other diagonal, between {a, c} and {b, d} it is cut across. The cheapest of the three is taken.
-void Halving::search_ways(Layer& layer, std::int64_t points) {
+void Halving::search_ways(const Layer& layer) {
   take_neighbors(layer);
   const Point a = search(search(0, hops_[0]), hops_[0]);
   const Point b = search(a, hops_[0]);
@@ -194,32 +197,40 @@ void Halving::search_ways(Layer& layer, std::int64_t points) {
   }
   const Point d = search(c, hops_[2]);
   search(d, hops_[3]);
-  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
-  keys_.resize(layer.cells.size());
-  for (int way = 0; way < 3; ++way) {
-    for (std::size_t i = 0; i < keys_.size(); ++i) {
+  for (int way = 0; way < kWays; ++way) {
+    std::vector<std::int32_t>& keys = ways_[way];
+    keys.resize(layer.cells.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
       const std::int32_t from[] = {hops_[0][i], hops_[1][i], hops_[2][i], hops_[3][i]};
-      keys_[i] = way == 0   ? from[0] - from[1]
-                 : way == 1 ? std::min(from[0], from[2]) - std::min(from[1], from[3])
-                            : std::min(from[0], from[3]) - std::min(from[1], from[2]);
+      keys[i] = kKeySteps * (way == 0   ? from[0] - from[1]
+                             : way == 1 ? std::min(from[0], from[2]) - std::min(from[1], from[3])
+                                        : std::min(from[0], from[3]) - std::min(from[1], from[2]));
     }
-    smooth();
-    const std::int32_t middle = halve_by_keys(layer, points);
-    const std::int64_t edges = edges_cut();
-    if (edges >= fewest) continue;
-    fewest = edges;
-    layer.side.swap(trial_);
-    layer.lean.resize(keys_.size());
-    for (std::size_t i = 0; i < keys_.size(); ++i) layer.lean[i] = keys_[i] - middle;
+    smooth(keys);
   }
-  near_.resize(layer.cells.size());
+}
+
+// Halves by a way's keys on layer `top`, and then on each finer one; returns how many neighbors are parted on the
+// finest.
+std::int64_t Halving::take_way(int way, std::size_t top, std::int64_t points) {
+  keys_ = ways_[way];
+  near_.resize(keys_.size());
   std::iota(near_.begin(), near_.end(), 0);
+  layers_[top].side.resize(keys_.size());
+  halve_by_keys(layers_[top], points);
+  find_cut(layers_[top]);
+  for (std::size_t l = top; l-- > 0;) {
+    refine(layers_[l + 1], layers_[l]);
+    halve_by_keys(layers_[l], points);
+    find_cut(layers_[l]);
+  }
+  return edges_cut(layers_[0]);
 }
 
 // Every cell leans as the coarse cell that it is part of, but those along the cut as they and their neighbors do.
 // Sides change nowhere else. So the finer cut is within reach of these cells: around a block that joins the halves
 // either a side was changed, or the coarse cells of its points have different sides, and are at the coarse cut.
-void Halving::refine(const Layer& coarse, Layer& fine, std::int64_t points) {
+void Halving::refine(const Layer& coarse, Layer& fine) {
   const Lists& lists = fine.graph->neighbors;
   keys_.resize(fine.cells.size());
   fine.side.resize(fine.cells.size());
@@ -245,10 +256,6 @@ void Halving::refine(const Layer& coarse, Layer& fine, std::int64_t points) {
     }
     for (std::size_t i = 0; i < near_.size(); ++i) keys_[near_[i]] = means_[i];
   }
-  const std::int32_t middle = halve_by_keys(fine, points);
-  for (const Point i : near_) fine.side[i] = trial_[i];
-  for (std::int32_t& key : keys_) key -= middle;
-  fine.lean.swap(keys_);
 }
 
 void Halving::halve(const Point* begin, const Point* end) {
@@ -257,12 +264,16 @@ void Halving::halve(const Point* begin, const Point* end) {
   for (; top + 1 < layers_.size() && static_cast<Point>(layers_[top].cells.size()) > kManyCells; ++top) {
     take_cells(layers_[top], layers_[top + 1]);
   }
-  search_ways(layers_[top], end - begin);
-  find_cut(layers_[top]);
-  for (std::size_t l = top; l-- > 0;) {
-    refine(layers_[l + 1], layers_[l], end - begin);
-    find_cut(layers_[l]);
+  search_ways(layers_[top]);
+  int best = 0;
+  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+  for (int way = 0; way < kWays; ++way) {
+    const std::int64_t edges = take_way(way, top, end - begin);
+    if (edges >= fewest) continue;
+    fewest = edges;
+    best = way;
   }
+  if (best + 1 < kWays) take_way(best, top, end - begin);
 }
 
 }  // namespace vicinal::solver

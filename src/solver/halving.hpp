@@ -30,6 +30,7 @@ class Halving {
   static std::uint64_t bytes(std::int64_t n);
 
  private:
+  static constexpr int kWays = 3;
   /// The cells that a part has of one of the graphs.
   struct Layer {
     const CellGraph* graph = nullptr;
@@ -46,12 +47,13 @@ class Halving {
   void take_points(const Point* begin, const Point* end);
   void take_cells(const Layer& fine, Layer& coarse);
   void take_neighbors(const Layer& layer);
-  void search_ways(Layer& layer, std::int64_t points);
+  void search_ways(const Layer& layer);
   Point search(Point start, std::vector<std::int32_t>& hops);
-  void smooth();
-  void refine(const Layer& coarse, Layer& fine, std::int64_t points);
-  std::int32_t halve_by_keys(const Layer& layer, std::int64_t points);
-  [[nodiscard]] std::int64_t edges_cut() const;
+  void smooth(std::vector<std::int32_t>& keys);
+  std::int64_t take_way(int way, std::size_t top, std::int64_t points);
+  void refine(const Layer& coarse, Layer& fine);
+  void halve_by_keys(Layer& layer, std::int64_t points);
+  static std::int64_t edges_cut(const Layer& layer);
   void find_cut(Layer& layer);
 
   const Context& ctx_;
@@ -60,11 +62,11 @@ class Halving {
   std::vector<Point> first_;   // neighbors of each cell of the coarsest layer in use, by their places
   std::vector<Point> neighbors_;
   std::vector<Point> queue_;
-  std::vector<std::int32_t> hops_[4];  // from four corners
+  std::vector<std::int32_t> hops_[4];      // from four corners
+  std::vector<std::int32_t> ways_[kWays];  // keys of each way, in the coarsest layer
   std::vector<std::int32_t> keys_;
   std::vector<std::int32_t> means_;
   std::vector<std::int64_t> at_key_;
-  std::vector<Side> trial_;
   std::vector<Point> near_;  // places from which the cut is looked for
 };
 
