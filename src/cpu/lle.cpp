@@ -38,8 +38,16 @@ constexpr double kSparseRate = 16;         // a factor's multiplications that ta
 constexpr double kSameMagnitude = 1e-6;
 constexpr double kTold = 1e-15;  // of M's norm: eigenvalues nearer to a shift may fall to either side by rounding
 
+template <class Body>
+void for_each_row(const Context& ctx, std::int64_t n, const Body& body) {
+  core::parallel_for(ctx, (n + solver::kTaskPoints - 1) / solver::kTaskPoints, [&](std::int64_t task, int /*worker*/) {
+    const std::int64_t end = std::min(n, (task + 1) * solver::kTaskPoints);
+    for (std::int64_t i = task * solver::kTaskPoints; i < end; ++i) body(i);
+  });
+}
+
 /// The columns by which points are ordered: those that spread most, as float32.
-std::vector<float> coordinates_of(const Context& ctx, const TableView& table, std::int64_t& d) {
+core::RawVector<float> coordinates_of(const Context& ctx, const TableView& table, std::int64_t& d) {
   constexpr std::int64_t kTaskRows = 256;
   const std::int64_t n = table.rows();
   const std::int64_t all = table.cols();
@@ -61,7 +69,7 @@ std::vector<float> coordinates_of(const Context& ctx, const TableView& table, st
     chosen.resize(kOrderColumns);
   }
   d = static_cast<std::int64_t>(chosen.size());
-  std::vector<float> found(static_cast<std::size_t>(n * d));
+  core::RawVector<float> found(static_cast<std::size_t>(n * d));
   core::parallel_for(ctx, (n + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int /*worker*/) {
     const std::int64_t begin = task * kTaskRows;
     const std::int64_t end = std::min(n, begin + kTaskRows);
@@ -74,6 +82,19 @@ std::vector<float> coordinates_of(const Context& ctx, const TableView& table, st
     }
   });
   return found;
+}
+
+/// The rows of each of so many pieces, ascending.
+std::vector<std::vector<Point>> rows_of_pieces(const Context& ctx, const std::vector<std::int64_t>& piece,
+                                               std::int64_t count) {
+  std::vector<std::vector<Point>> rows(static_cast<std::size_t>(count));
+  if (count == 1) {
+    rows[0].resize(piece.size());
+    for_each_row(ctx, std::ssize(piece), [&](std::int64_t i) { rows[0][i] = static_cast<Point>(i); });
+  } else {
+    for (std::size_t i = 0; i < piece.size(); ++i) rows[piece[i]].push_back(static_cast<Point>(i));
+  }
+  return rows;
 }
 
 /// One piece: its blocks, in a numbering of its own, and what is found of it.
@@ -134,7 +155,7 @@ class Piece {
   };
   Ordered ordered() {
     const auto start = std::chrono::steady_clock::now();
-    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(ctx_, a_));
+    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::blocks_of(ctx_, a_));
     ctx_.report("order", 0);
     Ordered found{solver::dissect(ctx_, pattern, cells_.first), {}};
     found.symbolic = solver::analyse(ctx_, pattern, found.dissection);
@@ -218,12 +239,11 @@ class Piece {
 
   solver::Vectors run_device(kernels::DeviceLle& device, LlePiece& piece) {
     auto start = std::chrono::steady_clock::now();
-    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(ctx_, a_));
+    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::blocks_of(ctx_, a_));
     ctx_.report("order", 0);
     const solver::Dissection dissection = solver::dissect(ctx_, pattern, cells_.first);
-    std::vector<Point> rows;
-    rows.reserve(dissection.order.size());
-    for (const Point point : dissection.order) rows.push_back(cells_.order[point]);
+    std::vector<Point> rows(dissection.order.size());
+    for_each_row(ctx_, a_.points, [&](std::int64_t i) { rows[i] = cells_.order[dissection.order[i]]; });
     result_.order_seconds += seconds_since(start);
 
     start = std::chrono::steady_clock::now();
@@ -257,9 +277,10 @@ class Piece {
     if (counted >= 0) piece.counted = counted - 1;
   }
 
-  static solver::Vectors in_old_order(const solver::Vectors& found, const std::vector<Point>& order) {
+  [[nodiscard]] solver::Vectors in_old_order(const solver::Vectors& found, const std::vector<Point>& order) const {
     solver::Vectors vectors(found.rows, found.width);
-    for (std::int64_t i = 0; i < vectors.rows; ++i) std::copy_n(found.row(i), vectors.width, vectors.row(order[i]));
+    for_each_row(ctx_, vectors.rows,
+                 [&](std::int64_t i) { std::copy_n(found.row(i), vectors.width, vectors.row(order[i])); });
     return vectors;
   }
 
@@ -353,19 +374,17 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
 
   start = std::chrono::steady_clock::now();
   std::int64_t d = 0;
-  const std::vector<float> coordinates = coordinates_of(ctx, task.table, d);
-  std::vector<std::vector<Point>> rows_of(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < n; ++i) rows_of[result.piece[i]].push_back(static_cast<Point>(i));
+  const core::RawVector<float> coordinates = coordinates_of(ctx, task.table, d);
+  const std::vector<std::vector<Point>> rows_of = rows_of_pieces(ctx, result.piece, count);
   result.order_seconds += seconds_since(start);
   result.embedding.assign(static_cast<std::size_t>(n * options.dim), 0.0);
   for (std::int64_t p = 0; p < count; ++p) {
     start = std::chrono::steady_clock::now();
-    std::vector<float> own;
-    own.reserve(rows_of[p].size() * static_cast<std::size_t>(d));
-    for (const Point i : rows_of[p])
-      own.insert(own.end(), coordinates.begin() + i * d, coordinates.begin() + (i + 1) * d);
+    core::RawVector<float> own(rows_of[p].size() * static_cast<std::size_t>(d));
+    for_each_row(ctx, std::ssize(rows_of[p]),
+                 [&](std::int64_t i) { std::copy_n(coordinates.begin() + rows_of[p][i] * d, d, own.begin() + i * d); });
     solver::Cells cells = solver::kd_cells(ctx, own, d);
-    for (Point& row : cells.order) row = rows_of[p][row];
+    for_each_row(ctx, std::ssize(cells.order), [&](std::int64_t i) { cells.order[i] = rows_of[p][cells.order[i]]; });
     LocalRows blocks = solver::renumbered(ctx, a, cells.order);
     if (p + 1 == count) a = LocalRows();
     result.order_seconds += seconds_since(start);
