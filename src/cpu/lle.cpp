@@ -217,28 +217,26 @@ class Piece {
   }
 
   solver::Vectors run_device(kernels::DeviceLle& device, LlePiece& piece) {
+    const Ordered ordered = this->ordered();
     auto start = std::chrono::steady_clock::now();
-    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(ctx_, a_));
-    ctx_.report("order", 0);
-    const solver::Dissection dissection = solver::dissect(ctx_, pattern, cells_.first);
+    const std::vector<Point>& order = ordered.dissection.order;
     std::vector<Point> rows;
-    rows.reserve(dissection.order.size());
-    for (const Point point : dissection.order) rows.push_back(cells_.order[point]);
-    result_.order_seconds += seconds_since(start);
-
-    start = std::chrono::steady_clock::now();
+    rows.reserve(order.size());
+    for (const Point point : order) rows.push_back(cells_.order[point]);
     static_cast<void>(device.take(rows));
-    device.factor(pattern, dissection, piece);
+    piece.fill = ordered.symbolic.fill;
+    piece.flops = ordered.symbolic.flops;
+    result_.plan.device_memory = std::max(result_.plan.device_memory, device.factor(ordered.symbolic));
     result_.factor_seconds += seconds_since(start);
 
     start = std::chrono::steady_clock::now();
     solver::Smallest found = solver::inverse_iteration(ctx_, device.space(), options_.dim);
     finish(found, piece, [&](double shift) { return device.count(shift); });
     result_.solve_seconds += seconds_since(start);
-    return in_old_order(found.vectors, dissection.order);
+    return in_old_order(found.vectors, order);
   }
 
-  /// Takes what was found over; `count(shift)`: eigenvalues below it, or -1.
+  /// Takes what was found over; `count(shift)`: eigenvalues below it.
   template <class Count>
   void finish(const solver::Smallest& found, LlePiece& piece, const Count& count) const {
     if (!found.converged) {
@@ -253,8 +251,7 @@ class Piece {
     const double last = found.values.back() * found.values.back();
     const double shift = (last + found.next * found.next) / 2;
     if (!options_.certify || !(shift - last > kTold * piece.norm)) return;
-    const std::int64_t counted = count(shift);
-    if (counted >= 0) piece.counted = counted - 1;
+    piece.counted = count(shift) - 1;
   }
 
   static solver::Vectors in_old_order(const solver::Vectors& found, const std::vector<Point>& order) {
