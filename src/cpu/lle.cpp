@@ -21,6 +21,7 @@
 #include "solver/krylov.hpp"
 #include "solver/ordering.hpp"
 #include "solver/pieces.hpp"
+#include "solver/ritz.hpp"
 #include "solver/smallest.hpp"
 #include "solver/symbolic.hpp"
 #include "solver/tall.hpp"
@@ -220,9 +221,8 @@ class Piece {
     const Ordered ordered = this->ordered();
     auto start = std::chrono::steady_clock::now();
     const std::vector<Point>& order = ordered.dissection.order;
-    std::vector<Point> rows;
-    rows.reserve(order.size());
-    for (const Point point : order) rows.push_back(cells_.order[point]);
+    std::vector<Point> rows(order.size());
+    solver::for_each_point(ctx_, a_.points, [&](std::int64_t i) { rows[i] = cells_.order[order[i]]; });
     static_cast<void>(device.take(rows));
     piece.fill = ordered.symbolic.fill;
     piece.flops = ordered.symbolic.flops;
@@ -254,9 +254,10 @@ class Piece {
     piece.counted = count(shift) - 1;
   }
 
-  static solver::Vectors in_old_order(const solver::Vectors& found, const std::vector<Point>& order) {
+  [[nodiscard]] solver::Vectors in_old_order(const solver::Vectors& found, const std::vector<Point>& order) const {
     solver::Vectors vectors(found.rows, found.width);
-    for (std::int64_t i = 0; i < vectors.rows; ++i) std::copy_n(found.row(i), vectors.width, vectors.row(order[i]));
+    solver::for_each_point(ctx_, vectors.rows,
+                           [&](std::int64_t i) { std::copy_n(found.row(i), vectors.width, vectors.row(order[i])); });
     return vectors;
   }
 
@@ -279,28 +280,50 @@ class Piece {
 };
 
 /// Signs, and what is told of where the vectors live. `order`: rows of the table, ascending within a piece or not.
-void finish_piece(const std::vector<Point>& rows, const solver::Vectors& vectors, Lle& result, LlePiece& piece) {
+void finish_piece(const Context& ctx, const std::vector<Point>& rows, const solver::Vectors& vectors, Lle& result,
+                  LlePiece& piece) {
   const std::int64_t dim = vectors.width;
-  for (std::int64_t c = 0; c < dim; ++c) {
+  const std::int64_t tasks = (vectors.rows + solver::kTaskPoints - 1) / solver::kTaskPoints;
+  const auto for_each_row = [&](const auto& body) {
+    core::parallel_for(ctx, tasks, [&](std::int64_t task, int /*worker*/) {
+      const std::int64_t end = std::min(vectors.rows, (task + 1) * solver::kTaskPoints);
+      for (std::int64_t i = task * solver::kTaskPoints; i < end; ++i) body(i, task);
+    });
+  };
+  struct Part {
     double largest = 0;
     double fourth = 0;
-    for (std::int64_t i = 0; i < vectors.rows; ++i) {
-      const double x = vectors.row(i)[c];
-      largest = std::max(largest, std::abs(x));
-      fourth += x * x * x * x;
-    }
-    piece.localization.push_back(1 / (static_cast<double>(vectors.rows) * fourth));
     Point decides = -1;
     bool negative = false;
-    for (std::int64_t i = 0; i < vectors.rows; ++i) {
+  };
+  for (std::int64_t c = 0; c < dim; ++c) {
+    std::vector<Part> parts(static_cast<std::size_t>(tasks));
+    for_each_row([&](std::int64_t i, std::int64_t task) {
       const double x = vectors.row(i)[c];
-      if (std::abs(x) < (1 - kSameMagnitude) * largest || (decides >= 0 && rows[i] > decides)) continue;
-      decides = rows[i];
-      negative = x < 0;
+      parts[task].largest = std::max(parts[task].largest, std::abs(x));
+      parts[task].fourth += x * x * x * x;
+    });
+    Part all;
+    for (const Part& part : parts) {
+      all.largest = std::max(all.largest, part.largest);
+      all.fourth += part.fourth;
     }
-    for (std::int64_t i = 0; i < vectors.rows; ++i) {
-      result.embedding[rows[i] * dim + c] = negative ? -vectors.row(i)[c] : vectors.row(i)[c];
+    piece.localization.push_back(1 / (static_cast<double>(vectors.rows) * all.fourth));
+    for_each_row([&](std::int64_t i, std::int64_t task) {
+      Part& part = parts[task];
+      const double x = vectors.row(i)[c];
+      if (std::abs(x) < (1 - kSameMagnitude) * all.largest || (part.decides >= 0 && rows[i] > part.decides)) return;
+      part.decides = rows[i];
+      part.negative = x < 0;
+    });
+    for (const Part& part : parts) {
+      if (part.decides < 0 || (all.decides >= 0 && part.decides > all.decides)) continue;
+      all.decides = part.decides;
+      all.negative = part.negative;
     }
+    for_each_row([&](std::int64_t i, std::int64_t /*task*/) {
+      result.embedding[rows[i] * dim + c] = all.negative ? -vectors.row(i)[c] : vectors.row(i)[c];
+    });
     result.error += piece.singular_values[c] * piece.singular_values[c];
   }
 }
@@ -357,18 +380,19 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
   result.embedding.assign(static_cast<std::size_t>(n * options.dim), 0.0);
   for (std::int64_t p = 0; p < count; ++p) {
     start = std::chrono::steady_clock::now();
-    std::vector<float> own;
-    own.reserve(rows_of[p].size() * static_cast<std::size_t>(d));
-    for (const Point i : rows_of[p])
-      own.insert(own.end(), coordinates.begin() + i * d, coordinates.begin() + (i + 1) * d);
+    const auto size = static_cast<std::int64_t>(rows_of[p].size());
+    std::vector<float> own(static_cast<std::size_t>(size * d));
+    solver::for_each_point(ctx, size, [&](std::int64_t i) {
+      std::copy_n(coordinates.begin() + rows_of[p][i] * d, d, own.begin() + i * d);
+    });
     solver::Cells cells = solver::kd_cells(ctx, own, d);
-    for (Point& row : cells.order) row = rows_of[p][row];
+    solver::for_each_point(ctx, size, [&](std::int64_t i) { cells.order[i] = rows_of[p][cells.order[i]]; });
     LocalRows blocks = solver::renumbered(ctx, a, cells.order);
     if (p + 1 == count) a = LocalRows();
     result.order_seconds += seconds_since(start);
     LlePiece& piece = result.pieces.emplace_back();
     const solver::Vectors vectors = Piece(ctx, task, std::move(blocks), cells, result).run(device.get(), piece);
-    finish_piece(cells.order, vectors, result, piece);
+    finish_piece(ctx, cells.order, vectors, result, piece);
   }
 }
 
