@@ -63,7 +63,7 @@ class OverlapArea {
     std::int64_t size_ = 0;
   };
   struct Lanes {
-    core::AlignedArray<double> left, right, height, slope, sign, weight;
+    core::AlignedArray<double> left, right, height, slope, sign, weight, first, last;
     void fill(const Chain& chain, Measure measure, double ceiling, cpu::OverlapPieces& pieces);
   };
   static constexpr int kDeepest = 40;
