@@ -12,6 +12,7 @@
 namespace vicinal::geo {
 namespace {
 
+constexpr std::int64_t kRun = 16;
 constexpr std::int64_t kLayerChunk = 1024;  // features of a task
 constexpr double kLargest = 1e150;          // squares of coordinates do not overflow
 constexpr Box kNowhere = {kInfinity, kInfinity, -kInfinity, -kInfinity};

@@ -29,8 +29,6 @@ constexpr bool meet(const Box& a, const Box& b) noexcept {
   return ((a.x0 <= b.x1) & (b.x0 <= a.x1) & (a.y0 <= b.y1) & (b.y0 <= a.y1)) != 0;
 }
 
-inline constexpr std::int64_t kRun = 16;  ///< edges of a run, at most
-
 /// Consecutive edges of one ring: edge e goes from points[first + e] to points[first + e + 1].
 struct Run {
   Box box;

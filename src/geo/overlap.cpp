@@ -2,41 +2,11 @@
 #include "geo/overlap.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 
 #include "core/infinity.hpp"
 
 namespace vicinal::geo {
-namespace {
-
-static_assert(kRun <= cpu::kOverlapRun);
-
-/// Edges side by side: `edges` of them, which edge(i) gives.
-template <class Chain, class EdgeOf>
-void cut_side_by_side(const cpu::OverlapKernels& kernels, Chain& chain, std::int64_t edges, const Window& window,
-                      const EdgeOf& edge) {
-  cpu::OverlapRun run;
-  run.edges = static_cast<int>(edges);
-  for (int i = 0; i < run.edges; ++i) {
-    const Piece piece = edge(i);
-    run.x[0][i] = piece.from.x - window.corner.x;
-    run.y[0][i] = piece.from.y - window.corner.y;
-    run.x[1][i] = piece.to.x - window.corner.x;
-    run.y[1][i] = piece.to.y - window.corner.y;
-  }
-  cpu::OverlapCut cut;
-  kernels.cut(run, window.width, window.height, cut);
-  for (std::uint32_t left = cut.some; left != 0; left &= left - 1) {
-    const int i = std::countr_zero(left);
-    const Point middle = {cut.x[1][i], cut.y[1][i]};
-    add_piece(chain, {cut.x[0][i], cut.y[0][i]}, middle, window.height);
-    if ((cut.two >> i & 1) != 0) add_piece(chain, middle, {cut.x[2][i], cut.y[2][i]}, window.height);
-  }
-}
-
-}  // namespace
 
 void OverlapArea::Lanes::fill(const Chain& chain, Measure measure, double ceiling, cpu::OverlapPieces& pieces) {
   const std::int64_t count = chain.size();
@@ -105,9 +75,8 @@ SharedArea OverlapArea::integrate(int depth, double width, double height) {
     for (std::size_t side = 0; side < 2; ++side) {
       const Chain& whole_chain = chains_[static_cast<std::size_t>(depth)][side];
       next[side].start(whole_chain.size());
-      for (std::int64_t first = 0; first < whole_chain.size(); first += kRun) {
-        cut_side_by_side(kernels_, next[side], std::min(kRun, whole_chain.size() - first), window,
-                         [&](int i) { return whole_chain[first + i]; });
+      for (const Piece& piece : whole_chain) {
+        cut_edge(next[side], piece.from, piece.to, window);
       }
     }
     const SharedArea part = integrate(depth + 1, window.width, window.height);
@@ -155,9 +124,7 @@ void OverlapArea::cut(const Layer& a, std::int64_t i, const Layer& b, std::int64
     std::int64_t count = 0;
     for (std::int64_t r = 0; r < edges.count; ++r) count += edges.runs[r].edges;
     chains_[0][side].start(count);
-    cut_edges(chains_[0][side], edges, box, turned, [this](Chain& chain, const Walk& walk, const Window& window) {
-      cut_side_by_side(kernels_, chain, walk.edges, window, [&walk](int e) { return Piece{walk[e], walk[e + 1]}; });
-    });
+    cut_edges(chains_[0][side], edges, box, turned);
   }
 }
 

@@ -118,28 +118,10 @@ constexpr void cut_edge(Chain& chain, const Point& from, const Point& to, const 
   add_piece(chain, a, b, h);
 }
 
-/// Point i of a run of edges as it is met: x and y change places where it is `turned`, and with them left and right, so
-/// that it runs backwards.
-struct Walk {
-  const Point* points = nullptr;
-  std::int64_t edges = 0;
-  bool turned = false;
-
-  [[nodiscard]] constexpr Point operator[](std::int64_t i) const {
-    return turned ? Point{points[edges - i].y, points[edges - i].x} : points[i];
-  }
-};
-
-struct EdgeByEdge {
-  template <class Chain>
-  constexpr void operator()(Chain& chain, const Walk& walk, const Window& window) const {
-    for (std::int64_t e = 0; e < walk.edges; ++e) cut_edge(chain, walk[e], walk[e + 1], window);
-  }
-};
-
-/// Appends the pieces of a feature's edges within a box. `cut`: of the edges of a run, to the same bits as EdgeByEdge.
-template <class Chain, class Cut = EdgeByEdge>
-constexpr void cut_edges(Chain& chain, const Edges& edges, const Box& box, bool turned, const Cut& cut = {}) {
+/// Appends the pieces of a feature's edges within a box. `turned`: x and y change places, and with them left and right,
+/// so that rings run backwards.
+template <class Chain>
+constexpr void cut_edges(Chain& chain, const Edges& edges, const Box& box, bool turned) {
   const auto place = [turned](const Point& p) { return turned ? Point{p.y, p.x} : p; };
   const Point corner = place({box.x0, box.y0});
   const Point far = place({box.x1, box.y1});
@@ -149,13 +131,16 @@ constexpr void cut_edges(Chain& chain, const Edges& edges, const Box& box, bool 
     const Point low = place({run.box.x0, run.box.y0});
     const Point high = place({run.box.x1, run.box.y1});
     if (high.x <= corner.x || low.x >= far.x || high.y <= corner.y) continue;
-    const Walk walk = {edges.points + run.first, run.edges, turned};
+    const Point* const p = edges.points + run.first;
     if (low.y >= far.y) {
-      const Point from = {clamp(walk[0].x - corner.x, 0, window.width), window.height};
-      const Point to = {clamp(walk[run.edges].x - corner.x, 0, window.width), window.height};
-      add_piece(chain, from, to, window.height);
+      const double from = clamp(place(p[0]).x - corner.x, 0, window.width);
+      const double to = clamp(place(p[run.edges]).x - corner.x, 0, window.width);
+      add_piece(chain, {turned ? to : from, window.height}, {turned ? from : to, window.height}, window.height);
     } else {
-      cut(chain, walk, window);
+      for (std::int64_t e = 0; e < run.edges; ++e) {
+        const std::int64_t at = turned ? run.edges - 1 - e : e;
+        cut_edge(chain, place(p[turned ? at + 1 : at]), place(p[turned ? at : at + 1]), window);
+      }
     }
   }
 }

@@ -9,71 +9,10 @@ HWY_BEFORE_NAMESPACE();
 namespace vicinal::cpu {
 namespace VICINAL_SIMD_NAMESPACE {
 
-// As std::min and std::max and geo::clamp choose, the sign of a zero included.
-inline DoubleVec lesser(DoubleVec a, DoubleVec b) {
-  return hn::IfThenElse(hn::Lt(b, a), b, a);
-}
-inline DoubleVec greater(DoubleVec a, DoubleVec b) {
-  return hn::IfThenElse(hn::Lt(a, b), b, a);
-}
-inline DoubleVec clamped(DoubleVec v, DoubleVec low, DoubleVec high) {
-  return hn::IfThenElse(hn::Lt(v, low), low, hn::IfThenElse(hn::Gt(v, high), high, v));
-}
-
 inline std::uint32_t bits_of(hn::Mask<DoubleTag> mask) {
   std::uint8_t bytes[8] = {};
   hn::StoreMaskBits(DoubleTag(), mask, bytes);
   return bytes[0];
-}
-
-// geo::cut_edge without branches, a lane an edge: which way an edge lies is anyone's guess.
-inline void overlap_cut(const OverlapRun& run, double width, double height, OverlapCut& to) {
-  const DoubleTag dd;
-  const DoubleVec zero = hn::Zero(dd);
-  const DoubleVec w = hn::Set(dd, width);
-  const DoubleVec h = hn::Set(dd, height);
-  to.some = to.two = 0;
-  for (int at = 0; at < run.edges; at += kDoubleLanes) {
-    const DoubleVec px = hn::LoadU(dd, run.x[0] + at);
-    const DoubleVec py = hn::LoadU(dd, run.y[0] + at);
-    const DoubleVec qx = hn::LoadU(dd, run.x[1] + at);
-    const DoubleVec qy = hn::LoadU(dd, run.y[1] + at);
-    const DoubleVec left = lesser(px, qx);
-    const DoubleVec right = greater(px, qx);
-    const DoubleVec low = lesser(py, qy);
-    const DoubleVec high = greater(py, qy);
-    auto none = hn::Or(hn::Or(hn::Le(right, zero), hn::Ge(left, w)), hn::Or(hn::Le(high, zero), hn::Eq(left, right)));
-    const DoubleVec slope = hn::Div(hn::Sub(qy, py), hn::Sub(qx, px));
-    DoubleVec ax = clamped(px, zero, w);
-    DoubleVec bx = clamped(qx, zero, w);
-    const auto height_at = [&](DoubleVec x) { return clamped(hn::Add(py, hn::Mul(slope, hn::Sub(x, px))), low, high); };
-    DoubleVec ay = hn::IfThenElse(hn::Ne(ax, px), height_at(ax), py);
-    DoubleVec by = hn::IfThenElse(hn::Ne(bx, qx), height_at(bx), qy);
-    none = hn::Or(none, hn::And(hn::Le(ay, zero), hn::Le(by, zero)));
-    const auto crossing = [&](DoubleVec y) {
-      return clamped(hn::Add(px, hn::Div(hn::Sub(y, py), slope)), lesser(ax, bx), greater(ax, bx));
-    };
-    const DoubleVec at_floor = crossing(zero);
-    const auto a_below = hn::Lt(ay, zero);
-    const auto b_below = hn::Lt(by, zero);
-    ax = hn::IfThenElse(a_below, at_floor, ax);
-    ay = hn::IfThenElse(a_below, zero, ay);
-    bx = hn::IfThenElse(b_below, at_floor, bx);
-    by = hn::IfThenElse(b_below, zero, by);
-    const auto above = hn::And(hn::Ge(ay, h), hn::Ge(by, h));
-    const auto a_above = hn::AndNot(above, hn::Gt(ay, h));
-    const auto b_above = hn::AndNot(above, hn::Gt(by, h));
-    const auto two = hn::Or(a_above, b_above);
-    hn::StoreU(ax, dd, to.x[0] + at);
-    hn::StoreU(hn::IfThenElse(hn::Or(above, a_above), h, ay), dd, to.y[0] + at);
-    hn::StoreU(hn::IfThenElse(two, crossing(h), bx), dd, to.x[1] + at);
-    hn::StoreU(hn::IfThenElse(hn::Or(above, two), h, by), dd, to.y[1] + at);
-    hn::StoreU(bx, dd, to.x[2] + at);
-    hn::StoreU(hn::IfThenElse(b_above, h, by), dd, to.y[2] + at);
-    to.some |= bits_of(hn::Not(none)) << at;
-    to.two |= bits_of(two) << at;
-  }
-  to.some &= (std::uint32_t{1} << run.edges) - 1;
 }
 
 struct PieceOfA {
@@ -219,7 +158,7 @@ inline double overlap_lengths(const OverlapPieces& a, const OverlapPieces& b) {
 }
 
 constexpr OverlapKernels make_overlap_kernels() {
-  return {overlap_cut, overlap_areas, overlap_lengths};
+  return {overlap_areas, overlap_lengths};
 }
 
 }  // namespace VICINAL_SIMD_NAMESPACE

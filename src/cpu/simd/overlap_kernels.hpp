@@ -13,8 +13,8 @@ inline constexpr std::int64_t kFewEights = 2;
 /// Pieces of a region's boundary within a box, as heights above its floor: piece i spans [left, right] in x, is
 /// `height` high at its left end and rises by `slope`; `sign` is +1 where the region lies below it, else -1; `weight`
 /// is the length of border that a unit of its width stands for. Room for the next multiple of 8; pieces beyond `count`
-/// are as wide as nothing. Where there are more than kFewEights
-/// times eight of them, each eight lie within [first, last]; there is room for a multiple of 8 of these, too.
+/// are as wide as nothing. Where they are more than kFewEights eights, each eight lies within [first, last]; there is
+/// room for a multiple of 8 of these, too.
 struct OverlapPieces {
   const double* left;
   const double* right;
@@ -32,27 +32,7 @@ struct OverlapSums {
   double span = 0;  ///< sum over pairs of the widths of what both span: the scale of rounding
 };
 
-inline constexpr int kOverlapRun = 16;  // edges that are cut at a time
-
-/// Up to kOverlapRun edges, counted from the corner of a window: place 0 is where edge i begins, place 1 where it ends.
-/// Room for whole vectors.
-struct OverlapRun {
-  double x[2][kOverlapRun];
-  double y[2][kOverlapRun];
-  int edges;
-};
-
-/// What is left of edge i between the floor and the ceiling of the window (geo/pieces.hpp, cut_edge): nothing where bit
-/// i of `some` is 0; a piece from place 0 to place 1, and where `two` says so one from there to place 2.
-struct OverlapCut {
-  double x[3][kOverlapRun];
-  double y[3][kOverlapRun];
-  std::uint32_t some;
-  std::uint32_t two;
-};
-
 struct OverlapKernels {
-  void (*cut)(const OverlapRun& run, double width, double height, OverlapCut& to);
   OverlapSums (*areas)(const OverlapPieces& a, const OverlapPieces& b);
   /// Sum over pairs of weight_a sign_b times the width over which f_a is below f_b, and the other way round. Where both
   /// run along each other every stretch counts once.
