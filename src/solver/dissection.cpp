@@ -25,7 +25,7 @@ namespace {
 
 constexpr Point kLeafPoints = 64;   // below, what fill is left does not pay for another separator
 constexpr Point kTaskPart = 8192;   // up to here a part and all its parts are one task, which has them in its cache
-constexpr Point kLargePart = 4096;  // parts with more get
+constexpr Point kLargePart = 8192;  // parts with more get
 constexpr int kLargeHops = 2;       // a band of so many hops on each side of the cut,
 constexpr int kBandHops = 1;        // others one of these, and
 constexpr double kBandShare = 0.4;  // of a part, at most
@@ -33,12 +33,26 @@ constexpr Point kUnseen = -1;
 constexpr Point kSeen = -2;    // a block that was looked at
 constexpr Point kSpread = -3;  // a block whose points are in the band
 
-/// What is noted of every point and every block, each of one part's.
+/// The order, and what is noted of every point and every block, each of one part's.
 struct Notes {
-  explicit Notes(Point n)
-      : side(static_cast<std::size_t>(n), Side::left),
-        place(static_cast<std::size_t>(n), kUnseen),
-        hub(static_cast<std::size_t>(n), kUnseen) {}
+  Notes(const Context& ctx, Point* into, Point n)
+      : order(into),
+        room(static_cast<std::size_t>(n)),
+        side(static_cast<std::size_t>(n)),
+        place(static_cast<std::size_t>(n)),
+        hub(static_cast<std::size_t>(n)) {
+    core::parallel_for(ctx, (n + kTaskPoints - 1) / kTaskPoints, [&](std::int64_t task, int /*worker*/) {
+      const auto end = static_cast<Point>(std::min<std::int64_t>(n, (task + 1) * kTaskPoints));
+      for (auto i = static_cast<Point>(task * kTaskPoints); i < end; ++i) {
+        order[i] = i;
+        side[i] = Side::left;
+        place[i] = hub[i] = kUnseen;
+      }
+    });
+  }
+
+  Point* order;                 ///< [n] of points, as far as it is found
+  core::RawVector<Point> room;  ///< [n] for a part's points where the part is
 
   core::RawVector<Side> side;    ///< [n] of a point's part as it was last halved; of separators `separator`
   core::RawVector<Point> place;  ///< [n] of a point in the band that its part has at the time, or kUnseen
@@ -187,22 +201,25 @@ class Splitter {
   }
 
   Split share_out(Point* begin, Point* end) {
-    Split found;
-    Point* kept = begin;
-    right_.clear();
-    cut_.clear();
+    Point* const room = notes_.room.data() + (begin - notes_.order);
+    Point* left = begin;
+    Point* right = room;
+    Point* cut = room + (end - begin);  // goes down
     for (Point* v = begin; v != end; ++v) {
-      const Side side = notes_.side[*v];
-      if (side == Side::left) {
-        *kept++ = *v;
-      } else {
-        (side == Side::right ? right_ : cut_).push_back(*v);
+      switch (notes_.side[*v]) {
+        case Side::left:
+          *left++ = *v;
+          break;
+        case Side::right:
+          *right++ = *v;
+          break;
+        default:
+          *--cut = *v;
       }
     }
-    found.left = static_cast<Point>(kept - begin);
-    found.right = static_cast<Point>(right_.size());
-    std::copy(cut_.begin(), cut_.end(), std::copy(right_.begin(), right_.end(), kept));
-    const bool good = found.left > 0 && found.right > 0 && 2 * static_cast<std::ptrdiff_t>(cut_.size()) < end - begin;
+    const Split found{static_cast<Point>(left - begin), static_cast<Point>(right - room)};
+    std::reverse_copy(cut, room + (end - begin), std::copy(room, right, left));
+    const bool good = found.left > 0 && found.right > 0 && 2 * (room + (end - begin) - cut) < end - begin;
     if (good) return found;
     std::sort(begin, end);
     return {};
@@ -219,8 +236,6 @@ class Splitter {
   std::size_t edge_ = 0;       // its outermost layer begins here
   std::vector<Point> seen_;
   Band band_;
-  std::vector<Point> right_;
-  std::vector<Point> cut_;
 };
 
 /// A part of the order, which becomes its separator, or stays as a leaf.
@@ -362,14 +377,13 @@ std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t wi
 Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
   const Point n = pattern.a.points;
   const CellGraphs graphs = cell_graphs_of(ctx, pattern, near);
-  Notes notes(n);
   Dissection found;
   found.order.resize(static_cast<std::size_t>(n));
-  std::iota(found.order.begin(), found.order.end(), 0);
+  Notes notes(ctx, found.order.data(), n);
   std::vector<std::unique_ptr<Splitter>> splitters(static_cast<std::size_t>(ctx.threads()));
   const auto split = [&](const Part& part, int worker) {
     if (!splitters[worker]) splitters[worker] = std::make_unique<Splitter>(ctx, pattern, graphs, notes);
-    return splitters[worker]->split(found.order.data() + part.begin, found.order.data() + part.end);
+    return splitters[worker]->split(notes.order + part.begin, notes.order + part.end);
   };
   Agenda agenda(n);
   const auto work = [&](int worker) {
