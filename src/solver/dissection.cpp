@@ -7,15 +7,10 @@
 // No block has points of two parts, whatever the separators above have taken from it: so what is noted of points and
 // of blocks belongs to one part at a time, and parts need not know of each other.
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
-#include <numeric>
-#include <queue>
-#include <utility>
 
 #include "core/parallel.hpp"
+#include "solver/agenda.hpp"
 #include "solver/halving.hpp"
 #include "solver/ordering.hpp"
 #include "solver/separator.hpp"
@@ -65,10 +60,6 @@ class Splitter {
   Splitter(const Context& ctx, const Pattern& pattern, const CellGraphs& graphs, Notes& notes)
       : ctx_(ctx), a_(pattern.a), in_(pattern.in), graphs_(graphs), notes_(notes), halving_(ctx, graphs) {}
 
-  struct Split {
-    Point left = 0;  ///< how many points
-    Point right = 0;
-  };
   /// Puts the points [begin, end) of the order in theirs: left, right, separator. Without any on a side the part should
   /// stay in one piece.
   Split split(Point* begin, Point* end) {
@@ -236,128 +227,6 @@ class Splitter {
   std::size_t edge_ = 0;       // its outermost layer begins here
   std::vector<Point> seen_;
   Band band_;
-};
-
-/// A part of the order, which becomes its separator, or stays as a leaf.
-struct Part {
-  Point begin = 0;
-  Point end = 0;
-  std::int32_t parent = -1;
-
-  [[nodiscard]] Point size() const noexcept { return end - begin; }
-};
-
-/// Leaves of part i what is its separator, and adds the others, if it was split.
-void add_parts(std::vector<Part>& parts, std::size_t i, const Splitter::Split& split) {
-  if (split.left == 0) return;
-  const Point left = parts[i].begin;
-  const Point right = left + split.left;
-  parts[i].begin = right + split.right;
-  parts.push_back({left, right, static_cast<std::int32_t>(i)});
-  parts.push_back({right, parts[i].begin, static_cast<std::int32_t>(i)});
-}
-
-/// The nodes of the tree in the order of their points, which has children before parents; parts without points are
-/// none. `within[i]`, where there are any: what part i is made of, a tree or several.
-std::vector<Dissection::Node> nodes_of(const std::vector<Part>& parts,
-                                       const std::vector<std::vector<Dissection::Node>>& within) {
-  const auto has_tree = [&](std::int32_t i) { return !within.empty() && !within[i].empty(); };
-  std::vector<std::int32_t> by_place(parts.size());
-  std::iota(by_place.begin(), by_place.end(), 0);
-  std::erase_if(by_place, [&](std::int32_t i) { return parts[i].size() == 0; });
-  std::sort(by_place.begin(), by_place.end(),
-            [&](std::int32_t x, std::int32_t y) { return parts[x].begin < parts[y].begin; });
-  std::vector<std::int32_t> node(parts.size(), -1);
-  std::int32_t count = 0;
-  for (const std::int32_t i : by_place) {
-    node[i] = count;
-    count += has_tree(i) ? static_cast<std::int32_t>(within[i].size()) : 1;
-  }
-  std::vector<Dissection::Node> nodes;
-  nodes.reserve(static_cast<std::size_t>(count));
-  for (const std::int32_t i : by_place) {
-    std::int32_t above = parts[i].parent;
-    while (above >= 0 && node[above] < 0) above = parts[above].parent;
-    const std::int32_t parent = above < 0 ? -1 : node[above];
-    if (!has_tree(i)) {
-      nodes.push_back({parts[i].begin, parts[i].end, parent});
-      continue;
-    }
-    for (const Dissection::Node& of : within[i]) {
-      nodes.push_back({of.begin, of.end, of.parent < 0 ? parent : node[i] + of.parent});
-    }
-  }
-  return nodes;
-}
-
-/// The parts of a dissection as workers come to them, the largest first. Their numbers tell who came when, and are not
-/// seen in the tree.
-class Agenda {
- public:
-  explicit Agenda(Point n) : parts_{{0, n, -1}}, within_(1) { waiting_.emplace(n, 0); }
-
-  struct Entry {
-    std::size_t number = 0;
-    Part part;
-  };
-  /// The next part, for which it waits while others may add one; false: none will come.
-  bool take(const Context& ctx, Entry& entry) {
-    std::unique_lock lock(mutex_);
-    while (waiting_.empty()) {
-      if (busy_ == 0 || stopped_) return false;
-      changed_.wait_for(lock, std::chrono::milliseconds(20));
-      ctx.check_cancelled();
-    }
-    if (stopped_) return false;
-    entry.number = waiting_.top().second;
-    entry.part = parts_[entry.number];
-    waiting_.pop();
-    ++busy_;
-    return true;
-  }
-  /// What was taken has been halved, or stays as it is.
-  void put(const Entry& entry, const Splitter::Split& split) {
-    const std::lock_guard lock(mutex_);
-    const std::size_t before = parts_.size();
-    add_parts(parts_, entry.number, split);
-    within_.resize(parts_.size());
-    for (std::size_t i = before; i < parts_.size(); ++i) waiting_.emplace(parts_[i].size(), i);
-    leave(parts_[entry.number].size());
-  }
-  /// What was taken has become these nodes.
-  void put(const Entry& entry, std::vector<Dissection::Node> nodes) {
-    const std::lock_guard lock(mutex_);
-    within_[entry.number] = std::move(nodes);
-    leave(entry.part.size());
-  }
-  /// Nobody takes any more.
-  void stop() {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    changed_.notify_all();
-  }
-  /// Points that have their place.
-  std::int64_t done() {
-    const std::lock_guard lock(mutex_);
-    return done_;
-  }
-  [[nodiscard]] std::vector<Dissection::Node> nodes() const { return nodes_of(parts_, within_); }
-
- private:
-  void leave(Point points) {
-    done_ += points;
-    --busy_;
-    changed_.notify_all();
-  }
-
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::vector<Part> parts_;
-  std::vector<std::vector<Dissection::Node>> within_;
-  std::priority_queue<std::pair<Point, std::size_t>> waiting_;  // sizes and numbers
-  std::int64_t done_ = 0;
-  int busy_ = 0;
-  bool stopped_ = false;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace vicinal::solver {
 namespace {
 
-constexpr Point kManyCells = 8192;      // a part with more is halved on a coarser graph
+constexpr Point kManyCells = 32768;      // a part with more is halved on a coarser graph
 constexpr std::int32_t kKeySteps = 32;  // of a hop, so that means of hops are whole numbers, too
 constexpr int kSweeps = 8;
 
