@@ -65,6 +65,7 @@ class Splitter {
   Split split(Point* begin, Point* end) {
     if (end - begin <= kLeafPoints) return {};
     halving_.halve(begin, end);
+    ctx_.check_cancelled();
     near_.clear();
     for (const Point* v = begin; v != end; ++v) {
       const Point cell = graphs_.cell_of[*v];
@@ -74,6 +75,7 @@ class Splitter {
       const Point* cols = a_.cols.data() + *v * a_.width;
       notes_.side[*v] = halving_.side_of_points(cols, cols + a_.width);
     }
+    ctx_.check_cancelled();
     find_band(end - begin);
     take_hubs();
     const std::vector<Side> sides = separate(ctx_, band_);

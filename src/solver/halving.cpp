@@ -8,7 +8,7 @@
 namespace vicinal::solver {
 namespace {
 
-constexpr Point kManyCells = 32768;      // a part with more is halved on a coarser graph
+constexpr Point kManyCells = 8192;      // a part with more is halved on a coarser graph
 constexpr std::int32_t kKeySteps = 32;  // of a hop, so that means of hops are whole numbers, too
 constexpr int kSweeps = 8;
 
@@ -213,6 +213,7 @@ void Halving::search_ways(const Layer& layer) {
 // Halves by a way's keys on layer `top`, and then on each finer one down to `last`; returns how many neighbors are
 // parted there.
 std::int64_t Halving::take_way(int way, std::size_t top, std::size_t last, std::int64_t points) {
+  ctx_.check_cancelled();
   keys_ = ways_[way];
   near_.resize(keys_.size());
   std::iota(near_.begin(), near_.end(), 0);
