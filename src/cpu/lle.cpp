@@ -292,53 +292,61 @@ class Piece {
   Lle& result_;
 };
 
+/// What a range of a vector's entries tells.
+struct Entries {
+  double largest = 0;  // magnitude
+  double fourth = 0;   // sum of fourth powers
+  Point decides = -1;  // the smallest row whose entry is as large as any
+  bool negative = false;
+};
+
 /// Signs, and what is told of where the vectors live. `order`: rows of the table, ascending within a piece or not.
 void finish_piece(const Context& ctx, const std::vector<Point>& rows, const solver::Vectors& vectors, Lle& result,
                   LlePiece& piece) {
   const std::int64_t dim = vectors.width;
   const std::int64_t tasks = (vectors.rows + solver::kTaskPoints - 1) / solver::kTaskPoints;
-  const auto for_each_row = [&](const auto& body) {
-    core::parallel_for(ctx, tasks, [&](std::int64_t task, int /*worker*/) {
-      const std::int64_t end = std::min(vectors.rows, (task + 1) * solver::kTaskPoints);
-      for (std::int64_t i = task * solver::kTaskPoints; i < end; ++i) body(i, task);
-    });
-  };
-  struct Part {
-    double largest = 0;
-    double fourth = 0;
-    Point decides = -1;
-    bool negative = false;
-  };
+  std::vector<Entries> parts(static_cast<std::size_t>(tasks));
   for (std::int64_t c = 0; c < dim; ++c) {
-    std::vector<Part> parts(static_cast<std::size_t>(tasks));
-    for_each_row([&](std::int64_t i, std::int64_t task) {
+    solver::for_each_point(ctx, vectors.rows, [&](std::int64_t i) {
+      Entries& part = parts[i / solver::kTaskPoints];
+      if (i % solver::kTaskPoints == 0) part = {};
       const double x = vectors.row(i)[c];
-      parts[task].largest = std::max(parts[task].largest, std::abs(x));
-      parts[task].fourth += x * x * x * x;
+      part.largest = std::max(part.largest, std::abs(x));
+      part.fourth += x * x * x * x;
     });
-    Part all;
-    for (const Part& part : parts) {
+    Entries all;
+    for (const Entries& part : parts) {
       all.largest = std::max(all.largest, part.largest);
       all.fourth += part.fourth;
     }
     piece.localization.push_back(1 / (static_cast<double>(vectors.rows) * all.fourth));
-    for_each_row([&](std::int64_t i, std::int64_t task) {
-      Part& part = parts[task];
+    solver::for_each_point(ctx, vectors.rows, [&](std::int64_t i) {
+      Entries& part = parts[i / solver::kTaskPoints];
       const double x = vectors.row(i)[c];
       if (std::abs(x) < (1 - kSameMagnitude) * all.largest || (part.decides >= 0 && rows[i] > part.decides)) return;
       part.decides = rows[i];
       part.negative = x < 0;
     });
-    for (const Part& part : parts) {
+    for (const Entries& part : parts) {
       if (part.decides < 0 || (all.decides >= 0 && part.decides > all.decides)) continue;
       all.decides = part.decides;
       all.negative = part.negative;
     }
-    for_each_row([&](std::int64_t i, std::int64_t /*task*/) {
+    solver::for_each_point(ctx, vectors.rows, [&](std::int64_t i) {
       result.embedding[rows[i] * dim + c] = all.negative ? -vectors.row(i)[c] : vectors.row(i)[c];
     });
     result.error += piece.singular_values[c] * piece.singular_values[c];
   }
+}
+
+/// The largest magnitude among the weights of `standard`.
+double largest_weight(const Context& ctx, const LocalRows& a) {
+  std::vector<double> parts(static_cast<std::size_t>((a.points + solver::kTaskPoints - 1) / solver::kTaskPoints), 0);
+  solver::for_each_point(ctx, a.points, [&](std::int64_t i) {
+    double& part = parts[i / solver::kTaskPoints];
+    for (std::int64_t j = 1; j < a.width; ++j) part = std::max(part, std::abs(a.values[i * a.width + j]));
+  });
+  return *std::max_element(parts.begin(), parts.end());
 }
 
 }  // namespace
@@ -376,11 +384,7 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
   if (device != nullptr) {
     result.largest_weight = options.variant == LleVariant::standard ? device->largest_weight() : 0;
   } else if (options.variant == LleVariant::standard) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      for (std::int64_t j = 1; j < a.width; ++j) {
-        result.largest_weight = std::max(result.largest_weight, std::abs(a.values[i * a.width + j]));
-      }
-    }
+    result.largest_weight = largest_weight(ctx, a);
   }
   result.weight_seconds = seconds_since(start);
 

@@ -41,22 +41,24 @@ class KdOrder {
     return widest;
   }
 
+  using Room = std::vector<std::pair<float, Point>>;
   /// The points before count / 2 are the lesser ones by the column, ties by number.
-  void halve(Point* points, Point count, std::int64_t column) const {
-    std::nth_element(points, points + count / 2, points + count, [&](Point a, Point b) {
-      return at(a, column) < at(b, column) || (at(a, column) == at(b, column) && a < b);
-    });
+  void halve(Point* points, Point count, std::int64_t column, Room& room) const {
+    room.resize(static_cast<std::size_t>(count));
+    for (Point i = 0; i < count; ++i) room[i] = {at(points[i], column), points[i]};
+    std::nth_element(room.begin(), room.begin() + count / 2, room.end());
+    for (Point i = 0; i < count; ++i) points[i] = room[i].second;
   }
 
   /// Down to cells; where each ends is added to `ends`, counted from `offset`.
-  void divide(Point* points, Point count, Point offset, std::vector<Point>& ends) const {
+  void divide(Point* points, Point count, Point offset, std::vector<Point>& ends, Room& room) const {
     if (count <= kCellPoints) {
       if (count > 0) ends.push_back(offset + count);
       return;
     }
-    halve(points, count, widest_column(points, count));
-    divide(points, count / 2, offset, ends);
-    divide(points + count / 2, count - count / 2, offset + count / 2, ends);
+    halve(points, count, widest_column(points, count), room);
+    divide(points, count / 2, offset, ends, room);
+    divide(points + count / 2, count - count / 2, offset + count / 2, ends, room);
   }
 
  private:
@@ -74,13 +76,14 @@ std::vector<Plane> first_planes(const KdOrder& kd, Point n) {
   constexpr int kPlanes = 1 << kSampleLevels;
   std::vector<Plane> planes(kPlanes);
   std::vector<Point> sample(kSample);
+  KdOrder::Room room;
   for (Point i = 0; i < kSample; ++i) sample[i] = static_cast<Point>(static_cast<std::int64_t>(i) * n / kSample);
   for (int t = 1; t < kPlanes; ++t) {
     const int level = std::bit_width(static_cast<unsigned>(t)) - 1;
     const Point count = kSample >> level;
     Point* points = sample.data() + static_cast<std::ptrdiff_t>(t - (1 << level)) * count;
     planes[t].column = kd.widest_column(points, count);
-    kd.halve(points, count, planes[t].column);
+    kd.halve(points, count, planes[t].column, room);
     planes[t].value = kd.at(points[count / 2], planes[t].column);
   }
   return planes;
@@ -133,7 +136,8 @@ Cells kd_cells(const Context& ctx, const core::RawVector<float>& coordinates, st
   const std::vector<Point> first = divide_first(ctx, kd, cells.order);
   std::vector<std::vector<Point>> ends(first.size() - 1);
   core::parallel_for(ctx, static_cast<std::int64_t>(ends.size()), [&](std::int64_t part, int /*worker*/) {
-    kd.divide(cells.order.data() + first[part], first[part + 1] - first[part], first[part], ends[part]);
+    KdOrder::Room room;
+    kd.divide(cells.order.data() + first[part], first[part + 1] - first[part], first[part], ends[part], room);
   });
   cells.first = {0};
   for (const std::vector<Point>& part : ends) cells.first.insert(cells.first.end(), part.begin(), part.end());

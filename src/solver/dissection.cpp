@@ -7,15 +7,10 @@
 // No block has points of two parts, whatever the separators above have taken from it: so what is noted of points and
 // of blocks belongs to one part at a time, and parts need not know of each other.
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
-#include <numeric>
-#include <queue>
-#include <utility>
 
 #include "core/parallel.hpp"
+#include "solver/agenda.hpp"
 #include "solver/halving.hpp"
 #include "solver/ordering.hpp"
 #include "solver/separator.hpp"
@@ -25,7 +20,7 @@ namespace {
 
 constexpr Point kLeafPoints = 64;   // below, what fill is left does not pay for another separator
 constexpr Point kTaskPart = 8192;   // up to here a part and all its parts are one task, which has them in its cache
-constexpr Point kLargePart = 4096;  // parts with more get
+constexpr Point kLargePart = 8192;  // parts with more get
 constexpr int kLargeHops = 2;       // a band of so many hops on each side of the cut,
 constexpr int kBandHops = 1;        // others one of these, and
 constexpr double kBandShare = 0.4;  // of a part, at most
@@ -33,12 +28,26 @@ constexpr Point kUnseen = -1;
 constexpr Point kSeen = -2;    // a block that was looked at
 constexpr Point kSpread = -3;  // a block whose points are in the band
 
-/// What is noted of every point and every block, each of one part's.
+/// The order, and what is noted of every point and every block, each of one part's.
 struct Notes {
-  explicit Notes(Point n)
-      : side(static_cast<std::size_t>(n), Side::left),
-        place(static_cast<std::size_t>(n), kUnseen),
-        hub(static_cast<std::size_t>(n), kUnseen) {}
+  Notes(const Context& ctx, Point* into, Point n)
+      : order(into),
+        room(static_cast<std::size_t>(n)),
+        side(static_cast<std::size_t>(n)),
+        place(static_cast<std::size_t>(n)),
+        hub(static_cast<std::size_t>(n)) {
+    core::parallel_for(ctx, (n + kTaskPoints - 1) / kTaskPoints, [&](std::int64_t task, int /*worker*/) {
+      const auto end = static_cast<Point>(std::min<std::int64_t>(n, (task + 1) * kTaskPoints));
+      for (auto i = static_cast<Point>(task * kTaskPoints); i < end; ++i) {
+        order[i] = i;
+        side[i] = Side::left;
+        place[i] = hub[i] = kUnseen;
+      }
+    });
+  }
+
+  Point* order;                 ///< [n] of points, as far as it is found
+  core::RawVector<Point> room;  ///< [n] for a part's points where the part is
 
   core::RawVector<Side> side;    ///< [n] of a point's part as it was last halved; of separators `separator`
   core::RawVector<Point> place;  ///< [n] of a point in the band that its part has at the time, or kUnseen
@@ -51,15 +60,12 @@ class Splitter {
   Splitter(const Context& ctx, const Pattern& pattern, const CellGraphs& graphs, Notes& notes)
       : ctx_(ctx), a_(pattern.a), in_(pattern.in), graphs_(graphs), notes_(notes), halving_(ctx, graphs) {}
 
-  struct Split {
-    Point left = 0;  ///< how many points
-    Point right = 0;
-  };
   /// Puts the points [begin, end) of the order in theirs: left, right, separator. Without any on a side the part should
   /// stay in one piece.
   Split split(Point* begin, Point* end) {
     if (end - begin <= kLeafPoints) return {};
     halving_.halve(begin, end);
+    ctx_.check_cancelled();
     near_.clear();
     for (const Point* v = begin; v != end; ++v) {
       const Point cell = graphs_.cell_of[*v];
@@ -69,6 +75,7 @@ class Splitter {
       const Point* cols = a_.cols.data() + *v * a_.width;
       notes_.side[*v] = halving_.side_of_points(cols, cols + a_.width);
     }
+    ctx_.check_cancelled();
     find_band(end - begin);
     take_hubs();
     const std::vector<Side> sides = separate(ctx_, band_);
@@ -187,22 +194,25 @@ class Splitter {
   }
 
   Split share_out(Point* begin, Point* end) {
-    Split found;
-    Point* kept = begin;
-    right_.clear();
-    cut_.clear();
+    Point* const room = notes_.room.data() + (begin - notes_.order);
+    Point* left = begin;
+    Point* right = room;
+    Point* cut = room + (end - begin);  // goes down
     for (Point* v = begin; v != end; ++v) {
-      const Side side = notes_.side[*v];
-      if (side == Side::left) {
-        *kept++ = *v;
-      } else {
-        (side == Side::right ? right_ : cut_).push_back(*v);
+      switch (notes_.side[*v]) {
+        case Side::left:
+          *left++ = *v;
+          break;
+        case Side::right:
+          *right++ = *v;
+          break;
+        default:
+          *--cut = *v;
       }
     }
-    found.left = static_cast<Point>(kept - begin);
-    found.right = static_cast<Point>(right_.size());
-    std::copy(cut_.begin(), cut_.end(), std::copy(right_.begin(), right_.end(), kept));
-    const bool good = found.left > 0 && found.right > 0 && 2 * static_cast<std::ptrdiff_t>(cut_.size()) < end - begin;
+    const Split found{static_cast<Point>(left - begin), static_cast<Point>(right - room)};
+    std::reverse_copy(cut, room + (end - begin), std::copy(room, right, left));
+    const bool good = found.left > 0 && found.right > 0 && 2 * (room + (end - begin) - cut) < end - begin;
     if (good) return found;
     std::sort(begin, end);
     return {};
@@ -219,130 +229,6 @@ class Splitter {
   std::size_t edge_ = 0;       // its outermost layer begins here
   std::vector<Point> seen_;
   Band band_;
-  std::vector<Point> right_;
-  std::vector<Point> cut_;
-};
-
-/// A part of the order, which becomes its separator, or stays as a leaf.
-struct Part {
-  Point begin = 0;
-  Point end = 0;
-  std::int32_t parent = -1;
-
-  [[nodiscard]] Point size() const noexcept { return end - begin; }
-};
-
-/// Leaves of part i what is its separator, and adds the others, if it was split.
-void add_parts(std::vector<Part>& parts, std::size_t i, const Splitter::Split& split) {
-  if (split.left == 0) return;
-  const Point left = parts[i].begin;
-  const Point right = left + split.left;
-  parts[i].begin = right + split.right;
-  parts.push_back({left, right, static_cast<std::int32_t>(i)});
-  parts.push_back({right, parts[i].begin, static_cast<std::int32_t>(i)});
-}
-
-/// The nodes of the tree in the order of their points, which has children before parents; parts without points are
-/// none. `within[i]`, where there are any: what part i is made of, a tree or several.
-std::vector<Dissection::Node> nodes_of(const std::vector<Part>& parts,
-                                       const std::vector<std::vector<Dissection::Node>>& within) {
-  const auto has_tree = [&](std::int32_t i) { return !within.empty() && !within[i].empty(); };
-  std::vector<std::int32_t> by_place(parts.size());
-  std::iota(by_place.begin(), by_place.end(), 0);
-  std::erase_if(by_place, [&](std::int32_t i) { return parts[i].size() == 0; });
-  std::sort(by_place.begin(), by_place.end(),
-            [&](std::int32_t x, std::int32_t y) { return parts[x].begin < parts[y].begin; });
-  std::vector<std::int32_t> node(parts.size(), -1);
-  std::int32_t count = 0;
-  for (const std::int32_t i : by_place) {
-    node[i] = count;
-    count += has_tree(i) ? static_cast<std::int32_t>(within[i].size()) : 1;
-  }
-  std::vector<Dissection::Node> nodes;
-  nodes.reserve(static_cast<std::size_t>(count));
-  for (const std::int32_t i : by_place) {
-    std::int32_t above = parts[i].parent;
-    while (above >= 0 && node[above] < 0) above = parts[above].parent;
-    const std::int32_t parent = above < 0 ? -1 : node[above];
-    if (!has_tree(i)) {
-      nodes.push_back({parts[i].begin, parts[i].end, parent});
-      continue;
-    }
-    for (const Dissection::Node& of : within[i]) {
-      nodes.push_back({of.begin, of.end, of.parent < 0 ? parent : node[i] + of.parent});
-    }
-  }
-  return nodes;
-}
-
-/// The parts of a dissection as workers come to them, the largest first. Their numbers tell who came when, and are not
-/// seen in the tree.
-class Agenda {
- public:
-  explicit Agenda(Point n) : parts_{{0, n, -1}}, within_(1) { waiting_.emplace(n, 0); }
-
-  struct Entry {
-    std::size_t number = 0;
-    Part part;
-  };
-  /// The next part, for which it waits while others may add one; false: none will come.
-  bool take(const Context& ctx, Entry& entry) {
-    std::unique_lock lock(mutex_);
-    while (waiting_.empty()) {
-      if (busy_ == 0 || stopped_) return false;
-      changed_.wait_for(lock, std::chrono::milliseconds(20));
-      ctx.check_cancelled();
-    }
-    if (stopped_) return false;
-    entry.number = waiting_.top().second;
-    entry.part = parts_[entry.number];
-    waiting_.pop();
-    ++busy_;
-    return true;
-  }
-  /// What was taken has been halved, or stays as it is.
-  void put(const Entry& entry, const Splitter::Split& split) {
-    const std::lock_guard lock(mutex_);
-    const std::size_t before = parts_.size();
-    add_parts(parts_, entry.number, split);
-    within_.resize(parts_.size());
-    for (std::size_t i = before; i < parts_.size(); ++i) waiting_.emplace(parts_[i].size(), i);
-    leave(parts_[entry.number].size());
-  }
-  /// What was taken has become these nodes.
-  void put(const Entry& entry, std::vector<Dissection::Node> nodes) {
-    const std::lock_guard lock(mutex_);
-    within_[entry.number] = std::move(nodes);
-    leave(entry.part.size());
-  }
-  /// Nobody takes any more.
-  void stop() {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    changed_.notify_all();
-  }
-  /// Points that have their place.
-  std::int64_t done() {
-    const std::lock_guard lock(mutex_);
-    return done_;
-  }
-  [[nodiscard]] std::vector<Dissection::Node> nodes() const { return nodes_of(parts_, within_); }
-
- private:
-  void leave(Point points) {
-    done_ += points;
-    --busy_;
-    changed_.notify_all();
-  }
-
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::vector<Part> parts_;
-  std::vector<std::vector<Dissection::Node>> within_;
-  std::priority_queue<std::pair<Point, std::size_t>> waiting_;  // sizes and numbers
-  std::int64_t done_ = 0;
-  int busy_ = 0;
-  bool stopped_ = false;
 };
 
 }  // namespace
@@ -362,14 +248,13 @@ std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t wi
 Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
   const Point n = pattern.a.points;
   const CellGraphs graphs = cell_graphs_of(ctx, pattern, near);
-  Notes notes(n);
   Dissection found;
   found.order.resize(static_cast<std::size_t>(n));
-  std::iota(found.order.begin(), found.order.end(), 0);
+  Notes notes(ctx, found.order.data(), n);
   std::vector<std::unique_ptr<Splitter>> splitters(static_cast<std::size_t>(ctx.threads()));
   const auto split = [&](const Part& part, int worker) {
     if (!splitters[worker]) splitters[worker] = std::make_unique<Splitter>(ctx, pattern, graphs, notes);
-    return splitters[worker]->split(found.order.data() + part.begin, found.order.data() + part.end);
+    return splitters[worker]->split(notes.order + part.begin, notes.order + part.end);
   };
   Agenda agenda(n);
   const auto work = [&](int worker) {

@@ -210,21 +210,22 @@ void Halving::search_ways(const Layer& layer) {
   }
 }
 
-// Halves by a way's keys on layer `top`, and then on each finer one; returns how many neighbors are parted on the
-// finest.
-std::int64_t Halving::take_way(int way, std::size_t top, std::int64_t points) {
+// Halves by a way's keys on layer `top`, and then on each finer one down to `last`; returns how many neighbors are
+// parted there.
+std::int64_t Halving::take_way(int way, std::size_t top, std::size_t last, std::int64_t points) {
+  ctx_.check_cancelled();
   keys_ = ways_[way];
   near_.resize(keys_.size());
   std::iota(near_.begin(), near_.end(), 0);
   layers_[top].side.resize(keys_.size());
   halve_by_keys(layers_[top], points);
   find_cut(layers_[top]);
-  for (std::size_t l = top; l-- > 0;) {
+  for (std::size_t l = top; l-- > last;) {
     refine(layers_[l + 1], layers_[l]);
     halve_by_keys(layers_[l], points);
     find_cut(layers_[l]);
   }
-  return edges_cut(layers_[0]);
+  return edges_cut(layers_[last]);
 }
 
 // Every cell leans as the coarse cell that it is part of, but those along the cut as they and their neighbors do.
@@ -265,15 +266,16 @@ void Halving::halve(const Point* begin, const Point* end) {
     take_cells(layers_[top], layers_[top + 1]);
   }
   search_ways(layers_[top]);
+  const std::size_t judged = top > 1 ? 1 : 0;  // a layer that is fine enough to tell which way is best
   int best = 0;
   std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
   for (int way = 0; way < kWays; ++way) {
-    const std::int64_t edges = take_way(way, top, end - begin);
+    const std::int64_t edges = take_way(way, top, judged, end - begin);
     if (edges >= fewest) continue;
     fewest = edges;
     best = way;
   }
-  if (best + 1 < kWays) take_way(best, top, end - begin);
+  if (best + 1 < kWays || judged > 0) take_way(best, top, 0, end - begin);
 }
 
 }  // namespace vicinal::solver

@@ -50,7 +50,7 @@ class Halving {
   void search_ways(const Layer& layer);
   Point search(Point start, std::vector<std::int32_t>& hops);
   void smooth(std::vector<std::int32_t>& keys);
-  std::int64_t take_way(int way, std::size_t top, std::int64_t points);
+  std::int64_t take_way(int way, std::size_t top, std::size_t last, std::int64_t points);
   void refine(const Layer& coarse, Layer& fine);
   void halve_by_keys(Layer& layer, std::int64_t points);
   static std::int64_t edges_cut(const Layer& layer);

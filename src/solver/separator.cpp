@@ -1,9 +1,9 @@
 // See separator.hpp. A vertex is two states, where a path comes in and where it goes out, joined by an arc that one
 // path may use; the network is never written down, only who precedes and who follows whom on the paths found so far.
 // A hub has room for any number of paths, so that a search looks through each only once.
-// Levels are distances to the right, of all that can reach it: in each round paths begin wherever on the left they can,
+// Levels are distances to the left, of all that can reach it: in each round paths begin wherever on the right they can,
 // near ends and far ones, and do not enter what leads nowhere. A band is long, and its places have little to do with
-// each other: a round for each distance, as from the left, would be many times as many.
+// each other: a round for each distance, as from the right, would be many times as many.
 #include "solver/separator.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace vicinal::solver {
 namespace {
 
 constexpr Point kNone = -1;
-constexpr Point kLeft = -2;   // the predecessor of a path's first vertex
-constexpr Point kRight = -3;  // the successor of its last one
+constexpr Point kRight = -2;  // the predecessor of a path's first vertex
+constexpr Point kLeft = -3;   // the successor of its last one
 
 class Flow {
  public:
@@ -21,11 +21,11 @@ class Flow {
       : ctx_(ctx),
         band_(band),
         n_(band.size()),
-        before_(band.at_left.size(), kNone),
-        after_(band.at_left.size(), kNone),
-        level_(2 * band.at_left.size()),
+        before_(band.at_right.size(), kNone),
+        after_(band.at_right.size(), kNone),
+        level_(2 * band.at_right.size()),
         hub_level_(band.first_vertex.size() - 1),
-        arc_(2 * band.at_left.size()),
+        arc_(2 * band.at_right.size()),
         hub_arc_(hub_level_.size()) {}
 
   void fill() {
@@ -38,33 +38,13 @@ class Flow {
     }
   }
 
-  /// After `fill`: what can still be reached from the left is left.
-  [[nodiscard]] std::vector<Side> sides() {
-    std::fill(level_.begin(), level_.end(), kUnseen);
-    std::fill(hub_level_.begin(), hub_level_.end(), kUnseen);
-    queue_.clear();
-    for (Point v = 0; v < n_; ++v) {
-      if (band_.at_left[v] != 0) reach(in(v), kReached);
-    }
-    for (std::size_t at = 0; at < queue_.size(); ++at) {
-      poll();
-      const auto v = static_cast<Point>(queue_[at] / 2);
-      if (queue_[at] == in(v)) {
-        if (!used(v)) {
-          reach(out(v), kReached);
-        } else if (before_[v] >= 0) {
-          reach(out(before_[v]), kReached);
-        }
-        continue;
-      }
-      if (used(v)) reach(in(v), kReached);
-      for_each_beside(v, kReached, [&](Point w) { reach(in(w), kReached); });
-    }
+  /// After `fill`, whose last levels tell what can still reach the left: that is left.
+  [[nodiscard]] std::vector<Side> sides() const {
     std::vector<Side> found(static_cast<std::size_t>(n_), Side::right);
     for (Point v = 0; v < n_; ++v) {
-      if (level_[out(v)] != kUnseen) {
+      if (level_[in(v)] != kUnseen) {
         found[v] = Side::left;
-      } else if (level_[in(v)] != kUnseen) {
+      } else if (level_[out(v)] != kUnseen) {
         found[v] = Side::separator;
       }
     }
@@ -74,7 +54,6 @@ class Flow {
  private:
   static constexpr std::int32_t kUnseen = -1;
   static constexpr std::int32_t kSpent = -2;
-  static constexpr std::int32_t kReached = 1;
   static constexpr std::int64_t kPolled = 1 << 16;  // states between two looks at the cancel token
   static std::size_t in(Point v) { return 2 * static_cast<std::size_t>(v); }
   static std::size_t out(Point v) { return 2 * static_cast<std::size_t>(v) + 1; }
@@ -84,27 +63,16 @@ class Flow {
     if (++steps_ % kPolled == 0) ctx_.check_cancelled();
   }
 
-  [[nodiscard]] bool begins(Point v) const { return band_.at_left[v] != 0 && before_[v] != kLeft; }
-  [[nodiscard]] bool ends(Point v) const { return band_.at_right[v] != 0 && after_[v] != kRight; }
+  [[nodiscard]] bool begins(Point v) const { return band_.at_right[v] != 0 && before_[v] != kRight; }
+  [[nodiscard]] bool ends(Point v) const { return band_.at_left[v] != 0 && after_[v] != kLeft; }
 
-  /// The vertices of hubs of v that no search has been through.
-  template <class Body>
-  void for_each_beside(Point v, std::int32_t level, const Body& body) {
-    for (Point e = band_.first_hub[v]; e < band_.first_hub[v + 1]; ++e) {
-      const Point hub = band_.hubs[e];
-      if (hub_level_[hub] != kUnseen) continue;
-      hub_level_[hub] = level;
-      for (Point m = band_.first_vertex[hub]; m < band_.first_vertex[hub + 1]; ++m) body(band_.vertices[m]);
-    }
-  }
-
-  // Distances to the right, from 1, in what is left of the capacities; whether a path may begin anywhere.
+  // Distances to the left, from 1, in what is left of the capacities; whether a path may begin anywhere.
   bool find_levels() {
     std::fill(level_.begin(), level_.end(), kUnseen);
     std::fill(hub_level_.begin(), hub_level_.end(), kUnseen);
     queue_.clear();
     for (Point v = 0; v < n_; ++v) {
-      if (ends(v)) reach(out(v), 1);
+      if (band_.at_left[v] != 0) reach(out(v), 1);  // one that ends a path, too: nothing leads there any more
     }
     bool found = false;
     for (std::size_t at = 0; at < queue_.size(); ++at) {
@@ -122,7 +90,13 @@ class Flow {
       }
       found = found || begins(v);
       if (used(v)) reach(out(v), next);
-      for_each_beside(v, level_[state], [&](Point w) { reach(out(w), next); });
+      for (Point e = band_.first_hub[v]; e < band_.first_hub[v + 1]; ++e) {
+        const Point hub = band_.hubs[e];
+        if (hub_level_[hub] != kUnseen) continue;
+        hub_level_[hub] = level_[state];
+        for (Point m = band_.first_vertex[hub]; m < band_.first_vertex[hub + 1]; ++m)
+          reach(out(band_.vertices[m]), next);
+      }
     }
     return found;
   }
@@ -163,7 +137,7 @@ class Flow {
     return false;
   }
 
-  // A path from vertex `start` to the right along falling levels, if there is one; it changes who follows whom.
+  // A path from vertex `start` to the left along falling levels, if there is one; it changes who follows whom.
   void augment(Point start) {
     path_.assign(1, in(start));
     while (!path_.empty()) {
@@ -182,7 +156,7 @@ class Flow {
   }
 
   void take() {
-    before_[path_[0] / 2] = kLeft;
+    before_[path_[0] / 2] = kRight;
     for (std::size_t i = 1; i < path_.size(); ++i) {
       const auto from = static_cast<Point>(path_[i - 1] / 2);
       const auto to = static_cast<Point>(path_[i] / 2);
@@ -194,7 +168,7 @@ class Flow {
         after_[to] = before_[to] = kNone;  // the path that used it goes another way now
       }
     }
-    after_[path_.back() / 2] = kRight;
+    after_[path_.back() / 2] = kLeft;
     for (const std::size_t state : path_) level_[state] = kSpent;  // one path a state and round
   }
 
