@@ -13,6 +13,7 @@
 #include "core/parallel.hpp"
 #include "core/seconds.hpp"
 #include "core/table_access.hpp"
+#include "core/uncleared.hpp"
 #include "cpu/lle_weights.hpp"
 #include "kernels_krylov.hpp"
 #include "kernels_sparse.hpp"
@@ -374,8 +375,13 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
   start = std::chrono::steady_clock::now();
   std::int64_t d = 0;
   const std::vector<float> coordinates = coordinates_of(ctx, task.table, d);
-  std::vector<std::vector<Point>> rows_of(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < n; ++i) rows_of[result.piece[i]].push_back(static_cast<Point>(i));
+  std::vector<core::Uncleared<Point>> rows_of(static_cast<std::size_t>(count));
+  if (count == 1) {
+    rows_of[0].resize(static_cast<std::size_t>(n));
+    solver::for_each_point(ctx, n, [&](std::int64_t i) { rows_of[0][i] = static_cast<Point>(i); });
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) rows_of[result.piece[i]].push_back(static_cast<Point>(i));
+  }
   result.order_seconds += seconds_since(start);
   result.embedding.assign(static_cast<std::size_t>(n * options.dim), 0.0);
   for (std::int64_t p = 0; p < count; ++p) {

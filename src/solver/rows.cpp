@@ -48,7 +48,7 @@ Incidence incidence_of(const Context& ctx, const LocalRows& a) {
     for (std::int64_t task = 0; task < ranges; ++task) place += std::exchange(next[task * ranges + range], place);
     first.push_back(place);
   }
-  std::vector<Entry> entries(a.cols.size());
+  core::Uncleared<Entry> entries(a.cols.size());
   core::parallel_for(ctx, ranges, [&](std::int64_t task, int /*worker*/) {
     for_each_entry(task, [&](Point col, std::int64_t e) {
       entries[next[task * ranges + col / step]++] = {col, static_cast<Point>(e / a.width),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/aligned.hpp"
+#include "core/uncleared.hpp"
 #include "vicinal/context.hpp"
 
 namespace vicinal::solver {
@@ -17,7 +18,7 @@ using Point = std::int32_t;
 struct LocalRows {
   Point points = 0;
   std::int64_t width = 0;
-  std::vector<Point> cols;          ///< [n, width], distinct within a block
+  core::Uncleared<Point> cols;      ///< [n, width], distinct within a block
   std::vector<std::int64_t> first;  ///< [n + 1]
   std::vector<double> values;       ///< [first[n], width]
 
@@ -26,9 +27,9 @@ struct LocalRows {
 
 /// For each point the blocks that have it as a column, and where in the block it stands, by ascending block.
 struct Incidence {
-  std::vector<std::int64_t> first;  ///< [n + 1]
-  std::vector<Point> blocks;        ///< [n * width]
-  std::vector<std::int32_t> at;     ///< [n * width]
+  std::vector<std::int64_t> first;   ///< [n + 1]
+  core::Uncleared<Point> blocks;     ///< [n * width]
+  core::Uncleared<std::int32_t> at;  ///< [n * width]
 };
 Incidence incidence_of(const Context& ctx, const LocalRows& a);
 
