@@ -308,7 +308,7 @@ class Bench {
 }  // namespace
 
 BenchPapersCommand add_bench_papers(const Parser& bench, CommonOptions& common) {
-  auto options = std::make_shared<PapersOptions>(PapersOptions{common, {}, {}, {}});
+  auto options = std::make_shared<PapersOptions>(PapersOptions{common, {}, {}, {}, {}, {}});
   const Parser app = bench.add_subcommand("papers", "Time the methods of the papers on the tables of the papers");
   app.require_subcommand();
   const Parser gs = app.add_subcommand("gs", "k-min search and bitonic sort of a product of matrices");
@@ -347,6 +347,10 @@ BenchPapersCommand add_bench_papers(const Parser& bench, CommonOptions& common) 
       .type_name("N")
       .capture_default_str()
       .between(2, std::int64_t{1} << 27);
+  embed.add_option("--svg", options->svg, "Folder for figures: seconds and ratios over the rows, and the embeddings")
+      .type_name("DIR");
+  embed.add_option("--from", options->from, "Measure nothing: draw the figures of --svg from what -o wrote before")
+      .type_name("FILE");
   const std::string few = " --most-rows 300 --repeat 1";
   for (const auto& [one, name] :
        {std::pair(gs, "gs"), std::pair(lof, "lof"), std::pair(lle, "lle-search"), std::pair(km, "km")}) {
@@ -354,10 +358,14 @@ BenchPapersCommand add_bench_papers(const Parser& bench, CommonOptions& common) 
     one.add_examples({line, line + " --json"});
   }
   cc.add_examples({"vicinal bench papers cc" + few + " --edges 100000"});
-  embed.add_examples({"vicinal bench papers lle" + few + " --spmv-rows 1000"});
+  embed.add_examples({"vicinal bench papers lle" + few + " --spmv-rows 1000 -o lle.json",
+                      "vicinal bench papers lle --from lle.json --most-rows 300 --svg figures"});
   app.add_examples({"vicinal bench papers gs" + few, "vicinal bench papers lof" + few});
   return {app, [options, gs, lof, embed, km, cc] {
             check_output("-o", options->output, {".json"});
+            if (!options->from.empty() && options->svg.empty()) {
+              throw Error(ErrorCode::invalid_argument, "--from: there is nothing to draw without --svg");
+            }
             if (embed.parsed()) return bench_papers_lle(*options);
             if (km.parsed()) return bench_papers_km(*options);
             if (cc.parsed()) return bench_papers_cc(*options);

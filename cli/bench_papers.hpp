@@ -16,6 +16,8 @@ struct PapersOptions {
   std::string data_dir;
   std::string commit;
   std::string output;
+  std::string svg;
+  std::string from;
   std::int64_t most_rows = std::int64_t{1} << 15;
   std::int64_t edges = 14'000'000;
   std::int64_t spmv_rows = 4'000'000;

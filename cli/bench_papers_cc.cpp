@@ -93,12 +93,10 @@ Made shuffled(const Made& map) {
 
 class CcBench {
  public:
-  explicit CcBench(const PapersOptions& options) : options_(options), runtime_(make_runtime(options.common)) {
-    CommonOptions on_host = options.common;
-    on_host.device = "cpu";
-    contexts_.push_back(make_runtime(on_host).ctx);
-    if (runtime_.ctx.device() != contexts_[0].device()) contexts_.push_back(runtime_.ctx);
-  }
+  explicit CcBench(const PapersOptions& options)
+      : options_(options),
+        runtime_(make_runtime(options.common)),
+        contexts_(cpu_and_device(options.common, runtime_)) {}
 
   void run() {
     const Made papers = papers_graph(std::min(kPapersMembers, options_.most_rows));
@@ -172,7 +170,7 @@ class CcBench {
 
   const PapersOptions& options_;
   const Runtime runtime_;
-  std::vector<Context> contexts_;  // the CPU, and the device where the options take one
+  const std::vector<Context> contexts_;
   const Json head_ = head_of_results("bench papers cc", options_.commit);
   std::vector<std::vector<std::string>> printed_ = {
       {"graph", "members", "edges", "method", "device", "products", "groups", "labels ms", "M edges/s", "whole ms"}};

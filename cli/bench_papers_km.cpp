@@ -100,11 +100,8 @@ Timings per_iteration(Timings timings, std::int64_t iterations) {
 
 class IterationBench {
  public:
-  explicit IterationBench(const PapersOptions& options) : options_(options), runtime_(make_runtime(options.common)) {
-    CommonOptions on_host = options.common;
-    on_host.device = "cpu";
-    contexts_.push_back(make_runtime(on_host).ctx);
-    if (runtime_.ctx.device() != contexts_[0].device()) contexts_.push_back(runtime_.ctx);
+  explicit IterationBench(const PapersOptions& options)
+      : options_(options), runtime_(make_runtime(options.common)), contexts_(cpu_and_device(options.common, runtime_)) {
     std::vector<std::string> head = {"data", "rows", "cols", "k", "iterations", "serial ms"};
     for (const Context& ctx : contexts_) head.push_back(fmt::format("{} ms", ctx.device()));
     head.emplace_back("other labels");
@@ -190,7 +187,7 @@ class IterationBench {
 
   const PapersOptions& options_;
   const Runtime runtime_;
-  std::vector<Context> contexts_;  // the CPU, and the device where the options take one
+  const std::vector<Context> contexts_;
   const Json head_ = head_of_results("bench papers km", options_.commit);
   std::vector<std::vector<std::string>> printed_;
   Json lines_ = Json::array();

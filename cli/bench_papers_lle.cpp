@@ -1,5 +1,4 @@
-// See bench_papers_lle.hpp. The paper's surfaces have three columns; here an isometry puts them into 32, by Householder
-// reflections, so that distances, and with them the embedding, are those of the surface.
+// See bench_papers_lle.hpp.
 #include "bench_papers_lle.hpp"
 
 #include <fmt/core.h>
@@ -12,6 +11,8 @@
 #include <vector>
 
 #include "bench_harness.hpp"
+#include "bench_papers_lle_plots.hpp"
+#include "lle_surfaces.hpp"
 #include "machine.hpp"
 #include "output.hpp"
 #include "vicinal/generate.hpp"
@@ -23,44 +24,20 @@
 namespace vicinal::cli {
 namespace {
 
-constexpr std::int64_t kPaperNeighbors = 9;
-constexpr std::int64_t kPaperColumns = 32;
 constexpr double kSameValues = 1e-6;     // of a singular value: clause 17
 constexpr double kSameProducts = 1e-13;  // of sums of ten products
 constexpr std::int64_t kSpmvRepeat = 20;
 constexpr std::int64_t kSevenMore = 112;  // bytes a row: of x and y, seven vectors more
 
-/// Rows [n, 3] in 32 columns.
-std::vector<double> in_many_columns(const std::vector<double>& points) {
-  const std::int64_t n = static_cast<std::int64_t>(points.size()) / 3;
-  std::vector<double> rows(static_cast<std::size_t>(n * kPaperColumns), 0.0);
-  for (std::int64_t i = 0; i < n; ++i) {
-    double* const row = &rows[i * kPaperColumns];
-    std::copy_n(&points[i * 3], 3, row);
-    for (int reflection = 0; reflection < 3; ++reflection) {
-      double dot = 0;
-      double square = 0;
-      const auto entry = [&](std::int64_t c) { return std::cos(static_cast<double>((reflection + 1) * (c + 1))); };
-      for (std::int64_t c = 0; c < kPaperColumns; ++c) {
-        dot += entry(c) * row[c];
-        square += entry(c) * entry(c);
-      }
-      for (std::int64_t c = 0; c < kPaperColumns; ++c) row[c] -= 2 * dot / square * entry(c);
-    }
-  }
-  return rows;
-}
-
 class LlePaper {
  public:
-  explicit LlePaper(const PapersOptions& options) : options_(options), runtime_(make_runtime(options.common)) {
-    CommonOptions on_host = options.common;
-    on_host.device = "cpu";
-    contexts_.push_back(make_runtime(on_host).ctx);
-    if (runtime_.ctx.device() != contexts_[0].device()) contexts_.push_back(runtime_.ctx);
-  }
+  explicit LlePaper(const PapersOptions& options)
+      : options_(options),
+        runtime_(make_runtime(options.common)),
+        contexts_(cpu_and_device(options.common, runtime_)) {}
 
   void run() {
+    if (!options_.from.empty()) return draw(read_lle_lines(options_.from));
     std::vector<std::string> head = {"surface", "n"};
     for (const Context& ctx : contexts_) {
       head.push_back(fmt::format("{} s", ctx.device()));
@@ -69,12 +46,10 @@ class LlePaper {
     head.emplace_back("ratio");
     printed_.push_back(head);
     for (const Shape shape : {Shape::swiss_roll, Shape::s_curve}) {
-      for (std::int64_t n = std::min<std::int64_t>(1024, options_.most_rows);; n *= 2) {
-        embed(shape, std::min(n, options_.most_rows));
-        if (n * 2 > std::min(options_.most_rows, std::int64_t{1} << 14)) break;
-      }
+      for (std::int64_t n = std::min(kPaperRows, options_.most_rows); n <= options_.most_rows; n *= 2) embed(shape, n);
     }
     products();
+    if (!options_.svg.empty()) draw(lines_);
     runtime_.progress->clear();
     if (options_.common.json) {
       print_json(result());
@@ -86,12 +61,10 @@ class LlePaper {
   }
 
  private:
-  [[nodiscard]] Generated surface(Shape shape, std::int64_t n) const {
-    return generate(runtime_.ctx, {.shape = shape, .rows = n, .seed = 1});
-  }
+  void draw(const Json& lines) const { draw_lle_paper(contexts_[0], lines, options_.most_rows, options_.svg); }
 
   void embed(Shape shape, std::int64_t n) {
-    const std::vector<double> rows = in_many_columns(surface(shape, n).points);
+    const std::vector<double> rows = paper_surface(runtime_.ctx, shape, n).rows;
     const TableView table(rows.data(), n, kPaperColumns);
     const LleOptions asked{.k = std::min(kPaperNeighbors, n - 1), .solver = LleSolver::lanczos};
     std::vector<std::string> text = {std::string(name_of(shape)), fmt::format("{}", n)};
@@ -99,26 +72,22 @@ class LlePaper {
     std::vector<double> first;
     for (const Context& ctx : contexts_) {
       Lle found;
-      std::vector<double> solving;
-      const Timings timings = measure(ctx, options_.warmup, options_.repeat, [&] {
-        found = lle(ctx, table, asked);
-        solving.push_back(found.solve_seconds);
-      });
-      std::nth_element(solving.begin(), solving.begin() + static_cast<std::ptrdiff_t>(solving.size() / 2),
-                       solving.end());
-      const double krylov = solving[solving.size() / 2];
+      Timings krylov;
+      const Timings timings = measure(
+          ctx, options_.warmup, options_.repeat, [&] { found = lle(ctx, table, asked); },
+          [&] { krylov.seconds.push_back(found.solve_seconds); });
       const LlePiece& piece = found.pieces[0];
       lines_.push_back({{"surface", name_of(shape)},
                         {"rows", n},
                         {"device", ctx.device()},
                         {"seconds", to_json(timings)},
-                        {"krylov_seconds", krylov},
+                        {"krylov_seconds", krylov.median()},
                         {"products", piece.iterations},
                         {"pieces", found.pieces.size()},
                         {"singular_values", piece.singular_values}});
       medians.push_back(timings.median());
       text.push_back(fmt::format("{:.4f}", timings.median()));
-      text.push_back(fmt::format("{:.4f}", krylov));
+      text.push_back(fmt::format("{:.4f}", krylov.median()));
       if (first.empty()) first = piece.singular_values;
       for (std::size_t c = 0; c < first.size(); ++c) {
         if (!(std::abs(first[c] - piece.singular_values[c]) <= kSameValues * first[c])) ++different_;
@@ -132,7 +101,7 @@ class LlePaper {
   // The matrix of standard weights has this pattern; of equal weights here, which changes no byte that is moved.
   void products() {
     const std::int64_t n = std::max<std::int64_t>(options_.spmv_rows, 2);
-    const Generated made = surface(Shape::swiss_roll, n);
+    const Generated made = generate(runtime_.ctx, {.shape = Shape::swiss_roll, .rows = n, .seed = 1});
     const std::int64_t k = std::min(kPaperNeighbors, n - 1);
     const NeighborGraph graph = knn(runtime_.ctx, TableView(made.points.data(), n, made.cols), {.k = k});
     std::vector<std::int64_t> offsets = {0};
@@ -201,7 +170,7 @@ class LlePaper {
 
   const PapersOptions& options_;
   const Runtime runtime_;
-  std::vector<Context> contexts_;  // the CPU, and the device where the options take one
+  const std::vector<Context> contexts_;
   const Json head_ = head_of_results("bench papers lle", options_.commit);
   std::vector<std::vector<std::string>> printed_;
   std::vector<std::vector<std::string>> product_lines_;

@@ -193,4 +193,12 @@ Runtime make_runtime(const CommonOptions& options, Computes computes) {
   return {line, Context::cuda(cuda)};
 }
 
+std::vector<Context> cpu_and_device(const CommonOptions& options, const Runtime& runtime) {
+  CommonOptions on_host = options;
+  on_host.device = "cpu";
+  std::vector<Context> contexts = {make_runtime(on_host).ctx};
+  if (runtime.ctx.device() != contexts[0].device()) contexts.push_back(runtime.ctx);
+  return contexts;
+}
+
 }  // namespace vicinal::cli

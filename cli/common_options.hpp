@@ -73,4 +73,7 @@ enum class Computes : std::uint8_t { on_device, on_host };
 /// a name that is none.
 Runtime make_runtime(const CommonOptions& options, Computes computes = Computes::on_device);
 
+/// The CPU's context, and after it `runtime`'s where that is a device's: what a benchmark compares.
+std::vector<Context> cpu_and_device(const CommonOptions& options, const Runtime& runtime);
+
 }  // namespace vicinal::cli

@@ -8,14 +8,15 @@
              noisy; trustworthiness and continuity; scikit-learn's and tapkee's beside them
     time     Swiss rolls of 10,000 to a million rows, all variants, beside scikit-learn (sparse eigensolver) up to 30,000 and
              tapkee up to 50,000
-    large    what is not a surface in three columns: 300,000 points of a cube, and the ten quantities of the 50,000 rows of
-             Covertype in $VICINAL_DATA
+    large    what is not a surface in three columns: 300,000 points of a cube, the ten quantities of the 50,000 rows of
+             Covertype, and MNIST's 70,000 images by lanczos (both of $VICINAL_DATA)
 
 A tolerance that is not kept is an error in the end. It needs the packages of requirements-lle.txt beside it.
 """
 
 import argparse
 import datetime
+import gzip
 import importlib.metadata
 import json
 import os
@@ -147,22 +148,26 @@ MOST_OF_TAPKEE = 50_000
 
 
 def seconds_of(call, *arguments):
+    """Seconds of a peer, or the words of its failure: what we took is worth keeping without it."""
     start = time.perf_counter()
-    call(*arguments)
+    try:
+        call(*arguments)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
     return time.perf_counter() - start
 
 
-def timed_run(command, rows, variant):
+def timed_run(command, rows, variant, solver="automatic"):
     """Seconds, of the processor, too, and the most memory of one call of the command."""
     with tempfile.TemporaryDirectory() as folder:
         np.save(pathlib.Path(folder, "rows.npy"), rows)
         with open(pathlib.Path(folder, "said.json"), "w+") as said:
             start = time.perf_counter()
-            child = subprocess.Popen([command, "lle", "rows.npy", "-k", str(K), "--variant", variant, "-o", "made.npy", "--json",
-                                      "--quiet"], cwd=folder, stdout=said, stderr=subprocess.PIPE, text=True)
+            child = subprocess.Popen([command, "lle", "rows.npy", "-k", str(K), "--variant", variant, "--solver", solver, "-o", "made.npy",
+                                      "--json", "--quiet"], cwd=folder, stdout=said, stderr=subprocess.PIPE, text=True)
             refused = child.stderr.read()
             _, status, used = os.wait4(child.pid, 0)
-            told = {"variant": variant, "rows": len(rows), "vicinal_seconds": time.perf_counter() - start,
+            told = {"variant": variant, "solver": solver, "rows": len(rows), "vicinal_seconds": time.perf_counter() - start,
                     "vicinal_cpu_seconds": used.ru_utime + used.ru_stime, "vicinal_kilobytes": used.ru_maxrss}
             child.returncode = os.waitstatus_to_exitcode(status)
             if child.returncode != 0:
@@ -171,7 +176,7 @@ def timed_run(command, rows, variant):
             found = json.load(said)
     told["vicinal"] = {key: value for key, value in found.items() if key.endswith("_seconds")}
     told["pieces"] = len(found["pieces"])
-    for key in ("fill", "flops"):
+    for key in ("fill", "flops", "iterations"):
         told[key] = sum(piece[key] for piece in found["pieces"])
     return told
 
@@ -189,14 +194,41 @@ def timed(command):
             yield "refused" not in told, f"{variant}, {n}: {told.get('refused')}"
 
 
+def covertype(folder):
+    quantities = np.loadtxt(folder / "covtype/covertype_sample.csv.gz", delimiter=",", skiprows=1, usecols=range(10))
+    return (quantities - quantities.mean(0)) / quantities.std(0)
+
+
+def mnist(folder):
+    parts = []
+    for name in ("train", "t10k"):
+        with gzip.open(folder / f"mnist/{name}-images-idx3-ubyte.gz") as file:
+            parts.append(np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 28 * 28))
+    return np.concatenate(parts)
+
+
 def large(command):
-    covertype = pathlib.Path(os.environ.get("VICINAL_DATA", "nowhere"), "covtype", "covertype_sample.csv.gz")
-    quantities = np.loadtxt(covertype, delimiter=",", skiprows=1, usecols=range(10))
-    sets = {"cube": np.random.default_rng(0).random((300_000, 3)),
-            "covertype": (quantities - quantities.mean(0)) / quantities.std(0)}
-    for name, rows in sets.items():
-        note("large", data=name, **timed_run(command, rows, "standard"))
-        yield True, ""
+    folder = pathlib.Path(os.environ.get("VICINAL_DATA", "nowhere"))
+    sets = {"cube": (lambda: np.random.default_rng(0).random((300_000, 3)), "automatic"),
+            "covertype": (lambda: covertype(folder), "automatic"), "mnist": (lambda: mnist(folder), "lanczos")}
+    for name, (rows, solver) in sets.items():
+        try:
+            told = timed_run(command, rows(), "standard", solver)
+        except OSError as error:
+            told = {"refused": str(error)}
+        note("large", data=name, **told)
+        yield "refused" not in told, f"{name}: {told.get('refused')}"
+
+
+def write(arguments):
+    """After every line, so that a run that is ended leaves what it has."""
+    if not arguments.output:
+        return
+    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    about = {"machine": arguments.machine, "cores": os.cpu_count(), "commit": arguments.commit, "date": date,
+             "sklearn": sklearn.__version__, "tapkee": importlib.metadata.version("tapkee")}
+    measured = {name: told for name, told in kept.items() if told}
+    pathlib.Path(arguments.output).write_text(json.dumps({**about, **measured}, indent=1) + "\n")
 
 
 def main():
@@ -209,15 +241,14 @@ def main():
     parser.add_argument("--commit", default="unknown")
     arguments = parser.parse_intermixed_args()
     command = str(pathlib.Path(arguments.command).resolve())
-    failures = [told for name in arguments.sections for holds, told in sections[name](command) if not holds]
+    failures = []
+    for name in arguments.sections:
+        for holds, told in sections[name](command):
+            if not holds:
+                failures.append(told)
+            write(arguments)
     for told in failures:
         print("not kept:", told, file=sys.stderr)
-    if arguments.output:
-        date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-        about = {"machine": arguments.machine, "cores": os.cpu_count(), "commit": arguments.commit, "date": date,
-                 "sklearn": sklearn.__version__, "tapkee": importlib.metadata.version("tapkee")}
-        measured = {name: told for name, told in kept.items() if told}
-        pathlib.Path(arguments.output).write_text(json.dumps({**about, **measured}, indent=1) + "\n")
     return 1 if failures else 0
 
 

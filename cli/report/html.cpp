@@ -70,8 +70,8 @@ std::string page(const std::string& title, const std::string& body) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
       "'unsafe-inline'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n{}</main>\n</body>\n</html>\n",
-      escape(title), kStyle, body);
+      "<title>{}</title>\n<style>{}{}{}</style>\n</head>\n<body>\n<main>\n{}</main>\n</body>\n</html>\n",
+      escape(title), kColors, kDrawn, kStyle, body);
 }
 
 std::string svg_rect(double x, double y, double width, double height, std::string_view style_class, double opacity) {

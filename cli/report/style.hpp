@@ -1,14 +1,35 @@
-// The style sheet of the reports: system fonts, one column of cards, light and dark by the reader's setting.
+// The style sheets of the reports: system fonts, one column of cards, light and dark by the reader's setting; and what
+// of them a picture needs that stands by itself.
 #pragma once
 
 namespace vicinal::cli::report {
 
-inline constexpr char kStyle[] = R"css(
+inline constexpr char kColors[] = R"css(
 :root { color-scheme: light dark; --paper: #faf9f6; --card: #ffffff; --ink: #1b1d22; --muted: #666a73; --line: #e5e2db;
   --good: #1f6f8b; --bad: #c8553d; --track: #ecebe6; --on: #ffffff; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14161a; --card: #1b1e24; --ink: #e9e7e2; --muted: #9a9ea8;
   --line: #2c3038; --good: #5fb3cf; --bad: #f0876a; --track: #2a2e36; --on: #10141a; } }
-* { box-sizing: border-box; }
+)css";
+
+/// What is drawn.
+inline constexpr char kDrawn[] =
+    R"css(svg text { font-size: 12px; fill: var(--ink); font-variant-numeric: tabular-nums; }
+svg .soft { fill: var(--muted); }
+svg .on { fill: var(--on); }
+svg .strong { font-weight: 600; }
+svg .good, .key .good { fill: var(--good); background: var(--good); }
+svg .bad, .key .bad { fill: var(--bad); background: var(--bad); }
+svg .track { fill: var(--track); }
+svg .line { fill: var(--line); }
+svg .curve { fill: none; stroke: var(--good); stroke-width: 2; stroke-linejoin: round; }
+svg .dots { fill: none; stroke-linecap: round; stroke-opacity: .75; }
+svg .centre { fill: var(--card); stroke-width: 3; }
+svg .ring { fill: none; stroke: var(--bad); stroke-width: 1.5; }
+svg .mean { fill: none; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 4 4; }
+)css";
+
+/// The page around it.
+inline constexpr char kStyle[] = R"css(* { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto,
   "Helvetica Neue", "Noto Sans", "DejaVu Sans", sans-serif; -webkit-text-size-adjust: 100%; overflow-wrap: anywhere; }
 main { max-width: 1080px; margin: 0 auto; padding: 56px 28px 72px; }
@@ -33,19 +54,6 @@ section, .facts { background: var(--card); border: 1px solid var(--line); border
 .pair section { margin: 0; min-width: 0; }
 .pair.top { align-items: start; }
 svg { display: block; width: 100%; height: auto; margin: 0 auto; }
-svg text { font-size: 12px; fill: var(--ink); font-variant-numeric: tabular-nums; }
-svg .soft { fill: var(--muted); }
-svg .on { fill: var(--on); }
-svg .strong { font-weight: 600; }
-svg .good, .key .good { fill: var(--good); background: var(--good); }
-svg .bad, .key .bad { fill: var(--bad); background: var(--bad); }
-svg .track { fill: var(--track); }
-svg .line { fill: var(--line); }
-svg .curve { fill: none; stroke: var(--good); stroke-width: 2; stroke-linejoin: round; }
-svg .dots { fill: none; stroke-linecap: round; stroke-opacity: .75; }
-svg .centre { fill: var(--card); stroke-width: 3; }
-svg .ring { fill: none; stroke: var(--bad); stroke-width: 1.5; }
-svg .mean { fill: none; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 4 4; }
 svg.strip { height: 28px; border-radius: 8px; overflow: hidden; margin: 4px 0 18px; }
 .key { display: flex; flex-wrap: wrap; gap: 4px 18px; color: var(--muted); font-size: 13px; margin: 14px 0 0; }
 .key i { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 7px; }

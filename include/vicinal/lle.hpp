@@ -96,13 +96,14 @@ struct Lle {
   double solve_seconds = 0;  ///< with the count
 };
 
-/// Embeds the rows of a table in host memory. The search's cost, then O(n k^3) for the weights and the solver's:
-/// `direct` on data of intrinsic dimension two O(n^1.5), of three O(n^2); `lanczos` some sqrt(largest / least
-/// eigenvalue) products with M: few where the dimension is high, very many where it is two. Same bits for every thread
-/// count on one instruction set. Throws `invalid_argument` for options outside their domain (k, dim, reg, tables not in
-/// host memory), `bad_data` for values that are not finite, weights that are not determined (reg 0) and, by choice,
-/// graphs in pieces, `over_memory` before the search and before the factor, `internal` where the iteration does not
-/// converge, which for `lanczos` and `arnoldi` may be because max_steps are too few.
+/// Embeds the rows of a table; those in a device's memory are searched there, and copied to the host's, where the order
+/// of elimination is found. The search's cost, then O(n k^3) for the weights and the solver's: `direct` on data of
+/// intrinsic dimension two O(n^1.5), of three O(n^2); `lanczos` some sqrt(largest / least eigenvalue) products with M:
+/// few where the dimension is high, very many where it is two. Same bits for every thread count on one instruction set.
+/// Throws `invalid_argument` for options outside their domain (k, dim, reg) and tables that come in blocks, `bad_data`
+/// for values that are not finite, weights that are not determined (reg 0) and, by choice, graphs in pieces,
+/// `over_memory` before the search and before the factor, `internal` where the iteration does not converge, which for
+/// `lanczos` and `arnoldi` may be because max_steps are too few.
 VICINAL_API Lle lle(const Context& ctx, const TableView& table, const LleOptions& options = {});
 /// The same with neighbors that are known: a graph of k a row of the table within itself; `options.k` is not looked at.
 VICINAL_API Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, const LleOptions& options);

@@ -11,9 +11,9 @@
 
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
+#include "core/raw_vector.hpp"
 #include "core/seconds.hpp"
 #include "core/table_access.hpp"
-#include "core/uncleared.hpp"
 #include "cpu/lle_weights.hpp"
 #include "kernels_krylov.hpp"
 #include "kernels_sparse.hpp"
@@ -41,7 +41,7 @@ constexpr double kSameMagnitude = 1e-6;
 constexpr double kTold = 1e-15;  // of M's norm: eigenvalues nearer to a shift may fall to either side by rounding
 
 /// The columns by which points are ordered: those that spread most, as float32.
-std::vector<float> coordinates_of(const Context& ctx, const TableView& table, std::int64_t& d) {
+core::RawVector<float> coordinates_of(const Context& ctx, const TableView& table, std::int64_t& d) {
   constexpr std::int64_t kTaskRows = 256;
   const std::int64_t n = table.rows();
   const std::int64_t all = table.cols();
@@ -63,7 +63,7 @@ std::vector<float> coordinates_of(const Context& ctx, const TableView& table, st
     chosen.resize(kOrderColumns);
   }
   d = static_cast<std::int64_t>(chosen.size());
-  std::vector<float> found(static_cast<std::size_t>(n * d));
+  core::RawVector<float> found(static_cast<std::size_t>(n * d));
   core::parallel_for(ctx, (n + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int /*worker*/) {
     const std::int64_t begin = task * kTaskRows;
     const std::int64_t end = std::min(n, begin + kTaskRows);
@@ -76,6 +76,19 @@ std::vector<float> coordinates_of(const Context& ctx, const TableView& table, st
     }
   });
   return found;
+}
+
+/// The rows of each of so many pieces, ascending.
+std::vector<std::vector<Point>> rows_of_pieces(const Context& ctx, const std::vector<std::int64_t>& piece,
+                                               std::int64_t count) {
+  std::vector<std::vector<Point>> rows(static_cast<std::size_t>(count));
+  if (count == 1) {
+    rows[0].resize(piece.size());
+    solver::for_each_point(ctx, std::ssize(piece), [&](std::int64_t i) { rows[0][i] = static_cast<Point>(i); });
+  } else {
+    for (std::size_t i = 0; i < piece.size(); ++i) rows[piece[i]].push_back(static_cast<Point>(i));
+  }
+  return rows;
 }
 
 /// One piece: its blocks, in a numbering of its own, and what is found of it.
@@ -136,7 +149,7 @@ class Piece {
   };
   Ordered ordered() {
     const auto start = std::chrono::steady_clock::now();
-    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(ctx_, a_));
+    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::blocks_of(ctx_, a_));
     ctx_.report("order", 0);
     Ordered found{solver::dissect(ctx_, pattern, cells_.first), {}};
     found.symbolic = solver::analyse(ctx_, pattern, found.dissection);
@@ -374,20 +387,14 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
 
   start = std::chrono::steady_clock::now();
   std::int64_t d = 0;
-  const std::vector<float> coordinates = coordinates_of(ctx, task.table, d);
-  std::vector<core::Uncleared<Point>> rows_of(static_cast<std::size_t>(count));
-  if (count == 1) {
-    rows_of[0].resize(static_cast<std::size_t>(n));
-    solver::for_each_point(ctx, n, [&](std::int64_t i) { rows_of[0][i] = static_cast<Point>(i); });
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) rows_of[result.piece[i]].push_back(static_cast<Point>(i));
-  }
+  const core::RawVector<float> coordinates = coordinates_of(ctx, task.table, d);
+  const std::vector<std::vector<Point>> rows_of = rows_of_pieces(ctx, result.piece, count);
   result.order_seconds += seconds_since(start);
   result.embedding.assign(static_cast<std::size_t>(n * options.dim), 0.0);
   for (std::int64_t p = 0; p < count; ++p) {
     start = std::chrono::steady_clock::now();
     const auto size = static_cast<std::int64_t>(rows_of[p].size());
-    std::vector<float> own(static_cast<std::size_t>(size * d));
+    core::RawVector<float> own(static_cast<std::size_t>(size * d));
     solver::for_each_point(ctx, size, [&](std::int64_t i) {
       std::copy_n(coordinates.begin() + rows_of[p][i] * d, d, own.begin() + i * d);
     });

@@ -3,6 +3,7 @@
 #include "ops/clustered_rows.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "core/distance.hpp"
@@ -71,6 +72,18 @@ ClusteredRows::ClusteredRows(const Context& ctx, const TableView& table, std::sp
   others_ = copy_of(ctx, table, *reader, left_out_, metric);
   for (const std::int64_t row : kept) kept_weights_.push_back(weights[static_cast<std::size_t>(row)]);
   weights_ = kept_weights_;
+}
+
+RowCopy rows_on_host(const Context& ctx, const TableView& table) {
+  if (table.memory() != Memory::cuda) return {nullptr, table};
+  std::vector<std::int64_t> all(static_cast<std::size_t>(table.rows()));
+  std::iota(all.begin(), all.end(), std::int64_t{0});
+  const auto reader = kernels::backend_of(ctx).lloyd(ctx, {table, {}, 1, false});
+  return copy_of(ctx, table, *reader, all, Metric::euclidean);
+}
+
+std::uint64_t bytes_on_host(const TableView& table) {
+  return table.memory() == Memory::cuda ? copy_bytes(table, Metric::euclidean) : 0;
 }
 
 void bring_to_length_one(const Context& ctx, std::span<double> rows, std::int64_t d, std::string_view table,

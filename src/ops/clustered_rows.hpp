@@ -42,6 +42,11 @@ class ClusteredRows {
   std::vector<std::int64_t> left_out_;
 };
 
+/// A table that the host can read: itself, or, of one in a device's memory, its rows as float64, and the bytes that
+/// this takes.
+RowCopy rows_on_host(const Context& ctx, const TableView& table);
+std::uint64_t bytes_on_host(const TableView& table);
+
 /// Brings rows [n, d] to length one. Throws `bad_data` for a row of zeros; `number_of(i)` is the number it names.
 void bring_to_length_one(const Context& ctx, std::span<double> rows, std::int64_t d, std::string_view table,
                          const std::function<std::int64_t(std::int64_t i)>& number_of);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "core/aligned.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -13,6 +12,7 @@
 #include "kernels.hpp"
 #include "kernels_sparse.hpp"
 #include "ops/check.hpp"
+#include "ops/clustered_rows.hpp"
 #include "ops/lle_check.hpp"
 
 namespace vicinal {
@@ -36,7 +36,7 @@ kernels::LleTask task_of(const Context& ctx, const TableView& table, const std::
                          const LleOptions& options) {
   constexpr std::int64_t kTaskEntries = 1 << 16;
   const std::int64_t entries = table.rows() * options.k;
-  kernels::LleTask task{table, core::Uncleared<solver::Point>(static_cast<std::size_t>(entries)), options.k, options};
+  kernels::LleTask task{table, core::RawVector<solver::Point>(static_cast<std::size_t>(entries)), options.k, options};
   core::parallel_for(ctx, (entries + kTaskEntries - 1) / kTaskEntries, [&](std::int64_t part, int /*worker*/) {
     const std::int64_t end = std::min(entries, (part + 1) * kTaskEntries);
     for (std::int64_t e = part * kTaskEntries; e < end; ++e) task.ids[e] = static_cast<solver::Point>(ids[e]);
@@ -47,9 +47,10 @@ kernels::LleTask task_of(const Context& ctx, const TableView& table, const std::
 /// Memory's pages come when they are first written: by all threads here, not by the one that copies lists from a
 /// device.
 template <class T>
-void make_pages(const Context& ctx, std::int64_t size, T* values) {
+void make_pages(const Context& ctx, core::RawVector<T>& values) {
   constexpr std::int64_t kPage = 4096 / sizeof(T);
-  constexpr std::int64_t kPages = 64;  // a task
+  constexpr std::int64_t kPages = 512;  // a task
+  const auto size = std::ssize(values);
   core::parallel_for(ctx, (size + kPage * kPages - 1) / (kPage * kPages), [&](std::int64_t task, int /*worker*/) {
     const std::int64_t end = std::min(size, (task + 1) * kPage * kPages);
     for (std::int64_t i = task * kPage * kPages; i < end; i += kPage) values[i] = 0;
@@ -98,10 +99,13 @@ std::string open_of(LleSolver solver, bool on_host) {
          (chooses ? "; lanczos where it would not fit, or where products with M come to less" : "");
 }
 
-/// The search is over: `found` has its plan and stats.
+std::uint64_t host_bytes(const Context& ctx, const TableView& table, const LleOptions& options) {
+  return ops::bytes_on_host(table) + kernels::embed_bytes(ctx, table.rows(), table.cols(), options);
+}
+
+/// The search is over: `found` has its plan and stats. The order of elimination is found on the host, from its rows.
 Lle embedded(const Context& ctx, const kernels::LleTask& task, Lle found) {
   found.options = task.options;
-  core::require_memory(ctx, kernels::embed_bytes(ctx, task.table.rows(), task.table.cols(), task.options), "lle");
   kernels::embed(ctx, task, found);
   found.plan.reason += fmt::format("; {} piece{} of the graph solved on {}, {}", found.pieces.size(),
                                    found.pieces.size() == 1 ? "" : "s", place_of(ctx, task.options), told(found));
@@ -115,16 +119,19 @@ Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) {
   ops::check_lle_table(table);
   ops::check_lle_options(options, table.rows());
   static_cast<void>(place_of(ctx, options));  // refuses what a device lacks before the search
-  core::require_memory(ctx, kernels::embed_bytes(ctx, table.rows(), table.cols(), options), "lle");
+  core::require_memory(ctx, host_bytes(ctx, table, options), "lle");
   Lle found;
   kernels::LleTask task;
+  ops::RowCopy rows;
   {
-    core::AlignedArray<std::int64_t> ids(table.rows() * options.k);
-    core::AlignedArray<double> distances(table.rows() * options.k);
-    make_pages(ctx, table.rows() * options.k, ids.data());
-    make_pages(ctx, table.rows() * options.k, distances.data());
+    const auto entries = static_cast<std::size_t>(table.rows() * options.k);
+    core::RawVector<std::int64_t> ids(entries);
+    core::RawVector<double> distances(entries);
+    make_pages(ctx, ids);
+    make_pages(ctx, distances);
     KnnSummary searched = knn_into(ctx, table, search_of(options), {ids.data(), distances.data()});
-    task = task_of(ctx, table, ids.data(), options);
+    rows = ops::rows_on_host(ctx, table);
+    task = task_of(ctx, rows.table, ids.data(), options);
     found.plan = std::move(searched.plan);
     found.stats = searched.stats;
   }
@@ -140,11 +147,13 @@ Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, 
   as_graph.metric = graph.metric;
   as_graph.p = graph.p;
   ops::check_lle_options(as_graph, table.rows());
+  core::require_memory(ctx, host_bytes(ctx, table, as_graph), "lle");
   const Index checked(ctx, table);  // refuses what is not finite
+  const ops::RowCopy rows = ops::rows_on_host(ctx, table);
   Lle found;
   found.plan = graph.plan;
   found.stats = graph.stats;
-  return embedded(ctx, task_of(ctx, table, graph.ids.data(), as_graph), std::move(found));
+  return embedded(ctx, task_of(ctx, rows.table, graph.ids.data(), as_graph), std::move(found));
 }
 
 std::vector<double> transform(const Context& ctx, const Index& index, const Lle& fitted, const TableView& queries) {
@@ -152,7 +161,10 @@ std::vector<double> transform(const Context& ctx, const Index& index, const Lle&
   ops::check_lle_table(index.table());
   ops::check_lle_table(queries);
   ops::check_lle_fitted(fitted, index.rows());
+  core::require_memory(ctx, ops::bytes_on_host(index.table()) + ops::bytes_on_host(queries), "transform");
   const NeighborGraph graph = knn(ctx, index, queries, search_of(fitted.options));
+  const ops::RowCopy rows = ops::rows_on_host(ctx, index.table());
+  const ops::RowCopy asked = ops::rows_on_host(ctx, queries);
   const std::int64_t d = index.cols();
   const std::int64_t dim = fitted.options.dim;
   std::vector<double> found(static_cast<std::size_t>(queries.rows() * dim), 0.0);
@@ -164,12 +176,12 @@ std::vector<double> transform(const Context& ctx, const Index& index, const Lle&
     std::vector<double> weights(static_cast<std::size_t>(graph.k));
     std::vector<std::int64_t> kept;
     for (std::int64_t q = task * kTaskRows; q < std::min(queries.rows(), (task + 1) * kTaskRows); ++q) {
-      core::widen_rows(queries, q, q + 1, room.row.data());
+      core::widen_rows(asked.table, q, q + 1, room.row.data());
       kept.clear();
       const auto ids = graph.ids_of(q);
       for (const std::int64_t id : ids) {
         if (fitted.piece[id] != fitted.piece[ids[0]]) continue;
-        core::widen_rows(index.table(), id, id + 1, room.neighbors.data() + static_cast<std::int64_t>(kept.size()) * d);
+        core::widen_rows(rows.table, id, id + 1, room.neighbors.data() + static_cast<std::int64_t>(kept.size()) * d);
         kept.push_back(id);
       }
       if (!cpu::barycentre(room, static_cast<std::int64_t>(kept.size()), d, fitted.options.reg, weights.data())) {
@@ -191,7 +203,7 @@ Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& opti
   ops::check_lle_table(table);
   ops::check_lle_options(options, table.rows());
   Plan plan = plan_knn(ctx, table, nullptr, search_of(options));
-  plan.memory = std::max(plan.memory, kernels::embed_bytes(ctx, table.rows(), table.cols(), options));
+  plan.memory = std::max(plan.memory, host_bytes(ctx, table, options));
   const std::string place = place_of(ctx, options);
   if (place == kDevice) {
     plan.device_memory = std::max(plan.device_memory, kernels::sparse_of(ctx)->lle_bytes(ctx, table, options));

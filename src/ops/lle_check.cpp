@@ -83,7 +83,6 @@ void check_lle_options(const LleOptions& options, std::int64_t n) {
 
 void check_lle_table(const TableView& table) {
   if (table.is_block_source()) refuse("table: lle needs it in memory, but it comes in blocks");
-  if (table.memory() == Memory::cuda) refuse("table: lle needs it in host memory");
   if (table.rows() >= std::numeric_limits<std::int32_t>::max()) {
     refuse(fmt::format("table: has {} rows, more than lle can number", table.rows()));
   }

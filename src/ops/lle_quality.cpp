@@ -13,6 +13,7 @@
 #include "cpu/lle_weights.hpp"
 #include "cpu/rank_penalty.hpp"
 #include "ops/check.hpp"
+#include "ops/clustered_rows.hpp"
 #include "ops/lle_check.hpp"
 #include "ops/refuse.hpp"
 #include "vicinal/knn.hpp"
@@ -48,7 +49,7 @@ class Space {
   LleOptions how_;
 };
 
-std::vector<std::int64_t> spread(std::int64_t n, std::int64_t most) {
+std::vector<std::int64_t> evenly_spread(std::int64_t n, std::int64_t most) {
   const std::int64_t count = most == 0 ? n : std::min(n, most);
   std::vector<std::int64_t> rows;
   rows.reserve(static_cast<std::size_t>(count));
@@ -119,18 +120,20 @@ LleQuality lle_quality(const Context& ctx, const TableView& table, const Lle& fi
   if (options.rows < 0) refuse(fmt::format("rows: is {}, must be at least 0", options.rows));
   LleQuality found;
   found.k = options.k > 0 ? options.k : fitted.options.k;
-  found.rows = spread(n, options.rows);
+  found.rows = evenly_spread(n, options.rows);
   const TableView points(fitted.embedding.data(), n, fitted.options.dim);
   const auto judged = static_cast<std::uint64_t>(found.rows.size());
   const auto k = static_cast<std::uint64_t>(std::max(found.k, fitted.options.k));
   core::require_memory(ctx,
-                       cpu::WideRows::bytes(table, fitted.options.metric) + static_cast<std::uint64_t>(n) * 16 +
+                       ops::bytes_on_host(table) + cpu::WideRows::bytes(table, fitted.options.metric) +
+                           static_cast<std::uint64_t>(n) * 16 +
                            judged * (k * 32 + static_cast<std::uint64_t>(table.cols()) * 8),
                        "lle_quality");
-  const Space given(ctx, table, fitted.options);
+  const ops::RowCopy rows = ops::rows_on_host(ctx, table);
+  const Space given(ctx, rows.table, fitted.options);
   const Space made(ctx, points, {});
   judge_ranks(ctx, given, made, fitted, found);
-  judge_weights(ctx, given, table, fitted.options, found);
+  judge_weights(ctx, given, rows.table, fitted.options, found);
   return found;
 }
 

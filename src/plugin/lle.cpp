@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/uncleared.hpp"
+#include "core/raw_vector.hpp"
 #include "cuda/plugin_lle.hpp"
 #include "solver/ritz.hpp"
 
@@ -146,7 +146,7 @@ class CudaLle final : public kernels::DeviceLle {
       nodes.push_back({node.begin, node.end, node.parent});
       first_row.push_back(first_row.back() + symbolic.below(t));
     }
-    core::Uncleared<std::int32_t> rows(static_cast<std::size_t>(first_row.back()));
+    core::RawVector<std::int32_t> rows(static_cast<std::size_t>(first_row.back()));
     solver::for_each_point(ctx_, static_cast<std::int64_t>(nodes.size()), [&](std::int64_t t) {
       std::copy(symbolic.rows[t].begin(), symbolic.rows[t].end(), rows.begin() + first_row[t]);
     });

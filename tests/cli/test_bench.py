@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import struct
 import subprocess
 import sys
 
@@ -237,75 +236,3 @@ def test_lists_agree(ok):
     names = subprocess.run([sys.executable, script, "--list"], check=True, capture_output=True, text=True).stdout.split()
     offered = ok("bench", "knn", "--help").split("--peers {")[1].split("}")[0].split(",")
     assert sorted(offered) == sorted(["all", "brute", "trees", *names])
-
-
-@pytest.mark.parametrize("table", ["gs", "lof", "lle-search"])
-def test_the_tables_of_the_papers(ok, ok_json, tmp_path, table):
-    size = ("bench", "papers", table, "--most-rows", 120, "--repeat", 1, "--warmup", 0)
-    found = ok_json(*size, "-o", "papers.json")
-    assert json.loads((tmp_path / "papers.json").read_text()) == found
-    assert found["command"] == f"bench papers {table}" and found["different_answers"] == 0
-    for one in found["tables"]:
-        assert {line["method"] for line in one["lines"]} == set(one["methods"])
-        assert all(line["seconds"]["median"] > 0 for line in one["lines"])
-    selecting = [line for one in found["tables"] for line in one["lines"] if line["selection_seconds"]]
-    assert selecting and all(line["distance_gflops"] > 0 for line in selecting)
-    assert "all methods with the same answers" in ok(*size)
-
-
-def test_the_embeddings_of_the_paper(ok, ok_json, tmp_path):
-    size = ("bench", "papers", "lle", "--most-rows", 200, "--spmv-rows", 300, "--repeat", 1, "--warmup", 0, "--device", "cpu")
-    found = ok_json(*size, "-o", "papers.json")
-    assert json.loads((tmp_path / "papers.json").read_text()) == found
-    assert found["command"] == "bench papers lle" and found["different_answers"] == 0
-    embeddings, products = (one["lines"] for one in found["tables"])
-    assert {line["surface"] for line in embeddings} == {"swiss_roll", "s_curve"}
-    assert all(line["seconds"]["median"] >= line["krylov_seconds"] > 0 and line["products"] > 0 for line in embeddings)
-    assert [line["method"] for line in products if "refused" not in line] == ["rows"]
-    assert all(line["bytes_per_second"] > 0 for line in products if "refused" not in line)
-    assert "microseconds" in ok(*size)
-
-
-def test_the_table_of_the_tutorial(ok, ok_json, vicinal, tmp_path):
-    rows = np.random.default_rng(6).normal(size=(90, 9)).astype("<f4")
-    (tmp_path / "color100.bin").write_bytes(struct.pack("<ii", *rows.shape) + rows.tobytes())
-    size = ("bench", "papers", "km", "--most-rows", 120, "--repeat", 1, "--warmup", 0, "--data-dir", tmp_path, "--device", "cpu")
-    found = ok_json(*size, "-o", "papers.json")
-    assert json.loads((tmp_path / "papers.json").read_text()) == found
-    assert found["command"] == "bench papers km" and found["different_answers"] == 0
-    table = found["tables"][0]
-    assert table["methods"] == ["serial", "cpu"]
-    shapes = {(line["data"], line["rows"], line["dims"]) for line in table["lines"]}
-    assert ("color100", 90, 9) in shapes and ("edge17695 (made)", 120, 18) in shapes and len(shapes) == 6
-    assert {line["clusters"] for line in table["lines"]} == {2, 4, 8, 16, 32, 64}
-    assert all(line["seconds_an_iteration"]["median"] > 0 and line["iterations"] > 0 for line in table["lines"])
-    assert "other labels" in ok(*size)
-    (tmp_path / "color100.bin").write_bytes(b"no table")
-    # A file that is there and is none of theirs is an error, not a reason to make rows.
-    done = vicinal(*size)
-    assert done.returncode == 3 and "color100.bin" in done.stderr
-
-
-def test_the_closures_of_a_paper(ok, ok_json, tmp_path):
-    size = ("bench", "papers", "cc", "--most-rows", 90, "--edges", 5000, "--repeat", 1, "--warmup", 0, "--device", "cpu")
-    found = ok_json(*size, "-o", "papers.json")
-    assert json.loads((tmp_path / "papers.json").read_text()) == found
-    assert found["command"] == "bench papers cc" and found["different_answers"] == 0
-    graphs = [(line["graph"], line["members"], line["edges"]) for line in found["lines"]]
-    assert graphs[5:] == [("numbered along the map", 7142, 5000), ("shuffled", 7142, 5000)]
-    assert found["lines"][5]["groups"] == found["lines"][6]["groups"]
-    assert {line["members"] for line in found["lines"][:5]} == {90}
-    products = {str(line["nonzeros"]) for line in found["lines"][:4]}
-    assert len(products) == 1 and found["lines"][4]["nonzeros"] == []
-    assert all(line["label_seconds"]["median"] > 0 for line in found["lines"])
-    assert "labels ms" in ok(*size)
-
-
-def test_the_data_of_a_paper_from_files(ok_json, tmp_path):
-    generator = np.random.default_rng(6)
-    np.save(tmp_path / "poker-table.npy", generator.integers(1, 14, size=(200, 10)).astype(np.float32))
-    np.save(tmp_path / "poker-queries.npy", generator.integers(1, 14, size=(30, 10)).astype(np.float32))
-    found = ok_json("bench", "papers", "lof", "--most-rows", 150, "--repeat", 1, "--data-dir", tmp_path)
-    lines = found["tables"][0]["lines"]
-    assert {line["data"] for line in lines} == {"kdd (made)", "poker", "covertype (made)"}
-    assert {(line["rows"], line["queries"]) for line in lines if line["data"] == "poker"} == {(150, 30)}

@@ -11,6 +11,7 @@
 
 #include "contexts.hpp"
 #include "data.hpp"
+#include "device_memory.hpp"
 #include "reference/lle.hpp"
 #include "refused.hpp"
 #include "vicinal/vicinal.hpp"
@@ -462,6 +463,36 @@ TEST_F(LleOnDevice, is_left_to_the_host_where_that_is_asked_for) {
   const Lle found = lle(device(), points.view(), graph, {.solver = LleSolver::cpu});
   EXPECT_NE(found.plan.reason.find("solved on the host"), std::string::npos) << found.plan.reason;
   EXPECT_TRUE(same_bits(found.embedding, host.embedding));
+}
+TEST_F(LleOnDevice, takes_tables_in_its_memory) {
+  const Points points = shape(vicinal::Shape::swiss_roll, 400);
+  const auto n = static_cast<std::int64_t>(points.rows.size()) / 3;
+  const DeviceArray<double> array(points.rows);
+  const TableView there(array.data(), DType::float64, n, 3, 3, 1, Memory::cuda);
+  const std::vector<float> narrow(points.rows.begin(), points.rows.end());
+  const DeviceArray<float> narrow_array(narrow);
+  // Every other row, columns backwards.
+  const TableView strided(narrow.data() + 2, DType::float32, n / 2, 3, 6, -1);
+  const TableView strided_there(narrow_array.data() + 2, DType::float32, n / 2, 3, 6, -1, Memory::cuda);
+  for (const LleSolver solver : {LleSolver::cpu, LleSolver::dense}) {
+    const Lle host = lle(plain(), points.view(), {.solver = solver});
+    const Lle found = lle(device(), there, {.solver = solver});
+    EXPECT_TRUE(same_bits(found.embedding, host.embedding));
+    const NeighborGraph graph = knn(plain(), points.view(), {.k = 12});
+    EXPECT_TRUE(same_bits(lle(device(), there, graph, {.solver = solver}).embedding, host.embedding));
+    EXPECT_TRUE(same_bits(lle(device(), strided_there, {.solver = solver}).embedding,
+                          lle(plain(), strided, {.solver = solver}).embedding));
+    const std::vector<double> placed = transform(plain(), Index(plain(), points.view()), host, points.view());
+    EXPECT_TRUE(same_bits(transform(device(), Index(device(), there), found, there), placed));
+    const LleQuality judged = lle_quality(plain(), points.view(), host, {.rows = 90});
+    const LleQuality judged_there = lle_quality(device(), there, found, {.rows = 90});
+    EXPECT_EQ(judged_there.trustworthiness, judged.trustworthiness);
+    EXPECT_EQ(judged_there.continuity, judged.continuity);
+    EXPECT_TRUE(same_bits(judged_there.conditions, judged.conditions));
+  }
+  EXPECT_GE(plan_lle(device(), there, {.solver = LleSolver::cpu}).memory,
+            plan_lle(device(), points.view(), {.solver = LleSolver::cpu}).memory + points.rows.size() * 8);
+  refused([&] { lle(plain(), there, {}); }, ErrorCode::device_unavailable, "table");
 }
 TEST_F(LleOnDevice, is_taken_where_it_is_there) {
   const Points points = shape(vicinal::Shape::swiss_roll, 300);

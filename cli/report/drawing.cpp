@@ -1,0 +1,160 @@
+// See drawing.hpp.
+#include "report/drawing.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "report/html.hpp"
+#include "report/style.hpp"
+
+namespace vicinal::cli::report {
+namespace {
+
+constexpr double kLinesWidth = 560;
+constexpr double kLinesHeight = 320;
+constexpr double kLinesTop = 18;
+constexpr double kLinesBottom = 46;
+constexpr double kLinesLeft = 58;
+constexpr double kLinesNames = 150;  // of a line's name, to the right of its end
+constexpr double kNameHeight = 16;
+
+constexpr int kPanel = 500;  // a side, in whole units: half a pixel where panels are shown
+constexpr int kPanelEdge = 12;
+constexpr int kPanelTitle = 44;
+constexpr int kPanelGap = 20;
+constexpr std::size_t kLayers = 6;  // of depth; within one, dots of one color are one path
+
+/// 1, 2 and 5 times powers of ten from below `least` to above `most`; powers alone where that were too many.
+std::vector<double> log_ticks(double least, double most) {
+  std::vector<double> ticks;
+  const auto first = static_cast<int>(std::floor(std::log10(least)));
+  const auto last = static_cast<int>(std::ceil(std::log10(most)));
+  for (int decade = first; decade <= last; ++decade) {
+    for (const double digit : {1.0, 2.0, 5.0}) {
+      if (digit > 1 && last - first > 4) continue;
+      ticks.push_back(digit * std::pow(10, decade));
+    }
+  }
+  std::size_t from = 0;
+  while (from + 1 < ticks.size() && ticks[from + 1] <= least) ++from;
+  std::size_t to = ticks.size() - 1;
+  while (to > from + 1 && ticks[to - 1] >= most) --to;
+  return {ticks.begin() + static_cast<std::ptrdiff_t>(from), ticks.begin() + static_cast<std::ptrdiff_t>(to) + 1};
+}
+
+/// Places for names at the lines' ends, from above to below, none over another: by line.
+std::vector<double> name_places(const std::vector<double>& ends) {
+  std::vector<std::size_t> order(ends.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return ends[a] < ends[b]; });
+  std::vector<double> places(ends.size());
+  double free = kLinesTop;
+  for (const std::size_t i : order) {
+    places[i] = std::max(ends[i], free);
+    free = places[i] + kNameHeight;
+  }
+  return places;
+}
+
+/// Paths of dots by layer and color: dots of a later layer, and within it of a later color, lie over others.
+std::string panel_shapes(std::vector<Dot> dots, double left) {
+  std::stable_sort(dots.begin(), dots.end(), [](const Dot& a, const Dot& b) { return a.depth < b.depth; });
+  const auto [west, east] = std::minmax_element(dots.begin(), dots.end(), [](auto& a, auto& b) { return a.x < b.x; });
+  const auto [low, high] = std::minmax_element(dots.begin(), dots.end(), [](auto& a, auto& b) { return a.y < b.y; });
+  const double range = std::max(east->x - west->x, high->y - low->y);
+  const double scale = range > 0 ? (kPanel - 2 * kPanelEdge) / range : 0;
+  const double middle_x = (west->x + east->x) / 2;
+  const double middle_y = (low->y + high->y) / 2;
+  const std::size_t layers = dots.front().depth < dots.back().depth ? kLayers : 1;
+  std::string shapes = "<g class=\"dots\" stroke-width=\"9\">\n";
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    std::map<std::string, std::string> paths;
+    for (std::size_t i = dots.size() * layer / layers; i < dots.size() * (layer + 1) / layers; ++i) {
+      paths[dots[i].color] += fmt::format("M{:.0f} {:.0f}h0", left + kPanel / 2.0 + (dots[i].x - middle_x) * scale,
+                                          kPanelTitle + kPanel / 2.0 - (dots[i].y - middle_y) * scale);
+    }
+    for (const auto& [color, path] : paths) {
+      shapes += fmt::format("<path d=\"{}\" stroke=\"{}\"/>\n", path, color);
+    }
+  }
+  return shapes + "</g>\n";
+}
+
+}  // namespace
+
+Drawing draw_lines(const std::vector<Line>& lines, const std::string& label, const std::string& below) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0;
+  std::set<double> at;
+  for (const Line& line : lines) {
+    for (const Point& point : line.points) {
+      low = std::min(low, point.y);
+      high = std::max(high, point.y);
+      at.insert(point.x);
+    }
+  }
+  const std::vector<double> ticks = log_ticks(low, high);
+  const double width = kLinesWidth - kLinesLeft - kLinesNames;
+  const double height = kLinesHeight - kLinesTop - kLinesBottom;
+  const auto share = [](double value, double from, double to) {
+    return to > from ? std::log(value / from) / std::log(to / from) : 0.5;
+  };
+  const auto across = [&](double x) { return kLinesLeft + share(x, *at.begin(), *at.rbegin()) * width; };
+  const auto down = [&](double y) { return kLinesTop + (1 - share(y, ticks.front(), ticks.back())) * height; };
+  std::string shapes;
+  for (const double tick : ticks) {
+    shapes += svg_rect(kLinesLeft, down(tick) - 0.5, width, 1, "line");
+    shapes += svg_text(kLinesLeft - 8, down(tick) + 4, "end", "soft", short_number(tick));
+  }
+  for (const double x : at) {
+    shapes += svg_text(across(x), kLinesHeight - kLinesBottom + 18, "middle", "soft", short_number(x, 6));
+  }
+  shapes += svg_text(kLinesLeft + width / 2, kLinesHeight - 6, "middle", "soft", below);
+  std::vector<double> ends;
+  for (const Line& line : lines) ends.push_back(line.points.empty() ? kLinesTop : down(line.points.back().y));
+  const std::vector<double> names = name_places(ends);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const Line& line = lines[i];
+    std::string path;
+    for (const Point& point : line.points) path += fmt::format("{:.1f},{:.1f} ", across(point.x), down(point.y));
+    shapes += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{}/>\n", path,
+                          line.color, line.dashed ? " stroke-dasharray=\"5 4\"" : "");
+    for (const Point& point : line.points) {
+      shapes +=
+          fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"><title>{}: {}</title></circle>\n",
+                      across(point.x), down(point.y), line.color, short_number(point.x, 6), short_number(point.y));
+    }
+    shapes += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" style=\"fill:{}\">{}</text>\n", kLinesLeft + width + 12,
+                          names[i] + 4, line.color, escape(line.name));
+  }
+  return {kLinesWidth, kLinesHeight, label, shapes};
+}
+
+Drawing draw_panels(const std::vector<Panel>& panels, const std::string& label) {
+  std::string shapes;
+  double left = 0;
+  for (const Panel& panel : panels) {
+    shapes += fmt::format("<text x=\"{:.0f}\" y=\"32\" text-anchor=\"middle\" style=\"font-size:26px\">{}</text>\n",
+                          left + kPanel / 2.0, escape(panel.title));
+    if (!panel.dots.empty()) shapes += panel_shapes(panel.dots, left);
+    left += kPanel + kPanelGap;
+  }
+  return {left - kPanelGap, kPanelTitle + kPanel, label, shapes};
+}
+
+std::string svg_file(const Drawing& drawing) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+      "role=\"img\" aria-label=\"{2}\">\n<style>{3}\ntext {{ font-family: system-ui, \"Segoe UI\", Roboto, \"DejaVu "
+      "Sans\", sans-serif; }}\n{4}</style>\n<rect width=\"{0:.0f}\" height=\"{1:.0f}\" style=\"fill:var(--card)\"/>\n"
+      "{5}</svg>\n",
+      drawing.width, drawing.height, escape(drawing.label), kColors, kDrawn, drawing.shapes);
+}
+
+}  // namespace vicinal::cli::report
