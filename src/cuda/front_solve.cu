@@ -46,21 +46,6 @@ __global__ void children_kernel(FrontView view, const FrontTile* tiles, Right ri
   }
 }
 
-/// Rows below that children have of their parents', by the same tiles.
-__global__ void parents_kernel(FrontView view, const FrontTile* tiles, Right right) {
-  const FrontTile tile = tiles[blockIdx.x];
-  if (tile.row != tile.col) return;
-  const Front f = view.fronts[tile.front];
-  const std::int64_t first = std::int64_t{tile.row} * kTile;
-  const std::int64_t count = tile_part(f.below - first) * right.width;
-  double* const to = right.rows + (f.vectors + f.own + first) * right.width;
-  const double* const from = right.rows + view.fronts[f.parent].vectors * right.width;
-  for (std::int64_t at = threadIdx.x; at < count; at += blockDim.x) {
-    const std::int64_t r = at / right.width;
-    to[at] = from[view.places[f.rows + first + r] * right.width + at - r * right.width];
-  }
-}
-
 /// The block on the diagonal to shared memory, without what stands above.
 __device__ void load_block(const double* block, std::int64_t step, int width, double* to) {
   for (int at = static_cast<int>(threadIdx.x); at < kTile * kTile; at += static_cast<int>(blockDim.x)) {
@@ -151,14 +136,14 @@ __global__ void __launch_bounds__(kUpThreads) up_kernel(FrontView view, std::int
   const std::int64_t height = f.height();
   const double* const column = view.panels + f.panel + at.begin * height;
   load_block(column + at.begin, height, at.width, l);
-  double* const rows = right.rows + f.vectors * right.width;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int lane = static_cast<int>(threadIdx.x) & 31;
   for (std::int64_t side = 0; side < right.width; side += kRight) {
     const int count = static_cast<int>(min(static_cast<std::int64_t>(kRight), right.width - side));
     double sum[kUpColumns * kRight] = {};
     for (std::int64_t i = at.begin + at.width + lane; i < height; i += 32) {
-      const double* const own = rows + i * right.width + side;
+      const std::int64_t point = i < f.own ? f.begin + i : view.rows[f.rows + i - f.own];
+      const double* const own = right.x + point * right.width + side;
       double x[kRight];
 #pragma unroll
       for (int q = 0; q < kRight; ++q) x[q] = q < count ? own[q] : 0.0;
@@ -183,9 +168,8 @@ __global__ void __launch_bounds__(kUpThreads) up_kernel(FrontView view, std::int
         low = __fma_rn(-l[lane * kStep + c], value, low);
         high = __fma_rn(-l[(lane + 32) * kStep + c], value, high);
       }
-      double* const own = rows + at.begin * right.width + side + warp;
-      if (lane < at.width) x[lane * right.width] = own[lane * right.width] = low;
-      if (lane + 32 < at.width) x[(lane + 32) * right.width] = own[(lane + 32) * right.width] = high;
+      if (lane < at.width) x[lane * right.width] = low;
+      if (lane + 32 < at.width) x[(lane + 32) * right.width] = high;
     }
     __syncthreads();
   }
@@ -212,17 +196,11 @@ void FrontFactor::solve(DeviceVectors& x) const {
       check_launch("a solve down");
     }
   }
-  for (std::size_t l = plan_.levels.size(); l-- > 0;) {
-    const FrontLevel& level = plan_.levels[l];
-    for (std::size_t col = level.active.size(); col-- > 0;) {
-      up_kernel<<<static_cast<unsigned>(level.active[col]), kUpThreads, 0, engine_.stream>>>(
-          fronts, level.first, static_cast<int>(col), right);
+  for (auto level = plan_.levels.rbegin(); level != plan_.levels.rend(); ++level) {
+    for (std::size_t col = level->active.size(); col-- > 0;) {
+      up_kernel<<<static_cast<unsigned>(level->active[col]), kUpThreads, 0, engine_.stream>>>(
+          fronts, level->first, static_cast<int>(col), right);
       check_launch("a solve up");
-    }
-    for (const TileRange& range : level.children) {
-      parents_kernel<<<static_cast<unsigned>(range.end - range.begin), 128, 0, engine_.stream>>>(
-          fronts, fronts.tiles + range.begin, right);
-      check_launch("what children are given");
     }
   }
 }
