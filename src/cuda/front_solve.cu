@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kUpThreads) up_kernel(FrontView view, std::int
 
 }  // namespace
 
-void FrontFactor::solve(DeviceVectors& x) const {
+void FrontFactor::solve(const Host& host, DeviceVectors& x) const {
   const FrontView fronts = view();
   const Buffer<double> rows(engine_, plan_.vector_rows * x.width);
   const Right right{x.data(), rows.data(), x.width};
@@ -196,6 +196,8 @@ void FrontFactor::solve(DeviceVectors& x) const {
       check_launch("a solve down");
     }
   }
+  engine_.synchronize();
+  host.check_cancelled();
   for (auto level = plan_.levels.rbegin(); level != plan_.levels.rend(); ++level) {
     for (std::size_t col = level->active.size(); col-- > 0;) {
       up_kernel<<<static_cast<unsigned>(level->active[col]), kUpThreads, 0, engine_.stream>>>(
