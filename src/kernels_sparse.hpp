@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/raw_vector.hpp"
 #include "solver/ordering.hpp"
 #include "solver/rows.hpp"
 #include "solver/space.hpp"
@@ -19,7 +20,7 @@ namespace vicinal::kernels {
 /// A checked task: neighbors [n, k] of the rows of a table in host memory, none its own.
 struct LleTask {
   TableView table;
-  std::vector<solver::Point> ids;
+  core::RawVector<solver::Point> ids;
   std::int64_t k = 0;
   LleOptions options;  ///< the solver may be `automatic`
 };

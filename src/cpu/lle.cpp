@@ -11,6 +11,7 @@
 
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
+#include "core/raw_vector.hpp"
 #include "core/seconds.hpp"
 #include "core/table_access.hpp"
 #include "cpu/lle_weights.hpp"

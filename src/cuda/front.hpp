@@ -54,7 +54,7 @@ class FrontFactor {
   /// Factors M less `shift` on its diagonal, and with `ground` more on the last point's.
   void factor(const Host& host, const DeviceBlocks& a, const DeviceIncidence& in, double shift, double ground);
   /// x becomes M^-1 x.
-  void solve(DeviceVectors& x) const;
+  void solve(const Host& host, DeviceVectors& x) const;
   /// Negative pivots.
   [[nodiscard]] std::int64_t negative() const;
   /// Bytes of device memory that it takes at most.

@@ -7,9 +7,9 @@
 namespace vicinal::cuda {
 namespace {
 
-// Multiplications of a launch, at most by a tile: some tens of milliseconds on the slowest device that is worth it, so
-// that a cancel is seen in time.
-constexpr double kLaunchWork = 2e11;
+// Multiplications of a launch, about: milliseconds on a device that is made for float64, and a tenth of a second where
+// it goes at a 64th of float32's speed, so that a cancel is seen in time.
+constexpr double kLaunchWork = 3e10;
 
 std::int32_t tiles_of(std::int64_t count) {
   return static_cast<std::int32_t>((count + kFrontTile - 1) / kFrontTile);

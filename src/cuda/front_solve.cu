@@ -15,6 +15,7 @@ constexpr int kDownThreads = 256;
 constexpr int kUpThreads = 512;
 constexpr int kUpColumns = kTile / (kUpThreads / 32);  // of a warp
 constexpr int kStep = kTile + 1;                       // of a block's columns in shared memory
+static_assert(kUpColumns * kRight == 32);
 
 struct Right {
   double* x;     ///< [n, width]
@@ -105,6 +106,28 @@ __global__ void __launch_bounds__(kDownThreads) down_kernel(FrontView view, cons
   }
 }
 
+/// Of 2 kHalf numbers of each lane: kHalf that are sums with another lane's, which gets the other ones.
+template <int kHalf>
+__device__ __forceinline__ void halve(double (&values)[32], int lane) {
+  const bool upper = (lane & kHalf) != 0;
+#pragma unroll
+  for (int i = 0; i < kHalf; ++i) {
+    const double given = upper ? values[i] : values[i + kHalf];
+    const double kept = upper ? values[i + kHalf] : values[i];
+    values[i] = kept + __shfl_xor_sync(kWholeWarp, given, kHalf);
+  }
+}
+
+/// Of 32 numbers of each lane: the lanes' sum of the one that has this lane's number.
+__device__ __forceinline__ double sum_across(double (&values)[32], int lane) {
+  halve<16>(values, lane);
+  halve<8>(values, lane);
+  halve<4>(values, lane);
+  halve<2>(values, lane);
+  halve<1>(values, lane);
+  return values[0];
+}
+
 __global__ void __launch_bounds__(kUpThreads) up_kernel(FrontView view, std::int32_t first, int col, Right right) {
   __shared__ double l[kTile * kStep];
   __shared__ double sums[kTile][kRight + 1];
@@ -117,7 +140,7 @@ __global__ void __launch_bounds__(kUpThreads) up_kernel(FrontView view, std::int
   const int lane = static_cast<int>(threadIdx.x) & 31;
   for (std::int64_t side = 0; side < right.width; side += kRight) {
     const int count = static_cast<int>(min(static_cast<std::int64_t>(kRight), right.width - side));
-    double sum[kUpColumns][kRight] = {};
+    double sum[kUpColumns * kRight] = {};
     for (std::int64_t i = at.begin + at.width + lane; i < height; i += 32) {
       const std::int64_t point = i < f.own ? f.begin + i : view.rows[f.rows + i - f.own];
       const double* const own = right.x + point * right.width + side;
@@ -129,17 +152,10 @@ __global__ void __launch_bounds__(kUpThreads) up_kernel(FrontView view, std::int
         const int j = warp * kUpColumns + c;
         const double value = j < at.width ? column[j * height + i] : 0.0;
 #pragma unroll
-        for (int q = 0; q < kRight; ++q) sum[c][q] = __fma_rn(value, x[q], sum[c][q]);
+        for (int q = 0; q < kRight; ++q) sum[c * kRight + q] = __fma_rn(value, x[q], sum[c * kRight + q]);
       }
     }
-#pragma unroll
-    for (int c = 0; c < kUpColumns; ++c) {
-#pragma unroll
-      for (int q = 0; q < kRight; ++q) {
-        for (int step = 16; step > 0; step /= 2) sum[c][q] += __shfl_xor_sync(kWholeWarp, sum[c][q], step);
-        if (lane == 0) sums[warp * kUpColumns + c][q] = sum[c][q];
-      }
-    }
+    sums[warp * kUpColumns + lane / kRight][lane % kRight] = sum_across(sum, lane);
     __syncthreads();
     if (warp < count) {
       double* const x = right.x + (f.begin + at.begin) * right.width + side + warp;
@@ -161,7 +177,7 @@ __global__ void __launch_bounds__(kUpThreads) up_kernel(FrontView view, std::int
 
 }  // namespace
 
-void FrontFactor::solve(DeviceVectors& x) const {
+void FrontFactor::solve(const Host& host, DeviceVectors& x) const {
   const FrontView fronts = view();
   const Buffer<double> rows(engine_, plan_.vector_rows * x.width);
   const Right right{x.data(), rows.data(), x.width};
@@ -180,6 +196,8 @@ void FrontFactor::solve(DeviceVectors& x) const {
       check_launch("a solve down");
     }
   }
+  engine_.synchronize();
+  host.check_cancelled();
   for (auto level = plan_.levels.rbegin(); level != plan_.levels.rend(); ++level) {
     for (std::size_t col = level->active.size(); col-- > 0;) {
       up_kernel<<<static_cast<unsigned>(level->active[col]), kUpThreads, 0, engine_.stream>>>(

@@ -73,7 +73,7 @@ void LleSession::step(const Host& host, const plugin::LleStep& step) {
       remove_means(engine_, best);
       break;
     case plugin::kLleSolve:
-      factor_->solve(set);
+      factor_->solve(host, set);
       remove_means(engine_, set);
       break;
     case plugin::kLleGradient: {

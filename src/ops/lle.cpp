@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "core/aligned.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -37,12 +36,25 @@ kernels::LleTask task_of(const Context& ctx, const TableView& table, const std::
                          const LleOptions& options) {
   constexpr std::int64_t kTaskEntries = 1 << 16;
   const std::int64_t entries = table.rows() * options.k;
-  kernels::LleTask task{table, std::vector<solver::Point>(static_cast<std::size_t>(entries)), options.k, options};
+  kernels::LleTask task{table, core::RawVector<solver::Point>(static_cast<std::size_t>(entries)), options.k, options};
   core::parallel_for(ctx, (entries + kTaskEntries - 1) / kTaskEntries, [&](std::int64_t part, int /*worker*/) {
     const std::int64_t end = std::min(entries, (part + 1) * kTaskEntries);
     for (std::int64_t e = part * kTaskEntries; e < end; ++e) task.ids[e] = static_cast<solver::Point>(ids[e]);
   });
   return task;
+}
+
+/// Memory's pages come when they are first written: by all threads here, not by the one that copies lists from a
+/// device.
+template <class T>
+void make_pages(const Context& ctx, core::RawVector<T>& values) {
+  constexpr std::int64_t kPage = 4096 / sizeof(T);
+  constexpr std::int64_t kPages = 512;  // a task
+  const auto size = std::ssize(values);
+  core::parallel_for(ctx, (size + kPage * kPages - 1) / (kPage * kPages), [&](std::int64_t task, int /*worker*/) {
+    const std::int64_t end = std::min(size, (task + 1) * kPage * kPages);
+    for (std::int64_t i = task * kPage * kPages; i < end; i += kPage) values[i] = 0;
+  });
 }
 
 constexpr std::string_view kDevice = "the device";
@@ -112,9 +124,11 @@ Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) {
   kernels::LleTask task;
   ops::RowCopy rows;
   {
-    // Lists that nothing clears first: to write them once takes long enough.
-    core::AlignedArray<std::int64_t> ids(table.rows() * options.k);
-    core::AlignedArray<double> distances(table.rows() * options.k);
+    const auto entries = static_cast<std::size_t>(table.rows() * options.k);
+    core::RawVector<std::int64_t> ids(entries);
+    core::RawVector<double> distances(entries);
+    make_pages(ctx, ids);
+    make_pages(ctx, distances);
     KnnSummary searched = knn_into(ctx, table, search_of(options), {ids.data(), distances.data()});
     rows = ops::rows_on_host(ctx, table);
     task = task_of(ctx, rows.table, ids.data(), options);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "core/raw_vector.hpp"
 #include "cuda/plugin_lle.hpp"
+#include "solver/ritz.hpp"
 
 namespace vicinal::plugin {
 namespace {
@@ -144,10 +146,10 @@ class CudaLle final : public kernels::DeviceLle {
       nodes.push_back({node.begin, node.end, node.parent});
       first_row.push_back(first_row.back() + symbolic.below(t));
     }
-    std::vector<std::int32_t> rows(static_cast<std::size_t>(first_row.back()));
-    for (std::size_t t = 0; t < nodes.size(); ++t) {
+    core::RawVector<std::int32_t> rows(static_cast<std::size_t>(first_row.back()));
+    solver::for_each_point(ctx_, static_cast<std::int64_t>(nodes.size()), [&](std::int64_t t) {
       std::copy(symbolic.rows[t].begin(), symbolic.rows[t].end(), rows.begin() + first_row[t]);
-    }
+    });
     LleFactor task;
     task.tree = {static_cast<std::int64_t>(nodes.size()), nodes.data(), first_row.data(), rows.data()};
     task.ground = 1;

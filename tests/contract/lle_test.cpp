@@ -532,7 +532,7 @@ TEST_F(LleOnDevice, refuses_as_the_host_does) {
   EXPECT_EQ(code_of(device(), undetermined), code_of(plain(), undetermined));
   const std::string narrow = code_of(Context::cuda({.device_memory_limit = std::uint64_t{1} << 21}), {});
   EXPECT_NE(narrow.find("bytes of device memory"), std::string::npos) << narrow;
-  for (const std::string_view stage : {"weights", "solve"}) {
+  for (const std::string_view stage : {"weights", "factor", "solve"}) {
     const CancelToken token;
     CudaOptions options;
     options.cancel = token;
