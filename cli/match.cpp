@@ -130,7 +130,7 @@ Command add_match(const Parser& root) {
   app.add_choice("--rule", command->rule, {"standard", "touch", "area", "share", "share_a", "share_b", "iou", "width"},
                  "What keeps a pair; standard: half of the smaller one, or --threshold of it and --width")
       .group(rules);
-  app.add_option("--threshold", command->threshold, "Least share or IoU; 0: standard 0.1, shares 0.05, iou 0.5")
+  app.add_option("--threshold", command->threshold, "Least share or IoU; 0: standard 0.25, shares 0.05, iou 0.5")
       .type_name("X")
       .capture_default_str()
       .group(rules);

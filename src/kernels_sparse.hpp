@@ -11,6 +11,7 @@
 #include "solver/ordering.hpp"
 #include "solver/rows.hpp"
 #include "solver/space.hpp"
+#include "solver/symbolic.hpp"
 #include "vicinal/lle.hpp"
 
 namespace vicinal::kernels {
@@ -43,10 +44,10 @@ class DeviceLle {
   virtual double take(const std::vector<solver::Point>& rows) = 0;
   /// The blocks of the piece at hand, in host memory.
   virtual solver::LocalRows blocks() = 0;
-  /// Factors M of the piece at hand, whose points were taken in the dissection's order; `pattern` is in the numbering
-  /// before. Fills what `piece` tells of a factor.
-  virtual void factor(const solver::Pattern& pattern, const solver::Dissection& dissection, LlePiece& piece) = 0;
-  /// Eigenvalues of M below a shift, by another factor, which takes the first one's place; -1: they cannot be told.
+  /// Factors M of the piece at hand, whose points were taken in the dissection's order, grounded at the last one. Gives
+  /// the bytes of device memory that it takes.
+  virtual std::uint64_t factor(const solver::Symbolic& symbolic) = 0;
+  /// Eigenvalues of M below a shift, by another factor, which takes the first one's place.
   virtual std::int64_t count(double shift) = 0;
   /// With the factor.
   virtual solver::Space& space() = 0;
@@ -60,8 +61,8 @@ class Sparse {
   Sparse& operator=(const Sparse&) = delete;
   virtual ~Sparse() = default;
 
-  /// Empty where the device solves such a task, else why it is solved on the host. Throws `device_unavailable` naming
-  /// what is missing where the device was asked for.
+  /// Empty where the device solves such a task, else why it is solved on the host. Throws `invalid_argument` where the
+  /// device has not room for so many columns.
   [[nodiscard]] virtual std::string why_on_host(const LleOptions& options) const = 0;
   [[nodiscard]] virtual std::unique_ptr<DeviceLle> begin(const Context& ctx, const LleTask& task) const = 0;
   /// Bytes of device memory until a factor is known. Throws `over_memory` where they are not to be had.

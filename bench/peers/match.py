@@ -52,7 +52,7 @@ def peer(asked, projection, out):
     first, second = old.geometry.values[a], new.geometry.values[b]
     area = shapely.area(shapely.intersection(first, second))
     smaller = numpy.minimum(shapely.area(first), shapely.area(second))
-    kept = area >= 0.1 * smaller
+    kept = area >= 0.25 * smaller
     graph = scipy.sparse.coo_matrix((numpy.ones(kept.sum()), (a[kept], b[kept] + len(old))), shape=[len(old) + len(new)] * 2)
     groups, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
     numpy.savetxt(out, numpy.column_stack([a[kept], b[kept], labels[a[kept]]]), fmt="%d", delimiter=",")

@@ -27,7 +27,7 @@ enum class LleVariant : std::uint8_t {
 enum class LleSolver : std::uint8_t {
   automatic,  ///< dense for few rows; direct; on the host lanczos where the factor would not fit, or costs more
   dense,      ///< every singular value, O(n^3); to check others by
-  direct,     ///< a sparse factor by nested dissection and inverse iteration; on a device by cuDSS, which must be there
+  direct,     ///< a sparse factor by nested dissection and inverse iteration, on the context's device
   cpu,        ///< direct, on the host wherever the context is
   lanczos,    ///< products with M alone, in blocks, filtered: for data of high dimension, whose factor is too large
   arnoldi,    ///< one vector at a time, as Li, Yan and Zhang 2021 have it, to compare with: of equal eigenvalues it may

@@ -15,7 +15,7 @@ namespace vicinal {
 
 /// When a pair of features is kept, that is, an edge of the graph whose components are the groups.
 enum class EdgeRule : std::uint8_t {
-  standard,  ///< share of the smaller >= 0.5, or >= `threshold` (0.1) and mean width >= `least_width` (0)
+  standard,  ///< share of the smaller >= 0.5, or >= `threshold` (0.25) and mean width >= `least_width` (0)
   touch,     ///< they share a point: the paper's, which chains a map of neighbors into one group
   area,      ///< they share an area above 0
   share,     ///< of the smaller one, >= `threshold`
@@ -50,7 +50,7 @@ VICINAL_API EdgeRule edge_rule_from(std::string_view name);
 
 struct MatchOptions {
   EdgeRule rule = EdgeRule::standard;
-  double threshold = 0;            ///< in (0, 1]; 0: the rule's own (0.1 for `standard`, 0.05 for shares, 0.5 for iou)
+  double threshold = 0;            ///< in (0, 1]; 0: the rule's own (0.25 for `standard`, 0.05 for shares, 0.5 for iou)
   double least_width = 0;          ///< in units of the coordinates
   double unchanged_iou = 0.98;     ///< in [0, 1]
   bool widths = false;             ///< of all pairs, also where the rule does not ask for them

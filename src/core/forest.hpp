@@ -6,33 +6,15 @@
 // goes on to join what it replaced.
 #pragma once
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 
 #include "core/aligned.hpp"
+#include "core/large_pages.hpp"
 
 namespace vicinal::core {
-
-inline constexpr std::size_t kLargePage = std::size_t{1} << 21;
-
-/// Asks for large pages where the system has them: places are looked at all over the array, and its page tables are not
-/// in the caches. What it answers does not matter.
-inline void prefer_large_pages(void* data, std::size_t bytes) {
-#if defined(__linux__)
-  if (std::align(kLargePage, kLargePage, data, bytes) != nullptr)
-    static_cast<void>(madvise(data, bytes / kLargePage * kLargePage, MADV_HUGEPAGE));
-#else
-  static_cast<void>(data);
-  static_cast<void>(bytes);
-#endif
-}
 
 template <class Number>
 class Forest {

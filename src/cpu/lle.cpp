@@ -21,6 +21,7 @@
 #include "solver/krylov.hpp"
 #include "solver/ordering.hpp"
 #include "solver/pieces.hpp"
+#include "solver/ritz.hpp"
 #include "solver/smallest.hpp"
 #include "solver/symbolic.hpp"
 #include "solver/tall.hpp"
@@ -39,7 +40,7 @@ constexpr double kSameMagnitude = 1e-6;
 constexpr double kTold = 1e-15;  // of M's norm: eigenvalues nearer to a shift may fall to either side by rounding
 
 /// The columns by which points are ordered: those that spread most, as float32.
-std::vector<float> coordinates_of(const Context& ctx, const TableView& table, std::int64_t& d) {
+core::RawVector<float> coordinates_of(const Context& ctx, const TableView& table, std::int64_t& d) {
   constexpr std::int64_t kTaskRows = 256;
   const std::int64_t n = table.rows();
   const std::int64_t all = table.cols();
@@ -61,7 +62,7 @@ std::vector<float> coordinates_of(const Context& ctx, const TableView& table, st
     chosen.resize(kOrderColumns);
   }
   d = static_cast<std::int64_t>(chosen.size());
-  std::vector<float> found(static_cast<std::size_t>(n * d));
+  core::RawVector<float> found(static_cast<std::size_t>(n * d));
   core::parallel_for(ctx, (n + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int /*worker*/) {
     const std::int64_t begin = task * kTaskRows;
     const std::int64_t end = std::min(n, begin + kTaskRows);
@@ -74,6 +75,19 @@ std::vector<float> coordinates_of(const Context& ctx, const TableView& table, st
     }
   });
   return found;
+}
+
+/// The rows of each of so many pieces, ascending.
+std::vector<std::vector<Point>> rows_of_pieces(const Context& ctx, const std::vector<std::int64_t>& piece,
+                                               std::int64_t count) {
+  std::vector<std::vector<Point>> rows(static_cast<std::size_t>(count));
+  if (count == 1) {
+    rows[0].resize(piece.size());
+    solver::for_each_point(ctx, std::ssize(piece), [&](std::int64_t i) { rows[0][i] = static_cast<Point>(i); });
+  } else {
+    for (std::size_t i = 0; i < piece.size(); ++i) rows[piece[i]].push_back(static_cast<Point>(i));
+  }
+  return rows;
 }
 
 /// One piece: its blocks, in a numbering of its own, and what is found of it.
@@ -134,7 +148,7 @@ class Piece {
   };
   Ordered ordered() {
     const auto start = std::chrono::steady_clock::now();
-    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(ctx_, a_));
+    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::blocks_of(ctx_, a_));
     ctx_.report("order", 0);
     Ordered found{solver::dissect(ctx_, pattern, cells_.first), {}};
     found.symbolic = solver::analyse(ctx_, pattern, found.dissection);
@@ -217,28 +231,25 @@ class Piece {
   }
 
   solver::Vectors run_device(kernels::DeviceLle& device, LlePiece& piece) {
+    const Ordered ordered = this->ordered();
     auto start = std::chrono::steady_clock::now();
-    const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::incidence_of(ctx_, a_));
-    ctx_.report("order", 0);
-    const solver::Dissection dissection = solver::dissect(ctx_, pattern, cells_.first);
-    std::vector<Point> rows;
-    rows.reserve(dissection.order.size());
-    for (const Point point : dissection.order) rows.push_back(cells_.order[point]);
-    result_.order_seconds += seconds_since(start);
-
-    start = std::chrono::steady_clock::now();
+    const std::vector<Point>& order = ordered.dissection.order;
+    std::vector<Point> rows(order.size());
+    solver::for_each_point(ctx_, a_.points, [&](std::int64_t i) { rows[i] = cells_.order[order[i]]; });
     static_cast<void>(device.take(rows));
-    device.factor(pattern, dissection, piece);
+    piece.fill = ordered.symbolic.fill;
+    piece.flops = ordered.symbolic.flops;
+    result_.plan.device_memory = std::max(result_.plan.device_memory, device.factor(ordered.symbolic));
     result_.factor_seconds += seconds_since(start);
 
     start = std::chrono::steady_clock::now();
     solver::Smallest found = solver::inverse_iteration(ctx_, device.space(), options_.dim);
     finish(found, piece, [&](double shift) { return device.count(shift); });
     result_.solve_seconds += seconds_since(start);
-    return in_old_order(found.vectors, dissection.order);
+    return in_old_order(found.vectors, order);
   }
 
-  /// Takes what was found over; `count(shift)`: eigenvalues below it, or -1.
+  /// Takes what was found over; `count(shift)`: eigenvalues below it.
   template <class Count>
   void finish(const solver::Smallest& found, LlePiece& piece, const Count& count) const {
     if (!found.converged) {
@@ -253,13 +264,13 @@ class Piece {
     const double last = found.values.back() * found.values.back();
     const double shift = (last + found.next * found.next) / 2;
     if (!options_.certify || !(shift - last > kTold * piece.norm)) return;
-    const std::int64_t counted = count(shift);
-    if (counted >= 0) piece.counted = counted - 1;
+    piece.counted = count(shift) - 1;
   }
 
-  static solver::Vectors in_old_order(const solver::Vectors& found, const std::vector<Point>& order) {
+  [[nodiscard]] solver::Vectors in_old_order(const solver::Vectors& found, const std::vector<Point>& order) const {
     solver::Vectors vectors(found.rows, found.width);
-    for (std::int64_t i = 0; i < vectors.rows; ++i) std::copy_n(found.row(i), vectors.width, vectors.row(order[i]));
+    solver::for_each_point(ctx_, vectors.rows,
+                           [&](std::int64_t i) { std::copy_n(found.row(i), vectors.width, vectors.row(order[i])); });
     return vectors;
   }
 
@@ -282,28 +293,50 @@ class Piece {
 };
 
 /// Signs, and what is told of where the vectors live. `order`: rows of the table, ascending within a piece or not.
-void finish_piece(const std::vector<Point>& rows, const solver::Vectors& vectors, Lle& result, LlePiece& piece) {
+void finish_piece(const Context& ctx, const std::vector<Point>& rows, const solver::Vectors& vectors, Lle& result,
+                  LlePiece& piece) {
   const std::int64_t dim = vectors.width;
-  for (std::int64_t c = 0; c < dim; ++c) {
+  const std::int64_t tasks = (vectors.rows + solver::kTaskPoints - 1) / solver::kTaskPoints;
+  const auto for_each_row = [&](const auto& body) {
+    core::parallel_for(ctx, tasks, [&](std::int64_t task, int /*worker*/) {
+      const std::int64_t end = std::min(vectors.rows, (task + 1) * solver::kTaskPoints);
+      for (std::int64_t i = task * solver::kTaskPoints; i < end; ++i) body(i, task);
+    });
+  };
+  struct Part {
     double largest = 0;
     double fourth = 0;
-    for (std::int64_t i = 0; i < vectors.rows; ++i) {
-      const double x = vectors.row(i)[c];
-      largest = std::max(largest, std::abs(x));
-      fourth += x * x * x * x;
-    }
-    piece.localization.push_back(1 / (static_cast<double>(vectors.rows) * fourth));
     Point decides = -1;
     bool negative = false;
-    for (std::int64_t i = 0; i < vectors.rows; ++i) {
+  };
+  for (std::int64_t c = 0; c < dim; ++c) {
+    std::vector<Part> parts(static_cast<std::size_t>(tasks));
+    for_each_row([&](std::int64_t i, std::int64_t task) {
       const double x = vectors.row(i)[c];
-      if (std::abs(x) < (1 - kSameMagnitude) * largest || (decides >= 0 && rows[i] > decides)) continue;
-      decides = rows[i];
-      negative = x < 0;
+      parts[task].largest = std::max(parts[task].largest, std::abs(x));
+      parts[task].fourth += x * x * x * x;
+    });
+    Part all;
+    for (const Part& part : parts) {
+      all.largest = std::max(all.largest, part.largest);
+      all.fourth += part.fourth;
     }
-    for (std::int64_t i = 0; i < vectors.rows; ++i) {
-      result.embedding[rows[i] * dim + c] = negative ? -vectors.row(i)[c] : vectors.row(i)[c];
+    piece.localization.push_back(1 / (static_cast<double>(vectors.rows) * all.fourth));
+    for_each_row([&](std::int64_t i, std::int64_t task) {
+      Part& part = parts[task];
+      const double x = vectors.row(i)[c];
+      if (std::abs(x) < (1 - kSameMagnitude) * all.largest || (part.decides >= 0 && rows[i] > part.decides)) return;
+      part.decides = rows[i];
+      part.negative = x < 0;
+    });
+    for (const Part& part : parts) {
+      if (part.decides < 0 || (all.decides >= 0 && part.decides > all.decides)) continue;
+      all.decides = part.decides;
+      all.negative = part.negative;
     }
+    for_each_row([&](std::int64_t i, std::int64_t /*task*/) {
+      result.embedding[rows[i] * dim + c] = all.negative ? -vectors.row(i)[c] : vectors.row(i)[c];
+    });
     result.error += piece.singular_values[c] * piece.singular_values[c];
   }
 }
@@ -353,25 +386,25 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
 
   start = std::chrono::steady_clock::now();
   std::int64_t d = 0;
-  const std::vector<float> coordinates = coordinates_of(ctx, task.table, d);
-  std::vector<std::vector<Point>> rows_of(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < n; ++i) rows_of[result.piece[i]].push_back(static_cast<Point>(i));
+  const core::RawVector<float> coordinates = coordinates_of(ctx, task.table, d);
+  const std::vector<std::vector<Point>> rows_of = rows_of_pieces(ctx, result.piece, count);
   result.order_seconds += seconds_since(start);
   result.embedding.assign(static_cast<std::size_t>(n * options.dim), 0.0);
   for (std::int64_t p = 0; p < count; ++p) {
     start = std::chrono::steady_clock::now();
-    std::vector<float> own;
-    own.reserve(rows_of[p].size() * static_cast<std::size_t>(d));
-    for (const Point i : rows_of[p])
-      own.insert(own.end(), coordinates.begin() + i * d, coordinates.begin() + (i + 1) * d);
+    const auto size = static_cast<std::int64_t>(rows_of[p].size());
+    core::RawVector<float> own(static_cast<std::size_t>(size * d));
+    solver::for_each_point(ctx, size, [&](std::int64_t i) {
+      std::copy_n(coordinates.begin() + rows_of[p][i] * d, d, own.begin() + i * d);
+    });
     solver::Cells cells = solver::kd_cells(ctx, own, d);
-    for (Point& row : cells.order) row = rows_of[p][row];
+    solver::for_each_point(ctx, size, [&](std::int64_t i) { cells.order[i] = rows_of[p][cells.order[i]]; });
     LocalRows blocks = solver::renumbered(ctx, a, cells.order);
     if (p + 1 == count) a = LocalRows();
     result.order_seconds += seconds_since(start);
     LlePiece& piece = result.pieces.emplace_back();
     const solver::Vectors vectors = Piece(ctx, task, std::move(blocks), cells, result).run(device.get(), piece);
-    finish_piece(cells.order, vectors, result, piece);
+    finish_piece(ctx, cells.order, vectors, result, piece);
   }
 }
 

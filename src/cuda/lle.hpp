@@ -32,6 +32,9 @@ struct DeviceBlocks {
   static std::uint64_t bytes(std::int64_t points, std::int64_t width, std::int64_t rows);
 };
 
+/// The blocks of some points, point i called rows[i] before (host); their columns must all be listed. O(n width).
+DeviceBlocks renumbered(const Engine& engine, const DeviceBlocks& a, const std::int32_t* rows, std::int64_t n);
+
 /// For each point the blocks that have it as a column, by ascending block.
 struct DeviceIncidence {
   Buffer<std::int64_t> first;    ///< [n + 1]

@@ -9,7 +9,8 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr std::int64_t kSpare = 4;  // sets of vectors that a step makes beside those there are
+constexpr std::int64_t kSpare = 4;   // sets of vectors that a step makes beside those there are
+constexpr std::int64_t kGuards = 4;  // vectors that iterate beside those wanted, as solver/smallest.hpp
 
 static_assert(plugin::kLleStacked == kTriangles);
 
@@ -31,11 +32,10 @@ DeviceBlocks blocks_of(Session& session, const Host& host, plugin::LleTask& task
 }  // namespace
 
 LleSession::LleSession(Session& session, const Host& host, plugin::LleTask& task)
-    : session_(session), engine_(session.engine), all_(blocks_of(session, host, task)) {}
+    : session_(session), engine_(session.engine), widest_(task.dim + kGuards), all_(blocks_of(session, host, task)) {}
 
 void LleSession::take(plugin::LleTaken& piece) {
   factor_.reset();
-  matrix_ = SymmetricMatrix();
   incidence_ = DeviceIncidence();
   piece_ = DeviceBlocks();
   piece_ = renumbered(engine_, all_, piece.rows, piece.n);
@@ -53,33 +53,17 @@ void LleSession::fetch(const plugin::LleBlocks& blocks) const {
 }
 
 void LleSession::factor(const Host& host, plugin::LleFactor& task) {
-  host_ = host;
-  factor_.reset();
-  if (matrix_.n == 0) matrix_ = pattern_of(engine_, piece_.points, task);
-  assemble(engine_, piece_, incidence_, task, matrix_);
-  host_.check_cancelled();
-  const bool counts = task.ground == 0;
-  factor_ = std::make_unique<SparseFactor>(engine_, host_, matrix_, counts ? Definite::unknown : Definite::positive);
-  factor_->factor();
-  task.fill = factor_->fill();
+  if (factor_ == nullptr) {
+    const auto vectors = static_cast<std::uint64_t>(piece_.points * widest_ * 2 * kSpare) * sizeof(double);
+    factor_ = std::make_unique<FrontFactor>(engine_, task.tree, piece_.points, widest_, vectors);
+  }
+  factor_->factor(host, piece_, incidence_, task.shift, task.ground);
   task.bytes = factor_->bytes();
-  if (!counts) return;
   task.negative = factor_->negative();
-  factor_.reset();
-}
-
-void LleSession::solve(DeviceVectors& x) {
-  const Buffer<double> right(engine_, x.values.size());
-  const Buffer<double> left(engine_, x.values.size());
-  to_columns(engine_, x, right.data());
-  factor_->solve(right.data(), left.data(), x.width);
-  from_columns(engine_, left.data(), x);
-  remove_means(engine_, x);
 }
 
 void LleSession::step(const Host& host, const plugin::LleStep& step) {
-  host_ = host;
-  host_.check_cancelled();
+  host.check_cancelled();
   DeviceVectors& best = sets_[static_cast<int>(solver::Set::best)];
   DeviceVectors& next = sets_[static_cast<int>(solver::Set::next)];
   DeviceVectors& set = sets_[step.set];
@@ -89,7 +73,8 @@ void LleSession::step(const Host& host, const plugin::LleStep& step) {
       remove_means(engine_, best);
       break;
     case plugin::kLleSolve:
-      solve(set);
+      factor_->solve(set);
+      remove_means(engine_, set);
       break;
     case plugin::kLleGradient: {
       const Buffer<double> rows(engine_, piece_.rows * best.width);
@@ -133,7 +118,7 @@ std::uint64_t lle_bytes(const Session& session, const plugin::LleTask& task) {
   const auto rows = static_cast<std::uint64_t>(n);
   const std::uint64_t making = WideRows::bytes(task.table) + rows * static_cast<std::uint64_t>(task.k) * 4;
   const std::uint64_t blocks = local_bytes(session.engine, local);
-  const std::uint64_t vectors = rows * static_cast<std::uint64_t>((task.dim + 4) * 2 * kSpare) * sizeof(double);
+  const std::uint64_t vectors = rows * static_cast<std::uint64_t>((task.dim + kGuards) * 2 * kSpare) * sizeof(double);
   const std::uint64_t bytes = std::max(blocks + making, 2 * blocks + incidence_bytes(n, block_width(local)) + vectors);
   const std::uint64_t held = std::min(session.engine.memory_limit, session.resident_bytes.load());
   const std::uint64_t left = session.engine.memory_limit - held;
@@ -146,7 +131,7 @@ std::uint64_t lle_bytes(const Session& session, const plugin::LleTask& task) {
 
 std::int64_t lle_widest(const Session& session) {
   // The iteration joins two sets of dim and four guards.
-  return widest_triangle(session.engine) / 2 - 4;
+  return widest_triangle(session.engine) / 2 - kGuards;
 }
 
 }  // namespace vicinal::cuda

@@ -5,8 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "cuda/lle_direct.hpp"
+#include "cuda/front.hpp"
 #include "cuda/lle_tall.hpp"
+#include "cuda/plugin_lle.hpp"
 #include "cuda/session.hpp"
 
 namespace vicinal::cuda {
@@ -24,21 +25,18 @@ class LleSession {
   void take(plugin::LleTaken& piece);
   /// Its blocks, to host memory.
   void fetch(const plugin::LleBlocks& blocks) const;
-  /// Factors its M, or counts the eigenvalues below a shift.
+  /// Factors its M, or that less a shift, in the place of the factor before.
   void factor(const Host& host, plugin::LleFactor& task);
   void step(const Host& host, const plugin::LleStep& step);
 
  private:
-  void solve(DeviceVectors& x);
-
   Session& session_;
   const Engine& engine_;
+  std::int64_t widest_;  // set of vectors that is solved for
   DeviceBlocks all_;
   DeviceBlocks piece_;
   DeviceIncidence incidence_;
-  SymmetricMatrix matrix_;
-  Host host_;  // of the call at hand: the factor's own keeps a reference
-  std::unique_ptr<SparseFactor> factor_;
+  std::unique_ptr<FrontFactor> factor_;
   DeviceVectors sets_[2];
 };
 

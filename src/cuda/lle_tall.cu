@@ -119,16 +119,6 @@ __global__ void beside_kernel(Tall x, Tall y, double* both) {
   both[at] = j < x.width ? x.values[i * x.width + j] : y.values[i * y.width + j - x.width];
 }
 
-__global__ void to_columns_kernel(Tall x, double* columns) {
-  const std::int64_t at = own_number();
-  if (at < x.rows * x.width) columns[at % x.width * x.rows + at / x.width] = x.values[at];
-}
-
-__global__ void from_columns_kernel(const double* columns, std::int64_t rows, std::int64_t width, double* x) {
-  const std::int64_t at = own_number();
-  if (at < rows * width) x[at] = columns[at % width * rows + at / width];
-}
-
 extern __shared__ double tall_shared[];
 
 struct BlockRows {
@@ -298,17 +288,6 @@ void triangles_of(const Engine& engine, const DeviceBlocks* a, const DeviceVecto
   const Buffer<double> second = fold_parts(engine, stacked, {}, stacked.rows, kTriangles);
   to_host(engine, triangles, second.data(), second.size());
   engine.synchronize();
-}
-
-void to_columns(const Engine& engine, const DeviceVectors& x, double* columns) {
-  to_columns_kernel<<<blocks_for(x.values.size(), kThreads), kThreads, 0, engine.stream>>>(Tall(x), columns);
-  check_launch("vectors by columns");
-}
-
-void from_columns(const Engine& engine, const double* columns, DeviceVectors& x) {
-  from_columns_kernel<<<blocks_for(x.values.size(), kThreads), kThreads, 0, engine.stream>>>(columns, x.rows, x.width,
-                                                                                             x.data());
-  check_launch("vectors by rows");
 }
 
 }  // namespace vicinal::cuda

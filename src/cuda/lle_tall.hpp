@@ -43,8 +43,4 @@ void fetch_columns(const Engine& engine, const DeviceVectors& x, std::int64_t wi
 inline constexpr std::int64_t kTriangles = 32;
 void triangles_of(const Engine& engine, const DeviceBlocks* a, const DeviceVectors& x, double* triangles);
 
-/// x to column-major, and back.
-void to_columns(const Engine& engine, const DeviceVectors& x, double* columns);
-void from_columns(const Engine& engine, const double* columns, DeviceVectors& x);
-
 }  // namespace vicinal::cuda

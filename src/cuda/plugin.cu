@@ -358,10 +358,6 @@ void embedding_bytes(void* engine, const plugin::LleTask* task, std::uint64_t* b
   guarded(status, [&] { *bytes = lle_bytes(session_of(engine), *task); });
 }
 
-void embedding_solver(plugin::Status* status) {
-  guarded(status, [] { require_cudss(); });
-}
-
 std::int64_t embedding_widest(void* engine) {
   return lle_widest(session_of(engine));
 }
@@ -474,7 +470,6 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.label_bytes = vicinal::cuda::label_bytes;
     functions.join_polygons = vicinal::cuda::join_polygons;
     functions.lle_bytes = vicinal::cuda::embedding_bytes;
-    functions.lle_solver = vicinal::cuda::embedding_solver;
     functions.lle_widest = vicinal::cuda::embedding_widest;
     functions.lle = vicinal::cuda::embed;
     functions.release_lle = vicinal::cuda::release_embedding;

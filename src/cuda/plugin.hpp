@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 11;
+inline constexpr std::uint32_t kPluginVersion = 12;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -290,8 +290,6 @@ struct Functions {
   void (*join_polygons)(void* engine, const HostCalls* host, OverlapJoin* task, Status* status) = nullptr;
   /// Bytes of device memory an embedding takes until its pieces are factored. Fails where they are not to be had.
   void (*lle_bytes)(void* engine, const LleTask* task, std::uint64_t* bytes, Status* status) = nullptr;
-  /// Fails where there is no solver for its pieces.
-  void (*lle_solver)(Status* status) = nullptr;
   /// The most columns an embedding may have.
   std::int64_t (*lle_widest)(void* engine) = nullptr;
   /// Begins one: the blocks of all rows.

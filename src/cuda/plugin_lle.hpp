@@ -36,17 +36,27 @@ struct LleBlocks {
   double* values = nullptr;       ///< [block_rows, width]
 };
 
-/// M of the piece taken last, whose points are in the order of elimination; all memory is the host's.
-struct LleFactor {
-  const std::int64_t* first = nullptr;      ///< [n + 1] of the pattern of M without its diagonal, in an older numbering
-  const std::int32_t* neighbors = nullptr;  ///< [first[n]]
-  const std::int32_t* order = nullptr;      ///< [n] the older number of each point
-  double shift = 0;                         ///< taken from the diagonal
-  double ground = 0;  ///< added to the last point's diagonal; 0: the signs of pivots are wanted, and no solves
+/// The tree of a factor, as solver::Symbolic: children before parents. All memory is the host's.
+struct LleNode {
+  std::int32_t begin = 0;  ///< its own points
+  std::int32_t end = 0;
+  std::int32_t parent = -1;
+};
+struct LleTree {
+  std::int64_t count = 0;
+  const LleNode* nodes = nullptr;           ///< [count]
+  const std::int64_t* first_row = nullptr;  ///< [count + 1]
+  const std::int32_t* rows = nullptr;       ///< [first_row[count]] below the own points of each, ascending
+};
 
-  std::int64_t fill = 0;      ///< filled: entries
+/// M of the piece taken last, whose points are in the order of elimination.
+struct LleFactor {
+  LleTree tree;       ///< for the first factor of a piece; of later ones it is the same
+  double shift = 0;   ///< taken from the diagonal
+  double ground = 0;  ///< added to the last point's diagonal
+
   std::uint64_t bytes = 0;    ///< filled: of device memory
-  std::int64_t negative = 0;  ///< filled where nothing is grounded: pivots below 0; -1: they prove nothing
+  std::int64_t negative = 0;  ///< filled: pivots below 0
 };
 
 /// As solver::Space's functions, on the sets that solver::Set numbers.

@@ -80,7 +80,13 @@ const char* versions() {
 }
 
 const Functions* functions() {
-  GDALAllRegister();
+  // What files of maps mostly are; a file that is none of these has all formats registered.
+  RegisterOGRGeoPackage();
+  RegisterOGRShape();
+  RegisterOGRGeoJSON();
+  RegisterOGRTopoJSON();
+  RegisterOGRFlatGeobuf();
+  RegisterOGRCSV();
   static const Functions kTable = {kPluginVersion, sizeof(Functions), versions(), open, locate, load, view, repair,
                                    close,          write_all};
   return &kTable;

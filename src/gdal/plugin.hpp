@@ -7,7 +7,7 @@
 
 namespace vicinal::gdal {
 
-inline constexpr std::int32_t kPluginVersion = 2;
+inline constexpr std::int32_t kPluginVersion = 3;
 inline constexpr const char* kPluginSymbol = "vicinal_geo_plugin";
 
 enum StatusCode : std::int32_t { kOk = 0, kInvalidArgument = 1, kBadData = 2, kIo = 3, kCancelled = 4, kInternal = 5 };
@@ -53,6 +53,8 @@ struct Layer {
 struct Loading {
   const char* projection;  ///< null: coordinates stay as they are
   bool world;              ///< the projection has a seam at 180 degrees
+  double latitude;         ///< of the middle of an azimuthal projection, degrees
+  double longitude;
   void* host;
   std::int32_t (*cancelled)(void* host);
 };

@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <mutex>
 
 #include "gdal/antimeridian.hpp"
+#include "gdal/laea.hpp"
 
 namespace vicinal::gdal {
 namespace {
 
 constexpr std::int64_t kAskEvery = 256;         // features between two questions whether to stop
 constexpr std::size_t kPointsAtOnce = 1 << 16;  // that are projected
+constexpr int kStride = 2 * sizeof(double);     // from a point's x to the next one's
 
 std::string text_or(const char* text) {
   return text != nullptr ? text : "";
@@ -24,6 +27,11 @@ std::string name_of_crs(const OGRSpatialReference& crs) {
   return text_or(crs.GetName());
 }
 
+/// By its name: other ways to say the same are PROJ's to understand.
+bool is_wgs84(const OGRSpatialReference& crs) {
+  return name_of_crs(crs) == "EPSG:4326";
+}
+
 std::string layers_of(GDALDataset& dataset) {
   std::string names;
   for (int i = 0; i < dataset.GetLayerCount(); ++i) {
@@ -31,6 +39,33 @@ std::string layers_of(GDALDataset& dataset) {
   }
   return names;
 }
+
+/// Two threads may ask at once.
+void register_all_formats() {
+  static std::once_flag once;
+  std::call_once(once, GDALAllRegister);
+}
+
+/// Columns that are not asked for are not read while this lives.
+class OnlyColumns {
+ public:
+  OnlyColumns(OGRLayer& layer, int id, int code) : layer_(layer) {
+    if (layer_.TestCapability(OLCIgnoreFields) == 0) return;
+    OGRFeatureDefn& columns = *layer_.GetLayerDefn();
+    std::vector<const char*> ignored;
+    for (int i = 0; i < columns.GetFieldCount(); ++i) {
+      if (i != id && i != code) ignored.push_back(columns.GetFieldDefn(i)->GetNameRef());
+    }
+    ignored.push_back(nullptr);
+    layer_.SetIgnoredFields(ignored.data());
+  }
+  ~OnlyColumns() { layer_.SetIgnoredFields(nullptr); }
+  OnlyColumns(const OnlyColumns&) = delete;
+  OnlyColumns& operator=(const OnlyColumns&) = delete;
+
+ private:
+  OGRLayer& layer_;
+};
 
 }  // namespace
 
@@ -47,10 +82,10 @@ void OpenLayer::TextList::add(const std::string& text) {
 
 void OpenLayer::Shapes::add(const OGRPolygon& polygon) {
   for (const OGRLinearRing* ring : polygon) {
-    for (int i = 0; i < ring->getNumPoints(); ++i) {
-      points.push_back(ring->getX(i));
-      points.push_back(ring->getY(i));
-    }
+    const std::size_t first = points.size();
+    points.resize(first + 2 * static_cast<std::size_t>(ring->getNumPoints()));
+    double* const xy = points.data() + first;
+    ring->getPoints(xy, kStride, xy + 1, kStride);
     rings.push_back(static_cast<std::int64_t>(points.size() / 2));
   }
   parts.push_back(static_cast<std::int64_t>(rings.size()) - 1);
@@ -58,7 +93,13 @@ void OpenLayer::Shapes::add(const OGRPolygon& polygon) {
 
 OpenLayer::OpenLayer(const Source& source) : path_(source.path), id_(text_or(source.id)), code_(text_or(source.code)) {
   CPLErrorReset();
-  dataset_.reset(GDALDataset::Open(path_.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY));
+  const auto open = [this] { dataset_.reset(GDALDataset::Open(path_.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY)); };
+  open();
+  if (!dataset_) {
+    register_all_formats();
+    CPLErrorReset();
+    open();
+  }
   if (!dataset_) throw Failure(kIo, path_ + ": cannot be read as a layer of polygons: " + last_message());
   if (dataset_->GetLayerCount() == 0) {
     throw Failure(kBadData, path_ + ": it has no layer that can be read: " + last_message());
@@ -178,6 +219,7 @@ void OpenLayer::load(const Loading& loading) {
   CPLErrorReset();
   const int id = column(id_);
   const int code = column(code_);
+  const OnlyColumns only(*layer_, id, code);
   layer_->ResetReading();
   std::int64_t number = 0;
   seam_ = loading.world && has_crs_ && crs_.IsGeographic();
@@ -202,39 +244,58 @@ void OpenLayer::load(const Loading& loading) {
 }
 
 void OpenLayer::project(const Loading& loading) {
-  OGRSpatialReference plane;
-  if (plane.SetFromUserInput(loading.projection) != OGRERR_NONE) {
-    throw Failure(kInternal, std::string("no projection: ") + loading.projection);
-  }
-  plane.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
-  const std::unique_ptr<OGRCoordinateTransformation> to(OGRCreateCoordinateTransformation(&crs_, &plane));
-  if (!to) throw Failure(kBadData, path_ + ": no way from " + crs_name_ + " to the plane: " + last_message());
-  std::vector<double> x(kPointsAtOnce);
-  std::vector<double> y(kPointsAtOnce);
-  std::vector<int> good(kPointsAtOnce);
+  // What most files are in, and where both planes are of one datum, needs none of PROJ's tables.
+  const bool ours = !loading.world && is_wgs84(crs_) && std::fabs(loading.latitude) <= Laea::kFarthestMiddle;
+  const Laea azimuthal(kWgs84, ours ? loading.latitude : 0, loading.longitude);
+  const Transformation theirs = ours ? nullptr : transformation_to(loading.projection);
+  std::vector<double> x(ours ? 0 : kPointsAtOnce);
+  std::vector<double> y(x.size());
   const std::size_t count = shapes_.points.size() / 2;
   for (std::size_t first = 0; first < count; first += kPointsAtOnce) {
     if (loading.cancelled(loading.host) != 0) throw Failure(kCancelled, "cancelled");
     const std::size_t here = std::min(kPointsAtOnce, count - first);
     double* const xy = shapes_.points.data() + 2 * first;
-    for (std::size_t i = 0; i < here; ++i) {
-      x[i] = xy[2 * i];
-      y[i] = xy[2 * i + 1];
-    }
-    to->Transform(static_cast<int>(here), x.data(), y.data(), nullptr, good.data());
-    for (std::size_t i = 0; i < here; ++i) {
-      if (good[i] == 0 || !std::isfinite(x[i]) || !std::isfinite(y[i])) {
-        const auto after = [](const std::vector<std::int64_t>& ends, std::int64_t at) {
-          return std::upper_bound(ends.begin(), ends.end(), at) - ends.begin() - 1;
-        };
-        const std::int64_t ring = after(shapes_.rings, static_cast<std::int64_t>(first + i));
-        const std::int64_t feature = after(shapes_.features, after(shapes_.parts, ring));
-        throw Failure(kBadData, name_of(feature) + " has a point that is nowhere on the globe by " + crs_name_);
+    if (ours) {
+      for (std::size_t i = 0; i < here; ++i) {
+        const Laea::Place place = azimuthal(xy[2 * i], xy[2 * i + 1]);
+        xy[2 * i] = place.x;
+        xy[2 * i + 1] = place.y;
       }
-      xy[2 * i] = x[i];
-      xy[2 * i + 1] = y[i];
+    } else {
+      for (std::size_t i = 0; i < here; ++i) {
+        x[i] = xy[2 * i];
+        y[i] = xy[2 * i + 1];
+      }
+      theirs->Transform(static_cast<int>(here), x.data(), y.data());  // infinite where it fails
+      for (std::size_t i = 0; i < here; ++i) {
+        xy[2 * i] = x[i];
+        xy[2 * i + 1] = y[i];
+      }
+    }
+    for (std::size_t i = 0; i < here; ++i) {
+      if (!std::isfinite(xy[2 * i]) || !std::isfinite(xy[2 * i + 1])) refuse_place(first + i);
     }
   }
+}
+
+OpenLayer::Transformation OpenLayer::transformation_to(const char* projection) const {
+  OGRSpatialReference plane;
+  if (plane.SetFromUserInput(projection) != OGRERR_NONE) {
+    throw Failure(kInternal, std::string("no projection: ") + projection);
+  }
+  plane.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+  Transformation to(OGRCreateCoordinateTransformation(&crs_, &plane));
+  if (!to) throw Failure(kBadData, path_ + ": no way from " + crs_name_ + " to the plane: " + last_message());
+  return to;
+}
+
+void OpenLayer::refuse_place(std::size_t point) const {
+  const auto after = [](const std::vector<std::int64_t>& ends, std::int64_t at) {
+    return std::upper_bound(ends.begin(), ends.end(), at) - ends.begin() - 1;
+  };
+  const std::int64_t ring = after(shapes_.rings, static_cast<std::int64_t>(point));
+  const std::int64_t feature = after(shapes_.features, after(shapes_.parts, ring));
+  throw Failure(kBadData, name_of(feature) + " has a point that is nowhere on the globe by " + crs_name_);
 }
 
 Layer OpenLayer::view() const {

@@ -5,6 +5,7 @@
 #include <ogrsf_frmts.h>
 
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -56,7 +57,10 @@ class OpenLayer {
   [[nodiscard]] int column(const std::string& name) const;
   void add_geometry(const OGRGeometry& geometry, std::int64_t feature);
   void add_polygons(const OGRGeometry& geometry);
+  using Transformation = std::unique_ptr<OGRCoordinateTransformation>;
   void project(const Loading& loading);
+  [[nodiscard]] Transformation transformation_to(const char* projection) const;
+  [[noreturn]] void refuse_place(std::size_t point) const;
   void add_polygon(const OGRPolygon& polygon, std::int64_t feature);
 
   std::string path_;

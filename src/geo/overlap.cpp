@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/infinity.hpp"
+
 namespace vicinal::geo {
 
 void OverlapArea::Lanes::fill(const Chain& chain, Measure measure, double ceiling, cpu::OverlapPieces& pieces) {
@@ -19,7 +21,19 @@ void OverlapArea::Lanes::fill(const Chain& chain, Measure measure, double ceilin
     sign[i] = line.sign;
     weight[i] = line.weight;
   }
-  pieces = {left.data(), right.data(), height.data(), slope.data(), sign.data(), weight.data(), count};
+  const std::int64_t eights = padded / 8;
+  const std::int64_t padded_eights = (eights + 7) / 8 * 8;
+  for (auto* array : {&first, &last}) array->reserve(padded_eights);
+  for (std::int64_t k = 0; eights > cpu::kFewEights && k < padded_eights; ++k) {
+    first[k] = kInfinity;
+    last[k] = -kInfinity;
+    for (std::int64_t i = 8 * k; i < std::min(8 * (k + 1), count); ++i) {
+      first[k] = std::min(first[k], left[i]);
+      last[k] = std::max(last[k], right[i]);
+    }
+  }
+  pieces = {left.data(),   right.data(), height.data(), slope.data(), sign.data(),
+            weight.data(), first.data(), last.data(),   count};
 }
 
 SharedArea OverlapArea::sum(const Chain& a, const Chain& b, double height) {

@@ -10,7 +10,7 @@
 // passes above it for a while is one flat piece, however many edges it has.
 //
 // Where pieces are many the box is halved, again and again, and pieces are cut to the halves: cost O(n log n) for two
-// regions of n edges whose borders do not cross everywhere, a sixth of a microsecond for two houses.
+// regions of n edges whose borders do not cross everywhere, a quarter of a microsecond for two houses.
 #pragma once
 
 #include <array>
@@ -63,7 +63,7 @@ class OverlapArea {
     std::int64_t size_ = 0;
   };
   struct Lanes {
-    core::AlignedArray<double> left, right, height, slope, sign, weight;
+    core::AlignedArray<double> left, right, height, slope, sign, weight, first, last;
     void fill(const Chain& chain, Measure measure, double ceiling, cpu::OverlapPieces& pieces);
   };
   static constexpr int kDeepest = 40;

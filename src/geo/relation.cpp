@@ -10,8 +10,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
+#include "core/infinity.hpp"
 #include "geo/orientation.hpp"
 
 namespace vicinal::geo {
@@ -22,9 +22,8 @@ bool on_segment(const Point& p, const Point& from, const Point& to) {
          p.y <= std::max(from.y, to.y) && orientation(from, to, p) == 0;
 }
 
-bool apart(const Point& a, const Point& b, const Point& c, const Point& d) {
-  return std::max(a.x, b.x) < std::min(c.x, d.x) || std::max(c.x, d.x) < std::min(a.x, b.x) ||
-         std::max(a.y, b.y) < std::min(c.y, d.y) || std::max(c.y, d.y) < std::min(a.y, b.y);
+Box box_of(const Point& p, const Point& q) {
+  return {std::min(p.x, q.x), std::min(p.y, q.y), std::max(p.x, q.x), std::max(p.y, q.y)};
 }
 
 /// The ray from `at` through `to` is in the open half turn to the left of the one through `from`, or along the one
@@ -96,39 +95,31 @@ void RelationOf::gather(Side& side, const Layer& layer, std::int64_t feature, co
     const Point* const p = layer.points.data() + run.first;
     for (std::int64_t e = 0; e < run.edges; ++e) {
       if (p[e] == p[e + 1]) continue;
-      const Box own = {std::min(p[e].x, p[e + 1].x), std::min(p[e].y, p[e + 1].y), std::max(p[e].x, p[e + 1].x),
-                       std::max(p[e].y, p[e + 1].y)};
-      if (meet(own, box)) side.edges.push_back({p[e], p[e + 1], run.ring});
+      if (meet(box_of(p[e], p[e + 1]), box)) side.edges.push_back({p[e], p[e + 1], run.ring});
     }
   }
 }
 
 /// Finds contacts; true, and nothing more, where two edges cross.
 bool RelationOf::crossed() {
-  const auto left = [](const Edge& edge) { return std::min(edge.from.x, edge.to.x); };
-  order_.resize(b_.edges.size());
-  double widest = 0;
-  for (std::size_t k = 0; k < order_.size(); ++k) {
-    order_[k] = static_cast<std::int64_t>(k);
-    widest = std::max(widest, std::fabs(b_.edges[k].from.x - b_.edges[k].to.x));
+  placed_.clear();
+  for (std::size_t k = 0; k < b_.edges.size(); ++k) {
+    placed_.push_back({box_of(b_.edges[k].from, b_.edges[k].to), static_cast<std::int64_t>(k)});
   }
-  const auto edge_of = [this](std::int64_t k) -> const Edge& { return b_.edges[static_cast<std::size_t>(k)]; };
-  std::sort(order_.begin(), order_.end(), [&](std::int64_t x, std::int64_t y) {
-    const double l = left(edge_of(x));
-    const double r = left(edge_of(y));
-    return l != r ? l < r : x < y;
+  std::sort(placed_.begin(), placed_.end(), [](const Placed& x, const Placed& y) {
+    return x.box.x0 != y.box.x0 ? x.box.x0 < y.box.x0 : x.edge < y.edge;
   });
-  widest *= 1 + 0x1p-50;
+  reach_.resize(placed_.size());
+  double reach = -kInfinity;
+  for (std::size_t k = 0; k < placed_.size(); ++k) reach_[k] = reach = std::max(reach, placed_[k].box.x1);
   for (std::size_t i = 0; i < a_.edges.size(); ++i) {
     const Edge& e = a_.edges[i];
-    const double from = left(e) - widest;
-    const double from_slack = from - std::fabs(from) * 0x1p-50;
-    const double to = std::max(e.from.x, e.to.x);
-    auto it = std::lower_bound(order_.begin(), order_.end(), from_slack,
-                               [&](std::int64_t k, double x) { return left(edge_of(k)) < x; });
-    for (; it != order_.end() && left(edge_of(*it)) <= to; ++it) {
-      const Edge& f = edge_of(*it);
-      if (apart(e.from, e.to, f.from, f.to)) continue;
+    const Box box = box_of(e.from, e.to);
+    auto k = static_cast<std::size_t>(std::lower_bound(reach_.begin(), reach_.end(), box.x0) - reach_.begin());
+    for (; k < placed_.size() && placed_[k].box.x0 <= box.x1; ++k) {
+      if (!meet(placed_[k].box, box)) continue;
+      const std::int64_t other = placed_[k].edge;
+      const Edge& f = b_.edges[static_cast<std::size_t>(other)];
       const int from_f = orientation(e.from, e.to, f.from);
       const int to_f = orientation(e.from, e.to, f.to);
       if (from_f * to_f > 0) continue;
@@ -138,8 +129,8 @@ bool RelationOf::crossed() {
       if (from_f * to_f < 0 && from_e * to_e < 0) return true;
       const auto touch = [&](const Point& p) {
         facts_.meet = true;
-        a_.contacts.push_back({p, static_cast<std::int64_t>(i), *it});
-        b_.contacts.push_back({p, *it, static_cast<std::int64_t>(i)});
+        a_.contacts.push_back({p, static_cast<std::int64_t>(i), other});
+        b_.contacts.push_back({p, other, static_cast<std::int64_t>(i)});
       };
       if (from_f == 0 && on_segment(f.from, e.from, e.to)) touch(f.from);
       if (to_f == 0 && on_segment(f.to, e.from, e.to)) touch(f.to);

@@ -49,7 +49,12 @@ class RelationOf {
 
   Side a_;
   Side b_;
-  std::vector<std::int64_t> order_;  // edges of b by their left ends
+  struct Placed {
+    Box box;
+    std::int64_t edge;
+  };
+  std::vector<Placed> placed_;  // edges of b by their left ends
+  std::vector<double> reach_;   // how far to the right these reach, up to each
   Facts facts_;
 };
 

@@ -11,7 +11,7 @@
 namespace vicinal::io {
 namespace {
 
-constexpr std::uint64_t kStep = std::uint64_t{1} << 20;
+constexpr std::uint64_t kInflateStep = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostRatio = 1032;  // deflate cannot expand more than that
 
 struct Job {
@@ -44,7 +44,7 @@ class Stream {
 
 void make_room(const Job& job, GrowingBuffer& out, std::uint64_t input_bytes) {
   if (out.room() > 0) return;
-  std::uint64_t wanted = std::max(out.size() / 2, kStep);
+  std::uint64_t wanted = std::max(out.size() / 2, kInflateStep);
   if (out.size() == 0 && job.expected > 0) {
     // Trust a claimed size only as far as deflate could reach it.
     wanted = std::min(job.expected + 1, input_bytes * kMostRatio + 64);
@@ -59,10 +59,10 @@ Bytes inflate_all(const Context& ctx, const Bytes& in, const Job& job) {
   std::uint64_t used = 0;
   for (;;) {
     ctx.check_cancelled();
-    if (in.size > 4 * kStep) ctx.report("read", static_cast<double>(used) / static_cast<double>(in.size));
+    if (in.size > 4 * kInflateStep) ctx.report("read", static_cast<double>(used) / static_cast<double>(in.size));
     make_room(job, out, in.size);
-    const std::uint64_t room = std::min({out.room(), kStep, job.at_most - out.size()});
-    const std::uint64_t offered = std::min(in.size - used, kStep);
+    const std::uint64_t room = std::min({out.room(), kInflateStep, job.at_most - out.size()});
+    const std::uint64_t offered = std::min(in.size - used, kInflateStep);
     z.next_in = const_cast<Bytef*>(in.data + used);
     z.avail_in = static_cast<uInt>(offered);
     z.next_out = out.end();

@@ -41,6 +41,8 @@ std::shared_ptr<void> open(const gdal::Functions& gdal, const PolygonSource& sou
 struct Plane {
   std::string projection;
   bool world = false;
+  double latitude = 0;  // of the middle, where it is not
+  double longitude = 0;
 };
 
 Plane plane_of(const gdal::Bounds& a, const gdal::Bounds& b) {
@@ -52,9 +54,10 @@ Plane plane_of(const gdal::Bounds& a, const gdal::Bounds& b) {
     return {"+proj=eqearth +datum=WGS84 +units=m +no_defs", true};
   }
   const auto tenth = [](double degrees) { return std::round(degrees * 10) / 10; };
-  return {fmt::format("+proj=laea +lat_0={} +lon_0={} +datum=WGS84 +units=m +no_defs", tenth((south + north) / 2),
-                      tenth((west + east) / 2)),
-          false};
+  const double latitude = tenth((south + north) / 2);
+  const double longitude = tenth((west + east) / 2);
+  return {fmt::format("+proj=laea +lat_0={} +lon_0={} +datum=WGS84 +units=m +no_defs", latitude, longitude), false,
+          latitude, longitude};
 }
 
 std::vector<std::string> texts_of(const gdal::Texts& texts, std::int64_t count) {
@@ -125,7 +128,11 @@ PolygonLayers read_polygon_layers(const Context& ctx, const PolygonSource& a, co
   layers.projection = plane.projection;
   core::parallel_for(ctx, 2, [&](std::int64_t side, int /*worker*/) {
     gdal::Status status{};
-    const gdal::Loading loading = {planar ? nullptr : plane.projection.c_str(), plane.world, const_cast<Context*>(&ctx),
+    const gdal::Loading loading = {planar ? nullptr : plane.projection.c_str(),
+                                   plane.world,
+                                   plane.latitude,
+                                   plane.longitude,
+                                   const_cast<Context*>(&ctx),
                                    asks_cancelled};
     gdal.load(handles[static_cast<std::size_t>(side)]->get(), &loading, &status);
     plugin::check(status);

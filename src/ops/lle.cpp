@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/aligned.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -31,10 +32,16 @@ KnnOptions search_of(const LleOptions& options) {
   return {.k = options.k, .metric = options.metric, .p = options.p, .method = options.method};
 }
 
-kernels::LleTask task_of(const TableView& table, const std::vector<std::int64_t>& ids, const LleOptions& options) {
-  kernels::LleTask task{table, {}, options.k, options};
-  task.ids.reserve(ids.size());
-  for (const std::int64_t id : ids) task.ids.push_back(static_cast<solver::Point>(id));
+/// `ids` [n, k].
+kernels::LleTask task_of(const Context& ctx, const TableView& table, const std::int64_t* ids,
+                         const LleOptions& options) {
+  constexpr std::int64_t kTaskEntries = 1 << 16;
+  const std::int64_t entries = table.rows() * options.k;
+  kernels::LleTask task{table, std::vector<solver::Point>(static_cast<std::size_t>(entries)), options.k, options};
+  core::parallel_for(ctx, (entries + kTaskEntries - 1) / kTaskEntries, [&](std::int64_t part, int /*worker*/) {
+    const std::int64_t end = std::min(entries, (part + 1) * kTaskEntries);
+    for (std::int64_t e = part * kTaskEntries; e < end; ++e) task.ids[e] = static_cast<solver::Point>(ids[e]);
+  });
   return task;
 }
 
@@ -105,11 +112,14 @@ Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) {
   kernels::LleTask task;
   ops::RowCopy rows;
   {
-    NeighborGraph graph = knn(ctx, table, search_of(options));
+    // Lists that nothing clears first: to write them once takes long enough.
+    core::AlignedArray<std::int64_t> ids(table.rows() * options.k);
+    core::AlignedArray<double> distances(table.rows() * options.k);
+    KnnSummary searched = knn_into(ctx, table, search_of(options), {ids.data(), distances.data()});
     rows = ops::rows_on_host(ctx, table);
-    task = task_of(rows.table, graph.ids, options);
-    found.plan = std::move(graph.plan);
-    found.stats = graph.stats;
+    task = task_of(ctx, rows.table, ids.data(), options);
+    found.plan = std::move(searched.plan);
+    found.stats = searched.stats;
   }
   return embedded(ctx, task, std::move(found));
 }
@@ -129,7 +139,7 @@ Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, 
   Lle found;
   found.plan = graph.plan;
   found.stats = graph.stats;
-  return embedded(ctx, task_of(rows.table, graph.ids, as_graph), std::move(found));
+  return embedded(ctx, task_of(ctx, rows.table, graph.ids.data(), as_graph), std::move(found));
 }
 
 std::vector<double> transform(const Context& ctx, const Index& index, const Lle& fitted, const TableView& queries) {

@@ -49,7 +49,7 @@ class Space {
   LleOptions how_;
 };
 
-std::vector<std::int64_t> spread(std::int64_t n, std::int64_t most) {
+std::vector<std::int64_t> evenly_spread(std::int64_t n, std::int64_t most) {
   const std::int64_t count = most == 0 ? n : std::min(n, most);
   std::vector<std::int64_t> rows;
   rows.reserve(static_cast<std::size_t>(count));
@@ -120,7 +120,7 @@ LleQuality lle_quality(const Context& ctx, const TableView& table, const Lle& fi
   if (options.rows < 0) refuse(fmt::format("rows: is {}, must be at least 0", options.rows));
   LleQuality found;
   found.k = options.k > 0 ? options.k : fitted.options.k;
-  found.rows = spread(n, options.rows);
+  found.rows = evenly_spread(n, options.rows);
   const TableView points(fitted.embedding.data(), n, fitted.options.dim);
   const auto judged = static_cast<std::uint64_t>(found.rows.size());
   const auto k = static_cast<std::uint64_t>(std::max(found.k, fitted.options.k));

@@ -51,7 +51,7 @@ constexpr double kDoubt = 2;           // a factor of what decides
 double own_threshold(EdgeRule rule) {
   switch (rule) {
     case EdgeRule::standard:
-      return 0.1;
+      return 0.25;
     case EdgeRule::iou:
       return 0.5;
     default:

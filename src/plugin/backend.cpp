@@ -13,6 +13,7 @@
 #include "plugin/cluster.hpp"
 #include "plugin/graphs.hpp"
 #include "plugin/krylov.hpp"
+#include "plugin/lle.hpp"
 #include "plugin/overlaps.hpp"
 #include "plugin/tree.hpp"
 
@@ -155,12 +156,8 @@ class CudaBackend final : public kernels::Backend,
                           public CudaKrylov,
                           public CudaSparse {
  public:
-  CudaBackend(std::shared_ptr<Device> device, Asked asked)
-      : CudaGraphs(device),
-        CudaJoins(device),
-        CudaKrylov(device),
-        CudaSparse(device, asked),
-        device_(std::move(device)) {}
+  explicit CudaBackend(std::shared_ptr<Device> device)
+      : CudaGraphs(device), CudaJoins(device), CudaKrylov(device), CudaSparse(device), device_(std::move(device)) {}
 
   int device() const override { return device_->number(); }
   bool reaches(Memory /*memory*/) const override { return true; }
@@ -549,8 +546,8 @@ class CudaBackend final : public kernels::Backend,
 
 }  // namespace
 
-std::shared_ptr<const kernels::Backend> make_backend(std::shared_ptr<Device> device, Asked asked) {
-  return std::make_shared<CudaBackend>(std::move(device), asked);
+std::shared_ptr<const kernels::Backend> make_backend(std::shared_ptr<Device> device) {
+  return std::make_shared<CudaBackend>(std::move(device));
 }
 
 }  // namespace vicinal::plugin

@@ -5,10 +5,9 @@
 
 #include "kernels.hpp"
 #include "plugin/device.hpp"
-#include "plugin/lle.hpp"
 
 namespace vicinal::plugin {
 
-std::shared_ptr<const kernels::Backend> make_backend(std::shared_ptr<Device> device, Asked asked);
+std::shared_ptr<const kernels::Backend> make_backend(std::shared_ptr<Device> device);
 
 }  // namespace vicinal::plugin

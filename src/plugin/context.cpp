@@ -40,7 +40,7 @@ int device_number(std::string_view name) {
 
 /// A context's state on a device. A template, because the type is the context's own.
 template <class State>
-std::shared_ptr<State> open_device(const CudaOptions& options, plugin::Asked asked) {
+std::shared_ptr<State> open_device(const CudaOptions& options) {
   if (options.devices.size() != 1) {
     throw Error(ErrorCode::invalid_argument, "devices: " + std::to_string(options.devices.size()) +
                                                  " were given, but a context runs on exactly one, for now");
@@ -52,14 +52,14 @@ std::shared_ptr<State> open_device(const CudaOptions& options, plugin::Asked ask
   auto state = std::make_shared<State>(host_options(options));
   auto device = plugin::Device::open(options.devices[0], options.device_memory_limit);
   state->device = "cuda:" + std::to_string(options.devices[0]);
-  state->backend = plugin::make_backend(std::move(device), asked);
+  state->backend = plugin::make_backend(std::move(device));
   return state;
 }
 
 }  // namespace
 
 Context Context::cuda(const CudaOptions& options) {
-  return Context(open_device<State>(options, plugin::Asked::device));
+  return Context(open_device<State>(options));
 }
 
 Context Context::automatic(const CpuOptions& options) {
@@ -76,7 +76,7 @@ Context Context::automatic(const CpuOptions& options) {
   }
   if (!plugin::driver().missing.empty()) return cpu(options);
   try {
-    return Context(open_device<State>(on_device(0, options), plugin::Asked::automatic));
+    return Context(open_device<State>(on_device(0, options)));
   } catch (const Error& error) {
     // No plug-in, or none for this device: nobody asked for it. What is wrong with the options, the CPU says again.
     if (error.code() != ErrorCode::device_unavailable) throw;

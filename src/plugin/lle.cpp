@@ -1,13 +1,12 @@
 // See lle.hpp.
 #include "plugin/lle.hpp"
 
+#include <algorithm>
+
 #include "cuda/plugin_lle.hpp"
 
 namespace vicinal::plugin {
 namespace {
-
-/// What a point that is nobody's neighbor has for a pivot, as in solver/factor.cpp: its row of M may be empty.
-constexpr double kTinyPivot = 1e-17;
 
 LleTask task_of(const LleOptions& options, const Table& table) {
   LleTask asked;
@@ -137,16 +136,23 @@ class CudaLle final : public kernels::DeviceLle {
     return a;
   }
 
-  void factor(const solver::Pattern& pattern, const solver::Dissection& dissection, LlePiece& piece) override {
+  std::uint64_t factor(const solver::Symbolic& symbolic) override {
+    std::vector<LleNode> nodes;
+    std::vector<std::int64_t> first_row = {0};
+    for (const solver::Dissection::Node& node : symbolic.nodes) {
+      const auto t = static_cast<std::int32_t>(nodes.size());
+      nodes.push_back({node.begin, node.end, node.parent});
+      first_row.push_back(first_row.back() + symbolic.below(t));
+    }
+    std::vector<std::int32_t> rows(static_cast<std::size_t>(first_row.back()));
+    for (std::size_t t = 0; t < nodes.size(); ++t) {
+      std::copy(symbolic.rows[t].begin(), symbolic.rows[t].end(), rows.begin() + first_row[t]);
+    }
     LleFactor task;
-    const solver::Adjacency lists = solver::adjacency_of(ctx_, pattern);
-    task.first = lists.first.data();
-    task.neighbors = lists.neighbors.data();
-    task.order = dissection.order.data();
+    task.tree = {static_cast<std::int64_t>(nodes.size()), nodes.data(), first_row.data(), rows.data()};
     task.ground = 1;
-    task.shift = -kTinyPivot;
     run(task);
-    piece.fill = task.fill;
+    return task.bytes;
   }
 
   std::int64_t count(double shift) override {
@@ -186,12 +192,7 @@ std::string CudaSparse::why_on_host(const LleOptions& options) const {
     throw Error(ErrorCode::invalid_argument, "dim: is " + std::to_string(options.dim) + ", but at most " +
                                                  std::to_string(widest) + " on this device; solver cpu takes more");
   }
-  Status status;
-  device_->functions().lle_solver(&status);
-  if (status.code == kOk) return "";
-  const Error missing(static_cast<ErrorCode>(status.code - 1), status.message);
-  if (asked_ == Asked::device || options.solver == LleSolver::direct) throw missing;
-  return missing.what();
+  return "";
 }
 
 std::unique_ptr<kernels::DeviceLle> CudaSparse::begin(const Context& ctx, const kernels::LleTask& task) const {

@@ -8,12 +8,9 @@
 
 namespace vicinal::plugin {
 
-/// Whether somebody asked for the device, or it was taken because it is there.
-enum class Asked : std::uint8_t { device, automatic };
-
 class CudaSparse : public kernels::Sparse {
  public:
-  CudaSparse(std::shared_ptr<Device> device, Asked asked) : device_(std::move(device)), asked_(asked) {}
+  explicit CudaSparse(std::shared_ptr<Device> device) : device_(std::move(device)) {}
 
   [[nodiscard]] std::string why_on_host(const LleOptions& options) const override;
   [[nodiscard]] std::unique_ptr<kernels::DeviceLle> begin(const Context& ctx,
@@ -23,7 +20,6 @@ class CudaSparse : public kernels::Sparse {
 
  private:
   std::shared_ptr<Device> device_;
-  Asked asked_;
 };
 
 }  // namespace vicinal::plugin

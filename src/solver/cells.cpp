@@ -19,7 +19,7 @@ constexpr Point kFewPoints = 1 << 14;
 /// Points and the columns that they are divided by.
 class KdOrder {
  public:
-  KdOrder(const std::vector<float>& coordinates, std::int64_t d) : x_(coordinates), d_(d) {}
+  KdOrder(const core::RawVector<float>& coordinates, std::int64_t d) : x_(coordinates), d_(d) {}
 
   [[nodiscard]] float at(Point point, std::int64_t column) const { return x_[point * d_ + column]; }
 
@@ -60,7 +60,7 @@ class KdOrder {
   }
 
  private:
-  const std::vector<float>& x_;
+  const core::RawVector<float>& x_;
   std::int64_t d_;
 };
 
@@ -126,7 +126,7 @@ std::vector<Point> divide_first(const Context& ctx, const KdOrder& kd, std::vect
 
 }  // namespace
 
-Cells kd_cells(const Context& ctx, const std::vector<float>& coordinates, std::int64_t d) {
+Cells kd_cells(const Context& ctx, const core::RawVector<float>& coordinates, std::int64_t d) {
   const KdOrder kd(coordinates, d);
   Cells cells;
   cells.order.resize(coordinates.size() / static_cast<std::size_t>(d));
@@ -180,26 +180,39 @@ Adjacency adjacency_of(const Context& ctx, const Pattern& pattern) {
 
 LocalRows renumbered(const Context& ctx, const LocalRows& a, const std::vector<Point>& order) {
   const auto n = static_cast<Point>(order.size());
+  const std::int64_t tasks = (n + kTaskPoints - 1) / kTaskPoints;
+  const auto for_each_point = [&](std::int64_t task, const auto& body) {
+    const auto end = static_cast<Point>(std::min<std::int64_t>(n, (task + 1) * kTaskPoints));
+    for (auto i = static_cast<Point>(task * kTaskPoints); i < end; ++i) body(i);
+  };
   LocalRows b;
   b.points = n;
   b.width = a.width;
   b.cols.resize(order.size() * static_cast<std::size_t>(a.width));
-  b.first.assign(static_cast<std::size_t>(n) + 1, 0);
-  std::vector<Point> now(static_cast<std::size_t>(a.points));
-  for (Point i = 0; i < n; ++i) {
-    now[order[i]] = i;
-    b.first[i + 1] = b.first[i] + a.first[order[i] + 1] - a.first[order[i]];
-  }
+  b.first.resize(order.size() + 1);
+  core::RawVector<Point> now(static_cast<std::size_t>(a.points));
+  std::vector<std::int64_t> before(static_cast<std::size_t>(tasks) + 1, 0);  // rows, of each task
+  core::parallel_for(ctx, tasks, [&](std::int64_t task, int /*worker*/) {
+    for_each_point(task, [&](Point i) {
+      now[order[i]] = i;
+      before[task + 1] += a.first[order[i] + 1] - a.first[order[i]];
+    });
+  });
+  std::partial_sum(before.begin(), before.end(), before.begin());
+  b.first.back() = before.back();
   if (!a.values.empty()) b.values.resize(static_cast<std::size_t>(b.rows() * a.width));
-  core::parallel_for(ctx, (n + kTaskPoints - 1) / kTaskPoints, [&](std::int64_t task, int /*worker*/) {
-    const auto end = static_cast<Point>(std::min<std::int64_t>(n, (task + 1) * kTaskPoints));
-    for (auto i = static_cast<Point>(task * kTaskPoints); i < end; ++i) {
+  core::parallel_for(ctx, tasks, [&](std::int64_t task, int /*worker*/) {
+    std::int64_t row = before[task];
+    for_each_point(task, [&](Point i) {
       const Point old = order[i];
+      b.first[i] = row;
       for (std::int64_t c = 0; c < a.width; ++c) b.cols[i * a.width + c] = now[a.cols[old * a.width + c]];
-      if (a.values.empty()) continue;
-      std::copy(a.values.begin() + a.first[old] * a.width, a.values.begin() + a.first[old + 1] * a.width,
-                b.values.begin() + b.first[i] * a.width);
-    }
+      if (!a.values.empty()) {
+        std::copy(a.values.begin() + a.first[old] * a.width, a.values.begin() + a.first[old + 1] * a.width,
+                  b.values.begin() + row * a.width);
+      }
+      row += a.first[old + 1] - a.first[old];
+    });
   });
   return b;
 }

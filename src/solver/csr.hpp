@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/raw_vector.hpp"
 #include "solver/rows.hpp"
 #include "vicinal/context.hpp"
 
@@ -12,9 +13,9 @@ namespace vicinal::solver {
 
 struct Csr {
   std::int64_t cols = 0;
-  std::vector<std::int64_t> first;  ///< [rows + 1]
-  std::vector<Point> index;         ///< [entries] columns, ascending within a row of a transpose
-  std::vector<double> values;       ///< [entries]
+  core::RawVector<std::int64_t> first;  ///< [rows + 1]
+  core::RawVector<Point> index;         ///< [entries] columns, ascending within a row of a transpose
+  core::RawVector<double> values;       ///< [entries]
 
   [[nodiscard]] std::int64_t rows() const noexcept { return static_cast<std::int64_t>(first.size()) - 1; }
   [[nodiscard]] std::int64_t entries() const noexcept { return static_cast<std::int64_t>(index.size()); }

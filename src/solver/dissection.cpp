@@ -1,14 +1,19 @@
-// Nested dissection, level by level. See ordering.hpp.
+// Nested dissection, by workers that take one part after the other, a small one with all that becomes of it. See
+// ordering.hpp.
 //
 // A part is a range of the new order. It is halved on the graph of its cells (halving.hpp); points that a block joins
 // with the other half, and those a few hops from them, are the band; its minimum vertex cut is the separator. The
 // range then has what lies left, what lies right and the separator, in this order, which is that of elimination.
 // No block has points of two parts, whatever the separators above have taken from it: so what is noted of points and
-// of blocks belongs to one part at a time, and parts of a level need not know of each other.
+// of blocks belongs to one part at a time, and parts need not know of each other.
 #include <algorithm>
-#include <cmath>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <queue>
+#include <utility>
 
 #include "core/parallel.hpp"
 #include "solver/halving.hpp"
@@ -19,7 +24,8 @@ namespace vicinal::solver {
 namespace {
 
 constexpr Point kLeafPoints = 64;   // below, what fill is left does not pay for another separator
-constexpr Point kLargePart = 4096;  // few parts have more, and most of the work is theirs: they get
+constexpr Point kTaskPart = 8192;   // up to here a part and all its parts are one task, which has them in its cache
+constexpr Point kLargePart = 4096;  // parts with more get
 constexpr int kLargeHops = 2;       // a band of so many hops on each side of the cut,
 constexpr int kBandHops = 1;        // others one of these, and
 constexpr double kBandShare = 0.4;  // of a part, at most
@@ -29,16 +35,21 @@ constexpr Point kSpread = -3;  // a block whose points are in the band
 
 /// What is noted of every point and every block, each of one part's.
 struct Notes {
-  std::vector<Side> side;    ///< [n] of a point's part as it was last halved; of separators `separator`
-  std::vector<Point> place;  ///< [n] of a point in the band that its part has at the time, or kUnseen
-  std::vector<Point> hub;    ///< [n] of a block likewise, or one of those above
+  explicit Notes(Point n)
+      : side(static_cast<std::size_t>(n), Side::left),
+        place(static_cast<std::size_t>(n), kUnseen),
+        hub(static_cast<std::size_t>(n), kUnseen) {}
+
+  core::RawVector<Side> side;    ///< [n] of a point's part as it was last halved; of separators `separator`
+  core::RawVector<Point> place;  ///< [n] of a point in the band that its part has at the time, or kUnseen
+  core::RawVector<Point> hub;    ///< [n] of a block likewise, or one of those above
 };
 
 /// What one worker splits parts with.
 class Splitter {
  public:
-  Splitter(const Context& ctx, const Pattern& pattern, const CellGraph& graph, Notes& notes)
-      : ctx_(ctx), a_(pattern.a), in_(pattern.in), graph_(graph), notes_(notes), halving_(ctx, graph) {}
+  Splitter(const Context& ctx, const Pattern& pattern, const CellGraphs& graphs, Notes& notes)
+      : ctx_(ctx), a_(pattern.a), in_(pattern.in), graphs_(graphs), notes_(notes), halving_(ctx, graphs) {}
 
   struct Split {
     Point left = 0;  ///< how many points
@@ -49,14 +60,16 @@ class Splitter {
   Split split(Point* begin, Point* end) {
     if (end - begin <= kLeafPoints) return {};
     halving_.halve(begin, end);
+    near_.clear();
     for (const Point* v = begin; v != end; ++v) {
-      const Point cell = graph_.cell_of[*v];
+      const Point cell = graphs_.cell_of[*v];
       notes_.side[*v] = halving_.side(cell);
       if (!halving_.at_cut(cell)) continue;
+      near_.push_back(*v);
       const Point* cols = a_.cols.data() + *v * a_.width;
       notes_.side[*v] = halving_.side_of_points(cols, cols + a_.width);
     }
-    find_band(begin, end);
+    find_band(end - begin);
     take_hubs();
     const std::vector<Side> sides = separate(ctx_, band_);
     for (std::size_t i = 0; i < points_.size(); ++i) {
@@ -92,13 +105,12 @@ class Splitter {
     });
   }
 
-  // Points of the band, from the cut outwards.
-  void find_band(const Point* begin, const Point* end) {
+  // Points of the band of a part of so many, from the cut outwards.
+  void find_band(std::ptrdiff_t part) {
     points_.clear();
     seen_.clear();
-    for (const Point* v = begin; v != end; ++v) {
-      if (!halving_.at_cut(graph_.cell_of[*v])) continue;
-      for_each_block(*v, [&](Point block) {
+    for (const Point v : near_) {
+      for_each_block(v, [&](Point block) {
         if (notes_.hub[block] != kUnseen) return;
         seen_.push_back(block);
         notes_.hub[block] = kSeen;
@@ -109,8 +121,8 @@ class Splitter {
       });
     }
     edge_ = 0;
-    const int hops = end - begin > kLargePart ? kLargeHops : kBandHops;
-    const double most = kBandShare * static_cast<double>(end - begin);
+    const int hops = part > kLargePart ? kLargeHops : kBandHops;
+    const double most = kBandShare * static_cast<double>(part);
     for (int hop = 0; hop < hops; ++hop) {
       const std::size_t from = edge_;
       const std::size_t to = points_.size();
@@ -199,9 +211,10 @@ class Splitter {
   const Context& ctx_;
   const LocalRows& a_;
   const Incidence& in_;
-  const CellGraph& graph_;
+  const CellGraphs& graphs_;
   Notes& notes_;
   Halving halving_;
+  std::vector<Point> near_;    // points that blocks of both halves may have
   std::vector<Point> points_;  // of the band, from the cut outwards
   std::size_t edge_ = 0;       // its outermost layer begins here
   std::vector<Point> seen_;
@@ -215,26 +228,122 @@ struct Part {
   Point begin = 0;
   Point end = 0;
   std::int32_t parent = -1;
+
+  [[nodiscard]] Point size() const noexcept { return end - begin; }
 };
 
-/// The nodes of the tree in the order of their points, which has children before parents; empty ones are none.
-std::vector<Dissection::Node> nodes_of(const std::vector<Part>& parts) {
+/// Leaves of part i what is its separator, and adds the others, if it was split.
+void add_parts(std::vector<Part>& parts, std::size_t i, const Splitter::Split& split) {
+  if (split.left == 0) return;
+  const Point left = parts[i].begin;
+  const Point right = left + split.left;
+  parts[i].begin = right + split.right;
+  parts.push_back({left, right, static_cast<std::int32_t>(i)});
+  parts.push_back({right, parts[i].begin, static_cast<std::int32_t>(i)});
+}
+
+/// The nodes of the tree in the order of their points, which has children before parents; parts without points are
+/// none. `within[i]`, where there are any: what part i is made of, a tree or several.
+std::vector<Dissection::Node> nodes_of(const std::vector<Part>& parts,
+                                       const std::vector<std::vector<Dissection::Node>>& within) {
+  const auto has_tree = [&](std::int32_t i) { return !within.empty() && !within[i].empty(); };
   std::vector<std::int32_t> by_place(parts.size());
   std::iota(by_place.begin(), by_place.end(), 0);
-  std::erase_if(by_place, [&](std::int32_t i) { return parts[i].begin == parts[i].end; });
+  std::erase_if(by_place, [&](std::int32_t i) { return parts[i].size() == 0; });
   std::sort(by_place.begin(), by_place.end(),
             [&](std::int32_t x, std::int32_t y) { return parts[x].begin < parts[y].begin; });
   std::vector<std::int32_t> node(parts.size(), -1);
-  for (std::size_t t = 0; t < by_place.size(); ++t) node[by_place[t]] = static_cast<std::int32_t>(t);
+  std::int32_t count = 0;
+  for (const std::int32_t i : by_place) {
+    node[i] = count;
+    count += has_tree(i) ? static_cast<std::int32_t>(within[i].size()) : 1;
+  }
   std::vector<Dissection::Node> nodes;
-  nodes.reserve(by_place.size());
+  nodes.reserve(static_cast<std::size_t>(count));
   for (const std::int32_t i : by_place) {
     std::int32_t above = parts[i].parent;
     while (above >= 0 && node[above] < 0) above = parts[above].parent;
-    nodes.push_back({parts[i].begin, parts[i].end, above < 0 ? -1 : node[above]});
+    const std::int32_t parent = above < 0 ? -1 : node[above];
+    if (!has_tree(i)) {
+      nodes.push_back({parts[i].begin, parts[i].end, parent});
+      continue;
+    }
+    for (const Dissection::Node& of : within[i]) {
+      nodes.push_back({of.begin, of.end, of.parent < 0 ? parent : node[i] + of.parent});
+    }
   }
   return nodes;
 }
+
+/// The parts of a dissection as workers come to them, the largest first. Their numbers tell who came when, and are not
+/// seen in the tree.
+class Agenda {
+ public:
+  explicit Agenda(Point n) : parts_{{0, n, -1}}, within_(1) { waiting_.emplace(n, 0); }
+
+  struct Entry {
+    std::size_t number = 0;
+    Part part;
+  };
+  /// The next part, for which it waits while others may add one; false: none will come.
+  bool take(const Context& ctx, Entry& entry) {
+    std::unique_lock lock(mutex_);
+    while (waiting_.empty()) {
+      if (busy_ == 0 || stopped_) return false;
+      changed_.wait_for(lock, std::chrono::milliseconds(20));
+      ctx.check_cancelled();
+    }
+    if (stopped_) return false;
+    entry.number = waiting_.top().second;
+    entry.part = parts_[entry.number];
+    waiting_.pop();
+    ++busy_;
+    return true;
+  }
+  /// What was taken has been halved, or stays as it is.
+  void put(const Entry& entry, const Splitter::Split& split) {
+    const std::lock_guard lock(mutex_);
+    const std::size_t before = parts_.size();
+    add_parts(parts_, entry.number, split);
+    within_.resize(parts_.size());
+    for (std::size_t i = before; i < parts_.size(); ++i) waiting_.emplace(parts_[i].size(), i);
+    leave(parts_[entry.number].size());
+  }
+  /// What was taken has become these nodes.
+  void put(const Entry& entry, std::vector<Dissection::Node> nodes) {
+    const std::lock_guard lock(mutex_);
+    within_[entry.number] = std::move(nodes);
+    leave(entry.part.size());
+  }
+  /// Nobody takes any more.
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_all();
+  }
+  /// Points that have their place.
+  std::int64_t done() {
+    const std::lock_guard lock(mutex_);
+    return done_;
+  }
+  [[nodiscard]] std::vector<Dissection::Node> nodes() const { return nodes_of(parts_, within_); }
+
+ private:
+  void leave(Point points) {
+    done_ += points;
+    --busy_;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::vector<Part> parts_;
+  std::vector<std::vector<Dissection::Node>> within_;
+  std::priority_queue<std::pair<Point, std::size_t>> waiting_;  // sizes and numbers
+  std::int64_t done_ = 0;
+  int busy_ = 0;
+  bool stopped_ = false;
+};
 
 }  // namespace
 
@@ -242,48 +351,49 @@ std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t wi
   const auto points = static_cast<std::uint64_t>(n);
   const std::uint64_t entries = points * static_cast<std::uint64_t>(width);
   constexpr std::uint64_t kIncidence = 2 * sizeof(Point);
-  // While it is made, each entry is there once more, with its column; then cells' lists and what notes they need.
-  constexpr std::uint64_t kMaking = 3 * sizeof(Point);
+  constexpr std::uint64_t kMaking = 3 * sizeof(Point);  // each entry once more, with its column
+  // Then notes, cells and their graphs, whose lists are as long as the blocks at most, and back again.
   constexpr std::uint64_t kPoint = 2 * sizeof(std::int64_t) + sizeof(Side) + 8 * sizeof(Point);
-  const std::uint64_t workers = static_cast<std::uint64_t>(ctx.threads()) * points / kLeafPoints * 2 * sizeof(Point);
-  return entries * (kIncidence + kMaking) + points * kPoint + workers;
+  const std::uint64_t graphs = 2 * entries * sizeof(Point);
+  const std::uint64_t workers = static_cast<std::uint64_t>(ctx.threads()) * Halving::bytes(n);
+  return entries * kIncidence + points * kPoint + std::max(entries * kMaking, graphs + workers);
 }
 
 Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
   const Point n = pattern.a.points;
-  const CellGraph graph = graph_of_cells(ctx, pattern, near);
-  Notes notes;
-  notes.side.assign(static_cast<std::size_t>(n), Side::left);
-  notes.place.assign(static_cast<std::size_t>(n), kUnseen);
-  notes.hub.assign(static_cast<std::size_t>(n), kUnseen);
+  const CellGraphs graphs = cell_graphs_of(ctx, pattern, near);
+  Notes notes(n);
   Dissection found;
   found.order.resize(static_cast<std::size_t>(n));
   std::iota(found.order.begin(), found.order.end(), 0);
   std::vector<std::unique_ptr<Splitter>> splitters(static_cast<std::size_t>(ctx.threads()));
-  std::vector<Part> parts = {{0, n, -1}};
-  const double levels = std::ceil(std::log2(std::max(2.0, static_cast<double>(n) / kLeafPoints)));
-  double level = 0;
-  for (std::size_t begin = 0; begin < parts.size(); level += 1) {
-    ctx.report("order", std::min(1.0, level / levels));
-    const std::size_t end = parts.size();
-    std::vector<Splitter::Split> splits(end - begin);
-    core::parallel_for(ctx, static_cast<std::int64_t>(end - begin), [&](std::int64_t task, int worker) {
-      if (!splitters[worker]) splitters[worker] = std::make_unique<Splitter>(ctx, pattern, graph, notes);
-      const Part& part = parts[begin + static_cast<std::size_t>(task)];
-      splits[task] = splitters[worker]->split(found.order.data() + part.begin, found.order.data() + part.end);
-    });
-    for (std::size_t i = begin; i < end; ++i) {
-      const Splitter::Split split = splits[i - begin];
-      if (split.left == 0) continue;
-      const Point left = parts[i].begin;
-      const Point right = left + split.left;
-      parts[i].begin = right + split.right;
-      parts.push_back({left, right, static_cast<std::int32_t>(i)});
-      parts.push_back({right, parts[i].begin, static_cast<std::int32_t>(i)});
+  const auto split = [&](const Part& part, int worker) {
+    if (!splitters[worker]) splitters[worker] = std::make_unique<Splitter>(ctx, pattern, graphs, notes);
+    return splitters[worker]->split(found.order.data() + part.begin, found.order.data() + part.end);
+  };
+  Agenda agenda(n);
+  const auto work = [&](int worker) {
+    for (Agenda::Entry entry; agenda.take(ctx, entry);) {
+      ctx.check_cancelled();
+      if (worker == 0) ctx.report("order", static_cast<double>(agenda.done()) / static_cast<double>(n));
+      if (entry.part.size() > kTaskPart) {
+        agenda.put(entry, split(entry.part, worker));
+        continue;
+      }
+      std::vector<Part> own = {{entry.part.begin, entry.part.end, -1}};
+      for (std::size_t i = 0; i < own.size(); ++i) add_parts(own, i, split(Part(own[i]), worker));
+      agenda.put(entry, nodes_of(own, {}));
     }
-    begin = end;
-  }
-  found.nodes = nodes_of(parts);
+  };
+  core::parallel_for(ctx, ctx.threads(), [&](std::int64_t /*task*/, int worker) {
+    try {
+      work(worker);
+    } catch (...) {
+      agenda.stop();
+      throw;
+    }
+  });
+  found.nodes = agenda.nodes();
   return found;
 }
 

@@ -6,10 +6,10 @@
 #include "solver/factor.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/parallel.hpp"
 #include "cpu/simd/dense_kernels.hpp"
+#include "solver/pivot.hpp"
 
 namespace vicinal::solver {
 namespace {
@@ -17,8 +17,6 @@ namespace {
 using cpu::kDenseTile;
 using cpu::kDenseWidth;
 
-// A pivot of lesser magnitude is rounding, rows of A being about one: it is replaced by it, with its sign.
-constexpr double kTinyPivot = 1e-17;
 constexpr std::int64_t kSolveRows = 256;
 
 }  // namespace
@@ -163,8 +161,7 @@ class Assembly {
             .c_step = f.height});
     for (std::int64_t j = 0; j < width; ++j) {
       double* column = block + j * f.height;
-      double pivot = column[j];
-      if (!(std::abs(pivot) > kTinyPivot)) pivot = pivot < 0 ? -kTinyPivot : kTinyPivot;
+      const double pivot = kept_pivot(column[j]);
       f.pivots[begin + j] = pivot;
       for (std::int64_t c = j + 1; c < width; ++c) {
         const double factor = column[c] / pivot;

@@ -3,39 +3,70 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace vicinal::solver {
 namespace {
 
-constexpr std::uint8_t kNearLeft = 1;
-constexpr std::uint8_t kNearRight = 2;
+constexpr Point kManyCells = 8192;      // a part with more is halved on a coarser graph
 constexpr std::int32_t kKeySteps = 32;  // of a hop, so that means of hops are whole numbers, too
-constexpr int kSweeps = 3;
+constexpr int kSweeps = 8;
 
 }  // namespace
 
-void Halving::take_cells(const Point* begin, const Point* end) {
-  for (const Point cell : cells_) place_[cell] = -1;
-  cells_.clear();
-  weights_.clear();
-  for (const Point* v = begin; v != end; ++v) {
-    const Point cell = graph_.cell_of[*v];
-    if (place_[cell] < 0) {
-      place_[cell] = static_cast<Point>(cells_.size());
-      cells_.push_back(cell);
-      weights_.push_back(0);
-    }
-    ++weights_[place_[cell]];
+Halving::Halving(const Context& ctx, const CellGraphs& graphs)
+    : ctx_(ctx), graphs_(graphs), layers_(graphs.levels.size()) {
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    layers_[l].graph = &graphs.levels[l];
+    layers_[l].place.assign(static_cast<std::size_t>(graphs.levels[l].cells()), -1);
+    layers_[l].looked_at.assign(layers_[l].place.size(), 0);
   }
 }
 
-void Halving::take_neighbors() {
+std::uint64_t Halving::bytes(std::int64_t n) {
+  // Every cell may be a point, and each coarser graph has three quarters of the cells.
+  constexpr std::uint64_t kCell = 2 * sizeof(std::uint8_t) + sizeof(Side) + 4 * sizeof(Point);
+  return 4 * kCell * static_cast<std::uint64_t>(n);
+}
+
+void Halving::take_points(const Point* begin, const Point* end) {
+  Layer& layer = layers_[0];
+  for (const Point cell : layer.cells) layer.place[cell] = -1;
+  layer.cells.clear();
+  layer.weights.clear();
+  for (const Point* v = begin; v != end; ++v) {
+    const Point cell = graphs_.cell_of[*v];
+    if (layer.place[cell] < 0) {
+      layer.place[cell] = static_cast<Point>(layer.cells.size());
+      layer.cells.push_back(cell);
+      layer.weights.push_back(0);
+    }
+    ++layer.weights[layer.place[cell]];
+  }
+}
+
+void Halving::take_cells(const Layer& fine, Layer& coarse) {
+  for (const Point cell : coarse.cells) coarse.place[cell] = -1;
+  coarse.cells.clear();
+  coarse.weights.clear();
+  for (std::size_t i = 0; i < fine.cells.size(); ++i) {
+    const Point cell = fine.graph->above[fine.cells[i]];
+    if (coarse.place[cell] < 0) {
+      coarse.place[cell] = static_cast<Point>(coarse.cells.size());
+      coarse.cells.push_back(cell);
+      coarse.weights.push_back(0);
+    }
+    coarse.weights[coarse.place[cell]] += fine.weights[i];
+  }
+}
+
+void Halving::take_neighbors(const Layer& layer) {
+  const Lists& lists = layer.graph->neighbors;
   first_.assign(1, 0);
   neighbors_.clear();
-  for (const Point cell : cells_) {
-    for (Point e = graph_.first[cell]; e < graph_.first[cell + 1]; ++e) {
-      const Point other = place_[graph_.neighbors[e]];
-      if (other >= 0) neighbors_.push_back(other);
+  for (const Point cell : layer.cells) {
+    for (const Point* other = lists.begin(cell); other != lists.end(cell); ++other) {
+      if (layer.place[*other] >= 0) neighbors_.push_back(layer.place[*other]);
     }
     first_.push_back(static_cast<Point>(neighbors_.size()));
   }
@@ -44,10 +75,11 @@ void Halving::take_neighbors() {
 // Hops from the cell at `start`; what is not reached is taken up as farther than all else. Returns the last one.
 Point Halving::search(Point start, std::vector<std::int32_t>& hops) {
   ctx_.check_cancelled();
-  hops.assign(cells_.size(), -1);
+  const std::size_t cells = first_.size() - 1;
+  hops.assign(cells, -1);
   queue_.clear();
   std::int32_t base = 0;
-  for (std::size_t next = 0; queue_.size() < cells_.size(); ++next) {
+  for (std::size_t next = 0; queue_.size() < cells; ++next) {
     const Point from = queue_.empty() ? start : static_cast<Point>(next - 1);
     if (hops[from] >= 0) continue;
     hops[from] = base;
@@ -68,112 +100,180 @@ Point Halving::search(Point start, std::vector<std::int32_t>& hops) {
 }
 
 // Keys become means of each cell and its neighbors, which straightens the line between the halves.
-void Halving::smooth() {
-  for (std::int32_t& key : keys_) key *= kKeySteps;
+void Halving::smooth(std::vector<std::int32_t>& keys) {
+  means_.resize(keys.size());
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
-    means_.resize(keys_.size());
-    for (std::size_t i = 0; i < keys_.size(); ++i) {
-      std::int64_t sum = keys_[i];
-      for (Point e = first_[i]; e < first_[i + 1]; ++e) sum += keys_[neighbors_[e]];
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      std::int64_t sum = keys[i];
+      for (Point e = first_[i]; e < first_[i + 1]; ++e) sum += keys[neighbors_[e]];
       means_[i] = static_cast<std::int32_t>(sum / (first_[i + 1] - first_[i] + 1));
     }
-    keys_.swap(means_);
+    keys.swap(means_);
   }
 }
 
-std::int32_t Halving::halve_by_keys(std::int64_t points) {
+// The cells `near_` get sides by `keys_`; all cells lean by these, less the key of the middle.
+void Halving::halve_by_keys(Layer& layer, std::int64_t points) {
   const auto [least, most] = std::minmax_element(keys_.begin(), keys_.end());
   const std::int32_t from = *least;
   at_key_.assign(static_cast<std::size_t>(*most - from) + 1, 0);
-  for (std::size_t i = 0; i < keys_.size(); ++i) at_key_[keys_[i] - from] += weights_[i];
+  for (std::size_t i = 0; i < keys_.size(); ++i) at_key_[keys_[i] - from] += layer.weights[i];
   std::int64_t taken = 0;
   std::int32_t middle = from;  // cells of lesser keys are left, of those at it the first ones
   while (2 * (taken + at_key_[middle - from]) < points) taken += at_key_[middle++ - from];
-  trial_.resize(keys_.size());
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
+  for (const Point i : near_) {
     const bool left = keys_[i] < middle || (keys_[i] == middle && 2 * taken < points);
-    if (keys_[i] == middle && left) taken += weights_[i];
-    trial_[i] = left ? Side::left : Side::right;
+    if (keys_[i] == middle && left) taken += layer.weights[i];
+    layer.side[i] = left ? Side::left : Side::right;
   }
-  return middle;
+  for (std::int32_t& key : keys_) key -= middle;
+  layer.lean.swap(keys_);
 }
 
 Side Halving::side_of_points(const Point* begin, const Point* end) const {
+  const Layer& layer = layers_[0];
   std::int64_t sum = 0;
   for (const Point* v = begin; v != end; ++v) {
-    const Point place = place_[graph_.cell_of[*v]];
-    if (place >= 0) sum += lean_[place];
+    const Point place = layer.place[graphs_.cell_of[*v]];
+    if (place >= 0) sum += layer.lean[place];
   }
   return sum < 0 ? Side::left : Side::right;
 }
 
-std::int64_t Halving::edges_cut() const {
+std::int64_t Halving::edges_cut(const Layer& layer) {
+  const Lists& lists = layer.graph->neighbors;
   std::int64_t count = 0;
-  for (std::size_t i = 0; i < trial_.size(); ++i) {
-    if (trial_[i] != Side::left) continue;
-    for (Point e = first_[i]; e < first_[i + 1]; ++e) count += trial_[neighbors_[e]] != Side::left ? 1 : 0;
+  for (const Point i : layer.cut) {
+    if (layer.side[i] != Side::left) continue;
+    for (const Point* other = lists.begin(layer.cells[i]); other != lists.end(layer.cells[i]); ++other) {
+      const Point place = layer.place[*other];
+      count += place >= 0 && layer.side[place] != Side::left ? 1 : 0;
+    }
   }
   return count;
 }
 
-// A block's points lie in the cell of its own point and in that one's neighbors, be they of the part or not.
-void Halving::find_cut() {
-  at_cut_.assign(cells_.size(), 0);
-  for (std::size_t i = 0; i < cells_.size(); ++i) {
-    const std::uint8_t near = side_[i] == Side::left ? kNearLeft : kNearRight;
-    sides_near_[cells_[i]] |= near;
-    for (Point e = graph_.first[cells_[i]]; e < graph_.first[cells_[i] + 1]; ++e) {
-      sides_near_[graph_.neighbors[e]] |= near;
-    }
-  }
-  const auto both = [&](Point cell) { return sides_near_[cell] == (kNearLeft | kNearRight); };
-  for (std::size_t i = 0; i < cells_.size(); ++i) {
-    bool found = both(cells_[i]);
-    for (Point e = graph_.first[cells_[i]]; e < graph_.first[cells_[i] + 1]; ++e) {
-      found = found || both(graph_.neighbors[e]);
-    }
-    at_cut_[i] = found ? 1 : 0;
-  }
-  for (const Point cell : cells_) {
-    sides_near_[cell] = 0;
-    for (Point e = graph_.first[cell]; e < graph_.first[cell + 1]; ++e) sides_near_[graph_.neighbors[e]] = 0;
-  }
+// A block's points lie in the cell of its own point and in that one's neighbors, be they of the part or not: it may
+// join the halves where cells of both are among these. Looked for around the places `near_`.
+void Halving::find_cut(Layer& layer) {
+  const Lists& lists = layer.graph->neighbors;
+  layer.at_cut.assign(layer.cells.size(), 0);
+  layer.cut.clear();
+  const auto for_each_near = [&](Point cell, const auto& body) {
+    body(cell);
+    for (const Point* other = lists.begin(cell); other != lists.end(cell); ++other) body(*other);
+  };
+  const auto look_at = [&](Point cell) {
+    if (layer.looked_at[cell] != 0) return;
+    layer.looked_at[cell] = 1;
+    bool left = false;
+    bool right = false;
+    for_each_near(cell, [&](Point other) {
+      if (layer.place[other] >= 0) (layer.side[layer.place[other]] == Side::left ? left : right) = true;
+    });
+    if (!left || !right) return;
+    for_each_near(cell, [&](Point other) {
+      const Point place = layer.place[other];
+      if (place < 0 || layer.at_cut[place] != 0) return;
+      layer.at_cut[place] = 1;
+      layer.cut.push_back(place);
+    });
+  };
+  for (const Point place : near_) for_each_near(layer.cells[place], look_at);
+  for (const Point place : near_) for_each_near(layer.cells[place], [&](Point cell) { layer.looked_at[cell] = 0; });
 }
 
 // Two corners a and b far from each other, and two more, c and d, far from both: halving between a and b would cut a
 // square along its other diagonal, between {a, c} and {b, d} it is cut across. The cheapest of the three is taken.
-void Halving::halve(const Point* begin, const Point* end) {
-  take_cells(begin, end);
-  take_neighbors();
+void Halving::search_ways(const Layer& layer) {
+  take_neighbors(layer);
   const Point a = search(search(0, hops_[0]), hops_[0]);
   const Point b = search(a, hops_[0]);
   search(b, hops_[1]);
   const auto nearer = [&](Point cell) { return std::min(hops_[0][cell], hops_[1][cell]); };
   Point c = a;
-  for (Point i = 0; i < static_cast<Point>(cells_.size()); ++i) {
+  for (Point i = 0; i < static_cast<Point>(layer.cells.size()); ++i) {
     if (nearer(i) > nearer(c)) c = i;
   }
   const Point d = search(c, hops_[2]);
   search(d, hops_[3]);
-  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
-  keys_.resize(cells_.size());
-  for (int way = 0; way < 3; ++way) {
-    for (std::size_t i = 0; i < keys_.size(); ++i) {
+  for (int way = 0; way < kWays; ++way) {
+    std::vector<std::int32_t>& keys = ways_[way];
+    keys.resize(layer.cells.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
       const std::int32_t from[] = {hops_[0][i], hops_[1][i], hops_[2][i], hops_[3][i]};
-      keys_[i] = way == 0   ? from[0] - from[1]
-                 : way == 1 ? std::min(from[0], from[2]) - std::min(from[1], from[3])
-                            : std::min(from[0], from[3]) - std::min(from[1], from[2]);
+      keys[i] = kKeySteps * (way == 0   ? from[0] - from[1]
+                             : way == 1 ? std::min(from[0], from[2]) - std::min(from[1], from[3])
+                                        : std::min(from[0], from[3]) - std::min(from[1], from[2]));
     }
-    smooth();
-    const std::int32_t middle = halve_by_keys(end - begin);
-    const std::int64_t edges = edges_cut();
+    smooth(keys);
+  }
+}
+
+// Halves by a way's keys on layer `top`, and then on each finer one; returns how many neighbors are parted on the
+// finest.
+std::int64_t Halving::take_way(int way, std::size_t top, std::int64_t points) {
+  keys_ = ways_[way];
+  near_.resize(keys_.size());
+  std::iota(near_.begin(), near_.end(), 0);
+  layers_[top].side.resize(keys_.size());
+  halve_by_keys(layers_[top], points);
+  find_cut(layers_[top]);
+  for (std::size_t l = top; l-- > 0;) {
+    refine(layers_[l + 1], layers_[l]);
+    halve_by_keys(layers_[l], points);
+    find_cut(layers_[l]);
+  }
+  return edges_cut(layers_[0]);
+}
+
+// Every cell leans as the coarse cell that it is part of, but those along the cut as they and their neighbors do.
+// Sides change nowhere else. So the finer cut is within reach of these cells: around a block that joins the halves
+// either a side was changed, or the coarse cells of its points have different sides, and are at the coarse cut.
+void Halving::refine(const Layer& coarse, Layer& fine) {
+  const Lists& lists = fine.graph->neighbors;
+  keys_.resize(fine.cells.size());
+  fine.side.resize(fine.cells.size());
+  near_.clear();
+  for (std::size_t i = 0; i < fine.cells.size(); ++i) {
+    const Point above = coarse.place[fine.graph->above[fine.cells[i]]];
+    keys_[i] = coarse.lean[above];
+    fine.side[i] = coarse.side[above];
+    if (coarse.at_cut[above] != 0) near_.push_back(static_cast<Point>(i));
+  }
+  means_.resize(near_.size());
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    for (std::size_t i = 0; i < near_.size(); ++i) {
+      const Point cell = fine.cells[near_[i]];
+      std::int64_t sum = keys_[near_[i]];
+      std::int32_t count = 1;
+      for (const Point* other = lists.begin(cell); other != lists.end(cell); ++other) {
+        if (fine.place[*other] < 0) continue;
+        sum += keys_[fine.place[*other]];
+        ++count;
+      }
+      means_[i] = static_cast<std::int32_t>(sum / count);
+    }
+    for (std::size_t i = 0; i < near_.size(); ++i) keys_[near_[i]] = means_[i];
+  }
+}
+
+void Halving::halve(const Point* begin, const Point* end) {
+  take_points(begin, end);
+  std::size_t top = 0;
+  for (; top + 1 < layers_.size() && static_cast<Point>(layers_[top].cells.size()) > kManyCells; ++top) {
+    take_cells(layers_[top], layers_[top + 1]);
+  }
+  search_ways(layers_[top]);
+  int best = 0;
+  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+  for (int way = 0; way < kWays; ++way) {
+    const std::int64_t edges = take_way(way, top, end - begin);
     if (edges >= fewest) continue;
     fewest = edges;
-    side_.swap(trial_);
-    lean_.resize(keys_.size());
-    for (std::size_t i = 0; i < keys_.size(); ++i) lean_[i] = keys_[i] - middle;
+    best = way;
   }
-  find_cut();
+  if (best + 1 < kWays) take_way(best, top, end - begin);
 }
 
 }  // namespace vicinal::solver

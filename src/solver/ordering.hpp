@@ -19,7 +19,7 @@ struct Cells {
   std::vector<Point> first;  ///< [cells + 1] positions in `order`
 };
 /// Of coordinates [n, d], float32, row-major: O(n log n).
-Cells kd_cells(const Context& ctx, const std::vector<float>& coordinates, std::int64_t d);
+Cells kd_cells(const Context& ctx, const core::RawVector<float>& coordinates, std::int64_t d);
 
 /// The graph of M by the blocks that make it: two points are neighbors where they share one. Values are not looked at.
 struct Pattern {

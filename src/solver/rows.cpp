@@ -2,8 +2,9 @@
 #include "solver/rows.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <utility>
+#include <numeric>
 
 #include "core/parallel.hpp"
 
@@ -21,55 +22,64 @@ void for_each_chunk(const Context& ctx, Point n, const Body& body) {
 
 }  // namespace
 
-// Entries are put together by ranges of columns first, so that each range is one task's. Every pass keeps the order of
-// the blocks.
-Incidence incidence_of(const Context& ctx, const LocalRows& a) {
-  constexpr std::int64_t kMostRanges = 1024;
-  struct Entry {
-    Point col;
-    Point block;
-    std::int32_t at;
-  };
+// Lists are counted, then filled by all threads as they come, and put in order: what each thread adds to a list
+// ascends, so that little is left to do.
+Incidence blocks_of(const Context& ctx, const LocalRows& a) {
   const Point n = a.points;
-  const std::int64_t step = std::max(kTaskPoints, (n + kMostRanges - 1) / kMostRanges);
-  const std::int64_t ranges = (n + step - 1) / step;
-  std::vector<std::int64_t> next(static_cast<std::size_t>(ranges * ranges), 0);  // of each range of blocks and columns
-  const auto for_each_entry = [&](std::int64_t task, const auto& body) {
-    for (std::int64_t e = task * step * a.width; e < std::min<std::int64_t>(n, (task + 1) * step) * a.width; ++e) {
-      body(a.cols[e], e);
-    }
-  };
-  core::parallel_for(ctx, ranges, [&](std::int64_t task, int /*worker*/) {
-    for_each_entry(task, [&](Point col, std::int64_t /*e*/) { ++next[task * ranges + col / step]; });
-  });
-  std::vector<std::int64_t> first = {0};
-  for (std::int64_t range = 0; range < ranges; ++range) {
-    std::int64_t place = first.back();
-    for (std::int64_t task = 0; task < ranges; ++task) place += std::exchange(next[task * ranges + range], place);
-    first.push_back(place);
-  }
-  std::vector<Entry> entries(a.cols.size());
-  core::parallel_for(ctx, ranges, [&](std::int64_t task, int /*worker*/) {
-    for_each_entry(task, [&](Point col, std::int64_t e) {
-      entries[next[task * ranges + col / step]++] = {col, static_cast<Point>(e / a.width),
-                                                     static_cast<std::int32_t>(e % a.width)};
-    });
-  });
   Incidence in;
-  in.first.assign(static_cast<std::size_t>(n) + 1, 0);
+  in.first.resize(static_cast<std::size_t>(n) + 1);
   in.blocks.resize(a.cols.size());
-  in.at.resize(a.cols.size());
-  core::parallel_for(ctx, ranges, [&](std::int64_t range, int /*worker*/) {
-    const std::int64_t begin = range * step;
-    const std::int64_t end = std::min<std::int64_t>(n, begin + step);
-    std::vector<std::int64_t> place(static_cast<std::size_t>(end - begin) + 1, 0);
-    for (std::int64_t e = first[range]; e < first[range + 1]; ++e) ++place[entries[e].col - begin + 1];
-    place[0] = first[range];
-    for (std::int64_t j = begin; j < end; ++j) in.first[j + 1] = place[j - begin + 1] += place[j - begin];
-    for (std::int64_t e = first[range]; e < first[range + 1]; ++e) {
-      const std::int64_t to = place[entries[e].col - begin]++;
-      in.blocks[to] = entries[e].block;
-      in.at[to] = entries[e].at;
+  core::RawVector<Point> count(static_cast<std::size_t>(n));  // of each point's blocks, then those that are not listed
+  for_each_chunk(ctx, n, [&](Point begin, Point end, std::int64_t /*task*/, int /*worker*/) {
+    std::fill(count.begin() + begin, count.begin() + end, 0);
+  });
+  for_each_chunk(ctx, n, [&](Point begin, Point end, std::int64_t /*task*/, int /*worker*/) {
+    for (std::int64_t e = begin * a.width; e < end * a.width; ++e) {
+      std::atomic_ref<Point>(count[a.cols[e]]).fetch_add(1, std::memory_order_relaxed);
+    }
+  });
+  std::vector<std::int64_t> before(static_cast<std::size_t>((n + kTaskPoints - 1) / kTaskPoints) + 1, 0);
+  for_each_chunk(ctx, n, [&](Point begin, Point end, std::int64_t task, int /*worker*/) {
+    before[task + 1] = std::accumulate(count.begin() + begin, count.begin() + end, std::int64_t{0});
+  });
+  std::partial_sum(before.begin(), before.end(), before.begin());
+  in.first.back() = before.back();
+  for_each_chunk(ctx, n, [&](Point begin, Point end, std::int64_t task, int /*worker*/) {
+    std::int64_t place = before[task];
+    for (Point j = begin; j < end; ++j) {
+      in.first[j] = place;
+      place += count[j];
+    }
+  });
+  for_each_chunk(ctx, n, [&](Point begin, Point end, std::int64_t /*task*/, int /*worker*/) {
+    for (Point i = begin; i < end; ++i) {
+      for (std::int64_t e = i * a.width; e < (i + 1) * a.width; ++e) {
+        const Point left = std::atomic_ref<Point>(count[a.cols[e]]).fetch_sub(1, std::memory_order_relaxed);
+        in.blocks[in.first[a.cols[e] + 1] - left] = i;
+      }
+    }
+  });
+  for_each_chunk(ctx, n, [&](Point begin, Point end, std::int64_t /*task*/, int /*worker*/) {
+    for (Point j = begin; j < end; ++j) {
+      const auto first = in.blocks.begin() + in.first[j];
+      const auto last = in.blocks.begin() + in.first[j + 1];
+      if (!std::is_sorted(first, last)) std::sort(first, last);
+    }
+  });
+  return in;
+}
+
+Incidence incidence_of(const Context& ctx, const LocalRows& a) {
+  Incidence in = blocks_of(ctx, a);
+  in.at.resize(in.blocks.size());
+  for_each_chunk(ctx, a.points, [&](Point begin, Point end, std::int64_t /*task*/, int /*worker*/) {
+    for (Point j = begin; j < end; ++j) {
+      for (std::int64_t e = in.first[j]; e < in.first[j + 1]; ++e) {
+        const Point* cols = a.cols.data() + in.blocks[e] * a.width;
+        std::int32_t at = 0;
+        for (std::int32_t c = 1; c < a.width; ++c) at += cols[c] == j ? c : 0;  // no branch, which nobody could guess
+        in.at[e] = at;
+      }
     }
   });
   return in;

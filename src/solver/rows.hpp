@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/aligned.hpp"
+#include "core/raw_vector.hpp"
 #include "vicinal/context.hpp"
 
 namespace vicinal::solver {
@@ -17,20 +18,22 @@ using Point = std::int32_t;
 struct LocalRows {
   Point points = 0;
   std::int64_t width = 0;
-  std::vector<Point> cols;          ///< [n, width], distinct within a block
-  std::vector<std::int64_t> first;  ///< [n + 1]
-  std::vector<double> values;       ///< [first[n], width]
+  core::RawVector<Point> cols;          ///< [n, width], distinct within a block
+  core::RawVector<std::int64_t> first;  ///< [n + 1]
+  core::RawVector<double> values;       ///< [first[n], width]
 
   [[nodiscard]] std::int64_t rows() const noexcept { return first.back(); }
 };
 
 /// For each point the blocks that have it as a column, and where in the block it stands, by ascending block.
 struct Incidence {
-  std::vector<std::int64_t> first;  ///< [n + 1]
-  std::vector<Point> blocks;        ///< [n * width]
-  std::vector<std::int32_t> at;     ///< [n * width]
+  core::RawVector<std::int64_t> first;  ///< [n + 1]
+  core::RawVector<Point> blocks;        ///< [n * width]
+  core::RawVector<std::int32_t> at;     ///< [n * width]
 };
 Incidence incidence_of(const Context& ctx, const LocalRows& a);
+/// The same without `at`.
+Incidence blocks_of(const Context& ctx, const LocalRows& a);
 
 /// Vectors side by side: [n, width], row-major.
 struct Vectors {

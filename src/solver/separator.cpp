@@ -1,6 +1,9 @@
 // See separator.hpp. A vertex is two states, where a path comes in and where it goes out, joined by an arc that one
 // path may use; the network is never written down, only who precedes and who follows whom on the paths found so far.
 // A hub has room for any number of paths, so that a search looks through each only once.
+// Levels are distances to the right, of all that can reach it: in each round paths begin wherever on the left they can,
+// near ends and far ones, and do not enter what leads nowhere. A band is long, and its places have little to do with
+// each other: a round for each distance, as from the left, would be many times as many.
 #include "solver/separator.hpp"
 
 #include <algorithm>
@@ -30,13 +33,33 @@ class Flow {
       std::fill(arc_.begin(), arc_.end(), 0);
       std::copy(band_.first_vertex.begin(), band_.first_vertex.end() - 1, hub_arc_.begin());
       for (Point v = 0; v < n_; ++v) {
-        if (band_.at_left[v] != 0 && before_[v] != kLeft) augment(v);
+        if (begins(v) && level_[in(v)] != kUnseen) augment(v);
       }
     }
   }
 
   /// After `fill`: what can still be reached from the left is left.
-  [[nodiscard]] std::vector<Side> sides() const {
+  [[nodiscard]] std::vector<Side> sides() {
+    std::fill(level_.begin(), level_.end(), kUnseen);
+    std::fill(hub_level_.begin(), hub_level_.end(), kUnseen);
+    queue_.clear();
+    for (Point v = 0; v < n_; ++v) {
+      if (band_.at_left[v] != 0) reach(in(v), kReached);
+    }
+    for (std::size_t at = 0; at < queue_.size(); ++at) {
+      poll();
+      const auto v = static_cast<Point>(queue_[at] / 2);
+      if (queue_[at] == in(v)) {
+        if (!used(v)) {
+          reach(out(v), kReached);
+        } else if (before_[v] >= 0) {
+          reach(out(before_[v]), kReached);
+        }
+        continue;
+      }
+      if (used(v)) reach(in(v), kReached);
+      for_each_beside(v, kReached, [&](Point w) { reach(in(w), kReached); });
+    }
     std::vector<Side> found(static_cast<std::size_t>(n_), Side::right);
     for (Point v = 0; v < n_; ++v) {
       if (level_[out(v)] != kUnseen) {
@@ -51,6 +74,7 @@ class Flow {
  private:
   static constexpr std::int32_t kUnseen = -1;
   static constexpr std::int32_t kSpent = -2;
+  static constexpr std::int32_t kReached = 1;
   static constexpr std::int64_t kPolled = 1 << 16;  // states between two looks at the cancel token
   static std::size_t in(Point v) { return 2 * static_cast<std::size_t>(v); }
   static std::size_t out(Point v) { return 2 * static_cast<std::size_t>(v) + 1; }
@@ -60,41 +84,47 @@ class Flow {
     if (++steps_ % kPolled == 0) ctx_.check_cancelled();
   }
 
-  // Distances from the left in what is left of the capacities, up to that of the right; whether it is reached.
+  [[nodiscard]] bool begins(Point v) const { return band_.at_left[v] != 0 && before_[v] != kLeft; }
+  [[nodiscard]] bool ends(Point v) const { return band_.at_right[v] != 0 && after_[v] != kRight; }
+
+  /// The vertices of hubs of v that no search has been through.
+  template <class Body>
+  void for_each_beside(Point v, std::int32_t level, const Body& body) {
+    for (Point e = band_.first_hub[v]; e < band_.first_hub[v + 1]; ++e) {
+      const Point hub = band_.hubs[e];
+      if (hub_level_[hub] != kUnseen) continue;
+      hub_level_[hub] = level;
+      for (Point m = band_.first_vertex[hub]; m < band_.first_vertex[hub + 1]; ++m) body(band_.vertices[m]);
+    }
+  }
+
+  // Distances to the right, from 1, in what is left of the capacities; whether a path may begin anywhere.
   bool find_levels() {
     std::fill(level_.begin(), level_.end(), kUnseen);
     std::fill(hub_level_.begin(), hub_level_.end(), kUnseen);
     queue_.clear();
     for (Point v = 0; v < n_; ++v) {
-      if (band_.at_left[v] != 0) reach(in(v), 0);
+      if (ends(v)) reach(out(v), 1);
     }
-    std::int32_t last = -1;  // the level on which the right is reached
+    bool found = false;
     for (std::size_t at = 0; at < queue_.size(); ++at) {
       poll();
       const std::size_t state = queue_[at];
       const auto v = static_cast<Point>(state / 2);
-      if (last >= 0 && level_[state] > last) break;
       const std::int32_t next = level_[state] + 1;
-      if (state == in(v)) {
+      if (state == out(v)) {
         if (!used(v)) {
-          reach(out(v), next);
-        } else if (before_[v] >= 0) {
-          reach(out(before_[v]), next);
+          reach(in(v), next);
+        } else if (after_[v] >= 0) {
+          reach(in(after_[v]), next);
         }
         continue;
       }
-      if (last < 0 && band_.at_right[v] != 0 && after_[v] != kRight) last = level_[state];
-      if (last >= 0) continue;
-      if (used(v)) reach(in(v), next);
-      for (Point e = band_.first_hub[v]; e < band_.first_hub[v + 1]; ++e) {
-        const Point hub = band_.hubs[e];
-        if (hub_level_[hub] != kUnseen) continue;
-        hub_level_[hub] = level_[state];
-        for (Point m = band_.first_vertex[hub]; m < band_.first_vertex[hub + 1]; ++m)
-          reach(in(band_.vertices[m]), next);
-      }
+      found = found || begins(v);
+      if (used(v)) reach(out(v), next);
+      for_each_beside(v, level_[state], [&](Point w) { reach(out(w), next); });
     }
-    return last >= 0;
+    return found;
   }
 
   void reach(std::size_t state, std::int32_t level) {
@@ -103,11 +133,11 @@ class Flow {
     queue_.push_back(state);
   }
 
-  // The state that the next arc out of `state` leads to, one level on; false where there is none left. What a hub has
+  // The state that the next arc out of `state` leads to, one level down; false where there is none left. What a hub has
   // been left by in this round is of no use to any other vertex that comes to it.
   bool advance(std::size_t state, std::size_t& to) {
     const auto v = static_cast<Point>(state / 2);
-    const auto fits = [&](std::size_t other) { return level_[other] == level_[state] + 1; };
+    const auto fits = [&](std::size_t other) { return level_[other] == level_[state] - 1; };
     Point& arc = arc_[state];
     if (state == in(v)) {
       if (arc++ > 0) return false;
@@ -124,7 +154,7 @@ class Flow {
     }
     for (Point e = band_.first_hub[v] + arc - 1; e < band_.first_hub[v + 1]; ++e, ++arc) {
       const Point hub = band_.hubs[e];
-      if (hub_level_[hub] != level_[state]) continue;
+      if (hub_level_[hub] != level_[state] - 1) continue;
       while (hub_arc_[hub] < band_.first_vertex[hub + 1]) {
         to = in(band_.vertices[hub_arc_[hub]++]);
         if (fits(to)) return true;
@@ -133,14 +163,14 @@ class Flow {
     return false;
   }
 
-  // A path from vertex `start` to the right along rising levels, if there is one; it changes who follows whom.
+  // A path from vertex `start` to the right along falling levels, if there is one; it changes who follows whom.
   void augment(Point start) {
     path_.assign(1, in(start));
     while (!path_.empty()) {
       poll();
       const std::size_t state = path_.back();
       const auto v = static_cast<Point>(state / 2);
-      if (state == out(v) && band_.at_right[v] != 0 && after_[v] != kRight) return take();
+      if (state == out(v) && ends(v)) return take();
       std::size_t to = 0;
       if (advance(state, to)) {
         path_.push_back(to);
@@ -175,7 +205,7 @@ class Flow {
   std::vector<Point> before_;
   std::vector<Point> after_;
   std::vector<std::int32_t> level_;
-  std::vector<std::int32_t> hub_level_;  // of the first states that come to it
+  std::vector<std::int32_t> hub_level_;  // of what it leads to
   std::vector<Point> arc_;
   std::vector<Point> hub_arc_;
   std::vector<std::size_t> queue_;

@@ -11,57 +11,81 @@ namespace {
 // Subtrees of at most this share of the work are one worker's; fixed, so that no sum depends on the thread count.
 constexpr double kTreeShare = 1.0 / 64;
 
+// Trees of so few points are one task's each; the nodes above them go wave by wave.
+constexpr Point kRowsPoints = 8192;
+
+template <class Body>
+void for_each_of(const Context& ctx, Point n, const Body& body) {
+  core::parallel_for(ctx, (n + kTaskPoints - 1) / kTaskPoints, [&](std::int64_t task, int /*worker*/) {
+    const auto end = static_cast<Point>(std::min<std::int64_t>(n, (task + 1) * kTaskPoints));
+    for (auto i = static_cast<Point>(task * kTaskPoints); i < end; ++i) body(i);
+  });
+}
+
 // Rows of a node: those of its children, and what the blocks hold whose first point, in the new order, is its own.
 void find_rows(const Context& ctx, const Pattern& pattern, const Dissection& from, Symbolic& to) {
   const LocalRows& a = pattern.a;
   const auto count = static_cast<std::int32_t>(to.nodes.size());
-  std::vector<Point> now(from.order.size());
-  for (std::size_t i = 0; i < now.size(); ++i) now[from.order[i]] = static_cast<Point>(i);
-  std::vector<Point> first_of(now.size());  // of each block
-  core::parallel_for(ctx, (a.points + kTaskPoints - 1) / kTaskPoints, [&](std::int64_t task, int /*worker*/) {
-    for (std::int64_t i = task * kTaskPoints; i < std::min<std::int64_t>(a.points, (task + 1) * kTaskPoints); ++i) {
-      const Point* cols = a.cols.data() + i * a.width;
-      Point first = now[cols[0]];
-      for (std::int64_t c = 1; c < a.width; ++c) first = std::min(first, now[cols[c]]);
-      first_of[i] = first;
-    }
+  core::RawVector<Point> now(from.order.size());
+  for_each_of(ctx, a.points, [&](Point i) { now[from.order[i]] = i; });
+  core::RawVector<Point> first_of(from.order.size());  // of each block
+  for_each_of(ctx, a.points, [&](Point i) {
+    const Point* cols = a.cols.data() + i * a.width;
+    Point first = now[cols[0]];
+    for (std::int64_t c = 1; c < a.width; ++c) first = std::min(first, now[cols[c]]);
+    first_of[i] = first;
   });
+  std::vector<std::vector<std::int32_t>> seen_by(static_cast<std::size_t>(ctx.threads()));
+  const auto find = [&](std::int32_t t, int worker) {
+    std::vector<std::int32_t>& seen = seen_by[worker];
+    if (seen.empty()) seen.assign(now.size(), -1);
+    const Dissection::Node& node = to.nodes[t];
+    std::vector<Point>& rows = to.rows[t];
+    const auto add = [&](Point row) {
+      if (row < node.end || seen[row] == t) return;
+      seen[row] = t;
+      rows.push_back(row);
+    };
+    for (Point i = node.begin; i < node.end; ++i) {
+      const Point old = from.order[i];
+      for (std::int64_t e = pattern.in.first[old]; e < pattern.in.first[old + 1]; ++e) {
+        const Point block = pattern.in.blocks[e];
+        if (first_of[block] != i) continue;
+        for (std::int64_t c = 0; c < a.width; ++c) add(now[a.cols[block * a.width + c]]);
+      }
+    }
+    for (const std::int32_t child : to.children[t]) {
+      for (const Point row : to.rows[child]) {
+        if (row < node.begin) throw Error(ErrorCode::internal, "lle: a separator lets an edge through");
+        add(row);
+      }
+    }
+    std::sort(rows.begin(), rows.end());
+  };
+
+  std::vector<std::int32_t> first(to.nodes.size());  // of each node's tree
   std::vector<std::int32_t> height(to.nodes.size(), 0);
+  std::vector<std::int32_t> trees;
   std::vector<std::vector<std::int32_t>> waves;
+  const auto small = [&](std::int32_t t) { return to.nodes[t].end - to.nodes[first[t]].begin <= kRowsPoints; };
   for (std::int32_t t = 0; t < count; ++t) {
-    for (const std::int32_t child : to.children[t]) height[t] = std::max(height[t], height[child] + 1);
+    first[t] = to.children[t].empty() ? t : first[to.children[t].front()];
+    if (small(t)) {
+      if (to.nodes[t].parent < 0) trees.push_back(t);
+      continue;
+    }
+    for (const std::int32_t child : to.children[t]) {
+      if (small(child)) trees.push_back(child);
+      height[t] = std::max(height[t], small(child) ? 0 : height[child] + 1);
+    }
     if (static_cast<std::size_t>(height[t]) >= waves.size()) waves.resize(static_cast<std::size_t>(height[t]) + 1);
     waves[height[t]].push_back(t);
   }
-  std::vector<std::vector<std::int32_t>> seen_by(static_cast<std::size_t>(ctx.threads()));
+  core::parallel_for(ctx, std::ssize(trees), [&](std::int64_t task, int worker) {
+    for (std::int32_t t = first[trees[task]]; t <= trees[task]; ++t) find(t, worker);
+  });
   for (const std::vector<std::int32_t>& wave : waves) {
-    core::parallel_for(ctx, static_cast<std::int64_t>(wave.size()), [&](std::int64_t task, int worker) {
-      std::vector<std::int32_t>& seen = seen_by[worker];
-      if (seen.empty()) seen.assign(now.size(), -1);
-      const std::int32_t t = wave[task];
-      const Dissection::Node& node = to.nodes[t];
-      std::vector<Point>& rows = to.rows[t];
-      const auto add = [&](Point row) {
-        if (row < node.end || seen[row] == t) return;
-        seen[row] = t;
-        rows.push_back(row);
-      };
-      for (Point i = node.begin; i < node.end; ++i) {
-        const Point old = from.order[i];
-        for (std::int64_t e = pattern.in.first[old]; e < pattern.in.first[old + 1]; ++e) {
-          const Point block = pattern.in.blocks[e];
-          if (first_of[block] != i) continue;
-          for (std::int64_t c = 0; c < a.width; ++c) add(now[a.cols[block * a.width + c]]);
-        }
-      }
-      for (const std::int32_t child : to.children[t]) {
-        for (const Point row : to.rows[child]) {
-          if (row < node.begin) throw Error(ErrorCode::internal, "lle: a separator lets an edge through");
-          add(row);
-        }
-      }
-      std::sort(rows.begin(), rows.end());
-    });
+    core::parallel_for(ctx, std::ssize(wave), [&](std::int64_t task, int worker) { find(wave[task], worker); });
   }
 }
 

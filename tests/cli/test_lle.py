@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from report_page import check_page
 
 
 @pytest.fixture
@@ -63,6 +64,7 @@ def test_pieces_are_told(vicinal, ok_json, tmp_path, roll):
 
 def test_the_report(ok, tmp_path, roll):
     ok("lle", "roll.npy", "--variant", "modified", "--parameters", "truth.npy", "--report", "report.html")
+    check_page(tmp_path / "report.html", tmp_path)
     page = (tmp_path / "report.html").read_text()
     # A dot for each row in both pictures, and one for each eigenvalue.
     assert page.count("<circle") == 2 * 900 + 3 and "affine residual" in page and "none was skipped" in page

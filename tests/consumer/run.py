@@ -52,7 +52,8 @@ def main():
         if (shared / "bin").exists():  # the command must find the library beside itself
             run(shared / "bin" / "vicinal", "--version")
     elif arguments.way == "add_subdirectory":
-        configure_and_build(folder, arguments.launcher, f"-DVICINAL_SOURCE={arguments.source}", "-DBUILD_SHARED_LIBS=OFF")
+        configure_and_build(folder, arguments.launcher, f"-DVICINAL_SOURCE={arguments.source}",
+                            "-DBUILD_SHARED_LIBS=OFF", "-DVICINAL_UNITY=ON")
         shutil.rmtree(static, ignore_errors=True)
         run("cmake", "--install", folder, "--prefix", static, stdout=subprocess.DEVNULL)
     elif arguments.way.startswith("find_package"):

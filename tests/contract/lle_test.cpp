@@ -494,23 +494,29 @@ TEST_F(LleOnDevice, takes_tables_in_its_memory) {
             plan_lle(device(), points.view(), {.solver = LleSolver::cpu}).memory + points.rows.size() * 8);
   refused([&] { lle(plain(), there, {}); }, ErrorCode::device_unavailable, "table");
 }
-TEST_F(LleOnDevice, names_what_is_missing_or_goes_to_the_host) {
-  if (cuda_status().architectures != "pretended") GTEST_SKIP() << "this device may have a solver";
+TEST_F(LleOnDevice, is_taken_where_it_is_there) {
   const Points points = shape(vicinal::Shape::swiss_roll, 300);
-  for (const LleSolver solver : {LleSolver::automatic, LleSolver::direct}) {
-    EXPECT_THROW(plan_lle(device(), points.view(), {.solver = solver}), Error);
-    try {
-      lle(device(), points.view(), {.solver = solver});
-      FAIL() << "not refused";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::device_unavailable);
-      EXPECT_NE(std::string(error.what()).find("cuDSS"), std::string::npos) << error.what();
-    }
-  }
   const Context chosen = Context::automatic({.threads = 3});
-  const std::string plan = plan_lle(chosen, points.view()).reason;
-  EXPECT_NE(plan.find("direct on the host (lle: the pretended device has no cuDSS)"), std::string::npos) << plan;
-  EXPECT_EQ(lle(chosen, points.view()).pieces[0].counted, 2);
+  const Plan plan = plan_lle(chosen, points.view());
+  EXPECT_NE(plan.reason.find("direct on the device"), std::string::npos) << plan.reason;
+  const Lle found = lle(chosen, points.view());
+  EXPECT_EQ(found.pieces[0].counted, 2);
+  EXPECT_GT(found.pieces[0].fill, 0);
+  EXPECT_GT(found.pieces[0].flops, 0);
+  EXPECT_GT(found.plan.device_memory, 0U);
+  EXPECT_TRUE(same_bits(lle(chosen, points.view()).embedding, found.embedding));
+}
+TEST_F(LleOnDevice, refuses_a_factor_that_does_not_fit_before_it_starts) {
+  const Points points = shape(vicinal::Shape::swiss_roll, 3000);
+  const NeighborGraph graph = knn(plain(), points.view(), {.k = 12});
+  const std::uint64_t needed = lle(device(), points.view(), graph, {}).plan.device_memory;
+  try {
+    lle(Context::cuda({.device_memory_limit = needed}), points.view(), graph, {});
+    FAIL() << "blocks and factor in the factor's " << needed << " bytes";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::over_memory);
+    EXPECT_NE(std::string(error.what()).find("lle: the factor needs "), std::string::npos) << error.what();
+  }
 }
 TEST_F(LleOnDevice, refuses_as_the_host_does) {
   const Points points = shape(vicinal::Shape::swiss_roll, 3000);

@@ -219,6 +219,20 @@ TEST(Match, keeps_what_the_rule_says) {
   }
 }
 
+TEST(Match, keeps_a_quarter_of_the_smaller_by_default) {
+  Polygons a;
+  Polygons b;
+  const double shares[] = {0.1, 0.249, 0.251, 0.9};
+  for (int i = 0; i < 4; ++i) {
+    add_box(a, 10 * i, 0, 10 * i + 1, 1);
+    add_box(b, 10 * i + 1 - shares[i], 0, 10 * i + 5, 1);
+  }
+  const Match found = match(two_threads(), a.view(), b.view());
+  EXPECT_EQ(found.options.threshold, 0.25);
+  ASSERT_EQ(found.pairs.size(), 4U);
+  for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(found.pairs[k].kept, k >= 2) << k;
+}
+
 TEST(Match, codes_may_be_required_or_enough) {
   Polygons a;
   Polygons b;

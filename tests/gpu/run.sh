@@ -2,21 +2,12 @@
 # Usage: run.sh [tests|portable|sanitize|all] in the folder that carry.sh made. Runs the contract tests on the CUDA
 # device alone, as many at a time as there are cores; then all again with the screen that other devices have (portable);
 # then the smaller ones of them under compute-sanitizer, where that is at hand. Needs bash, a driver, and nothing else.
-# Embeddings need cuDSS: libcudss.so.1 in the folder, or where VICINAL_CUDSS says; without it they are left out, and that is said.
 # SHARDS sets how many run at a time, FILTER which tests, SANITIZE_FILTER which are sanitized.
 set -uo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 what=${1:-all}
 export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export VICINAL_CUDA_PLUGIN=$folder/libvicinal_cuda.so VICINAL_TEST_DEVICE=cuda
-[[ -z ${VICINAL_CUDSS-} && -f $folder/libcudss.so.1 ]] && export VICINAL_CUDSS=$folder/libcudss.so.1
-if [[ -z ${VICINAL_CUDSS-} ]]; then
-  echo "not run: embeddings, for there is no cuDSS"
-  case ${FILTER:-*} in
-    *-*) FILTER="$FILTER:Lle*" ;;
-    *) FILTER="${FILTER:-*}:-Lle*" ;;
-  esac
-fi
 logs=${LOGS:-$(mktemp -d)}
 mkdir -p "$logs"
 failed=0
@@ -53,6 +44,18 @@ run_tests() {
   failed=$((failed || failed_before))
 }
 
+# What unit tests ask of a device.
+run_units() {
+  local started=$SECONDS
+  if "$folder/vicinal_unit_tests" '--gtest_filter=*OnDevice*' >"$logs/units.log" 2>&1; then
+    echo "unit tests on CUDA: $(grep -c '^\[       OK \]' "$logs/units.log") passed in $((SECONDS - started)) s"
+  else
+    echo "unit tests on CUDA FAILED:"
+    grep '^\[  FAILED  \]\|Failure$' -A2 "$logs/units.log" | cut -c1-600 | head -40
+    failed=1
+  fi
+}
+
 run_sanitizer() {
   local tool sanitizer tests
   sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
@@ -77,11 +80,15 @@ run_sanitizer() {
 
 "$folder/vicinal" doctor || exit 5
 case $what in
-  tests) run_tests usual ;;
+  tests)
+    run_tests usual
+    run_units
+    ;;
   portable) run_tests portable VICINAL_CUDA_PATH=portable ;;
   sanitize) run_sanitizer ;;
   all)
     run_tests usual
+    run_units
     run_tests portable VICINAL_CUDA_PATH=portable
     run_sanitizer
     ;;

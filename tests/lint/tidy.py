@@ -61,7 +61,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tree", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--batch", type=int, default=16)
     arguments = parser.parse_args()
     folder = arguments.tree.resolve() / "tidy"
     folder.mkdir(exist_ok=True)

@@ -15,6 +15,7 @@
 #include "cuda/plugin.hpp"
 #include "pretend_cluster.hpp"
 #include "pretend_graph.hpp"
+#include "pretend_lle.hpp"
 #include "pretend_lof.hpp"
 #include "pretend_overlap.hpp"
 #include "reference/fma.hpp"
@@ -579,13 +580,59 @@ void label_bytes(void* engine, const Bipartite* task, std::uint64_t* bytes, Stat
   });
 }
 
-/// A device without what solves on it.
+/// The most columns of an embedding here: few, so that a test meets it.
 std::int64_t lle_widest(void* /*engine*/) {
-  return 64;
+  return 16;
 }
-void lle_solver(Status* status) {
-  status->code = 1 + static_cast<std::int32_t>(ErrorCode::device_unavailable);
-  std::strcpy(status->message, "lle: the pretended device has no cuDSS");
+
+void lle_bytes(void* engine, const LleTask* task, std::uint64_t* bytes, Status* status) {
+  guarded(status, [&] {
+    *bytes = static_cast<std::uint64_t>(task->table.rows * (task->k + 1)) * 60;
+    const std::uint64_t limit = static_cast<Engine*>(engine)->limit;
+    if (*bytes > limit) {
+      throw Error(ErrorCode::over_memory, "lle: needs " + std::to_string(*bytes) + " bytes of device memory, but " +
+                                              std::to_string(limit) + " are left within the limit");
+    }
+  });
+}
+
+void lle(void* engine, const HostCalls* host, LleTask* task, void** made, Status* status) {
+  std::uint64_t bytes = 0;
+  lle_bytes(engine, task, &bytes, status);
+  if (status->code != kOk) return;
+  guarded(status, [&] {
+    host->report(host->user, "weights", 0);
+    if (host->cancelled(host->user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
+    *made = std::make_unique<PretendedLle>(*task, read(task->table, 0, task->table.rows),
+                                           static_cast<Engine*>(engine)->limit)
+                .release();
+  });
+}
+
+void release_lle(void* lle) {
+  delete static_cast<PretendedLle*>(lle);
+}
+
+void lle_take(void* lle, LleTaken* piece, Status* status) {
+  guarded(status, [&] { static_cast<PretendedLle*>(lle)->take(*piece); });
+}
+
+void lle_fetch(void* lle, const LleBlocks* blocks, Status* status) {
+  guarded(status, [&] { static_cast<PretendedLle*>(lle)->fetch(*blocks); });
+}
+
+void lle_factor(void* lle, const HostCalls* host, LleFactor* task, Status* status) {
+  guarded(status, [&] {
+    static_cast<PretendedLle*>(lle)->factor(*task);
+    host->report(host->user, "factor", 1);
+  });
+}
+
+void lle_step(void* lle, const HostCalls* host, const LleStep* step, Status* status) {
+  guarded(status, [&] {
+    if (host->cancelled(host->user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
+    static_cast<PretendedLle*>(lle)->step(*step);
+  });
 }
 
 void label(void* /*engine*/, const HostCalls* /*host*/, Bipartite* task, Status* status) {
@@ -660,8 +707,14 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.label = plugin::label;
     functions.label_bytes = plugin::label_bytes;
     functions.join_polygons = plugin::join_polygons;
+    functions.lle_bytes = plugin::lle_bytes;
     functions.lle_widest = plugin::lle_widest;
-    functions.lle_solver = plugin::lle_solver;
+    functions.lle = plugin::lle;
+    functions.release_lle = plugin::release_lle;
+    functions.lle_take = plugin::lle_take;
+    functions.lle_fetch = plugin::lle_fetch;
+    functions.lle_factor = plugin::lle_factor;
+    functions.lle_step = plugin::lle_step;
     return functions;
   }();
   return &kFunctions;

@@ -59,7 +59,7 @@ struct Ordered {
 };
 
 inline Ordered ordered(const Context& ctx, const LocalRows& given, Point side) {
-  std::vector<float> places;
+  core::RawVector<float> places;
   for (Point i = 0; i < given.points; ++i) {
     const Point line = i / side;
     places.insert(places.end(), {static_cast<float>(i % side), static_cast<float>(line)});

@@ -1,9 +1,10 @@
 // The ordering: a separator is a cut, and no smaller one exists; a dissection tears no block, whatever its cells, and
-// is the same on every thread count; cells, incidence and pieces are what a plain loop finds; long steps can be
-// cancelled.
+// is the same on every thread count; cells, their graphs, incidence and pieces are what a plain loop finds; long steps
+// can be cancelled.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <numeric>
@@ -159,7 +160,7 @@ TEST(Incidence, lists_blocks_of_each_point_in_order) {
 TEST(KdCells, hold_every_point_once_whatever_repeats) {
   for (const Point n : {1, 17, 16384, 30001}) {
     for (const int kind : {0, 1, 2}) {
-      std::vector<float> places;
+      core::RawVector<float> places;
       for (Point i = 0; i < n; ++i) {
         const auto x = static_cast<float>(draw(21, static_cast<std::uint64_t>(i)));
         places.push_back(kind == 0 ? x : kind == 1 ? std::floor(3 * x) : 0.0F);  // random, three places, one place
@@ -230,10 +231,134 @@ TEST(Dissection, tears_no_block_whatever_the_cells) {
   EXPECT_EQ(dissect(threads(1), Pattern{whole, in}, {0, 50, 100}).nodes.size(), 1U);
 }
 
+// Blocks of `width` points near each other on a surface or in a space of `shape`, numbered row by row.
+LocalRows lattice(std::array<Point, 3> shape, Point width) {
+  LocalRows a;
+  a.points = shape[0] * shape[1] * shape[2];
+  a.width = width;
+  a.first.resize(static_cast<std::size_t>(a.points) + 1);
+  std::iota(a.first.begin(), a.first.end(), 0);
+  for (Point i = 0; i < a.points; ++i) {
+    const std::array<Point, 3> at = {i % shape[0], i / shape[0] % shape[1], i / shape[0] / shape[1]};
+    std::vector<Point> cols = {i};
+    for (Point reach = 1; std::ssize(cols) < width; ++reach) {
+      for (int axis = 0; axis < 6 && std::ssize(cols) < width; ++axis) {
+        std::array<Point, 3> to = at;
+        to[axis / 2] += axis % 2 == 0 ? reach : -reach;
+        if (to[axis / 2] < 0 || to[axis / 2] >= shape[axis / 2]) continue;
+        cols.push_back((to[2] * shape[1] + to[1]) * shape[0] + to[0]);
+      }
+    }
+    a.cols.insert(a.cols.end(), cols.begin(), cols.end());
+  }
+  return a;
+}
+
+// Sheets that know nothing of each other and lie in the same cells, as those of a folded surface; a point of each is
+// joined with the next one at a corner.
+LocalRows folded(Point side, Point sheets) {
+  LocalRows a = lattice({side, side, 1}, 5);
+  LocalRows all = a;
+  all.points = a.points * sheets;
+  all.cols.clear();
+  for (Point i = 0; i < all.points; ++i) {
+    const Point sheet = i % sheets;
+    for (Point c = 0; c < a.width; ++c) all.cols.push_back(a.cols[i / sheets * a.width + c] * sheets + sheet);
+    if (i < sheets) all.cols.back() = (sheet + 1) % sheets;
+  }
+  all.first.resize(static_cast<std::size_t>(all.points) + 1);
+  std::iota(all.first.begin(), all.first.end(), 0);
+  return all;
+}
+
+// Blocks that all have the first point, and one beside their own.
+LocalRows star(Point n) {
+  LocalRows a;
+  a.points = n;
+  a.width = 3;
+  a.first.resize(static_cast<std::size_t>(n) + 1);
+  std::iota(a.first.begin(), a.first.end(), 0);
+  for (Point i = 0; i < n; ++i)
+    a.cols.insert(a.cols.end(), {i, i == 0 ? n - 1 : 0, i + 1 < n && i > 0 ? i + 1 : n / 2});
+  return a;
+}
+
+std::vector<Point> cells_of(Point n, Point size) {
+  std::vector<Point> near;
+  for (Point i = 0; i < n; i += size) near.push_back(i);
+  near.push_back(n);
+  return near;
+}
+
+// With a cell a point there are more cells than a part is halved on at once.
+TEST(Dissection, large_parts_are_halved_on_coarser_cells) {
+  const LocalRows graphs[] = {
+      lattice({20001, 1, 1}, 3), lattice({150, 150, 1}, 9), lattice({28, 28, 28}, 7), folded(100, 3), star(12000),
+      scattered(15000, 5, 40)};
+  for (const LocalRows& a : graphs) {
+    const Incidence in = incidence_of(threads(2), a);
+    const std::vector<Point> near = cells_of(a.points, 1);
+    const Dissection once = dissect(threads(1), Pattern{a, in}, near);
+    expect_no_block_torn(a, once);
+    for (const int count : {2, 3, 7}) {
+      const Dissection again = dissect(threads(count), Pattern{a, in}, near);
+      EXPECT_EQ(once.order, again.order);
+      ASSERT_EQ(once.nodes.size(), again.nodes.size());
+      for (std::size_t t = 0; t < once.nodes.size(); ++t) EXPECT_EQ(once.nodes[t].parent, again.nodes[t].parent);
+    }
+  }
+  // A line needs a point or two, a square a line across: two points wide, as blocks reach.
+  const auto root_of = [&](const LocalRows& a) {
+    const Dissection found = dissect(threads(2), Pattern{a, incidence_of(threads(2), a)}, cells_of(a.points, 1));
+    return found.nodes.back().end - found.nodes.back().begin;
+  };
+  EXPECT_LE(root_of(graphs[0]), 2);
+  EXPECT_LE(root_of(graphs[1]), 5 * 150);
+}
+
+// On every level: each point has a cell, and what a block joins lies in the cell of its own point and its neighbors;
+// cells reach each other within what they are part of.
+TEST(CellGraphs, join_what_blocks_join_on_every_level) {
+  const LocalRows graphs[] = {lattice({150, 150, 1}, 9), folded(100, 3), star(12000), scattered(15000, 5, 15000)};
+  for (const LocalRows& a : graphs) {
+    for (const Point size : {1, 16}) {
+      const Pattern pattern{a, incidence_of(threads(2), a)};
+      const std::vector<Point> near = cells_of(a.points, size);
+      const CellGraphs once = cell_graphs_of(threads(1), pattern, near);
+      std::vector<Point> cell(once.cell_of.begin(), once.cell_of.end());
+      for (const CellGraph& graph : once.levels) {
+        std::vector<std::vector<Point>> joined(static_cast<std::size_t>(graph.cells()));
+        for (Point i = 0; i < a.points; ++i) {
+          for (Point c = 0; c < a.width; ++c) {
+            const Point other = cell[a.cols[i * a.width + c]];
+            if (other == cell[i]) continue;
+            joined[cell[i]].push_back(other);
+            joined[other].push_back(cell[i]);
+          }
+        }
+        for (Point c = 0; c < graph.cells(); ++c) {
+          std::sort(joined[c].begin(), joined[c].end());
+          joined[c].erase(std::unique(joined[c].begin(), joined[c].end()), joined[c].end());
+          ASSERT_TRUE(std::equal(joined[c].begin(), joined[c].end(), graph.neighbors.begin(c), graph.neighbors.end(c)));
+        }
+        if (graph.above.empty()) break;
+        for (Point& of : cell) of = graph.above[of];
+      }
+      const CellGraphs again = cell_graphs_of(threads(7), pattern, near);
+      EXPECT_EQ(once.cell_of, again.cell_of);
+      ASSERT_EQ(once.levels.size(), again.levels.size());
+      for (std::size_t l = 0; l < once.levels.size(); ++l) {
+        EXPECT_EQ(once.levels[l].above, again.levels[l].above);
+        EXPECT_EQ(once.levels[l].neighbors.items, again.levels[l].neighbors.items);
+      }
+    }
+  }
+}
+
 TEST(Dissection, pieces_of_a_graph_are_parted_for_nothing) {
   // Two grids that know nothing of each other: their points are of different subtrees, and no separator lies between.
   const LocalRows a = grid(60, true);
-  std::vector<float> places;
+  core::RawVector<float> places;
   for (Point i = 0; i < a.points; ++i) {
     const Point line = i / 60;
     places.insert(places.end(), {static_cast<float>(i % 60), static_cast<float>(line)});
@@ -258,10 +383,10 @@ TEST(Dissection, its_long_steps_can_be_cancelled) {
   const Incidence in = incidence_of(free, a);
   std::vector<Point> near;
   for (Point i = 0; i <= 60000; i += 10) near.push_back(i);
-  const CellGraph graph = graph_of_cells(free, Pattern{a, in}, near);
+  const CellGraphs graphs = cell_graphs_of(free, Pattern{a, in}, near);
   std::vector<Point> points(60000);
   std::iota(points.begin(), points.end(), 0);
-  EXPECT_THROW(Halving(cancelled, graph).halve(points.data(), points.data() + points.size()), Error);
+  EXPECT_THROW(Halving(cancelled, graphs).halve(points.data(), points.data() + points.size()), Error);
   // A band of a long chain of vertices: more steps than lie between two looks.
   Band band;
   band.first_hub = {0};

@@ -1,11 +1,19 @@
 // The loop of overlap_kernels.hpp, written once; included after kernels_inl.hpp, whose rules hold here too. Nothing is
 // fused, because plain x86-64 cannot.
 
+#include <bit>
+
 #include "cpu/simd/overlap_kernels.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace vicinal::cpu {
 namespace VICINAL_SIMD_NAMESPACE {
+
+inline std::uint32_t bits_of(hn::Mask<DoubleTag> mask) {
+  std::uint8_t bytes[8] = {};
+  hn::StoreMaskBits(DoubleTag(), mask, bytes);
+  return bytes[0];
+}
 
 struct PieceOfA {
   PieceOfA(const OverlapPieces& a, std::int64_t i)
@@ -46,6 +54,28 @@ struct Met {
   DoubleVec g1;
 };
 
+// Calls body(j) for every eight pieces of b, from j on, of which one may meet the piece of a, in ascending order.
+template <class Body>
+HWY_INLINE void for_each_eight(const PieceOfA& piece, const OverlapPieces& b, const Body& body) {
+  const DoubleTag dd;
+  const std::int64_t eights = (b.count + 7) / 8;
+  if (eights <= kFewEights) {
+    for (std::int64_t j = 0; j < b.count; j += 8) body(j);
+    return;
+  }
+  for (std::int64_t k = 0; k < eights; k += 8) {
+    std::uint32_t near = 0;
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      const std::int64_t at = k + v * kDoubleLanes;
+      near |= bits_of(hn::And(hn::Lt(piece.left, hn::LoadU(dd, b.last + at)),
+                              hn::Lt(hn::LoadU(dd, b.first + at), piece.right)))
+              << (v * kDoubleLanes);
+    }
+    for (; near != 0; near &= near - 1) body(8 * (k + std::countr_zero(near)));
+  }
+}
+
 // Of one piece of a with a vector of pieces of b. With d the difference of heights at both ends of what both span, w
 // wide, the integral of min(f, g) is that of (f + g) / 2 - |d| / 2; |d| is a trapezoid, or two triangles where d
 // changes its sign.
@@ -58,7 +88,7 @@ inline OverlapSums overlap_areas(const OverlapPieces& a, const OverlapPieces& b)
   for (std::int64_t i = 0; i < a.count; ++i) {
     const PieceOfA piece(a, i);
     const DoubleVec a_sign = hn::Set(dd, a.sign[i] / 4);  // exact
-    for (std::int64_t j = 0; j < b.count; j += 8) {
+    for_each_eight(piece, b, [&](std::int64_t j) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
         const std::int64_t at = j + v * kDoubleLanes;
@@ -79,7 +109,7 @@ inline OverlapSums overlap_areas(const OverlapPieces& a, const OverlapPieces& b)
         area[v] = hn::Add(area[v], hn::IfThenElseZero(met.common, term));
         span[v] = hn::Add(span[v], hn::IfThenElseZero(met.common, met.width));
       }
-    }
+    });
   }
   double areas[8];
   double spans[8];
@@ -102,7 +132,7 @@ inline double overlap_lengths(const OverlapPieces& a, const OverlapPieces& b) {
     const PieceOfA piece(a, i);
     const DoubleVec a_sign = hn::Set(dd, a.sign[i]);
     const DoubleVec a_weight = hn::Set(dd, a.weight[i]);
-    for (std::int64_t j = 0; j < b.count; j += 8) {
+    for_each_eight(piece, b, [&](std::int64_t j) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
         const std::int64_t at = j + v * kDoubleLanes;
@@ -120,7 +150,7 @@ inline double overlap_lengths(const OverlapPieces& a, const OverlapPieces& b) {
         const DoubleVec term = hn::Mul(hn::Add(of_a, of_b), met.width);
         length[v] = hn::Add(length[v], hn::IfThenElseZero(met.common, term));
       }
-    }
+    });
   }
   double lengths[8];
   for (int v = 0; v < kVectors; ++v) hn::StoreU(length[v], dd, lengths + v * kDoubleLanes);

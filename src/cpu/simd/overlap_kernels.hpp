@@ -8,10 +8,13 @@
 
 namespace vicinal::cpu {
 
+inline constexpr std::int64_t kFewEights = 2;
+
 /// Pieces of a region's boundary within a box, as heights above its floor: piece i spans [left, right] in x, is
 /// `height` high at its left end and rises by `slope`; `sign` is +1 where the region lies below it, else -1; `weight`
 /// is the length of border that a unit of its width stands for. Room for the next multiple of 8; pieces beyond `count`
-/// are as wide as nothing.
+/// are as wide as nothing. Where they are more than kFewEights eights, each eight lies within [first, last]; there is
+/// room for a multiple of 8 of these, too.
 struct OverlapPieces {
   const double* left;
   const double* right;
@@ -19,6 +22,8 @@ struct OverlapPieces {
   const double* slope;
   const double* sign;
   const double* weight;
+  const double* first;
+  const double* last;
   std::int64_t count;
 };
 

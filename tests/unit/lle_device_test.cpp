@@ -1,0 +1,179 @@
+// A factor on a device, of M's of every shape of tree, against the definition and the host's own (contract clause 17).
+// Runs where VICINAL_TEST_DEVICE is cuda.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels_sparse.hpp"
+#include "solver/factor.hpp"
+#include "solver/ordering.hpp"
+#include "solver/smallest.hpp"
+#include "solver/start.hpp"
+#include "vicinal/vicinal.hpp"
+
+namespace vicinal::solver {
+namespace {
+
+constexpr double kUnit = 0x1p-53;
+
+struct Sample {
+  std::string name;
+  std::vector<double> rows;
+  std::int64_t d = 3;
+  std::int64_t k = 12;
+  LleVariant variant = LleVariant::standard;
+  [[nodiscard]] std::int64_t n() const { return static_cast<std::int64_t>(rows.size()) / d; }
+};
+
+Sample rolled(std::int64_t n, std::int64_t k, LleVariant variant = LleVariant::standard) {
+  Generated made = generate(Context::cpu(), {.shape = Shape::swiss_roll, .rows = n, .noise = 0.01, .seed = 5});
+  return {std::to_string(n) + " rows of a roll, " + std::to_string(k) + " neighbors", std::move(made.points), made.cols,
+          k, variant};
+}
+
+// A cube, whose separators are surfaces: wide fronts.
+Sample cube(std::int64_t n) {
+  Sample made{std::to_string(n) + " rows of a cube", {}, 3, 10, LleVariant::standard};
+  std::uint64_t state = 9;
+  for (std::int64_t i = 0; i < n * 3; ++i) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    made.rows.push_back(static_cast<double>(state >> 11) * 0x1p-53);
+  }
+  return made;
+}
+
+/// A piece on host and device, in the order of elimination.
+struct Problem {
+  Problem(const Context& host, const Context& device, const Sample& sample) {
+    const TableView table(sample.rows.data(), sample.n(), sample.d);
+    const NeighborGraph graph = knn(host, table, {.k = sample.k});
+    kernels::LleTask task;
+    task.table = table;
+    task.ids.assign(graph.ids.begin(), graph.ids.end());
+    task.k = sample.k;
+    task.options.k = sample.k;
+    task.options.dim = 2;
+    task.options.variant = sample.variant;
+    lle = kernels::sparse_of(device)->begin(device, task);
+    std::vector<Point> all(static_cast<std::size_t>(sample.n()));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Point>(i);
+    static_cast<void>(lle->take(all));
+    const LocalRows given = lle->blocks();
+    const Cells cells = kd_cells(host, {sample.rows.begin(), sample.rows.end()}, sample.d);
+    const LocalRows near = renumbered(host, given, cells.order);
+    const Pattern pattern = pattern_of(host, near, incidence_of(host, near));
+    const Dissection dissection = dissect(host, pattern, cells.first);
+    symbolic = analyse(host, pattern, dissection);
+    std::vector<Point> rows;
+    for (const Point point : dissection.order) rows.push_back(cells.order[point]);
+    norm = lle->take(rows);
+    a = lle->blocks();
+    in = incidence_of(host, a);
+  }
+
+  std::unique_ptr<kernels::DeviceLle> lle;
+  Symbolic symbolic;
+  LocalRows a;
+  Incidence in;
+  double norm = 0;
+};
+
+Vectors first_vectors(const Context& ctx, std::int64_t n, std::int64_t width) {
+  Vectors b(n, width);
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t c = 0; c < width; ++c) b.row(i)[c] = first_entry(i, c);
+  }
+  remove_means(ctx, b);
+  return b;
+}
+
+double length(const Vectors& x, std::int64_t c) {
+  double square = 0;
+  for (std::int64_t i = 0; i < x.rows; ++i) square += x.row(i)[c] * x.row(i)[c];
+  return std::sqrt(square);
+}
+
+// |(M - shift I) x - b| is at most what rounding makes of a factor without pivoting (Higham 2002, theorem 10.3 and
+// below): 3 n u of a matrix |L| |D| |L'|, whose norm is at most n times M's where M is not indefinite. As much again is
+// left for the products here.
+void expect_solved(const Context& host, const Problem& p, const Vectors& x, double shift, const std::string& name) {
+  const auto n = static_cast<double>(p.a.points);
+  const Vectors b = first_vectors(host, p.a.points, x.width);
+  Vectors rows(p.a.rows(), x.width);
+  Vectors left(p.a.points, x.width);
+  apply(host, p.a, x, rows);
+  apply_transposed(host, p.a, p.in, rows, left);
+  for (std::int64_t i = 0; i < left.rows; ++i) {
+    for (std::int64_t c = 0; c < x.width; ++c) left.row(i)[c] -= shift * x.row(i)[c] + b.row(i)[c];
+  }
+  for (std::int64_t c = 0; c < x.width; ++c) {
+    const double allowed = 6 * n * n * kUnit * (p.norm + std::abs(shift) + 1) * length(x, c);
+    EXPECT_TRUE(length(left, c) <= allowed) << name << ", column " << c << ": " << length(left, c) << " > " << allowed;
+  }
+}
+
+class LleFactorOnDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const device = std::getenv("VICINAL_TEST_DEVICE");
+    if (device == nullptr || std::string(device) != "cuda") GTEST_SKIP() << "no device was asked for";
+  }
+
+  static void check(const Sample& sample, std::int64_t width) {
+    const Context host = Context::cpu({.threads = 2});
+    const Context device = Context::cuda();
+    Problem p(host, device, sample);
+    EXPECT_GT(p.lle->factor(p.symbolic), 0U);
+    Space& space = p.lle->space();
+    space.start(width);
+    space.solve(Set::best);
+    const Vectors once = space.fetch(width);
+    expect_solved(host, p, once, 0, sample.name);
+    // Less than nothing off the diagonal makes M well conditioned, so that the bound is a sharp one.
+    EXPECT_EQ(p.lle->count(-1), 0) << sample.name;
+    space.start(width);
+    space.solve(Set::best);
+    expect_solved(host, p, space.fetch(width), -1, sample.name + ", shifted");
+    for (const double shift : {1e-9, 1e-4, 0.03, 0.7}) {
+      const Factor factor(host, p.a, p.in, p.symbolic, {shift, 0});
+      EXPECT_EQ(p.lle->count(shift), factor.negative()) << sample.name << " below " << shift;
+    }
+    Problem again(host, device, sample);
+    static_cast<void>(again.lle->factor(again.symbolic));
+    again.lle->space().start(width);
+    again.lle->space().solve(Set::best);
+    const Vectors twice = again.lle->space().fetch(width);
+    EXPECT_EQ(std::memcmp(once.values.data(), twice.values.data(),
+                          static_cast<std::size_t>(once.rows * once.width) * sizeof(double)),
+              0)
+        << sample.name;
+  }
+};
+
+TEST_F(LleFactorOnDevice, of_a_few_points) {
+  for (const std::int64_t n : {5, 13, 63, 64, 65, 66, 151}) check(rolled(n, std::min<std::int64_t>(n - 1, 10)), 6);
+}
+TEST_F(LleFactorOnDevice, of_one_dense_front) {
+  check(rolled(200, 199), 3);
+  check(rolled(321, 320), 8);
+}
+TEST_F(LleFactorOnDevice, of_a_surface) {
+  check(rolled(2500, 12), 6);
+  check(rolled(1111, 9, LleVariant::hessian), 1);
+}
+TEST_F(LleFactorOnDevice, of_a_cube) {
+  check(cube(1500), 9);
+}
+TEST_F(LleFactorOnDevice, of_many_right_sides) {
+  check(rolled(400, 8), 32);
+  check(rolled(300, 8), 17);
+}
+
+}  // namespace
+}  // namespace vicinal::solver
