@@ -147,7 +147,7 @@ Json read_lle_lines(const std::filesystem::path& path) {
                 fmt::format("--from: {} is no result of bench papers lle: {}", path.string(), why));
   };
   if (result.is_discarded()) refuse("it is no JSON");
-  const Json lines = result.is_object() ? result.value("/tables/0/lines"_json_pointer, Json()) : Json();
+  Json lines = result.is_object() ? result.value("/tables/0/lines"_json_pointer, Json()) : Json();
   if (!lines.is_array() || lines.empty()) refuse("it has no lines of embeddings");
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Json& line = lines[i];

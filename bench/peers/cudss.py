@@ -6,14 +6,12 @@ m is M = (I - W)'(I - W), grounded at one point, by L L'; a is I - W itself, gro
 neighbors come from `vicinal knn`, weights and M from torch on the device. Each size is a process of its own, which ends after
 --seconds: what it had told by then is kept, and that it was ended is said. Every phase ends with a synchronization. With
 --ours the command's own `lle --device` of the same rows is noted beside. It needs torch, numpy and the package
-nvidia-cudss-cu13, whose library may need the folder of CUDA's others in LD_LIBRARY_PATH.
+nvidia-cudss-cu13, and result.py beside it; the library may need the folder of CUDA's others in LD_LIBRARY_PATH.
 """
 
 import argparse
 import ctypes
-import datetime
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -21,6 +19,8 @@ import tempfile
 import time
 
 import numpy as np
+
+import result
 
 K = 12
 REG = 1e-3
@@ -248,9 +248,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=150, help="after which the process of a size is ended")
     parser.add_argument("--ours", metavar="DEVICE", help="also times `vicinal lle --device DEVICE`")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("-o", "--output")
-    parser.add_argument("--machine", default="unknown", help="what ran it, for whoever reads the result")
-    parser.add_argument("--commit", default="unknown")
+    result.add_options(parser)
     arguments = parser.parse_args()
     beside = pathlib.Path(arguments.library).with_name("libcudss_mtlayer_gomp.so.1")
     if arguments.threads_library is None and beside.exists():
@@ -279,10 +277,7 @@ def main():
         if arguments.ours:
             results[-1]["vicinal"] = ours(arguments, n)
         print(json.dumps(results[-1]), flush=True)
-        if arguments.output:
-            date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-            about = {"machine": arguments.machine, "cores": os.cpu_count(), "commit": arguments.commit, "date": date}
-            pathlib.Path(arguments.output).write_text(json.dumps({**about, "results": results}, indent=1) + "\n")
+        result.write(arguments, {"results": results})
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ A tolerance that is not kept is an error in the end. It needs the packages of re
 """
 
 import argparse
-import datetime
 import gzip
 import importlib.metadata
 import json
@@ -32,6 +31,8 @@ import sklearn
 import tapkee
 from sklearn import datasets
 from sklearn.manifold import LocallyLinearEmbedding
+
+import result
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "cli"))
 import lle_factor  # noqa: E402
@@ -220,25 +221,12 @@ def large(command):
         yield "refused" not in told, f"{name}: {told.get('refused')}"
 
 
-def write(arguments):
-    """After every line, so that a run that is ended leaves what it has."""
-    if not arguments.output:
-        return
-    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    about = {"machine": arguments.machine, "cores": os.cpu_count(), "commit": arguments.commit, "date": date,
-             "sklearn": sklearn.__version__, "tapkee": importlib.metadata.version("tapkee")}
-    measured = {name: told for name, told in kept.items() if told}
-    pathlib.Path(arguments.output).write_text(json.dumps({**about, **measured}, indent=1) + "\n")
-
-
 def main():
     sections = {"same": same, "quality": quality, "time": timed, "large": large}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", required=True)
     parser.add_argument("sections", nargs="*", metavar="SECTION", default=list(sections))
-    parser.add_argument("-o", "--output", help="what was measured, as JSON")
-    parser.add_argument("--machine", default="unknown", help="what ran it, for whoever reads the result")
-    parser.add_argument("--commit", default="unknown")
+    result.add_options(parser)
     arguments = parser.parse_intermixed_args()
     command = str(pathlib.Path(arguments.command).resolve())
     failures = []
@@ -246,7 +234,8 @@ def main():
         for holds, told in sections[name](command):
             if not holds:
                 failures.append(told)
-            write(arguments)
+            versions = {"sklearn": sklearn.__version__, "tapkee": importlib.metadata.version("tapkee")}
+            result.write(arguments, {**versions, **{section: told for section, told in kept.items() if told}})
     for told in failures:
         print("not kept:", told, file=sys.stderr)
     return 1 if failures else 0

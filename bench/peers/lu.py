@@ -10,9 +10,7 @@ SuperLU is serial and has no dense panels of ours: its seconds say little, its f
 
 import argparse
 import ctypes
-import datetime
 import json
-import os
 import pathlib
 import subprocess
 import tempfile
@@ -22,6 +20,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 from sklearn import datasets
+
+import result
 
 K = 12
 REG = 1e-3
@@ -124,9 +124,7 @@ def main():
     parser.add_argument("--command", required=True)
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--threshold", type=float, nargs="+", default=[0, 0.1])
-    parser.add_argument("-o", "--output")
-    parser.add_argument("--machine", default="unknown", help="what ran it, for whoever reads the result")
-    parser.add_argument("--commit", default="unknown")
+    result.add_options(parser)
     arguments = parser.parse_args()
     command = str(pathlib.Path(arguments.command).resolve())
     results = []
@@ -134,10 +132,7 @@ def main():
         for threshold in arguments.threshold:
             results.append(one_size(command, n, threshold))
             print(json.dumps(results[-1]), flush=True)
-    if arguments.output:
-        date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-        about = {"machine": arguments.machine, "cores": os.cpu_count(), "commit": arguments.commit, "date": date}
-        pathlib.Path(arguments.output).write_text(json.dumps({**about, "results": results}, indent=1) + "\n")
+            result.write(arguments, {"results": results})
 
 
 if __name__ == "__main__":

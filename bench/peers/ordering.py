@@ -9,9 +9,7 @@ Ours is what the command tells of itself; its fill counts the zeros of dense pan
 """
 
 import argparse
-import datetime
 import json
-import os
 import pathlib
 import resource
 import subprocess
@@ -22,6 +20,8 @@ import numpy as np
 from scipy import sparse
 from sklearn import datasets
 from sklearn.neighbors import NearestNeighbors
+
+import result
 
 PROGRAM = pathlib.Path(sys.prefix, "bin", "cholmod_order")
 K = 12
@@ -74,23 +74,12 @@ def metis_and_cholmod(path):
     return json.loads(said.stdout)
 
 
-def write(arguments, results):
-    """After every size, so that a run that is ended leaves what it has."""
-    if not arguments.output:
-        return
-    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    about = {"machine": arguments.machine, "cores": os.cpu_count(), "commit": arguments.commit, "date": date}
-    pathlib.Path(arguments.output).write_text(json.dumps({**about, "results": results}, indent=1) + "\n")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", required=True)
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--data", nargs="+", choices=["swiss", "cube"], default=["swiss"])
-    parser.add_argument("-o", "--output")
-    parser.add_argument("--machine", default="unknown", help="what ran it, for whoever reads the result")
-    parser.add_argument("--commit", default="unknown")
+    result.add_options(parser)
     arguments = parser.parse_args()
     command = str(pathlib.Path(arguments.command).resolve())
     results = []
@@ -104,7 +93,7 @@ def main():
                 told["metis_cholmod"] = metis_and_cholmod(path)
             results.append(told)
             print(json.dumps(told), flush=True)
-            write(arguments, results)
+            result.write(arguments, {"results": results})
     return 1 if any("error" in told["metis_cholmod"] for told in results) else 0
 
 

@@ -117,6 +117,7 @@ Drawing draw_lines(const std::vector<Line>& lines, const std::string& label, con
   }
   shapes += svg_text(kLinesLeft + width / 2, kLinesHeight - 6, "middle", "soft", below);
   std::vector<double> ends;
+  ends.reserve(lines.size());
   for (const Line& line : lines) ends.push_back(line.points.empty() ? kLinesTop : down(line.points.back().y));
   const std::vector<double> names = name_places(ends);
   for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -9,6 +9,7 @@
 
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
+#include "solver/block_shape.hpp"
 #include "solver/tall.hpp"
 
 namespace vicinal::cpu {
@@ -256,10 +257,6 @@ class LocalFrame {
   std::vector<double> mirror_;
 };
 
-bool has_own_column(LleVariant variant) {
-  return variant == LleVariant::standard || variant == LleVariant::modified;
-}
-
 /// Calls body(neighborhood, row) for every row, each worker with a neighborhood of its own.
 template <class Body>
 void for_each_row(const Context& ctx, const LocalTask& task, const Body& body) {
@@ -274,14 +271,6 @@ void for_each_row(const Context& ctx, const LocalTask& task, const Body& body) {
   });
 }
 
-/// What the values after the first `kept` are to those, 0 where there are none.
-double share_left_out(const double* squares, std::int64_t count, std::int64_t kept) {
-  double head = 0;
-  double tail = 0;
-  for (std::int64_t c = 0; c < count; ++c) (c < kept ? head : tail) += squares[c];
-  return head > 0 ? tail / head : 0;
-}
-
 /// How many sets of weights each row of `modified` has.
 std::vector<std::int64_t> weight_sets(const Context& ctx, const LocalTask& task) {
   const auto n = static_cast<std::size_t>(task.table.rows());
@@ -291,7 +280,7 @@ std::vector<std::int64_t> weight_sets(const Context& ctx, const LocalTask& task)
   for_each_row(ctx, task, [&](LocalFrame& near, Point i) {
     const std::vector<double>& squares = near.spectrum(i);
     std::copy(squares.begin(), squares.end(), spectra.begin() + i * nev);
-    ratios[i] = share_left_out(squares.data(), nev, task.dim);
+    ratios[i] = solver::share_left_out(squares.data(), nev, task.dim);
   });
   // The median, of an even number the mean of the two in the middle.
   const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(n / 2);
@@ -303,7 +292,7 @@ std::vector<std::int64_t> weight_sets(const Context& ctx, const LocalTask& task)
     const double* squares = spectra.data() + i * static_cast<std::size_t>(nev);
     // The row whose own share is the median compares equal, because both are made in the same way.
     std::int64_t below = 0;
-    for (std::int64_t kept = 1; kept < nev; ++kept) below += share_left_out(squares, nev, kept) < eta ? 1 : 0;
+    for (std::int64_t kept = 1; kept < nev; ++kept) below += solver::share_left_out(squares, nev, kept) < eta ? 1 : 0;
     sets[i] = std::max<std::int64_t>(1, task.k - nev + below);
   }
   return sets;
@@ -381,31 +370,21 @@ double weight_condition(const Context& ctx, WeightRoom& room, std::int64_t k, st
 }
 
 std::int64_t block_rows(const LocalTask& task) {
-  switch (task.variant) {
-    case LleVariant::standard:
-      return 1;
-    case LleVariant::modified:
-      return task.k - 1;
-    case LleVariant::hessian:
-      return task.dim * (task.dim + 1) / 2;
-    default:
-      return task.k - 1 - task.dim;
-  }
+  return solver::most_block_rows(task.variant, task.k, task.dim);
 }
 
 LocalRows local_columns(const Context& ctx, const LocalTask& task) {
   const auto n = static_cast<Point>(task.table.rows());
   LocalRows a;
   a.points = n;
-  const std::int64_t own = has_own_column(task.variant) ? 1 : 0;
-  a.width = task.k + own;
+  a.width = solver::block_width(task.variant, task.k);
   a.first.assign(static_cast<std::size_t>(n) + 1, 0);
   a.cols.resize(static_cast<std::size_t>(n) * static_cast<std::size_t>(a.width));
   core::parallel_for(ctx, (n + kTaskRows - 1) / kTaskRows, [&](std::int64_t part, int /*worker*/) {
     const auto end = static_cast<Point>(std::min<std::int64_t>(n, (part + 1) * kTaskRows));
     for (auto i = static_cast<Point>(part * kTaskRows); i < end; ++i) {
       Point* cols = a.cols.data() + i * a.width;
-      if (own == 1) *cols++ = i;
+      if (a.width > task.k) *cols++ = i;
       std::copy_n(task.ids.begin() + i * task.k, task.k, cols);
     }
   });

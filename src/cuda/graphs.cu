@@ -53,11 +53,7 @@ std::uint64_t bytes_of(const plugin::Bipartite& task) {
 }  // namespace
 
 std::uint64_t graph_bytes(const Session& session, const plugin::Bipartite& task) {
-  const std::uint64_t bytes = bytes_of(task);
-  const std::uint64_t held = std::min(session.engine.memory_limit, session.resident_bytes.load());
-  const std::uint64_t left = session.engine.memory_limit - held;
-  if (bytes > left) refuse_memory(bytes, left);
-  return bytes;
+  return require_left(session, bytes_of(task));
 }
 
 void label_members(Session& session, const Host& host, plugin::Bipartite& task) {

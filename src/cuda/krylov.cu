@@ -108,11 +108,7 @@ std::int64_t parts_of_rows(std::int64_t n) {
 }  // namespace
 
 std::uint64_t krylov_bytes(const Session& session, const plugin::KrylovTask& task) {
-  const std::uint64_t bytes = bytes_of(task);
-  const std::uint64_t held = std::min(session.engine.memory_limit, session.resident_bytes.load());
-  const std::uint64_t left = session.engine.memory_limit - held;
-  if (bytes > left) refuse_memory(bytes, left);
-  return bytes;
+  return require_left(session, bytes_of(task));
 }
 
 DeviceKrylov::DeviceKrylov(Session& session, const plugin::KrylovTask& task)

@@ -21,8 +21,19 @@ constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;    // of device memory 
 }  // namespace
 
 void refuse_memory(std::uint64_t needed, std::uint64_t left) {
-  throw Failure{ErrorCode::over_memory, "the search needs " + std::to_string(needed) + " bytes of device memory, but " +
+  throw Failure{ErrorCode::over_memory, "the call needs " + std::to_string(needed) + " bytes of device memory, but " +
                                             std::to_string(left) + " are left within the limit"};
+}
+
+std::uint64_t left_of_limit(const Session& session) {
+  const std::uint64_t limit = session.engine.memory_limit;
+  return limit - std::min(limit, session.resident_bytes.load());
+}
+
+std::uint64_t require_left(const Session& session, std::uint64_t bytes) {
+  const std::uint64_t left = left_of_limit(session);
+  if (bytes > left) refuse_memory(bytes, left);
+  return bytes;
 }
 
 Layout::Layout(const Session& session, const plugin::Search& call) {
@@ -90,7 +101,7 @@ std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) 
   if (in_tree && !has_room_for_tree(session, call)) {
     refuse_memory(tree_bytes(call.table.rows, call.table.cols, static_cast<DType>(call.table.dtype)) +
                       tree_build_bytes(call.table.rows),
-                  session.engine.memory_limit - std::min(session.engine.memory_limit, session.resident_bytes.load()));
+                  left_of_limit(session));
   }
   const Layout layout(session, call);
   Search search;

@@ -1,9 +1,11 @@
 // See lle_session.hpp.
 #include <algorithm>
 
+#include "cuda/layout.hpp"
 #include "cuda/lle_session.hpp"
 #include "cuda/lle_weights.hpp"
 #include "cuda/neighbor_pairs.hpp"
+#include "solver/block_shape.hpp"
 #include "solver/space.hpp"
 
 namespace vicinal::cuda {
@@ -119,14 +121,9 @@ std::uint64_t lle_bytes(const Session& session, const plugin::LleTask& task) {
   const std::uint64_t making = WideRows::bytes(task.table) + rows * static_cast<std::uint64_t>(task.k) * 4;
   const std::uint64_t blocks = local_bytes(session.engine, local);
   const std::uint64_t vectors = rows * static_cast<std::uint64_t>((task.dim + kGuards) * 2 * kSpare) * sizeof(double);
-  const std::uint64_t bytes = std::max(blocks + making, 2 * blocks + incidence_bytes(n, block_width(local)) + vectors);
-  const std::uint64_t held = std::min(session.engine.memory_limit, session.resident_bytes.load());
-  const std::uint64_t left = session.engine.memory_limit - held;
-  if (bytes > left) {
-    throw Failure{ErrorCode::over_memory, "lle: needs " + std::to_string(bytes) + " bytes of device memory, but " +
-                                              std::to_string(left) + " are left within the limit"};
-  }
-  return bytes;
+  return require_left(session,
+                      std::max(blocks + making,
+                               2 * blocks + incidence_bytes(n, solver::block_width(local.variant, local.k)) + vectors));
 }
 
 std::int64_t lle_widest(const Session& session) {

@@ -18,8 +18,6 @@ struct LocalTask {
   double reg = 0;
 };
 
-/// Columns of a block.
-std::int64_t block_width(const LocalTask& task);
 /// Bytes it takes at most, the blocks included.
 std::uint64_t local_bytes(const Engine& engine, const LocalTask& task);
 /// O(n (k^2 d + k^3)). Throws `bad_data` naming the row whose weights are not determined. `largest`: of standard, the

@@ -427,10 +427,7 @@ std::uint64_t outlier_bytes(const Session& session, const plugin::Outliers& task
   bytes += (rows + static_cast<std::uint64_t>(task.known_rows)) * ks * 2 * sizeof(double);
   if (score == OutlierScore::inflo) bytes += KeyedValues::bytes(static_cast<std::int64_t>(entries));
   if (core::needs_table(score)) bytes += WideRows::bytes(task.table) + pair_bytes(session.engine, task.k);
-  const std::uint64_t held = std::min(session.engine.memory_limit, session.resident_bytes.load());
-  const std::uint64_t left = session.engine.memory_limit - held;
-  if (bytes > left) refuse_memory(bytes, left);
-  return bytes;
+  return require_left(session, bytes);
 }
 
 void score_outliers(Session& session, const Host& host, const plugin::Search* search, plugin::Outliers& task,

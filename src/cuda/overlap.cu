@@ -71,8 +71,7 @@ class Joiner {
  public:
   Joiner(Session& session, const Host& host, plugin::OverlapJoin& task)
       : engine_(session.engine), host_(host), task_(task) {
-    const std::uint64_t held = std::min(engine_.memory_limit, session.resident_bytes.load());
-    const std::uint64_t left = engine_.memory_limit - held;
+    const std::uint64_t left = left_of_limit(session);
     // A batch has room for what a single feature may meet.
     parts_b_ = parts_of(task.b.features, left / 2, [&](const FeatureRange& range) {
       return bytes_of_b(task.b, range) + batch_bytes(range.size());

@@ -289,8 +289,7 @@ DeviceTree* build_tree(Session& session, const Host& host, const Resident& table
     throw Failure{ErrorCode::internal, "a tree of too many rows or columns"};
   }
   const std::uint64_t stays = tree_bytes(rows.n, rows.d, rows.dtype);
-  const std::uint64_t left =
-      session.engine.memory_limit - std::min(session.engine.memory_limit, session.resident_bytes.load());
+  const std::uint64_t left = left_of_limit(session);
   const std::uint64_t needed = stays + tree_build_bytes(rows.n);
   if (needed > left || !has_room(session, stays)) refuse_memory(needed, left);
   Engine engine = session.engine;

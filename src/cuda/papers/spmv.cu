@@ -171,8 +171,7 @@ void time_spmv(Session& session, const Host& host, plugin::SpmvTask& task) {
   const std::int64_t width = form == plugin::kSpmvEight ? 8 : 1;
   const std::uint64_t vectors = static_cast<std::uint64_t>((task.a.rows + task.a.cols) * (width + 1)) * sizeof(double);
   const std::uint64_t bytes = DeviceCsr::bytes(matrix) + vectors;
-  const std::uint64_t held = std::min(engine.memory_limit, session.resident_bytes.load());
-  if (bytes > engine.memory_limit - held) refuse_memory(bytes, engine.memory_limit - held);
+  require_left(session, bytes);
   const std::int64_t rows = task.a.rows;
   if (rows == 0) return;
   const DeviceCsr a(engine, matrix);
