@@ -1,5 +1,6 @@
 // Connected components of a bipartite graph (contract clause 16): union-find by all threads at once (core/forest.hpp).
-// Cost: a reading of the edges, two places of `parent` an edge (fetched ahead), one reading of `parent` at the end.
+// Cost: a reading of the edges, two places of `parent` an edge and those that they lead to (fetched ahead), one reading
+// of `parent` at the end.
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -14,7 +15,11 @@ namespace {
 
 constexpr std::int64_t kEdges = std::int64_t{1} << 16;    // of a task
 constexpr std::int64_t kMembers = std::int64_t{1} << 16;  // of a task
-constexpr std::int64_t kAhead = 32;  // edges whose places are being fetched; enough for DRAM's latency
+// Enough for DRAM's latency each: edges whose own places are being fetched, those whose places have come and lead on to
+// others', and members whose labels will be asked for.
+constexpr std::int64_t kAhead = 96;
+constexpr std::int64_t kParentsAhead = 48;
+constexpr std::int64_t kLabelsAhead = 64;
 
 template <class Body>
 void in_parts(const Context& ctx, std::int64_t size, std::int64_t part, const Body& body) {
@@ -31,11 +36,14 @@ void unite_edges(const BipartiteEdges& edges, std::int64_t begin, std::int64_t e
   const auto* const b = static_cast<const Id*>(edges.b());
   const auto n_a = static_cast<std::uint64_t>(edges.n_a());
   const auto n_b = static_cast<std::uint64_t>(edges.n_b());
-  const std::int64_t fetched = std::min(edges.size(), end + kAhead);
   for (std::int64_t e = begin; e < end; ++e) {
-    if (e + kAhead < fetched) {
-      forest.fetch(static_cast<std::uint64_t>(a[e + kAhead]));
-      forest.fetch(n_a + static_cast<std::uint64_t>(b[e + kAhead]));
+    if (const std::int64_t next = e + kAhead; next < edges.size()) {
+      forest.fetch(static_cast<std::uint64_t>(a[next]));
+      forest.fetch(n_a + static_cast<std::uint64_t>(b[next]));
+    }
+    if (const std::int64_t next = e + kParentsAhead; next < edges.size()) {
+      forest.fetch_parent(static_cast<std::uint64_t>(a[next]));
+      forest.fetch_parent(n_a + static_cast<std::uint64_t>(b[next]));
     }
     const auto x = static_cast<std::uint64_t>(a[e]);  // below 0: very large
     const auto y = static_cast<std::uint64_t>(b[e]);
@@ -56,7 +64,7 @@ void label_with(const Context& ctx, const kernels::GraphTask& task, kernels::Gra
   const std::int64_t n_a = edges.n_a();
   in_parts(ctx, task.members(), kMembers, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t v = begin; v < end; ++v) {
-      forest.fetch_parent(static_cast<std::uint64_t>(v + kAhead));
+      forest.fetch_parent(static_cast<std::uint64_t>(v + kLabelsAhead));
       const auto label = static_cast<std::int64_t>(forest.flatten(static_cast<Number>(v)));
       (v < n_a ? labels.a[static_cast<std::size_t>(v)] : labels.b[static_cast<std::size_t>(v - n_a)]) = label;
     }

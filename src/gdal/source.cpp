@@ -245,8 +245,8 @@ void OpenLayer::load(const Loading& loading) {
 
 void OpenLayer::project(const Loading& loading) {
   // What most files are in, and where both planes are of one datum, needs none of PROJ's tables.
-  const bool ours = !loading.world && is_wgs84(crs_) && std::fabs(loading.latitude) <= Laea::kFarthestMiddle;
-  const Laea azimuthal(kWgs84, ours ? loading.latitude : 0, loading.longitude);
+  const bool ours = !loading.world && is_wgs84(crs_) && Laea::suits(loading.latitude);
+  const Laea azimuthal(kWgs84, loading.latitude, loading.longitude);
   const Transformation theirs = ours ? nullptr : transformation_to(loading.projection);
   std::vector<double> x(ours ? 0 : kPointsAtOnce);
   std::vector<double> y(x.size());

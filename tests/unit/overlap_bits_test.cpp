@@ -153,10 +153,8 @@ TEST(OverlapBits, on_a_grid) {
   std::mt19937_64 draws(2);
   Polygons polygons;
   for (int feature = 0; feature < 40; ++feature) {
-    std::vector<double> ring;
-    const int corners = 3 + feature % 20;
-    for (int k = 0; k < 2 * corners; ++k)
-      ring.push_back(static_cast<double>(draws() % 5) - (draws() % 7 == 0 ? 0.5 : 0));
+    std::vector<double> ring(static_cast<std::size_t>(2 * (3 + feature % 20)));
+    for (double& v : ring) v = static_cast<double>(draws() % 5) - (draws() % 7 == 0 ? 0.5 : 0);
     polygons.add_ring(ring);
     polygons.end_part();
     polygons.end_feature();
@@ -170,9 +168,8 @@ TEST(OverlapBits, of_hostile_numbers) {
   const double numbers[] = {0, -0.0, 1, -1, 1e150, -1e150, 1e-150, 1 + 0x1p-52, 1e100, 0x1p-300};
   Polygons polygons;
   for (int feature = 0; feature < 40; ++feature) {
-    std::vector<double> ring;
-    const int corners = 3 + feature % 9;
-    for (int k = 0; k < 2 * corners; ++k) ring.push_back(numbers[draws() % std::size(numbers)]);
+    std::vector<double> ring(static_cast<std::size_t>(2 * (3 + feature % 9)));
+    for (double& v : ring) v = numbers[draws() % std::size(numbers)];
     polygons.add_ring(ring);
     polygons.end_part();
     polygons.end_feature();
