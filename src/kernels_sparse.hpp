@@ -1,5 +1,5 @@
 // The second waist, of what works on sparse matrices: what a backend provides for locally linear embedding (contract
-// clause 17). Only the CPU does as yet; a device's half takes its place here, and nothing above changes.
+// clause 17), on the CPU alone or with a device that makes weights, factors and solves.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,8 @@ constexpr int kProductThreads = 128;
 constexpr int kSlice = 16;        // columns of the factors in shared memory
 constexpr int kStep = kTile + 4;  // of these columns there: the lanes' reads meet in no bank
 constexpr int kDiagonalThreads = 256;
-constexpr std::size_t kBetweenLooks = 8;  // block columns between two looks at the cancel token
+constexpr std::size_t kBetweenLooks = 8;           // block columns between two looks at the cancel token
+constexpr std::size_t kChildrenBetweenLooks = 64;  // launches for them likewise
 
 /// c -= a diag(d) b', of which a tile: a [m, k], b [n, k], c [m, n], all by columns.
 struct Product {
@@ -155,7 +156,7 @@ __global__ void __launch_bounds__(kDiagonalThreads) diagonal_kernel(FrontView vi
       if (row == j) view.pivots[f.begin + begin + j] = pivot;
     }
     __syncthreads();
-    if (row >= width) continue;
+    if (row >= width || row <= j) continue;
     const double value = a[j * (kTile + 1) + row];
     for (int c = j + 1 + part; c <= row; c += kParts) {
       double& to = a[c * (kTile + 1) + row];
@@ -282,8 +283,9 @@ void FrontFactor::factor(const Host& host, const DeviceBlocks& a, const DeviceIn
       check(cudaMemsetAsync(squares, 0, static_cast<std::size_t>(level.squares_size) * sizeof(double), engine_.stream),
             "clear squares");
     }
-    for (const TileRange& range : level.children) {
-      add_children(engine_, fronts, range, arenas[1 - l % 2].data(), squares);
+    for (std::size_t turn = 0; turn < level.children.size(); ++turn) {
+      add_children(engine_, fronts, level.children[turn], arenas[1 - l % 2].data(), squares);
+      if (turn % kChildrenBetweenLooks == kChildrenBetweenLooks - 1) look();
     }
     for (std::size_t col = 0; col < level.panels.size(); ++col) {
       eliminate(engine_, fronts, level, col);

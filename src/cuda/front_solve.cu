@@ -13,6 +13,7 @@ constexpr int kTile = kFrontTile;
 constexpr int kRight = 8;  // right sides at a time
 constexpr int kDownThreads = 256;
 constexpr int kUpThreads = 512;
+constexpr int kLaunchesBetweenLooks = 16;
 constexpr int kUpColumns = kTile / (kUpThreads / 32);  // of a warp
 constexpr int kStep = kTile + 1;                       // of a block's columns in shared memory
 static_assert(kUpColumns * kRight == 32);
@@ -182,6 +183,12 @@ void FrontFactor::solve(const Host& host, DeviceVectors& x) const {
   const Buffer<double> rows(engine_, plan_.vector_rows * x.width);
   const Right right{x.data(), rows.data(), x.width};
   rows.zero();
+  int launches = 0;
+  const auto look = [&] {
+    if (++launches % kLaunchesBetweenLooks != 0) return;
+    engine_.synchronize();
+    host.check_cancelled();
+  };
   gather_kernel<<<blocks_for(x.values.size(), 256), 256, 0, engine_.stream>>>(fronts, right, points_);
   check_launch("rows of fronts");
   for (const FrontLevel& level : plan_.levels) {
@@ -189,20 +196,21 @@ void FrontFactor::solve(const Host& host, DeviceVectors& x) const {
       children_kernel<<<static_cast<unsigned>(range.end - range.begin), 128, 0, engine_.stream>>>(
           fronts, fronts.tiles + range.begin, right);
       check_launch("what children take");
+      look();
     }
     for (const TileRange& range : level.panels) {
       down_kernel<<<static_cast<unsigned>(range.end - range.begin), kDownThreads, 0, engine_.stream>>>(
           fronts, fronts.tiles + range.begin, right);
       check_launch("a solve down");
+      look();
     }
   }
-  engine_.synchronize();
-  host.check_cancelled();
   for (auto level = plan_.levels.rbegin(); level != plan_.levels.rend(); ++level) {
     for (std::size_t col = level->active.size(); col-- > 0;) {
       up_kernel<<<static_cast<unsigned>(level->active[col]), kUpThreads, 0, engine_.stream>>>(
           fronts, level->first, static_cast<int>(col), right);
       check_launch("a solve up");
+      look();
     }
   }
 }

@@ -56,8 +56,10 @@ void LleSession::fetch(const plugin::LleBlocks& blocks) const {
 
 void LleSession::factor(const Host& host, plugin::LleFactor& task) {
   if (factor_ == nullptr) {
-    const auto vectors = static_cast<std::uint64_t>(piece_.points * widest_ * 2 * kSpare) * sizeof(double);
-    factor_ = std::make_unique<FrontFactor>(engine_, task.tree, piece_.points, widest_, vectors);
+    // A step holds spare sets of vectors; a gradient A's product with the best ones, too.
+    const std::int64_t numbers = (piece_.points * 2 * kSpare + piece_.rows) * widest_;
+    factor_ = std::make_unique<FrontFactor>(engine_, task.tree, piece_.points, widest_,
+                                            static_cast<std::uint64_t>(numbers) * sizeof(double));
   }
   factor_->factor(host, piece_, incidence_, task.shift, task.ground);
   task.bytes = factor_->bytes();

@@ -11,7 +11,6 @@
 namespace vicinal::solver {
 namespace {
 
-constexpr Point kCellPoints = 16;
 constexpr Point kSample = 4096;   // points by which the first levels are divided, so that workers can share them
 constexpr int kSampleLevels = 6;  // of them
 constexpr Point kFewPoints = 1 << 14;

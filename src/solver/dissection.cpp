@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "solver/agenda.hpp"
 #include "solver/halving.hpp"
@@ -24,6 +25,7 @@ constexpr Point kLargePart = 8192;  // parts with more get
 constexpr int kLargeHops = 2;       // a band of so many hops on each side of the cut,
 constexpr int kBandHops = 1;        // others one of these, and
 constexpr double kBandShare = 0.4;  // of a part, at most
+constexpr std::ptrdiff_t kBetweenPolls = 1 << 20;  // points between two looks at the cancel token
 constexpr Point kUnseen = -1;
 constexpr Point kSeen = -2;    // a block that was looked at
 constexpr Point kSpread = -3;  // a block whose points are in the band
@@ -68,6 +70,7 @@ class Splitter {
     ctx_.check_cancelled();
     near_.clear();
     for (const Point* v = begin; v != end; ++v) {
+      if ((v - begin) % kBetweenPolls == 0) ctx_.check_cancelled();
       const Point cell = graphs_.cell_of[*v];
       notes_.side[*v] = halving_.side(cell);
       if (!halving_.at_cut(cell)) continue;
@@ -199,6 +202,7 @@ class Splitter {
     Point* right = room;
     Point* cut = room + (end - begin);  // goes down
     for (Point* v = begin; v != end; ++v) {
+      if ((v - begin) % kBetweenPolls == 0) ctx_.check_cancelled();
       switch (notes_.side[*v]) {
         case Side::left:
           *left++ = *v;
@@ -241,13 +245,17 @@ std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t wi
   // Then notes, cells and their graphs, whose lists are as long as the blocks at most, and back again.
   constexpr std::uint64_t kPoint = 2 * sizeof(std::int64_t) + sizeof(Side) + 8 * sizeof(Point);
   const std::uint64_t graphs = 2 * entries * sizeof(Point);
-  const std::uint64_t workers = static_cast<std::uint64_t>(ctx.threads()) * Halving::bytes(n);
+  // Each coarser graph has three quarters of the cells at most. Where many cells come apart `dissect` asks again.
+  const std::uint64_t workers = Halving::bytes(4 * (2 * n / kCellPoints + 1), ctx.threads());
   return entries * kIncidence + points * kPoint + std::max(entries * kMaking, graphs + workers);
 }
 
 Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
   const Point n = pattern.a.points;
   const CellGraphs graphs = cell_graphs_of(ctx, pattern, near);
+  std::int64_t cells = 0;
+  for (const CellGraph& level : graphs.levels) cells += level.cells();
+  core::require_memory(ctx, Halving::bytes(cells, ctx.threads()), "lle");
   Dissection found;
   found.order.resize(static_cast<std::size_t>(n));
   Notes notes(ctx, found.order.data(), n);

@@ -11,6 +11,9 @@ namespace {
 constexpr Point kManyCells = 8192;      // a part with more is halved on a coarser graph
 constexpr std::int32_t kKeySteps = 32;  // of a hop, so that means of hops are whole numbers, too
 constexpr int kSweeps = 8;
+constexpr std::int32_t kMostHops = 1 << 24;  // so that keys and their differences are 32 bits, whatever is apart
+constexpr std::int64_t kWideKeys = 4;        // values of keys a cell, beyond which they are sorted rather than counted
+constexpr std::ptrdiff_t kPolled = 1 << 20;  // points between two looks at the cancel token
 
 }  // namespace
 
@@ -23,10 +26,13 @@ Halving::Halving(const Context& ctx, const CellGraphs& graphs)
   }
 }
 
-std::uint64_t Halving::bytes(std::int64_t n) {
-  // Every cell may be a point, and each coarser graph has three quarters of the cells.
-  constexpr std::uint64_t kCell = 2 * sizeof(std::uint8_t) + sizeof(Side) + 4 * sizeof(Point);
-  return 4 * kCell * static_cast<std::uint64_t>(n);
+std::uint64_t Halving::bytes(std::int64_t cells, int workers) {
+  // A worker's notes of every cell, and what is kept of a part's; parts of a time share no points, so that all of them
+  // have hardly more cells together than there are. Vectors grow to twice what they hold.
+  constexpr std::uint64_t kNoted = sizeof(Point) + sizeof(std::uint8_t);
+  constexpr std::uint64_t kOfPart = 2 * (5 * sizeof(Point) + sizeof(Side) + sizeof(std::uint8_t));
+  constexpr std::uint64_t kOfSearches = 2 * (10 * sizeof(std::int32_t) + kWideKeys * sizeof(std::int64_t));
+  return static_cast<std::uint64_t>(cells) * (static_cast<std::uint64_t>(workers) * kNoted + kOfPart + kOfSearches);
 }
 
 void Halving::take_points(const Point* begin, const Point* end) {
@@ -35,6 +41,7 @@ void Halving::take_points(const Point* begin, const Point* end) {
   layer.cells.clear();
   layer.weights.clear();
   for (const Point* v = begin; v != end; ++v) {
+    if ((v - begin) % kPolled == 0) ctx_.check_cancelled();
     const Point cell = graphs_.cell_of[*v];
     if (layer.place[cell] < 0) {
       layer.place[cell] = static_cast<Point>(layer.cells.size());
@@ -112,15 +119,35 @@ void Halving::smooth(std::vector<std::int32_t>& keys) {
   }
 }
 
-// The cells `near_` get sides by `keys_`; all cells lean by these, less the key of the middle.
-void Halving::halve_by_keys(Layer& layer, std::int64_t points) {
+// The key of the middle: cells of lesser ones have `taken` points, less than half of all, and those at it the rest of
+// that half. Where cells are apart from each other their keys are, too, by far more than there are cells.
+std::int32_t Halving::find_middle(const Layer& layer, std::int64_t points, std::int64_t& taken) {
+  taken = 0;
   const auto [least, most] = std::minmax_element(keys_.begin(), keys_.end());
   const std::int32_t from = *least;
+  if (std::int64_t{*most} - from > kWideKeys * std::ssize(keys_)) {
+    queue_.resize(keys_.size());
+    std::iota(queue_.begin(), queue_.end(), 0);
+    std::sort(queue_.begin(), queue_.end(), [&](Point a, Point b) { return keys_[a] < keys_[b]; });
+    for (std::size_t i = 0;;) {
+      const std::int32_t key = keys_[queue_[i]];
+      std::int64_t at_key = 0;
+      for (; i < queue_.size() && keys_[queue_[i]] == key; ++i) at_key += layer.weights[queue_[i]];
+      if (2 * (taken + at_key) >= points || i == queue_.size()) return key;
+      taken += at_key;
+    }
+  }
   at_key_.assign(static_cast<std::size_t>(*most - from) + 1, 0);
   for (std::size_t i = 0; i < keys_.size(); ++i) at_key_[keys_[i] - from] += layer.weights[i];
-  std::int64_t taken = 0;
-  std::int32_t middle = from;  // cells of lesser keys are left, of those at it the first ones
+  std::int32_t middle = from;
   while (2 * (taken + at_key_[middle - from]) < points) taken += at_key_[middle++ - from];
+  return middle;
+}
+
+// The cells `near_` get sides by `keys_`; all cells lean by these, less the key of the middle.
+void Halving::halve_by_keys(Layer& layer, std::int64_t points) {
+  std::int64_t taken = 0;
+  const std::int32_t middle = find_middle(layer, points, taken);  // of cells at it the first ones are left
   for (const Point i : near_) {
     const bool left = keys_[i] < middle || (keys_[i] == middle && 2 * taken < points);
     if (keys_[i] == middle && left) taken += layer.weights[i];
@@ -201,7 +228,8 @@ void Halving::search_ways(const Layer& layer) {
     std::vector<std::int32_t>& keys = ways_[way];
     keys.resize(layer.cells.size());
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      const std::int32_t from[] = {hops_[0][i], hops_[1][i], hops_[2][i], hops_[3][i]};
+      std::int32_t from[4];
+      for (int corner = 0; corner < 4; ++corner) from[corner] = std::min(hops_[corner][i], kMostHops);
       keys[i] = kKeySteps * (way == 0   ? from[0] - from[1]
                              : way == 1 ? std::min(from[0], from[2]) - std::min(from[1], from[3])
                                         : std::min(from[0], from[3]) - std::min(from[1], from[2]));

@@ -26,8 +26,8 @@ class Halving {
   /// Whether a block may join a point of the cell, one of the part, with the other side.
   [[nodiscard]] bool at_cut(Point cell) const { return layers_[0].at_cut[layers_[0].place[cell]] != 0; }
 
-  /// Bytes of it at most, for n points.
-  static std::uint64_t bytes(std::int64_t n);
+  /// Bytes of so many workers' rooms at most, for so many cells of all graphs together.
+  static std::uint64_t bytes(std::int64_t cells, int workers);
 
  private:
   static constexpr int kWays = 3;
@@ -52,6 +52,7 @@ class Halving {
   void smooth(std::vector<std::int32_t>& keys);
   std::int64_t take_way(int way, std::size_t top, std::size_t last, std::int64_t points);
   void refine(const Layer& coarse, Layer& fine);
+  std::int32_t find_middle(const Layer& layer, std::int64_t points, std::int64_t& taken);
   void halve_by_keys(Layer& layer, std::int64_t points);
   static std::int64_t edges_cut(const Layer& layer);
   void find_cut(Layer& layer);

@@ -13,6 +13,7 @@
 
 namespace vicinal::solver {
 
+inline constexpr Point kCellPoints = 16;  ///< of a leaf at most, and half of them at least where there are more
 /// Points in the order of a kd-tree's leaves, and where each leaf (a cell) begins.
 struct Cells {
   std::vector<Point> order;  ///< [n]

@@ -356,6 +356,38 @@ TEST(CellGraphs, join_what_blocks_join_on_every_level) {
   }
 }
 
+// Once the hub is cut off, every point is a piece of its own: keys as many times as far from each other as there are
+// cells.
+TEST(Dissection, points_that_come_apart_are_shared_out) {
+  constexpr Point kPoints = 40000;
+  const Context ctx = threads(2);
+  LocalRows a;
+  a.points = kPoints;
+  a.width = 2;
+  a.first.resize(kPoints + 1);
+  std::iota(a.first.begin(), a.first.end(), 0);
+  for (Point i = 0; i < kPoints; ++i) a.cols.insert(a.cols.end(), {i, i == 0 ? 1 : 0});
+  const std::vector<Point> near = cells_of(kPoints, 10);
+  const Pattern pattern{a, incidence_of(ctx, a)};
+  expect_no_block_torn(a, dissect(ctx, pattern, near));
+  const CellGraphs graphs = cell_graphs_of(ctx, pattern, near);
+  std::vector<Point> leaves(kPoints - 1);
+  std::iota(leaves.begin(), leaves.end(), 1);
+  Halving halving(ctx, graphs);
+  halving.halve(leaves.data(), leaves.data() + leaves.size());
+  std::int64_t left = 0;
+  for (const Point i : leaves) left += halving.side(graphs.cell_of[i]) == Side::left ? 1 : 0;
+  EXPECT_LE(std::abs(2 * left - kPoints), 64);
+}
+
+// 10 million rows are ordered in some 7 GB; a worker more costs it the notes of its own, not those of all.
+TEST(Dissection, its_memory_hardly_grows_with_workers) {
+  const std::uint64_t one = ordering_bytes(threads(1), 10'000'000, 13);
+  const std::uint64_t many = ordering_bytes(threads(64), 10'000'000, 13);
+  EXPECT_GE(one, std::uint64_t{2} << 30);
+  EXPECT_LE(many, std::uint64_t{8} << 30);
+}
+
 TEST(Dissection, pieces_of_a_graph_are_parted_for_nothing) {
   // Two grids that know nothing of each other: their points are of different subtrees, and no separator lies between.
   const LocalRows a = grid(60, true);
