@@ -76,7 +76,7 @@ class Splitter {
       if (!halving_.at_cut(cell)) continue;
       near_.push_back(*v);
       const Point* cols = a_.cols.data() + *v * a_.width;
-      notes_.side[*v] = halving_.side_of_points(cols, cols + a_.width);
+      notes_.side[*v] = halving_.side_of_point(*v, cols, cols + a_.width);
     }
     ctx_.check_cancelled();
     find_band(end - begin);

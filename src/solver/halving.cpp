@@ -157,13 +157,14 @@ void Halving::halve_by_keys(Layer& layer, std::int64_t points) {
   layer.lean.swap(keys_);
 }
 
-Side Halving::side_of_points(const Point* begin, const Point* end) const {
+Side Halving::side_of_point(Point point, const Point* begin, const Point* end) const {
   const Layer& layer = layers_[0];
   std::int64_t sum = 0;
   for (const Point* v = begin; v != end; ++v) {
     const Point place = layer.place[graphs_.cell_of[*v]];
     if (place >= 0) sum += layer.lean[place];
   }
+  if (sum == 0) return side(graphs_.cell_of[point]);
   return sum < 0 ? Side::left : Side::right;
 }
 

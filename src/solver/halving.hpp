@@ -21,8 +21,9 @@ class Halving {
   /// After `halve`, of a cell of the part in the finest graph: left or right.
   [[nodiscard]] Side side(Point cell) const { return layers_[0].side[layers_[0].place[cell]]; }
   /// The side on which a point stands by the cells of itself and its neighbors: the points [begin, end), among which
-  /// those of other parts do not count. Finer than its cell's where that is `at_cut`.
-  [[nodiscard]] Side side_of_points(const Point* begin, const Point* end) const;
+  /// those of other parts do not count; its cell's where these are in balance. Finer than its cell's where that is
+  /// `at_cut`.
+  [[nodiscard]] Side side_of_point(Point point, const Point* begin, const Point* end) const;
   /// Whether a block may join a point of the cell, one of the part, with the other side.
   [[nodiscard]] bool at_cut(Point cell) const { return layers_[0].at_cut[layers_[0].place[cell]] != 0; }
 

@@ -48,6 +48,19 @@ Sample cube(std::int64_t n) {
   return made;
 }
 
+// A tree as deep as its points allow.
+Sample line(std::int64_t n) {
+  Sample made{std::to_string(n) + " rows of a line", {}, 1, 2, LleVariant::standard};
+  for (std::int64_t i = 0; i < n; ++i) made.rows.push_back(static_cast<double>(i));
+  return made;
+}
+
+// All have the first few as neighbors, without which none has any: a node of many children.
+Sample equal_rows(std::int64_t n) {
+  return {std::to_string(n) + " equal rows", std::vector<double>(static_cast<std::size_t>(n * 3), 1.0), 3, 4,
+          LleVariant::standard};
+}
+
 /// A piece on host and device, in the order of elimination.
 struct Problem {
   Problem(const Context& host, const Context& device, const Sample& sample) {
@@ -166,6 +179,12 @@ TEST_F(LleFactorOnDevice, of_one_dense_front) {
 TEST_F(LleFactorOnDevice, of_a_surface) {
   check(rolled(2500, 12), 6);
   check(rolled(1111, 9, LleVariant::hessian), 1);
+}
+TEST_F(LleFactorOnDevice, of_a_line) {
+  check(line(5000), 6);
+}
+TEST_F(LleFactorOnDevice, of_a_star) {
+  check(equal_rows(5000), 6);
 }
 TEST_F(LleFactorOnDevice, of_a_cube) {
   check(cube(1500), 9);

@@ -369,7 +369,9 @@ TEST(Dissection, points_that_come_apart_are_shared_out) {
   for (Point i = 0; i < kPoints; ++i) a.cols.insert(a.cols.end(), {i, i == 0 ? 1 : 0});
   const std::vector<Point> near = cells_of(kPoints, 10);
   const Pattern pattern{a, incidence_of(ctx, a)};
-  expect_no_block_torn(a, dissect(ctx, pattern, near));
+  const Dissection found = dissect(ctx, pattern, near);
+  expect_no_block_torn(a, found);
+  for (const Dissection::Node& node : found.nodes) EXPECT_LE(node.end - node.begin, 64);
   const CellGraphs graphs = cell_graphs_of(ctx, pattern, near);
   std::vector<Point> leaves(kPoints - 1);
   std::iota(leaves.begin(), leaves.end(), 1);
