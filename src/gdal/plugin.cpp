@@ -1,6 +1,7 @@
 // The exported table: each function catches what is thrown behind it. GDAL's messages go nowhere but into a status.
 #include "gdal/plugin.hpp"
 
+#include <dlfcn.h>
 #include <geos_c.h>
 #include <proj.h>
 
@@ -79,14 +80,20 @@ const char* versions() {
   return kText.c_str();
 }
 
+/// What files of maps mostly are; a file that is none of these has all formats registered (source.cpp). A GDAL whose
+/// drivers are plug-ins of its own has no such functions for them, and says where they are by registering all.
+void register_usual_formats() {
+  for (const char* const name : {"RegisterOGRGeoPackage", "RegisterOGRShape", "RegisterOGRGeoJSON",
+                                 "RegisterOGRTopoJSON", "RegisterOGRFlatGeobuf", "RegisterOGRCSV"}) {
+    using Register = void (*)();
+    const auto known = reinterpret_cast<Register>(dlsym(RTLD_DEFAULT, name));
+    if (known == nullptr) return GDALAllRegister();
+    known();
+  }
+}
+
 const Functions* functions() {
-  // What files of maps mostly are; a file that is none of these has all formats registered.
-  RegisterOGRGeoPackage();
-  RegisterOGRShape();
-  RegisterOGRGeoJSON();
-  RegisterOGRTopoJSON();
-  RegisterOGRFlatGeobuf();
-  RegisterOGRCSV();
+  register_usual_formats();
   static const Functions kTable = {kPluginVersion, sizeof(Functions), versions(), open, locate, load, view, repair,
                                    close,          write_all};
   return &kTable;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <numbers>
 
 #include "gdal/antimeridian.hpp"
 #include "gdal/laea.hpp"
@@ -27,9 +28,21 @@ std::string name_of_crs(const OGRSpatialReference& crs) {
   return text_or(crs.GetName());
 }
 
-/// By its name: other ways to say the same are PROJ's to understand.
+bool is_near(double value, double wanted) {
+  return std::fabs(value - wanted) <= 1e-9 * std::fabs(wanted);
+}
+
+/// By its name, where what it says of itself agrees: other ways to say the same are PROJ's to understand.
 bool is_wgs84(const OGRSpatialReference& crs) {
-  return name_of_crs(crs) == "EPSG:4326";
+  if (name_of_crs(crs) != "EPSG:4326" || crs.IsGeographic() == 0 || crs.IsDerivedGeographic() != 0 ||
+      crs.IsCompound() != 0) {
+    return false;
+  }
+  const std::string datum = text_or(crs.GetAttrValue("DATUM"));
+  return (datum == "WGS_1984" || datum == "World Geodetic System 1984" ||
+          datum == "World Geodetic System 1984 ensemble") &&
+         is_near(crs.GetSemiMajor(), kWgs84.radius) && is_near(crs.GetInvFlattening(), 1 / kWgs84.flattening) &&
+         crs.GetPrimeMeridian() == 0 && is_near(crs.GetAngularUnits(), std::numbers::pi / 180);
 }
 
 std::string layers_of(GDALDataset& dataset) {
@@ -46,7 +59,23 @@ void register_all_formats() {
   std::call_once(once, GDALAllRegister);
 }
 
-/// Columns that are not asked for are not read while this lives.
+/// The usual formats one after the other, then all: which driver takes a file depends on the file alone, not on what
+/// was registered for another.
+GDALDatasetUniquePtr opened(const std::string& path) {
+  constexpr unsigned kHow = GDAL_OF_VECTOR | GDAL_OF_READONLY;
+  for (const char* const format : {"GPKG", "ESRI Shapefile", "GeoJSON", "TopoJSON", "FlatGeobuf", "CSV"}) {
+    const char* const allowed[] = {format, nullptr};
+    CPLErrorReset();
+    GDALDatasetUniquePtr dataset(GDALDataset::Open(path.c_str(), kHow, allowed));
+    if (dataset) return dataset;
+  }
+  register_all_formats();
+  CPLErrorReset();
+  return GDALDatasetUniquePtr(GDALDataset::Open(path.c_str(), kHow));
+}
+
+/// Columns that are not asked for are not read while this lives. GDAL takes names without regard to case, and the first
+/// of those that agree: a later one of that name is read rather than the first ignored.
 class OnlyColumns {
  public:
   OnlyColumns(OGRLayer& layer, int id, int code) : layer_(layer) {
@@ -54,7 +83,8 @@ class OnlyColumns {
     OGRFeatureDefn& columns = *layer_.GetLayerDefn();
     std::vector<const char*> ignored;
     for (int i = 0; i < columns.GetFieldCount(); ++i) {
-      if (i != id && i != code) ignored.push_back(columns.GetFieldDefn(i)->GetNameRef());
+      const char* const name = columns.GetFieldDefn(i)->GetNameRef();
+      if (i != id && i != code && columns.GetFieldIndex(name) == i) ignored.push_back(name);
     }
     ignored.push_back(nullptr);
     layer_.SetIgnoredFields(ignored.data());
@@ -93,13 +123,7 @@ void OpenLayer::Shapes::add(const OGRPolygon& polygon) {
 
 OpenLayer::OpenLayer(const Source& source) : path_(source.path), id_(text_or(source.id)), code_(text_or(source.code)) {
   CPLErrorReset();
-  const auto open = [this] { dataset_.reset(GDALDataset::Open(path_.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY)); };
-  open();
-  if (!dataset_) {
-    register_all_formats();
-    CPLErrorReset();
-    open();
-  }
+  dataset_ = opened(path_);
   if (!dataset_) throw Failure(kIo, path_ + ": cannot be read as a layer of polygons: " + last_message());
   if (dataset_->GetLayerCount() == 0) {
     throw Failure(kBadData, path_ + ": it has no layer that can be read: " + last_message());
@@ -244,7 +268,7 @@ void OpenLayer::load(const Loading& loading) {
 }
 
 void OpenLayer::project(const Loading& loading) {
-  // What most files are in, and where both planes are of one datum, needs none of PROJ's tables.
+  // What most files are in, and where both planes are of one datum, needs no search of PROJ's tables.
   const bool ours = !loading.world && is_wgs84(crs_) && Laea::suits(loading.latitude);
   const Laea azimuthal(kWgs84, loading.latitude, loading.longitude);
   const Transformation theirs = ours ? nullptr : transformation_to(loading.projection);

@@ -303,6 +303,69 @@ def test_the_plane_is_projs(tmp_path):
         assert abs(ours - projs) <= 5e-4 + 1e-13 * projs, (ours, projs)
 
 
+def areas_of(path, tmp_path, *arguments):
+    out = tmp_path / "areas.csv"
+    result = run("match", path, path, *arguments, "-o", out)
+    assert result.returncode == 0, result.stderr
+    return [float(row["area"]) for row in csv.DictReader(out.open())]
+
+
+def test_what_only_calls_itself_wgs84_is_projs(tmp_path):
+    """A name of an authority does not make another datum, meridian or unit degrees of WGS 84."""
+    topology = {"type": "Topology", "arcs": [[[2, 45], [3, 45], [3, 46], [2, 46], [2, 45]]],
+                "objects": {"land": {"type": "GeometryCollection", "geometries": [{"type": "Polygon", "arcs": [[0]]}]}}}
+    path = tmp_path / "without.topojson"
+    path.write_text(json.dumps(topology))
+    wgs84 = 'DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]]'
+    ntf = 'DATUM["Nouvelle_Triangulation_Francaise_Paris",SPHEROID["Clarke 1880 (IGN)",6378249.2,293.466021293627]]'
+    greenwich, paris = 'PRIMEM["Greenwich",0]', 'PRIMEM["Paris",2.33722917]'
+    degree, grad = 'UNIT["degree",0.0174532925199433]', 'UNIT["grad",0.01570796326794897]'
+    # PROJ may go another way where there is a code, which moves last bits; the least of the mistakes is 1e-8 of an area.
+    for parts in [(ntf, paris, degree), (ntf, paris, grad), (wgs84, paris, degree), (wgs84, greenwich, grad)]:
+        wkt = 'GEOGCS["a map",' + ",".join(parts)
+        named = areas_of(path, tmp_path, "--crs", wkt + ',AUTHORITY["EPSG","4326"]]')
+        projs = areas_of(path, tmp_path, "--crs", wkt + "]")
+        assert len(named) == len(projs) == 1
+        assert abs(named[0] - projs[0]) <= 1e-12 * projs[0], parts
+
+
+def test_columns_that_differ_in_case_only(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0), (2, 0)), ["x", "y"])
+    whole = json.loads(old.read_text())
+    for feature in whole["features"]:
+        name = feature["properties"]["name"]
+        feature["properties"] = {"id": name, "ID": "other " + name}
+    old.write_text(json.dumps(whole))
+    out, flat = tmp_path / "pairs.csv", tmp_path / "flat.fgb"
+    assert run("match", old, old, "--id", "id", "-o", flat).returncode == 0
+    for path in (old, tmp_path / "flat_a.fgb"):
+        result = run("match", path, path, "--id", "id", "-o", out)
+        assert result.returncode == 0, result.stderr
+        assert sorted(row["a_id"] for row in csv.DictReader(out.open())) == ["x", "y"]
+
+
+def test_a_latitude_a_rounding_beyond_a_pole(tmp_path):
+    areas = []
+    for pole in (90, 90.00000000000001):
+        corners = [[0, 80], [60, 80], [60, pole], [0, pole], [0, 80]]
+        areas += areas_of(layer(tmp_path / "pole.geojson", [("Polygon", [corners])]), tmp_path)
+    assert abs(areas[0] - areas[1]) <= 1e-9 * areas[0]
+
+
+def test_formats_do_not_depend_on_what_was_read_before(tmp_path):
+    usual = layer(tmp_path / "usual.geojson", polygons((0, 0)))
+    unusual = tmp_path / "unusual.kml"
+    unusual.write_text(
+        '<kml xmlns="http://www.opengis.net/kml/2.2"><Document><Folder><name>land</name><Placemark><name>one</name>'
+        "<Polygon><outerBoundaryIs><LinearRing><coordinates>0,0 1,0 1,1 0,1 0,0</coordinates></LinearRing>"
+        "</outerBoundaryIs></Polygon></Placemark></Folder></Document></kml>")
+    for old, new in [(usual, unusual), (unusual, usual), (unusual, unusual)]:
+        result = run("match", old, new, "--json")
+        assert result.returncode == 0, result.stderr
+        said = json.loads(result.stdout)
+        assert said["a"]["features"] == said["b"]["features"] == said["groups"]["changes"]["unchanged"] == 1
+
+
 def test_bad_input(tmp_path):
     old = layer(tmp_path / "old.geojson", polygons((0, 0)))
     new = layer(tmp_path / "new.geojson", polygons((0, 0)))

@@ -14,10 +14,10 @@ namespace {
 TEST(Laea, published_point) {
   const Laea europe({6378137.0, 1 / 298.257222101}, 52, 10);
   const Laea::Place place = europe(5, 50);
-  EXPECT_TRUE(!(std::fabs(place.x + 4321000 - 3962799.45) > 0.006)) << place.x;
-  EXPECT_TRUE(!(std::fabs(place.y + 3210000 - 2999718.85) > 0.006)) << place.y;
+  EXPECT_TRUE(std::fabs(place.x + 4321000 - 3962799.45) <= 0.006) << place.x;
+  EXPECT_TRUE(std::fabs(place.y + 3210000 - 2999718.85) <= 0.006) << place.y;
   const Laea::Place middle = europe(10, 52);
-  EXPECT_TRUE(!(std::fabs(middle.x) > 1e-8) && !(std::fabs(middle.y) > 1e-8));
+  EXPECT_TRUE(std::fabs(middle.x) <= 1e-8 && std::fabs(middle.y) <= 1e-8);
 }
 
 // The determinant of its derivatives is the area of a degree by a degree: M N cos(latitude), M and N the radii of
@@ -41,9 +41,22 @@ TEST(Laea, keeps_areas) {
         const double sine = std::sin(latitude * radian);
         const double w = 1 - squared * sine * sine;
         const double exact = kWgs84.radius * kWgs84.radius * (1 - squared) / (w * w) * std::cos(latitude * radian);
-        EXPECT_TRUE(!(std::fabs(area / exact - 1) > 1e-5)) << about << ": " << longitude << ", " << latitude;
+        EXPECT_TRUE(std::fabs(area / exact - 1) <= 1e-5) << about << ": " << longitude << ", " << latitude;
       }
     }
+  }
+}
+
+// A latitude a rounding beyond a pole, up to 1e-12 radians as PROJ has it, is the pole.
+TEST(Laea, rounding_beyond_a_pole) {
+  const Laea plane(kWgs84, 45, 10);
+  for (const double pole : {-90.0, 90.0}) {
+    const Laea::Place at = plane(50, pole);
+    for (const double beyond : {1e-14, 5e-11}) {
+      const Laea::Place place = plane(50, pole + std::copysign(beyond, pole));
+      EXPECT_TRUE(std::fabs(place.x - at.x) <= 1e-9 && std::fabs(place.y - at.y) <= 1e-9) << pole << ", " << beyond;
+    }
+    EXPECT_FALSE(std::isfinite(plane(50, pole + std::copysign(6e-11, pole)).x));
   }
 }
 
@@ -54,7 +67,7 @@ TEST(Laea, nowhere) {
   EXPECT_FALSE(std::isfinite(plane(INFINITY, 0).x));
   EXPECT_FALSE(std::isfinite(plane(180, -0.1).x));  // opposite to the middle
   EXPECT_TRUE(std::isfinite(plane(0, 90).x));
-  EXPECT_TRUE(!(std::fabs(plane(361, 10).x - plane(1, 10).x) > 1e-6));  // a turn further is the same place
+  EXPECT_TRUE(std::fabs(plane(361, 10).x - plane(1, 10).x) <= 1e-6);  // a turn further is the same place
 }
 
 }  // namespace
