@@ -21,7 +21,7 @@ const gdal::Functions& load() {
       tried += (tried.empty() ? "" : ", ") + path;
       continue;
     }
-    void* const library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       no_polygon_files("files of polygons need GDAL, Debian's package libgdal32: " + loader_error());
     }
