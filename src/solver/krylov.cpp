@@ -25,7 +25,7 @@ constexpr double kAbove = 1.5;                // times the last wanted: a filter
 constexpr double kSmaller = 0.5;              // a new filter is worth a new start where its end has moved so far
 constexpr double kNoise = 1e-14;              // of a column's length before it was projected
 constexpr double kNothing = 1e-24;            // of a squared length: what the basis left of a random column
-constexpr double kDependent = 1e-15;          // of a column's squared length, after a shifted Cholesky
+constexpr double kDependentSquare = 1e-15;    // of a column's squared length, after a shifted Cholesky
 constexpr double kResidual = 2e-15;           // of M's largest eigenvalue: what is asked for
 constexpr double kNearlyThere = 1e-10;
 constexpr double kStillAnswer = 9e-15;  // what is taken where no more is to be had; the contract allows 1e-14
@@ -163,7 +163,7 @@ class Iteration {
       if (pass == 0) {
         for (std::int64_t j = 0; j < b_; ++j) g(j, j) *= 1 + 8 * kEpsilon * static_cast<double>(b_);
       }
-      Triangle t = cholesky(g, pass == 0 ? 0 : kDependent);
+      Triangle t = cholesky(g, pass == 0 ? 0 : kDependentSquare);
       dead = t.dead;
       for (std::int64_t j = 0; j < b_; ++j) {
         for (std::int64_t i = 0; i <= j; ++i) {
@@ -204,7 +204,7 @@ class Iteration {
         for (std::int64_t j = 0; j < b_; ++j) g(i, j) = after(order[i], order[j]);
         if (g(i, i) <= kNothing * before(order[i], order[i])) g(i, i) = 0;
       }
-      const Triangle t = cholesky(g, kDependent);
+      const Triangle t = cholesky(g, kDependentSquare);
       Small change(b_, b_);
       for (std::int64_t i = 0; i < b_; ++i) {
         for (std::int64_t j = 0; j < b_; ++j) change(order[i], order[j]) = t.inverse(i, j);
