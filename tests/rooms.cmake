@@ -23,6 +23,18 @@ set(VICINAL_ROOM_maps match overlap)
 # What a room's tests need of another's to be compiled: the pretended device is asked what the CPU is.
 set(VICINAL_ROOM_device_needs cocluster kmeans lof refusal regress search spectral_cocluster tree vote)
 
+# What `./dev test --room ROOM` has clang-tidy read (lint/tidy.py): sources, or folders of them, whose names begin with an
+# entry of the room above or here; foundation has the rest.
+set(VICINAL_SOURCES_formats hdf5 libsvm packed_file unpack vecs xz)
+set(VICINAL_SOURCES_trees box_tree)
+set(VICINAL_SOURCES_papers bench_papers classical)
+set(VICINAL_SOURCES_kmeans cluster empty_clusters initial_centres lloyd mini_batch seeding serial_lloyd silhouette)
+set(VICINAL_SOURCES_lof detection k_distance_slot outlying outliers preparation)
+set(VICINAL_SOURCES_supervised cross_validate folds regression rank_penalty value_scores)
+set(VICINAL_SOURCES_coclusters closure components edges_file graph_input graphs leading_vectors places potts)
+set(VICINAL_SOURCES_lle embedding projection scatter spectrum spmv)
+set(VICINAL_SOURCES_maps bench_match gdal geo map polygon_file)
+
 # vicinal_test_words(FILE OUT): the words of a test's file, empty if it holds no tests but what they share.
 function(vicinal_test_words file out)
   cmake_path(GET file STEM stem)

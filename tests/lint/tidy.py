@@ -1,7 +1,7 @@
 """clang-tidy over the library and the command, several sources at a time: what they include is checked once.
 
-Usage: tidy.py BUILD_TREE [--jobs N] [--batch N]. Sources with the same options are joined in BUILD_TREE/tidy rather
-than included: clang's analyzer follows paths in a main file only. Where anything is found in joined sources, or where
+Usage: tidy.py BUILD_TREE [--jobs N] [--batch N] [--room ROOM]. Sources with the same options are joined in
+BUILD_TREE/tidy rather than included: clang's analyzer follows paths in a main file only. Where anything is found in joined sources, or where
 they cannot be compiled together, each half is asked again, down to one source, which has the last word. That each
 source includes what it needs, joined ones do not show: the compiler reads each alone.
 """
@@ -27,9 +27,25 @@ def options_of(entry):
     return re.sub(r" -o \S+ -c \S+$", "", entry["command"])
 
 
+def rooms_of(text):
+    """(word, room) of each entry in rooms.cmake, what is more specific first."""
+    listed = re.findall(r"^set\(VICINAL_(?:ROOM|SOURCES)_([a-z]+) ([^)]*)\)", text, re.MULTILINE)
+    return sorted(((word, room) for room, words in listed for word in words.split()), key=lambda e: -len(e[0]))
+
+
+def room_of(source, rooms):
+    """The room of a path below src or cli: by its name, else by a folder's."""
+    *folders, name = pathlib.PurePath(re.search(r"/(?:src|cli)/(.*)\.cpp$", source)[1]).parts
+    for part in [name, *reversed(folders)]:
+        for word, room in rooms:
+            if f"{part}_".startswith(f"{word}_"):
+                return room
+    return "foundation"
+
+
 def batches_of(entries, size):
     """(compiler and options, sources), in order; a source of several targets comes with the options of each."""
-    checked = sorted((options_of(e), e["file"]) for e in entries if CHECKED.search(e["file"]))
+    checked = sorted((options_of(e), e["file"]) for e in entries)
     for options, group in itertools.groupby(checked, lambda entry: entry[0]):
         sources = [file for _, file in group]
         for start in range(0, len(sources), size):
@@ -62,10 +78,14 @@ def main():
     parser.add_argument("tree", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--room", default="")
     arguments = parser.parse_args()
     folder = arguments.tree.resolve() / "tidy"
     folder.mkdir(exist_ok=True)
-    batches = list(batches_of(json.loads((arguments.tree / "compile_commands.json").read_text()), arguments.batch))
+    entries = json.loads((arguments.tree / "compile_commands.json").read_text())
+    rooms = rooms_of((pathlib.Path(__file__).parents[1] / "rooms.cmake").read_text())
+    entries = [e for e in entries if CHECKED.search(e["file"]) and arguments.room in ("", room_of(e["file"], rooms))]
+    batches = list(batches_of(entries, arguments.batch))
     assert batches, f"no sources of ours in {arguments.tree}"
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         running = [pool.submit(tidy, folder / f"{number}.cpp", command[1:], sources)

@@ -40,6 +40,14 @@ def main():
     status, output = room_of(source, "lofty")
     assert status != 0 and "'lofty' belongs to no room" in output and "tests/rooms.cmake" in output, output
 
+    sys.path.insert(0, f"{source}/tests/lint")
+    import tidy
+    rooms = tidy.rooms_of(pathlib.Path(f"{source}/tests/rooms.cmake").read_text())
+    sources = {"/x/src/core/table.cpp": "foundation", "/x/src/solver/factor.cpp": "lle", "/x/src/cpu/lof.cpp": "lof",
+               "/x/cli/bench_papers_km.cpp": "papers", "/x/src/plugin/tree.cpp": "trees", "/x/src/io/npy.cpp": "foundation"}
+    for file, room in sources.items():
+        assert tidy.room_of(file, rooms) == room, file
+
     shown = subprocess.run(["ctest", "--show-only=json-v1"], cwd=build, check=True, text=True, stdout=subprocess.PIPE)
     tests = json.loads(shown.stdout)["tests"]
     labels = lambda test: next((p["value"] for p in test["properties"] if p["name"] == "LABELS"), [])
