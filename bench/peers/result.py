@@ -1,4 +1,4 @@
-"""What lle.py, ordering.py, lu.py and cudss.py share: the options of a result's file, and how it is written."""
+"""What lle.py, lle_device.py, ordering.py, lu.py and cudss.py share: the options of a result's file, and how it is written."""
 
 import datetime
 import json

@@ -25,7 +25,7 @@ enum class LleVariant : std::uint8_t {
 
 /// How the eigenvectors are found.
 enum class LleSolver : std::uint8_t {
-  automatic,  ///< dense for few rows; direct; on the host lanczos where the factor would not fit, or costs more
+  automatic,  ///< dense for few rows; direct; lanczos where the factor would not fit, or costs more
   dense,      ///< every singular value, O(n^3); to check others by
   direct,     ///< a sparse factor by nested dissection and inverse iteration, on the context's device
   cpu,        ///< direct, on the host wherever the context is

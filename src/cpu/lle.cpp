@@ -35,7 +35,8 @@ using solver::Point;
 
 constexpr Point kDenseRows = 150;          // up to here a dense decomposition is as quick as a sparse one
 constexpr std::int64_t kOrderColumns = 8;  // by which points are put near each other
-constexpr double kCheapFlops = 1e12;       // of a factor: half a minute of one core
+constexpr double kCheapFlops = 1e12;       // of a factor: half a minute of one core,
+constexpr double kCheapOnDevice = 1.5e13;  // a second of an H200, whose sparse products are as much quicker
 constexpr double kSparseRate = 16;         // a factor's multiplications that take as long as one of a sparse product
 constexpr double kSameMagnitude = 1e-6;
 constexpr double kTold = 1e-15;  // of M's norm: eigenvalues nearer to a shift may fall to either side by rounding
@@ -103,19 +104,14 @@ class Piece {
     const bool automatic = options_.solver == LleSolver::automatic;
     const bool by_dense = options_.solver == LleSolver::dense || (automatic && a_.points <= kDenseRows);
     const bool by_products = options_.solver == LleSolver::lanczos || options_.solver == LleSolver::arnoldi;
-    if (device != nullptr && (by_dense || by_products)) {
-      static_cast<void>(device->take(cells_.order));
-      a_ = device->blocks();
-    }
+    if (device != nullptr && (by_dense || by_products)) fetch(*device);
     solver::Vectors found;
     if (by_dense) {
       found = run_dense(piece);
     } else if (by_products) {
       found = run_krylov(options_.solver, options_.max_steps, piece);
-    } else if (device != nullptr) {
-      found = run_device(*device, piece);
     } else {
-      found = automatic ? run_cheapest(piece) : run_direct(ordered(), piece);
+      found = automatic ? run_cheapest(device, piece) : run_direct(device, ordered(), piece);
     }
     solver::remove_means(ctx_, found);  // once more: what rounding left of them may have grown in the last step
     return found;
@@ -158,21 +154,43 @@ class Piece {
   }
 
   // A factor that is cheap is made. Else products are tried until they have cost what the factor would: so the choice
-  // costs at most twice the better way. It depends on counts only, not on the clock.
-  solver::Vectors run_cheapest(LlePiece& piece) {
+  // costs at most twice the better way. It depends on counts only, not on the clock. Where there is no memory for the
+  // factor, products are all there is.
+  solver::Vectors run_cheapest(kernels::DeviceLle* device, LlePiece& piece) {
     Ordered order = ordered();
-    const solver::Symbolic& symbolic = order.symbolic;
-    const bool fits = direct_bytes(symbolic) + held_bytes() <= ctx_.memory_limit();
-    if (fits && symbolic.flops <= kCheapFlops) return run_direct(std::move(order), piece);
-    if (!fits) {
-      order = {};
-      return run_krylov(LleSolver::lanczos, options_.max_steps, piece);
+    const double flops = order.symbolic.flops;
+    const bool fits = device != nullptr || direct_bytes(order.symbolic) + held_bytes() <= ctx_.memory_limit();
+    if (fits && flops > (device != nullptr ? kCheapOnDevice : kCheapFlops)) {
+      if (device != nullptr) fetch(*device);
+      const solver::KrylovShape shape = solver::krylov_shape(a_.points, {.wanted = options_.dim});
+      const double step = 4 * static_cast<double>(a_.values.size()) * static_cast<double>(shape.block);
+      const double steps = std::min(static_cast<double>(options_.max_steps), flops / (kSparseRate * step) + 1);
+      solver::Vectors found = run_krylov(LleSolver::automatic, static_cast<std::int64_t>(steps), piece);
+      if (found.rows > 0) return found;
     }
-    const solver::KrylovShape shape = solver::krylov_shape(a_.points, {.wanted = options_.dim});
-    const double step = 4 * static_cast<double>(a_.values.size()) * static_cast<double>(shape.block);
-    const double steps = std::min(static_cast<double>(options_.max_steps), symbolic.flops / (kSparseRate * step) + 1);
-    solver::Vectors found = run_krylov(LleSolver::automatic, static_cast<std::int64_t>(steps), piece);
-    return found.rows > 0 ? std::move(found) : run_direct(std::move(order), piece);
+    if (fits) {
+      try {
+        return run_direct(device, order, piece);
+      } catch (const Error& error) {  // a device tells what it needs when it has planned
+        if (device == nullptr || error.code() != ErrorCode::over_memory) throw;
+        fetch(*device);
+      }
+    }
+    order = {};
+    return run_krylov(LleSolver::lanczos, options_.max_steps, piece);
+  }
+
+  solver::Vectors run_direct(kernels::DeviceLle* device, const Ordered& order, LlePiece& piece) {
+    solver::Vectors found = device != nullptr ? run_device(*device, order, piece) : run_host(order, piece);
+    piece.fill = order.symbolic.fill;
+    piece.flops = order.symbolic.flops;
+    return found;
+  }
+
+  // The blocks in the order of the cells, with their values.
+  void fetch(kernels::DeviceLle& device) {
+    static_cast<void>(device.take(cells_.order));
+    a_ = device.blocks();
   }
 
   // By products with M. No rows: `automatic` asked, and the steps were too few.
@@ -203,15 +221,13 @@ class Piece {
     return std::move(found.smallest.vectors);
   }
 
-  solver::Vectors run_direct(Ordered ordered, LlePiece& piece) {
+  solver::Vectors run_host(const Ordered& ordered, LlePiece& piece) {
     const solver::Dissection& dissection = ordered.dissection;
     const solver::Symbolic& symbolic = ordered.symbolic;
     need(direct_bytes(symbolic));
     auto start = std::chrono::steady_clock::now();
     a_ = solver::renumbered(ctx_, a_, dissection.order);
     const solver::Incidence in = solver::incidence_of(ctx_, a_);
-    piece.fill = symbolic.fill;
-    piece.flops = symbolic.flops;
     result_.order_seconds += seconds_since(start);
 
     start = std::chrono::steady_clock::now();
@@ -231,15 +247,12 @@ class Piece {
     return in_old_order(found.vectors, dissection.order);
   }
 
-  solver::Vectors run_device(kernels::DeviceLle& device, LlePiece& piece) {
-    const Ordered ordered = this->ordered();
+  solver::Vectors run_device(kernels::DeviceLle& device, const Ordered& ordered, LlePiece& piece) {
     auto start = std::chrono::steady_clock::now();
     const std::vector<Point>& order = ordered.dissection.order;
     std::vector<Point> rows(order.size());
     solver::for_each_point(ctx_, a_.points, [&](std::int64_t i) { rows[i] = cells_.order[order[i]]; });
     static_cast<void>(device.take(rows));
-    piece.fill = ordered.symbolic.fill;
-    piece.flops = ordered.symbolic.flops;
     result_.plan.device_memory = std::max(result_.plan.device_memory, device.factor(ordered.symbolic));
     result_.factor_seconds += seconds_since(start);
 
@@ -398,11 +411,14 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
   for (std::int64_t p = 0; p < count; ++p) {
     start = std::chrono::steady_clock::now();
     const auto size = static_cast<std::int64_t>(rows_of[p].size());
-    core::RawVector<float> own(static_cast<std::size_t>(size * d));
-    solver::for_each_point(ctx, size, [&](std::int64_t i) {
-      std::copy_n(coordinates.begin() + rows_of[p][i] * d, d, own.begin() + i * d);
-    });
-    solver::Cells cells = solver::kd_cells(ctx, own, d);
+    core::RawVector<float> own;
+    if (count > 1) {
+      own.resize(static_cast<std::size_t>(size * d));
+      solver::for_each_point(ctx, size, [&](std::int64_t i) {
+        std::copy_n(coordinates.begin() + rows_of[p][i] * d, d, own.begin() + i * d);
+      });
+    }
+    solver::Cells cells = solver::kd_cells(ctx, count > 1 ? own : coordinates, d);
     solver::for_each_point(ctx, size, [&](std::int64_t i) { cells.order[i] = rows_of[p][cells.order[i]]; });
     LocalRows blocks = solver::renumbered(ctx, a, cells.order);
     if (p + 1 == count) a = LocalRows();

@@ -92,11 +92,11 @@ std::string way_of(LleSolver solver) {
 }
 
 /// And what is open until then.
-std::string open_of(LleSolver solver, bool on_host) {
+std::string open_of(LleSolver solver) {
   if (way_of(solver) != "direct") return "";
-  const bool chooses = solver == LleSolver::automatic && on_host;
   return std::string(", whose factor is planned when the graph is known") +
-         (chooses ? "; lanczos where it would not fit, or where products with M come to less" : "");
+         (solver == LleSolver::automatic ? "; lanczos where it would not fit, or where products with M come to less"
+                                         : "");
 }
 
 std::uint64_t host_bytes(const Context& ctx, const TableView& table, const LleOptions& options) {
@@ -208,8 +208,7 @@ Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& opti
   if (place == kDevice) {
     plan.device_memory = std::max(plan.device_memory, kernels::sparse_of(ctx)->lle_bytes(ctx, table, options));
   }
-  plan.reason +=
-      fmt::format("; then {} on {}{}", way_of(options.solver), place, open_of(options.solver, place != kDevice));
+  plan.reason += fmt::format("; then {} on {}{}", way_of(options.solver), place, open_of(options.solver));
   return plan;
 }
 

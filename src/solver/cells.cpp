@@ -14,11 +14,13 @@ namespace {
 constexpr Point kSample = 4096;   // points by which the first levels are divided, so that workers can share them
 constexpr int kSampleLevels = 6;  // of them
 constexpr Point kFewPoints = 1 << 14;
+constexpr Point kPolled = 1 << 16;  // parts with more look at the cancel token before they are divided
 
 /// Points and the columns that they are divided by.
 class KdOrder {
  public:
-  KdOrder(const core::RawVector<float>& coordinates, std::int64_t d) : x_(coordinates), d_(d) {}
+  KdOrder(const Context& ctx, const core::RawVector<float>& coordinates, std::int64_t d)
+      : ctx_(ctx), x_(coordinates), d_(d) {}
 
   [[nodiscard]] float at(Point point, std::int64_t column) const { return x_[point * d_ + column]; }
 
@@ -55,12 +57,14 @@ class KdOrder {
       if (count > 0) ends.push_back(offset + count);
       return;
     }
+    if (count > kPolled) ctx_.check_cancelled();
     halve(points, count, widest_column(points, count), room);
     divide(points, count / 2, offset, ends, room);
     divide(points + count / 2, count - count / 2, offset + count / 2, ends, room);
   }
 
  private:
+  const Context& ctx_;
   const core::RawVector<float>& x_;
   std::int64_t d_;
 };
@@ -129,7 +133,7 @@ std::vector<Point> divide_first(const Context& ctx, const KdOrder& kd, std::vect
 }  // namespace
 
 Cells kd_cells(const Context& ctx, const core::RawVector<float>& coordinates, std::int64_t d) {
-  const KdOrder kd(coordinates, d);
+  const KdOrder kd(ctx, coordinates, d);
   Cells cells;
   cells.order.resize(coordinates.size() / static_cast<std::size_t>(d));
   const std::vector<Point> first = divide_first(ctx, kd, cells.order);

@@ -1,7 +1,7 @@
 // Orderings for a sparse factor, ours: points near each other are put into cells (a kd order of their coordinates); the
 // graph of M is then dissected: a part is halved along its longest way through the cells, and a minimum vertex cut of
 // the band around that line is its separator (George 1973, nested dissection; Lipton and Tarjan 1979).
-// Parts of a level are independent of each other, so that every thread count gives the same ordering.
+// Parts are independent of each other, so that every thread count gives the same ordering.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Cells {
   std::vector<Point> order;  ///< [n]
   std::vector<Point> first;  ///< [cells + 1] positions in `order`
 };
-/// Of coordinates [n, d], float32, row-major: O(n log n).
+/// Of coordinates [n, d], float32, row-major: O(n log n). Polls for cancellation.
 Cells kd_cells(const Context& ctx, const core::RawVector<float>& coordinates, std::int64_t d);
 
 /// The graph of M by the blocks that make it: two points are neighbors where they share one. Values are not looked at.

@@ -507,16 +507,24 @@ TEST_F(LleOnDevice, is_taken_where_it_is_there) {
   EXPECT_TRUE(same_bits(lle(chosen, points.view()).embedding, found.embedding));
 }
 TEST_F(LleOnDevice, refuses_a_factor_that_does_not_fit_before_it_starts) {
-  const Points points = shape(vicinal::Shape::swiss_roll, 3000);
+  const Points points = family(Family::gaussian, 3000, 15);
   const NeighborGraph graph = knn(plain(), points.view(), {.k = 12});
-  const std::uint64_t needed = lle(device(), points.view(), graph, {}).plan.device_memory;
+  const LleOptions direct{.solver = LleSolver::direct};
+  const std::uint64_t needed = lle(device(), points.view(), graph, direct).plan.device_memory;
+  const Context tight = Context::cuda({.device_memory_limit = needed});
   try {
-    lle(Context::cuda({.device_memory_limit = needed}), points.view(), graph, {});
+    lle(tight, points.view(), graph, direct);
     FAIL() << "blocks and factor in the factor's " << needed << " bytes";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::over_memory);
     EXPECT_NE(std::string(error.what()).find("lle: the factor needs "), std::string::npos) << error.what();
   }
+  // Products are what is left, unless the factor was asked for.
+  const Lle found = lle(tight, points.view(), graph, {});
+  EXPECT_EQ(found.pieces[0].solver, LleSolver::lanczos);
+  EXPECT_EQ(found.pieces[0].fill, 0);
+  EXPECT_TRUE(
+      same_bits(found.embedding, lle(device(), points.view(), graph, {.solver = LleSolver::lanczos}).embedding));
 }
 TEST_F(LleOnDevice, refuses_as_the_host_does) {
   const Points points = shape(vicinal::Shape::swiss_roll, 3000);
