@@ -11,12 +11,12 @@
 namespace vicinal::solver {
 namespace {
 
-constexpr std::int64_t kParts = 64;      // of a reduction
-constexpr std::int64_t kStrip = 64;      // rows folded into a triangle at a time
-constexpr double kDependent = 1e-12;     // of a column's length: what is left of it is rounding
-constexpr double kOrthogonal = 1e-15;    // cosine at which two columns need no rotation
-constexpr int kSweeps = 60;              // Jacobi's converge within ten
-constexpr std::int64_t kCancelled = 64;  // longer columns are long work
+constexpr std::int64_t kParts = 64;       // of a reduction
+constexpr std::int64_t kStrip = 64;       // rows folded into a triangle at a time
+constexpr double kDependent = 1e-12;      // of a column's length: what is left of it is rounding
+constexpr double kOrthogonal = 1e-15;     // cosine at which two columns need no rotation
+constexpr int kSweeps = 60;               // Jacobi's converge within ten
+constexpr std::int64_t kFewColumns = 64;  // up to here one thread rotates all pairs
 
 std::int64_t parts_of(std::int64_t n) {
   return std::min(kParts, (n + kTaskPoints - 1) / kTaskPoints);
@@ -37,28 +37,40 @@ void for_each_row_chunk(const Context& ctx, std::int64_t n,
   });
 }
 
-// Reflects the rows [r; strip] so that r is the triangle of all: r [q, q], strip [m, q] is used up.
+// Reflects the rows [r; strip] so that r is the triangle of all: r [q, q], strip [m, q] is used up. Rows are passed one
+// after the other, whole, as they lie in memory.
 void fold(double* r, double* strip, std::int64_t m, std::int64_t q) {
+  std::vector<double> sums(static_cast<std::size_t>(q));
   for (std::int64_t j = 0; j < q; ++j) {
     double largest = std::abs(r[j * q + j]);
     for (std::int64_t i = 0; i < m; ++i) largest = std::max(largest, std::abs(strip[i * q + j]));
     if (largest == 0) continue;
     double below = 0;
-    for (std::int64_t i = 0; i < m; ++i) below += (strip[i * q + j] / largest) * (strip[i * q + j] / largest);
+    for (std::int64_t i = 0; i < m; ++i) {
+      const double v = strip[i * q + j] /= largest;
+      below += v * v;
+    }
     if (below == 0) continue;
     const double head = r[j * q + j] / largest;
     const double length = std::sqrt(head * head + below);
-    const double pivot = head > 0 ? head + length : head - length;  // v = (pivot, strip / largest)
+    const double pivot =
+        head > 0 ? head + length : head - length;  // the reflection's vector: pivot, column j of the strip
     const double scale = 2 / (pivot * pivot + below);
+    for (std::int64_t c = j + 1; c < q; ++c) sums[c] = pivot * r[j * q + c];
+    for (std::int64_t i = 0; i < m; ++i) {
+      const double v = strip[i * q + j];
+      for (std::int64_t c = j + 1; c < q; ++c) sums[c] += v * strip[i * q + c];
+    }
     for (std::int64_t c = j + 1; c < q; ++c) {
-      double sum = pivot * r[j * q + c];
-      for (std::int64_t i = 0; i < m; ++i) sum += strip[i * q + j] / largest * strip[i * q + c];
-      sum *= scale;
-      r[j * q + c] -= sum * pivot;
-      for (std::int64_t i = 0; i < m; ++i) strip[i * q + c] -= sum * (strip[i * q + j] / largest);
+      sums[c] *= scale;
+      r[j * q + c] -= sums[c] * pivot;
+    }
+    for (std::int64_t i = 0; i < m; ++i) {
+      const double v = strip[i * q + j];
+      for (std::int64_t c = j + 1; c < q; ++c) strip[i * q + c] -= sums[c] * v;
+      strip[i * q + j] = 0;
     }
     r[j * q + j] = (head > 0 ? -length : length) * largest;
-    for (std::int64_t i = 0; i < m; ++i) strip[i * q + j] = 0;
   }
 }
 
@@ -195,42 +207,101 @@ void orthonormalize(const Context& ctx, Vectors& x) {
   }
 }
 
-void make_orthogonal(const Context& ctx, const Columns& columns) {
-  const std::int64_t m = columns.length;
-  const auto rotate = [](double* a, double* b, std::int64_t n, double c, double s) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double t = a[i];
-      a[i] = c * t - s * b[i];
-      b[i] = s * t + c * b[i];
+namespace {
+
+// a'a, b'b and a'b, each in eight sums that are added up in the end: a vector's lanes.
+struct Products {
+  double aa = 0;
+  double bb = 0;
+  double ab = 0;
+};
+Products products_of(const double* a, const double* b, std::int64_t n) {
+  constexpr std::int64_t kLanes = 8;
+  double aa[kLanes] = {};
+  double bb[kLanes] = {};
+  double ab[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      aa[lane] += a[i + lane] * a[i + lane];
+      bb[lane] += b[i + lane] * b[i + lane];
+      ab[lane] += a[i + lane] * b[i + lane];
     }
-  };
+  }
+  Products sums;
+  for (; i < n; ++i) {
+    sums.aa += a[i] * a[i];
+    sums.bb += b[i] * b[i];
+    sums.ab += a[i] * b[i];
+  }
+  for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+    sums.aa += aa[lane];
+    sums.bb += bb[lane];
+    sums.ab += ab[lane];
+  }
+  return sums;
+}
+
+void rotate(double* a, double* b, std::int64_t n, double c, double s) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double t = a[i];
+    a[i] = c * t - s * b[i];
+    b[i] = s * t + c * b[i];
+  }
+}
+
+// Whether columns p and r needed a rotation, which they have had.
+bool rotate_pair(const Columns& columns, std::int64_t p, std::int64_t r) {
+  double* const a = columns.values + p * columns.length;
+  double* const b = columns.values + r * columns.length;
+  const auto [aa, bb, ab] = products_of(a, b, columns.length);
+  if (!(std::abs(ab) > kOrthogonal * std::sqrt(aa) * std::sqrt(bb))) return false;
+  const double zeta = (bb - aa) / (2 * ab);
+  const double t = (zeta >= 0 ? 1.0 : -1.0) / (std::abs(zeta) + std::sqrt(1 + zeta * zeta));
+  const double c = 1 / std::sqrt(1 + t * t);
+  rotate(a, b, columns.length, c, c * t);
+  if (columns.also != nullptr) {
+    rotate(columns.also + p * columns.also_length, columns.also + r * columns.also_length, columns.also_length, c,
+           c * t);
+  }
+  return true;
+}
+
+// Every pair once; those of a round have no column in common, and any thread may have them: one column stays where it
+// is, the others go around it (a round robin; Brent and Luk 1985).
+bool sweep_in_rounds(const Context& ctx, const Columns& columns) {
+  constexpr std::int64_t kPairs = 16;                                 // of a task
+  const std::int64_t around = columns.count - 1 + columns.count % 2;  // of an odd count nobody stays, and one rests
+  const std::int64_t pairs = (around + 1) / 2;
+  std::vector<char> rotated(static_cast<std::size_t>((pairs + kPairs - 1) / kPairs), 0);
+  for (std::int64_t round = 0; round < around; ++round) {
+    core::parallel_for(ctx, std::ssize(rotated), [&](std::int64_t task, int /*worker*/) {
+      for (std::int64_t pair = task * kPairs; pair < std::min(pairs, (task + 1) * kPairs); ++pair) {
+        const std::int64_t x = (round + pair) % around;
+        const std::int64_t y = pair == 0 ? around : (round + around - pair) % around;
+        if (std::max(x, y) >= columns.count) continue;
+        if (rotate_pair(columns, std::min(x, y), std::max(x, y))) rotated[task] = 1;
+      }
+    });
+  }
+  return std::find(rotated.begin(), rotated.end(), 1) != rotated.end();
+}
+
+bool sweep_in_turn(const Columns& columns) {
+  bool rotated = false;
+  for (std::int64_t p = 0; p + 1 < columns.count; ++p) {
+    for (std::int64_t r = p + 1; r < columns.count; ++r) rotated = rotate_pair(columns, p, r) || rotated;
+  }
+  return rotated;
+}
+
+}  // namespace
+
+void make_orthogonal(const Context& ctx, const Columns& columns) {
   bool rotated = true;
   for (int sweep = 0; sweep < kSweeps && rotated; ++sweep) {
-    rotated = false;
-    for (std::int64_t p = 0; p + 1 < columns.count; ++p) {
-      if (m > kCancelled) ctx.check_cancelled();
-      for (std::int64_t r = p + 1; r < columns.count; ++r) {
-        double* a = columns.values + p * m;
-        double* b = columns.values + r * m;
-        double aa = 0;
-        double bb = 0;
-        double ab = 0;
-        for (std::int64_t i = 0; i < m; ++i) {
-          aa += a[i] * a[i];
-          bb += b[i] * b[i];
-          ab += a[i] * b[i];
-        }
-        if (!(std::abs(ab) > kOrthogonal * std::sqrt(aa) * std::sqrt(bb))) continue;
-        rotated = true;
-        const double zeta = (bb - aa) / (2 * ab);
-        const double t = (zeta >= 0 ? 1.0 : -1.0) / (std::abs(zeta) + std::sqrt(1 + zeta * zeta));
-        const double c = 1 / std::sqrt(1 + t * t);
-        rotate(a, b, m, c, c * t);
-        if (columns.also == nullptr) continue;
-        rotate(columns.also + p * columns.also_length, columns.also + r * columns.also_length, columns.also_length, c,
-               c * t);
-      }
-    }
+    ctx.check_cancelled();
+    rotated = columns.count > kFewColumns ? sweep_in_rounds(ctx, columns) : sweep_in_turn(columns);
   }
 }
 
@@ -263,7 +334,9 @@ SingularValues singular_values(const Context& ctx, Small matrix) {
 
 Small triangle_of(Small matrix) {
   Small r(matrix.cols, matrix.cols);
-  fold(r.values.data(), matrix.values.data(), matrix.rows, matrix.cols);
+  for (std::int64_t i = 0; i < matrix.rows; i += kStrip) {  // a strip stays in a cache
+    fold(r.values.data(), matrix.values.data() + i * matrix.cols, std::min(kStrip, matrix.rows - i), matrix.cols);
+  }
   make_positive(r);
   return r;
 }

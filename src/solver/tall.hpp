@@ -44,7 +44,8 @@ void orthonormalize(const Context& ctx, Vectors& x);
 
 /// Rotates `count` columns, each `length` numbers side by side, until they are orthogonal to each other, and `also`
 /// [count, also_length] (or null) with them: one-sided Jacobi rotations (Demmel and Veselic 1992), which resolve small
-/// lengths relative to themselves where the columns are graded. O(length count^2) a sweep, some six to ten sweeps.
+/// lengths relative to themselves where the columns are graded. O(length count^2) a sweep, some six to ten sweeps, of
+/// many columns by all threads.
 struct Columns {
   double* values;
   std::int64_t length;
