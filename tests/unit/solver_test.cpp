@@ -79,6 +79,41 @@ TEST(SingularValues, of_a_graded_matrix_are_right_relative_to_themselves) {
   EXPECT_TRUE(std::abs(found.values[1] - 1) <= 1e-14);
 }
 
+TEST(SingularValues, of_few_and_many_columns_decompose_the_matrix_with_the_same_bits_on_every_thread_count) {
+  for (const std::int64_t q : {1, 2, 63, 64, 65, 66, 131}) {
+    const std::int64_t m = q + 70;  // more than a strip
+    Small a(m, q);
+    for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] = draw(5, i) - 0.5;
+    for (std::int64_t i = 0; i < m; ++i) a(i, 0) *= 1e-6;
+    const SingularValues found = singular_values(threads(1), triangle_of(a));
+    for (const int count : {2, 3, 7}) {
+      const SingularValues again = singular_values(threads(count), triangle_of(a));
+      EXPECT_EQ(found.values, again.values) << q << ", " << count;
+      EXPECT_EQ(found.right.values, again.right.values) << q << ", " << count;
+    }
+    // (A V)' A V is diagonal, V'V is I, to roundings of sums of m and q products.
+    const double largest = found.values.back();
+    const double allowed = 1e-16 * 10 * static_cast<double>(m);
+    Small images(m, q);
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t k = 0; k < q; ++k) {
+        for (std::int64_t j = 0; j < q; ++j) images(i, j) += a(i, k) * found.right(k, j);
+      }
+    }
+    for (std::int64_t x = 0; x < q; ++x) {
+      for (std::int64_t y = 0; y <= x; ++y) {
+        double inner_of_images = 0;
+        double inner_of_vectors = 0;
+        for (std::int64_t i = 0; i < m; ++i) inner_of_images += images(i, x) * images(i, y);
+        for (std::int64_t i = 0; i < q; ++i) inner_of_vectors += found.right(i, x) * found.right(i, y);
+        const double length = x == y ? found.values[x] * found.values[x] : 0;
+        EXPECT_TRUE(std::abs(inner_of_images - length) <= allowed * largest * largest) << q << ", " << x << ", " << y;
+        EXPECT_TRUE(std::abs(inner_of_vectors - (x == y ? 1 : 0)) <= allowed) << q << ", " << x << ", " << y;
+      }
+    }
+  }
+}
+
 TEST(Orthonormalize, drops_what_depends_on_what_came_before) {
   Vectors x(5000, 4);
   for (std::int64_t i = 0; i < 5000; ++i) {
