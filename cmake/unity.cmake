@@ -1,6 +1,6 @@
 # vicinal_unity(TARGET): where VICINAL_UNITY is on, a target's sources are compiled eight at a time, which saves what
 # they would all parse and instantiate again. A name in an anonymous namespace must then be the only one of its
-# namespace. Sources with options of their own stay alone; `./dev lint` reads each alone.
+# namespace (tests/manners/test_names.py). Sources with options of their own stay alone; `./dev lint` reads each alone.
 option(VICINAL_UNITY "Compile several sources of the library at a time" OFF)
 function(vicinal_unity target)
   if(NOT VICINAL_UNITY)

@@ -25,7 +25,7 @@ constexpr int kDataset = 5;
 constexpr int kInteger = 0;  // of H5T_class_t
 constexpr int kReal = 1;
 constexpr int kText = 3;
-constexpr int kMostAxes = 32;
+constexpr int kMostDimensions = 32;
 constexpr int kMostDepth = 32;
 
 /// Where sign, exponent and mantissa of a float lie.
@@ -81,7 +81,7 @@ Hdf5Dataset describe(const Hdf5Library& h5, Hid dataset, const std::string& name
   const Hdf5Object plan(h5.H5Dget_create_plist(dataset), h5.H5Pclose);
   if (!type.ok() || !space.ok() || !plan.ok()) bad(found.where, "cannot be opened (damaged)");
   const int axes = h5.H5Sget_simple_extent_ndims(space.id());
-  if (axes < 0 || axes > kMostAxes) bad(found.where, "has a shape that makes no sense (damaged)");
+  if (axes < 0 || axes > kMostDimensions) bad(found.where, "has a shape that makes no sense (damaged)");
   std::vector<Hsize> lengths(static_cast<std::size_t>(axes));
   if (axes > 0) h5.H5Sget_simple_extent_dims(space.id(), lengths.data(), nullptr);
   for (const Hsize length : lengths) {

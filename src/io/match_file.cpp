@@ -176,14 +176,14 @@ struct Format {
   const char* driver;
   bool together;
 };
-constexpr std::array<Format, 4> kFormats = {{{".gpkg", "GPKG", true},
-                                             {".shp", "ESRI Shapefile", false},
-                                             {".geojson", "GeoJSON", false},
-                                             {".fgb", "FlatGeobuf", false}}};
+constexpr std::array<Format, 4> kMapFormats = {{{".gpkg", "GPKG", true},
+                                                {".shp", "ESRI Shapefile", false},
+                                                {".geojson", "GeoJSON", false},
+                                                {".fgb", "FlatGeobuf", false}}};
 
 const Format& format_of(const std::filesystem::path& path) {
   const std::string ending = path.extension().string();
-  for (const Format& format : kFormats) {
+  for (const Format& format : kMapFormats) {
     if (format.ending == ending) return format;
   }
   throw Error(ErrorCode::invalid_argument,

@@ -12,7 +12,7 @@
 namespace vicinal::io {
 namespace {
 
-constexpr std::int64_t kBlockElements = std::int64_t{1} << 16;
+constexpr std::int64_t kElementsAtATime = std::int64_t{1} << 16;
 
 /// The type that a table has already; int32 is none.
 bool is_type_of(DType dtype, Stored type) {
@@ -32,7 +32,7 @@ bool is_type_of(DType dtype, Stored type) {
 
 void write_rows(const TableOutput& output, PackedFile& file, const RowEncoder& encode) {
   const TableView& view = output.table.view;
-  const std::int64_t block = std::max<std::int64_t>(1, kBlockElements / view.cols());
+  const std::int64_t block = std::max<std::int64_t>(1, kElementsAtATime / view.cols());
   const std::int64_t blocks = (view.rows() + block - 1) / block;
   // A block source is asked by one thread at a time.
   const std::int64_t at_once = view.is_block_source() ? 1 : 4 * static_cast<std::int64_t>(output.ctx.threads());
@@ -53,7 +53,7 @@ void encode_elements(const TableOutput& output, std::int64_t begin, std::int64_t
   const TableView& view = output.table.view;
   if (is_type_of(view.dtype(), output.type)) return core::copy_rows(view, begin, end, to);
   const std::int64_t d = view.cols();
-  const std::int64_t rows = std::max<std::int64_t>(1, std::min(end - begin, kBlockElements / d));
+  const std::int64_t rows = std::max<std::int64_t>(1, std::min(end - begin, kElementsAtATime / d));
   std::vector<double> values(static_cast<std::size_t>(rows * d));
   for (std::int64_t row = begin; row < end; row += rows) {
     const std::int64_t stop = std::min(end, row + rows);

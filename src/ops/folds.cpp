@@ -10,7 +10,7 @@
 namespace vicinal::ops {
 namespace {
 
-constexpr std::uint64_t kStream = 0x63760000;
+constexpr std::uint64_t kFoldStream = 0x63760000;
 constexpr std::uint64_t kStepsBetweenPolls = 1 << 16;
 
 struct Card {
@@ -27,7 +27,7 @@ std::vector<std::int32_t> make_folds(const Context& ctx, std::int64_t n, std::sp
   cards.reserve(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i) {
     if (static_cast<std::uint64_t>(i) % kStepsBetweenPolls == 0) ctx.check_cancelled();
-    const double draw = core::philox_uniform(seed, kStream, static_cast<std::uint64_t>(i));
+    const double draw = core::philox_uniform(seed, kFoldStream, static_cast<std::uint64_t>(i));
     cards.push_back({codes.empty() ? 0 : codes[static_cast<std::size_t>(i)], draw, i});
   }
   std::uint64_t compared = 0;

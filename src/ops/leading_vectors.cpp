@@ -19,7 +19,7 @@ constexpr double kLeastCut = 1e-3;   // of the interval that is damped: what it 
 constexpr double kResidual = 1e-10;  // M M' has values of at most 1
 constexpr std::int64_t kMostRounds = 300;
 constexpr std::int64_t kRows = 1024;  // of a task
-constexpr std::uint64_t kStream = 0x73630000;
+constexpr std::uint64_t kStartStream = 0x73630000;
 constexpr double kLost = 1e-8;  // of a vector's length, left after others are taken out of it
 
 /// Vectors side by side: [rows, count].
@@ -133,7 +133,7 @@ class Iteration {
 
  private:
   void draw(Block& x, std::int64_t j) {
-    for (std::int64_t i = 0; i < x.rows; ++i) x.at(i, j) = core::philox_uniform(seed_, kStream, drawn_++) - 0.5;
+    for (std::int64_t i = 0; i < x.rows; ++i) x.at(i, j) = core::philox_uniform(seed_, kStartStream, drawn_++) - 0.5;
   }
   /// y = M M' x.
   void apply(const Block& x, Block& y) const {

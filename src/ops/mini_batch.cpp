@@ -15,7 +15,7 @@
 namespace vicinal::ops {
 namespace {
 
-constexpr std::uint64_t kStream = 0x6b6e0000;
+constexpr std::uint64_t kBatchStream = 0x6b6e0000;
 constexpr int kPatience = 10;  // iterations without improvement
 
 double sum_of(std::span<const double> weights) {
@@ -32,7 +32,7 @@ class Stepper {
         table_(table),
         task_(task),
         options_(options),
-        stream_(kStream + static_cast<std::uint64_t>(run)),
+        stream_(kBatchStream + static_cast<std::uint64_t>(run)),
         d_(task.table.cols()),
         centres_(std::move(centres)),
         masses_(static_cast<std::size_t>(task.clusters), 0),

@@ -32,7 +32,7 @@ const Joins& joins_of(const Context& ctx) {
 
 namespace {
 
-constexpr std::array<core::Named<RegionRelation>, 8> kRelations = {{
+constexpr std::array<core::Named<RegionRelation>, 8> kRegionRelations = {{
     {RegionRelation::disjoint, "disjoint"},
     {RegionRelation::touches, "touches"},
     {RegionRelation::overlaps, "overlaps"},
@@ -46,7 +46,7 @@ constexpr std::array<core::Named<RegionRelation>, 8> kRelations = {{
 }  // namespace
 
 std::string_view name_of(RegionRelation relation) noexcept {
-  return core::name_in(kRelations, relation);
+  return core::name_in(kRegionRelations, relation);
 }
 
 Overlaps overlaps(const Context& ctx, const PolygonsView& a, const PolygonsView& b, const OverlapOptions& options) {

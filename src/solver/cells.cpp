@@ -14,7 +14,7 @@ namespace {
 constexpr Point kSample = 4096;   // points by which the first levels are divided, so that workers can share them
 constexpr int kSampleLevels = 6;  // of them
 constexpr Point kFewPoints = 1 << 14;
-constexpr Point kPolled = 1 << 16;  // parts with more look at the cancel token before they are divided
+constexpr Point kPolledPart = 1 << 16;  // parts with more look at the cancel token before they are divided
 
 /// Points and the columns that they are divided by.
 class KdOrder {
@@ -57,7 +57,7 @@ class KdOrder {
       if (count > 0) ends.push_back(offset + count);
       return;
     }
-    if (count > kPolled) ctx_.check_cancelled();
+    if (count > kPolledPart) ctx_.check_cancelled();
     halve(points, count, widest_column(points, count), room);
     divide(points, count / 2, offset, ends, room);
     divide(points + count / 2, count - count / 2, offset + count / 2, ends, room);

@@ -10,10 +10,10 @@ namespace {
 
 constexpr Point kManyCells = 8192;      // a part with more is halved on a coarser graph
 constexpr std::int32_t kKeySteps = 32;  // of a hop, so that means of hops are whole numbers, too
-constexpr int kSweeps = 8;
+constexpr int kMoveSweeps = 8;
 constexpr std::int32_t kMostHops = 1 << 24;  // so that keys and their differences are 32 bits, whatever is apart
 constexpr std::int64_t kWideKeys = 4;        // values of keys a cell, beyond which they are sorted rather than counted
-constexpr std::ptrdiff_t kPolled = 1 << 20;  // points between two looks at the cancel token
+constexpr std::ptrdiff_t kPolledPoints = 1 << 20;  // points between two looks at the cancel token
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void Halving::take_points(const Point* begin, const Point* end) {
   layer.cells.clear();
   layer.weights.clear();
   for (const Point* v = begin; v != end; ++v) {
-    if ((v - begin) % kPolled == 0) ctx_.check_cancelled();
+    if ((v - begin) % kPolledPoints == 0) ctx_.check_cancelled();
     const Point cell = graphs_.cell_of[*v];
     if (layer.place[cell] < 0) {
       layer.place[cell] = static_cast<Point>(layer.cells.size());
@@ -109,7 +109,7 @@ Point Halving::search(Point start, std::vector<std::int32_t>& hops) {
 // Keys become means of each cell and its neighbors, which straightens the line between the halves.
 void Halving::smooth(std::vector<std::int32_t>& keys) {
   means_.resize(keys.size());
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+  for (int sweep = 0; sweep < kMoveSweeps; ++sweep) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       std::int64_t sum = keys[i];
       for (Point e = first_[i]; e < first_[i + 1]; ++e) sum += keys[neighbors_[e]];
@@ -272,7 +272,7 @@ void Halving::refine(const Layer& coarse, Layer& fine) {
     if (coarse.at_cut[above] != 0) near_.push_back(static_cast<Point>(i));
   }
   means_.resize(near_.size());
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+  for (int sweep = 0; sweep < kMoveSweeps; ++sweep) {
     for (std::size_t i = 0; i < near_.size(); ++i) {
       const Point cell = fine.cells[near_[i]];
       std::int64_t sum = keys_[near_[i]];

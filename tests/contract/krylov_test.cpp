@@ -58,7 +58,6 @@ TEST(Spmv, equals_sums_in_long_double) {
     for (std::int64_t i = 0; i < a.cols; ++i) x.push_back(std::sin(static_cast<double>(i + 1)));
     for (const Context& ctx : contexts(++turn)) {
       const bool device = ctx.device() != "cpu";
-      if (device && cuda_status().architectures == "pretended") continue;
       for (const SpmvMethod method :
            {SpmvMethod::automatic, SpmvMethod::rows, SpmvMethod::block_row, SpmvMethod::warp_row,
             SpmvMethod::padded_row, SpmvMethod::sliced_rows, SpmvMethod::eight}) {
@@ -126,7 +125,6 @@ TEST(SpmvRefusal, of_sizes_columns_and_methods) {
 class KrylovOnDevice : public DeviceTest {};
 
 TEST_F(KrylovOnDevice, finds_what_the_cpu_finds) {
-  if (pretended()) GTEST_SKIP() << "a pretended device multiplies nothing";
   struct Case {
     Family family;
     std::int64_t n;

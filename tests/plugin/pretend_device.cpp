@@ -15,6 +15,7 @@
 #include "cuda/plugin.hpp"
 #include "pretend_cluster.hpp"
 #include "pretend_graph.hpp"
+#include "pretend_krylov.hpp"
 #include "pretend_lle.hpp"
 #include "pretend_lof.hpp"
 #include "pretend_overlap.hpp"
@@ -635,6 +636,25 @@ void lle_step(void* lle, const HostCalls* host, const LleStep* step, Status* sta
   });
 }
 
+void krylov(void* /*engine*/, const KrylovTask* task, void** made, Status* status) {
+  guarded(status, [&] { *made = std::make_unique<PretendedKrylov>(*task).release(); });
+}
+
+void release_krylov(void* space) {
+  delete static_cast<PretendedKrylov*>(space);
+}
+
+void krylov_step(void* space, const HostCalls* host, const KrylovStep* step, Status* status) {
+  guarded(status, [&] {
+    if (host->cancelled(host->user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
+    static_cast<PretendedKrylov*>(space)->step(*step);
+  });
+}
+
+void spmv(void* /*engine*/, const HostCalls* /*host*/, SpmvTask* task, Status* status) {
+  guarded(status, [&] { pretended_product(*task); });
+}
+
 void label(void* /*engine*/, const HostCalls* /*host*/, Bipartite* task, Status* status) {
   guarded(status, [&] {
     const auto fetch = [](const Table& table) {
@@ -715,6 +735,10 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.lle_fetch = plugin::lle_fetch;
     functions.lle_factor = plugin::lle_factor;
     functions.lle_step = plugin::lle_step;
+    functions.krylov = plugin::krylov;
+    functions.release_krylov = plugin::release_krylov;
+    functions.krylov_step = plugin::krylov_step;
+    functions.spmv = plugin::spmv;
     return functions;
   }();
   return &kFunctions;
