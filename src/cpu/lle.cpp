@@ -33,11 +33,12 @@ namespace {
 using solver::LocalRows;
 using solver::Point;
 
-constexpr Point kDenseRows = 150;          // up to here a dense decomposition is as quick as a sparse one
-constexpr std::int64_t kOrderColumns = 8;  // by which points are put near each other
-constexpr double kCheapFlops = 1e12;       // of a factor: half a minute of one core,
-constexpr double kCheapOnDevice = 1.5e13;  // a second of an H200, whose sparse products are as much quicker
-constexpr double kSparseRate = 16;         // a factor's multiplications that take as long as one of a sparse product
+constexpr Point kDenseRows = 150;            // up to here a dense decomposition is as quick as a sparse one
+constexpr std::int64_t kOrderColumns = 8;    // by which points are put near each other
+constexpr Point kOrderedOnDevice = 1 << 17;  // points of a piece whose parts keep a device busy
+constexpr double kCheapFlops = 1e12;         // of a factor: half a minute of one core,
+constexpr double kCheapOnDevice = 1.5e13;    // a second of an H200, whose sparse products are as much quicker
+constexpr double kSparseRate = 16;           // a factor's multiplications that take as long as one of a sparse product
 constexpr double kSameMagnitude = 1e-6;
 constexpr double kTold = 1e-15;  // of M's norm: eigenvalues nearer to a shift may fall to either side by rounding
 
@@ -111,7 +112,7 @@ class Piece {
     } else if (by_products) {
       found = run_krylov(options_.solver, options_.max_steps, piece);
     } else {
-      found = automatic ? run_cheapest(device, piece) : run_direct(device, ordered(), piece);
+      found = automatic ? run_cheapest(device, piece) : run_direct(device, ordered(device), piece);
     }
     solver::remove_means(ctx_, found);  // once more: what rounding left of them may have grown in the last step
     return found;
@@ -143,11 +144,18 @@ class Piece {
     solver::Dissection dissection;
     solver::Symbolic symbolic;
   };
-  Ordered ordered() {
+  // On a device small parts are dissected there, of pieces that have enough of them.
+  Ordered ordered(kernels::DeviceLle* device) {
     const auto start = std::chrono::steady_clock::now();
+    solver::DissectOnDevice small;
+    if (device != nullptr && a_.points >= kOrderedOnDevice) {
+      static_cast<void>(device->take(cells_.order));
+      small = [device](const solver::SmallParts& parts, const core::RawVector<Point>& cell_of, Point* order,
+                       solver::Splits& splits) { return device->dissect(parts, cell_of, order, splits); };
+    }
     const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::blocks_of(ctx_, a_));
     ctx_.report("order", 0);
-    Ordered found{solver::dissect(ctx_, pattern, cells_.first), {}};
+    Ordered found{solver::dissect(ctx_, pattern, cells_.first, small), {}};
     found.symbolic = solver::analyse(ctx_, pattern, found.dissection);
     result_.order_seconds += seconds_since(start);
     return found;
@@ -157,7 +165,7 @@ class Piece {
   // costs at most twice the better way. It depends on counts only, not on the clock. Where there is no memory for the
   // factor, products are all there is.
   solver::Vectors run_cheapest(kernels::DeviceLle* device, LlePiece& piece) {
-    Ordered order = ordered();
+    Ordered order = ordered(device);
     const double flops = order.symbolic.flops;
     const bool fits = device != nullptr || direct_bytes(order.symbolic) + held_bytes() <= ctx_.memory_limit();
     if (fits && flops > (device != nullptr ? kCheapOnDevice : kCheapFlops)) {

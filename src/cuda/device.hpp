@@ -122,6 +122,14 @@ void to_device(const Engine& engine, T* to, const T* from, std::int64_t count) {
         "copy to the device");
 }
 
+/// A copy of an array of the host's, which must stay there until the engine is synchronised.
+template <class T>
+Buffer<T> uploaded(const Engine& engine, const T* from, std::int64_t count) {
+  Buffer<T> to(engine, count);
+  if (count > 0) to_device(engine, to.data(), from, count);
+  return to;
+}
+
 template <class T>
 void to_host(const Engine& engine, T* to, const T* from, std::int64_t count) {
   check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToHost, engine.stream),

@@ -205,13 +205,6 @@ __global__ void negative_kernel(const double* pivots, std::int64_t n, unsigned l
   if (found > 0 && threadIdx.x % 32 == 0) atomicAdd(count, static_cast<unsigned long long>(found));
 }
 
-template <class T>
-Buffer<T> uploaded(const Engine& engine, const T* from, std::int64_t count) {
-  Buffer<T> to(engine, count);
-  if (count > 0) to_device(engine, to.data(), from, count);
-  return to;
-}
-
 void require_room(const Engine& engine, std::uint64_t bytes) {
   std::uint64_t used = 0;
   check(cudaMemPoolGetAttribute(engine.pool, cudaMemPoolAttrUsedMemCurrent, &used), "ask for memory in use");

@@ -64,12 +64,6 @@ std::int64_t last_of(const Engine& engine, const Buffer<std::int64_t>& offsets) 
   return last;
 }
 
-Buffer<std::int32_t> uploaded(const Engine& engine, const std::int32_t* from, std::int64_t count) {
-  Buffer<std::int32_t> to(engine, count);
-  if (count > 0) to_device(engine, to.data(), from, count);
-  return to;
-}
-
 }  // namespace
 
 DeviceBlocks renumbered(const Engine& engine, const DeviceBlocks& a, const std::int32_t* rows, std::int64_t n) {

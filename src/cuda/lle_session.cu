@@ -1,6 +1,7 @@
 // See lle_session.hpp.
 #include <algorithm>
 
+#include "cuda/dissect.hpp"
 #include "cuda/layout.hpp"
 #include "cuda/lle_session.hpp"
 #include "cuda/lle_weights.hpp"
@@ -52,6 +53,12 @@ void LleSession::fetch(const plugin::LleBlocks& blocks) const {
   to_host(engine_, blocks.first, piece_.first.data(), piece_.first.size());
   to_host(engine_, blocks.values, piece_.values.data(), piece_.values.size());
   engine_.synchronize();
+}
+
+void LleSession::dissect(const Host& host, plugin::LleParts& parts) const {
+  std::uint64_t used = 0;
+  check(cudaMemPoolGetAttribute(engine_.pool, cudaMemPoolAttrUsedMemCurrent, &used), "device memory in use");
+  dissect_parts(engine_, host, piece_, incidence_, engine_.memory_limit - std::min(engine_.memory_limit, used), parts);
 }
 
 void LleSession::factor(const Host& host, plugin::LleFactor& task) {

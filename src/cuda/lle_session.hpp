@@ -25,6 +25,8 @@ class LleSession {
   void take(plugin::LleTaken& piece);
   /// Its blocks, to host memory.
   void fetch(const plugin::LleBlocks& blocks) const;
+  /// Dissects parts of its points.
+  void dissect(const Host& host, plugin::LleParts& parts) const;
   /// Factors its M, or that less a shift, in the place of the factor before.
   void factor(const Host& host, plugin::LleFactor& task);
   void step(const Host& host, const plugin::LleStep& step);

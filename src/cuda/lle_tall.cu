@@ -179,12 +179,6 @@ Buffer<double> inner_on_device(const Engine& engine, const DeviceVectors* x, con
   return product;
 }
 
-Buffer<double> uploaded(const Engine& engine, const double* c, std::int64_t count) {
-  Buffer<double> to(engine, count);
-  to_device(engine, to.data(), c, count);
-  return to;
-}
-
 std::size_t triangle_bytes(std::int64_t width) {
   return static_cast<std::size_t>((width + kStrip) * width) * sizeof(double);
 }

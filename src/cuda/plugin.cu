@@ -392,6 +392,10 @@ void fetch_piece(void* lle, const plugin::LleBlocks* blocks, plugin::Status* sta
   with_embedding(lle, status, [&](LleSession& made) { made.fetch(*blocks); });
 }
 
+void dissect_piece(void* lle, const plugin::HostCalls* host, plugin::LleParts* parts, plugin::Status* status) {
+  with_embedding(lle, status, [&](LleSession& made) { made.dissect(host_of(host), *parts); });
+}
+
 void factor_piece(void* lle, const plugin::HostCalls* host, plugin::LleFactor* task, plugin::Status* status) {
   with_embedding(lle, status, [&](LleSession& made) { made.factor(host_of(host), *task); });
 }
@@ -475,6 +479,7 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.release_lle = vicinal::cuda::release_embedding;
     functions.lle_take = vicinal::cuda::take_piece;
     functions.lle_fetch = vicinal::cuda::fetch_piece;
+    functions.lle_dissect = vicinal::cuda::dissect_piece;
     functions.lle_factor = vicinal::cuda::factor_piece;
     functions.lle_step = vicinal::cuda::step_piece;
     functions.krylov = vicinal::cuda::begin_krylov;

@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 12;
+inline constexpr std::uint32_t kPluginVersion = 13;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -201,6 +201,7 @@ struct SpmvTask;
 struct LleTask;
 struct LleTaken;
 struct LleBlocks;
+struct LleParts;
 struct LleFactor;
 struct LleStep;
 
@@ -297,6 +298,7 @@ struct Functions {
   void (*release_lle)(void* lle) = nullptr;
   void (*lle_take)(void* lle, LleTaken* piece, Status* status) = nullptr;
   void (*lle_fetch)(void* lle, const LleBlocks* blocks, Status* status) = nullptr;
+  void (*lle_dissect)(void* lle, const HostCalls* host, LleParts* parts, Status* status) = nullptr;
   void (*lle_factor)(void* lle, const HostCalls* host, LleFactor* task, Status* status) = nullptr;
   void (*lle_step)(void* lle, const HostCalls* host, const LleStep* step, Status* status) = nullptr;
 

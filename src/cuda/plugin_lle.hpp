@@ -36,6 +36,25 @@ struct LleBlocks {
   double* values = nullptr;       ///< [block_rows, width]
 };
 
+/// Parts of a dissection of the piece taken last, as solver::SmallParts: cells of each, their neighbors by places.
+struct LleParts {
+  std::int64_t count = 0;
+  const std::int32_t* begin = nullptr;       ///< [count] of each part in the order
+  const std::int32_t* end = nullptr;         ///< [count]
+  const std::int64_t* first_cell = nullptr;  ///< [count + 1]
+  const std::int32_t* cells = nullptr;       ///< [first_cell[count]] ascending in each part
+  const std::int64_t* first = nullptr;       ///< [first_cell[count] + 1]
+  const std::int32_t* neighbors = nullptr;   ///< [first[first_cell[count]]]
+  const std::int32_t* places = nullptr;      ///< [count]
+  const std::int64_t* entries = nullptr;     ///< [count]
+  const std::int32_t* cell_of = nullptr;     ///< [n] of each point
+
+  std::int32_t* order = nullptr;  ///< [n]: that of the parts is made theirs
+  std::int32_t* left = nullptr;   ///< [n] filled, as solver::Splits
+  std::int32_t* right = nullptr;  ///< [n]
+  std::uint8_t* done = nullptr;   ///< [count] filled: 0 for a part that is left as it was
+};
+
 /// The tree of a factor, as solver::Symbolic: children before parents. All memory is the host's.
 struct LleNode {
   std::int32_t begin = 0;  ///< its own points

@@ -6,6 +6,7 @@
 #include "core/raw_vector.hpp"
 #include "cuda/plugin_lle.hpp"
 #include "solver/ritz.hpp"
+#include "solver/small_parts.hpp"
 
 namespace vicinal::plugin {
 namespace {
@@ -136,6 +137,37 @@ class CudaLle final : public kernels::DeviceLle {
       device_->functions().lle_fetch(lle_.get(), &to, &status);
     });
     return a;
+  }
+
+  std::vector<bool> dissect(const solver::SmallParts& parts, const core::RawVector<solver::Point>& cell_of,
+                            solver::Point* order, solver::Splits& splits) override {
+    std::vector<std::int32_t> begin;
+    std::vector<std::int32_t> end;
+    for (const solver::Part& part : parts.parts) {
+      begin.push_back(part.begin);
+      end.push_back(part.end);
+    }
+    std::vector<std::uint8_t> done(parts.parts.size(), 0);
+    LleParts asked;
+    asked.count = std::ssize(parts.parts);
+    asked.begin = begin.data();
+    asked.end = end.data();
+    asked.first_cell = parts.first_cell.data();
+    asked.cells = parts.cells.data();
+    asked.first = parts.first.data();
+    asked.neighbors = parts.neighbors.data();
+    asked.places = parts.places.data();
+    asked.entries = parts.entries.data();
+    asked.cell_of = cell_of.data();
+    asked.order = order;
+    asked.left = splits.left.data();
+    asked.right = splits.right.data();
+    asked.done = done.data();
+    device_->use(ctx_, [&](void* /*engine*/, Call& call, Status& status) {
+      const HostCalls host = call.host();
+      device_->functions().lle_dissect(lle_.get(), &host, &asked, &status);
+    });
+    return {done.begin(), done.end()};
   }
 
   std::uint64_t factor(const solver::Symbolic& symbolic) override {

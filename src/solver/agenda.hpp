@@ -51,6 +51,8 @@ class Agenda {
   void put(const Entry& entry, const Split& split);
   /// What was taken has become these nodes.
   void put(const Entry& entry, std::vector<Dissection::Node> nodes);
+  /// What was put as it is has become these nodes after all. For several entries at once.
+  void replace(const Entry& entry, std::vector<Dissection::Node> nodes) { within_[entry.number] = std::move(nodes); }
   /// Nobody takes any more.
   void stop();
   /// Points that have their place.

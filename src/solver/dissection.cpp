@@ -8,23 +8,22 @@
 // of blocks belongs to one part at a time, and parts need not know of each other.
 #include <algorithm>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "solver/agenda.hpp"
 #include "solver/halving.hpp"
 #include "solver/ordering.hpp"
+#include "solver/part_rule.hpp"
 #include "solver/separator.hpp"
+#include "solver/small_parts.hpp"
 
 namespace vicinal::solver {
 namespace {
 
-constexpr Point kLeafPoints = 64;   // below, what fill is left does not pay for another separator
-constexpr Point kTaskPart = 8192;   // up to here a part and all its parts are one task, which has them in its cache
-constexpr Point kLargePart = 8192;  // parts with more get
-constexpr int kLargeHops = 2;       // a band of so many hops on each side of the cut,
-constexpr int kBandHops = 1;        // others one of these, and
-constexpr double kBandShare = 0.4;  // of a part, at most
+constexpr Point kTaskPart = 8192;  // up to here a part and all its parts are one task, which has them in its cache
 constexpr std::ptrdiff_t kBetweenPolls = 1 << 20;  // points between two looks at the cancel token
 constexpr Point kUnseen = -1;
 constexpr Point kSeen = -2;    // a block that was looked at
@@ -250,12 +249,15 @@ std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t wi
   return entries * kIncidence + points * kPoint + std::max(entries * kMaking, graphs + workers);
 }
 
-Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near) {
+Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near,
+                   const DissectOnDevice& device) {
   const Point n = pattern.a.points;
   const CellGraphs graphs = cell_graphs_of(ctx, pattern, near);
   std::int64_t cells = 0;
   for (const CellGraph& level : graphs.levels) cells += level.cells();
-  core::require_memory(ctx, Halving::bytes(cells, ctx.threads()), "lle");
+  const std::uint64_t of_workers = Halving::bytes(cells, ctx.threads());
+  core::require_memory(ctx, of_workers, "lle");
+  const bool on_device = device && of_workers + small_parts_bytes(ctx, graphs, n) <= ctx.memory_limit();
   Dissection found;
   found.order.resize(static_cast<std::size_t>(n));
   Notes notes(ctx, found.order.data(), n);
@@ -264,18 +266,27 @@ Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector
     if (!splitters[worker]) splitters[worker] = std::make_unique<Splitter>(ctx, pattern, graphs, notes);
     return splitters[worker]->split(notes.order + part.begin, notes.order + part.end);
   };
+  const auto dissect_small = [&](const Part& part, int worker) {
+    std::vector<Part> own = {{part.begin, part.end, -1}};
+    for (std::size_t i = 0; i < own.size(); ++i) add_parts(own, i, split(Part(own[i]), worker));
+    return nodes_of(own, {});
+  };
   Agenda agenda(n);
+  std::vector<Agenda::Entry> small;  // left to a device
+  std::mutex adding;
   const auto work = [&](int worker) {
     for (Agenda::Entry entry; agenda.take(ctx, entry);) {
       ctx.check_cancelled();
       if (worker == 0) ctx.report("order", static_cast<double>(agenda.done()) / static_cast<double>(n));
       if (entry.part.size() > kTaskPart) {
         agenda.put(entry, split(entry.part, worker));
-        continue;
+      } else if (on_device) {
+        const std::lock_guard lock(adding);
+        small.push_back(entry);
+        agenda.put(entry, std::vector<Dissection::Node>());
+      } else {
+        agenda.put(entry, dissect_small(entry.part, worker));
       }
-      std::vector<Part> own = {{entry.part.begin, entry.part.end, -1}};
-      for (std::size_t i = 0; i < own.size(); ++i) add_parts(own, i, split(Part(own[i]), worker));
-      agenda.put(entry, nodes_of(own, {}));
     }
   };
   core::parallel_for(ctx, ctx.threads(), [&](std::int64_t /*task*/, int worker) {
@@ -286,6 +297,21 @@ Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector
       throw;
     }
   });
+  if (!small.empty()) {
+    std::sort(small.begin(), small.end(),
+              [](const Agenda::Entry& x, const Agenda::Entry& y) { return x.part.begin < y.part.begin; });
+    std::vector<Part> parts;
+    for (const Agenda::Entry& entry : small) parts.push_back(entry.part);
+    const SmallParts asked = small_parts_of(ctx, graphs, pattern.in, notes.order, std::move(parts));
+    Splits splits;
+    splits.left.resize(found.order.size());
+    splits.right.resize(found.order.size());
+    const std::vector<bool> done = device(asked, graphs.cell_of, notes.order, splits);
+    core::parallel_for(ctx, std::ssize(small), [&](std::int64_t i, int worker) {
+      const Part& part = small[i].part;
+      agenda.replace(small[i], done[i] ? tree_of(part, splits) : dissect_small(part, worker));
+    });
+  }
   found.nodes = agenda.nodes();
   return found;
 }

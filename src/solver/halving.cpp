@@ -5,14 +5,12 @@
 #include <limits>
 #include <numeric>
 
+#include "solver/part_rule.hpp"
+
 namespace vicinal::solver {
 namespace {
 
-constexpr Point kManyCells = 8192;      // a part with more is halved on a coarser graph
-constexpr std::int32_t kKeySteps = 32;  // of a hop, so that means of hops are whole numbers, too
-constexpr int kMoveSweeps = 8;
-constexpr std::int32_t kMostHops = 1 << 24;  // so that keys and their differences are 32 bits, whatever is apart
-constexpr std::int64_t kWideKeys = 4;        // values of keys a cell, beyond which they are sorted rather than counted
+constexpr std::int64_t kWideKeys = 4;  // values of keys a cell, beyond which they are sorted rather than counted
 constexpr std::ptrdiff_t kPolledPoints = 1 << 20;  // points between two looks at the cancel token
 
 }  // namespace
@@ -79,7 +77,8 @@ void Halving::take_neighbors(const Layer& layer) {
   }
 }
 
-// Hops from the cell at `start`; what is not reached is taken up as farther than all else. Returns the last one.
+// Hops from the cell at `start`; what is not reached is taken up as farther than all else. Returns the farthest one, of
+// several the first.
 Point Halving::search(Point start, std::vector<std::int32_t>& hops) {
   ctx_.check_cancelled();
   const std::size_t cells = first_.size() - 1;
@@ -103,7 +102,11 @@ Point Halving::search(Point start, std::vector<std::int32_t>& hops) {
     }
     base = hops[queue_.back()] + 1;
   }
-  return queue_.back();
+  Point farthest = queue_.back();
+  for (std::size_t i = queue_.size(); i-- > 0 && hops[queue_[i]] == hops[farthest];) {
+    farthest = std::min(farthest, queue_[i]);
+  }
+  return farthest;
 }
 
 // Keys become means of each cell and its neighbors, which straightens the line between the halves.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -49,10 +50,18 @@ struct Dissection {
   std::vector<Point> order;  ///< [n] old number of each new one
   std::vector<Node> nodes;
 };
+/// What dissects small parts on a device: their points, order[begin, end) of each, are put in the order of elimination,
+/// and `splits` filled; false for those that it leaves as they are.
+struct SmallParts;
+struct Splits;
+using DissectOnDevice = std::function<std::vector<bool>(const SmallParts& parts, const core::RawVector<Point>& cell_of,
+                                                        Point* order, Splits& splits)>;
+
 /// `near`: where each of a cell order's cells begins, in the pattern's numbering. O(n width + n log n), and flows
-/// through bands of O(sqrt(n)) points on two-dimensional data. Polls for cancellation and tells its progress as
-/// "order".
-Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near);
+/// through bands of O(sqrt(n)) points on two-dimensional data. With a device its small parts are dissected there; the
+/// dissection is the same. Polls for cancellation and tells its progress as "order".
+Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector<Point>& near,
+                   const DissectOnDevice& device = {});
 
 /// Bytes that the incidence of n such blocks and their dissection take at most, beside the blocks.
 std::uint64_t ordering_bytes(const Context& ctx, std::int64_t n, std::int64_t width);

@@ -506,6 +506,22 @@ TEST_F(LleOnDevice, is_taken_where_it_is_there) {
   EXPECT_GT(found.plan.device_memory, 0U);
   EXPECT_TRUE(same_bits(lle(chosen, points.view()).embedding, found.embedding));
 }
+TEST_F(LleOnDevice, orders_many_points_as_the_host_does) {
+  if (cuda_status().architectures == "pretended")
+    GTEST_SKIP() << "a pretended device leaves parts whole, whose factors take minutes";
+  const Points points = shape(vicinal::Shape::swiss_roll, 150000);
+  const NeighborGraph graph = knn(plain(), points.view(), {.k = 12});
+  const LleOptions options{.solver = LleSolver::direct, .certify = false};
+  const Lle found = lle(device(), points.view(), graph, options);
+  const Lle host = lle(plain(), points.view(), graph, options);
+  EXPECT_EQ(found.pieces[0].fill, host.pieces[0].fill);
+  EXPECT_EQ(found.pieces[0].flops, host.pieces[0].flops);
+  for (std::size_t c = 0; c < 2; ++c) {
+    const double sigma = host.pieces[0].singular_values[c];
+    const double least = 1e-14 * std::sqrt(host.pieces[0].norm);
+    EXPECT_TRUE(std::abs(found.pieces[0].singular_values[c] - sigma) <= std::max(1e-6 * sigma, least)) << c;
+  }
+}
 TEST_F(LleOnDevice, refuses_a_factor_that_does_not_fit_before_it_starts) {
   const Points points = family(Family::gaussian, 3000, 15);
   const NeighborGraph graph = knn(plain(), points.view(), {.k = 12});

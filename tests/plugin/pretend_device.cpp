@@ -622,6 +622,17 @@ void lle_fetch(void* lle, const LleBlocks* blocks, Status* status) {
   guarded(status, [&] { static_cast<PretendedLle*>(lle)->fetch(*blocks); });
 }
 
+/// It leaves every part as it is, the first ones to the host.
+void lle_dissect(void* /*lle*/, const HostCalls* /*host*/, LleParts* parts, Status* status) {
+  guarded(status, [&] {
+    for (std::int64_t p = 0; p < parts->count; ++p) {
+      std::fill(parts->left + parts->begin[p], parts->left + parts->end[p], 0);
+      std::fill(parts->right + parts->begin[p], parts->right + parts->end[p], 0);
+      parts->done[p] = p > 0 ? 1 : 0;
+    }
+  });
+}
+
 void lle_factor(void* lle, const HostCalls* host, LleFactor* task, Status* status) {
   guarded(status, [&] {
     static_cast<PretendedLle*>(lle)->factor(*task);
@@ -733,6 +744,7 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.release_lle = plugin::release_lle;
     functions.lle_take = plugin::lle_take;
     functions.lle_fetch = plugin::lle_fetch;
+    functions.lle_dissect = plugin::lle_dissect;
     functions.lle_factor = plugin::lle_factor;
     functions.lle_step = plugin::lle_step;
     functions.krylov = plugin::krylov;

@@ -13,6 +13,7 @@
 #include "kernels_sparse.hpp"
 #include "solver/factor.hpp"
 #include "solver/ordering.hpp"
+#include "solver/small_parts.hpp"
 #include "solver/smallest.hpp"
 #include "solver/start.hpp"
 #include "vicinal/vicinal.hpp"
@@ -61,19 +62,34 @@ Sample equal_rows(std::int64_t n) {
           LleVariant::standard};
 }
 
+// Clusters along a line, far from each other, with a point here and there between them: cells that come apart.
+Sample beads(std::int64_t count, std::int64_t size) {
+  Sample made = cube(count * size);
+  made.name = std::to_string(count) + " clusters of " + std::to_string(size);
+  for (std::int64_t i = 0; i < made.n(); ++i) {
+    if (i % size != 0) made.rows[i * 3] += static_cast<double>(i / size) * 3;
+    if (i % size == 0) made.rows[i * 3] = static_cast<double>(i / size) * 3 + made.rows[i * 3] * 3;
+  }
+  return made;
+}
+
+std::unique_ptr<kernels::DeviceLle> embedding(const Context& host, const Context& device, const Sample& sample) {
+  const TableView table(sample.rows.data(), sample.n(), sample.d);
+  const NeighborGraph graph = knn(host, table, {.k = sample.k});
+  kernels::LleTask task;
+  task.table = table;
+  task.ids.assign(graph.ids.begin(), graph.ids.end());
+  task.k = sample.k;
+  task.options.k = sample.k;
+  task.options.dim = 2;
+  task.options.variant = sample.variant;
+  return kernels::sparse_of(device)->begin(device, task);
+}
+
 /// A piece on host and device, in the order of elimination.
 struct Problem {
   Problem(const Context& host, const Context& device, const Sample& sample) {
-    const TableView table(sample.rows.data(), sample.n(), sample.d);
-    const NeighborGraph graph = knn(host, table, {.k = sample.k});
-    kernels::LleTask task;
-    task.table = table;
-    task.ids.assign(graph.ids.begin(), graph.ids.end());
-    task.k = sample.k;
-    task.options.k = sample.k;
-    task.options.dim = 2;
-    task.options.variant = sample.variant;
-    lle = kernels::sparse_of(device)->begin(device, task);
+    lle = embedding(host, device, sample);
     std::vector<Point> all(static_cast<std::size_t>(sample.n()));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Point>(i);
     static_cast<void>(lle->take(all));
@@ -192,6 +208,87 @@ TEST_F(LleFactorOnDevice, of_a_cube) {
 TEST_F(LleFactorOnDevice, of_many_right_sides) {
   check(rolled(400, 8), 32);
   check(rolled(300, 8), 17);
+}
+
+// Parts of every kind, dissected on the device: the host's order and tree.
+class LleOrderOnDevice : public LleFactorOnDevice {
+ protected:
+  static void check(const Sample& sample) {
+    const Context host = Context::cpu({.threads = 2});
+    const Context device = Context::cuda();
+    const std::unique_ptr<kernels::DeviceLle> lle = embedding(host, device, sample);
+    const Cells cells = kd_cells(host, {sample.rows.begin(), sample.rows.end()}, sample.d);
+    static_cast<void>(lle->take(cells.order));
+    const LocalRows a = lle->blocks();
+    const Pattern pattern = pattern_of(host, a, blocks_of(host, a));
+    const Dissection expected = dissect(host, pattern, cells.first);
+    expect_a_dissection(pattern, expected, sample.name + ", by the host");
+    std::size_t taken = 0;
+    const Dissection found =
+        dissect(host, pattern, cells.first,
+                [&](const SmallParts& parts, const core::RawVector<Point>& cell_of, Point* order, Splits& splits) {
+                  std::vector<bool> done = lle->dissect(parts, cell_of, order, splits);
+                  taken += static_cast<std::size_t>(std::count(done.begin(), done.end(), true));
+                  return done;
+                });
+    if (cuda_status().architectures == "pretended") return expect_a_dissection(pattern, found, sample.name);
+    EXPECT_GT(taken, 0U) << sample.name;
+    EXPECT_EQ(found.order, expected.order) << sample.name;
+    ASSERT_EQ(found.nodes.size(), expected.nodes.size()) << sample.name;
+    for (std::size_t t = 0; t < found.nodes.size(); ++t) {
+      EXPECT_EQ(found.nodes[t].begin, expected.nodes[t].begin) << sample.name << ", node " << t;
+      EXPECT_EQ(found.nodes[t].end, expected.nodes[t].end) << sample.name << ", node " << t;
+      EXPECT_EQ(found.nodes[t].parent, expected.nodes[t].parent) << sample.name << ", node " << t;
+    }
+  }
+
+ private:
+  // Every point once, in a node that follows its children's; what a block joins is in nodes of which one is above the
+  // other.
+  static void expect_a_dissection(const Pattern& pattern, const Dissection& found, const std::string& name) {
+    std::vector<std::int32_t> node_of(found.order.size(), -1);
+    for (std::size_t t = 0; t < found.nodes.size(); ++t) {
+      const Dissection::Node& node = found.nodes[t];
+      EXPECT_TRUE(node.parent < 0 || node.parent > static_cast<std::int32_t>(t)) << name;
+      for (Point i = node.begin; i < node.end; ++i) {
+        EXPECT_EQ(node_of[found.order[i]], -1) << name;
+        node_of[found.order[i]] = static_cast<std::int32_t>(t);
+      }
+    }
+    EXPECT_EQ(std::count(node_of.begin(), node_of.end(), -1), 0) << name;
+    const auto below = [&](std::int32_t low, std::int32_t high) {
+      while (low >= 0 && low < high) low = found.nodes[low].parent;
+      return low == high;
+    };
+    for (Point i = 0; i < pattern.a.points; ++i) {
+      for (std::int64_t c = 1; c < pattern.a.width; ++c) {
+        const std::int32_t s = node_of[pattern.a.cols[i * pattern.a.width]];
+        const std::int32_t t = node_of[pattern.a.cols[i * pattern.a.width + c]];
+        EXPECT_TRUE(below(std::min(s, t), std::max(s, t))) << name << ", block " << i;
+      }
+    }
+  }
+};
+
+TEST_F(LleOrderOnDevice, of_a_surface) {
+  check(rolled(20000, 12));
+  check(rolled(9001, 7, LleVariant::ltsa));
+}
+TEST_F(LleOrderOnDevice, of_a_cube) {
+  check(cube(12000));
+}
+TEST_F(LleOrderOnDevice, of_a_line) {
+  check(line(30000));
+}
+TEST_F(LleOrderOnDevice, of_a_star) {
+  check(equal_rows(9000));
+}
+TEST_F(LleOrderOnDevice, of_one_part) {
+  for (const std::int64_t n : {63, 65, 200, 1999}) check(rolled(n, 12));
+  check(rolled(200, 199));
+}
+TEST_F(LleOrderOnDevice, of_clusters_joined_by_a_thread) {
+  check(beads(40, 500));
 }
 
 }  // namespace

@@ -1,0 +1,231 @@
+// See dissect.hpp.
+#include <algorithm>
+#include <climits>
+#include <vector>
+
+#include "cuda/dissect.hpp"
+#include "cuda/dissect_cut.cuh"
+#include "cuda/dissect_halve.cuh"
+
+namespace vicinal::cuda {
+namespace {
+
+constexpr int kSharedNumbers = 7500;              // of a block's room: three of them on a Hopper multiprocessor
+constexpr std::int64_t kMostPoints = 8192;        // of a part that a block takes
+constexpr std::int64_t kMostNeighbors = 1 << 17;  // of its cells
+constexpr std::int64_t kMostEntries = 1 << 19;    // of its points' blocks
+constexpr int kWaves = 2;                         // parts a block takes between two looks at the cancel token
+
+/// The parts on the device.
+struct Parts {
+  const std::int32_t* begin;
+  const std::int32_t* end;
+  const std::int64_t* first_cell;
+  const std::int32_t* cells;
+  const std::int64_t* first;
+  const std::int32_t* neighbors;
+  const std::int32_t* places;
+  std::int32_t* left;
+  std::int32_t* right;
+};
+
+/// Splits the points [begin, end) of the order: left, right, separator. None on a side: it stays as it is.
+__device__ void share_out(const PartGraph& g, int begin, int end, int& left, int& right) {
+  int counts[2] = {0, 0};
+  for (int i = begin + rank(); i < end; i += kPartThreads) {
+    const int side = g.side[g.order[i]];
+    if (side != kCutSide) ++counts[side == kLeftSide ? 0 : 1];
+  }
+  left = sum_of(counts[0]);
+  right = sum_of(counts[1]);
+  if (left == 0 || right == 0 || 2 * (end - begin - left - right) >= end - begin) {
+    left = right = 0;
+    return;
+  }
+  int next[3] = {begin + left + right, begin, begin + left};  // by side
+  for (int base = begin; base < end; base += kPartThreads) {
+    const int i = base + rank();
+    const std::int32_t v = i < end ? g.order[i] : 0;
+    const int side = i < end ? g.side[v] : 3;
+    for (int s = 0; s < 3; ++s) {
+      int all = 0;
+      const int before = sum_before(side == s ? 1 : 0, all);
+      if (side == s) g.spare[next[s] + before] = v;
+      next[s] += all;
+    }
+  }
+  __syncthreads();
+  for (int i = begin + rank(); i < end; i += kPartThreads) g.order[i] = g.spare[i];
+  __syncthreads();
+}
+
+/// Each block of threads takes parts[first ..], as they come, and has `room` numbers of `scratch`.
+__global__ void __launch_bounds__(kPartThreads)
+    dissect_kernel(PartGraph graph, Parts parts, const std::int32_t* which, int count, int* drawn,
+                   std::int32_t* scratch, std::int64_t room) {
+  extern __shared__ std::int32_t shared[];
+  __shared__ int counters[2];
+  std::int32_t* const own = scratch + blockIdx.x * room;
+  for (;;) {
+    if (rank() == 0) counters[0] = atomicAdd(drawn, 1);
+    const int turn = Counter(&counters[0]).get();
+    if (turn >= count) return;
+    const std::int32_t p = which[turn];
+    const int begin = parts.begin[p];
+    const int end = parts.end[p];
+    const PartCells cells = {parts.cells,
+                             parts.first,
+                             parts.neighbors,
+                             static_cast<std::int32_t>(parts.first_cell[p]),
+                             static_cast<std::int32_t>(parts.first_cell[p + 1] - parts.first_cell[p]),
+                             parts.places[p]};
+    PartRoom whole(shared, kSharedNumbers, own);
+    std::int32_t* const at = whole.take(cells.cells, INT_MAX);
+    for (int i = begin + rank(); i < end; i += kPartThreads) {
+      const std::int32_t v = graph.order[i];
+      int low = 0;
+      int high = cells.cells;
+      while (low < high) {
+        const int middle = (low + high) / 2;
+        if (cells.number[cells.begin + middle] < graph.cell_of[v]) {
+          low = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+      graph.cell[v] = cells.begin + low;
+      graph.side[v] = kLeftSide;
+    }
+    int entries = 0;
+    const auto add = [&](int from, int to) {
+      if (to - from <= solver::kLeafPoints) return;
+      if (rank() == 0) {
+        parts.left[begin + entries] = from;
+        parts.right[begin + entries] = to;
+      }
+      ++entries;
+    };
+    add(begin, end);
+    __syncthreads();
+    for (int e = 0; e < entries; ++e) {
+      const int from = parts.left[begin + e];
+      const int to = parts.right[begin + e];
+      PartRoom rest = whole;
+      std::int32_t* const near = rest.take(to - from);
+      const int found = PartHalving(graph, cells, at, Counter(&counters[0])).halve(from, to, rest, near);
+      PartCut(graph, Counter(&counters[0]), Counter(&counters[1])).separate(to - from, near, found, rest);
+      int left = 0;
+      int right = 0;
+      share_out(graph, from, to, left, right);
+      if (rank() == 0) {
+        parts.left[begin + e] = left;
+        parts.right[begin + e] = right;
+      }
+      if (left > 0) {
+        add(from, from + left);
+        add(from + left, from + left + right);
+      }
+      __syncthreads();
+    }
+  }
+}
+
+template <class T>
+Buffer<T> filled(const Engine& engine, std::int64_t count, int byte) {
+  Buffer<T> to(engine, count);
+  check(cudaMemsetAsync(to.data(), byte, to.bytes(), engine.stream), "fill device memory");
+  return to;
+}
+
+/// Numbers of a block's room in global memory at most, for the largest of some parts.
+std::int64_t block_room(const plugin::LleParts& parts, const std::vector<std::int32_t>& which) {
+  std::int64_t most = 0;
+  for (const std::int32_t p : which) {
+    const std::int64_t points = parts.end[p] - parts.begin[p];
+    const std::int64_t cells = parts.first_cell[p + 1] - parts.first_cell[p];
+    const std::int64_t neighbors = parts.first[parts.first_cell[p + 1]] - parts.first[parts.first_cell[p]];
+    const std::int64_t halving = 16 * cells + neighbors + parts.places[p] + 1;
+    const std::int64_t cut = 17 * points + 4 * parts.entries[p] + 1;
+    most = std::max(most, cells + points + std::max(halving, cut));
+  }
+  return most;
+}
+
+}  // namespace
+
+void dissect_parts(const Engine& engine, const Host& host, const DeviceBlocks& a, const DeviceIncidence& in,
+                   std::uint64_t room, plugin::LleParts& parts) {
+  std::vector<std::int32_t> which;
+  for (std::int64_t p = 0; p < parts.count; ++p) {
+    const std::int64_t cells = parts.first_cell[p + 1] - parts.first_cell[p];
+    const std::int64_t neighbors = parts.first[parts.first_cell[p + 1]] - parts.first[parts.first_cell[p]];
+    const bool fits = parts.end[p] - parts.begin[p] <= kMostPoints && cells <= solver::kManyCells &&
+                      neighbors <= kMostNeighbors && parts.entries[p] <= kMostEntries;
+    parts.done[p] = fits ? 1 : 0;
+    if (fits) which.push_back(static_cast<std::int32_t>(p));
+  }
+  const std::int64_t n = a.points;
+  const std::int64_t all_cells = parts.first_cell[parts.count];
+  const std::int64_t all_neighbors = parts.first[all_cells];
+  const auto resident = static_cast<std::uint64_t>(n * (8 * sizeof(std::int32_t) + 1) +
+                                                   all_cells * (sizeof(std::int32_t) + sizeof(std::int64_t)) +
+                                                   all_neighbors * sizeof(std::int32_t));
+  const std::int64_t numbers = block_room(parts, which);
+  const std::size_t shared = kSharedNumbers * sizeof(std::int32_t);
+  int at_a_time = 0;
+  check(cudaFuncSetAttribute(dissect_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+        "shared memory of a block");
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_a_time, dissect_kernel, kPartThreads, shared),
+        "blocks of a device");
+  std::int64_t blocks = std::min<std::int64_t>(std::int64_t{at_a_time} * engine.multiprocessors, std::ssize(which));
+  if (room > resident && numbers > 0) {
+    blocks =
+        std::min<std::int64_t>(blocks, static_cast<std::int64_t>((room - resident) / sizeof(std::int32_t)) / numbers);
+  }
+  if (room <= resident || blocks <= 0) {
+    std::fill_n(parts.done, parts.count, std::uint8_t{0});
+    return;
+  }
+
+  const Buffer<std::int32_t> begin = uploaded(engine, parts.begin, parts.count);
+  const Buffer<std::int32_t> end = uploaded(engine, parts.end, parts.count);
+  const Buffer<std::int64_t> first_cell = uploaded(engine, parts.first_cell, parts.count + 1);
+  const Buffer<std::int32_t> cells = uploaded(engine, parts.cells, all_cells);
+  const Buffer<std::int64_t> first = uploaded(engine, parts.first, all_cells + 1);
+  const Buffer<std::int32_t> neighbors = uploaded(engine, parts.neighbors, all_neighbors);
+  const Buffer<std::int32_t> places = uploaded(engine, parts.places, parts.count);
+  const Buffer<std::int32_t> cell_of = uploaded(engine, parts.cell_of, n);
+  const Buffer<std::int32_t> order = uploaded(engine, parts.order, n);
+  const Buffer<std::int32_t> chosen = uploaded(engine, which.data(), std::ssize(which));
+  const Buffer<std::int32_t> spare(engine, n);
+  const Buffer<std::int32_t> left = filled<std::int32_t>(engine, n, 0);
+  const Buffer<std::int32_t> right = filled<std::int32_t>(engine, n, 0);
+  const Buffer<std::int32_t> cell = filled<std::int32_t>(engine, n, 0xff);
+  const Buffer<std::int32_t> band = filled<std::int32_t>(engine, n, 0xff);
+  const Buffer<std::int32_t> hub = filled<std::int32_t>(engine, n, 0xff);
+  const Buffer<std::uint8_t> side = filled<std::uint8_t>(engine, n, kCutSide);
+  const Buffer<int> drawn(engine, 1);
+  const Buffer<std::int32_t> scratch(engine, blocks * numbers);
+  const PartGraph graph = {
+      a.cols.data(), in.first.data(), in.places.data(), cell_of.data(), static_cast<std::uint32_t>(a.width),
+      order.data(),  spare.data(),    cell.data(),      side.data(),    band.data(),
+      hub.data()};
+  const Parts there = {begin.data(),     end.data(),    first_cell.data(), cells.data(), first.data(),
+                       neighbors.data(), places.data(), left.data(),       right.data()};
+  const std::int64_t step = blocks * kWaves;
+  for (std::int64_t from = 0; from < std::ssize(which); from += step) {
+    host.check_cancelled();
+    const auto count = static_cast<int>(std::min<std::int64_t>(step, std::ssize(which) - from));
+    drawn.zero();
+    dissect_kernel<<<static_cast<unsigned>(std::min<std::int64_t>(blocks, count)), kPartThreads, shared,
+                     engine.stream>>>(graph, there, chosen.data() + from, count, drawn.data(), scratch.data(), numbers);
+    check_launch("parts of a dissection");
+    engine.synchronize();
+  }
+  to_host(engine, parts.order, order.data(), n);
+  to_host(engine, parts.left, left.data(), n);
+  to_host(engine, parts.right, right.data(), n);
+  engine.synchronize();
+}
+
+}  // namespace vicinal::cuda
