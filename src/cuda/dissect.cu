@@ -1,65 +1,19 @@
 // See dissect.hpp.
 #include <algorithm>
-#include <climits>
 #include <vector>
 
 #include "cuda/dissect.hpp"
-#include "cuda/dissect_cut.cuh"
-#include "cuda/dissect_halve.cuh"
+#include "cuda/dissect_part.cuh"
 
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kSharedNumbers = 7500;              // of a block's room: three of them on a Hopper multiprocessor
 constexpr std::int64_t kMostPoints = 8192;        // of a part that a block takes
 constexpr std::int64_t kMostNeighbors = 1 << 17;  // of its cells
 constexpr std::int64_t kMostEntries = 1 << 19;    // of its points' blocks
 constexpr int kWaves = 2;                         // parts a block takes between two looks at the cancel token
 
-/// The parts on the device.
-struct Parts {
-  const std::int32_t* begin;
-  const std::int32_t* end;
-  const std::int64_t* first_cell;
-  const std::int32_t* cells;
-  const std::int64_t* first;
-  const std::int32_t* neighbors;
-  const std::int32_t* places;
-  std::int32_t* left;
-  std::int32_t* right;
-};
-
-/// Splits the points [begin, end) of the order: left, right, separator. None on a side: it stays as it is.
-__device__ void share_out(const PartGraph& g, int begin, int end, int& left, int& right) {
-  int counts[2] = {0, 0};
-  for (int i = begin + rank(); i < end; i += kPartThreads) {
-    const int side = g.side[g.order[i]];
-    if (side != kCutSide) ++counts[side == kLeftSide ? 0 : 1];
-  }
-  left = sum_of(counts[0]);
-  right = sum_of(counts[1]);
-  if (left == 0 || right == 0 || 2 * (end - begin - left - right) >= end - begin) {
-    left = right = 0;
-    return;
-  }
-  int next[3] = {begin + left + right, begin, begin + left};  // by side
-  for (int base = begin; base < end; base += kPartThreads) {
-    const int i = base + rank();
-    const std::int32_t v = i < end ? g.order[i] : 0;
-    const int side = i < end ? g.side[v] : 3;
-    for (int s = 0; s < 3; ++s) {
-      int all = 0;
-      const int before = sum_before(side == s ? 1 : 0, all);
-      if (side == s) g.spare[next[s] + before] = v;
-      next[s] += all;
-    }
-  }
-  __syncthreads();
-  for (int i = begin + rank(); i < end; i += kPartThreads) g.order[i] = g.spare[i];
-  __syncthreads();
-}
-
-/// Each block of threads takes parts[first ..], as they come, and has `room` numbers of `scratch`.
+/// Each block of threads takes the next of `which`, [0, count), and has `room` numbers of `scratch`.
 __global__ void __launch_bounds__(kPartThreads)
     dissect_kernel(PartGraph graph, Parts parts, const std::int32_t* which, int count, int* drawn,
                    std::int32_t* scratch, std::int64_t room) {
@@ -71,62 +25,7 @@ __global__ void __launch_bounds__(kPartThreads)
     const int turn = Counter(&counters[0]).get();
     if (turn >= count) return;
     const std::int32_t p = which[turn];
-    const int begin = parts.begin[p];
-    const int end = parts.end[p];
-    const PartCells cells = {parts.cells,
-                             parts.first,
-                             parts.neighbors,
-                             static_cast<std::int32_t>(parts.first_cell[p]),
-                             static_cast<std::int32_t>(parts.first_cell[p + 1] - parts.first_cell[p]),
-                             parts.places[p]};
-    PartRoom whole(shared, kSharedNumbers, own);
-    std::int32_t* const at = whole.take(cells.cells, INT_MAX);
-    for (int i = begin + rank(); i < end; i += kPartThreads) {
-      const std::int32_t v = graph.order[i];
-      int low = 0;
-      int high = cells.cells;
-      while (low < high) {
-        const int middle = (low + high) / 2;
-        if (cells.number[cells.begin + middle] < graph.cell_of[v]) {
-          low = middle + 1;
-        } else {
-          high = middle;
-        }
-      }
-      graph.cell[v] = cells.begin + low;
-      graph.side[v] = kLeftSide;
-    }
-    int entries = 0;
-    const auto add = [&](int from, int to) {
-      if (to - from <= solver::kLeafPoints) return;
-      if (rank() == 0) {
-        parts.left[begin + entries] = from;
-        parts.right[begin + entries] = to;
-      }
-      ++entries;
-    };
-    add(begin, end);
-    __syncthreads();
-    for (int e = 0; e < entries; ++e) {
-      const int from = parts.left[begin + e];
-      const int to = parts.right[begin + e];
-      PartRoom rest = whole;
-      std::int32_t* const near = rest.take(to - from);
-      const int found = PartHalving(graph, cells, at, Counter(&counters[0])).halve(from, to, rest, near);
-      PartCut(graph, Counter(&counters[0]), Counter(&counters[1])).separate(to - from, near, found, rest);
-      int left = 0;
-      int right = 0;
-      share_out(graph, from, to, left, right);
-      if (rank() == 0) {
-        parts.left[begin + e] = left;
-        parts.right[begin + e] = right;
-      }
-      if (left > 0) {
-        add(from, from + left);
-        add(from + left, from + left + right);
-      }
-      __syncthreads();
-    }
+    dissect_part(graph, parts, p, shared, counters, own);
   }
 }
 
@@ -144,9 +43,7 @@ std::int64_t block_room(const plugin::LleParts& parts, const std::vector<std::in
     const std::int64_t points = parts.end[p] - parts.begin[p];
     const std::int64_t cells = parts.first_cell[p + 1] - parts.first_cell[p];
     const std::int64_t neighbors = parts.first[parts.first_cell[p + 1]] - parts.first[parts.first_cell[p]];
-    const std::int64_t halving = 16 * cells + neighbors + parts.places[p] + 1;
-    const std::int64_t cut = 17 * points + 4 * parts.entries[p] + 1;
-    most = std::max(most, cells + points + std::max(halving, cut));
+    most = std::max(most, part_room(points, cells, neighbors, parts.places[p], parts.entries[p]));
   }
   return most;
 }

@@ -260,17 +260,8 @@ class PartHalving {
 
   /// The part's cell of a number in the finest graph, or -1.
   [[nodiscard]] __device__ int find_cell(std::int32_t number) const {
-    int low = 0;
-    int high = c_.cells;
-    while (low < high) {
-      const int middle = (low + high) / 2;
-      if (c_.number[c_.begin + middle] < number) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low < c_.cells && c_.number[c_.begin + low] == number ? low : -1;
+    const int at = place_among(c_.number + c_.begin, c_.cells, number);
+    return at < c_.cells && c_.number[c_.begin + at] == number ? at : -1;
   }
 
   __device__ int take_sides(int begin, int end, const std::int32_t* keys, std::int32_t* near) {
@@ -284,7 +275,9 @@ class PartHalving {
         long long sum = 0;
         for (std::uint32_t c = 0; c < g_.width; ++c) {
           const int w = g_.cols[static_cast<std::int64_t>(v) * g_.width + c];
-          const int cell = g_.cell[w] >= 0 ? g_.cell[w] - c_.begin : find_cell(g_.cell_of[w]);
+          // Without v a block may be all another part's; that one's points may lie in cells of this one, too.
+          int cell = g_.cell[w] - c_.begin;
+          if (cell < 0 || cell >= c_.cells) cell = find_cell(g_.cell_of[w]);
           const int at = cell >= 0 ? place(cell) : -1;
           if (at >= 0) sum += keys[at] - middle_;
         }

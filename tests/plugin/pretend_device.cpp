@@ -622,15 +622,8 @@ void lle_fetch(void* lle, const LleBlocks* blocks, Status* status) {
   guarded(status, [&] { static_cast<PretendedLle*>(lle)->fetch(*blocks); });
 }
 
-/// It leaves every part as it is, the first ones to the host.
-void lle_dissect(void* /*lle*/, const HostCalls* /*host*/, LleParts* parts, Status* status) {
-  guarded(status, [&] {
-    for (std::int64_t p = 0; p < parts->count; ++p) {
-      std::fill(parts->left + parts->begin[p], parts->left + parts->end[p], 0);
-      std::fill(parts->right + parts->begin[p], parts->right + parts->end[p], 0);
-      parts->done[p] = p > 0 ? 1 : 0;
-    }
-  });
+void lle_dissect(void* lle, const HostCalls* /*host*/, LleParts* parts, Status* status) {
+  guarded(status, [&] { static_cast<PretendedLle*>(lle)->dissect(*parts); });
 }
 
 void lle_factor(void* lle, const HostCalls* host, LleFactor* task, Status* status) {

@@ -11,6 +11,7 @@
 
 #include "cpu/lle_weights.hpp"
 #include "cuda/plugin_lle.hpp"
+#include "pretend_dissect.hpp"
 #include "solver/factor.hpp"
 #include "solver/ordering.hpp"
 #include "solver/ritz.hpp"
@@ -54,6 +55,8 @@ class PretendedLle {
     std::copy(a_.first.begin(), a_.first.end(), to.first);
     std::copy(a_.values.begin(), a_.values.end(), to.values);
   }
+
+  void dissect(LleParts& parts) const { pretended_dissection(a_, in_, parts); }
 
   void factor(LleFactor& task) {
     factor_.reset();
