@@ -141,6 +141,7 @@ class PartCut {
           if (members > 1) vertices_[at++] = vertex;
         });
         if (members < 2) return;
+        expect(at <= first_hub_[n_]);
         end_vertex_[hub] = at;
         g_.hub[block] = hub;
       });
@@ -149,6 +150,7 @@ class PartCut {
     for (int i = rank_of_point(); i < n_; i += kPartThreads / kPointThreads) {
       const std::int64_t of = g_.first[points_[i]];
       for (int e = first_hub_[i] + rank_at_point(); e < first_hub_[i + 1]; e += kPointThreads) {
+        expect(e < first_hub_[n_]);
         hubs_[e] = g_.hub[g_.places[of + e - first_hub_[i]] / g_.width];
       }
     }

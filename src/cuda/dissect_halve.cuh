@@ -42,6 +42,7 @@ class PartHalving {
 
   /// Where a cell of the part is among those of the points at hand, or -1.
   [[nodiscard]] __device__ int place(int cell) const {
+    expect(cell >= 0 && cell < c_.cells);
     const int at = at_[cell];
     return at < 0 ? ~at : -1;
   }

@@ -507,8 +507,6 @@ TEST_F(LleOnDevice, is_taken_where_it_is_there) {
   EXPECT_TRUE(same_bits(lle(chosen, points.view()).embedding, found.embedding));
 }
 TEST_F(LleOnDevice, orders_many_points_as_the_host_does) {
-  if (cuda_status().architectures == "pretended")
-    GTEST_SKIP() << "a pretended device leaves parts whole, whose factors take minutes";
   const Points points = shape(vicinal::Shape::swiss_roll, 150000);
   const NeighborGraph graph = knn(plain(), points.view(), {.k = 12});
   const LleOptions options{.solver = LleSolver::direct, .certify = false};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "cuda/plugin_lle.hpp"
@@ -19,6 +20,9 @@ using std::min;
 constexpr int kPartThreads = 1;
 constexpr int kPointThreads = 1;
 
+inline void expect(bool holds) {
+  if (!holds) throw std::logic_error("a part of a dissection reaches out of its room");
+}
 inline int rank() {
   return 0;
 }
@@ -88,7 +92,7 @@ inline void pretended_dissection(const solver::LocalRows& a, const solver::Incid
       hub.data()};
   const cuda::Parts there = {parts.begin,     parts.end,    parts.first_cell, parts.cells, parts.first,
                              parts.neighbors, parts.places, parts.left,       parts.right};
-  for (std::int64_t p = 0; p < parts.count; ++p) {
+  for (std::int64_t p = parts.count; p-- > 0;) {  // a device does not take them as they follow each other either
     parts.done[p] = p > 0 || parts.count == 1 ? 1 : 0;
     if (parts.done[p] == 0) continue;
     const std::int64_t cells = parts.first_cell[p + 1] - parts.first_cell[p];
