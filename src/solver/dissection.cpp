@@ -301,6 +301,7 @@ Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector
     std::sort(small.begin(), small.end(),
               [](const Agenda::Entry& x, const Agenda::Entry& y) { return x.part.begin < y.part.begin; });
     std::vector<Part> parts;
+    parts.reserve(small.size());
     for (const Agenda::Entry& entry : small) parts.push_back(entry.part);
     const SmallParts asked = small_parts_of(ctx, graphs, pattern.in, notes.order, std::move(parts));
     Splits splits;

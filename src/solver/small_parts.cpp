@@ -60,7 +60,8 @@ SmallParts small_parts_of(const Context& ctx, const CellGraphs& graphs, const In
   small.neighbors.resize(static_cast<std::size_t>(first_neighbor.back()));
   std::vector<CellNotes> notes(static_cast<std::size_t>(ctx.threads()));
   core::parallel_for(ctx, count, [&](std::int64_t p, int worker) {
-    auto& [part, place] = notes[worker];
+    std::vector<std::int32_t>& part = notes[worker].part;
+    std::vector<Point>& place = notes[worker].place;
     if (part.empty()) {
       part.assign(static_cast<std::size_t>(lists.size()), -1);
       place.resize(part.size());
