@@ -11,22 +11,13 @@ namespace {
 constexpr std::int64_t kMostPoints = 8192;        // of a part that a block takes
 constexpr std::int64_t kMostNeighbors = 1 << 17;  // of its cells
 constexpr std::int64_t kMostEntries = 1 << 19;    // of its points' blocks
-constexpr int kWaves = 2;                         // parts a block takes between two looks at the cancel token
 
-/// Each block of threads takes the next of `which`, [0, count), and has `room` numbers of `scratch`.
-__global__ void __launch_bounds__(kPartThreads)
-    dissect_kernel(PartGraph graph, Parts parts, const std::int32_t* which, int count, int* drawn,
-                   std::int32_t* scratch, std::int64_t room) {
+/// Part which[b] by block b, which has `room` numbers of `scratch`.
+__global__ void __launch_bounds__(kPartThreads, 3)
+    dissect_kernel(PartGraph graph, Parts parts, const std::int32_t* which, std::int32_t* scratch, std::int64_t room) {
   extern __shared__ std::int32_t shared[];
   __shared__ int counters[2];
-  std::int32_t* const own = scratch + blockIdx.x * room;
-  for (;;) {
-    if (rank() == 0) counters[0] = atomicAdd(drawn, 1);
-    const int turn = Counter(&counters[0]).get();
-    if (turn >= count) return;
-    const std::int32_t p = which[turn];
-    dissect_part(graph, parts, p, shared, counters, own);
-  }
+  dissect_part(graph, parts, which[blockIdx.x], shared, counters, scratch + blockIdx.x * room);
 }
 
 template <class T>
@@ -101,7 +92,6 @@ void dissect_parts(const Engine& engine, const Host& host, const DeviceBlocks& a
   const Buffer<std::int32_t> band = filled<std::int32_t>(engine, n, 0xff);
   const Buffer<std::int32_t> hub = filled<std::int32_t>(engine, n, 0xff);
   const Buffer<std::uint8_t> side = filled<std::uint8_t>(engine, n, kCutSide);
-  const Buffer<int> drawn(engine, 1);
   const Buffer<std::int32_t> scratch(engine, blocks * numbers);
   const PartGraph graph = {
       a.cols.data(), in.first.data(), in.places.data(), cell_of.data(), static_cast<std::uint32_t>(a.width),
@@ -109,15 +99,13 @@ void dissect_parts(const Engine& engine, const Host& host, const DeviceBlocks& a
       hub.data()};
   const Parts there = {begin.data(),     end.data(),    first_cell.data(), cells.data(), first.data(),
                        neighbors.data(), places.data(), left.data(),       right.data()};
-  const std::int64_t step = blocks * kWaves;
-  for (std::int64_t from = 0; from < std::ssize(which); from += step) {
+  for (std::int64_t from = 0; from < std::ssize(which); from += blocks) {
     host.check_cancelled();
-    const auto count = static_cast<int>(std::min<std::int64_t>(step, std::ssize(which) - from));
-    drawn.zero();
-    dissect_kernel<<<static_cast<unsigned>(std::min<std::int64_t>(blocks, count)), kPartThreads, shared,
-                     engine.stream>>>(graph, there, chosen.data() + from, count, drawn.data(), scratch.data(), numbers);
+    const std::int64_t count = std::min(blocks, std::int64_t{std::ssize(which)} - from);
+    dissect_kernel<<<static_cast<unsigned>(count), kPartThreads, shared, engine.stream>>>(
+        graph, there, chosen.data() + from, scratch.data(), numbers);
     check_launch("parts of a dissection");
-    engine.synchronize();
+    engine.synchronize();  // tens of milliseconds
   }
   to_host(engine, parts.order, order.data(), n);
   to_host(engine, parts.left, left.data(), n);
