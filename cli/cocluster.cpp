@@ -64,13 +64,13 @@ Cocluster groups_of(const Context& ctx, const SpectralCocluster& spectral) {
   return found;
 }
 
-struct Summary {
+struct Counts {
   std::array<std::int64_t, kRelations.size()> relations{};  ///< groups of each
   CoclusterGroup largest;                                   ///< by members, the first of equals
 };
 
-Summary summarize(const Cocluster& found) {
-  Summary summary;
+Counts summarize(const Cocluster& found) {
+  Counts summary;
   for (const CoclusterGroup& group : found.groups) {
     ++summary.relations[static_cast<std::size_t>(group.relation())];
     const CoclusterGroup& largest = summary.largest;
@@ -158,7 +158,7 @@ void CoclusterCommand::run() {
     division = split_groups(ctx, edges.edges(), found, split);
     found = std::move(division.parts);
   }
-  const Summary summary = summarize(found);
+  const Counts summary = summarize(found);
   if (!output.empty()) write_members(ctx, output, edges, found);
   if (!cut_output.empty()) write_cut_edges(ctx, cut_output, edges, division.cut_edges);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -19,16 +19,14 @@
 namespace vicinal::cli {
 namespace {
 
-using nlohmann::json;
-
-constexpr std::int64_t kRowsAtATime = 4096;
+constexpr std::int64_t kRowsRead = 4096;
 
 /// Calls visit(i, j, value) for all values, a block of rows column by column, so that it stays in the cache.
 template <class Visit>
 void for_each_value(const Context& ctx, const TableView& view, const Visit& visit) {
-  for (std::int64_t first = 0; first < view.rows(); first += kRowsAtATime) {
+  for (std::int64_t first = 0; first < view.rows(); first += kRowsRead) {
     ctx.check_cancelled();
-    const std::int64_t last = std::min(first + kRowsAtATime, view.rows());
+    const std::int64_t last = std::min(first + kRowsRead, view.rows());
     for (std::int64_t j = 0; j < view.cols(); ++j) {
       for (std::int64_t i = first; i < last; ++i) visit(i, j, value_at(view, i, j));
     }
@@ -215,7 +213,7 @@ Table Preparation::apply(const Context& ctx, Table table, const std::string& fil
   const auto values = std::make_shared<std::vector<double>>();
   values->reserve(static_cast<std::size_t>(n * d));
   for (std::int64_t i = 0; i < n; ++i) {
-    if (i % kRowsAtATime == 0) ctx.check_cancelled();
+    if (i % kRowsRead == 0) ctx.check_cancelled();
     for (std::size_t j = 0; j < columns_.size(); ++j) {
       const Column& column = columns_[j];
       double value = value_at(table.view, i, static_cast<std::int64_t>(j));
@@ -262,7 +260,7 @@ void Preparation::find_texts(ReadOptions& reading, const std::vector<std::string
 }
 
 std::string Preparation::to_text() const {
-  json columns = json::array();
+  nlohmann::json columns = nlohmann::json::array();
   for (const Column& column : columns_) {
     columns.push_back({{"name", column.name},
                        {"categories", column.categories},
@@ -271,8 +269,8 @@ std::string Preparation::to_text() const {
                        {"scale", column.scale}});
   }
   try {
-    return json{{"scale", scale_}, {"columns", columns}}.dump();
-  } catch (const json::exception&) {
+    return nlohmann::json{{"scale", scale_}, {"columns", columns}}.dump();
+  } catch (const nlohmann::json::exception&) {
     throw Error(ErrorCode::invalid_argument, "--save-model: the table's texts are not UTF-8, which a model file needs");
   }
 }
@@ -280,11 +278,11 @@ std::string Preparation::to_text() const {
 Preparation Preparation::from_text(const std::string& text, std::int64_t d, const std::string& file) {
   const Error bad(ErrorCode::bad_data,
                   fmt::format("model file '{}': its preparation is not one for {} columns", file, d));
-  const json all = json::parse(text, nullptr, false);
+  const nlohmann::json all = nlohmann::json::parse(text, nullptr, false);
   Preparation found;
   try {
     found.scale_ = all.at("scale").get<std::string>();
-    for (const json& one : all.at("columns")) {
+    for (const nlohmann::json& one : all.at("columns")) {
       Column column{one.at("name").get<std::string>(), one.at("categories").get<std::vector<std::string>>(),
                     one.at("shift").get<double>(), one.at("scale").get<double>(), one.value("one_hot", false)};
       const auto& texts = column.categories;
@@ -293,7 +291,7 @@ Preparation Preparation::from_text(const std::string& text, std::int64_t d, cons
       if (!ascending || !std::isfinite(column.shift) || !std::isfinite(column.scale) || !(column.scale > 0)) throw bad;
       found.columns_.push_back(std::move(column));
     }
-  } catch (const json::exception&) {
+  } catch (const nlohmann::json::exception&) {
     throw bad;
   }
   const bool known = found.scale_ == "none" || found.scale_ == "standard" || found.scale_ == "minmax";

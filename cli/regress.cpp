@@ -21,7 +21,7 @@
 namespace vicinal::cli {
 namespace {
 
-constexpr std::int64_t kRowsShown = 10;
+constexpr std::int64_t kRowsPrinted = 10;
 
 struct RegressCommand : SupervisedOptions {
   std::vector<std::string> targets;
@@ -127,7 +127,7 @@ std::string errors_text(const std::vector<ValueScore>& scores) {
 std::string values_text(const Regression& found, const std::vector<std::string>& names) {
   std::vector<std::vector<std::string>> lines = {{"row"}};
   lines[0].insert(lines[0].end(), names.begin(), names.end());
-  for (std::int64_t i = 0; i < std::min(kRowsShown, found.rows); ++i) {
+  for (std::int64_t i = 0; i < std::min(kRowsPrinted, found.rows); ++i) {
     lines.push_back({fmt::format("{}", i)});
     for (std::int64_t o = 0; o < found.outputs; ++o) {
       lines.back().push_back(fmt::format("{:.6g}", found.values[static_cast<std::size_t>(i * found.outputs + o)]));
