@@ -103,15 +103,9 @@ class PartCut {
     __syncthreads();
     const auto mark = [&](int i) { (g_.side[points_[i]] == kLeftSide ? at_left_ : at_right_)[i] = 1; };
     for (int i = edge_ + rank(); i < n_; i += kPartThreads) mark(i);
-    int entries = 0;
-    for (int base = 0; base < n_; base += kPartThreads) {
-      const int i = base + rank();
-      const int own = i < n_ ? static_cast<int>(g_.first[points_[i] + 1] - g_.first[points_[i]]) : 0;
-      int all = 0;
-      const int before = entries + sum_before(own, all);
-      if (i < n_) first_hub_[i] = before;
-      entries += all;
-    }
+    const int entries = running_sum(
+        0, n_, [&](int i) { return static_cast<int>(g_.first[points_[i] + 1] - g_.first[points_[i]]); },
+        [&](int i, int before, int /*own*/) { first_hub_[i] = before; });
     if (rank() == 0) first_hub_[n_] = entries;
     hubs_ = room.take(entries);
     first_vertex_ = room.take(entries / 2);

@@ -56,20 +56,14 @@ class PartHalving {
     for (int i = begin + rank(); i < end; i += kPartThreads) atomicMin(&at_[g_.cell[g_.order[i]] - c_.begin], i);
     __syncthreads();
     cells_ = room.take(min(end - begin, c_.cells));
-    count_ = 0;
-    for (int base = begin; base < end; base += kPartThreads) {
-      const int i = base + rank();
-      const int cell = i < end ? g_.cell[g_.order[i]] - c_.begin : -1;
-      const bool names = i < end && at_[cell] == i;
-      int all = 0;
-      const int place = count_ + sum_before(names ? 1 : 0, all);
-      if (names) {
-        cells_[place] = cell;
-        at_[cell] = ~place;
-      }
-      count_ += all;
-      __syncthreads();
-    }
+    const auto named_by = [&](int i) { return g_.cell[g_.order[i]] - c_.begin; };
+    count_ = running_sum(
+        begin, end, [&](int i) { return at_[named_by(i)] == i ? 1 : 0; },
+        [&](int i, int before, int names) {
+          if (names == 0) return;
+          cells_[before] = named_by(i);
+          at_[named_by(i)] = ~before;
+        });
     weights_ = room.take(count_, 0);
     __syncthreads();
     for (int i = begin + rank(); i < end; i += kPartThreads) {
@@ -80,18 +74,16 @@ class PartHalving {
 
   __device__ void take_neighbors(PartRoom& room) {
     first_ = room.take(count_ + 1);
-    int before = 0;
-    for (int base = 0; base < count_; base += kPartThreads) {
-      const int i = base + rank();
-      int own = 0;
-      if (i < count_) for_each_near(cells_[i], [&](int other) { own += other < c_.cells && at_[other] < 0 ? 1 : 0; });
-      int all = 0;
-      const int at = before + sum_before(own, all);
-      if (i < count_) first_[i] = at;
-      before += all;
-    }
-    if (rank() == 0) first_[count_] = before;
-    neighbors_ = room.take(before);
+    const int entries = running_sum(
+        0, count_,
+        [&](int i) {
+          int own = 0;
+          for_each_near(cells_[i], [&](int other) { own += other < c_.cells && at_[other] < 0 ? 1 : 0; });
+          return own;
+        },
+        [&](int i, int before, int /*own*/) { first_[i] = before; });
+    if (rank() == 0) first_[count_] = entries;
+    neighbors_ = room.take(entries);
     __syncthreads();
     for (int i = rank(); i < count_; i += kPartThreads) {
       int at = first_[i];
@@ -222,17 +214,13 @@ class PartHalving {
       }
     }
     middle_ = low;
-    int taken = weight_up_to(keys, middle_ - 1);
-    for (int base = 0; base < count_; base += kPartThreads) {
-      const int i = base + rank();
-      const bool in = i < count_;
-      const bool at = in && keys[i] == middle_;
-      int all = 0;
-      const int before = taken + sum_before(at ? weights_[i] : 0, all);
-      taken += all;
-      if (in) side_[i] = keys[i] < middle_ || (at && 2 * before < points) ? kLeftSide : kRightSide;
-    }
-    __syncthreads();
+    const int less = weight_up_to(keys, middle_ - 1);
+    running_sum(
+        0, count_, [&](int i) { return keys[i] == middle_ ? weights_[i] : 0; },
+        [&](int i, int before, int /*own*/) {
+          const bool left = keys[i] < middle_ || (keys[i] == middle_ && 2 * (less + before) < points);
+          side_[i] = left ? kLeftSide : kRightSide;
+        });
     int edges = 0;
     for (int i = rank(); i < count_; i += kPartThreads) {
       if (side_[i] != kLeftSide) continue;

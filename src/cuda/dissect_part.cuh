@@ -33,30 +33,20 @@ struct Parts {
 
 /// Splits the points [begin, end) of the order: left, right, separator. None on a side: it stays as it is.
 __device__ inline void share_out(const PartGraph& g, int begin, int end, int& left, int& right) {
-  int counts[2] = {0, 0};
-  for (int i = begin + rank(); i < end; i += kPartThreads) {
-    const int side = g.side[g.order[i]];
-    if (side != kCutSide) ++counts[side == kLeftSide ? 0 : 1];
-  }
-  left = sum_of(counts[0]);
-  right = sum_of(counts[1]);
+  const auto put = [&](PartSide side, int at) {
+    return running_sum(
+        begin, end, [&](int i) { return g.side[g.order[i]] == side ? 1 : 0; },
+        [&](int i, int before, int own) {
+          if (own != 0) g.spare[at + before] = g.order[i];
+        });
+  };
+  left = put(kLeftSide, begin);
+  right = put(kRightSide, begin + left);
   if (left == 0 || right == 0 || 2 * (end - begin - left - right) >= end - begin) {
     left = right = 0;
     return;
   }
-  int next[3] = {begin + left + right, begin, begin + left};  // by side
-  for (int base = begin; base < end; base += kPartThreads) {
-    const int i = base + rank();
-    const std::int32_t v = i < end ? g.order[i] : 0;
-    const int side = i < end ? g.side[v] : 3;
-    for (int s = 0; s < 3; ++s) {
-      int all = 0;
-      const int before = sum_before(side == s ? 1 : 0, all);
-      if (side == s) g.spare[next[s] + before] = v;
-      next[s] += all;
-    }
-  }
-  __syncthreads();
+  put(kCutSide, begin + left + right);
   for (int i = begin + rank(); i < end; i += kPartThreads) g.order[i] = g.spare[i];
   __syncthreads();
 }

@@ -28,7 +28,11 @@ struct PartGraph {
 
   /// Of this thread's share.
   template <class Body>
-  __device__ void for_each_block(std::int32_t point, const Body& body) const;
+  __device__ void for_each_block(std::int32_t point, const Body& body) const {
+    for (std::int64_t e = first[point] + rank_at_point(); e < first[point + 1]; e += kPointThreads) {
+      body(static_cast<std::int32_t>(places[e] / width));
+    }
+  }
   template <class Body>
   __device__ void for_each_alive(std::int32_t block, const Body& body) const {
     const std::int32_t* of = cols + static_cast<std::int64_t>(block) * width;
@@ -65,6 +69,23 @@ __device__ inline int place_among(const std::int32_t* numbers, int count, std::i
     }
   }
   return low;
+}
+
+/// For each i of [begin, end) tell(i, sum of number(j) for j < i, number(i)); gives the sum of all. `number` may read
+/// what `tell` writes, of a chunk before. All threads of the block, which have told all when it comes back.
+template <class Number, class Tell>
+__device__ int running_sum(int begin, int end, const Number& number, const Tell& tell) {
+  int sum = 0;
+  for (int base = begin; base < end; base += kPartThreads) {
+    const int i = base + rank();
+    const int own = i < end ? number(i) : 0;
+    int all = 0;
+    const int before = sum_before(own, all);
+    if (i < end) tell(i, sum + before, own);
+    sum += all;
+    __syncthreads();
+  }
+  return sum;
 }
 
 /// Memory of one block: shared while there is some, then global. All threads take the same.
@@ -115,12 +136,5 @@ class Counter {
  private:
   int* at_;
 };
-
-template <class Body>
-__device__ void PartGraph::for_each_block(std::int32_t point, const Body& body) const {
-  for (std::int64_t e = first[point] + rank_at_point(); e < first[point + 1]; e += kPointThreads) {
-    body(static_cast<std::int32_t>(places[e] / width));
-  }
-}
 
 }  // namespace vicinal::cuda
