@@ -46,8 +46,7 @@ class DeviceLle {
   /// The blocks of the piece at hand, in host memory.
   virtual solver::LocalRows blocks() = 0;
   /// Dissects small parts of the piece at hand, as solver::DissectOnDevice says.
-  virtual std::vector<bool> dissect(const solver::SmallParts& parts, const core::RawVector<solver::Point>& cell_of,
-                                    solver::Point* order, solver::Splits& splits) = 0;
+  virtual void dissect(const solver::SmallParts& parts, solver::Point* order, solver::Splits& splits) = 0;
   /// Factors M of the piece at hand, whose points were taken in the dissection's order, grounded at the last one. Gives
   /// the bytes of device memory that it takes.
   virtual std::uint64_t factor(const solver::Symbolic& symbolic) = 0;

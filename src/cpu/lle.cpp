@@ -150,8 +150,9 @@ class Piece {
     solver::DissectOnDevice small;
     if (device != nullptr && a_.points >= kOrderedOnDevice) {
       static_cast<void>(device->take(cells_.order));
-      small = [device](const solver::SmallParts& parts, const core::RawVector<Point>& cell_of, Point* order,
-                       solver::Splits& splits) { return device->dissect(parts, cell_of, order, splits); };
+      small = [device](const solver::SmallParts& parts, Point* order, solver::Splits& splits) {
+        device->dissect(parts, order, splits);
+      };
     }
     const solver::Pattern pattern = solver::pattern_of(ctx_, a_, solver::blocks_of(ctx_, a_));
     ctx_.report("order", 0);

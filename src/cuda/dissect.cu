@@ -8,8 +8,7 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr std::int64_t kMostPoints = 8192;        // of a part that a block takes
-constexpr std::int64_t kMostNeighbors = 1 << 17;  // of its cells
+constexpr std::int64_t kMostNeighbors = 1 << 17;  // of the cells of a part that a block takes
 constexpr std::int64_t kMostEntries = 1 << 19;    // of its points' blocks
 
 /// Part which[b] by block b, which has `room` numbers of `scratch`.
@@ -27,38 +26,39 @@ Buffer<T> filled(const Engine& engine, std::int64_t count, int byte) {
   return to;
 }
 
-/// Numbers of a block's room in global memory at most, for the largest of some parts.
-std::int64_t block_room(const plugin::LleParts& parts, const std::vector<std::int32_t>& which) {
-  std::int64_t most = 0;
-  for (const std::int32_t p : which) {
+/// The parts that a block has room for, which are noted as done.
+struct Fitting {
+  std::vector<std::int32_t> parts;
+  std::int64_t room = 0;  ///< numbers of a block's memory, for the largest of them
+};
+
+Fitting fitting(plugin::LleParts& parts) {
+  Fitting found;
+  for (std::int64_t p = 0; p < parts.count; ++p) {
     const std::int64_t points = parts.end[p] - parts.begin[p];
     const std::int64_t cells = parts.first_cell[p + 1] - parts.first_cell[p];
     const std::int64_t neighbors = parts.first[parts.first_cell[p + 1]] - parts.first[parts.first_cell[p]];
-    most = std::max(most, part_room(points, cells, neighbors, parts.places[p], parts.entries[p]));
+    const bool fits = points <= solver::kSmallPart && cells <= solver::kManyCells && neighbors <= kMostNeighbors &&
+                      parts.entries[p] <= kMostEntries;
+    parts.done[p] = fits ? 1 : 0;
+    if (!fits) continue;
+    found.parts.push_back(static_cast<std::int32_t>(p));
+    found.room = std::max(found.room, part_room(points, cells, neighbors, parts.places[p], parts.entries[p]));
   }
-  return most;
+  return found;
 }
 
 }  // namespace
 
 void dissect_parts(const Engine& engine, const Host& host, const DeviceBlocks& a, const DeviceIncidence& in,
                    std::uint64_t room, plugin::LleParts& parts) {
-  std::vector<std::int32_t> which;
-  for (std::int64_t p = 0; p < parts.count; ++p) {
-    const std::int64_t cells = parts.first_cell[p + 1] - parts.first_cell[p];
-    const std::int64_t neighbors = parts.first[parts.first_cell[p + 1]] - parts.first[parts.first_cell[p]];
-    const bool fits = parts.end[p] - parts.begin[p] <= kMostPoints && cells <= solver::kManyCells &&
-                      neighbors <= kMostNeighbors && parts.entries[p] <= kMostEntries;
-    parts.done[p] = fits ? 1 : 0;
-    if (fits) which.push_back(static_cast<std::int32_t>(p));
-  }
+  const auto [which, numbers] = fitting(parts);
   const std::int64_t n = a.points;
   const std::int64_t all_cells = parts.first_cell[parts.count];
   const std::int64_t all_neighbors = parts.first[all_cells];
   const auto resident = static_cast<std::uint64_t>(n * (8 * sizeof(std::int32_t) + 1) +
                                                    all_cells * (sizeof(std::int32_t) + sizeof(std::int64_t)) +
                                                    all_neighbors * sizeof(std::int32_t));
-  const std::int64_t numbers = block_room(parts, which);
   const std::size_t shared = kSharedNumbers * sizeof(std::int32_t);
   int at_a_time = 0;
   check(cudaFuncSetAttribute(dissect_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),

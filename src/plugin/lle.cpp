@@ -139,15 +139,13 @@ class CudaLle final : public kernels::DeviceLle {
     return a;
   }
 
-  std::vector<bool> dissect(const solver::SmallParts& parts, const core::RawVector<solver::Point>& cell_of,
-                            solver::Point* order, solver::Splits& splits) override {
+  void dissect(const solver::SmallParts& parts, solver::Point* order, solver::Splits& splits) override {
     std::vector<std::int32_t> begin;
     std::vector<std::int32_t> end;
     for (const solver::Part& part : parts.parts) {
       begin.push_back(part.begin);
       end.push_back(part.end);
     }
-    std::vector<std::uint8_t> done(parts.parts.size(), 0);
     LleParts asked;
     asked.count = std::ssize(parts.parts);
     asked.begin = begin.data();
@@ -158,16 +156,15 @@ class CudaLle final : public kernels::DeviceLle {
     asked.neighbors = parts.neighbors.data();
     asked.places = parts.places.data();
     asked.entries = parts.entries.data();
-    asked.cell_of = cell_of.data();
+    asked.cell_of = parts.cell_of;
     asked.order = order;
     asked.left = splits.left.data();
     asked.right = splits.right.data();
-    asked.done = done.data();
+    asked.done = splits.done.data();
     device_->use(ctx_, [&](void* /*engine*/, Call& call, Status& status) {
       const HostCalls host = call.host();
       device_->functions().lle_dissect(lle_.get(), &host, &asked, &status);
     });
-    return {done.begin(), done.end()};
   }
 
   std::uint64_t factor(const solver::Symbolic& symbolic) override {

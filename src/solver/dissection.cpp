@@ -23,7 +23,6 @@
 namespace vicinal::solver {
 namespace {
 
-constexpr Point kTaskPart = 8192;  // up to here a part and all its parts are one task, which has them in its cache
 constexpr std::ptrdiff_t kBetweenPolls = 1 << 20;  // points between two looks at the cancel token
 constexpr Point kUnseen = -1;
 constexpr Point kSeen = -2;    // a block that was looked at
@@ -278,7 +277,7 @@ Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector
     for (Agenda::Entry entry; agenda.take(ctx, entry);) {
       ctx.check_cancelled();
       if (worker == 0) ctx.report("order", static_cast<double>(agenda.done()) / static_cast<double>(n));
-      if (entry.part.size() > kTaskPart) {
+      if (entry.part.size() > kSmallPart) {
         agenda.put(entry, split(entry.part, worker));
       } else if (on_device) {
         const std::lock_guard lock(adding);
@@ -307,10 +306,11 @@ Dissection dissect(const Context& ctx, const Pattern& pattern, const std::vector
     Splits splits;
     splits.left.resize(found.order.size());
     splits.right.resize(found.order.size());
-    const std::vector<bool> done = device(asked, graphs.cell_of, notes.order, splits);
+    splits.done.assign(small.size(), 0);
+    device(asked, notes.order, splits);
     core::parallel_for(ctx, std::ssize(small), [&](std::int64_t i, int worker) {
       const Part& part = small[i].part;
-      agenda.replace(small[i], done[i] ? tree_of(part, splits) : dissect_small(part, worker));
+      agenda.replace(small[i], splits.done[i] != 0 ? tree_of(part, splits) : dissect_small(part, worker));
     });
   }
   found.nodes = agenda.nodes();

@@ -50,12 +50,11 @@ struct Dissection {
   std::vector<Point> order;  ///< [n] old number of each new one
   std::vector<Node> nodes;
 };
-/// What dissects small parts on a device: their points, order[begin, end) of each, are put in the order of elimination,
-/// and `splits` filled; false for those that it leaves as they are.
+/// What dissects small parts on a device: it puts the points of each, order[begin, end), in the order of elimination,
+/// and fills in `splits`, in which none is done.
 struct SmallParts;
 struct Splits;
-using DissectOnDevice = std::function<std::vector<bool>(const SmallParts& parts, const core::RawVector<Point>& cell_of,
-                                                        Point* order, Splits& splits)>;
+using DissectOnDevice = std::function<void(const SmallParts& parts, Point* order, Splits& splits)>;
 
 /// `near`: where each of a cell order's cells begins, in the pattern's numbering. O(n width + n log n), and flows
 /// through bands of O(sqrt(n)) points on two-dimensional data. With a device its small parts are dissected there; the

@@ -7,6 +7,7 @@
 namespace vicinal::solver {
 
 inline constexpr std::int32_t kLeafPoints = 64;     ///< below, what fill is left does not pay for another separator
+inline constexpr std::int32_t kSmallPart = 8192;    ///< up to here one worker dissects a part to its leaves
 inline constexpr std::int32_t kLargePart = 8192;    ///< parts with more points get
 inline constexpr int kLargeHops = 2;                ///< a band of so many hops on each side of the cut,
 inline constexpr int kBandHops = 1;                 ///< others one of these, and

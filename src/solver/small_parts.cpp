@@ -34,6 +34,7 @@ SmallParts small_parts_of(const Context& ctx, const CellGraphs& graphs, const In
   const auto count = static_cast<std::int64_t>(parts.size());
   SmallParts small;
   small.parts = std::move(parts);
+  small.cell_of = graphs.cell_of.data();
   small.entries.assign(small.parts.size(), 0);
   small.places.assign(small.parts.size(), 0);
   std::vector<std::vector<Point>> cells_of(small.parts.size());

@@ -20,13 +20,15 @@ struct SmallParts {
   core::RawVector<Point> neighbors;      ///< by their places: among the part's cells, or behind them
   std::vector<Point> places;             ///< [parts] cells and the neighbors behind them
   std::vector<std::int64_t> entries;     ///< [parts] blocks of all its points, one after the other
+  const Point* cell_of = nullptr;        ///< [n] of the finest graph; the graphs' own
 };
 
 /// Splits of the parts, as a device fills them in: of each part, begin + i has that of the i-th of the parts it becomes
 /// that has more than kLeafPoints, in the order in which they come to be.
 struct Splits {
-  core::RawVector<Point> left;   ///< [n]
-  core::RawVector<Point> right;  ///< [n]
+  core::RawVector<Point> left;     ///< [n]
+  core::RawVector<Point> right;    ///< [n]
+  std::vector<std::uint8_t> done;  ///< [parts] 0: it was left as it was
 };
 
 /// Bytes of what `small_parts_of` makes of a graph, while it does.

@@ -225,12 +225,10 @@ class LleOrderOnDevice : public LleFactorOnDevice {
     expect_a_dissection(pattern, expected, sample.name + ", by the host");
     std::size_t taken = 0;
     const Dissection found =
-        dissect(host, pattern, cells.first,
-                [&](const SmallParts& parts, const core::RawVector<Point>& cell_of, Point* order, Splits& splits) {
-                  std::vector<bool> done = lle->dissect(parts, cell_of, order, splits);
-                  taken += static_cast<std::size_t>(std::count(done.begin(), done.end(), true));
-                  return done;
-                });
+        dissect(host, pattern, cells.first, [&](const SmallParts& parts, Point* order, Splits& splits) {
+          lle->dissect(parts, order, splits);
+          taken += splits.done.size() - static_cast<std::size_t>(std::count(splits.done.begin(), splits.done.end(), 0));
+        });
     EXPECT_GT(taken, 0U) << sample.name;
     expect_a_dissection(pattern, found, sample.name);
     EXPECT_EQ(found.order, expected.order) << sample.name;
