@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -73,6 +74,13 @@ struct Engine {
 
   void synchronize() const { check(cudaStreamSynchronize(stream), "synchronize"); }
 };
+
+/// Bytes of device memory that are left within the engine's limit.
+inline std::uint64_t memory_left(const Engine& engine) {
+  std::uint64_t used = 0;
+  check(cudaMemPoolGetAttribute(engine.pool, cudaMemPoolAttrUsedMemCurrent, &used), "ask for device memory in use");
+  return engine.memory_limit - std::min(engine.memory_limit, used);
+}
 
 /// An array in device memory, allocated and freed in the order of the engine's stream (microseconds, from a pool that
 /// keeps what was freed). Not initialised.

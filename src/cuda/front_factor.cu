@@ -206,9 +206,7 @@ __global__ void negative_kernel(const double* pivots, std::int64_t n, unsigned l
 }
 
 void require_room(const Engine& engine, std::uint64_t bytes) {
-  std::uint64_t used = 0;
-  check(cudaMemPoolGetAttribute(engine.pool, cudaMemPoolAttrUsedMemCurrent, &used), "ask for memory in use");
-  const std::uint64_t left = engine.memory_limit - std::min(engine.memory_limit, used);
+  const std::uint64_t left = memory_left(engine);
   if (bytes <= left) return;
   throw Failure{ErrorCode::over_memory, "lle: the factor needs " + std::to_string(bytes) +
                                             " bytes of device memory, but " + std::to_string(left) +

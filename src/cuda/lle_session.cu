@@ -56,9 +56,7 @@ void LleSession::fetch(const plugin::LleBlocks& blocks) const {
 }
 
 void LleSession::dissect(const Host& host, plugin::LleParts& parts) const {
-  std::uint64_t used = 0;
-  check(cudaMemPoolGetAttribute(engine_.pool, cudaMemPoolAttrUsedMemCurrent, &used), "device memory in use");
-  dissect_parts(engine_, host, piece_, incidence_, engine_.memory_limit - std::min(engine_.memory_limit, used), parts);
+  dissect_parts(engine_, host, piece_, incidence_, memory_left(engine_), parts);
 }
 
 void LleSession::factor(const Host& host, plugin::LleFactor& task) {
