@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "cuda/plugin_krylov.hpp"
+#include "pretend_small.hpp"
 #include "solver/csr.hpp"
 #include "solver/operator.hpp"
 
@@ -60,13 +61,6 @@ class PretendedKrylov {
   }
 
  private:
-  static solver::Small taken(const double* from, std::int64_t rows, std::int64_t cols) {
-    solver::Small small(rows, cols);
-    std::copy_n(from, rows * cols, small.values.begin());
-    return small;
-  }
-  static void give(const solver::Small& small, double* to) { std::copy(small.values.begin(), small.values.end(), to); }
-
   Context ctx_ = Context::cpu({.threads = 1});
   solver::Csr a_;
   solver::Csr transpose_;

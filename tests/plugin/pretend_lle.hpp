@@ -12,6 +12,7 @@
 #include "cpu/lle_weights.hpp"
 #include "cuda/plugin_lle.hpp"
 #include "pretend_dissect.hpp"
+#include "pretend_small.hpp"
 #include "solver/factor.hpp"
 #include "solver/ordering.hpp"
 #include "solver/ritz.hpp"
@@ -137,12 +138,6 @@ class PretendedLle {
     solver::remove_means(ctx_, x);
   }
 
-  static solver::Small taken(const double* from, std::int64_t rows, std::int64_t cols) {
-    solver::Small small(rows, cols);
-    std::copy_n(from, rows * cols, small.values.begin());
-    return small;
-  }
-  static void give(const solver::Small& small, double* to) { std::copy(small.values.begin(), small.values.end(), to); }
   static void give_stacked(const solver::Small& small, double* to) {
     std::fill_n(to, kLleStacked * small.cols * small.cols, 0.0);
     give(small, to);
