@@ -13,7 +13,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 // How many times as wide as its first query's reach a ball may be: float16 within it still tells apart a few hundredths
 // of that reach.
 constexpr double kSpread = 64;

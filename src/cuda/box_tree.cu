@@ -10,12 +10,11 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kWidth = 32;  // a warp
 constexpr unsigned kAllLanes = 0xffffffffU;
 
 __device__ std::int64_t this_thread() {
-  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  return own_number();
 }
 
 /// Orders as the float64 does, negative ones first.

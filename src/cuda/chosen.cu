@@ -9,7 +9,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr std::uint64_t kSortScratch = std::uint64_t{32} << 20;  // of CUB, beside its second buffers
 
 __device__ __forceinline__ std::uint64_t mixed(std::uint64_t x) {

@@ -15,9 +15,8 @@ namespace {
 
 using Word = unsigned long long;
 constexpr int kLanes = 32;
-constexpr int kThreads = 512;
-constexpr int kWarps = kThreads / kLanes;
-constexpr unsigned kAll = 0xffffffffU;
+constexpr int kClosureThreads = 512;
+constexpr int kWarps = kClosureThreads / kLanes;
 constexpr std::int64_t kAtOnce = 4096;                 // members of one launch for all products: 64 MB of words read
 constexpr std::int64_t kWork = std::int64_t{1} << 35;  // words read by a launch, between two looks at the cancel token
 constexpr int kNames = 16;                             // rows that are read at once
@@ -37,7 +36,7 @@ std::int64_t stride_of(std::int64_t n) {
 
 template <class Id>
 __global__ void edges_kernel(EdgeReader<Id> edges, std::int64_t count, Word* matrix, std::int64_t stride) {
-  const std::int64_t e = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t e = own_number();
   std::uint64_t x = 0;
   std::uint64_t y = 0;
   if (e >= count || !edges.read(e, x, y)) return;
@@ -46,7 +45,7 @@ __global__ void edges_kernel(EdgeReader<Id> edges, std::int64_t count, Word* mat
 }
 
 __global__ void diagonal_kernel(Word* matrix, std::int64_t n, std::int64_t stride) {
-  const std::int64_t v = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t v = own_number();
   if (v < n) atomicOr(matrix + v * stride + v / 64, Word{1} << (v % 64));
 }
 
@@ -62,7 +61,7 @@ __device__ unsigned square_row(const Matrices& m, const Word* from, Word* to, st
     Word sum = 0;
     for (std::int64_t first = 0; first < m.stride; first += kLanes) {
       const Word held = first + lane < m.stride ? own[first + lane] : 0;
-      unsigned filled = __ballot_sync(kAll, held != 0);
+      unsigned filled = __ballot_sync(kWholeWarp, held != 0);
       Word left = 0;
       const Word* rows = columns;
       int bit = 0;
@@ -74,7 +73,7 @@ __device__ unsigned square_row(const Matrices& m, const Word* from, Word* to, st
           if (left == 0 && filled != 0) {
             const int holder = __ffs(static_cast<int>(filled)) - 1;
             filled &= filled - 1;
-            left = __shfl_sync(kAll, held, holder);
+            left = __shfl_sync(kWholeWarp, held, holder);
             rows = columns + (first + holder) * 64 * m.stride;
           }
           if (left != 0) {
@@ -98,7 +97,7 @@ __device__ unsigned square_row(const Matrices& m, const Word* from, Word* to, st
 __device__ void add_ones(unsigned ones, unsigned long long* sum) {
   __shared__ unsigned parts[kWarps];
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
-  const unsigned own = __reduce_add_sync(kAll, ones);
+  const unsigned own = __reduce_add_sync(kWholeWarp, ones);
   if (lane == 0) parts[threadIdx.x / kLanes] = own;
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -114,7 +113,7 @@ __device__ void label_row(const Word* matrix, std::int64_t v, const Matrices& m)
   const Word* const own = matrix + v * m.stride;
   for (std::int64_t first = 0;; first += kLanes) {
     const Word held = first + lane < m.stride ? own[first + lane] : 0;
-    const unsigned filled = __ballot_sync(kAll, held != 0);
+    const unsigned filled = __ballot_sync(kWholeWarp, held != 0);
     if (filled == 0) continue;  // never in all of a row: it names v
     if (lane == __ffs(static_cast<int>(filled)) - 1) {
       m.labels[v] = static_cast<unsigned>((first + lane) * 64 + __ffsll(static_cast<long long>(held)) - 1);
@@ -157,7 +156,7 @@ __global__ void count_kernel(Matrices m) {
   unsigned own = 0;
   const std::int64_t words = m.n * m.stride;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t w = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; w < words; w += step) {
+  for (std::int64_t w = own_number(); w < words; w += step) {
     own += __popcll(m.from[w]);
   }
   add_ones(own, m.ones);
@@ -181,7 +180,7 @@ void close_at_once(const Engine& engine, Matrices& matrices, plugin::Bipartite& 
   void* arguments[] = {&matrices, &found};
   engine.synchronize();
   StreamTimer timer(engine.stream);
-  check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(close_kernel), dim3(blocks), dim3(kThreads),
+  check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(close_kernel), dim3(blocks), dim3(kClosureThreads),
                                     arguments, 0, engine.stream),
         "close");
   task.seconds = timer.seconds();
@@ -192,15 +191,15 @@ void close_at_once(const Engine& engine, Matrices& matrices, plugin::Bipartite& 
 void close_by_launches(const Engine& engine, const Host& host, Matrices& matrices, plugin::Bipartite& task) {
   const std::int64_t step = std::clamp<std::int64_t>(kWork / (matrices.n * matrices.stride), kWarps, matrices.n);
   StreamTimer timer(engine.stream);
-  count_kernel<<<static_cast<unsigned>(engine.multiprocessors) * 8, kThreads, 0, engine.stream>>>(matrices);
+  count_kernel<<<static_cast<unsigned>(engine.multiprocessors) * 8, kClosureThreads, 0, engine.stream>>>(matrices);
   check_launch("count ones");
   unsigned long long ones[2] = {0, 1};
   while (ones[0] != ones[1]) {
     ++task.products;
     for (std::int64_t begin = 0; begin < matrices.n; begin += step) {
       const std::int64_t end = std::min(matrices.n, begin + step);
-      square_kernel<<<blocks_for(end - begin, kWarps), kThreads, 0, engine.stream>>>(matrices, task.products, begin,
-                                                                                     end);
+      square_kernel<<<blocks_for(end - begin, kWarps), kClosureThreads, 0, engine.stream>>>(matrices, task.products,
+                                                                                            begin, end);
       check_launch("square");
       engine.synchronize();
       host.check_cancelled();
@@ -210,7 +209,7 @@ void close_by_launches(const Engine& engine, const Host& host, Matrices& matrice
     engine.synchronize();
     host.progress("closure", static_cast<double>(ones[0]) / static_cast<double>(ones[1]));
   }
-  label_kernel<<<blocks_for(matrices.n, kWarps), kThreads, 0, engine.stream>>>(matrices);
+  label_kernel<<<blocks_for(matrices.n, kWarps), kClosureThreads, 0, engine.stream>>>(matrices);
   check_launch("label");
   task.seconds = timer.seconds();
 }
@@ -234,12 +233,12 @@ void label_by_bits(const Engine& engine, const Host& host, const DeviceEdges& ed
   labels.narrow = Buffer<std::uint32_t>(engine, n);
   matrix.zero();
   ones.zero();
-  diagonal_kernel<<<blocks_for(n, kThreads), kThreads, 0, engine.stream>>>(matrix.data(), n, stride);
+  diagonal_kernel<<<blocks_for(n, kClosureThreads), kClosureThreads, 0, engine.stream>>>(matrix.data(), n, stride);
   check_launch("diagonal");
   if (edges.count > 0) {
     with_reader(edges, [&](const auto& reader) {
-      edges_kernel<<<blocks_for(edges.count, kThreads), kThreads, 0, engine.stream>>>(reader, edges.count,
-                                                                                      matrix.data(), stride);
+      edges_kernel<<<blocks_for(edges.count, kClosureThreads), kClosureThreads, 0, engine.stream>>>(
+          reader, edges.count, matrix.data(), stride);
     });
     check_launch("adjacency");
   }

@@ -12,14 +12,14 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kCentreThreads = 128;
 constexpr int kChunk = 1024;
 constexpr int kFewCentres = 256;  // their hashes are compared in pairs
 
 /// The sum of the threads' numbers, in a fixed order; in all threads.
 template <class Number>
 __device__ Number sum_of_block(Number x) {
-  __shared__ Number parts[kThreads / 32];
+  __shared__ Number parts[kCentreThreads / 32];
   for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(kWholeWarp, x, step);
   __syncthreads();
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
@@ -88,9 +88,9 @@ __device__ bool differ_at(const ClusterView& v, std::int64_t a, std::int64_t b, 
 __device__ void drop_equal_of_few(const ClusterView& v) {
   __shared__ unsigned long long hashes[kFewCentres];
   const auto k = static_cast<int>(v.k);
-  for (int c = static_cast<int>(threadIdx.x); c < k; c += kThreads) hashes[c] = __ldcg(v.hashes + c);
+  for (int c = static_cast<int>(threadIdx.x); c < k; c += kCentreThreads) hashes[c] = __ldcg(v.hashes + c);
   __syncthreads();
-  for (int c = static_cast<int>(threadIdx.x); c < k; c += kThreads) {
+  for (int c = static_cast<int>(threadIdx.x); c < k; c += kCentreThreads) {
     int first = 0;
     while (hashes[first] != hashes[c]) ++first;
     if (first == c) continue;
@@ -104,13 +104,13 @@ __device__ void ready_panel(const ClusterView& v, std::int64_t c) {
   const std::int64_t d = v.rows.d;
   float* const panel = v.panels + c / v.panel * (d + 2) * v.panel + c % v.panel;
   if (c >= v.k) {  // no centre: minus infinity is never the best
-    for (std::int64_t j = threadIdx.x; j < d + 2; j += kThreads) panel[j * v.panel] = j == 0 ? -INFINITY : 0;
+    for (std::int64_t j = threadIdx.x; j < d + 2; j += kCentreThreads) panel[j * v.panel] = j == 0 ? -INFINITY : 0;
     if (threadIdx.x == 0) v.lengths[c] = v.allowances[c] = 0;
     return;
   }
   double squares = 0;
   unsigned long long hash = 0;
-  for (std::int64_t j = threadIdx.x; j < d; j += kThreads) {
+  for (std::int64_t j = threadIdx.x; j < d; j += kCentreThreads) {
     const double centre = v.centres[c * d + j];
     const float value = static_cast<float>(__fma_rn(centre, v.frame.scale, -static_cast<double>(v.frame.shift[j])));
     panel[(j + 1) * v.panel] = value;
@@ -138,11 +138,11 @@ __device__ void ready_panel(const ClusterView& v, std::int64_t c) {
 __device__ void ready_half(const ClusterView& v, std::int64_t c) {
   const std::int64_t d = v.rows.d;
   const HalfView& h = v.half;
-  if (c >= v.k) return hide_centre(h, c, static_cast<int>(threadIdx.x), kThreads);
+  if (c >= v.k) return hide_centre(h, c, static_cast<int>(threadIdx.x), kCentreThreads);
   const double scale = core::power_of_two(h.exponent);
   core::HalfSums sums;
   unsigned long long hash = 0;
-  for (int j = static_cast<int>(threadIdx.x); j < h.columns - core::kSpareColumns; j += kThreads) {
+  for (int j = static_cast<int>(threadIdx.x); j < h.columns - core::kSpareColumns; j += kCentreThreads) {
     std::uint16_t bits = 0;
     if (j < d) {
       const double centre = v.centres[c * d + j];
@@ -179,7 +179,7 @@ __device__ void ready_half(const ClusterView& v, std::int64_t c) {
 }
 
 template <bool kHalf>
-__global__ void __launch_bounds__(kThreads) ready_kernel(const __grid_constant__ ClusterView v) {
+__global__ void __launch_bounds__(kCentreThreads) ready_kernel(const __grid_constant__ ClusterView v) {
   if constexpr (kHalf) {
     ready_half(v, blockIdx.x);
   } else {
@@ -195,8 +195,8 @@ __global__ void clear_kernel(ClusterOutcome* outcome, bool first) {
 }
 
 // A thread a centre: the table of hashes keeps the smallest number of each.
-__global__ void __launch_bounds__(kThreads) enter_hashes_kernel(const __grid_constant__ ClusterView v) {
-  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kCentreThreads) enter_hashes_kernel(const __grid_constant__ ClusterView v) {
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kCentreThreads + threadIdx.x;
   if (c >= v.k) return;
   for (std::int64_t place = place_of_hash(v, v.hashes[c]);; place = (place + 1) & v.hash_mask) {
     const unsigned long long found = atomicCAS(&v.hash_table[place].hash, ~0ULL, v.hashes[c]);
@@ -208,8 +208,8 @@ __global__ void __launch_bounds__(kThreads) enter_hashes_kernel(const __grid_con
 
 // A warp a centre: one that is equal to the first of its hash is never the best. Two that differ and have one hash are
 // both kept; an equal centre that such a pair hides is found by no screen, but rows next to it are left to keys.
-__global__ void __launch_bounds__(kThreads) drop_equal_kernel(const __grid_constant__ ClusterView v) {
-  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
+__global__ void __launch_bounds__(kCentreThreads) drop_equal_kernel(const __grid_constant__ ClusterView v) {
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * (kCentreThreads / 32) + threadIdx.x / 32;
   if (c >= v.k) return;
   const int lane = threadIdx.x % 32;
   std::int64_t place = place_of_hash(v, v.hashes[c]);
@@ -242,7 +242,7 @@ __device__ void make_mean(const ClusterView& v, std::int64_t c) {
   for (std::int64_t first = 0; first < d; first += kChunk) {
     const int count = static_cast<int>(d - first < kChunk ? d - first : kChunk);
     __syncthreads();
-    for (int j = threadIdx.x; j < count; j += kThreads) {
+    for (int j = threadIdx.x; j < count; j += kCentreThreads) {
       double& centre = v.centres[c * d + first + j];
       const double mean = __ddiv_rn(rounded_sum(v, c, static_cast<int>(first) + j), weight);
       differences[j] = __dsub_rn(centre, mean);
@@ -265,7 +265,7 @@ __device__ double sum_of_shifts(const ClusterView& v) {
   for (std::int64_t first = 0; first < v.k; first += kChunk) {
     const int count = static_cast<int>(v.k - first < kChunk ? v.k - first : kChunk);
     __syncthreads();
-    for (int i = threadIdx.x; i < count; i += kThreads) shifts[i] = __ldcg(v.shifts + first + i);
+    for (int i = threadIdx.x; i < count; i += kCentreThreads) shifts[i] = __ldcg(v.shifts + first + i);
     __syncthreads();
     if (threadIdx.x == 0) {
       for (int i = 0; i < count; ++i) sum = __dadd_rn(sum, shifts[i]);
@@ -274,7 +274,7 @@ __device__ double sum_of_shifts(const ClusterView& v) {
   return sum;
 }
 
-__global__ void __launch_bounds__(kThreads) means_kernel(const __grid_constant__ ClusterView v, bool wait) {
+__global__ void __launch_bounds__(kCentreThreads) means_kernel(const __grid_constant__ ClusterView v, bool wait) {
   const std::int64_t c = blockIdx.x;
   const bool moves = !(wait && v.outcome->filled < v.k);
   if (moves && v.sizes[c] > 0) {
@@ -299,23 +299,24 @@ void clear_tally(const Engine& engine, const ClusterView& view, bool first) {
 void ready_centres(const Engine& engine, const ClusterView& view) {
   if (view.half.used) {
     const std::int64_t tiles = (view.k + kTableTile - 1) / kTableTile;
-    ready_kernel<true><<<static_cast<unsigned>(tiles * kTableTile), kThreads, 0, engine.stream>>>(view);
+    ready_kernel<true><<<static_cast<unsigned>(tiles * kTableTile), kCentreThreads, 0, engine.stream>>>(view);
   } else {
-    ready_kernel<false><<<static_cast<unsigned>(view.panel_count() * view.panel), kThreads, 0, engine.stream>>>(view);
+    ready_kernel<false>
+        <<<static_cast<unsigned>(view.panel_count() * view.panel), kCentreThreads, 0, engine.stream>>>(view);
   }
   check_launch("make centres ready");
   if (view.k <= kFewCentres) return;
   check(cudaMemsetAsync(view.hash_table, 0xFF, static_cast<std::size_t>(view.hash_mask + 1) * sizeof(HashPlace),
                         engine.stream),
         "clear the table of hashes");
-  enter_hashes_kernel<<<blocks_for(view.k, kThreads), kThreads, 0, engine.stream>>>(view);
+  enter_hashes_kernel<<<blocks_for(view.k, kCentreThreads), kCentreThreads, 0, engine.stream>>>(view);
   check_launch("enter hashes");
-  drop_equal_kernel<<<blocks_for(view.k, kThreads / 32), kThreads, 0, engine.stream>>>(view);
+  drop_equal_kernel<<<blocks_for(view.k, kCentreThreads / 32), kCentreThreads, 0, engine.stream>>>(view);
   check_launch("drop equal centres");
 }
 
 void move_centres(const Engine& engine, const ClusterView& view, bool wait) {
-  means_kernel<<<static_cast<unsigned>(view.k), kThreads, 0, engine.stream>>>(view, wait);
+  means_kernel<<<static_cast<unsigned>(view.k), kCentreThreads, 0, engine.stream>>>(view, wait);
   check_launch("make means");
 }
 

@@ -36,7 +36,7 @@ namespace {
 
 constexpr int kGroups = 4;
 constexpr int kConsumers = kGroups * 128;
-constexpr int kThreads = kConsumers + 128;
+constexpr int kHalfThreads = kConsumers + 128;
 constexpr int kMostSlots = 16;
 constexpr int kRowStepBytes = kQueryTile * kStep * 2;
 constexpr int kCentreStepBytes = kTableTile * kStep * 2;
@@ -322,7 +322,7 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
 #endif
 
 template <bool kOpen>
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(kHalfThreads, 1)
     half_kernel(const __grid_constant__ ClusterView v, const __grid_constant__ Shape s) {
   // For other devices there is nothing to compile; they take cluster_screen.cu.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -385,17 +385,17 @@ void launch(const Engine& engine, const ClusterView& view) {
         "shared memory of the screen of k-means");
   const std::int64_t tiles = kOpen ? engine.multiprocessors : view.half.tile_count;
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(tiles, engine.multiprocessors));
-  half_kernel<kOpen><<<blocks, kThreads, bytes, engine.stream>>>(view, s);
+  half_kernel<kOpen><<<blocks, kHalfThreads, bytes, engine.stream>>>(view, s);
   check_launch("screen rows in float16");
 }
 
 // Copies the packed open rows into tiles of their own, eight threads a row; rows of zeros fill the last one.
-__global__ void __launch_bounds__(kThreads) gather_kernel(const __grid_constant__ ClusterView v) {
+__global__ void __launch_bounds__(kHalfThreads) gather_kernel(const __grid_constant__ ClusterView v) {
   const HalfView& h = v.half;
   const std::int64_t open = narrowed_rows(v);
   const std::int64_t padded = (open + kQueryTile - 1) / kQueryTile * kQueryTile;
-  const std::int64_t step = std::int64_t{gridDim.x} * (kThreads / 8);
-  for (std::int64_t to = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) / 8; to < padded; to += step) {
+  const std::int64_t step = std::int64_t{gridDim.x} * (kHalfThreads / 8);
+  for (std::int64_t to = (std::int64_t{blockIdx.x} * kHalfThreads + threadIdx.x) / 8; to < padded; to += step) {
     const std::int64_t from = to < open ? v.open[to] : 0;
     const __half* const from_tile = h.tiles + from / kQueryTile * kQueryTile * h.columns;
     __half* const to_tile = h.open_tiles + to / kQueryTile * kQueryTile * h.columns;
@@ -418,7 +418,7 @@ void screen_half(const Engine& engine, const ClusterView& view) {
 }
 
 void narrow_half(const Engine& engine, const ClusterView& view) {
-  gather_kernel<<<static_cast<unsigned>(engine.multiprocessors), kThreads, 0, engine.stream>>>(view);
+  gather_kernel<<<static_cast<unsigned>(engine.multiprocessors), kHalfThreads, 0, engine.stream>>>(view);
   check_launch("gather open rows");
   launch<true>(engine, view);
 }

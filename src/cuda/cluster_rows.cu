@@ -13,7 +13,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr std::int64_t kScanThreads = std::int64_t{1} << 17;
 
@@ -60,7 +59,7 @@ __global__ void scan_weights_kernel(const double* weights, std::int64_t n, Colum
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   unsigned long long largest = 0;
   int last = 4096;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
+  for (std::int64_t i = own_number(); i < n; i += step) {
     const auto bits = static_cast<unsigned long long>(__double_as_longlong(weights[i]));
     if (bits == 0) continue;
     largest = bits > largest ? bits : largest;
@@ -345,7 +344,7 @@ __global__ void __launch_bounds__(kThreads)
 template <class T>
 __global__ void widen_kernel(const T* rows, std::int64_t d, const std::int64_t* chosen, std::int64_t count,
                              double* values) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < count * d) values[i] = widen(rows[chosen[i / d] * d + i % d]);
 }
 

@@ -13,11 +13,11 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 128;
-constexpr int kBlocks = 8;  // of a multiprocessor, so that many rows are on their way
-constexpr int kAhead = 8;   // columns
+constexpr int kScreenThreads = 128;
+constexpr int kBlocks = 8;        // of a multiprocessor, so that many rows are on their way
+constexpr int kColumnsAhead = 8;  // columns
 using Lists = WarpLists<32>;
-constexpr std::size_t kListBytes = sizeof(Lists::Store) * 2 * kThreads / 32;
+constexpr std::size_t kListBytes = sizeof(Lists::Store) * 2 * kScreenThreads / 32;
 constexpr std::size_t kPanelBytes = std::size_t{24} << 10;  // of a block
 
 /// g: what the length of a centre is multiplied with.
@@ -53,11 +53,11 @@ __device__ float threshold_of(const PointFrame& f, float norm, float least_norm,
 }
 
 template <int kPanel>
-__global__ void __launch_bounds__(kThreads, kBlocks)
+__global__ void __launch_bounds__(kScreenThreads, kBlocks)
     screen_kernel(const __grid_constant__ ClusterView v, std::int64_t panels, std::int64_t panels_a_pass) {
   constexpr int kQuads = kPanel / 4;
   extern __shared__ __align__(16) float shared[];
-  __shared__ Lists::Store stores[kThreads / 32][2];
+  __shared__ Lists::Store stores[kScreenThreads / 32][2];
   Lists lists(v, stores[threadIdx.x / 32]);
   const ClusterTally& tally = v.outcome->tally;
   const std::int64_t n = v.rows.n;
@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const bool usable = tally.unusable == 0;
   const float least_norm = __uint_as_float(tally.least_norm);
   const bool one_pass = panels <= panels_a_pass;
-  for (std::int64_t block = blockIdx.x; block * kThreads < n; block += gridDim.x) {
-    const std::int64_t row = block * kThreads + threadIdx.x;
+  for (std::int64_t block = blockIdx.x; block * kScreenThreads < n; block += gridDim.x) {
+    const std::int64_t row = block * kScreenThreads + threadIdx.x;
     const std::int64_t first =
         row - lane;  // of the warp's tile; beyond the last one the first is multiplied, for nothing
     const bool is_row = row < n;
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       if (!one_pass || block == blockIdx.x) {
         __syncthreads();
         const auto* from = reinterpret_cast<const float4*>(v.panels + begin * panel_floats);
-        for (int i = threadIdx.x; i < count * panel_floats / 4; i += kThreads) {
+        for (int i = threadIdx.x; i < count * panel_floats / 4; i += kScreenThreads) {
           reinterpret_cast<float4*>(shared)[i] = from[i];
         }
         __syncthreads();
@@ -109,16 +109,16 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
           }
         };
         // Columns are read some turns before they are multiplied.
-        float ahead[kAhead];
+        float ahead[kColumnsAhead];
         const auto read = [&](int j) { return j < d ? __ldg(tile + j * kPointTile) : 0; };
 #pragma unroll
-        for (int a = 0; a < kAhead; ++a) ahead[a] = read(a);
+        for (int a = 0; a < kColumnsAhead; ++a) ahead[a] = read(a);
 #pragma unroll 1
-        for (int j = 0; j < d; j += kAhead) {
+        for (int j = 0; j < d; j += kColumnsAhead) {
 #pragma unroll
-          for (int a = 0; a < kAhead; ++a) {
+          for (int a = 0; a < kColumnsAhead; ++a) {
             if (j + a < d) multiply(ahead[a], panel + kQuads * (j + a + 1));
-            ahead[a] = read(j + a + kAhead);
+            ahead[a] = read(j + a + kColumnsAhead);
           }
         }
         multiply(g, panel + kQuads * (d + 1));
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 }
 
 __global__ void open_all_kernel(const __grid_constant__ ClusterView v) {
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t row = own_number();
   if (row < v.rows.n) v.open[row] = static_cast<std::uint32_t>(row);
   if (row == 0) v.outcome->tally.open = static_cast<unsigned long long>(v.rows.n);
 }
@@ -159,11 +159,11 @@ void launch(const Engine& engine, const ClusterView& view) {
   check(cudaFuncSetAttribute(screen_kernel<kPanel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(a_pass * one)),
         "shared memory of the screen of k-means");
-  const std::int64_t blocks = (view.rows.n + kThreads - 1) / kThreads;
+  const std::int64_t blocks = (view.rows.n + kScreenThreads - 1) / kScreenThreads;
   const auto grid =
       static_cast<unsigned>(std::min<std::int64_t>(blocks, engine.multiprocessors * std::int64_t{kBlocks}));
-  screen_kernel<kPanel>
-      <<<grid, kThreads, a_pass * one, engine.stream>>>(view, view.panel_count(), static_cast<std::int64_t>(a_pass));
+  screen_kernel<kPanel><<<grid, kScreenThreads, a_pass * one, engine.stream>>>(view, view.panel_count(),
+                                                                               static_cast<std::int64_t>(a_pass));
   check_launch("screen points");
 }
 

@@ -11,9 +11,8 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / 32;
-constexpr int kScanThreads = 1024;
+constexpr int kSumWarps = kThreads / 32;
+constexpr int kPlaceThreads = 1024;
 constexpr int kRun = 64;         // changes that a warp adds up
 constexpr int kLaneColumns = 2;  // columns of a lane
 constexpr int kWidth = 32 * kLaneColumns;
@@ -75,8 +74,8 @@ __device__ void relabel(const T* rows, const ClusterView& v, std::int64_t row, s
 template <class T>
 __global__ void __launch_bounds__(kThreads) add_kernel(const T* rows, const __grid_constant__ ClusterView v) {
   const std::int64_t changed = changed_rows(v);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32; i < changed; i += step) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kSumWarps;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kSumWarps + threadIdx.x / 32; i < changed; i += step) {
     const std::int64_t row = v.changed[i];
     relabel(rows, v, row, v.fresh[row]);
   }
@@ -156,9 +155,9 @@ __global__ void __launch_bounds__(kThreads) count_kernel(const __grid_constant__
 
 // One block: counts (of rows that join, and in the upper half of those that leave) become sizes, and places of the
 // clusters' first changes; the number of all is kept behind them.
-__global__ void __launch_bounds__(kScanThreads) places_kernel(const __grid_constant__ ClusterView v) {
-  __shared__ std::uint32_t sums[kScanThreads];
-  const std::int64_t each = (v.k + kScanThreads - 1) / kScanThreads;
+__global__ void __launch_bounds__(kPlaceThreads) places_kernel(const __grid_constant__ ClusterView v) {
+  __shared__ std::uint32_t sums[kPlaceThreads];
+  const std::int64_t each = (v.k + kPlaceThreads - 1) / kPlaceThreads;
   const std::int64_t begin = each * threadIdx.x;
   const std::int64_t end = begin + each < v.k ? begin + each : v.k;
   std::uint32_t sum = 0;
@@ -173,7 +172,7 @@ __global__ void __launch_bounds__(kScanThreads) places_kernel(const __grid_const
   }
   if (threadIdx.x == 0) v.outcome->filled = 0;
   sums[threadIdx.x] = sum;
-  for (int step = 1; step < kScanThreads; step *= 2) {
+  for (int step = 1; step < kPlaceThreads; step *= 2) {
     __syncthreads();
     const std::uint32_t other = static_cast<int>(threadIdx.x) >= step ? sums[threadIdx.x - step] : 0;
     __syncthreads();
@@ -186,7 +185,7 @@ __global__ void __launch_bounds__(kScanThreads) places_kernel(const __grid_const
     v.cursors[c] = place;
     place += static_cast<std::uint32_t>(v.change_counts[c]) + static_cast<std::uint32_t>(v.change_counts[c] >> 32);
   }
-  if (threadIdx.x + 1 == kScanThreads) v.cursors[v.k] = sums[threadIdx.x];
+  if (threadIdx.x + 1 == kPlaceThreads) v.cursors[v.k] = sums[threadIdx.x];
 }
 
 template <bool kFew>
@@ -341,8 +340,8 @@ __global__ void __launch_bounds__(kThreads, 3)
   const std::int64_t changes = v.cursors[v.k];
   const std::int64_t bands = (v.columns + kWidth - 1) / kWidth;
   const std::int64_t items = (changes + kRun - 1) / kRun * bands;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
-  for (std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32; item < items;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kSumWarps;
+  for (std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * kSumWarps + threadIdx.x / 32; item < items;
        item += step) {
     const std::int64_t first = item / bands * kRun;
     Adder<T>(v, rows, static_cast<int>(item % bands) * kWidth).run(first, min(first + kRun, changes));
@@ -371,7 +370,7 @@ void add_changed(const Engine& engine, const ClusterView& view) {
   const bool few = view.k <= kFewClusters;
   (few ? count_kernel<true> : count_kernel<false>)<<<grid, kThreads, 0, engine.stream>>>(view);
   check_launch("count changes");
-  places_kernel<<<1, kScanThreads, 0, engine.stream>>>(view);
+  places_kernel<<<1, kPlaceThreads, 0, engine.stream>>>(view);
   check_launch("add up counts of changes");
   (few ? order_kernel<true> : order_kernel<false>)<<<grid, kThreads, 0, engine.stream>>>(view);
   check_launch("order changes");

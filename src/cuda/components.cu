@@ -10,7 +10,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr std::int64_t kEdges = std::int64_t{1} << 26;  // of a launch, between two looks at the cancel token
 
 bool is_small(std::int64_t members) {
@@ -61,13 +60,13 @@ __device__ void unite(T* parent, T x, T y) {
 
 template <class T>
 __global__ void reset_kernel(T* parent, std::int64_t count) {
-  const std::int64_t v = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t v = own_number();
   if (v < count) parent[v] = static_cast<T>(v);
 }
 
 template <class Id, class T>
 __global__ void unite_kernel(EdgeReader<Id> edges, std::int64_t begin, std::int64_t end, T* parent) {
-  const std::int64_t e = begin + static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t e = begin + own_number();
   std::uint64_t x = 0;
   std::uint64_t y = 0;
   if (e < end && edges.read(e, x, y)) unite(parent, static_cast<T>(x), static_cast<T>(y));
@@ -76,7 +75,7 @@ __global__ void unite_kernel(EdgeReader<Id> edges, std::int64_t begin, std::int6
 /// Writes no place but a thread's own: halving would put what is above a member over its root, which is there already.
 template <class T>
 __global__ void flatten_kernel(T* parent, std::int64_t count) {
-  const std::int64_t v = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t v = own_number();
   if (v >= count) return;
   T root = static_cast<T>(v);
   for (T above = __ldca(parent + root); above != root; above = __ldca(parent + root)) root = above;

@@ -91,7 +91,7 @@ struct Packing {
 };
 
 __global__ void fill_kernel(double* values, std::int64_t count, double value) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < count) values[i] = value;
 }
 

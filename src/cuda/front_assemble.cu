@@ -6,8 +6,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-
 /// The first of sorted `rows` that is not below `row`.
 __device__ std::int64_t place_among(const std::int32_t* rows, std::int64_t count, std::int32_t row) {
   std::int64_t low = 0;
@@ -49,7 +47,7 @@ struct Rows {
 /// A warp a column, from the diagonal on.
 __global__ void matrix_kernel(FrontView view, Rows a, const std::int64_t* in_first, const std::uint32_t* places,
                               std::int64_t n, double shift, double ground) {
-  const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+  const std::int64_t i = (own_number()) / 32;
   if (i >= n) return;
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const Front f = view.fronts[view.front_of[i]];

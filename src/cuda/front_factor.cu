@@ -11,10 +11,9 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kTile = kFrontTile;
 constexpr int kProductThreads = 128;
-constexpr int kSlice = 16;        // columns of the factors in shared memory
-constexpr int kStep = kTile + 4;  // of these columns there: the lanes' reads meet in no bank
+constexpr int kSlice = 16;                   // columns of the factors in shared memory
+constexpr int kFactorStep = kFrontTile + 4;  // of these columns there: the lanes' reads meet in no bank
 constexpr int kDiagonalThreads = 256;
 constexpr std::size_t kBetweenLooks = 8;           // block columns between two looks at the cancel token
 constexpr std::size_t kChildrenBetweenLooks = 64;  // launches for them likewise
@@ -33,18 +32,18 @@ struct Product {
 };
 
 __device__ __forceinline__ void subtract_product(const Product& p) {
-  constexpr int kLoads = kSlice * kTile / kProductThreads;
-  __shared__ double a_slice[kSlice * kStep];
-  __shared__ double b_slice[kSlice * kStep];
+  constexpr int kLoads = kSlice * kFrontTile / kProductThreads;
+  __shared__ double a_slice[kSlice * kFactorStep];
+  __shared__ double b_slice[kSlice * kFactorStep];
   const int thread = static_cast<int>(threadIdx.x);
-  const int row = thread % kTile;
-  const int first = thread / kTile;  // column of a slice; others in steps of two
+  const int row = thread % kFrontTile;
+  const int first = thread / kFrontTile;  // column of a slice; others in steps of two
   double a_next[kLoads];
   double b_next[kLoads];
   const auto fetch = [&](std::int64_t k) {
 #pragma unroll
     for (int t = 0; t < kLoads; ++t) {
-      const std::int64_t at = k + first + t * (kProductThreads / kTile);
+      const std::int64_t at = k + first + t * (kProductThreads / kFrontTile);
       a_next[t] = at < p.k && row < p.m ? p.a[at * p.step + row] : 0.0;
       b_next[t] = at < p.k && row < p.n ? p.b[at * p.step + row] * p.d[at] : 0.0;
     }
@@ -60,7 +59,7 @@ __device__ __forceinline__ void subtract_product(const Product& p) {
     __syncthreads();
 #pragma unroll
     for (int t = 0; t < kLoads; ++t) {
-      const int at = (first + t * (kProductThreads / kTile)) * kStep + row;
+      const int at = (first + t * (kProductThreads / kFrontTile)) * kFactorStep + row;
       a_slice[at] = a_next[t];
       b_slice[at] = b_next[t];
     }
@@ -72,11 +71,11 @@ __device__ __forceinline__ void subtract_product(const Product& p) {
       double b[4];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        a[i][0] = a_slice[(s + part) * kStep + top + 16 * i + group];
-        a[i][1] = a_slice[(s + part) * kStep + top + 16 * i + 8 + group];
+        a[i][0] = a_slice[(s + part) * kFactorStep + top + 16 * i + group];
+        a[i][1] = a_slice[(s + part) * kFactorStep + top + 16 * i + 8 + group];
       }
 #pragma unroll
-      for (int j = 0; j < 4; ++j) b[j] = b_slice[(s + part) * kStep + left + 8 * j + group];
+      for (int j = 0; j < 4; ++j) b[j] = b_slice[(s + part) * kFactorStep + left + 8 * j + group];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
 #pragma unroll
@@ -120,8 +119,8 @@ __global__ void __launch_bounds__(kProductThreads, 4)
     squares_kernel(FrontView view, const FrontTile* tiles, double* squares) {
   const FrontTile tile = tiles[blockIdx.x];
   const Front f = view.fronts[tile.front];
-  const std::int64_t row = std::int64_t{tile.row} * kTile;
-  const std::int64_t col = std::int64_t{tile.col} * kTile;
+  const std::int64_t row = std::int64_t{tile.row} * kFrontTile;
+  const std::int64_t col = std::int64_t{tile.col} * kFrontTile;
   const double* const below = view.panels + f.panel + f.own;
   subtract_product({.a = below + row,
                     .b = below + col,
@@ -136,38 +135,38 @@ __global__ void __launch_bounds__(kProductThreads, 4)
 
 /// L and D of the block on a panel's diagonal; a block of threads a front.
 __global__ void __launch_bounds__(kDiagonalThreads) diagonal_kernel(FrontView view, std::int32_t first, int col) {
-  __shared__ double a[kTile * (kTile + 1)];
-  __shared__ double scaled[kTile];
+  __shared__ double a[kFrontTile * (kFrontTile + 1)];
+  __shared__ double scaled[kFrontTile];
   const Front f = view.fronts[first + static_cast<std::int32_t>(blockIdx.x)];
-  const std::int64_t begin = std::int64_t{col} * kTile;
+  const std::int64_t begin = std::int64_t{col} * kFrontTile;
   const int width = tile_part(f.own - begin);
   double* const block = view.panels + f.panel + begin * f.height() + begin;
-  const int row = static_cast<int>(threadIdx.x) % kTile;
-  const int part = static_cast<int>(threadIdx.x) / kTile;
-  constexpr int kParts = kDiagonalThreads / kTile;
-  for (int c = part; c <= row && row < width; c += kParts) a[c * (kTile + 1) + row] = block[c * f.height() + row];
+  const int row = static_cast<int>(threadIdx.x) % kFrontTile;
+  const int part = static_cast<int>(threadIdx.x) / kFrontTile;
+  constexpr int kParts = kDiagonalThreads / kFrontTile;
+  for (int c = part; c <= row && row < width; c += kParts) a[c * (kFrontTile + 1) + row] = block[c * f.height() + row];
   for (int j = 0; j < width; ++j) {
     __syncthreads();
-    const double pivot = solver::kept_pivot(a[j * (kTile + 1) + j]);
+    const double pivot = solver::kept_pivot(a[j * (kFrontTile + 1) + j]);
     if (part == 0 && row >= j && row < width) {
-      const double value = row == j ? 1.0 : a[j * (kTile + 1) + row] / pivot;
+      const double value = row == j ? 1.0 : a[j * (kFrontTile + 1) + row] / pivot;
       scaled[row] = value;
       block[j * f.height() + row] = value;
       if (row == j) view.pivots[f.begin + begin + j] = pivot;
     }
     __syncthreads();
     if (row >= width || row <= j) continue;
-    const double value = a[j * (kTile + 1) + row];
+    const double value = a[j * (kFrontTile + 1) + row];
     for (int c = j + 1 + part; c <= row; c += kParts) {
-      double& to = a[c * (kTile + 1) + row];
+      double& to = a[c * (kFrontTile + 1) + row];
       to = __fma_rn(-scaled[c], value, to);
     }
   }
 }
 
 /// Rows below such a block: a thread a row, which it has in registers.
-__global__ void __launch_bounds__(kTile) below_kernel(FrontView view, const FrontTile* tiles) {
-  __shared__ double l[kTile * kTile];
+__global__ void __launch_bounds__(kFrontTile) below_kernel(FrontView view, const FrontTile* tiles) {
+  __shared__ double l[kFrontTile * kFrontTile];
   const FrontTile tile = tiles[blockIdx.x];
   if (tile.row == 0) return;
   const Front f = view.fronts[tile.front];
@@ -176,31 +175,31 @@ __global__ void __launch_bounds__(kTile) below_kernel(FrontView view, const Fron
   const int width = at.width;
   const double* const block = view.panels + f.panel + begin * f.height() + begin;
   const int own = static_cast<int>(threadIdx.x);
-  for (int c = 0; c < kTile; ++c) {
-    l[c * kTile + own] = c < width && own > c && own < width ? block[c * f.height() + own] : 0.0;
+  for (int c = 0; c < kFrontTile; ++c) {
+    l[c * kFrontTile + own] = c < width && own > c && own < width ? block[c * f.height() + own] : 0.0;
   }
   __syncthreads();
   if (own >= at.count) return;
   double* const to = view.panels + f.panel + begin * f.height() + at.row + own;
-  double x[kTile];
+  double x[kFrontTile];
 #pragma unroll
-  for (int c = 0; c < kTile; ++c) x[c] = c < width ? to[c * f.height()] : 0.0;
+  for (int c = 0; c < kFrontTile; ++c) x[c] = c < width ? to[c * f.height()] : 0.0;
 #pragma unroll
-  for (int c = 0; c < kTile; ++c) {
+  for (int c = 0; c < kFrontTile; ++c) {
     if (c < width) {
 #pragma unroll
-      for (int j = c + 1; j < kTile; ++j) x[j] = __fma_rn(-x[c], l[c * kTile + j], x[j]);
+      for (int j = c + 1; j < kFrontTile; ++j) x[j] = __fma_rn(-x[c], l[c * kFrontTile + j], x[j]);
     }
   }
   const double* const pivots = view.pivots + f.begin + begin;
 #pragma unroll
-  for (int c = 0; c < kTile; ++c) {
+  for (int c = 0; c < kFrontTile; ++c) {
     if (c < width) to[c * f.height()] = x[c] / pivots[c];
   }
 }
 
 __global__ void negative_kernel(const double* pivots, std::int64_t n, unsigned long long* count) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   const int found = sum_of_warp(i < n && pivots[i] < 0 ? 1 : 0);
   if (found > 0 && threadIdx.x % 32 == 0) atomicAdd(count, static_cast<unsigned long long>(found));
 }
@@ -226,7 +225,7 @@ void eliminate(const Engine& engine, const FrontView& view, const FrontLevel& le
   diagonal_kernel<<<static_cast<unsigned>(level.active[col]), kDiagonalThreads, 0, engine.stream>>>(
       view, level.first, static_cast<int>(col));
   check_launch("a block on the diagonal");
-  below_kernel<<<count, kTile, 0, engine.stream>>>(view, tiles);
+  below_kernel<<<count, kFrontTile, 0, engine.stream>>>(view, tiles);
   check_launch("rows below a block");
 }
 

@@ -9,13 +9,12 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kTile = kFrontTile;
 constexpr int kRight = 8;  // right sides at a time
 constexpr int kDownThreads = 256;
 constexpr int kUpThreads = 512;
 constexpr int kLaunchesBetweenLooks = 16;
-constexpr int kUpColumns = kTile / (kUpThreads / 32);  // of a warp
-constexpr int kStep = kTile + 1;                       // of a block's columns in shared memory
+constexpr int kUpColumns = kFrontTile / (kUpThreads / 32);  // of a warp
+constexpr int kSolveStep = kFrontTile + 1;                  // of a block's columns in shared memory
 static_assert(kUpColumns * kRight == 32);
 
 struct Right {
@@ -25,7 +24,7 @@ struct Right {
 };
 
 __global__ void gather_kernel(FrontView view, Right right, std::int64_t n) {
-  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t at = own_number();
   if (at >= n * right.width) return;
   const std::int64_t i = at / right.width;
   const Front f = view.fronts[view.front_of[i]];
@@ -37,7 +36,7 @@ __global__ void children_kernel(FrontView view, const FrontTile* tiles, Right ri
   const FrontTile tile = tiles[blockIdx.x];
   if (tile.row != tile.col) return;
   const Front f = view.fronts[tile.front];
-  const std::int64_t first = std::int64_t{tile.row} * kTile;
+  const std::int64_t first = std::int64_t{tile.row} * kFrontTile;
   const std::int64_t count = tile_part(f.below - first) * right.width;
   const double* const from = right.rows + (f.vectors + f.own + first) * right.width;
   double* const to = right.rows + view.fronts[f.parent].vectors * right.width;
@@ -49,16 +48,16 @@ __global__ void children_kernel(FrontView view, const FrontTile* tiles, Right ri
 
 /// The block on the diagonal to shared memory, without what stands above.
 __device__ void load_block(const double* block, std::int64_t step, int width, double* to) {
-  for (int at = static_cast<int>(threadIdx.x); at < kTile * kTile; at += static_cast<int>(blockDim.x)) {
-    const int c = at / kTile;
-    const int r = at % kTile;
-    to[c * kStep + r] = c < r && r < width ? block[c * step + r] : 0.0;
+  for (int at = static_cast<int>(threadIdx.x); at < kFrontTile * kFrontTile; at += static_cast<int>(blockDim.x)) {
+    const int c = at / kFrontTile;
+    const int r = at % kFrontTile;
+    to[c * kSolveStep + r] = c < r && r < width ? block[c * step + r] : 0.0;
   }
 }
 
 __global__ void __launch_bounds__(kDownThreads) down_kernel(FrontView view, const FrontTile* tiles, Right right) {
-  __shared__ double l[kTile * kStep];
-  __shared__ double solved[kTile][kRight];
+  __shared__ double l[kFrontTile * kSolveStep];
+  __shared__ double solved[kFrontTile][kRight];
   const FrontTile tile = tiles[blockIdx.x];
   const Front f = view.fronts[tile.front];
   const PanelTile at(f, tile);
@@ -68,8 +67,8 @@ __global__ void __launch_bounds__(kDownThreads) down_kernel(FrontView view, cons
   load_block(column + at.begin, f.height(), at.width, l);
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int lane = static_cast<int>(threadIdx.x) & 31;
-  const int row = static_cast<int>(threadIdx.x) % kTile;
-  const int part = static_cast<int>(threadIdx.x) / kTile * 2;  // two of the right sides
+  const int row = static_cast<int>(threadIdx.x) % kFrontTile;
+  const int part = static_cast<int>(threadIdx.x) / kFrontTile * 2;  // two of the right sides
   for (std::int64_t side = 0; side < right.width; side += kRight) {
     __syncthreads();
     if (side + warp < right.width) {
@@ -78,8 +77,8 @@ __global__ void __launch_bounds__(kDownThreads) down_kernel(FrontView view, cons
       double high = lane + 32 < at.width ? own[(lane + 32) * right.width] : 0.0;
       for (int c = 0; c < at.width; ++c) {
         const double value = __shfl_sync(kWholeWarp, c < 32 ? low : high, c & 31);
-        low = __fma_rn(-l[c * kStep + lane], value, low);
-        high = __fma_rn(-l[c * kStep + lane + 32], value, high);
+        low = __fma_rn(-l[c * kSolveStep + lane], value, low);
+        high = __fma_rn(-l[c * kSolveStep + lane + 32], value, high);
       }
       solved[lane][warp] = low;
       solved[lane + 32][warp] = high;
@@ -130,8 +129,8 @@ __device__ __forceinline__ double sum_across(double (&values)[32], int lane) {
 }
 
 __global__ void __launch_bounds__(kUpThreads) up_kernel(FrontView view, std::int32_t first, int col, Right right) {
-  __shared__ double l[kTile * kStep];
-  __shared__ double sums[kTile][kRight + 1];
+  __shared__ double l[kFrontTile * kSolveStep];
+  __shared__ double sums[kFrontTile][kRight + 1];
   const Front f = view.fronts[first + static_cast<std::int32_t>(blockIdx.x)];
   const PanelTile at(f, {0, 0, col});
   const std::int64_t height = f.height();
@@ -166,8 +165,8 @@ __global__ void __launch_bounds__(kUpThreads) up_kernel(FrontView view, std::int
           lane + 32 < at.width ? x[(lane + 32) * right.width] / pivots[lane + 32] - sums[lane + 32][warp] : 0.0;
       for (int c = at.width - 1; c > 0; --c) {
         const double value = __shfl_sync(kWholeWarp, c < 32 ? low : high, c & 31);
-        low = __fma_rn(-l[lane * kStep + c], value, low);
-        high = __fma_rn(-l[(lane + 32) * kStep + c], value, high);
+        low = __fma_rn(-l[lane * kSolveStep + c], value, low);
+        high = __fma_rn(-l[(lane + 32) * kSolveStep + c], value, high);
       }
       if (lane < at.width) x[lane * right.width] = low;
       if (lane + 32 < at.width) x[(lane + 32) * right.width] = high;

@@ -127,7 +127,7 @@ __global__ void gather_rows(const char* from, const std::int64_t* numbers, std::
 // from null: first and on.
 __global__ void gather_numbers(const std::int64_t* from, std::int64_t first, const std::int64_t* numbers,
                                std::int64_t count, std::int64_t* to) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < count) to[i] = from != nullptr ? from[numbers[i]] : first + numbers[i];
 }
 __global__ void scatter_lists(const std::int64_t* ids, const double* distances, const std::int64_t* rows,
@@ -140,7 +140,7 @@ __global__ void scatter_lists(const std::int64_t* ids, const double* distances, 
 }
 
 __global__ void keep_kernel(const std::int64_t* numbers, const double* limits, std::int64_t count, Unanswered still) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i >= count) return;
   const std::uint32_t place = atomicAdd(still.count, 1U);
   still.queries[place] = numbers[i];

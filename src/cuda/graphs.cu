@@ -8,12 +8,11 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr std::int64_t kPart = std::int64_t{1} << 23;  // labels handed over between two looks at the cancel token
 
 template <class Number>
 __global__ void widen_kernel(const Number* labels, std::int64_t count, std::int64_t* wide) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < count) wide[i] = static_cast<std::int64_t>(labels[i]);
 }
 

@@ -12,13 +12,12 @@
 #include "core/distance.hpp"
 #include "cuda/element.hpp"
 #include "cuda/keys.hpp"
+#include "cuda/warp.cuh"
 
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kEach = 4;  // rows, and queries, of a thread
-constexpr unsigned kWarp = 0xffffffffU;
+constexpr int kEach = 4;                                       // rows, and queries, of a thread
 constexpr std::int64_t kNoQueryId = -(std::int64_t{1} << 62);  // no query that comes after it is a row's id
 
 /// Where the columns of the accumulator that comes i-th end in packed rows.
@@ -74,7 +73,7 @@ __global__ void pack_kernel(const T* rows, std::int64_t count, std::int64_t d, s
 template <class T>
 __global__ void pack_unit_kernel(const T* rows, std::int64_t count, std::int64_t d, std::int64_t stride, Order order,
                                  double* to, std::uint8_t* zero) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i >= stride) return;
   if (i >= count) {
     for (std::int64_t j = 0; j < d; ++j) to[j * stride + i] = 0;
@@ -301,20 +300,20 @@ class Tile {
           mine |= 1U << j;
         }
       }
-      if (__any_sync(kWarp, mine != 0) == 0) continue;
+      if (__any_sync(kWholeWarp, mine != 0) == 0) continue;
       const int count = __popc(mine);
       const int lane = static_cast<int>(threadIdx.x) % kGroup;
       int before = count;
       for (int step = 1; step < kGroup; step *= 2) {
-        const int theirs = __shfl_up_sync(kWarp, before, step, kGroup);
+        const int theirs = __shfl_up_sync(kWholeWarp, before, step, kGroup);
         if (lane >= step) before += theirs;
       }
-      const int total = __shfl_sync(kWarp, before, kGroup - 1, kGroup);
+      const int total = __shfl_sync(kWholeWarp, before, kGroup - 1, kGroup);
       before -= count;
       unsigned long long base = 0;
       const std::int64_t slot = is_query && sink.slots != nullptr ? sink.slots[q] : q;
       if (lane == 0 && total > 0) base = atomicAdd(&sink.counts[slot], static_cast<unsigned long long>(total));
-      base = __shfl_sync(kWarp, base, 0, kGroup);
+      base = __shfl_sync(kWholeWarp, base, 0, kGroup);
       if (sink.keys == nullptr || count == 0) continue;
       const std::int64_t begin = sink.offsets != nullptr ? sink.offsets[slot] : slot * sink.room;
       const std::int64_t room = sink.offsets != nullptr ? sink.offsets[slot + 1] - begin : sink.room;

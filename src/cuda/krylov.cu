@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kTallThreads)
 
 __global__ void add_parts_kernel(const double* __restrict__ partial, std::int64_t count, int parts, double scale,
                                  double* __restrict__ sums) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i >= count) return;
   double total = 0;
   for (int p = 0; p < parts; ++p) total += partial[p * count + i];
@@ -58,7 +58,7 @@ __global__ void add_parts_kernel(const double* __restrict__ partial, std::int64_
 // y -= X c for the first `count` blocks.
 __global__ void subtract_kernel(double* const* __restrict__ x, int count, std::int64_t n, int block,
                                 const double* __restrict__ c, double* __restrict__ y) {
-  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t at = own_number();
   if (at >= n * block) return;
   const std::int64_t row = at / block;
   const auto column = static_cast<int>(at % block);
@@ -74,7 +74,7 @@ __global__ void subtract_kernel(double* const* __restrict__ x, int count, std::i
 __global__ void combine_kernel(double* const* __restrict__ x, int count, std::int64_t n, int block,
                                const double* __restrict__ c, std::int64_t columns, std::int64_t first,
                                double* __restrict__ to) {
-  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t at = own_number();
   if (at >= n * block) return;
   const std::int64_t row = at / block;
   const std::int64_t column = first + at % block;
@@ -88,7 +88,7 @@ __global__ void combine_kernel(double* const* __restrict__ x, int count, std::in
 
 __global__ void subtract_means_kernel(std::int64_t count, int block, const double* __restrict__ means,
                                       double* __restrict__ x) {
-  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t at = own_number();
   if (at < count) x[at] -= means[at % block];
 }
 

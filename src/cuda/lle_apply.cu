@@ -9,8 +9,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-
 struct Blocks {
   const std::int32_t* cols;
   const std::int64_t* first;
@@ -29,10 +27,6 @@ struct Blocks {
         width(a.width),
         rows(a.rows) {}
 };
-
-__device__ std::int64_t own_number() {
-  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
 
 __global__ void owner_kernel(const std::int64_t* first, std::int64_t points, std::int32_t* owner) {
   const std::int64_t i = own_number();

@@ -5,12 +5,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-
-__device__ std::int64_t own_number() {
-  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
 __global__ void number_kernel(const std::int32_t* rows, std::int64_t n, std::int32_t* now) {
   const std::int64_t i = own_number();
   if (i < n) now[rows[i]] = static_cast<std::int32_t>(i);

@@ -11,7 +11,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr std::int64_t kParts = 2048;   // of a sum or a triangle
 constexpr std::int64_t kPartRows = 64;  // of a part, at least
 constexpr int kSums = 8;                // numbers of a product that a lane adds at a time
@@ -28,10 +27,6 @@ struct Tall {
 
 std::int64_t parts_of(std::int64_t rows) {
   return std::min(kParts, (rows + kPartRows - 1) / kPartRows);
-}
-
-__device__ std::int64_t own_number() {
-  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 
 __global__ void first_kernel(std::int64_t count, std::int64_t width, double* x) {

@@ -86,7 +86,7 @@ __global__ void spectrum_kernel(FrameShape shape, std::int64_t begin, std::int64
 /// How many sets of weights a row of `modified` has. The row whose own share is the median compares equal, because both
 /// are made in the same way.
 __global__ void sets_kernel(FrameShape shape, std::int64_t n, const double* spectra, double eta, std::int64_t* sets) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i >= n) return;
   int below = 0;
   for (int kept = 1; kept < shape.nev; ++kept) {
@@ -96,12 +96,12 @@ __global__ void sets_kernel(FrameShape shape, std::int64_t n, const double* spec
 }
 
 __global__ void even_first_kernel(std::int64_t points, std::int64_t rows_each, std::int64_t* first) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i <= points) first[i] = i * rows_each;
 }
 
 __global__ void cols_kernel(const std::int32_t* ids, std::int64_t n, int k, int own, std::int32_t* cols) {
-  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t at = own_number();
   const int width = k + own;
   if (at >= n * width) return;
   const std::int64_t i = at / width;

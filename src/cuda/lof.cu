@@ -18,19 +18,18 @@ namespace {
 using core::Neighborhood;
 using core::Neighborhoods;
 
-constexpr int kThreads = 256;
 constexpr int kLanes = 8;
 
 /// The row of the calling group of eight lanes.
 __device__ std::int64_t row_of_eight() {
-  return (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kLanes;
+  return (own_number()) / kLanes;
 }
 unsigned blocks_of_eights(std::int64_t rows) {
   return blocks_for(rows, kThreads / kLanes);
 }
 
 __global__ void k_distance_kernel(Neighborhoods near, double* k_distances, unsigned long long* copied) {
-  const std::int64_t p = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t p = own_number();
   double distance = 1;
   if (p < near.rows) {
     distance = Neighborhood(near, p).k_distance();
@@ -59,7 +58,7 @@ __global__ void score_kernel(OutlierScore score, Duplicates duplicates, Neighbor
 /// The largest finite density of each k, as bits: those of positive numbers are in the numbers' order.
 __global__ void largest_density_kernel(const double* densities, std::int64_t rows, std::int64_t ks,
                                        unsigned long long* largest) {
-  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t thread = own_number();
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x / ks;
   if (thread >= step * ks) return;
   double most = 0;
@@ -71,13 +70,13 @@ __global__ void largest_density_kernel(const double* densities, std::int64_t row
 }
 
 __global__ void cap_kernel(double* densities, std::int64_t count, std::int64_t ks, const double* caps) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < count && isinf(densities[i])) densities[i] = caps[i % ks];
 }
 
 /// Entries of k lists: whose neighborhoods an id is in.
 __global__ void reverse_kernel(Neighborhoods near, unsigned long long* ids, std::uint32_t* rows) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i >= near.rows * near.k) return;
   const std::int64_t p = i / near.k;
   ids[i] = static_cast<unsigned long long>(near.ids[p * near.stride + i % near.k]);
@@ -156,7 +155,7 @@ __device__ void means_by_k(const Neighborhood& list, std::int64_t k_from, std::i
 /// The k-distances of row o, ks of them, begin at known[o * stride].
 __global__ void range_local_kernel(Neighborhoods near, std::int64_t k_from, std::int64_t ks, double added,
                                    const double* known, std::int64_t stride, double* local) {
-  const std::int64_t p = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+  const std::int64_t p = (own_number()) / 32;
   if (p >= near.rows) return;
   const Neighborhood list(near, p);
   const auto reach = [&](std::int64_t i, std::int64_t j) {
@@ -169,7 +168,7 @@ __global__ void range_local_kernel(Neighborhoods near, std::int64_t k_from, std:
 
 __global__ void range_score_kernel(Neighborhoods near, std::int64_t k_from, std::int64_t ks, Duplicates duplicates,
                                    AcrossK across, const double* own, const double* local, double* scores) {
-  const std::int64_t p = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+  const std::int64_t p = (own_number()) / 32;
   if (p >= near.rows) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const Neighborhood list(near, p);

@@ -5,7 +5,7 @@ namespace vicinal::cuda {
 namespace {
 
 __global__ void full_lists(unsigned long long* counts, std::int64_t queries, std::int64_t k) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < queries) counts[i] = static_cast<unsigned long long>(k);
 }
 

@@ -10,7 +10,7 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kWarps = 8;                                // of a block
+constexpr int kPairWarps = 8;                            // of a block
 constexpr std::int64_t kUpload = std::int64_t{1} << 24;  // bytes of rows on their way
 constexpr unsigned long long kNoOverflow = ~0ULL;
 
@@ -75,18 +75,18 @@ __device__ __noinline__ double distance_of(const WideView& rows, std::int64_t fi
 template <class T>
 __global__ void widen_kernel(const T* from, std::int64_t count, double* to) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+  for (std::int64_t i = own_number(); i < count; i += step) {
     to[i] = widen(from[i]);
   }
 }
 
 __global__ void normalize_kernel(double* rows, std::int64_t n, std::int64_t d, std::uint8_t* zero) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < n) zero[i] = core::normalize_row(rows + i * d, d, rows + i * d) ? 0 : 1;
 }
 
 __global__ void ldof_kernel(core::Neighborhoods near, WideView rows, unsigned long long* overflow, double* scores) {
-  const std::int64_t p = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+  const std::int64_t p = (own_number()) / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   if (p >= near.rows) return;
   const core::Neighborhood list(near, p);
@@ -115,8 +115,8 @@ __global__ void ldof_kernel(core::Neighborhoods near, WideView rows, unsigned lo
 __global__ void chain_kernel(core::Neighborhoods near, WideView rows, bool in_order, unsigned long long* overflow,
                              double* scratch, double* chains) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * kWarps;
-  const std::int64_t warp = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
+  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * kPairWarps;
+  const std::int64_t warp = static_cast<std::int64_t>(blockIdx.x) * kPairWarps + threadIdx.x / 32;
   double* const nearest = scratch + warp * near.k;
   for (std::int64_t p = warp; p < near.rows; p += warps) {
     const core::Neighborhood list(near, p);
@@ -226,13 +226,13 @@ std::uint64_t WideRows::bytes(const plugin::Table& table) {
 }
 
 std::uint64_t pair_bytes(const Engine& engine, std::int64_t k) {
-  return std::uint64_t{chain_blocks(engine)} * kWarps * static_cast<std::uint64_t>(k) * sizeof(double);
+  return std::uint64_t{chain_blocks(engine)} * kPairWarps * static_cast<std::uint64_t>(k) * sizeof(double);
 }
 
 void find_ldof(const Engine& engine, const core::Neighborhoods& near, const WideRows& rows, double* scores) {
   checked(engine, "ldof", [&](unsigned long long* overflow) {
-    ldof_kernel<<<blocks_for(near.rows, kWarps), 32 * kWarps, 0, engine.stream>>>(near, view_of(rows), overflow,
-                                                                                  scores);
+    ldof_kernel<<<blocks_for(near.rows, kPairWarps), 32 * kPairWarps, 0, engine.stream>>>(near, view_of(rows), overflow,
+                                                                                          scores);
   });
 }
 
@@ -240,8 +240,8 @@ void find_chains(const Engine& engine, const core::Neighborhoods& near, const Wi
                  double* chains) {
   const Buffer<double> scratch(engine, static_cast<std::int64_t>(pair_bytes(engine, near.k) / sizeof(double)));
   checked(engine, "chains", [&](unsigned long long* overflow) {
-    chain_kernel<<<chain_blocks(engine), 32 * kWarps, 0, engine.stream>>>(near, view_of(rows), in_order, overflow,
-                                                                          scratch.data(), chains);
+    chain_kernel<<<chain_blocks(engine), 32 * kPairWarps, 0, engine.stream>>>(near, view_of(rows), in_order, overflow,
+                                                                              scratch.data(), chains);
   });
 }
 

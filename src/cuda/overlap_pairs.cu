@@ -9,7 +9,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kPairThreads = 32;
 constexpr int kClasses = 3;
 constexpr std::int64_t kMostRuns = 8;
@@ -25,7 +24,7 @@ constexpr int most_pieces(int size_class) {
 }
 
 __device__ std::int64_t this_thread() {
-  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  return own_number();
 }
 
 __device__ int class_of(const geo::Edges& edges) {

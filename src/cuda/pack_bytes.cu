@@ -7,7 +7,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kRowsABlock = kThreads / 8;
 constexpr int kChunk = 16;  // columns
 static_assert(kTableTile % kRowsABlock == 0 && kQueryTile % kRowsABlock == 0);

@@ -17,7 +17,6 @@ namespace vicinal::cuda {
 namespace {
 
 constexpr int kSampleRows = 1024;
-constexpr int kThreads = 256;
 constexpr int kEach = 16;  // elements of a thread
 constexpr std::int64_t kTileBytes = std::int64_t{64} << 20;
 constexpr unsigned long long kNowhere = ~0ULL;

@@ -253,7 +253,7 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocks) tighten_kernel(Arguments
 
 // limits null: all have the same.
 __global__ void resume_kernel(Arguments a, const double* limits, double limit) {
-  const std::int64_t query = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t query = own_number();
   if (query >= a.queries) return;
   QueryFacts facts = a.facts[query];
   facts.limit_key = limits != nullptr ? limits[query] : limit;

@@ -14,10 +14,10 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kGroups = 4;                  // warpgroups that multiply: 64 queries each
-constexpr int kConsumers = kGroups * 128;   // threads
-constexpr int kThreads = kConsumers + 128;  // and the warp that feeds, in a warpgroup of its own
-constexpr int kMostSlots = 16;              // of the ring
+constexpr int kGroups = 4;                       // warpgroups that multiply: 64 queries each
+constexpr int kConsumers = kGroups * 128;        // threads
+constexpr int kBlockThreads = kConsumers + 128;  // and the warp that feeds, in a warpgroup of its own
+constexpr int kMostSlots = 16;                   // of the ring
 static_assert(kConsumers == kHopperWarps * 32);
 constexpr std::size_t kBarrierBytes = 512;
 
@@ -142,7 +142,7 @@ __device__ void consume(const ScreenArguments& a, Barriers* barriers, const char
 }
 
 template <class Sum, bool kStreamQueries, bool kAll>
-__global__ void __launch_bounds__(kThreads, 1) screen_kernel(const __grid_constant__ ScreenArguments a) {
+__global__ void __launch_bounds__(kBlockThreads, 1) screen_kernel(const __grid_constant__ ScreenArguments a) {
   // For other devices there is nothing to compile; they take screen_portable.cu.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char memory[];
@@ -200,7 +200,7 @@ unsigned launch(const Engine& engine, const ScreenArguments& a) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
         "shared memory of the screen");
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(items_of(a), engine.multiprocessors));
-  kernel<<<blocks, kThreads, bytes, engine.stream>>>(a);
+  kernel<<<blocks, kBlockThreads, bytes, engine.stream>>>(a);
   check_launch("screen");
   return blocks * kHopperWarps;
 }

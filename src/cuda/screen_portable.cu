@@ -14,7 +14,7 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = kPortableWarps * 32;
+constexpr int kPortableThreads = kPortableWarps * 32;
 constexpr int kSlots = 4;         // of the ring
 constexpr int kWidestSlot = 4;    // steps
 constexpr int kWarpQueries = 64;  // of a warp
@@ -54,7 +54,7 @@ struct Walk {
 
 // By all threads of the block, 16 bytes each at a time.
 __device__ void copy_bytes(char* to, const char* from, std::size_t bytes) {
-  for (std::size_t at = threadIdx.x * 16; at < bytes; at += kThreads * 16) mma::copy(to + at, from + at);
+  for (std::size_t at = threadIdx.x * 16; at < bytes; at += kPortableThreads * 16) mma::copy(to + at, from + at);
 }
 
 // Sets going what fills a slot.
@@ -102,7 +102,7 @@ struct Fragments {
 };
 
 template <class Sum, bool kStreamQueries, bool kAll>
-__global__ void __launch_bounds__(kThreads, 1) screen_kernel(const __grid_constant__ ScreenArguments a) {
+__global__ void __launch_bounds__(kPortableThreads, 1) screen_kernel(const __grid_constant__ ScreenArguments a) {
   extern __shared__ __align__(1024) char memory[];
   char* const resident = memory;
   char* const ring = memory + (kStreamQueries ? 0 : static_cast<std::size_t>(kQueryStepBytes) * a.shape.steps);
@@ -255,7 +255,7 @@ unsigned launch(const Engine& engine, const ScreenArguments& a) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
         "shared memory of the screen");
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(items_of(a), engine.multiprocessors));
-  kernel<<<blocks, kThreads, bytes, engine.stream>>>(a);
+  kernel<<<blocks, kPortableThreads, bytes, engine.stream>>>(a);
   check_launch("screen");
   return blocks * kPortableWarps;
 }

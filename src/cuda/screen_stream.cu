@@ -30,7 +30,7 @@ __global__ void deal_kernel(PackedTable table, ScreenQueries queries, Streams st
 __global__ void pick_kernel(PackedTable table, ScreenQueries queries, std::int64_t begin, std::int64_t positions,
                             const float* scores) {
   const std::int64_t query = blockIdx.y + static_cast<std::int64_t>(blockIdx.z) * gridDim.y;
-  const std::int64_t place = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t place = own_number();
   if (query >= queries.rows || place >= positions) return;
   const float score = scores[query * positions + place];
   const std::int64_t number = packed_number(table, begin * kTableTile + place);

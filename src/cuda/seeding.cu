@@ -4,7 +4,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 
 // Before the first centre every key counts as 1.

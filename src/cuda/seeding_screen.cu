@@ -7,8 +7,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-
 // Eight lanes a row, four columns a lane at a time.
 template <class T>
 __global__ void __launch_bounds__(kThreads)

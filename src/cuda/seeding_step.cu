@@ -15,10 +15,10 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kStepThreads = 512;
 constexpr int kSettleThreads = 1024;
-constexpr int kWarps = kThreads / 32;
-constexpr int kWarpRows = kSeedChunk / kWarps;
+constexpr int kStepWarps = kStepThreads / 32;
+constexpr int kWarpRows = kSeedChunk / kStepWarps;
 constexpr int kWarpGroups = kWarpRows / 32;
 constexpr int kWarpSums = kWarpGroups * kTrialsAtOnce;
 constexpr int kTiles = kWarpRows / 16;  // of one product
@@ -51,7 +51,7 @@ union WarpRoom {
   uint4 words[kAhead][kTiles][32];
   std::uint16_t pairs[kWarpRows * kTrialsAtOnce];
 };
-constexpr std::size_t kPackedBytes = sizeof(WarpRoom) * kWarps;
+constexpr std::size_t kPackedBytes = sizeof(WarpRoom) * kStepWarps;
 constexpr std::size_t kPairsBytes = sizeof(std::uint16_t) * kSeedChunk * kTrialsAtOnce;
 
 // Begins to read the warp's rows for products from `step`.
@@ -268,10 +268,10 @@ __global__ void __launch_bounds__(kSettleThreads)
 static_assert(kSettleThreads / 32 >= kMostTrials);
 
 template <class T>
-__global__ void __launch_bounds__(kThreads, 2)
+__global__ void __launch_bounds__(kStepThreads, 2)
     step_kernel(const T* rows, const __grid_constant__ SeedView v, const __grid_constant__ SeedStep step) {
   extern __shared__ uint4 rooms[];
-  __shared__ WarpShare shares[kWarps];
+  __shared__ WarpShare shares[kStepWarps];
   __shared__ double group_sums[core::kMassParts][kTrialsAtOnce];
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
@@ -280,7 +280,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   WarpShare& share = shares[warp];
   // Where nothing is screened there is room for pairs alone.
   WarpRoom& room = *reinterpret_cast<WarpRoom*>(reinterpret_cast<std::byte*>(rooms) +
-                                                warp * ((v.screened ? kPackedBytes : kPairsBytes) / kWarps));
+                                                warp * ((v.screened ? kPackedBytes : kPairsBytes) / kStepWarps));
   for (int row = lane; row < kWarpRows; row += 32) mma::copy(share.facts + row, v.facts + first + row);
   if (v.screened) read_packed(v, first, 0, room);
   mma::copies_commit();
@@ -349,7 +349,7 @@ void choose_seed(const Engine& engine, const Rows& rows, const SeedView& view, c
                                  static_cast<int>(kPackedBytes)),
             "give a step of k-means++ its shared memory");
     }
-    launch_early(engine, blocks_for(view.n, kSeedChunk), kThreads, shared, step_kernel<T>, data, view, step);
+    launch_early(engine, blocks_for(view.n, kSeedChunk), kStepThreads, shared, step_kernel<T>, data, view, step);
   });
   launch_early(engine, 1, kSettleThreads, 0, settle_kernel, view, step);
 }

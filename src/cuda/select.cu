@@ -10,12 +10,12 @@
 #include "core/distance.hpp"
 #include "core/order.hpp"
 #include "cuda/select.hpp"
+#include "cuda/warp.cuh"
 
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;  // as many as a digit has values
-constexpr unsigned kWarp = 0xffffffffU;
+constexpr int kDigitValues = 256;  // and as many threads of a block
 constexpr int kSharedSort = 2048;  // entries that are sorted in shared memory
 
 /// Doubles as integers in the same order.
@@ -53,8 +53,8 @@ struct Bound {
 
 /// The bound that takes exactly `wanted` of the sequence, fewer than it has. All threads of the block.
 __device__ Bound find_bound(const Joined& all, std::int64_t wanted) {
-  __shared__ unsigned histogram[kThreads];
-  __shared__ unsigned warps[kThreads / 32];
+  __shared__ unsigned histogram[kDigitValues];
+  __shared__ unsigned warps[kDigitValues / 32];
   __shared__ unsigned chosen;
   __shared__ unsigned before;
   __shared__ unsigned inside;
@@ -66,7 +66,7 @@ __device__ Bound find_bound(const Joined& all, std::int64_t wanted) {
     const bool of_key = digit < 8;
     histogram[threadIdx.x] = 0;
     __syncthreads();
-    for (std::int64_t i = threadIdx.x; i < total; i += kThreads) {
+    for (std::int64_t i = threadIdx.x; i < total; i += kDigitValues) {
       const unsigned long long k = all.key(i);
       if (of_key) {
         // The digits above must be those found so far.
@@ -84,7 +84,7 @@ __device__ Bound find_bound(const Joined& all, std::int64_t wanted) {
     const unsigned mine = histogram[threadIdx.x];
     unsigned sum = mine;
     for (int step = 1; step < 32; step *= 2) {
-      const unsigned theirs = __shfl_up_sync(kWarp, sum, step);
+      const unsigned theirs = __shfl_up_sync(kWholeWarp, sum, step);
       if (threadIdx.x % 32 >= step) sum += theirs;
     }
     if (threadIdx.x % 32 == 31) warps[threadIdx.x / 32] = sum;
@@ -112,7 +112,7 @@ __device__ Bound find_bound(const Joined& all, std::int64_t wanted) {
   return {key, id};
 }
 
-__global__ void __launch_bounds__(kThreads) take_kernel(RunningLists lists, Candidates candidates) {
+__global__ void __launch_bounds__(kDigitValues) take_kernel(RunningLists lists, Candidates candidates) {
   __shared__ unsigned holes;
   __shared__ unsigned filled;
   __shared__ unsigned long long last;
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kThreads) take_kernel(RunningLists lists, Cand
   __syncthreads();
   const Bound bound = size + count > k ? find_bound(all, k) : Bound{~0ULL, ~0ULL};
   unsigned long long largest = 0;
-  for (std::int64_t i = threadIdx.x; i < size; i += kThreads) {
+  for (std::int64_t i = threadIdx.x; i < size; i += kDigitValues) {
     const unsigned long long key = all.key(i);
     if (bound.takes(key, ids[i])) {
       largest = key > largest ? key : largest;
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kThreads) take_kernel(RunningLists lists, Cand
     }
   }
   __syncthreads();
-  for (std::int64_t i = threadIdx.x; i < count; i += kThreads) {
+  for (std::int64_t i = threadIdx.x; i < count; i += kDigitValues) {
     const unsigned long long key = ordered(all.more_keys[i]);
     if (!bound.takes(key, all.more_ids[i])) continue;
     largest = key > largest ? key : largest;
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kThreads) take_kernel(RunningLists lists, Cand
     ids[at] = all.more_ids[i];
   }
   for (int other = 16; other > 0; other /= 2) {
-    const unsigned long long theirs = __shfl_xor_sync(kWarp, largest, other);
+    const unsigned long long theirs = __shfl_xor_sync(kWholeWarp, largest, other);
     largest = theirs > largest ? theirs : largest;
   }
   if (threadIdx.x % 32 == 0) atomicMax(&last, largest);
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(kThreads) take_kernel(RunningLists lists, Cand
 }
 
 __global__ void clear_kernel(RunningLists lists, std::int64_t queries) {
-  const std::int64_t q = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t q = own_number();
   if (q >= queries) return;
   lists.sizes[q] = 0;
   lists.limits[q] = INFINITY;
@@ -233,13 +233,13 @@ __global__ void finish_kernel(Metric metric, double p, double* all_keys, std::in
 }  // namespace
 
 void clear_lists(const Engine& engine, const RunningLists& lists, std::int64_t queries) {
-  clear_kernel<<<blocks_for(queries, kThreads), kThreads, 0, engine.stream>>>(lists, queries);
+  clear_kernel<<<blocks_for(queries, kDigitValues), kDigitValues, 0, engine.stream>>>(lists, queries);
   check_launch("clear lists");
 }
 
 void take_candidates(const Engine& engine, const RunningLists& lists, const Candidates& candidates,
                      std::int64_t queries) {
-  take_kernel<<<static_cast<unsigned>(queries), kThreads, 0, engine.stream>>>(lists, candidates);
+  take_kernel<<<static_cast<unsigned>(queries), kDigitValues, 0, engine.stream>>>(lists, candidates);
   check_launch("select neighbors");
 }
 
@@ -247,7 +247,7 @@ void finish_lists(const Engine& engine, Metric metric, double p, double* keys, s
                   const std::int64_t* offsets, std::int64_t k, std::int64_t queries) {
   std::int64_t threads = 32;
   while (threads < 512 && 2 * threads < k) threads *= 2;
-  if (offsets != nullptr) threads = kThreads;
+  if (offsets != nullptr) threads = kDigitValues;
   const std::int64_t longest = offsets != nullptr ? kSharedSort : std::min<std::int64_t>(k, kSharedSort);
   const std::size_t shared = static_cast<std::size_t>(longest) * (sizeof(double) + sizeof(std::int64_t));
   finish_kernel<<<static_cast<unsigned>(queries), static_cast<unsigned>(threads), shared, engine.stream>>>(

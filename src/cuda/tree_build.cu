@@ -22,7 +22,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kChoosers = 4;                              // warps that look at one part
 constexpr std::int64_t kSample = 512;                     // rows of a part that they look at
 constexpr int kPlaceBits = 30;                            // of a float32 in [0, 1]
@@ -39,7 +38,7 @@ struct Split {
 };
 
 __global__ void number_kernel(std::uint32_t* order, std::int64_t count) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < count) order[i] = static_cast<std::uint32_t>(i);
 }
 
@@ -84,7 +83,7 @@ __global__ void __launch_bounds__(32 * kChoosers)
 template <class T>
 __global__ void place_kernel(const T* rows, std::int64_t n, std::int64_t d, const std::uint32_t* order, int shift,
                              const Split* splits, unsigned long long* keys) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i >= n) return;
   const std::int64_t part = i >> shift;
   const Split split = splits[part];

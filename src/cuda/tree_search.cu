@@ -22,7 +22,6 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kWarps = 4;                                    // of a block that searches, where shared memory has room
 constexpr std::size_t kSharedBytes = std::size_t{48} << 10;  // of a block
 constexpr int kShortList = 32;                               // neighbors, one a lane
@@ -473,7 +472,7 @@ __global__ void __launch_bounds__(32 * kWarps)
 
 template <class T>
 __global__ void widen_kernel(const T* from, std::int64_t count, double* to) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < count) to[i] = widen(from[i]);
 }
 
@@ -482,7 +481,7 @@ __global__ void widen_kernel(const T* from, std::int64_t count, double* to) {
 template <class Op, class Value>
 __global__ void reach_kernel(const __grid_constant__ TreeView tree, const double* queries, std::int64_t count, double p,
                              int* overflow) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i >= count) return;
   const double* const x = queries + i * tree.d;
   const auto* const box = static_cast<const Value*>(tree.boxes[tree.levels.height + 1]);

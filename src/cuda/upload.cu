@@ -14,7 +14,7 @@ template <class Word>
 __global__ void gather_rows(const Word* from, std::int64_t count, std::int64_t cols, std::int64_t row_stride,
                             std::int64_t col_stride, Word* to) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count * cols; i += step) {
+  for (std::int64_t i = own_number(); i < count * cols; i += step) {
     to[i] = from[i / cols * row_stride + i % cols * col_stride];
   }
 }

@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "cuda/vote.hpp"
+#include "cuda/warp.cuh"
 
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kWarps = 4;  // of a block
-constexpr unsigned kAll = 0xffffffffU;
+constexpr int kWarps = 4;               // of a block
 constexpr double kSmallest = 0x1p-960;  // distances below count as 0, so that no sum overflows
 constexpr std::int64_t kSharedClasses = 1024;
 
@@ -43,8 +43,8 @@ __global__ void vote_kernel(const std::int64_t* ids, const double* distances, st
       const double weight = i < k ? weight_of(by_distance, any_zero, far[i]) : 0;
       const int run = static_cast<int>(k - begin < 32 ? k - begin : 32);
       for (int r = 0; r < run; ++r) {
-        const std::int32_t c = __shfl_sync(kAll, code, r);
-        const double w = __shfl_sync(kAll, weight, r);
+        const std::int32_t c = __shfl_sync(kWholeWarp, code, r);
+        const double w = __shfl_sync(kWholeWarp, weight, r);
         sum += w;
         if (c % 32 == lane) totals[c] += w;
       }
@@ -62,8 +62,8 @@ __global__ void vote_kernel(const std::int64_t* ids, const double* distances, st
       if (output.probabilities != nullptr && total > 0) output.probabilities[q * output.classes + code] = total / sum;
     }
     for (int other = 16; other > 0; other /= 2) {
-      const std::int32_t code = __shfl_xor_sync(kAll, best, other);
-      const double total = __shfl_xor_sync(kAll, most, other);
+      const std::int32_t code = __shfl_xor_sync(kWholeWarp, best, other);
+      const double total = __shfl_xor_sync(kWholeWarp, most, other);
       if (total > most || (total == most && code < best)) {
         best = code;
         most = total;

@@ -8,9 +8,8 @@
 namespace vicinal::cuda::papers {
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kSortThreads = 512;
 constexpr std::int64_t kShared = 2048;  // elements of a block
-constexpr std::int64_t kMostBlocks = 65535;
 
 // Puts the larger score first where the stretch of `sorted` elements that i lies in descends.
 __device__ void compare(ScoredRow& a, ScoredRow& b, bool descends) {
@@ -21,7 +20,7 @@ __device__ void compare(ScoredRow& a, ScoredRow& b, bool descends) {
 }
 
 __global__ void fill_kernel(ScoreMatrix matrix, ScoredRow* pairs, std::int64_t size) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i >= size) return;
   for (std::int64_t q = blockIdx.y; q < matrix.queries; q += gridDim.y) {
     pairs[q * size + i] = {i < matrix.n ? matrix.scores[q * matrix.n + i] : -INFINITY, static_cast<std::uint32_t>(i)};
@@ -37,19 +36,19 @@ __global__ void shared_kernel(ScoredRow* pairs, std::int64_t queries, std::int64
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * room;
   for (std::int64_t q = blockIdx.y; q < queries; q += gridDim.y) {
     ScoredRow* row = pairs + q * size + begin;
-    for (std::int64_t i = threadIdx.x; i < room; i += kThreads) part[i] = row[i];
+    for (std::int64_t i = threadIdx.x; i < room; i += kSortThreads) part[i] = row[i];
     for (std::int64_t now = all ? 2 : sorted; now <= sorted; now *= 2) {
       const std::int64_t widest = now / 2 < room / 2 ? now / 2 : room / 2;
       for (std::int64_t stride = widest; stride > 0; stride /= 2) {
         __syncthreads();
-        for (std::int64_t j = threadIdx.x; j < room / 2; j += kThreads) {
+        for (std::int64_t j = threadIdx.x; j < room / 2; j += kSortThreads) {
           const std::int64_t i = j / stride * 2 * stride + j % stride;
           compare(part[i], part[i + stride], ((begin + i) & now) == 0);
         }
       }
     }
     __syncthreads();
-    for (std::int64_t i = threadIdx.x; i < room; i += kThreads) row[i] = part[i];
+    for (std::int64_t i = threadIdx.x; i < room; i += kSortThreads) row[i] = part[i];
     __syncthreads();
   }
 }
@@ -57,7 +56,7 @@ __global__ void shared_kernel(ScoredRow* pairs, std::int64_t queries, std::int64
 // One layer of comparators that are too far apart for shared memory.
 __global__ void far_kernel(ScoredRow* pairs, std::int64_t queries, std::int64_t size, std::int64_t sorted,
                            std::int64_t stride) {
-  const std::int64_t j = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t j = own_number();
   if (j >= size / 2) return;
   const std::int64_t i = j / stride * 2 * stride + j % stride;
   for (std::int64_t q = blockIdx.y; q < queries; q += gridDim.y) {
@@ -69,13 +68,9 @@ __global__ void far_kernel(ScoredRow* pairs, std::int64_t queries, std::int64_t 
 __global__ void first_kernel(const ScoredRow* pairs, std::int64_t queries, std::int64_t size, std::int64_t k,
                              std::int64_t* rows) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < queries * k; i += step) {
+  for (std::int64_t i = own_number(); i < queries * k; i += step) {
     rows[i] = pairs[i / k * size + i % k].row;
   }
-}
-
-unsigned blocks(std::int64_t count, std::int64_t each) {
-  return static_cast<unsigned>((count + each - 1) / each);
 }
 
 }  // namespace
@@ -90,22 +85,22 @@ void select_by_bitonic(const Engine& engine, const ScoreMatrix& matrix, std::int
                        std::int64_t* rows) {
   const std::int64_t size = sorted_size(matrix.n);
   const std::int64_t room = std::min(size, kShared);
-  const auto lines = static_cast<unsigned>(std::min(matrix.queries, kMostBlocks));
-  fill_kernel<<<dim3(blocks(size, kThreads), lines), kThreads, 0, engine.stream>>>(matrix, pairs, size);
+  const auto lines = static_cast<unsigned>(std::min(matrix.queries, kMostLines));
+  fill_kernel<<<dim3(blocks_for(size, kSortThreads), lines), kSortThreads, 0, engine.stream>>>(matrix, pairs, size);
   check_launch("bitonic sort: fill");
-  const dim3 in_shared(blocks(size, room), lines);
-  shared_kernel<<<in_shared, kThreads, 0, engine.stream>>>(pairs, matrix.queries, size, room, true);
+  const dim3 in_shared(blocks_for(size, room), lines);
+  shared_kernel<<<in_shared, kSortThreads, 0, engine.stream>>>(pairs, matrix.queries, size, room, true);
   check_launch("bitonic sort");
   for (std::int64_t sorted = 2 * room; sorted <= size; sorted *= 2) {
     for (std::int64_t stride = sorted / 2; stride >= room; stride /= 2) {
-      far_kernel<<<dim3(blocks(size / 2, kThreads), lines), kThreads, 0, engine.stream>>>(pairs, matrix.queries, size,
-                                                                                          sorted, stride);
+      far_kernel<<<dim3(blocks_for(size / 2, kSortThreads), lines), kSortThreads, 0, engine.stream>>>(
+          pairs, matrix.queries, size, sorted, stride);
       check_launch("bitonic sort: far");
     }
-    shared_kernel<<<in_shared, kThreads, 0, engine.stream>>>(pairs, matrix.queries, size, sorted, false);
+    shared_kernel<<<in_shared, kSortThreads, 0, engine.stream>>>(pairs, matrix.queries, size, sorted, false);
     check_launch("bitonic sort: near");
   }
-  first_kernel<<<std::min(blocks(matrix.queries * k, kThreads), 4096U), kThreads, 0, engine.stream>>>(
+  first_kernel<<<std::min(blocks_for(matrix.queries * k, kSortThreads), 4096U), kSortThreads, 0, engine.stream>>>(
       pairs, matrix.queries, size, k, rows);
   check_launch("bitonic sort: first");
 }

@@ -14,8 +14,8 @@ namespace vicinal::cuda {
 namespace {
 
 constexpr int kSide = 16;  // of a block where elements are read from global memory
-constexpr int kThreads = 256;
-constexpr std::int64_t kWork = std::int64_t{1} << 36;  // products of a launch, between two looks at the cancel token
+constexpr std::int64_t kProductsALaunch = std::int64_t{1}
+                                          << 36;  // products of a launch, between two looks at the cancel token
 
 struct Product {
   const int* from;  ///< [n, n]
@@ -32,13 +32,13 @@ __device__ void add_ones(int one, unsigned long long* sum) {
 }
 
 __global__ void count_kernel(const int* matrix, std::int64_t size, unsigned long long* ones) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   add_ones(i < size && matrix[i] != 0 ? 1 : 0, ones);
 }
 
 template <class Id>
 __global__ void edges_kernel(EdgeReader<Id> edges, std::int64_t count, int* matrix, std::int64_t n) {
-  const std::int64_t e = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t e = own_number();
   std::uint64_t x = 0;
   std::uint64_t y = 0;
   if (e >= count || !edges.read(e, x, y)) return;
@@ -47,7 +47,7 @@ __global__ void edges_kernel(EdgeReader<Id> edges, std::int64_t count, int* matr
 }
 
 __global__ void diagonal_kernel(int* matrix, std::int64_t n) {
-  const std::int64_t v = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t v = own_number();
   if (v < n) matrix[v * n + v] = 1;
 }
 
@@ -109,7 +109,7 @@ Way tiled_way() {
 }
 
 __global__ void label_kernel(const int* matrix, std::int64_t n, std::uint32_t* labels) {
-  const std::int64_t v = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t v = own_number();
   if (v >= n) return;
   std::int64_t l = 0;
   while (matrix[v * n + l] == 0) ++l;
@@ -146,7 +146,8 @@ void label_by_products(const Engine& engine, const Host& host, const DeviceEdges
                       ? tiled_way()
                       : Way{global_kernel, kSide};
   // Whole rows of blocks; a grid has 65,535 of them at most.
-  const std::int64_t step = std::clamp<std::int64_t>(kWork / (n * n) / way.side, 1, std::int64_t{65535}) * way.side;
+  const std::int64_t step =
+      std::clamp<std::int64_t>(kProductsALaunch / (n * n) / way.side, 1, std::int64_t{65535}) * way.side;
   int* from = matrix.data();
   int* to = product.data();
   unsigned long long counts[2] = {0, 1};

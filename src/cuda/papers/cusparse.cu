@@ -77,7 +77,7 @@ void check_sparse(int status, const char* what) {
 }
 
 __global__ void narrow_kernel(const std::int64_t* from, std::int64_t count, std::int32_t* to) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < count) to[i] = static_cast<std::int32_t>(from[i]);
 }
 

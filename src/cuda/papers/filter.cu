@@ -5,11 +5,10 @@
 #include "core/threshold_search.hpp"
 #include "cuda/papers/heap.cuh"
 #include "cuda/papers/selection.hpp"
+#include "cuda/warp.cuh"
 
 namespace vicinal::cuda::papers {
 namespace {
-
-constexpr unsigned kWarp = 0xffffffffU;
 
 __device__ core::Passed join(const core::Passed& a, const core::Passed& b) {
   return {a.count + b.count, fmax(a.last, b.last), fmin(a.above, b.above)};
@@ -35,8 +34,9 @@ __device__ core::Passed compare_all(const double* keys, std::int64_t n, double t
     }
   }
   for (int step = 16; step > 0; step /= 2) {
-    const core::Passed other = {__shfl_down_sync(kWarp, passed.count, step), __shfl_down_sync(kWarp, passed.last, step),
-                                __shfl_down_sync(kWarp, passed.above, step)};
+    const core::Passed other = {__shfl_down_sync(kWholeWarp, passed.count, step),
+                                __shfl_down_sync(kWholeWarp, passed.last, step),
+                                __shfl_down_sync(kWholeWarp, passed.above, step)};
     passed = join(passed, other);
   }
   if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = {passed.count, passed.last, passed.above};

@@ -9,10 +9,10 @@
 namespace vicinal::cuda::papers {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kListThreads = 128;
 
 __global__ void insertion_kernel(KeyMatrix keys, std::int64_t rows, std::int64_t first, ThreadLists lists) {
-  const std::int64_t q = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t q = own_number();
   if (q >= lists.queries) return;
   double* list_keys = lists.keys + q;
   std::int64_t* list_ids = lists.ids + q;
@@ -38,7 +38,7 @@ __global__ void insertion_kernel(KeyMatrix keys, std::int64_t rows, std::int64_t
 __global__ void gather_kernel(ThreadLists from, double* keys, std::int64_t* ids) {
   const std::int64_t count = from.queries * from.k;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+  for (std::int64_t i = own_number(); i < count; i += step) {
     const std::int64_t at = i % from.k * from.queries + i / from.k;
     keys[i] = from.keys[at];
     ids[i] = from.ids[at];
@@ -46,19 +46,19 @@ __global__ void gather_kernel(ThreadLists from, double* keys, std::int64_t* ids)
 }
 
 unsigned blocks(std::int64_t count) {
-  return static_cast<unsigned>((count + kThreads - 1) / kThreads);
+  return static_cast<unsigned>((count + kListThreads - 1) / kListThreads);
 }
 
 }  // namespace
 
 void insert_keys(const Engine& engine, const KeyMatrix& keys, std::int64_t rows, std::int64_t first,
                  const ThreadLists& lists) {
-  insertion_kernel<<<blocks(lists.queries), kThreads, 0, engine.stream>>>(keys, rows, first, lists);
+  insertion_kernel<<<blocks(lists.queries), kListThreads, 0, engine.stream>>>(keys, rows, first, lists);
   check_launch("insertion");
 }
 
 void gather_lists(const Engine& engine, const ThreadLists& from, double* keys, std::int64_t* ids) {
-  gather_kernel<<<std::min(blocks(from.queries * from.k), 1U << 16), kThreads, 0, engine.stream>>>(from, keys, ids);
+  gather_kernel<<<std::min(blocks(from.queries * from.k), 1U << 16), kListThreads, 0, engine.stream>>>(from, keys, ids);
   check_launch("gather lists");
 }
 

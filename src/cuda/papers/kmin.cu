@@ -6,18 +6,18 @@
 namespace vicinal::cuda::papers {
 namespace {
 
-constexpr int kThreads = 512;  // half a chunk, as each game has two players
-constexpr std::int64_t kChunk = 2 * kThreads;
+constexpr int kGameThreads = 512;  // half a chunk, as each game has two players
+constexpr std::int64_t kChunk = 2 * kGameThreads;
 
 __device__ bool beats(const ChunkWinner& a, const ChunkWinner& b) {
   return a.score > b.score;
 }
 
-// The rounds of a tournament among kThreads players in shared memory; the winner comes first.
+// The rounds of a tournament among kGameThreads players in shared memory; the winner comes first.
 __device__ ChunkWinner play(ChunkWinner mine, ChunkWinner* players) {
   players[threadIdx.x] = mine;
   __syncthreads();
-  for (int half = kThreads / 2; half > 0; half /= 2) {
+  for (int half = kGameThreads / 2; half > 0; half /= 2) {
     if (static_cast<int>(threadIdx.x) < half && beats(players[threadIdx.x + half], players[threadIdx.x])) {
       players[threadIdx.x] = players[threadIdx.x + half];
     }
@@ -32,14 +32,14 @@ __device__ ChunkWinner play_chunk(const float* scores, std::int64_t n, std::int6
   const std::int64_t first = chunk * kChunk + threadIdx.x;
   ChunkWinner mine = {-INFINITY, first};
   if (first < n) mine.score = scores[first];
-  const std::int64_t second = first + kThreads;
+  const std::int64_t second = first + kGameThreads;
   if (second < n && scores[second] > mine.score) mine = {scores[second], second};
   return play(mine, players);
 }
 
 __global__ void kmin_kernel(ScoreMatrix matrix, std::int64_t k, std::int64_t chunks, ChunkWinner* all_winners,
                             std::int64_t* all_rows) {
-  __shared__ ChunkWinner players[kThreads];
+  __shared__ ChunkWinner players[kGameThreads];
   for (std::int64_t q = blockIdx.x; q < matrix.queries; q += gridDim.x) {
     float* scores = matrix.scores + q * matrix.n;
     ChunkWinner* winners = all_winners + q * chunks;
@@ -51,7 +51,7 @@ __global__ void kmin_kernel(ScoreMatrix matrix, std::int64_t k, std::int64_t chu
     for (std::int64_t rank = 0; rank < k; ++rank) {
       __syncthreads();
       ChunkWinner mine = {-INFINITY, 0};
-      for (std::int64_t chunk = threadIdx.x; chunk < chunks; chunk += kThreads) {
+      for (std::int64_t chunk = threadIdx.x; chunk < chunks; chunk += kGameThreads) {
         if (beats(winners[chunk], mine)) mine = winners[chunk];
       }
       const ChunkWinner best = play(mine, players);
@@ -66,7 +66,7 @@ __global__ void kmin_kernel(ScoreMatrix matrix, std::int64_t k, std::int64_t chu
       if (threadIdx.x == 0) rows[rank] = best.row | static_cast<std::int64_t>(__float_as_uint(best.score)) << 32;
     }
     __syncthreads();
-    for (std::int64_t rank = threadIdx.x; rank < k; rank += kThreads) {
+    for (std::int64_t rank = threadIdx.x; rank < k; rank += kGameThreads) {
       const std::int64_t packed = rows[rank];
       const std::int64_t row = packed & 0xffffffff;
       scores[row] = __uint_as_float(static_cast<unsigned>(static_cast<unsigned long long>(packed) >> 32));
@@ -85,7 +85,7 @@ std::int64_t chunks_of(std::int64_t n) {
 void select_by_kmin(const Engine& engine, const ScoreMatrix& matrix, std::int64_t k, ChunkWinner* winners,
                     std::int64_t* rows) {
   const auto grid = static_cast<unsigned>(matrix.queries < 65535 ? matrix.queries : 65535);
-  kmin_kernel<<<grid, kThreads, 0, engine.stream>>>(matrix, k, chunks_of(matrix.n), winners, rows);
+  kmin_kernel<<<grid, kGameThreads, 0, engine.stream>>>(matrix, k, chunks_of(matrix.n), winners, rows);
   check_launch("k-min search");
 }
 

@@ -9,25 +9,19 @@
 namespace vicinal::cuda::papers {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr std::int64_t kMostBlocks = 65535;  // of the second side of a grid
-constexpr int kTile = 16;                    // pairs on a side of the LLE paper's tile
-constexpr int kSlab = 32;                    // columns of it at a time
-
-unsigned blocks(std::int64_t count, std::int64_t each) {
-  return static_cast<unsigned>((count + each - 1) / each);
-}
+constexpr int kTile = 16;  // pairs on a side of the LLE paper's tile
+constexpr int kSlab = 32;  // columns of it at a time
 
 template <class T>
 __global__ void widen_kernel(const T* from, std::int64_t count, double* to) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+  for (std::int64_t i = own_number(); i < count; i += step) {
     to[i] = widen(from[i]);
   }
 }
 
 __global__ void normalize_kernel(double* rows, std::int64_t count, std::int64_t d, std::uint8_t* zero) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < count) zero[i] = core::normalize_row(rows + i * d, d, rows + i * d) ? 0 : 1;
 }
 
@@ -63,7 +57,7 @@ __device__ void put_key(const Pairs& pairs, const double* a, std::int64_t q, std
 
 template <class Op, bool kAlongRows>
 __global__ void columns_kernel(Pairs pairs, std::int64_t begin, std::int64_t rows, KeyMatrix to) {
-  const std::int64_t inner = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t inner = own_number();
   if (inner >= (kAlongRows ? rows : pairs.queries.count)) return;
   const std::int64_t outer_end = kAlongRows ? pairs.queries.count : rows;
   for (std::int64_t outer = blockIdx.y; outer < outer_end; outer += gridDim.y) {
@@ -129,7 +123,7 @@ __global__ void chosen_kernel(Pairs pairs, const std::int64_t* chosen, const uns
   for (std::int64_t q = blockIdx.y; q < pairs.queries.count; q += gridDim.y) {
     const std::int64_t count = counts != nullptr ? static_cast<std::int64_t>(counts[q]) : fixed;
     const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+    for (std::int64_t i = own_number(); i < count; i += step) {
       const std::int64_t row = chosen[q * room + i];
       const double* x = pairs.queries.rows + q * pairs.d;
       const double* y = pairs.table.rows + row * pairs.d;
@@ -153,19 +147,20 @@ WideMemory widen_rows(const Engine& engine, Metric metric, const Rows& rows, std
   WideMemory memory;
   memory.rows = Buffer<double>(engine, size);
   with_elements(rows.data, rows.dtype, [&](const auto* data) {
-    widen_kernel<<<std::min(blocks(size, kThreads), 1U << 16), kThreads, 0, engine.stream>>>(data + begin * rows.d,
-                                                                                             size, memory.rows.data());
+    widen_kernel<<<std::min(blocks_for(size, kThreads), 1U << 16), kThreads, 0, engine.stream>>>(
+        data + begin * rows.d, size, memory.rows.data());
   });
   check_launch("widen rows");
   if (metric == Metric::cosine) {
     memory.zero = Buffer<std::uint8_t>(engine, count);
-    normalize_kernel<<<blocks(count, 128), 128, 0, engine.stream>>>(memory.rows.data(), count, rows.d,
-                                                                    memory.zero.data());
+    normalize_kernel<<<blocks_for(count, 128), 128, 0, engine.stream>>>(memory.rows.data(), count, rows.d,
+                                                                        memory.zero.data());
     check_launch("normalize rows");
   }
   if (by_column) {
     memory.columns = Buffer<double>(engine, size);
-    const dim3 grid(blocks(count, 32), static_cast<unsigned>(std::min<std::int64_t>((rows.d + 31) / 32, kMostBlocks)));
+    const dim3 grid(blocks_for(count, 32),
+                    static_cast<unsigned>(std::min<std::int64_t>((rows.d + 31) / 32, kMostLines)));
     transpose_kernel<<<grid, dim3(32, 8), 0, engine.stream>>>(memory.rows.data(), count, rows.d, memory.columns.data());
     check_launch("transpose rows");
   }
@@ -177,7 +172,7 @@ void keys_by_columns(const Engine& engine, Metric metric, const Pairs& pairs, st
   const bool along_rows = to.row_stride == 1;
   const std::int64_t inner = along_rows ? rows : pairs.queries.count;
   const std::int64_t outer = along_rows ? pairs.queries.count : rows;
-  const dim3 grid(blocks(inner, kThreads), static_cast<unsigned>(std::min(outer, kMostBlocks)));
+  const dim3 grid(blocks_for(inner, kThreads), static_cast<unsigned>(std::min(outer, kMostLines)));
   with_metric(metric, [&](auto op) {
     using Op = decltype(op);
     if (along_rows) {
@@ -192,7 +187,7 @@ void keys_by_columns(const Engine& engine, Metric metric, const Pairs& pairs, st
 void keys_by_tiles(const Engine& engine, Metric metric, const Pairs& pairs, std::int64_t begin, std::int64_t rows,
                    const KeyMatrix& to) {
   const std::int64_t lines = (pairs.queries.count + kTile - 1) / kTile;
-  const dim3 grid(blocks(rows, kTile), static_cast<unsigned>(std::min(lines, kMostBlocks)));
+  const dim3 grid(blocks_for(rows, kTile), static_cast<unsigned>(std::min(lines, kMostLines)));
   with_metric(metric, [&](auto op) {
     tile_kernel<decltype(op)><<<grid, dim3(kTile, kTile), 0, engine.stream>>>(pairs, begin, rows, to);
   });
@@ -202,7 +197,8 @@ void keys_by_tiles(const Engine& engine, Metric metric, const Pairs& pairs, std:
 void keys_of_chosen(const Engine& engine, Metric metric, const Pairs& pairs, const std::int64_t* rows,
                     const unsigned long long* counts, std::int64_t fixed, std::int64_t room, double* keys) {
   const std::int64_t most = counts != nullptr ? room : fixed;
-  const dim3 grid(std::min(blocks(most, 128), 64U), static_cast<unsigned>(std::min(pairs.queries.count, kMostBlocks)));
+  const dim3 grid(std::min(blocks_for(most, 128), 64U),
+                  static_cast<unsigned>(std::min(pairs.queries.count, kMostLines)));
   with_metric(metric, [&](auto op) {
     chosen_kernel<decltype(op)><<<grid, 128, 0, engine.stream>>>(pairs, rows, counts, fixed, room, keys);
   });

@@ -7,19 +7,13 @@
 #include "core/ordered_bits.hpp"
 #include "cuda/papers/cublas.hpp"
 #include "cuda/papers/product.hpp"
+#include "cuda/warp.cuh"
 
 namespace vicinal::cuda::papers {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr std::int64_t kMostBlocks = 65535;
-constexpr unsigned kWarp = 0xffffffffU;
-
-unsigned blocks(std::int64_t count, std::int64_t each) {
-  return static_cast<unsigned>((count + each - 1) / each);
-}
 unsigned lines(std::int64_t queries) {
-  return static_cast<unsigned>(std::min(queries, kMostBlocks));
+  return static_cast<unsigned>(std::min(queries, kMostLines));
 }
 
 // A warp a row.
@@ -27,16 +21,15 @@ __global__ void round_kernel(const double* rows, std::int64_t count, std::int64_
                              bool queries, float* values, core::FloatRow* terms) {
   const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * blockDim.x / 32;
   const auto lane = static_cast<std::int64_t>(threadIdx.x % 32);
-  for (std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32; i < count;
-       i += warps) {
+  for (std::int64_t i = (own_number()) / 32; i < count; i += warps) {
     core::FloatSums sums;
     for (std::int64_t j = lane; j < d; j += 32) {
       values[i * d + j] = core::add_float((rows[i * d + j] - centre[j]) * scale, sums);
     }
     for (int step = 16; step > 0; step /= 2) {
-      sums.exact_sq += __shfl_xor_sync(kWarp, sums.exact_sq, step);
-      sums.rounded_sq += __shfl_xor_sync(kWarp, sums.rounded_sq, step);
-      sums.error_sq += __shfl_xor_sync(kWarp, sums.error_sq, step);
+      sums.exact_sq += __shfl_xor_sync(kWholeWarp, sums.exact_sq, step);
+      sums.rounded_sq += __shfl_xor_sync(kWholeWarp, sums.rounded_sq, step);
+      sums.error_sq += __shfl_xor_sync(kWholeWarp, sums.error_sq, step);
     }
     const core::FloatRow row = core::float_row(sums);
     if (lane == 0) terms[i] = row;
@@ -76,7 +69,7 @@ __global__ void kth_kernel(const double* all_keys, std::int64_t queries, std::in
 
 __global__ void spread_kernel(std::int64_t queries, std::int64_t n, std::int64_t count, std::int64_t room,
                               std::int64_t* rows) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i >= count) return;
   for (std::int64_t q = blockIdx.y; q < queries; q += gridDim.y) rows[q * room + i] = i * (n / count);
 }
@@ -88,7 +81,7 @@ __device__ double sum_of(Metric metric, double key) {
 
 __global__ void limit_kernel(ProductBlock block, const core::FloatRow* queries, std::int64_t count, std::int64_t d,
                              const std::uint8_t* zero) {
-  const std::int64_t q = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t q = own_number();
   if (q >= count) return;
   // A query of zeros is at cosine distance 1 from everything: no product says so.
   const double key = zero != nullptr && zero[q] != 0 ? INFINITY : sum_of(block.metric, block.seeds[q]);
@@ -98,7 +91,7 @@ __global__ void limit_kernel(ProductBlock block, const core::FloatRow* queries, 
 
 __global__ void start_kernel(Pairs pairs, const core::FloatQuery* limits, const core::FloatRow* table, float* scores) {
   const std::int64_t n = pairs.table.count;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t row = own_number();
   if (row >= n) return;
   const core::FloatRow terms = table[row];
   const bool always = pairs.table.zero != nullptr && pairs.table.zero[row] != 0;
@@ -115,7 +108,7 @@ __global__ void tighten_kernel(ProductBlock block, const core::FloatRow* queries
   for (std::int64_t q = blockIdx.x; q < count; q += gridDim.x) {
     double most = -INFINITY;
     for (std::int64_t i = threadIdx.x; i < block.k; i += blockDim.x) most = fmax(most, keys[q * block.k + i]);
-    for (int step = 16; step > 0; step /= 2) most = fmax(most, __shfl_xor_sync(kWarp, most, step));
+    for (int step = 16; step > 0; step /= 2) most = fmax(most, __shfl_xor_sync(kWholeWarp, most, step));
     if (threadIdx.x != 0) continue;
     core::FloatQuery& old = block.limits[q];
     if (!(old.t > -INFINITY) || !(most < block.seeds[q])) continue;
@@ -129,7 +122,7 @@ __global__ void tighten_kernel(ProductBlock block, const core::FloatRow* queries
 __global__ void collect_kernel(Pairs pairs, const core::FloatQuery* limits, const float* scores, std::int64_t* rows,
                                unsigned long long* counts) {
   const std::int64_t n = pairs.table.count;
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t row = own_number();
   if (row >= n) return;
   for (std::int64_t q = blockIdx.y; q < pairs.queries.count; q += gridDim.y) {
     if (scores[q * n + row] < limits[q].t || !pairs.eligible(q, row)) continue;
@@ -169,7 +162,7 @@ FloatRows round_rows(const Engine& engine, const FloatScale& scale, const WideRo
   rounded.count = rows.count;
   rounded.values = Buffer<float>(engine, rows.count * d);
   rounded.terms = Buffer<core::FloatRow>(engine, rows.count);
-  round_kernel<<<std::min(blocks(rows.count * 32, kThreads), 1U << 16), kThreads, 0, engine.stream>>>(
+  round_kernel<<<std::min(blocks_for(rows.count * 32, kThreads), 1U << 16), kThreads, 0, engine.stream>>>(
       rows.rows, rows.count, d, scale.centre.data(), core::power_of_two(scale.exponent), queries, rounded.values.data(),
       rounded.terms.data());
   check_launch("round rows");
@@ -195,15 +188,15 @@ void seed_block(const Engine& engine, const ProductBlock& block) {
   const std::int64_t n = pairs.table.count;
   const std::int64_t queries = pairs.queries.count;
   const std::int64_t count = std::min(n, 4 * block.k + 64);
-  spread_kernel<<<dim3(blocks(count, kThreads), lines(queries)), kThreads, 0, engine.stream>>>(queries, n, count, n,
-                                                                                               block.rows);
+  spread_kernel<<<dim3(blocks_for(count, kThreads), lines(queries)), kThreads, 0, engine.stream>>>(queries, n, count, n,
+                                                                                                   block.rows);
   check_launch("choose some rows");
   keys_of_chosen(engine, block.metric, pairs, block.rows, nullptr, count, n, block.keys);
   // Where fewer than k of them are eligible the limit is infinite, and every row will be ranked.
   kth_kernel<<<lines(queries), kThreads, 0, engine.stream>>>(block.keys, queries, count, n, block.k, block.seeds);
   check_launch("limits");
-  limit_kernel<<<blocks(queries, kThreads), kThreads, 0, engine.stream>>>(block, block.queries->terms.data(), queries,
-                                                                          pairs.d, pairs.queries.zero);
+  limit_kernel<<<blocks_for(queries, kThreads), kThreads, 0, engine.stream>>>(block, block.queries->terms.data(),
+                                                                              queries, pairs.d, pairs.queries.zero);
   check_launch("thresholds");
 }
 
@@ -211,7 +204,7 @@ void score_block(const Engine& engine, const ProductBlock& block) {
   const Pairs& pairs = *block.pairs;
   const std::int64_t n = pairs.table.count;
   const std::int64_t queries = pairs.queries.count;
-  start_kernel<<<dim3(blocks(n, kThreads), lines(queries)), kThreads, 0, engine.stream>>>(
+  start_kernel<<<dim3(blocks_for(n, kThreads), lines(queries)), kThreads, 0, engine.stream>>>(
       pairs, block.limits, block.table->terms.data(), block.scores);
   check_launch("start of the products");
   add_products(engine, block.queries->values.data(), queries, block.table->values.data(), n, pairs.d, block.scores);
@@ -227,7 +220,7 @@ void collect_block(const Engine& engine, const ProductBlock& block, const std::i
   check_launch("thresholds of the chosen");
   check(cudaMemsetAsync(block.counts, 0, static_cast<std::size_t>(queries) * sizeof(unsigned long long), engine.stream),
         "clear counts");
-  collect_kernel<<<dim3(blocks(n, kThreads), lines(queries)), kThreads, 0, engine.stream>>>(
+  collect_kernel<<<dim3(blocks_for(n, kThreads), lines(queries)), kThreads, 0, engine.stream>>>(
       pairs, block.limits, block.scores, block.rows, block.counts);
   check_launch("collect");
   keys_of_chosen(engine, block.metric, pairs, block.rows, block.counts, 0, n, block.keys);

@@ -20,7 +20,7 @@ constexpr int kSlice = 32;
 __global__ void thread_row_kernel(const std::int64_t* __restrict__ first, const std::int32_t* __restrict__ index,
                                   const double* __restrict__ values, std::int64_t rows, const double* __restrict__ x,
                                   double* __restrict__ y) {
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t row = own_number();
   if (row >= rows) return;
   double total = 0;
   for (std::int64_t e = first[row]; e < first[row + 1]; ++e) total = __fma_rn(values[e], x[index[e]], total);
@@ -78,12 +78,12 @@ __global__ void sliced_kernel(const std::int64_t* __restrict__ first, const std:
 }
 
 __global__ void eightfold_kernel(const double* __restrict__ x, std::int64_t count, double* __restrict__ wide) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < count * 8) wide[i] = x[i / 8];
 }
 
 __global__ void first_of_eight_kernel(const double* __restrict__ wide, std::int64_t count, double* __restrict__ y) {
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t i = own_number();
   if (i < count) y[i] = wide[i * 8];
 }
 
