@@ -41,9 +41,10 @@ def main():
     assert [name for _, name in names_of(sample)] == ["kTwo", "kList", "Pair", "Child", "kBraced"], list(names_of(sample))
     assert shared({("f", "x"): sample, ("f", "y"): "namespace a {\nconstexpr int kTwo = 2;\n",
                    ("f", "z"): "namespace b {\nstruct Pair {\n"}) == ["f: kTwo of a is in x, y"]
-    root = pathlib.Path(sys.argv[1]) / "src"
-    sources = {(str(file.parent.relative_to(root)), file.name): file.read_text() for file in root.rglob("*.cpp")}
-    assert sources, f"no sources under {root}"
+    root = pathlib.Path(sys.argv[1])
+    files = [*(root / "src").rglob("*.cpp"), *(root / "cli").glob("*.cpp")]
+    assert {file.parent.name for file in files} >= {"core", "cpu", "cli"}, f"sources are missing under {root}"
+    sources = {(str(file.parent.relative_to(root)), file.name): file.read_text() for file in files}
     faults = shared(sources)
     print("\n".join(faults) or f"{len(sources)} sources share no name")
     return 1 if faults else 0
