@@ -272,7 +272,7 @@ TEST_F(LleOrderOnDevice, of_a_surface) {
   check(rolled(20000, 12));
 }
 TEST_F(LleOrderOnDevice, of_blocks_without_their_own_points) {
-  check(rolled(40000, 3, LleVariant::ltsa));  // of which many points are nobody's neighbors
+  check(rolled(40000, 4, LleVariant::ltsa));  // of which many points are nobody's neighbors
   check(rolled(9001, 7, LleVariant::ltsa));
   check(rolled(40000, 12, LleVariant::hessian));
 }
