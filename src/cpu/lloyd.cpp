@@ -194,17 +194,13 @@ void CpuLloyd::start(std::span<const double> centres) {
   for (Worker& worker : workers_) worker.clusters.clear();
 }
 
-// How far each centre has gone since the last assignment, rounded up, in the frame's units.
+// How far each centre has gone since the last assignment, in the frame's units.
 void CpuLloyd::move_bounds() {
   shifts_.assign(static_cast<std::size_t>(k_), 0);
   most_shift_ = next_shift_ = 0;
   mover_ = -1;
   for (std::int64_t c = 0; c < k_; ++c) {
-    const double key = core::euclidean_key(centres_.data() + c * d_, previous_.data() + c * d_, d_);
-    const bool same = std::equal(centres_.data() + c * d_, centres_.data() + (c + 1) * d_, previous_.data() + c * d_);
-    // A key has lost all accuracy below 2^-900; such a shift is rounded up to 2^-440.
-    const double length = same ? 0 : std::max(std::sqrt(key), 0x1p-440) * frame_.scale * (1 + 0x1p-20);
-    const float shift = same ? 0.0F : round_up(length);
+    const float shift = centre_shift(centres_.data() + c * d_, previous_.data() + c * d_, d_, frame_.scale);
     shifts_[static_cast<std::size_t>(c)] = shift;
     if (shift > most_shift_) {
       next_shift_ = most_shift_;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/distance.hpp"
 #include "cpu/screen.hpp"
 
 namespace vicinal::cpu {
@@ -56,6 +57,11 @@ LloydFrame LloydFrame::of(std::span<const double> centre, double largest) {
     frame.shift[at] = static_cast<float>(centre[at] * frame.scale);
   }
   return frame;
+}
+
+float centre_shift(const double* a, const double* b, std::int64_t d, double scale) {
+  if (std::equal(a, a + d, b)) return 0;
+  return round_up(std::max(std::sqrt(core::euclidean_key(a, b, d)), 0x1p-440) * scale * (1 + 0x1p-20));
 }
 
 LloydCentres::LloydCentres(const LloydKernels& simd, const LloydFrame& frame, std::int64_t d)

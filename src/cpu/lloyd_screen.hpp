@@ -51,6 +51,10 @@ struct LloydFrame {
   static LloydFrame of(std::span<const double> centre, double largest);
 };
 
+/// How far a centre has gone, in the frame's units: 0 where it is the same, else not below s |a - b|. A key has lost
+/// all accuracy below 2^-900; such a shift is rounded up to 2^-440.
+float centre_shift(const double* a, const double* b, std::int64_t d, double scale);
+
 /// The centres of one iteration as the kernels read them.
 class LloydCentres {
  public:

@@ -436,8 +436,7 @@ class Search {
       const bool integer = types_[climbs_[tiles[s]].level] == ScreenType::int8;
       for (std::int64_t q = 0; q < queries_of(batch, tiles[s]); ++q) {
         const std::int64_t slot = static_cast<std::int64_t>(s) * width + q;
-        // An int8 score has become a float: rounding up may not drop what the integer would keep.
-        const double least = integer ? all[s].least[q] - 0x1p-22 * std::fabs(all[s].least[q]) : all[s].threshold[q];
+        const double least = integer ? least_score(all[s].least[q]) : all[s].threshold[q];
         Survivor* begin = scratch.survivors.data() + slot * capacity;
         const auto dropped = [least](const Survivor& x) { return static_cast<double>(x.score) < least; };
         scratch.counts[slot] =
@@ -471,27 +470,21 @@ class Search {
   }
 
   // Keeps the survivors that pass the threshold as it is now. Scores were formed with the a and b of `old`: what the
-  // new ones add or (int8, whose a and b are the tile's) take away is applied here, in float64 with a margin for
-  // rounding.
+  // new ones add or (int8, whose a and b are the tile's) take away is applied here, in float64.
   std::int64_t drop(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i, const Threshold& old,
                     Survivor* survivors, std::int64_t count) const {
     const Threshold now = threshold(batch, block, level, i);
     const bool integer = types_[level] == ScreenType::int8;
     const double a = integer ? now.a - old.a : std::max(0.0, now.a - old.a);
     const double b = integer ? now.b - old.b : std::max(0.0, now.b - old.b);
-    const double margin = integer ? 0x1p-22 : 0x1p-40;  // an int8 score was an integer before it became a float
     const PackedRows& packed = block.packed(level);
     std::int64_t kept = 0;
     for (std::int64_t s = 0; s < count; ++s) {
       const Survivor survivor = survivors[s];
-      const auto score = static_cast<double>(survivor.score);
-      const double rho = static_cast<double>(packed.rho[survivor.row]) * a;
-      const double kappa = static_cast<double>(packed.kappa[survivor.row]) * b;
       const bool always = packed.start[survivor.row] == std::numeric_limits<float>::infinity();
-      const bool capped = integer && !(score < 0x1p28F);  // such a sum is no bound
-      const double bound = score + rho + kappa;
-      const bool far = bound + (std::fabs(score) + std::fabs(rho) + std::fabs(kappa)) * margin < now.t;
-      if (!far || always || capped) survivors[kept++] = survivor;
+      const ScoreTerms terms = {survivor.score, static_cast<double>(packed.rho[survivor.row]) * a,
+                                static_cast<double>(packed.kappa[survivor.row]) * b};
+      if (always || !is_dropped(integer, terms, now.t)) survivors[kept++] = survivor;
     }
     return kept;
   }

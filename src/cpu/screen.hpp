@@ -43,6 +43,7 @@
 // At the cap of 2^30 a row survives every threshold, because x~.y~ - h >= -24576 d.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -134,6 +135,29 @@ class Screen {
 /// The smallest float not below x, and the largest not above it.
 float round_up(double x);
 float round_down(double x);
+
+/// A survivor's score as its tile's kernel left it, and what other operands a and b than the tile's would add.
+struct ScoreTerms {
+  float score;
+  double of_rho;    // (a - the tile's a) rho_y
+  double of_kappa;  // (b - the tile's b) kappa_y
+};
+
+/// Whether a survivor may be dropped by a threshold t, ties kept. `integer`: the score is a sum of the int8 screen,
+/// which became a float32 (2^-24 of it off), and which is no bound where it may have been capped. Three float64
+/// additions of the terms are within the margin.
+inline bool is_dropped(bool integer, const ScoreTerms& terms, double t) noexcept {
+  const auto score = static_cast<double>(terms.score);
+  if (integer && !(score < 0x1p28)) return false;
+  const double margin = integer ? 0x1p-22 : 0x1p-40;
+  const double magnitude = std::fabs(score) + std::fabs(terms.of_rho) + std::fabs(terms.of_kappa);
+  return score + terms.of_rho + terms.of_kappa + magnitude * margin < t;
+}
+
+/// Not above the float32 of any sum of the int8 screen that reaches `least`.
+inline double least_score(std::int32_t least) noexcept {
+  return least - 0x1p-22 * std::fabs(static_cast<double>(least));
+}
 
 /// `least` of the int8 screen.
 std::int32_t integer_threshold(const Threshold& query, double a, double b, double least_rho, double least_kappa);

@@ -191,16 +191,9 @@ void CpuSeeding::attempt(std::span<const std::int64_t> rows) {
   for (std::size_t t = 0; t < trials; ++t) core::add_levels(tree_, attempts_[t].sums.data());
 }
 
-// A row x whose least key M is to its centre c cannot be changed by a drawn row y where the key K of c and y is large:
-// |x - y| >= |c - y| - |x - c|, and a key is the square of a distance but for d / 8 + 8 relative errors of 2^-53 and d
-// absolute ones of 2^-1074. With e = (d + 16) 2^-50 and K >= 4 M (1 + e) + 2^-960, the factor 1 + e makes up for the
-// relative errors of the three keys and of this line, and 2^-960 for the absolute ones, so that the key of x and y is
-// not below M. None is below a key of 0.
 void CpuSeeding::set_limits(Worker& worker, std::int64_t first, std::int64_t end) const {
-  const double factor = 4 * (1 + static_cast<double>(d_ + 16) * 0x1p-50);
   for (std::int64_t row = first; row < end; ++row) {
-    const double key = key_of(row);
-    worker.limits[static_cast<std::size_t>(row - first)] = key == 0 ? -1 : key * factor + 0x1p-960;
+    worker.limits[static_cast<std::size_t>(row - first)] = unchanged_from(key_of(row), d_);
   }
 }
 
