@@ -285,7 +285,7 @@ void KMeansCommand::run() const {
   KMeans found;
   std::optional<Preparation> preparation;
   if (!model.empty()) {
-    KMeansModel loaded = KMeansModel::load(ctx, model);
+    KMeansModel loaded = KMeansModel::load(ctx, model, {.allow_prepared = true});
     found = std::move(loaded.fitted);
     if (!loaded.notes.empty()) preparation = Preparation::from_text(loaded.notes, found.cols, model);
   }
@@ -311,7 +311,8 @@ void KMeansCommand::run() const {
   }
   ctx.check_cancelled();
   if (!save_model.empty()) {
-    KMeansModel{found, preparation ? preparation->to_text() : ""}.save(ctx, save_model);
+    KMeansModel{found, preparation ? preparation->to_text() : "", preparation ? preparation->summary() : ""}.save(
+        ctx, save_model);
   }
   write(ctx, found);
   if (!report.empty()) write_text(report, text);

@@ -182,7 +182,7 @@ Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
 }
 
 Fit LofCommand::loaded(const Context& ctx) const {
-  LofModel read = LofModel::load(ctx, model);
+  LofModel read = LofModel::load(ctx, model, {.allow_prepared = true});
   Fit fitted;
   fitted.preparation = Preparation::from_text(read.notes, read.index.cols(), model);
   fitted.index = std::move(read.index);
@@ -333,7 +333,8 @@ void LofCommand::run() const {
   Fit fitted = model.empty() ? fit(ctx, std::move(rows)) : loaded(ctx);
   const auto save = [&] {
     if (save_model.empty()) return;
-    LofModel{*fitted.index, fitted.lof, fitted.preparation.to_text()}.save(ctx, save_model);
+    LofModel{*fitted.index, fitted.lof, fitted.preparation.to_text(), fitted.preparation.summary()}.save(ctx,
+                                                                                                         save_model);
   };
   if (asked() == "-") {
     save();

@@ -259,6 +259,13 @@ void Preparation::find_texts(ReadOptions& reading, const std::vector<std::string
   }
 }
 
+std::string Preparation::summary() const {
+  std::string options;
+  if (has_texts()) options = texts_as() == "one-hot" ? "--categories onehot" : "--categories ordinal";
+  if (scale_ != "none") options += (options.empty() ? "--scale " : " --scale ") + scale_;
+  return options;
+}
+
 std::string Preparation::to_text() const {
   nlohmann::json columns = nlohmann::json::array();
   for (const Column& column : columns_) {

@@ -65,6 +65,8 @@ class Preparation {
   /// The name of a prepared column, or "column 3" from 0; "protocol=tcp" of a one-hot one.
   [[nodiscard]] std::string name_of(std::int64_t column) const;
 
+  /// What becomes of the columns, as the options that ask for it; empty where nothing does.
+  [[nodiscard]] std::string summary() const;
   /// As JSON, and back. Throws `bad_data` naming the file for text that `to_text` did not write for d prepared
   /// columns.
   [[nodiscard]] std::string to_text() const;

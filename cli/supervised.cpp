@@ -167,7 +167,7 @@ Fitted fit(const Context& ctx, const SupervisedOptions& options, Table table, co
 
 Fitted load_fitted(const Context& ctx, const std::string& file) {
   Fitted fitted;
-  fitted.model = NeighborModel::load(ctx, file);
+  fitted.model = NeighborModel::load(ctx, file, {.allow_prepared = true});
   const Json notes = Json::parse(fitted.model->notes, nullptr, false);
   try {
     fitted.columns = notes.at("columns").get<std::vector<std::string>>();
@@ -188,6 +188,7 @@ void save_fitted(const Context& ctx, const std::string& file, const Fitted& fitt
                      {"outlier", fitted.outlier},
                      {"preparation", fitted.preparation.to_text()}}
                     .dump(-1, ' ', false, Json::error_handler_t::replace);
+  model.preparation = fitted.preparation.summary();
   model.save(ctx, file);
 }
 

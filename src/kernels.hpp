@@ -334,8 +334,6 @@ class Backend {
   virtual void prepare(const Context& ctx, Prepared& index) const = 0;
   /// The most bytes that `prepare` takes while it works, what it leaves in the index included.
   virtual std::uint64_t prepare_scratch(const Context& ctx, const TableView& table) const = 0;
-  /// The first non-finite element as {row, col}, or {-1, -1}.
-  virtual std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) const = 0;
   /// Refuses queries that are not finite, unless `nearest` does so while it reads them.
   virtual void check_queries(const Context& ctx, const NearestTask& task) const = 0;
   /// Whether Method::fused serves the task's metric, screen, width, k and collector.

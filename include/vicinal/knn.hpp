@@ -7,6 +7,7 @@
 
 #include "vicinal/context.hpp"
 #include "vicinal/graph.hpp"
+#include "vicinal/model_options.hpp"
 #include "vicinal/table.hpp"
 
 namespace vicinal {
@@ -15,7 +16,9 @@ namespace kernels {
 struct Prepared;
 }
 
+struct LleModel;
 struct LofModel;
+struct NeighborModel;
 
 struct KnnOptions {
   std::int64_t k = 5;  ///< 1 <= k <= eligible rows (one less in self mode)
@@ -64,13 +67,16 @@ class VICINAL_API Index {
 
   /// Writes table and preparation to one file (safetensors layout), to a temporary first, then renamed.
   void save(const Context& ctx, const std::filesystem::path& path) const;
-  /// Maps a saved index. Throws `bad_data` for anything that `save` did not write.
-  static Index load(const Context& ctx, const std::filesystem::path& path);
+  /// Maps a saved index, or that of a NeighborModel or LleModel. Throws `bad_data` for anything that `save` did not
+  /// write, `invalid_argument` for the index of a model with a `preparation`, unless the options allow it.
+  static Index load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options = {});
 
   [[nodiscard]] const kernels::Prepared& prepared() const noexcept { return *prepared_; }
 
  private:
-  friend struct LofModel;  // whose file holds an index, too
+  friend struct LleModel;  // whose files hold an index, too
+  friend struct LofModel;
+  friend struct NeighborModel;
   explicit Index(std::shared_ptr<const kernels::Prepared> prepared) : prepared_(std::move(prepared)) {}
   std::shared_ptr<const kernels::Prepared> prepared_;
 };

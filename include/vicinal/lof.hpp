@@ -11,6 +11,7 @@
 #include "vicinal/context.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/model_options.hpp"
 #include "vicinal/table.hpp"
 
 namespace vicinal {
@@ -116,14 +117,18 @@ VICINAL_API std::vector<double> novelty(const Context& ctx, const Index& index, 
 /// All that `novelty` needs, in one file: the index with its table, and the result that was made of it.
 struct VICINAL_API LofModel {
   Index index;
-  Lof fitted;         ///< made of `index` with `novelty`; its plan and stats are not saved
-  std::string notes;  ///< what else the caller wants to find again: UTF-8, up to some MB
+  Lof fitted;              ///< made of `index` with `novelty`; its plan and stats are not saved
+  std::string notes = {};  ///< what else the caller wants to find again: UTF-8, up to some MB
+  /// What was done to the columns before the rows came here (say, "--scale standard"), in a few words, UTF-8; empty:
+  /// nothing. The library does not do it to queries, so that `load` refuses such a model unless it is allowed to.
+  std::string preparation = {};
 
   /// Writes the file (safetensors layout), to a temporary first, then renamed. Throws `invalid_argument` for a result
   /// made without `novelty` or of another table, `io` when the file cannot be written.
   void save(const Context& ctx, const std::filesystem::path& path) const;
-  /// Maps a saved model. Throws `bad_data` for anything that `save` did not write.
-  static LofModel load(const Context& ctx, const std::filesystem::path& path);
+  /// Maps a saved model. Throws `bad_data` for anything that `save` did not write, `invalid_argument` for one with a
+  /// `preparation`, unless the options allow it.
+  static LofModel load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options = {});
 };
 
 /// What `lof` would do and the memory it needs, without doing it.

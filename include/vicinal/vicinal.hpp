@@ -18,6 +18,7 @@
 #include "vicinal/lle_quality.hpp"
 #include "vicinal/lof.hpp"
 #include "vicinal/match.hpp"
+#include "vicinal/model_options.hpp"
 #include "vicinal/neighbor_model.hpp"
 #include "vicinal/polygon_file.hpp"
 #include "vicinal/polygons.hpp"

@@ -23,9 +23,6 @@ class CpuBackend final : public Backend {
   std::uint64_t prepare_scratch(const Context& ctx, const TableView& table) const override {
     return cpu::prepare_scratch(ctx, table);
   }
-  std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) const override {
-    return cpu::find_non_finite(ctx, table);
-  }
   void check_queries(const Context& ctx, const NearestTask& task) const override {
     if (task.self) return;  // the table was checked when it was prepared
     const auto [row, col] = cpu::find_non_finite(ctx, task.queries);

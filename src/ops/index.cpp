@@ -75,12 +75,12 @@ void Index::save(const Context& ctx, const std::filesystem::path& path) const {
   ops::write_index(ctx, path, *prepared_);
 }
 
-Index Index::load(const Context& ctx, const std::filesystem::path& path) {
+Index Index::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) {
   // The files of these models are those of an index with more in it.
   for (const ops::FileKind& kind : {ops::kNeighborFile, ops::kEmbeddingFile}) {
-    if (ops::is_of_kind(ctx, path, kind)) return Index(ops::load_index(ctx, path, kind));
+    if (ops::is_of_kind(ctx, path, kind)) return Index(ops::load_index(ctx, path, kind, options));
   }
-  return Index(ops::load_index(ctx, path));
+  return Index(ops::load_index(ctx, path, ops::kIndexFile, options));
 }
 
 }  // namespace vicinal

@@ -21,6 +21,7 @@
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 #include "io/atomic_file.hpp"
+#include "ops/index_check.hpp"
 
 namespace vicinal::ops {
 namespace {
@@ -264,30 +265,6 @@ std::vector<T> read_values(const unsigned char* at, std::int64_t count) {
   return values;
 }
 
-/// Groups must be what `Prepared` says: a partition of the rows, each group ascending, the groups by their first rows.
-void check_groups(const Place& place, const kernels::Prepared& index) {
-  const std::int64_t n = index.table.rows();
-  const auto& offsets = index.member_offsets;
-  if (offsets.front() != 0 || offsets.back() != n) refuse_part(place, "its groups do not cover the rows");
-  std::vector<bool> seen(static_cast<std::size_t>(n));
-  for (std::size_t g = 0; g < index.distinct.size(); ++g) {
-    if (offsets[g + 1] <= offsets[g] || offsets[g + 1] > n) refuse_part(place, "its group offsets do not ascend");
-    if (index.members[static_cast<std::size_t>(offsets[g])] != index.distinct[g] ||
-        (g > 0 && index.distinct[g] <= index.distinct[g - 1])) {
-      refuse_part(place, "its groups are not in the order of their first rows");
-    }
-    std::int64_t before = -1;
-    for (std::int64_t i = offsets[g]; i < offsets[g + 1]; ++i) {
-      const std::int64_t row = index.members[static_cast<std::size_t>(i)];
-      if (row <= before || row >= n || seen[static_cast<std::size_t>(row)]) {
-        refuse_part(place, "its groups are not a partition of the rows");
-      }
-      seen[static_cast<std::size_t>(row)] = true;
-      before = row;
-    }
-  }
-}
-
 /// A tree is a permutation of the rows and how they hang together; its boxes are made from the table, so that no file
 /// can make it answer wrongly.
 void restore_tree(const Context& ctx, const Place& place, const kernels::Prepared& index, kernels::TreeShape shape) {
@@ -455,7 +432,7 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
     index.distinct = read_values<std::int64_t>(at(2), shape.groups);
     index.member_offsets = read_values<std::int64_t>(at(3), shape.groups + 1);
     index.members = read_values<std::int64_t>(at(4), shape.rows);
-    check_groups(place, index);
+    check_groups(kind, path, index);
   }
   const std::size_t tree = shape.groups > 0 ? 5 : 2;
   if (shape.tree_rows > 0) {
@@ -490,12 +467,23 @@ bool is_of_kind(const Context& ctx, const std::filesystem::path& path, const Fil
 }
 
 std::shared_ptr<const kernels::Prepared> load_index(const Context& ctx, const std::filesystem::path& path,
-                                                    const FileKind& kind, ModelParts* parts) {
-  auto prepared = std::make_shared<kernels::Prepared>(read_index(ctx, path, kind, parts));
-  const auto [row, col] = kernels::backend_of(ctx).find_non_finite(ctx, prepared->table);
-  if (row >= 0) {
-    refuse_file(kind, path, "row " + std::to_string(row) + ", column " + std::to_string(col) + " is not finite");
+                                                    const FileKind& kind, const ModelOptions& options,
+                                                    ModelParts* parts) {
+  ModelParts unread;
+  ModelParts& read = parts != nullptr ? *parts : unread;
+  auto prepared = std::make_shared<kernels::Prepared>(read_index(ctx, path, kind, &read));
+  if (kind.has_arrays) {
+    const auto preparation = read.metadata.find("preparation");
+    if (preparation == read.metadata.end()) refuse_file(kind, path, "it does not say 'preparation'");
+    if (!preparation->second.empty() && !options.allow_prepared) {
+      throw Error(ErrorCode::invalid_argument,
+                  std::string(kind.noun) + " file '" + path.string() + "': its rows were prepared (" +
+                      preparation->second +
+                      "), which the library does not do to queries; use the command vicinal, or "
+                      "prepare them in the same way and load it with ModelOptions::allow_prepared");
+    }
   }
+  check_rows(ctx, kind, path, *prepared);
   return prepared;
 }
 

@@ -37,14 +37,15 @@ void KMeansModel::save(const Context& ctx, const std::filesystem::path& path) co
   parts.metadata = {{"metric", std::string(name_of(fitted.metric))},
                     {"inertia", ops::text_of(fitted.inertia)},
                     {"iterations", ops::text_of(fitted.iterations)},
-                    {"notes", notes}};
+                    {"notes", notes},
+                    {"preparation", preparation}};
   parts.arrays = {{"sizes", "I64", {fitted.clusters}, fitted.sizes.data()}};
   ops::write_index(ctx, path, index.prepared(), kClusterFile, parts);
 }
 
-KMeansModel KMeansModel::load(const Context& ctx, const std::filesystem::path& path) {
+KMeansModel KMeansModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) {
   ops::ModelParts parts;
-  const auto centres = ops::load_index(ctx, path, kClusterFile, &parts);
+  const auto centres = ops::load_index(ctx, path, kClusterFile, options, &parts);
   ops::ModelReader file(kClusterFile, path, parts);
   const TableView& table = centres->table;
   file.require(table.dtype() == DType::float64, "its centres are not float64");
@@ -60,6 +61,7 @@ KMeansModel KMeansModel::load(const Context& ctx, const std::filesystem::path& p
   fitted.inertia = file.number<double>("inertia");
   fitted.iterations = file.number<std::int64_t>("iterations");
   model.notes = file.text("notes");
+  model.preparation = file.text("preparation");
   if (const ops::ModelArray* const sizes = file.array("sizes", "I64", {fitted.clusters})) {
     fitted.sizes = ops::ModelReader::values<std::int64_t>(*sizes);
   }

@@ -97,7 +97,8 @@ void LleModel::save(const Context& ctx, const std::filesystem::path& path) const
                     {"p", ops::text_of(options.p)},
                     {"method", std::string(name_of(options.method))},
                     {"error", ops::text_of(fitted.error)},
-                    {"notes", notes}};
+                    {"notes", notes},
+                    {"preparation", preparation}};
   parts.arrays = {
       {"embedding", "F64", {n, options.dim}, fitted.embedding.data()},
       {"piece", "I64", {n}, fitted.piece.data()},
@@ -105,16 +106,15 @@ void LleModel::save(const Context& ctx, const std::filesystem::path& path) const
   ops::write_index(ctx, path, index.prepared(), kEmbeddingFile, parts);
 }
 
-LleModel LleModel::load(const Context& ctx, const std::filesystem::path& path) {
-  ops::ModelParts parts;
-  // The parts borrow from the mapping, which this keeps.
-  const kernels::Prepared mapped = ops::read_index(ctx, path, kEmbeddingFile, &parts);
+LleModel LleModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) {
+  ops::ModelParts parts;  // borrow from the mapping, which the index keeps
+  LleModel model{Index(ops::load_index(ctx, path, kEmbeddingFile, options, &parts)), {}};
   core::require_memory(ctx, ops::numbers_in(parts) * 16, "loading the model '" + path.string() + "'");
-  LleModel model{Index::load(ctx, path), {}, {}};
   ModelReader file(kEmbeddingFile, path, parts);
   try {
     model.fitted = read_embedding(file, model.index.rows());
     model.notes = file.text("notes");
+    model.preparation = file.text("preparation");
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument) throw;
     file.refuse(error.what());

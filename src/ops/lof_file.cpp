@@ -57,6 +57,9 @@ Lof read_lof(const std::filesystem::path& path, std::int64_t n, const ModelParts
   model.densities = numbers(file, "lof_densities", {n, ks});
   model.caps = numbers(file, "lof_caps", {ks});
   file.require(!model.scores.empty(), "it has no scores");
+  file.require(model.outliers == std::count_if(model.scores.begin(), model.scores.end(),
+                                               [&](double score) { return score > model.threshold; }),
+               "its outliers are not the scores above its threshold");
   file.require(model.caps.empty() || options.duplicates == Duplicates::cap, "it has caps that no policy asks for");
   file.require_all_seen();
   try {
@@ -95,7 +98,8 @@ void LofModel::save(const Context& ctx, const std::filesystem::path& path) const
                     {"outliers", ops::text_of(fitted.outliers)},
                     {"copied", ops::text_of(fitted.copied)},
                     {"spread", ops::text_of(fitted.spread)},
-                    {"notes", notes}};
+                    {"notes", notes},
+                    {"preparation", preparation}};
   if (!fitted.caps.empty()) parts.arrays.push_back({"lof_caps", "F64", {ks}, fitted.caps.data()});
   if (!fitted.densities.empty()) parts.arrays.push_back({"lof_densities", "F64", {n, ks}, fitted.densities.data()});
   parts.arrays.push_back({"lof_k_distances", "F64", {n, ks}, fitted.k_distances.data()});
@@ -103,14 +107,14 @@ void LofModel::save(const Context& ctx, const std::filesystem::path& path) const
   ops::write_index(ctx, path, index.prepared(), ops::kLofFile, parts);
 }
 
-LofModel LofModel::load(const Context& ctx, const std::filesystem::path& path) {
+LofModel LofModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) {
   ops::ModelParts parts;
-  auto prepared = ops::load_index(ctx, path, ops::kLofFile, &parts);
+  auto prepared = ops::load_index(ctx, path, ops::kLofFile, options, &parts);
   core::require_memory(ctx, ops::numbers_in(parts) * 8, "loading the model '" + path.string() + "'");
   Lof fitted = ops::read_lof(path, prepared->table.rows(), parts);
   const auto notes = parts.metadata.find("notes");
   if (notes == parts.metadata.end()) ops::refuse_file(ops::kLofFile, path, "it does not say 'notes'");
-  return {Index(std::move(prepared)), std::move(fitted), notes->second};
+  return {Index(std::move(prepared)), std::move(fitted), notes->second, parts.metadata.at("preparation")};
 }
 
 }  // namespace vicinal

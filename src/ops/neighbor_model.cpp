@@ -96,6 +96,7 @@ void read_model(ModelReader& file, std::int64_t n, NeighborModel& model) {
   if (weights != kWeightNames[0] && weights != kWeightNames[1]) file.refuse("its 'weights' is not known");
   model.weights = weights == kWeightNames[0] ? Weighting::uniform : Weighting::distance;
   model.notes = file.text("notes");
+  model.preparation = file.text("preparation");
   const auto outputs = file.number<std::int64_t>("outputs");
   if (outputs < 0 || outputs > std::numeric_limits<std::int32_t>::max()) file.refuse("its 'outputs' is not a number");
   for (std::int64_t o = 0; o < outputs; ++o) model.outputs.push_back(read_labels(file, std::to_string(o), n));
@@ -119,7 +120,8 @@ void NeighborModel::save(const Context& ctx, const std::filesystem::path& path) 
                     {"p", text_of(p)},
                     {"weights", kWeightNames[weights == Weighting::distance ? 1 : 0]},
                     {"outputs", text_of(static_cast<std::int64_t>(outputs.size()))},
-                    {"notes", notes}};
+                    {"notes", notes},
+                    {"preparation", preparation}};
   core::require_memory(ctx, outputs.size() * static_cast<std::uint64_t>(n) * 8, "saving the model");
   std::vector<std::vector<std::int64_t>> codes;
   codes.reserve(outputs.size());  // arrays borrow from it
@@ -143,12 +145,10 @@ void NeighborModel::save(const Context& ctx, const std::filesystem::path& path) 
   ops::write_index(ctx, path, index.prepared(), kNeighborFile, parts);
 }
 
-NeighborModel NeighborModel::load(const Context& ctx, const std::filesystem::path& path) {
-  ops::ModelParts parts;
-  // The parts borrow from the mapping, which this index keeps.
-  const kernels::Prepared mapped = ops::read_index(ctx, path, kNeighborFile, &parts);
+NeighborModel NeighborModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) {
+  ops::ModelParts parts;  // borrow from the mapping, which the index keeps
+  NeighborModel model{Index(ops::load_index(ctx, path, kNeighborFile, options, &parts))};
   core::require_memory(ctx, ops::numbers_in(parts) * 16, "loading the model '" + path.string() + "'");
-  NeighborModel model{Index::load(ctx, path)};
   const std::int64_t n = model.index.rows();
   ModelReader file(kNeighborFile, path, parts);
   try {

@@ -185,9 +185,6 @@ class CudaBackend final : public kernels::Backend,
   std::uint64_t prepare_scratch(const Context& /*ctx*/, const TableView& table) const override {
     return staging_bytes(table) + static_cast<std::uint64_t>(table.cols()) * sizeof(double);
   }
-  std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) const override {
-    return kernels::cpu_backend().find_non_finite(ctx, table);  // of a file that was mapped
-  }
   void check_queries(const Context& /*ctx*/, const NearestTask& /*task*/) const override {}
 
   bool can_fuse(const NearestTask& task) const override {

@@ -55,6 +55,17 @@ def ok_json(ok):
     return lambda *arguments, **options: json.loads(ok(*arguments, "--json", **options))
 
 
+@pytest.fixture
+def model_texts(tmp_path):
+    """The texts in a model file's header."""
+
+    def read(name):
+        content = (tmp_path / name).read_bytes()
+        return json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]
+
+    return read
+
+
 @pytest.fixture(scope="session")
 def data_folder():
     folder = os.environ.get("VICINAL_DATA")

@@ -333,7 +333,7 @@ def test_the_classical_data(ok_json, tmp_path, data_folder, name):
         assert not np.abs(np.loadtxt(tmp_path / "found.cluster_centres")[:, 1:] - centres).max() > 100 * np.abs(rows).max() * 2**-52
 
 
-def test_prepared_columns_are_kept_with_the_centres(ok, ok_json, vicinal, tmp_path):
+def test_prepared_columns_are_kept_with_the_centres(ok, ok_json, vicinal, tmp_path, model_texts):
     """Scaled columns and texts cluster as scikit-learn's scaler makes them, and a model prepares later rows the same way."""
     generator = np.random.default_rng(3)
     centres = generator.integers(0, 3, 240)
@@ -344,6 +344,7 @@ def test_prepared_columns_are_kept_with_the_centres(ok, ok_json, vicinal, tmp_pa
     (tmp_path / "some.csv").write_text("a,kind,b\n" + "\n".join(lines[:50]).replace("udp", "sctp", 1) + "\n")
     options = ["-c", 3, "--seed", 4, "--categories", "onehot", "--scale", "standard"]
     ok("kmeans", "rows.csv", *options, "-o", "found.npz", "--save-model", "model.vkm")
+    assert model_texts("model.vkm")["preparation"] == "--categories onehot --scale standard"
     model = np.load(tmp_path / "found.npz")
     assert model["centres"].shape == (3, 5)
     assert len({(label, kind) for label, kind in zip(model["labels"], words)}) == 3

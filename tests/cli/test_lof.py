@@ -217,12 +217,14 @@ def prepared(table, train, scale):
 
 @pytest.mark.parametrize("scale", ["none", "standard", "minmax"])
 @pytest.mark.parametrize("header", [True, False])
-def test_prepared_columns(ok, vicinal, tmp_path, scale, header):
+def test_prepared_columns(ok, vicinal, tmp_path, model_texts, scale, header):
     label = "class" if header else "3"
     train = traffic(tmp_path / "train.csv.gz", header=header)
     asked = traffic(tmp_path / "asked.csv", words=("icmp", "gre", "udp"), rows=40, seed=2, header=header, label=False)
     options = ["--categories", "ordinal", "--scale", scale, "-k", 10, "--label", label]
     ok("lof", "train.csv.gz", *options, "-o", "own.npy", "--save-model", "model.vlof")
+    scaling = "" if scale == "none" else f" --scale {scale}"
+    assert model_texts("model.vlof")["preparation"] == "--categories ordinal" + scaling
     np.save(tmp_path / "numbers.npy", prepared(train, train, scale))
     np.save(tmp_path / "others.npy", prepared(asked, train, scale))
     ok("lof", "numbers.npy", "-k", 10, "-o", "wanted.npy")

@@ -337,6 +337,45 @@ TEST_F(DamagedIndex, GroupsThatAreNoPartitionAreRefused) {
   refused([](kernels::Prepared& bad) { bad.largest = -1; });
 }
 
+/// Whoever forges a claim writes the check sum, too: it is right in all of these files.
+TEST_F(DamagedIndex, FalseClaimsOfTheTableAreRefused) {
+  const auto refused = [&](const TableView& table, auto change) {
+    kernels::Prepared bad = grouped_index(table);
+    change(bad);
+    ops::write_index(ctx_, path_, bad);
+    return refusal(ErrorCode::bad_data, [&] {
+      const Index index = Index::load(ctx_, path_);
+      const KnnOptions options{.k = 6, .method = Method::direct};
+      EXPECT_EQ(knn(ctx_, index, options).ids, knn(ctx_, table, options).ids);
+    });
+  };
+  // A partition in the right order; rows 8 and 9, which differ, are in each other's group.
+  const TableView table(data_.data(), 40, 5);
+  EXPECT_NE(refused(table,
+                    [](kernels::Prepared& bad) {
+                      ASSERT_EQ(bad.members[7], 8);
+                      ASSERT_EQ(bad.members[13], 9);
+                      std::swap(bad.members[7], bad.members[13]);
+                    })
+                .find("rows 1 and 9 differ"),
+            std::string::npos);
+  // Equal as numbers is not equal: bytes are what a group is made of.
+  std::vector<float> zeros(200, 0.0F);
+  zeros[35] = -0.0F;
+  EXPECT_NE(refused(TableView(zeros.data(), 40, 5), [](const kernels::Prepared&) {}).find("rows 0 and 7 differ"),
+            std::string::npos);
+  // Whether a key can overflow is judged by the largest deviation.
+  EXPECT_NE(refused(table, [](kernels::Prepared& bad) { bad.largest = 58; }).find("row 6, column 0 is farther"),
+            std::string::npos);
+}
+
+TEST_F(DamagedIndex, DeviationsBeyondFloat64AreNoFalseClaim) {
+  const std::vector<double> far = {-1.5e308, 1.5e308, -1.5e308, -1.5e308, 2};
+  const Index index(ctx_, TableView(far.data(), 5, 1));
+  index.save(ctx_, path_);
+  EXPECT_EQ(Index::load(ctx_, path_).prepared().largest, std::numeric_limits<double>::max());
+}
+
 TEST_F(DamagedIndex, NumbersThatAreNotFiniteAreRefusedByRowAndColumn) {
   std::vector<float> data = data_;
   data[17] = std::numeric_limits<float>::infinity();

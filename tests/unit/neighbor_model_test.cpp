@@ -101,6 +101,31 @@ TEST_F(NeighborModelFile, targets_come_back_and_an_index_is_in_it) {
   EXPECT_EQ(knn(ctx_, index, {.k = 3}).ids, knn(ctx_, saved.index, {.k = 3}).ids);
 }
 
+TEST_F(NeighborModelFile, prepared_rows_are_loaded_only_where_that_is_allowed) {
+  NeighborModel saved = classifier();
+  saved.preparation = "--categories onehot --scale minmax";
+  saved.save(ctx_, path_);
+  const auto refused = [&](const auto& load) {
+    const std::string what = refusal([&] { load(ModelOptions{}); });
+    EXPECT_NE(what.find("its rows were prepared (--categories onehot --scale minmax)"), std::string::npos) << what;
+    EXPECT_NE(what.find("ModelOptions::allow_prepared"), std::string::npos) << what;
+    EXPECT_EQ(refusal([&] { load(ModelOptions{.allow_prepared = true}); }), "");
+  };
+  refused([&](const ModelOptions& options) { NeighborModel::load(ctx_, path_, options); });
+  refused([&](const ModelOptions& options) { Index::load(ctx_, path_, options); });
+  EXPECT_EQ(NeighborModel::load(ctx_, path_, {.allow_prepared = true}).preparation, saved.preparation);
+  const KMeans clusters = kmeans(ctx_, table(), {.clusters = 3});
+  KMeansModel{.fitted = clusters, .preparation = saved.preparation}.save(ctx_, path_);
+  refused([&](const ModelOptions& options) { KMeansModel::load(ctx_, path_, options); });
+  const Index index(ctx_, table());
+  LofModel{.index = index, .fitted = lof(ctx_, index, {.k = 3, .novelty = true}), .preparation = saved.preparation}
+      .save(ctx_, path_);
+  refused([&](const ModelOptions& options) { LofModel::load(ctx_, path_, options); });
+  LleModel{.index = index, .fitted = lle(ctx_, table(), {.k = 8}), .preparation = saved.preparation}.save(ctx_, path_);
+  refused([&](const ModelOptions& options) { LleModel::load(ctx_, path_, options); });
+  refused([&](const ModelOptions& options) { Index::load(ctx_, path_, options); });
+}
+
 TEST_F(NeighborModelFile, refuses_to_save_what_is_no_model) {
   const auto refused = [&](NeighborModel model) { return refusal([&] { model.save(ctx_, path_); }); };
   NeighborModel both = classifier();
