@@ -13,6 +13,7 @@
 #include "common_options.hpp"
 #include "image_shape.hpp"
 #include "input.hpp"
+#include "io/atomic_file.hpp"
 #include "output.hpp"
 #include "report/classification.hpp"
 #include "scores.hpp"
@@ -324,9 +325,11 @@ void ClassifyCommand::run() const {
     page = render(content);
   }
   ctx.check_cancelled();
+  io::OutputGroup together;
   if (!output.empty()) write_predictions(ctx, output, outcomes, probabilities);
   if (!save_model.empty()) save_fitted(ctx, save_model, fitted);
   if (!report.empty()) write_text(report, page);
+  together.commit();
   runtime.progress->clear();
   if (common.json) {
     Json json = answer_json("classify", found.rows, *this, fitted);

@@ -12,6 +12,7 @@
 #include "command.hpp"
 #include "common_options.hpp"
 #include "edges_file.hpp"
+#include "io/atomic_file.hpp"
 #include "output.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/spectral_cocluster.hpp"
@@ -159,8 +160,10 @@ void CoclusterCommand::run() {
     found = std::move(division.parts);
   }
   const Counts summary = summarize(found);
+  io::OutputGroup together;
   if (!output.empty()) write_members(ctx, output, edges, found);
   if (!cut_output.empty()) write_cut_edges(ctx, cut_output, edges, division.cut_edges);
+  together.commit();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   runtime.progress->clear();
   if (common.json) {

@@ -10,6 +10,7 @@
 
 #include "command.hpp"
 #include "common_options.hpp"
+#include "io/atomic_file.hpp"
 #include "output.hpp"
 #include "vicinal/io.hpp"
 
@@ -106,9 +107,11 @@ void GenerateCommand::run() const {
   }
   const Generated made = generate(runtime.ctx, making);
   runtime.ctx.check_cancelled();
+  io::OutputGroup together;
   if (!output.empty()) write_points(runtime.ctx, output, made);
   if (!parameters.empty()) write_parameters(parameters, made);
   if (!labels.empty()) write_labels(labels, made);
+  together.commit();
   runtime.progress->clear();
   if (common.json) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

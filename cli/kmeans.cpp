@@ -13,6 +13,7 @@
 #include "command.hpp"
 #include "common_options.hpp"
 #include "input.hpp"
+#include "io/atomic_file.hpp"
 #include "kmeans_scan.hpp"
 #include "output.hpp"
 #include "preparation.hpp"
@@ -310,12 +311,14 @@ void KMeansCommand::run() const {
     text = page(rows, found, silhouettes->sample(), fit, nullptr, seconds);
   }
   ctx.check_cancelled();
+  io::OutputGroup together;
   if (!save_model.empty()) {
     KMeansModel{found, preparation ? preparation->to_text() : "", preparation ? preparation->summary() : ""}.save(
         ctx, save_model);
   }
   write(ctx, found);
   if (!report.empty()) write_text(report, text);
+  together.commit();
   runtime.progress->clear();
   tell_all(runtime, found, fit, seconds);
 }

@@ -11,6 +11,7 @@
 #include "common_options.hpp"
 #include "image_shape.hpp"
 #include "input.hpp"
+#include "io/atomic_file.hpp"
 #include "neighbors_output.hpp"
 #include "output.hpp"
 #include "report/neighbors.hpp"
@@ -64,8 +65,10 @@ void KnnCommand::run() const {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string page = report.empty() ? std::string() : report_page(rows, asked, graph, seconds);
   runtime.ctx.check_cancelled();
+  io::OutputGroup together;
   if (!output.empty()) write_graph(output, graph);
   if (!report.empty()) write_text(report, page);
+  together.commit();
   runtime.progress->clear();
   if (common.json) {
     Json json = {{"command", "knn"}};

@@ -12,6 +12,7 @@
 
 #include "command.hpp"
 #include "common_options.hpp"
+#include "io/atomic_file.hpp"
 #include "match_output.hpp"
 #include "output.hpp"
 #include "report/map.hpp"
@@ -98,6 +99,7 @@ void MatchCommand::run() const {
   chosen.codes_b = codes_b;
   const Match found = match(ctx, layers.a.polygons.view(), layers.b.polygons.view(), chosen);
   ctx.check_cancelled();
+  io::OutputGroup together;
   if (ends_with(output, ".csv")) {
     write_text(output, pairs_csv(layers, found));
   } else if (!output.empty()) {
@@ -108,6 +110,7 @@ void MatchCommand::run() const {
   };
   const MatchedFiles files{path_a, path_b, &layers, &found};
   if (!report.empty()) write_text(report, report::render_map(files, seconds()));
+  together.commit();
   runtime.progress->clear();
   if (common.json) {
     print_json(to_json(files, seconds()));

@@ -11,6 +11,7 @@
 #include "common_options.hpp"
 #include "image_shape.hpp"
 #include "input.hpp"
+#include "io/atomic_file.hpp"
 #include "neighbors_output.hpp"
 #include "output.hpp"
 #include "report/neighbors.hpp"
@@ -136,8 +137,10 @@ void RadiusCommand::run() const {
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const std::string page = report.empty() ? std::string() : report_page(rows, asked, graph, seconds);
   runtime.ctx.check_cancelled();
+  io::OutputGroup together;
   if (!output.empty()) write_graph(output, graph);
   if (!report.empty()) write_text(report, page);
+  together.commit();
   runtime.progress->clear();
   if (common.json) {
     Json json = {{"command", "radius"}, {"radius", radius}};

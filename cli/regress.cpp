@@ -13,6 +13,7 @@
 
 #include "command.hpp"
 #include "input.hpp"
+#include "io/atomic_file.hpp"
 #include "output.hpp"
 #include "report/regression.hpp"
 #include "supervised.hpp"
@@ -262,9 +263,11 @@ void RegressCommand::run() const {
     page = render(content);
   }
   ctx.check_cancelled();
+  io::OutputGroup together;
   if (!output.empty()) write_values(ctx, output, found, names);
   if (!save_model.empty()) save_fitted(ctx, save_model, fitted);
   if (!report.empty()) write_text(report, page);
+  together.commit();
   runtime.progress->clear();
   if (common.json) {
     Json json = answer_json("regress", found.rows, *this, fitted);

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "vicinal/error.hpp"
 
@@ -50,6 +51,32 @@ Entry* claim_entry() {
 
 [[noreturn]] void fail(const std::string& shown, std::string_view what, int error) {
   throw Error(ErrorCode::io, fmt::format("cannot {} '{}': {}", what, shown, std::generic_category().message(error)));
+}
+
+thread_local OutputGroup* innermost = nullptr;
+
+/// Removes a temporary and takes it from the list.
+void remove(Entry* entry) noexcept {
+  if (entry == nullptr) return;
+  if (entry->owner == ::getpid()) ::unlink(entry->path);
+  entry->state.store(kFree, std::memory_order_release);
+}
+
+/// Gives a temporary its name; one that cannot have it is removed.
+void rename(const FinishedFile& file) {
+  auto* const entry = static_cast<Entry*>(file.entry);
+  if (::rename(file.temporary.c_str(), file.target.c_str()) != 0) {
+    const int error = errno;
+    remove(entry);
+    fail(file.shown, "write", error);
+  }
+  entry->state.store(kFree, std::memory_order_release);
+  // The rename itself reaches the disk with the folder; a folder that cannot be synced is no reason to fail.
+  const int folder = ::open(fs::path(file.target).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    ::fsync(folder);
+    ::close(folder);
+  }
 }
 
 /// The file behind a chain of symbolic links, which need not exist. Links into /proc (as /dev/stdout is one) name open
@@ -203,30 +230,44 @@ void AtomicFile::commit() {
     fail(shown_, "write", error);
   }
   if (temporary_.empty()) return;
-  if (::rename(temporary_.c_str(), final_.c_str()) != 0) {
-    const int error = errno;
-    discard();
-    fail(shown_, "write", error);
+  const FinishedFile file{shown_, temporary_, final_, entry_};
+  if (innermost != nullptr) {
+    innermost->files_.push_back(file);
+  } else {
+    rename(file);
   }
-  static_cast<Entry*>(entry_)->state.store(kFree, std::memory_order_release);
   entry_ = nullptr;
   temporary_.clear();
-  // The rename itself reaches the disk with the folder; a folder that cannot be synced is no reason to fail.
-  const int folder = ::open(fs::path(final_).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {
-    ::fsync(folder);
-    ::close(folder);
-  }
 }
 
 void AtomicFile::discard() noexcept {
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
-  auto* entry = static_cast<Entry*>(entry_);
-  if (entry == nullptr) return;
-  if (entry->owner == ::getpid()) ::unlink(temporary_.c_str());
-  entry->state.store(kFree, std::memory_order_release);
+  remove(static_cast<Entry*>(entry_));
   entry_ = nullptr;
+}
+
+OutputGroup::OutputGroup() noexcept : outer_(std::exchange(innermost, this)) {}
+
+OutputGroup::~OutputGroup() {
+  innermost = outer_;
+  for (const FinishedFile& file : files_) remove(static_cast<Entry*>(file.entry));
+}
+
+void OutputGroup::commit() {
+  const std::vector<FinishedFile> files = std::exchange(files_, {});
+  if (outer_ != nullptr) {
+    outer_->files_.insert(outer_->files_.end(), files.begin(), files.end());
+    return;
+  }
+  for (auto file = files.begin(); file != files.end(); ++file) {
+    try {
+      rename(*file);
+    } catch (const Error&) {
+      files_.assign(file + 1, files.end());
+      throw;
+    }
+  }
 }
 
 void remove_temporaries() noexcept {

@@ -1,6 +1,7 @@
 // Output that is whole or not there (contract clause 11): bytes go to a temporary beside the target, commit() syncs and
 // renames it. A target that exists and is no regular file (a pipe, /dev/stdout) has nothing to rename and is written
-// directly. Live temporaries are listed process-wide, so that an interrupt can remove them.
+// directly. The outputs of one job appear together, or none of them does (OutputGroup). Live temporaries are listed
+// process-wide, so that an interrupt can remove them.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ class AtomicFile {
   void write(std::string_view text) { write(text.data(), text.size()); }
   /// Bytes appended so far.
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
-  /// Flushes, syncs and renames: from here on the target is the new file. Call once, last.
+  /// Flushes, syncs and renames: from here on the target is the new file. Within an OutputGroup of this thread the
+  /// group renames. Call once, last.
   void commit();
 
  private:
@@ -45,6 +47,33 @@ class AtomicFile {
   int fd_ = -1;
   std::uint64_t size_ = 0;
   std::vector<char> buffer_;
+};
+
+/// A temporary that is complete: all that is left is to give it its name.
+struct FinishedFile {
+  std::string shown;  ///< the target as the caller wrote it: for sentences
+  std::string temporary;
+  std::string target;
+  void* entry = nullptr;  ///< in the list of live temporaries
+};
+
+/// While it lives, files that this thread commits keep their temporaries; commit() then renames all of them, in order.
+/// So a disk that is full at the last file leaves every target as it was. A group within another hands its files on.
+class VICINAL_API OutputGroup {
+ public:
+  OutputGroup() noexcept;
+  /// Removes the temporaries unless commit() succeeded.
+  ~OutputGroup();
+  OutputGroup(const OutputGroup&) = delete;
+  OutputGroup& operator=(const OutputGroup&) = delete;
+
+  /// Throws `io` for the first file that cannot be renamed; that one and those after it are removed.
+  void commit();
+
+ private:
+  friend class AtomicFile;
+  OutputGroup* outer_;
+  std::vector<FinishedFile> files_;
 };
 
 /// Removes every temporary of this process that is not yet committed. Async-signal-safe; files still being written

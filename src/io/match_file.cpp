@@ -148,7 +148,9 @@ class Output {
     plugin::check(status);
   }
   void commit() {
+    io::OutputGroup together;
     for (const auto& file : files_) file->commit();
+    together.commit();
   }
 
  private:

@@ -274,6 +274,48 @@ def test_disk_full(vicinal, tmp_path):
         subprocess.run(["umount", disk], check=True)
 
 
+OUTPUTS = {
+    "knn t.csv -k 2": {"-o": "o.csv", "--report": "r.html"},
+    "radius t.csv -r 1": {"-o": "o.npz", "--report": "r.html"},
+    "classify t.csv t.csv --label y": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
+    "regress t.csv t.csv --target a": {"-o": "o.npy", "--save-model": "m", "--report": "r.html"},
+    "kmeans t.csv -c 2": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
+    "lof t.csv -k 3": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
+    "lle t.csv -k 5": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
+    "cocluster e.csv --split-members 2": {"-o": "o.csv", "--cut-edges": "c.csv"},
+    "generate swiss-roll -n 20": {"-o": "o.npy", "--parameters": "p.npy"},
+    "generate blobs -n 20": {"-o": "o.npy", "--labels": "l.csv"},
+}
+
+
+@pytest.mark.parametrize("arguments", OUTPUTS)
+def test_the_outputs_of_one_command_appear_together(vicinal, tmp_path, arguments):
+    """A disk that is full at one of them leaves the others as they were."""
+    generator = np.random.default_rng(0)
+    rows = [f"{a},{b},{c},{i % 2}" for i, (a, b, c) in enumerate(generator.normal(size=(30, 3)))]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,y", *rows]) + "\n")
+    (tmp_path / "e.csv").write_text("".join(f"a{i},b{i}\na{i},b{i + 1}\n" for i in range(6)))
+    outputs = OUTPUTS[arguments]
+    for full in outputs:
+        given = []
+        for option, name in outputs.items():
+            (tmp_path / name).unlink(missing_ok=True)
+            if option == full:
+                (tmp_path / name).symlink_to("/dev/full")
+            else:
+                (tmp_path / name).write_text("precious")
+            given += [option, name]
+        before = sorted(path.name for path in tmp_path.iterdir())
+        done = vicinal(*arguments.split(), *given)
+        assert done.returncode == DATA and outputs[full] in done.stderr, done.stderr
+        assert {(tmp_path / name).read_bytes() for option, name in outputs.items() if option != full} == {b"precious"}
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
+    (tmp_path / outputs[full]).unlink()
+    done = vicinal(*arguments.split(), *given)
+    assert done.returncode == 0, done.stderr
+    assert all((tmp_path / name).read_bytes() != b"precious" for name in outputs.values())
+
+
 def test_a_closed_pipe_is_quiet(command, tmp_path):
     np.save(tmp_path / "good.npy", np.random.default_rng(0).normal(size=(20, 3)))
     done = subprocess.run(

@@ -104,6 +104,20 @@ def test_geopackage_and_report(tmp_path):
     refused(2, "4 layers; name the one to read: a, b, pairs, groups", out, old)
 
 
+def test_all_files_of_a_match_appear_together(tmp_path):
+    """A disk that is full at any of them leaves the others as they were."""
+    old = layer(tmp_path / "old.geojson", polygons((0, 0), (2, 0)))
+    outputs = ["o_a.geojson", "o_b.geojson", "o_pairs.csv", "o_groups.csv", "r.html"]
+    for full in outputs:
+        for name in outputs:
+            (tmp_path / name).unlink(missing_ok=True)
+            (tmp_path / name).write_text("precious") if name != full else (tmp_path / name).symlink_to("/dev/full")
+        before = sorted(path.name for path in tmp_path.iterdir())
+        refused(3, "", old, old, "-o", tmp_path / "o.geojson", "--report", tmp_path / "r.html")
+        assert {(tmp_path / name).read_bytes() for name in outputs if name != full} == {b"precious"}
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
 @pytest.mark.parametrize("ending", [".shp", ".geojson", ".fgb"])
 def test_files_of_one_layer(tmp_path, ending):
     # Ids of every kind, a multipolygon among polygons, a feature without geometry where the format has such.

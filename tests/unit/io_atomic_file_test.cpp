@@ -14,6 +14,7 @@ namespace vicinal {
 namespace {
 
 using io::AtomicFile;
+using io::OutputGroup;
 using io_testing::expect_error;
 using io_testing::Folder;
 
@@ -41,6 +42,62 @@ TEST(IoAtomicFile, LeavesNothingWithoutCommit) {
   { AtomicFile(folder / "b.txt").write("new"); }
   EXPECT_EQ(folder.get("a.txt"), "old");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.txt"});
+}
+
+void write_committed(const std::filesystem::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+TEST(IoOutputGroup, AllFilesAppearOnCommitOnly) {
+  const Folder folder;
+  folder.put("a.txt", "old");
+  {
+    const OutputGroup never;
+    write_committed(folder / "a.txt", "new");
+    write_committed(folder / "b.txt", "new");
+    EXPECT_EQ(folder.get("a.txt"), "old");
+    EXPECT_EQ(folder.names().size(), 3U);
+  }
+  EXPECT_EQ(folder.get("a.txt"), "old");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"a.txt"});
+  {
+    OutputGroup outer;
+    write_committed(folder / "a.txt", "new");
+    {
+      OutputGroup inner;
+      write_committed(folder / "b.txt", "new");
+      inner.commit();
+    }
+    EXPECT_EQ(folder.get("a.txt"), "old");
+    EXPECT_EQ(folder.names().size(), 3U);
+    outer.commit();
+  }
+  EXPECT_EQ(folder.get("a.txt"), "new");
+  EXPECT_EQ(folder.get("b.txt"), "new");
+  write_committed(folder / "c.txt", "alone again");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"a.txt", "b.txt", "c.txt"}));
+}
+
+TEST(IoOutputGroup, ARenameThatFailsLeavesNoTemporary) {
+  const Folder folder;
+  {
+    OutputGroup group;
+    for (const char* name : {"a.txt", "b.txt", "c.txt"}) write_committed(folder / name, "new");
+    std::filesystem::create_directory(folder / "b.txt");
+    expect_error(ErrorCode::io, {"b.txt"}, [&] { group.commit(); });
+  }
+  EXPECT_EQ(folder.get("a.txt"), "new");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"a.txt", "b.txt"}));
+}
+
+TEST(IoOutputGroup, AnInterruptRemovesWhatWaits) {
+  const Folder folder;
+  const OutputGroup group;
+  write_committed(folder / "a.txt", "new");
+  io::remove_temporaries();
+  EXPECT_TRUE(folder.names().empty());
 }
 
 TEST(IoAtomicFile, RefusesWhatCannotBeATarget) {
