@@ -102,7 +102,7 @@ TEST(HalfScreen, a_threshold_is_below_every_term) {
   for (const std::int64_t d : {1, 100, 8000}) {
     for (const int exponent : {0, -3}) {
       for (const double key : {0.0, 1.0, 1e5, 1e7}) {
-        for (const double rho : {0.0, 0x1p-40, 2.0}) {
+        for (const double rho : {0.0, 0x1p-40, 2.0, 8192.0}) {
           const Quad scale = power2(2 + exponent);
           const Quad reach = scale * sqrtq(key * (1 + error_of_sum(d)));
           EXPECT_FALSE(!(half_reach(key, d, std::ldexp(1.0, 2 + exponent)) >= reach));

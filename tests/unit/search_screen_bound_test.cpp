@@ -63,7 +63,7 @@ TEST(ScreenBound, a_row_starts_above_every_term_of_its_own) {
 TEST(ScreenBound, a_row_of_bytes_starts_above_every_term_of_its_own) {
   const Screen screen(ScreenType::int8, ScreenKind::distance, 10, 1, {});
   for (const double rounded_sq : {0.0, 1.0, 8.0, 9.0, 10.0}) {
-    for (const double error_sq : {0.0, 0x1p-60, 0.5, 2.0, 3.0}) {
+    for (const double error_sq : {0.0, 0x1p-60, 0.5, 2 * (1 - 0x1p-18), 2.0, 3.0}) {
       for (const double sum : {-3.0, 0.0, 3.0}) {
         const RowTerms terms = screen.row_terms({rounded_sq, rounded_sq, error_sq, 0, sum, true});
         EXPECT_FALSE(!(terms.base >= -128 * static_cast<Quad>(sum) - static_cast<Quad>(rounded_sq) / 2 +
@@ -195,6 +195,7 @@ TEST(ScreenBound, a_survivor_is_dropped_only_when_its_exact_bound_is_below) {
     // No threshold drops what may have been capped.
     EXPECT_FALSE(is_dropped(true, {0x1p28F + std::fabs(terms.score), terms.of_rho, -0x1p60}, 0x1p50));
   }
+  EXPECT_FALSE(is_dropped(true, {0, 0, 0}, 0));  // a tie
   EXPECT_TRUE(is_dropped(true, {100, 1, -1}, 101));
   EXPECT_TRUE(is_dropped(false, {100, 1, -1}, 100.001));
   EXPECT_GT(least_score(1000), 999);

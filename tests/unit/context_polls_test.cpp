@@ -1,0 +1,131 @@
+// Cancel polls, counted (the linker puts the counter below between the library and Context::check_cancelled): each long
+// loop polls at least as often as its work, divided by the distance between two polls, says. Nothing here takes time.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "cpu/simd/kernels.hpp"
+#include "cpu/table_scan.hpp"
+#include "cpu/tree.hpp"
+#include "vicinal/cocluster.hpp"
+#include "vicinal/knn.hpp"
+
+namespace {
+std::atomic<std::int64_t> polls{0};
+}
+
+extern "C" {
+void __real__ZNK7vicinal7Context15check_cancelledEv(const vicinal::Context* ctx);
+void __wrap__ZNK7vicinal7Context15check_cancelledEv(const vicinal::Context* ctx);
+void __wrap__ZNK7vicinal7Context15check_cancelledEv(const vicinal::Context* ctx) {
+  ++polls;
+  __real__ZNK7vicinal7Context15check_cancelledEv(ctx);
+}
+}
+
+namespace vicinal {
+namespace {
+
+template <class Body>
+std::int64_t polls_of(const Body& body) {
+  const std::int64_t before = polls;
+  body();
+  return polls - before;
+}
+
+std::vector<float> random_rows(std::int64_t n, std::int64_t d) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> uniform;
+  std::vector<float> rows(static_cast<std::size_t>(n * d));
+  for (float& value : rows) value = uniform(random);
+  return rows;
+}
+
+TEST(Polls, each_task_of_a_parallel_loop) {
+  for (const int threads : {1, 3}) {
+    const Context ctx = Context::cpu({.threads = threads});
+    EXPECT_GE(polls_of([&] { core::parallel_for(ctx, 100, [](std::int64_t, int) {}); }), 100);
+  }
+}
+
+// Reading in tasks of 4096 rows, and then row by row for the first value at fault.
+TEST(Polls, a_table_that_is_refused) {
+  constexpr std::int64_t kRows = 16 * 4096;
+  std::vector<float> values(kRows, 1);
+  values.back() = std::numeric_limits<float>::infinity();
+  const Context ctx = Context::cpu({.threads = 1});
+  const auto scan = [&] { cpu::scan_table(ctx, TableView(values.data(), kRows, 1)); };
+  EXPECT_GE(polls_of([&] { EXPECT_THROW(scan(), Error); }), 2 * kRows / 4096);
+}
+
+TEST(Polls, a_tree_descent) {
+  constexpr std::int64_t kRows = 1 << 16;
+  const std::vector<float> rows = random_rows(kRows, 2);
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.data(), kRows, 2);
+  const Index index(ctx, table, {.tree = true});
+  const std::int64_t nodes = cpu::Tree::build(ctx, index.prepared())->nodes();
+  const TableView query = table.slice(0, 1);
+  const auto polls_within = [&](double radius, Metric metric) {
+    return polls_of(
+        [&] { count(ctx, index, query, {.radius = radius, .metric = metric, .p = 3, .method = Method::kdtree}); });
+  };
+  EXPECT_GE(polls_within(10, Metric::euclidean) - polls_within(0, Metric::euclidean), nodes / 16 - 1);
+  // A power takes as long as a hundred products.
+  EXPECT_GE(polls_within(10, Metric::minkowski), kRows);
+}
+
+// A leaf of equal points may be of any size, where they are too few of the table to be made one.
+TEST(Polls, a_large_leaf) {
+  constexpr std::int64_t kRows = 1 << 17;
+  constexpr std::int64_t kEqual = kRows / 64;
+  std::vector<float> rows = random_rows(kRows, 2);
+  for (std::int64_t i = 0; i < 2 * kEqual; ++i) rows[static_cast<std::size_t>(i)] = 0.5F;
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.data(), kRows, 2);
+  const Index index(ctx, table, {.tree = true});
+  const auto polls_at = [&](std::int64_t row) {
+    return polls_of([&] { knn(ctx, index, table.slice(row, row + 1), {.k = 1, .method = Method::kdtree}); });
+  };
+  EXPECT_GE(polls_at(0) - polls_at(kRows - 1), kEqual / 256 - 2);
+}
+
+TEST(Polls, brute_force) {
+  constexpr std::int64_t kRows = 1 << 16;
+  const std::vector<float> rows = random_rows(kRows, 2);
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.data(), kRows, 2);
+  const Index index(ctx, table);
+  const auto polls_by = [&](Method method, std::int64_t queries, Metric metric) {
+    return polls_of(
+        [&] { knn(ctx, index, table.slice(0, queries), {.k = 1, .metric = metric, .p = 3, .method = method}); });
+  };
+  EXPECT_GE(polls_by(Method::direct, 1, Metric::euclidean), kRows / 64);
+  EXPECT_GE(polls_by(Method::direct, 1, Metric::minkowski), kRows);
+  // Each panel of rows is packed by a task of its own, and polls when it is screened.
+  EXPECT_GE(polls_by(Method::fused, 8, Metric::euclidean), 2 * kRows / cpu::simd_kernels(ctx.isa()).tile_rows);
+}
+
+// A path: every row of the first product is made.
+TEST(Polls, a_closure) {
+  constexpr std::int64_t kSide = 512;
+  std::vector<std::int64_t> a;
+  std::vector<std::int64_t> b;
+  for (std::int64_t i = 0; i < kSide; ++i) {
+    for (std::int64_t j = i; j <= std::min(i + 1, kSide - 1); ++j) {
+      a.push_back(i);
+      b.push_back(j);
+    }
+  }
+  const Context ctx = Context::cpu({.threads = 1});
+  const BipartiteEdges edges(kSide, kSide, std::span<const std::int64_t>(a), std::span<const std::int64_t>(b));
+  EXPECT_GE(polls_of([&] { cocluster(ctx, edges, {.method = CoclusterMethod::closure}); }), 2 * kSide);
+}
+
+}  // namespace
+}  // namespace vicinal

@@ -1,0 +1,84 @@
+// Plans of memory, entry by entry: how much more a plan names for more rows, neighbors or clusters is at least what the
+// job then holds at once. (That a run stays within its plan is tested through the command.)
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "vicinal/kmeans.hpp"
+#include "vicinal/knn.hpp"
+#include "vicinal/lof.hpp"
+
+namespace vicinal {
+namespace {
+
+constexpr std::int64_t kRows = 100000;
+
+struct Tables {
+  std::vector<float> values = std::vector<float>(static_cast<std::size_t>(4 * kRows), 1);
+  TableView small = TableView(values.data(), kRows, 2);
+  TableView large = TableView(values.data(), 2 * kRows, 2);
+  Context ctx = Context::cpu({.threads = 1, .memory_limit = std::uint64_t{1} << 40});
+};
+
+// Bytes a row that the plan of the larger table names above that of the smaller.
+template <class PlanOf>
+double bytes_per_row(const Tables& tables, const PlanOf& plan_of) {
+  return (static_cast<double>(plan_of(tables.large).memory) - static_cast<double>(plan_of(tables.small).memory)) /
+         static_cast<double>(kRows);
+}
+
+TEST(MemoryPlan, lists_of_neighbors) {
+  const Tables tables;
+  const auto plan = [&](std::int64_t k) {
+    return static_cast<double>(plan_knn(tables.ctx, tables.small, nullptr, {.k = k, .method = Method::direct}).memory);
+  };
+  // An id and a distance a neighbor.
+  EXPECT_GE(plan(30) - plan(10), 20.0 * kRows * 16);
+  // A column of offsets or counts.
+  const auto within = [&](const TableView& queries) {
+    return static_cast<double>(
+        plan_radius(tables.ctx, tables.small, &queries, {.radius = 1, .method = Method::direct}).memory);
+  };
+  EXPECT_GE(within(tables.large) - within(tables.small), 8.0 * kRows);
+}
+
+TEST(MemoryPlan, scores_of_outliers) {
+  const Tables tables;
+  const auto more_than_search = [&](bool novelty, std::int64_t k_to) {
+    return bytes_per_row(tables, [&](const TableView& table) {
+      Plan plan = plan_lof(tables.ctx, table, {.k = 10, .k_to = k_to, .novelty = novelty, .method = Method::direct});
+      plan.memory -= plan_knn(tables.ctx, table, nullptr, {.k = k_to > 0 ? k_to : 10, .method = Method::direct}).memory;
+      return plan;
+    });
+  };
+  // The score; k-distance and local density of each k; both again where they are kept.
+  EXPECT_GE(more_than_search(false, 0), 8 + 16);
+  EXPECT_GE(more_than_search(false, 14), 8 + 16 * 5);
+  EXPECT_GE(more_than_search(true, 0), 8 + 16 + 16);
+}
+
+TEST(MemoryPlan, rows_of_clusters) {
+  const Tables tables;
+  const auto bytes = [&](KMeansInit init, std::int64_t clusters) {
+    return bytes_per_row(tables, [&](const TableView& table) {
+      return plan_kmeans(tables.ctx, table, {.clusters = clusters, .init = init});
+    });
+  };
+  // Labels and two bounds while it iterates; labels of two runs and of the last iteration; keys, labels and ids where
+  // empty clusters are filled.
+  constexpr double kIterations = 4 + 4 + 4;
+  constexpr double kLabels = 3 * 4;
+  constexpr double kFilling = 8 + 4 + 8;
+  EXPECT_GE(bytes(KMeansInit::first_k, 8), kIterations + kLabels + kFilling);
+  // Drawing: least keys and winners, and of each of 2 + ln k trials keys, a bit a row, and a sum for 32.
+  EXPECT_GE(bytes(KMeansInit::plus_plus, 8), kIterations + kLabels + kFilling + 8 + 4 + 4 * (8 + 12.0 / 32));
+  const auto of_clusters = [&](std::int64_t clusters) {
+    return static_cast<double>(
+        plan_kmeans(tables.ctx, tables.small, {.clusters = clusters, .init = KMeansInit::first_k}).memory);
+  };
+  // Centres: six times by the job, four times, padded to eight columns, by the backend; and two slices of sums, twice.
+  EXPECT_GE(of_clusters(2000) - of_clusters(1000), 1000.0 * (6 * 2 * 8 + 4 * 8 * 8 + 2 * 2 * 8 * 8));
+}
+
+}  // namespace
+}  // namespace vicinal
