@@ -208,15 +208,15 @@ void BenchKnn::run() const {
     const std::string verdict =
         verify ? fmt::format("{} of {} sampled queries equal brute force", checked - wrong, checked)
                : std::string("not asked for (--verify)");
-    write_stdout(fmt::format(
+    print_text(fmt::format(
         "data          {} {} x {}, {} queries, k {}, {}\nseconds       median {:.4f}, min {:.4f}, max {:.4f} of {}\n"
         "GFLOP/s       {:.1f}\nsurvivors     {:.1f} a query\nescalated     {:.2f} % of the queries met a finer screen, "
         "{:.2f} % float64 alone\nplan          {}\nverified      {}\n",
         json["data"].get<std::string>(), graph.table_rows, table.view.cols(), graph.rows, k, search.metric,
         timings.median(), timings.least(), timings.most(), timings.seconds.size(), gflops, survivors, 100 * escalated,
         100 * uncertified, ran_as(graph.plan), verdict));
-    if (peak) write_stdout(format_peak(peak_rates));
-    if (others) write_stdout("\n" + format_peers(results, ours, graph.rows));
+    if (peak) print_text(format_peak(peak_rates));
+    if (others) print_text("\n" + format_peers(results, ours, graph.rows));
   }
   if (wrong > 0) {
     throw Error(ErrorCode::internal, fmt::format("{} of {} sampled queries differ from brute force", wrong, checked));
@@ -226,7 +226,7 @@ void BenchKnn::run() const {
 void BenchKnn::run_peak() const {
   const Runtime runtime = make_runtime(common, Computes::on_host);
   const Peak rates = measure_peak(runtime.ctx);
-  if (!common.json) return write_stdout(format_peak(rates));
+  if (!common.json) return print_text(format_peak(rates));
   Json json = to_json(rates);
   json["command"] = "bench peak";
   json["threads"] = runtime.ctx.threads();

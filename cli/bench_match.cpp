@@ -287,7 +287,7 @@ void BenchMatch::run() const {
                           t["recall_with_elsewhere"].get<double>(), t["f1_with_elsewhere"].get<double>());
     }
   }
-  write_stdout(text);
+  print_text(text);
 }
 
 }  // namespace

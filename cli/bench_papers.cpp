@@ -287,9 +287,9 @@ class Bench {
       print_json(result());
     } else {
       for (const auto& table : tables_) {
-        write_stdout(fmt::format("{}\n{}\n", table->title, format_table(table->printed)));
+        print_text(fmt::format("{}\n{}\n", table->title, format_table(table->printed)));
       }
-      write_stdout(fmt::format("{} lines, all methods with the same answers in {}\n", lines_, lines_ - different_));
+      print_text(fmt::format("{} lines, all methods with the same answers in {}\n", lines_, lines_ - different_));
     }
     if (different_ > 0) {
       throw Error(ErrorCode::internal, fmt::format("methods differ in {} of {} lines", different_, lines_));

@@ -118,7 +118,7 @@ class CcBench {
     if (options_.common.json) {
       print_json(result());
     } else {
-      write_stdout(format_table(printed_));
+      print_text(format_table(printed_));
     }
     if (different_ > 0) {
       throw Error(ErrorCode::internal, fmt::format("{} of {} lines have other labels", different_, std::size(lines_)));

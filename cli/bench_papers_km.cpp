@@ -117,7 +117,7 @@ class IterationBench {
     if (options_.common.json) {
       print_json(result());
     } else {
-      write_stdout(fmt::format("an iteration, milliseconds\n{}\n", format_table(printed_)));
+      print_text(fmt::format("an iteration, milliseconds\n{}\n", format_table(printed_)));
     }
     if (different_ > 0) {
       throw Error(ErrorCode::internal,

@@ -54,8 +54,8 @@ class LlePaper {
     if (options_.common.json) {
       print_json(result());
     } else {
-      write_stdout(fmt::format("embeddings, K = 9, D = 32\n{}\nproducts, microseconds\n{}\n", format_table(printed_),
-                               format_table(product_lines_)));
+      print_text(fmt::format("embeddings, K = 9, D = 32\n{}\nproducts, microseconds\n{}\n", format_table(printed_),
+                             format_table(product_lines_)));
     }
     if (different_ > 0) throw Error(ErrorCode::internal, fmt::format("answers differ in {} lines", different_));
   }

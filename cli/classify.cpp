@@ -344,7 +344,7 @@ void ClassifyCommand::run() const {
     if (one.scores) text += (text.empty() ? "" : "\n") + scores_text(one, outcomes.size() > 1);
   }
   if (answers && !scored && output.empty()) text += predictions_text(outcomes);
-  write_stdout(text);
+  print_text(text);
   if (fitted.chosen) tell(runtime, common, validation_sentence(*fitted.chosen, cross_validation_of(*this)));
   const std::string places = places_text(*this, "labels");
   if (!answers) return tell(runtime, common, fmt::format("{} rows fitted{}", format_count(index.rows()), places));

@@ -121,8 +121,8 @@ void CoclusterCommand::explain(const CoclusterPlan& plan) const {
   if (common.json) return print_json({{"plan", to_json(plan, method)}});
   std::string memory = format_bytes(static_cast<double>(plan.memory));
   if (plan.device_memory > 0) memory += ", " + format_bytes(static_cast<double>(plan.device_memory)) + " on the device";
-  write_stdout(fmt::format("method   {}\nruns on  {}, {} threads\nmemory   {}\n", name_of(plan.method), plan.device,
-                           plan.threads, memory));
+  print_text(fmt::format("method   {}\nruns on  {}, {} threads\nmemory   {}\n", name_of(plan.method), plan.device,
+                         plan.threads, memory));
 }
 
 void CoclusterCommand::check() const {
@@ -192,7 +192,7 @@ void CoclusterCommand::run() {
     const std::int64_t groups = summary.relations[static_cast<std::size_t>(relation)];
     if (groups > 0) lines.push_back({std::string(name_of(relation)), format_count(groups)});
   }
-  write_stdout(format_table(lines));
+  print_text(format_table(lines));
   if (splits()) {
     tell(runtime, common,
          fmt::format("{} groups were split over {} edges", format_count(division.split_groups),

@@ -98,7 +98,7 @@ void examine(const CommonOptions& options) {
     print_json(json);
   } else {
     const auto bytes = [](std::uint64_t value) { return format_bytes(static_cast<double>(value)); };
-    write_stdout(fmt::format(
+    print_text(fmt::format(
         "version            {}\nprocessor          {}\ncores              {} used by default, {} allowed, {} online\n"
         "instruction sets   {} (used: {})\nmemory             {} free of {}, default limit {}\n{}{}"
         "self test          {}\n",

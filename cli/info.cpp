@@ -12,6 +12,7 @@
 #include "common_options.hpp"
 #include "image_shape.hpp"
 #include "input.hpp"
+#include "io/shown.hpp"
 #include "output.hpp"
 #include "report/contents.hpp"
 #include "vicinal/io.hpp"
@@ -189,10 +190,10 @@ void InfoCommand::run() const {
   if (common.json) return print_json(to_json(info, summary));
   const bool plain = info.compression == Compression::none;
   const std::string packed = plain ? "" : fmt::format(" in {}", name_of(info.compression));
-  std::string text =
-      fmt::format("{}: {}{}, {}\n", file, name_of(info.format), packed, format_bytes(static_cast<double>(info.bytes)));
+  std::string text = fmt::format("{}: {}{}, {}\n", io::printable(file), name_of(info.format), packed,
+                                 format_bytes(static_cast<double>(info.bytes)));
   for (const FileInfo::Array& array : info.arrays) {
-    text += fmt::format("array {}{} of {}\n", array.name.empty() ? "" : array.name + ": ",
+    text += fmt::format("array {}{} of {}\n", array.name.empty() ? "" : io::printable(array.name) + ": ",
                         fmt::join(array.shape, " x "), array.dtype);
   }
   if (info.stored_values >= 0) text += fmt::format("{} values are stored\n", format_count(info.stored_values));
@@ -204,7 +205,7 @@ void InfoCommand::run() const {
     if (summary.classes >= 0) text += fmt::format("labels of {} classes\n\n", format_count(summary.classes));
     text += columns_text(summary);
   }
-  write_stdout(text);
+  print_text(text);
 }
 
 }  // namespace

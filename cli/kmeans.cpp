@@ -194,7 +194,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
         lines.back().push_back(fmt::format("{:.5g}", found.centres[static_cast<std::size_t>(c * found.cols + j)]));
       }
     }
-    write_stdout(format_table(lines));
+    print_text(format_table(lines));
   }
   std::string places = output.empty() ? "" : ", written to " + output;
   if (!save_model.empty()) places += ", model in " + save_model;
@@ -234,7 +234,7 @@ void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, KMeansOp
                        {"silhouette_rows", sample.size()},
                        {"report", report.empty() ? Json(nullptr) : Json(report)}});
   }
-  write_stdout(scan_table(found));
+  print_text(scan_table(found));
   tell(runtime, common, scan_sentence(found, sample) + (report.empty() ? "" : ", report in " + report));
 }
 

@@ -77,7 +77,7 @@ void KnnCommand::run() const {
     print_json(json);
     return;
   }
-  if (output.empty()) write_stdout(first_rows(graph));
+  if (output.empty()) print_text(first_rows(graph));
   tell(runtime, common, graph_sentence(graph, output, seconds));
 }
 

@@ -140,7 +140,7 @@ void LleCommand::tell_all(const Runtime& runtime, const EmbeddedRows& rows, doub
                 fmt::format("{} rows placed among the {} of {} in {}{}", format_count(placed), format_count(count),
                             model, format_duration(seconds), places));
   }
-  write_stdout(embedding_text(rows));
+  print_text(embedding_text(rows));
   for (const std::string& warning : embedding_warnings(found)) tell(runtime, common, "warning: " + warning);
   tell(runtime, common,
        fmt::format("{} rows embedded in {} dimension{} by {} in {}{}", format_count(count), dim, dim == 1 ? "" : "s",

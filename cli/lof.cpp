@@ -301,7 +301,7 @@ void LofCommand::tell_all(const Runtime& runtime, const Fit& fitted, const Score
     json["stats"] = cli::to_json(lof.stats);
     print_json(json);
   } else {
-    write_stdout(scores_text(lof, scored, fitted.preparation));
+    print_text(scores_text(lof, scored, fitted.preparation));
   }
   const bool by_density = lof.options.score == OutlierScore::lof || lof.options.score == OutlierScore::simplified_lof ||
                           lof.options.score == OutlierScore::inflo;

@@ -33,11 +33,11 @@ std::string top_text(const Lof& lof, const ScoredRows& scored, const Preparation
   for (std::size_t i = 0; i < scored.top.size(); ++i) {
     const OutlyingRow& one = scored.top[i];
     lines.push_back({fmt::format("{}", i + 1), fmt::format("{}", one.row), fmt::format("{:.6g}", one.score)});
-    if (labelled) lines.back().push_back(plain(label_of(scored, one.row), kLongestName));
+    if (labelled) lines.back().push_back(report::shortened(label_of(scored, one.row), kLongestName));
     for (const ColumnShare& share : one.columns) {
       if (share.share < kShareShown) continue;
       lines.back().push_back(
-          fmt::format("{} ({:.0f} %)", plain(preparation.name_of(share.column), kLongestName), 100 * share.share));
+          fmt::format("{} ({:.0f} %)", report::shortened(preparation.name_of(share.column), kLongestName), 100 * share.share));
     }
   }
   return format_table(lines);
@@ -47,25 +47,17 @@ std::string detection_text(const Detection& detection) {
   std::vector<std::vector<std::string>> lines = {
       {"label", "rows", fmt::format("in the top {}", format_count(detection.top_rows)), "share"}};
   for (const Detection::Class& one : detection.classes) {
-    lines.push_back({plain(one.name, kLongestName), format_count(one.rows), format_count(one.found),
+    lines.push_back({report::shortened(one.name, kLongestName), format_count(one.rows), format_count(one.found),
                      fmt::format("{:.1f} %", 100 * static_cast<double>(one.found) / static_cast<double>(one.rows))});
   }
   std::string text = format_table(lines);
   if (detection.auc) {
-    text += fmt::format("ROC-AUC {:.6f}, normal is {}\n", *detection.auc, plain(*detection.normal, kLongestName));
+    text += fmt::format("ROC-AUC {:.6f}, normal is {}\n", *detection.auc, report::shortened(*detection.normal, kLongestName));
   }
   return text;
 }
 
 }  // namespace
-
-std::string plain(const std::string& text, std::size_t length) {
-  std::string shown = report::shortened(text, length);
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return shown;
-}
 
 void write_scores(const Context& ctx, const std::filesystem::path& path, const Lof& lof, const ScoredRows& scored) {
   if (path.empty()) return;

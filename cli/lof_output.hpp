@@ -36,7 +36,4 @@ std::string scores_text(const Lof& lof, const ScoredRows& scored, const Preparat
 /// The same as JSON. Infinity, which JSON lacks, is the text "inf".
 void add_scores(Json& json, const Lof& lof, const ScoredRows& scored, const Preparation& preparation);
 
-/// A text from a file, on one line, printable and of at most `length` characters.
-std::string plain(const std::string& text, std::size_t length);
-
 }  // namespace vicinal::cli

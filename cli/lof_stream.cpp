@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "input.hpp"
+#include "io/shown.hpp"
 #include "one_line.hpp"
 #include "output.hpp"
 
@@ -217,7 +218,7 @@ class Scorer {
   void refuse(std::int64_t number, std::string why) {
     const std::string place = fmt::format("'{}' line {}", kName, number);
     if (why.starts_with(place)) why.erase(0, why.find_first_not_of(", ", place.size()));
-    fmt::print(stderr, "vicinal: line {}: {}\n", number, one_line(why));
+    fmt::print(stderr, "vicinal: line {}: {}\n", number, io::printable(one_line(why)));
     ++refused_;
   }
 

@@ -12,6 +12,7 @@
 
 #include "command.hpp"
 #include "interrupt.hpp"
+#include "io/shown.hpp"
 #include "one_line.hpp"
 #include "output.hpp"
 #include "vicinal/error.hpp"
@@ -41,7 +42,7 @@ std::string_view code_name(ErrorCode code) {
 
 int fail(ErrorCode code, const std::string& what, bool json) {
   const std::string sentence = one_line(what);
-  fmt::print(stderr, "vicinal: error: {}\n", sentence);
+  fmt::print(stderr, "vicinal: error: {}\n", io::printable(sentence));
   if (json) {
     try {
       print_json({{"error", {{"code", code_name(code)}, {"message", sentence}}}});

@@ -9,9 +9,25 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "io/shown.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::cli {
+namespace {
+
+/// Line ends stay.
+std::string printable_lines(std::string_view text) {
+  std::string lines;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    if (begin > 0) lines += '\n';
+    lines += io::printable(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
 
 void write_stdout(std::string_view text) {
   while (!text.empty()) {
@@ -25,13 +41,31 @@ void write_stdout(std::string_view text) {
   }
 }
 
+void print_text(std::string_view text) {
+  write_stdout(printable_lines(text));
+}
+
 void print_json(const Json& json) {
-  write_stdout(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  std::string escaped;  // as JSON asks of the control characters below 0x20 only, and terminals of those from 0x7f, too
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const auto next = static_cast<unsigned char>(at + 1 < text.size() ? text[at + 1] : 0);
+    if (byte == 0x7f) {
+      escaped += "\\u007f";
+    } else if (byte == 0xc2 && next < 0xa0) {
+      escaped += fmt::format("\\u{:04x}", next);
+      ++at;
+    } else {
+      escaped += text[at];
+    }
+  }
+  write_stdout(escaped + "\n");
 }
 
 void tell(const Runtime& runtime, const CommonOptions& options, std::string_view sentence) {
   runtime.progress->clear();
-  if (!options.quiet) fmt::print(stderr, "{}\n", sentence);
+  if (!options.quiet) fmt::print(stderr, "{}\n", printable_lines(sentence));
 }
 
 Json to_json(const Plan& plan) {
@@ -73,7 +107,7 @@ void print_plan(const CommonOptions& options, const Plan& plan) {
   if (plan.device_memory > 0) {
     memory += ", " + format_bytes(static_cast<double>(plan.device_memory)) + " on the device";
   }
-  write_stdout(fmt::format(
+  print_text(fmt::format(
       "method     {}{}\ndevice     {}\nisa        {}\nthreads    {}\nmemory     {}\nexpected   {}\nwhy        {}\n",
       name_of(plan.method), plan.screens.empty() ? std::string() : " (" + plan.screens + ")", plan.device, plan.isa,
       plan.threads, memory, seconds, plan.reason));
@@ -103,13 +137,17 @@ void check_output(const std::string& option, const std::filesystem::path& path,
 }
 
 std::string format_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::vector<std::string>> shown = rows;
   std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
+  for (auto& row : shown) {
     if (widths.size() < row.size()) widths.resize(row.size(), 0);
-    for (std::size_t j = 0; j < row.size(); ++j) widths[j] = std::max(widths[j], row[j].size());
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      row[j] = io::printable(row[j]);
+      widths[j] = std::max(widths[j], row[j].size());
+    }
   }
   std::string text;
-  for (const auto& row : rows) {
+  for (const auto& row : shown) {
     std::string line;
     for (std::size_t j = 0; j < row.size(); ++j) {
       line += j == 0 ? fmt::format("{:<{}}", row[j], widths[j]) : fmt::format("  {:>{}}", row[j], widths[j]);

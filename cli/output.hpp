@@ -21,9 +21,11 @@ struct PipeClosed {};
 
 /// Writes all of `text` to stdout. Throws `io` when that fails, PipeClosed when nobody reads any more.
 void write_stdout(std::string_view text);
+/// Lines for a person, on stdout: what would drive a terminal is shown as "\x1b", wherever it came from.
+void print_text(std::string_view text);
 /// One JSON object and a line end.
 void print_json(const Json& json);
-/// A sentence for a person, on stderr; nothing with --quiet.
+/// Lines for a person, on stderr, as `print_text` shows them; nothing with --quiet.
 void tell(const Runtime& runtime, const CommonOptions& options, std::string_view sentence);
 
 Json to_json(const Plan& plan);
@@ -38,7 +40,7 @@ void print_plan(const CommonOptions& options, const Plan& plan);
 void check_output(const std::string& option, const std::filesystem::path& path,
                   std::initializer_list<std::string_view> endings = {});
 
-/// Lines of text with columns aligned to the right, the first to the left.
+/// Lines of text with columns aligned to the right, the first to the left. Control characters in cells are shown.
 std::string format_table(const std::vector<std::vector<std::string>>& rows);
 /// "1.5 GB", "512 kB" (powers of 1000).
 std::string format_bytes(double bytes);

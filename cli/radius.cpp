@@ -93,7 +93,7 @@ void RadiusCommand::run_count(const Runtime& runtime, const Table& rows, const T
     for (std::int64_t i = 0; i < std::min<std::int64_t>(m, 10); ++i) {
       lines.push_back({fmt::format("{}", i), fmt::format("{}", found.counts[static_cast<std::size_t>(i)])});
     }
-    write_stdout(format_table(lines));
+    print_text(format_table(lines));
   }
   tell(runtime, common,
        fmt::format("{} neighbors of {} rows within {} by {}, {} to {} a row, in {}{}", format_count(total),
@@ -149,7 +149,7 @@ void RadiusCommand::run() const {
     print_json(json);
     return;
   }
-  if (output.empty()) write_stdout(first_rows(graph));
+  if (output.empty()) print_text(first_rows(graph));
   tell(runtime, common, graph_sentence(graph, output, seconds));
 }
 

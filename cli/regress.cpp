@@ -281,7 +281,7 @@ void RegressCommand::run() const {
   if (fitted.chosen) text = validation_table(*fitted.chosen, cross_validation_of(*this), "mean squared error");
   if (truth) text += (text.empty() ? "" : "\n") + errors_text(scores);
   if (answers && !truth && output.empty()) text += values_text(found, names);
-  write_stdout(text);
+  print_text(text);
   if (fitted.chosen) tell(runtime, common, validation_sentence(*fitted.chosen, cross_validation_of(*this)));
   const std::string places = places_text(*this, "values");
   if (!answers) return tell(runtime, common, fmt::format("{} rows fitted{}", format_count(by.index.rows()), places));

@@ -39,4 +39,20 @@ std::string shown(std::string_view text) {
   return result;
 }
 
+std::string printable(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text, at);
+    if (length == 0) {
+      const auto byte = static_cast<unsigned char>(text[at++]);
+      result += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    } else {
+      result += text.substr(at, length);
+      at += length;
+    }
+  }
+  return result;
+}
+
 }  // namespace vicinal::io

@@ -1,6 +1,7 @@
 """The command as a whole: help and its examples, JSON, completion, config files, --explain, progress."""
 
 import json
+import os
 import subprocess
 
 import numpy as np
@@ -30,6 +31,53 @@ def test_help_and_its_examples(command, vicinal, tmp_path, small_files, name):
         if ran.returncode == 5 and "libvicinal_geo.so" in ran.stderr:
             pytest.skip(ran.stderr.strip())
         assert ran.returncode == 0, f"{example}: {ran.stderr}"
+
+
+HOSTILE = [
+    "info {t}",
+    "info {t} --json",
+    "info {t} --explain",
+    "knn {t}",
+    "knn {t} -o {o}.npz",
+    "radius {t} -r 1 -o {o}.csv",
+    "classify {t} {t} --label {y} -o {o}.csv",
+    "classify {t} {t} --label {y}",
+    "classify {t} {t} --label {y} --json",
+    "regress {t} {t} --target {x} --drop {y}",
+    "kmeans {t} --drop {y} -c 2 -o {o}.csv --save-model {o}",
+    "lof {t} --label {y} -k 3",
+    "lof {t} --label {y} -k 3 --report {o}.html",
+    "lle {t} --label {y} -k 4 -o {o}.csv --report {o}.html",
+    "cocluster {t} -o {o}.csv",
+    "convert {t} {o}.npy --drop {y}",
+    "convert {t} {o}.nothing",
+    "generate blobs -n 10 -o {o}.npy",
+    "match {t} {t}",
+    "knn {o}",
+    "knn {t} --drop {o}",
+    "knn {t} --{o}",
+    "{o}",
+]
+
+
+@pytest.mark.parametrize("arguments", HOSTILE)
+def test_nothing_of_the_users_drives_the_terminal(command, tmp_path, arguments):
+    """Names of files, columns and labels with control characters of one byte, of UTF-8, and bytes that are no text."""
+    control = b"\x1b]0;x\x07\x7f\xc2\x9b2J\xff\xc3\xa9"
+    names = {"{t}": control + b".csv", "{y}": control + b"y", "{x}": control + b"x", "{o}": control + b"o"}
+    rows = b"".join(b"%d,%d,%s%d\n" % (i, i * i % 7, control, i % 2) for i in range(20))
+    (tmp_path / "t").write_bytes(names["{x}"] + b",z," + names["{y}"] + b"\n" + rows)
+    (tmp_path / "t").rename(tmp_path / os.fsdecode(names["{t}"]))
+    words = arguments.encode().split()
+    for key, name in names.items():
+        words = [word.replace(key.encode(), name) for word in words]
+    done = subprocess.run([command, *words], cwd=tmp_path, capture_output=True, timeout=60)
+    said = (done.stdout + done.stderr).decode()  # which is UTF-8
+    driving = [c for c in said if c != "\n" and (ord(c) < 32 or 127 <= ord(c) < 160)]
+    assert not driving, said
+    assert done.returncode == 5 or "é" in said, said
+    if "--json" in arguments:
+        json.loads(done.stdout)
 
 
 def test_version(vicinal):

@@ -190,6 +190,7 @@ TEST(IoShown, IsShortPrintableUnicode) {
   EXPECT_EQ(io::shown("plain"), "plain");
   EXPECT_EQ(io::shown("\xc3\xa9 \xf0\x9f\x98\x80"), "\xc3\xa9 \xf0\x9f\x98\x80");
   EXPECT_EQ(io::shown("a\x1b[2J\n\x7f"), "a?[2J??");
+  EXPECT_EQ(io::printable("a\x1b[2J\n\x7f \xc2\x9b \xc3\xa9\xe9"), "a\\x1b[2J\\x0a\\x7f \\xc2\\x9b \xc3\xa9\\xe9");
   EXPECT_EQ(io::shown("\xe9t\xe9"), "?t?");                             // Latin-1
   EXPECT_EQ(io::shown("\xc0\x80 \xed\xa0\x80 \xc2\x9b"), "?? ??? ??");  // overlong, surrogate, control
   EXPECT_EQ(io::shown(std::string(41, 'x')), std::string(40, 'x') + "...");
