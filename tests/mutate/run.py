@@ -199,7 +199,7 @@ def shown(result):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="mutations whose name or file holds this text")
+    parser.add_argument("--only", default="", help="mutations whose name, file or list (screens.txt) holds this text")
     parser.add_argument("--resume", action="store_true", help="leave out what the last run, of the same lists, tried")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time [the cores]")
     parser.add_argument("--output", type=pathlib.Path, help="where the JSON goes")
@@ -208,7 +208,7 @@ def main():
 
     everything = read_lists()
     faults = list(faults_of(everything))
-    mutations = [m for m in everything if options.only in m.name or options.only in m.file]
+    mutations = [m for m in everything if any(options.only in text for text in (m.name, m.file, m.where))]
     if options.list or faults:
         print("\n".join(f"{m.name:58} {m.file}" for m in mutations) if not faults else "\n".join(faults))
         return 1 if faults else 0
