@@ -1,5 +1,5 @@
-// Synthetic tables (contract clause 8): every draw is a Philox number by (seed, stream, counter), the counter is the
-// row's, and sines and logarithms are our own, so the bits depend on nothing but the options. O(rows * cols).
+// Synthetic tables (contract clauses 8 and 19): every draw is a Philox number by (seed, stream, counter), the counter
+// is the row's, and sines and logarithms are our own, so the bits depend on nothing but the options. O(rows * cols).
 #include "vicinal/generate.hpp"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // spectral_cocluster: the normalised matrix, its leading vectors (leading_vectors.cpp), and k-means (contract clause
-// 14).
+// 16).
 #include "vicinal/spectral_cocluster.hpp"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// Widening, ranking, cutting and voting of the oracle: contract clauses 1, 2 and 5.
+// Widening, ranking, cutting and voting of the oracle: contract clauses 1, 2, 5 and 14.
 
 #include <algorithm>
 #include <cmath>
@@ -150,12 +150,13 @@ Vote vote(const NeighborGraph& graph, const Labels& labels, Weighting weights) {
   for (std::int64_t i = 0; i < graph.rows; ++i) {
     const auto ids = graph.ids_of(i);
     const auto distances = graph.distances_of(i);
-    const bool touches = std::find(distances.begin(), distances.end(), 0.0) != distances.end();
+    const auto counts_as_zero = [](double d) { return d < std::ldexp(1.0, -960); };
+    const bool touches = std::any_of(distances.begin(), distances.end(), counts_as_zero);
     std::vector<double> mass(static_cast<std::size_t>(result.class_count), 0.0);
     double total = 0;
     for (std::size_t r = 0; r < ids.size(); ++r) {
       double weight = 1;
-      if (weights == Weighting::distance) weight = touches ? (distances[r] == 0 ? 1 : 0) : 1 / distances[r];
+      if (weights == Weighting::distance) weight = touches ? (counts_as_zero(distances[r]) ? 1 : 0) : 1 / distances[r];
       mass[static_cast<std::size_t>(labels.codes[static_cast<std::size_t>(ids[r])])] += weight;
       total += weight;
     }

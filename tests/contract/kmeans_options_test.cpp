@@ -53,6 +53,40 @@ TEST(KMeans, weights_of_zero) {
             plan_kmeans(contexts(0).front(), table, {.clusters = 6}).memory);
 }
 
+// Rows that `farthest` moves in an iteration are not among those that it changed: two of six are in the second one
+// here, and the share asked for ends it. With the moved row there would be three, and one iteration more.
+TEST(KMeans, moved_rows_are_no_changed_labels) {
+  const std::vector<double> rows = {3, 2, 6, 5, 6, 5, 2, 0, 6, 5, 5, 4};
+  const std::vector<double> centres = {9, 1, 3, 0, 9, 2, 6, 1};
+  const TableView table(rows.data(), 6, 2);
+  KMeansOptions options{.clusters = 4, .init = KMeansInit::given, .centres = TableView(centres.data(), 4, 2)};
+  options.changed_share = 2.0 / 6;
+  check_kmeans(table, options, "moved rows");
+  for (const Context& ctx : contexts(0)) {
+    const KMeans got = kmeans(ctx, table, options);
+    EXPECT_EQ(got.iterations, 2);
+    EXPECT_EQ(name_of(got.stopped), name_of(KMeansStop::changed_share));
+  }
+}
+
+// The centres are the means at once, so that they shift by 0; where the allowed shift is 0, too, labels must settle.
+TEST(KMeans, an_allowed_shift_of_zero_ends_nothing) {
+  const std::vector<double> rows = {0.03125, 0.0625, 0.125, 0.15625};
+  const std::vector<double> centres = {0.046875, 0.140625};
+  const TableView table(rows.data(), 4, 1);
+  KMeansOptions options{.clusters = 2, .init = KMeansInit::given, .centres = TableView(centres.data(), 2, 1)};
+  for (const double tolerance : {0.0, 0x1p-1074, 0x1p-1060}) {  // times V = 0.0024: 0, rounded to 0, above 0
+    options.tolerance = tolerance;
+    check_kmeans(table, options, "allowed shift of zero");
+    const bool above = tolerance == 0x1p-1060;
+    for (const Context& ctx : contexts(0)) {
+      const KMeans got = kmeans(ctx, table, options);
+      EXPECT_EQ(got.iterations, above ? 1 : 2);
+      EXPECT_EQ(name_of(got.stopped), name_of(above ? KMeansStop::shift : KMeansStop::labels));
+    }
+  }
+}
+
 // Each round draws next to nothing but the farthest row: there are more rounds until there are enough candidates.
 TEST(KMeans, parallel_seeding_of_far_rows) {
   std::vector<double> rows;

@@ -8,6 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "reference/kmeans_problem.hpp"
+
 namespace vicinal {
 namespace {
 
@@ -99,6 +101,16 @@ class ReferenceLine : public ::testing::Test {
   TableView table_{line_.data(), 6, 1};
   TableView queries_{query_.data(), 1, 1};
 };
+
+// The words of clause 8: of the counter low and high, of the stream low and high; the key is the seed, low and high.
+// The answer is the third that Random123 publishes for Philox4x32-10: d16cfe09 94fdcceb 5001e420 24126ea1.
+TEST(Reference, draws_are_the_published_numbers) {
+  reference::Draws draws{0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88};
+  EXPECT_EQ(draws.next(), static_cast<double>(0xd16cfe0994fdccebULL >> 11) * 0x1p-53);
+  EXPECT_EQ(draws.counter, 0x85a308d3243f6a89);
+  reference::Draws zeros{0, 0};
+  EXPECT_EQ(zeros.next(), static_cast<double>(0x6627e8d5e169c58dULL >> 11) * 0x1p-53);
+}
 
 TEST_F(ReferenceLine, ties_go_to_the_smaller_id) {
   const auto ranking = reference::rank(table_, queries_, {});

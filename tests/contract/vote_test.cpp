@@ -72,6 +72,22 @@ INSTANTIATE_TEST_SUITE_P(Vote, VoteOfFamily,
                                            Family::clusters_1e3),
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
 
+// Distances below 2^-960 weigh as 0 does, so that no sum of reciprocals overflows (contract clause 14).
+TEST(Vote, tiny_distances_count_as_zero) {
+  NeighborGraph graph;
+  graph.rows = 4;
+  graph.k = 3;
+  graph.table_rows = 3;
+  graph.ids = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2};
+  graph.distances = {0, 0x1p-961, 1, 0x1p-1074, 0x1p-961, 0x1p-960, 0x1p-960, 0x1p-959, 1, 0, 0x1p-960, 1};
+  const Labels labels = encode_labels(std::vector<std::int64_t>{8, 7, 7});
+  const Vote got = vote(context_of(available_isas().back(), 1), graph, labels,
+                        {.weights = Weighting::distance, .probabilities = true});
+  expect_same(got, reference::vote(graph, labels, Weighting::distance), "tiny distances");
+  EXPECT_EQ(got.codes, (std::vector<std::int32_t>{0, 0, 1, 1}));
+  EXPECT_EQ(got.probabilities, (std::vector<double>{0.5, 0.5, 0.5, 0.5, 1.0 / 3, 2.0 / 3, 0, 1}));
+}
+
 TEST(Vote, custom_weights_are_the_callers) {
   const Shape shape = {97, 3, 11};
   const Rows rows = make_rows(Family::gaussian, shape, 5);

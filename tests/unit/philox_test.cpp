@@ -17,6 +17,11 @@ TEST(Philox, GivesThePublishedAnswers) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
+TEST(Philox, UniformNumbersAreTheUpperBitsOfTheFirstTwoWords) {
+  EXPECT_EQ(philox_uniform(0x299f31d0a4093822ULL, 0x0370734413198a2eULL, 0x85a308d3243f6a88ULL),
+            static_cast<double>(0xd16cfe0994fdccebULL >> 11) * 0x1p-53);
+}
+
 TEST(Philox, UniformNumbersLieInTheHalfOpenUnitIntervalWithItsMean) {
   double sum = 0;
   constexpr int kDraws = 100000;
