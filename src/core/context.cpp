@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/context_state.hpp"
+#include "core/entry.hpp"
 #include "core/isa.hpp"
 #include "core/memory.hpp"
 
@@ -37,8 +38,11 @@ Context::State::State(const CpuOptions& options)
       progress(options.progress),
       cancel(options.cancel) {}
 
-Context Context::cpu(const CpuOptions& options) {
+Context Context::cpu(const CpuOptions& options) try {
+  const core::Entry entry;
   return Context(std::make_shared<State>(options));
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 int Context::threads() const noexcept {

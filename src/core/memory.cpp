@@ -1,6 +1,7 @@
 // The memory budget (contract clause 7).
 #include "core/memory.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <fstream>
 
 #include "core/cgroup.hpp"
+#include "core/floats.hpp"
 
 namespace vicinal::core {
 namespace {
@@ -24,6 +26,14 @@ std::uint64_t machine_free_memory() {
   const auto pages = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES));
   const auto page_size = static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
   return pages > 0 && page_size > 0 ? static_cast<std::uint64_t>(pages * page_size / 2) : std::uint64_t{1} << 30;
+}
+
+/// Bytes of address space that this process has.
+std::uint64_t address_space() {
+  std::ifstream in("/proc/self/statm");
+  std::uint64_t pages = 0;
+  in >> pages;
+  return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
@@ -53,6 +63,17 @@ void require_memory(const Context& ctx, std::uint64_t bytes, std::string_view jo
   throw Error(ErrorCode::over_memory, std::string(job) + " needs " + format_bytes(bytes) + " (" +
                                           std::to_string(bytes) + " bytes), more than the memory limit of " +
                                           format_bytes(ctx.memory_limit()));
+}
+
+void refuse_allocation() {
+  const DefaultFloats floats;
+  rlimit limit{};
+  std::string sentence = "memory: the system refused an allocation within the memory limit";
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    sentence += "; the address space of this process is limited to " + format_bytes(limit.rlim_cur) +
+                " (ulimit -v), of which it has " + format_bytes(address_space());
+  }
+  throw Error(ErrorCode::over_memory, sentence);
 }
 
 }  // namespace vicinal::core

@@ -15,6 +15,10 @@ std::uint64_t free_memory();
 /// Throws Error{over_memory} naming job, need and limit when `bytes` exceeds ctx.memory_limit().
 void require_memory(const Context& ctx, std::uint64_t bytes, std::string_view job);
 
+/// Throws Error{over_memory}: the system refused an allocation that the plan allowed. Says how much address space the
+/// process may have, where that is limited (ulimit -v), and how much it has.
+[[noreturn]] void refuse_allocation();
+
 /// "1.5 GB", "512 kB": for sentences.
 std::string format_bytes(std::uint64_t bytes);
 

@@ -17,7 +17,6 @@
 #include <limits>
 #include <span>
 
-#include "core/floats.hpp"
 #include "core/infinity.hpp"
 #include "core/parallel.hpp"
 #include "cpu/block.hpp"
@@ -593,7 +592,6 @@ class Search {
 }  // namespace
 
 void nearest(const Context& ctx, const kernels::NearestTask& task, kernels::NearestResult& result) {
-  const core::DefaultFloats floats;
   Search(ctx, task, result).run();
 }
 

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "core/aligned.hpp"
-#include "core/floats.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 
@@ -294,7 +293,6 @@ void find_groups(const Context& ctx, const TableView& table, core::AlignedArray<
 
 std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table) {
   if (table.dtype() == DType::uint8) return {-1, -1};
-  const core::DefaultFloats floats;
   std::mutex mutex;
   std::int64_t first = -1;
   for_each_chunk(ctx, table, [&](std::int64_t begin, const double* rows, std::int64_t count) {
@@ -316,7 +314,6 @@ std::uint64_t prepare_scratch(const Context& ctx, const TableView& table) {
 }
 
 void prepare(const Context& ctx, kernels::Prepared& index) {
-  const core::DefaultFloats floats;
   const TableView& table = index.table;
   const std::int64_t n = table.rows();
   const std::int64_t d = table.cols();

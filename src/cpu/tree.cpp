@@ -14,7 +14,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/floats.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 
@@ -576,7 +575,6 @@ namespace {
 
 template <class Use>
 std::shared_ptr<const Tree> with_builder(const Context& ctx, const kernels::Prepared& index, Use use) {
-  const core::DefaultFloats floats;
   switch (element_of(index.table.dtype())) {
     case Element::uint8:
       return use(TreeBuilder<std::uint8_t>(ctx, index));

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "core/distance.hpp"
-#include "core/floats.hpp"
 #include "core/infinity.hpp"
 #include "core/parallel.hpp"
 #include "cpu/collector.hpp"
@@ -458,7 +457,6 @@ bool tree_serves(Metric metric) {
 }
 
 void nearest_in_tree(const Context& ctx, const kernels::NearestTask& task, kernels::NearestResult& result) {
-  const core::DefaultFloats floats;
   TreeSearch(ctx, task, result).run();
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/entry.hpp"
 #include "io/content.hpp"
 #include "io/csv.hpp"
 #include "io/csv_chunks.hpp"
@@ -72,7 +73,8 @@ void describe_content(const Context& ctx, const io::Content& content, FileInfo& 
 
 }  // namespace
 
-FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, std::optional<FileFormat> format) {
+FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, std::optional<FileFormat> format) try {
+  const core::Entry entry;
   const std::string file = path.string();
   const std::string where = fmt::format("'{}'", file);
   FileInfo info;
@@ -89,6 +91,8 @@ FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, st
   }
   describe_content(ctx, io::recognized(ctx, stored, path, format), info);
   return info;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

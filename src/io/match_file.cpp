@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/entry.hpp"
 #include "io/atomic_file.hpp"
 #include "plugin/geo.hpp"
 #include "vicinal/polygon_file.hpp"
@@ -195,7 +196,8 @@ const Format& format_of(const std::filesystem::path& path) {
 }  // namespace
 
 void write_match(const Context& ctx, const std::filesystem::path& path, const PolygonLayers& layers,
-                 const Match& match) {
+                 const Match& match) try {
+  const core::Entry entry;
   const Format& format = format_of(path);
   std::vector<MatchPair> pairs;
   for (const MatchPair& pair : match.pairs) {
@@ -221,6 +223,8 @@ void write_match(const Context& ctx, const std::filesystem::path& path, const Po
     }
   }
   output.commit();
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -9,6 +9,7 @@
 #include <exception>
 #include <mutex>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "plugin/geo.hpp"
@@ -103,7 +104,8 @@ void take(const Context& ctx, const gdal::Functions& gdal, void* handle, Polygon
 
 }  // namespace
 
-PolygonLayers read_polygon_layers(const Context& ctx, const PolygonSource& a, const PolygonSource& b, bool planar) {
+PolygonLayers read_polygon_layers(const Context& ctx, const PolygonSource& a, const PolygonSource& b, bool planar) try {
+  const core::Entry entry;
   const gdal::Functions& gdal = plugin::geo_plugin();
   PolygonLayers layers;
   layers.versions = gdal.versions;
@@ -145,15 +147,20 @@ PolygonLayers read_polygon_layers(const Context& ctx, const PolygonSource& a, co
   }
   ctx.report("read", 1);
   return layers;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-std::string polygon_files_missing() {
+std::string polygon_files_missing() try {
+  const core::Entry entry;
   try {
     plugin::geo_plugin();
     return {};
   } catch (const Error& error) {
     return error.what();
   }
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

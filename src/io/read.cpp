@@ -1,6 +1,7 @@
 // read_table and read_labels: the format by content, then its reader.
 #include <fmt/core.h>
 
+#include "core/entry.hpp"
 #include "io/content.hpp"
 #include "io/csv.hpp"
 #include "io/hdf5.hpp"
@@ -85,22 +86,29 @@ Table read_content(const Context& ctx, const io::Content& content, const ReadOpt
 
 }  // namespace
 
-Table read_table(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options) {
+Table read_table(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options) try {
+  const core::Entry entry;
   io::Content content = io::open_content(ctx, path, options.format);
   if (!options.format && is_text_format(content.format) && asks_for_csv(options)) content.format = FileFormat::csv;
   check_options(content, options);
   Table table = read_content(ctx, content, options);
   table.format = content.format;
   return table;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 Table parse_table(const Context& ctx, std::string_view text, const std::string& name, const ReadOptions& options,
-                  std::int64_t first_line) {
+                  std::int64_t first_line) try {
+  const core::Entry entry;
   const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
   return io::read_csv(ctx, io::Bytes{bytes, text.size(), nullptr, true}, name, options, io::kCsvChunk, first_line);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Labels read_labels(const Context& ctx, const std::filesystem::path& path, const std::string& column) {
+Labels read_labels(const Context& ctx, const std::filesystem::path& path, const std::string& column) try {
+  const core::Entry entry;
   const io::Content content = io::open_content(ctx, path);
   if (content.format == FileFormat::libsvm && column.empty()) {
     const Table table = io::read_libsvm(ctx, content.bytes, content.file);
@@ -124,6 +132,8 @@ Labels read_labels(const Context& ctx, const std::filesystem::path& path, const 
   ReadOptions options;
   options.member = column;
   return io::labels_from_array(ctx, raw_array(ctx, content, options, 1));
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/entry.hpp"
 #include "io/inflate.hpp"
 #include "io/xz.hpp"
 
@@ -32,9 +33,12 @@ std::string_view name_of(Compression compression) noexcept {
   return kNames[static_cast<std::size_t>(compression)];
 }
 
-FileBytes read_bytes(const Context& ctx, const std::filesystem::path& path, std::uint64_t at_most) {
+FileBytes read_bytes(const Context& ctx, const std::filesystem::path& path, std::uint64_t at_most) try {
+  const core::Entry entry;
   const io::Bytes bytes = io::unpack(ctx, io::open_file(ctx, path), path.string(), at_most);
   return {{bytes.data, static_cast<std::size_t>(std::min(bytes.size, at_most))}, bytes.owner};
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

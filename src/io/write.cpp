@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/entry.hpp"
 #include "io/atomic_file.hpp"
 #include "io/npy.hpp"
 #include "vicinal/io.hpp"
@@ -52,21 +53,28 @@ void write_graph_csv(const std::filesystem::path& path, const NeighborGraph& gra
 
 }  // namespace
 
-void write_npy(const std::filesystem::path& path, const ArrayView& array) {
+void write_npy(const std::filesystem::path& path, const ArrayView& array) try {
+  const core::Entry entry;
   const std::uint64_t bytes = io::bytes_of(array);
   io::AtomicFile file(path);
   file.write(io::make_npy_header(array));
   file.write(array.data, bytes);
   file.commit();
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-void write_text(const std::filesystem::path& path, std::string_view text) {
+void write_text(const std::filesystem::path& path, std::string_view text) try {
+  const core::Entry entry;
   io::AtomicFile file(path);
   file.write(text);
   file.commit();
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) {
+void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) try {
+  const core::Entry entry;
   check_graph(graph);
   const auto count = static_cast<std::int64_t>(graph.ids.size());
   const std::string suffix = lower_suffix(path);
@@ -86,6 +94,8 @@ void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) 
     arrays.push_back({"offsets", {graph.offsets.data(), "<i8", {static_cast<std::int64_t>(graph.offsets.size())}}});
   }
   write_npz(path, arrays);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/entry.hpp"
 #include "io/npy.hpp"
 #include "io/npz.hpp"
 #include "vicinal/io.hpp"
@@ -152,10 +153,13 @@ void write_npz_members(PackedFile& file, std::span<const NamedArray> arrays) {
 
 }  // namespace io
 
-void write_npz(const std::filesystem::path& path, std::span<const NamedArray> arrays) {
+void write_npz(const std::filesystem::path& path, std::span<const NamedArray> arrays) try {
+  const core::Entry entry;
   io::PackedFile file(path);
   io::write_npz_members(file, arrays);
   file.commit();
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

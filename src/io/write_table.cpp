@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -173,7 +174,8 @@ void write_arrays(const io::TableOutput& output, io::PackedFile& file, bool with
 }  // namespace
 
 void write_table(const Context& ctx, const std::filesystem::path& path, const Table& given,
-                 const WriteOptions& options) {
+                 const WriteOptions& options) try {
+  const core::Entry entry;
   const std::optional<FileFormat> format = options.format ? options.format : format_of_suffix(path);
   if (!format) {
     unfit(path,
@@ -214,6 +216,8 @@ void write_table(const Context& ctx, const std::filesystem::path& path, const Ta
       io::write_binary_table(output, file);
   }
   file.commit();
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

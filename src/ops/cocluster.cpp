@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/names.hpp"
 #include "core/parallel.hpp"
@@ -148,7 +149,8 @@ std::int64_t Cocluster::group_of(std::int64_t label) const {
   return at - groups.begin();
 }
 
-CoclusterPlan plan_cocluster(const Context& ctx, const BipartiteEdges& edges, const CoclusterOptions& options) {
+CoclusterPlan plan_cocluster(const Context& ctx, const BipartiteEdges& edges, const CoclusterOptions& options) try {
+  const core::Entry entry;
   if (core::name_in(kMethods, options.method) == "unknown") refuse("method: is none that there is");
   CoclusterPlan plan;
   plan.method = options.method;
@@ -162,9 +164,12 @@ CoclusterPlan plan_cocluster(const Context& ctx, const BipartiteEdges& edges, co
   plan.memory = members * sizeof(std::int64_t) + std::max(bytes.host, members * sizeof(CoclusterGroup));
   plan.device_memory = bytes.device;
   return plan;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges, const CoclusterOptions& options) {
+Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges, const CoclusterOptions& options) try {
+  const core::Entry entry;
   Cocluster found;
   found.plan = plan_cocluster(ctx, edges, options);
   core::require_memory(ctx, found.plan.memory, fmt::format("cocluster by {}", name_of(options.method)));
@@ -183,15 +188,20 @@ Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges, const Coclu
   ops::make_groups(ctx, found);
   ctx.report("components", 1);
   return found;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Cocluster cocluster(const Context& ctx, const TableView& relation, const CoclusterOptions& options) {
+Cocluster cocluster(const Context& ctx, const TableView& relation, const CoclusterOptions& options) try {
+  const core::Entry entry;
   check_table(ctx, relation, "relation");
   if (relation.memory() == Memory::cuda) {
     throw Error(ErrorCode::device_unavailable, "relation: lies in CUDA memory, must be in host memory");
   }
   const RelationEdges edges = edges_of(ctx, relation);
   return cocluster(ctx, BipartiteEdges(relation.rows(), relation.cols(), edges.a, edges.b), options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "kernels_graph.hpp"
@@ -242,7 +243,8 @@ void check_split(const BipartiteEdges& edges, const Cocluster& found, const Spli
 }  // namespace
 
 CoclusterSplit split_groups(const Context& ctx, const BipartiteEdges& edges, const Cocluster& found,
-                            const SplitOptions& options) {
+                            const SplitOptions& options) try {
+  const core::Entry entry;
   ops::check_weights(ctx, edges.weights());
   check_split(edges, found, options);
   // A copy of the result; and of the groups that are too large, which may be one, members, links at both ends and the
@@ -273,6 +275,8 @@ CoclusterSplit split_groups(const Context& ctx, const BipartiteEdges& edges, con
   }
   ops::make_groups(ctx, result.parts);
   return result;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

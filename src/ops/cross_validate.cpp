@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "core/entry.hpp"
 #include "core/exact_sum.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
@@ -265,25 +266,32 @@ Scored squared_errors(const Context& ctx, const std::vector<double>& means, cons
 }  // namespace
 
 CrossValidation cross_validate(const Context& ctx, const Index& index, const Labels& labels,
-                               const CrossValidateOptions& options) {
+                               const CrossValidateOptions& options) try {
+  const core::Entry entry;
   check_labels(labels, index.rows());
   const VoteOptions voting{.weights = options.weights, .custom = options.custom};
   const auto score = [&](const NeighborGraph& graph, const CrossValidation& result) {
     return rows_right(vote(ctx, graph, labels, voting).codes, labels, result);
   };
   return validate(ctx, index, options, {.codes = labels.codes, .score = score});
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 CrossValidation cross_validate(const Context& ctx, const TableView& table, const Labels& labels,
-                               const CrossValidateOptions& options) {
+                               const CrossValidateOptions& options) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   check_options(table.rows(), options);
   check_labels(labels, table.rows());
   return ops::with_index(ctx, table, [&](const Index& index) { return cross_validate(ctx, index, labels, options); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 CrossValidation cross_validate(const Context& ctx, const Index& index, const TableView& targets,
-                               const CrossValidateOptions& options) {
+                               const CrossValidateOptions& options) try {
+  const core::Entry entry;
   ops::check_targets(targets, index.rows());
   core::require_memory(ctx, ops::target_bytes(targets), "cross-validation");
   const ops::Targets read = ops::read_targets(ctx, targets, index.rows());
@@ -292,17 +300,23 @@ CrossValidation cross_validate(const Context& ctx, const Index& index, const Tab
     return squared_errors(ctx, ops::average(ctx, graph, read, averaging, "cross_validate"), read, result);
   };
   return validate(ctx, index, options, {.codes = {}, .outputs = read.outputs, .more_is_better = false, .score = score});
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 CrossValidation cross_validate(const Context& ctx, const TableView& table, const TableView& targets,
-                               const CrossValidateOptions& options) {
+                               const CrossValidateOptions& options) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   check_options(table.rows(), options);
   ops::check_targets(targets, table.rows());
   return ops::with_index(ctx, table, [&](const Index& index) { return cross_validate(ctx, index, targets, options); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Plan plan_cross_validate(const Context& ctx, const TableView& table, const CrossValidateOptions& options) {
+Plan plan_cross_validate(const Context& ctx, const TableView& table, const CrossValidateOptions& options) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   check_options(table.rows(), options);
   const std::int64_t searched = searched_for(table.rows(), options);
@@ -310,6 +324,8 @@ Plan plan_cross_validate(const Context& ctx, const TableView& table, const Cross
   plan.memory += bytes_beside(table.rows(), 1, options);
   plan.reason += reason_of(searched, options);
   return plan;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

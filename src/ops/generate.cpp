@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/elementary.hpp"
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/philox.hpp"
@@ -169,7 +170,8 @@ class Placer {
 
 }  // namespace
 
-Generated generate(const Context& ctx, const GenerateOptions& options) {
+Generated generate(const Context& ctx, const GenerateOptions& options) try {
+  const core::Entry entry;
   check(options);
   Generated made = allocate(ctx, options);
   const Placer placer(options, made.cols);
@@ -187,6 +189,8 @@ Generated generate(const Context& ctx, const GenerateOptions& options) {
   });
   ctx.report("generate", 1);
   return made;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

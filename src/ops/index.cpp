@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -49,7 +50,8 @@ void make_tree(const Context& ctx, const kernels::Prepared& prepared) {
 
 }  // namespace
 
-Index::Index(const Context& ctx, const TableView& table, const IndexOptions& options) {
+Index::Index(const Context& ctx, const TableView& table, const IndexOptions& options) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   const std::int64_t copied = options.copy ? table.rows() * table.cols() * size_of(table.dtype()) : 0;
   core::require_memory(ctx, kernels::backend_of(ctx).prepare_scratch(ctx, table) + static_cast<std::uint64_t>(copied),
@@ -59,6 +61,8 @@ Index::Index(const Context& ctx, const TableView& table, const IndexOptions& opt
   kernels::backend_of(ctx).prepare(ctx, *prepared);
   if (options.tree) make_tree(ctx, *prepared);
   prepared_ = std::move(prepared);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 std::int64_t Index::rows() const noexcept {
@@ -71,16 +75,22 @@ const TableView& Index::table() const noexcept {
   return prepared_->table;
 }
 
-void Index::save(const Context& ctx, const std::filesystem::path& path) const {
+void Index::save(const Context& ctx, const std::filesystem::path& path) const try {
+  const core::Entry entry;
   ops::write_index(ctx, path, *prepared_);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Index Index::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) {
+Index Index::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) try {
+  const core::Entry entry;
   // The files of these models are those of an index with more in it.
   for (const ops::FileKind& kind : {ops::kNeighborFile, ops::kEmbeddingFile}) {
     if (ops::is_of_kind(ctx, path, kind)) return Index(ops::load_index(ctx, path, kind, options));
   }
   return Index(ops::load_index(ctx, path, ops::kIndexFile, options));
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

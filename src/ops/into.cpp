@@ -1,5 +1,6 @@
 // knn_into and classify: searches whose lists need not come to host memory (docs: include/vicinal/knn.hpp,
 // classify.hpp). Checks and plan are those of knn.
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/check.hpp"
 #include "ops/search.hpp"
@@ -36,31 +37,45 @@ KnnSummary find_into(const Context& ctx, const Index& index, const TableView* qu
 
 }  // namespace
 
-KnnSummary knn_into(const Context& ctx, const TableView& table, const KnnOptions& options, const KnnOutput& output) {
+KnnSummary knn_into(const Context& ctx, const TableView& table, const KnnOptions& options,
+                    const KnnOutput& output) try {
+  const core::Entry entry;
   ops::check_shapes(ctx, table, nullptr, options);
   check_output(ctx, output);
   return ops::with_index(ctx, table, [&](const Index& index) { return knn_into(ctx, index, options, output); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 KnnSummary knn_into(const Context& ctx, const TableView& table, const TableView& queries, const KnnOptions& options,
-                    const KnnOutput& output) {
+                    const KnnOutput& output) try {
+  const core::Entry entry;
   ops::check_shapes(ctx, table, &queries, options);
   check_output(ctx, output);
   return ops::with_index(ctx, table,
                          [&](const Index& index) { return knn_into(ctx, index, queries, options, output); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-KnnSummary knn_into(const Context& ctx, const Index& index, const KnnOptions& options, const KnnOutput& output) {
+KnnSummary knn_into(const Context& ctx, const Index& index, const KnnOptions& options, const KnnOutput& output) try {
+  const core::Entry entry;
   return find_into(ctx, index, nullptr, options, output);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 KnnSummary knn_into(const Context& ctx, const Index& index, const TableView& queries, const KnnOptions& options,
-                    const KnnOutput& output) {
+                    const KnnOutput& output) try {
+  const core::Entry entry;
   return find_into(ctx, index, &queries, options, output);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 Classification classify(const Context& ctx, const Index& index, const TableView& queries,
-                        std::span<const Labels> outputs, const KnnOptions& options, const VoteOptions& voting) {
+                        std::span<const Labels> outputs, const KnnOptions& options, const VoteOptions& voting) try {
+  const core::Entry entry;
   check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, index.rows());
   const kernels::Backend& backend = kernels::backend_of(ctx);
@@ -79,20 +94,26 @@ Classification classify(const Context& ctx, const Index& index, const TableView&
   });
   result.stats.search_seconds = seconds;
   return result;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 Classification classify(const Context& ctx, const TableView& table, const TableView& queries,
-                        std::span<const Labels> outputs, const KnnOptions& options, const VoteOptions& voting) {
+                        std::span<const Labels> outputs, const KnnOptions& options, const VoteOptions& voting) try {
+  const core::Entry entry;
   ops::check_shapes(ctx, table, &queries, options);
   check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, table.rows());
   return ops::with_index(ctx, table,
                          [&](const Index& index) { return classify(ctx, index, queries, outputs, options, voting); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 Classification classify_radius(const Context& ctx, const Index& index, const TableView& queries,
                                std::span<const Labels> outputs, const RadiusOptions& options,
-                               const VoteOptions& voting) {
+                               const VoteOptions& voting) try {
+  const core::Entry entry;
   check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, index.rows());
   NeighborGraph graph = ops::find_neighbors(ctx, index, &queries, ops::common_of(options),
@@ -101,16 +122,21 @@ Classification classify_radius(const Context& ctx, const Index& index, const Tab
                                              .beside = vote_bytes(ctx, queries.rows(), outputs, voting),
                                              .operation = "classify"});
   return {vote(ctx, graph, outputs, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 Classification classify_radius(const Context& ctx, const TableView& table, const TableView& queries,
                                std::span<const Labels> outputs, const RadiusOptions& options,
-                               const VoteOptions& voting) {
+                               const VoteOptions& voting) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, table.rows());
   return ops::with_index(
       ctx, table, [&](const Index& index) { return classify_radius(ctx, index, queries, outputs, options, voting); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

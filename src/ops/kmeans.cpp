@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/distance.hpp"
+#include "core/entry.hpp"
 #include "core/exact_sum.hpp"
 #include "core/memory.hpp"
 #include "core/seconds.hpp"
@@ -256,7 +257,8 @@ void label_left_out(const Context& ctx, const ops::ClusteredRows& rows, KMeans& 
 
 }  // namespace
 
-KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) {
+KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) try {
+  const core::Entry entry;
   ops::check_kmeans(ctx, table, options);
   const Plan plan = plan_of(ctx, table, options);
   core::require_memory(ctx, plan.memory, "kmeans");
@@ -265,11 +267,16 @@ KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& o
   if (!rows.left_out().empty()) label_left_out(ctx, rows, found);
   found.plan = plan;
   return found;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Plan plan_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) {
+Plan plan_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) try {
+  const core::Entry entry;
   ops::check_kmeans(ctx, table, options);
   return plan_of(ctx, table, options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/names.hpp"
 #include "core/table_access.hpp"
@@ -30,7 +31,8 @@ void check_clusters(const KMeans& model) {
 
 }  // namespace
 
-void KMeansModel::save(const Context& ctx, const std::filesystem::path& path) const {
+void KMeansModel::save(const Context& ctx, const std::filesystem::path& path) const try {
+  const core::Entry entry;
   check_clusters(fitted);
   const Index index(ctx, TableView(fitted.centres.data(), fitted.clusters, fitted.cols));
   ops::ModelParts parts;
@@ -41,9 +43,12 @@ void KMeansModel::save(const Context& ctx, const std::filesystem::path& path) co
                     {"preparation", preparation}};
   parts.arrays = {{"sizes", "I64", {fitted.clusters}, fitted.sizes.data()}};
   ops::write_index(ctx, path, index.prepared(), kClusterFile, parts);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-KMeansModel KMeansModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) {
+KMeansModel KMeansModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) try {
+  const core::Entry entry;
   ops::ModelParts parts;
   const auto centres = ops::load_index(ctx, path, kClusterFile, options, &parts);
   ops::ModelReader file(kClusterFile, path, parts);
@@ -73,6 +78,8 @@ KMeansModel KMeansModel::load(const Context& ctx, const std::filesystem::path& p
     file.refuse(error.what());
   }
   return model;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -1,6 +1,7 @@
 // What a k-means model says of rows (contract clause 12): labels, distances, inertia.
 #include <string>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "kernels.hpp"
 #include "ops/check.hpp"
@@ -43,21 +44,28 @@ std::unique_ptr<kernels::Lloyd> assigned(const Context& ctx, const KMeans& model
 
 }  // namespace
 
-std::vector<std::int32_t> predict(const Context& ctx, const KMeans& model, const TableView& table) {
+std::vector<std::int32_t> predict(const Context& ctx, const KMeans& model, const TableView& table) try {
+  const core::Entry entry;
   const ops::ClusteredRows rows = rows_for(ctx, model, table);
   std::vector<std::int32_t> labels(static_cast<std::size_t>(table.rows()));
   assigned(ctx, model, rows, {})->labels(labels);
   return labels;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-double score(const Context& ctx, const KMeans& model, const TableView& table, std::span<const double> weights) {
+double score(const Context& ctx, const KMeans& model, const TableView& table, std::span<const double> weights) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   ops::check_weights(weights, table.rows());
   const ops::ClusteredRows rows = rows_for(ctx, model, table);
   return 0.0 - assigned(ctx, model, rows, weights)->inertia() * ops::inertia_unit(model.metric);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table) {
+std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table) try {
+  const core::Entry entry;
   const ops::ClusteredRows rows = rows_for(ctx, model, table);
   // Every centre is a neighbor of every row.
   const TableView centres(model.centres.data(), model.clusters, model.cols);
@@ -71,6 +79,8 @@ std::vector<double> transform(const Context& ctx, const KMeans& model, const Tab
         graph.distances[i] * ops::inertia_unit(model.metric);
   }
   return distances;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

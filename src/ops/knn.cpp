@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/seconds.hpp"
 #include "kernels.hpp"
@@ -352,55 +353,90 @@ void check_shapes(const Context& ctx, const TableView& table, const TableView* q
 
 }  // namespace ops
 
-NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& options) {
+NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& options) try {
+  const core::Entry entry;
   ops::check_shapes(ctx, table, nullptr, options);
   return ops::with_index(ctx, table, [&](const Index& index) { return find_k(ctx, index, nullptr, options); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-NeighborGraph knn(const Context& ctx, const TableView& table, const TableView& queries, const KnnOptions& options) {
+NeighborGraph knn(const Context& ctx, const TableView& table, const TableView& queries, const KnnOptions& options) try {
+  const core::Entry entry;
   ops::check_shapes(ctx, table, &queries, options);
   return ops::with_index(ctx, table, [&](const Index& index) { return find_k(ctx, index, &queries, options); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-NeighborGraph knn(const Context& ctx, const Index& index, const KnnOptions& options) {
+NeighborGraph knn(const Context& ctx, const Index& index, const KnnOptions& options) try {
+  const core::Entry entry;
   return find_k(ctx, index, nullptr, options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-NeighborGraph knn(const Context& ctx, const Index& index, const TableView& queries, const KnnOptions& options) {
+NeighborGraph knn(const Context& ctx, const Index& index, const TableView& queries, const KnnOptions& options) try {
+  const core::Entry entry;
   return find_k(ctx, index, &queries, options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-NeighborGraph radius(const Context& ctx, const TableView& table, const RadiusOptions& options) {
+NeighborGraph radius(const Context& ctx, const TableView& table, const RadiusOptions& options) try {
+  const core::Entry entry;
   return ops::with_index(ctx, table, [&](const Index& index) { return find_within(ctx, index, nullptr, options); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 NeighborGraph radius(const Context& ctx, const TableView& table, const TableView& queries,
-                     const RadiusOptions& options) {
+                     const RadiusOptions& options) try {
+  const core::Entry entry;
   return ops::with_index(ctx, table, [&](const Index& index) { return find_within(ctx, index, &queries, options); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-NeighborGraph radius(const Context& ctx, const Index& index, const RadiusOptions& options) {
+NeighborGraph radius(const Context& ctx, const Index& index, const RadiusOptions& options) try {
+  const core::Entry entry;
   return find_within(ctx, index, nullptr, options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-NeighborGraph radius(const Context& ctx, const Index& index, const TableView& queries, const RadiusOptions& options) {
+NeighborGraph radius(const Context& ctx, const Index& index, const TableView& queries,
+                     const RadiusOptions& options) try {
+  const core::Entry entry;
   return find_within(ctx, index, &queries, options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-NeighborCounts count(const Context& ctx, const Index& index, const RadiusOptions& options) {
+NeighborCounts count(const Context& ctx, const Index& index, const RadiusOptions& options) try {
+  const core::Entry entry;
   return count_within(ctx, index, nullptr, options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-NeighborCounts count(const Context& ctx, const Index& index, const TableView& queries, const RadiusOptions& options) {
+NeighborCounts count(const Context& ctx, const Index& index, const TableView& queries,
+                     const RadiusOptions& options) try {
+  const core::Entry entry;
   return count_within(ctx, index, &queries, options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 NeighborGraph ops::knn_without(const Context& ctx, const TableView& table, const TableView* queries,
-                               const KnnOptions& options, kernels::Without without) {
+                               const KnnOptions& options, kernels::Without without) try {
+  const core::Entry entry;
   ops::check_shapes(ctx, table, queries, options);
   return ops::with_index(ctx, table, [&](const Index& index) {
     return search(ctx, index.prepared(), queries, ops::common_of(options), {.k = options.k}, nullptr, without);
   });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 NeighborGraph ops::find_neighbors(const Context& ctx, const Index& index, const TableView* queries,
@@ -408,15 +444,22 @@ NeighborGraph ops::find_neighbors(const Context& ctx, const Index& index, const 
   return search(ctx, index.prepared(), queries, options, asked, nullptr);
 }
 
-Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) {
+Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) try {
+  const core::Entry entry;
   ops::check_shapes(ctx, table, queries, options);
   return plan_search(ctx, table, queries, ops::common_of(options), {.k = options.k});
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Plan plan_radius(const Context& ctx, const TableView& table, const TableView* queries, const RadiusOptions& options) {
+Plan plan_radius(const Context& ctx, const TableView& table, const TableView* queries,
+                 const RadiusOptions& options) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   return plan_search(ctx, table, queries, ops::common_of(options),
                      {.collect = Collect::radius, .radius = options.radius});
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -114,7 +115,8 @@ Lle embedded(const Context& ctx, const kernels::LleTask& task, Lle found) {
 
 }  // namespace
 
-Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) {
+Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   ops::check_lle_table(table);
   ops::check_lle_options(options, table.rows());
@@ -136,9 +138,12 @@ Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) {
     found.stats = searched.stats;
   }
   return embedded(ctx, task, std::move(found));
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, const LleOptions& options) {
+Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, const LleOptions& options) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   ops::check_lle_table(table);
   ops::check_lle_graph(graph, table.rows());
@@ -154,9 +159,12 @@ Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, 
   found.plan = graph.plan;
   found.stats = graph.stats;
   return embedded(ctx, task_of(ctx, rows.table, graph.ids.data(), as_graph), std::move(found));
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-std::vector<double> transform(const Context& ctx, const Index& index, const Lle& fitted, const TableView& queries) {
+std::vector<double> transform(const Context& ctx, const Index& index, const Lle& fitted, const TableView& queries) try {
+  const core::Entry entry;
   constexpr std::int64_t kTaskRows = 512;
   ops::check_lle_table(index.table());
   ops::check_lle_table(queries);
@@ -196,9 +204,12 @@ std::vector<double> transform(const Context& ctx, const Index& index, const Lle&
     }
   });
   return found;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& options) {
+Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& options) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   ops::check_lle_table(table);
   ops::check_lle_options(options, table.rows());
@@ -210,6 +221,8 @@ Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& opti
   }
   plan.reason += fmt::format("; then {} on {}{}", way_of(options.solver), place, open_of(options.solver));
   return plan;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

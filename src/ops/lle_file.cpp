@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/index_file.hpp"
 #include "ops/lle_check.hpp"
@@ -80,7 +81,8 @@ Lle read_embedding(ModelReader& file, std::int64_t n) {
 
 }  // namespace
 
-void LleModel::save(const Context& ctx, const std::filesystem::path& path) const {
+void LleModel::save(const Context& ctx, const std::filesystem::path& path) const try {
+  const core::Entry entry;
   const std::int64_t n = index.rows();
   check_embedding(fitted, n);
   const LleOptions& options = fitted.options;
@@ -104,9 +106,12 @@ void LleModel::save(const Context& ctx, const std::filesystem::path& path) const
       {"piece", "I64", {n}, fitted.piece.data()},
       {"singular_values", "F64", {static_cast<std::int64_t>(fitted.pieces.size()), options.dim}, values.data()}};
   ops::write_index(ctx, path, index.prepared(), kEmbeddingFile, parts);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-LleModel LleModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) {
+LleModel LleModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) try {
+  const core::Entry entry;
   ops::ModelParts parts;  // borrow from the mapping, which the index keeps
   LleModel model{Index(ops::load_index(ctx, path, kEmbeddingFile, options, &parts)), {}};
   core::require_memory(ctx, ops::numbers_in(parts) * 16, "loading the model '" + path.string() + "'");
@@ -120,6 +125,8 @@ LleModel LleModel::load(const Context& ctx, const std::filesystem::path& path, c
     file.refuse(error.what());
   }
   return model;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

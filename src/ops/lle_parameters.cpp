@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/entry.hpp"
 #include "core/table_access.hpp"
 #include "ops/check.hpp"
 #include "ops/lle_check.hpp"
@@ -85,7 +86,8 @@ PieceFit fit_of(const Context& ctx, const std::vector<std::int64_t>& rows, const
 
 }  // namespace
 
-LleParameterFit compare_parameters(const Context& ctx, const Lle& fitted, const TableView& parameters) {
+LleParameterFit compare_parameters(const Context& ctx, const Lle& fitted, const TableView& parameters) try {
+  const core::Entry entry;
   check_table(ctx, parameters, "parameters");
   if (parameters.is_block_source() || parameters.memory() == Memory::cuda) {
     refuse("parameters: are needed in host memory");
@@ -124,6 +126,8 @@ LleParameterFit compare_parameters(const Context& ctx, const Lle& fitted, const 
     found.procrustes = apart / everything;
   }
   return found;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

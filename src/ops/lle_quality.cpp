@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -108,7 +109,8 @@ void judge_weights(const Context& ctx, const Space& given, const TableView& tabl
 }  // namespace
 
 LleQuality lle_quality(const Context& ctx, const TableView& table, const Lle& fitted,
-                       const LleQualityOptions& options) {
+                       const LleQualityOptions& options) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   ops::check_lle_table(table);
   const std::int64_t n = table.rows();
@@ -135,6 +137,8 @@ LleQuality lle_quality(const Context& ctx, const TableView& table, const Lle& fi
   judge_ranks(ctx, given, made, fitted, found);
   judge_weights(ctx, given, rows.table, fitted.options, found);
   return found;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "core/entry.hpp"
 #include "core/erf.hpp"
 #include "core/exact_sum.hpp"
 #include "core/infinity.hpp"
@@ -286,15 +287,22 @@ Lof lof_of_places(const Context& ctx, const Index& index, const LofOptions& opti
 
 }  // namespace
 
-Lof lof(const Context& ctx, const NeighborGraph& graph, const LofOptions& options) {
+Lof lof(const Context& ctx, const NeighborGraph& graph, const LofOptions& options) try {
+  const core::Entry entry;
   return lof_of_graph(ctx, graph, nullptr, options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Lof lof(const Context& ctx, const NeighborGraph& graph, const TableView& table, const LofOptions& options) {
+Lof lof(const Context& ctx, const NeighborGraph& graph, const TableView& table, const LofOptions& options) try {
+  const core::Entry entry;
   return lof_of_graph(ctx, graph, &table, options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Lof lof(const Context& ctx, const Index& index, const LofOptions& options) {
+Lof lof(const Context& ctx, const Index& index, const LofOptions& options) try {
+  const core::Entry entry;
   ops::check_lof_options(options);
   ops::check_lof_k(options, index.rows());
   if (ops::uses_places(options)) return lof_of_places(ctx, index, options);
@@ -303,16 +311,22 @@ Lof lof(const Context& ctx, const Index& index, const LofOptions& options) {
   run_job(ctx, job, found);
   finish(ctx, std::chrono::steady_clock::now(), found);
   return found;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Lof lof(const Context& ctx, const TableView& table, const LofOptions& options) {
+Lof lof(const Context& ctx, const TableView& table, const LofOptions& options) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   ops::check_lof_options(options);
   ops::check_lof_k(options, table.rows());
   return ops::with_index(ctx, table, [&](const Index& index) { return lof(ctx, index, options); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& model, const TableView& queries) {
+std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& model, const TableView& queries) try {
+  const core::Entry entry;
   ops::check_lof_model(model, index.rows());
   LofOptions options = model.options;
   options.novelty = false;
@@ -344,9 +358,12 @@ std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& m
   require_numbers(found.scores, "queries");
   if (options.score == OutlierScore::loop) make_probabilities(ctx, model.spread, found.scores);
   return std::move(found.scores);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& options) {
+Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& options) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   ops::check_lof_options(options);
   ops::check_lof_k(options, table.rows());
@@ -359,6 +376,8 @@ Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& opti
   plan.memory += result_bytes(task) + bytes.host;
   plan.device_memory += bytes.device;
   return plan;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/lof_check.hpp"
 #include "ops/model_reader.hpp"
@@ -73,7 +74,8 @@ Lof read_lof(const std::filesystem::path& path, std::int64_t n, const ModelParts
 
 }  // namespace ops
 
-void LofModel::save(const Context& ctx, const std::filesystem::path& path) const {
+void LofModel::save(const Context& ctx, const std::filesystem::path& path) const try {
+  const core::Entry entry;
   const std::int64_t n = index.rows();
   ops::check_lof_model(fitted, n);
   if (static_cast<std::int64_t>(fitted.scores.size()) != n) {
@@ -105,9 +107,12 @@ void LofModel::save(const Context& ctx, const std::filesystem::path& path) const
   parts.arrays.push_back({"lof_k_distances", "F64", {n, ks}, fitted.k_distances.data()});
   parts.arrays.push_back({"lof_scores", "F64", {n}, fitted.scores.data()});
   ops::write_index(ctx, path, index.prepared(), ops::kLofFile, parts);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-LofModel LofModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) {
+LofModel LofModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) try {
+  const core::Entry entry;
   ops::ModelParts parts;
   auto prepared = ops::load_index(ctx, path, ops::kLofFile, options, &parts);
   core::require_memory(ctx, ops::numbers_in(parts) * 8, "loading the model '" + path.string() + "'");
@@ -115,6 +120,8 @@ LofModel LofModel::load(const Context& ctx, const std::filesystem::path& path, c
   const auto notes = parts.metadata.find("notes");
   if (notes == parts.metadata.end()) ops::refuse_file(ops::kLofFile, path, "it does not say 'notes'");
   return {Index(std::move(prepared)), std::move(fitted), notes->second, parts.metadata.at("preparation")};
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

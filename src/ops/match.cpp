@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/names.hpp"
 #include "geo/box_tree.hpp"
@@ -342,7 +343,8 @@ EdgeRule edge_rule_from(std::string_view name) {
   return core::value_in(kRules, "rule", name);
 }
 
-Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b, const MatchOptions& given) {
+Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b, const MatchOptions& given) try {
+  const core::Entry entry;
   const MatchOptions options = checked(given, a.size(), b.size());
   core::require_memory(ctx,
                        geo::layer_bytes(a) + geo::layer_bytes(b) + geo::BoxTree::bytes(b.size()) +
@@ -372,6 +374,8 @@ Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b, co
   match.options.codes_a = {};
   match.options.codes_b = {};
   return match;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

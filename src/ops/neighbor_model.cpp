@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/check.hpp"
 #include "ops/index_file.hpp"
@@ -110,7 +111,8 @@ void read_model(ModelReader& file, std::int64_t n, NeighborModel& model) {
 
 }  // namespace
 
-void NeighborModel::save(const Context& ctx, const std::filesystem::path& path) const {
+void NeighborModel::save(const Context& ctx, const std::filesystem::path& path) const try {
+  const core::Entry entry;
   check_model(*this);
   const std::int64_t n = index.rows();
   ops::ModelParts parts;
@@ -143,9 +145,13 @@ void NeighborModel::save(const Context& ctx, const std::filesystem::path& path) 
   std::sort(parts.arrays.begin(), parts.arrays.end(),
             [](const ops::ModelArray& a, const ops::ModelArray& b) { return a.name < b.name; });
   ops::write_index(ctx, path, index.prepared(), kNeighborFile, parts);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-NeighborModel NeighborModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) {
+NeighborModel NeighborModel::load(const Context& ctx, const std::filesystem::path& path,
+                                  const ModelOptions& options) try {
+  const core::Entry entry;
   ops::ModelParts parts;  // borrow from the mapping, which the index keeps
   NeighborModel model{Index(ops::load_index(ctx, path, kNeighborFile, options, &parts))};
   core::require_memory(ctx, ops::numbers_in(parts) * 16, "loading the model '" + path.string() + "'");
@@ -158,6 +164,8 @@ NeighborModel NeighborModel::load(const Context& ctx, const std::filesystem::pat
     file.refuse(error.what());
   }
   return model;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -1,4 +1,5 @@
 // The overlap join at the door: memory, layers, and the work in src/geo (contract clauses 6, 7 and 15).
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/names.hpp"
 #include "geo/box_tree.hpp"
@@ -49,16 +50,22 @@ std::string_view name_of(RegionRelation relation) noexcept {
   return core::name_in(kRegionRelations, relation);
 }
 
-Overlaps overlaps(const Context& ctx, const PolygonsView& a, const PolygonsView& b, const OverlapOptions& options) {
+Overlaps overlaps(const Context& ctx, const PolygonsView& a, const PolygonsView& b, const OverlapOptions& options) try {
+  const core::Entry entry;
   core::require_memory(ctx, geo::layer_bytes(a) + geo::layer_bytes(b) + geo::BoxTree::bytes(b.size()), "overlaps");
   const geo::Layer first = geo::make_layer(ctx, a, "a");
   const geo::Layer second = geo::make_layer(ctx, b, "b");
   return kernels::joins_of(ctx).join(ctx, first, second, options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-std::vector<std::int64_t> self_overlapping(const Context& ctx, const PolygonsView& polygons) {
+std::vector<std::int64_t> self_overlapping(const Context& ctx, const PolygonsView& polygons) try {
+  const core::Entry entry;
   core::require_memory(ctx, geo::layer_bytes(polygons), "self_overlapping");
   return geo::self_overlapping(ctx, geo::make_layer(ctx, polygons, "polygons"));
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/distance.hpp"
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/neighbor_weights.hpp"
 #include "core/parallel.hpp"
@@ -135,7 +136,8 @@ Regression regress(const Context& ctx, const Index& index, const TableView& quer
 }  // namespace ops
 
 std::vector<double> average(const Context& ctx, const NeighborGraph& graph, const TableView& targets,
-                            const RegressOptions& options) {
+                            const RegressOptions& options) try {
+  const core::Entry entry;
   check_graph(graph, "average");
   check_weights(options.weights, options.custom, graph.metric, "average");
   ops::check_targets(targets, graph.table_rows);
@@ -143,35 +145,49 @@ std::vector<double> average(const Context& ctx, const NeighborGraph& graph, cons
   core::require_memory(ctx, ops::target_bytes(targets) + static_cast<std::uint64_t>(std::min(bytes, 0x1p62)),
                        "average");
   return ops::average(ctx, graph, ops::read_targets(ctx, targets, graph.table_rows), options, "average");
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 Regression regress(const Context& ctx, const Index& index, const TableView& queries, const TableView& targets,
-                   const KnnOptions& options, const RegressOptions& averaging) {
+                   const KnnOptions& options, const RegressOptions& averaging) try {
+  const core::Entry entry;
   return ops::regress(ctx, index, queries, targets, ops::common_of(options), {.k = options.k}, averaging);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 Regression regress(const Context& ctx, const TableView& table, const TableView& queries, const TableView& targets,
-                   const KnnOptions& options, const RegressOptions& averaging) {
+                   const KnnOptions& options, const RegressOptions& averaging) try {
+  const core::Entry entry;
   ops::check_shapes(ctx, table, &queries, options);
   ops::check_targets(targets, table.rows());
   return ops::with_index(ctx, table, [&](const Index& index) {
     return vicinal::regress(ctx, index, queries, targets, options, averaging);
   });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 Regression regress_radius(const Context& ctx, const Index& index, const TableView& queries, const TableView& targets,
-                          const RadiusOptions& options, const RegressOptions& averaging) {
+                          const RadiusOptions& options, const RegressOptions& averaging) try {
+  const core::Entry entry;
   return ops::regress(ctx, index, queries, targets, ops::common_of(options),
                       {.collect = kernels::Collect::radius, .radius = options.radius}, averaging);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 Regression regress_radius(const Context& ctx, const TableView& table, const TableView& queries,
-                          const TableView& targets, const RadiusOptions& options, const RegressOptions& averaging) {
+                          const TableView& targets, const RadiusOptions& options, const RegressOptions& averaging) try {
+  const core::Entry entry;
   check_table(ctx, table, "table");
   ops::check_targets(targets, table.rows());
   return ops::with_index(ctx, table, [&](const Index& index) {
     return vicinal::regress_radius(ctx, index, queries, targets, options, averaging);
   });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

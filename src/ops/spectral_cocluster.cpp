@@ -9,6 +9,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "kernels_graph.hpp"
 #include "ops/cocluster_groups.hpp"
@@ -81,7 +82,9 @@ void place(const std::vector<double>& vectors, const std::vector<double>& sums, 
 
 }  // namespace
 
-SpectralCocluster spectral_cocluster(const Context& ctx, const BipartiteEdges& edges, const SpectralOptions& options) {
+SpectralCocluster spectral_cocluster(const Context& ctx, const BipartiteEdges& edges,
+                                     const SpectralOptions& options) try {
+  const core::Entry entry;
   ops::check_weights(ctx, edges.weights());
   check(edges, options);
   const auto count = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(options.clusters - 1)));
@@ -137,6 +140,8 @@ SpectralCocluster spectral_cocluster(const Context& ctx, const BipartiteEdges& e
   result.labels_a.assign(clusters.labels.begin(), clusters.labels.begin() + edges.n_a());
   result.labels_b.assign(clusters.labels.begin() + edges.n_a(), clusters.labels.end());
   return result;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

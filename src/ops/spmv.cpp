@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/names.hpp"
 #include "core/seconds.hpp"
@@ -63,7 +64,9 @@ SpmvMethod spmv_method_from(std::string_view name) {
   return core::value_in(kSpmvMethods, "method", name);
 }
 
-Spmv spmv(const Context& ctx, const SparseView& a, std::span<const double> x, SpmvMethod method, std::int64_t repeat) {
+Spmv spmv(const Context& ctx, const SparseView& a, std::span<const double> x, SpmvMethod method,
+          std::int64_t repeat) try {
+  const core::Entry entry;
   check_spmv(a, x, repeat);
   Spmv found;
   const auto entries = static_cast<std::uint64_t>(a.index.size());
@@ -88,6 +91,8 @@ Spmv spmv(const Context& ctx, const SparseView& a, std::span<const double> x, Sp
   found.seconds = seconds[repeat / 2];
   found.product.assign(to.values.data(), to.values.data() + a.rows());
   return found;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "kernels.hpp"
 #include "ops/check.hpp"
@@ -101,15 +102,22 @@ std::string Labels::name_of(std::int64_t code) const {
   return std::to_string(std::get<std::vector<std::int64_t>>(classes)[at]);
 }
 
-Labels encode_labels(std::span<const std::int64_t> values) {
+Labels encode_labels(std::span<const std::int64_t> values) try {
+  const core::Entry entry;
   return encode<std::int64_t>(values);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
-Labels encode_labels(std::span<const std::string> values) {
+Labels encode_labels(std::span<const std::string> values) try {
+  const core::Entry entry;
   return encode<std::string_view>(values);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 std::vector<Vote> vote(const Context& ctx, const NeighborGraph& graph, std::span<const Labels> outputs,
-                       const VoteOptions& options) {
+                       const VoteOptions& options) try {
+  const core::Entry entry;
   check_graph(graph, "vote");
   check_weights(options.weights, options.custom, graph.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, graph.table_rows);
@@ -118,10 +126,15 @@ std::vector<Vote> vote(const Context& ctx, const NeighborGraph& graph, std::span
   std::vector<Vote> result = make_votes(graph.rows, outputs, options);
   kernels::backend_of(ctx).vote(ctx, {&graph, outputs, &options}, result);
   return result;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Vote vote(const Context& ctx, const NeighborGraph& graph, const Labels& labels, const VoteOptions& options) {
+Vote vote(const Context& ctx, const NeighborGraph& graph, const Labels& labels, const VoteOptions& options) try {
+  const core::Entry entry;
   return std::move(vote(ctx, graph, std::span<const Labels>(&labels, 1), options).front());
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

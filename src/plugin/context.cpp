@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/context_state.hpp"
+#include "core/entry.hpp"
 #include "plugin/backend.hpp"
 #include "plugin/loader.hpp"
 
@@ -58,11 +59,15 @@ std::shared_ptr<State> open_device(const CudaOptions& options) {
 
 }  // namespace
 
-Context Context::cuda(const CudaOptions& options) {
+Context Context::cuda(const CudaOptions& options) try {
+  const core::Entry entry;
   return Context(open_device<State>(options));
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-Context Context::automatic(const CpuOptions& options) {
+Context Context::automatic(const CpuOptions& options) try {
+  const core::Entry entry;
   const char* const variable = std::getenv("VICINAL_DEVICE");
   const std::string_view wanted = variable != nullptr ? variable : "";
   if (wanted == "cpu") return cpu(options);
@@ -82,10 +87,15 @@ Context Context::automatic(const CpuOptions& options) {
     if (error.code() != ErrorCode::device_unavailable) throw;
     return cpu(options);
   }
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
-TensorCoreSums tensor_core_sums(const Context& ctx) {
+TensorCoreSums tensor_core_sums(const Context& ctx) try {
+  const core::Entry entry;
   return kernels::backend_of(ctx).tensor_core_sums();
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/entry.hpp"
+
 namespace vicinal::plugin {
 namespace {
 
@@ -160,7 +162,8 @@ const Plugin& plugin() {
 
 namespace vicinal {
 
-CudaStatus cuda_status() {
+CudaStatus cuda_status() try {
+  const core::Entry entry;
   const plugin::Driver& driver = plugin::driver();
   CudaStatus status;
   status.driver_version = driver.version;
@@ -175,6 +178,8 @@ CudaStatus cuda_status() {
     status.missing = error.what();
   }
   return status;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
 }
 
 }  // namespace vicinal

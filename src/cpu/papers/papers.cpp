@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "core/distance.hpp"
-#include "core/floats.hpp"
 #include "core/parallel.hpp"
 #include "cpu/ladder.hpp"
 #include "cpu/papers/product.hpp"
@@ -148,7 +147,6 @@ bool paper_serves(Method method, Metric metric, std::int64_t d) {
 }
 
 void nearest_by_paper(const Context& ctx, const kernels::NearestTask& task, kernels::NearestResult& result) {
-  const core::DefaultFloats floats;
   Papers(ctx, task, result).run();
 }
 

@@ -1,0 +1,439 @@
+// Contract clauses 1 and 10: every public function gives the same bits whatever floating-point mode the caller is in,
+// and leaves mode, flags and errno as they were, also when it throws. tests/manners/test_entries.py asks for a case for
+// every exported function (an overload each), so the names of the cases are those of the functions.
+
+#if defined(__x86_64__)  // whose modes these are
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xmmintrin.h>
+
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "vicinal/vicinal.hpp"
+
+namespace vicinal::contract {
+namespace {
+
+constexpr unsigned kDefaultMode = 0x1f80;
+constexpr unsigned kInexactFlag = 0x20;
+constexpr int kErrno = 77;
+const std::map<std::string, unsigned> kModes = {
+    {"flushed_to_zero", 0x8040}, {"downward", 0x2000}, {"upward", 0x4000}, {"toward_zero", 0x6000}};
+
+/// The caller's mode for a scope, with one flag raised.
+class Mode {
+ public:
+  explicit Mode(unsigned bits) : set_(kDefaultMode | kInexactFlag | bits) {
+    _mm_setcsr(set_);
+    errno = kErrno;
+  }
+  ~Mode() { _mm_setcsr(kDefaultMode); }
+  Mode(const Mode&) = delete;
+  Mode& operator=(const Mode&) = delete;
+  [[nodiscard]] bool is_kept() const { return _mm_getcsr() == set_; }
+
+ private:
+  unsigned set_;
+};
+
+/// What a function returned, as bytes.
+class Bits {
+ public:
+  template <class T>
+  void add(const std::vector<T>& values) {
+    bytes_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  }
+  void add(double value) { add(std::vector<double>{value}); }
+  void add(const std::string& text) { bytes_ += text; }
+  void add(const NeighborGraph& graph) {
+    add(graph.ids);
+    add(graph.distances);
+    add(graph.offsets);
+  }
+  void add(const Plan& plan) { add(name_of(plan.method).data() + std::to_string(plan.memory)); }
+  void add_file(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    bytes_.append(std::istreambuf_iterator<char>(in), {});
+  }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+/// What the functions work on, made in the default mode. `tiny` holds subnormal numbers alone.
+struct Inputs {
+  static constexpr std::int64_t kRows = 90;
+  static constexpr std::int64_t kCols = 3;
+
+  Context ctx = Context::cpu({.threads = 2});
+  Generated roll = generate(ctx, {.shape = Shape::swiss_roll, .rows = kRows, .noise = 0.01, .seed = 5});
+  std::vector<double> small = scaled(roll.points, 1e-310);
+  TableView table{roll.points.data(), kRows, kCols};
+  TableView tiny{small.data(), kRows, kCols};
+  TableView queries = table.slice(0, 20);
+  std::vector<double> weights = magnitudes(small);
+  TableView tiny_weights{weights.data(), kRows, kCols};
+  std::vector<std::int64_t> classes = numbered(kRows, 3);
+  Labels labels = encode_labels(classes);
+  Index index{ctx, table};
+  NeighborGraph graph = knn(ctx, table, {.k = 8});
+  Lof fitted_lof = lof(ctx, index, {.k = 8, .novelty = true});
+  Lle fitted_lle = lle(ctx, table, {.k = 8});
+  KMeans fitted_kmeans = kmeans(ctx, table, {.clusters = 3, .seed = 1});
+  std::vector<std::int64_t> ends_a = numbered(kRows, 11);
+  std::vector<std::int64_t> ends_b = numbered(kRows, 7);
+  BipartiteEdges edges{11, 7, ends_a, ends_b, std::span(roll.parameters).subspan(0, kRows)};
+  Cocluster groups = cocluster(ctx, edges);
+  Polygons map_a = squares(0.1);
+  Polygons map_b = squares(0.3);
+  std::vector<std::int64_t> offsets = {0, 3, 5};
+  std::vector<std::int32_t> columns = {0, 1, 2, 0, 2};
+  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("vicinal_entry_" + std::to_string(getpid()));
+
+  Inputs() {
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "a.csv") << "x,y\n0.1,1e-310\n2.5,4.9406564584124654e-324\n0.30000000000000004,7\n";
+    std::ofstream(folder / "labels.txt") << "ape\nbee\nape\n";
+    std::ofstream(folder / "a.geojson") << geojson(0.1);
+    std::ofstream(folder / "b.geojson") << geojson(0.3);
+    index.save(ctx, folder / "index");
+    lof_model().save(ctx, folder / "lof");
+    lle_model().save(ctx, folder / "lle");
+    neighbor_model().save(ctx, folder / "neighbor");
+    kmeans_model().save(ctx, folder / "kmeans");
+  }
+  ~Inputs() { std::filesystem::remove_all(folder); }
+  Inputs(const Inputs&) = delete;
+  Inputs& operator=(const Inputs&) = delete;
+
+  [[nodiscard]] LofModel lof_model() const { return {index, fitted_lof, ""}; }
+  [[nodiscard]] LleModel lle_model() const { return {index, fitted_lle, ""}; }
+  [[nodiscard]] KMeansModel kmeans_model() const { return {fitted_kmeans, ""}; }
+  [[nodiscard]] NeighborModel neighbor_model() const { return {.index = index, .outputs = {labels}}; }
+  [[nodiscard]] SparseView sparse() const { return {3, offsets, columns, std::span(roll.points).subspan(0, 5)}; }
+
+  [[nodiscard]] PolygonSource source(const char* name) const {
+    PolygonSource made;
+    made.path = folder / name;
+    return made;
+  }
+
+  static std::vector<double> scaled(std::vector<double> values, double by) {
+    for (double& value : values) value *= by;
+    return values;
+  }
+  static std::vector<double> magnitudes(std::vector<double> values) {
+    for (double& value : values) value = std::abs(value);
+    return values;
+  }
+  static std::vector<std::int64_t> numbered(std::int64_t size, std::int64_t modulus) {
+    std::vector<std::int64_t> values;
+    for (std::int64_t i = 0; i < size; ++i) values.push_back(i * i % modulus);
+    return values;
+  }
+  static Polygons squares(double shift) {
+    Polygons made;
+    for (int i = 0; i < 5; ++i) {
+      const double x = i * 0.7 + shift;
+      made.add_ring(std::vector<double>{x, shift, x + 0.6, shift / 3, x + 0.5, 0.9, x - 0.1, 1.1});
+      made.end_part();
+      made.end_feature();
+    }
+    return made;
+  }
+  static std::string geojson(double shift) {
+    std::string text = R"({"type":"FeatureCollection","features":[)";
+    for (int i = 0; i < 3; ++i) {
+      const auto at = [&](double x, double y) {
+        return "[" + std::to_string(10 + x * 0.01 + shift * 0.001) + "," + std::to_string(50 + y * 0.01) + "]";
+      };
+      text += std::string(i > 0 ? "," : "") + R"({"type":"Feature","properties":{},"geometry":{"type":"Polygon",)" +
+              R"("coordinates":[[)" + at(i, 0) + "," + at(i + 1, 0) + "," + at(i + 1, 1) + "," + at(i, 1) + "," +
+              at(i, 0) + "]]}}";
+    }
+    return text + "]}";
+  }
+};
+
+const Inputs& inputs() {
+  static const Inputs made;
+  return made;
+}
+
+struct Case {
+  const char* name;  ///< of the function, without the namespace
+  std::function<void(Bits&, const Context&, const Inputs&)> call;
+};
+
+void add_labels(Bits& bits, const Classification& found) {
+  bits.add(found.votes[0].codes);
+  bits.add(found.votes[0].probabilities);
+}
+void add_into(Bits& bits, const std::function<void(const KnnOutput&)>& call) {
+  std::vector<std::int64_t> ids(Inputs::kRows * 5);
+  std::vector<double> distances(ids.size());
+  call({ids.data(), distances.data(), Memory::host});
+  bits.add(ids);
+  bits.add(distances);
+}
+void add_layers(Bits& bits, const PolygonLayers& layers) {
+  bits.add(layers.a.polygons.points);
+  bits.add(layers.b.polygons.points);
+}
+void add_scores(Bits& bits, const CrossValidation& found) {
+  bits.add(found.scores);
+  bits.add(found.fold_scores);
+}
+void add_lle(Bits& bits, const Lle& found) {
+  bits.add(found.embedding);
+  for (const LlePiece& piece : found.pieces) bits.add(piece.singular_values);
+}
+void add_groups(Bits& bits, const Cocluster& found) {
+  bits.add(found.labels_a);
+  bits.add(found.labels_b);
+}
+
+const VoteOptions kByDistance = {.weights = Weighting::distance, .probabilities = true};
+const RegressOptions kMeanByDistance = {.weights = Weighting::distance};
+const RadiusOptions kNear = {.radius = 4.1};
+
+// clang-format off
+const std::vector<Case> kCases = {
+  {"Context::cpu", [](Bits& b, const Context&, const Inputs&) { b.add(static_cast<double>(Context::cpu({.memory_limit = 1 << 30}).threads())); }},
+  {"Context::cuda", [](Bits& b, const Context&, const Inputs&) { try { b.add(Context::cuda().device()); } catch (const Error& e) { b.add(std::string(e.what())); } }},
+  {"Context::automatic", [](Bits& b, const Context&, const Inputs&) { b.add(Context::automatic().device()); }},
+  {"cuda_status", [](Bits& b, const Context&, const Inputs&) { b.add(cuda_status().missing); }},
+  {"tensor_core_sums", [](Bits& b, const Context& c, const Inputs&) { b.add(tensor_core_sums(c).model); }},
+  {"generate", [](Bits& b, const Context& c, const Inputs&) { for (const Shape s : {Shape::blobs, Shape::swiss_roll, Shape::moons, Shape::s_curve}) b.add(generate(c, {.shape = s, .rows = 50, .noise = 0.1}).points); }},
+  {"Index::Index", [](Bits& b, const Context& c, const Inputs& in) { const Index index(c, in.tiny, {.copy = true, .tree = true}); b.add(knn(c, index, {.k = 5})); }},
+  {"Index::save", [](Bits& b, const Context& c, const Inputs& in) { in.index.save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
+  {"Index::load", [](Bits& b, const Context& c, const Inputs& in) { b.add(knn(c, Index::load(c, in.folder / "index"), {.k = 5})); }},
+  {"knn", [](Bits& b, const Context& c, const Inputs& in) {
+     for (const Metric m : {Metric::euclidean, Metric::cosine, Metric::manhattan, Metric::minkowski, Metric::inner_product, Metric::hamming}) b.add(knn(c, in.table, {.k = 5, .metric = m, .p = 3})); }},
+  {"knn", [](Bits& b, const Context& c, const Inputs& in) { for (const Metric m : {Metric::manhattan, Metric::cosine, Metric::chebyshev}) b.add(knn(c, in.tiny, in.tiny, {.k = 5, .metric = m})); }},
+  {"knn", [](Bits& b, const Context& c, const Inputs& in) { b.add(knn(c, in.index, {.k = 5, .method = Method::kdtree})); }},
+  {"knn", [](Bits& b, const Context& c, const Inputs& in) { b.add(knn(c, in.index, in.queries, {.k = 5, .method = Method::direct})); }},
+  {"knn_into", [](Bits& b, const Context& c, const Inputs& in) { add_into(b, [&](const KnnOutput& to) { knn_into(c, in.tiny, {.k = 5, .metric = Metric::manhattan}, to); }); }},
+  {"knn_into", [](Bits& b, const Context& c, const Inputs& in) { add_into(b, [&](const KnnOutput& to) { knn_into(c, in.table, in.queries, {.k = 5}, to); }); }},
+  {"knn_into", [](Bits& b, const Context& c, const Inputs& in) { add_into(b, [&](const KnnOutput& to) { knn_into(c, in.index, {.k = 5}, to); }); }},
+  {"knn_into", [](Bits& b, const Context& c, const Inputs& in) { add_into(b, [&](const KnnOutput& to) { knn_into(c, in.index, in.queries, {.k = 5}, to); }); }},
+  {"radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(radius(c, in.table, kNear)); }},
+  {"radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(radius(c, in.tiny, in.tiny, {.radius = 4.1e-310, .metric = Metric::manhattan})); }},
+  {"radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(radius(c, in.index, kNear)); }},
+  {"radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(radius(c, in.index, in.queries, kNear)); }},
+  {"count", [](Bits& b, const Context& c, const Inputs& in) { b.add(count(c, in.index, kNear).counts); }},
+  {"count", [](Bits& b, const Context& c, const Inputs& in) { b.add(count(c, in.index, in.queries, kNear).counts); }},
+  {"plan_knn", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_knn(c, in.table, nullptr, {.k = 5})); }},
+  {"plan_radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_radius(c, in.table, nullptr, kNear)); }},
+  {"encode_labels", [](Bits& b, const Context&, const Inputs& in) { b.add(encode_labels(in.classes).codes); }},
+  {"encode_labels", [](Bits& b, const Context&, const Inputs&) { b.add(encode_labels(std::vector<std::string>{"b", "a", "b"}).codes); }},
+  {"vote", [](Bits& b, const Context& c, const Inputs& in) { const Vote v = vote(c, in.graph, in.labels, kByDistance); b.add(v.codes); b.add(v.probabilities); }},
+  {"vote", [](Bits& b, const Context& c, const Inputs& in) { b.add(vote(c, in.graph, std::vector<Labels>{in.labels}, kByDistance)[0].probabilities); }},
+  {"classify", [](Bits& b, const Context& c, const Inputs& in) { add_labels(b, classify(c, in.index, in.queries, std::vector<Labels>{in.labels}, {.k = 5}, kByDistance)); }},
+  {"classify", [](Bits& b, const Context& c, const Inputs& in) { add_labels(b, classify(c, in.tiny, in.tiny, std::vector<Labels>{in.labels}, {.k = 5, .metric = Metric::manhattan}, kByDistance)); }},
+  {"classify_radius", [](Bits& b, const Context& c, const Inputs& in) { add_labels(b, classify_radius(c, in.index, in.queries, std::vector<Labels>{in.labels}, kNear, kByDistance)); }},
+  {"classify_radius", [](Bits& b, const Context& c, const Inputs& in) { add_labels(b, classify_radius(c, in.table, in.queries, std::vector<Labels>{in.labels}, kNear, kByDistance)); }},
+  {"average", [](Bits& b, const Context& c, const Inputs& in) { b.add(average(c, in.graph, in.tiny, kMeanByDistance)); }},
+  {"regress", [](Bits& b, const Context& c, const Inputs& in) { b.add(regress(c, in.index, in.queries, in.table, {.k = 5}, kMeanByDistance).values); }},
+  {"regress", [](Bits& b, const Context& c, const Inputs& in) { b.add(regress(c, in.table, in.queries, in.tiny, {.k = 5}, kMeanByDistance).values); }},
+  {"regress_radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(regress_radius(c, in.index, in.queries, in.table, kNear, kMeanByDistance).values); }},
+  {"regress_radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(regress_radius(c, in.table, in.queries, in.tiny, kNear, kMeanByDistance).values); }},
+  {"cross_validate", [](Bits& b, const Context& c, const Inputs& in) { add_scores(b, cross_validate(c, in.index, in.labels, {.k_to = 6})); }},
+  {"cross_validate", [](Bits& b, const Context& c, const Inputs& in) { add_scores(b, cross_validate(c, in.table, in.labels, {.k_to = 6})); }},
+  {"cross_validate", [](Bits& b, const Context& c, const Inputs& in) { add_scores(b, cross_validate(c, in.index, in.table, {.k_to = 6})); }},
+  {"cross_validate", [](Bits& b, const Context& c, const Inputs& in) { add_scores(b, cross_validate(c, in.table, in.tiny, {.k_to = 6})); }},
+  {"plan_cross_validate", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_cross_validate(c, in.table, {.k_to = 6})); }},
+  {"kmeans", [](Bits& b, const Context& c, const Inputs& in) {
+     for (const TableView& table : {in.table, in.tiny}) {
+       const KMeans found = kmeans(c, table, {.clusters = 4, .seed = 3});
+       b.add(found.labels); b.add(found.centres); b.add(found.inertia);
+     } }},
+  {"plan_kmeans", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_kmeans(c, in.table, {.clusters = 4})); }},
+  {"predict", [](Bits& b, const Context& c, const Inputs& in) { b.add(predict(c, in.fitted_kmeans, in.table)); }},
+  {"score", [](Bits& b, const Context& c, const Inputs& in) { b.add(score(c, in.fitted_kmeans, in.table)); }},
+  {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, in.fitted_kmeans, in.table)); }},
+  {"KMeansModel::save", [](Bits& b, const Context& c, const Inputs& in) { in.kmeans_model().save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
+  {"KMeansModel::load", [](Bits& b, const Context& c, const Inputs& in) { const KMeansModel read = KMeansModel::load(c, in.folder / "kmeans"); b.add(read.fitted.centres); b.add(read.fitted.inertia); }},
+  {"lof", [](Bits& b, const Context& c, const Inputs& in) { for (const OutlierScore s : {OutlierScore::lof, OutlierScore::loop, OutlierScore::knn_weighted, OutlierScore::inflo}) b.add(lof(c, in.graph, {.k = 8, .score = s}).scores); }},
+  {"lof", [](Bits& b, const Context& c, const Inputs& in) { for (const OutlierScore s : {OutlierScore::ldof, OutlierScore::cof, OutlierScore::cof_pyod}) b.add(lof(c, in.graph, in.table, {.k = 8, .score = s}).scores); }},
+  {"lof", [](Bits& b, const Context& c, const Inputs& in) { b.add(lof(c, in.tiny, {.k = 8, .score = OutlierScore::knn, .metric = Metric::manhattan}).scores); }},
+  {"lof", [](Bits& b, const Context& c, const Inputs& in) { const Lof found = lof(c, in.index, {.k = 8, .contamination = 0.1, .novelty = true}); b.add(found.densities); b.add(found.threshold); }},
+  {"novelty", [](Bits& b, const Context& c, const Inputs& in) { b.add(novelty(c, in.index, in.fitted_lof, in.queries)); }},
+  {"plan_lof", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_lof(c, in.table, {.k = 8})); }},
+  {"LofModel::save", [](Bits& b, const Context& c, const Inputs& in) { in.lof_model().save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
+  {"LofModel::load", [](Bits& b, const Context& c, const Inputs& in) { b.add(LofModel::load(c, in.folder / "lof").fitted.scores); }},
+  {"lle", [](Bits& b, const Context& c, const Inputs& in) { for (const LleVariant v : {LleVariant::standard, LleVariant::modified, LleVariant::hessian, LleVariant::ltsa}) add_lle(b, lle(c, in.table, {.k = 8, .variant = v, .solver = LleSolver::direct})); }},
+  {"lle", [](Bits& b, const Context& c, const Inputs& in) { add_lle(b, lle(c, in.table, in.graph, {.k = 8, .solver = LleSolver::lanczos})); }},
+  {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, in.index, in.fitted_lle, in.queries)); }},
+  {"plan_lle", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_lle(c, in.table, {.k = 8})); }},
+  {"lle_quality", [](Bits& b, const Context& c, const Inputs& in) { const LleQuality q = lle_quality(c, in.table, in.fitted_lle); b.add(q.trustworthiness); b.add(q.continuity); b.add(q.conditions); }},
+  {"compare_parameters", [](Bits& b, const Context& c, const Inputs& in) { const LleParameterFit fit = compare_parameters(c, in.fitted_lle, in.table); b.add(fit.affine); b.add(fit.procrustes); }},
+  {"LleModel::save", [](Bits& b, const Context& c, const Inputs& in) { in.lle_model().save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
+  {"LleModel::load", [](Bits& b, const Context& c, const Inputs& in) { b.add(LleModel::load(c, in.folder / "lle").fitted.embedding); }},
+  {"NeighborModel::save", [](Bits& b, const Context& c, const Inputs& in) { in.neighbor_model().save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
+  {"NeighborModel::load", [](Bits& b, const Context& c, const Inputs& in) { b.add(NeighborModel::load(c, in.folder / "neighbor").outputs[0].codes); }},
+  {"cocluster", [](Bits& b, const Context& c, const Inputs& in) { add_groups(b, cocluster(c, in.edges)); }},
+  {"cocluster", [](Bits& b, const Context& c, const Inputs& in) { add_groups(b, cocluster(c, in.tiny_weights)); }},
+  {"split_groups", [](Bits& b, const Context& c, const Inputs& in) { b.add(split_groups(c, in.edges, in.groups, {.most_members = 5}).cut_edges); }},
+  {"plan_cocluster", [](Bits& b, const Context& c, const Inputs& in) { b.add(static_cast<double>(plan_cocluster(c, in.edges).memory)); }},
+  {"spectral_cocluster", [](Bits& b, const Context& c, const Inputs& in) { const SpectralCocluster found = spectral_cocluster(c, in.edges); b.add(found.labels_a); b.add(found.singular_values); b.add(found.residual); }},
+  {"spmv", [](Bits& b, const Context& c, const Inputs& in) { b.add(spmv(c, in.sparse(), std::span(in.small).subspan(0, 3)).product); }},
+  {"overlaps", [](Bits& b, const Context& c, const Inputs& in) {
+     const Overlaps found = overlaps(c, in.map_a.view(), in.map_b.view());
+     b.add(found.areas_a);
+     for (const Overlap& pair : found.pairs) { b.add(pair.area); b.add(pair.width); } }},
+  {"self_overlapping", [](Bits& b, const Context& c, const Inputs& in) { b.add(self_overlapping(c, in.map_a.view())); }},
+  {"match", [](Bits& b, const Context& c, const Inputs& in) { for (const MatchGroup& group : match(c, in.map_a.view(), in.map_b.view()).groups) { b.add(group.iou); b.add(group.coherence); } }},
+  {"polygon_files_missing", [](Bits& b, const Context&, const Inputs&) { b.add(polygon_files_missing()); }},
+  {"read_polygon_layers", [](Bits& b, const Context& c, const Inputs& in) { try { add_layers(b, read_polygon_layers(c, in.source("a.geojson"), in.source("b.geojson"))); } catch (const Error& e) { b.add(std::string(e.what())); } }},
+  {"write_match", [](Bits& b, const Context& c, const Inputs& in) {
+     if (!polygon_files_missing().empty()) return;
+     const PolygonLayers layers = read_polygon_layers(c, in.source("a.geojson"), in.source("b.geojson"));
+     write_match(c, in.folder / "matched.geojson", layers, match(c, layers.a.polygons.view(), layers.b.polygons.view()));
+     for (const auto& file : std::filesystem::directory_iterator(in.folder)) {
+       if (file.path().filename().string().starts_with("matched")) b.add_file(file.path());
+     } }},
+  {"read_table", [](Bits& b, const Context& c, const Inputs& in) { const Table t = read_table(c, in.folder / "a.csv"); b.add(knn(in.ctx, t.view, {.k = 2, .metric = Metric::manhattan})); }},
+  {"parse_table", [](Bits& b, const Context& c, const Inputs& in) { const Table t = parse_table(c, "0.1,1e-310\n4.9e-324,0.7\n0.3,0.123456789012345678901\n", "text"); b.add(knn(in.ctx, t.view, {.k = 2, .metric = Metric::manhattan})); }},
+  {"read_labels", [](Bits& b, const Context& c, const Inputs& in) { b.add(read_labels(c, in.folder / "labels.txt").codes); }},
+  {"describe_file", [](Bits& b, const Context& c, const Inputs& in) { b.add(describe_file(c, in.folder / "a.csv").columns.at(1)); }},
+  {"read_bytes", [](Bits& b, const Context& c, const Inputs& in) { const FileBytes read = read_bytes(c, in.folder / "a.csv"); b.add(std::vector<unsigned char>(read.bytes.begin(), read.bytes.end())); }},
+  {"write_table", [](Bits& b, const Context& c, const Inputs& in) {
+     for (const char* const name : {"out.csv", "out.libsvm", "out.npy.xz"}) { Table t; t.view = in.tiny; write_table(c, in.folder / name, t, {}); b.add_file(in.folder / name); } }},
+  {"write_npy", [](Bits& b, const Context&, const Inputs& in) { write_npy(in.folder / "out.npy", {in.small.data(), "<f8", {Inputs::kRows, Inputs::kCols}}); b.add_file(in.folder / "out.npy"); }},
+  {"write_npz", [](Bits& b, const Context&, const Inputs& in) { write_npz(in.folder / "out.npz", std::vector<NamedArray>{{"a", {in.small.data(), "<f8", {Inputs::kRows, Inputs::kCols}}}}); b.add_file(in.folder / "out.npz"); }},
+  {"write_text", [](Bits& b, const Context&, const Inputs& in) { write_text(in.folder / "out.txt", "text"); b.add_file(in.folder / "out.txt"); }},
+  {"write_graph", [](Bits& b, const Context&, const Inputs& in) { for (const char* const name : {"graph.csv", "graph.npz"}) { write_graph(in.folder / name, in.graph); b.add_file(in.folder / name); } }},
+};
+// clang-format on
+
+class Entry : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Entry, same_bits_and_the_callers_mode_flags_and_errno) {
+  for (const Case& one : kCases) {
+    SCOPED_TRACE(one.name);
+    Bits expected;
+    one.call(expected, Context::cpu({.threads = 2}), inputs());
+    const Context ctx = Context::cpu({.threads = 2});  // whose threads start in the caller's mode
+    Bits found;
+    bool kept = false;
+    int error = 0;
+    {
+      const Mode mode(kModes.at(GetParam()));
+      one.call(found, ctx, inputs());
+      kept = mode.is_kept();
+      error = errno;
+    }
+    EXPECT_EQ(found.bytes() == expected.bytes(), true) << "other bits";
+    EXPECT_TRUE(kept) << "another mode or other flags";
+    EXPECT_EQ(error, kErrno);
+  }
+}
+
+TEST_P(Entry, the_same_after_an_error) {
+  const Inputs& in = inputs();
+  for (const std::function<void()>& call : std::vector<std::function<void()>>{
+           [&] { (void)knn(in.ctx, in.table, {.k = 0}); },
+           [&] { (void)kmeans(in.ctx, in.table, {.clusters = Inputs::kRows + 1}); },
+           [&] { (void)read_table(in.ctx, in.folder / "missing.csv"); },
+           [&] { (void)Index::load(in.ctx, in.folder / "a.csv"); },
+           [&] { (void)parse_table(in.ctx, "0.1\nnan\n", "text"); },
+           [&] { write_text(in.folder / "missing" / "out.txt", "text"); },
+       }) {
+    bool refused = false;
+    bool kept = false;
+    int error = 0;
+    {
+      const Mode mode(kModes.at(GetParam()));
+      try {
+        call();
+      } catch (const Error&) {
+        refused = true;
+      }
+      kept = mode.is_kept();
+      error = errno;
+    }
+    EXPECT_TRUE(refused);
+    EXPECT_TRUE(kept);
+    EXPECT_EQ(error, kErrno);
+  }
+}
+
+/// What a child process says of `call` when it may have `bytes` of address space beyond what it has.
+std::string said_within(rlim_t bytes, const std::function<void()>& call) {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::string said = "nothing";
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t limit = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + bytes;
+    const rlimit space{limit, limit};
+    if (::setrlimit(RLIMIT_AS, &space) != 0) ::_exit(2);
+    try {
+      call();
+    } catch (const Error& error) {
+      said = error.code() == ErrorCode::over_memory ? error.what() : "another code";
+    } catch (const std::exception& error) {
+      said = std::string("no Error: ") + error.what();
+    }
+    ::_exit(::write(ends[1], said.data(), said.size()) < 0 ? 3 : 0);
+  }
+  ::close(ends[1]);
+  std::string said;
+  std::array<char, 256> part{};
+  for (ssize_t got = 0; (got = ::read(ends[0], part.data(), part.size())) > 0;) {
+    said.append(part.data(), static_cast<std::size_t>(got));
+  }
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return status == 0 ? said : "a child that ended with status " + std::to_string(status);
+}
+
+// Within the memory limit, beyond what the system gives: an Error, never std::bad_alloc.
+TEST(EntryWithoutMemory, is_an_error) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's own address space is without limit";
+#endif
+  constexpr std::uint64_t kMuch = std::uint64_t{1} << 40;
+  const std::vector<float> values(20'000 * 2, 1.0F);
+  const TableView table{values.data(), 20'000, 2};
+  for (const int threads : {1, 2}) {
+    const auto ctx = [&] { return Context::cpu({.threads = threads, .memory_limit = kMuch}); };
+    for (const std::function<void()>& call : std::vector<std::function<void()>>{
+             [&] { (void)generate(ctx(), {.rows = 100'000'000, .cols = 8}); },
+             [&] { (void)knn(ctx(), table, {.k = 15'000}); },
+             [&] { (void)knn(ctx(), table, {.k = 15'000, .method = Method::direct}); },
+             [&] { (void)radius(ctx(), table, {.radius = 1}); },
+             [&] { (void)lof(ctx(), table, {.k = 15'000}); },
+             [&] { (void)cocluster(ctx(), table, {.method = CoclusterMethod::product_tiled}); },
+         }) {
+      const std::string said = said_within(256 << 20, call);
+      EXPECT_TRUE(said.find("ulimit -v") != std::string::npos && said.find("MB") != std::string::npos) << said;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, Entry, ::testing::Values("flushed_to_zero", "downward", "upward", "toward_zero"),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace vicinal::contract
+
+#endif
