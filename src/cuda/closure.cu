@@ -97,7 +97,7 @@ __device__ unsigned square_row(const Matrices& m, const Word* from, Word* to, st
 __device__ void add_ones(unsigned ones, unsigned long long* sum) {
   __shared__ unsigned parts[kWarps];
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
-  const unsigned own = __reduce_add_sync(kWholeWarp, ones);
+  const unsigned own = static_cast<unsigned>(sum_of_warp(static_cast<int>(ones)));
   if (lane == 0) parts[threadIdx.x / kLanes] = own;
   __syncthreads();
   if (threadIdx.x == 0) {
