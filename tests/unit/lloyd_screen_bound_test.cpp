@@ -83,8 +83,8 @@ TEST(LloydScreenBound, constants_are_on_their_safe_sides) {
       std::vector<double> values(static_cast<std::size_t>(5 * d), 0.0);
       for (std::int64_t c = 0; c < 5; ++c) {
         for (std::int64_t j = 0; j < std::min<std::int64_t>(d, 20); ++j) {
-          values[static_cast<std::size_t>(c * d + j)] =
-              static_cast<float>(uniform(static_cast<std::uint64_t>(d), c * 20 + j) * std::ldexp(1.0, -7 * (int)c));
+          values[static_cast<std::size_t>(c * d + j)] = static_cast<float>(
+              uniform(static_cast<std::uint64_t>(d), c * 20 + j) * std::ldexp(1.0, -7 * static_cast<int>(c)));
         }
       }
       const Staged staged(*kernels, values, d);
