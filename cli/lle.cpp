@@ -226,7 +226,8 @@ Command add_lle(const Parser& root) {
   fitting(app.add_option("--max-steps", lle.max_steps, "Products with M after which lanczos and arnoldi give up")
               .type_name("N")
               .capture_default_str());
-  fitting(app.add_choice("--pieces", lle.pieces, {"apart", "refuse"}, "What becomes of a neighbor graph in pieces"));
+  fitting(app.add_choice("--pieces", lle.pieces, {"apart", "refuse"},
+                         "What becomes of a neighbor graph in pieces: components and, of standard, closed classes"));
   fitting(app.add_flag("--no-count", lle.no_count,
                        "Do not count the eigenvalues to prove that none was skipped; saves a second factor"));
   const std::string trust = "Trust";
@@ -248,7 +249,7 @@ Command add_lle(const Parser& root) {
               .type_name("FILE"),
           "");
   app.add_option("-o,--output", lle.output,
-                 "Where to write the embedding: .csv, .npy or .npz (embedding, piece, singular_values)")
+                 "Where to write the embedding: .csv, .npy or .npz (embedding, piece, placed, singular_values)")
       .type_name("FILE");
   fitting(app.add_option("--report", lle.report, "Where to write a page with the embedding (.html)").type_name("FILE"),
           "");

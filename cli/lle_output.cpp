@@ -23,16 +23,23 @@ std::vector<double> eigenvalues_of(const LlePiece& piece) {
 
 Json to_json(const LlePiece& piece) {
   return {{"rows", piece.rows},
+          {"placed", piece.placed},
+          {"component", piece.component},
+          {"closed_classes", piece.closed_classes > 0 ? Json(piece.closed_classes) : Json(nullptr)},
           {"solver", name_of(piece.solver)},
           {"singular_values", piece.singular_values},
           {"eigenvalues", eigenvalues_of(piece)},
           {"gaps", eigenvalue_gaps(piece)},
-          {"next", piece.next},
+          {"next_singular_value", piece.next_singular_value},
+          {"next_eigenvalue", piece.next_singular_value * piece.next_singular_value},
+          {"zeros", piece.zeros},
           {"residuals", piece.residuals},
           {"angles", piece.angles},
           {"localization", piece.localization},
           {"norm", piece.norm},
           {"counted", piece.counted < 0 ? Json(nullptr) : Json(piece.counted)},
+          {"count", name_of(piece.count)},
+          {"count_means", count_sentence(piece)},
           {"iterations", piece.iterations},
           {"fill", piece.fill},
           {"flops", piece.flops}};
@@ -62,7 +69,7 @@ std::vector<double> eigenvalue_gaps(const LlePiece& piece) {
   std::vector<double> gaps;
   for (std::size_t c = 0; c < piece.singular_values.size(); ++c) {
     const bool last = c + 1 == piece.singular_values.size();
-    const double above = last ? piece.next : piece.singular_values[c + 1];
+    const double above = last ? piece.next_singular_value : piece.singular_values[c + 1];
     const double share = above > 0 ? piece.singular_values[c] / above : 1;
     gaps.push_back(1 - share * share);
   }
@@ -88,13 +95,45 @@ ConditionCounts count_conditions(const LleQuality& quality) {
   return counts;
 }
 
+std::string count_sentence(const LlePiece& piece) {
+  switch (piece.count) {
+    case LleCount::complete:
+      return "none was skipped";
+    case LleCount::clustered:
+      return "clustered: the last column and the next have the same eigenvalue to 0.1 %, so that other vectors of that "
+             "cluster would do as well; none below it was skipped";
+    case LleCount::skipped:
+      return fmt::format("skipped: {} eigenvalues lie below the next one, where {} were found", piece.counted,
+                         piece.singular_values.size());
+    case LleCount::unresolved:
+      return piece.zeros > 0 ? std::string("not counted: eigenvalues are 0 to rounding")
+                             : std::string("not counted: eigenvalues are too close for a factor to tell them apart");
+    case LleCount::not_asked:
+      return "not counted, as asked";
+    default:
+      return piece.solver == LleSolver::dense
+                 ? std::string("not counted: dense finds every eigenvalue")
+                 : fmt::format("not counted: {} makes no factor to count by", name_of(piece.solver));
+  }
+}
+
 std::vector<std::string> embedding_warnings(const Lle& found) {
   std::vector<std::string> sentences;
-  for (const LlePiece& piece : found.pieces) {
-    if (piece.counted < 0 || piece.counted == found.options.dim) continue;
-    sentences.push_back(fmt::format("{} eigenvalues lie below the next one of a piece of {} rows, where {} were found",
-                                    piece.counted, format_count(piece.rows), found.options.dim));
+  const auto warn_of = [&](const auto& holds, const std::string& what) {
+    const auto hit = std::find_if(found.pieces.begin(), found.pieces.end(), holds);
+    if (hit == found.pieces.end()) return;
+    const auto count = std::count_if(hit, found.pieces.end(), holds);
+    sentences.push_back(fmt::format("{} (in {} of {} pieces, the first of {} rows)", what, format_count(count),
+                                    format_count(std::ssize(found.pieces)), format_count(hit->rows)));
+  };
+  for (const LleCount count : {LleCount::skipped, LleCount::clustered}) {
+    const auto holds = [count](const LlePiece& piece) { return piece.count == count; };
+    const auto hit = std::find_if(found.pieces.begin(), found.pieces.end(), holds);
+    if (hit != found.pieces.end()) warn_of(holds, "eigenvalues " + count_sentence(*hit));
   }
+  warn_of([](const LlePiece& piece) { return piece.zeros > 0; },
+          "eigenvalues besides the constant's are 0 to rounding, so that any vectors of that space do as well and "
+          "groups of rows may fall on one place");
   std::int64_t localized = 0;
   double least = 1;
   double fewest = 0;
@@ -118,6 +157,15 @@ std::vector<std::string> embedding_warnings(const Lle& found) {
         fmt::format("the graph of {} neighbors is in {} pieces, each embedded on its own; a larger -k may join them",
                     found.options.k, format_count(static_cast<std::int64_t>(found.pieces.size()))));
   }
+  const auto divided = [](const LlePiece& piece) { return piece.closed_classes > 1; };
+  if (const auto hit = std::find_if(found.pieces.begin(), found.pieces.end(), divided); hit != found.pieces.end()) {
+    sentences.push_back(fmt::format(
+        "{} of these pieces are closed classes, whose rows have neighbors in their own class only (component {} has "
+        "{}): one embedding of a whole component would put each class on one place; {} rows that lead to several of "
+        "them are placed by their neighbors",
+        format_count(std::count_if(hit, found.pieces.end(), divided)), hit->component,
+        format_count(hit->closed_classes), format_count(std::ssize(found.placed))));
+  }
   return sentences;
 }
 
@@ -137,6 +185,7 @@ void write_embedding(const Context& ctx, const std::filesystem::path& path, cons
     const NamedArray arrays[] = {
         {"embedding", view},
         {"piece", {found.piece.data(), "<i8", {static_cast<std::int64_t>(found.piece.size())}}},
+        {"placed", {found.placed.data(), "<i8", {static_cast<std::int64_t>(found.placed.size())}}},
         {"singular_values", {values.data(), "<f8", {static_cast<std::int64_t>(found.pieces.size()), dim}}}};
     return write_npz(path, arrays);
   }
@@ -157,7 +206,8 @@ void add_embedding(Json& json, const EmbeddedRows& rows) {
   json["dim"] = found.options.dim;
   json["k"] = found.options.k;
   json["variant"] = name_of(found.options.variant);
-  json["error"] = found.error;
+  json["eigenvalue_sum"] = found.eigenvalue_sum;
+  json["placed_rows"] = found.placed.size();
   json["pieces"] = Json::array();
   for (const LlePiece& piece : found.pieces) json["pieces"].push_back(to_json(piece));
   if (found.options.variant == LleVariant::standard) json["largest_weight"] = found.largest_weight;

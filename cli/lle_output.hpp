@@ -35,10 +35,14 @@ struct ConditionCounts {
 };
 ConditionCounts count_conditions(const LleQuality& quality);
 
-/// Sentences on what a reader should not miss: skipped eigenvalues, columns that live on few rows, pieces.
+/// What the count of a piece's eigenvalues says, or why nothing was counted.
+std::string count_sentence(const LlePiece& piece);
+
+/// Sentences on what a reader should not miss: skipped or clustered eigenvalues, further zeros, columns that live on
+/// few rows, pieces.
 std::vector<std::string> embedding_warnings(const Lle& found);
 
-/// .npy, .npz (embedding, piece, singular_values) or .csv by the path's ending; nothing for an empty path.
+/// .npy, .npz (embedding, piece, placed, singular_values) or .csv by the path's ending; nothing for an empty path.
 void write_embedding(const Context& ctx, const std::filesystem::path& path, const EmbeddedRows& rows);
 
 /// Fields of the command's JSON.

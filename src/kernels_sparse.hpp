@@ -25,7 +25,7 @@ struct LleTask {
   LleOptions options;  ///< the solver may be `automatic`
 };
 
-/// Fills embedding, piece, pieces, error, largest_weight and seconds, adds to `plan`.
+/// Fills embedding, piece, pieces, eigenvalue_sum, largest_weight and seconds, adds to `plan`.
 void embed(const Context& ctx, const LleTask& task, Lle& result);
 
 /// Bytes of host memory for the neighbors' rows, before a solver is known.

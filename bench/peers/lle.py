@@ -139,7 +139,7 @@ def quality(command):
                 theirs["tapkee"] = left_by(by_tapkee(rows, variant))
             note("quality", data=name, variant=variant, affine=left, procrustes=told["parameters"]["procrustes"],
                  trustworthiness=told["quality"]["trustworthiness"], continuity=told["quality"]["continuity"],
-                 error=told["error"], affine_of=theirs)
+                 error=told["eigenvalue_sum"], affine_of=theirs)
             yield left <= MOST_LEFT.get((name, variant), 1) and abs(left - left_by(points)) <= 1e-12, f"{name}, {variant}: {left}"
 
 

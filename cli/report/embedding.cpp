@@ -196,10 +196,10 @@ std::string facts(const EmbeddingReport& report) {
   std::string text = "<dl class=\"facts\">\n" + fact("File", report.file);
   text += fact("Variant", std::string(name_of(found.options.variant)));
   text += fact("Neighbors", fmt::format("{}", found.options.k)) + fact("Search", ran_as(found.plan));
-  text += fact("Sum of the eigenvalues", short_number(found.error));
-  const bool counted = std::all_of(found.pieces.begin(), found.pieces.end(),
-                                   [&](const LlePiece& piece) { return piece.counted == found.options.dim; });
-  if (counted) text += fact("Eigenvalues counted", "none was skipped");
+  text += fact("Sum of the eigenvalues", short_number(found.eigenvalue_sum));
+  const auto open = std::find_if(found.pieces.begin(), found.pieces.end(),
+                                 [](const LlePiece& piece) { return piece.count != LleCount::complete; });
+  text += fact("Eigenvalues counted", count_sentence(open == found.pieces.end() ? found.pieces[0] : *open));
   if (found.options.variant == LleVariant::standard) text += fact("Largest weight", short_number(found.largest_weight));
   return text + fact("Why", found.plan.reason, true) + fact("Version", "vicinal " VICINAL_VERSION) + "</dl>\n";
 }

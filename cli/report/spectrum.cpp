@@ -26,7 +26,7 @@ constexpr int kMostTicks = 7;
 std::string spectrum_svg(const LlePiece& piece) {
   std::vector<double> values;
   for (const double value : piece.singular_values) values.push_back(value * value);
-  values.push_back(piece.next * piece.next);
+  values.push_back(piece.next_singular_value * piece.next_singular_value);
   double least = HUGE_VAL;
   double most = 0;
   for (const double value : values) {

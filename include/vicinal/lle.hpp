@@ -34,12 +34,25 @@ enum class LleSolver : std::uint8_t {
               ///< find fewer than there are
 };
 
-/// What becomes of a table whose neighbor graph is in pieces.
+/// What becomes of a table whose neighbor graph is in pieces: components, and of `standard` closed classes, which are
+/// rows that lead to each other, each to its neighbors, and to no others.
 enum class LlePieces : std::uint8_t {
-  apart,   ///< each piece is embedded on its own
+  apart,   ///< each piece is embedded on its own; rows that lead to several closed classes are placed afterwards
   refuse,  ///< an error that says how many there are
 };
 
+/// What a piece's count of its eigenvalues (`LlePiece::counted`) says, or why nothing was counted.
+enum class LleCount : std::uint8_t {
+  complete,    ///< as many as were found: none was skipped
+  clustered,   ///< the cut at `dim` goes through a cluster: the last eigenvalue and the next agree to 1e-3, or to
+               ///< rounding. None below the cluster was skipped; of it, other vectors would do as well
+  skipped,     ///< eigenvalues below the last one were not found
+  unresolved,  ///< not counted: eigenvalues too close to each other, or to 0, for a factor's signs to tell them apart
+  not_asked,   ///< not counted: `certify` was false
+  by_solver,   ///< not counted: dense finds them all, lanczos and arnoldi have no factor
+};
+
+VICINAL_API std::string_view name_of(LleCount count) noexcept;
 VICINAL_API std::string_view name_of(LleVariant variant) noexcept;
 VICINAL_API std::string_view name_of(LleSolver solver) noexcept;
 VICINAL_API std::string_view name_of(LlePieces pieces) noexcept;
@@ -64,20 +77,24 @@ struct LleOptions {
 
 /// One piece of the neighbor graph and the eigenpairs of its own problem, in ascending order.
 struct LlePiece {
-  std::int64_t rows = 0;
+  std::int64_t rows = 0;                ///< with those that were placed
+  std::int64_t placed = 0;              ///< of these, rows that lead to several closed classes: not part of its problem
+  std::int64_t component = 0;           ///< of the neighbor graph, that the piece is, or is of
+  std::int64_t closed_classes = 0;      ///< of that component; 0: the variant has none
   LleSolver solver = LleSolver::dense;  ///< that found them: dense, direct, lanczos or arnoldi
   std::vector<double> singular_values;  ///< [dim] of the factor A of M = A'A: eigenvalues are their squares
   std::vector<double> residuals;        ///< [dim] length of M v - lambda v
   std::vector<double> angles;        ///< [dim] estimated sine of the angle that is left to the true vectors; 0: dense
   std::vector<double> localization;  ///< [dim] participation ratio 1 / (n sum v^4): 1 spread out, 1 / n one row
-  double next = 0;                   ///< the next singular value, that was left out (a guard: an upper bound)
+  double next_singular_value = 0;    ///< the first that was left out (an upper bound; 0: there is none)
   double norm = 0;                   ///< a bound of M's norm
-  std::int64_t counted = -1;         ///< eigenvalues below the middle of the last and `next`, by a factor's signs, the
-                                     ///< constant vector's left out: dim, or some were skipped. -1: not
-                                     ///< counted, or the two too close to be told apart
-  std::int64_t iterations = 0;       ///< direct: steps; lanczos, arnoldi: products with M
-  std::int64_t fill = 0;             ///< entries of the direct factor
-  double flops = 0;                  ///< and its multiplications and additions
+  std::int64_t zeros = 0;     ///< of the singular values, those that are 0 to rounding: at most 1e-14 of A's norm
+  std::int64_t counted = -1;  ///< eigenvalues below the middle of the last and the next one, by a factor's
+                              ///< signs, the constant vector's left out; -1: not counted
+  LleCount count = LleCount::by_solver;  ///< what that says
+  std::int64_t iterations = 0;           ///< direct: steps; lanczos, arnoldi: products with M
+  std::int64_t fill = 0;                 ///< entries of the direct factor
+  double flops = 0;                      ///< and its multiplications and additions
 };
 
 struct Lle {
@@ -85,8 +102,9 @@ struct Lle {
                                     ///< the entry of largest magnitude (within 1e-6: of smallest id) is above 0
   std::vector<std::int64_t> piece;  ///< [n] number of the row's piece; pieces are numbered by their smallest rows
   std::vector<LlePiece> pieces;
+  std::vector<std::int64_t> placed;  ///< rows that were placed by their neighbors in their piece, ascending; not saved
   LleOptions options;
-  double error = 0;           ///< sum of the eigenvalues, scikit-learn's reconstruction_error_
+  double eigenvalue_sum = 0;  ///< of all pieces; scikit-learn's reconstruction_error_
   double largest_weight = 0;  ///< of standard: the largest magnitude of a weight; large where neighbors do not surround
   Plan plan;                  ///< of the search, with what the solver adds to `reason`
   SearchStats stats;

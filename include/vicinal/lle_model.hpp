@@ -13,8 +13,8 @@ namespace vicinal {
 
 struct VICINAL_API LleModel {
   Index index;  ///< of the table that was embedded
-  Lle fitted;   ///< embedding, pieces with their rows and singular values, error and the options that `transform` asks
-                ///< for are saved
+  Lle fitted;   ///< embedding, pieces with their rows and singular values, their sum and the options that `transform`
+                ///< asks for are saved
   std::string notes = {};  ///< what else the caller wants to find again: UTF-8, up to some MB
   /// What was done to the columns before the rows came here (say, "--scale standard"), in a few words, UTF-8; empty:
   /// nothing. The library does not do it to queries, so that `load` refuses such a model unless it is allowed to.

@@ -44,8 +44,8 @@ struct LleParameterFit {
   double procrustes = 0;        ///< that no similarity gives; not near 0, as columns of an embedding are of one length
 };
 
-/// Each piece has the maps that fit it best. O(n c dim). Throws `bad_data` for parameters that are not finite,
-/// `invalid_argument` for another number of rows than the embedding's.
+/// Each piece has the maps that fit it best; rows that were placed are left out. O(n c dim). Throws `bad_data` for
+/// parameters that are not finite, `invalid_argument` for another number of rows than the embedding's.
 VICINAL_API LleParameterFit compare_parameters(const Context& ctx, const Lle& fitted, const TableView& parameters);
 
 }  // namespace vicinal

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -14,6 +15,8 @@
 #include "core/raw_vector.hpp"
 #include "core/seconds.hpp"
 #include "core/table_access.hpp"
+#include "cpu/lle_count.hpp"
+#include "cpu/lle_pieces.hpp"
 #include "cpu/lle_weights.hpp"
 #include "kernels_krylov.hpp"
 #include "kernels_sparse.hpp"
@@ -21,7 +24,6 @@
 #include "solver/factor.hpp"
 #include "solver/krylov.hpp"
 #include "solver/ordering.hpp"
-#include "solver/pieces.hpp"
 #include "solver/ritz.hpp"
 #include "solver/smallest.hpp"
 #include "solver/symbolic.hpp"
@@ -40,7 +42,7 @@ constexpr double kCheapFlops = 1e12;         // of a factor: half a minute of on
 constexpr double kCheapOnDevice = 1e13;      // half a second of an H200, whose sparse products are as much quicker
 constexpr double kSparseRate = 16;           // a factor's multiplications that take as long as one of a sparse product
 constexpr double kSameMagnitude = 1e-6;
-constexpr double kTold = 1e-15;  // of M's norm: eigenvalues nearer to a shift may fall to either side by rounding
+constexpr double kZero = 1e-14;  // of A's norm: what a singular value of 0 may be found as (contract clause 17)
 
 /// The columns by which points are ordered: those that spread most, as float32.
 core::RawVector<float> coordinates_of(const Context& ctx, const TableView& table, std::int64_t& d) {
@@ -80,15 +82,17 @@ core::RawVector<float> coordinates_of(const Context& ctx, const TableView& table
   return found;
 }
 
-/// The rows of each of so many pieces, ascending.
+/// The rows of each piece that are embedded, ascending.
 std::vector<std::vector<Point>> rows_of_pieces(const Context& ctx, const std::vector<std::int64_t>& piece,
-                                               std::int64_t count) {
-  std::vector<std::vector<Point>> rows(static_cast<std::size_t>(count));
-  if (count == 1) {
+                                               const cpu::LlePartition& parts) {
+  std::vector<std::vector<Point>> rows(static_cast<std::size_t>(parts.pieces()));
+  if (parts.pieces() == 1) {
     rows[0].resize(piece.size());
     solver::for_each_point(ctx, std::ssize(piece), [&](std::int64_t i) { rows[0][i] = static_cast<Point>(i); });
   } else {
-    for (std::size_t i = 0; i < piece.size(); ++i) rows[piece[i]].push_back(static_cast<Point>(i));
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+      if (parts.embeds(static_cast<std::int64_t>(i))) rows[piece[i]].push_back(static_cast<Point>(i));
+    }
   }
   return rows;
 }
@@ -123,8 +127,10 @@ class Piece {
     piece.singular_values = found.values;
     piece.angles = found.angles;
     piece.residuals = found.residuals;
-    piece.next = found.next;
+    piece.next_singular_value = found.next;
     piece.norm = found.norm;
+    piece.zeros = std::count_if(found.values.begin(), found.values.end(),
+                                [&](double value) { return value <= kZero * std::sqrt(found.norm); });
     piece.iterations = found.iterations;
   }
 
@@ -220,10 +226,16 @@ class Piece {
     result_.solve_seconds += seconds_since(start);
     if (!found.smallest.converged) {
       if (how == LleSolver::automatic) return {};
+      const std::string left =
+          fmt::format("residuals of {:.1e} of its norm, where {:.0e} are asked for", found.residual, found.asked);
       throw Error(ErrorCode::internal,
-                  fmt::format("max_steps: {} products with M left residuals of {:.1e} of its norm, where {:.0e} are "
-                              "asked for; more steps or the solver direct would go further",
-                              found.smallest.iterations, found.residual, found.asked));
+                  found.out_of_steps
+                      ? fmt::format("max_steps: {} products with M are too few, {} left {}; more steps or the solver "
+                                    "direct would go further",
+                                    steps, found.smallest.iterations, left)
+                      : fmt::format("{}: the iteration came to its end after {} products with M, with {}; the solver "
+                                    "direct would go further",
+                                    name_of(how), found.smallest.iterations, left));
     }
     describe(found.smallest, piece);
     piece.solver = options.filtered ? LleSolver::lanczos : LleSolver::arnoldi;
@@ -273,8 +285,7 @@ class Piece {
   }
 
   /// Takes what was found over; `count(shift)`: eigenvalues below it.
-  template <class Count>
-  void finish(const solver::Smallest& found, LlePiece& piece, const Count& count) const {
+  void finish(const solver::Smallest& found, LlePiece& piece, const std::function<std::int64_t(double)>& count) const {
     if (!found.converged) {
       throw Error(
           ErrorCode::internal,
@@ -284,10 +295,11 @@ class Piece {
     }
     describe(found, piece);
     piece.solver = LleSolver::direct;
-    const double last = found.values.back() * found.values.back();
-    const double shift = (last + found.next * found.next) / 2;
-    if (!options_.certify || !(shift - last > kTold * piece.norm)) return;
-    piece.counted = count(shift) - 1;
+    if (!options_.certify) {
+      piece.count = LleCount::not_asked;
+      return;
+    }
+    cpu::count_eigenvalues(found, count, piece);
   }
 
   [[nodiscard]] solver::Vectors in_old_order(const solver::Vectors& found, const std::vector<Point>& order) const {
@@ -358,7 +370,7 @@ void finish_piece(const Context& ctx, const std::vector<Point>& rows, const solv
     solver::for_each_point(ctx, vectors.rows, [&](std::int64_t i) {
       result.embedding[rows[i] * dim + c] = all.negative ? -vectors.row(i)[c] : vectors.row(i)[c];
     });
-    result.error += piece.singular_values[c] * piece.singular_values[c];
+    result.eigenvalue_sum += piece.singular_values[c] * piece.singular_values[c];
   }
 }
 
@@ -395,14 +407,17 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
   std::unique_ptr<DeviceLle> device;
   if (sparse != nullptr && sparse->why_on_host(options).empty()) device = sparse->begin(ctx, task);
   LocalRows a = device != nullptr ? cpu::local_columns(ctx, local) : cpu::local_rows(ctx, local);
-  result.piece = solver::pieces_of(ctx, a);
-  const std::int64_t count = *std::max_element(result.piece.begin(), result.piece.end()) + 1;
+  const cpu::LlePartition parts = cpu::pieces_of(ctx, a, options.variant, result.piece);
+  const std::int64_t count = parts.pieces();
   if (count > 1 && options.pieces == LlePieces::refuse) {
     throw Error(
         ErrorCode::bad_data,
-        fmt::format("table: the graph of {} neighbors a row is in {} pieces; a larger k may join them, and pieces "
-                    "apart embeds each on its own",
-                    task.k, count));
+        fmt::format("table: the graph of {} neighbors a row is in {} pieces{}; a larger k may join them, and "
+                    "pieces apart embeds each on its own",
+                    task.k, count,
+                    count > parts.components ? fmt::format(", which are closed classes of its {} connected component{}",
+                                                           parts.components, parts.components == 1 ? "" : "s")
+                                             : std::string()));
   }
   if (device != nullptr) {
     result.largest_weight = options.variant == LleVariant::standard ? device->largest_weight() : 0;
@@ -414,7 +429,7 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
   start = std::chrono::steady_clock::now();
   std::int64_t d = 0;
   const core::RawVector<float> coordinates = coordinates_of(ctx, task.table, d);
-  const std::vector<std::vector<Point>> rows_of = rows_of_pieces(ctx, result.piece, count);
+  const std::vector<std::vector<Point>> rows_of = rows_of_pieces(ctx, result.piece, parts);
   result.order_seconds += seconds_since(start);
   result.embedding.assign(static_cast<std::size_t>(n * options.dim), 0.0);
   for (std::int64_t p = 0; p < count; ++p) {
@@ -435,7 +450,19 @@ void embed(const Context& ctx, const LleTask& task, Lle& result) {
     LlePiece& piece = result.pieces.emplace_back();
     const solver::Vectors vectors = Piece(ctx, task, std::move(blocks), cells, result).run(device.get(), piece);
     finish_piece(ctx, cells.order, vectors, result, piece);
+    piece.component = parts.component[p];
+    piece.closed_classes = parts.classes.empty() ? 0 : parts.classes[piece.component];
   }
+  cpu::place_rows(ctx, local, parts, result.piece, result.embedding);
+  for (const std::vector<Point>& round : parts.rounds) {
+    for (const Point row : round) {
+      result.placed.push_back(row);
+      LlePiece& piece = result.pieces[result.piece[row]];
+      ++piece.rows;
+      ++piece.placed;
+    }
+  }
+  std::sort(result.placed.begin(), result.placed.end());
 }
 
 }  // namespace kernels

@@ -349,6 +349,28 @@ bool barycentre(WeightRoom& room, std::int64_t k, std::int64_t d, double reg, do
   return std::isfinite(total) && total > 0;
 }
 
+Placer::Placer(const TableView& table, std::int64_t k, double reg)
+    : table_(table), reg_(reg), weights_(static_cast<std::size_t>(k)) {
+  room_.row.resize(static_cast<std::size_t>(table.cols()));
+  room_.neighbors.resize(static_cast<std::size_t>(k * table.cols()));
+  room_.gram.resize(static_cast<std::size_t>(k * k));
+}
+
+void Placer::add(std::int64_t id) {
+  core::widen_rows(table_, id, id + 1, room_.neighbors.data() + std::ssize(kept_) * table_.cols());
+  kept_.push_back(id);
+}
+
+bool Placer::place(const double* places, std::int64_t dim, double* place) {
+  if (!barycentre(room_, std::ssize(kept_), table_.cols(), reg_, weights_.data())) return false;
+  std::fill_n(place, dim, 0.0);
+  for (std::size_t j = 0; j < kept_.size(); ++j) {
+    for (std::int64_t c = 0; c < dim; ++c) place[c] += weights_[j] * places[kept_[j] * dim + c];
+  }
+  kept_.clear();
+  return true;
+}
+
 double weight_condition(const Context& ctx, WeightRoom& room, std::int64_t k, std::int64_t d, double reg) {
   for (std::int64_t i = 0; i < k; ++i) {
     for (std::int64_t c = 0; c < d; ++c) room.neighbors[i * d + c] -= room.row[c];

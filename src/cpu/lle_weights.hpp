@@ -38,6 +38,27 @@ struct WeightRoom {
 };
 bool barycentre(WeightRoom& room, std::int64_t k, std::int64_t d, double reg, double* weights);
 
+/// A row's place: the sum of its neighbors' by its standard weights among them. For one worker.
+class Placer {
+ public:
+  /// Of at most k neighbors among the rows of `table`.
+  Placer(const TableView& table, std::int64_t k, double reg);
+
+  /// [d] to be filled with the row.
+  double* row() noexcept { return room_.row.data(); }
+  void add(std::int64_t id);
+  /// Of those added, which are forgotten: `place` [dim] from `places` [rows, dim]. False where weights are not
+  /// determined.
+  bool place(const double* places, std::int64_t dim, double* place);
+
+ private:
+  const TableView& table_;
+  double reg_;
+  WeightRoom room_;
+  std::vector<double> weights_;
+  std::vector<std::int64_t> kept_;
+};
+
 /// The largest over the least eigenvalue of the system that `barycentre` solves, from the same room: infinite where it
 /// is singular. By the singular values of the differences, not their squares' sums. O(k^2 d + k^3).
 double weight_condition(const Context& ctx, WeightRoom& room, std::int64_t k, std::int64_t d, double reg);

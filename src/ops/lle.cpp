@@ -173,33 +173,21 @@ std::vector<double> transform(const Context& ctx, const Index& index, const Lle&
   const NeighborGraph graph = knn(ctx, index, queries, search_of(fitted.options));
   const ops::RowCopy rows = ops::rows_on_host(ctx, index.table());
   const ops::RowCopy asked = ops::rows_on_host(ctx, queries);
-  const std::int64_t d = index.cols();
   const std::int64_t dim = fitted.options.dim;
   std::vector<double> found(static_cast<std::size_t>(queries.rows() * dim), 0.0);
   core::parallel_for(ctx, (queries.rows() + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int /*worker*/) {
-    cpu::WeightRoom room;
-    room.row.resize(static_cast<std::size_t>(d));
-    room.neighbors.resize(static_cast<std::size_t>(graph.k * d));
-    room.gram.resize(static_cast<std::size_t>(graph.k * graph.k));
-    std::vector<double> weights(static_cast<std::size_t>(graph.k));
-    std::vector<std::int64_t> kept;
+    cpu::Placer placer(rows.table, graph.k, fitted.options.reg);
     for (std::int64_t q = task * kTaskRows; q < std::min(queries.rows(), (task + 1) * kTaskRows); ++q) {
-      core::widen_rows(asked.table, q, q + 1, room.row.data());
-      kept.clear();
+      core::widen_rows(asked.table, q, q + 1, placer.row());
       const auto ids = graph.ids_of(q);
       for (const std::int64_t id : ids) {
-        if (fitted.piece[id] != fitted.piece[ids[0]]) continue;
-        core::widen_rows(rows.table, id, id + 1, room.neighbors.data() + static_cast<std::int64_t>(kept.size()) * d);
-        kept.push_back(id);
+        if (fitted.piece[id] == fitted.piece[ids[0]]) placer.add(id);
       }
-      if (!cpu::barycentre(room, static_cast<std::int64_t>(kept.size()), d, fitted.options.reg, weights.data())) {
+      if (!placer.place(fitted.embedding.data(), dim, found.data() + q * dim)) {
         throw Error(ErrorCode::bad_data,
                     fmt::format("reg: is {}, but the neighbors of query row {} do not determine its weights; a larger "
                                 "share does",
                                 fitted.options.reg, q));
-      }
-      for (std::size_t j = 0; j < kept.size(); ++j) {
-        for (std::int64_t c = 0; c < dim; ++c) found[q * dim + c] += weights[j] * fitted.embedding[kept[j] * dim + c];
       }
     }
   });

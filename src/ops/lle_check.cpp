@@ -32,8 +32,20 @@ constexpr std::array<core::Named<LleSolver>, 6> kSolvers = {{
 constexpr std::array<core::Named<LlePieces>, 2> kPieces = {
     {{LlePieces::apart, "apart"}, {LlePieces::refuse, "refuse"}}};
 
+constexpr std::array<core::Named<LleCount>, 6> kCounts = {{
+    {LleCount::complete, "complete"},
+    {LleCount::clustered, "clustered"},
+    {LleCount::skipped, "skipped"},
+    {LleCount::unresolved, "unresolved"},
+    {LleCount::not_asked, "not_asked"},
+    {LleCount::by_solver, "by_solver"},
+}};
+
 }  // namespace
 
+std::string_view name_of(LleCount count) noexcept {
+  return core::name_in(kCounts, count);
+}
 std::string_view name_of(LleVariant variant) noexcept {
   return core::name_in(kVariants, variant);
 }

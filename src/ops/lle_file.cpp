@@ -24,8 +24,8 @@ void check_embedding(const Lle& fitted, std::int64_t n) {
   ops::check_lle_fitted(fitted, n);
   ops::check_lle_options(fitted.options, n);
   const auto finite = [](double x) { return std::isfinite(x); };
-  if (!std::all_of(fitted.embedding.begin(), fitted.embedding.end(), finite) || !(fitted.error >= 0)) {
-    refuse("model: its embedding or error is not finite");
+  if (!std::all_of(fitted.embedding.begin(), fitted.embedding.end(), finite) || !(fitted.eigenvalue_sum >= 0)) {
+    refuse("model: its embedding or sum of eigenvalues is not finite");
   }
   std::int64_t pieces = 0;
   std::vector<std::int64_t> rows(fitted.pieces.size(), 0);
@@ -57,7 +57,7 @@ Lle read_embedding(ModelReader& file, std::int64_t n) {
   options.metric = file.named("metric", metric_from);
   options.p = file.number<double>("p");
   options.method = file.named("method", method_from);
-  fitted.error = file.number<double>("error");
+  fitted.eigenvalue_sum = file.number<double>("error");
   file.require(options.dim >= 1 && options.dim < n, "its 'dim' does not fit its rows");
   const ops::ModelArray* const embedding = file.array("embedding", "F64", {n, options.dim});
   const ops::ModelArray* const piece = file.array("piece", "I64", {n});
@@ -98,7 +98,7 @@ void LleModel::save(const Context& ctx, const std::filesystem::path& path) const
                     {"metric", std::string(name_of(options.metric))},
                     {"p", ops::text_of(options.p)},
                     {"method", std::string(name_of(options.method))},
-                    {"error", ops::text_of(fitted.error)},
+                    {"error", ops::text_of(fitted.eigenvalue_sum)},
                     {"notes", notes},
                     {"preparation", preparation}};
   parts.arrays = {

@@ -100,7 +100,9 @@ LleParameterFit compare_parameters(const Context& ctx, const Lle& fitted, const 
   const Index checked(ctx, parameters);  // refuses what is not finite
   const auto count = static_cast<std::size_t>(*std::max_element(fitted.piece.begin(), fitted.piece.end()) + 1);
   std::vector<std::vector<std::int64_t>> rows_of(count);
-  for (std::int64_t i = 0; i < n; ++i) rows_of[fitted.piece[i]].push_back(i);
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (!std::binary_search(fitted.placed.begin(), fitted.placed.end(), i)) rows_of[fitted.piece[i]].push_back(i);
+  }
   const auto columns = static_cast<std::size_t>(parameters.cols());
   std::vector<double> all(columns, 0.0);
   std::vector<double> left(columns, 0.0);

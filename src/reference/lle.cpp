@@ -259,6 +259,64 @@ std::vector<Real> lle_weights(std::span<const double> row, std::span<const doubl
   return weights;
 }
 
+LlePartition lle_pieces(std::span<const std::int64_t> ids, std::int64_t k) {
+  const auto n = static_cast<std::int64_t>(ids.size()) / k;
+  std::vector<std::vector<bool>> leads(static_cast<std::size_t>(n), std::vector<bool>(static_cast<std::size_t>(n)));
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::vector<std::int64_t> left = {i};
+    leads[i][i] = true;
+    while (!left.empty()) {
+      const std::int64_t at = left.back();
+      left.pop_back();
+      for (std::int64_t j = 0; j < k; ++j) {
+        const std::int64_t to = ids[at * k + j];
+        if (!leads[i][to]) left.push_back(to);
+        leads[i][to] = true;
+      }
+    }
+  }
+  // A closed class goes by its smallest row.
+  std::vector<std::int64_t> class_of(static_cast<std::size_t>(n), -1);
+  for (std::int64_t i = 0; i < n; ++i) {
+    bool closed = true;
+    for (std::int64_t j = 0; j < n; ++j) closed = closed && (!leads[i][j] || leads[j][i]);
+    if (!closed) continue;
+    class_of[i] = std::find(leads[i].begin(), leads[i].end(), true) - leads[i].begin();
+  }
+  LlePartition found{std::vector<std::int64_t>(static_cast<std::size_t>(n), -1),
+                     std::vector<std::int64_t>(static_cast<std::size_t>(n), -1)};
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::vector<std::int64_t> reached;
+    for (std::int64_t j = 0; j < n; ++j) {
+      if (leads[i][j] && class_of[j] == j) reached.push_back(j);
+    }
+    if (reached.size() != 1) continue;
+    found.piece[i] = reached[0];
+    found.round[i] = 0;
+  }
+  bool open = true;
+  for (std::int64_t round = 1; open; ++round) {
+    const LlePartition before = found;
+    open = false;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (before.round[i] >= 0) continue;
+      open = true;
+      for (std::int64_t j = k - 1; j >= 0; --j) {
+        if (before.round[ids[i * k + j]] < 0) continue;
+        found.piece[i] = before.piece[ids[i * k + j]];
+        found.round[i] = round;
+      }
+    }
+  }
+  std::vector<std::int64_t> numbered(static_cast<std::size_t>(n), -1);
+  std::int64_t count = 0;
+  for (std::int64_t& piece : found.piece) {
+    if (numbered[piece] < 0) numbered[piece] = count++;
+    piece = numbered[piece];
+  }
+  return found;
+}
+
 std::vector<Real> lle_matrix(std::span<const double> table, std::int64_t d, std::span<const std::int64_t> ids,
                              const LleOptions& options) {
   const auto n = static_cast<std::int64_t>(table.size()) / d;

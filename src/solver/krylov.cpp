@@ -112,13 +112,17 @@ class Iteration {
     filter_ = {1, 0, result_.bound};
     begin(drawn());
     while (true) {
-      expand();
+      if (!expand()) {
+        result_.out_of_steps = true;
+        break;
+      }
       restart();
       Vectors best = examine(options_.filtered);
       if (!options_.filtered && result_.residual < kNearlyThere) best = examine(true);
       if (done_) break;
       if (options_.filtered && renew()) begin(best);
     }
+    result_.smallest.iterations = steps_;
     return std::move(result_);
   }
 
@@ -216,9 +220,11 @@ class Iteration {
     return left;
   }
 
-  // Until the basis is full.
-  void expand() {
+  // Until the basis is full. False: products are left neither for that nor for what `examine` takes then.
+  bool expand() {
+    const std::int64_t examined = (kSmoothing * ((checked_ + b_ - 1) / b_) + 1) * (options_.filtered ? 1 : 2);
     for (std::int64_t j = known_; j < full_; ++j) {
+      if (steps_ + filter_.degree + examined > options_.max_steps) return false;
       space_.filter(ctx_, filter_, j, j + 1);
       steps_ += filter_.degree;
       Small c = space_.project(ctx_, j + 1, j + 1);
@@ -234,6 +240,7 @@ class Iteration {
         for (std::int64_t k = 0; k < b_; ++k) h_(i, j * b_ + k) = c(i, k) + again(i, k);
       }
     }
+    return true;
   }
 
   // The best vectors of the basis, by what the filter makes of them, become its first blocks, and what is left of the
@@ -303,7 +310,6 @@ class Iteration {
     ++steps_;
     judge(left);
     Smallest& found = result_.smallest;
-    found.iterations = steps_;
     if (done_) {
       found.vectors = columns(ctx_, x, 0, options_.wanted, options_.wanted);
       found.values.assign(values_.begin(), values_.begin() + options_.wanted);
@@ -345,7 +351,7 @@ class Iteration {
     least_ = std::min(least_, worst);
     ctx_.report("solve", std::clamp(std::log10(std::max(worst, kResidual)) / std::log10(kResidual), 0.0, 1.0));
     result_.smallest.converged = asked || (still && (exhausted_ || stalled_ >= kStalledChecks));
-    done_ = result_.smallest.converged || exhausted_ || steps_ >= options_.max_steps || std::isnan(worst);
+    done_ = result_.smallest.converged || exhausted_ || std::isnan(worst);
   }
 
   // Whether the values that are known now make a filter that is worth a new start.
@@ -362,8 +368,7 @@ class Iteration {
       return growth / std::acosh(std::max(place_of(filter_, value), 1 + 1e-12));
     };
     const double degree = std::min(degree_for(wanted, kGrowth), degree_for(0, kMostGrowth));
-    filter_.degree =
-        std::max<std::int64_t>(2, std::min(static_cast<std::int64_t>(degree) + 1, options_.max_steps - steps_));
+    filter_.degree = std::max<std::int64_t>(2, static_cast<std::int64_t>(degree) + 1);
     return true;
   }
 

@@ -19,8 +19,8 @@ namespace vicinal::solver {
 
 struct KrylovOptions {
   std::int64_t wanted = 2;
-  bool filtered = true;  ///< lanczos; else arnoldi
-  std::int64_t max_steps = 0;
+  bool filtered = true;        ///< lanczos; else arnoldi
+  std::int64_t max_steps = 0;  ///< products of M with a block: never exceeded
 };
 
 /// Columns of a block and how many blocks a space of n points should have.
@@ -35,9 +35,10 @@ std::uint64_t krylov_bytes(const LocalRows& a, const KrylovShape& shape, const K
 struct KrylovResult {
   Smallest smallest;    ///< `iterations`: products of M with a block
   double asked = 0;     ///< of `bound`, too
-  double residual = 0;  ///< the largest of those wanted, of `bound`
+  double residual = 1;  ///< the largest of those wanted when they were last examined, of `bound`
   double bound = 0;     ///< of M's largest eigenvalue
   std::int64_t restarts = 0;
+  bool out_of_steps = false;  ///< that, and nothing else, ended it
 };
 
 /// `space` has the shape of `krylov_shape`. Where `smallest.converged` is false the steps were too few.

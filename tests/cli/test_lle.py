@@ -25,8 +25,10 @@ def test_a_roll_is_unrolled(ok_json, tmp_path, roll, variant, most):
     assert ((left**2).sum(0) / (known**2).sum(0)).mean() < most
     assert np.allclose(points.T @ points, np.eye(2), atol=1e-12)
     piece = told["pieces"][0]
-    assert told["error"] == pytest.approx(sum(s * s for s in piece["singular_values"]), rel=1e-12)
-    assert piece["counted"] == 2 and piece["rows"] == 900 and piece["next"] > piece["singular_values"][1]
+    assert told["eigenvalue_sum"] == pytest.approx(sum(s * s for s in piece["singular_values"]), rel=1e-12)
+    assert piece["counted"] == 2 and piece["rows"] == 900 and piece["next_singular_value"] > piece["singular_values"][1]
+    assert piece["next_eigenvalue"] == piece["next_singular_value"] ** 2 and "next" not in piece and "error" not in told
+    assert piece["count"] == "complete" and piece["zeros"] == 0
 
 
 def test_every_form_of_output_is_the_same(ok, tmp_path, roll):
@@ -60,6 +62,32 @@ def test_pieces_are_told(vicinal, ok_json, tmp_path, roll):
     assert (piece[:600] == 0).all() and (piece[600:] == 1).all()
     refused = vicinal("lle", "torn.npy", "--pieces", "refuse")
     assert refused.returncode == 3 and "in 2 pieces" in refused.stderr
+
+
+def test_closed_classes_are_embedded_apart_and_told(vicinal, ok, ok_json, tmp_path):
+    generator = np.random.default_rng(2)
+    clusters = [generator.uniform(size=(40, 2)) + [10 * c, 0] for c in range(3)]
+    np.save(tmp_path / "clusters.npy", np.vstack([*clusters, [[5.5, 0.5], [15.5, 0.5]]]))
+    told = ok_json("lle", "clusters.npy", "-k", 8, "-o", "points.npz")
+    assert [piece["rows"] - piece["placed"] for piece in told["pieces"]] == [40, 40, 40] and told["placed_rows"] == 2
+    assert all(piece["closed_classes"] == 3 and piece["component"] == 0 and piece["zeros"] == 0 for piece in told["pieces"])
+    assert any("closed classes" in warning for warning in told["warnings"])
+    assert (np.load(tmp_path / "points.npz")["placed"] == [120, 121]).all()
+    done = vicinal("lle", "clusters.npy", "-k", 8, "--report", "report.html")
+    assert done.returncode == 0 and "are closed classes" in done.stderr
+    assert "closed classes" in (tmp_path / "report.html").read_text()
+    refused = vicinal("lle", "clusters.npy", "-k", 8, "--pieces", "refuse")
+    assert refused.returncode == 3 and "closed classes of its 1 connected component" in refused.stderr
+
+
+def test_a_double_eigenvalue_at_the_cut_is_clustered(ok_json, vicinal, tmp_path):
+    angle = np.arange(400) * 2 * np.pi / 400
+    np.save(tmp_path / "circle.npy", np.column_stack([np.cos(angle), np.sin(angle)]))
+    piece = ok_json("lle", "circle.npy", "-k", 6, "--dim", 1)["pieces"][0]
+    assert piece["count"] == "clustered" and "none below it was skipped" in piece["count_means"]
+    assert "clustered" in vicinal("lle", "circle.npy", "-k", 6, "--dim", 1).stderr
+    uncounted = ok_json("lle", "circle.npy", "-k", 6, "--solver", "lanczos")["pieces"][0]
+    assert uncounted["counted"] is None and "lanczos makes no factor" in uncounted["count_means"]
 
 
 def test_the_report(ok, tmp_path, roll):
@@ -101,7 +129,7 @@ def test_quality_is_told(ok, ok_json, roll):
     assert ok_json("lle", "roll.npy")["quality"] is None
     piece = told["pieces"][0]
     assert piece["eigenvalues"] == [s * s for s in piece["singular_values"]]
-    assert piece["gaps"][1] == pytest.approx(1 - piece["eigenvalues"][1] / piece["next"] ** 2)
+    assert piece["gaps"][1] == pytest.approx(1 - piece["eigenvalues"][1] / piece["next_eigenvalue"])
     assert "trustworthiness" in ok("lle", "roll.npy", "--quality")
 
 
@@ -160,7 +188,7 @@ def test_a_column_that_lives_on_few_rows_is_told(vicinal, ok, tmp_path):
     generator = np.random.default_rng(8)
     # A dense sheet, and a thin thread that leads away from it to a clump.
     sheet = np.column_stack([generator.uniform(0, 30, (1500, 2)), np.zeros(1500)])
-    clump = np.array([15, 15, 60]) + generator.normal(scale=0.05, size=(12, 3))
+    clump = np.array([15, 15, 60]) + generator.normal(scale=0.05, size=(5, 3))
     thread = np.column_stack([np.full(30, 15.0), np.full(30, 15.0), np.linspace(0.5, 59, 30)]) + generator.normal(scale=1e-2, size=(30, 3))
     np.save(tmp_path / "spur.npy", np.vstack([sheet, thread, clump]))
     done = vicinal("lle", "spur.npy", "-k", 12, "--report", "report.html")
@@ -201,6 +229,6 @@ def test_tables_that_look_bad_are_embedded(ok_json, tmp_path, name, variant):
     kept = np.load(tmp_path / "points.npz")
     assert np.isfinite(kept["embedding"]).all() and sum(piece["rows"] for piece in told["pieces"]) == len(rows)
     for p in range(len(told["pieces"])):
-        points = kept["embedding"][kept["piece"] == p]
+        points = kept["embedding"][(kept["piece"] == p) & ~np.isin(np.arange(len(rows)), kept["placed"])]
         assert np.allclose(points.T @ points, np.eye(2), atol=1e-12) and np.abs(points.sum(0)).max() <= 1e-12
     assert 0 <= told["quality"]["trustworthiness"] <= 1

@@ -80,10 +80,10 @@ def test_the_same_space_as_scikit_learn(embedded, name, variant):
     sine = np.linalg.svd(points - basis @ (basis.T @ points), compute_uv=False)[0]
     # Theirs are eigenvectors of M by LAPACK, good to some eps |M| / gap.
     piece = told["pieces"][0]
-    gap = piece["next"] ** 2 - piece["singular_values"][1] ** 2
+    gap = piece["next_eigenvalue"] - piece["singular_values"][1] ** 2
     assert sine <= max(1e-6, 100 * np.finfo(float).eps * piece["norm"] / gap)
     if variant == "standard":
-        assert told["error"] == pytest.approx(model.reconstruction_error_, abs=1e-13)
+        assert told["eigenvalue_sum"] == pytest.approx(model.reconstruction_error_, abs=1e-13)
 
 
 # Affine residuals at 2,000 rows: standard as in the table of reference, rounded as there, the others up to twice its figures.

@@ -53,8 +53,12 @@ void check_columns(const Lle& found, const std::string& name) {
       double sum = 0;
       double square = 0;
       double largest = 0;
+      const auto left_out = [&](std::size_t i) {
+        return found.piece[i] != static_cast<std::int64_t>(p) ||
+               std::binary_search(found.placed.begin(), found.placed.end(), static_cast<std::int64_t>(i));
+      };
       for (std::size_t i = 0; i < found.piece.size(); ++i) {
-        if (found.piece[i] != static_cast<std::int64_t>(p)) continue;
+        if (left_out(i)) continue;
         const double x = found.embedding[i * dim + c];
         sum += x;
         square += x * x;
@@ -63,7 +67,7 @@ void check_columns(const Lle& found, const std::string& name) {
       EXPECT_TRUE(std::abs(sum) <= 1e-12) << name << ": " << sum;
       EXPECT_TRUE(std::abs(square - 1) <= 1e-12) << name << ": " << square;
       for (std::size_t i = 0; i < found.piece.size(); ++i) {
-        if (found.piece[i] != static_cast<std::int64_t>(p)) continue;
+        if (left_out(i)) continue;
         const double x = found.embedding[i * dim + c];
         if (std::abs(x) < (1 - 1e-6) * largest) continue;
         EXPECT_GT(x, 0) << name;
@@ -189,7 +193,8 @@ TEST(Lle, direct_and_dense_agree_on_real_sizes) {
   for (int c = 0; c < 2; ++c) {
     const double sigma = dense.pieces[0].singular_values[c];
     EXPECT_TRUE(std::abs(direct.pieces[0].singular_values[c] - sigma) <= 1e-6 * sigma);
-    EXPECT_TRUE(std::abs(direct.pieces[0].next - dense.pieces[0].next) <= 1e-2 * dense.pieces[0].next);
+    EXPECT_TRUE(std::abs(direct.pieces[0].next_singular_value - dense.pieces[0].next_singular_value) <=
+                1e-2 * dense.pieces[0].next_singular_value);
   }
   for (std::size_t i = 0; i < dense.embedding.size(); ++i) {
     EXPECT_TRUE(std::abs(dense.embedding[i] - direct.embedding[i]) <= 1e-6) << i;
@@ -227,6 +232,41 @@ TEST(Lle, lanczos_and_dense_agree_on_real_sizes) {
     }
     for (std::size_t i = 0; i < truth.embedding.size(); ++i) {
       ASSERT_TRUE(std::abs(truth.embedding[i] - found.embedding[i]) <= 1e-6) << name << ", " << i;
+    }
+  }
+}
+
+// The pairs of a circle: sine and cosine have the same eigenvalue, and one column cuts a pair.
+TEST(Lle, tells_a_cluster_at_the_cut_from_skipped_eigenvalues) {
+  Points points{{}, 2, "a circle"};
+  for (int i = 0; i < 400; ++i) {
+    const double angle = i * 0.015707963267948967;
+    points.rows.insert(points.rows.end(), {std::cos(angle), std::sin(angle)});
+  }
+  const auto piece_of = [&](const LleOptions& options) { return lle(plain(), points.view(), options).pieces[0]; };
+  const LlePiece cut = piece_of({.k = 6, .dim = 1, .solver = LleSolver::direct});
+  EXPECT_EQ(cut.count, LleCount::clustered) << name_of(cut.count);
+  const LlePiece whole = piece_of({.k = 6, .dim = 2, .solver = LleSolver::direct});
+  EXPECT_EQ(whole.count, LleCount::complete) << name_of(whole.count);
+  EXPECT_EQ(whole.counted, 2);
+  EXPECT_EQ(piece_of({.k = 6, .solver = LleSolver::direct, .certify = false}).count, LleCount::not_asked);
+  EXPECT_EQ(piece_of({.k = 6, .solver = LleSolver::dense}).count, LleCount::by_solver);
+}
+
+// Masses of copies make filters of high degree, of which one basis alone would take more products than are allowed.
+TEST(Lle, lanczos_never_takes_more_products_than_allowed) {
+  Points points = family(Family::gaussian, 700, 3);
+  for (int copies = 0; copies < 700; ++copies) points.rows.insert(points.rows.end(), {0.1, 0.2, 0.3});
+  for (const std::int64_t most : {10, 300, 3000}) {
+    try {
+      lle(plain(), points.view(),
+          {.k = 8, .variant = LleVariant::modified, .solver = LleSolver::lanczos, .max_steps = most});
+      ADD_FAILURE() << "found with " << most << " products";
+    } catch (const Error& error) {
+      const std::string said = error.what();
+      EXPECT_EQ(said.find("max_steps: " + std::to_string(most) + " products with M are too few, "), 0U) << said;
+      const std::int64_t taken = std::stoll(said.substr(said.find("too few, ") + 9));
+      EXPECT_LE(taken, most) << said;
     }
   }
 }
@@ -283,6 +323,94 @@ TEST(Lle, embeds_pieces_apart_or_refuses_them) {
     EXPECT_EQ(error.code(), ErrorCode::bad_data);
     EXPECT_NE(std::string(error.what()).find("in 2 pieces"), std::string::npos) << error.what();
   }
+}
+
+// Clusters whose rows have their neighbors among themselves, and rows between them that have neighbors in two: one
+// component of several closed classes, for each of which I - W has a null vector.
+Points clusters_with_strays() {
+  Points points{{}, 2, "clusters with strays"};
+  std::uint64_t state = 5;
+  const auto next = [&] {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<double>(state >> 11) * 0x1p-53;
+  };
+  for (int cluster = 0; cluster < 4; ++cluster) {
+    for (int i = 0; i < 25; ++i) points.rows.insert(points.rows.end(), {10.0 * cluster + next(), next()});
+    // The last cluster has no stray that leads to others; the second stray leads to the first one.
+    if (cluster < 2) points.rows.insert(points.rows.end(), {10.0 * cluster + 5.5, 0.5});
+    if (cluster == 0) points.rows.insert(points.rows.end(), {5.5, 9.5, 5.5, 18.5});
+  }
+  return points;
+}
+
+void check_closed_classes(const Context& ctx, LleSolver solver) {
+  const Points points = clusters_with_strays();
+  const NeighborGraph graph = knn(plain(), points.view(), {.k = 8});
+  const auto truth = reference::lle_pieces(graph.ids, 8);
+  ASSERT_GT(std::count_if(truth.round.begin(), truth.round.end(), [](auto round) { return round > 0; }), 2);
+  const Lle found = lle(ctx, points.view(), {.k = 8, .solver = solver});
+  EXPECT_EQ(found.piece, truth.piece);
+  check_columns(found, "closed classes");
+  std::vector<std::int64_t> placed;
+  for (std::int64_t i = 0; i < points.n(); ++i) {
+    if (truth.round[i] > 0) placed.push_back(i);
+  }
+  EXPECT_EQ(found.placed, placed);
+  ASSERT_EQ(found.pieces.size(), 4U);
+  for (std::int64_t p = 0; p < 4; ++p) {
+    const LlePiece& piece = found.pieces[p];
+    EXPECT_EQ(piece.rows, std::count(truth.piece.begin(), truth.piece.end(), p));
+    EXPECT_EQ(piece.closed_classes, p < 3 ? 3 : 1);
+    EXPECT_EQ(piece.component, p < 3 ? 0 : 1);
+    EXPECT_EQ(piece.zeros, 0) << p;
+    // The rows that are embedded, as a table of their own, have the same neighbors.
+    Points alone{{}, 2, "alone"};
+    std::vector<std::int64_t> rows;
+    for (std::int64_t i = 0; i < points.n(); ++i) {
+      if (truth.piece[i] != p || truth.round[i] > 0) continue;
+      rows.push_back(i);
+      alone.rows.insert(alone.rows.end(), {points.rows[i * 2], points.rows[i * 2 + 1]});
+    }
+    EXPECT_EQ(piece.placed, piece.rows - std::ssize(rows));
+    const Lle one = lle(plain(), alone.view(), {.k = 8, .solver = LleSolver::dense});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (int c = 0; c < 2; ++c) {
+        EXPECT_TRUE(std::abs(one.embedding[i * 2 + c] - found.embedding[rows[i] * 2 + c]) <= 1e-6) << p << ", " << i;
+      }
+    }
+  }
+  for (const std::int64_t i : placed) {
+    std::vector<std::int64_t> kept;
+    std::vector<double> near;
+    for (const std::int64_t id : graph.ids_of(i)) {
+      if (truth.piece[id] != truth.piece[i] || truth.round[id] >= truth.round[i]) continue;
+      kept.push_back(id);
+      near.insert(near.end(), {points.rows[id * 2], points.rows[id * 2 + 1]});
+    }
+    const auto weights = reference::lle_weights({&points.rows[i * 2], 2}, near, std::ssize(kept), 1e-3);
+    for (int c = 0; c < 2; ++c) {
+      reference::Real sum = 0;
+      reference::Real room = 0;
+      for (std::size_t j = 0; j < kept.size(); ++j) {
+        sum += weights[j] * found.embedding[kept[j] * 2 + c];
+        room += std::abs(weights[j]);
+      }
+      EXPECT_TRUE(std::abs(static_cast<double>(sum) - found.embedding[i * 2 + c]) <= 1e-9 * static_cast<double>(room));
+    }
+  }
+}
+
+TEST(Lle, embeds_closed_classes_apart) {
+  std::uint64_t turn = 0;
+  for (const LleSolver solver : {LleSolver::automatic, LleSolver::direct, LleSolver::lanczos}) {
+    for (const Context& ctx : contexts(++turn)) check_closed_classes(ctx, solver);
+  }
+}
+
+TEST(Lle, refuses_closed_classes_by_choice) {
+  const Points points = clusters_with_strays();
+  refused([&] { lle(plain(), points.view(), {.k = 8, .pieces = LlePieces::refuse}); }, ErrorCode::bad_data,
+          "in 4 pieces, which are closed classes of its 2 connected components");
 }
 
 TEST(Lle, of_a_graph_is_that_of_the_table) {
@@ -411,7 +539,7 @@ void check_device_agrees(const Context& device, const Points& points, std::int64
       EXPECT_TRUE(b.residuals[c] <= 1e-14 * b.norm) << name << ": residual " << b.residuals[c];
     }
     const double last = a.singular_values.back() * a.singular_values.back();
-    const double gap = a.next * a.next - last;
+    const double gap = a.next_singular_value * a.next_singular_value - last;
     EXPECT_TRUE(farthest(found, host) <= 2 * std::max(1e-6, 10 * kEpsilon * a.norm / gap)) << name;
     const Lle again = lle(device, points.view(), options);
     EXPECT_TRUE(same_bits(found.embedding, again.embedding)) << name;

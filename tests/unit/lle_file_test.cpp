@@ -63,7 +63,7 @@ TEST_F(LleFile, GoesToAFileAndBackForEveryVariant) {
     EXPECT_EQ(got.notes, wanted.notes);
     EXPECT_EQ(got.fitted.embedding, wanted.fitted.embedding);
     EXPECT_EQ(got.fitted.piece, wanted.fitted.piece);
-    EXPECT_EQ(got.fitted.error, wanted.fitted.error);
+    EXPECT_EQ(got.fitted.eigenvalue_sum, wanted.fitted.eigenvalue_sum);
     ASSERT_EQ(got.fitted.pieces.size(), 2U);
     EXPECT_EQ(got.fitted.pieces[1].rows, 30);
     EXPECT_EQ(got.fitted.pieces[1].singular_values, wanted.fitted.pieces[1].singular_values);
@@ -95,7 +95,7 @@ TEST_F(LleFile, WhatIsNoEmbeddingIsNotSaved) {
   refuses([](Lle& one) { one.piece[3] = 2; }, "smallest rows");
   refuses([](Lle& one) { one.piece[3] = -1; }, "piece");
   refuses([](Lle& one) { one.embedding[5] = std::numeric_limits<double>::quiet_NaN(); }, "not finite");
-  refuses([](Lle& one) { one.error = std::numeric_limits<double>::quiet_NaN(); }, "not finite");
+  refuses([](Lle& one) { one.eigenvalue_sum = std::numeric_limits<double>::quiet_NaN(); }, "not finite");
   refuses([](Lle& one) { one.pieces[1].rows = 29; }, "rows or singular values");
   refuses([](Lle& one) { one.pieces[1].singular_values.pop_back(); }, "rows or singular values");
   refuses([](Lle& one) { one.pieces[0].singular_values[0] = -1; }, "rows or singular values");
