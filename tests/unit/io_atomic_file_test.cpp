@@ -71,6 +71,7 @@ TEST(IoOutputGroup, AllFilesAppearOnCommitOnly) {
       inner.commit();
     }
     EXPECT_EQ(folder.get("a.txt"), "old");
+    EXPECT_FALSE(std::filesystem::exists(folder / "b.txt"));
     EXPECT_EQ(folder.names().size(), 3U);
     outer.commit();
   }
