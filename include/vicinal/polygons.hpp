@@ -13,8 +13,9 @@ namespace vicinal {
 
 /// Borrowed features of any number of polygons with holes. Feature i has the parts features[i] .. features[i + 1] - 1,
 /// none where it is empty; part p the rings parts[p] .. parts[p + 1] - 1, the shell first and then its holes; ring r
-/// the points rings[r] .. rings[r + 1] - 1, in either direction, the first one repeated at the end or not. Every list
-/// of offsets begins with 0 and has one number more than what it counts.
+/// the points rings[r] .. rings[r + 1] - 1, in either direction, the first one repeated at the end or not. Rings and
+/// parts may touch each other and themselves, at points or along edges. Every list of offsets begins with 0 and has one
+/// number more than what it counts.
 struct PolygonsView {
   std::span<const double> points;          ///< [2 * number of points]: x, y
   std::span<const std::int64_t> rings;     ///< [rings + 1]
@@ -87,9 +88,9 @@ struct OverlapOptions {
 /// first. A region that covers a place twice, which `self_overlapping` finds, has it counted twice. On a CUDA context
 /// the device finds the pairs and decides those of features of up to 40 edges whose borders do not touch; the context's
 /// threads decide the others, to the same bits.
-/// Throws `invalid_argument` for offsets that do not fit, `bad_data` for coordinates that are not finite or beyond
-/// 1e150, `over_memory` before pairs are made, `cancelled`. Cost O((m + n) log n) for the boxes and O(e log e) a pair,
-/// e the edges within the box that both share.
+/// Throws `invalid_argument` for offsets that do not fit, `bad_data` for coordinates that are neither 0 nor of a
+/// magnitude from 1e-120 to 1e140, `over_memory` before pairs are made, `cancelled`. Cost O((m + n) log n) for the boxes
+/// and O(e log e) a pair, e the edges within the box that both share.
 VICINAL_API Overlaps overlaps(const Context& ctx, const PolygonsView& a, const PolygonsView& b,
                               const OverlapOptions& options = {});
 

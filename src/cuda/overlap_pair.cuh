@@ -156,8 +156,8 @@ class QuickRelation {
     bool interiors = false;
     bool only_a = false;
     bool only_b = false;
-    place_rings(a_, b_, box_b_, interiors, only_a, only_b);
-    place_rings(b_, a_, box_a_, interiors, only_b, only_a);
+    place_chains(a_, b_, box_b_, interiors, only_a, only_b);
+    place_chains(b_, a_, box_a_, interiors, only_b, only_a);
     if (unsure_) return plugin::kUndecided;
     if (!interiors) return RegionRelation::disjoint;
     if (only_a && only_b) return RegionRelation::overlaps;
@@ -219,14 +219,14 @@ class QuickRelation {
     return odd;
   }
 
-  /// Rings that touch nothing lie where any of their points does.
-  __device__ void place_rings(const geo::Edges& own, const geo::Edges& other, const geo::Box& box, bool& interiors,
-                              bool& only_own, bool& only_other) {
-    std::int64_t ring = -1;
+  /// Chains that touch nothing lie where any of their points does.
+  __device__ void place_chains(const geo::Edges& own, const geo::Edges& other, const geo::Box& box, bool& interiors,
+                               bool& only_own, bool& only_other) {
+    std::int64_t chain = -1;
     for (std::int64_t k = 0; k < own.count; ++k) {
       const geo::Run& run = own.runs[k];
-      if (run.ring == ring) continue;
-      ring = run.ring;
+      if (run.chain == chain) continue;
+      chain = run.chain;
       if (inside(own.points[run.first], other, box)) {
         interiors = only_other = true;
       } else {

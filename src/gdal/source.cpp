@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <memory>
 #include <mutex>
 #include <numbers>
@@ -228,8 +229,25 @@ void OpenLayer::add_geometry(const OGRGeometry& geometry, std::int64_t feature) 
   throw Failure(kBadData, name_of(feature) + " is a " + geometry.getGeometryName() + ": only polygons can be matched");
 }
 
+/// What is cut at 180 degrees has not met a projection, which would refuse these.
+void OpenLayer::check_degrees(const OGRPolygon& polygon, std::int64_t feature) const {
+  constexpr double kMaxLongitude = 10;                // radians, the limit of projections
+  constexpr double kMaxLatitude = 0.5 * std::numbers::pi + 1e-9;  // a pole may be rounded
+  const double unit = crs_.GetAngularUnits();
+  for (const OGRLinearRing* ring : polygon) {
+    for (int i = 0; i < ring->getNumPoints(); ++i) {
+      const double x = ring->getX(i);
+      const double y = ring->getY(i);
+      if (std::fabs(x) * unit <= kMaxLongitude && std::fabs(y) * unit <= kMaxLatitude) continue;
+      throw Failure(kBadData, name_of(feature) + ": point " + std::to_string(i) +
+                                  " of a ring is nowhere on the globe by " + crs_name_);
+    }
+  }
+}
+
 /// A polygon that crosses 180 degrees on a map of the world is cut there, and its feature noted.
 void OpenLayer::add_polygon(const OGRPolygon& polygon, std::int64_t feature) {
+  if (seam_) check_degrees(polygon, feature);
   if (!seam_ || polygon.IsEmpty() || !crosses_antimeridian(polygon)) return shapes_.add(polygon);
   const std::unique_ptr<OGRGeometry> pieces = cut_at_antimeridian(polygon);
   if (!pieces) {

@@ -62,6 +62,7 @@ class OpenLayer {
   [[nodiscard]] Transformation transformation_to(const char* projection) const;
   [[noreturn]] void refuse_place(std::size_t point) const;
   void add_polygon(const OGRPolygon& polygon, std::int64_t feature);
+  void check_degrees(const OGRPolygon& polygon, std::int64_t feature) const;
 
   std::string path_;
   std::string id_;

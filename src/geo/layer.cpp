@@ -3,19 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
-#include "core/infinity.hpp"
+#include "core/memory.hpp"
 #include "core/parallel.hpp"
+#include "geo/border.hpp"
 
 namespace vicinal::geo {
 namespace {
 
 constexpr std::int64_t kRun = 16;
 constexpr std::int64_t kLayerChunk = 1024;  // features of a task
-constexpr double kLargest = 1e150;          // squares of coordinates do not overflow
-constexpr Box kNowhere = {kInfinity, kInfinity, -kInfinity, -kInfinity};
 
 [[noreturn]] void refuse(ErrorCode code, std::string_view name, const std::string& sentence) {
   throw Error(code, std::string(name) + ": " + sentence);
@@ -46,26 +44,32 @@ std::int64_t open_size(const PolygonsView& polygons, std::int64_t ring) {
   return last - first;
 }
 
-void widen(Box& box, const Point& p) {
-  box.x0 = std::min(box.x0, p.x);
-  box.y0 = std::min(box.y0, p.y);
-  box.x1 = std::max(box.x1, p.x);
-  box.y1 = std::max(box.y1, p.y);
+bool is_exact(double v) {
+  const double magnitude = std::fabs(v);
+  return ((magnitude <= kLargest) & ((magnitude >= kSmallest) | (magnitude == 0))) != 0;
 }
 
-/// Twice the area of a closed ring, from its first point; positive where it runs clockwise.
-double doubled_area(const Point* p, std::int64_t edges) {
-  double sum = 0;
-  for (std::int64_t e = 1; e + 1 < edges; ++e) {
-    sum += (p[e].y - p[0].y) * (p[e + 1].x - p[0].x) - (p[e].x - p[0].x) * (p[e + 1].y - p[0].y);
-  }
-  return sum;
+std::int64_t runs_of(std::int64_t edges) {
+  return (edges + kRun - 1) / kRun;
 }
 
 struct Sizes {
   std::int64_t points = 0;
   std::int64_t runs = 0;
 };
+
+/// How far the arrays of a feature are filled.
+struct Filling {
+  std::int64_t point = 0;
+  std::int64_t run = 0;
+  std::int64_t chain = 0;
+  double area = 0;
+  Box box = kEmptyBox;
+};
+
+std::uint64_t bytes_of(std::uint64_t points, std::uint64_t runs, std::uint64_t features) {
+  return points * sizeof(Point) + runs * sizeof(Run) + features * (sizeof(Box) + 3 * sizeof(double) + sizeof(char));
+}
 
 class Builder {
  public:
@@ -76,9 +80,11 @@ class Builder {
     const std::int64_t n = polygons_.size();
     begins_.resize(static_cast<std::size_t>(n) + 1);
     layer_.first_run.resize(static_cast<std::size_t>(n) + 1);
-    layer_.boxes.assign(static_cast<std::size_t>(n), kNowhere);
+    layer_.boxes.assign(static_cast<std::size_t>(n), kEmptyBox);
     layer_.areas.resize(static_cast<std::size_t>(n));
-    for_features([this](std::int64_t i) { measure(i); });
+    touching_.resize(static_cast<std::size_t>(n));
+    borders_.resize(static_cast<std::size_t>(ctx_.threads()));
+    for_features([this](std::int64_t i, Border& border) { measure(i, border); });
     Sizes sum;
     for (std::int64_t i = 0; i <= n; ++i) {
       const auto at = static_cast<std::size_t>(i);
@@ -88,17 +94,20 @@ class Builder {
       sum.points += own.points;
       sum.runs += own.runs;
     }
+    // More than was planned only where features touch themselves.
+    core::require_memory(ctx_, bytes_of(std::uint64_t(sum.points), std::uint64_t(sum.runs), std::uint64_t(n)), name_);
     layer_.points.resize(static_cast<std::size_t>(sum.points));
     layer_.runs.resize(static_cast<std::size_t>(sum.runs));
-    for_features([this](std::int64_t i) { fill(i); });
+    for_features([this](std::int64_t i, Border& border) { fill(i, border); });
   }
 
  private:
   template <class Work>
   void for_features(const Work& work) {
     const std::int64_t n = polygons_.size();
-    core::parallel_for(ctx_, (n + kLayerChunk - 1) / kLayerChunk, [&](std::int64_t task, int /*worker*/) {
-      for (std::int64_t i = task * kLayerChunk; i < std::min(n, (task + 1) * kLayerChunk); ++i) work(i);
+    core::parallel_for(ctx_, (n + kLayerChunk - 1) / kLayerChunk, [&](std::int64_t task, int worker) {
+      Border& border = borders_[static_cast<std::size_t>(worker)];
+      for (std::int64_t i = task * kLayerChunk; i < std::min(n, (task + 1) * kLayerChunk); ++i) work(i, border);
     });
   }
 
@@ -113,55 +122,93 @@ class Builder {
     }
   }
 
-  void measure(std::int64_t i) {
+  void measure(std::int64_t i, Border& border) {
     Sizes sizes;
     for_rings(i, [&](std::int64_t ring, bool /*shell*/) {
       const std::int64_t first = polygons_.rings[static_cast<std::size_t>(ring)];
       for (std::int64_t p = first; p < polygons_.rings[static_cast<std::size_t>(ring) + 1]; ++p) {
-        const double x = polygons_.points[static_cast<std::size_t>(2 * p)];
-        const double y = polygons_.points[static_cast<std::size_t>(2 * p) + 1];
-        if (!(std::fabs(x) <= kLargest && std::fabs(y) <= kLargest)) {
+        if (!is_exact(polygons_.points[static_cast<std::size_t>(2 * p)]) ||
+            !is_exact(polygons_.points[static_cast<std::size_t>(2 * p) + 1])) {
           refuse(ErrorCode::bad_data, name_,
                  "feature " + std::to_string(i) + ", point " + std::to_string(p - first) + " of ring " +
-                     std::to_string(ring) + ": a coordinate is not a number within 1e150");
+                     std::to_string(ring) + ": a coordinate must be 0 or of a magnitude from 1e-120 to 1e140");
         }
       }
-      const std::int64_t edges = open_size(polygons_, ring);
-      if (edges < 3) return;  // it encloses nothing
-      sizes.points += edges + 1;
-      sizes.runs += (edges + kRun - 1) / kRun;
     });
+    std::int64_t rings = 0;
+    const double* ring_points = nullptr;
+    for_rings_with_points(i, [&](const double* xy, std::int64_t edges, bool /*shell*/) {
+      ++rings;
+      ring_points = xy;
+      sizes.points += edges + 1;
+      sizes.runs += runs_of(edges);
+    });
+    const bool small = rings == 1 && sizes.points <= kMaxSmallRing + 1;
+    if (!small) load(i, border);
+    const bool touching = small ? touches_itself(ring_points, sizes.points - 1) : border.touches_itself();
+    if (touching) {
+      load(i, border);
+      border.cut();
+      sizes = {static_cast<std::int64_t>(border.points().size()), 0};
+      for (const Border::Chain& chain : border.chains()) sizes.runs += runs_of(chain.edges);
+    }
+    touching_[static_cast<std::size_t>(i)] = touching ? 1 : 0;
     begins_[static_cast<std::size_t>(i)] = sizes.points;
     layer_.first_run[static_cast<std::size_t>(i)] = sizes.runs;
   }
 
-  void fill(std::int64_t i) {
-    std::int64_t at = begins_[static_cast<std::size_t>(i)];
-    std::int64_t run = layer_.first_run[static_cast<std::size_t>(i)];
-    double area = 0;
-    Box whole = kNowhere;
-    for_rings(i, [&](std::int64_t ring, bool shell) {
+  /// Its rings that enclose something.
+  template <class Work>
+  void for_rings_with_points(std::int64_t feature, const Work& work) const {
+    for_rings(feature, [&](std::int64_t ring, bool shell) {
       const std::int64_t edges = open_size(polygons_, ring);
-      if (edges < 3) return;
       const double* const xy = polygons_.points.data() + 2 * polygons_.rings[static_cast<std::size_t>(ring)];
-      Point* const to = layer_.points.data() + at;
-      for (std::int64_t p = 0; p < edges; ++p) to[p] = {xy[2 * p], xy[2 * p + 1]};
-      to[edges] = to[0];
-      double doubled = doubled_area(to, edges);
-      if ((doubled < 0) == shell) std::reverse(to, to + edges + 1);
-      doubled = std::fabs(doubled) / 2;
-      area += shell ? doubled : -doubled;
-      for (std::int64_t e = 0; e < edges; e += kRun) {
-        Run& one = layer_.runs[static_cast<std::size_t>(run++)];
-        one = {kNowhere, at + e, std::min(kRun, edges - e), ring};
-        for (std::int64_t p = e; p <= e + one.edges; ++p) widen(one.box, to[p]);
-        widen(whole, {one.box.x0, one.box.y0});
-        widen(whole, {one.box.x1, one.box.y1});
-      }
-      at += edges + 1;
+      if (edges >= 3) work(xy, edges, shell);
     });
-    layer_.boxes[static_cast<std::size_t>(i)] = whole;
-    layer_.areas[static_cast<std::size_t>(i)] = area;
+  }
+
+  void load(std::int64_t i, Border& border) const {
+    border.clear();
+    for_rings_with_points(i,
+                          [&](const double* xy, std::int64_t edges, bool shell) { border.add_ring(xy, edges, shell); });
+  }
+
+  void fill(std::int64_t i, Border& border) {
+    const auto at = static_cast<std::size_t>(i);
+    Filling filling = {begins_[at], layer_.first_run[at]};
+    if (touching_[at] != 0) {
+      border.clear();
+      for_rings_with_points(
+          i, [&](const double* xy, std::int64_t edges, bool shell) { border.add_ring(xy, edges, shell); });
+      border.cut();
+      std::copy(border.points().begin(), border.points().end(), layer_.points.begin() + begins_[at]);
+      for (const Border::Chain& chain : border.chains()) add_chain(filling, chain.edges);
+      filling.area = border.area();
+    } else {
+      for_rings_with_points(i, [&](const double* xy, std::int64_t edges, bool shell) {
+        Point* const to = layer_.points.data() + filling.point;
+        for (std::int64_t p = 0; p < edges; ++p) to[p] = {xy[2 * p], xy[2 * p + 1]};
+        to[edges] = to[0];
+        filling.area += turn_ring(to, edges, shell);
+        add_chain(filling, edges);
+      });
+    }
+    layer_.boxes[at] = filling.box;
+    layer_.areas[at] = filling.area;
+  }
+
+  /// Runs of the chain whose points are next.
+  void add_chain(Filling& filling, std::int64_t edges) {
+    const Point* const p = layer_.points.data() + filling.point;
+    for (std::int64_t e = 0; e < edges; e += kRun) {
+      Run& run = layer_.runs[static_cast<std::size_t>(filling.run++)];
+      run = {kEmptyBox, filling.point + e, std::min(kRun, edges - e), filling.chain};
+      for (std::int64_t k = e; k <= e + run.edges; ++k) widen(run.box, p[k]);
+      widen(filling.box, {run.box.x0, run.box.y0});
+      widen(filling.box, {run.box.x1, run.box.y1});
+    }
+    filling.point += edges + 1;
+    ++filling.chain;
   }
 
   const Context& ctx_;
@@ -169,6 +216,8 @@ class Builder {
   std::string_view name_;
   Layer& layer_;
   std::vector<std::int64_t> begins_;  // first point of each feature
+  std::vector<char> touching_;        // whether it touches itself
+  std::vector<Border> borders_;       // one a thread
 };
 
 }  // namespace
@@ -176,8 +225,7 @@ class Builder {
 std::uint64_t layer_bytes(const PolygonsView& polygons) {
   const std::uint64_t points = polygons.points.size() / 2;
   const std::uint64_t rings = polygons.rings.size();
-  return (points + rings) * sizeof(Point) + (points / kRun + rings) * sizeof(Run) +
-         polygons.features.size() * (sizeof(Box) + 3 * sizeof(double));
+  return bytes_of(points + rings, points / kRun + rings, polygons.features.size());
 }
 
 Layer make_layer(const Context& ctx, const PolygonsView& polygons, std::string_view name) {

@@ -1,11 +1,14 @@
-// A layer of polygons made ready: rings closed and all turned one way, their edges in runs with boxes, areas. What the
-// overlap join works on (contract clause 18). O(points) time and memory.
+// A layer of polygons prepared for the overlap join (contract clause 18): borders with all rings turned one way, their
+// edges in runs with boxes, and areas. The border of a feature that touches itself is cut there (border.hpp), so that
+// the edges of a border meet in common end points only. O(points) time and memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "core/infinity.hpp"
 #include "vicinal/polygons.hpp"
 
 namespace vicinal::geo {
@@ -24,23 +27,45 @@ struct Box {
   double y1 = 0;
 };
 
+/// Meets no box, and widens to any.
+inline constexpr Box kEmptyBox = {kInfinity, kInfinity, -kInfinity, -kInfinity};
+
+constexpr Box box_of(const Point& p, const Point& q) noexcept {
+  return {std::min(p.x, q.x), std::min(p.y, q.y), std::max(p.x, q.x), std::max(p.y, q.y)};
+}
+
+constexpr void widen(Box& box, const Point& p) noexcept {
+  box.x0 = std::min(box.x0, p.x);
+  box.y0 = std::min(box.y0, p.y);
+  box.x1 = std::max(box.x1, p.x);
+  box.y1 = std::max(box.y1, p.y);
+}
+
+/// Coordinates are 0 or of a magnitude from kSmallest to kLargest. Every coordinate is then a multiple of 2^-451, so
+/// that products of two coordinates or differences are multiples of 2^-902 and at most 4e280: their float64 roundings
+/// neither underflow nor overflow, the rounding error of a product is a float64, and 2^63 such products have a finite
+/// sum.
+inline constexpr double kSmallest = 1e-120;
+inline constexpr double kLargest = 1e140;
+
 /// Without branches: which of the four fails is anyone's guess.
 constexpr bool meet(const Box& a, const Box& b) noexcept {
   return ((a.x0 <= b.x1) & (b.x0 <= a.x1) & (a.y0 <= b.y1) & (b.y0 <= a.y1)) != 0;
 }
 
-/// Consecutive edges of one ring: edge e goes from points[first + e] to points[first + e + 1].
+/// Consecutive edges of one chain: edge e goes from points[first + e] to points[first + e + 1]. A chain is a closed
+/// ring, or what is left of a ring between stretches that the feature runs along twice (border.hpp).
 struct Run {
   Box box;
   std::int64_t first = 0;
   std::int64_t edges = 0;
-  std::int64_t ring = 0;  ///< of the layer
+  std::int64_t chain = 0;  ///< another number for each chain of a feature
 };
 
 /// Shells run clockwise and holes the other way, so that an edge that goes to the right has its region below it.
 struct Layer {
-  std::vector<Point> points;            ///< each ring's, the first one again at its end
-  std::vector<Run> runs;                ///< ring after ring
+  std::vector<Point> points;            ///< each chain's; a ring has its first one again at its end
+  std::vector<Run> runs;                ///< chain after chain
   std::vector<std::int64_t> first_run;  ///< [n + 1]
   std::vector<Box> boxes;               ///< [n]; of an empty feature, one that meets none
   std::vector<double> areas;            ///< [n]: shells less holes
@@ -48,11 +73,12 @@ struct Layer {
   [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(boxes.size()); }
 };
 
-/// Bytes that `make_layer` takes.
+/// Bytes that `make_layer` takes, but for corners at which features touch themselves.
 std::uint64_t layer_bytes(const PolygonsView& polygons);
 
-/// Throws `invalid_argument` for offsets that are none, `bad_data` for a coordinate that is not finite or beyond 1e150;
-/// both name `name`, feature and point.
+/// Throws `invalid_argument` for offsets that are none, `bad_data` for a coordinate that is not 0 and not of a
+/// magnitude from kSmallest to kLargest; both name `name`, feature and point. Throws `over_memory` where features touch
+/// themselves in more corners than the memory limit allows.
 Layer make_layer(const Context& ctx, const PolygonsView& polygons, std::string_view name);
 
 }  // namespace vicinal::geo

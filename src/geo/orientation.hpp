@@ -21,24 +21,25 @@ constexpr int quick_orientation(const Point& p, const Point& q, const Point& r) 
   return determinant > bound ? 1 : -determinant > bound ? -1 : kUnsure;
 }
 
-/// +1 where p, q, r turn to the left, -1 to the right, 0 on a line. Coordinates of at most 1e150; products below
-/// 2^-1022 are not exact, so differences should be above 1e-150 or 0.
+/// Adds x * y to a sum, exactly: the rounded product and what rounding took from it.
+inline void add_product(core::ExactSum& sum, double x, double y) noexcept {
+  const double product = x * y;
+  sum.add(product);
+  sum.add(std::fma(x, y, -product));
+}
+
+/// +1 where p, q, r turn to the left, -1 to the right, 0 on a line. For coordinates within a layer's limits.
 inline int orientation(const Point& p, const Point& q, const Point& r) noexcept {
   if (r == p || r == q || p == q) return 0;
   const int quick = quick_orientation(p, q, r);
   if (quick != kUnsure) return quick;
   core::ExactSum sum;
-  const auto add = [&sum](double a, double b) {
-    const double product = a * b;
-    sum.add(product);
-    sum.add(std::fma(a, b, -product));
-  };
-  add(p.x, q.y);
-  add(-p.y, q.x);
-  add(q.x, r.y);
-  add(-q.y, r.x);
-  add(r.x, p.y);
-  add(-r.y, p.x);
+  add_product(sum, p.x, q.y);
+  add_product(sum, -p.y, q.x);
+  add_product(sum, q.x, r.y);
+  add_product(sum, -q.y, r.x);
+  add_product(sum, r.x, p.y);
+  add_product(sum, -r.y, p.x);
   const double exact = sum.rounded();
   return exact > 0 ? 1 : exact < 0 ? -1 : 0;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "geo/layer.hpp"
 
@@ -161,7 +162,11 @@ constexpr PieceLine line_of(const Piece& piece, Measure measure, double ceiling)
   const bool rightwards = piece.from.x < piece.to.x;
   const Point& l = rightwards ? piece.from : piece.to;
   const Point& r = rightwards ? piece.to : piece.from;
-  PieceLine line = {l.x, r.x, l.y, (r.y - l.y) / (r.x - l.x), rightwards ? 1.0 : -1.0, 0};
+  // A slope beyond the largest float belongs to a piece narrower than its height by 2^-1023, over which any height
+  // between its ends is within the bound.
+  constexpr double kSteepest = std::numeric_limits<double>::max();
+  const double slope = clamp((r.y - l.y) / (r.x - l.x), -kSteepest, kSteepest);
+  PieceLine line = {l.x, r.x, l.y, slope, rightwards ? 1.0 : -1.0, 0};
   if (measure == Measure::area) return line;
   const double steepest = measure == Measure::flat_edges ? 1 + 0x1p-30 : 1 - 0x1p-30;
   const bool counts = magnitude(line.slope) <= steepest && !(l.y == ceiling && r.y == ceiling);

@@ -1,11 +1,13 @@
 // See relation.hpp.
 //
-// Why this decides. Where edges cross, each region has points inside and outside the other: overlaps. Else every piece
-// of a border between two contacts lies inside, outside or along the other border as a whole, and its first stretch at
-// a contact tells which, by the sector of the other border that it enters: sides of lines through input points. A ring
-// without a contact lies where any of its points does. A border inside the other region shows interiors that meet and
-// a part that only the other one has; one outside shows a part of its own; two along each other show interiors that
-// meet where their regions are on the same side, else a part of each own.
+// Why this decides. The edges of a border meet in common end points only (border.hpp). So where two edges cross, no
+// corner is at the crossing, each region has points inside and outside the other there, and they overlap. Else every
+// piece of a border between two contacts lies inside, outside or along the other border as a whole, and its first
+// stretch at a contact tells which, by the sector of the other border that it enters: sides of lines through input
+// points. Each edge of the other border that comes to a contact ends there or passes it, and has a contact of its own
+// there, so that no sector is missed. A chain without a contact lies where any of its points does. A border inside the
+// other region shows interiors that meet and a part that only the other one has; one outside shows a part of its own;
+// two along each other show interiors that meet where their regions are on the same side, else a part of each own.
 #include "geo/relation.hpp"
 
 #include <algorithm>
@@ -20,10 +22,6 @@ namespace {
 bool on_segment(const Point& p, const Point& from, const Point& to) {
   return std::min(from.x, to.x) <= p.x && p.x <= std::max(from.x, to.x) && std::min(from.y, to.y) <= p.y &&
          p.y <= std::max(from.y, to.y) && orientation(from, to, p) == 0;
-}
-
-Box box_of(const Point& p, const Point& q) {
-  return {std::min(p.x, q.x), std::min(p.y, q.y), std::max(p.x, q.x), std::max(p.y, q.y)};
 }
 
 /// The ray from `at` through `to` is in the open half turn to the left of the one through `from`, or along the one
@@ -87,7 +85,7 @@ bool inside(const Point& p, const Layer& layer, std::int64_t feature) {
 void RelationOf::gather(Side& side, const Layer& layer, std::int64_t feature, const Box& box) {
   side.edges.clear();
   side.contacts.clear();
-  side.rings.clear();
+  side.chains.clear();
   for (std::int64_t r = layer.first_run[static_cast<std::size_t>(feature)];
        r < layer.first_run[static_cast<std::size_t>(feature) + 1]; ++r) {
     const Run& run = layer.runs[static_cast<std::size_t>(r)];
@@ -95,7 +93,7 @@ void RelationOf::gather(Side& side, const Layer& layer, std::int64_t feature, co
     const Point* const p = layer.points.data() + run.first;
     for (std::int64_t e = 0; e < run.edges; ++e) {
       if (p[e] == p[e + 1]) continue;
-      if (meet(box_of(p[e], p[e + 1]), box)) side.edges.push_back({p[e], p[e + 1], run.ring});
+      if (meet(box_of(p[e], p[e + 1]), box)) side.edges.push_back({p[e], p[e + 1], run.chain});
     }
   }
 }
@@ -173,15 +171,15 @@ void RelationOf::classify_contacts(const Side& own, const Side& other, bool firs
   }
 }
 
-void RelationOf::classify_rings(const Layer& own, std::int64_t i, const Side& side, const Layer& other, std::int64_t j,
-                                bool first) {
-  std::int64_t ring = -1;
+void RelationOf::classify_chains(const Layer& own, std::int64_t i, const Side& side, const Layer& other, std::int64_t j,
+                                 bool first) {
+  std::int64_t chain = -1;
   for (std::int64_t r = own.first_run[static_cast<std::size_t>(i)];
        r < own.first_run[static_cast<std::size_t>(i) + 1] && !facts_.overlap(); ++r) {
     const Run& run = own.runs[static_cast<std::size_t>(r)];
-    if (run.ring == ring) continue;
-    ring = run.ring;
-    if (std::binary_search(side.rings.begin(), side.rings.end(), ring)) continue;
+    if (run.chain == chain) continue;
+    chain = run.chain;
+    if (std::binary_search(side.chains.begin(), side.chains.end(), chain)) continue;
     if (inside(own.points[static_cast<std::size_t>(run.first)], other, j)) {
       facts_.interiors = true;
       (first ? facts_.only_b : facts_.only_a) = true;
@@ -208,15 +206,15 @@ RegionRelation RelationOf::operator()(const Layer& a, std::int64_t i, const Laye
       return x.own != y.own ? x.own < y.own : x.other < y.other;
     });
     for (const Contact& contact : side->contacts) {
-      side->rings.push_back(side->edges[static_cast<std::size_t>(contact.own)].ring);
+      side->chains.push_back(side->edges[static_cast<std::size_t>(contact.own)].chain);
     }
-    std::sort(side->rings.begin(), side->rings.end());
-    side->rings.erase(std::unique(side->rings.begin(), side->rings.end()), side->rings.end());
+    std::sort(side->chains.begin(), side->chains.end());
+    side->chains.erase(std::unique(side->chains.begin(), side->chains.end()), side->chains.end());
   }
   classify_contacts(a_, b_, true);
   classify_contacts(b_, a_, false);
-  classify_rings(a, i, a_, b, j, true);
-  classify_rings(b, j, b_, a, i, false);
+  classify_chains(a, i, a_, b, j, true);
+  classify_chains(b, j, b_, a, i, false);
   if (!facts_.interiors) return facts_.meet ? RegionRelation::touches : RegionRelation::disjoint;
   if (facts_.only_a && facts_.only_b) return RegionRelation::overlaps;
   if (facts_.only_a) return facts_.meet ? RegionRelation::covers : RegionRelation::contains;

@@ -13,14 +13,14 @@ namespace vicinal::geo {
 /// What one worker needs; keep it from pair to pair. For regions that do not cover themselves.
 class RelationOf {
  public:
-  /// Of feature i of `a` to feature j of `b`. O(edges near each other + edges of rings that touch nothing).
+  /// Of feature i of `a` to feature j of `b`. O(edges near each other + edges of chains that touch nothing).
   RegionRelation operator()(const Layer& a, std::int64_t i, const Layer& b, std::int64_t j);
 
  private:
   struct Edge {
     Point from;
     Point to;
-    std::int64_t ring;
+    std::int64_t chain;
   };
   // A point of a border that lies on the other region's border.
   struct Contact {
@@ -31,7 +31,7 @@ class RelationOf {
   struct Side {
     std::vector<Edge> edges;  // near the other region
     std::vector<Contact> contacts;
-    std::vector<std::int64_t> rings;  // that have a contact
+    std::vector<std::int64_t> chains;  // that have a contact
   };
   struct Facts {
     bool meet = false;  ///< borders
@@ -44,8 +44,8 @@ class RelationOf {
   void gather(Side& side, const Layer& layer, std::int64_t feature, const Box& box);
   bool crossed();
   void classify_contacts(const Side& own, const Side& other, bool first);
-  void classify_rings(const Layer& own, std::int64_t i, const Side& side, const Layer& other, std::int64_t j,
-                      bool first);
+  void classify_chains(const Layer& own, std::int64_t i, const Side& side, const Layer& other, std::int64_t j,
+                       bool first);
 
   Side a_;
   Side b_;

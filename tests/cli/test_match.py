@@ -247,6 +247,14 @@ def cut_is(tmp_path, crossing, pieces, *arguments):
     assert len(rows) == 1 and abs(float(rows[0]["iou"]) - 1) < 1e-12, rows
 
 
+def test_degrees_that_are_nowhere_are_refused(tmp_path):
+    far = polygons((-170, -80), (150, 70), size=10)  # a map of the world
+    good = layer(tmp_path / "good.geojson", far)
+    for ring in ([[2e200, 0], [2e200, 1], [3e200, 1], [2e200, 0]], [[0, 0], [1, 0], [1, -91], [0, 0]], [[2e200, 0]]):
+        bad = layer(tmp_path / "bad.geojson", far + [("Polygon", [ring])])
+        refused(3, "is nowhere on the globe", good, bad, "--id", "name")
+
+
 def test_what_crosses_the_antimeridian_is_cut_there(tmp_path):
     east, west = square(179, 0), square(-180, 0)
     cut_is(tmp_path, [[[179, 0], [-179, 0], [-179, 1], [179, 1], [179, 0]]], [east, west])

@@ -249,9 +249,9 @@ TEST(Overlaps, the_same_bits_of_hostile_shapes) {
   }
 }
 
-// Coordinates at the ends of what float64 has room for.
+// Coordinates at the ends of the range that clause 18 names.
 TEST(Overlaps, the_same_bits_of_the_largest_and_the_smallest) {
-  for (const double scale : {1e150, 1e-140, 5e-324}) {
+  for (const double scale : {1e140, 1e-120}) {
     Polygons a;
     Polygons b;
     const double l[] = {-scale, -scale, scale, -scale, scale, scale, 0, scale, 0, 0, -scale, 0};
@@ -295,6 +295,96 @@ TEST(Overlaps, the_same_bits_of_many_buildings) {
     EXPECT_LT(found.on_host, found.candidates / 2);
     EXPECT_GE(found.device_seconds, 0);
   }
+}
+
+void expect_pair(const Polygons& a, const Polygons& b, RegionRelation relation, double area) {
+  for (const Context& ctx : contexts(0)) {
+    SCOPED_TRACE(ctx.device());
+    const Overlaps found = overlaps(ctx, a.view(), b.view());
+    ASSERT_EQ(found.pairs.size(), 1U);
+    EXPECT_EQ(name_of(found.pairs[0].relation), name_of(relation));
+    EXPECT_EQ(found.pairs[0].area, area);
+  }
+}
+
+Polygons feature(const std::vector<std::vector<std::vector<double>>>& parts) {
+  Polygons one;
+  for (const auto& part : parts) {
+    for (const std::vector<double>& ring : part) one.add_ring(ring);
+    one.end_part();
+  }
+  one.end_feature();
+  return one;
+}
+
+// A corner on an edge of the same feature, where that edge runs along the other feature's.
+TEST(Overlaps, of_features_that_touch_themselves) {
+  const std::vector<double> square = {0, 0, 4, 0, 4, 4, 0, 4};
+  const Polygons plain = feature({{square}});
+  const Polygons with_hole = feature({{square, {2, 0, 3, 2, 1, 2}}});  // its tip on an edge
+  expect_pair(with_hole, plain, RegionRelation::covered_by, 14);
+  expect_pair(plain, with_hole, RegionRelation::covers, 14);
+  expect_pair(with_hole, with_hole, RegionRelation::equals, 14);
+  const Polygons notched = feature({{{0, 0, 1, 0, 2, 1, 3, 0, 4, 0, 4, 4, 0, 4}, {1.5, 1, 2.5, 1, 2, 2}}});
+  expect_pair(notched, feature({{{1.5, 1, 2.5, 1, 2, 2}}}), RegionRelation::touches, 0);
+  const Polygons two_parts = feature({{{0, 0, 4, 0, 4, 2, 0, 2}}, {{2, 2, 3, 4, 1, 4}}});  // a tip on an edge
+  expect_pair(two_parts, feature({{{0, 0, 4, 0, 4, 2, 0, 2}}}), RegionRelation::covers, 8);
+  expect_pair(feature({{{1, 1, 3, 1, 3, 2, 1, 2}}}), two_parts, RegionRelation::covered_by, 2);
+}
+
+// The border between two parts, or between a hole and another, is no border of the feature.
+TEST(Overlaps, of_features_whose_parts_share_edges) {
+  const Polygons halves = feature({{{0, 0, 2, 0, 2, 4, 0, 4}}, {{2, -1, 4, -1, 4, 3, 2, 3}}});
+  const Polygons whole = feature({{{0, 0, 2, 0, 2, -1, 4, -1, 4, 3, 2, 3, 2, 4, 0, 4}}});
+  expect_pair(halves, whole, RegionRelation::equals, 16);
+  expect_pair(halves, feature({{{1, 1, 3, 1, 3, 2, 1, 2}}}), RegionRelation::contains, 2);
+  expect_pair(feature({{{2, -1, 4, -1, 4, 3, 2, 3}}}), halves, RegionRelation::covered_by, 8);
+  const Polygons frame = feature({{{0, 0, 6, 0, 6, 6, 0, 6}, {1, 1, 3, 1, 3, 5, 1, 5}, {3, 1, 5, 1, 5, 5, 3, 5}}});
+  expect_pair(feature({{{0, 0, 6, 0, 6, 6, 0, 6}, {1, 1, 5, 1, 5, 5, 1, 5}}}), frame, RegionRelation::equals, 20);
+}
+
+// Their area is below the rounding of its float64 terms, so that its sign is not that of the rounded sum.
+TEST(Overlaps, of_slivers_begun_at_any_corner) {
+  Random random(7);
+  std::uniform_real_distribution<double> anywhere(0, 1);
+  for (int repeat = 0; repeat < 300; ++repeat) {
+    std::vector<double> xy = {anywhere(random), anywhere(random), anywhere(random), anywhere(random), 0, 0};
+    const double at = anywhere(random);
+    xy[4] = xy[0] + at * (xy[2] - xy[0]);
+    xy[5] = xy[1] + at * (xy[3] - xy[1]);
+    const Polygons first = feature({{xy}});
+    for (int turn = 0; turn < 2; ++turn) {
+      std::rotate(xy.begin(), xy.begin() + 2, xy.end());
+      const Overlaps found = overlaps(Context::cpu({.threads = 1}), first.view(), feature({{xy}}).view());
+      if (found.pairs.empty()) break;  // its three corners are on a line
+      EXPECT_EQ(name_of(found.pairs[0].relation), name_of(RegionRelation::equals)) << repeat;
+      EXPECT_EQ(found.pairs[0].area, found.areas_a[0]) << repeat;
+      EXPECT_EQ(found.areas_a[0], found.areas_b[0]) << repeat;
+      EXPECT_GT(found.areas_a[0], 0) << repeat;
+    }
+  }
+}
+
+// Edges whose slope is near the largest float, and squares whose area is near the smallest.
+TEST(Overlaps, at_the_ends_of_the_range) {
+  const double low = 1e-120;
+  const double high = 1e140;
+  const double next = std::nextafter(low, 1.0);
+  const Polygons steep = feature({{{low, -high, next, high, high, -high}}});
+  const Polygons box = feature({{{0, low, high, low, high, high, 0, high}}});
+  for (const Context& ctx : contexts(0)) {
+    const Overlaps found = overlaps(ctx, steep.view(), box.view());
+    ASSERT_EQ(found.pairs.size(), 1U);
+    EXPECT_EQ(name_of(found.pairs[0].relation), name_of(RegionRelation::overlaps));
+    EXPECT_TRUE(found.pairs[0].area > 0.2 * high * high && found.pairs[0].area < 0.3 * high * high);
+    EXPECT_TRUE(std::isfinite(found.pairs[0].width));
+  }
+  const Polygons small = feature({{{0, 0, 2 * low, 0, 2 * low, 2 * low, 0, 2 * low}}});
+  const Polygons moved = feature({{{low, low, 3 * low, low, 3 * low, 3 * low, low, 3 * low}}});
+  const Overlaps found = overlaps(Context::cpu(), small.view(), moved.view());
+  ASSERT_EQ(found.pairs.size(), 1U);
+  EXPECT_EQ(name_of(found.pairs[0].relation), name_of(RegionRelation::overlaps));
+  EXPECT_TRUE(std::fabs(found.pairs[0].area / (low * low) - 1) <= 1e-12);
 }
 
 // Where a device's memory is too small for both maps they go there in parts; for a feature's, it is refused.
@@ -417,8 +507,16 @@ TEST(Overlaps, refuses_what_is_no_layer) {
   Polygons bad = good;
   bad.points[3] = std::numeric_limits<double>::quiet_NaN();
   expect_refusal(bad, ErrorCode::bad_data, "a: feature 0, point 1 of ring 0");
-  bad.points[3] = 1e151;
-  expect_refusal(bad, ErrorCode::bad_data, "within 1e150");
+  for (const double beyond : {1.1e140, -1e300, 0.9e-120, -5e-324, 1e-310}) {
+    bad.points[3] = beyond;
+    expect_refusal(bad, ErrorCode::bad_data, "a coordinate must be 0 or of a magnitude from 1e-120 to 1e140");
+  }
+  Polygons point;  // a ring that encloses nothing is refused for its coordinates all the same
+  const double xy[] = {1e-170, 1};
+  point.add_ring(xy);
+  point.end_part();
+  point.end_feature();
+  expect_refusal(point, ErrorCode::bad_data, "point 0 of ring 0");
   bad = good;
   bad.points.push_back(1);
   expect_refusal(bad, ErrorCode::invalid_argument, "odd number");
