@@ -6,8 +6,9 @@ else()
   set(VICINAL_CUDA OFF CACHE STRING "Build the CUDA plug-in: AUTO, ON or OFF")
 endif()
 set_property(CACHE VICINAL_CUDA PROPERTY STRINGS AUTO ON OFF)
-# Machine code for each generation; for newer ones, code that their drivers compile.
-set(VICINAL_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90a-real 100-real 120 CACHE STRING
+# Machine code for each major generation, which its minor ones run (8.6 and 8.9 that of 8.0); for newer ones, code that
+# their drivers compile.
+set(VICINAL_CUDA_ARCHITECTURES 75-real 80-real 90a-real 100-real 120 CACHE STRING
   "Architectures the CUDA plug-in is compiled for")
 
 set(VICINAL_BUILD_CUDA OFF)

@@ -12,12 +12,9 @@ function(vicinal_unity target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
-# vicinal_join(LIST NAME SOURCE...): likewise for CUDA, of which CMake before 3.31 joins no sources: these of a list of
-# sources are compiled as one, so that nvcc parses what they include three times in all, not three times each.
+# vicinal_join(LIST NAME SOURCE...): CUDA sources, of which CMake before 3.31 joins none. In every build these of a list
+# of sources are compiled as one: nvcc parses what they include twice and once more for each architecture.
 function(vicinal_join list name)
-  if(NOT VICINAL_UNITY)
-    return()
-  endif()
   set(content "")
   foreach(source IN LISTS ARGN)
     set(path ${CMAKE_CURRENT_SOURCE_DIR}/${source})

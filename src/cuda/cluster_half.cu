@@ -82,7 +82,8 @@ struct Work {
     int begin;  ///< tiles of centres
     int end;
   };
-  [[nodiscard]] __device__ Item item(std::int64_t number, int tiles_of_centres) const {
+  /// Unused where only the kernel's frame is compiled, before Hopper.
+  [[nodiscard, maybe_unused]] __device__ Item item(std::int64_t number, int tiles_of_centres) const {
     const auto part = static_cast<int>(number % parts);
     return {number / parts, tiles_of_centres * part / parts, tiles_of_centres * (part + 1) / parts};
   }

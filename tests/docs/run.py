@@ -6,7 +6,7 @@ Conventions (every fence must have one of these tags):
             #include and namespace-alias lines go above. It must exit with 0.
   sh        each block is run by `bash -e` in one folder that holds the files of make_samples(), `vicinal` on the PATH.
             A block that runs ./dev or cmake builds would recurse; of those only the existence of the commands and
-            presets is checked.
+            presets is checked. README's Install is typed by tests/release/type_readme.py.
   text, console-output, cmake, json    shown, not run.
 """
 
@@ -131,8 +131,9 @@ def main():
     parser.add_argument("--command", type=pathlib.Path, required=True)
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--launcher", default="")
+    parser.add_argument("--page", help="this page alone")
     arguments = parser.parse_args()
-    pages = [arguments.source / "README.md", arguments.source / "CONTRIBUTING.md",
+    pages = [arguments.source / arguments.page] if arguments.page else [arguments.source / "README.md", arguments.source / "CONTRIBUTING.md",
              *sorted((arguments.source / "docs").glob("*.md"))]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
