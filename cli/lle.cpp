@@ -52,6 +52,7 @@ struct LleCommand {
   [[nodiscard]] LleOptions options() const;
   [[nodiscard]] Table read_rows(const Context& ctx, const std::string& file) const;
   [[nodiscard]] Table read_parameters(const Context& ctx, std::int64_t rows) const;
+  [[nodiscard]] LlePlan plan_if_needed(const Context& ctx, const TableView& rows) const;
   void place(const Runtime& runtime) const;
   void tell_all(const Runtime& runtime, const EmbeddedRows& rows, double seconds) const;
 };
@@ -147,6 +148,13 @@ void LleCommand::tell_all(const Runtime& runtime, const EmbeddedRows& rows, doub
                    variant, format_duration(seconds), places));
 }
 
+/// The plan where somebody reads it: a limit that costs much time is told before that is spent.
+LlePlan LleCommand::plan_if_needed(const Context& ctx, const TableView& rows) const {
+  constexpr std::int64_t kFewRows = 20'000;  // fit any machine
+  if (!common.explain && common.memory_limit.empty() && rows.rows() <= kFewRows) return {};
+  return plan_lle(ctx, rows, options());
+}
+
 /// Rows of TABLE among those of a model.
 void LleCommand::place(const Runtime& runtime) const {
   const auto start = std::chrono::steady_clock::now();
@@ -173,7 +181,9 @@ void LleCommand::run() const {
   const Context& ctx = runtime.ctx;
   if (!model.empty()) return place(runtime);
   const Table given = read_rows(ctx, table);
-  if (common.explain) return print_plan(common, plan_lle(ctx, given.view, options()));
+  const LlePlan plan = plan_if_needed(ctx, given.view);
+  if (common.explain) return print_plan(common, plan);
+  if (!plan.warning.empty()) tell(runtime, common, "warning: " + plan.warning);
   const Table known = read_parameters(ctx, given.view.rows());
   EmbeddedRows rows;
   rows.found = lle(ctx, given.view, options());

@@ -134,6 +134,7 @@ std::vector<std::string> embedding_warnings(const Lle& found) {
   warn_of([](const LlePiece& piece) { return piece.zeros > 0; },
           "eigenvalues besides the constant's are 0 to rounding, so that any vectors of that space do as well and "
           "groups of rows may fall on one place");
+  if (!found.warning.empty()) sentences.push_back(found.warning);
   std::int64_t localized = 0;
   double least = 1;
   double fewest = 0;

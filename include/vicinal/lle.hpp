@@ -104,9 +104,10 @@ struct Lle {
   std::vector<LlePiece> pieces;
   std::vector<std::int64_t> placed;  ///< rows that were placed by their neighbors in their piece, ascending; not saved
   LleOptions options;
+  std::string warning;  ///< what the memory limit cost: a solver that takes longer, instead of which; empty: nothing
   double eigenvalue_sum = 0;  ///< of all pieces; scikit-learn's reconstruction_error_
   double largest_weight = 0;  ///< of standard: the largest magnitude of a weight; large where neighbors do not surround
-  Plan plan;                  ///< of the search, with what the solver adds to `reason`
+  Plan plan;                  ///< of the search, with the solver's memory and time, and what it adds to `reason`
   SearchStats stats;
   double weight_seconds = 0;
   double order_seconds = 0;
@@ -120,8 +121,8 @@ struct Lle {
 /// few where the dimension is high, very many where it is two. Same bits for every thread count on one instruction set.
 /// Throws `invalid_argument` for options outside their domain (k, dim, reg) and tables that come in blocks, `bad_data`
 /// for values that are not finite, weights that are not determined (reg 0) and, by choice, graphs in pieces,
-/// `over_memory` before the search and before the factor, `internal` where the iteration does not converge, which for
-/// `lanczos` and `arnoldi` may be because max_steps are too few.
+/// `over_memory` before the search, naming what `plan_lle` does, and before the factor, `internal` where the iteration
+/// does not converge, which for `lanczos` and `arnoldi` may be because max_steps are too few.
 VICINAL_API Lle lle(const Context& ctx, const TableView& table, const LleOptions& options = {});
 /// The same with neighbors that are known: a graph of k a row of the table within itself; `options.k` is not looked at.
 VICINAL_API Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, const LleOptions& options);
@@ -132,7 +133,15 @@ VICINAL_API Lle lle(const Context& ctx, const TableView& table, const NeighborGr
 VICINAL_API std::vector<double> transform(const Context& ctx, const Index& index, const Lle& fitted,
                                           const TableView& queries);
 
-/// What `lle` would do first, and the memory the search needs; the factor's is known when the graph is.
-VICINAL_API Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& options = {});
+/// What `lle` will do, as far as it can be foreseen before neighbors are known.
+struct LlePlan : Plan {
+  LleSolver solver = LleSolver::automatic;  ///< of the largest piece; `automatic`: not foreseen
+  std::string warning;                      ///< what the memory limit costs; empty: nothing
+};
+
+/// `memory` is what `lle` needs to run as `expected_seconds` says, search included: with less, `automatic` takes
+/// products with M where that is enough, and `warning` says at which price. Embeds two samples of at most 6,144 rows
+/// and carries on what their factors took: exact up to so many rows. On a device the solver's time is not foreseen.
+VICINAL_API LlePlan plan_lle(const Context& ctx, const TableView& table, const LleOptions& options = {});
 
 }  // namespace vicinal

@@ -191,6 +191,12 @@ class Piece {
         fetch(*device);
       }
     }
+    result_.warning = fmt::format(
+        "the memory limit leaves no room for the factor of a piece of {} rows{}: lanczos finds its eigenvectors, which "
+        "may take much longer, and counts no eigenvalues",
+        a_.points,
+        device != nullptr ? std::string()
+                          : ", which needs " + core::format_bytes(direct_bytes(order.symbolic) + held_bytes()));
     order = {};
     return run_krylov(LleSolver::lanczos, options_.max_steps, piece);
   }
@@ -310,7 +316,8 @@ class Piece {
   }
 
   [[nodiscard]] std::uint64_t direct_bytes(const solver::Symbolic& symbolic) const {
-    return symbolic.factor_bytes + std::max(symbolic.front_bytes, solver::inverse_iteration_bytes(a_, options_.dim));
+    return symbolic.factor_bytes + symbolic.list_bytes() +
+           std::max(symbolic.front_bytes, solver::inverse_iteration_bytes(a_, options_.dim));
   }
   [[nodiscard]] std::uint64_t held_bytes() const {
     return (a_.values.size() * sizeof(double) + a_.cols.size() * 4 * sizeof(Point)) * 2;

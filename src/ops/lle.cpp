@@ -15,6 +15,7 @@
 #include "ops/check.hpp"
 #include "ops/clustered_rows.hpp"
 #include "ops/lle_check.hpp"
+#include "ops/lle_forecast.hpp"
 
 namespace vicinal {
 
@@ -77,7 +78,7 @@ std::string told(const Lle& found) {
   if (most.solver == LleSolver::lanczos || most.solver == LleSolver::arnoldi) {
     return fmt::format("{} with {} products", name_of(most.solver), most.iterations);
   }
-  return fill == 0 ? std::string("dense") : fmt::format("with a factor of {} entries", fill);
+  return fill == 0 ? std::string("dense") : fmt::format("direct, with a factor of {} entries", fill);
 }
 
 /// What will be done, as far as it is known before the graph is.
@@ -104,10 +105,32 @@ std::uint64_t host_bytes(const Context& ctx, const TableView& table, const LleOp
   return ops::bytes_on_host(table) + kernels::embed_bytes(ctx, table.rows(), table.cols(), options);
 }
 
+/// The first number that a job is refused with is one that it runs with, at the speed that was planned.
+void require_plan(const Context& ctx, const TableView& table, const LleOptions& options) {
+  const std::uint64_t least = host_bytes(ctx, table, options);
+  if (least <= ctx.memory_limit()) return;
+  const std::uint64_t planned = ops::forecast_lle(ctx, table, options, least).bytes;
+  core::require_memory(ctx, planned, "lle");
+}
+
+ops::DirectCost direct_cost_of(const Lle& found) {
+  ops::DirectCost cost;
+  for (const LlePiece& piece : found.pieces) {
+    cost.fill += static_cast<double>(piece.fill);
+    cost.flops += piece.flops;
+  }
+  return cost;
+}
+
 /// The search is over: `found` has its plan and stats. The order of elimination is found on the host, from its rows.
 Lle embedded(const Context& ctx, const kernels::LleTask& task, Lle found) {
   found.options = task.options;
   kernels::embed(ctx, task, found);
+  const ops::DirectCost cost = direct_cost_of(found);
+  if (cost.fill > 0 && place_of(ctx, task.options) != kDevice) {
+    found.plan.expected_seconds += ops::direct_seconds(ctx, task.table, task.options, cost);
+  }
+  if (!found.warning.empty()) found.plan.reason += "; " + found.warning;
   found.plan.reason += fmt::format("; {} piece{} of the graph solved on {}, {}", found.pieces.size(),
                                    found.pieces.size() == 1 ? "" : "s", place_of(ctx, task.options), told(found));
   return found;
@@ -121,7 +144,7 @@ Lle lle(const Context& ctx, const TableView& table, const LleOptions& options) t
   ops::check_lle_table(table);
   ops::check_lle_options(options, table.rows());
   static_cast<void>(place_of(ctx, options));  // refuses what a device lacks before the search
-  core::require_memory(ctx, host_bytes(ctx, table, options), "lle");
+  require_plan(ctx, table, options);
   Lle found;
   kernels::LleTask task;
   ops::RowCopy rows;
@@ -152,7 +175,7 @@ Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, 
   as_graph.metric = graph.metric;
   as_graph.p = graph.p;
   ops::check_lle_options(as_graph, table.rows());
-  core::require_memory(ctx, host_bytes(ctx, table, as_graph), "lle");
+  require_plan(ctx, table, as_graph);
   const Index checked(ctx, table);  // refuses what is not finite
   const ops::RowCopy rows = ops::rows_on_host(ctx, table);
   Lle found;
@@ -196,18 +219,34 @@ std::vector<double> transform(const Context& ctx, const Index& index, const Lle&
   core::refuse_allocation();
 }
 
-Plan plan_lle(const Context& ctx, const TableView& table, const LleOptions& options) try {
+LlePlan plan_lle(const Context& ctx, const TableView& table, const LleOptions& options) try {
   const core::Entry entry;
   check_table(ctx, table, "table");
   ops::check_lle_table(table);
   ops::check_lle_options(options, table.rows());
-  Plan plan = plan_knn(ctx, table, nullptr, search_of(options));
-  plan.memory = std::max(plan.memory, host_bytes(ctx, table, options));
+  LlePlan plan{plan_knn(ctx, table, nullptr, search_of(options)), LleSolver::automatic, {}};
+  const std::uint64_t least = std::max(plan.memory, host_bytes(ctx, table, options));
+  plan.memory = least;
   const std::string place = place_of(ctx, options);
   if (place == kDevice) {
     plan.device_memory = std::max(plan.device_memory, kernels::sparse_of(ctx)->lle_bytes(ctx, table, options));
   }
-  plan.reason += fmt::format("; then {} on {}{}", way_of(options.solver), place, open_of(options.solver));
+  if (place == kDevice) {
+    plan.reason += fmt::format("; then {} on {}{}", way_of(options.solver), place, open_of(options.solver));
+    return plan;
+  }
+  const ops::LleForecast forecast = ops::forecast_lle(ctx, table, options, least);
+  plan.memory = forecast.bytes;
+  plan.solver = forecast.solver;
+  plan.warning = forecast.warning;
+  const bool known = forecast.solver != LleSolver::automatic;
+  plan.reason +=
+      fmt::format("; then {} on {}", known ? std::string(name_of(forecast.solver)) : way_of(options.solver), place);
+  if (forecast.seconds > 0) {
+    plan.reason += fmt::format(" for about {:.2g} s", forecast.seconds);
+    plan.expected_seconds += forecast.seconds;
+  }
+  if (!plan.warning.empty()) plan.reason += "; " + plan.warning;
   return plan;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

@@ -349,7 +349,8 @@ class Iteration {
     result_.asked = kResidual;
     stalled_ = worst > least_ / 2 ? stalled_ + 1 : 0;
     least_ = std::min(least_, worst);
-    ctx_.report("solve", std::clamp(std::log10(std::max(worst, kResidual)) / std::log10(kResidual), 0.0, 1.0));
+    ctx_.report(options_.filtered ? "lanczos" : "arnoldi",
+                std::clamp(std::log10(std::max(worst, kResidual)) / std::log10(kResidual), 0.0, 1.0));
     result_.smallest.converged = asked || (still && (exhausted_ || stalled_ >= kStalledChecks));
     done_ = result_.smallest.converged || exhausted_ || std::isnan(worst);
   }

@@ -24,6 +24,13 @@ struct Symbolic {
   std::uint64_t factor_bytes = 0;                            ///< panels
   std::uint64_t front_bytes = 0;                             ///< at most, of fronts that wait while `threads` work
 
+  /// Of this description: each node's rows, and some words.
+  [[nodiscard]] std::uint64_t list_bytes() const noexcept {
+    constexpr std::uint64_t kNode = 160;
+    std::uint64_t bytes = kNode * nodes.size();
+    for (const std::vector<Point>& of : rows) bytes += of.capacity() * sizeof(Point);
+    return bytes;
+  }
   [[nodiscard]] std::int64_t own(std::int32_t node) const noexcept { return nodes[node].end - nodes[node].begin; }
   [[nodiscard]] std::int64_t below(std::int32_t node) const noexcept {
     return static_cast<std::int64_t>(rows[node].size());

@@ -296,7 +296,32 @@ TEST(Lle, automatic_takes_products_where_the_factor_does_not_fit) {
   EXPECT_EQ(found.pieces[0].solver, LleSolver::lanczos);
   EXPECT_TRUE(same_bits(found.embedding, lanczos.embedding));
   EXPECT_NE(found.plan.reason.find("lanczos"), std::string::npos) << found.plan.reason;
+  EXPECT_NE(found.warning.find("no room for the factor of a piece of 3000 rows"), std::string::npos) << found.warning;
+  const LlePlan plan = plan_lle(tight, points.view(), {.k = 10});
+  EXPECT_EQ(plan.solver, LleSolver::lanczos);
+  EXPECT_NE(plan.warning.find("no room for the solver direct"), std::string::npos) << plan.warning;
+  EXPECT_EQ(plan.memory, plan_lle(plain(), points.view(), {.k = 10}).memory);
   EXPECT_EQ(lle(plain(), points.view(), {.k = 10}).pieces[0].solver, LleSolver::direct);
+}
+
+// The first number that a run is refused with is the plan's, and with that much it runs as it does with more.
+TEST(Lle, runs_as_planned_with_the_memory_that_a_refusal_names) {
+  for (const Points& points : {family(Family::gaussian, 3000, 15), shape(vicinal::Shape::swiss_roll, 15000)}) {
+    const LlePlan plan = plan_lle(plain(), points.view(), {.k = 10});
+    EXPECT_EQ(plan.solver, LleSolver::direct);
+    EXPECT_EQ(plan.warning, "");
+    EXPECT_GT(plan.expected_seconds, 0);
+    EXPECT_NE(plan.reason.find("then direct on the host for about "), std::string::npos) << plan.reason;
+    refused([&] { lle(Context::cpu({.threads = 2, .memory_limit = 100'000}), points.view(), {.k = 10}); },
+            ErrorCode::over_memory, "(" + std::to_string(plan.memory) + " bytes)");
+    const Context exactly = Context::cpu({.threads = 2, .memory_limit = plan.memory});
+    const Lle found = lle(exactly, points.view(), {.k = 10});
+    EXPECT_EQ(found.pieces[0].solver, LleSolver::direct) << points.name;
+    EXPECT_EQ(found.warning, "");
+    EXPECT_LE(found.plan.memory, plan.memory);
+    EXPECT_LE(plan.memory, 2 * found.plan.memory) << points.name;
+    EXPECT_TRUE(same_bits(found.embedding, lle(plain(), points.view(), {.k = 10}).embedding));
+  }
 }
 
 TEST(Lle, embeds_pieces_apart_or_refuses_them) {
@@ -745,8 +770,16 @@ TEST(LleRefusal, stops_when_it_is_cancelled) {
       if (at == stage) token.cancel();
     };
     EXPECT_THROW(lle(Context::cpu(options), points.view(), {}), Error) << stage;
-    if (stage == "order" || stage == "factor") continue;
-    EXPECT_THROW(lle(Context::cpu(options), points.view(), {.solver = LleSolver::lanczos}), Error) << stage;
+  }
+  for (const LleSolver solver : {LleSolver::lanczos, LleSolver::arnoldi}) {
+    for (const std::string_view stage : {std::string_view("weights"), name_of(solver)}) {
+      const CancelToken token;
+      CpuOptions options{.threads = 2, .cancel = token};
+      options.progress = [&](std::string_view at, double) {
+        if (at == stage) token.cancel();
+      };
+      EXPECT_THROW(lle(Context::cpu(options), points.view(), {.solver = solver}), Error) << stage;
+    }
   }
 }
 
