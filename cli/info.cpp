@@ -174,6 +174,12 @@ void InfoCommand::write_report(const Context& ctx, const FileInfo& info) const {
 void InfoCommand::run() const {
   check_output("--report", report, {".html", ".htm"});
   const Runtime runtime = make_runtime(common, Computes::on_host);
+  std::error_code unknown;
+  if (const auto kind = std::filesystem::status(file, unknown).type();
+      kind == std::filesystem::file_type::fifo || kind == std::filesystem::file_type::socket) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("FILE: '{}' is a pipe, which can be read only once; info reads a file twice", file));
+  }
   const FileInfo info = describe_file(runtime.ctx, file, read_options(input).format);
   if (common.explain) {
     Plan plan;

@@ -7,7 +7,8 @@
 
 namespace vicinal::cli {
 
-/// Installs the handlers of SIGINT and SIGTERM and ignores SIGPIPE. Call once, before any work.
+/// Installs the handler of SIGINT, SIGTERM, SIGHUP and SIGQUIT, but for those that the command was started to ignore,
+/// and ignores SIGPIPE. Call once, before any work.
 void install_signal_handlers();
 
 /// The token that the first signal sets; every context of the command carries it.

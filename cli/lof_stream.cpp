@@ -20,6 +20,7 @@
 #include "io/shown.hpp"
 #include "one_line.hpp"
 #include "output.hpp"
+#include "standard_streams.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -218,7 +219,7 @@ class Scorer {
   void refuse(std::int64_t number, std::string why) {
     const std::string place = fmt::format("'{}' line {}", kName, number);
     if (why.starts_with(place)) why.erase(0, why.find_first_not_of(", ", place.size()));
-    fmt::print(stderr, "vicinal: line {}: {}\n", number, io::printable(one_line(why)));
+    write_stderr(fmt::format("vicinal: line {}: {}\n", number, io::printable(one_line(why))));
     ++refused_;
   }
 

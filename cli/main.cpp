@@ -15,6 +15,7 @@
 #include "io/shown.hpp"
 #include "one_line.hpp"
 #include "output.hpp"
+#include "standard_streams.hpp"
 #include "vicinal/error.hpp"
 #include "vicinal/version.hpp"
 
@@ -42,7 +43,7 @@ std::string_view code_name(ErrorCode code) {
 
 int fail(ErrorCode code, const std::string& what, bool json) {
   const std::string sentence = one_line(what);
-  fmt::print(stderr, "vicinal: error: {}\n", io::printable(sentence));
+  write_stderr(fmt::format("vicinal: error: {}\n", io::printable(sentence)));
   if (json) {
     try {
       print_json({{"error", {{"code", code_name(code)}, {"message", sentence}}}});
@@ -70,6 +71,7 @@ int run_command(const Command& command) {
 }
 
 int run(int argc, char** argv) {
+  occupy_closed_streams();
   install_signal_handlers();
   const RootParser parser("vicinal", "Exact nearest neighbors, and what follows from them", "vicinal " VICINAL_VERSION);
   parser.add_examples({"vicinal generate blobs -n 300 --seed 1 -o blobs.npy",

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/shown.hpp"
+#include "standard_streams.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::cli {
@@ -65,7 +66,7 @@ void print_json(const Json& json) {
 
 void tell(const Runtime& runtime, const CommonOptions& options, std::string_view sentence) {
   runtime.progress->clear();
-  if (!options.quiet) fmt::print(stderr, "{}\n", printable_lines(sentence));
+  if (!options.quiet) write_stderr(fmt::format("{}\n", printable_lines(sentence)));
 }
 
 Json to_json(const Plan& plan) {

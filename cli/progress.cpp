@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "standard_streams.hpp"
+
 namespace vicinal::cli {
 namespace {
 
@@ -80,14 +82,12 @@ void ProgressLine::show(std::string_view stage, double fraction) {
   last_drawn_ = now;
   drawn_ = true;
   const double elapsed = std::chrono::duration<double>(now - stage_start_).count();
-  std::fputs(("\r\x1b[2K" + text(fraction, elapsed)).c_str(), stderr);
-  std::fflush(stderr);
+  write_stderr("\r\x1b[2K" + text(fraction, elapsed));
 }
 
 void ProgressLine::clear() {
   if (!drawn_) return;
-  std::fputs("\r\x1b[2K", stderr);
-  std::fflush(stderr);
+  write_stderr("\r\x1b[2K");
   drawn_ = false;
 }
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <filesystem>
 #include <memory>
-#include <mutex>
 #include <numbers>
+#include <system_error>
 
 #include "gdal/antimeridian.hpp"
 #include "gdal/laea.hpp"
@@ -54,25 +54,24 @@ std::string layers_of(GDALDataset& dataset) {
   return names;
 }
 
-/// Two threads may ask at once.
-void register_all_formats() {
-  static std::once_flag once;
-  std::call_once(once, GDALAllRegister);
-}
+/// Formats that hold their own data. Others, which a file's content could name, may send GDAL to other files or to a
+/// network: OGRVRT, KML, GML and whatever else is built in.
+constexpr const char* kFormats[] = {"GPKG", "ESRI Shapefile", "GeoJSON", "TopoJSON", "FlatGeobuf", "CSV"};
 
-/// The usual formats one after the other, then all: which driver takes a file depends on the file alone, not on what
-/// was registered for another.
+/// One format after the other: which driver takes a file depends on the file alone. Only files of this machine: GDAL
+/// would take an address, an archive or a text as a name, too.
 GDALDatasetUniquePtr opened(const std::string& path) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown)) throw Failure(kIo, path + ": cannot be read: there is no such file");
   constexpr unsigned kHow = GDAL_OF_VECTOR | GDAL_OF_READONLY;
-  for (const char* const format : {"GPKG", "ESRI Shapefile", "GeoJSON", "TopoJSON", "FlatGeobuf", "CSV"}) {
+  for (const char* const format : kFormats) {
     const char* const allowed[] = {format, nullptr};
     CPLErrorReset();
     GDALDatasetUniquePtr dataset(GDALDataset::Open(path.c_str(), kHow, allowed));
     if (dataset) return dataset;
   }
-  register_all_formats();
-  CPLErrorReset();
-  return GDALDatasetUniquePtr(GDALDataset::Open(path.c_str(), kHow));
+  throw Failure(kBadData, path + ": is no GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf or CSV file with " +
+                              "geometries that can be read (" + last_message() + ")");
 }
 
 /// Columns that are not asked for are not read while this lives. GDAL takes names without regard to case, and the first
@@ -125,7 +124,6 @@ void OpenLayer::Shapes::add(const OGRPolygon& polygon) {
 OpenLayer::OpenLayer(const Source& source) : path_(source.path), id_(text_or(source.id)), code_(text_or(source.code)) {
   CPLErrorReset();
   dataset_ = opened(path_);
-  if (!dataset_) throw Failure(kIo, path_ + ": cannot be read as a layer of polygons: " + last_message());
   if (dataset_->GetLayerCount() == 0) {
     throw Failure(kBadData, path_ + ": it has no layer that can be read: " + last_message());
   }
@@ -231,7 +229,7 @@ void OpenLayer::add_geometry(const OGRGeometry& geometry, std::int64_t feature) 
 
 /// What is cut at 180 degrees has not met a projection, which would refuse these.
 void OpenLayer::check_degrees(const OGRPolygon& polygon, std::int64_t feature) const {
-  constexpr double kMaxLongitude = 10;                // radians, the limit of projections
+  constexpr double kMaxLongitude = 10;                            // radians, the limit of projections
   constexpr double kMaxLatitude = 0.5 * std::numbers::pi + 1e-9;  // a pole may be rounded
   const double unit = crs_.GetAngularUnits();
   for (const OGRLinearRing* ring : polygon) {

@@ -62,7 +62,8 @@ Bytes read_stream(const Context& ctx, const std::filesystem::path& path, int fd)
 }  // namespace
 
 Bytes open_file(const Context& ctx, const std::filesystem::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without O_NONBLOCK a pipe that nobody writes to would keep `open` itself waiting, deaf to the cancel token.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) fail(path, "open", errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) fail(path, "read", errno);

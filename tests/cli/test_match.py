@@ -1,9 +1,11 @@
 """vicinal match: files in and out, every kind of bad input. Skipped where the plug-in for files of polygons is not built."""
 
 import csv
+import http.server
 import json
 import sqlite3
 import subprocess
+import threading
 
 import pytest
 
@@ -374,18 +376,46 @@ def test_a_latitude_a_rounding_beyond_a_pole(tmp_path):
     assert abs(areas[0] - areas[1]) <= 1e-9 * areas[0]
 
 
-def test_formats_do_not_depend_on_what_was_read_before(tmp_path):
+def test_only_formats_that_hold_their_own_data_are_read(tmp_path):
     usual = layer(tmp_path / "usual.geojson", polygons((0, 0)))
-    unusual = tmp_path / "unusual.kml"
-    unusual.write_text(
+    kml = tmp_path / "other.kml"
+    kml.write_text(
         '<kml xmlns="http://www.opengis.net/kml/2.2"><Document><Folder><name>land</name><Placemark><name>one</name>'
         "<Polygon><outerBoundaryIs><LinearRing><coordinates>0,0 1,0 1,1 0,1 0,0</coordinates></LinearRing>"
         "</outerBoundaryIs></Polygon></Placemark></Folder></Document></kml>")
-    for old, new in [(usual, unusual), (unusual, usual), (unusual, unusual)]:
-        result = run("match", old, new, "--json")
-        assert result.returncode == 0, result.stderr
-        said = json.loads(result.stdout)
-        assert said["a"]["features"] == said["b"]["features"] == said["groups"]["changes"]["unchanged"] == 1
+    for old, new in [(usual, kml), (kml, usual)]:
+        refused(3, "is no GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf or CSV file", old, new)
+    refused(3, "there is no such file", usual, usual.read_text())
+
+
+def test_a_map_reads_nothing_but_itself(tmp_path):
+    """OGRVRT, whatever a file of it is called, names other files and addresses."""
+    usual = layer(tmp_path / "usual.geojson", polygons((0, 0)))
+    asked = []
+
+    class Watcher(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Watcher) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/map.geojson"
+        for source in (f"/vsicurl/{address}", address, usual):
+            for name in ("a.geojson", "a.vrt", "a.gpkg", "a.csv", "a.shp"):
+                sly = tmp_path / name
+                sly.write_text(f'<OGRVRTDataSource><OGRVRTLayer name="usual"><SrcDataSource>{source}</SrcDataSource>'
+                               "</OGRVRTLayer></OGRVRTDataSource>")
+                refused(3, name, usual, sly)
+        for name in (address, f"/vsicurl/{address}"):
+            refused(3, "there is no such file", usual, name)
+        server.shutdown()
+    assert not asked
 
 
 def test_bad_input(tmp_path):

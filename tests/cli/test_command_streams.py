@@ -1,0 +1,88 @@
+"""Standard streams that are closed or full, and pipes that nobody writes to."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+
+def shell(script, command, folder):
+    return subprocess.run(["sh", "-c", script.replace("vicinal", command)], cwd=folder, capture_output=True, timeout=60)
+
+
+@pytest.fixture
+def table(tmp_path):
+    (tmp_path / "t.csv").write_text("1,2\n3,4\n5,6\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("streams", ["2>&-", "2>/dev/full", "0<&- 2>&-", "0<&- 1>&- 2>&-"])
+def test_words_for_a_person_stay_out_of_files(command, table, streams):
+    plain = shell("vicinal convert t.csv plain.csv --quiet", command, table)
+    assert plain.returncode == 0, plain.stderr
+    told = shell(f"vicinal convert t.csv o.csv --progress always {streams}", command, table)
+    assert told.returncode == 0
+    assert (table / "o.csv").read_bytes() == (table / "plain.csv").read_bytes()
+
+
+@pytest.mark.parametrize("stream", ["2>&-", "2>/dev/full"])
+def test_errors_keep_their_codes_and_json(command, table, stream):
+    (table / "bad.csv").write_text("1,2\n3,x\n")
+    for arguments, code in (("info missing.csv", 3), ("knn bad.csv -k 1", 3), ("knn t.csv -k 9", 2), ("knn t.csv -k", 2)):
+        result = shell(f"vicinal {arguments} --json {stream}", command, table)
+        assert result.returncode == code, arguments
+        assert "message" in json.loads(result.stdout)["error"], arguments
+
+
+def test_a_closed_stdout_is_still_an_error(command, table):
+    assert shell("vicinal knn t.csv -k 1 1>&-", command, table).returncode == 3
+
+
+def stopped_by(process, sent):
+    begin = time.monotonic()
+    process.send_signal(sent)
+    process.communicate(timeout=30)
+    return time.monotonic() - begin
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_the_first_signal_ends_the_wait_for_a_writer(command, table, sent):
+    os.mkfifo(table / "nobody")
+    waiting = subprocess.Popen([command, "convert", "nobody", "o.npy"], cwd=table, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    time.sleep(0.5)
+    assert waiting.poll() is None
+    stopped_by(waiting, sent)
+    assert waiting.returncode == 130
+    assert sorted(os.listdir(table)) == ["nobody", "t.csv"]
+
+
+def test_a_signal_that_was_ignored_before_stays_ignored(command, table):
+    os.mkfifo(table / "nobody")
+    waiting = subprocess.Popen(["sh", "-c", f"trap '' HUP; exec {command} convert nobody o.npy"], cwd=table,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(0.5)
+    waiting.send_signal(signal.SIGHUP)
+    time.sleep(0.3)
+    assert waiting.poll() is None
+    stopped_by(waiting, signal.SIGTERM)
+    assert waiting.returncode == 130
+
+
+def test_a_pipe_is_read_like_a_file(command, table):
+    os.mkfifo(table / "pipe")
+    writer = subprocess.Popen(["sh", "-c", "sleep 0.2; cat t.csv > pipe"], cwd=table)
+    result = subprocess.run([command, "convert", "pipe", "o.csv"], cwd=table, capture_output=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert (table / "o.csv").read_text() == (table / "t.csv").read_text()
+    writer.wait(timeout=30)
+
+
+def test_info_reads_twice_and_refuses_a_pipe(command, table):
+    os.mkfifo(table / "pipe")
+    result = subprocess.run([command, "info", "pipe"], cwd=table, capture_output=True, timeout=60, text=True)
+    assert result.returncode == 2
+    assert "can be read only once" in result.stderr
