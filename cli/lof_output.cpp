@@ -36,8 +36,8 @@ std::string top_text(const Lof& lof, const ScoredRows& scored, const Preparation
     if (labelled) lines.back().push_back(report::shortened(label_of(scored, one.row), kLongestName));
     for (const ColumnShare& share : one.columns) {
       if (share.share < kShareShown) continue;
-      lines.back().push_back(
-          fmt::format("{} ({:.0f} %)", report::shortened(preparation.name_of(share.column), kLongestName), 100 * share.share));
+      lines.back().push_back(fmt::format(
+          "{} ({:.0f} %)", report::shortened(preparation.name_of(share.column), kLongestName), 100 * share.share));
     }
   }
   return format_table(lines);
@@ -52,7 +52,8 @@ std::string detection_text(const Detection& detection) {
   }
   std::string text = format_table(lines);
   if (detection.auc) {
-    text += fmt::format("ROC-AUC {:.6f}, normal is {}\n", *detection.auc, report::shortened(*detection.normal, kLongestName));
+    text += fmt::format("ROC-AUC {:.6f}, normal is {}\n", *detection.auc,
+                        report::shortened(*detection.normal, kLongestName));
   }
   return text;
 }

@@ -89,8 +89,8 @@ struct OverlapOptions {
 /// the device finds the pairs and decides those of features of up to 40 edges whose borders do not touch; the context's
 /// threads decide the others, to the same bits.
 /// Throws `invalid_argument` for offsets that do not fit, `bad_data` for coordinates that are neither 0 nor of a
-/// magnitude from 1e-120 to 1e140, `over_memory` before pairs are made, `cancelled`. Cost O((m + n) log n) for the boxes
-/// and O(e log e) a pair, e the edges within the box that both share.
+/// magnitude from 1e-120 to 1e140, `over_memory` before pairs are made, `cancelled`. Cost O((m + n) log n) for the
+/// boxes and O(e log e) a pair, e the edges within the box that both share.
 VICINAL_API Overlaps overlaps(const Context& ctx, const PolygonsView& a, const PolygonsView& b,
                               const OverlapOptions& options = {});
 

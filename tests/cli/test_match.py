@@ -412,6 +412,11 @@ def test_a_map_reads_nothing_but_itself(tmp_path):
                 sly.write_text(f'<OGRVRTDataSource><OGRVRTLayer name="usual"><SrcDataSource>{source}</SrcDataSource>'
                                "</OGRVRTLayer></OGRVRTDataSource>")
                 refused(3, name, usual, sly)
+        for kind, key in (("link", "href"), ("url", "url")):
+            linked = json.loads(usual.read_text())
+            linked["crs"] = {"type": kind, "properties": {key: address}}
+            (tmp_path / "linked.geojson").write_text(json.dumps(linked))
+            run("match", usual, tmp_path / "linked.geojson")
         for name in (address, f"/vsicurl/{address}"):
             refused(3, "there is no such file", usual, name)
         server.shutdown()
