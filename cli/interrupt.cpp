@@ -23,6 +23,16 @@ extern "C" void on_signal(int) {
   _exit(exit_code(ErrorCode::cancelled));
 }
 
+/// A mapped file has no bytes any more where it was cut off. No work can go on from there.
+extern "C" void on_lost_bytes(int) {
+  constexpr char kSentence[] = "vicinal: error: a file shrank while it was read\n";
+  if (::write(STDERR_FILENO, kSentence, sizeof(kSentence) - 1) < 0) {
+    // Nobody can be told; the exit code says it.
+  }
+  io::remove_temporaries();
+  _exit(exit_code(ErrorCode::io));
+}
+
 }  // namespace
 
 const CancelToken& interrupt_token() {
@@ -41,6 +51,8 @@ void install_signal_handlers() {
     sigaction(signal, nullptr, &inherited);
     if (inherited.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup and the like
   }
+  action.sa_handler = on_lost_bytes;
+  sigaction(SIGBUS, &action, nullptr);
   action.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &action, nullptr);
 }

@@ -8,7 +8,8 @@
 namespace vicinal::cli {
 
 /// Installs the handler of SIGINT, SIGTERM, SIGHUP and SIGQUIT, but for those that the command was started to ignore,
-/// and ignores SIGPIPE. Call once, before any work.
+/// and ignores SIGPIPE. A file that shrinks while it is mapped (SIGBUS) ends the command with one sentence, the
+/// temporaries removed. Call once, before any work.
 void install_signal_handlers();
 
 /// The token that the first signal sets; every context of the command carries it.

@@ -1,5 +1,6 @@
 """Ctrl-C and a polite kill: exit code 130 in a moment, one sentence, nothing left in the folder."""
 
+import os
 import signal
 import subprocess
 import time
@@ -64,6 +65,18 @@ def test_interrupt_of_a_graph(command, tmp_path):
     assert running.returncode == 130, stderr
     assert stdout == "" and stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]
+
+
+def test_a_file_that_shrinks_is_an_error(command, tmp_path):
+    np.save(tmp_path / "table.npy", np.random.default_rng(0).normal(size=(60000, 64)))
+    running = start(command, tmp_path)
+    time.sleep(1.5)
+    assert running.poll() is None, running.communicate()
+    os.truncate(tmp_path / "table.npy", 4096)
+    stdout, stderr = running.communicate(timeout=60)
+    assert running.returncode == 3, (running.returncode, stderr)
+    assert stderr.endswith("vicinal: error: a file shrank while it was read\n")
+    assert os.listdir(tmp_path) == ["table.npy"]
 
 
 def test_second_interrupt_ends_at_once(command, tmp_path):
