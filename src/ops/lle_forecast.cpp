@@ -10,6 +10,7 @@
 
 #include "core/memory.hpp"
 #include "core/table_access.hpp"
+#include "ops/clustered_rows.hpp"
 
 namespace vicinal::ops {
 namespace {
@@ -125,10 +126,15 @@ double direct_seconds(const Context& ctx, const TableView& table, const LleOptio
 }
 
 LleForecast forecast_lle(const Context& ctx, const TableView& table, const LleOptions& options, std::uint64_t least) {
+  if (table.memory() == Memory::cuda) {
+    const RowCopy rows = rows_on_host(ctx, table);
+    LleForecast there = forecast_lle(ctx, rows.table, options, least);
+    there.bytes = std::max(least, there.bytes + bytes_on_host(table));
+    return there;
+  }
   LleForecast found;
   found.bytes = least;
   const bool automatic = options.solver == LleSolver::automatic;
-  if (table.memory() == Memory::cuda) return found;
   if (options.solver == LleSolver::dense || (automatic && static_cast<double>(table.rows()) <= kDenseRows)) {
     found.solver = LleSolver::dense;
     return found;
