@@ -14,7 +14,7 @@
 
 namespace vicinal {
 
-/// Which layer of which file: GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf, and what else GDAL reads.
+/// Which layer of which file: GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf or CSV.
 struct PolygonSource {
   std::filesystem::path path;
   std::string layer;  ///< empty: the only one
