@@ -150,8 +150,9 @@ void LleCommand::tell_all(const Runtime& runtime, const EmbeddedRows& rows, doub
 
 /// The plan where somebody reads it: a limit that costs much time is told before that is spent.
 LlePlan LleCommand::plan_if_needed(const Context& ctx, const TableView& rows) const {
-  constexpr std::int64_t kFewRows = 20'000;  // fit any machine
-  if (!common.explain && common.memory_limit.empty() && rows.rows() <= kFewRows) return {};
+  // A factor of n rows has at most n^2 / 2 numbers; with what is kept while it is made, 16 n^2 bytes hold it.
+  const auto n = static_cast<double>(rows.rows());
+  if (!common.explain && 16 * n * n <= static_cast<double>(ctx.memory_limit())) return {};
   return plan_lle(ctx, rows, options());
 }
 
