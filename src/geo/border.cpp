@@ -98,22 +98,29 @@ void Border::add_ring(const double* xy, std::int64_t points, bool shell) {
 void Border::make_blocks() {
   blocks_.clear();
   const auto count = static_cast<std::int64_t>(corners_.size());
+  Box whole = kEmptyBox;
   for (std::int64_t first = 0; first < count; first += kCornersPerBlock) {
-    Block block = {kEmptyBox, kEmptyBox, first, std::min(first + kCornersPerBlock, count)};
+    Block block = {0, 0, kEmptyBox, kEmptyBox, first, std::min(first + kCornersPerBlock, count)};
     for (std::int64_t c = block.first; c < block.last; ++c) {
       widen(block.corners, corners_[static_cast<std::size_t>(c)]);
       widen(block.edges, corners_[static_cast<std::size_t>(next_[static_cast<std::size_t>(c)])]);
     }
     widen(block.edges, {block.corners.x0, block.corners.y0});
     widen(block.edges, {block.corners.x1, block.corners.y1});
+    widen(whole, {block.corners.x0, block.corners.y0});
+    widen(whole, {block.corners.x1, block.corners.y1});
     blocks_.push_back(block);
   }
-  std::sort(blocks_.begin(), blocks_.end(), [](const Block& x, const Block& y) {
-    return x.corners.x0 != y.corners.x0 ? x.corners.x0 < y.corners.x0 : x.first < y.first;
-  });
+  upright_ = whole.y1 - whole.y0 > whole.x1 - whole.x0;
+  for (Block& block : blocks_) {
+    block.begin = upright_ ? block.corners.y0 : block.corners.x0;
+    block.end = upright_ ? block.corners.y1 : block.corners.x1;
+  }
+  std::sort(blocks_.begin(), blocks_.end(),
+            [](const Block& x, const Block& y) { return x.begin != y.begin ? x.begin < y.begin : x.first < y.first; });
   reach_.clear();
   double reach = -kInfinity;
-  for (const Block& block : blocks_) reach_.push_back(reach = std::max(reach, block.corners.x1));
+  for (const Block& block : blocks_) reach_.push_back(reach = std::max(reach, block.end));
 }
 
 /// Calls found(edge, corner) for each corner of one block on an edge of another, the edge's own two ends left out,
@@ -142,10 +149,13 @@ bool Border::contacts_of(const Block& edges, const Block& corners, const Found& 
 
 template <class Found>
 bool Border::find_contacts(const Found& found) const {
-  for (const Block& edges : blocks_) {
-    auto k = static_cast<std::size_t>(std::lower_bound(reach_.begin(), reach_.end(), edges.edges.x0) - reach_.begin());
-    for (; k < blocks_.size() && blocks_[k].corners.x0 <= edges.edges.x1; ++k) {
-      if (meet(blocks_[k].corners, edges.edges) && contacts_of(edges, blocks_[k], found)) return true;
+  for (const Block& block : blocks_) {
+    if (token_.cancelled()) return false;
+    const double begin = upright_ ? block.edges.y0 : block.edges.x0;
+    const double end = upright_ ? block.edges.y1 : block.edges.x1;
+    auto k = static_cast<std::size_t>(std::lower_bound(reach_.begin(), reach_.end(), begin) - reach_.begin());
+    for (; k < blocks_.size() && blocks_[k].begin <= end; ++k) {
+      if (meet(blocks_[k].corners, block.edges) && contacts_of(block, blocks_[k], found)) return true;
     }
   }
   return false;

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "geo/layer.hpp"
+#include "vicinal/context.hpp"
 
 namespace vicinal::geo {
 
@@ -22,9 +24,11 @@ double turn_ring(Point* ring, std::int64_t edges, bool shell);
 inline constexpr std::int64_t kMaxSmallRing = 16;
 bool touches_itself(const double* xy, std::int64_t points);
 
-/// What one worker needs; keep it from feature to feature.
+/// What one worker needs; keep it from feature to feature. Once the token is cancelled what it says means nothing.
 class Border {
  public:
+  explicit Border(CancelToken token) : token_(std::move(token)) {}
+
   /// Consecutive edges of one ring: edge e goes from points[first + e] to points[first + e + 1].
   struct Chain {
     std::int64_t first = 0;
@@ -52,6 +56,8 @@ class Border {
     bool shell;
   };
   struct Block {
+    double begin;  // of the corners, along the axis
+    double end;
     Box corners;  // of the points first .. last - 1
     Box edges;    // of the edges that begin with them
     std::int64_t first;
@@ -80,8 +86,10 @@ class Border {
   std::vector<Ring> rings_;
   std::vector<Point> corners_;
   std::vector<std::int64_t> next_;  // the corner that the edge from a corner goes to
-  std::vector<Block> blocks_;       // by the left ends of corners
-  std::vector<double> reach_;       // how far to the right corners reach, up to each block
+  CancelToken token_;
+  bool upright_ = false;       // the axis that blocks are swept along: y where the feature is higher than wide
+  std::vector<Block> blocks_;  // by their begins
+  std::vector<double> reach_;  // how far corners reach along the axis, up to each block
   std::vector<Split> splits_;
   std::vector<Piece> pieces_;              // of all edges, in the order of the rings
   std::vector<std::int64_t> first_piece_;  // of each corner's edge

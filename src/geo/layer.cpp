@@ -83,8 +83,9 @@ class Builder {
     layer_.boxes.assign(static_cast<std::size_t>(n), kEmptyBox);
     layer_.areas.resize(static_cast<std::size_t>(n));
     touching_.resize(static_cast<std::size_t>(n));
-    borders_.resize(static_cast<std::size_t>(ctx_.threads()));
+    borders_.assign(static_cast<std::size_t>(ctx_.threads()), Border(ctx_.cancel_token()));
     for_features([this](std::int64_t i, Border& border) { measure(i, border); });
+    ctx_.check_cancelled();
     Sizes sum;
     for (std::int64_t i = 0; i <= n; ++i) {
       const auto at = static_cast<std::size_t>(i);
@@ -99,6 +100,7 @@ class Builder {
     layer_.points.resize(static_cast<std::size_t>(sum.points));
     layer_.runs.resize(static_cast<std::size_t>(sum.runs));
     for_features([this](std::int64_t i, Border& border) { fill(i, border); });
+    ctx_.check_cancelled();
   }
 
  private:

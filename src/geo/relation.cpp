@@ -99,22 +99,26 @@ void RelationOf::gather(Side& side, const Layer& layer, std::int64_t feature, co
 }
 
 /// Finds contacts; true, and nothing more, where two edges cross.
-bool RelationOf::crossed() {
+bool RelationOf::crossed(const Box& shared) {
+  // Edges are swept along the longer side of what both boxes share.
+  const bool upright = shared.y1 - shared.y0 > shared.x1 - shared.x0;
+  const auto begin = [upright](const Box& box) { return upright ? box.y0 : box.x0; };
+  const auto end = [upright](const Box& box) { return upright ? box.y1 : box.x1; };
   placed_.clear();
   for (std::size_t k = 0; k < b_.edges.size(); ++k) {
     placed_.push_back({box_of(b_.edges[k].from, b_.edges[k].to), static_cast<std::int64_t>(k)});
   }
-  std::sort(placed_.begin(), placed_.end(), [](const Placed& x, const Placed& y) {
-    return x.box.x0 != y.box.x0 ? x.box.x0 < y.box.x0 : x.edge < y.edge;
+  std::sort(placed_.begin(), placed_.end(), [&](const Placed& x, const Placed& y) {
+    return begin(x.box) != begin(y.box) ? begin(x.box) < begin(y.box) : x.edge < y.edge;
   });
   reach_.resize(placed_.size());
   double reach = -kInfinity;
-  for (std::size_t k = 0; k < placed_.size(); ++k) reach_[k] = reach = std::max(reach, placed_[k].box.x1);
+  for (std::size_t k = 0; k < placed_.size(); ++k) reach_[k] = reach = std::max(reach, end(placed_[k].box));
   for (std::size_t i = 0; i < a_.edges.size(); ++i) {
     const Edge& e = a_.edges[i];
     const Box box = box_of(e.from, e.to);
-    auto k = static_cast<std::size_t>(std::lower_bound(reach_.begin(), reach_.end(), box.x0) - reach_.begin());
-    for (; k < placed_.size() && placed_[k].box.x0 <= box.x1; ++k) {
+    auto k = static_cast<std::size_t>(std::lower_bound(reach_.begin(), reach_.end(), begin(box)) - reach_.begin());
+    for (; k < placed_.size() && begin(placed_[k].box) <= end(box); ++k) {
       if (!meet(placed_[k].box, box)) continue;
       const std::int64_t other = placed_[k].edge;
       const Edge& f = b_.edges[static_cast<std::size_t>(other)];
@@ -198,7 +202,7 @@ RegionRelation RelationOf::operator()(const Layer& a, std::int64_t i, const Laye
   facts_ = {};
   gather(a_, a, i, box);
   gather(b_, b, j, box);
-  if (crossed()) return RegionRelation::overlaps;
+  if (crossed(box)) return RegionRelation::overlaps;
   for (Side* side : {&a_, &b_}) {
     std::sort(side->contacts.begin(), side->contacts.end(), [](const Contact& x, const Contact& y) {
       if (x.at.x != y.at.x) return x.at.x < y.at.x;

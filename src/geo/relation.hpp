@@ -42,7 +42,7 @@ class RelationOf {
   };
 
   void gather(Side& side, const Layer& layer, std::int64_t feature, const Box& box);
-  bool crossed();
+  bool crossed(const Box& shared);
   void classify_contacts(const Side& own, const Side& other, bool first);
   void classify_chains(const Layer& own, std::int64_t i, const Side& side, const Layer& other, std::int64_t j,
                        bool first);
@@ -53,8 +53,8 @@ class RelationOf {
     Box box;
     std::int64_t edge;
   };
-  std::vector<Placed> placed_;  // edges of b by their left ends
-  std::vector<double> reach_;   // how far to the right these reach, up to each
+  std::vector<Placed> placed_;  // edges of b by their begins along the axis
+  std::vector<double> reach_;   // how far along the axis these reach, up to each
   Facts facts_;
 };
 

@@ -111,10 +111,10 @@ double weight_seconds(const Context& ctx, const TableView& table, const LleOptio
 }
 
 double product_seconds(const Context& ctx, const TableView& table, const LleOptions& options, double products) {
-  const auto block = static_cast<double>((options.dim + 4 + 7) / 8 * 8);
+  const std::int64_t block = (options.dim + 4 + 7) / 8 * 8;
   const double sets = options.variant == LleVariant::standard ? 1 : static_cast<double>(options.k - options.dim);
   const double entries = static_cast<double>(table.rows()) * static_cast<double>(options.k + 1) * sets;
-  return products * 2 * entries * block / (kProductRate * ctx.threads());
+  return products * 2 * entries * static_cast<double>(block) / (kProductRate * ctx.threads());
 }
 
 }  // namespace

@@ -531,6 +531,16 @@ TEST(Overlaps, refuses_what_is_no_layer) {
   expect_refusal(bad, ErrorCode::invalid_argument, "offsets of its features go down at 2");
 }
 
+// One feature whose corners share each other's x: told apart by their y.
+TEST(Overlaps, of_a_high_and_narrow_feature_with_many_corners) {
+  std::vector<double> comb;
+  constexpr int kTeeth = 2000;
+  for (int k = 0; k < kTeeth; ++k) comb.insert(comb.end(), {1, 2.0 * k, 0, 2.0 * k + 1});
+  comb.insert(comb.end(), {2, 2.0 * kTeeth, 2, 0});
+  const Polygons high = feature({{comb}});
+  expect_pair(high, high, RegionRelation::equals, overlaps(Context::cpu(), high.view(), high.view()).areas_a[0]);
+}
+
 TEST(Overlaps, needs_its_memory_before_it_starts) {
   Random random(4);
   Polygons a;
