@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/exact_sum.hpp"
-#include "core/infinity.hpp"
 #include "geo/orientation.hpp"
 
 namespace vicinal::geo {
@@ -19,12 +18,6 @@ constexpr double kSureShare = 0x1p-30;  // of the doubled area: a larger error a
 /// Without branches, which no one could foresee.
 inline __attribute__((always_inline)) bool holds(const Box& box, const Point& p) {
   return std::max(std::max(box.x0 - p.x, p.x - box.x1), std::max(box.y0 - p.y, p.y - box.y1)) <= 0;
-}
-
-std::int64_t count_within(const Box& box, const Point* p, std::int64_t count) {
-  std::int64_t within = 0;
-  for (std::int64_t k = 0; k < count; ++k) within += static_cast<int>(holds(box, p[k]));
-  return within;
 }
 
 bool precedes(const Point& p, const Point& q) {
@@ -97,10 +90,11 @@ void Border::add_ring(const double* xy, std::int64_t points, bool shell) {
 
 void Border::make_blocks() {
   blocks_.clear();
+  sweep_.clear();
   const auto count = static_cast<std::int64_t>(corners_.size());
   Box whole = kEmptyBox;
   for (std::int64_t first = 0; first < count; first += kCornersPerBlock) {
-    Block block = {0, 0, kEmptyBox, kEmptyBox, first, std::min(first + kCornersPerBlock, count)};
+    Block block = {kEmptyBox, kEmptyBox, first, std::min(first + kCornersPerBlock, count)};
     for (std::int64_t c = block.first; c < block.last; ++c) {
       widen(block.corners, corners_[static_cast<std::size_t>(c)]);
       widen(block.edges, corners_[static_cast<std::size_t>(next_[static_cast<std::size_t>(c)])]);
@@ -110,17 +104,9 @@ void Border::make_blocks() {
     widen(whole, {block.corners.x0, block.corners.y0});
     widen(whole, {block.corners.x1, block.corners.y1});
     blocks_.push_back(block);
+    sweep_.add(block.corners);
   }
-  upright_ = whole.y1 - whole.y0 > whole.x1 - whole.x0;
-  for (Block& block : blocks_) {
-    block.begin = upright_ ? block.corners.y0 : block.corners.x0;
-    block.end = upright_ ? block.corners.y1 : block.corners.x1;
-  }
-  std::sort(blocks_.begin(), blocks_.end(),
-            [](const Block& x, const Block& y) { return x.begin != y.begin ? x.begin < y.begin : x.first < y.first; });
-  reach_.clear();
-  double reach = -kInfinity;
-  for (const Block& block : blocks_) reach_.push_back(reach = std::max(reach, block.end));
+  sweep_.sort(whole);
 }
 
 /// Calls found(edge, corner) for each corner of one block on an edge of another, the edge's own two ends left out,
@@ -133,14 +119,9 @@ bool Border::contacts_of(const Block& edges, const Block& corners, const Found& 
     const Point& to = corners_[static_cast<std::size_t>(end)];
     const Box box = box_of(from, to);
     if (!meet(box, corners.corners)) continue;
-    const Point* const c = corners_.data() + corners.first;
-    std::int64_t left = count_within(box, c, corners.last - corners.first);
-    left -= static_cast<int>(e >= corners.first && e < corners.last);
-    left -= static_cast<int>(end >= corners.first && end < corners.last);
-    for (std::int64_t k = corners.first; left > 0; ++k) {
+    for (std::int64_t k = corners.first; k < corners.last; ++k) {
       const Point& corner = corners_[static_cast<std::size_t>(k)];
       if (k == e || k == end || !holds(box, corner)) continue;
-      --left;
       if (orientation(from, to, corner) == 0 && found(e, corner)) return true;
     }
   }
@@ -151,12 +132,10 @@ template <class Found>
 bool Border::find_contacts(const Found& found) const {
   for (const Block& block : blocks_) {
     if (token_.cancelled()) return false;
-    const double begin = upright_ ? block.edges.y0 : block.edges.x0;
-    const double end = upright_ ? block.edges.y1 : block.edges.x1;
-    auto k = static_cast<std::size_t>(std::lower_bound(reach_.begin(), reach_.end(), begin) - reach_.begin());
-    for (; k < blocks_.size() && blocks_[k].begin <= end; ++k) {
-      if (meet(blocks_[k].corners, block.edges) && contacts_of(block, blocks_[k], found)) return true;
-    }
+    const bool stopped = sweep_.find(block.edges, [&](std::int64_t other) {
+      return contacts_of(block, blocks_[static_cast<std::size_t>(other)], found);
+    });
+    if (stopped) return true;
   }
   return false;
 }

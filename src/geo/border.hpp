@@ -3,13 +3,15 @@
 // feature has the same on both of its sides. What is left meets in common end points only, which is what the exact
 // relations rest on (relation.hpp). Corners are input points, so nothing is rounded.
 //
-// Cost: O(n) box tests in practice for a feature of n edges that touches nothing of its own, O(n log n) to cut it.
+// Cost for a feature of n edges: box tests of each block of 16 edges with the blocks that share a stretch of the
+// feature's longer side with it, in practice O(n), at most n^2 / 256; O(n log n) to cut it.
 #pragma once
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "geo/box_sweep.hpp"
 #include "geo/layer.hpp"
 #include "vicinal/context.hpp"
 
@@ -56,8 +58,6 @@ class Border {
     bool shell;
   };
   struct Block {
-    double begin;  // of the corners, along the axis
-    double end;
     Box corners;  // of the points first .. last - 1
     Box edges;    // of the edges that begin with them
     std::int64_t first;
@@ -87,9 +87,8 @@ class Border {
   std::vector<Point> corners_;
   std::vector<std::int64_t> next_;  // the corner that the edge from a corner goes to
   CancelToken token_;
-  bool upright_ = false;       // the axis that blocks are swept along: y where the feature is higher than wide
-  std::vector<Block> blocks_;  // by their begins
-  std::vector<double> reach_;  // how far corners reach along the axis, up to each block
+  std::vector<Block> blocks_;
+  BoxSweep sweep_;  // of the blocks' corners
   std::vector<Split> splits_;
   std::vector<Piece> pieces_;              // of all edges, in the order of the rings
   std::vector<std::int64_t> first_piece_;  // of each corner's edge

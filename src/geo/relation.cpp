@@ -100,34 +100,19 @@ void RelationOf::gather(Side& side, const Layer& layer, std::int64_t feature, co
 
 /// Finds contacts; true, and nothing more, where two edges cross.
 bool RelationOf::crossed(const Box& shared) {
-  // Edges are swept along the longer side of what both boxes share.
-  const bool upright = shared.y1 - shared.y0 > shared.x1 - shared.x0;
-  const auto begin = [upright](const Box& box) { return upright ? box.y0 : box.x0; };
-  const auto end = [upright](const Box& box) { return upright ? box.y1 : box.x1; };
-  placed_.clear();
-  for (std::size_t k = 0; k < b_.edges.size(); ++k) {
-    placed_.push_back({box_of(b_.edges[k].from, b_.edges[k].to), static_cast<std::int64_t>(k)});
-  }
-  std::sort(placed_.begin(), placed_.end(), [&](const Placed& x, const Placed& y) {
-    return begin(x.box) != begin(y.box) ? begin(x.box) < begin(y.box) : x.edge < y.edge;
-  });
-  reach_.resize(placed_.size());
-  double reach = -kInfinity;
-  for (std::size_t k = 0; k < placed_.size(); ++k) reach_[k] = reach = std::max(reach, end(placed_[k].box));
+  sweep_.clear();
+  for (const Edge& edge : b_.edges) sweep_.add(box_of(edge.from, edge.to));
+  sweep_.sort(shared);
   for (std::size_t i = 0; i < a_.edges.size(); ++i) {
     const Edge& e = a_.edges[i];
-    const Box box = box_of(e.from, e.to);
-    auto k = static_cast<std::size_t>(std::lower_bound(reach_.begin(), reach_.end(), begin(box)) - reach_.begin());
-    for (; k < placed_.size() && begin(placed_[k].box) <= end(box); ++k) {
-      if (!meet(placed_[k].box, box)) continue;
-      const std::int64_t other = placed_[k].edge;
+    const bool crosses = sweep_.find(box_of(e.from, e.to), [&](std::int64_t other) {
       const Edge& f = b_.edges[static_cast<std::size_t>(other)];
       const int from_f = orientation(e.from, e.to, f.from);
       const int to_f = orientation(e.from, e.to, f.to);
-      if (from_f * to_f > 0) continue;
+      if (from_f * to_f > 0) return false;
       const int from_e = orientation(f.from, f.to, e.from);
       const int to_e = orientation(f.from, f.to, e.to);
-      if (from_e * to_e > 0) continue;
+      if (from_e * to_e > 0) return false;
       if (from_f * to_f < 0 && from_e * to_e < 0) return true;
       const auto touch = [&](const Point& p) {
         facts_.meet = true;
@@ -138,7 +123,9 @@ bool RelationOf::crossed(const Box& shared) {
       if (to_f == 0 && on_segment(f.to, e.from, e.to)) touch(f.to);
       if (from_e == 0 && e.from != f.from && e.from != f.to && on_segment(e.from, f.from, f.to)) touch(e.from);
       if (to_e == 0 && e.to != f.from && e.to != f.to && on_segment(e.to, f.from, f.to)) touch(e.to);
-    }
+      return false;
+    });
+    if (crosses) return true;
   }
   return false;
 }

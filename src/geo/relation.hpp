@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "geo/box_sweep.hpp"
 #include "geo/layer.hpp"
 
 namespace vicinal::geo {
@@ -49,12 +50,7 @@ class RelationOf {
 
   Side a_;
   Side b_;
-  struct Placed {
-    Box box;
-    std::int64_t edge;
-  };
-  std::vector<Placed> placed_;  // edges of b by their begins along the axis
-  std::vector<double> reach_;   // how far along the axis these reach, up to each
+  BoxSweep sweep_;  // of the edges of b
   Facts facts_;
 };
 
