@@ -149,7 +149,7 @@ class Builder {
     if (!small) load(i, border);
     const bool touching = small ? touches_itself(ring_points, sizes.points - 1) : border.touches_itself();
     if (touching) {
-      load(i, border);
+      if (small) load(i, border);
       border.cut();
       sizes = {static_cast<std::int64_t>(border.points().size()), 0};
       for (const Border::Chain& chain : border.chains()) sizes.runs += runs_of(chain.edges);

@@ -1,6 +1,6 @@
 // A layer of polygons prepared for the overlap join (contract clause 18): borders with all rings turned one way, their
 // edges in runs with boxes, and areas. The border of a feature that touches itself is cut there (border.hpp), so that
-// the edges of a border meet in common end points only. O(points) time and memory.
+// the edges of a border meet in common end points only. O(points) memory, and time but for border.hpp's worst case.
 #pragma once
 
 #include <algorithm>
