@@ -1,6 +1,7 @@
 // The exported table: each function catches what is thrown behind it. GDAL's messages go nowhere but into a status.
 #include "gdal/plugin.hpp"
 
+#include <cpl_http.h>
 #include <dlfcn.h>
 #include <geos_c.h>
 #include <proj.h>
@@ -20,10 +21,36 @@ void tell(Status* status, StatusCode code, const char* text) {
   status->text[sizeof status->text - 1] = '\0';
 }
 
+/// While it lives, GDAL prints nothing on this thread and fetches nothing: a GeoJSON file may give an address for its
+/// coordinate reference system.
+class Quiet {
+ public:
+  Quiet() {
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    CPLHTTPPushFetchCallback(refuse, nullptr);
+  }
+  ~Quiet() {
+    CPLHTTPPopFetchCallback();
+    CPLPopErrorHandler();
+  }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  static CPLHTTPResult* refuse(const char* address, CSLConstList /*options*/, GDALProgressFunc /*progress*/,
+                               void* /*for_progress*/, CPLHTTPFetchWriteFunc /*write*/, void* /*for_write*/,
+                               void* /*own*/) {
+    auto* const result = static_cast<CPLHTTPResult*>(CPLCalloc(1, sizeof(CPLHTTPResult)));  // GDAL frees it
+    result->nStatus = 1;
+    result->pszErrBuf = CPLStrdup((std::string(address) + " is not fetched").c_str());
+    return result;
+  }
+};
+
 template <class Work>
 void guarded(Status* status, const Work& work) {
   status->code = kOk;
-  CPLPushErrorHandler(CPLQuietErrorHandler);
+  const Quiet quiet;
   try {
     work();
   } catch (const Failure& failure) {
@@ -31,7 +58,6 @@ void guarded(Status* status, const Work& work) {
   } catch (const std::exception& error) {
     tell(status, kInternal, error.what());
   }
-  CPLPopErrorHandler();
 }
 
 OpenLayer& layer_of(void* handle) {
@@ -63,9 +89,8 @@ void repair(void* handle, const std::int64_t* features, std::int64_t count, Stat
 }
 
 void close(void* handle) {
-  CPLPushErrorHandler(CPLQuietErrorHandler);
+  const Quiet quiet;
   delete static_cast<OpenLayer*>(handle);
-  CPLPopErrorHandler();
 }
 
 void write_all(const Writing* writing, Status* status) {
@@ -80,8 +105,8 @@ const char* versions() {
   return kText.c_str();
 }
 
-/// What files of maps mostly are; a file that is none of these has all formats registered (source.cpp). A GDAL whose
-/// drivers are plug-ins of its own has no such functions for them, and says where they are by registering all.
+/// The formats that are read (source.cpp) and written. A GDAL whose drivers are separate shared libraries lacks these
+/// functions: then GDAL registers all.
 void register_usual_formats() {
   for (const char* const name : {"RegisterOGRGeoPackage", "RegisterOGRShape", "RegisterOGRGeoJSON",
                                  "RegisterOGRTopoJSON", "RegisterOGRFlatGeobuf", "RegisterOGRCSV"}) {

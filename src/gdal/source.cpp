@@ -1,8 +1,6 @@
 // See source.hpp. One dataset is one thread's: GDAL is re-entrant, not thread-safe.
 #include "gdal/source.hpp"
 
-#include <cpl_http.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -60,32 +58,11 @@ std::string layers_of(GDALDataset& dataset) {
 /// network: OGRVRT, KML, GML and whatever else is built in.
 constexpr const char* kFormats[] = {"GPKG", "ESRI Shapefile", "GeoJSON", "TopoJSON", "FlatGeobuf", "CSV"};
 
-/// While it lives, GDAL fetches nothing on this thread: a GeoJSON file may give an address for its coordinate reference
-/// system.
-class NoNetwork {
- public:
-  NoNetwork() { CPLHTTPPushFetchCallback(refuse, nullptr); }
-  ~NoNetwork() { CPLHTTPPopFetchCallback(); }
-  NoNetwork(const NoNetwork&) = delete;
-  NoNetwork& operator=(const NoNetwork&) = delete;
-
- private:
-  static CPLHTTPResult* refuse(const char* address, CSLConstList /*options*/, GDALProgressFunc /*progress*/,
-                               void* /*for_progress*/, CPLHTTPFetchWriteFunc /*write*/, void* /*for_write*/,
-                               void* /*own*/) {
-    auto* const result = static_cast<CPLHTTPResult*>(CPLCalloc(1, sizeof(CPLHTTPResult)));  // GDAL frees it
-    result->nStatus = 1;
-    result->pszErrBuf = CPLStrdup((std::string(address) + " is not fetched").c_str());
-    return result;
-  }
-};
-
 /// One format after the other: which driver takes a file depends on the file alone. Only files of this machine: GDAL
 /// would take an address, an archive or a text as a name, too.
 GDALDatasetUniquePtr opened(const std::string& path) {
   std::error_code unknown;
   if (!std::filesystem::exists(path, unknown)) throw Failure(kIo, path + ": cannot be read: there is no such file");
-  const NoNetwork without_network;
   constexpr unsigned kHow = GDAL_OF_VECTOR | GDAL_OF_READONLY;
   for (const char* const format : kFormats) {
     const char* const allowed[] = {format, nullptr};
