@@ -17,6 +17,10 @@
 
 namespace vicinal::kernels {
 
+/// What `automatic` goes by on the host.
+inline constexpr std::int64_t kDenseRows = 150;  ///< up to here a dense decomposition is as quick as a sparse one
+inline constexpr double kCheapFlops = 1e12;      ///< of a factor, half a minute of one core: products are not tried
+
 /// A checked task: neighbors [n, k] of the rows of a table in host memory, none its own.
 struct LleTask {
   TableView table;

@@ -35,11 +35,9 @@ namespace {
 using solver::LocalRows;
 using solver::Point;
 
-constexpr Point kDenseRows = 150;            // up to here a dense decomposition is as quick as a sparse one
 constexpr std::int64_t kOrderColumns = 8;    // by which points are put near each other
 constexpr Point kOrderedOnDevice = 1 << 17;  // points of a piece whose parts keep a device busy
-constexpr double kCheapFlops = 1e12;         // of a factor: half a minute of one core,
-constexpr double kCheapOnDevice = 1e13;      // half a second of an H200, whose sparse products are as much quicker
+constexpr double kCheapOnDevice = 1e13;      // of a factor: half a second of an H200
 constexpr double kSparseRate = 16;           // a factor's multiplications that take as long as one of a sparse product
 constexpr double kSameMagnitude = 1e-6;
 constexpr double kZero = 1e-14;  // of A's norm: what a singular value of 0 may be found as (contract clause 17)
@@ -107,7 +105,7 @@ class Piece {
   solver::Vectors run(kernels::DeviceLle* device, LlePiece& piece) {
     piece.rows = a_.points;
     const bool automatic = options_.solver == LleSolver::automatic;
-    const bool by_dense = options_.solver == LleSolver::dense || (automatic && a_.points <= kDenseRows);
+    const bool by_dense = options_.solver == LleSolver::dense || (automatic && a_.points <= kernels::kDenseRows);
     const bool by_products = options_.solver == LleSolver::lanczos || options_.solver == LleSolver::arnoldi;
     if (device != nullptr && (by_dense || by_products)) fetch(*device);
     solver::Vectors found;
@@ -175,7 +173,7 @@ class Piece {
     Ordered order = ordered(device);
     const double flops = order.symbolic.flops;
     const bool fits = device != nullptr || direct_bytes(order.symbolic) + held_bytes() <= ctx_.memory_limit();
-    if (fits && flops > (device != nullptr ? kCheapOnDevice : kCheapFlops)) {
+    if (fits && flops > (device != nullptr ? kCheapOnDevice : kernels::kCheapFlops)) {
       if (device != nullptr) fetch(*device);
       const solver::KrylovShape shape = solver::krylov_shape(a_.points, {.wanted = options_.dim});
       const double step = 4 * static_cast<double>(a_.values.size()) * static_cast<double>(shape.block);

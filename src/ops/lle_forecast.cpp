@@ -10,6 +10,7 @@
 
 #include "core/memory.hpp"
 #include "core/table_access.hpp"
+#include "kernels_sparse.hpp"
 #include "ops/clustered_rows.hpp"
 
 namespace vicinal::ops {
@@ -20,7 +21,6 @@ constexpr std::int64_t kForecastNumbers = std::int64_t{1} << 20;  // of a sample
 constexpr std::int64_t kProductRows = 1200;                       // products are tried with fewer
 constexpr std::int64_t kProductSteps = 5000;
 constexpr double kMargin = 1.15;  // on memory that is carried on
-constexpr double kDenseRows = 150;
 // Of one thread, by docs/performance.md's figures of two cores of an AMD EPYC.
 constexpr double kFactorRate = 23e9;      // multiplications and additions a second
 constexpr double kWeightRate = 1.2e9;     // of k^2 d + k^3
@@ -135,7 +135,7 @@ LleForecast forecast_lle(const Context& ctx, const TableView& table, const LleOp
   LleForecast found;
   found.bytes = least;
   const bool automatic = options.solver == LleSolver::automatic;
-  if (options.solver == LleSolver::dense || (automatic && static_cast<double>(table.rows()) <= kDenseRows)) {
+  if (options.solver == LleSolver::dense || (automatic && table.rows() <= kernels::kDenseRows)) {
     found.solver = LleSolver::dense;
     return found;
   }
@@ -154,8 +154,7 @@ LleForecast forecast_lle(const Context& ctx, const TableView& table, const LleOp
   if (!direct) return found;
   const double seconds = direct_seconds(ctx, table, options, {direct->fill, direct->flops});
   const std::uint64_t bytes = std::max(least, static_cast<std::uint64_t>(direct->bytes));
-  constexpr double kCheapFlops = 1e12;  // up to there automatic makes the factor without trying products
-  if (automatic && bytes <= ctx.memory_limit() && direct->flops > kCheapFlops) {
+  if (automatic && bytes <= ctx.memory_limit() && direct->flops > kernels::kCheapFlops) {
     by_products(LleSolver::lanczos);
     const double trying = direct->flops / (kFactorRate * ctx.threads());
     if (found.seconds == 0 || found.seconds > seconds + trying) {
