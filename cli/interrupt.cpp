@@ -23,11 +23,11 @@ extern "C" void on_signal(int) {
   _exit(exit_code(ErrorCode::cancelled));
 }
 
-/// A mapped file has no bytes any more where it was cut off. No work can go on from there.
+/// Reading a mapped file beyond its new end raises SIGBUS. The work cannot go on.
 extern "C" void on_lost_bytes(int) {
   constexpr char kSentence[] = "vicinal: error: a file shrank while it was read\n";
   if (::write(STDERR_FILENO, kSentence, sizeof(kSentence) - 1) < 0) {
-    // Nobody can be told; the exit code says it.
+    // Stderr cannot be written; the exit code still reports the error.
   }
   io::remove_temporaries();
   _exit(exit_code(ErrorCode::io));

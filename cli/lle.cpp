@@ -148,7 +148,8 @@ void LleCommand::tell_all(const Runtime& runtime, const EmbeddedRows& rows, doub
                    variant, format_duration(seconds), places));
 }
 
-/// The plan where somebody reads it: a limit that costs much time is told before that is spent.
+/// Plans where the plan is shown, or where the memory limit may force a slower solver: the user is warned before it
+/// runs.
 LlePlan LleCommand::plan_if_needed(const Context& ctx, const TableView& rows) const {
   // A factor of n rows has at most n^2 / 2 numbers; with what is kept while it is made, 16 n^2 bytes hold it.
   const auto n = static_cast<double>(rows.rows());

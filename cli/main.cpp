@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -99,7 +98,7 @@ int main(int argc, char** argv) {
   try {
     return vicinal::cli::run(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "vicinal: error: unexpected: %s\n", error.what());
+    vicinal::cli::write_stderr(std::string("vicinal: error: unexpected: ") + error.what() + "\n");
     return 1;
   }
 }
