@@ -148,6 +148,7 @@ class Build:
         """That the sources as they are pass, and that there is something to pass."""
         if (kind, tests) in self.listed:
             return
+        self.make(kind)  # what was built last is a mutation
         output, passed = self.test(kind, tests)
         count = re.search(r"(\d+) tests? from", output)
         if not passed or not count or count[1] == "0":
