@@ -2,8 +2,8 @@
 #include "geo/border.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "core/exact_sum.hpp"
@@ -18,6 +18,15 @@ constexpr double kSureShare = 0x1p-30;  // of the doubled area: a larger error a
 /// Without branches, which no one could foresee.
 inline __attribute__((always_inline)) bool holds(const Box& box, const Point& p) {
   return std::max(std::max(box.x0 - p.x, p.x - box.x1), std::max(box.y0 - p.y, p.y - box.y1)) <= 0;
+}
+
+/// A point in one register.
+using Two = double __attribute__((vector_size(16)));
+
+inline Two two(const double* xy) {
+  Two both;
+  std::memcpy(&both, xy, sizeof both);
+  return both;
 }
 
 bool precedes(const Point& p, const Point& q) {
@@ -57,16 +66,23 @@ double turn_ring(Point* ring, std::int64_t edges, bool shell) {
 }
 
 bool touches_itself(const double* xy, std::int64_t points) {
-  std::array<Point, 2 * kMaxSmallRing> twice;  // around, so that the corners away from an edge follow it
-  for (std::int64_t i = 0; i < 2 * points; ++i) {
-    const std::int64_t from = i < points ? i : i - points;
-    twice[static_cast<std::size_t>(i)] = {xy[2 * from], xy[2 * from + 1]};
-  }
-  for (const Point* e = twice.data(); e < twice.data() + points; ++e) {
-    const Box box = box_of(e[0], e[1]);
-    for (const Point* corner = e + 2; corner < e + points; ++corner) {
-      if (holds(box, *corner) && orientation(e[0], e[1], *corner) == 0) return true;
-    }
+  for (std::int64_t e = 0; e < points; ++e) {
+    const double* const from = xy + 2 * e;
+    const double* const to = e + 1 < points ? from + 2 : xy;
+    const Two low = two(from) < two(to) ? two(from) : two(to);
+    const Two high = two(from) < two(to) ? two(to) : two(from);
+    const auto holds_any = [&](std::int64_t first, std::int64_t last) {
+      for (const double* corner = xy + 2 * first; corner < xy + 2 * last; corner += 2) {
+        const auto within = (low <= two(corner)) & (two(corner) <= high);
+        if ((within[0] & within[1]) != 0 &&
+            orientation({from[0], from[1]}, {to[0], to[1]}, {corner[0], corner[1]}) == 0) {
+          return true;
+        }
+      }
+      return false;
+    };
+    // All corners but its own two.
+    if (holds_any(e + 1 < points ? 0 : 1, e) || holds_any(e + 2, points)) return true;
   }
   return false;
 }

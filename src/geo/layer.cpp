@@ -179,9 +179,7 @@ class Builder {
     const auto at = static_cast<std::size_t>(i);
     Filling filling = {begins_[at], layer_.first_run[at]};
     if (touching_[at] != 0) {
-      border.clear();
-      for_rings_with_points(
-          i, [&](const double* xy, std::int64_t edges, bool shell) { border.add_ring(xy, edges, shell); });
+      load(i, border);
       border.cut();
       std::copy(border.points().begin(), border.points().end(), layer_.points.begin() + begins_[at]);
       for (const Border::Chain& chain : border.chains()) add_chain(filling, chain.edges);
