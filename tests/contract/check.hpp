@@ -59,6 +59,11 @@ inline constexpr int kSparse = 1;
 constexpr bool is_left_out(std::uint64_t turn) {
   return turn % kSparse != 0;
 }
+/// `few` under a sanitizer, else `many`: of rows, cases or thread counts.
+template <class T>
+constexpr T sanitized(T many, T few) {
+  return kSparse > 1 ? few : many;
+}
 
 /// ThreadSanitizer looks for races, which one thread alone does not have: under it nothing is asked of fewer than two.
 #if defined(__SANITIZE_THREAD__)
