@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "core/entry.hpp"
 #include "core/memory.hpp"
@@ -29,23 +30,51 @@ struct Link {
   double weight;
 };
 
-/// The graph of `size` nodes, links given more than once added up.
-ops::WeightedGraph graph_of(std::int64_t size, std::vector<Link> links) {
-  const std::size_t count = links.size();
-  for (std::size_t i = 0; i < count; ++i) links.push_back({links[i].to, links[i].from, links[i].weight});
-  std::stable_sort(links.begin(), links.end(),
-                   [](const Link& x, const Link& y) { return x.from < y.from || (x.from == y.from && x.to < y.to); });
+/// Looks at the cancel token at every kPart-th step of a loop.
+class Steps {
+ public:
+  explicit Steps(const Context& ctx) : ctx_(ctx) {}
+  void operator()() {
+    if (++taken_ % kPart == 0) ctx_.check_cancelled();
+  }
+
+ private:
+  const Context& ctx_;
+  std::int64_t taken_ = 0;
+};
+
+/// The graph of `size` nodes, links given more than once added up in their order: a counting sort by both ends, a link
+/// and its reverse being i and links.size() + i.
+ops::WeightedGraph graph_of(const Context& ctx, std::int64_t size, const std::vector<Link>& links) {
+  const std::size_t m = links.size();
+  const auto from = [&](std::size_t i) { return static_cast<std::size_t>(i < m ? links[i].from : links[i - m].to); };
+  const auto to = [&](std::size_t i) { return static_cast<std::size_t>(i < m ? links[i].to : links[i - m].from); };
+  Steps step(ctx);
+  std::vector<std::int64_t> ends(static_cast<std::size_t>(size) + 1,
+                                 0);  // of each node's links, of which both ways are
+  for (std::size_t i = 0; i < 2 * m; ++i, step()) ++ends[from(i) + 1];
+  for (std::size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
+  const auto sorted = [&](const auto& at, const auto& key) {
+    std::vector<std::size_t> places(2 * m);
+    std::vector<std::int64_t> next(ends.begin(), ends.end() - 1);
+    for (std::size_t i = 0; i < 2 * m; ++i, step()) places[static_cast<std::size_t>(next[key(at(i))]++)] = at(i);
+    return places;
+  };
+  const std::vector<std::size_t> by_to = sorted([](std::size_t i) { return i; }, to);
+  const std::vector<std::size_t> by_both = sorted([&](std::size_t i) { return by_to[i]; }, from);
   ops::WeightedGraph graph;
   graph.sizes.assign(static_cast<std::size_t>(size), 1);
   graph.offsets.assign(static_cast<std::size_t>(size) + 1, 0);
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    if (i > 0 && links[i].from == links[i - 1].from && links[i].to == links[i - 1].to) {
-      graph.weights.back() += links[i].weight;
+  for (std::size_t k = 0; k < 2 * m; ++k, step()) {
+    const std::size_t i = by_both[k];
+    const double weight = links[i < m ? i : i - m].weight;
+    if (k > 0 && from(i) == from(by_both[k - 1]) && to(i) == to(by_both[k - 1])) {
+      graph.weights.back() += weight;
       continue;
     }
-    graph.neighbors.push_back(links[i].to);
-    graph.weights.push_back(links[i].weight);
-    ++graph.offsets[static_cast<std::size_t>(links[i].from) + 1];
+    graph.neighbors.push_back(static_cast<std::int64_t>(to(i)));
+    graph.weights.push_back(weight);
+    ++graph.offsets[from(i) + 1];
   }
   for (std::size_t v = 1; v < graph.offsets.size(); ++v) graph.offsets[v] += graph.offsets[v - 1];
   return graph;
@@ -96,11 +125,13 @@ class Division {
   /// Steps of the longest of the shortest ways from v to the members of its part that it reaches, which are `met`.
   std::int64_t longest_walk(std::int64_t v, Members& met) {
     ctx_.check_cancelled();
+    Steps step(ctx_);
     met = {v};
     steps_[static_cast<std::size_t>(v)] = 0;
     for (std::size_t next = 0; next < met.size(); ++next) {
       const std::int64_t steps = steps_[static_cast<std::size_t>(met[next])] + 1;
       for_near(met[next], [&](std::int64_t w, double /*weight*/) {
+        step();
         if (steps_[static_cast<std::size_t>(w)] >= 0) return;
         steps_[static_cast<std::size_t>(w)] = steps;
         met.push_back(w);
@@ -129,8 +160,10 @@ class Division {
       place_[static_cast<std::size_t>(members[i])] = static_cast<std::int64_t>(i);
     std::vector<Link> links;
     double largest = 0;
+    Steps step(ctx_);
     for (const std::int64_t v : members) {
       for_near(v, [&](std::int64_t w, double weight) {
+        step();
         if (v > w) return;
         links.push_back({place_[static_cast<std::size_t>(v)], place_[static_cast<std::size_t>(w)], weight});
         largest = std::max(largest, weight);
@@ -140,7 +173,8 @@ class Division {
     double sum = 0;
     for (Link& link : links) sum += link.weight = largest > 0 ? link.weight / largest : 1;
     const auto size = static_cast<double>(members.size());
-    const ops::WeightedGraph graph = graph_of(std::ssize(members), std::move(links));
+    const ops::WeightedGraph graph = graph_of(ctx_, std::ssize(members), links);
+    links = {};
     for (double resolution = sum / (size * (size - 1) / 2);; resolution *= 2) {
       const auto community = ops::potts_communities(ctx_, graph, resolution);
       Members first(members.size(), -1);  // of each community
@@ -156,15 +190,18 @@ class Division {
 
   /// Members of one part that are joined within it, ascending.
   std::vector<Members> connected(const Members& members) {
-    std::vector<Members> pieces;
-    std::vector<bool> seen(part_.size());
+    for (const std::int64_t v : members) place_[static_cast<std::size_t>(v)] = -1;
+    std::int64_t count = 0;
     Members met;
     for (const std::int64_t v : members) {
-      if (seen[static_cast<std::size_t>(v)]) continue;
+      if (place_[static_cast<std::size_t>(v)] >= 0) continue;
       longest_walk(v, met);
-      for (const std::int64_t w : met) seen[static_cast<std::size_t>(w)] = true;
-      std::sort(met.begin(), met.end());
-      pieces.push_back(met);
+      for (const std::int64_t w : met) place_[static_cast<std::size_t>(w)] = count;
+      ++count;
+    }
+    std::vector<Members> pieces(static_cast<std::size_t>(count));
+    for (const std::int64_t v : members) {
+      pieces[static_cast<std::size_t>(place_[static_cast<std::size_t>(v)])].push_back(v);
     }
     return pieces;
   }
@@ -174,7 +211,7 @@ class Division {
   const ops::WeightedGraph graph_;
   std::vector<std::int64_t> part_;   // of each member
   std::vector<std::int64_t> steps_;  // of a walk; -1 between walks
-  std::vector<std::int64_t> place_;  // of a member in the part that is being divided
+  std::vector<std::int64_t> place_;  // of a member in the part that is being divided, then of its piece
 };
 
 /// Members and links of the groups that may be too large, by the place of the group in `wanted`.
@@ -226,7 +263,7 @@ Chosen choose(const Context& ctx, const BipartiteEdges& edges, const Cocluster& 
   return chosen;
 }
 
-void check_split(const BipartiteEdges& edges, const Cocluster& found, const SplitOptions& options) {
+void check_split(const Context& ctx, const BipartiteEdges& edges, const Cocluster& found, const SplitOptions& options) {
   if (options.most_members < 0) refuse(fmt::format("most_members: is {}, must be at least 0", options.most_members));
   if (options.most_steps < 0) refuse(fmt::format("most_steps: is {}, must be at least 0", options.most_steps));
   if (std::ssize(found.labels_a) != edges.n_a() || std::ssize(found.labels_b) != edges.n_b()) {
@@ -234,6 +271,7 @@ void check_split(const BipartiteEdges& edges, const Cocluster& found, const Spli
                        found.labels_b.size(), edges.n_a(), edges.n_b()));
   }
   for (std::int64_t e = 0; e < edges.size(); ++e) {
+    if (e % kPart == 0) ctx.check_cancelled();
     kernels::require_in_range(edges, e);
     if (label_of(found, edges.a(e)) == label_of(found, edges.n_a() + edges.b(e))) continue;
     refuse(fmt::format("found: edge {} joins two groups, so that these are of other edges", e));
@@ -246,7 +284,7 @@ CoclusterSplit split_groups(const Context& ctx, const BipartiteEdges& edges, con
                             const SplitOptions& options) try {
   const core::Entry entry;
   ops::check_weights(ctx, edges.weights());
-  check_split(edges, found, options);
+  check_split(ctx, edges, found, options);
   // A copy of the result; and of the groups that are too large, which may be one, members, links at both ends and the
   // graph that they make, twice while it is divided.
   const auto members = static_cast<std::uint64_t>(edges.n_a() + edges.n_b());
@@ -258,7 +296,7 @@ CoclusterSplit split_groups(const Context& ctx, const BipartiteEdges& edges, con
   core::parallel_for(ctx, std::ssize(chosen.wanted), [&](std::int64_t task, int /*worker*/) {
     const auto i = static_cast<std::size_t>(task);
     const Members& own = chosen.members[i];
-    Division division(ctx, options, graph_of(std::ssize(own), std::move(chosen.links[i])));
+    Division division(ctx, options, graph_of(ctx, std::ssize(own), std::exchange(chosen.links[i], {})));
     const std::vector<std::int64_t> part = division.divide();
     for (std::size_t v = 0; v < own.size(); ++v) {
       const std::int64_t label = own[static_cast<std::size_t>(part[v])];
@@ -270,6 +308,7 @@ CoclusterSplit split_groups(const Context& ctx, const BipartiteEdges& edges, con
   });
   result.split_groups = std::count(is_split.begin(), is_split.end(), 1);
   for (std::int64_t e = 0; e < edges.size(); ++e) {
+    if (e % kPart == 0) ctx.check_cancelled();
     const std::int64_t b = edges.n_a() + edges.b(e);
     if (label_of(result.parts, edges.a(e)) != label_of(result.parts, b)) result.cut_edges.push_back(e);
   }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -109,6 +110,21 @@ TEST(Polls, brute_force) {
   EXPECT_GE(polls_by(Method::direct, 1, Metric::minkowski), kRows);
   // Each panel of rows is packed by a task of its own, and polls when it is screened.
   EXPECT_GE(polls_by(Method::fused, 8, Metric::euclidean), 2 * kRows / cpu::simd_kernels(ctx.isa()).tile_rows);
+}
+
+// A star, no member of which is further than two steps from another: it is looked at and not divided.
+TEST(Polls, a_split) {
+  constexpr std::int64_t kPart = 1 << 16;
+  constexpr std::int64_t kLeaves = 8 * kPart;
+  const std::vector<std::int64_t> a(kLeaves, 0);
+  std::vector<std::int64_t> b(kLeaves);
+  std::iota(b.begin(), b.end(), 0);
+  const Context ctx = Context::cpu({.threads = 1});
+  const BipartiteEdges edges(1, kLeaves, std::span<const std::int64_t>(a), std::span<const std::int64_t>(b));
+  const Cocluster found = cocluster(ctx, edges, {});
+  // Edges: checked, chosen, asked whether they are cut; both ways counted, sorted twice, joined and walked. Members.
+  constexpr std::int64_t kPasses = 3 + 2 * 5 + 1;
+  EXPECT_GE(polls_of([&] { split_groups(ctx, edges, found, {.most_steps = 4}); }), kPasses * kLeaves / kPart);
 }
 
 // A path: every row of the first product is made.
