@@ -26,10 +26,10 @@ class ExactSum {
     const int shift = place % 32;
     const std::uint64_t low = (fraction & 0xffffffffU) << shift;  // below 2^63
     const std::uint64_t high = (fraction >> 32) << shift;         // below 2^53
+    // What low has beyond 32 bits is below 2^shift, of which high is a multiple: nothing is carried.
     const auto first = static_cast<std::int64_t>(low & 0xffffffffU);
-    const std::uint64_t middle = (low >> 32) + (high & 0xffffffffU);
-    const auto second = static_cast<std::int64_t>(middle & 0xffffffffU);
-    const auto third = static_cast<std::int64_t>((middle >> 32) + (high >> 32));
+    const auto second = static_cast<std::int64_t>(low >> 32 | (high & 0xffffffffU));
+    const auto third = static_cast<std::int64_t>(high >> 32);
     const std::int64_t sign = bits >> 63 != 0 ? -1 : 1;
     limbs_[limb] += sign * first;
     limbs_[limb + 1] += sign * second;

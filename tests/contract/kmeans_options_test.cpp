@@ -69,6 +69,49 @@ TEST(KMeans, moved_rows_are_no_changed_labels) {
   }
 }
 
+// The mean of two equal rows of this weight is another float64 than their value. At first no row can fill the empty
+// cluster, since its key is 0; in the second iteration one does, and that no label changed ends nothing.
+TEST(KMeans, a_row_moved_to_an_empty_cluster_goes_on) {
+  const std::vector<double> rows = {0.1, 0.1};
+  const std::vector<double> weights = {0.1, 0.1};
+  const std::vector<double> centres = {0.1, 5};
+  const TableView table(rows.data(), 2, 1);
+  const KMeansOptions options{
+      .clusters = 2, .init = KMeansInit::given, .centres = TableView(centres.data(), 2, 1), .weights = weights};
+  check_kmeans(table, options, "filled late");
+  for (const Context& ctx : contexts(0)) {
+    const KMeans got = kmeans(ctx, table, options);
+    EXPECT_GT(got.iterations, 2);
+  }
+}
+
+// Centres move by 0.25 each, and V is 1: a shift of what the tolerance allows ends it.
+TEST(KMeans, a_shift_at_the_tolerance_ends_it) {
+  const std::vector<double> rows = {-1, -1, 1, 1};
+  const std::vector<double> centres = {-1.5, 1.5};
+  const TableView table(rows.data(), 4, 1);
+  KMeansOptions options{.clusters = 2, .init = KMeansInit::given, .centres = TableView(centres.data(), 2, 1)};
+  for (const double tolerance : {0.5, 0.499}) {
+    options.tolerance = tolerance;
+    check_kmeans(table, options, "shift at the tolerance");
+    for (const Context& ctx : contexts(0)) {
+      EXPECT_EQ(name_of(kmeans(ctx, table, options).stopped),
+                name_of(tolerance == 0.5 ? KMeansStop::shift : KMeansStop::labels));
+    }
+  }
+}
+
+// Rows as far from candidates of two rounds belong to those of the first.
+TEST(KMeans, parallel_seeding_of_ties) {
+  for (int seed = 0; seed < 40; ++seed) {
+    std::vector<double> rows;
+    for (int i = 0; i < 60; ++i) rows.push_back((i * 7 + seed) % 13);
+    const KMeansOptions options{
+        .clusters = 4, .init = KMeansInit::parallel, .seed = static_cast<std::uint64_t>(seed), .max_iterations = 1};
+    check_kmeans(TableView(rows.data(), 60, 1), options, "ties");
+  }
+}
+
 // The centres are the means at once, so that they shift by 0; where the allowed shift is 0, too, labels must settle.
 TEST(KMeans, an_allowed_shift_of_zero_ends_nothing) {
   const std::vector<double> rows = {0.03125, 0.0625, 0.125, 0.15625};

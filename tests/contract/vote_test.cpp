@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -101,6 +102,18 @@ TEST(Vote, custom_weights_are_the_callers) {
   const Vote custom =
       vote(context, graph, labels, {.weights = Weighting::custom, .custom = ones, .probabilities = true});
   expect_same(custom, vote(context, graph, labels, {.probabilities = true}), "custom");
+  for (const double wrong : {-1.0, -0x1p-1074, std::nan(""), HUGE_VAL}) {
+    const auto one_wrong = [&](std::span<const double>, std::span<double> weights) {
+      std::fill(weights.begin(), weights.end(), 1.0);
+      weights.back() = wrong;
+    };
+    try {
+      (void)vote(context, graph, labels, {.weights = Weighting::custom, .custom = one_wrong});
+      ADD_FAILURE() << wrong << " passed";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("rank 6: weights must be finite and not negative"), std::string::npos);
+    }
+  }
   // All weight on the last neighbor: its class wins.
   const auto last = [](std::span<const double>, std::span<double> weights) {
     std::fill(weights.begin(), weights.end(), 0.0);
