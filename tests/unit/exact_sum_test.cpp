@@ -53,6 +53,18 @@ TEST(ExactSum, known_answers) {
   EXPECT_EQ(sum_of({0x1p-1022, -tiny}), 0x1p-1022 - tiny);
 }
 
+// Every bit of a float64, wherever its limbs divide it.
+TEST(ExactSum, one_number_is_its_sum) {
+  for (int exponent = -1074; exponent < 1024; ++exponent) {
+    for (const double fraction : {0x1.fffffffffffffp0, -0x1.123456789abcdp0, 0x1.0000080000001p0}) {
+      const double x = std::ldexp(fraction, exponent);
+      core::ExactSum sum;
+      sum.add(x);
+      EXPECT_EQ(sum.rounded(), x) << exponent;
+    }
+  }
+}
+
 TEST(ExactSum, order_and_division_do_not_show) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     std::vector<double> terms = wild(seed, 500, -1074, 900);
