@@ -63,6 +63,9 @@ constexpr const char* kFormats[] = {"GPKG", "ESRI Shapefile", "GeoJSON", "TopoJS
 GDALDatasetUniquePtr opened(const std::string& path) {
   std::error_code unknown;
   if (!std::filesystem::exists(path, unknown)) throw Failure(kIo, path + ": cannot be read: there is no such file");
+  if (!std::filesystem::is_regular_file(path, unknown)) {
+    throw Failure(kIo, path + ": is no file that can be opened as a map, but a folder, a pipe or a device");
+  }
   constexpr unsigned kHow = GDAL_OF_VECTOR | GDAL_OF_READONLY;
   for (const char* const format : kFormats) {
     const char* const allowed[] = {format, nullptr};

@@ -1,8 +1,11 @@
 """vicinal match: files in and out, every kind of bad input. Skipped where the plug-in for files of polygons is not built."""
 
+import contextlib
 import csv
 import http.server
 import json
+import os
+import shutil
 import sqlite3
 import subprocess
 import threading
@@ -388,9 +391,9 @@ def test_only_formats_that_hold_their_own_data_are_read(tmp_path):
     refused(3, "there is no such file", usual, usual.read_text())
 
 
-def test_a_map_reads_nothing_but_itself(tmp_path):
-    """OGRVRT, whatever a file of it is called, names other files and addresses."""
-    usual = layer(tmp_path / "usual.geojson", polygons((0, 0)))
+@contextlib.contextmanager
+def watched_server():
+    """An address at which nothing is, and a list of what was asked there."""
     asked = []
 
     class Watcher(http.server.BaseHTTPRequestHandler):
@@ -405,7 +408,14 @@ def test_a_map_reads_nothing_but_itself(tmp_path):
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Watcher) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/map.geojson"
+        yield f"http://127.0.0.1:{server.server_port}/map.geojson", asked
+        server.shutdown()
+
+
+def test_a_map_reads_nothing_but_itself(tmp_path):
+    """OGRVRT, whatever a file of it is called, names other files and addresses."""
+    usual = layer(tmp_path / "usual.geojson", polygons((0, 0)))
+    with watched_server() as (address, asked):
         for source in (f"/vsicurl/{address}", address, usual):
             for name in ("a.geojson", "a.vrt", "a.gpkg", "a.csv", "a.shp"):
                 sly = tmp_path / name
@@ -419,7 +429,39 @@ def test_a_map_reads_nothing_but_itself(tmp_path):
             run("match", usual, tmp_path / "linked.geojson")
         for name in (address, f"/vsicurl/{address}"):
             refused(3, "there is no such file", usual, name)
-        server.shutdown()
+    assert not asked
+
+
+def test_a_geopackage_reads_nothing_but_itself(tmp_path):
+    """SQLite's views and virtual tables may call functions that open other files and addresses."""
+    usual = layer(tmp_path / "usual.geojson", polygons((0, 0)))
+    other = layer(tmp_path / "other.geojson", polygons((0, 0), (3, 3)))
+    assert run("match", usual, usual, "-o", tmp_path / "plain.gpkg").returncode == 0
+
+    def sly(name, view=None, virtual=None):
+        path = tmp_path / name
+        shutil.copy(tmp_path / "plain.gpkg", path)
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as base:
+            for (trigger,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                base.execute(f'DROP TRIGGER "{trigger}"')
+            base.execute("ALTER TABLE a RENAME TO data")
+            if view is not None:
+                base.execute(f"CREATE VIEW a AS SELECT data.*{view} FROM data")
+            else:
+                base.execute("PRAGMA writable_schema = 1")
+                base.execute("INSERT INTO sqlite_master (type, name, tbl_name, rootpage, sql) VALUES "
+                             "('table', 'a', 'a', 0, ?)", (f"CREATE VIRTUAL TABLE a USING {virtual}",))
+        return path
+
+    assert run("match", usual, sly("view.gpkg", view=""), "--layer-new", "a").returncode == 0
+    with watched_server() as (address, asked):
+        for place in (other, f"/vsicurl/{address}"):
+            refused(3, "ogr.gpkg", usual, sly("ogr.gpkg", virtual=f"VirtualOGR('{place}')"), "--layer-new", "a")
+            refused(3, "shape.gpkg", usual, sly("shape.gpkg", virtual=f"VirtualShape('{place}', 'UTF-8', 4326)"),
+                    "--layer-new", "a")
+            for function in ("ogr_datasource_load_layers", "ogr_geocode", "load_extension", "readfile"):
+                refused(3, "call.gpkg", usual, sly("call.gpkg", view=f", {function}('{place}') AS e"),
+                        "--layer-new", "a")
     assert not asked
 
 
@@ -428,6 +470,9 @@ def test_bad_input(tmp_path):
     new = layer(tmp_path / "new.geojson", polygons((0, 0)))
     out = tmp_path / "out.csv"
     refused(3, "missing.gpkg", tmp_path / "missing.gpkg", new)
+    refused(3, "is no file that can be opened", tmp_path, new)
+    os.mkfifo(tmp_path / "pipe.geojson")
+    refused(3, "is no file that can be opened", tmp_path / "pipe.geojson", new)
     refused(2, "there is no column 'code'; there are: name", old, new, "--id", "code", "-o", out)
     refused(2, "there is no layer 'x'", old, new, "--layer", "x")
     refused(3, "feature 1 (name 0001) is a POINT: only polygons", old,
