@@ -45,13 +45,14 @@ TEST(Distance, the_tree_of_eight_accumulators_shows) {
 }
 
 TEST(Distance, euclidean_terms_are_fused) {
-  // t^2 = 1 + 2^-29 + 2^-60 does not fit: with a fused step it is rounded once, together with the accumulator.
+  // t^2 = 1 + 2^-29 + 2^-60 does not fit. With the accumulator, a little below 2^-53, it is beyond the middle between two
+  // float64; 1 + 2^-29 would not be.
   const double t = 1 + 0x1p-30;
   std::vector<double> x(9, 0.0);
-  x[0] = 0x1p-31;
+  x[0] = std::nextafter(std::sqrt(0x1p-53), 0);
   x[8] = t;
   const std::vector<double> zero(9, 0.0);
-  EXPECT_EQ(euclidean_key(x.data(), zero.data(), 9), std::fma(t, t, 0x1p-62));
+  EXPECT_EQ(euclidean_key(x.data(), zero.data(), 9), 1 + 0x1p-29 + 0x1p-52);
 }
 
 TEST(Distance, an_empty_product_is_plus_zero) {
