@@ -45,8 +45,8 @@ TEST(Distance, the_tree_of_eight_accumulators_shows) {
 }
 
 TEST(Distance, euclidean_terms_are_fused) {
-  // t^2 = 1 + 2^-29 + 2^-60 does not fit. With the accumulator, a little below 2^-53, it is beyond the middle between two
-  // float64; 1 + 2^-29 would not be.
+  // t^2 = 1 + 2^-29 + 2^-60 does not fit. With the accumulator, a little below 2^-53, it is beyond the middle between
+  // two float64; 1 + 2^-29 would not be.
   const double t = 1 + 0x1p-30;
   std::vector<double> x(9, 0.0);
   x[0] = std::nextafter(std::sqrt(0x1p-53), 0);
