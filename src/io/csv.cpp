@@ -11,7 +11,8 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
-#include <unordered_map>
+#include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "core/memory.hpp"
@@ -186,31 +187,89 @@ std::uint64_t bytes_of_values(const CsvLayout& layout, std::int64_t rows) {
   return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(layout.numbers) * sizeof(double);
 }
 
+/// Distinct texts, numbered as they come: a hash table of their numbers, at most half full.
+class DistinctTexts {
+ public:
+  explicit DistinctTexts(const Context& ctx) : ctx_(ctx), slots_(1024, -1) {}
+
+  std::int64_t number_of(std::string_view text) {
+    poll();
+    const std::size_t slot = slot_of(text);
+    if (slots_[slot] >= 0) return slots_[slot];
+    const auto number = std::ssize(texts_);
+    slots_[slot] = number;
+    texts_.push_back(text);
+    if (2 * texts_.size() > slots_.size()) grow();
+    return number;
+  }
+  /// The numbers in the order of the texts.
+  [[nodiscard]] std::vector<std::int64_t> sorted() {
+    std::vector<std::int64_t> order(texts_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [this](std::int64_t x, std::int64_t y) {
+      poll();
+      return text(x) < text(y);
+    });
+    return order;
+  }
+  [[nodiscard]] std::string_view text(std::int64_t number) const { return texts_[static_cast<std::size_t>(number)]; }
+  void poll() {
+    constexpr std::int64_t kStep = std::int64_t{1} << 14;
+    if (++steps_ % kStep == 0) ctx_.check_cancelled();
+  }
+
+ private:
+  /// Where the text is, or would be.
+  [[nodiscard]] std::size_t slot_of(std::string_view text) const {
+    std::size_t slot = std::hash<std::string_view>()(text) & (slots_.size() - 1);
+    while (slots_[slot] >= 0 && this->text(slots_[slot]) != text) slot = (slot + 1) & (slots_.size() - 1);
+    return slot;
+  }
+  void grow() {
+    slots_.assign(2 * slots_.size(), -1);
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      poll();
+      slots_[slot_of(texts_[i])] = static_cast<std::int64_t>(i);
+    }
+  }
+
+  const Context& ctx_;
+  std::vector<std::int64_t> slots_;
+  std::vector<std::string_view> texts_;
+  std::int64_t steps_ = 0;
+};
+
 /// The distinct texts in ascending order; `values` [rows, numbers] gets at column `j` the number of each row's.
-std::vector<std::string> number_texts(const std::vector<std::string_view>& texts, std::int64_t numbers, std::int64_t j,
-                                      double* values) {
-  std::unordered_map<std::string_view, std::int64_t> codes;
-  for (const std::string_view text : texts) codes.emplace(text, 0);
+std::vector<std::string> number_texts(const Context& ctx, const std::vector<std::string_view>& texts,
+                                      std::int64_t numbers, std::int64_t j, double* values) {
+  DistinctTexts distinct(ctx);
+  const auto value = [&](std::size_t row) -> double& { return values[static_cast<std::int64_t>(row) * numbers + j]; };
+  for (std::size_t i = 0; i < texts.size(); ++i) value(i) = static_cast<double>(distinct.number_of(texts[i]));
+  const std::vector<std::int64_t> order = distinct.sorted();
   std::vector<std::string> classes;
-  classes.reserve(codes.size());
-  for (const auto& [text, code] : codes) classes.emplace_back(text);
-  std::sort(classes.begin(), classes.end());
-  for (std::size_t c = 0; c < classes.size(); ++c) codes[classes[c]] = static_cast<std::int64_t>(c);
+  classes.reserve(order.size());
+  std::vector<double> rank(order.size());
+  for (const std::int64_t number : order) {
+    distinct.poll();
+    rank[static_cast<std::size_t>(number)] = static_cast<double>(classes.size());
+    classes.emplace_back(distinct.text(number));
+  }
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    values[static_cast<std::int64_t>(i) * numbers + j] = static_cast<double>(codes[texts[i]]);
+    distinct.poll();
+    value(i) = rank[static_cast<std::size_t>(value(i))];
   }
   return classes;
 }
 
-std::vector<std::vector<std::string>> number_all_texts(const CsvLayout& layout, const CsvContent& content,
-                                                       double* values) {
+std::vector<std::vector<std::string>> number_all_texts(const Context& ctx, const CsvLayout& layout,
+                                                       const CsvContent& content, double* values) {
   std::vector<std::vector<std::string>> categories(static_cast<std::size_t>(layout.numbers));
   std::int64_t column = 0;
   std::size_t text = 0;
   for (const ColumnRole role : layout.roles) {
     if (role == ColumnRole::text) {
       categories[static_cast<std::size_t>(column)] =
-          number_texts(content.texts[text++], layout.numbers, column, values);
+          number_texts(ctx, content.texts[text++], layout.numbers, column, values);
     }
     column += role == ColumnRole::number || role == ColumnRole::text ? 1 : 0;
   }
@@ -257,7 +316,7 @@ CsvContent parse_csv(const Context& ctx, const CsvLayout& layout, const Bytes& b
     if (worker == 0) ctx.report("read", static_cast<double>(finished) / static_cast<double>(count));
   });
   if (store && layout.texts > 0) {
-    content.categories = number_all_texts(layout, content, reinterpret_cast<double*>(values.get()));
+    content.categories = number_all_texts(ctx, layout, content, reinterpret_cast<double*>(values.get()));
   }
   if (store) content.values = std::shared_ptr<const double>(values, reinterpret_cast<const double*>(values.get()));
   return content;

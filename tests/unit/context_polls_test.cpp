@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -14,6 +16,7 @@
 #include "cpu/table_scan.hpp"
 #include "cpu/tree.hpp"
 #include "vicinal/cocluster.hpp"
+#include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
 
 namespace {
@@ -110,6 +113,25 @@ TEST(Polls, brute_force) {
   EXPECT_GE(polls_by(Method::direct, 1, Metric::minkowski), kRows);
   // Each panel of rows is packed by a task of its own, and polls when it is screened.
   EXPECT_GE(polls_by(Method::fused, 8, Metric::euclidean), 2 * kRows / cpu::simd_kernels(ctx.isa()).tile_rows);
+}
+
+// Equal texts are looked up and given their numbers; distinct ones are sorted, too.
+TEST(Polls, columns_of_text) {
+  constexpr std::int64_t kRows = std::int64_t{1} << 18;
+  constexpr std::int64_t kStep = std::int64_t{1} << 14;
+  const Context ctx = Context::cpu({.threads = 1});
+  const std::string path = ::testing::TempDir() + "vicinal_polls_text.csv";
+  const auto polls_of_texts = [&](std::int64_t distinct) {
+    std::string text = "word\n";
+    for (std::int64_t i = 0; i < kRows; ++i) text += "w" + std::to_string(i % distinct) + "\n";
+    write_text(path, text);
+    ReadOptions reading;
+    reading.text = {"word"};
+    return polls_of([&] { (void)read_table(ctx, path, reading); });
+  };
+  EXPECT_GE(polls_of_texts(1), 2 * kRows / kStep);
+  EXPECT_GE(polls_of_texts(kRows), (3 + 16) * kRows / kStep);
+  std::filesystem::remove(path);
 }
 
 // A star, no member of which is further than two steps from another: it is looked at and not divided.
