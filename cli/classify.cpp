@@ -33,7 +33,9 @@ struct ClassifyCommand : SupervisedOptions {
   bool probabilities = false;
 
   void check() const;
-  [[nodiscard]] Fitted fit_rows(const Context& ctx) const;
+  [[nodiscard]] RowBytes row_bytes() const;
+  [[nodiscard]] Context plan(PlannedInputs& inputs) const;
+  [[nodiscard]] Fitted fit_rows(const Context& ctx, const Context& rest) const;
   void choose(const Context& ctx, Fitted& fitted) const;
   void run() const;
 };
@@ -205,7 +207,29 @@ void ClassifyCommand::check() const {
   }
 }
 
-Fitted ClassifyCommand::fit_rows(const Context& ctx) const {
+/// Codes of labels and votes, and a line of text. How many classes there are, and so what --probabilities takes, is not
+/// known before the labels are.
+RowBytes ClassifyCommand::row_bytes() const {
+  constexpr std::uint64_t kCode = sizeof(std::int32_t);
+  constexpr std::uint64_t kLine = 32;
+  const std::uint64_t outputs = std::max<std::size_t>(1, input.labels.size());
+  return {0, 0, outputs * (3 * kCode + kLine)};
+}
+
+Context ClassifyCommand::plan(PlannedInputs& inputs) const {
+  ReadOptions reading = training_options(*this);
+  if (input.labels.size() == 1) {
+    reading.label = input.labels[0];
+  } else {
+    reading.drop.insert(reading.drop.end(), input.labels.begin(), input.labels.end());
+    for (const std::string& column : input.labels) inputs.add_labels(first, column);
+  }
+  if (!labels_file.empty()) inputs.add_labels(labels_file);
+  if (!test_labels_file.empty()) inputs.add_labels(test_labels_file);
+  return plan_supervised(*this, inputs, reading, row_bytes());
+}
+
+Fitted ClassifyCommand::fit_rows(const Context& ctx, const Context& rest) const {
   std::vector<Labels> outputs;
   Table table;
   if (labels_file.empty()) {
@@ -216,7 +240,7 @@ Fitted ClassifyCommand::fit_rows(const Context& ctx) const {
     outputs.push_back(read_labels(ctx, labels_file));
     require_rows("--labels", labels_file, outputs[0], table);
   }
-  Fitted fitted = fit(ctx, *this, std::move(table), input.labels);
+  Fitted fitted = fit(rest, *this, std::move(table), input.labels);
   if (!outlier.empty()) {
     for (Labels& labels : outputs) labels = with_class(labels, outlier);
   }
@@ -252,11 +276,13 @@ void ClassifyCommand::run() const {
   check();
   const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
-  Fitted fitted = model.empty() ? fit_rows(ctx) : load_fitted(ctx, model);
+  PlannedInputs inputs(runtime, common);
+  const Context rest = plan(inputs);
+  Fitted fitted = model.empty() ? fit_rows(ctx, rest) : load_fitted(ctx, model);
   if (fitted.model->outputs.empty()) {
     throw Error(ErrorCode::bad_data, fmt::format("--model: {} was made by vicinal regress", model));
   }
-  if (common.explain) return explain_supervised(ctx, *this, fitted);
+  if (common.explain) return explain_supervised(rest, *this, inputs, fitted, row_bytes());
   const bool answers = !test().empty();
   const std::vector<Labels>& trained = fitted.model->outputs;
   std::vector<Outcome> outcomes(answers ? trained.size() : 0);
@@ -277,7 +303,7 @@ void ClassifyCommand::run() const {
   const std::vector<std::string> class_names = read_class_names(ctx, class_names_file, trained[0]);
   const report::ImageShape image = answers ? image_shape_of(image_shape, asked.table) : report::ImageShape{};
 
-  choose(ctx, fitted);
+  choose(rest, fitted);
   const Index& index = fitted.model->index;
   const auto filter = read_filter(ctx, search.filter, index.rows());
   VoteOptions voting;
@@ -287,12 +313,12 @@ void ClassifyCommand::run() const {
   Classification found;
   const bool by_k = fitted.model->k > 0;
   if (answers && !report.empty()) {
-    graph = by_k ? knn(ctx, index, asked.table.view, knn_of(*this, fitted, filter))
-                 : vicinal::radius(ctx, index, asked.table.view, radius_of(*this, fitted, filter));
-    found = {vote(ctx, graph, trained, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
+    graph = by_k ? knn(rest, index, asked.table.view, knn_of(*this, fitted, filter))
+                 : vicinal::radius(rest, index, asked.table.view, radius_of(*this, fitted, filter));
+    found = {vote(rest, graph, trained, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
   } else if (answers) {
-    found = by_k ? vicinal::classify(ctx, index, asked.table.view, trained, knn_of(*this, fitted, filter), voting)
-                 : classify_radius(ctx, index, asked.table.view, trained, radius_of(*this, fitted, filter), voting);
+    found = by_k ? vicinal::classify(rest, index, asked.table.view, trained, knn_of(*this, fitted, filter), voting)
+                 : classify_radius(rest, index, asked.table.view, trained, radius_of(*this, fitted, filter), voting);
   }
   found.stats.prepare_seconds = fitted.prepare_seconds;
   call_outliers(fitted, found.votes);

@@ -16,6 +16,7 @@
 #include "io/atomic_file.hpp"
 #include "kmeans_scan.hpp"
 #include "output.hpp"
+#include "planned_inputs.hpp"
 #include "preparation.hpp"
 #include "report/clusters.hpp"
 #include "silhouette.hpp"
@@ -59,6 +60,8 @@ struct KMeansCommand {
   [[nodiscard]] KMeansOptions options(const Table& first_centres, const std::vector<double>& weights_of_rows) const;
   void check() const;
   void label(const Context& ctx, const TableView& rows, KMeans& found) const;
+  [[nodiscard]] Context plan(PlannedInputs& inputs) const;
+  [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
   [[nodiscard]] Table read_prepared(const Context& ctx, std::optional<Preparation>& preparation) const;
   void run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const;
   [[nodiscard]] std::string page(const Table& rows, const KMeans& found, const Sample& sample, const Silhouette& fit,
@@ -128,6 +131,31 @@ Table KMeansCommand::read_prepared(const Context& ctx, std::optional<Preparation
   if (!asked || !model.empty()) return rows;
   preparation = Preparation::fit(ctx, rows, prepared);
   return preparation->apply(ctx, std::move(rows), table);
+}
+
+/// As .csv a text that grows as it is written.
+std::uint64_t KMeansCommand::output_bytes(std::int64_t rows) const {
+  constexpr std::uint64_t kLine = std::uint64_t{2} * 16;
+  return ends_with(output, ".csv") ? static_cast<std::uint64_t>(rows) * kLine : 0;
+}
+
+/// One plan for the inputs and the clustering, before they are read.
+Context KMeansCommand::plan(PlannedInputs& inputs) const {
+  if (!model.empty() || !is_init_name(init) || prepared.categories == "onehot") inputs.add_unknown();
+  ReadOptions reading = read_options(input);
+  reading.find_text = prepared.categories != "none";
+  TableView rows = inputs.add_table(table, reading);
+  if (rows.rows() > 0 && (prepared.scale != "none" || prepared.categories != "none")) {
+    rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
+    inputs.add(static_cast<std::uint64_t>(rows.rows() * rows.cols()) * sizeof(double));
+  }
+  if (!weights.empty()) {
+    inputs.add_table(weights, {});
+    inputs.add(static_cast<std::uint64_t>(rows.rows()) * sizeof(double));
+  }
+  return inputs.fit("kmeans", [&](const Context& rest) {
+    return plan_kmeans(rest, rows, options({}, {})).memory + output_bytes(rows.rows());
+  });
 }
 
 /// The rows' clusters by the centres of --model.
@@ -290,6 +318,8 @@ void KMeansCommand::run() const {
     found = std::move(loaded.fitted);
     if (!loaded.notes.empty()) preparation = Preparation::from_text(loaded.notes, found.cols, model);
   }
+  PlannedInputs inputs(runtime, common);
+  const Context rest = plan(inputs);
   const Table rows = read_prepared(ctx, preparation);
   const std::vector<double> weights_of_rows = read_weights(ctx, weights);
   std::optional<Silhouettes> silhouettes;
@@ -299,9 +329,13 @@ void KMeansCommand::run() const {
   } else {
     const Table first_centres = is_init_name(init) ? Table{} : read_table(ctx, init, {});
     const KMeansOptions chosen = options(first_centres, weights_of_rows);
-    if (common.explain) return print_plan(common, plan_kmeans(ctx, rows.view, chosen));
+    if (common.explain) {
+      Plan made = plan_kmeans(rest, rows.view, chosen);
+      made.memory = inputs.total(made.memory + output_bytes(rows.view.rows()));
+      return print_plan(common, made);
+    }
     if (!scan.empty()) return run_scan(runtime, rows, chosen);
-    found = kmeans(ctx, rows.view, chosen);
+    found = kmeans(rest, rows.view, chosen);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   Silhouette fit;

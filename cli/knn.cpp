@@ -14,6 +14,7 @@
 #include "io/atomic_file.hpp"
 #include "neighbors_output.hpp"
 #include "output.hpp"
+#include "planned_inputs.hpp"
 #include "report/neighbors.hpp"
 
 namespace vicinal::cli {
@@ -52,16 +53,22 @@ void KnnCommand::run() const {
   check_output("-o", output, {".npz", ".csv"});
   check_output("--report", report, {".html", ".htm"});
   const ReadOptions reading = read_options(input);
+  PlannedInputs inputs(runtime, common);
+  const TableView shape = inputs.add_table(table, reading);
+  const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
+  const Context ctx = inputs.fit("knn", [&](const Context& rest) {
+    return plan_knn(rest, shape, queries.empty() ? nullptr : &shape_asked, knn_options(search, k, {})).memory;
+  });
   const Table rows = load_table(runtime, common, table, reading);
   const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
   const KnnOptions options = knn_options(search, k, filter);
   if (common.explain) {
-    print_plan(common, plan_knn(runtime.ctx, rows.view, queries.empty() ? nullptr : &asked.view, options));
-    return;
+    Plan plan = plan_knn(ctx, rows.view, queries.empty() ? nullptr : &asked.view, options);
+    plan.memory = inputs.total(plan.memory);
+    return print_plan(common, plan);
   }
-  const NeighborGraph graph =
-      queries.empty() ? knn(runtime.ctx, rows.view, options) : knn(runtime.ctx, rows.view, asked.view, options);
+  const NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string page = report.empty() ? std::string() : report_page(rows, asked, graph, seconds);
   runtime.ctx.check_cancelled();

@@ -21,6 +21,7 @@
 #include "lof_stream.hpp"
 #include "outlying.hpp"
 #include "output.hpp"
+#include "planned_inputs.hpp"
 #include "preparation.hpp"
 #include "report/outliers.hpp"
 #include "vicinal/io.hpp"
@@ -80,10 +81,12 @@ struct LofCommand {
   [[nodiscard]] LofOptions options() const;
   [[nodiscard]] ReadOptions reading() const;
   [[nodiscard]] Table read_train(const Context& ctx) const;
+  [[nodiscard]] Context plan(PlannedInputs& inputs) const;
+  [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
   [[nodiscard]] Fit fit(const Context& ctx, std::optional<Table> rows) const;
   [[nodiscard]] Fit loaded(const Context& ctx) const;
   [[nodiscard]] Table read_asked(const Context& ctx, const Preparation& preparation) const;
-  void explain(const Context& ctx, const std::optional<Table>& rows) const;
+  void explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const;
   [[nodiscard]] std::vector<OutlyingRow> most_outlying(const Context& ctx, const Fit& fitted,
                                                        const ScoredRows& scored) const;
   [[nodiscard]] std::string page(const Fit& fitted, const ScoredRows& scored, double seconds) const;
@@ -159,6 +162,37 @@ Table LofCommand::read_train(const Context& ctx) const try {
   throw Error(error.code(), sentence + "; --categories ordinal reads columns of text as codes");
 }
 
+/// Scores once more, their order, and ranks; as .csv a text that grows as it is written.
+std::uint64_t LofCommand::output_bytes(std::int64_t rows) const {
+  constexpr std::uint64_t kRow = 8 + 8 + 8;
+  constexpr std::uint64_t kLine = std::uint64_t{2} * 48;
+  return static_cast<std::uint64_t>(rows) * (kRow + (output.ends_with(".csv") ? kLine : 0));
+}
+
+/// One plan for the inputs and what is made of them, before they are read.
+Context LofCommand::plan(PlannedInputs& inputs) const {
+  const bool by_shape = model.empty() && graph.empty() && prepared.categories != "onehot";
+  if (!by_shape) inputs.add_unknown();
+  TableView rows = by_shape ? inputs.add_table(table, reading()) : TableView{};
+  TableView others;
+  if (asks_others() && asked() != "-") others = inputs.add_table(asked(), read_options(input));
+  if (rows.rows() > 0 && (prepared.scale != "none" || prepared.categories != "none")) {
+    rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
+    inputs.add(static_cast<std::uint64_t>((rows.rows() + others.rows()) * rows.cols()) * sizeof(double));
+  }
+  return inputs.fit("lof", [&](const Context& rest) {
+    const std::uint64_t fitting = plan_lof(rest, rows, options()).memory + output_bytes(rows.rows());
+    if (others.rows() == 0) return fitting;
+    // Novelty is scored beside the scores of the table, by a search of at most as many neighbors.
+    const TableView like(others.data(), others.dtype(), others.rows(), rows.cols(), 0, 0);
+    const LofOptions made = options();
+    const Plan placing =
+        plan_knn(rest, rows, &like,
+                 {.k = std::max(made.k, made.k_to), .metric = made.metric, .p = made.p, .method = made.method});
+    return fitting + placing.memory + output_bytes(others.rows());
+  });
+}
+
 Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
   Fit fitted;
   LofOptions asked_for = options();
@@ -215,10 +249,12 @@ Table LofCommand::read_asked(const Context& ctx, const Preparation& preparation)
   return preparation.apply(ctx, read_table(ctx, asked(), reading), asked());
 }
 
-void LofCommand::explain(const Context& ctx, const std::optional<Table>& rows) const {
+void LofCommand::explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const {
   if (rows) {
     const Table table_of = Preparation::fit(ctx, *rows, prepared).apply(ctx, *rows, table);
-    return print_plan(common, plan_lof(ctx, table_of.view, options()));
+    Plan plan = plan_lof(ctx, table_of.view, options());
+    plan.memory = inputs.total(plan.memory + output_bytes(rows->view.rows()));
+    return print_plan(common, plan);
   }
   const Fit fitted = loaded(ctx);
   const Table others = read_asked(ctx, fitted.preparation);
@@ -326,12 +362,14 @@ void LofCommand::run() const {
   check();
   const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
+  PlannedInputs inputs(runtime, common);
+  const Context rest = plan(inputs);
   std::optional<Table> rows;
   if (model.empty() && !table.empty()) rows = read_train(ctx);
-  if (common.explain) return explain(ctx, rows);
+  if (common.explain) return explain(rest, inputs, rows);
   std::optional<Labels> labels;
   if (rows) labels = std::move(rows->labels);
-  Fit fitted = model.empty() ? fit(ctx, std::move(rows)) : loaded(ctx);
+  Fit fitted = model.empty() ? fit(rest, std::move(rows)) : loaded(ctx);
   const auto save = [&] {
     if (save_model.empty()) return;
     LofModel{*fitted.index, fitted.lof, fitted.preparation.to_text(), fitted.preparation.summary()}.save(ctx,
@@ -347,7 +385,7 @@ void LofCommand::run() const {
   if (asks_others()) {
     others = read_asked(ctx, fitted.preparation);
     scored.table = &others;
-    scored.scores = vicinal::novelty(ctx, *fitted.index, fitted.lof, others.view);
+    scored.scores = vicinal::novelty(rest, *fitted.index, fitted.lof, others.view);
     labels = std::move(others.labels);
   } else {
     scored.scores = fitted.lof.scores;

@@ -14,6 +14,7 @@
 #include "io/atomic_file.hpp"
 #include "neighbors_output.hpp"
 #include "output.hpp"
+#include "planned_inputs.hpp"
 #include "report/neighbors.hpp"
 #include "vicinal/knn.hpp"
 
@@ -37,26 +38,34 @@ struct RadiusCommand {
   void run() const;
   [[nodiscard]] std::string report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
                                         double seconds) const;
-  void explain(const Runtime& runtime, const Table& rows, const Table& asked,
-               const std::vector<std::uint64_t>& filter) const;
-  void run_count(const Runtime& runtime, const Table& rows, const Table& asked, const RadiusOptions& options,
-                 Clock::time_point start) const;
+  void explain(const PlannedInputs& inputs, Plan plan) const;
+  [[nodiscard]] std::uint64_t neighbors_bytes(const Context& ctx, const Table& rows, const Table& asked,
+                                              const RadiusOptions& options) const;
+  void run_count(const Runtime& runtime, const Context& ctx, const Table& rows, const Table& asked,
+                 const RadiusOptions& options, Clock::time_point start) const;
 };
 
 /// How many are found is not known before the search, so the plan's memory is that of the smallest answer.
-void RadiusCommand::explain(const Runtime& runtime, const Table& rows, const Table& asked,
-                            const std::vector<std::uint64_t>& filter) const {
-  Plan plan = plan_radius(runtime.ctx, rows.view, queries.empty() ? nullptr : &asked.view,
-                          radius_options(search, radius, filter));
+void RadiusCommand::explain(const PlannedInputs& inputs, Plan plan) const {
+  plan.memory = inputs.total(plan.memory);
   if (!count_only) plan.reason += "; memory grows by 16 bytes a neighbor found";
   print_plan(common, plan);
 }
 
-void RadiusCommand::run_count(const Runtime& runtime, const Table& rows, const Table& asked,
+/// Memory that holds all neighbors while they are found, counted when they have met the limit. Lists of ids and of
+/// distances grow by half, and stand twice while they do: for T neighbors (1 + 1.5 + 1.5) 8 T bytes. Each was found as
+/// a pair, in lists that may have doubled: 2 * 16 T.
+std::uint64_t RadiusCommand::neighbors_bytes(const Context& ctx, const Table& rows, const Table& asked,
+                                             const RadiusOptions& options) const {
+  const Index index(ctx, rows.view);
+  const NeighborCounts found = queries.empty() ? count(ctx, index, options) : count(ctx, index, asked.view, options);
+  return 64 * static_cast<std::uint64_t>(std::accumulate(found.counts.begin(), found.counts.end(), std::int64_t{0}));
+}
+
+void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const Table& rows, const Table& asked,
                               const RadiusOptions& options, Clock::time_point start) const {
-  const Index index(runtime.ctx, rows.view);
-  const NeighborCounts found =
-      queries.empty() ? count(runtime.ctx, index, options) : count(runtime.ctx, index, asked.view, options);
+  const Index index(ctx, rows.view);
+  const NeighborCounts found = queries.empty() ? count(ctx, index, options) : count(ctx, index, asked.view, options);
   runtime.ctx.check_cancelled();
   const auto m = static_cast<std::int64_t>(found.counts.size());
   if (output.ends_with(".npy")) {
@@ -126,14 +135,29 @@ void RadiusCommand::run() const {
     check_output("-o", output, {".npz", ".csv"});
   }
   const ReadOptions reading = read_options(input);
+  PlannedInputs inputs(runtime, common);
+  const TableView shape = inputs.add_table(table, reading);
+  const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
+  const Context ctx = inputs.fit("radius", [&](const Context& rest) {
+    return plan_radius(rest, shape, queries.empty() ? nullptr : &shape_asked, radius_options(search, radius, {}))
+        .memory;
+  });
   const Table rows = load_table(runtime, common, table, reading);
   const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
-  if (common.explain) return explain(runtime, rows, asked, filter);
   const RadiusOptions options = radius_options(search, radius, filter);
-  if (count_only) return run_count(runtime, rows, asked, options, start);
-  const NeighborGraph graph = queries.empty() ? vicinal::radius(runtime.ctx, rows.view, options)
-                                              : vicinal::radius(runtime.ctx, rows.view, asked.view, options);
+  const auto plan = [&] { return plan_radius(ctx, rows.view, queries.empty() ? nullptr : &asked.view, options); };
+  if (common.explain) return explain(inputs, plan());
+  if (count_only) return run_count(runtime, ctx, rows, asked, options, start);
+  NeighborGraph graph;
+  try {
+    graph = queries.empty() ? vicinal::radius(ctx, rows.view, options)
+                            : vicinal::radius(ctx, rows.view, asked.view, options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::over_memory) throw;
+    inputs.require("radius", plan().memory + neighbors_bytes(ctx, rows, asked, options));
+    throw;
+  }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const std::string page = report.empty() ? std::string() : report_page(rows, asked, graph, seconds);
   runtime.ctx.check_cancelled();

@@ -30,7 +30,9 @@ struct RegressCommand : SupervisedOptions {
   std::string test_targets_file;
 
   void check() const;
-  [[nodiscard]] Fitted fit_rows(const Context& ctx) const;
+  [[nodiscard]] RowBytes row_bytes() const;
+  [[nodiscard]] Context plan(PlannedInputs& inputs) const;
+  [[nodiscard]] Fitted fit_rows(const Context& ctx, const Context& rest) const;
   [[nodiscard]] CrossValidation choose(const Context& ctx, const Fitted& fitted) const;
   void run() const;
 };
@@ -158,7 +160,24 @@ void RegressCommand::check() const {
   }
 }
 
-Fitted RegressCommand::fit_rows(const Context& ctx) const {
+/// Values, of the command and of the library; of TEST values, what is known of them, and a text.
+RowBytes RegressCommand::row_bytes() const {
+  constexpr std::uint64_t kText = 32;
+  const std::uint64_t outputs = std::max<std::size_t>(1, targets.size());
+  const std::uint64_t values = outputs * sizeof(double);
+  return {values, values, 2 * values + outputs * kText};
+}
+
+Context RegressCommand::plan(PlannedInputs& inputs) const {
+  ReadOptions reading = training_options(*this);
+  reading.drop.insert(reading.drop.end(), targets.begin(), targets.end());
+  for (const std::string& file : {targets_file, test_targets_file}) {
+    if (!file.empty()) inputs.add_table(file, {});
+  }
+  return plan_supervised(*this, inputs, reading, row_bytes());
+}
+
+Fitted RegressCommand::fit_rows(const Context& ctx, const Context& rest) const {
   ReadOptions reading = training_options(*this);
   Numbers known;
   if (!targets.empty()) {
@@ -170,7 +189,7 @@ Fitted RegressCommand::fit_rows(const Context& ctx) const {
   Table table = read_training(ctx, *this, reading);
   require_rows(targets.empty() ? "--targets" : "--target", targets.empty() ? targets_file : first, known,
                table.view.rows());
-  Fitted fitted = fit(ctx, *this, std::move(table), targets);
+  Fitted fitted = fit(rest, *this, std::move(table), targets);
   fitted.model->targets = std::move(known.values);
   fitted.model->target_columns = known.columns;
   return fitted;
@@ -189,11 +208,13 @@ void RegressCommand::run() const {
   check();
   const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
-  Fitted fitted = model.empty() ? fit_rows(ctx) : load_fitted(ctx, model);
+  PlannedInputs inputs(runtime, common);
+  const Context rest = plan(inputs);
+  Fitted fitted = model.empty() ? fit_rows(ctx, rest) : load_fitted(ctx, model);
   if (fitted.model->targets.empty()) {
     throw Error(ErrorCode::bad_data, fmt::format("--model: {} was made by vicinal classify", model));
   }
-  if (common.explain) return explain_supervised(ctx, *this, fitted);
+  if (common.explain) return explain_supervised(rest, *this, inputs, fitted, row_bytes());
   RegressOptions averaging;
   averaging.weights = fitted.model->weights;
   averaging.outlier = outlier_value(fitted);
@@ -214,7 +235,7 @@ void RegressCommand::run() const {
     }
   }
   if (folds != 0) {
-    fitted.chosen = choose(ctx, fitted);
+    fitted.chosen = choose(rest, fitted);
     fitted.model->k = fitted.chosen->k;
   }
   const NeighborModel& by = *fitted.model;
@@ -223,9 +244,9 @@ void RegressCommand::run() const {
   Regression found;
   NeighborGraph graph;  // only a report shows neighbors
   if (answers && !report.empty()) {
-    graph = by.k > 0 ? knn(ctx, by.index, queries, knn_of(*this, fitted, filter))
-                     : vicinal::radius(ctx, by.index, queries, radius_of(*this, fitted, filter));
-    found.values = average(ctx, graph, targets_of(fitted), averaging);
+    graph = by.k > 0 ? knn(rest, by.index, queries, knn_of(*this, fitted, filter))
+                     : vicinal::radius(rest, by.index, queries, radius_of(*this, fitted, filter));
+    found.values = average(rest, graph, targets_of(fitted), averaging);
     found.rows = graph.rows;
     found.outputs = by.target_columns;
     found.plan = graph.plan;
@@ -234,8 +255,8 @@ void RegressCommand::run() const {
   } else if (answers) {
     found =
         by.k > 0
-            ? vicinal::regress(ctx, by.index, queries, targets_of(fitted), knn_of(*this, fitted, filter), averaging)
-            : regress_radius(ctx, by.index, queries, targets_of(fitted), radius_of(*this, fitted, filter), averaging);
+            ? vicinal::regress(rest, by.index, queries, targets_of(fitted), knn_of(*this, fitted, filter), averaging)
+            : regress_radius(rest, by.index, queries, targets_of(fitted), radius_of(*this, fitted, filter), averaging);
   }
   found.stats.prepare_seconds = fitted.prepare_seconds;
   if (found.outliers > 0 && fitted.outlier.empty()) {

@@ -35,6 +35,26 @@ std::vector<std::string> references_of(const FileInfo& info) {
   return references;
 }
 
+/// Of TRAIN, and of TEST where there is one: views that may stand for shapes.
+Plan search_plan(const Context& ctx, const SupervisedOptions& options, const TableView& rows, const TableView& asked) {
+  if (options.folds != 0) {
+    Plan plan = plan_cross_validate(ctx, rows, cross_validation_of(options));
+    if (asked.rows() == 0) return plan;
+    const std::int64_t k = parse_k(options.k).last;
+    const std::uint64_t answering = plan_knn(ctx, rows, &asked, knn_options(options.search, k, {})).memory;
+    plan.memory = std::max(plan.memory, answering);
+    return plan;
+  }
+  const TableView* const queries = asked.rows() > 0 ? &asked : nullptr;
+  if (options.by_radius()) return plan_radius(ctx, rows, queries, radius_options(options.search, options.radius, {}));
+  return plan_knn(ctx, rows, queries, knn_options(options.search, parse_k(options.k).first, {}));
+}
+
+std::uint64_t beside(const RowBytes& bytes, const TableView& rows, const TableView& asked) {
+  return bytes.copied * static_cast<std::uint64_t>(rows.rows()) +
+         bytes.answered * static_cast<std::uint64_t>(asked.rows());
+}
+
 }  // namespace
 
 void add_supervised_options(const Parser& app, SupervisedOptions& options, const std::string& asked) {
@@ -163,6 +183,26 @@ Fitted fit(const Context& ctx, const SupervisedOptions& options, Table table, co
   model.p = options.search.p;
   model.weights = options.weights == "distance" ? Weighting::distance : Weighting::uniform;
   return fitted;
+}
+
+Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs, const ReadOptions& training,
+                        const RowBytes& bytes) {
+  if (!options.model.empty()) inputs.add_unknown();
+  if (options.prepared.categories == "onehot") inputs.add_unknown();  // as many columns as there are texts
+  TableView rows = options.model.empty() ? inputs.add_table(options.first, training) : TableView{};
+  TableView asked;
+  if (!options.test().empty()) asked = inputs.add_table(options.test(), read_options(options.input));
+  const auto count = [](const TableView& table) { return static_cast<std::uint64_t>(table.rows()); };
+  if (rows.rows() > 0 && (options.prepared.scale != "none" || options.prepared.categories != "none")) {
+    rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
+    inputs.add((count(rows) + count(asked)) * static_cast<std::uint64_t>(rows.cols()) * sizeof(double));
+  }
+  inputs.add(count(rows) * bytes.known);
+  return inputs.fit(options.test().empty() ? "fitting" : "answering", [&](const Context& rest) {
+    // TEST may have columns that TRAIN was read without.
+    const TableView like(asked.data(), asked.dtype(), asked.rows(), asked.rows() > 0 ? rows.cols() : 0, 0, 0);
+    return beside(bytes, rows, like) + search_plan(rest, options, rows, like).memory;
+  });
 }
 
 Fitted load_fitted(const Context& ctx, const std::string& file) {
@@ -294,16 +334,20 @@ CrossValidateOptions cross_validation_of(const SupervisedOptions& options) {
   return asked;
 }
 
-void explain_supervised(const Context& ctx, const SupervisedOptions& options, const Fitted& fitted) {
+void explain_supervised(const Context& ctx, const SupervisedOptions& options, const PlannedInputs& inputs,
+                        const Fitted& fitted, const RowBytes& bytes) {
   const TableView& rows = fitted.model->index.table();
-  if (options.folds != 0) {
-    return print_plan(options.common, plan_cross_validate(ctx, rows, cross_validation_of(options)));
-  }
-  const auto filter = read_filter(ctx, options.search.filter, rows.rows());
   const Table asked = options.test().empty() ? Table{} : read_asked(ctx, options, fitted, true).table;
-  const TableView* const queries = options.test().empty() ? nullptr : &asked.view;
-  print_plan(options.common, fitted.model->k > 0 ? plan_knn(ctx, rows, queries, knn_of(options, fitted, filter))
-                                                 : plan_radius(ctx, rows, queries, radius_of(options, fitted, filter)));
+  Plan plan;
+  if (options.model.empty()) {
+    plan = search_plan(ctx, options, rows, asked.view);
+  } else {
+    const auto filter = read_filter(ctx, options.search.filter, rows.rows());
+    plan = fitted.model->k > 0 ? plan_knn(ctx, rows, &asked.view, knn_of(options, fitted, filter))
+                               : plan_radius(ctx, rows, &asked.view, radius_of(options, fitted, filter));
+  }
+  plan.memory = inputs.total(plan.memory + beside(bytes, rows, asked.view));
+  print_plan(options.common, plan);
 }
 
 Json answer_json(const std::string& command, std::int64_t rows, const SupervisedOptions& options,

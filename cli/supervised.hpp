@@ -9,6 +9,7 @@
 
 #include "common_options.hpp"
 #include "output.hpp"
+#include "planned_inputs.hpp"
 #include "preparation.hpp"
 #include "vicinal/cross_validate.hpp"
 #include "vicinal/io.hpp"
@@ -68,6 +69,18 @@ struct Fitted {
 /// TRAIN, prepared; `columns` hold labels or targets and are no part of `table`. Labels and targets are the caller's to
 /// fill in.
 Fitted fit(const Context& ctx, const SupervisedOptions& options, Table table, const std::vector<std::string>& columns);
+
+/// Bytes a row, of what is known of rows and of answers.
+struct RowBytes {
+  std::uint64_t known = 0;     ///< as it is held, of TRAIN
+  std::uint64_t copied = 0;    ///< by the library, of TRAIN
+  std::uint64_t answered = 0;  ///< of TEST, what is known of it included
+};
+/// One plan for TRAIN, read by `training`, TEST and what is made of them, before they are read; other files are added
+/// to `inputs` before. The context that fitting and answering get.
+Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs, const ReadOptions& training,
+                        const RowBytes& bytes);
+
 /// The model file, and what of it is the command's.
 Fitted load_fitted(const Context& ctx, const std::string& file);
 void save_fitted(const Context& ctx, const std::string& file, const Fitted& fitted);
@@ -101,7 +114,8 @@ std::string weighting_text(const Fitted& fitted);
 CrossValidateOptions cross_validation_of(const SupervisedOptions& options);
 
 /// --explain: prints the plan of what would run.
-void explain_supervised(const Context& ctx, const SupervisedOptions& options, const Fitted& fitted);
+void explain_supervised(const Context& ctx, const SupervisedOptions& options, const PlannedInputs& inputs,
+                        const Fitted& fitted, const RowBytes& bytes);
 
 /// What an answer says first: rows, and how they were answered.
 Json answer_json(const std::string& command, std::int64_t rows, const SupervisedOptions& options, const Fitted& fitted);

@@ -60,7 +60,7 @@ struct Sizes {
     if (task.metric == Metric::minkowski) block = 64;  // a power costs a hundred products: short tasks stay cancellable
     const auto per_query = static_cast<std::int64_t>(QueryBatch::bytes_a_query(task, screens));
     batch = std::min(m, std::max(kBatchBytes / per_query, std::int64_t{kMaxTileQueries}));
-    if (task.collect == kernels::Collect::radius) batch = std::min<std::int64_t>(batch, 4096);
+    if (task.collect != kernels::Collect::k_list) batch = std::min<std::int64_t>(batch, 4096);
     const std::int64_t tile = simd.tile_queries;
     group = d <= 4096 && m >= 16 * tile ? kGroupTiles * tile : tile;
     if (task.metric == Metric::minkowski) group = 4;

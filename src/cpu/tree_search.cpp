@@ -29,7 +29,7 @@ constexpr int kStack = (Tree::kMostDepth + 2) * static_cast<int>(kTreeWidth);
 std::int64_t batch_of(const kernels::NearestTask& task) {
   const auto per_query = static_cast<std::int64_t>(QueryBatch::bytes_a_query(task, {}));
   std::int64_t batch = std::min(task.queries.rows(), std::max<std::int64_t>(kTreeBatchBytes / per_query, 16));
-  if (task.collect == kernels::Collect::radius) batch = std::min<std::int64_t>(batch, 16384);
+  if (task.collect != kernels::Collect::k_list) batch = std::min<std::int64_t>(batch, 16384);
   return batch;
 }
 

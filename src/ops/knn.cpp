@@ -259,26 +259,37 @@ NeighborCounts count_within(const Context& ctx, const Index& index, const TableV
   return counts;
 }
 
+/// Whether every element of a table is the same one: such a table stands for its shape, and there is nothing to try.
+bool is_shape(const TableView& table) {
+  return !table.is_block_source() && table.row_stride() == 0 && table.col_stride() == 0 && table.rows() > 1;
+}
+
+}  // namespace
+
+namespace ops {
+
 Plan plan_search(const Context& ctx, const TableView& table, const TableView* queries, const Common& options,
                  const Asked& asked) {
   kernels::Prepared unread;  // the plan is made from shapes, and the values are not looked at
   unread.table = table;
   unread.centre.assign(static_cast<std::size_t>(table.cols()), 0);
   const std::uint64_t prepare_memory = kernels::backend_of(ctx).prepare_scratch(ctx, table);
-  Job job = ops::plan_job(ctx, unread, queries, options, asked, false);
-  // Unless a tree may be chosen: then the trial is made that the search would make.
-  if (options.method == Method::automatic && prepare_memory < ctx.memory_limit() &&
-      may_use_tree(ctx, job.task, job.plan.expected_seconds)) {
-    const Index index(ctx, table);
-    job = ops::plan_job(ctx, index.prepared(), queries, options, asked, true);
-  }
+  Job job = plan_job(ctx, unread, queries, options, asked, false);
   job.plan.memory += prepare_memory;
+  if (options.method != Method::automatic || !may_use_tree(ctx, job.task, job.plan.expected_seconds)) return job.plan;
+  // A tree may be chosen. Its memory is planned, whether it will be or not, so that the number does not depend on the
+  // values; but where the limit leaves no room for it, the search does without.
+  NearestTask in_tree = job.task;
+  in_tree.method = Method::kdtree;
+  const std::uint64_t without = job.plan.memory;
+  const std::uint64_t with = without - scratch_of(ctx, job.task) + scratch_of(ctx, in_tree);
+  if (!is_shape(table) && prepare_memory < ctx.memory_limit()) {
+    const Index index(ctx, table);
+    job = plan_job(ctx, index.prepared(), queries, options, asked, true);
+  }
+  job.plan.memory = with <= ctx.memory_limit() || without > ctx.memory_limit() ? std::max(with, without) : without;
   return job.plan;
 }
-
-}  // namespace
-
-namespace ops {
 
 Common common_of(const KnnOptions& o) {
   return {o.metric, o.p, o.method, o.screen, o.filter, o.exclude};
@@ -447,7 +458,7 @@ NeighborGraph ops::find_neighbors(const Context& ctx, const Index& index, const 
 Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) try {
   const core::Entry entry;
   ops::check_shapes(ctx, table, queries, options);
-  return plan_search(ctx, table, queries, ops::common_of(options), {.k = options.k});
+  return ops::plan_search(ctx, table, queries, ops::common_of(options), {.k = options.k});
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -456,8 +467,8 @@ Plan plan_radius(const Context& ctx, const TableView& table, const TableView* qu
                  const RadiusOptions& options) try {
   const core::Entry entry;
   check_table(ctx, table, "table");
-  return plan_search(ctx, table, queries, ops::common_of(options),
-                     {.collect = Collect::radius, .radius = options.radius});
+  return ops::plan_search(ctx, table, queries, ops::common_of(options),
+                          {.collect = Collect::radius, .radius = options.radius});
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

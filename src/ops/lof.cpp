@@ -233,10 +233,12 @@ LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableV
     job.task.table = index.table;
   }
   const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
-  job.search = ops::plan_job(ctx, index, queries, common,
-                             {.k = longest_k(options), .lists_held = backend.holds_lists(nullptr)}, true);
   const kernels::LofBytes bytes = backend.lof_bytes(ctx, job.task);
-  job.search.plan.memory += result_bytes(job.task) + bytes.host;
+  job.search = ops::plan_job(ctx, index, queries, common,
+                             {.k = longest_k(options),
+                              .lists_held = backend.holds_lists(nullptr),
+                              .beside = result_bytes(job.task) + bytes.host},
+                             true);
   job.search.plan.device_memory += bytes.device;
   return job;
 }
@@ -368,12 +370,12 @@ Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& opti
   ops::check_lof_options(options);
   ops::check_lof_k(options, table.rows());
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  Plan plan = plan_knn(ctx, table, nullptr,
-                       {.k = longest_k(options), .metric = options.metric, .p = options.p, .method = options.method});
   LofTask task = task_of(options, table.rows());
   if (core::needs_table(options.score)) task.table = table;
   const kernels::LofBytes bytes = backend.lof_bytes(ctx, task);
-  plan.memory += result_bytes(task) + bytes.host;
+  const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
+  Plan plan = ops::plan_search(ctx, table, nullptr, common,
+                               {.k = longest_k(options), .beside = result_bytes(task) + bytes.host});
   plan.device_memory += bytes.device;
   return plan;
 } catch (const std::bad_alloc&) {

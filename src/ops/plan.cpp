@@ -206,7 +206,7 @@ bool may_use_tree(const Context& ctx, const NearestTask& task, double brute_seco
   const std::int64_t n = index.distinct_rows();
   if (!backend.can_use_tree(task) || index.table.is_block_source() || n < kFewestRows) return false;
   if (index.tree.get(backend.device()) != nullptr) return true;
-  return build_seconds(costs_of(ctx, task), n) < brute_seconds && backend.has_room_for_tree(ctx, task);
+  return build_seconds(costs_of(ctx, task), n) < brute_seconds;
 }
 
 std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask& task, double brute_seconds,
@@ -214,6 +214,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   if (!may_use_tree(ctx, task, brute_seconds)) return std::nullopt;
   const kernels::Prepared& index = *task.index;
   const kernels::Backend& backend = kernels::backend_of(ctx);
+  if (index.tree.get(backend.device()) == nullptr && !backend.has_room_for_tree(ctx, task)) return std::nullopt;
   const std::int64_t n = index.distinct_rows();
   const std::int64_t m = task.queries.rows();
   const kernels::Costs costs = costs_of(ctx, task);

@@ -46,6 +46,11 @@ struct Job {
 Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView* queries, const Common& options,
              const Asked& asked, bool trial);
 
+/// What a search of a table that is not prepared would do. The memory is that of shapes: with a tree where one may be
+/// chosen, unless only a search without one fits. A table whose strides are 0 stands for its shape, and is not read.
+Plan plan_search(const Context& ctx, const TableView& table, const TableView* queries, const Common& options,
+                 const Asked& asked);
+
 /// Seconds that `run` takes, in which the tree is made that the task asks for.
 double run_job(const Context& ctx, Job& job, const std::function<void()>& run);
 

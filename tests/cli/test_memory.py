@@ -1,8 +1,11 @@
-"""Peak memory of a search: at most input + output + 256 MB (contract clause 7), on a table that would need a 16 GB matrix."""
+"""Peak memory of a search: at most input + output + 256 MB (contract clause 7), on a table that would need a 16 GB matrix;
+and the number of bytes that a refusal names: enough, and what --explain says."""
 
 import os
+import re
 
 import numpy as np
+import pytest
 
 
 def test_peak_memory(command, tmp_path):
@@ -21,3 +24,46 @@ def test_peak_memory(command, tmp_path):
     needed = (rows + queries) * columns * 4 + queries * k * 16
     assert usage.ru_maxrss * 1024 <= needed + 256_000_000
     assert np.load(tmp_path / "graph.npz")["ids"].shape == (queries, k)
+
+
+COMMANDS = {
+    "knn": "knn table.npy -k 10 -o out.npz",
+    "knn of queries": "knn table.npy queries.npy -k 10 -o out.npz",
+    "knn of text": "knn table.csv --drop class -k 10 -o out.csv",
+    "count": "radius table.npy -r 0.1 --count -o out.npy",
+    "classify": "classify table.npy queries.npy --labels labels.npy -k 10 -o out.csv",
+    "classify of text": "classify table.csv --label class table.csv -k 10 -o out.csv",
+    "regress": "regress table.npy queries.npy --targets targets.npy -k 10 -o out.npy",
+    "lof": "lof table.npy -k 20 -o out.npy",
+    "lof of text": "lof table.csv --drop class -k 20 -o out.csv",
+    "kmeans": "kmeans table.npy -c 20 --max-iterations 3 -o out.csv",
+}
+
+
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS.keys())
+def test_the_first_number_told_is_enough(vicinal, tmp_path, arguments):
+    rows, columns = 12_000, 4
+    draws = np.random.default_rng(0)
+    table = draws.random((rows, columns))
+    labels = draws.integers(0, 3, rows)
+    np.save(tmp_path / "table.npy", table)
+    np.save(tmp_path / "queries.npy", draws.random((500, columns)))
+    np.save(tmp_path / "labels.npy", labels)
+    np.save(tmp_path / "targets.npy", draws.random(rows))
+    header = ",".join(f"c{j}" for j in range(columns)) + ",class"
+    np.savetxt(tmp_path / "table.csv", np.column_stack([table, labels]), "%.6g", ",", header=header, comments="")
+
+    def run(limit):
+        return vicinal(*arguments.split(), "--memory-limit", str(limit))
+
+    refused = run(1)
+    assert refused.returncode == 4, refused.stderr
+    told = int(re.search(r"\((\d+) bytes\)", refused.stderr)[1])
+    for limit in (told // 2, told - 1):
+        # Less may be enough, where a search without a tree is.
+        less = run(limit)
+        assert less.returncode in (0, 4), less.stderr
+        if less.returncode == 4:
+            assert limit < int(re.search(r"\((\d+) bytes\)", less.stderr)[1]) <= told
+    enough = run(told)
+    assert enough.returncode == 0, enough.stderr
