@@ -13,6 +13,7 @@
 #include "common_options.hpp"
 #include "image_shape.hpp"
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "io/atomic_file.hpp"
 #include "output.hpp"
 #include "report/classification.hpp"
@@ -351,7 +352,7 @@ void ClassifyCommand::run() const {
     page = render(content);
   }
   ctx.check_cancelled();
-  io::OutputGroup together;
+  io::OutputGroup together(interrupt_token());
   if (!output.empty()) write_predictions(ctx, output, outcomes, probabilities);
   if (!save_model.empty()) save_fitted(ctx, save_model, fitted);
   if (!report.empty()) write_text(report, page);

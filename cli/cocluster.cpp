@@ -12,6 +12,7 @@
 #include "command.hpp"
 #include "common_options.hpp"
 #include "edges_file.hpp"
+#include "interrupt.hpp"
 #include "io/atomic_file.hpp"
 #include "output.hpp"
 #include "vicinal/io.hpp"
@@ -160,7 +161,7 @@ void CoclusterCommand::run() {
     found = std::move(division.parts);
   }
   const Counts summary = summarize(found);
-  io::OutputGroup together;
+  io::OutputGroup together(interrupt_token());
   if (!output.empty()) write_members(ctx, output, edges, found);
   if (!cut_output.empty()) write_cut_edges(ctx, cut_output, edges, division.cut_edges);
   together.commit();

@@ -10,6 +10,7 @@
 
 #include "command.hpp"
 #include "common_options.hpp"
+#include "interrupt.hpp"
 #include "io/atomic_file.hpp"
 #include "output.hpp"
 #include "vicinal/io.hpp"
@@ -107,7 +108,7 @@ void GenerateCommand::run() const {
   }
   const Generated made = generate(runtime.ctx, making);
   runtime.ctx.check_cancelled();
-  io::OutputGroup together;
+  io::OutputGroup together(interrupt_token());
   if (!output.empty()) write_points(runtime.ctx, output, made);
   if (!parameters.empty()) write_parameters(parameters, made);
   if (!labels.empty()) write_labels(labels, made);

@@ -13,6 +13,7 @@
 #include "command.hpp"
 #include "common_options.hpp"
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "io/atomic_file.hpp"
 #include "kmeans_scan.hpp"
 #include "output.hpp"
@@ -345,7 +346,7 @@ void KMeansCommand::run() const {
     text = page(rows, found, silhouettes->sample(), fit, nullptr, seconds);
   }
   ctx.check_cancelled();
-  io::OutputGroup together;
+  io::OutputGroup together(interrupt_token());
   if (!save_model.empty()) {
     KMeansModel{found, preparation ? preparation->to_text() : "", preparation ? preparation->summary() : ""}.save(
         ctx, save_model);

@@ -11,6 +11,7 @@
 #include "command.hpp"
 #include "common_options.hpp"
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "io/atomic_file.hpp"
 #include "lle_output.hpp"
 #include "output.hpp"
@@ -205,7 +206,7 @@ void LleCommand::run() const {
                                 given.labels ? &*given.labels : nullptr, &rows, seconds});
   }
   ctx.check_cancelled();
-  io::OutputGroup together;
+  io::OutputGroup together(interrupt_token());
   if (!save_model.empty()) LleModel{Index(ctx, given.view), rows.found}.save(ctx, save_model);
   write_embedding(ctx, output, rows);
   if (!report.empty()) write_text(report, text);

@@ -16,6 +16,7 @@
 #include "detection.hpp"
 #include "graph_input.hpp"
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "io/atomic_file.hpp"
 #include "lof_output.hpp"
 #include "lof_stream.hpp"
@@ -403,7 +404,7 @@ void LofCommand::run() const {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string text = report.empty() ? std::string() : page(fitted, scored, seconds);
   ctx.check_cancelled();
-  io::OutputGroup together;
+  io::OutputGroup together(interrupt_token());
   write_scores(ctx, output, fitted.lof, scored);
   save();
   if (!report.empty()) write_text(report, text);

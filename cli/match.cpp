@@ -12,6 +12,7 @@
 
 #include "command.hpp"
 #include "common_options.hpp"
+#include "interrupt.hpp"
 #include "io/atomic_file.hpp"
 #include "match_output.hpp"
 #include "output.hpp"
@@ -99,7 +100,7 @@ void MatchCommand::run() const {
   chosen.codes_b = codes_b;
   const Match found = match(ctx, layers.a.polygons.view(), layers.b.polygons.view(), chosen);
   ctx.check_cancelled();
-  io::OutputGroup together;
+  io::OutputGroup together(interrupt_token());
   if (ends_with(output, ".csv")) {
     write_text(output, pairs_csv(layers, found));
   } else if (!output.empty()) {

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "interrupt.hpp"
+#include "io/pipe.hpp"
 #include "io/shown.hpp"
 #include "standard_streams.hpp"
 #include "vicinal/error.hpp"
@@ -31,8 +33,11 @@ std::string printable_lines(std::string_view text) {
 }  // namespace
 
 void write_stdout(std::string_view text) {
+  const bool waits = io::is_pipe(STDOUT_FILENO);
   while (!text.empty()) {
-    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (waits) io::wait_for_room(STDOUT_FILENO, interrupt_token());
+    const std::size_t most = waits ? std::min(text.size(), io::kPipeBytes) : text.size();
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), most);
     if (written < 0) {
       if (errno == EINTR) continue;
       if (errno == EPIPE) throw PipeClosed{};

@@ -19,7 +19,8 @@ using Json = nlohmann::ordered_json;
 /// Thrown when whoever reads stdout has left; the command then ends in silence.
 struct PipeClosed {};
 
-/// Writes all of `text` to stdout. Throws `io` when that fails, PipeClosed when nobody reads any more.
+/// Writes all of `text` to stdout. Throws `io` when that fails, PipeClosed when nobody reads any more, `cancelled`
+/// when a signal ends the wait for whoever reads a pipe.
 void write_stdout(std::string_view text);
 /// Lines for a person, on stdout: what would drive a terminal is shown as "\x1b", wherever it came from.
 void print_text(std::string_view text);

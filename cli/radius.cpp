@@ -11,6 +11,7 @@
 #include "common_options.hpp"
 #include "image_shape.hpp"
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "io/atomic_file.hpp"
 #include "neighbors_output.hpp"
 #include "output.hpp"
@@ -161,7 +162,7 @@ void RadiusCommand::run() const {
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const std::string page = report.empty() ? std::string() : report_page(rows, asked, graph, seconds);
   runtime.ctx.check_cancelled();
-  io::OutputGroup together;
+  io::OutputGroup together(interrupt_token());
   if (!output.empty()) write_graph(output, graph);
   if (!report.empty()) write_text(report, page);
   together.commit();

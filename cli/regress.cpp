@@ -13,6 +13,7 @@
 
 #include "command.hpp"
 #include "input.hpp"
+#include "interrupt.hpp"
 #include "io/atomic_file.hpp"
 #include "output.hpp"
 #include "report/regression.hpp"
@@ -284,7 +285,7 @@ void RegressCommand::run() const {
     page = render(content);
   }
   ctx.check_cancelled();
-  io::OutputGroup together;
+  io::OutputGroup together(interrupt_token());
   if (!output.empty()) write_values(ctx, output, found, names);
   if (!save_model.empty()) save_fitted(ctx, save_model, fitted);
   if (!report.empty()) write_text(report, page);

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "io/pipe.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::io {
@@ -97,7 +98,9 @@ fs::path resolve(fs::path target, const std::string& shown, bool* in_proc) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const fs::path& target) : shown_(target.string()) {
+AtomicFile::AtomicFile(const fs::path& target, const CancelToken* token) : shown_(target.string()) {
+  if (token == nullptr && innermost != nullptr) token = &innermost->token_;
+  if (token != nullptr) token_ = *token;
   if (target.empty()) throw Error(ErrorCode::invalid_argument, "the output path is empty");
   struct stat status {};
   const bool exists = ::stat(target.c_str(), &status) == 0;
@@ -136,9 +139,16 @@ void AtomicFile::open_direct(const fs::path& target) {
   } else if (target == "/dev/stderr") {
     fd_ = ::dup(STDERR_FILENO);
   } else {
-    fd_ = ::open(target.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    // Without O_NONBLOCK a pipe that nobody reads would keep `open` itself waiting, deaf to the cancel token.
+    while ((fd_ = ::open(target.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK)) < 0) {
+      if (errno != ENXIO && errno != EINTR) break;
+      if (token_.cancelled()) throw Error(ErrorCode::cancelled, "cancelled");
+      ::poll(nullptr, 0, kPipeWaitMs);
+    }
+    if (fd_ >= 0) ::fcntl(fd_, F_SETFL, O_APPEND);  // this description is ours alone
   }
   if (fd_ < 0) fail(shown_, "open", errno);
+  is_pipe_ = is_pipe(fd_);
 }
 
 void AtomicFile::open_temporary(const fs::path& target) {
@@ -196,9 +206,11 @@ void AtomicFile::flush() {
 }
 
 void AtomicFile::put(const char* data, std::size_t bytes) {
-  constexpr std::size_t kMost = std::size_t{1} << 30;  // Linux writes no more than 2 GiB a call
+  // Linux writes no more than 2 GiB a call.
+  const std::size_t most = is_pipe_ ? kPipeBytes : std::size_t{1} << 30;
   while (bytes > 0) {
-    const ssize_t written = ::write(fd_, data, std::min(bytes, kMost));
+    if (is_pipe_) wait_for_room(fd_, token_);
+    const ssize_t written = ::write(fd_, data, std::min(bytes, most));
     if (written < 0) {
       if (errno == EINTR) continue;
       const int error = errno;
@@ -247,7 +259,7 @@ void AtomicFile::discard() noexcept {
   entry_ = nullptr;
 }
 
-OutputGroup::OutputGroup() noexcept : outer_(std::exchange(innermost, this)) {}
+OutputGroup::OutputGroup(const CancelToken& token) noexcept : outer_(std::exchange(innermost, this)), token_(token) {}
 
 OutputGroup::~OutputGroup() {
   innermost = outer_;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vicinal/context.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::io {
@@ -17,8 +18,10 @@ namespace vicinal::io {
 /// One output file. Every failure is Error{io} naming the target and the reason.
 class AtomicFile {
  public:
-  /// Creates the temporary. Throws when the folder is missing or not writable, or the target is a folder.
-  explicit AtomicFile(const std::filesystem::path& target);
+  /// Creates the temporary. Throws when the folder is missing or not writable, or the target is a folder. A pipe is
+  /// opened once it has a reader. While this waits, for a reader or for what it reads, a cancelled `token`, or that of
+  /// the OutputGroup of this thread, throws `cancelled`.
+  explicit AtomicFile(const std::filesystem::path& target, const CancelToken* token = nullptr);
   /// Removes the temporary unless commit() succeeded.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -44,7 +47,9 @@ class AtomicFile {
   std::string final_;      // absolute, symbolic links resolved
   std::string temporary_;  // empty when written directly
   void* entry_ = nullptr;  // in the list of live temporaries
+  CancelToken token_;
   int fd_ = -1;
+  bool is_pipe_ = false;  // writing waits for whoever reads
   std::uint64_t size_ = 0;
   std::vector<char> buffer_;
 };
@@ -61,7 +66,8 @@ struct FinishedFile {
 /// So a disk that is full at the last file leaves every target as it was. A group within another hands its files on.
 class VICINAL_API OutputGroup {
  public:
-  OutputGroup() noexcept;
+  /// `token` ends waiting for readers of pipes.
+  explicit OutputGroup(const CancelToken& token = {}) noexcept;
   /// Removes the temporaries unless commit() succeeded.
   ~OutputGroup();
   OutputGroup(const OutputGroup&) = delete;
@@ -73,6 +79,7 @@ class VICINAL_API OutputGroup {
  private:
   friend class AtomicFile;
   OutputGroup* outer_;
+  CancelToken token_;
   std::vector<FinishedFile> files_;
 };
 

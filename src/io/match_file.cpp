@@ -149,7 +149,7 @@ class Output {
     plugin::check(status);
   }
   void commit() {
-    io::OutputGroup together;
+    io::OutputGroup together(ctx_.cancel_token());
     for (const auto& file : files_) file->commit();
     together.commit();
   }
@@ -158,7 +158,7 @@ class Output {
   void take(const char* ending, const void* bytes, std::size_t count) noexcept {
     if (thrown_) return;
     try {
-      files_.push_back(std::make_unique<io::AtomicFile>(stem_ + suffix_ + ending));
+      files_.push_back(std::make_unique<io::AtomicFile>(stem_ + suffix_ + ending, &ctx_.cancel_token()));
       files_.back()->write(bytes, count);
     } catch (...) {
       thrown_ = std::current_exception();

@@ -13,7 +13,7 @@
 namespace vicinal::io {
 namespace {
 
-constexpr std::size_t kStep = std::size_t{1} << 18;  // some milliseconds of the slower packer
+constexpr std::size_t kStep = std::size_t{1} << 14;  // some milliseconds of the slower packer, where it is slowest
 constexpr std::size_t kOutBytes = std::size_t{1} << 16;
 
 }  // namespace
@@ -87,7 +87,7 @@ class PackedFile::Xz : public PackedFile::Packer {
 };
 
 PackedFile::PackedFile(const Context& ctx, const std::filesystem::path& target, Compression compression)
-    : ctx_(&ctx), file_(target) {
+    : ctx_(&ctx), file_(target, &ctx.cancel_token()) {
   if (compression == Compression::gzip) packer_ = std::make_unique<Gzip>(file_);
   if (compression == Compression::xz) packer_ = std::make_unique<Xz>(ctx, file_);
 }

@@ -60,6 +60,47 @@ def test_the_first_signal_ends_the_wait_for_a_writer(command, table, sent):
     assert sorted(os.listdir(table)) == ["nobody", "t.csv"]
 
 
+@pytest.mark.parametrize("words", ["convert t.csv", "knn t.csv -k 1 -o", "generate blobs -n 1000 -o"])
+def test_the_first_signal_ends_the_wait_for_a_reader(command, table, words):
+    for name in ("nobody.npz", "nobody.csv"):
+        os.mkfifo(table / name)
+        waiting = subprocess.Popen([command, *words.split(), name], cwd=table, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        time.sleep(0.5)
+        assert waiting.poll() is None
+        stopped_by(waiting, signal.SIGINT)
+        assert waiting.returncode == 130
+    assert sorted(os.listdir(table)) == ["nobody.csv", "nobody.npz", "t.csv"]
+
+
+@pytest.mark.parametrize("words", ["convert b.npy slow.csv", "convert b.npy /dev/stdout --to-format csv",
+                                   "generate blobs -n 100000"])
+def test_the_first_signal_ends_the_wait_for_a_reader_that_stopped_reading(command, table, words):
+    made = subprocess.run([command, "generate", "blobs", "-n", "100000", "-o", "b.npy"], cwd=table, timeout=60)
+    assert made.returncode == 0
+    os.mkfifo(table / "slow.csv")
+    reader = os.open(table / "slow.csv", os.O_RDONLY | os.O_NONBLOCK)
+    waiting = subprocess.Popen([command, *words.split()], cwd=table, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(0.7)
+    assert waiting.poll() is None
+    waiting.send_signal(signal.SIGINT)
+    waiting.wait(timeout=30)
+    assert waiting.returncode == 130
+    os.close(reader)
+    waiting.communicate()
+
+
+def test_a_pipe_is_written_like_a_file(command, table):
+    os.mkfifo(table / "pipe.csv")
+    reader = subprocess.Popen(["sh", "-c", "sleep 0.2; cat pipe.csv > copy.csv"], cwd=table)
+    for output in ("pipe.csv", "plain.csv"):
+        result = subprocess.run([command, "generate", "blobs", "-n", "20000", "-o", output], cwd=table,
+                                capture_output=True, timeout=60)
+        assert result.returncode == 0, result.stderr
+    reader.wait(timeout=30)
+    assert (table / "copy.csv").read_bytes() == (table / "plain.csv").read_bytes()
+
+
 def test_a_signal_that_was_ignored_before_stays_ignored(command, table):
     os.mkfifo(table / "nobody")
     waiting = subprocess.Popen(["sh", "-c", f"trap '' HUP; exec {command} convert nobody o.npy"], cwd=table,
