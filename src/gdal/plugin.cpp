@@ -10,6 +10,7 @@
 #include <exception>
 #include <string>
 
+#include "gdal/cancellable_files.hpp"
 #include "gdal/source.hpp"
 
 namespace vicinal::gdal {
@@ -54,7 +55,8 @@ void guarded(Status* status, const Work& work) {
   try {
     work();
   } catch (const Failure& failure) {
-    tell(status, failure.code(), failure.what());
+    // A file that ended for a cancelled job looks damaged.
+    is_cancelled() ? tell(status, kCancelled, "cancelled") : tell(status, failure.code(), failure.what());
   } catch (const std::exception& error) {
     tell(status, kInternal, error.what());
   }
@@ -66,17 +68,20 @@ OpenLayer& layer_of(void* handle) {
 
 void* open(const Source* source, Status* status) {
   OpenLayer* layer = nullptr;
+  const Watching watching(source->host, source->cancelled);
   guarded(status, [&] { layer = new OpenLayer(*source); });
   return layer;
 }
 
 std::int32_t locate(void* handle, Bounds* bounds, Status* status) {
   bool there = false;
+  const Watching watching = layer_of(handle).watching();
   guarded(status, [&] { there = layer_of(handle).locate(*bounds); });
   return there ? 1 : 0;
 }
 
 void load(void* handle, const Loading* loading, Status* status) {
+  const Watching watching(loading->host, loading->cancelled);
   guarded(status, [&] { layer_of(handle).load(*loading); });
 }
 

@@ -24,6 +24,8 @@ struct Source {
   const char* id;     ///< column; null: the number that the file gives a feature
   const char* code;   ///< column of codes; null: none
   const char* crs;    ///< of a file that has none
+  void* host;         ///< asked until the layer is loaded
+  std::int32_t (*cancelled)(void* host);
 };
 
 struct Bounds {

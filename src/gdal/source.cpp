@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "gdal/antimeridian.hpp"
+#include "gdal/cancellable_files.hpp"
 #include "gdal/laea.hpp"
 
 namespace vicinal::gdal {
@@ -70,7 +71,8 @@ GDALDatasetUniquePtr opened(const std::string& path) {
   for (const char* const format : kFormats) {
     const char* const allowed[] = {format, nullptr};
     CPLErrorReset();
-    GDALDatasetUniquePtr dataset(GDALDataset::Open(path.c_str(), kHow, allowed));
+    GDALDatasetUniquePtr dataset(GDALDataset::Open(cancellable(path).c_str(), kHow, allowed));
+    if (is_cancelled()) throw Failure(kCancelled, "cancelled");
     if (dataset) return dataset;
   }
   throw Failure(kBadData, path + ": is no GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf or CSV file with " +
@@ -124,7 +126,12 @@ void OpenLayer::Shapes::add(const OGRPolygon& polygon) {
   parts.push_back(static_cast<std::int64_t>(rings.size()) - 1);
 }
 
-OpenLayer::OpenLayer(const Source& source) : path_(source.path), id_(text_or(source.id)), code_(text_or(source.code)) {
+OpenLayer::OpenLayer(const Source& source)
+    : path_(source.path),
+      id_(text_or(source.id)),
+      code_(text_or(source.code)),
+      host_(source.host),
+      cancelled_(source.cancelled) {
   CPLErrorReset();
   dataset_ = opened(path_);
   if (dataset_->GetLayerCount() == 0) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "gdal/cancellable_files.hpp"
 #include "gdal/plugin.hpp"
 
 namespace vicinal::gdal {
@@ -36,6 +37,8 @@ class OpenLayer {
   [[nodiscard]] Layer view() const;
   void repair(const std::int64_t* features, std::int64_t count);
   [[nodiscard]] OGRLayer& layer() const noexcept { return *layer_; }
+  /// Until it is loaded, whoever opened it is asked.
+  [[nodiscard]] Watching watching() const { return {host_, cancelled_}; }
   [[nodiscard]] const OGRSpatialReference* crs() const noexcept { return has_crs_ ? &crs_ : nullptr; }
 
  private:
@@ -67,6 +70,8 @@ class OpenLayer {
   std::string path_;
   std::string id_;
   std::string code_;
+  void* host_;
+  std::int32_t (*cancelled_)(void* host);
   GDALDatasetUniquePtr dataset_;
   OGRLayer* layer_ = nullptr;
   OGRSpatialReference crs_;

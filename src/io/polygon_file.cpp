@@ -27,11 +27,11 @@ const char* or_null(const std::string& text) {
   return text.empty() ? nullptr : text.c_str();
 }
 
-std::shared_ptr<void> open(const gdal::Functions& gdal, const PolygonSource& source) {
+std::shared_ptr<void> open(const Context& ctx, const gdal::Functions& gdal, const PolygonSource& source) {
   if (source.path.empty()) throw Error(ErrorCode::invalid_argument, "the path of a file of polygons is empty");
   const std::string path = source.path.string();
-  const gdal::Source asked = {path.c_str(), or_null(source.layer), or_null(source.id), or_null(source.code),
-                              or_null(source.crs)};
+  const gdal::Source asked = {path.c_str(),        or_null(source.layer),      or_null(source.id), or_null(source.code),
+                              or_null(source.crs), const_cast<Context*>(&ctx), asks_cancelled};
   gdal::Status status{};
   void* const handle = gdal.open(&asked, &status);
   plugin::check(status);
@@ -115,7 +115,7 @@ PolygonLayers read_polygon_layers(const Context& ctx, const PolygonSource& a, co
   ctx.report("read", 0);
   core::parallel_for(ctx, 2, [&](std::int64_t side, int /*worker*/) {
     const auto at = static_cast<std::size_t>(side);
-    *handles[at] = open(gdal, *sources[at]);
+    *handles[at] = open(ctx, gdal, *sources[at]);
     gdal::Status status{};
     const bool has_crs = gdal.locate(handles[at]->get(), &bounds[at], &status) != 0;
     plugin::check(status);

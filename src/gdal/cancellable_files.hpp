@@ -1,0 +1,25 @@
+// Files that GDAL reads through us, so that a cancelled job ends its parsing: once it is cancelled they end where they
+// are read, and the driver stops there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace vicinal::gdal {
+
+/// The name by which GDAL reads the file at `path` so.
+std::string cancellable(const std::string& path);
+
+/// While it lives, reads of such files on this thread ask `cancelled(host)`.
+class Watching {
+ public:
+  Watching(void* host, std::int32_t (*cancelled)(void* host));
+  ~Watching();
+  Watching(const Watching&) = delete;
+  Watching& operator=(const Watching&) = delete;
+};
+
+/// Whether the job that this thread works for is cancelled.
+bool is_cancelled();
+
+}  // namespace vicinal::gdal
