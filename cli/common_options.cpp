@@ -174,6 +174,7 @@ Runtime make_runtime(const CommonOptions& options, Computes computes) {
   if (!options.memory_limit.empty()) cpu.memory_limit = parse_size(options.memory_limit, "--memory-limit");
   cpu.cancel = interrupt_token();
   cpu.isa = isa_from(options.isa);
+  cpu.map_files = true;
   if (line->active()) {
     cpu.progress = [line](std::string_view stage, double fraction) { line->show(stage, fraction); };
   }
@@ -190,6 +191,7 @@ Runtime make_runtime(const CommonOptions& options, Computes computes) {
   cuda.progress = cpu.progress;
   cuda.cancel = cpu.cancel;
   cuda.isa = cpu.isa;
+  cuda.map_files = cpu.map_files;
   return {line, Context::cuda(cuda)};
 }
 

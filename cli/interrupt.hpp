@@ -8,9 +8,11 @@
 namespace vicinal::cli {
 
 /// Installs the handler of SIGINT, SIGTERM, SIGHUP and SIGQUIT, but for those that the command was started to ignore,
-/// and ignores SIGPIPE. A file that shrinks while it is mapped (SIGBUS) ends the command with one sentence, the
-/// temporaries removed. Call once, before any work.
+/// and ignores SIGPIPE. A file that shrinks while it is mapped (SIGBUS) ends the command with one sentence that names
+/// it, the temporaries removed. Call once, before any work.
 void install_signal_handlers();
+/// That sentence is written to stdout, too, as JSON.
+void report_lost_files_as_json();
 
 /// The token that the first signal sets; every context of the command carries it.
 const CancelToken& interrupt_token();

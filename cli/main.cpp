@@ -55,6 +55,7 @@ int fail(ErrorCode code, const std::string& what, bool json) {
 
 int run_command(const Command& command) {
   const bool json = command.json != nullptr && *command.json;
+  if (json) report_lost_files_as_json();
   try {
     command.run();
     return 0;

@@ -79,6 +79,7 @@ FileInfo PlannedInputs::info_of(const std::string& file, const ReadOptions& read
   options.threads = common_->threads;
   options.memory_limit = std::max(runtime_->ctx.memory_limit(), kLeastForHeaders);
   options.cancel = interrupt_token();
+  options.map_files = true;
   return describe_file(Context::cpu(options), file, reading.format);
 }
 

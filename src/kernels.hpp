@@ -114,9 +114,10 @@ class DeviceSlot {
 /// What is known of a table before any query. Metric-independent; O(n + d) memory beyond the table.
 struct Prepared {
   TableView table;
-  std::shared_ptr<const void> storage;  ///< owns the table's bytes when the index does (copy or mapped file), else null
-  std::vector<double> centre;           ///< [d] coordinate median of a sample, rounded to integers for integral columns
-  double largest = 0;                   ///< max |value - centre| over the table
+  std::shared_ptr<const void>
+      storage;                 ///< owns the table's bytes when the index does (a copy, or the file's), else null
+  std::vector<double> centre;  ///< [d] coordinate median of a sample, rounded to integers for integral columns
+  double largest = 0;          ///< max |value - centre| over the table
   /// Rows equal bit for bit (-0 and 0 differ, which only costs speed). Empty when all rows differ or when grouping
   /// would not pay: distinct[g] is the first row of group g (ascending); the members of g, ascending, are
   /// members[member_offsets[g] .. member_offsets[g + 1]).

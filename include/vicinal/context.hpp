@@ -48,6 +48,9 @@ struct CpuOptions {
   ProgressFn progress = {};        ///< none by default
   CancelToken cancel = {};         ///< polled at least every 100 ms
   Isa isa = Isa::automatic;        ///< also settable by VICINAL_ISA
+  /// Regular files are mapped instead of read: a table costs no memory of its own, and rows are fetched when they are
+  /// used. A mapped file must not shrink while anything read from it is in use: touching what is gone raises SIGBUS.
+  bool map_files = false;
 };
 
 /// A CUDA device, and the CPU for what stays there: reading files, filling blocks, custom weights.
@@ -60,6 +63,7 @@ struct CudaOptions {
   ProgressFn progress = {};
   CancelToken cancel = {};
   Isa isa = Isa::automatic;
+  bool map_files = false;  ///< as CpuOptions
 };
 
 class VICINAL_API Context {
@@ -83,6 +87,7 @@ class VICINAL_API Context {
   [[nodiscard]] int threads() const noexcept;
   [[nodiscard]] std::uint64_t memory_limit() const noexcept;
   [[nodiscard]] Isa isa() const noexcept;  ///< the one in use, never `automatic`
+  [[nodiscard]] bool map_files() const noexcept;
   /// Throws Error{cancelled} once the token was set.
   void check_cancelled() const;
   /// Forwards to the progress function; does nothing without one.

@@ -59,7 +59,7 @@ struct ReadOptions {
   std::int64_t columns = 0;       ///< libsvm: how many columns; 0: as many as the largest index says
 };
 
-/// A table from a file: owns or maps its rows.
+/// A table from a file. What was read stays what it was, whatever becomes of the file, unless it was mapped.
 struct Table {
   TableView view;
   std::vector<std::string> columns;  ///< names of the view's columns, empty when the file has none
@@ -73,17 +73,18 @@ struct Table {
   std::shared_ptr<const void> storage;  ///< what the view borrows from
 };
 
-/// Reads a table. npy, uncompressed npz, fvecs, bvecs and the binary file of k-means are memory-mapped; integers and
-/// bools widen exactly (bool and uint8 are uint8, other integers become float64, and one beyond 2^53 that would not is
-/// an error). [n] becomes [n, 1], [n, a, b] becomes [n, a * b]. CSV is float64, numbers correctly rounded; blank lines
-/// and '#' lines at the top are skipped; a quote may only enclose a whole field. A pipe is read to memory first. NaN
-/// and infinity in text are refused here, in arrays by whoever computes with the table. libsvm becomes dense, O(n d)
-/// memory; indices count from 1, or from 0 where an index 0 occurs. Text whose fields are parted by blanks and whose
-/// first column counts from 0 or 1, to the last line, is kmeans-text, and that column no part of the table, unless an
-/// option only CSV has is given. fvecs and ivecs look the same: the name's suffix tells them apart, or `format`; where
-/// neither does that is `invalid_argument`. hdf5 without libhdf5 is `invalid_argument`, too. Throws `io` when the file
-/// cannot be read, `bad_data` naming file, line or row, and column, `invalid_argument` for an option that does not fit
-/// the file, `over_memory` before more than the memory limit is taken.
+/// Reads a table. npy, uncompressed npz, fvecs, bvecs and the binary file of k-means are used as the file has them,
+/// mapped where the context says so (CpuOptions::map_files); integers and bools widen exactly (bool and uint8 are
+/// uint8, other integers become float64, and one beyond 2^53 that would not is an error). [n] becomes [n, 1],
+/// [n, a, b] becomes [n, a * b]. CSV is float64, numbers correctly rounded; blank lines and '#' lines at the top are
+/// skipped; a quote may only enclose a whole field. NaN and infinity in text are refused here, in arrays by whoever
+/// computes with the table. libsvm becomes dense, O(n d) memory; indices count from 1, or from 0 where an index 0
+/// occurs. Text whose fields are parted by blanks and whose first column counts from 0 or 1, to the last line, is
+/// kmeans-text, and that column no part of the table, unless an option only CSV has is given. fvecs and ivecs look the
+/// same: the name's suffix tells them apart, or `format`; where neither does that is `invalid_argument`. hdf5 without
+/// libhdf5 is `invalid_argument`, too. Throws `io` when the file cannot be read, `bad_data` naming file, line or row,
+/// and column, `invalid_argument` for an option that does not fit the file, `over_memory` before more than the memory
+/// limit is taken.
 VICINAL_API Table read_table(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// Reads delimited text from memory as `read_table` reads a CSV; `name` stands for the file, and `first_line` is the
@@ -97,7 +98,8 @@ VICINAL_API Table parse_table(const Context& ctx, std::string_view text, const s
 /// Errors as `read_table`.
 VICINAL_API Labels read_labels(const Context& ctx, const std::filesystem::path& path, const std::string& column = {});
 
-/// What a file holds, without reading more of it than needed: headers, and for text the line ends.
+/// What a file holds. Of npy and idx, and of mapped files, no more is read than needed: headers, and for text the line
+/// ends.
 struct FileInfo {
   FileFormat format = FileFormat::npy;
   Compression compression = Compression::none;
@@ -115,7 +117,7 @@ struct FileInfo {
 VICINAL_API FileInfo describe_file(const Context& ctx, const std::filesystem::path& path,
                                    std::optional<FileFormat> format = {});
 
-/// The bytes of a file, unpacked where it is gzip or xz; mapped where it is neither.
+/// The bytes of a file, unpacked where it is gzip or xz.
 struct FileBytes {
   std::span<const unsigned char> bytes;
   std::shared_ptr<const void> storage;  ///< what `bytes` borrows from

@@ -35,6 +35,7 @@ Context::State::State(const CpuOptions& options)
     : pool(checked_threads(options.threads)),
       isa(core::resolve_isa(options.isa)),
       memory_limit(options.memory_limit != 0 ? options.memory_limit : core::free_memory() / 10 * 8),
+      map_files(options.map_files),
       progress(options.progress),
       cancel(options.cancel) {}
 
@@ -50,6 +51,9 @@ int Context::threads() const noexcept {
 }
 std::uint64_t Context::memory_limit() const noexcept {
   return state_->memory_limit;
+}
+bool Context::map_files() const noexcept {
+  return state_->map_files;
 }
 Isa Context::isa() const noexcept {
   return state_->isa;

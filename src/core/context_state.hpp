@@ -18,6 +18,7 @@ struct Context::State {
   core::ThreadPool pool;
   Isa isa;
   std::uint64_t memory_limit;
+  bool map_files;
   ProgressFn progress;
   CancelToken cancel;
   std::atomic<std::int64_t> next_report{0};

@@ -170,7 +170,7 @@ Table table_from_array(const Context& ctx, const RawArray& array) {
   const std::uint64_t bytes = static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(d) *
                               static_cast<std::uint64_t>(out_size);  // at most 8 times the bytes in the file
   const std::string job = fmt::format("reading {}", array.where);
-  core::require_memory(ctx, bytes + (array.bytes.mapped ? 0 : array.bytes.size), job);
+  core::require_memory(ctx, bytes + array.bytes.held, job);
   const std::shared_ptr<unsigned char> out = allocate(bytes, job);
   const std::int64_t block = std::max<std::int64_t>(1, kBlockElements / d);
   const std::int64_t blocks = (n + block - 1) / block;

@@ -1,4 +1,4 @@
-// An array as a file stores it, and how it becomes a table: mapped when it already is one, else copied (swapped,
+// An array as a file stores it, and how it becomes a table: used in place when it already is one, else copied (swapped,
 // widened exactly, re-ordered). Serves contract clauses 1 (exact widening), 6 (no empty tables) and 7.
 #pragma once
 

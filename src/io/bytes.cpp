@@ -1,4 +1,4 @@
-// See bytes.hpp. Mapping costs no memory of ours and lets a table be used without a copy.
+// See bytes.hpp. What is read stays what it was, whatever becomes of the file; what is mapped costs no memory of ours.
 #include "io/bytes.hpp"
 
 #include <fcntl.h>
@@ -9,12 +9,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
 #include "core/memory.hpp"
+#include "core/parallel.hpp"
+#include "io/shown.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::io {
@@ -39,7 +43,7 @@ class Descriptor {
   int fd_;
 };
 
-Bytes read_stream(const Context& ctx, const std::filesystem::path& path, int fd) {
+Bytes read_stream(const Context& ctx, const std::filesystem::path& path, int fd, std::uint64_t at_most) {
   GrowingBuffer buffer(ctx, fmt::format("reading '{}'", path.string()));
   for (;;) {
     ctx.check_cancelled();
@@ -54,14 +58,66 @@ Bytes read_stream(const Context& ctx, const std::filesystem::path& path, int fd)
       if (errno == EINTR || errno == EAGAIN) continue;
       fail(path, "read", errno);
     }
-    if (got == 0) return buffer.take();
     buffer.add(static_cast<std::uint64_t>(got));
+    if (got == 0 || buffer.size() >= at_most) return buffer.take();
   }
+}
+
+[[noreturn]] void shrank(const std::filesystem::path& path) {
+  throw Error(ErrorCode::io, fmt::format("cannot read '{}': it shrank while it was read", path.string()));
+}
+
+/// Where a file is mapped. `begin` is written last when it is, and first when it is no more.
+struct MappedFile {
+  std::atomic<bool> taken{false};
+  std::atomic<std::uintptr_t> begin{0};
+  std::uintptr_t size = 0;
+  char* name = nullptr;
+};
+MappedFile mapped_files[64];
+
+/// A mapping, and the entry that a signal handler finds it by.
+class Mapping {
+ public:
+  Mapping(void* data, std::uint64_t size, const std::filesystem::path& path) : data_(data), size_(size) {
+    const auto* const entry = std::find_if(std::begin(mapped_files), std::end(mapped_files),
+                                           [](MappedFile& file) { return !file.taken.exchange(true); });
+    if (entry == std::end(mapped_files)) return;
+    entry_ = &mapped_files[entry - mapped_files];
+    entry_->size = size;
+    entry_->name = ::strdup(printable(path.string()).c_str());
+    entry_->begin = reinterpret_cast<std::uintptr_t>(data);
+  }
+  ~Mapping() {
+    if (entry_ != nullptr) {
+      entry_->begin = 0;
+      std::free(std::exchange(entry_->name, nullptr));
+      entry_->taken = false;
+    }
+    ::munmap(data_, size_);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+ private:
+  void* data_;
+  std::uint64_t size_;
+  MappedFile* entry_ = nullptr;
+};
+
+Bytes map_file(int descriptor, std::uint64_t size, const std::filesystem::path& path) {
+  void* const data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (data == MAP_FAILED) fail(path, "map", errno);
+  Bytes bytes;
+  bytes.owner = std::make_shared<Mapping>(data, size, path);
+  bytes.data = static_cast<const unsigned char*>(data);
+  bytes.size = size;
+  return bytes;
 }
 
 }  // namespace
 
-Bytes open_file(const Context& ctx, const std::filesystem::path& path) {
+Bytes open_file(const Context& ctx, const std::filesystem::path& path, std::uint64_t at_most) {
   // Without O_NONBLOCK a pipe that nobody writes to would keep `open` itself waiting, deaf to the cancel token.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) fail(path, "open", errno);
@@ -71,22 +127,45 @@ Bytes open_file(const Context& ctx, const std::filesystem::path& path) {
     throw Error(ErrorCode::io, fmt::format("cannot read '{}': it is a folder", path.string()));
   }
   // Files of /proc and the like say they have no bytes; reading tells.
-  if (!S_ISREG(status.st_mode) || status.st_size == 0) return read_stream(ctx, path, file.get());
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (data == MAP_FAILED) fail(path, "map", errno);
+  if (!S_ISREG(status.st_mode) || status.st_size == 0) return read_stream(ctx, path, file.get(), at_most);
+  const std::uint64_t size = std::min(static_cast<std::uint64_t>(status.st_size), at_most);
+  return ctx.map_files() ? map_file(file.get(), size, path) : read_file(ctx, file.get(), size, path);
+}
+
+Bytes read_file(const Context& ctx, int descriptor, std::uint64_t size, const std::filesystem::path& path) {
+  constexpr std::uint64_t kBlock = std::uint64_t{4} << 20;
+  const std::string job = fmt::format("reading '{}'", path.string());
+  core::require_memory(ctx, size, job);
+  const std::shared_ptr<unsigned char> data = allocate(size, job);
+  core::parallel_for(ctx, static_cast<std::int64_t>((size + kBlock - 1) / kBlock), [&](std::int64_t block, int) {
+    std::uint64_t at = static_cast<std::uint64_t>(block) * kBlock;
+    const std::uint64_t end = std::min(size, at + kBlock);
+    while (at < end) {
+      const ssize_t got = ::pread(descriptor, data.get() + at, end - at, static_cast<off_t>(at));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail(path, "read", errno);
+      if (got == 0) shrank(path);
+      at += static_cast<std::uint64_t>(got);
+    }
+  });
   Bytes bytes;
-  bytes.data = static_cast<const unsigned char*>(data);
-  bytes.size = size;
-  bytes.owner = std::shared_ptr<const void>(data, [size](const void* at) { ::munmap(const_cast<void*>(at), size); });
-  bytes.mapped = true;
-  if (::fstat(file.get(), &status) != 0 || static_cast<std::uint64_t>(status.st_size) < size) {
-    throw Error(ErrorCode::io, fmt::format("cannot read '{}': it shrank while it was opened", path.string()));
-  }
+  bytes.data = data.get();
+  bytes.size = bytes.held = size;
+  bytes.owner = data;
   return bytes;
 }
 
-GrowingBuffer::GrowingBuffer(const Context& ctx, std::string job) : job_(std::move(job)), limit_(ctx.memory_limit()) {}
+const char* mapped_file_at(const void* address) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  for (const MappedFile& file : mapped_files) {
+    const std::uintptr_t begin = file.begin.load();
+    if (begin != 0 && at >= begin && at - begin < file.size) return file.name;
+  }
+  return nullptr;
+}
+
+GrowingBuffer::GrowingBuffer(const Context& ctx, std::string job, std::uint64_t held)
+    : job_(std::move(job)), limit_(ctx.memory_limit() - std::min(held, ctx.memory_limit())) {}
 
 GrowingBuffer::~GrowingBuffer() {
   std::free(data_);
@@ -113,7 +192,7 @@ Bytes GrowingBuffer::take() {
   }
   Bytes bytes;
   bytes.data = data_;
-  bytes.size = size_;
+  bytes.size = bytes.held = size_;
   unsigned char* mine = std::exchange(data_, nullptr);
   size_ = capacity_ = 0;
   bytes.owner = std::shared_ptr<const void>(mine, [](const void* at) { std::free(const_cast<void*>(at)); });

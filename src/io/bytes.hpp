@@ -1,5 +1,5 @@
-// The bytes of an input file: mapped when it is a regular file, read to memory when it is a pipe. Contract clauses 7
-// (memory stays within the limit) and 11 (cancel is polled).
+// The bytes of an input file, read to memory or, where the context asks for it, mapped. Contract clauses 7 (memory
+// stays within the limit) and 11 (cancel is polled).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "vicinal/context.hpp"
+#include "vicinal/error.hpp"
 
 namespace vicinal::io {
 
@@ -16,17 +17,25 @@ struct Bytes {
   const unsigned char* data = nullptr;
   std::uint64_t size = 0;
   std::shared_ptr<const void> owner;
-  bool mapped = false;  ///< borrowed from the page cache: not counted as working memory
+  std::uint64_t held = 0;  ///< memory that the owner keeps; none where it is a mapping
 };
 
-/// Maps (or, for a pipe, reads) a file. Throws `io` naming it when it cannot be opened or is a folder.
-Bytes open_file(const Context& ctx, const std::filesystem::path& path);
+/// The first bytes of a file, all of them or `at_most`. Throws `io` naming it when it cannot be opened or read, is a
+/// folder or shrinks meanwhile, `over_memory` where what is read does not fit the limit.
+Bytes open_file(const Context& ctx, const std::filesystem::path& path, std::uint64_t at_most = UINT64_MAX);
+
+/// Reads the first `size` bytes of an open file in parallel. `path` is for sentences; errors as `open_file`.
+Bytes read_file(const Context& ctx, int descriptor, std::uint64_t size, const std::filesystem::path& path);
+
+/// The mapped file that an address lies in, its name fit for a terminal, or null. Safe in a signal handler; of very
+/// many files mapped at once some have no name.
+VICINAL_API const char* mapped_file_at(const void* address) noexcept;
 
 /// Memory that grows by realloc, which moves pages instead of copying them, up to the memory limit.
 class GrowingBuffer {
  public:
-  /// `job` opens the over_memory sentence: "inflating 'x.gz'".
-  GrowingBuffer(const Context& ctx, std::string job);
+  /// `job` opens the over_memory sentence: "inflating 'x.gz'"; `held` bytes are in memory already.
+  GrowingBuffer(const Context& ctx, std::string job, std::uint64_t held = 0);
   ~GrowingBuffer();
   GrowingBuffer(const GrowingBuffer&) = delete;
   GrowingBuffer& operator=(const GrowingBuffer&) = delete;

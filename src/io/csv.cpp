@@ -296,7 +296,7 @@ CsvContent parse_csv(const Context& ctx, const CsvLayout& layout, const Bytes& b
   core::require_memory(ctx,
                        value_bytes + (has_label ? static_cast<std::uint64_t>(content.rows) * kLabelBytes : 0) +
                            static_cast<std::uint64_t>(content.rows * layout.texts) * sizeof(std::string_view) +
-                           (bytes.mapped ? 0 : bytes.size),
+                           bytes.held,
                        job);
   if (store) values = allocate(value_bytes, job);
   if (has_label) content.labels.resize(static_cast<std::size_t>(content.rows));

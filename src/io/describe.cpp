@@ -71,6 +71,22 @@ void describe_content(const Context& ctx, const io::Content& content, FileInfo& 
   }
 }
 
+/// Whether the first bytes of a large file say all there is to say: then no more of it is read.
+bool describe_beginning(const Context& ctx, const std::filesystem::path& path, std::optional<FileFormat> format,
+                        FileInfo& info) {
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown)) return false;
+  const std::uint64_t size = std::filesystem::file_size(path, unknown);
+  if (unknown || size <= io::kNpyHeaderLimit) return false;
+  io::Content content{path.string(), io::open_file(ctx, path, io::kNpyHeaderLimit), FileFormat::csv};
+  content.format = format ? *format : io::marked_format(content.bytes).value_or(FileFormat::csv);
+  if (content.format != FileFormat::npy && content.format != FileFormat::idx) return false;
+  content.bytes.size = size;  // of the elements no more than their number is looked at
+  info.bytes = size;
+  describe_content(ctx, content, info);
+  return true;
+}
+
 }  // namespace
 
 FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, std::optional<FileFormat> format) try {
@@ -78,6 +94,7 @@ FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, st
   const std::string file = path.string();
   const std::string where = fmt::format("'{}'", file);
   FileInfo info;
+  if (!ctx.map_files() && describe_beginning(ctx, path, format, info)) return info;
   const io::Bytes stored = io::open_file(ctx, path);
   info.bytes = stored.size;
   info.compression = io::compression_of(stored);

@@ -183,7 +183,7 @@ RawArray File::read(const Context& ctx, const Hdf5Dataset& dataset, const Bytes&
   const std::uint64_t size = count_bytes(array.header, dataset.where);
   const std::string job = fmt::format("reading {}", dataset.where);
   std::uint64_t need = 0;
-  if (__builtin_add_overflow(size, bytes.size + (bytes.mapped ? 0 : bytes.size), &need)) need = UINT64_MAX;
+  if (__builtin_add_overflow(size, bytes.size + bytes.held, &need)) need = UINT64_MAX;
   core::require_memory(ctx, need, job);
   const std::shared_ptr<unsigned char> out = allocate(size, job);
   array.bytes.data = out.get();
@@ -244,7 +244,7 @@ bool is_hdf5(const Bytes& bytes) noexcept {
 
 std::vector<Hdf5Dataset> list_hdf5(const Context& ctx, const Bytes& bytes, const std::string& file) {
   const Hdf5Library& h5 = hdf5_library(file);
-  core::require_memory(ctx, bytes.size + (bytes.mapped ? 0 : bytes.size), fmt::format("reading '{}'", file));
+  core::require_memory(ctx, bytes.size + bytes.held, fmt::format("reading '{}'", file));
   const Hdf5Session session(h5);
   return File(h5, bytes, file).list(ctx);
 }
@@ -252,7 +252,7 @@ std::vector<Hdf5Dataset> list_hdf5(const Context& ctx, const Bytes& bytes, const
 RawArray read_hdf5(const Context& ctx, const Bytes& bytes, const std::string& file, const std::string& name,
                    std::size_t axes) {
   const Hdf5Library& h5 = hdf5_library(file);
-  core::require_memory(ctx, bytes.size + (bytes.mapped ? 0 : bytes.size), fmt::format("reading '{}'", file));
+  core::require_memory(ctx, bytes.size + bytes.held, fmt::format("reading '{}'", file));
   const Hdf5Session session(h5);
   const File source(h5, bytes, file);
   const std::vector<Hdf5Dataset> sets = source.list(ctx);

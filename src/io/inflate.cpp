@@ -55,7 +55,7 @@ void make_room(const Job& job, GrowingBuffer& out, std::uint64_t input_bytes) {
 Bytes inflate_all(const Context& ctx, const Bytes& in, const Job& job) {
   Stream stream(job);
   z_stream& z = stream.get();
-  GrowingBuffer out(ctx, fmt::format("inflating {}", job.where));
+  GrowingBuffer out(ctx, fmt::format("inflating {}", job.where), in.held);
   std::uint64_t used = 0;
   for (;;) {
     ctx.check_cancelled();

@@ -236,7 +236,7 @@ Table read_libsvm(const Context& ctx, const Bytes& bytes, const std::string& fil
       need > std::uint64_t{1} << 62) {
     need = std::uint64_t{1} << 62;
   }
-  core::require_memory(ctx, need + static_cast<std::uint64_t>(n) * kLabelBytes + (bytes.mapped ? 0 : bytes.size), job);
+  core::require_memory(ctx, need + static_cast<std::uint64_t>(n) * kLabelBytes + bytes.held, job);
   const std::shared_ptr<unsigned char> out = allocate(need, job);
   auto* const values = reinterpret_cast<double*>(out.get());
   std::vector<std::string_view> labels(static_cast<std::size_t>(n));

@@ -1,4 +1,4 @@
-// See npz.hpp. A stored member is used where it lies in the mapped file; only its checksum is computed.
+// See npz.hpp. A stored member is used where it lies in the file's bytes; only its checksum is computed.
 #include "io/npz.hpp"
 
 #include <fmt/format.h>

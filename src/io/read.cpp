@@ -102,7 +102,7 @@ Table parse_table(const Context& ctx, std::string_view text, const std::string& 
                   std::int64_t first_line) try {
   const core::Entry entry;
   const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
-  return io::read_csv(ctx, io::Bytes{bytes, text.size(), nullptr, true}, name, options, io::kCsvChunk, first_line);
+  return io::read_csv(ctx, io::Bytes{bytes, text.size(), nullptr}, name, options, io::kCsvChunk, first_line);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

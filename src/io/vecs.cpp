@@ -88,7 +88,7 @@ Table read_vecs(const Context& ctx, const Bytes& bytes, const std::string& file,
   const std::string job = fmt::format("reading '{}'", file);
   const std::uint64_t need =
       static_cast<std::uint64_t>(layout.n) * static_cast<std::uint64_t>(layout.d) * sizeof(double);
-  core::require_memory(ctx, need + (bytes.mapped ? 0 : bytes.size), job);
+  core::require_memory(ctx, need + bytes.held, job);
   const std::shared_ptr<unsigned char> out = allocate(need, job);
   auto* const values = reinterpret_cast<double*>(out.get());
   const std::int64_t block = std::max<std::int64_t>(1, (std::int64_t{1} << 18) / layout.d);

@@ -72,7 +72,7 @@ bool is_xz(const Bytes& bytes) noexcept {
 Bytes decode_xz(const Context& ctx, const Bytes& bytes, const std::string& file, std::uint64_t at_most) {
   Decoder decoder(ctx, file);
   lzma_stream& z = decoder.get();
-  GrowingBuffer out(ctx, fmt::format("unpacking '{}'", file));
+  GrowingBuffer out(ctx, fmt::format("unpacking '{}'", file), bytes.held);
   for (;;) {
     ctx.check_cancelled();
     const std::uint64_t used = z.total_in;

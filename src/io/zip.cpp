@@ -157,6 +157,7 @@ Bytes read_member(const Context& ctx, const Bytes& archive, const ZipMember& mem
   Bytes bytes = stored_bytes(archive, member, where);
   if (member.method == 8) {
     bytes = inflate_raw(ctx, bytes, where, member.size, member.size);
+    bytes.held += archive.held;
   }
   if (parallel_crc(ctx, bytes.data, bytes.size) != member.crc) bad(where, "is damaged (its checksum differs)");
   return bytes;

@@ -411,7 +411,8 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
     refuse_part(place, "its tree has more nodes than its rows can fill");
   }
   numbers += static_cast<std::uint64_t>(shape.tree_rows + shape.tree_leaves + shape.tree_nodes + shape.k_distances);
-  core::require_memory(ctx, numbers * 8, std::string("loading the ") + kind.noun + " '" + path.string() + "'");
+  core::require_memory(ctx, numbers * 8 + bytes.held,
+                       std::string("loading the ") + kind.noun + " '" + path.string() + "'");
 
   const unsigned char* data = bytes.data + data_begin;
   std::uint32_t sum = 0;
@@ -459,7 +460,8 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
 
 bool is_of_kind(const Context& ctx, const std::filesystem::path& path, const FileKind& kind) try {
   std::int64_t data_begin = 0;
-  const io::Bytes bytes = io::open_file(ctx, path);
+  const io::Bytes bytes =
+      io::open_file(ctx, path, sizeof(std::uint64_t) + static_cast<std::uint64_t>(kind.longest_header));
   return read_header({kind, path}, bytes, data_begin).is_object();
 } catch (const Error& error) {
   if (error.code() == ErrorCode::bad_data || error.code() == ErrorCode::io) return false;

@@ -112,7 +112,7 @@ void LleModel::save(const Context& ctx, const std::filesystem::path& path) const
 
 LleModel LleModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) try {
   const core::Entry entry;
-  ops::ModelParts parts;  // borrow from the mapping, which the index keeps
+  ops::ModelParts parts;  // borrow from the file's bytes, which the index keeps
   LleModel model{Index(ops::load_index(ctx, path, kEmbeddingFile, options, &parts)), {}};
   core::require_memory(ctx, ops::numbers_in(parts) * 16, "loading the model '" + path.string() + "'");
   ModelReader file(kEmbeddingFile, path, parts);

@@ -152,7 +152,7 @@ void NeighborModel::save(const Context& ctx, const std::filesystem::path& path) 
 NeighborModel NeighborModel::load(const Context& ctx, const std::filesystem::path& path,
                                   const ModelOptions& options) try {
   const core::Entry entry;
-  ops::ModelParts parts;  // borrow from the mapping, which the index keeps
+  ops::ModelParts parts;  // borrow from the file's bytes, which the index keeps
   NeighborModel model{Index(ops::load_index(ctx, path, kNeighborFile, options, &parts))};
   core::require_memory(ctx, ops::numbers_in(parts) * 16, "loading the model '" + path.string() + "'");
   const std::int64_t n = model.index.rows();

@@ -15,7 +15,7 @@ namespace vicinal {
 namespace {
 
 CpuOptions host_options(const CudaOptions& options) {
-  return {options.threads, options.memory_limit, options.progress, options.cancel, options.isa};
+  return {options.threads, options.memory_limit, options.progress, options.cancel, options.isa, options.map_files};
 }
 
 CudaOptions on_device(int number, const CpuOptions& options) {
@@ -26,6 +26,7 @@ CudaOptions on_device(int number, const CpuOptions& options) {
   cuda.progress = options.progress;
   cuda.cancel = options.cancel;
   cuda.isa = options.isa;
+  cuda.map_files = options.map_files;
   return cuda;
 }
 

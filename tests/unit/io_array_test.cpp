@@ -50,7 +50,8 @@ TEST_F(IoArray, NpyKeepsTypesAndMaps) {
   EXPECT_EQ(read(npy("<f2", "(1, 2)", raw<std::uint16_t>({1, 2}))).view.dtype(), DType::float16);
   EXPECT_EQ(read(npy(">f4", "(1, 2)", big_endian<float>({1, 2}))).view.dtype(), DType::float32);
   EXPECT_EQ(read(npy("<i4", "(1, 2)", raw<std::int32_t>({1, 2}))).view.dtype(), DType::float64);
-  const Table mapped = read(npy("<f8", "(2, 1)", raw<double>({1, 2})));
+  const Context mapping = Context::cpu({.threads = 2, .map_files = true});
+  const Table mapped = read_table(mapping, folder_.put("mapped.npy", npy("<f8", "(2, 1)", raw<double>({1, 2}))));
   // Pages begin at multiples of 4096 and the header is 128 bytes long: used where it lies.
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(mapped.view.data()) % 4096, 128U);
   EXPECT_EQ(mapped.format, FileFormat::npy);
