@@ -92,12 +92,23 @@ std::vector<std::uint64_t> read_filter(const Context& ctx, const std::string& pa
                 fmt::format("--filter: {} has {} values for a table of {} rows", path, size, rows));
   }
   std::vector<std::uint64_t> words(static_cast<std::size_t>((rows + 63) / 64), 0);
+  constexpr std::int64_t kPollRows = std::int64_t{1} << 16;
+  std::int64_t zero = -1;
+  std::int64_t one = -1;
+  for (std::int64_t code = 0; code < labels.class_count(); ++code) {
+    if (code % kPollRows == 0) ctx.check_cancelled();
+    const std::string name = labels.name_of(code);
+    if (name == "0") zero = code;
+    if (name == "1") one = code;
+  }
   for (std::int64_t i = 0; i < rows; ++i) {
-    const std::string name = labels.name_of(labels.codes[static_cast<std::size_t>(i)]);
-    if (name != "0" && name != "1") {
-      throw Error(ErrorCode::bad_data, fmt::format("--filter: {} holds '{}' at row {}, not 0 or 1", path, name, i));
+    if (i % kPollRows == 0) ctx.check_cancelled();
+    const std::int64_t code = labels.codes[static_cast<std::size_t>(i)];
+    if (code != zero && code != one) {
+      throw Error(ErrorCode::bad_data,
+                  fmt::format("--filter: {} holds '{}' at row {}, not 0 or 1", path, labels.name_of(code), i));
     }
-    if (name == "1") words[static_cast<std::size_t>(i / 64)] |= std::uint64_t{1} << (i % 64);
+    if (code == one) words[static_cast<std::size_t>(i / 64)] |= std::uint64_t{1} << (i % 64);
   }
   return words;
 }

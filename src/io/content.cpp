@@ -23,7 +23,7 @@ namespace vicinal::io {
 namespace {
 
 FileFormat recognize_text(const Context& ctx, const Bytes& bytes) {
-  if (is_libsvm(bytes)) return FileFormat::libsvm;
+  if (is_libsvm(ctx, bytes)) return FileFormat::libsvm;
   if (is_kmeans_text(ctx, bytes)) return FileFormat::kmeans_text;
   return FileFormat::csv;
 }

@@ -10,15 +10,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <functional>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
+#include "core/distinct.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "io/csv_chunks.hpp"
 #include "io/labels.hpp"
+#include "io/scan.hpp"
 #include "io/shown.hpp"
 
 namespace vicinal::io {
@@ -27,8 +27,8 @@ namespace {
 /// Parses the rows of one chunk.
 class ChunkParser {
  public:
-  ChunkParser(const CsvLayout& layout, const CsvChunk& chunk, CsvContent& content)
-      : layout_(layout), chunk_(chunk), content_(content), p_(chunk.begin), line_(chunk.first_line) {}
+  ChunkParser(const Context& ctx, const CsvLayout& layout, const CsvChunk& chunk, CsvContent& content)
+      : ctx_(ctx), layout_(layout), chunk_(chunk), content_(content), p_(chunk.begin), line_(chunk.first_line) {}
 
   /// With `values` null nothing is stored: only faults are looked for.
   void parse(double* values, std::vector<std::unique_ptr<std::string>>* escaped) {
@@ -55,6 +55,7 @@ class ChunkParser {
     std::size_t texts = 0;
     FieldEnd end = FieldEnd::delimiter;
     for (std::int64_t j = 0; j < fields; ++j) {
+      poll(p_);
       if (end != FieldEnd::delimiter) check_fields();
       const ColumnRole role = layout_.roles[static_cast<std::size_t>(j)];
       if (role == ColumnRole::number) {
@@ -76,6 +77,13 @@ class ChunkParser {
     }
     if (end == FieldEnd::delimiter) check_fields();
     line_ += line_ends + (end == FieldEnd::line ? 1 : 0);
+  }
+
+  /// Where a row is long, its chunk is.
+  void poll(const char* at) {
+    if (at - polled_ <= kScanBlock) return;
+    polled_ = at;
+    ctx_.check_cancelled();
   }
 
   /// The common case: blanks, a number, blanks, the end of the field. False, with nothing moved, for anything else.
@@ -142,6 +150,7 @@ class ChunkParser {
     std::int64_t line_ends = 0;
     const char* p = row_begin_;
     for (;;) {
+      poll(p);
       const Field field = next_field(layout_.dialect, p, chunk_.end);
       if (field.fault != FieldFault::none) quote_fault(field.fault, line_ + line_ends);
       ++found;
@@ -156,6 +165,9 @@ class ChunkParser {
   }
 
   [[noreturn]] void quote_fault(FieldFault fault, std::int64_t line) const {
+    if (fault == FieldFault::too_long) {
+      fail(fmt::format("{} line {} has a field of more than {} MiB", layout_.where, line, kMostFieldBytes >> 20));
+    }
     fail(fmt::format("{} line {} {}", layout_.where, line,
                      fault == FieldFault::open_quote
                          ? "opens a quote that is never closed"
@@ -168,10 +180,12 @@ class ChunkParser {
 
   [[noreturn]] static void fail(const std::string& sentence) { throw Error(ErrorCode::bad_data, sentence); }
 
+  const Context& ctx_;
   const CsvLayout& layout_;
   const CsvChunk& chunk_;
   CsvContent& content_;
   const char* p_;
+  const char* polled_ = p_;
   const char* row_begin_ = nullptr;
   std::int64_t line_;
   std::int64_t row_ = 0;
@@ -187,62 +201,10 @@ std::uint64_t bytes_of_values(const CsvLayout& layout, std::int64_t rows) {
   return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(layout.numbers) * sizeof(double);
 }
 
-/// Distinct texts, numbered as they come: a hash table of their numbers, at most half full.
-class DistinctTexts {
- public:
-  explicit DistinctTexts(const Context& ctx) : ctx_(ctx), slots_(1024, -1) {}
-
-  std::int64_t number_of(std::string_view text) {
-    poll();
-    const std::size_t slot = slot_of(text);
-    if (slots_[slot] >= 0) return slots_[slot];
-    const auto number = std::ssize(texts_);
-    slots_[slot] = number;
-    texts_.push_back(text);
-    if (2 * texts_.size() > slots_.size()) grow();
-    return number;
-  }
-  /// The numbers in the order of the texts.
-  [[nodiscard]] std::vector<std::int64_t> sorted() {
-    std::vector<std::int64_t> order(texts_.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [this](std::int64_t x, std::int64_t y) {
-      poll();
-      return text(x) < text(y);
-    });
-    return order;
-  }
-  [[nodiscard]] std::string_view text(std::int64_t number) const { return texts_[static_cast<std::size_t>(number)]; }
-  void poll() {
-    constexpr std::int64_t kStep = std::int64_t{1} << 14;
-    if (++steps_ % kStep == 0) ctx_.check_cancelled();
-  }
-
- private:
-  /// Where the text is, or would be.
-  [[nodiscard]] std::size_t slot_of(std::string_view text) const {
-    std::size_t slot = std::hash<std::string_view>()(text) & (slots_.size() - 1);
-    while (slots_[slot] >= 0 && this->text(slots_[slot]) != text) slot = (slot + 1) & (slots_.size() - 1);
-    return slot;
-  }
-  void grow() {
-    slots_.assign(2 * slots_.size(), -1);
-    for (std::size_t i = 0; i < texts_.size(); ++i) {
-      poll();
-      slots_[slot_of(texts_[i])] = static_cast<std::int64_t>(i);
-    }
-  }
-
-  const Context& ctx_;
-  std::vector<std::int64_t> slots_;
-  std::vector<std::string_view> texts_;
-  std::int64_t steps_ = 0;
-};
-
 /// The distinct texts in ascending order; `values` [rows, numbers] gets at column `j` the number of each row's.
 std::vector<std::string> number_texts(const Context& ctx, const std::vector<std::string_view>& texts,
                                       std::int64_t numbers, std::int64_t j, double* values) {
-  DistinctTexts distinct(ctx);
+  core::Distinct<std::string_view> distinct([&ctx] { ctx.check_cancelled(); });
   const auto value = [&](std::size_t row) -> double& { return values[static_cast<std::int64_t>(row) * numbers + j]; };
   for (std::size_t i = 0; i < texts.size(); ++i) value(i) = static_cast<double>(distinct.number_of(texts[i]));
   const std::vector<std::int64_t> order = distinct.sorted();
@@ -250,12 +212,12 @@ std::vector<std::string> number_texts(const Context& ctx, const std::vector<std:
   classes.reserve(order.size());
   std::vector<double> rank(order.size());
   for (const std::int64_t number : order) {
-    distinct.poll();
+    distinct.step();
     rank[static_cast<std::size_t>(number)] = static_cast<double>(classes.size());
-    classes.emplace_back(distinct.text(number));
+    classes.emplace_back(distinct.value(number));
   }
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    distinct.poll();
+    distinct.step();
     value(i) = rank[static_cast<std::size_t>(value(i))];
   }
   return classes;
@@ -311,7 +273,7 @@ CsvContent parse_csv(const Context& ctx, const CsvLayout& layout, const Bytes& b
   core::parallel_for(ctx, count, [&](std::int64_t i, int worker) {
     const CsvChunk& mine = chunks[static_cast<std::size_t>(i)];
     double* at = store ? reinterpret_cast<double*>(values.get()) + mine.first_row * layout.numbers : nullptr;
-    ChunkParser(layout, mine, content).parse(at, &content.escaped[static_cast<std::size_t>(i)]);
+    ChunkParser(ctx, layout, mine, content).parse(at, &content.escaped[static_cast<std::size_t>(i)]);
     const std::int64_t finished = ++done;
     if (worker == 0) ctx.report("read", static_cast<double>(finished) / static_cast<double>(count));
   });
@@ -329,7 +291,7 @@ std::int64_t count_csv_rows(const Context& ctx, const CsvLayout& layout, std::in
 
 Table read_csv(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
                std::int64_t chunk, std::int64_t first_line) {
-  const CsvLayout layout = lay_out_csv(bytes, file, options, first_line);
+  const CsvLayout layout = lay_out_csv(ctx, bytes, file, options, first_line);
   CsvContent content = parse_csv(ctx, layout, bytes, chunk);
   if (content.values == nullptr) {
     throw Error(ErrorCode::internal, fmt::format("{} has more fields than it has bytes", layout.where));
@@ -344,7 +306,7 @@ Table read_csv(const Context& ctx, const Bytes& bytes, const std::string& file, 
     if (role == ColumnRole::number || role == ColumnRole::text) table.columns.push_back(layout.names[j]);
   }
   table.categories = std::move(content.categories);
-  if (!content.labels.empty()) table.labels = labels_from_texts(content.labels);
+  if (!content.labels.empty()) table.labels = labels_from_texts(ctx, content.labels);
   return table;
 }
 

@@ -6,28 +6,23 @@
 #include "io/csv_chunks.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/parallel.hpp"
+#include "io/scan.hpp"
 
 namespace vicinal::io {
 namespace {
-
-const char* find_char(const char* p, const char* end, char c) noexcept {
-  const auto* found = static_cast<const char*>(std::memchr(p, c, static_cast<std::size_t>(end - p)));
-  return found == nullptr ? end : found;
-}
 
 struct Scout {
   std::int64_t quotes = 0;
   const char* row[2] = {nullptr, nullptr};  // behind the first line end with that parity of quotes before it
 };
 
-Scout scout(const char* begin, const char* end) noexcept {
+Scout scout(const Context& ctx, const char* begin, const char* end) {
   Scout found;
   found.quotes = std::count(begin, end, '"');
   if (found.quotes == 0) {
-    const char* line_end = find_char(begin, end, '\n');
+    const char* line_end = find_char(ctx, begin, end, '\n');
     if (line_end != end) found.row[0] = line_end + 1;
     return found;
   }
@@ -40,11 +35,11 @@ Scout scout(const char* begin, const char* end) noexcept {
 }
 
 /// Counts rows and lines of a chunk that begins at a row.
-std::int64_t count_rows(const Dialect& dialect, CsvChunk& chunk) noexcept {
+std::int64_t count_rows(const Context& ctx, const Dialect& dialect, CsvChunk& chunk) {
   std::int64_t lines = 0;
   const char* p = chunk.begin;
   const char* end = chunk.end;
-  const bool quotes = find_char(p, end, '"') != end;
+  const bool quotes = find_char(ctx, p, end, '"') != end;
   while (p != end) {
     if (*p == '\n' || *p == '\r' || dialect.is_blank(*p) || (dialect.comment != 0 && *p == dialect.comment)) {
       lines += skip_blank_lines(dialect, p, end);
@@ -52,8 +47,8 @@ std::int64_t count_rows(const Dialect& dialect, CsvChunk& chunk) noexcept {
     }
     ++chunk.rows;
     for (bool inside = false; p != end;) {
-      const char* line_end = find_char(p, end, '\n');
-      if (quotes && std::count(p, line_end, '"') % 2 != 0) inside = !inside;
+      const char* line_end = find_char(ctx, p, end, '\n');
+      if (quotes && count_char(ctx, p, line_end, '"') % 2 != 0) inside = !inside;
       if (line_end != end) ++lines;
       p = line_end == end ? end : line_end + 1;
       if (!inside) break;
@@ -75,7 +70,7 @@ std::vector<CsvChunk> cut_csv(const Context& ctx, const CsvLayout& layout, std::
     // From one character before the nominal beginning, which may be the line end that makes it a row's beginning.
     const char* begin = layout.body + (i == 0 ? 0 : i * chunk - 1);
     const char* end = i + 1 == count ? layout.end : layout.body + (i + 1) * chunk - 1;
-    scouts[static_cast<std::size_t>(i)] = scout(begin, end);
+    scouts[static_cast<std::size_t>(i)] = scout(ctx, begin, end);
   });
   std::vector<const char*> begins(static_cast<std::size_t>(count) + 1, layout.end);
   begins[0] = layout.body;
@@ -94,7 +89,7 @@ std::vector<CsvChunk> cut_csv(const Context& ctx, const CsvLayout& layout, std::
   core::parallel_for(ctx, count, [&](std::int64_t i, int) {
     at(i).begin = begins[static_cast<std::size_t>(i)];
     at(i).end = begins[static_cast<std::size_t>(i) + 1];
-    lines[static_cast<std::size_t>(i)] = count_rows(layout.dialect, at(i));
+    lines[static_cast<std::size_t>(i)] = count_rows(ctx, layout.dialect, at(i));
   });
   std::int64_t row = 0;
   std::int64_t line = layout.body_line;

@@ -10,11 +10,13 @@ namespace {
 Field quoted_field(const Dialect& dialect, const char* p, const char* end) noexcept {
   Field field;
   const char* begin = ++p;
+  const char* const limit = field_limit(begin, end);
   for (;;) {
-    const auto* quote = static_cast<const char*>(std::memchr(p, '"', static_cast<std::size_t>(end - p)));
+    const auto* quote =
+        p < limit ? static_cast<const char*>(std::memchr(p, '"', static_cast<std::size_t>(limit - p))) : nullptr;
     if (quote == nullptr) {
-      field.fault = FieldFault::open_quote;
-      field.next = end;
+      field.fault = limit == end ? FieldFault::open_quote : FieldFault::too_long;
+      field.next = limit;
       return field;
     }
     p = quote + 1;
@@ -34,19 +36,25 @@ Field quoted_field(const Dialect& dialect, const char* p, const char* end) noexc
 }  // namespace
 
 Field next_field(const Dialect& dialect, const char* p, const char* end) noexcept {
-  while (p != end && dialect.is_blank(*p)) ++p;
-  if (p != end && *p == '"') return quoted_field(dialect, p, end);
+  const char* const limit = field_limit(p, end);
+  while (p != limit && dialect.is_blank(*p)) ++p;
+  if (p != limit && *p == '"') return quoted_field(dialect, p, end);
   Field field;
   const char* begin = p;
   const char* last = p;  // behind the last character that is not blank
-  while (p != end && line_end_at(p, end) == 0 && !(*p == '\r' && p + 1 == end)) {
+  while (p != limit && line_end_at(p, end) == 0 && !(*p == '\r' && p + 1 == end)) {
     if (dialect.delimiter == ' ' ? dialect.is_blank(*p) : *p == dialect.delimiter) break;
     if (*p == '"') field.fault = FieldFault::stray_quote;
     if (!dialect.is_blank(*p)) last = p + 1;
     ++p;
   }
   field.text = std::string_view(begin, static_cast<std::size_t>(last - begin));
-  take_terminator(dialect, p, end, field.end);
+  if (p == limit && p != end) {
+    field.fault = FieldFault::too_long;
+    field.next = p;
+    return field;
+  }
+  if (!take_terminator(dialect, p, end, field.end)) field.fault = FieldFault::too_long;
   field.next = p;
   return field;
 }

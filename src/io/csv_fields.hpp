@@ -4,10 +4,20 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 namespace vicinal::io {
+
+/// A field, with the blanks around it, takes at most so many bytes; what is longer is refused. So nothing that looks at
+/// one field takes long.
+inline constexpr std::int64_t kMostFieldBytes = std::int64_t{16} << 20;
+
+/// The end of what a field that begins at p may reach.
+inline const char* field_limit(const char* p, const char* end) noexcept {
+  return end - p > kMostFieldBytes ? p + kMostFieldBytes : end;
+}
 
 /// How a file separates fields. ' ' stands for any run of spaces and tabs.
 struct Dialect {
@@ -17,7 +27,7 @@ struct Dialect {
 };
 
 enum class FieldEnd : std::uint8_t { delimiter, line, text };  ///< what follows: `text` is the end of everything
-enum class FieldFault : std::uint8_t { none, stray_quote, open_quote };
+enum class FieldFault : std::uint8_t { none, stray_quote, open_quote, too_long };
 
 struct Field {
   std::string_view text;  ///< without surrounding blanks and quotes; doubled quotes still doubled
@@ -36,10 +46,13 @@ inline int line_end_at(const char* p, const char* end) noexcept {
   return 0;
 }
 
-/// What follows a field's content at p; moves p behind it. Returns false when that is neither delimiter nor line end.
+/// What follows a field's content at p; moves p behind it. Returns false when that is neither delimiter nor line end,
+/// or is more blanks than a field may have.
 inline bool take_terminator(const Dialect& dialect, const char*& p, const char* end, FieldEnd& kind) noexcept {
   const char* start = p;
-  while (p != end && dialect.is_blank(*p)) ++p;
+  const char* const limit = field_limit(p, end);
+  while (p != limit && dialect.is_blank(*p)) ++p;
+  if (p == limit && p != end) return false;
   if (p == end || (*p == '\r' && p + 1 == end)) {
     p = end;
     kind = FieldEnd::text;
@@ -63,12 +76,18 @@ Field next_field(const Dialect& dialect, const char* p, const char* end) noexcep
 /// The text with doubled quotes made single.
 std::string unescape(const Field& field);
 
-/// Moves p over lines that hold nothing but blanks or a comment; counts them.
-inline std::int64_t skip_blank_lines(const Dialect& dialect, const char*& p, const char* end) noexcept {
+/// Moves p over lines that hold nothing but blanks or a comment; counts them. A line that is longer than a field may be
+/// is none of these. Behind `most` bytes it stops.
+inline std::int64_t skip_blank_lines(const Dialect& dialect, const char*& p, const char* end,
+                                     std::int64_t most = INT64_MAX) noexcept {
+  const char* const begin = p;
   std::int64_t lines = 0;
   for (;;) {
+    if (p - begin > most) return lines;
     const char* q = p;
-    while (q != end && dialect.is_blank(*q)) ++q;
+    const char* const limit = field_limit(p, end);
+    while (q != limit && dialect.is_blank(*q)) ++q;
+    if (q == limit && q != end) return lines;
     if (q == end || (*q == '\r' && q + 1 == end)) {
       p = end;
       return lines;
@@ -76,7 +95,9 @@ inline std::int64_t skip_blank_lines(const Dialect& dialect, const char*& p, con
     int length = line_end_at(q, end);
     if (length == 0 && (dialect.comment == 0 || *q != dialect.comment)) return lines;
     if (length == 0) {
-      q = std::find(q, end, '\n');
+      const auto* const found = static_cast<const char*>(std::memchr(q, '\n', static_cast<std::size_t>(limit - q)));
+      if (found == nullptr && limit != end) return lines;
+      q = found == nullptr ? end : found;
       length = q == end ? 0 : 1;
     }
     p = q + length;

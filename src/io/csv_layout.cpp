@@ -12,7 +12,9 @@
 #include <map>
 #include <optional>
 
+#include "core/memory.hpp"
 #include "io/bad_data.hpp"
+#include "io/scan.hpp"
 #include "io/shown.hpp"
 
 namespace vicinal::io {
@@ -21,26 +23,42 @@ namespace {
 constexpr std::size_t kSampleRecords = 32;
 constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;
 constexpr std::size_t kMostFields = std::size_t{1} << 22;
+constexpr std::size_t kPollFields = std::size_t{1} << 16;
 
 [[noreturn]] void unfit(const std::string& where, std::string_view what) {
   throw Error(ErrorCode::invalid_argument, fmt::format("{} {}", where, what));
 }
 
-struct Record {
-  std::vector<Field> fields;
-  FieldFault fault = FieldFault::none;
+/// A record's extent; its fields are not kept.
+struct Extent {
+  const char* begin = nullptr;
   const char* next = nullptr;
+  std::size_t fields = 0;
+  FieldFault fault = FieldFault::none;
   std::int64_t lines = 0;  // physical lines it spans
 };
 
-Record read_record(const Dialect& dialect, const char* p, const char* end) {
-  Record record;
+struct Record : Extent {
+  std::vector<Field> cells;
+};
+
+/// The record at p; `visit` sees each field.
+template <class Visit>
+Extent scan_record(const Context& ctx, const Dialect& dialect, const char* p, const char* end, const Visit& visit) {
+  Extent record;
+  record.begin = p;
+  const char* polled = p;
   for (;;) {
-    Field field = next_field(dialect, p, end);
+    if (p - polled > kScanBlock) {
+      ctx.check_cancelled();
+      polled = p;
+    }
+    const Field field = next_field(dialect, p, end);
     record.lines += field.line_ends;
-    record.fields.push_back(field);
+    ++record.fields;
+    visit(field);
     p = field.next;
-    if (field.fault != FieldFault::none || field.end != FieldEnd::delimiter || record.fields.size() > kMostFields) {
+    if (field.fault != FieldFault::none || field.end != FieldEnd::delimiter || record.fields > kMostFields) {
       record.fault = field.fault;
       record.lines += field.end == FieldEnd::line ? 1 : 0;
       record.next = p;
@@ -49,32 +67,50 @@ Record read_record(const Dialect& dialect, const char* p, const char* end) {
   }
 }
 
-std::vector<Record> sample_records(const Dialect& dialect, const char* p, const char* end) {
-  std::vector<Record> records;
+std::vector<Extent> sample_extents(const Context& ctx, const Dialect& dialect, const char* p, const char* end) {
+  std::vector<Extent> records;
   const char* begin = p;
   while (records.size() < kSampleRecords && p - begin < kSampleBytes) {
-    skip_blank_lines(dialect, p, end);
+    skip_blank_lines(ctx, dialect, p, end);
     if (p == end) break;
-    records.push_back(read_record(dialect, p, end));
+    records.push_back(scan_record(ctx, dialect, p, end, [](const Field&) {}));
     if (records.back().fault != FieldFault::none) break;
     p = records.back().next;
   }
   return records;
 }
 
+/// The first records with their fields, whose memory is asked for first: a line may have millions.
+std::vector<Record> sample_records(const Context& ctx, const CsvLayout& layout, const char* p) {
+  constexpr std::uint64_t kFieldBytes = sizeof(Field) + sizeof(std::string) + sizeof(ColumnRole);
+  const std::vector<Extent> extents = sample_extents(ctx, layout.dialect, p, layout.end);
+  std::uint64_t fields = 0;
+  for (const Extent& extent : extents) fields += extent.fields;
+  core::require_memory(ctx, fields * kFieldBytes, fmt::format("reading {}", layout.where));
+  std::vector<Record> records;
+  for (const Extent& extent : extents) {
+    Record& record = records.emplace_back(Record{extent, {}});
+    record.cells.reserve(extent.fields);
+    scan_record(ctx, layout.dialect, extent.begin, layout.end,
+                [&](const Field& field) { record.cells.push_back(field); });
+  }
+  return records;
+}
+
 /// The delimiter that cuts most of the first records into the same number (at least 2) of fields; a comma for one
 /// column.
-char detect_delimiter(const char* begin, const char* text_end, std::string_view candidates, char comment) {
+char detect_delimiter(const Context& ctx, const char* begin, const char* text_end, std::string_view candidates,
+                      char comment) {
   // A long line is cut: one that is not whole counts only when there is no other.
   const char* end = text_end - begin > kSampleBytes ? begin + kSampleBytes : text_end;
   char best = ',';
   std::int64_t best_matches = 0;
   for (const char candidate : candidates) {
     std::map<std::size_t, std::int64_t> counts;
-    std::vector<Record> sample = sample_records({candidate, comment}, begin, end);
+    std::vector<Extent> sample = sample_extents(ctx, {candidate, comment}, begin, end);
     if (sample.size() > 1 && sample.back().next == end && end != text_end) sample.pop_back();
-    for (const Record& record : sample) {
-      if (record.fault == FieldFault::none) ++counts[record.fields.size()];
+    for (const Extent& record : sample) {
+      if (record.fault == FieldFault::none) ++counts[record.fields];
     }
     std::size_t usual = 0;
     std::int64_t matches = 0;
@@ -115,10 +151,11 @@ std::vector<std::string> references(const ReadOptions& options) {
   return names;
 }
 
-bool detect_header(const std::vector<Record>& records, const ReadOptions& options) {
-  const std::vector<Field>& first = records.front().fields;
+bool detect_header(const Context& ctx, const std::vector<Record>& records, const ReadOptions& options) {
+  const std::vector<Field>& first = records.front().cells;
   const std::vector<std::string> referred = references(options);
   for (std::size_t j = 0; j < first.size(); ++j) {
+    if (j % kPollFields == 0) ctx.check_cancelled();
     if (kind_of(first[j]) != NumberKind::text) continue;
     const std::string name = unescape(first[j]);
     bool by_position = false;
@@ -134,8 +171,8 @@ bool detect_header(const std::vector<Record>& records, const ReadOptions& option
     std::int64_t numbers = 0;
     std::int64_t texts = 0;
     for (std::size_t i = 1; i < records.size(); ++i) {
-      if (j >= records[i].fields.size()) continue;
-      const NumberKind kind = kind_of(records[i].fields[j]);
+      if (j >= records[i].fields) continue;
+      const NumberKind kind = kind_of(records[i].cells[j]);
       if (kind == NumberKind::number) ++numbers;
       if (kind == NumberKind::text) ++texts;
     }
@@ -191,44 +228,45 @@ void check_comment(const ReadOptions& options) {
 }
 
 /// Columns of numbers that have text among the first rows become columns of text.
-void mark_texts(CsvLayout& layout) {
-  for (const Record& record : sample_records(layout.dialect, layout.body, layout.end)) {
-    for (std::size_t j = 0; j < std::min(record.fields.size(), layout.roles.size()); ++j) {
-      const bool text = kind_of(record.fields[j]) == NumberKind::text;
+void mark_texts(const Context& ctx, CsvLayout& layout) {
+  for (const Record& record : sample_records(ctx, layout, layout.body)) {
+    for (std::size_t j = 0; j < std::min(record.fields, layout.roles.size()); ++j) {
+      if (j % kPollFields == 0) ctx.check_cancelled();
+      const bool text = kind_of(record.cells[j]) == NumberKind::text;
       if (text && layout.roles[j] == ColumnRole::number) layout.roles[j] = ColumnRole::text;
     }
   }
 }
 
 /// Everything but the roles of the columns.
-CsvLayout lay_out(const Bytes& bytes, const std::string& file, const ReadOptions& options, std::int64_t first_line) {
+CsvLayout lay_out(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
+                  std::int64_t first_line) {
   CsvLayout layout;
   layout.body_line = first_line;
   layout.where = fmt::format("'{}'", file);
   const auto* begin = reinterpret_cast<const char*>(bytes.data);
   layout.end = begin + bytes.size;
   const char* p = begin;
-  layout.body_line += skip_preamble(p, layout.end);
+  layout.body_line += skip_preamble(ctx, p, layout.end);
   if (p == layout.end) bad(layout.where, bytes.size == 0 ? "is empty" : "has no data rows");
   if (options.delimiter != 0) check_delimiter(options.delimiter);
   if (options.comment != 0) check_comment(options);
   layout.dialect.comment = options.comment;
   layout.dialect.delimiter =
-      options.delimiter != 0 ? options.delimiter : detect_delimiter(p, layout.end, ",;\t| ", options.comment);
+      options.delimiter != 0 ? options.delimiter : detect_delimiter(ctx, p, layout.end, ",;\t| ", options.comment);
 
-  layout.body_line += skip_blank_lines(layout.dialect, p, layout.end);  // comments of the caller's kind
-  const std::vector<Record> records = sample_records(layout.dialect, p, layout.end);
+  layout.body_line += skip_blank_lines(ctx, layout.dialect, p, layout.end);  // comments of the caller's kind
+  const std::vector<Record> records = sample_records(ctx, layout, p);
   if (records.empty()) bad(layout.where, "has no data rows");
   const Record& first = records.front();
-  const auto fields = static_cast<std::int64_t>(first.fields.size());
-  if (first.fields.size() > kMostFields) {
+  if (first.fields > kMostFields) {
     bad(layout.where, fmt::format("has more than {} fields in its first line", kMostFields));
   }
-  layout.header = first.fault == FieldFault::none && options.header.value_or(detect_header(records, options));
-  layout.roles.assign(static_cast<std::size_t>(fields), ColumnRole::number);
+  layout.header = first.fault == FieldFault::none && options.header.value_or(detect_header(ctx, records, options));
+  layout.roles.assign(first.fields, ColumnRole::number);
   layout.body = p;
   if (layout.header) {
-    for (const Field& field : first.fields) layout.names.push_back(unescape(field));
+    for (const Field& field : first.cells) layout.names.push_back(unescape(field));
     layout.body = first.next;
     layout.body_line += first.lines;
   }
@@ -243,13 +281,14 @@ std::string CsvLayout::column_name(std::int64_t column) const {
   return fmt::format("column {}", column);
 }
 
-std::int64_t skip_preamble(const char*& p, const char* end) noexcept {
+std::int64_t skip_preamble(const Context& ctx, const char*& p, const char* end) {
   if (std::string_view(p, static_cast<std::size_t>(end - p)).starts_with("\xef\xbb\xbf")) p += 3;
   std::int64_t lines = 0;
-  for (;;) {
-    lines += skip_blank_lines({}, p, end);
+  for (std::int64_t comments = 0;; ++comments) {
+    if (comments % 4096 == 0) ctx.check_cancelled();
+    lines += skip_blank_lines(ctx, {}, p, end);
     if (p == end || *p != '#') return lines;
-    p = std::find(p, end, '\n');
+    p = find_char(ctx, p, end, '\n');
     if (p != end) {
       ++p;
       ++lines;
@@ -257,11 +296,11 @@ std::int64_t skip_preamble(const char*& p, const char* end) noexcept {
   }
 }
 
-std::int64_t columns_of_sample(const char* begin, const char* end) {
-  const Dialect dialect{detect_delimiter(begin, end, ",;\t|", 0)};
+std::int64_t columns_of_sample(const Context& ctx, const char* begin, const char* end) {
+  const Dialect dialect{detect_delimiter(ctx, begin, end, ",;\t|", 0)};
   std::int64_t columns = 0;
-  for (const Record& record : sample_records(dialect, begin, end)) {
-    const auto fields = static_cast<std::int64_t>(record.fields.size());
+  for (const Extent& record : sample_extents(ctx, dialect, begin, end)) {
+    const auto fields = static_cast<std::int64_t>(record.fields);
     if (record.fault != FieldFault::none || (columns != 0 && columns != fields)) return 1;
     columns = fields;
   }
@@ -275,9 +314,9 @@ bool is_text(const Bytes& bytes) noexcept {
   });
 }
 
-CsvLayout lay_out_csv(const Bytes& bytes, const std::string& file, const ReadOptions& options,
+CsvLayout lay_out_csv(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
                       std::int64_t first_line) {
-  CsvLayout layout = lay_out(bytes, file, options, first_line);
+  CsvLayout layout = lay_out(ctx, bytes, file, options, first_line);
   for (const std::string& reference : options.drop) {
     layout.roles[static_cast<std::size_t>(find_column(layout, reference, "drop"))] = ColumnRole::dropped;
   }
@@ -296,17 +335,18 @@ CsvLayout lay_out_csv(const Bytes& bytes, const std::string& file, const ReadOpt
     }
     role = ColumnRole::text;
   }
-  if (options.find_text) mark_texts(layout);
+  if (options.find_text) mark_texts(ctx, layout);
   layout.texts = std::count(layout.roles.begin(), layout.roles.end(), ColumnRole::text);
   layout.numbers = std::count(layout.roles.begin(), layout.roles.end(), ColumnRole::number) + layout.texts;
   if (layout.numbers == 0) unfit(layout.where, "has no column left for the table");
   return layout;
 }
 
-CsvLayout lay_out_csv_labels(const Bytes& bytes, const std::string& file, const std::string& column) {
+CsvLayout lay_out_csv_labels(const Context& ctx, const Bytes& bytes, const std::string& file,
+                             const std::string& column) {
   ReadOptions options;
   options.label = column;
-  CsvLayout layout = lay_out(bytes, file, options, 1);
+  CsvLayout layout = lay_out(ctx, bytes, file, options, 1);
   std::fill(layout.roles.begin(), layout.roles.end(), ColumnRole::dropped);
   layout.roles[static_cast<std::size_t>(find_column(layout, column, "label"))] = ColumnRole::label;
   return layout;

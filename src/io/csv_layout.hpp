@@ -35,18 +35,19 @@ struct CsvLayout {
 bool is_text(const Bytes& bytes) noexcept;
 
 /// Moves p behind a byte order mark, blank lines and '#' lines at the top; counts the lines.
-std::int64_t skip_preamble(const char*& p, const char* end) noexcept;
+std::int64_t skip_preamble(const Context& ctx, const char*& p, const char* end);
 
 /// Fields that each of the first lines has (1 when they differ), for separators other than blanks.
-std::int64_t columns_of_sample(const char* begin, const char* end);
+std::int64_t columns_of_sample(const Context& ctx, const char* begin, const char* end);
 
 /// Looks at the first records only; their first line has the number `first_line`. `invalid_argument` for options that
 /// do not fit the file, `bad_data` for an empty one.
-CsvLayout lay_out_csv(const Bytes& bytes, const std::string& file, const ReadOptions& options,
+CsvLayout lay_out_csv(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
                       std::int64_t first_line = 1);
 
 /// The layout for reading nothing but one column as labels.
-CsvLayout lay_out_csv_labels(const Bytes& bytes, const std::string& file, const std::string& column);
+CsvLayout lay_out_csv_labels(const Context& ctx, const Bytes& bytes, const std::string& file,
+                             const std::string& column);
 
 /// Whether a field is a number as tables accept it (surrounding blanks removed before).
 enum class NumberKind : std::uint8_t { number, missing, not_finite, too_large, text };

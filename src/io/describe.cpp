@@ -25,7 +25,7 @@ void add(FileInfo& info, const std::string& name, const io::ArrayHeader& header)
 }
 
 void describe_text(const Context& ctx, const io::Bytes& bytes, const std::string& file, FileInfo& info) {
-  const io::CsvLayout layout = io::lay_out_csv(bytes, file, {});
+  const io::CsvLayout layout = io::lay_out_csv(ctx, bytes, file, {});
   info.columns = layout.names;
   info.arrays.push_back({"", "text", {io::count_csv_rows(ctx, layout), layout.fields()}});
 }

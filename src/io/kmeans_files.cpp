@@ -9,6 +9,7 @@
 
 #include "io/csv.hpp"
 #include "io/element.hpp"
+#include "io/scan.hpp"
 
 namespace vicinal::io {
 namespace {

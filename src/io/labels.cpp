@@ -1,4 +1,4 @@
-// See labels.hpp; `encode_labels` sorts and numbers the classes.
+// See labels.hpp; core::encode sorts and numbers the classes.
 #include "io/labels.hpp"
 
 #include <fmt/format.h>
@@ -10,15 +10,23 @@
 #include <optional>
 #include <string>
 
+#include "core/encode.hpp"
 #include "core/memory.hpp"
 #include "io/bad_data.hpp"
 #include "io/csv_layout.hpp"
 #include "io/element.hpp"
+#include "io/scan.hpp"
 
 namespace vicinal::io {
 namespace {
 
 constexpr double kLargestLabel = 0x1p53;
+constexpr std::int64_t kPollLabels = std::int64_t{1} << 16;
+
+/// Polls at every so many labels.
+void poll(const Context& ctx, std::int64_t labels) {
+  if (labels % kPollLabels == 0) ctx.check_cancelled();
+}
 
 std::optional<std::int64_t> whole(double value) {
   if (!(std::fabs(value) <= kLargestLabel) || value != std::floor(value)) return std::nullopt;
@@ -120,50 +128,58 @@ Labels labels_from_array(const Context& ctx, const RawArray& array) {
   if (text) {
     std::vector<std::string> values;
     values.reserve(static_cast<std::size_t>(n));
-    for (std::int64_t i = 0; i < n; ++i) values.push_back(text_element(array, i));
-    return encode_labels(values);
+    for (std::int64_t i = 0; i < n; ++i) {
+      poll(ctx, i);
+      values.push_back(text_element(array, i));
+    }
+    return core::encode(std::vector<std::string_view>(values.begin(), values.end()), [&ctx] { ctx.check_cancelled(); });
   }
   std::vector<std::int64_t> values;
   values.reserve(static_cast<std::size_t>(n));
-  for (std::int64_t i = 0; i < n; ++i) values.push_back(integer_element(array, i));
-  return encode_labels(values);
+  for (std::int64_t i = 0; i < n; ++i) {
+    poll(ctx, i);
+    values.push_back(integer_element(array, i));
+  }
+  return core::encode(values, [&ctx] { ctx.check_cancelled(); });
 }
 
-Labels labels_from_texts(const std::vector<std::string_view>& texts) {
+Labels labels_from_texts(const Context& ctx, const std::vector<std::string_view>& texts) {
   std::vector<std::int64_t> numbers;
   numbers.reserve(texts.size());
   for (const std::string_view text : texts) {
+    poll(ctx, std::ssize(numbers));
     const std::optional<std::int64_t> number = as_integer(text);
     if (!number) break;
     numbers.push_back(*number);
   }
-  if (numbers.size() == texts.size()) return encode_labels(numbers);
-  std::vector<std::string> names(texts.begin(), texts.end());
-  return encode_labels(names);
+  const auto check = [&ctx] { ctx.check_cancelled(); };
+  return numbers.size() == texts.size() ? core::encode(numbers, check) : core::encode(texts, check);
 }
 
 Labels labels_from_lines(const Context& ctx, const Bytes& bytes, const std::string& file) {
   const std::string where = fmt::format("'{}'", file);
   const auto* p = reinterpret_cast<const char*>(bytes.data);
   const char* const end = p + bytes.size;
-  skip_preamble(p, end);
-  if (const std::int64_t columns = columns_of_sample(p, end); columns > 1) {
+  skip_preamble(ctx, p, end);
+  if (const std::int64_t columns = columns_of_sample(ctx, p, end); columns > 1) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} has {} columns; say which one holds the labels", where, columns));
   }
-  constexpr std::int64_t kPollLines = 1 << 16;
   std::vector<std::string_view> labels;
   std::vector<std::unique_ptr<std::string>> unquoted;
-  while (p != end) {
-    if (static_cast<std::int64_t>(labels.size()) % kPollLines == 0) ctx.check_cancelled();
-    const auto* found = static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
-    const char* stop = found == nullptr ? end : found;
-    std::string_view line(p, static_cast<std::size_t>(stop - p));
-    p = found == nullptr ? end : found + 1;
-    constexpr std::string_view kBlanks = " \t\r";
-    const std::size_t first = line.find_first_not_of(kBlanks);
-    if (first == std::string_view::npos) continue;
-    line = line.substr(first, line.find_last_not_of(kBlanks) - first + 1);
+  constexpr std::string_view kBlanks = " \t\r";
+  for (std::int64_t lines = 0; p != end; ++lines) {
+    poll(ctx, lines);
+    const char* const stop = find_char(ctx, p, end, '\n');
+    const char* const begin =
+        find_where(ctx, p, stop, [&](char c) { return kBlanks.find(c) == std::string_view::npos; });
+    p = stop == end ? end : stop + 1;
+    if (begin == stop) continue;
+    if (stop - begin > kMostFieldBytes) {
+      bad(where, fmt::format("has a label of more than {} MiB behind {} others", kMostFieldBytes >> 20, labels.size()));
+    }
+    std::string_view line(begin, static_cast<std::size_t>(stop - begin));
+    line = line.substr(0, line.find_last_not_of(kBlanks) + 1);
     if (line.size() >= 2 && line.front() == '"' && line.back() == '"') {
       Field field;
       field.text = line.substr(1, line.size() - 2);
@@ -177,9 +193,11 @@ Labels labels_from_lines(const Context& ctx, const Bytes& bytes, const std::stri
   core::require_memory(ctx, labels.size() * (sizeof(std::string_view) + sizeof(std::string) + sizeof(std::int64_t)),
                        fmt::format("reading {}", where));
   std::size_t whole_numbers = 0;
-  for (std::size_t i = labels.size(); i > 1 && as_integer(labels[i - 1]); --i) ++whole_numbers;
+  for (std::size_t i = labels.size(); i > 1 && as_integer(labels[i - 1]); --i) {
+    poll(ctx, static_cast<std::int64_t>(++whole_numbers));
+  }
   if (labels.size() > 1 && whole_numbers == labels.size() - 1 && !as_integer(labels[0])) labels.erase(labels.begin());
-  return labels_from_texts(labels);
+  return labels_from_texts(ctx, labels);
 }
 
 }  // namespace vicinal::io

@@ -15,6 +15,7 @@
 #include "core/parallel.hpp"
 #include "io/csv_layout.hpp"
 #include "io/labels.hpp"
+#include "io/scan.hpp"
 #include "io/shown.hpp"
 
 namespace vicinal::io {
@@ -29,22 +30,22 @@ bool is_blank(char c) noexcept {
 }
 
 /// The line at the beginning of `text`, without its comment; `text` is moved behind it.
-std::string_view next_line(std::string_view& text) noexcept {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line.substr(0, std::min(line.find('#'), line.size()));
+std::string_view next_line(const Context& ctx, std::string_view& text) {
+  const char* const begin = text.data();
+  const char* const stop = begin + text.size();
+  const char* const end = find_char(ctx, begin, stop, '\n');
+  text.remove_prefix(static_cast<std::size_t>((end == stop ? end : end + 1) - begin));
+  const char* const comment = find_char(ctx, begin, end, '#');
+  return {begin, static_cast<std::size_t>(comment - begin)};
 }
 
 /// The next word of a line, empty at its end.
-std::string_view next_word(std::string_view& line) noexcept {
-  std::size_t begin = 0;
-  while (begin < line.size() && is_blank(line[begin])) ++begin;
-  std::size_t end = begin;
-  while (end < line.size() && !is_blank(line[end])) ++end;
-  const std::string_view word = line.substr(begin, end - begin);
-  line.remove_prefix(end);
-  return word;
+std::string_view next_word(const Context& ctx, std::string_view& line) {
+  const char* const stop = line.data() + line.size();
+  const char* const begin = find_where(ctx, line.data(), stop, [](char c) { return !is_blank(c); });
+  const char* const end = find_where(ctx, begin, stop, is_blank);
+  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  return {begin, static_cast<std::size_t>(end - begin)};
 }
 
 bool parse_index(std::string_view text, std::int64_t* index) noexcept {
@@ -52,6 +53,8 @@ bool parse_index(std::string_view text, std::int64_t* index) noexcept {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *index);
   return error == std::errc() && end == text.data() + text.size() && *index >= 0 && *index <= kMost;
 }
+
+constexpr std::int64_t kPollPairs = std::int64_t{1} << 18;
 
 struct Pair {
   std::int64_t index = 0;
@@ -85,13 +88,14 @@ struct Chunk {
   std::int64_t stored = 0;
 };
 
-std::vector<Chunk> cut(std::string_view text, std::int64_t chunk) {
+std::vector<Chunk> cut(const Context& ctx, std::string_view text, std::int64_t chunk) {
   std::vector<Chunk> chunks;
   const auto size = static_cast<std::size_t>(chunk);
   while (!text.empty()) {
-    const std::size_t end = size >= text.size() ? std::string_view::npos : text.find('\n', size - 1);
+    const char* const stop = text.data() + text.size();
+    const char* const end = size >= text.size() ? stop : find_char(ctx, text.data() + size - 1, stop, '\n');
     Chunk mine;
-    mine.text = text.substr(0, end == std::string_view::npos ? text.size() : end + 1);
+    mine.text = text.substr(0, static_cast<std::size_t>((end == stop ? end : end + 1) - text.data()));
     text.remove_prefix(mine.text.size());
     chunks.push_back(mine);
   }
@@ -104,23 +108,23 @@ class Scanner {
   Scanner(std::string_view whole, const std::string& file, Chunk& chunk) : whole_(whole), file_(file), chunk_(chunk) {}
 
   /// Checks everything; rows, indices and pairs are counted.
-  void check() {
+  void check(const Context& ctx) {
     std::string_view text = chunk_.text;
     while (!text.empty()) {
       begin_ = text.data();
-      std::string_view line = next_line(text);
-      const std::string_view label = next_word(line);
+      std::string_view line = next_line(ctx, text);
+      const std::string_view label = next_word(ctx, line);
       if (label.empty()) continue;
       if (label.find(':') != std::string_view::npos) fail(label, "stands where the label should");
       ++chunk_.rows;
       Pair pair;
       std::int64_t last = -1;
-      for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
+      for (std::string_view word = next_word(ctx, line); !word.empty(); word = next_word(ctx, line)) {
         if (const std::string_view why = parse_pair(word, &pair); !why.empty()) fail(word, why);
         if (pair.index <= last) fail(word, fmt::format("comes behind index {}, and indices ascend", last));
         last = pair.index;
         chunk_.least_index = std::min(chunk_.least_index, pair.index);
-        ++chunk_.stored;
+        if (++chunk_.stored % kPollPairs == 0) ctx.check_cancelled();
       }
       chunk_.largest_index = std::max(chunk_.largest_index, last);
     }
@@ -129,21 +133,27 @@ class Scanner {
   /// Writes the rows of a chunk that was checked into the zeroed table [n, columns] and its labels.
   void fill(const Context& ctx, double* values, std::int64_t columns, std::int64_t base,
             std::vector<std::string_view>& labels) const {
+    constexpr std::int64_t kFillBlock = std::int64_t{1} << 22;
     const std::int64_t poll_rows = std::max<std::int64_t>(1, (std::int64_t{1} << 20) / columns);
     std::string_view text = chunk_.text;
     std::int64_t row = chunk_.first_row;
+    std::int64_t pairs = 0;
     while (!text.empty()) {
-      std::string_view line = next_line(text);
-      const std::string_view label = next_word(line);
+      std::string_view line = next_line(ctx, text);
+      const std::string_view label = next_word(ctx, line);
       if (label.empty()) continue;
       if (row % poll_rows == 0) ctx.check_cancelled();  // short lines may be long rows
       labels[static_cast<std::size_t>(row)] = label;
       double* const at = values + row * columns;
-      std::fill(at, at + columns, 0.0);
+      for (std::int64_t j = 0; j < columns; j += kFillBlock) {
+        if (j > 0) ctx.check_cancelled();
+        std::fill(at + j, at + std::min(columns, j + kFillBlock), 0.0);
+      }
       Pair pair;
-      for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
+      for (std::string_view word = next_word(ctx, line); !word.empty(); word = next_word(ctx, line)) {
         parse_pair(word, &pair);
         at[pair.index - base] = pair.value;
+        if (++pairs % kPollPairs == 0) ctx.check_cancelled();
       }
       ++row;
     }
@@ -169,10 +179,10 @@ struct Checked {
 
 Checked check(const Context& ctx, const Bytes& bytes, const std::string& file, std::int64_t chunk) {
   Checked found;
-  found.chunks = cut(text_of(bytes), chunk);
+  found.chunks = cut(ctx, text_of(bytes), chunk);
   const auto count = static_cast<std::int64_t>(found.chunks.size());
   core::parallel_for(ctx, count, [&](std::int64_t i, int worker) {
-    Scanner(text_of(bytes), file, found.chunks[static_cast<std::size_t>(i)]).check();
+    Scanner(text_of(bytes), file, found.chunks[static_cast<std::size_t>(i)]).check(ctx);
     if (worker == 0) ctx.report("read", 0.5 * static_cast<double>(i) / static_cast<double>(count));
   });
   std::int64_t least = INT64_MAX;
@@ -192,17 +202,17 @@ Checked check(const Context& ctx, const Bytes& bytes, const std::string& file, s
 
 }  // namespace
 
-bool is_libsvm(const Bytes& bytes) noexcept {
+bool is_libsvm(const Context& ctx, const Bytes& bytes) {
   constexpr int kLines = 8;
   std::string_view text = text_of(bytes);
   bool any = false;
   for (int lines = 0; lines < kLines && !text.empty();) {
-    std::string_view line = next_line(text);
-    const std::string_view label = next_word(line);
+    std::string_view line = next_line(ctx, text);
+    const std::string_view label = next_word(ctx, line);
     if (label.empty()) continue;
     double value = 0;
     if (parse_number(label, &value) != NumberKind::number) return false;
-    for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
+    for (std::string_view word = next_word(ctx, line); !word.empty(); word = next_word(ctx, line)) {
       const std::size_t colon = word.find(':');
       std::int64_t index = 0;
       if (colon == std::string_view::npos) return false;
@@ -252,7 +262,7 @@ Table read_libsvm(const Context& ctx, const Bytes& bytes, const std::string& fil
   table.shape = {n, d};
   // 0 stands where there is no label: the format cannot leave it out.
   const bool any = std::any_of(labels.begin(), labels.end(), [](std::string_view label) { return label != "0"; });
-  if (any) table.labels = labels_from_texts(labels);
+  if (any) table.labels = labels_from_texts(ctx, labels);
   table.stored_values = found.shape.stored;
   table.storage = out;
   return table;

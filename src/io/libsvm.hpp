@@ -12,7 +12,7 @@ namespace vicinal::io {
 inline constexpr std::int64_t kLibsvmChunk = std::int64_t{1} << 20;
 
 /// Whether the first lines of a text are libsvm's, one of them with an index.
-bool is_libsvm(const Bytes& bytes) noexcept;
+bool is_libsvm(const Context& ctx, const Bytes& bytes);
 
 struct LibsvmShape {
   std::int64_t rows = 0;

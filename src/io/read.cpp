@@ -1,6 +1,7 @@
 // read_table and read_labels: the format by content, then its reader.
 #include <fmt/core.h>
 
+#include "core/encode.hpp"
 #include "core/entry.hpp"
 #include "io/content.hpp"
 #include "io/csv.hpp"
@@ -113,12 +114,13 @@ Labels read_labels(const Context& ctx, const std::filesystem::path& path, const 
   if (content.format == FileFormat::libsvm && column.empty()) {
     const Table table = io::read_libsvm(ctx, content.bytes, content.file);
     return table.labels ? *table.labels
-                        : encode_labels(std::vector<std::int64_t>(static_cast<std::size_t>(table.view.rows())));
+                        : core::encode(std::vector<std::int64_t>(static_cast<std::size_t>(table.view.rows())),
+                                       [&ctx] { ctx.check_cancelled(); });
   }
   if (is_text_format(content.format)) {
     if (column.empty()) return io::labels_from_lines(ctx, content.bytes, content.file);
-    const io::CsvLayout layout = io::lay_out_csv_labels(content.bytes, content.file, column);
-    return io::labels_from_texts(io::parse_csv(ctx, layout, content.bytes).labels);
+    const io::CsvLayout layout = io::lay_out_csv_labels(ctx, content.bytes, content.file, column);
+    return io::labels_from_texts(ctx, io::parse_csv(ctx, layout, content.bytes).labels);
   }
   const bool has_arrays = content.format == FileFormat::npz || content.format == FileFormat::hdf5;
   if (!has_arrays && !column.empty()) {

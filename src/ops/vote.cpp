@@ -1,11 +1,7 @@
-// vote: checks and memory first, then the backend (docs: include/vicinal/vote.hpp). Labels are encoded here too.
-// Encoding is O(n + c log c) time for c classes: a hash table of the distinct labels, sorted once.
+// vote: checks and memory first, then the backend (docs: include/vicinal/vote.hpp).
 #include "vicinal/vote.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <string_view>
-#include <unordered_map>
 
 #include "core/entry.hpp"
 #include "core/memory.hpp"
@@ -17,35 +13,6 @@ namespace {
 
 [[noreturn]] void refuse_vote(const std::string& sentence) {
   throw Error(ErrorCode::invalid_argument, "vote: " + sentence);
-}
-
-/// `Key` is what is compared (a view of a string costs no copy).
-template <class Key, class Value>
-Labels encode(std::span<const Value> values) {
-  if (values.empty()) throw Error(ErrorCode::bad_data, "labels: the list is empty");
-  std::unordered_map<Key, std::int32_t> seen;
-  std::vector<Key> in_order_of_sight;
-  Labels labels;
-  labels.codes.reserve(values.size());
-  for (const Value& value : values) {
-    const auto [at, fresh] = seen.try_emplace(Key(value), static_cast<std::int32_t>(in_order_of_sight.size()));
-    if (fresh) {
-      if (in_order_of_sight.size() == static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-        throw Error(ErrorCode::bad_data, "labels: more than 2147483647 different labels");
-      }
-      in_order_of_sight.push_back(Key(value));
-    }
-    labels.codes.push_back(at->second);
-  }
-  std::vector<Key> sorted = in_order_of_sight;
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<std::int32_t> rank(sorted.size());
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    rank[static_cast<std::size_t>(seen.at(sorted[i]))] = static_cast<std::int32_t>(i);
-  }
-  for (std::int32_t& code : labels.codes) code = rank[static_cast<std::size_t>(code)];
-  labels.classes = std::vector<Value>(sorted.begin(), sorted.end());
-  return labels;
 }
 
 }  // namespace
@@ -100,19 +67,6 @@ std::string Labels::name_of(std::int64_t code) const {
   const auto at = static_cast<std::size_t>(code);
   if (const auto* texts = std::get_if<std::vector<std::string>>(&classes)) return (*texts)[at];
   return std::to_string(std::get<std::vector<std::int64_t>>(classes)[at]);
-}
-
-Labels encode_labels(std::span<const std::int64_t> values) try {
-  const core::Entry entry;
-  return encode<std::int64_t>(values);
-} catch (const std::bad_alloc&) {
-  core::refuse_allocation();
-}
-Labels encode_labels(std::span<const std::string> values) try {
-  const core::Entry entry;
-  return encode<std::string_view>(values);
-} catch (const std::bad_alloc&) {
-  core::refuse_allocation();
 }
 
 std::vector<Vote> vote(const Context& ctx, const NeighborGraph& graph, std::span<const Labels> outputs,

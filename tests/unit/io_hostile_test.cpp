@@ -238,6 +238,29 @@ TEST_F(IoHostile, FilesThatCannotBeRead) {
   }
 }
 
+// A field that is too long is refused before it is read to its end, a row of very many fields before they are kept.
+TEST_F(IoHostile, LongFieldsAndRows) {
+  const Context ctx = Context::cpu({.threads = 2, .memory_limit = std::uint64_t{100} << 20});
+  const std::string longest(std::size_t{16} << 20, '1');
+  const auto refused = [&](const std::string& text) {
+    expect_error(ErrorCode::bad_data, {"evil", "line 2 has a field of more than 16 MiB"},
+                 [&] { read_table(ctx, folder_.put("evil", text)); });
+  };
+  refused("1,2\n3," + longest + "1\n");
+  refused("1,2\n3,\"" + longest + "1\"\n");
+  refused("1,2\n3,1" + std::string(longest.size(), ' ') + "\n");
+  refused("1,2\n" + std::string(longest.size() + 1, ' ') + "\n");
+  expect_error(ErrorCode::bad_data, {"evil", "label of more than 16 MiB behind 1 others"},
+               [&] { read_labels(ctx, folder_.put("evil", "a\n" + longest + "1\n")); });
+  EXPECT_EQ(read_labels(ctx, folder_.put("evil", "a\nb" + longest.substr(1))).class_count(), 2);
+  std::string row;
+  for (int i = 0; i < (1 << 21); ++i) row += "1,";
+  expect_error(ErrorCode::over_memory, {"evil", "memory limit"},
+               [&] { read_table(ctx, folder_.put("evil", row + "1\n" + row + "1\n")); });
+  expect_error(ErrorCode::over_memory, {"evil", "memory limit"},
+               [&] { describe_file(ctx, folder_.put("evil", row + "1\n"), FileFormat::csv); });
+}
+
 TEST_F(IoHostile, BombsMeetTheMemoryLimit) {
   const std::string bomb = gzip(std::string(12 << 20, '1'));
   ASSERT_LT(bomb.size(), 40000U);
