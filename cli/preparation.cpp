@@ -199,8 +199,13 @@ Table Preparation::apply(const Context& ctx, Table table, const std::string& fil
   for (std::size_t j = 0; j < columns_.size(); ++j) {
     if (columns_[j].categories.empty()) continue;
     const std::vector<std::string>& known = columns_[j].categories;
+    auto found = known.begin();  // both are in ascending order
+    std::int64_t steps = 0;
     for (const std::string& text : table.categories[j]) {
-      const auto found = std::lower_bound(known.begin(), known.end(), text);
+      for (; found != known.end() && *found < text; ++found) {
+        if (++steps % kRowsRead == 0) ctx.check_cancelled();
+      }
+      if (++steps % kRowsRead == 0) ctx.check_cancelled();
       const bool there = found != known.end() && *found == text;
       codes[j].push_back(static_cast<double>((there ? found : known.end()) - known.begin()));
     }

@@ -1,6 +1,7 @@
 // See potts.hpp.
 #include "ops/potts.hpp"
 
+#include <numeric>
 #include <utility>
 
 namespace vicinal::ops {
@@ -93,18 +94,26 @@ std::int64_t renumber(std::vector<std::int64_t>& numbers) {
 }
 
 /// The graph whose nodes are the communities.
-WeightedGraph contracted(const WeightedGraph& graph, const std::vector<std::int64_t>& community, std::int64_t count) {
-  std::vector<std::vector<std::int64_t>> nodes(static_cast<std::size_t>(count));
+WeightedGraph contracted(const Context& ctx, const WeightedGraph& graph, const std::vector<std::int64_t>& community,
+                         std::int64_t count) {
+  // The nodes of each community in ascending order: sorted by counting.
+  std::vector<std::int64_t> begin(static_cast<std::size_t>(count) + 1, 0);
+  for (const std::int64_t c : community) ++begin[static_cast<std::size_t>(c) + 1];
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<std::int64_t> nodes(community.size());
+  std::vector<std::int64_t> next(begin.begin(), begin.end() - 1);
   for (std::int64_t v = 0; v < graph.nodes(); ++v) {
-    nodes[static_cast<std::size_t>(community[static_cast<std::size_t>(v)])].push_back(v);
+    if (v % kNodes == 0) ctx.check_cancelled();
+    nodes[static_cast<std::size_t>(next[static_cast<std::size_t>(community[static_cast<std::size_t>(v)])]++)] = v;
   }
   WeightedGraph small;
   small.offsets.push_back(0);
   Around around(count);
   for (std::int64_t c = 0; c < count; ++c) {
     std::int64_t size = 0;
-    for (const std::int64_t v : nodes[static_cast<std::size_t>(c)]) {
-      const auto node = static_cast<std::size_t>(v);
+    for (std::int64_t k = begin[static_cast<std::size_t>(c)]; k < begin[static_cast<std::size_t>(c) + 1]; ++k) {
+      if (k % kNodes == 0) ctx.check_cancelled();
+      const auto node = static_cast<std::size_t>(nodes[static_cast<std::size_t>(k)]);
       size += graph.sizes[node];
       for (std::int64_t i = graph.offsets[node]; i < graph.offsets[node + 1]; ++i) {
         const auto at = static_cast<std::size_t>(i);
@@ -133,7 +142,7 @@ std::vector<std::int64_t> potts_communities(const Context& ctx, WeightedGraph gr
     const std::int64_t count = renumber(community);
     for (std::int64_t& one : found) one = community[static_cast<std::size_t>(one)];
     if (count == graph.nodes()) break;
-    graph = contracted(graph, community, count);
+    graph = contracted(ctx, graph, community, count);
     community.resize(static_cast<std::size_t>(count));
     for (std::size_t v = 0; v < community.size(); ++v) community[v] = static_cast<std::int64_t>(v);
   }
