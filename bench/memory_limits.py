@@ -42,15 +42,21 @@ CASES = {
     "kmeans-npy": "kmeans t.npy -c 20 --max-iterations 10 -o OUT.csv",
     "kmeans-csv": "kmeans t.csv --drop class -c 20 --max-iterations 10 -o OUT.npz",
     "lle-npy": "lle swiss.npy -k 12 --dim 2 -o OUT.npy",
+    "lle-large": "lle roll.npy -k 12 --dim 2 -o OUT.npy",
     "lle-csv": "lle swiss.csv -k 12 --dim 2 -o OUT.csv",
     "match": "match old.geojson new.geojson --planar -o OUT.csv",
+    "match-gpkg": "match old.geojson new.geojson --planar -o OUT.gpkg",
     "cocluster": "cocluster edges.csv -o OUT.csv",
+    "cocluster-spectral": "cocluster edges.csv --method spectral -k 2 -o OUT.csv",
     "cocluster-split": "cocluster edges.csv --split-members 10 -o OUT.csv",
     "convert-csv": "convert t.csv OUT.npy",
     "convert-npy": "convert t.npy OUT.csv",
     "convert-libsvm": "convert t.npy OUT.libsvm",
     "info-csv": "info t.csv",
     "info-npy": "info t.npy",
+    "convert-fortran": "convert columns.npy OUT.csv",
+    "info-fortran": "info columns.npy",
+    "info-wide": "info wide.npy --json",
     "generate": "generate blobs -n 200000 -o OUT.npy",
 }
 
@@ -72,6 +78,8 @@ def make_inputs(folder):
     np.save("labels.npy", labels)
     np.save("targets.npy", table[:, 0].astype(np.float64))
     np.save("low.npy", draws.random((100_000, 3)))
+    np.save("columns.npy", np.asfortranarray(table))
+    np.save("wide.npy", draws.integers(0, 100, (8, 100_000), dtype=np.int8))
     pathlib.Path("labels.txt").write_text("".join(f"class{x}\n" for x in labels))
     pathlib.Path("t.npy.gz").write_bytes(gzip.compress(pathlib.Path("t.npy").read_bytes(), 1))
     header = ",".join(f"c{j}" for j in range(8)) + ",class"
@@ -82,6 +90,8 @@ def make_inputs(folder):
     swiss = np.column_stack([angle * np.cos(angle), 20 * draws.random(6_000), angle * np.sin(angle)])
     np.save("swiss.npy", swiss)
     np.savetxt("swiss.csv", swiss, delimiter=",", fmt="%.9g")
+    angle = 1.5 * np.pi * (1 + 2 * draws.random(40_000))
+    np.save("roll.npy", np.column_stack([angle * np.cos(angle), 20 * draws.random(40_000), angle * np.sin(angle)]))
     edges = draws.integers(0, 150_000, (200_000, 2))
     pathlib.Path("edges.csv").write_text("a,b\n" + "".join(f"x{a},y{b}\n" for a, b in edges))
     for name, shift in (("old", 0.0), ("new", 0.3)):

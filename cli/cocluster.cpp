@@ -14,7 +14,9 @@
 #include "edges_file.hpp"
 #include "interrupt.hpp"
 #include "io/atomic_file.hpp"
+#include "ops/cocluster_plans.hpp"
 #include "output.hpp"
+#include "planned_inputs.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/spectral_cocluster.hpp"
 
@@ -42,6 +44,8 @@ struct CoclusterCommand {
   void run();
   void check() const;
   void explain(const CoclusterPlan& plan) const;
+  [[nodiscard]] CoclusterOptions options() const { return {.method = cocluster_method_from(method)}; }
+  [[nodiscard]] Context plan(PlannedInputs& inputs) const;
 };
 
 /// Clusters as groups: named by their first member, and ordered by it.
@@ -81,33 +85,42 @@ Counts summarize(const Cocluster& found) {
   return summary;
 }
 
+/// Lines of an output; `line(i, file)` writes the i-th.
+template <class Line>
+void write_lines(const Context& ctx, io::AtomicFile& file, std::size_t count, const Line& line) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i % 65536 == 0) ctx.check_cancelled();
+    file.write(line(i));
+  }
+}
+
 void write_members(const Context& ctx, const std::string& path, const NamedEdges& edges, const Cocluster& found) {
-  std::string text = "side,id,group,relation,count_a,count_b\n";
+  io::AtomicFile file(path);
+  file.write("side,id,group,relation,count_a,count_b\n");
   const auto add = [&](char side, const std::vector<std::string>& ids, const std::vector<std::int64_t>& labels) {
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (i % 65536 == 0) ctx.check_cancelled();
+    write_lines(ctx, file, ids.size(), [&](std::size_t i) {
       const std::int64_t place = found.group_of(labels[i]);
       const CoclusterGroup& group = found.groups[static_cast<std::size_t>(place)];
-      text += fmt::format("{},{},{},{},{},{}\n", side, csv_field(ids[i]), place, name_of(group.relation()),
-                          group.count_a, group.count_b);
-    }
+      return fmt::format("{},{},{},{},{},{}\n", side, csv_field(ids[i]), place, name_of(group.relation()),
+                         group.count_a, group.count_b);
+    });
   };
   add('a', edges.ids_a, found.labels_a);
   add('b', edges.ids_b, found.labels_b);
-  write_text(path, text);
+  file.commit();
 }
 
 void write_cut_edges(const Context& ctx, const std::string& path, const NamedEdges& edges,
                      const std::vector<std::int64_t>& cut) {
-  std::string text = edges.weights.empty() ? "a,b\n" : "a,b,weight\n";
-  for (std::size_t i = 0; i < cut.size(); ++i) {
-    if (i % 65536 == 0) ctx.check_cancelled();
+  io::AtomicFile file(path);
+  file.write(edges.weights.empty() ? "a,b\n" : "a,b,weight\n");
+  write_lines(ctx, file, cut.size(), [&](std::size_t i) {
     const auto e = static_cast<std::size_t>(cut[i]);
-    text += csv_field(edges.ids_a[static_cast<std::size_t>(edges.a[e])]) + ',' +
-            csv_field(edges.ids_b[static_cast<std::size_t>(edges.b[e])]);
-    text += edges.weights.empty() ? "\n" : ',' + format_number(edges.weights[e]) + '\n';
-  }
-  write_text(path, text);
+    return csv_field(edges.ids_a[static_cast<std::size_t>(edges.a[e])]) + ',' +
+           csv_field(edges.ids_b[static_cast<std::size_t>(edges.b[e])]) +
+           (edges.weights.empty() ? "\n" : ',' + format_number(edges.weights[e]) + '\n');
+  });
+  file.commit();
 }
 
 Json to_json(const CoclusterPlan& plan, const std::string& method) {
@@ -139,12 +152,27 @@ void CoclusterCommand::check() const {
   if (is_spectral() && common.explain) refuse("--explain: there is no plan of --method spectral");
 }
 
+/// Every edge may join two members of its own: ids are not known before they are read.
+Context CoclusterCommand::plan(PlannedInputs& inputs) const {
+  const TableView table = inputs.add_table(file.path, edges_reading(inputs.info(file.path), file));
+  static constexpr std::int64_t kNone = 0;
+  const std::span<const std::int64_t> ends(&kNone, static_cast<std::size_t>(table.rows()));  // no one looks at them
+  const BipartiteEdges edges(table.rows(), table.rows(), ends, ends);
+  inputs.add(static_cast<std::uint64_t>(edges.size()) * 3 * sizeof(std::int64_t));
+  return inputs.fit("cocluster", [&](const Context& rest) -> std::uint64_t {
+    if (is_spectral()) return ops::spectral_bytes(edges, {.clusters = clusters});
+    const std::uint64_t groups = plan_cocluster(rest, edges, options()).memory;
+    return splits() ? std::max(groups, ops::split_bytes(edges)) : groups;
+  });
+}
+
 void CoclusterCommand::run() {
   const auto start = std::chrono::steady_clock::now();
   check();
   const Runtime runtime = is_spectral() ? make_runtime(common, Computes::on_host) : make_runtime(common);
-  const Context& ctx = runtime.ctx;
-  const NamedEdges edges = read_edges(ctx, file);
+  PlannedInputs inputs(runtime, common);
+  const Context ctx = plan(inputs);
+  const NamedEdges edges = read_edges(runtime.ctx, file);
   Cocluster found;
   CoclusterSplit division;
   SpectralCocluster spectral;
@@ -152,9 +180,12 @@ void CoclusterCommand::run() {
     spectral = spectral_cocluster(ctx, edges.edges(), {.clusters = clusters, .seed = seed, .runs = runs});
     found = groups_of(ctx, spectral);
   } else {
-    const CoclusterOptions options = {.method = cocluster_method_from(method)};
-    if (common.explain) return explain(plan_cocluster(ctx, edges.edges(), options));
-    found = cocluster(ctx, edges.edges(), options);
+    if (common.explain) {
+      CoclusterPlan made = plan_cocluster(ctx, edges.edges(), options());
+      made.memory = inputs.total(made.memory);
+      return explain(made);
+    }
+    found = cocluster(ctx, edges.edges(), options());
   }
   if (splits()) {
     division = split_groups(ctx, edges.edges(), found, split);

@@ -10,6 +10,7 @@
 #include "common_options.hpp"
 #include "input.hpp"
 #include "output.hpp"
+#include "planned_inputs.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal::cli {
@@ -29,7 +30,28 @@ struct ConvertCommand {
 
   void run() const;
   [[nodiscard]] WriteOptions write_options() const;
+  [[nodiscard]] std::uint64_t write_bytes(const Context& ctx, const TableView& table,
+                                          const WriteOptions& writing) const;
 };
+
+/// Bytes that writing takes: blocks of rows by every thread, the packer, and all of the table where a format is written
+/// in one piece.
+std::uint64_t ConvertCommand::write_bytes(const Context& ctx, const TableView& table,
+                                          const WriteOptions& writing) const {
+  constexpr std::uint64_t kBlock = 65536;      // elements
+  constexpr std::uint64_t kText = 4 * 26 + 8;  // of an element: texts of four blocks a thread, and a wide number
+  constexpr std::uint64_t kXz = 96'000'000;    // its encoder
+  const auto rows = static_cast<std::uint64_t>(table.rows());
+  const auto cols = static_cast<std::uint64_t>(table.cols());
+  const auto width = static_cast<std::uint64_t>(size_of(writing.dtype.value_or(table.dtype())));
+  const FileFormat format = writing.format ? *writing.format : *format_of_suffix(to);
+  std::uint64_t bytes =
+      static_cast<std::uint64_t>(ctx.threads()) * kText * std::min(rows * cols, std::max(kBlock, cols));
+  if (to.ends_with(".xz") || writing.compression == Compression::xz) bytes += kXz;
+  if (format == FileFormat::npz || format == FileFormat::hdf5) bytes += rows * (cols * width + sizeof(std::int64_t));
+  if (format == FileFormat::hdf5) bytes += 3 * rows * cols * width;
+  return bytes;
+}
 
 WriteOptions ConvertCommand::write_options() const {
   WriteOptions options;
@@ -58,18 +80,22 @@ void ConvertCommand::run() const {
   const WriteOptions writing = write_options();
   ReadOptions reading = read_options(input);
   reading.label = label;
+  PlannedInputs inputs(runtime, common);
+  const TableView shape = inputs.add_table(from, reading);
+  const auto writes = [&](const Context& rest) { return write_bytes(rest, shape, writing); };
+  const Context rest = inputs.fit("convert", writes);
   if (common.explain) {
     const FileInfo info = describe_file(runtime.ctx, from, reading.format);
     Plan plan;
     plan.method = Method::direct;
     plan.isa = name_of(runtime.ctx.isa());
     plan.threads = runtime.ctx.threads();
-    plan.memory = info.bytes;
+    plan.memory = inputs.total(shape.rows() > 0 ? writes(rest) : 0);
     plan.reason = fmt::format("{} is read as {}, then written block by block", from, name_of(info.format));
     return print_plan(common, plan);
   }
   const Table table = load_table(runtime, common, from, reading);
-  write_table(runtime.ctx, to, table, writing);
+  write_table(rest, to, table, writing);
   runtime.progress->clear();
   const FileFormat format = writing.format ? *writing.format : *format_of_suffix(to);
   const bool names_stay = table.columns.empty() || format == FileFormat::csv;

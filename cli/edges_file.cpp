@@ -68,11 +68,15 @@ ReadOptions options_of(const Columns& columns, std::int64_t count, const EdgesFi
 
 }  // namespace
 
+ReadOptions edges_reading(const FileInfo& info, const EdgesFile& file) {
+  return options_of(columns_of(info, file), info.arrays.at(0).shape.at(1), file);
+}
+
 NamedEdges read_edges(const Context& ctx, const EdgesFile& file) {
   const FileInfo info = describe_file(ctx, file.path);
   const Columns columns = columns_of(info, file);
   const std::int64_t count = info.arrays.at(0).shape.at(1);
-  const Table table = read_table(ctx, file.path, options_of(columns, count, file));
+  Table table = read_table(ctx, file.path, options_of(columns, count, file));
   // Columns stay in the file's order.
   const auto rank = [&](std::int64_t column) {
     std::int64_t before = 0;
@@ -82,8 +86,12 @@ NamedEdges read_edges(const Context& ctx, const EdgesFile& file) {
   const std::int64_t at_a = rank(columns.a);
   const std::int64_t at_b = rank(columns.b);
   NamedEdges edges;
-  edges.ids_a = table.categories.at(static_cast<std::size_t>(at_a));
-  edges.ids_b = table.categories.at(static_cast<std::size_t>(at_b));
+  edges.ids_a = std::move(table.categories.at(static_cast<std::size_t>(at_a)));
+  edges.ids_b = std::move(table.categories.at(static_cast<std::size_t>(at_b)));
+  const auto rows = static_cast<std::size_t>(table.view.rows());
+  edges.a.reserve(rows);
+  edges.b.reserve(rows);
+  if (columns.weight) edges.weights.reserve(rows);
   for (std::int64_t i = 0; i < table.view.rows(); ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();
     double weight = 0;

@@ -7,6 +7,7 @@
 
 #include "common_options.hpp"
 #include "vicinal/cocluster.hpp"
+#include "vicinal/io.hpp"
 
 namespace vicinal::cli {
 
@@ -32,6 +33,9 @@ struct NamedEdges {
     return {static_cast<std::int64_t>(ids_a.size()), static_cast<std::int64_t>(ids_b.size()), a, b, weights};
   }
 };
+
+/// How the table of ids and weights is read; `info` describes the file.
+ReadOptions edges_reading(const FileInfo& info, const EdgesFile& file);
 
 /// Throws what `read_table` throws, and `bad_data` naming file, row and column of a weight below 0.
 NamedEdges read_edges(const Context& ctx, const EdgesFile& file);

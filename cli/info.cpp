@@ -16,6 +16,7 @@
 #include "input.hpp"
 #include "io/shown.hpp"
 #include "output.hpp"
+#include "planned_inputs.hpp"
 #include "report/contents.hpp"
 #include "vicinal/io.hpp"
 
@@ -59,6 +60,7 @@ struct InfoCommand {
 
   void run() const;
   void write_report(const Context& ctx, const FileInfo& info) const;
+  void plan(PlannedInputs& inputs) const;
 };
 
 struct Summary {
@@ -173,6 +175,20 @@ void InfoCommand::write_report(const Context& ctx, const FileInfo& info) const {
   write_text(report, page);
 }
 
+/// A summary of each column, and what is printed of it.
+void InfoCommand::plan(PlannedInputs& inputs) const {
+  constexpr std::uint64_t kJson = 2000;  // of a column: objects, names and numbers, and their text
+  TableView table;
+  try {
+    table = inputs.add_table(file, read_options(input));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::bad_data) return;  // no table: the file is described all the same
+    throw;
+  }
+  const auto columns = static_cast<std::uint64_t>(table.cols());
+  inputs.add(columns * (sizeof(ColumnSummary) + sizeof(std::string) + (common.json ? kJson : 0)));
+}
+
 void InfoCommand::run() const {
   check_output("--report", report, {".html", ".htm"});
   const Runtime runtime = make_runtime(common, Computes::on_host);
@@ -182,13 +198,16 @@ void InfoCommand::run() const {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("FILE: '{}' is a pipe, which can be read only once; info reads a file twice", file));
   }
+  PlannedInputs inputs(runtime, common);
+  plan(inputs);
+  if (!common.explain) inputs.require("info", 0);
   const FileInfo info = describe_file(runtime.ctx, file, read_options(input).format);
   if (common.explain) {
     Plan plan;
     plan.method = Method::direct;
     plan.isa = name_of(runtime.ctx.isa());
     plan.threads = runtime.ctx.threads();
-    plan.memory = info.bytes;
+    plan.memory = inputs.total(0);
     plan.reason = fmt::format("{} is described from its header, then read once for the summary of its columns", file);
     return print_plan(common, plan);
   }

@@ -15,6 +15,7 @@
 #include "io/atomic_file.hpp"
 #include "lle_output.hpp"
 #include "output.hpp"
+#include "planned_inputs.hpp"
 #include "report/embedding.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/lle_model.hpp"
@@ -51,7 +52,7 @@ struct LleCommand {
  private:
   void check() const;
   [[nodiscard]] LleOptions options() const;
-  [[nodiscard]] Table read_rows(const Context& ctx, const std::string& file) const;
+  [[nodiscard]] ReadOptions reading_of(const Context& ctx, const std::string& file) const;
   [[nodiscard]] Table read_parameters(const Context& ctx, std::int64_t rows) const;
   [[nodiscard]] LlePlan plan_if_needed(const Context& ctx, const TableView& rows) const;
   void place(const Runtime& runtime) const;
@@ -91,14 +92,14 @@ LleOptions LleCommand::options() const {
 }
 
 /// Rows that are embedded or placed; other rows than the table's need not have its column of labels.
-Table LleCommand::read_rows(const Context& ctx, const std::string& file) const {
+ReadOptions LleCommand::reading_of(const Context& ctx, const std::string& file) const {
   ReadOptions reading = read_options(input);
   reading.label = label;
   if (!label.empty() && (file == queries || !model.empty())) {
     const FileInfo info = describe_file(ctx, file);
     if (std::find(info.columns.begin(), info.columns.end(), label) == info.columns.end()) reading.label.clear();
   }
-  return read_table(ctx, file, reading);
+  return reading;
 }
 
 Table LleCommand::read_parameters(const Context& ctx, std::int64_t rows) const {
@@ -163,7 +164,7 @@ void LleCommand::place(const Runtime& runtime) const {
   const auto start = std::chrono::steady_clock::now();
   const Context& ctx = runtime.ctx;
   LleModel loaded = LleModel::load(ctx, model);
-  const Table asked = read_rows(ctx, table);
+  const Table asked = read_table(ctx, table, reading_of(ctx, table));
   if (common.explain) {
     const LleOptions& made = loaded.fitted.options;
     return print_plan(common, plan_knn(ctx, loaded.index.table(), &asked.view,
@@ -181,15 +182,28 @@ void LleCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   check();
   const Runtime runtime = make_runtime(common);
-  const Context& ctx = runtime.ctx;
   if (!model.empty()) return place(runtime);
-  const Table given = read_rows(ctx, table);
-  const LlePlan plan = plan_if_needed(ctx, given.view);
-  if (common.explain) return print_plan(common, plan);
+  PlannedInputs inputs(runtime, common);
+  inputs.add_table(table, reading_of(runtime.ctx, table));
+  if (!queries.empty()) inputs.add_table(queries, reading_of(runtime.ctx, queries));
+  if (!parameters.empty()) inputs.add_table(parameters, {});
+  const Context reading = inputs.to_plan_from("lle");
+  const Context ctx = inputs.rest();
+  const Table given = read_table(reading, table, reading_of(reading, table));
+  LlePlan plan = plan_if_needed(ctx, given.view);
+  if (common.explain) {
+    plan.memory = inputs.total(plan.memory);
+    return print_plan(common, plan);
+  }
   if (!plan.warning.empty()) tell(runtime, common, "warning: " + plan.warning);
-  const Table known = read_parameters(ctx, given.view.rows());
+  const Table known = read_parameters(reading, given.view.rows());
   EmbeddedRows rows;
-  rows.found = lle(ctx, given.view, options());
+  try {
+    rows.found = lle(ctx, given.view, options());
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::over_memory) inputs.require("lle", plan.memory);
+    throw;
+  }
   if (!parameters.empty()) {
     try {
       rows.fit = compare_parameters(ctx, rows.found, known.view);
@@ -197,7 +211,10 @@ void LleCommand::run() const {
       throw Error(error.code(), fmt::format("--parameters: {}: {}", parameters, error.what()));
     }
   }
-  if (!queries.empty()) rows.placed = transform(ctx, Index(ctx, given.view), rows.found, read_rows(ctx, queries).view);
+  if (!queries.empty()) {
+    const Table asked = read_table(reading, queries, reading_of(reading, queries));
+    rows.placed = transform(ctx, Index(ctx, given.view), rows.found, asked.view);
+  }
   if (quality || !report.empty()) rows.quality = lle_quality(ctx, given.view, rows.found, {.rows = judge});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::string text;

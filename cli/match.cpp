@@ -16,6 +16,7 @@
 #include "io/atomic_file.hpp"
 #include "match_output.hpp"
 #include "output.hpp"
+#include "planned_inputs.hpp"
 #include "report/map.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/polygon_file.hpp"
@@ -42,6 +43,7 @@ struct MatchCommand {
   CommonOptions common;
 
   void run() const;
+  void explain(const Runtime& runtime, std::uint64_t memory) const;
   [[nodiscard]] MatchOptions options() const;
 };
 
@@ -75,6 +77,15 @@ MatchOptions MatchCommand::options() const {
   return options;
 }
 
+void MatchCommand::explain(const Runtime& runtime, std::uint64_t memory) const {
+  if (common.json) {
+    return print_json(
+        {{"plan", {{"device", runtime.ctx.device()}, {"threads", runtime.ctx.threads()}, {"memory_bytes", memory}}}});
+  }
+  print_text(fmt::format("runs on  {}, {} threads\nmemory   {}, at most\n", runtime.ctx.device(), runtime.ctx.threads(),
+                         format_bytes(static_cast<double>(memory))));
+}
+
 void MatchCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   const Runtime runtime = make_runtime(common);
@@ -92,6 +103,14 @@ void MatchCommand::run() const {
   if (second.id.empty()) second.id = first.id;
   if (second.code.empty()) second.code = first.code;
   if (second.crs.empty()) second.crs = first.crs;
+  constexpr std::uint64_t kGdal = 40'000'000;  // its library, PROJ's and those that they need
+  PlannedInputs inputs(runtime, common);
+  const bool is_copied = (!output.empty() && !ends_with(output, ".csv")) || !report.empty();
+  inputs.add_map(path_a, is_copied);
+  inputs.add_map(path_b, is_copied);
+  inputs.add(kGdal);
+  if (common.explain) return explain(runtime, inputs.total(0));
+  if (!common.memory_limit.empty()) inputs.require("match", 0);
   const PolygonLayers layers = read_polygon_layers(ctx, first, second, planar);
   std::map<std::string, std::int64_t> known;
   const std::vector<std::int64_t> codes_a = numbered(layers.a.codes, known);

@@ -14,7 +14,11 @@
 namespace vicinal::cli {
 namespace {
 
-constexpr std::uint64_t kTextPerRow = 16;            // a view of a field
+constexpr std::uint64_t kTextPerRow = 16;  // a view of a field
+// While a text is numbered, where all of a column differ: its place in a hash table, which has just grown (48), a view
+// in a list that does (48). Then its number in their order, its rank (16) and a string (32).
+constexpr std::uint64_t kDistinctPerRow = 48 + 48;
+constexpr std::uint64_t kCategoryPerRow = 32;
 constexpr std::uint64_t kLabelPerRow = 16 + 32 + 8;  // a view, a string and a code, while labels are read
 constexpr std::uint64_t kLeastForHeaders = std::uint64_t{8} << 20;  // part of what a process takes in any case
 constexpr std::uint64_t kSmall =
@@ -105,8 +109,12 @@ TableView PlannedInputs::add_table(const std::string& file, const ReadOptions& r
     const auto texts = reading.find_text ? static_cast<std::uint64_t>(d) : reading.text.size();
     const std::uint64_t values = rows * static_cast<std::uint64_t>(d) * sizeof(double);
     const std::uint64_t views = rows * (texts * kTextPerRow + (has_labels ? kLabelPerRow : 0));
-    reading_ = std::max(reading_, held_ + values + views + pages);
-    held_ += values + (has_labels ? rows * sizeof(std::int32_t) : 0);
+    // One column is numbered after the other; their strings take what is too long for the object, at most twice the
+    // file.
+    const std::uint64_t strings = texts > 0 ? rows * texts * kCategoryPerRow + 2 * info.bytes : 0;
+    const std::uint64_t numbering = texts > 0 ? rows * kDistinctPerRow + strings : 0;
+    reading_ = std::max(reading_, held_ + values + views + numbering + pages);
+    held_ += values + strings + (has_labels ? rows * sizeof(std::int32_t) : 0);
     return shape_view(DType::float64, n, d);
   }
   known_ = known_ && n > 0 && d > 0;
@@ -135,16 +143,40 @@ void PlannedInputs::add_labels(const std::string& file, const std::string& colum
   held_ += rows * sizeof(std::int32_t);
 }
 
+void PlannedInputs::add_map(const std::string& file, bool is_copied) {
+  // Of the smallest features that a format can hold, triangles: 85 bytes of GeoJSON or 110 of GeoPackage in the file,
+  // 650 in memory, where GDAL's and our own copy stand beside each other; 400 more while they are written.
+  constexpr std::uint64_t kRead = 8;
+  constexpr std::uint64_t kCopied = 5;
+  if (!strict_) return;
+  std::filesystem::path columns = file;
+  columns.replace_extension(".dbf");
+  const bool is_shapefile = std::filesystem::path(file).extension() == ".shp";
+  const std::uint64_t bytes = size_of_file(file) + (is_shapefile ? size_of_file(columns.string()) : 0);
+  held_ += bytes * (is_copied ? kRead + kCopied : kRead);
+}
+
 std::uint64_t PlannedInputs::total(std::uint64_t operation) const noexcept {
   return std::max(reading_, held_ + operation);
+}
+
+Context PlannedInputs::limited_to(std::uint64_t bytes) const {
+  CommonOptions options = *common_;
+  options.memory_limit = fmt::format("{}", bytes);
+  return make_runtime(options).ctx;
 }
 
 Context PlannedInputs::rest() const {
   if (!needed_ || held_ == 0) return runtime_->ctx;
   const std::uint64_t limit = runtime_->ctx.memory_limit();
-  CommonOptions left = *common_;
-  left.memory_limit = fmt::format("{}", limit > held_ ? limit - held_ : 1);
-  return make_runtime(left).ctx;
+  return limited_to(limit > held_ ? limit - held_ : 1);
+}
+
+Context PlannedInputs::to_plan_from(std::string_view job) const {
+  constexpr std::uint64_t kInAnyCase = std::uint64_t{16} << 20;
+  if (!needed_ || !known_ || runtime_->ctx.memory_limit() >= total(0)) return runtime_->ctx;
+  if (total(0) > kInAnyCase && !common_->explain) require(job, 0);
+  return limited_to(std::max(runtime_->ctx.memory_limit(), common_->explain ? total(0) : kInAnyCase));
 }
 
 Context PlannedInputs::fit(std::string_view job,

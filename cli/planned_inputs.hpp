@@ -22,8 +22,14 @@ class PlannedInputs {
   /// A table to read, after those before it; its shape as a view that plans may be made of, but whose values are one
   /// and the same element.
   TableView add_table(const std::string& file, const ReadOptions& reading);
+  /// What a file holds, looked at with what a process takes in any case.
+  [[nodiscard]] FileInfo info(const std::string& file) const { return info_of(file, {}); }
   /// Labels: one a line, an array, or a column of delimited text.
   void add_labels(const std::string& file, const std::string& column = {});
+  /// A map of polygons, by its size: GDAL reads it whole, and what it takes for a feature depends on the format. So
+  /// this is counted only where a limit is set or the plan asked for. `is_copied`: it is part of what is written by
+  /// GDAL.
+  void add_map(const std::string& file, bool is_copied);
   /// Bytes that stay while the operation runs: what inputs are converted to.
   void add(std::uint64_t bytes) { held_ += bytes; }
   /// Inputs whose shapes their headers do not say: the plan is made when they are read.
@@ -34,13 +40,18 @@ class PlannedInputs {
   /// the whole command, unless --explain asks for the plan.
   [[nodiscard]] Context fit(std::string_view job,
                             const std::function<std::uint64_t(const Context& rest)>& operation) const;
+  /// What inputs are read with where the plan depends on their rows: its limit is at least what a process takes in any
+  /// case, and `fit` and `require` tell the rest. Throws as `fit` does where they do not fit that.
+  [[nodiscard]] Context to_plan_from(std::string_view job) const;
+  /// What the inputs leave to the operation.
+  [[nodiscard]] Context rest() const;
   /// Bytes of the whole command, whose operation takes `operation`.
   [[nodiscard]] std::uint64_t total(std::uint64_t operation) const noexcept;
   /// Throws as `fit` does, where a limit is planned for.
   void require(std::string_view job, std::uint64_t operation) const;
 
  private:
-  [[nodiscard]] Context rest() const;
+  [[nodiscard]] Context limited_to(std::uint64_t bytes) const;
   [[nodiscard]] FileInfo info_of(const std::string& file, const ReadOptions& reading) const;
 
   const Runtime* runtime_;

@@ -16,7 +16,7 @@
 namespace vicinal::io {
 
 /// One output file. Every failure is Error{io} naming the target and the reason.
-class AtomicFile {
+class VICINAL_API AtomicFile {
  public:
   /// Creates the temporary. Throws when the folder is missing or not writable, or the target is a folder. A pipe is
   /// opened once it has a reader. While this waits, for a reader or for what it reads, a cancelled `token`, or that of

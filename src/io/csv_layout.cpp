@@ -80,13 +80,13 @@ std::vector<Extent> sample_extents(const Context& ctx, const Dialect& dialect, c
   return records;
 }
 
-/// The first records with their fields, whose memory is asked for first: a line may have millions.
+/// The first records with their fields, whose memory is asked for first where they are many: a line may have millions.
 std::vector<Record> sample_records(const Context& ctx, const CsvLayout& layout, const char* p) {
   constexpr std::uint64_t kFieldBytes = sizeof(Field) + sizeof(std::string) + sizeof(ColumnRole);
   const std::vector<Extent> extents = sample_extents(ctx, layout.dialect, p, layout.end);
   std::uint64_t fields = 0;
   for (const Extent& extent : extents) fields += extent.fields;
-  core::require_memory(ctx, fields * kFieldBytes, fmt::format("reading {}", layout.where));
+  if (fields > kPollFields) core::require_memory(ctx, fields * kFieldBytes, fmt::format("reading {}", layout.where));
   std::vector<Record> records;
   for (const Extent& extent : extents) {
     Record& record = records.emplace_back(Record{extent, {}});

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view kSuffix = ".npy";
 
-std::vector<NpzMember> find_arrays(const Bytes& archive, const std::string& file) {
+std::vector<NpzMember> find_arrays(const Context& ctx, const Bytes& archive, const std::string& file) {
   std::vector<NpzMember> arrays;
-  for (ZipMember& member : list_zip(archive, file)) {
+  for (ZipMember& member : list_zip(ctx, archive, file)) {
     if (!member.name.ends_with(kSuffix)) continue;
     NpzMember array;
     array.name = member.name.substr(0, member.name.size() - kSuffix.size());
@@ -28,6 +28,7 @@ std::vector<NpzMember> find_arrays(const Bytes& archive, const std::string& file
 }
 
 void read_header(const Context& ctx, const Bytes& archive, NpzMember& array) {
+  ctx.check_cancelled();
   array.header =
       parse_npy_header(read_member_prefix(ctx, archive, array.member, array.where, kNpyHeaderLimit), array.where, true);
 }
@@ -44,14 +45,14 @@ void read_header(const Context& ctx, const Bytes& archive, NpzMember& array) {
 }  // namespace
 
 std::vector<NpzMember> list_npz(const Context& ctx, const Bytes& archive, const std::string& file) {
-  std::vector<NpzMember> arrays = find_arrays(archive, file);
+  std::vector<NpzMember> arrays = find_arrays(ctx, archive, file);
   for (NpzMember& array : arrays) read_header(ctx, archive, array);
   return arrays;
 }
 
 RawArray read_npz(const Context& ctx, const Bytes& archive, const std::string& file, const std::string& name,
                   std::size_t axes, bool bfloat16) {
-  std::vector<NpzMember> arrays = find_arrays(archive, file);
+  std::vector<NpzMember> arrays = find_arrays(ctx, archive, file);
   if (arrays.empty()) throw Error(ErrorCode::bad_data, fmt::format("'{}' has no arrays", file));
   const NpzMember* chosen = nullptr;
   std::int64_t matches = 0;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "io/bad_data.hpp"
 #include "io/element.hpp"
@@ -125,13 +126,21 @@ bool is_zip(const Bytes& bytes) noexcept {
   return has_signature(bytes, 0, "PK\3\4") || has_signature(bytes, 0, "PK\5\6");
 }
 
-std::vector<ZipMember> list_zip(const Bytes& archive, const std::string& file) {
+std::vector<ZipMember> list_zip(const Context& ctx, const Bytes& archive, const std::string& file) {
   const std::string where = fmt::format("'{}'", file);
   const Directory directory = find_directory(archive, where);
+  // What a member takes here, as an array and in what is told of the file.
+  constexpr std::uint64_t kMemberBytes = 800;
+  constexpr std::uint64_t kFew = 4096;
+  if (directory.entries > kFew) {
+    core::require_memory(ctx, std::min(directory.entries, directory.size / kEntrySize) * kMemberBytes,
+                         fmt::format("reading the directory of {}", where));
+  }
   std::vector<ZipMember> members;
   std::uint64_t at = directory.offset;
   const std::uint64_t end = directory.offset + directory.size;
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
+    if (i % kFew == 0) ctx.check_cancelled();
     if (end - at < kEntrySize || !has_signature(archive, at, "PK\1\2")) bad(where, "has a damaged zip directory");
     const unsigned char* entry = archive.data + at;
     const std::uint64_t name = u16(entry + 28);

@@ -21,8 +21,9 @@ struct ZipMember {
 /// Whether the bytes begin as an archive does (or are an empty one).
 bool is_zip(const Bytes& bytes) noexcept;
 
-/// The members in the order of the central directory. Throws `bad_data` for anything that does not add up.
-std::vector<ZipMember> list_zip(const Bytes& archive, const std::string& file);
+/// The members in the order of the central directory. Throws `bad_data` for anything that does not add up,
+/// `over_memory` where there are very many.
+std::vector<ZipMember> list_zip(const Context& ctx, const Bytes& archive, const std::string& file);
 
 /// A member's content; stored members are borrowed from the archive. The checksum is verified.
 Bytes read_member(const Context& ctx, const Bytes& archive, const ZipMember& member, const std::string& where);

@@ -12,6 +12,7 @@
 #include "core/parallel.hpp"
 #include "kernels_graph.hpp"
 #include "ops/cocluster_groups.hpp"
+#include "ops/cocluster_plans.hpp"
 #include "ops/potts.hpp"
 #include "ops/refuse.hpp"
 #include "vicinal/cocluster.hpp"
@@ -280,16 +281,20 @@ void check_split(const Context& ctx, const BipartiteEdges& edges, const Cocluste
 
 }  // namespace
 
+std::uint64_t ops::split_bytes(const BipartiteEdges& edges) noexcept {
+  // A copy of the result; and of the groups that are too large, which may be one, members, links at both ends and the
+  // graph that they make, twice while it is divided.
+  const auto members = static_cast<std::uint64_t>(edges.n_a() + edges.n_b());
+  const auto links = static_cast<std::uint64_t>(edges.size());
+  return members * 160 + links * (3 * sizeof(Link) + std::uint64_t{4} * 2 * 16);
+}
+
 CoclusterSplit split_groups(const Context& ctx, const BipartiteEdges& edges, const Cocluster& found,
                             const SplitOptions& options) try {
   const core::Entry entry;
   ops::check_weights(ctx, edges.weights());
   check_split(ctx, edges, found, options);
-  // A copy of the result; and of the groups that are too large, which may be one, members, links at both ends and the
-  // graph that they make, twice while it is divided.
-  const auto members = static_cast<std::uint64_t>(edges.n_a() + edges.n_b());
-  const auto links = static_cast<std::uint64_t>(edges.size());
-  core::require_memory(ctx, members * 160 + links * (3 * sizeof(Link) + std::uint64_t{4} * 2 * 16), "split_groups");
+  core::require_memory(ctx, ops::split_bytes(edges), "split_groups");
   CoclusterSplit result{found, {}, 0};
   Chosen chosen = choose(ctx, edges, found, options);
   std::vector<std::uint8_t> is_split(chosen.wanted.size());

@@ -13,6 +13,7 @@
 #include "core/memory.hpp"
 #include "kernels_graph.hpp"
 #include "ops/cocluster_groups.hpp"
+#include "ops/cocluster_plans.hpp"
 #include "ops/leading_vectors.hpp"
 #include "ops/refuse.hpp"
 #include "vicinal/kmeans.hpp"
@@ -80,20 +81,27 @@ void place(const std::vector<double>& vectors, const std::vector<double>& sums, 
   }
 }
 
+/// Singular vectors that so many clusters are found by.
+std::int64_t vectors_of(const SpectralOptions& options) {
+  return static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(options.clusters - 1)));
+}
+
 }  // namespace
+
+std::uint64_t ops::spectral_bytes(const BipartiteEdges& edges, const SpectralOptions& options) noexcept {
+  const auto members = static_cast<std::uint64_t>(edges.n_a() + edges.n_b());
+  const auto vectors = static_cast<std::uint64_t>(vectors_of(options));
+  // Both orders of the edges; five blocks of vectors, some of them of both sides.
+  return static_cast<std::uint64_t>(edges.size()) * 32 + members * 8 * (6 * (vectors + 8) + 4);
+}
 
 SpectralCocluster spectral_cocluster(const Context& ctx, const BipartiteEdges& edges,
                                      const SpectralOptions& options) try {
   const core::Entry entry;
   ops::check_weights(ctx, edges.weights());
   check(edges, options);
-  const auto count = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(options.clusters - 1)));
-  const auto members = static_cast<std::uint64_t>(edges.n_a() + edges.n_b());
-  // Both orders of the edges; five blocks of vectors, some of them of both sides.
-  core::require_memory(
-      ctx,
-      static_cast<std::uint64_t>(edges.size()) * 32 + members * 8 * (6 * (static_cast<std::uint64_t>(count) + 8) + 4),
-      "spectral_cocluster");
+  const std::int64_t count = vectors_of(options);
+  core::require_memory(ctx, ops::spectral_bytes(edges, options), "spectral_cocluster");
   const std::vector<double> sums_a = sums_of(edges, true);
   const std::vector<double> sums_b = sums_of(edges, false);
   double total = 0;
@@ -129,6 +137,7 @@ SpectralCocluster spectral_cocluster(const Context& ctx, const BipartiteEdges& e
       }
     }
   }
+  const std::int64_t members = edges.n_a() + edges.n_b();
   std::vector<double> table(static_cast<std::size_t>(members) * static_cast<std::size_t>(found));
   place(by_a ? leading.vectors : other, sums_a, found, table.data());
   place(by_a ? other : leading.vectors, sums_b, found, table.data() + edges.n_a() * found);

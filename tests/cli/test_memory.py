@@ -1,6 +1,7 @@
 """Peak memory of a search: at most input + output + 256 MB (contract clause 7), on a table that would need a 16 GB matrix;
 and the number of bytes that a refusal names: enough, and what --explain says."""
 
+import json
 import os
 import re
 
@@ -36,8 +37,25 @@ COMMANDS = {
     "regress": "regress table.npy queries.npy --targets targets.npy -k 10 -o out.npy",
     "lof": "lof table.npy -k 20 -o out.npy",
     "lof of text": "lof table.csv --drop class -k 20 -o out.csv",
+    "lle": "lle table.npy -k 8 -o out.npy",
+    "lle of text": "lle table.csv --drop class -k 8 -o out.npy",
+    "cocluster": "cocluster edges.csv -o out.csv",
+    "cocluster, split": "cocluster edges.csv --split-members 10 -o out.csv",
+    "cocluster, spectral": "cocluster edges.csv --method spectral -k 2 -o out.csv",
+    "match": "match old.geojson new.geojson --planar -o out.csv",
+    "match, written by GDAL": "match old.geojson new.geojson --planar -o out.geojson",
+    "convert": "convert table.npy out.csv",
+    "convert, compressed": "convert table.csv out.npz.xz",
+    "convert of columns": "convert columns.npy out.npz",
+    "info": "info table.npy --json",
+    "info of text": "info table.csv",
     "kmeans": "kmeans table.npy -c 20 --max-iterations 3 -o out.csv",
 }
+
+
+def square(x, y):
+    ring = [[x, y], [x + 1, y], [x + 1, y + 1], [x, y + 1], [x, y]]
+    return {"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
 
 
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS.keys())
@@ -52,6 +70,13 @@ def test_the_first_number_told_is_enough(vicinal, tmp_path, arguments):
     np.save(tmp_path / "targets.npy", draws.random(rows))
     header = ",".join(f"c{j}" for j in range(columns)) + ",class"
     np.savetxt(tmp_path / "table.csv", np.column_stack([table, labels]), "%.6g", ",", header=header, comments="")
+
+    np.save(tmp_path / "columns.npy", np.asfortranarray(table))
+    ends = draws.integers(0, rows, (rows, 2))
+    (tmp_path / "edges.csv").write_text("a,b\n" + "".join(f"member {a},{b} of the others\n" for a, b in ends))
+    for name in ("old", "new"):
+        squares = [square(2 * (i % 50), 2 * (i // 50)) for i in range(1000)]
+        (tmp_path / f"{name}.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": squares}))
 
     def run(limit):
         return vicinal(*arguments.split(), "--memory-limit", str(limit))
