@@ -50,6 +50,22 @@ int is_at_end(void* file) {
   return is_cancelled() || VSIFEofL(file_of(file)) != 0 ? 1 : 0;
 }
 
+std::size_t write_to(void* file, const void* from, std::size_t size, std::size_t count) {
+  return is_cancelled() ? 0 : VSIFWriteL(from, size, count, file_of(file));
+}
+
+int flush_file(void* file) {
+  return VSIFFlushL(file_of(file));
+}
+
+int truncate_file(void* file, vsi_l_offset size) {
+  return VSIFTruncateL(file_of(file), size);
+}
+
+int remove_file(void* /*own*/, const char* name) {
+  return VSIUnlink(name);
+}
+
 int close_file(void* file) {
   return VSIFCloseL(file_of(file));
 }
@@ -64,6 +80,10 @@ bool install() {
   calls->seek = seek_in;
   calls->read = read_from;
   calls->eof = is_at_end;
+  calls->write = write_to;
+  calls->flush = flush_file;
+  calls->truncate = truncate_file;
+  calls->unlink = remove_file;
   calls->close = close_file;
   const bool installed = VSIInstallPluginHandler(kPrefix, calls) == 0;
   VSIFreeFilesystemPluginCallbacksStruct(calls);

@@ -1,5 +1,5 @@
-// Files that GDAL reads through us, so that a cancelled job ends its parsing: once it is cancelled they end where they
-// are read, and the driver stops there.
+// Files that GDAL reads and writes through us, so that a cancelled job ends its parsing and writing: once it is cancelled
+// they end where they are read and are full where they are written, and the driver stops there.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace vicinal::gdal {
 
-/// The name by which GDAL reads the file at `path` so.
+/// The name by which GDAL opens the file at `path` so.
 std::string cancellable(const std::string& path);
 
-/// While it lives, reads of such files on this thread ask `cancelled(host)`.
+/// While it lives, reads and writes of such files on this thread ask `cancelled(host)`.
 class Watching {
  public:
   Watching(void* host, std::int32_t (*cancelled)(void* host));

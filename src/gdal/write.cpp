@@ -1,5 +1,7 @@
 // Writing layers: features of a source with their own columns and further ones, and plain tables.
+#include <cpl_conv.h>
 #include <cpl_vsi.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gdal/cancellable_files.hpp"
 #include "gdal/source.hpp"
 
 namespace vicinal::gdal {
@@ -27,7 +30,20 @@ OGRFieldType type_of(std::int32_t kind) {
 }
 
 [[noreturn]] void fail(const Writing& writing) {
+  if (is_cancelled()) throw Failure(kCancelled, "cancelled");
   throw Failure(kIo, std::string(writing.path) + ": cannot be written: " + last_message());
+}
+
+/// SQLite's statements, of which one builds the index of a whole layer, end where the job is cancelled. GDAL gives its
+/// connection; the function is that of the SQLite which GDAL has loaded.
+void watch_statements(GDALDataset& dataset) {
+  using Progress = void (*)(void* connection, int steps, int (*stop)(void*), void* host);
+  constexpr int kSteps = 10'000;  // of SQLite's machine: below a millisecond
+  void* const connection = dataset.GetInternalHandle("SQLITE_HANDLE");
+  const auto watch = reinterpret_cast<Progress>(::dlsym(RTLD_DEFAULT, "sqlite3_progress_handler"));
+  if (connection == nullptr || watch == nullptr) return;
+  watch(
+      connection, kSteps, [](void*) { return is_cancelled() ? 1 : 0; }, nullptr);
 }
 
 /// A folder in memory.
@@ -170,9 +186,16 @@ void write(const Writing& writing) {
   CPLErrorReset();
   GDALDriver* const driver = GetGDALDriverManager()->GetDriverByName(writing.driver);
   if (driver == nullptr) throw Failure(kInvalidArgument, std::string("this GDAL does not write ") + writing.driver);
+  const Watching watching(writing.host, writing.cancelled);
+  // An index that another thread builds with a connection of its own would not be watched; it takes as long here.
+  const CPLConfigOptionSetter one_connection("OGR_GPKG_ALLOW_THREADED_RTREE", "NO", false);
   const Folder folder;
-  GDALDatasetUniquePtr dataset(driver->Create(folder.at(writing.file).c_str(), 0, 0, 0, GDT_Unknown, nullptr));
+  const std::string file = folder.at(writing.file);
+  const bool is_sqlite = std::string_view(writing.driver) == "GPKG";
+  GDALDatasetUniquePtr dataset(
+      driver->Create((is_sqlite ? file : cancellable(file)).c_str(), 0, 0, 0, GDT_Unknown, nullptr));
   if (!dataset) fail(writing);
+  if (is_sqlite) watch_statements(*dataset);
   const bool together = dataset->StartTransaction(FALSE) == OGRERR_NONE;
   for (std::int64_t t = 0; t < writing.table_count; ++t) write_table(writing, *dataset, writing.tables[t]);
   if (together && dataset->CommitTransaction() != OGRERR_NONE) fail(writing);
