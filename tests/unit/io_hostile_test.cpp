@@ -261,6 +261,15 @@ TEST_F(IoHostile, LongFieldsAndRows) {
                [&] { describe_file(ctx, folder_.put("evil", row + "1\n"), FileFormat::csv); });
 }
 
+TEST_F(IoHostile, ArchivesOfVeryManyMembers) {
+  std::vector<ZipPart> members;
+  for (int i = 0; i < 5000; ++i) members.push_back({"a" + std::to_string(i) + ".npy", npy("|u1", "(1,)", "1")});
+  const auto path = folder_.put("evil", zip(members));
+  const Context small = Context::cpu({.threads = 1, .memory_limit = std::uint64_t{3} << 20});
+  expect_error(ErrorCode::over_memory, {"evil", "directory", "memory limit"}, [&] { describe_file(small, path); });
+  EXPECT_EQ(describe_file(ctx_, path).arrays.size(), 5000U);
+}
+
 TEST_F(IoHostile, BombsMeetTheMemoryLimit) {
   const std::string bomb = gzip(std::string(12 << 20, '1'));
   ASSERT_LT(bomb.size(), 40000U);
