@@ -173,6 +173,7 @@ def main():
     parser.add_argument("--command", default="build/release/cli/vicinal")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--signals", type=int, default=30, help="signals a stage [30]")
+    parser.add_argument("--inputs", help="folder to make the inputs in, and to use again [a temporary one]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-o", "--output", type=pathlib.Path)
     parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"some of {', '.join(STAGES)}, killed [all]")
@@ -184,30 +185,37 @@ def main():
     command = str(pathlib.Path(options.command).resolve())
     draws = random.Random(options.seed)
     rows = []
+
+    def save():  # after each stage: the whole takes half an hour
+        if options.output:
+            machine = {"cores": os.cpu_count(), "system": platform.platform()}
+            found = {"commit": options.commit, "machine": machine, "rows": rows}
+            options.output.write_text(json.dumps(found, indent=1) + "\n")
+
     with tempfile.TemporaryDirectory() as name:
-        inputs = pathlib.Path(name)
-        make_inputs(inputs, command)
+        inputs = pathlib.Path(options.inputs or name)
+        if not (inputs / "new.geojson").exists():
+            inputs.mkdir(exist_ok=True)
+            make_inputs(inputs, command)
         print(f"{'stage':16} {'whole s':>8} {'signals':>8} {'median':>8} {'99 %':>8} {'worst':>8} ms  left",
               flush=True)
         for stage in chosen:
             if stage == "killed":
                 rows += killed(command, inputs, options.signals, draws)
+                save()
                 for row in rows[-len(KILLED):]:
                     kept = "whole" if row["old file whole"] else "LOST"
                     print(f"{row['stage']:25} {row['signals']:8} old file {kept}")
                 continue
             row = measure(command, stage, inputs, options.signals, draws)
             rows.append(row)
+            save()
             if "fault" in row:
                 print(f"{stage:16} {row['seconds']:8} {row['fault']} (exit code {row['code']})", flush=True)
                 continue
             print(f"{stage:16} {row['seconds']:8} {row['signals']:8} {row['median_ms']:8} {row['p99_ms']:8} "
                   f"{row['worst_ms']:8}     {', '.join(row['left']) or 'nothing'}"
                   + ("" if row["codes"] == [130] else f"  exit codes {row['codes']}"), flush=True)
-    if options.output:
-        machine = {"cores": os.cpu_count(), "system": platform.platform()}
-        found = {"commit": options.commit, "machine": machine, "rows": rows}
-        options.output.write_text(json.dumps(found, indent=1) + "\n")
     late = [row["stage"] for row in rows if row.get("p99_ms", 0) > 100]
     wrong = [row["stage"] for row in rows if row.get("left") or "fault" in row or row.get("codes", [130]) != [130]
              or not row.get("old file whole", True)]

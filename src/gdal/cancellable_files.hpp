@@ -1,5 +1,5 @@
-// Files that GDAL reads and writes through us, so that a cancelled job ends its parsing and writing: once it is cancelled
-// they end where they are read and are full where they are written, and the driver stops there.
+// Files that GDAL reads and writes through us, so that a cancelled job ends its parsing and writing: once it is
+// cancelled they end where they are read and are full where they are written, and the driver stops there.
 #pragma once
 
 #include <cstdint>
