@@ -159,7 +159,7 @@ Context CoclusterCommand::plan(PlannedInputs& inputs) const {
   const std::span<const std::int64_t> ends(&kNone, static_cast<std::size_t>(table.rows()));  // no one looks at them
   const BipartiteEdges edges(table.rows(), table.rows(), ends, ends);
   inputs.add(static_cast<std::uint64_t>(edges.size()) * 3 * sizeof(std::int64_t));
-  return inputs.fit("cocluster", [&](const Context& rest) -> std::uint64_t {
+  return inputs.fit("cocluster by " + method, [&](const Context& rest) -> std::uint64_t {
     if (is_spectral()) return ops::spectral_bytes(edges, {.clusters = clusters});
     const std::uint64_t groups = plan_cocluster(rest, edges, options()).memory;
     return splits() ? std::max(groups, ops::split_bytes(edges)) : groups;
