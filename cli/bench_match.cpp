@@ -89,7 +89,7 @@ using IdPair = std::pair<std::string, std::string>;
 
 /// Pairs that a file of edges says are true.
 std::set<IdPair> read_truth(const Context& ctx, const EdgesFile& file) {
-  const NamedEdges edges = read_edges(ctx, file);
+  const NamedEdges edges = read_edges(ctx, describe_file(ctx, file.path), file);
   std::set<IdPair> pairs;
   for (std::size_t e = 0; e < edges.a.size(); ++e) {
     pairs.emplace(edges.ids_a[static_cast<std::size_t>(edges.a[e])], edges.ids_b[static_cast<std::size_t>(edges.b[e])]);

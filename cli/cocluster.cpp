@@ -45,7 +45,7 @@ struct CoclusterCommand {
   void check() const;
   void explain(const CoclusterPlan& plan) const;
   [[nodiscard]] CoclusterOptions options() const { return {.method = cocluster_method_from(method)}; }
-  [[nodiscard]] Context plan(PlannedInputs& inputs) const;
+  [[nodiscard]] Context plan(const FileInfo& info, PlannedInputs& inputs) const;
 };
 
 /// Clusters as groups: named by their first member, and ordered by it.
@@ -85,7 +85,7 @@ Counts summarize(const Cocluster& found) {
   return summary;
 }
 
-/// Lines of an output; `line(i, file)` writes the i-th.
+/// Lines of an output; `line(i)` is the i-th.
 template <class Line>
 void write_lines(const Context& ctx, io::AtomicFile& file, std::size_t count, const Line& line) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -153,8 +153,8 @@ void CoclusterCommand::check() const {
 }
 
 /// Every edge may join two members of its own: ids are not known before they are read.
-Context CoclusterCommand::plan(PlannedInputs& inputs) const {
-  const TableView table = inputs.add_table(file.path, edges_reading(inputs.info(file.path), file));
+Context CoclusterCommand::plan(const FileInfo& info, PlannedInputs& inputs) const {
+  const TableView table = inputs.add_table(file.path, edges_reading(info, file));
   static constexpr std::int64_t kNone = 0;
   const std::span<const std::int64_t> ends(&kNone, static_cast<std::size_t>(table.rows()));  // no one looks at them
   const BipartiteEdges edges(table.rows(), table.rows(), ends, ends);
@@ -171,8 +171,9 @@ void CoclusterCommand::run() {
   check();
   const Runtime runtime = is_spectral() ? make_runtime(common, Computes::on_host) : make_runtime(common);
   PlannedInputs inputs(runtime, common);
-  const Context ctx = plan(inputs);
-  const NamedEdges edges = read_edges(runtime.ctx, file);
+  const FileInfo info = inputs.info(file.path);
+  const Context ctx = plan(info, inputs);
+  const NamedEdges edges = read_edges(runtime.ctx, info, file);
   Cocluster found;
   CoclusterSplit division;
   SpectralCocluster spectral;

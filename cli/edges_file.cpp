@@ -72,8 +72,7 @@ ReadOptions edges_reading(const FileInfo& info, const EdgesFile& file) {
   return options_of(columns_of(info, file), info.arrays.at(0).shape.at(1), file);
 }
 
-NamedEdges read_edges(const Context& ctx, const EdgesFile& file) {
-  const FileInfo info = describe_file(ctx, file.path);
+NamedEdges read_edges(const Context& ctx, const FileInfo& info, const EdgesFile& file) {
   const Columns columns = columns_of(info, file);
   const std::int64_t count = info.arrays.at(0).shape.at(1);
   Table table = read_table(ctx, file.path, options_of(columns, count, file));

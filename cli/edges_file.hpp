@@ -37,7 +37,8 @@ struct NamedEdges {
 /// How the table of ids and weights is read; `info` describes the file.
 ReadOptions edges_reading(const FileInfo& info, const EdgesFile& file);
 
-/// Throws what `read_table` throws, and `bad_data` naming file, row and column of a weight below 0.
-NamedEdges read_edges(const Context& ctx, const EdgesFile& file);
+/// `info` describes the file. Throws what `read_table` throws, and `bad_data` naming file, row and column of a weight
+/// below 0.
+NamedEdges read_edges(const Context& ctx, const FileInfo& info, const EdgesFile& file);
 
 }  // namespace vicinal::cli

@@ -110,7 +110,7 @@ void MatchCommand::run() const {
   inputs.add_map(path_b, is_copied);
   inputs.add(kGdal);
   if (common.explain) return explain(runtime, inputs.total(0));
-  if (!common.memory_limit.empty()) inputs.require("match", 0);
+  inputs.require("match", 0);
   const PolygonLayers layers = read_polygon_layers(ctx, first, second, planar);
   std::map<std::string, std::int64_t> known;
   const std::vector<std::int64_t> codes_a = numbered(layers.a.codes, known);

@@ -78,7 +78,7 @@ TableView shape_view(DType dtype, std::int64_t n, std::int64_t d) {
 PlannedInputs::PlannedInputs(const Runtime& runtime, const CommonOptions& common)
     : runtime_(&runtime), common_(&common), strict_(common.explain || !common.memory_limit.empty()), needed_(strict_) {}
 
-FileInfo PlannedInputs::info_of(const std::string& file, const ReadOptions& reading) const {
+FileInfo PlannedInputs::info(const std::string& file, const ReadOptions& reading) const {
   CpuOptions options;
   options.threads = common_->threads;
   options.memory_limit = std::max(runtime_->ctx.memory_limit(), kLeastForHeaders);
@@ -92,7 +92,7 @@ TableView PlannedInputs::add_table(const std::string& file, const ReadOptions& r
   needed_ = needed_ || size > runtime_->ctx.memory_limit() / kSmall;
   known_ = known_ && size > 0;  // a pipe is read once
   if (!needed_ || !known_) return {};
-  const FileInfo info = info_of(file, reading);
+  const FileInfo info = this->info(file, reading);
   const FileInfo::Array& array = array_of(info, reading.member, file);
   const std::int64_t n = array.shape.empty() ? 0 : array.shape[0];
   std::int64_t d = 1;
@@ -136,7 +136,7 @@ void PlannedInputs::add_labels(const std::string& file, const std::string& colum
   if (!needed_ || !known_ || size == 0) return;
   ReadOptions reading;
   reading.member = column;
-  const FileInfo info = info_of(file, reading);
+  const FileInfo info = this->info(file, reading);
   const FileInfo::Array& array = array_of(info, column, file);
   const std::uint64_t rows = array.shape.empty() ? 0 : static_cast<std::uint64_t>(array.shape[0]);
   reading_ = std::max(reading_, held_ + rows * kLabelPerRow + info.bytes);
@@ -163,6 +163,7 @@ std::uint64_t PlannedInputs::total(std::uint64_t operation) const noexcept {
 Context PlannedInputs::limited_to(std::uint64_t bytes) const {
   CommonOptions options = *common_;
   options.memory_limit = fmt::format("{}", bytes);
+  if (runtime_->ctx.device() == "cpu") options.device = "cpu";  // what computes on the host alone opens no device
   return make_runtime(options).ctx;
 }
 

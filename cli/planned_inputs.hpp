@@ -23,7 +23,7 @@ class PlannedInputs {
   /// and the same element.
   TableView add_table(const std::string& file, const ReadOptions& reading);
   /// What a file holds, looked at with what a process takes in any case.
-  [[nodiscard]] FileInfo info(const std::string& file) const { return info_of(file, {}); }
+  [[nodiscard]] FileInfo info(const std::string& file, const ReadOptions& reading = {}) const;
   /// Labels: one a line, an array, or a column of delimited text.
   void add_labels(const std::string& file, const std::string& column = {});
   /// A map of polygons, by its size: GDAL reads it whole, and what it takes for a feature depends on the format. So
@@ -52,7 +52,6 @@ class PlannedInputs {
 
  private:
   [[nodiscard]] Context limited_to(std::uint64_t bytes) const;
-  [[nodiscard]] FileInfo info_of(const std::string& file, const ReadOptions& reading) const;
 
   const Runtime* runtime_;
   const CommonOptions* common_;

@@ -27,7 +27,6 @@ class Distinct {
     if (2 * values_.size() > slots_.size()) grow();
     return number;
   }
-  [[nodiscard]] std::int64_t size() const noexcept { return std::ssize(values_); }
   [[nodiscard]] Value value(std::int64_t number) const { return values_[static_cast<std::size_t>(number)]; }
   /// The numbers in ascending order of the values.
   [[nodiscard]] std::vector<std::int64_t> sorted() {
