@@ -50,9 +50,11 @@ inline int line_end_at(const char* p, const char* end) noexcept {
 /// or is more blanks than a field may have.
 inline bool take_terminator(const Dialect& dialect, const char*& p, const char* end, FieldEnd& kind) noexcept {
   const char* start = p;
-  const char* const limit = field_limit(p, end);
-  while (p != limit && dialect.is_blank(*p)) ++p;
-  if (p == limit && p != end) return false;
+  if (p != end && dialect.is_blank(*p)) {
+    const char* const limit = field_limit(p, end);
+    while (p != limit && dialect.is_blank(*p)) ++p;
+    if (p == limit && p != end) return false;
+  }
   if (p == end || (*p == '\r' && p + 1 == end)) {
     p = end;
     kind = FieldEnd::text;
