@@ -19,7 +19,7 @@
 #include "common_options.hpp"
 #include "input.hpp"
 #include "machine.hpp"
-#include "ops/ablation.hpp"
+#include "ops/nearest/ablation.hpp"
 #include "output.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"

@@ -14,7 +14,7 @@
 #include "edges_file.hpp"
 #include "interrupt.hpp"
 #include "io/atomic_file.hpp"
-#include "ops/cocluster_plans.hpp"
+#include "ops/graph/plans.hpp"
 #include "output.hpp"
 #include "planned_inputs.hpp"
 #include "vicinal/io.hpp"

@@ -3,7 +3,7 @@
     python3 bench/gpu/kmeans_ablation.py FOLDER [-o FILE.json] [--commit C] [JOB...]
 
 Jobs and the time of an iteration are those of kmeans.py. VICINAL_CUDA_PATH=portable leaves out Hopper's float16 screen,
-VICINAL_CUDA_KMEANS_WITHOUT the others (src/cuda/cluster_room.hpp). Every line's centres must be the first line's, bit
+VICINAL_CUDA_KMEANS_WITHOUT the others (src/cuda/kmeans/room.hpp). Every line's centres must be the first line's, bit
 for bit.
 """
 

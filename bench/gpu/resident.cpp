@@ -15,7 +15,7 @@
 #include <vector>
 #include <vicinal/vicinal.hpp>
 
-#include "ops/ablation.hpp"
+#include "ops/nearest/ablation.hpp"
 
 /// Rows as a script hands them over.
 struct Rows {

@@ -1,16 +1,17 @@
-// The CPU backend: one object behind the waist (src/kernels.hpp).
-#include "cpu/cost.hpp"
-#include "cpu/ladder.hpp"
-#include "cpu/lloyd.hpp"
-#include "cpu/lof.hpp"
-#include "cpu/nearest.hpp"
-#include "cpu/papers/papers.hpp"
-#include "cpu/prepare.hpp"
-#include "cpu/seeding.hpp"
-#include "cpu/tree.hpp"
-#include "cpu/tree_search.hpp"
-#include "cpu/vote.hpp"
-#include "kernels.hpp"
+// The CPU backend: one object behind the waist (src/backend/backend.hpp).
+#include "backend/backend.hpp"
+
+#include "cpu/kmeans/lloyd.hpp"
+#include "cpu/kmeans/seeding.hpp"
+#include "cpu/lof/lof.hpp"
+#include "cpu/nearest/cost.hpp"
+#include "cpu/nearest/ladder.hpp"
+#include "cpu/nearest/nearest.hpp"
+#include "cpu/nearest/papers/papers.hpp"
+#include "cpu/nearest/prepare.hpp"
+#include "cpu/nearest/tree/search.hpp"
+#include "cpu/nearest/tree/tree.hpp"
+#include "cpu/nearest/vote.hpp"
 
 namespace vicinal::kernels {
 namespace {

@@ -9,17 +9,17 @@
 #include <string>
 #include <string_view>
 
-#include "cuda/cluster_room.hpp"
-#include "cuda/clustering.hpp"
-#include "cuda/graphs.hpp"
-#include "cuda/krylov.hpp"
-#include "cuda/lle_session.hpp"
-#include "cuda/lof.hpp"
-#include "cuda/overlap.hpp"
-#include "cuda/plugin.hpp"
-#include "cuda/self_test.hpp"
-#include "cuda/session.hpp"
-#include "cuda/tree.hpp"
+#include "cuda/base/session.hpp"
+#include "cuda/graph/graphs.hpp"
+#include "cuda/kmeans/clustering.hpp"
+#include "cuda/kmeans/room.hpp"
+#include "cuda/lle/krylov/krylov.hpp"
+#include "cuda/lle/session.hpp"
+#include "cuda/lof/lof.hpp"
+#include "cuda/nearest/screen/self_test.hpp"
+#include "cuda/nearest/tree/tree.hpp"
+#include "cuda/overlap/overlap.hpp"
+#include "plugin/abi/plugin.hpp"
 
 #ifndef VICINAL_CUDA_ARCHITECTURES
 #define VICINAL_CUDA_ARCHITECTURES "unknown"

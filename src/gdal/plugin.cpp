@@ -1,6 +1,4 @@
 // The exported table: each function catches what is thrown behind it. GDAL's messages go nowhere but into a status.
-#include "gdal/plugin.hpp"
-
 #include <cpl_http.h>
 #include <dlfcn.h>
 #include <geos_c.h>
@@ -12,6 +10,7 @@
 
 #include "gdal/cancellable_files.hpp"
 #include "gdal/source.hpp"
+#include "plugin/abi/gdal.hpp"
 
 namespace vicinal::gdal {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gdal/cancellable_files.hpp"
-#include "gdal/plugin.hpp"
+#include "plugin/abi/gdal.hpp"
 
 namespace vicinal::gdal {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/exact_sum.hpp"
-#include "geo/orientation.hpp"
+#include "formulas/overlap/orientation.hpp"
 
 namespace vicinal::geo {
 namespace {

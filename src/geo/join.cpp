@@ -9,10 +9,10 @@
 
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
-#include "cpu/simd/overlap_kernels.hpp"
 #include "geo/box_tree.hpp"
 #include "geo/overlap.hpp"
 #include "geo/relation.hpp"
+#include "simd/overlap_kernels.hpp"
 
 namespace vicinal::geo {
 namespace {

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "core/aligned.hpp"
-#include "cpu/simd/overlap_kernels.hpp"
+#include "formulas/overlap/pieces.hpp"
 #include "geo/layer.hpp"
-#include "geo/pieces.hpp"
+#include "simd/overlap_kernels.hpp"
 
 namespace vicinal::geo {
 

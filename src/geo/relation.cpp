@@ -14,7 +14,7 @@
 #include <array>
 
 #include "core/infinity.hpp"
-#include "geo/orientation.hpp"
+#include "formulas/overlap/orientation.hpp"
 
 namespace vicinal::geo {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/entry.hpp"
 #include "io/atomic_file.hpp"
-#include "plugin/geo.hpp"
+#include "plugin/gdal/geo.hpp"
 #include "vicinal/polygon_file.hpp"
 
 namespace vicinal {

@@ -12,7 +12,7 @@
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
-#include "plugin/geo.hpp"
+#include "plugin/gdal/geo.hpp"
 
 namespace vicinal {
 namespace {

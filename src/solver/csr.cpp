@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/parallel.hpp"
-#include "cpu/simd/sparse_kernels.hpp"
+#include "simd/sparse_kernels.hpp"
 
 namespace vicinal::solver {
 namespace {

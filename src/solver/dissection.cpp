@@ -13,10 +13,10 @@
 
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
+#include "formulas/lle/part_rule.hpp"
 #include "solver/agenda.hpp"
 #include "solver/halving.hpp"
 #include "solver/ordering.hpp"
-#include "solver/part_rule.hpp"
 #include "solver/separator.hpp"
 #include "solver/small_parts.hpp"
 

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "core/parallel.hpp"
-#include "cpu/simd/dense_kernels.hpp"
-#include "solver/pivot.hpp"
+#include "formulas/lle/pivot.hpp"
+#include "simd/dense_kernels.hpp"
 
 namespace vicinal::solver {
 namespace {

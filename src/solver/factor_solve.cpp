@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/parallel.hpp"
-#include "cpu/simd/dense_kernels.hpp"
+#include "simd/dense_kernels.hpp"
 #include "solver/factor.hpp"
 
 namespace vicinal::solver {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "solver/part_rule.hpp"
+#include "formulas/lle/part_rule.hpp"
 
 namespace vicinal::solver {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "cpu/simd/sparse_kernels.hpp"
+#include "simd/sparse_kernels.hpp"
 #include "solver/operator.hpp"
 
 namespace vicinal::solver {

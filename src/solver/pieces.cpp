@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/forest.hpp"
 #include "core/parallel.hpp"
+#include "formulas/graph/forest.hpp"
 
 namespace vicinal::solver {
 

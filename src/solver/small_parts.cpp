@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/parallel.hpp"
-#include "solver/part_rule.hpp"
+#include "formulas/lle/part_rule.hpp"
 
 namespace vicinal::solver {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "core/parallel.hpp"
+#include "formulas/lle/start.hpp"
 #include "solver/ritz.hpp"
-#include "solver/start.hpp"
 
 namespace vicinal::solver {
 namespace {

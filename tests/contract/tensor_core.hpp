@@ -1,12 +1,13 @@
-// A tensor core in software, to the bit: how float16 products are aligned, cut and summed (src/core/half_screen.hpp has
-// the model, which agrees with the published bit-accurate ones and with what an H200 was seen to do).
+// A tensor core in software, to the bit: how float16 products are aligned, cut and summed
+// (src/formulas/nearest/half_screen.hpp has the model, which agrees with the published bit-accurate ones and with what
+// an H200 was seen to do).
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "core/half_screen.hpp"
+#include "formulas/nearest/half_screen.hpp"
 
 namespace vicinal::contract {
 

@@ -15,8 +15,8 @@
 #include <random>
 #include <string>
 
-#include "core/sums_test.hpp"
 #include "data.hpp"
+#include "formulas/nearest/sums_test.hpp"
 #include "reference/reference.hpp"
 
 namespace vicinal::contract {

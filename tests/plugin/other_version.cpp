@@ -1,5 +1,5 @@
 // A plug-in of another interface version, for the tests of the loader.
-#include "cuda/plugin.hpp"
+#include "plugin/abi/plugin.hpp"
 
 extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functions* vicinal_cuda_plugin() {
   static const vicinal::plugin::Functions kFunctions = [] {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels.hpp"
+#include "backend/backend.hpp"
 
 namespace vicinal::plugin {
 

@@ -1,4 +1,4 @@
-// A plug-in for machines without a device: the functions of cuda/plugin.hpp, computed on the host, row by row and
+// A plug-in for machines without a device: the functions of plugin/abi/plugin.hpp, computed on the host, row by row and
 // without ado. It takes the library's word for nothing, so that the half of the CUDA backend that lies in the library
 // (src/plugin) is tested everywhere: plans, callbacks, streaming, results, errors.
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 #include "core/distance.hpp"
 #include "core/table_access.hpp"
-#include "cuda/plugin.hpp"
+#include "plugin/abi/plugin.hpp"
 #include "pretend_cluster.hpp"
 #include "pretend_graph.hpp"
 #include "pretend_krylov.hpp"

@@ -1,4 +1,4 @@
-// The dissecting half of the pretended plug-in (pretend_device.cpp): the device's own code (cuda/dissect_part.cuh),
+// The dissecting half of the pretended plug-in (pretend_device.cpp): the device's own code (cuda/lle/dissect/part.cuh),
 // compiled for a block of one thread, whose room is no larger than a device's.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "cuda/plugin_lle.hpp"
+#include "plugin/abi/lle.hpp"
 #include "solver/rows.hpp"
 
 #define __device__
@@ -70,7 +70,7 @@ inline int atomicCAS(int* at, int is, int x) {
 
 }  // namespace vicinal::cuda
 
-#include "cuda/dissect_part.cuh"
+#include "cuda/lle/dissect/part.cuh"
 
 namespace vicinal::plugin {
 

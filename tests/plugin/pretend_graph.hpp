@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "cuda/plugin_graph.hpp"
-#include "kernels_graph.hpp"
+#include "backend/graph.hpp"
+#include "plugin/abi/graph.hpp"
 
 namespace vicinal::plugin {
 

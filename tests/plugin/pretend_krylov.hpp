@@ -7,7 +7,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "cuda/plugin_krylov.hpp"
+#include "plugin/abi/krylov.hpp"
 #include "pretend_small.hpp"
 #include "solver/csr.hpp"
 #include "solver/operator.hpp"

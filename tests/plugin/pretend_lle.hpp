@@ -9,15 +9,15 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/lle_weights.hpp"
-#include "cuda/plugin_lle.hpp"
+#include "cpu/lle/weights.hpp"
+#include "formulas/lle/start.hpp"
+#include "plugin/abi/lle.hpp"
 #include "pretend_dissect.hpp"
 #include "pretend_small.hpp"
 #include "solver/factor.hpp"
 #include "solver/ordering.hpp"
 #include "solver/ritz.hpp"
 #include "solver/smallest.hpp"
-#include "solver/start.hpp"
 
 namespace vicinal::plugin {
 

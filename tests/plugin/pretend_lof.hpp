@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "cuda/plugin.hpp"
-#include "kernels.hpp"
+#include "backend/backend.hpp"
+#include "plugin/abi/plugin.hpp"
 
 namespace vicinal::plugin {
 

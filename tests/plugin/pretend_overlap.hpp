@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "cuda/plugin_overlap.hpp"
 #include "geo/join.hpp"
+#include "plugin/abi/overlap.hpp"
 
 namespace vicinal::plugin {
 

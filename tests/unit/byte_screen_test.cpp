@@ -1,6 +1,6 @@
 // The int8 screen of byte tables: for every pair and every limit a row within it is kept, and but for the odd one of
 // two neighboring keys that share a sum, and for what float32 cannot tell apart, no other is.
-#include "core/byte_screen.hpp"
+#include "formulas/nearest/byte_screen.hpp"
 
 #include <gtest/gtest.h>
 

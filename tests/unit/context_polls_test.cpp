@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "core/parallel.hpp"
-#include "cpu/simd/kernels.hpp"
-#include "cpu/table_scan.hpp"
-#include "cpu/tree.hpp"
+#include "cpu/kmeans/table_scan.hpp"
+#include "cpu/nearest/tree/tree.hpp"
 #include "io/csv.hpp"
+#include "simd/kernels.hpp"
 #include "vicinal/cocluster.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"

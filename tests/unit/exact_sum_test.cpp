@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/philox.hpp"
-#include "cpu/cluster_sums.hpp"
+#include "cpu/kmeans/sums.hpp"
 #include "vicinal/context.hpp"
 
 namespace vicinal {

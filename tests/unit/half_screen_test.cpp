@@ -1,6 +1,6 @@
-// Every term of the bound of the float16 screen (core/half_screen.hpp), against its lemma in 113 bits: each spare
-// column holds at least what the table there says, and thresholds are below the lemma's.
-#include "core/half_screen.hpp"
+// Every term of the bound of the float16 screen (formulas/nearest/half_screen.hpp), against its lemma in 113 bits: each
+// spare column holds at least what the table there says, and thresholds are below the lemma's.
+#include "formulas/nearest/half_screen.hpp"
 
 #include <gtest/gtest.h>
 #include <quadmath.h>

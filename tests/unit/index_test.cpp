@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "core/philox.hpp"
 #include "core/table_access.hpp"
-#include "kernels.hpp"
-#include "ops/index_file.hpp"
+#include "ops/nearest/index_file.hpp"
 #include "refusal.hpp"
 #include "vicinal/knn.hpp"
 

@@ -1,5 +1,5 @@
 // Sums in limbs against core::ExactSum, bit by bit: any base, any width of limbs, terms that cancel, subnormal ones.
-#include "core/limbs.hpp"
+#include "formulas/kmeans/limbs.hpp"
 
 #include <gtest/gtest.h>
 

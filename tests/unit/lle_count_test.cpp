@@ -1,11 +1,11 @@
 // What a count of eigenvalues below a shift says of those found (contract clause 17), of spectra that are known.
-#include "cpu/lle_count.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "cpu/lle/count.hpp"
 
 namespace vicinal::cpu {
 namespace {

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "kernels_sparse.hpp"
+#include "backend/lle.hpp"
+#include "formulas/lle/start.hpp"
 #include "solver/factor.hpp"
 #include "solver/ordering.hpp"
 #include "solver/small_parts.hpp"
 #include "solver/smallest.hpp"
-#include "solver/start.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::solver {

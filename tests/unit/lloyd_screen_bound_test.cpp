@@ -1,4 +1,4 @@
-// Every term of the bound of k-means' screen (cpu/lloyd_screen.hpp), against its lemma in 113 bits. The kernels take
+// Every term of the bound of k-means' screen (cpu/kmeans/screen.hpp), against its lemma in 113 bits. The kernels take
 // the lemma's constants from a tile, so that a test may make each of them far larger than any rounding: then no term
 // hides behind the allowance of another.
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/philox.hpp"
-#include "cpu/lloyd_screen.hpp"
+#include "cpu/kmeans/screen.hpp"
 #include "vicinal/context.hpp"
 
 namespace vicinal::cpu {

@@ -1,7 +1,5 @@
 // The screen of k-means, tile by tile: no centre with the least key is below the threshold, and the bounds of distances
-// hold, checked in long double, on easy and on hard rows and for every instruction set (cpu/lloyd_screen.hpp).
-#include "cpu/lloyd_screen.hpp"
-
+// hold, checked in long double, on easy and on hard rows and for every instruction set (cpu/kmeans/screen.hpp).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +8,7 @@
 
 #include "core/distance.hpp"
 #include "core/philox.hpp"
+#include "cpu/kmeans/screen.hpp"
 #include "vicinal/context.hpp"
 
 namespace vicinal::cpu {

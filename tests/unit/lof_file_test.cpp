@@ -1,6 +1,4 @@
 // The file of a LOF model: there and back, and thousands of damaged files refused.
-#include "ops/lof_file.hpp"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "core/philox.hpp"
+#include "ops/lof/file.hpp"
 #include "refusal.hpp"
 #include "vicinal/lof.hpp"
 

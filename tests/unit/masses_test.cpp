@@ -1,5 +1,5 @@
 // The tree of masses and the draws that go down it (contract clause 12).
-#include "core/masses.hpp"
+#include "formulas/kmeans/masses.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "kernels.hpp"
+#include "backend/backend.hpp"
 #include "vicinal/kmeans.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"

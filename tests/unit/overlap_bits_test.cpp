@@ -1,5 +1,6 @@
-// Areas and widths by vectors of every instruction set are the bits of the same sum an edge at a time: geo/pieces.hpp
-// as a device compiles it, term j of the second feature in accumulator j mod 8 (contract clauses 4 and 18).
+// Areas and widths by vectors of every instruction set are the bits of the same sum an edge at a time:
+// formulas/overlap/pieces.hpp as a device compiles it, term j of the second feature in accumulator j mod 8 (contract
+// clauses 4 and 18).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,8 +11,8 @@
 #include <vector>
 
 #include "core/isa.hpp"
-#include "cpu/simd/overlap_kernels.hpp"
 #include "geo/overlap.hpp"
+#include "simd/overlap_kernels.hpp"
 #include "vicinal/polygons.hpp"
 
 namespace vicinal::geo {

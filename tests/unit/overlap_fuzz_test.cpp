@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "cpu/simd/overlap_kernels.hpp"
 #include "geo/layer.hpp"
 #include "geo/overlap.hpp"
 #include "geo/relation.hpp"
 #include "lattice_region.hpp"
+#include "simd/overlap_kernels.hpp"
 #include "vicinal/polygons.hpp"
 
 namespace vicinal::lattice {

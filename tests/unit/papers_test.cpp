@@ -1,6 +1,6 @@
 // The papers' selections by themselves, against a sort; their certificate's price; the k-distances of an index, in
 // memory and in a file. What they answer together is the contract tests' business.
-#include "cpu/papers/papers.hpp"
+#include "cpu/nearest/papers/papers.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,10 +13,10 @@
 #include <random>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "core/memory.hpp"
-#include "cpu/papers/product.hpp"
-#include "cpu/papers/selection.hpp"
-#include "kernels.hpp"
+#include "cpu/nearest/papers/product.hpp"
+#include "cpu/nearest/papers/selection.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal::cpu::papers {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels.hpp"
-#include "plugin/loader.hpp"
+#include "backend/backend.hpp"
+#include "plugin/cuda/loader.hpp"
 #include "refusal.hpp"
 #include "vicinal/vicinal.hpp"
 

@@ -1,6 +1,6 @@
-// Every term of the bounds of the CPU's screens (cpu/screen.hpp), against the lemmas in 113 bits. What a row and a
-// query are measured to be is given, not measured, so that each term can be made the only one that counts, and t put
-// where nothing but its margins is left.
+// Every term of the bounds of the CPU's screens (cpu/nearest/screen.hpp), against the lemmas in 113 bits. What a row
+// and a query are measured to be is given, not measured, so that each term can be made the only one that counts, and t
+// put where nothing but its margins is left.
 #include <gtest/gtest.h>
 #include <quadmath.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "cpu/screen.hpp"
+#include "cpu/nearest/screen.hpp"
 
 namespace vicinal::cpu {
 namespace {

@@ -11,8 +11,8 @@
 #include "core/aligned.hpp"
 #include "core/distance.hpp"
 #include "core/isa.hpp"
-#include "cpu/screen.hpp"
-#include "cpu/simd/kernels.hpp"
+#include "cpu/nearest/screen.hpp"
+#include "simd/kernels.hpp"
 
 namespace vicinal::cpu {
 namespace {

@@ -1,7 +1,7 @@
 // The kd-tree: no box's key is above the key of a point in it, on values made to show it; keys of points are those of
 // core/distance.hpp; the tree is the same whatever the threads; its shape goes to a file and back, and no file can make
 // it answer wrongly; the planner takes it where it pays.
-#include "cpu/tree.hpp"
+#include "cpu/nearest/tree/tree.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -18,9 +18,9 @@
 
 #include "core/distance.hpp"
 #include "core/philox.hpp"
-#include "cpu/tree_search.hpp"
-#include "ops/index_file.hpp"
-#include "plugin/tree.hpp"
+#include "cpu/nearest/tree/search.hpp"
+#include "ops/nearest/index_file.hpp"
+#include "plugin/cuda/tree.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal {

@@ -1,0 +1,17 @@
+// Lloyd's iterations on the CPU: rows in blocks, each block's rows screened, labelled and added to the sums while they
+// are in the cache (contract clause 12; the screen's proof: cpu/kmeans/screen.hpp; the sums': cpu/kmeans/sums.hpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "backend/backend.hpp"
+
+namespace vicinal::cpu {
+
+std::unique_ptr<kernels::Lloyd> make_lloyd(const Context& ctx, const kernels::ClusterTask& task);
+
+/// The most bytes it takes, with sums of two slices.
+std::uint64_t lloyd_scratch(const Context& ctx, const kernels::ClusterTask& task);
+
+}  // namespace vicinal::cpu

@@ -1,0 +1,27 @@
+// The rows' masses while first centres are drawn (contract clause 12): keys by the kernels of the search, sums in a
+// tree.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "backend/backend.hpp"
+
+namespace vicinal::cpu {
+
+/// A table that `lloyd` has read, and which assigns rows to the centres of k-means||.
+std::unique_ptr<kernels::Seeding> make_seeding(const Context& ctx, const kernels::ClusterTask& task,
+                                               kernels::Lloyd& lloyd, std::int64_t trials);
+
+/// A row whose least key is `key`, to a centre c, cannot be changed by a drawn row whose key to c is not below this.
+/// For a row x, a key M and a drawn row y, K the key of c and y: |x - y| >= |c - y| - |x - c|, and a key is the square
+/// of a distance but for d / 8 + 8 relative errors of 2^-53 and d absolute ones of 2^-1074. With e = (d + 16) 2^-50 and
+/// K >= 4 M (1 + e) + 2^-960, the factor 1 + e makes up for the relative errors of the three keys and of this line, and
+/// 2^-960 for the absolute ones, so that the key of x and y is not below M. None is below a key of 0.
+inline double unchanged_from(double key, std::int64_t d) noexcept {
+  return key == 0 ? -1 : key * (4 * (1 + static_cast<double>(d + 16) * 0x1p-50)) + 0x1p-960;
+}
+
+std::uint64_t seeding_scratch(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials);
+
+}  // namespace vicinal::cpu

@@ -1,0 +1,56 @@
+// See rank_penalty.hpp.
+#include "cpu/lle/rank_penalty.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "core/parallel.hpp"
+
+namespace vicinal::cpu {
+namespace {
+
+constexpr std::int64_t kRowsBetweenLooks = 16384;  // at a cancel
+
+using Ranked = std::pair<double, std::int64_t>;  // key and id, in the order of clause 2
+
+/// Of one row: its neighbors in their order by the space's key, and how many rows come between each and the one before.
+std::int64_t penalty_of(const Context& ctx, const RankTask& task, std::int64_t row,
+                        std::span<const std::int64_t> near) {
+  std::vector<Ranked> targets;
+  for (const std::int64_t id : near) targets.emplace_back(task.space.key(row, id), id);
+  std::sort(targets.begin(), targets.end());
+  std::vector<std::int64_t> before(targets.size(), 0);
+  const auto count = static_cast<std::int64_t>(task.piece.size());
+  for (std::int64_t at = 0; at < count; ++at) {
+    if (at % kRowsBetweenLooks == 0) ctx.check_cancelled();
+    const std::int64_t id = task.piece[static_cast<std::size_t>(at)];
+    if (id == row) continue;
+    const Ranked one{task.space.key(row, id), id};
+    if (!(one < targets.back())) continue;
+    ++before[static_cast<std::size_t>(std::upper_bound(targets.begin(), targets.end(), one) - targets.begin())];
+  }
+  std::int64_t rank = 1;
+  std::int64_t sum = 0;
+  for (const std::int64_t between : before) {
+    rank += between;
+    sum += std::max<std::int64_t>(0, rank - task.k);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::int64_t rank_penalty(const Context& ctx, const RankTask& task) {
+  const auto k = static_cast<std::size_t>(task.k);
+  const auto asked = static_cast<std::int64_t>(task.asked.size());
+  std::atomic<std::int64_t> sum = 0;
+  core::parallel_for(ctx, asked, [&](std::int64_t at, int worker) {
+    const auto i = static_cast<std::size_t>(at);
+    sum.fetch_add(penalty_of(ctx, task, task.asked[i], task.near.subspan(i * k, k)), std::memory_order_relaxed);
+    if (worker == 0) ctx.report("judge", static_cast<double>(at) / static_cast<double>(asked));
+  });
+  return sum;
+}
+
+}  // namespace vicinal::cpu

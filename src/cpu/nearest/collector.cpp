@@ -1,0 +1,245 @@
+// Collectors: k list, radius (CSR) and count. See collector.hpp.
+#include "cpu/nearest/collector.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/distance.hpp"
+#include "core/infinity.hpp"
+#include "core/memory.hpp"
+#include "core/order.hpp"
+#include "formulas/nearest/radius.hpp"
+
+namespace vicinal::cpu {
+namespace {
+
+class KList final : public Collector {
+ public:
+  KList(const kernels::NearestTask& task, const Candidates& candidates, kernels::NearestResult& result)
+      : task_(task), candidates_(candidates), result_(result) {}
+
+  void begin(std::int64_t begin, std::int64_t end) override {
+    begin_ = begin;
+    sizes_.assign(static_cast<std::size_t>(end - begin), 0);
+  }
+  double limit(std::int64_t query) const override { return heap(query).limit(); }
+  void offer(std::int64_t query, double key, std::int64_t distinct) override {
+    NearestHeap list = heap(query);
+    for (const std::int64_t id : candidates_.members(distinct)) {
+      if (!candidates_.eligible(query, id)) continue;
+      if (!list.offer(key, id)) break;  // ids ascend: no later one enters either
+    }
+    sizes_[query - begin_] = list.size();
+  }
+  void absorb(const Collector& other) override {
+    const auto& part = static_cast<const KList&>(other);
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      const std::int64_t query = begin_ + static_cast<std::int64_t>(i);
+      NearestHeap list = heap(query);
+      for (std::int64_t at = query * task_.k; at < query * task_.k + part.sizes_[i]; ++at) {
+        list.offer(part.result_.distances[at], part.result_.ids[at]);
+      }
+      sizes_[i] = list.size();
+    }
+  }
+  void finish(std::int64_t query) override {
+    heap(query).sort();
+    for (std::int64_t i = query * task_.k; i < (query + 1) * task_.k; ++i) {
+      result_.distances[i] = core::reported_distance(task_.metric, result_.distances[i], task_.p);
+    }
+  }
+
+ private:
+  NearestHeap heap(std::int64_t query) const {
+    return {result_.distances.data() + query * task_.k, result_.ids.data() + query * task_.k, task_.k,
+            sizes_[query - begin_]};
+  }
+
+  const kernels::NearestTask& task_;
+  const Candidates& candidates_;
+  kernels::NearestResult& result_;
+  std::int64_t begin_ = 0;
+  std::vector<std::int64_t> sizes_;
+};
+
+class Radius final : public Collector {
+ public:
+  Radius(const Context& ctx, const kernels::NearestTask& task, const Candidates& candidates,
+         kernels::NearestResult& result, std::atomic<std::uint64_t>& bytes)
+      : ctx_(ctx),
+        task_(task),
+        candidates_(candidates),
+        result_(result),
+        bytes_(bytes),
+        limit_(core::largest_key_within(task.metric, task.radius, task.p)) {
+    result_.offsets.assign(1, 0);
+    result_.offsets.reserve(static_cast<std::size_t>(task.queries.rows()) + 1);
+  }
+
+  void begin(std::int64_t begin, std::int64_t end) override {
+    begin_ = begin;
+    found_.resize(static_cast<std::size_t>(end - begin));
+  }
+  double limit(std::int64_t /*query*/) const override { return limit_; }
+  void offer(std::int64_t query, double key, std::int64_t distinct) override {
+    if (!(key <= limit_)) return;
+    Found& found = found_[query - begin_];
+    for (const std::int64_t id : candidates_.members(distinct)) {
+      if (!candidates_.eligible(query, id)) continue;
+      if (found.size() == found.capacity()) make_room(found, std::max<std::size_t>(16, 2 * found.size()));
+      found.emplace_back(key, id);
+    }
+  }
+  void absorb(const Collector& other) override {
+    const auto& part = static_cast<const Radius&>(other);
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      ctx_.check_cancelled();
+      const Found& more = part.found_[i];
+      if (found_[i].capacity() < found_[i].size() + more.size()) make_room(found_[i], found_[i].size() + more.size());
+      found_[i].insert(found_[i].end(), more.begin(), more.end());
+    }
+  }
+  void finish(std::int64_t query) override {
+    Found& found = found_[query - begin_];
+    std::sort(found.begin(), found.end());  // pairs (key, id): the total order
+    for (auto& [key, id] : found) key = core::reported_distance(task_.metric, key, task_.p);
+  }
+  void end() override {
+    std::int64_t total = result_.offsets.back();
+    for (const Found& found : found_) total += static_cast<std::int64_t>(found.size());
+    grow(result_.ids, total);
+    grow(result_.distances, total);
+    for (Found& found : found_) {
+      ctx_.check_cancelled();
+      for (const auto& [distance, id] : found) {
+        result_.distances.push_back(distance);
+        result_.ids.push_back(id);
+      }
+      result_.offsets.push_back(static_cast<std::int64_t>(result_.ids.size()));
+      bytes_.fetch_sub(found.capacity() * sizeof(Found::value_type), std::memory_order_relaxed);
+      Found().swap(found);  // `= {}` would keep the memory
+    }
+  }
+
+ private:
+  using Found = std::vector<std::pair<double, std::int64_t>>;
+
+  // How many neighbors a radius catches is not known beforehand: each growth is held against the limit.
+  void take(std::uint64_t added) {
+    core::require_memory(ctx_, bytes_.fetch_add(added, std::memory_order_relaxed) + added,
+                         "radius: the neighbors found so far");
+  }
+  void make_room(Found& found, std::size_t capacity) {
+    take((capacity - found.capacity()) * sizeof(Found::value_type));
+    found.reserve(capacity);
+  }
+  template <class T>
+  void grow(std::vector<T>& values, std::int64_t total) {
+    const auto needed = static_cast<std::size_t>(total);
+    if (values.capacity() >= needed) return;
+    const std::uint64_t before = values.capacity() * sizeof(T);
+    const std::size_t capacity = std::max(needed, values.capacity() + values.capacity() / 2);
+    take(capacity * sizeof(T));  // old and new stand side by side while it moves
+    values.reserve(capacity);
+    bytes_.fetch_sub(before, std::memory_order_relaxed);
+  }
+
+  const Context& ctx_;
+  const kernels::NearestTask& task_;
+  const Candidates& candidates_;
+  kernels::NearestResult& result_;
+  std::atomic<std::uint64_t>& bytes_;
+  double limit_;
+  std::int64_t begin_ = 0;
+  std::vector<Found> found_;
+};
+
+class Count final : public Collector {
+ public:
+  Count(const kernels::NearestTask& task, const Candidates& candidates, kernels::NearestResult& result)
+      : candidates_(candidates), result_(result), limit_(core::largest_key_within(task.metric, task.radius, task.p)) {}
+
+  void begin(std::int64_t /*begin*/, std::int64_t /*end*/) override {}
+  double limit(std::int64_t /*query*/) const override { return limit_; }
+  void offer(std::int64_t query, double key, std::int64_t distinct) override {
+    if (!(key <= limit_)) return;
+    for (const std::int64_t id : candidates_.members(distinct)) {
+      result_.counts[query] += candidates_.eligible(query, id) ? 1 : 0;
+    }
+  }
+  void absorb(const Collector& other) override {
+    const auto& counts = static_cast<const Count&>(other).result_.counts;
+    for (std::size_t i = 0; i < counts.size(); ++i) result_.counts[i] += counts[i];
+  }
+  void finish(std::int64_t /*query*/) override {}
+
+ private:
+  const Candidates& candidates_;
+  kernels::NearestResult& result_;
+  double limit_;
+};
+
+}  // namespace
+
+double NearestHeap::limit() const noexcept {
+  return size_ < k_ ? kInfinity : keys_[0];
+}
+
+bool NearestHeap::offer(double key, std::int64_t id) noexcept {
+  if (size_ < k_) {
+    std::int64_t i = size_++;
+    while (i > 0) {
+      const std::int64_t parent = (i - 1) / 2;
+      if (!core::nearer(keys_[parent], ids_[parent], key, id)) break;
+      keys_[i] = keys_[parent];
+      ids_[i] = ids_[parent];
+      i = parent;
+    }
+    keys_[i] = key;
+    ids_[i] = id;
+    return true;
+  }
+  if (!core::nearer(key, id, keys_[0], ids_[0])) return false;
+  keys_[0] = key;
+  ids_[0] = id;
+  sift_down(0, size_);
+  return true;
+}
+
+void NearestHeap::sort() noexcept {
+  for (std::int64_t last = size_ - 1; last > 0; --last) {
+    std::swap(keys_[0], keys_[last]);
+    std::swap(ids_[0], ids_[last]);
+    sift_down(0, last);
+  }
+}
+
+void NearestHeap::sift_down(std::int64_t i, std::int64_t size) noexcept {
+  const double key = keys_[i];
+  const std::int64_t id = ids_[i];
+  for (std::int64_t child = 2 * i + 1; child < size; child = 2 * i + 1) {
+    if (child + 1 < size && core::nearer(keys_[child], ids_[child], keys_[child + 1], ids_[child + 1])) ++child;
+    if (!core::nearer(key, id, keys_[child], ids_[child])) break;
+    keys_[i] = keys_[child];
+    ids_[i] = ids_[child];
+    i = child;
+  }
+  keys_[i] = key;
+  ids_[i] = id;
+}
+
+std::unique_ptr<Collector> make_collector(const Context& ctx, const kernels::NearestTask& task,
+                                          const Candidates& candidates, kernels::NearestResult& result,
+                                          std::atomic<std::uint64_t>& bytes) {
+  switch (task.collect) {
+    case kernels::Collect::k_list:
+      return std::make_unique<KList>(task, candidates, result);
+    case kernels::Collect::radius:
+      return std::make_unique<Radius>(ctx, task, candidates, result, bytes);
+    case kernels::Collect::count:
+      break;
+  }
+  return std::make_unique<Count>(task, candidates, result);
+}
+
+}  // namespace vicinal::cpu

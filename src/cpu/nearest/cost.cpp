@@ -1,0 +1,81 @@
+// What one core does in a second, measured on a Xeon of the Sapphire Rapids kind. Pairs of brute force cost their
+// columns and a few more; rows that a tree touches cost their columns, what it takes to find them, and a query
+// something of its own.
+#include "cpu/nearest/cost.hpp"
+
+namespace vicinal::cpu {
+namespace {
+
+struct Rates {
+  double fused;         // columns through a float32 screen, kFusedMore added
+  double bytes;         // columns through the int8 screen, kBytesMore added
+  double direct;        // columns, kDirectMore added
+  double tree_column;   // seconds for each column of a row touched
+  double tree_row;      // seconds for each row touched
+  double tree_query;    // seconds for each query
+  double build_row;     // seconds for each row and doubling of the table
+  double build_column;  // seconds for each column of such a row
+};
+
+Rates rates_of(Isa isa) {
+  switch (isa) {
+    case Isa::avx512:
+      return {6.2e10, 2.1e11, 5e9, 0.35e-9, 1.3e-9, 1.3e-6, 4e-9, 0.5e-9};
+    case Isa::avx2:
+      return {3.5e10, 1e11, 3e9, 0.45e-9, 1.4e-9, 1.4e-6, 4e-9, 0.5e-9};
+    default:
+      return {8e9, 8e9, 2e9, 2.8e-9, 4e-9, 3e-6, 4e-9, 0.5e-9};
+  }
+}
+constexpr double kFusedMore = 18;
+constexpr double kBytesMore = 52;
+constexpr double kDirectMore = 8;
+constexpr double kPowers = 3e7;  // columns of minkowski, whatever the method
+
+// The fused method packs the table once a call: below this many queries ranking every row directly is quicker.
+constexpr std::int64_t kFewQueries = 24;
+// Above this many neighbors most of what the screen lets through is an answer, and keeping it costs more than the
+// products.
+constexpr std::int64_t kManyNeighbors = 4096;
+
+double pairs_seconds(const Context& ctx, const kernels::NearestTask& task, bool bytes) {
+  const double pairs = static_cast<double>(task.queries.rows()) * static_cast<double>(task.index->distinct_rows());
+  const auto columns = static_cast<double>(task.queries.cols());
+  const Rates rates = rates_of(ctx.isa());
+  double seconds = (columns + kDirectMore) / rates.direct;
+  if (task.method == Method::fused) {
+    seconds = bytes ? (columns + kBytesMore) / rates.bytes : (columns + kFusedMore) / rates.fused;
+  }
+  if (task.metric == Metric::minkowski) seconds = columns / kPowers;
+  return pairs * seconds / ctx.threads();
+}
+
+}  // namespace
+
+kernels::Costs costs(const Context& ctx, const kernels::NearestTask& task, bool bytes) {
+  const Rates rates = rates_of(ctx.isa());
+  const auto columns = static_cast<double>(task.queries.cols());
+  const double tree_column = task.metric == Metric::minkowski ? 1.5 / kPowers : rates.tree_column;
+  kernels::Costs costs;
+  costs.brute = pairs_seconds(ctx, task, bytes);
+  costs.brute_fine = pairs_seconds(ctx, task, false);
+  costs.tree_build = (rates.build_row + rates.build_column * columns) / ctx.threads();
+  costs.tree_query = rates.tree_query / ctx.threads();
+  costs.tree_row = (rates.tree_row + tree_column * columns) / ctx.threads();
+  return costs;
+}
+
+kernels::Choice choose(const kernels::NearestTask& task, bool can_fuse) {
+  if (!can_fuse) {
+    return {Method::direct, "the metric is not an inner product in disguise, so every key is computed"};
+  }
+  if (task.queries.rows() < kFewQueries) {
+    return {Method::direct, "few queries: packing the table for the screen would cost more than it saves"};
+  }
+  if (task.k > kManyNeighbors) {
+    return {Method::direct, "so many neighbors that a screen would let most rows through"};
+  }
+  return {Method::fused, "low-precision products with a proven bound drop almost every row before its key is needed"};
+}
+
+}  // namespace vicinal::cpu

@@ -1,0 +1,14 @@
+// What searches cost on the CPU: the rates that the planner reckons with.
+#pragma once
+
+#include "backend/backend.hpp"
+
+namespace vicinal::cpu {
+
+/// See kernels::Costs. `bytes`: the task's first screen is int8.
+kernels::Costs costs(const Context& ctx, const kernels::NearestTask& task, bool bytes);
+
+/// Fused or direct, whichever is likely to take less.
+kernels::Choice choose(const kernels::NearestTask& task, bool can_fuse);
+
+}  // namespace vicinal::cpu

@@ -1,0 +1,23 @@
+// Which screens a search climbs through, coarse and quick to fine and slow, and how each centres and scales the table.
+#pragma once
+
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "cpu/nearest/screen.hpp"
+#include "simd/kernels.hpp"
+
+namespace vicinal::cpu {
+
+/// Whether the metric is an inner product in disguise, of few enough columns for some screen.
+bool screen_serves(Metric metric, ScreenType type, std::int64_t d);
+
+/// The types of screens the search uses, from its shapes alone: the one asked for, or every one that has an instruction
+/// of its own here, coarse to fine; float32 for the papers' products. Empty for methods that compute every key.
+std::vector<ScreenType> screen_types(const kernels::NearestTask& task, const SimdKernels& simd);
+
+/// The screens themselves; int8 looks at a sample of the table's rows.
+std::vector<Screen> make_ladder(const Context& ctx, const kernels::NearestTask& task,
+                                const std::vector<ScreenType>& types);
+
+}  // namespace vicinal::cpu

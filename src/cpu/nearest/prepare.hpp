@@ -1,0 +1,20 @@
+// What is found out about a table once: finiteness, centre, largest deviation, duplicates.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "backend/backend.hpp"
+
+namespace vicinal::cpu {
+
+/// Fills centre, largest and the groups of equal rows. Throws `bad_data` for the first value that is not finite.
+void prepare(const Context& ctx, kernels::Prepared& index);
+
+/// The most bytes `prepare` takes: at most 64 a row (hashes, then groups), a sample, and a chunk a thread.
+std::uint64_t prepare_scratch(const Context& ctx, const TableView& table);
+
+/// The first non-finite element as {row, column}, or {-1, -1}.
+std::pair<std::int64_t, std::int64_t> find_non_finite(const Context& ctx, const TableView& table);
+
+}  // namespace vicinal::cpu

@@ -1,0 +1,93 @@
+// The contract's key of a pair of rows on the device (clause 1): eight lanes of a warp share a pair, lane l keeps the
+// accumulator of the columns j % 8 = l, and the shuffles add them in the contract's tree. Only the metrics that the
+// screen serves; direct.cu has all. Compiled without contraction (-fmad=false).
+#pragma once
+
+#include <cstdint>
+
+#include "core/distance.hpp"
+#include "cuda/base/element.hpp"
+#include "vicinal/graph.hpp"
+
+namespace vicinal::cuda {
+
+/// The tree over the accumulators of eight neighboring lanes; every lane gets the sum.
+__device__ __forceinline__ double sum_of_eight(double a, unsigned mask) {
+  a = __dadd_rn(a, __shfl_xor_sync(mask, a, 4));
+  a = __dadd_rn(a, __shfl_xor_sync(mask, a, 2));
+  return __dadd_rn(a, __shfl_xor_sync(mask, a, 1));
+}
+
+/// The lanes of the calling lane's group of eight.
+__device__ __forceinline__ unsigned mask_of_eight() {
+  return 0xFFU << (threadIdx.x % 32 & ~7U);
+}
+
+template <class X, class Y>
+__device__ double squared_differences(const X* x, const Y* y, int d, unsigned mask) {
+  double a = 0;
+#pragma unroll 8
+  for (int j = threadIdx.x % 8; j < d; j += 8) {
+    const double t = __dsub_rn(widen(x[j]), widen(y[j]));
+    a = __fma_rn(t, t, a);
+  }
+  return sum_of_eight(a, mask);
+}
+
+template <class T>
+__device__ double minus_product(const double* x, const T* y, int d, unsigned mask) {
+  double a = 0;
+#pragma unroll 8
+  for (int j = threadIdx.x % 8; j < d; j += 8) a = __fma_rn(x[j], widen(y[j]), a);
+  return __dsub_rn(0.0, sum_of_eight(a, mask));
+}
+
+// As core::normalize_row, by eight lanes: what an element is multiplied with (exactly, in two steps) and divided by.
+struct Normalizer {
+  double scale = 0;
+  double rest = 0;
+  double length = 0;  // 0 for a row of zeros
+};
+template <class T>
+__device__ Normalizer normalizer_of(const T* y, int d, unsigned mask) {
+  double largest = 0;
+  for (int j = threadIdx.x % 8; j < d; j += 8) largest = fmax(largest, fabs(widen(y[j])));
+  for (int step = 4; step > 0; step /= 2) largest = fmax(largest, __shfl_xor_sync(mask, largest, step));
+  Normalizer n;
+  if (largest == 0) return n;
+  const int e = ilogb(largest);
+  n.scale = core::power_of_two(-e > 1023 ? 1023 : -e);
+  n.rest = core::power_of_two(-e > 1023 ? -e - 1023 : 0);
+  double a = 0;
+  for (int j = threadIdx.x % 8; j < d; j += 8) {
+    const double t = __dmul_rn(__dmul_rn(widen(y[j]), n.scale), n.rest);
+    a = __fma_rn(t, t, a);
+  }
+  n.length = __dsqrt_rn(sum_of_eight(a, mask));
+  return n;
+}
+__device__ __forceinline__ double normalized(double value, const Normalizer& n) {
+  return n.length == 0 ? 0.0 : __ddiv_rn(__dmul_rn(__dmul_rn(value, n.scale), n.rest), n.length);
+}
+
+/// x was normalised before, y is here.
+template <class T>
+__device__ double cosine(const double* x, bool x_zero, const T* y, int d, unsigned mask) {
+  const Normalizer n = normalizer_of(y, d, mask);
+  if (x_zero || n.length == 0) return 1.0;
+  double a = 0;
+  for (int j = threadIdx.x % 8; j < d; j += 8) {
+    const double t = __dsub_rn(x[j], normalized(widen(y[j]), n));
+    a = __fma_rn(t, t, a);
+  }
+  return __dmul_rn(0.5, sum_of_eight(a, mask));
+}
+
+template <class T>
+__device__ double exact_key(Metric metric, const double* x, bool x_zero, const T* y, int d, unsigned mask) {
+  if (metric == Metric::inner_product) return minus_product(x, y, d, mask);
+  if (metric == Metric::cosine) return cosine(x, x_zero, y, d, mask);
+  return squared_differences(x, y, d, mask);
+}
+
+}  // namespace vicinal::cuda

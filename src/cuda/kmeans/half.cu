@@ -1,0 +1,427 @@
+// The float16 screen of k-means on Hopper: as screen.cu, one persistent block a multiprocessor, one warp that feeds,
+// four warpgroups that multiply 64 rows each with tiles of 128 centres; but what a warpgroup does with its sums is to
+// keep the best and second best score of each row in registers, with the centre's number in the last bits of the best.
+// Rows stay in shared memory while all centres pass; the next 256 rows arrive meanwhile where there is room for both,
+// and where there is not even room for one, rows pass beside the centres. Cost: 2 n k K flops on the matrix unit.
+//
+// Why the label is float64's (contract clauses 3 and 12). Notation of formulas/nearest/half_screen.hpp: X and C_k the
+// row and a centre, centred and scaled by s, T_k = X.C_k - |C_k|^2 / 2, so that |X - C_k|^2 = |X|^2 - 2 T_k. Form P
+// holds for any two rows: |X.C_k - x~.c~_k| <= |X| rho_k + rho_x |c~_k|, and the norm column carries H_k = |C_k|^2 / 2
+// of the exact centre (g = H_k (1 - beta (1 + 2^-8)), no rho), so that by the proof there the score P_k that the matrix
+// unit makes is T_k - 4 beta at least. From above, P_b <= T_b + D_b with
+//   D_b = (41/20) (A_1 + A_2 + A_3) + ((41/20) beta + 2^-19) H_b + 1,
+// A_i the products of the three allowances, each factor taken (1 + 1/100) times as large and 2^-13 more: twice, because
+// they are in the score, and because the rounding of rows may have gone the other way; beta H for the sum, and beta H +
+// 2^-20 H + 2^-10 for what g and its two float16 fall short of H. Replacing the seven last bits of a score by a number
+// moves it by 2^-16 of itself at most, to P'. So centre b is the label, whatever the ids, when for the second best
+//   P'_2 + 2^-16 |P'_2| + 4 beta + m < P'_b - 2^-16 |P'_b| - D_b,
+// m = (d + 8) 2^-20 for the roundings of two keys, (d + 8) 2^-51 of |X - C|^2 <= 2^30 each. What is evaluated in
+// float32 takes 2^-20 of the scores for its own roundings, and the inequality is kept as a number that P'_2 must stay
+// below: x + c |x| < y holds where x < y - 2 c |y|. Rows that stay open are multiplied a second time, alone, and of the
+// centres only those are kept whose scores do not stay below that number: by the same inequality no other centre can be
+// the label, so that keys of these few decide. Centres that may not win (none, or equal to an earlier one)
+// are rows of zeros with n1 = 65504: their score, -2^29, is below all others, which are above -2^28 - 2^27. A centre
+// that is too far away for float16 leaves every row open.
+#include <algorithm>
+#include <cmath>
+
+#include "cuda/base/hopper.cuh"
+#include "cuda/base/warp.cuh"
+#include "cuda/kmeans/cluster.hpp"
+#include "cuda/kmeans/list.cuh"
+#include "cuda/nearest/screen/screen.hpp"
+
+namespace vicinal::cuda {
+namespace {
+
+constexpr int kGroups = 4;
+constexpr int kConsumers = kGroups * 128;
+constexpr int kHalfThreads = kConsumers + 128;
+constexpr int kMostSlots = 16;
+constexpr int kRowStepBytes = kQueryTile * kStep * 2;
+constexpr int kCentreStepBytes = kTableTile * kStep * 2;
+constexpr std::size_t kBarrierBytes = 512;
+using Lists = WarpLists<16>;
+constexpr std::size_t kListBytes = sizeof(Lists::Store) * 2 * kConsumers / 32;
+
+struct Barriers {
+  std::uint64_t full[kMostSlots];
+  std::uint64_t empty[kMostSlots];
+  std::uint64_t rows_full[2];
+  std::uint64_t rows_empty[2];
+};
+static_assert(sizeof(Barriers) <= kBarrierBytes);
+
+constexpr unsigned kNumberBits = kTableTile - 1;  // of a score: they hold the centre's number in its tile
+
+struct Shape {
+  unsigned mask;  ///< ~kNumberBits, where the compiler does not see it
+  int steps;
+  int steps_a_slot;
+  int slots;
+  int resident;  ///< tiles of rows in shared memory: 2, 1, or 0: they are streamed
+  int tiles;     ///< of centres
+};
+
+__host__ __device__ constexpr std::size_t slot_bytes_of(const Shape& s) {
+  return static_cast<std::size_t>(kCentreStepBytes + (s.resident == 0 ? kRowStepBytes : 0)) * s.steps_a_slot;
+}
+__host__ __device__ constexpr std::size_t rows_bytes_of(const Shape& s) {
+  return static_cast<std::size_t>(kRowStepBytes) * s.steps;
+}
+
+/// What a pass multiplies: all rows with all centres, or the open rows; these are few, so that blocks share the
+/// centres.
+struct Work {
+  const __half* tiles;
+  std::int64_t items;
+  int parts;  ///< of the centres, an item each
+
+  struct Item {
+    std::int64_t rows;
+    int begin;  ///< tiles of centres
+    int end;
+  };
+  /// Unused where only the kernel's frame is compiled, before Hopper.
+  [[nodiscard, maybe_unused]] __device__ Item item(std::int64_t number, int tiles_of_centres) const {
+    const auto part = static_cast<int>(number % parts);
+    return {number / parts, tiles_of_centres * part / parts, tiles_of_centres * (part + 1) / parts};
+  }
+};
+template <bool kOpen>
+__device__ Work work_of(const ClusterView& v, int tiles_of_centres) {
+  if (!kOpen) return {v.half.tiles, v.half.tile_count, 1};
+  const std::int64_t tiles = (narrowed_rows(v) + kQueryTile - 1) / kQueryTile;
+  const std::int64_t parts = tiles > 0 ? gridDim.x / tiles : 1;
+  const int most = parts < tiles_of_centres ? static_cast<int>(parts) : tiles_of_centres;
+  return {v.half.open_tiles, tiles * max(most, 1), max(most, 1)};
+}
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+__device__ void feed(const ClusterView& v, const Work& work, const Shape& s, Barriers* barriers, char* rows,
+                     char* ring) {
+  const std::size_t slot_bytes = slot_bytes_of(s);
+  const std::size_t rows_bytes = rows_bytes_of(s);
+  const auto* row_tiles = reinterpret_cast<const char*>(work.tiles);
+  const auto* centre_tiles = reinterpret_cast<const char*>(v.half.centre_tiles);
+  hopper::Cursor cursor;
+  hopper::Cursor place;
+  for (std::int64_t number = blockIdx.x; number < work.items; number += gridDim.x) {
+    const Work::Item item = work.item(number, s.tiles);
+    const char* from = row_tiles + item.rows * rows_bytes;
+    if (s.resident > 0) {
+      hopper::barrier_wait(&barriers->rows_empty[place.slot], place.round ^ 1);
+      hopper::barrier_arrive_expect(&barriers->rows_full[place.slot], static_cast<std::uint32_t>(rows_bytes));
+      hopper::bulk_copy(rows + place.slot * rows_bytes, from, static_cast<std::uint32_t>(rows_bytes),
+                        &barriers->rows_full[place.slot]);
+      place.advance(s.resident);
+    }
+    for (int tile = item.begin; tile < item.end; ++tile) {
+      const char* centres = centre_tiles + static_cast<std::size_t>(tile) * kCentreStepBytes * s.steps;
+      for (int step = 0; step < s.steps; step += s.steps_a_slot) {
+        const int steps = min(s.steps_a_slot, s.steps - step);
+        std::uint64_t* full = &barriers->full[cursor.slot];
+        char* slot = ring + cursor.slot * slot_bytes;
+        const auto bytes = static_cast<std::uint32_t>(steps * kCentreStepBytes);
+        const auto row_bytes = static_cast<std::uint32_t>(steps * kRowStepBytes);
+        hopper::barrier_wait(&barriers->empty[cursor.slot], cursor.round ^ 1);
+        hopper::barrier_arrive_expect(full, bytes + (s.resident == 0 ? row_bytes : 0));
+        hopper::bulk_copy(slot, centres + static_cast<std::size_t>(step) * kCentreStepBytes, bytes, full);
+        if (s.resident == 0) {
+          hopper::bulk_copy(slot + static_cast<std::size_t>(kCentreStepBytes) * s.steps_a_slot,
+                            from + static_cast<std::size_t>(step) * kRowStepBytes, row_bytes, full);
+        }
+        cursor.advance(s.slots);
+      }
+    }
+  }
+}
+
+// (bits & mask) | low in one instruction, which takes one constant only: the mask must be in a register.
+__device__ __forceinline__ float put_bits(float x, unsigned mask, unsigned low) {
+  unsigned bits;
+  asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(bits) : "r"(__float_as_uint(x)), "r"(mask), "r"(low));
+  return __uint_as_float(bits);
+}
+
+// Of one row, as far as a lane has seen its centres.
+struct Nearest {
+  float best = -HUGE_VALF;
+  float second = -HUGE_VALF;
+  int tile = 0;
+
+  /// Takes a lane's scores of so many groups of eight centres; `half`: which of its two rows.
+  template <int half, int groups>
+  __device__ __forceinline__ void take(const float (&sums)[64], unsigned mask, int number) {
+    const float before = best;
+#pragma unroll
+    for (int j = 0; j < groups; ++j) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const float score = put_bits(sums[4 * j + 2 * half + i], mask, static_cast<unsigned>(8 * j + i));
+        second = fmaxf(second, fminf(score, best));
+        best = fmaxf(best, score);
+      }
+    }
+    if (best > before) tile = number;
+  }
+  [[nodiscard]] __device__ __forceinline__ int centre() const {
+    return tile * kTableTile + static_cast<int>(__float_as_uint(best) & kNumberBits);
+  }
+};
+
+// What is known of a row before its centres pass: two of four lanes have one each.
+struct Row {
+  std::int64_t number;
+  bool counts;
+  bool usable = false;
+  std::int32_t label = -1;
+  HalfFacts facts{};
+
+  __device__ Row(const ClusterView& v, std::int64_t first_row)
+      : number(first_row + threadIdx.x % 32 / 4 + 8 * (threadIdx.x % 4)),
+        counts(threadIdx.x % 4 < 2 && number < v.rows.n) {
+    if (!counts) return;
+    usable = v.outcome->tally.unusable == 0;
+    label = v.labels[number];
+    facts = v.half.row_facts[number];
+  }
+};
+
+__device__ void decide(const ClusterView& v, const Nearest (&nearest)[2], const Row& row, Lists& lists) {
+  const int lane = threadIdx.x % 32;
+  float best[2];
+  float second[2];
+  int centre[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    best[half] = nearest[half].best;
+    second[half] = nearest[half].second;
+    centre[half] = nearest[half].centre() + lane % 4 * 2;
+#pragma unroll
+    for (int other = 1; other < 4; other *= 2) {
+      const float their_best = __shfl_xor_sync(kWholeWarp, best[half], other);
+      const float their_second = __shfl_xor_sync(kWholeWarp, second[half], other);
+      const int their_centre = __shfl_xor_sync(kWholeWarp, centre[half], other);
+      second[half] = fmaxf(fmaxf(second[half], their_second), fminf(best[half], their_best));
+      if (their_best > best[half]) {
+        best[half] = their_best;
+        centre[half] = their_centre;
+      }
+    }
+  }
+  const bool upper = lane % 4 != 0;
+  int label = 0;
+  float reach = -HUGE_VALF;
+  if (row.usable) {
+    label = upper ? centre[1] : centre[0];
+    reach = half_reach(v.half, upper ? best[1] : best[0], row.facts, v.half.centre_facts[label]);
+  }
+  const bool decided = (upper ? second[1] : second[0]) < reach;
+  lists.take(row.number, row.counts, decided, label, row.label, reach);
+}
+
+// Of one lane's two open rows: the centres whose scores reach what the rows' best left possible.
+struct Candidates {
+  std::int64_t first = 0;
+  float reach[2] = {HUGE_VALF, HUGE_VALF};
+
+  Candidates() = default;
+  __device__ Candidates(const ClusterView& v, std::int64_t first_row) : first(first_row + threadIdx.x % 32 / 4) {
+    const std::int64_t open = narrowed_rows(v);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      if (first + 8 * half < open) reach[half] = v.half.reaches[first + 8 * half];
+    }
+  }
+  __device__ __forceinline__ void take(const ClusterView& v, const float (&sums)[64], int tile) const {
+    const int centre = tile * kTableTile + static_cast<int>(threadIdx.x) % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < 16; ++j) {
+      const float* const four = sums + 4 * j;
+      if (fmaxf(four[0], four[1]) < reach[0] && fmaxf(four[2], four[3]) < reach[1]) continue;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (!(four[i] < reach[i / 2])) add(v, first + i / 2 * 8, centre + 8 * j + i % 2);
+      }
+    }
+  }
+
+ private:
+  __device__ __forceinline__ static void add(const ClusterView& v, std::int64_t row, int centre) {
+    const int place = atomicAdd(&v.half.candidate_counts[row], 1);
+    if (place < kMostCandidates) v.half.candidates[row * kMostCandidates + place] = centre;
+  }
+};
+
+template <bool kOpen>
+__device__ void consume(const ClusterView& v, const Work& work, const Shape& s, Barriers* barriers, const char* rows,
+                        const char* ring, Lists::Store* stores) {
+  const int warp = __shfl_sync(kWholeWarp, static_cast<int>(threadIdx.x / 32), 0);  // known to be the same in all lanes
+  const int group = warp / 4;
+  const int lane = threadIdx.x % 32;
+  const std::size_t slot_bytes = slot_bytes_of(s);
+  const std::size_t rows_bytes = rows_bytes_of(s);
+  Lists lists(v, stores + 2 * warp);
+  hopper::Cursor cursor;
+  hopper::Cursor place;
+  for (std::int64_t number = blockIdx.x; number < work.items; number += gridDim.x) {
+    const Work::Item item = work.item(number, s.tiles);
+    const std::int64_t first_row = item.rows * kQueryTile + warp * 16;
+    Nearest nearest[2];
+    const Row row(v, kOpen ? v.rows.n : first_row);
+    Candidates candidates;
+    if constexpr (kOpen) candidates = Candidates(v, first_row);
+    if (s.resident > 0) hopper::barrier_wait(&barriers->rows_full[place.slot], place.round);
+#pragma unroll 1
+    for (int tile = item.begin; tile < item.end; ++tile) {
+      float sums[64];
+      hopper::products_fence(sums);
+#pragma unroll 1
+      for (int step = 0; step < s.steps; step += s.steps_a_slot) {
+        const int steps = min(s.steps_a_slot, s.steps - step);
+        const char* slot = ring + cursor.slot * slot_bytes;
+        const char* own = s.resident == 0
+                              ? slot + static_cast<std::size_t>(kCentreStepBytes) * s.steps_a_slot
+                              : rows + place.slot * rows_bytes + static_cast<std::size_t>(step) * kRowStepBytes;
+        std::uint64_t those = hopper::matrix(own + group * 64 * 16, kQueryTile * 16, 128);
+        std::uint64_t centres = hopper::matrix(slot, kTableTile * 16, 128);
+        hopper::barrier_wait(&barriers->full[cursor.slot], cursor.round);
+        hopper::multiply_steps(sums, those, centres, kRowStepBytes >> 4, kCentreStepBytes >> 4, steps, step == 0);
+        hopper::products_commit();
+        if (step > 0) {
+          hopper::products_wait<1>();
+          if (lane == 0) hopper::barrier_arrive(&barriers->empty[cursor.before(s.slots)]);
+        }
+        cursor.advance(s.slots);
+      }
+      hopper::products_wait<0>();
+      hopper::products_fence(sums);
+      if (lane == 0) {
+        hopper::barrier_arrive(&barriers->empty[cursor.before(s.slots)]);
+        if (s.resident > 0 && tile + 1 == item.end) hopper::barrier_arrive(&barriers->rows_empty[place.slot]);
+      }
+      if constexpr (kOpen) {
+        candidates.take(v, sums, tile);
+      } else {
+        if (v.k - std::int64_t{tile} * kTableTile > kTableTile / 2) {
+          nearest[0].take<0, 16>(sums, s.mask, tile);
+          nearest[1].take<1, 16>(sums, s.mask, tile);
+        } else {  // no centre in the other half
+          nearest[0].take<0, 8>(sums, s.mask, tile);
+          nearest[1].take<1, 8>(sums, s.mask, tile);
+        }
+      }
+    }
+    if (s.resident > 0) place.advance(s.resident);
+    if constexpr (!kOpen) decide(v, nearest, row, lists);
+  }
+  if constexpr (!kOpen) lists.flush();
+}
+
+#endif
+
+template <bool kOpen>
+__global__ void __launch_bounds__(kHalfThreads, 1)
+    half_kernel(const __grid_constant__ ClusterView v, const __grid_constant__ Shape s) {
+  // For other devices there is nothing to compile; they take cluster_screen.cu.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ __align__(1024) char memory[];
+  const Work work = work_of<kOpen>(v, s.tiles);
+  auto* barriers = reinterpret_cast<Barriers*>(memory);
+  auto* stores = reinterpret_cast<Lists::Store*>(memory + kBarrierBytes);
+  char* rows = memory + kBarrierBytes + kListBytes;
+  char* ring = rows + rows_bytes_of(s) * s.resident;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < s.slots; ++i) {
+      hopper::barrier_init(&barriers->full[i], 1);
+      hopper::barrier_init(&barriers->empty[i], kConsumers / 32);
+    }
+    for (int i = 0; i < 2; ++i) {
+      hopper::barrier_init(&barriers->rows_full[i], 1);
+      hopper::barrier_init(&barriers->rows_empty[i], kConsumers / 32);
+    }
+    hopper::barrier_init_fence();
+  }
+  __syncthreads();
+  if (__shfl_sync(kWholeWarp, static_cast<int>(threadIdx.x / 128), 0) == kGroups) {
+    hopper::give_registers<24>();  // of the 96 each has at launch: 4 x 112 + 24 <= 5 x 96
+    if (threadIdx.x == kConsumers) feed(v, work, s, barriers, rows, ring);
+  } else {
+    hopper::take_registers<112>();
+    consume<kOpen>(v, work, s, barriers, rows, ring, stores);
+  }
+#endif
+}
+
+Shape shape_of(const Engine& engine, const ClusterView& v) {
+  Shape s{};
+  s.mask = ~kNumberBits;
+  s.steps = v.half.columns / kStep;
+  s.tiles = static_cast<int>((v.k + kTableTile - 1) / kTableTile);
+  const std::size_t room = engine.shared_memory - 1024 - kBarrierBytes - kListBytes;
+  const auto slot_steps = [&](int steps) { return static_cast<std::size_t>(steps) * kCentreStepBytes; };
+  // Two tiles of rows beside two of centres; else one beside three quarters of that; else none.
+  if (2 * rows_bytes_of(s) + slot_steps(2 * s.steps) <= room) {
+    s.resident = 2;
+  } else if (rows_bytes_of(s) + slot_steps(s.steps + 4) <= room) {
+    s.resident = 1;
+  }
+  const std::size_t left = room - rows_bytes_of(s) * s.resident;
+  // A slot is a whole tile where the ring holds two of those: what a slot costs is then paid once a tile.
+  const bool whole = s.resident > 0 && slot_steps(2 * s.steps) <= left;
+  const int widest = whole ? s.steps : s.resident == 0 ? 3 : 4;
+  const int slots_a_tile = (s.steps + widest - 1) / widest;
+  s.steps_a_slot = (s.steps + slots_a_tile - 1) / slots_a_tile;
+  s.slots = static_cast<int>(std::min<std::size_t>(left / slot_bytes_of(s), kMostSlots));
+  return s;
+}
+
+template <bool kOpen>
+void launch(const Engine& engine, const ClusterView& view) {
+  const Shape s = shape_of(engine, view);
+  const std::size_t bytes = kBarrierBytes + kListBytes + rows_bytes_of(s) * s.resident + slot_bytes_of(s) * s.slots;
+  check(cudaFuncSetAttribute(half_kernel<kOpen>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "shared memory of the screen of k-means");
+  const std::int64_t tiles = kOpen ? engine.multiprocessors : view.half.tile_count;
+  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(tiles, engine.multiprocessors));
+  half_kernel<kOpen><<<blocks, kHalfThreads, bytes, engine.stream>>>(view, s);
+  check_launch("screen rows in float16");
+}
+
+// Copies the packed open rows into tiles of their own, eight threads a row; rows of zeros fill the last one.
+__global__ void __launch_bounds__(kHalfThreads) gather_kernel(const __grid_constant__ ClusterView v) {
+  const HalfView& h = v.half;
+  const std::int64_t open = narrowed_rows(v);
+  const std::int64_t padded = (open + kQueryTile - 1) / kQueryTile * kQueryTile;
+  const std::int64_t step = std::int64_t{gridDim.x} * (kHalfThreads / 8);
+  for (std::int64_t to = (std::int64_t{blockIdx.x} * kHalfThreads + threadIdx.x) / 8; to < padded; to += step) {
+    const std::int64_t from = to < open ? v.open[to] : 0;
+    const __half* const from_tile = h.tiles + from / kQueryTile * kQueryTile * h.columns;
+    __half* const to_tile = h.open_tiles + to / kQueryTile * kQueryTile * h.columns;
+    for (int j = static_cast<int>(threadIdx.x) % 8 * 8; j < h.columns; j += 64) {
+      uint4 chunk = {};
+      if (to < open) {
+        chunk = *reinterpret_cast<const uint4*>(from_tile +
+                                                packed_offset(kQueryTile, static_cast<int>(from % kQueryTile), j));
+      }
+      *reinterpret_cast<uint4*>(to_tile + packed_offset(kQueryTile, static_cast<int>(to % kQueryTile), j)) = chunk;
+    }
+    if (threadIdx.x % 8 == 0) h.candidate_counts[to] = 0;
+  }
+}
+
+}  // namespace
+
+void screen_half(const Engine& engine, const ClusterView& view) {
+  launch<false>(engine, view);
+}
+
+void narrow_half(const Engine& engine, const ClusterView& view) {
+  gather_kernel<<<static_cast<unsigned>(engine.multiprocessors), kHalfThreads, 0, engine.stream>>>(view);
+  check_launch("gather open rows");
+  launch<true>(engine, view);
+}
+
+}  // namespace vicinal::cuda

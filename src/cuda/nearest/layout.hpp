@@ -1,0 +1,38 @@
+// What a search takes of device memory, planned before it starts (contract clause 7).
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/base/session.hpp"
+#include "plugin/abi/plugin.hpp"
+
+namespace vicinal::cuda {
+
+inline bool is_of_a_paper(std::int32_t method) {
+  return method > static_cast<std::int32_t>(Method::kdtree);
+}
+
+/// Throws `over_memory` with both figures.
+[[noreturn]] void refuse_memory(std::uint64_t needed, std::uint64_t left);
+/// Bytes of the limit that what stays on the device leaves to a call.
+std::uint64_t left_of_limit(const Session& session);
+/// `bytes`, where so many are left. Throws `over_memory` with both figures.
+std::uint64_t require_left(const Session& session, std::uint64_t bytes);
+
+/// Sizes that follow from the search and from what is left of the limit.
+struct Layout {
+  std::uint64_t left = 0;     ///< bytes the call may take
+  std::uint64_t fixed = 0;    ///< bytes for filter, labels, votes' totals
+  std::uint64_t query = 0;    ///< bytes of one query and its answer
+  std::int64_t group = 0;     ///< queries
+  std::int64_t tile = 0;      ///< rows of a streamed table's tile; 0: the table is resident
+  std::uint64_t scratch = 0;  ///< bytes for the passes
+
+  /// Throws `over_memory` when nothing fits.
+  Layout(const Session& session, const plugin::Search& call);
+
+  /// Everything but the passes.
+  [[nodiscard]] std::uint64_t taken() const { return left - scratch; }
+};
+
+}  // namespace vicinal::cuda

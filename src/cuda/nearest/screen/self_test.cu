@@ -1,0 +1,109 @@
+// See self_test.hpp. The screen itself (screen_all, so the same instructions in the same order) multiplies the rows of
+// formulas/nearest/sums_test.hpp: as wide as one step, as fits in shared memory, and wider.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cuda/nearest/screen/screen.hpp"
+#include "cuda/nearest/screen/self_test.hpp"
+#include "formulas/nearest/sums_test.hpp"
+
+namespace vicinal::cuda {
+namespace {
+
+constexpr std::int64_t kQueries = 32;
+constexpr std::array<int, 3> kWidths = {16, 128, 512};
+
+struct Model {
+  core::Accumulation sums;
+  const char* name;
+};
+constexpr std::array<Model, 3> kModels = {
+    {{core::kHopperSums, "hopper"}, {core::kAmpereSums, "ampere"}, {core::kVoltaSums, "volta"}}};
+/// What may be claimed for the instruction, the narrowest first. mma.sync is given no more than Ampere's, on Turing
+/// Volta's.
+std::span<const Model> models_of(const Engine& engine) {
+  const std::size_t first = !engine.portable ? 0 : engine.compute_capability >= 80 ? 1 : 2;
+  return std::span<const Model>(kModels).subspan(first);
+}
+
+/// One tile, its first rows the operands, in device memory.
+Buffer<__half> tile_of(const Engine& engine, const core::SumsOperands& operands, int tile_rows) {
+  std::vector<std::uint16_t> packed(static_cast<std::size_t>(tile_rows * operands.columns), 0);
+  for (std::int64_t i = 0; i < operands.rows * operands.columns; ++i) {
+    const auto row = static_cast<int>(i / operands.columns);
+    const auto col = static_cast<int>(i % operands.columns);
+    packed[static_cast<std::size_t>(packed_offset(tile_rows, row, col))] = operands.halves[static_cast<std::size_t>(i)];
+  }
+  Buffer<__half> tile(engine, static_cast<std::int64_t>(packed.size()));
+  check(cudaMemcpyAsync(tile.data(), packed.data(), tile.bytes(), cudaMemcpyHostToDevice, engine.stream),
+        "copy rows of the self-test");
+  engine.synchronize();
+  return tile;
+}
+
+double largest_error(const Engine& engine, int columns) {
+  const core::SumsOperands x = core::sums_operands(true, kQueries, columns);
+  const core::SumsOperands y = core::sums_operands(false, kTableTile, columns);
+  const Buffer<__half> x_tile = tile_of(engine, x, kQueryTile);
+  const Buffer<__half> y_tile = tile_of(engine, y, kTableTile);
+  PackedTable table;
+  table.tiles = y_tile.data();
+  table.chosen.count = kTableTile;
+  table.tile_count = 1;
+  table.columns = columns;
+  ScreenQueries queries;
+  queries.tiles = x_tile.data();
+  queries.rows = kQueries;
+  queries.tile_count = 1;
+  const Buffer<float> scores(engine, kQueries * kTableTile);
+  // A sum that nobody writes is no number.
+  check(cudaMemsetAsync(scores.data(), 0xFF, scores.bytes(), engine.stream), "set device memory");
+  screen_all(engine, table, queries, 0, 1, scores.data());
+  std::vector<float> sums(static_cast<std::size_t>(scores.size()));
+  check(cudaMemcpyAsync(sums.data(), scores.data(), scores.bytes(), cudaMemcpyDeviceToHost, engine.stream),
+        "copy sums of the self-test");
+  engine.synchronize();
+  return core::largest_sum_error(x, y, sums);
+}
+
+MatrixSums tested(const Engine& engine) {
+  double largest = 0;
+  for (const int columns : kWidths) largest = std::max(largest, largest_error(engine, columns));
+  double error = 0;
+  for (const Model& model : models_of(engine)) {
+    error = largest / core::half_beta(model.sums);
+    if (error <= 1) return {model.sums, model.name, error};
+  }
+  return {{}, "", error};
+}
+
+}  // namespace
+
+void test_sums(Engine& engine) {
+  struct Found {
+    bool portable;
+    MatrixSums sums;
+  };
+  static std::mutex mutex;
+  static std::map<std::pair<int, bool>, Found> known;
+  const std::lock_guard lock(mutex);
+  const std::pair asked(engine.device, engine.portable);
+  auto found = known.find(asked);
+  if (found == known.end()) {
+    engine.sums = tested(engine);
+    if (engine.sums.model.width == 0 && !engine.portable) {
+      engine.portable = true;
+      engine.sums = tested(engine);
+    }
+    found = known.emplace(asked, Found{engine.portable, engine.sums}).first;
+  }
+  engine.portable = found->second.portable;
+  engine.sums = found->second.sums;
+}
+
+}  // namespace vicinal::cuda

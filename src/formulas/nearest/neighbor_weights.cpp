@@ -1,0 +1,62 @@
+// See neighbor_weights.hpp.
+#include "formulas/nearest/neighbor_weights.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "vicinal/error.hpp"
+
+namespace vicinal::core {
+
+void NeighborWeights::fail(std::int64_t row, const std::string& what) const {
+  throw Error(ErrorCode::invalid_argument, fmt::format("{}: query row {} {}", operation_, row, what));
+}
+
+void NeighborWeights::refuse_id(std::int64_t id, std::int64_t table_rows, std::int64_t row) const {
+  fail(row, fmt::format("has the neighbor id {}, outside the table's {} rows", id, table_rows));
+}
+
+void NeighborWeights::refuse_sum(std::int64_t row) const {
+  fail(row, "got custom weights whose sum is beyond a float64");
+}
+
+/// 1 / d, where distances below 2^-960 count as zero: no sum of reciprocals can overflow, whatever k.
+void NeighborWeights::reciprocal(std::int64_t row, std::span<const double> distances, std::span<double> weights) const {
+  constexpr double kSmallest = 0x1p-960;
+  bool any_zero = false;
+  for (const double d : distances) {
+    if (!(d >= 0)) fail(row, fmt::format("has a neighbor at distance {}, which cannot be a weight's inverse", d));
+    any_zero = any_zero || d < kSmallest;
+  }
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    weights[i] = any_zero ? (distances[i] < kSmallest ? 1.0 : 0.0) : 1 / distances[i];
+  }
+}
+
+void NeighborWeights::by_caller(std::int64_t row, std::span<const double> distances, std::span<double> weights) const {
+  std::fill(weights.begin(), weights.end(), 0.0);
+  custom_(distances, weights);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] >= 0) || std::isinf(weights[i])) {
+      fail(row,
+           fmt::format("got the custom weight {} for its neighbor of rank {}: weights must be finite and not negative",
+                       weights[i], i));
+    }
+  }
+}
+
+void NeighborWeights::weigh(std::int64_t row, std::span<const double> distances, std::span<double> weights) const {
+  switch (weighting_) {
+    case Weighting::uniform:
+      std::fill(weights.begin(), weights.end(), 1.0);
+      return;
+    case Weighting::distance:
+      return reciprocal(row, distances, weights);
+    case Weighting::custom:
+      return by_caller(row, distances, weights);
+  }
+}
+
+}  // namespace vicinal::core

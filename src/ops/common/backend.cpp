@@ -1,0 +1,95 @@
+// What every backend shares: which one a context runs on, what an index keeps for devices, and the ways that a backend
+// without its own takes.
+#include "backend/backend.hpp"
+
+#include <chrono>
+#include <cstring>
+
+#include "core/seconds.hpp"
+
+namespace vicinal::kernels {
+
+const Backend& backend_of(const Context& ctx) {
+  const Backend* const backend = ctx.backend();
+  return backend != nullptr ? *backend : cpu_backend();
+}
+
+std::shared_ptr<void> DeviceSlot::get(int device) const {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [number, held] : entries_) {
+    if (number == device) return held;
+  }
+  return nullptr;
+}
+
+void DeviceSlot::put(int device, std::shared_ptr<void> held) const {
+  // What is replaced goes when the lock is gone: letting go of it may wait for its device.
+  const std::scoped_lock lock(mutex_);
+  for (auto& entry : entries_) {
+    if (entry.first == device) return entry.second.swap(held);
+  }
+  entries_.emplace_back(device, std::move(held));
+}
+
+LloydStep Lloyd::step(bool wait) {
+  LloydStep step = assign();
+  if (wait && step.empty > 0) return step;
+  step.shift = means();
+  step.moved = true;
+  return step;
+}
+
+namespace {
+
+/// Lists in memory of the host's, for whoever takes them from there.
+struct HostLists {
+  std::vector<std::int64_t> ids;
+  std::vector<double> distances;
+
+  HostLists(const Context& ctx, const Backend& backend, const NearestTask& task, SearchStats& stats)
+      : ids(static_cast<std::size_t>(task.queries.rows() * task.k)), distances(ids.size()) {
+    std::vector<std::int64_t> offsets;
+    std::vector<std::int64_t> counts;
+    NearestResult result{ids, distances, offsets, counts, stats};
+    backend.nearest(ctx, task, result);
+  }
+};
+
+}  // namespace
+
+void Backend::nearest_into(const Context& ctx, const NearestTask& task, const ListMemory& lists,
+                           SearchStats& stats) const {
+  const HostLists found(ctx, *this, task, stats);
+  ctx.check_cancelled();
+  std::memcpy(lists.ids, found.ids.data(), found.ids.size() * sizeof(std::int64_t));
+  std::memcpy(lists.distances, found.distances.data(), found.distances.size() * sizeof(double));
+}
+
+void Backend::classify(const Context& ctx, const NearestTask& task, const VoteTask& votes, std::span<Vote> result,
+                       SearchStats& stats) const {
+  NeighborGraph graph;
+  graph.rows = task.queries.rows();
+  graph.table_rows = task.index->table.rows();
+  graph.k = task.k;
+  graph.metric = task.metric;
+  graph.p = task.p;
+  graph.ids.resize(static_cast<std::size_t>(graph.rows * graph.k));
+  graph.distances.resize(graph.ids.size());
+  std::vector<std::int64_t> counts;
+  NearestResult found{graph.ids, graph.distances, graph.offsets, counts, stats};
+  nearest(ctx, task, found);
+  vote(ctx, {&graph, votes.outputs, votes.options}, result);
+}
+
+void Backend::nearest_lof(const Context& ctx, const NearestTask& search, const LofTask& task, LofResult& result,
+                          SearchStats& stats) const {
+  const HostLists found(ctx, *this, search, stats);
+  LofTask scored = task;
+  scored.near.ids = found.ids.data();
+  scored.near.distances = found.distances.data();
+  const auto start = std::chrono::steady_clock::now();
+  lof(ctx, scored, result);
+  result.seconds = seconds_since(start);
+}
+
+}  // namespace vicinal::kernels

@@ -1,0 +1,125 @@
+// See kmeans_check.hpp. The names of the options live here, too.
+#include "ops/kmeans/check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "ops/common/check.hpp"
+#include "ops/common/refuse.hpp"
+
+namespace vicinal {
+namespace {
+
+constexpr std::int64_t kMostClusters = std::int64_t{1} << 24;
+constexpr std::int64_t kMostInBatch = std::int64_t{1} << 31;
+constexpr double kTooLarge = 0x1p500;
+constexpr std::string_view kInits[] = {"k-means++", "k-means||", "random", "first-k", "given"};
+constexpr std::string_view kStops[] = {"labels", "shift", "changed_share", "max_iterations", "no_improvement"};
+
+std::string shape_of(const TableView& table) {
+  return std::to_string(table.rows()) + " x " + std::to_string(table.cols());
+}
+
+}  // namespace
+
+std::string_view name_of(KMeansInit init) noexcept {
+  return kInits[static_cast<std::size_t>(init)];
+}
+
+std::string_view name_of(KMeansStop stop) noexcept {
+  return kStops[static_cast<std::size_t>(stop)];
+}
+
+KMeansInit kmeans_init_from(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kInits); ++i) {
+    if (kInits[i] == name) return static_cast<KMeansInit>(i);
+  }
+  refuse("init: there is no '" + std::string(name) + "' but k-means++, k-means||, random, first-k, given");
+}
+
+namespace ops {
+
+void check_weights(std::span<const double> weights, std::int64_t n) {
+  if (weights.empty()) return;
+  if (static_cast<std::int64_t>(weights.size()) != n) {
+    refuse("weights: there are " + std::to_string(weights.size()) + " for " + std::to_string(n) + " rows");
+  }
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] >= 0 && std::isfinite(weights[i]))) {
+      refuse("weights: that of row " + std::to_string(i) + " must be finite and at least 0");
+    }
+  }
+}
+
+void check_model(const KMeans& model) {
+  std::int64_t size = 0;
+  if (model.clusters < 1 || model.cols < 1 || __builtin_mul_overflow(model.clusters, model.cols, &size) ||
+      size != static_cast<std::int64_t>(model.centres.size())) {
+    refuse("model: its centres do not fit its clusters and columns");
+  }
+  if (model.metric != Metric::euclidean && model.metric != Metric::cosine) {
+    refuse("model: its metric is neither euclidean nor cosine");
+  }
+  check_centres(model.centres, model.cols);
+}
+
+void check_centres(std::span<const double> centres, std::int64_t d) {
+  for (std::size_t i = 0; i < centres.size(); ++i) {
+    if (std::fabs(centres[i]) < kTooLarge) continue;
+    const auto at = static_cast<std::int64_t>(i);
+    throw Error(ErrorCode::bad_data, "centres: row " + std::to_string(at / d) + ", column " + std::to_string(at % d) +
+                                         " is not finite, or so large that squared distances may overflow");
+  }
+}
+
+std::int64_t weighted_rows(const TableView& table, std::span<const double> weights) {
+  if (weights.empty()) return table.rows();
+  return std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; });
+}
+
+double inertia_unit(Metric metric) {
+  return metric == Metric::cosine ? 0.5 : 1;
+}
+
+void check_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) {
+  check_table(ctx, table, "table");
+  check_weights(options.weights, table.rows());
+  const std::int64_t rows = weighted_rows(table, options.weights);
+  if (rows == 0) refuse("weights: all are 0");
+  if (options.clusters < 1) refuse("clusters: is " + std::to_string(options.clusters) + ", must be at least 1");
+  if (options.clusters > rows) {
+    refuse("clusters: is " + std::to_string(options.clusters) + ", but the table has only " + std::to_string(rows) +
+           (rows < table.rows() ? " rows with a weight above 0" : " rows"));
+  }
+  if (options.metric != Metric::euclidean && options.metric != Metric::cosine) {
+    refuse("metric: k-means has no " + std::string(name_of(options.metric)) + ", only euclidean and cosine");
+  }
+  if (options.metric == Metric::cosine && options.rule == KMeansRule::classical) {
+    refuse("rule: classical is the rule of tools that have no cosine");
+  }
+  if (options.batch_size < 0 || options.batch_size >= kMostInBatch) {
+    refuse("batch_size: must be from 0 to " + std::to_string(kMostInBatch - 1));
+  }
+  if (options.batch_size > 0 && options.rule == KMeansRule::classical) {
+    refuse("rule: classical is the rule of tools that have no mini-batches");
+  }
+  if (options.clusters >= kMostClusters) refuse("clusters: must be below " + std::to_string(kMostClusters));
+  if (options.runs < 1 || options.runs > 65536) refuse("runs: must be from 1 to 65536");
+  if (options.max_iterations < 1) refuse("max_iterations: must be at least 1");
+  if (!(options.tolerance >= 0 && std::isfinite(options.tolerance))) refuse("tolerance: must be finite and at least 0");
+  if (!(options.changed_share >= 0 && options.changed_share < 1)) refuse("changed_share: must be in [0, 1)");
+  if (options.init == KMeansInit::given) {
+    check_table(ctx, options.centres, "centres");
+    if (options.centres.rows() != options.clusters || options.centres.cols() != table.cols()) {
+      refuse("centres: are " + shape_of(options.centres) + ", but must be " + std::to_string(options.clusters) + " x " +
+             std::to_string(table.cols()));
+    }
+    if (options.centres.is_block_source() || options.centres.memory() == Memory::cuda) {
+      refuse("centres: must lie in the host's memory");
+    }
+  }
+}
+
+}  // namespace ops
+}  // namespace vicinal

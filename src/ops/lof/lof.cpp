@@ -1,0 +1,385 @@
+// lof and novelty: check, find neighbors, call the waist, then what is the same for every backend: the deviations of
+// loop, and the threshold (contract clause 13).
+#include "vicinal/lof.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "backend/backend.hpp"
+#include "core/entry.hpp"
+#include "core/erf.hpp"
+#include "core/exact_sum.hpp"
+#include "core/infinity.hpp"
+#include "core/memory.hpp"
+#include "core/parallel.hpp"
+#include "core/seconds.hpp"
+#include "ops/common/check.hpp"
+#include "ops/lof/check.hpp"
+#include "ops/lof/places.hpp"
+#include "ops/nearest/search.hpp"
+
+namespace vicinal {
+namespace {
+
+using kernels::LofResult;
+using kernels::LofTask;
+using ops::longest_k;
+
+constexpr std::int64_t kRows = 16384;  // of a task
+
+LofTask task_of(const LofOptions& options, std::int64_t rows) {
+  LofTask task;
+  task.score = options.score;
+  task.duplicates = options.duplicates == Duplicates::distinct ? Duplicates::infinite : options.duplicates;
+  task.across = options.across;
+  task.near.rows = rows;
+  task.near.k = task.near.stride = longest_k(options);
+  task.k_from = options.k_to > 0 ? options.k : 0;
+  task.metric = options.metric;
+  task.p = options.p;
+  task.keep = options.novelty;
+  return task;
+}
+
+void take_graph(const NeighborGraph& graph, LofTask& task) {
+  task.near.ids = graph.ids.data();
+  task.near.distances = graph.distances.data();
+  task.near.stride = graph.k;
+  if (!graph.is_csr()) return;
+  task.near.offsets = graph.offsets.data();
+  task.near.k = 0;
+  for (std::int64_t row = 0; row < graph.rows; ++row) {
+    task.near.k = std::max(task.near.k, static_cast<std::int64_t>(graph.ids_of(row).size()));
+  }
+}
+
+std::uint64_t result_bytes(const LofTask& task) {
+  const auto rows = static_cast<std::uint64_t>(task.near.rows) * sizeof(double);
+  return rows + (task.keep ? 2 * rows * static_cast<std::uint64_t>(task.ks()) : 0);
+}
+
+template <class Body>
+void for_each_row(const Context& ctx, std::int64_t rows, const Body& body) {
+  core::parallel_for(ctx, (rows + kRows - 1) / kRows, [&](std::int64_t task, int worker) {
+    for (std::int64_t row = task * kRows; row < std::min(rows, (task + 1) * kRows); ++row) body(row, worker);
+  });
+}
+
+/// Lambda times the root of the mean squared PLOF.
+double spread_of(const Context& ctx, const std::vector<double>& plofs, double lambda) {
+  struct Part {
+    core::ExactSum sum;
+    std::int64_t count = 0;
+  };
+  std::vector<Part> parts(static_cast<std::size_t>(ctx.threads()));
+  for_each_row(ctx, static_cast<std::int64_t>(plofs.size()), [&](std::int64_t row, int worker) {
+    const double plof = plofs[static_cast<std::size_t>(row)];
+    if (!std::isfinite(plof)) return;
+    parts[static_cast<std::size_t>(worker)].sum.add(plof * plof);
+    ++parts[static_cast<std::size_t>(worker)].count;
+  });
+  Part all;
+  for (const Part& part : parts) {
+    all.sum.add(part.sum);
+    all.count += part.count;
+  }
+  return all.count > 0 ? lambda * std::sqrt(all.sum.rounded() / static_cast<double>(all.count)) : 0;
+}
+
+/// PLOFs become probabilities.
+void make_probabilities(const Context& ctx, double spread, std::vector<double>& scores) {
+  for_each_row(ctx, static_cast<std::int64_t>(scores.size()), [&](std::int64_t row, int /*worker*/) {
+    double& score = scores[static_cast<std::size_t>(row)];
+    if (!(score > 0)) {
+      score = 0;
+    } else if (std::isinf(score) || spread == 0) {
+      score = 1;
+    } else {
+      score = core::erf_of(score / (spread * 1.4142135623730951));
+    }
+  });
+}
+
+double own_threshold(OutlierScore score) {
+  switch (score) {
+    case OutlierScore::knn:
+    case OutlierScore::knn_weighted:
+      return kInfinity;
+    case OutlierScore::loop:
+      return 0.5;
+    case OutlierScore::ldof:
+      return 1;
+    default:
+      return 1.5;
+  }
+}
+
+/// The threshold above which a share of the scores lies.
+double threshold_of(const std::vector<double>& scores, double contamination) {
+  std::vector<double> negated(scores.size());
+  std::transform(scores.begin(), scores.end(), negated.begin(), [](double score) { return 0 - score; });
+  const double place = static_cast<double>(scores.size() - 1) * ((100 * contamination) / 100);
+  const auto i = static_cast<std::ptrdiff_t>(place);
+  const double t = place - static_cast<double>(i);
+  std::nth_element(negated.begin(), negated.begin() + i, negated.end());
+  const double a = negated[static_cast<std::size_t>(i)];
+  if (t == 0) return 0 - a;
+  const double b = *std::min_element(negated.begin() + i + 1, negated.end());
+  if (a == b) return 0 - a;
+  if (std::isinf(a)) return 0 - b;
+  return 0 - (t < 0.5 ? a + (b - a) * t : b - (b - a) * (1 - t));
+}
+
+/// Throws `bad_data` naming the first row of `argument` without a score: sums of its distances overflowed.
+void require_numbers(const std::vector<double>& scores, const char* argument) {
+  const auto found = std::find_if(scores.begin(), scores.end(), [](double score) { return std::isnan(score); });
+  if (found == scores.end()) return;
+  throw Error(ErrorCode::bad_data, std::string(argument) + ": row " + std::to_string(found - scores.begin()) +
+                                       " has no score, because sums of distances around it overflow");
+}
+
+/// What is left to do when the scores are there; the time since `start` is added to what they took.
+void finish(const Context& ctx, std::chrono::steady_clock::time_point start, Lof& found) {
+  require_numbers(found.scores, "table");
+  if (found.options.score == OutlierScore::loop) {
+    found.spread = spread_of(ctx, found.scores, found.options.lambda);
+    make_probabilities(ctx, found.spread, found.scores);
+  }
+  found.threshold = found.options.contamination > 0 ? threshold_of(found.scores, found.options.contamination)
+                                                    : own_threshold(found.options.score);
+  found.outliers =
+      std::count_if(found.scores.begin(), found.scores.end(), [&](double score) { return score > found.threshold; });
+  found.score_seconds += seconds_since(start);
+}
+
+Lof result_of(const LofOptions& options) {
+  Lof found;
+  found.options = options;
+  return found;
+}
+
+/// Scores neighborhoods that are there; what is left to do is `finish`.
+void score(const Context& ctx, const LofTask& task, Lof& found) {
+  found.scores.resize(static_cast<std::size_t>(task.near.rows));
+  LofResult result{found.scores, found.k_distances, found.densities, found.caps};
+  kernels::backend_of(ctx).lof(ctx, task, result);
+  found.copied = result.copied;
+}
+
+Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView* table, const LofOptions& options) {
+  ops::check_lof_options(options);
+  if (graph.metric == Metric::inner_product) {
+    throw Error(ErrorCode::invalid_argument,
+                "graph: was made with the metric inner_product, whose distances may be "
+                "below 0");
+  }
+  if (ops::uses_places(options)) {
+    throw Error(ErrorCode::invalid_argument,
+                std::string(options.ties == Ties::all ? "ties: all needs" : "duplicates: distinct needs") +
+                    " the table without a graph, whose lists do not say where it was cut");
+  }
+  if (options.k_to > 0 && graph.is_csr()) {
+    throw Error(ErrorCode::invalid_argument, "k_to: a range of k needs a graph of k neighbors a row");
+  }
+  if (table == nullptr && core::needs_table(options.score)) {
+    throw Error(ErrorCode::invalid_argument, "score: " + std::string(name_of(options.score)) +
+                                                 " is made of distances between neighbors, and needs the table");
+  }
+  ops::check_lof_graph(ctx, graph, options);  // k as well, where it counts
+  LofTask task = task_of(options, graph.rows);
+  take_graph(graph, task);
+  task.metric = graph.metric;
+  task.p = graph.p;
+  if (table != nullptr) {
+    check_table(ctx, *table, "table");
+    if (table->rows() != graph.rows) {
+      throw Error(ErrorCode::invalid_argument, "table: has " + std::to_string(table->rows()) +
+                                                   " rows, but the graph joins " + std::to_string(graph.rows));
+    }
+    task.table = *table;
+  }
+  Lof found = result_of(options);
+  found.options.metric = graph.metric;
+  found.options.p = graph.p;
+  found.plan = graph.plan;
+  found.plan.device = ctx.device();
+  const kernels::LofBytes bytes = kernels::backend_of(ctx).lof_bytes(ctx, task);
+  found.plan.memory = result_bytes(task) + bytes.host;
+  found.plan.device_memory = bytes.device;
+  core::require_memory(ctx, found.plan.memory, "lof");
+  const auto start = std::chrono::steady_clock::now();
+  score(ctx, task, found);
+  finish(ctx, start, found);
+  return found;
+}
+
+/// A search and what is made of it, planned.
+struct LofJob {
+  ops::Job search;
+  LofTask task;
+};
+
+LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableView* queries,
+                const LofOptions& options) {
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  LofJob job;
+  job.task = task_of(options, queries == nullptr ? index.table.rows() : queries->rows());
+  if (core::needs_table(options.score)) {
+    if (index.table.is_block_source()) {
+      throw Error(ErrorCode::invalid_argument, "score: " + std::string(name_of(options.score)) +
+                                                   " needs the table in memory, but it comes in blocks");
+    }
+    job.task.table = index.table;
+  }
+  const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
+  const kernels::LofBytes bytes = backend.lof_bytes(ctx, job.task);
+  job.search = ops::plan_job(ctx, index, queries, common,
+                             {.k = longest_k(options),
+                              .lists_held = backend.holds_lists(nullptr),
+                              .beside = result_bytes(job.task) + bytes.host},
+                             true);
+  job.search.plan.device_memory += bytes.device;
+  return job;
+}
+
+void run_job(const Context& ctx, LofJob& job, Lof& found) {
+  core::require_memory(ctx, job.search.plan.memory, "lof");
+  kernels::backend_of(ctx).check_queries(ctx, job.search.task);
+  found.plan = job.search.plan;
+  found.scores.resize(static_cast<std::size_t>(job.task.near.rows));
+  LofResult result{found.scores, found.k_distances, found.densities, found.caps};
+  found.stats.search_seconds = ops::run_job(ctx, job.search, [&] {
+    kernels::backend_of(ctx).nearest_lof(ctx, job.search.task, job.task, result, found.stats);
+  });
+  found.copied = result.copied;
+  found.score_seconds = result.seconds;
+  found.stats.search_seconds -= result.seconds;
+}
+
+/// Neighborhoods of places; every row has its place's score.
+Lof lof_of_places(const Context& ctx, const Index& index, const LofOptions& options) {
+  ops::check_places(index.table());
+  const ops::Places places = ops::places_of(ctx, index.table());
+  const ops::PlaceGraph made = ops::place_graph(ctx, index.table(), places, nullptr, options);
+  LofTask task = task_of(options, made.graph.rows);
+  take_graph(made.graph, task);
+  task.near.weights = made.weights.data();
+  Lof of_places = result_of(options);
+  core::require_memory(ctx, result_bytes(task) + kernels::backend_of(ctx).lof_bytes(ctx, task).host, "lof");
+  const auto start = std::chrono::steady_clock::now();
+  score(ctx, task, of_places);
+
+  Lof found = result_of(options);
+  found.plan = made.graph.plan;
+  found.stats = made.graph.stats;
+  found.caps = of_places.caps;
+  const auto spread_out = [&](const std::vector<double>& values, std::vector<double>& to) {
+    if (values.empty()) return;
+    to.resize(places.of_row.size());
+    for (std::size_t row = 0; row < to.size(); ++row) to[row] = values[static_cast<std::size_t>(places.of_row[row])];
+  };
+  spread_out(of_places.scores, found.scores);
+  spread_out(of_places.k_distances, found.k_distances);
+  spread_out(of_places.densities, found.densities);
+  for (const std::int64_t rows : places.rows) found.copied += rows > options.k ? rows : 0;
+  finish(ctx, start, found);
+  return found;
+}
+
+}  // namespace
+
+Lof lof(const Context& ctx, const NeighborGraph& graph, const LofOptions& options) try {
+  const core::Entry entry;
+  return lof_of_graph(ctx, graph, nullptr, options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Lof lof(const Context& ctx, const NeighborGraph& graph, const TableView& table, const LofOptions& options) try {
+  const core::Entry entry;
+  return lof_of_graph(ctx, graph, &table, options);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Lof lof(const Context& ctx, const Index& index, const LofOptions& options) try {
+  const core::Entry entry;
+  ops::check_lof_options(options);
+  ops::check_lof_k(options, index.rows());
+  if (ops::uses_places(options)) return lof_of_places(ctx, index, options);
+  LofJob job = plan_job(ctx, index.prepared(), nullptr, options);
+  Lof found = result_of(options);
+  run_job(ctx, job, found);
+  finish(ctx, std::chrono::steady_clock::now(), found);
+  return found;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Lof lof(const Context& ctx, const TableView& table, const LofOptions& options) try {
+  const core::Entry entry;
+  check_table(ctx, table, "table");
+  ops::check_lof_options(options);
+  ops::check_lof_k(options, table.rows());
+  return ops::with_index(ctx, table, [&](const Index& index) { return lof(ctx, index, options); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& model, const TableView& queries) try {
+  const core::Entry entry;
+  ops::check_lof_model(model, index.rows());
+  LofOptions options = model.options;
+  options.novelty = false;
+  Lof found = result_of(options);
+  kernels::LofModel known{model.k_distances, model.densities, model.caps};
+  if (ops::uses_places(options)) {
+    check_table(ctx, queries, "queries");
+    ops::check_places(index.table());
+    ops::check_places(queries);
+    const ops::Places places = ops::places_of(ctx, index.table());
+    const ops::PlaceGraph made = ops::place_graph(ctx, index.table(), places, &queries, options);
+    std::vector<double> k_distances;
+    std::vector<double> densities;
+    for (const std::int64_t row : places.first) {
+      k_distances.push_back(model.k_distances[static_cast<std::size_t>(row)]);
+      if (!model.densities.empty()) densities.push_back(model.densities[static_cast<std::size_t>(row)]);
+    }
+    known = {k_distances, densities, model.caps};
+    LofTask task = task_of(options, made.graph.rows);
+    take_graph(made.graph, task);
+    task.near.weights = made.weights.data();
+    task.model = &known;
+    score(ctx, task, found);
+  } else {
+    LofJob job = plan_job(ctx, index.prepared(), &queries, options);
+    job.task.model = &known;
+    run_job(ctx, job, found);
+  }
+  require_numbers(found.scores, "queries");
+  if (options.score == OutlierScore::loop) make_probabilities(ctx, model.spread, found.scores);
+  return std::move(found.scores);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& options) try {
+  const core::Entry entry;
+  check_table(ctx, table, "table");
+  ops::check_lof_options(options);
+  ops::check_lof_k(options, table.rows());
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  LofTask task = task_of(options, table.rows());
+  if (core::needs_table(options.score)) task.table = table;
+  const kernels::LofBytes bytes = backend.lof_bytes(ctx, task);
+  const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
+  Plan plan = ops::plan_search(ctx, table, nullptr, common,
+                               {.k = longest_k(options), .beside = result_bytes(task) + bytes.host});
+  plan.device_memory += bytes.device;
+  return plan;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+}  // namespace vicinal

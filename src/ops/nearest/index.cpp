@@ -1,0 +1,96 @@
+// Index: the door (contract clause 6), an optional copy, the backend's preparation; saved and loaded by ops/index_file.
+#include <algorithm>
+#include <utility>
+
+#include "backend/backend.hpp"
+#include "core/entry.hpp"
+#include "core/memory.hpp"
+#include "core/parallel.hpp"
+#include "core/table_access.hpp"
+#include "ops/common/check.hpp"
+#include "ops/nearest/index_file.hpp"
+#include "vicinal/knn.hpp"
+
+namespace vicinal {
+namespace {
+
+/// A contiguous copy in the table's own type; `storage` owns it.
+TableView copy_table(const Context& ctx, const TableView& table, std::shared_ptr<const void>& storage) {
+  constexpr std::int64_t kBlockBytes = 4 << 20;
+  const std::int64_t row_bytes = table.cols() * size_of(table.dtype());
+  const auto bytes = static_cast<std::size_t>(table.rows() * row_bytes);
+  const std::shared_ptr<std::byte[]> copy(new std::byte[bytes]);
+  const std::int64_t block = std::max<std::int64_t>(1, kBlockBytes / row_bytes);
+  const std::int64_t blocks = (table.rows() + block - 1) / block;
+  const auto copy_block = [&](std::int64_t i, int) {
+    core::copy_rows(table, i * block, std::min(table.rows(), (i + 1) * block), copy.get() + i * block * row_bytes);
+  };
+  if (table.is_block_source()) {  // called by one thread at a time
+    for (std::int64_t i = 0; i < blocks; ++i) {
+      ctx.check_cancelled();
+      copy_block(i, 0);
+    }
+  } else {
+    core::parallel_for(ctx, blocks, copy_block);
+  }
+  storage = copy;
+  return TableView(copy.get(), table.dtype(), table.rows(), table.cols(), table.cols());
+}
+
+void make_tree(const Context& ctx, const kernels::Prepared& prepared) {
+  if (prepared.table.is_block_source()) {
+    throw Error(ErrorCode::invalid_argument,
+                "tree: it needs the table in memory, but it comes in blocks; ask for a copy as well");
+  }
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  core::require_memory(ctx, backend.tree_bytes(prepared), "building the tree");
+  prepared.tree.get_or_make(
+      ctx, [&] { return backend.build_tree(ctx, prepared); }, backend.device());
+}
+
+}  // namespace
+
+Index::Index(const Context& ctx, const TableView& table, const IndexOptions& options) try {
+  const core::Entry entry;
+  check_table(ctx, table, "table");
+  const std::int64_t copied = options.copy ? table.rows() * table.cols() * size_of(table.dtype()) : 0;
+  core::require_memory(ctx, kernels::backend_of(ctx).prepare_scratch(ctx, table) + static_cast<std::uint64_t>(copied),
+                       "preparing the table");
+  auto prepared = std::make_shared<kernels::Prepared>();
+  prepared->table = options.copy ? copy_table(ctx, table, prepared->storage) : table;
+  kernels::backend_of(ctx).prepare(ctx, *prepared);
+  if (options.tree) make_tree(ctx, *prepared);
+  prepared_ = std::move(prepared);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+std::int64_t Index::rows() const noexcept {
+  return prepared_->table.rows();
+}
+std::int64_t Index::cols() const noexcept {
+  return prepared_->table.cols();
+}
+const TableView& Index::table() const noexcept {
+  return prepared_->table;
+}
+
+void Index::save(const Context& ctx, const std::filesystem::path& path) const try {
+  const core::Entry entry;
+  ops::write_index(ctx, path, *prepared_);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Index Index::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) try {
+  const core::Entry entry;
+  // The files of these models are those of an index with more in it.
+  for (const ops::FileKind& kind : {ops::kNeighborFile, ops::kEmbeddingFile}) {
+    if (ops::is_of_kind(ctx, path, kind)) return Index(ops::load_index(ctx, path, kind, options));
+  }
+  return Index(ops::load_index(ctx, path, ops::kIndexFile, options));
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+}  // namespace vicinal

@@ -1,0 +1,73 @@
+// The file of a saved index: one safetensors file, so that other programs can read the table and its groups too. A
+// model that needs an index to answer puts its own arrays into the same file.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "io/bytes.hpp"
+#include "vicinal/model_options.hpp"
+
+namespace vicinal::ops {
+
+/// What a file says it is, first thing.
+struct FileKind {
+  const char* noun;             ///< what sentences call it
+  const char* what;             ///< what another file is not
+  const char* format;           ///< in its metadata
+  std::int64_t longest_header;  ///< in bytes
+  bool has_arrays;              ///< beyond those of an index
+};
+inline constexpr FileKind kIndexFile = {"index", "an index of vicinal", "vicinal-index", 1 << 16, false};
+
+inline constexpr FileKind kNeighborFile = {"model", "a model of vicinal classify or regress", "vicinal-neighbors",
+                                           1 << 24, true};
+
+inline constexpr FileKind kEmbeddingFile = {"model", "a model of vicinal lle", "vicinal-embedding", 1 << 24, true};
+
+inline constexpr FileKind kClusterFile = {"model", "a model of vicinal kmeans", "vicinal-clusters", 1 << 24, true};
+
+/// An array beyond those of an index; borrowed.
+struct ModelArray {
+  std::string name;
+  std::string dtype;                ///< "F64" or "I64"
+  std::vector<std::int64_t> shape;  ///< one or two numbers above 0
+  const void* data = nullptr;
+};
+
+/// What a model has beside its index.
+struct ModelParts {
+  std::map<std::string, std::string> metadata;  ///< UTF-8
+  std::vector<ModelArray> arrays;               ///< sorted by name
+};
+
+/// Writes an index, whole or not at all. A block source is streamed: O(block) memory. Throws `invalid_argument` for
+/// metadata that are not UTF-8 or do not fit the header.
+void write_index(const Context& ctx, const std::filesystem::path& path, const kernels::Prepared& index,
+                 const FileKind& kind = kIndexFile, const ModelParts& parts = {});
+
+/// Maps a file that `write_index` wrote; the table borrows from the mapping (`storage`), and so do the arrays of
+/// `parts`. Throws `bad_data` naming the file for any other. O(file) time, O(n + d) memory.
+kernels::Prepared read_index(const Context& ctx, const std::filesystem::path& path, const FileKind& kind = kIndexFile,
+                             ModelParts* parts = nullptr);
+/// The same of a file's bytes; `path` is for sentences.
+kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const std::filesystem::path& path,
+                             const FileKind& kind = kIndexFile, ModelParts* parts = nullptr);
+
+/// `read_index`, and what is said of the table is compared with it (index_check.hpp). Throws `invalid_argument` for a
+/// model whose rows were prepared, unless the options allow it: every model says so in its metadata.
+std::shared_ptr<const kernels::Prepared> load_index(const Context& ctx, const std::filesystem::path& path,
+                                                    const FileKind& kind, const ModelOptions& options,
+                                                    ModelParts* parts = nullptr);
+
+/// Whether a file says that it is of this kind; false for whatever cannot be read.
+bool is_of_kind(const Context& ctx, const std::filesystem::path& path, const FileKind& kind);
+
+/// Throws `bad_data`: "index file 'x': it is too short to be one".
+[[noreturn]] void refuse_file(const FileKind& kind, const std::filesystem::path& path, const std::string& why);
+
+}  // namespace vicinal::ops

@@ -1,0 +1,142 @@
+// knn_into and classify: searches whose lists need not come to host memory (docs: include/vicinal/knn.hpp,
+// classify.hpp). Checks and plan are those of knn.
+#include "core/entry.hpp"
+#include "core/memory.hpp"
+#include "ops/common/check.hpp"
+#include "ops/nearest/search.hpp"
+#include "vicinal/classify.hpp"
+
+namespace vicinal {
+namespace {
+
+void check_output(const Context& ctx, const KnnOutput& output) {
+  if (output.ids == nullptr || output.distances == nullptr) {
+    throw Error(ErrorCode::invalid_argument, "output: ids and distances must not be null");
+  }
+  if (!kernels::backend_of(ctx).reaches(output.memory)) {
+    throw Error(ErrorCode::device_unavailable, "output: lies in CUDA memory, which " + ctx.device() +
+                                                   " cannot write; make the context with Context::cuda");
+  }
+}
+
+KnnSummary find_into(const Context& ctx, const Index& index, const TableView* queries, const KnnOptions& options,
+                     const KnnOutput& output) {
+  check_output(ctx, output);
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  ops::Job job = ops::plan_job(ctx, index.prepared(), queries, ops::common_of(options),
+                               {.k = options.k, .lists_held = backend.holds_lists(nullptr)}, true);
+  core::require_memory(ctx, job.plan.memory, "knn");
+  backend.check_queries(ctx, job.task);
+  KnnSummary summary{job.task.queries.rows(), index.rows(), options.k, job.plan, {}};
+  const double seconds = ops::run_job(ctx, job, [&] {
+    backend.nearest_into(ctx, job.task, {output.ids, output.distances, output.memory}, summary.stats);
+  });
+  summary.stats.search_seconds = seconds;
+  return summary;
+}
+
+}  // namespace
+
+KnnSummary knn_into(const Context& ctx, const TableView& table, const KnnOptions& options,
+                    const KnnOutput& output) try {
+  const core::Entry entry;
+  ops::check_shapes(ctx, table, nullptr, options);
+  check_output(ctx, output);
+  return ops::with_index(ctx, table, [&](const Index& index) { return knn_into(ctx, index, options, output); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+KnnSummary knn_into(const Context& ctx, const TableView& table, const TableView& queries, const KnnOptions& options,
+                    const KnnOutput& output) try {
+  const core::Entry entry;
+  ops::check_shapes(ctx, table, &queries, options);
+  check_output(ctx, output);
+  return ops::with_index(ctx, table,
+                         [&](const Index& index) { return knn_into(ctx, index, queries, options, output); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+KnnSummary knn_into(const Context& ctx, const Index& index, const KnnOptions& options, const KnnOutput& output) try {
+  const core::Entry entry;
+  return find_into(ctx, index, nullptr, options, output);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+KnnSummary knn_into(const Context& ctx, const Index& index, const TableView& queries, const KnnOptions& options,
+                    const KnnOutput& output) try {
+  const core::Entry entry;
+  return find_into(ctx, index, &queries, options, output);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Classification classify(const Context& ctx, const Index& index, const TableView& queries,
+                        std::span<const Labels> outputs, const KnnOptions& options, const VoteOptions& voting) try {
+  const core::Entry entry;
+  check_weights(voting.weights, voting.custom, options.metric, "vote");
+  for (const Labels& labels : outputs) check_labels(labels, index.rows());
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  const bool held = backend.holds_lists(&voting);
+  ops::Job job = ops::plan_job(ctx, index.prepared(), &queries, ops::common_of(options),
+                               {.k = options.k, .lists_held = held}, true);
+  if (held && !backend.holds_lists(nullptr)) {
+    job.plan.reason += "; custom weights are a function of the host's, so the vote is taken there";
+  }
+  job.plan.memory += vote_bytes(ctx, queries.rows(), outputs, voting);
+  core::require_memory(ctx, job.plan.memory, "classify");
+  backend.check_queries(ctx, job.task);
+  Classification result{make_votes(queries.rows(), outputs, voting), queries.rows(), index.rows(), job.plan, {}};
+  const double seconds = ops::run_job(ctx, job, [&] {
+    backend.classify(ctx, job.task, {nullptr, outputs, &voting}, result.votes, result.stats);
+  });
+  result.stats.search_seconds = seconds;
+  return result;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Classification classify(const Context& ctx, const TableView& table, const TableView& queries,
+                        std::span<const Labels> outputs, const KnnOptions& options, const VoteOptions& voting) try {
+  const core::Entry entry;
+  ops::check_shapes(ctx, table, &queries, options);
+  check_weights(voting.weights, voting.custom, options.metric, "vote");
+  for (const Labels& labels : outputs) check_labels(labels, table.rows());
+  return ops::with_index(ctx, table,
+                         [&](const Index& index) { return classify(ctx, index, queries, outputs, options, voting); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Classification classify_radius(const Context& ctx, const Index& index, const TableView& queries,
+                               std::span<const Labels> outputs, const RadiusOptions& options,
+                               const VoteOptions& voting) try {
+  const core::Entry entry;
+  check_weights(voting.weights, voting.custom, options.metric, "vote");
+  for (const Labels& labels : outputs) check_labels(labels, index.rows());
+  NeighborGraph graph = ops::find_neighbors(ctx, index, &queries, ops::common_of(options),
+                                            {.collect = kernels::Collect::radius,
+                                             .radius = options.radius,
+                                             .beside = vote_bytes(ctx, queries.rows(), outputs, voting),
+                                             .operation = "classify"});
+  return {vote(ctx, graph, outputs, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Classification classify_radius(const Context& ctx, const TableView& table, const TableView& queries,
+                               std::span<const Labels> outputs, const RadiusOptions& options,
+                               const VoteOptions& voting) try {
+  const core::Entry entry;
+  check_table(ctx, table, "table");
+  check_weights(voting.weights, voting.custom, options.metric, "vote");
+  for (const Labels& labels : outputs) check_labels(labels, table.rows());
+  return ops::with_index(
+      ctx, table, [&](const Index& index) { return classify_radius(ctx, index, queries, outputs, options, voting); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+}  // namespace vicinal

@@ -1,0 +1,86 @@
+// A search before it runs: options in one form, checked, and planned (contract clauses 5, 7, 9).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "vicinal/knn.hpp"
+
+namespace vicinal::ops {
+
+/// The options that knn, radius and count share, in one place.
+struct Common {
+  Metric metric;
+  double p;
+  Method method;
+  ScreenType screen;
+  Bitmap filter;
+  std::span<const std::int64_t> exclude;
+};
+Common common_of(const KnnOptions& options);
+Common common_of(const RadiusOptions& options);
+
+/// What is asked: a k list, or what lies within a radius.
+struct Asked {
+  kernels::Collect collect = kernels::Collect::k_list;
+  std::int64_t k = 0;
+  double radius = 0;
+  bool lists_held = true;           ///< k lists take host memory that the plan must count
+  std::uint64_t beside = 0;         ///< bytes that the caller takes beside the search
+  std::string_view operation = {};  ///< what does not fit into memory; empty: the search
+};
+
+struct Job {
+  kernels::NearestTask task;
+  Plan plan;
+};
+
+/// Checks and plans a search; `queries` = nullptr: self mode. `trial`: a tree is tried where it may be worth it, which
+/// reads values; without, the plan is made from shapes.
+Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView* queries, const Common& options,
+             const Asked& asked, bool trial);
+
+/// What a search of a table that is not prepared would do. The memory is that of shapes: with a tree where one may be
+/// chosen, unless only a search without one fits. A table whose strides are 0 stands for its shape, and is not read.
+Plan plan_search(const Context& ctx, const TableView& table, const TableView* queries, const Common& options,
+                 const Asked& asked);
+
+/// Seconds that `run` takes, in which the tree is made that the task asks for.
+double run_job(const Context& ctx, Job& job, const std::function<void()>& run);
+
+/// A large result is zeroed in steps, so that a cancel is noticed.
+template <class T>
+void resize_in_steps(const Context& ctx, std::vector<T>& values, std::int64_t size) {
+  constexpr std::int64_t kStep = std::int64_t{1} << 22;
+  values.reserve(static_cast<std::size_t>(size));
+  for (std::int64_t i = 0; i < size; i += kStep) {
+    ctx.check_cancelled();
+    values.resize(static_cast<std::size_t>(std::min(size, i + kStep)));
+  }
+}
+
+/// Calls body(index) with a table made ready, and notes in its result how long that took.
+template <class Body>
+auto with_index(const Context& ctx, const TableView& table, const Body& body) {
+  const auto start = std::chrono::steady_clock::now();
+  const Index index(ctx, table);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  auto result = body(index);
+  result.stats.prepare_seconds = seconds.count();
+  return result;
+}
+
+/// The neighbors of `queries` (nullptr: of the table's own rows) among those of an index.
+NeighborGraph find_neighbors(const Context& ctx, const Index& index, const TableView* queries, const Common& options,
+                             const Asked& asked);
+
+/// Cheap refusals before the table is read: what is known from shapes alone.
+void check_shapes(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options);
+
+}  // namespace vicinal::ops

@@ -1,0 +1,13 @@
+// The CUDA backend: the waist (src/backend/backend.hpp) in terms of the plug-in's functions.
+#pragma once
+
+#include <memory>
+
+#include "backend/backend.hpp"
+#include "plugin/cuda/device.hpp"
+
+namespace vicinal::plugin {
+
+std::shared_ptr<const kernels::Backend> make_backend(std::shared_ptr<Device> device);
+
+}  // namespace vicinal::plugin

@@ -1,0 +1,91 @@
+// One CUDA device as a context holds it: the plug-in's engine, one caller at a time, and what a callback of the host
+// threw. A forked child cannot use its parent's device and is told so.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "plugin/abi/plugin.hpp"
+#include "vicinal/context.hpp"
+#include "vicinal/table.hpp"
+
+namespace vicinal::plugin {
+
+/// A call into the plug-in: its callbacks, and the first exception that one of them met.
+class Call {
+ public:
+  explicit Call(const Context& ctx) : ctx_(ctx) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  [[nodiscard]] HostCalls host();
+  [[nodiscard]] const Context& context() const noexcept { return ctx_; }
+  /// Runs `work`; keeps what it throws. Not 0 when it threw.
+  std::int32_t keep(const std::function<void()>& work) noexcept;
+  /// Throws what a callback threw, else what the status says.
+  void finish(const Status& status) const;
+
+ private:
+  const Context& ctx_;
+  std::exception_ptr error_;
+  std::atomic<bool> failed_{false};
+};
+
+/// A table as the plug-in sees it. Borrows the view and the call.
+class BorrowedTable {
+ public:
+  BorrowedTable(Call& call, const TableView& view);
+  BorrowedTable(const BorrowedTable&) = delete;
+  BorrowedTable& operator=(const BorrowedTable&) = delete;
+
+  [[nodiscard]] const Table& table() const noexcept { return table_; }
+  /// The table for functions that do not read it.
+  static Table shape_of(const TableView& view);
+
+ private:
+  void fill(std::int64_t begin, std::int64_t end, void* rows) const;
+
+  Call& call_;
+  const TableView& view_;
+  Table table_;
+};
+
+class Device : public std::enable_shared_from_this<Device> {
+ public:
+  /// Opens the device. Throws `device_unavailable` naming what is missing.
+  static std::shared_ptr<Device> open(int number, std::uint64_t memory_limit);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  [[nodiscard]] int number() const noexcept { return number_; }
+  [[nodiscard]] const EngineFacts& facts() const noexcept { return facts_; }
+  [[nodiscard]] const Functions& functions() const noexcept { return functions_; }
+  /// For functions that only look; all others through `use`.
+  [[nodiscard]] void* engine() const noexcept { return engine_; }
+
+  /// Calls work(engine, call, status) when it is this caller's turn, and throws what went wrong. Waiting is
+  /// cancellable.
+  void use(const Context& ctx, const std::function<void(void* engine, Call& call, Status& status)>& work);
+  /// Owns a table on the device, or what else `release` lets go of, and the device with it.
+  [[nodiscard]] std::shared_ptr<void> own(void* held, void (*release)(void* held));
+
+ private:
+  Device(const Functions& functions, int number) : functions_(functions), number_(number) {}
+
+  const Functions& functions_;
+  int number_;
+  pid_t owner_ = 0;
+  void* engine_ = nullptr;
+  EngineFacts facts_;
+  std::recursive_mutex turn_;  // recursive: a callback may let go of a table
+};
+
+}  // namespace vicinal::plugin

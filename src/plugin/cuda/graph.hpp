@@ -1,0 +1,22 @@
+// The CUDA backend's half of the waist for graphs (backend/graph.hpp) in terms of the plug-in's functions.
+#pragma once
+
+#include <memory>
+
+#include "backend/graph.hpp"
+#include "plugin/cuda/device.hpp"
+
+namespace vicinal::plugin {
+
+class CudaGraphs : public kernels::Graphs {
+ public:
+  explicit CudaGraphs(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+
+  [[nodiscard]] kernels::GraphBytes graph_bytes(const Context& ctx, const kernels::GraphTask& task) const override;
+  void label(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) const override;
+
+ private:
+  std::shared_ptr<Device> device_;
+};
+
+}  // namespace vicinal::plugin

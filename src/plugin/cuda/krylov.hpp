@@ -1,0 +1,25 @@
+// The CUDA backend's half of the waist for Krylov methods (backend/krylov.hpp) in terms of the plug-in's functions.
+#pragma once
+
+#include <memory>
+
+#include "backend/krylov.hpp"
+#include "plugin/cuda/device.hpp"
+
+namespace vicinal::plugin {
+
+class CudaKrylov : public kernels::KrylovSpaces {
+ public:
+  explicit CudaKrylov(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+
+  [[nodiscard]] std::uint64_t krylov_bytes(const Context& ctx, const solver::LocalRows& a,
+                                           const solver::KrylovShape& shape) const override;
+  [[nodiscard]] std::unique_ptr<solver::KrylovSpace> krylov_space(const Context& ctx,
+                                                                  const kernels::KrylovTask& task) const override;
+  bool product(const Context& ctx, const kernels::ProductTask& task, Spmv& found) const override;
+
+ private:
+  std::shared_ptr<Device> device_;
+};
+
+}  // namespace vicinal::plugin

@@ -1,0 +1,69 @@
+// See geo.hpp.
+#include "plugin/gdal/geo.hpp"
+
+#include <dlfcn.h>
+
+#include <string>
+
+#include "plugin/cuda/loader.hpp"
+
+namespace vicinal::plugin {
+namespace {
+
+[[noreturn]] void no_polygon_files(const std::string& sentence) {
+  throw Error(ErrorCode::device_unavailable, sentence);
+}
+
+const gdal::Functions& load() {
+  std::string tried;
+  for (const std::string& path : plugin_candidates("VICINAL_GEO_PLUGIN", "libvicinal_geo.so")) {
+    if (!is_there(path)) {
+      tried += (tried.empty() ? "" : ", ") + path;
+      continue;
+    }
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      no_polygon_files("files of polygons need GDAL, Debian's package libgdal32: " + loader_error());
+    }
+    using Get = const gdal::Functions* (*)();
+    const auto get = reinterpret_cast<Get>(dlsym(library, gdal::kPluginSymbol));
+    if (get == nullptr) {
+      no_polygon_files("the plug-in " + path + " is none for files of polygons: it has no symbol " +
+                       gdal::kPluginSymbol);
+    }
+    const gdal::Functions* const functions = get();
+    if (functions == nullptr || functions->version != gdal::kPluginVersion ||
+        functions->bytes != static_cast<std::int32_t>(sizeof(gdal::Functions))) {
+      no_polygon_files("the plug-in " + path + " is of another version than this library");
+    }
+    return *functions;
+  }
+  no_polygon_files("files of polygons need the plug-in libvicinal_geo.so, which is not there (tried " + tried +
+                   "); it is built where Debian's packages libgdal-dev and libgeos-dev are installed");
+}
+
+}  // namespace
+
+const gdal::Functions& geo_plugin() {
+  static const gdal::Functions& kFunctions = load();
+  return kFunctions;
+}
+
+void check(const gdal::Status& status) {
+  switch (status.code) {
+    case gdal::kOk:
+      return;
+    case gdal::kInvalidArgument:
+      throw Error(ErrorCode::invalid_argument, status.text);
+    case gdal::kBadData:
+      throw Error(ErrorCode::bad_data, status.text);
+    case gdal::kIo:
+      throw Error(ErrorCode::io, status.text);
+    case gdal::kCancelled:
+      throw Error(ErrorCode::cancelled, "cancelled");
+    default:
+      throw Error(ErrorCode::internal, status.text);
+  }
+}
+
+}  // namespace vicinal::plugin

@@ -1,0 +1,303 @@
+// The inner loops, written once in Highway and included by one translation unit an instruction set (contract clause 4).
+// Nothing here may call an inline function of the standard library: the linker could keep the copy compiled for a newer
+// instruction set and run it on an older machine.
+//
+// The screen tile keeps tile_queries x tile_rows float32 sums in registers over all columns, so each loaded row vector
+// is used tile_queries times, and tests them against the thresholds before they leave the registers.
+// The key kernels hold the eight accumulators of clause 1 in one or two vectors, four rows at a time to hide the
+// latency.
+
+#include <hwy/highway.h>
+
+#include "simd/kernels.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace vicinal::cpu {
+namespace VICINAL_SIMD_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Elsewhere (plain x86-64) MulAdd rounds twice: fine for the screen, whose bound allows for it, not for a key.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_NEON
+inline constexpr bool kFusedMultiplyAdd = true;
+#else
+inline constexpr bool kFusedMultiplyAdd = false;
+#endif
+
+using FloatTag = hn::ScalableTag<float>;
+using FloatVec = hn::Vec<FloatTag>;
+inline constexpr int kFloatLanes = static_cast<int>(hn::MaxLanes(FloatTag()));
+inline constexpr int kTileQueries = kFloatLanes >= 16 ? 12 : 6;  // 24 (12) sums + 2 row vectors + 1 broadcast
+inline constexpr int kTileRows = 2 * kFloatLanes;
+
+// The last steps of a floating-point tile: the rows' error terms, the comparison, the survivors.
+template <class Sums>
+HWY_INLINE void keep_survivors(const ScreenTile& tile, const Sums& low, const Sums& high) {
+  const FloatTag df;
+  const FloatVec rho_low = hn::LoadU(df, tile.rho);
+  const FloatVec rho_high = hn::LoadU(df, tile.rho + kFloatLanes);
+  const FloatVec kappa_low = hn::LoadU(df, tile.kappa);
+  const FloatVec kappa_high = hn::LoadU(df, tile.kappa + kFloatLanes);
+  const std::uint64_t valid =
+      tile.valid_rows >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << tile.valid_rows) - std::uint64_t{1};
+#pragma GCC unroll 12
+  for (int q = 0; q < kTileQueries; ++q) {
+    const FloatVec a = hn::Set(df, tile.a[q]);
+    const FloatVec b = hn::Set(df, tile.b[q]);
+    const FloatVec threshold = hn::Set(df, tile.threshold[q]);
+    const FloatVec score_low = hn::MulAdd(b, kappa_low, hn::MulAdd(a, rho_low, low[q]));
+    const FloatVec score_high = hn::MulAdd(b, kappa_high, hn::MulAdd(a, rho_high, high[q]));
+    const auto keep_low = hn::Not(hn::Lt(score_low, threshold));
+    const auto keep_high = hn::Not(hn::Lt(score_high, threshold));
+    if (HWY_LIKELY(hn::AllFalse(df, hn::Or(keep_low, keep_high)))) continue;
+    if (q >= tile.valid_queries) continue;
+    alignas(64) float scores[kTileRows];
+    hn::StoreU(score_low, df, scores);
+    hn::StoreU(score_high, df, scores + kFloatLanes);
+    std::uint8_t mask_bytes[16] = {};
+    hn::StoreMaskBits(df, keep_low, mask_bytes);
+    hn::StoreMaskBits(df, keep_high, mask_bytes + 8);
+    const std::uint64_t bits_low = mask_bytes[0] | static_cast<std::uint64_t>(mask_bytes[1]) << 8;
+    const std::uint64_t bits_high = mask_bytes[8] | static_cast<std::uint64_t>(mask_bytes[9]) << 8;
+    append_survivors(tile, q, (bits_low | bits_high << kFloatLanes) & valid, scores);
+  }
+}
+
+void screen_float32(const ScreenTile& tile) {
+  const FloatTag df;
+  FloatVec low[kTileQueries];
+  FloatVec high[kTileQueries];
+  const FloatVec start_low = hn::LoadU(df, tile.start);
+  const FloatVec start_high = hn::LoadU(df, tile.start + kFloatLanes);
+#pragma GCC unroll 12
+  for (int q = 0; q < kTileQueries; ++q) {
+    low[q] = start_low;
+    high[q] = start_high;
+  }
+  const float* HWY_RESTRICT rows = reinterpret_cast<const float*>(tile.rows);
+  const float* HWY_RESTRICT queries = reinterpret_cast<const float*>(tile.queries);
+  for (std::int64_t j = 0; j < tile.words; ++j) {
+    const FloatVec row_low = hn::LoadU(df, rows);
+    const FloatVec row_high = hn::LoadU(df, rows + kFloatLanes);
+#pragma GCC unroll 12
+    for (int q = 0; q < kTileQueries; ++q) {
+      const FloatVec query = hn::Set(df, queries[q]);
+      low[q] = hn::MulAdd(query, row_low, low[q]);
+      high[q] = hn::MulAdd(query, row_high, high[q]);
+    }
+    rows += kTileRows;
+    queries += kTileQueries;
+  }
+  keep_survivors(tile, low, high);
+}
+
+// bfloat16 where there is no instruction for it: both halves of a word are float32 numbers after a shift or a mask.
+void screen_bfloat16(const ScreenTile& tile) {
+  const FloatTag df;
+  const hn::RebindToUnsigned<FloatTag> du;
+  FloatVec low[kTileQueries];
+  FloatVec high[kTileQueries];
+  for (int q = 0; q < kTileQueries; ++q) {
+    low[q] = hn::LoadU(df, tile.start);
+    high[q] = hn::LoadU(df, tile.start + kFloatLanes);
+  }
+  const std::uint32_t* HWY_RESTRICT rows = reinterpret_cast<const std::uint32_t*>(tile.rows);
+  const std::uint32_t* HWY_RESTRICT queries = reinterpret_cast<const std::uint32_t*>(tile.queries);
+  const auto odd_mask = hn::Set(du, 0xFFFF0000U);
+  for (std::int64_t j = 0; j < tile.words; ++j) {
+    const auto word_low = hn::LoadU(du, rows);
+    const auto word_high = hn::LoadU(du, rows + kFloatLanes);
+    const FloatVec odd_low = hn::BitCast(df, hn::And(word_low, odd_mask));
+    const FloatVec odd_high = hn::BitCast(df, hn::And(word_high, odd_mask));
+    const FloatVec even_low = hn::BitCast(df, hn::ShiftLeft<16>(word_low));
+    const FloatVec even_high = hn::BitCast(df, hn::ShiftLeft<16>(word_high));
+#pragma GCC unroll 12
+    for (int q = 0; q < kTileQueries; ++q) {
+      const auto word = hn::Set(du, queries[q]);
+      const FloatVec odd = hn::BitCast(df, hn::And(word, odd_mask));
+      const FloatVec even = hn::BitCast(df, hn::ShiftLeft<16>(word));
+      low[q] = hn::MulAdd(even, even_low, hn::MulAdd(odd, odd_low, low[q]));
+      high[q] = hn::MulAdd(even, even_high, hn::MulAdd(odd, odd_high, high[q]));
+    }
+    rows += kTileRows;
+    queries += kTileQueries;
+  }
+  keep_survivors(tile, low, high);
+}
+
+// int8 where there is no instruction for it.
+void screen_int8(const ScreenTile& tile) {
+  const auto* rows = reinterpret_cast<const signed char*>(tile.rows);
+  const auto* queries = reinterpret_cast<const unsigned char*>(tile.queries);
+  std::int32_t start[kTileRows];
+  for (int r = 0; r < kTileRows; ++r) {
+    float more = tile.a[0] * tile.rho[r] + tile.b[0] * tile.kappa[r];
+    if (!(more < 0x1p30F)) more = 0x1p30F;
+    start[r] = tile.base[r] + static_cast<std::int32_t>(more) + 1;
+  }
+  for (int q = 0; q < tile.valid_queries; ++q) {
+    std::int32_t sums[kTileRows];
+    for (int r = 0; r < kTileRows; ++r) sums[r] = start[r];
+    for (std::int64_t j = 0; j < tile.words; ++j) {
+      const unsigned char* x = queries + 4 * (j * kTileQueries + q);
+      const signed char* y = rows + 4 * j * kTileRows;
+      for (int r = 0; r < kTileRows; ++r) {
+        const signed char* four = y + 4 * static_cast<std::int64_t>(r);
+        const std::int32_t product = x[0] * four[0] + x[1] * four[1] + x[2] * four[2] + x[3] * four[3];
+        sums[r] = static_cast<std::int32_t>(static_cast<std::uint32_t>(sums[r]) + static_cast<std::uint32_t>(product));
+      }
+    }
+    std::uint64_t bits = 0;
+    for (int r = 0; r < tile.valid_rows; ++r) bits |= static_cast<std::uint64_t>(!(sums[r] < tile.least[q])) << r;
+    append_survivors(tile, q, bits, sums);
+  }
+}
+
+// One column of a key. `vector` and `scalar` are the same operation, so every instruction set gives the same bits.
+template <KeyOp op, class V>
+HWY_INLINE V accumulate(V x, V y, V sum) {
+  if constexpr (op == KeyOp::squares) {
+    const V t = hn::Sub(x, y);
+    return hn::MulAdd(t, t, sum);
+  } else if constexpr (op == KeyOp::products) {
+    return hn::MulAdd(x, y, sum);
+  } else if constexpr (op == KeyOp::absolutes) {
+    return hn::Add(sum, hn::Abs(hn::Sub(x, y)));
+  } else if constexpr (op == KeyOp::maximum) {
+    return hn::Max(sum, hn::Abs(hn::Sub(x, y)));
+  } else {
+    const hn::DFromV<V> d;
+    return hn::Add(sum, hn::IfThenElseZero(hn::Ne(x, y), hn::Set(d, 1.0)));
+  }
+}
+
+template <KeyOp op>
+HWY_INLINE double accumulate_scalar(double x, double y, double sum) {
+  const double t = x - y;
+  const double magnitude = __builtin_fabs(t);
+  if constexpr (op == KeyOp::squares) {
+    return __builtin_fma(t, t, sum);
+  } else if constexpr (op == KeyOp::products) {
+    return __builtin_fma(x, y, sum);
+  } else if constexpr (op == KeyOp::absolutes) {
+    return sum + magnitude;
+  } else if constexpr (op == KeyOp::maximum) {
+    return magnitude > sum ? magnitude : sum;
+  } else {
+    return x != y ? sum + 1.0 : sum;
+  }
+}
+
+template <KeyOp op>
+HWY_INLINE double combine(const double* a) {
+  if constexpr (op == KeyOp::maximum) {
+    double largest = a[0];
+    for (int i = 1; i < 8; ++i) largest = a[i] > largest ? a[i] : largest;
+    return largest;
+  } else {
+    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+  }
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> load_widened(D d, const double* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_widened(D d, const float* from) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_widened(D d, const std::uint8_t* from) {
+  const hn::Rebind<std::int32_t, D> di;
+  return hn::PromoteTo(d, hn::PromoteTo(di, hn::LoadU(hn::Rebind<std::uint8_t, D>(), from)));
+}
+
+using DoubleTag = hn::CappedTag<double, 8>;
+using DoubleVec = hn::Vec<DoubleTag>;
+inline constexpr std::int64_t kDoubleLanes = hn::MaxLanes(DoubleTag());
+inline constexpr int kVectors =
+    8 / static_cast<int>(kDoubleLanes);  // vectors that hold the eight accumulators of one row
+
+template <KeyOp op, class T, int rows_at_once>
+HWY_INLINE void key_sums(const double* HWY_RESTRICT x, const void* const* rows, std::int64_t d, double* sums) {
+  const DoubleTag dd;
+  DoubleVec acc[rows_at_once][kVectors];
+  const T* from[rows_at_once];
+  for (int r = 0; r < rows_at_once; ++r) {
+    from[r] = static_cast<const T*>(rows[r]);
+    for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::Zero(dd);
+  }
+  std::int64_t j = 0;
+  for (; j + 8 <= d; j += 8) {
+    for (int v = 0; v < kVectors; ++v) {
+      const std::int64_t at = j + v * kDoubleLanes;
+      const DoubleVec xv = hn::LoadU(dd, x + at);
+      for (int r = 0; r < rows_at_once; ++r) {
+        acc[r][v] = accumulate<op>(xv, load_widened(dd, from[r] + at), acc[r][v]);
+      }
+    }
+  }
+  if (j < d) {  // x is zero beyond d, and so is the copy of the row: those columns add +0
+    for (int r = 0; r < rows_at_once; ++r) {
+      T tail[8] = {};
+      for (std::int64_t i = 0; i < d - j; ++i) tail[i] = from[r][j + i];
+      for (int v = 0; v < kVectors; ++v) {
+        const DoubleVec xv = hn::LoadU(dd, x + j + v * kDoubleLanes);
+        acc[r][v] = accumulate<op>(xv, load_widened(dd, tail + v * kDoubleLanes), acc[r][v]);
+      }
+    }
+  }
+  for (int r = 0; r < rows_at_once; ++r) {
+    alignas(64) double a[8];
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[r][v], dd, a + v * kDoubleLanes);
+    sums[r] = combine<op>(a);
+  }
+}
+
+template <KeyOp op, class T>
+void keys(const double* x, const void* const* rows, std::int64_t count, std::int64_t d, double* sums) {
+  std::int64_t i = 0;
+  if constexpr (kFusedMultiplyAdd) {
+    for (; i + 4 <= count; i += 4) key_sums<op, T, 4>(x, rows + i, d, sums + i);
+    for (; i < count; ++i) key_sums<op, T, 1>(x, rows + i, d, sums + i);
+  } else {
+    for (; i < count; ++i) {
+      const T* row = static_cast<const T*>(rows[i]);
+      double a[8] = {};
+      for (std::int64_t j = 0; j < d; ++j) {
+        a[j & 7] = accumulate_scalar<op>(x[j], static_cast<double>(row[j]), a[j & 7]);
+      }
+      sums[i] = combine<op>(a);
+    }
+  }
+}
+
+template <KeyOp op>
+constexpr void fill_keys(SimdKernels& table) {
+  constexpr int row = static_cast<int>(op);
+  table.keys[row][static_cast<int>(Element::uint8)] = keys<op, std::uint8_t>;
+  table.keys[row][static_cast<int>(Element::float32)] = keys<op, float>;
+  table.keys[row][static_cast<int>(Element::float64)] = keys<op, double>;
+}
+
+constexpr SimdKernels make_kernels(Isa isa) {
+  SimdKernels table{};
+  table.isa = isa;
+  table.tile_queries = kTileQueries;
+  table.tile_rows = kTileRows;
+  table.screens[screen_index(ScreenType::float32)] = screen_float32;
+  table.screens[screen_index(ScreenType::bfloat16)] = screen_bfloat16;
+  table.screens[screen_index(ScreenType::int8)] = screen_int8;
+  table.quick[screen_index(ScreenType::float32)] = true;
+  fill_keys<KeyOp::squares>(table);
+  fill_keys<KeyOp::products>(table);
+  fill_keys<KeyOp::absolutes>(table);
+  fill_keys<KeyOp::maximum>(table);
+  fill_keys<KeyOp::differing>(table);
+  return table;
+}
+
+}  // namespace VICINAL_SIMD_NAMESPACE
+}  // namespace vicinal::cpu
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,264 @@
+// The loops of tree_kernels.hpp, written once; included after kernels_inl.hpp, whose rules hold here too.
+//
+// One lane is one point (or one box), so that the accumulators of clause 1 are whole vectors and the tree of sums needs
+// no shuffles. Up to eight columns each accumulator takes one column: fma(t, t, +0) is t * t rounded and +0 + t is t,
+// and an accumulator without a column is +0, which added to a number that is not negative changes nothing. Those
+// operations are left out.
+
+#include "simd/tree_kernels.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace vicinal::cpu {
+namespace VICINAL_SIMD_NAMESPACE {
+
+// What a column adds, from its difference or gap `t`.
+template <KeyOp op, class V>
+HWY_INLINE V term(V t) {
+  return op == KeyOp::squares ? hn::Mul(t, t) : t;
+}
+template <KeyOp op, class V>
+HWY_INLINE V add_term(V t, V sum) {
+  if constexpr (op == KeyOp::squares) {
+    return hn::MulAdd(t, t, sum);
+  } else if constexpr (op == KeyOp::absolutes) {
+    return hn::Add(sum, t);
+  } else {
+    return hn::Max(sum, t);
+  }
+}
+template <KeyOp op, class V>
+HWY_INLINE V join(V a, V b) {
+  if constexpr (op == KeyOp::maximum) {
+    return hn::Max(a, b);
+  } else {
+    return hn::Add(a, b);
+  }
+}
+
+// The contract's tree over the first `count` accumulators; the others are +0.
+template <KeyOp op, int count, class V>
+HWY_INLINE V join_accumulators(const V* a) {
+  V even = a[0];
+  if constexpr (count > 4) even = join<op>(even, a[4]);
+  if constexpr (count > 6) {
+    even = join<op>(even, join<op>(a[2], a[6]));
+  } else if constexpr (count > 2) {
+    even = join<op>(even, a[2]);
+  }
+  if constexpr (count == 1) return even;
+  if constexpr (count > 1) {
+    V odd = a[1];
+    if constexpr (count > 5) odd = join<op>(odd, a[5]);
+    if constexpr (count > 7) {
+      odd = join<op>(odd, join<op>(a[3], a[7]));
+    } else if constexpr (count > 3) {
+      odd = join<op>(odd, a[3]);
+    }
+    return join<op>(even, odd);
+  }
+}
+
+// Keys from `difference(j)`, which is |x_j - y_j| (its sign does not matter for squares) or the gap, of each lane.
+template <KeyOp op, int columns, class Difference>
+HWY_INLINE DoubleVec lane_keys(std::int64_t d, const Difference& difference) {
+  const DoubleTag dd;
+  if constexpr (columns > 0) {
+    DoubleVec a[columns];
+#pragma GCC unroll 8
+    for (int j = 0; j < columns; ++j) a[j] = term<op>(difference(j));
+    return join_accumulators<op, columns>(a);
+  } else {
+    DoubleVec a[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) a[i] = hn::Zero(dd);
+    std::int64_t j = 0;
+    for (; j + 8 <= d; j += 8) {
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; ++i) a[i] = add_term<op>(difference(j + i), a[i]);
+    }
+#pragma GCC unroll 7
+    for (int i = 0; i < 7; ++i) {
+      if (j + i < d) a[i] = add_term<op>(difference(j + i), a[i]);
+    }
+    return join_accumulators<op, 8>(a);
+  }
+}
+
+template <class Mask>
+HWY_INLINE std::uint32_t bits_of(Mask mask) {
+  std::uint8_t bytes[8] = {};
+  hn::StoreMaskBits(DoubleTag(), mask, bytes);
+  return bytes[0];
+}
+
+template <KeyOp op, class T, int columns>
+HWY_INLINE std::uint32_t vector_box_keys(const double* x, const T* boxes, std::int64_t d, double limit, double* keys) {
+  const DoubleTag dd;
+  std::uint32_t near = 0;
+#pragma GCC unroll 8
+  for (int lane = 0; lane < 8; lane += kDoubleLanes) {
+    const DoubleVec key = lane_keys<op, columns>(d, [&](std::int64_t j) HWY_ATTR {
+      const T* column = boxes + j * 16 + lane;
+      const DoubleVec xj = hn::Set(dd, x[j]);
+      const DoubleVec below = hn::Sub(load_widened(dd, column), xj);
+      const DoubleVec above = hn::Sub(xj, load_widened(dd, column + 8));
+      return hn::Max(hn::Max(below, above), hn::Zero(dd));
+    });
+    hn::StoreU(key, dd, keys + lane);
+    near |= bits_of(hn::Le(key, hn::Set(dd, limit))) << lane;
+  }
+  return near;
+}
+
+template <KeyOp op, class T, int columns>
+HWY_INLINE std::int64_t vector_point_keys(const double* x, const T* points, std::int64_t count, std::int64_t d,
+                                          double limit, double* keys, std::int32_t* at) {
+  const DoubleTag dd;
+  const DoubleVec limits = hn::Set(dd, limit);
+  std::int64_t found = 0;
+  for (std::int64_t first = 0; first < count; first += 8, points += 8 * d) {
+#pragma GCC unroll 8
+    for (int lane = 0; lane < 8; lane += kDoubleLanes) {
+      const DoubleVec key = lane_keys<op, columns>(d, [&](std::int64_t j) HWY_ATTR {
+        const DoubleVec t = hn::Sub(hn::Set(dd, x[j]), load_widened(dd, points + j * 8 + lane));
+        return op == KeyOp::squares ? t : hn::Abs(t);
+      });
+      const auto near = hn::Le(key, limits);
+      if (HWY_LIKELY(hn::AllFalse(dd, near))) continue;
+      const std::int64_t here = count - first - lane;  // lanes beyond the last point hold nothing
+      if (here <= 0) continue;
+      std::uint32_t bits = bits_of(near);
+      if (here < kDoubleLanes) bits &= (std::uint32_t{1} << here) - 1;
+      alignas(64) double lane_key[8];
+      hn::StoreU(key, dd, lane_key);
+      while (bits != 0) {
+        const int i = __builtin_ctz(bits);
+        bits &= bits - 1;
+        keys[found] = lane_key[i];
+        at[found] = static_cast<std::int32_t>(first) + lane + i;
+        ++found;
+      }
+    }
+  }
+  return found;
+}
+
+// Without a fused multiply-add in vectors: the same, one lane at a time.
+template <KeyOp op, class Difference>
+HWY_INLINE double scalar_key(std::int64_t d, const Difference& difference) {
+  double a[8] = {};
+  for (std::int64_t j = 0; j < d; ++j) a[j & 7] = accumulate_scalar<op>(difference(j), 0.0, a[j & 7]);
+  return combine<op>(a);
+}
+
+template <KeyOp op, class T>
+HWY_INLINE std::uint32_t scalar_box_keys(const double* x, const T* boxes, std::int64_t d, double limit, double* keys) {
+  std::uint32_t near = 0;
+  for (int lane = 0; lane < 8; ++lane) {
+    keys[lane] = scalar_key<op>(d, [&](std::int64_t j) {
+      const double below = static_cast<double>(boxes[j * 16 + lane]) - x[j];
+      const double above = x[j] - static_cast<double>(boxes[j * 16 + 8 + lane]);
+      const double gap = below > above ? below : above;
+      return gap > 0 ? gap : 0.0;
+    });
+    near |= static_cast<std::uint32_t>(keys[lane] <= limit) << lane;
+  }
+  return near;
+}
+
+template <KeyOp op, class T>
+HWY_INLINE std::int64_t scalar_point_keys(const double* x, const T* points, std::int64_t count, std::int64_t d,
+                                          double limit, double* keys, std::int32_t* at) {
+  std::int64_t found = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T* point = points + (i & ~std::int64_t{7}) * d + (i & 7);
+    const double key = scalar_key<op>(d, [&](std::int64_t j) { return x[j] - static_cast<double>(point[j * 8]); });
+    if (key > limit) continue;
+    keys[found] = key;
+    at[found] = static_cast<std::int32_t>(i);
+    ++found;
+  }
+  return found;
+}
+
+template <KeyOp op, class T>
+std::uint32_t box_keys(const double* x, const void* boxes, std::int64_t d, double limit, double* keys) {
+  const T* from = static_cast<const T*>(boxes);
+  if constexpr (kFusedMultiplyAdd) {
+    switch (d) {
+      case 1:
+        return vector_box_keys<op, T, 1>(x, from, d, limit, keys);
+      case 2:
+        return vector_box_keys<op, T, 2>(x, from, d, limit, keys);
+      case 3:
+        return vector_box_keys<op, T, 3>(x, from, d, limit, keys);
+      case 4:
+        return vector_box_keys<op, T, 4>(x, from, d, limit, keys);
+      case 5:
+        return vector_box_keys<op, T, 5>(x, from, d, limit, keys);
+      case 6:
+        return vector_box_keys<op, T, 6>(x, from, d, limit, keys);
+      case 7:
+        return vector_box_keys<op, T, 7>(x, from, d, limit, keys);
+      case 8:
+        return vector_box_keys<op, T, 8>(x, from, d, limit, keys);
+      default:
+        return vector_box_keys<op, T, 0>(x, from, d, limit, keys);
+    }
+  } else {
+    return scalar_box_keys<op, T>(x, from, d, limit, keys);
+  }
+}
+
+template <KeyOp op, class T>
+std::int64_t point_keys(const double* x, const void* points, std::int64_t count, std::int64_t d, double limit,
+                        double* keys, std::int32_t* at) {
+  const T* from = static_cast<const T*>(points);
+  if constexpr (kFusedMultiplyAdd) {
+    switch (d) {
+      case 1:
+        return vector_point_keys<op, T, 1>(x, from, count, d, limit, keys, at);
+      case 2:
+        return vector_point_keys<op, T, 2>(x, from, count, d, limit, keys, at);
+      case 3:
+        return vector_point_keys<op, T, 3>(x, from, count, d, limit, keys, at);
+      case 4:
+        return vector_point_keys<op, T, 4>(x, from, count, d, limit, keys, at);
+      case 5:
+        return vector_point_keys<op, T, 5>(x, from, count, d, limit, keys, at);
+      case 6:
+        return vector_point_keys<op, T, 6>(x, from, count, d, limit, keys, at);
+      case 7:
+        return vector_point_keys<op, T, 7>(x, from, count, d, limit, keys, at);
+      case 8:
+        return vector_point_keys<op, T, 8>(x, from, count, d, limit, keys, at);
+      default:
+        return vector_point_keys<op, T, 0>(x, from, count, d, limit, keys, at);
+    }
+  } else {
+    return scalar_point_keys<op, T>(x, from, count, d, limit, keys, at);
+  }
+}
+
+template <KeyOp op>
+constexpr void fill_tree_keys(TreeKernels& table) {
+  constexpr int row = static_cast<int>(op);
+  table.boxes[row][static_cast<int>(Element::uint8)] = box_keys<op, std::uint8_t>;
+  table.boxes[row][static_cast<int>(Element::float32)] = box_keys<op, float>;
+  table.boxes[row][static_cast<int>(Element::float64)] = box_keys<op, double>;
+  table.points[row][static_cast<int>(Element::uint8)] = point_keys<op, std::uint8_t>;
+  table.points[row][static_cast<int>(Element::float32)] = point_keys<op, float>;
+  table.points[row][static_cast<int>(Element::float64)] = point_keys<op, double>;
+}
+
+constexpr TreeKernels make_tree_kernels() {
+  TreeKernels table{};
+  fill_tree_keys<KeyOp::squares>(table);
+  fill_tree_keys<KeyOp::absolutes>(table);
+  fill_tree_keys<KeyOp::maximum>(table);
+  return table;
+}
+
+}  // namespace VICINAL_SIMD_NAMESPACE
+}  // namespace vicinal::cpu
+HWY_AFTER_NAMESPACE();
