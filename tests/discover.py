@@ -1,6 +1,6 @@
-"""Writes what ctest is to know of a GoogleTest executable: a test each, with its kind and its room as labels.
+"""Writes what ctest is to know of a GoogleTest executable: a test each, with its kind and its area as labels.
 
-Usage: discover.py EXECUTABLE KIND ROOMS OUTPUT. ROOMS has a line "WORDS ROOM" for each test source (see rooms.cmake).
+Usage: discover.py EXECUTABLE KIND OUTPUT. The area is the folder of the test's source (see areas.cmake).
 """
 
 import json
@@ -22,13 +22,12 @@ def tests_of(executable):
 
 
 def main():
-    executable, kind, rooms, output = sys.argv[1:]
-    room_of = dict(line.split() for line in pathlib.Path(rooms).read_text().splitlines())
+    executable, kind, output = sys.argv[1:]
     lines = []
     for name, source in tests_of(executable):
-        room = room_of[source.stem.removesuffix("_test")]
-        lines.append(f'add_test("{name}" "{executable}" "--gtest_filter={name}")\n'
-                     f'set_tests_properties("{name}" PROPERTIES LABELS "{kind};room-{room}" '
+        test = f"{kind}.{name}"
+        lines.append(f'add_test("{test}" "{executable}" "--gtest_filter={name}")\n'
+                     f'set_tests_properties("{test}" PROPERTIES LABELS "{kind};{source.parent.name}" '
                      f'SKIP_REGULAR_EXPRESSION "\\\\[  SKIPPED \\\\]")\n')
     pathlib.Path(output).write_text("".join(lines))
 

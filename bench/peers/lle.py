@@ -2,7 +2,7 @@
 
     lle.py --command build/release/cli/vicinal [-o result.json] [SECTION...]
 
-    same     two thousand rows, every variant: LAPACK's singular values and vectors of the factor that tests/cli/lle_factor.py
+    same     two thousand rows, every variant: LAPACK's singular values and vectors of the factor that tests/cli/lle/lle_factor.py
              builds, and the sine of the angle to the space that scikit-learn finds (dense eigensolver), where it has the variant
     quality  variance of the true parameters that no affine map of the embedding gives, Swiss roll and S curve of 2,000, clean and
              noisy; trustworthiness and continuity; scikit-learn's and tapkee's beside them

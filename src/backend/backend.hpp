@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "backend/without.hpp"
 #include "formulas/lof/outlier.hpp"
+#include "formulas/nearest/without.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/device.hpp"
 #include "vicinal/graph.hpp"

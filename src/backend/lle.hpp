@@ -29,12 +29,6 @@ struct LleTask {
   LleOptions options;  ///< the solver may be `automatic`
 };
 
-/// Fills embedding, piece, pieces, eigenvalue_sum, largest_weight and seconds, adds to `plan`.
-void embed(const Context& ctx, const LleTask& task, Lle& result);
-
-/// Bytes of host memory for the neighbors' rows, before a solver is known.
-std::uint64_t embed_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const LleOptions& options);
-
 /// An embedding on a device: the blocks of all rows, and of one piece at a time what is made of them.
 class DeviceLle {
  public:

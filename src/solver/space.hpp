@@ -5,13 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "formulas/lle/iteration_set.hpp"
 #include "solver/rows.hpp"
 #include "solver/tall.hpp"
 
 namespace vicinal::solver {
-
-/// `best` are the vectors so far, `next` what they are to be joined by.
-enum class Set : std::uint8_t { best, next };
 
 class Space {
  public:

@@ -30,7 +30,7 @@ class DeviceTest : public ::testing::Test {
     return Context::cuda(
         {.device_memory_limit = megabytes * kMegabyte, .threads = 3, .progress = progress, .cancel = cancel});
   }
-  static bool pretended() { return cuda_status().architectures == "pretended"; }
+  static bool is_fake() { return cuda_status().architectures == "fake"; }
 };
 
 /// Rows of a family as float32.

@@ -1,6 +1,6 @@
 """clang-tidy over the library and the command, several sources at a time: what they include is checked once.
 
-Usage: tidy.py BUILD_TREE [--jobs N] [--batch N] [--room ROOM]. Sources with the same options are joined in
+Usage: tidy.py BUILD_TREE [--jobs N] [--batch N] [--area AREA]. Sources with the same options are joined in
 BUILD_TREE/tidy rather than included: clang's analyzer follows paths in a main file only. Where anything is found in joined sources, or where
 they cannot be compiled together, each half is asked again, down to one source, which has the last word. That each
 source includes what it needs, joined ones do not show: the compiler reads each alone.
@@ -19,6 +19,7 @@ import sys
 # The reference is written for the reader and in __float128, which clang-tidy's compiler does not have; nor has it all
 # of GCC's options.
 CHECKED = re.compile(r"/(src|cli)/(?!reference/).*\.cpp$")
+TESTS = pathlib.Path(__file__).resolve().parents[1]
 OPTIONS = ["--quiet", "--extra-arg=-Wno-ignored-optimization-argument"]
 
 
@@ -27,20 +28,11 @@ def options_of(entry):
     return re.sub(r" -o \S+ -c \S+$", "", entry["command"])
 
 
-def rooms_of(text):
-    """(word, room) of each entry in rooms.cmake, what is more specific first."""
-    listed = re.findall(r"^set\(VICINAL_(?:ROOM|SOURCES)_([a-z]+) ([^)]*)\)", text, re.MULTILINE)
-    return sorted(((word, room) for room, words in listed for word in words.split()), key=lambda e: -len(e[0]))
-
-
-def room_of(source, rooms):
-    """The room of a path below src or cli: by its name, else by a folder's."""
-    *folders, name = pathlib.PurePath(re.search(r"/(?:src|cli)/(.*)\.cpp$", source)[1]).parts
-    for part in [name, *reversed(folders)]:
-        for word, room in rooms:
-            if f"{part}_".startswith(f"{word}_"):
-                return room
-    return "foundation"
+def area_of(source):
+    """The innermost folder below src or cli that the tests have too, else core."""
+    folders = pathlib.PurePath(re.search(r"/(?:src|cli)/(.*)$", source)[1]).parts[:-1]
+    areas = {folder.name for kind in ("unit", "contract", "cli") for folder in (TESTS / kind).iterdir() if folder.is_dir()}
+    return next((folder for folder in reversed(folders) if folder in areas), "core")
 
 
 def batches_of(entries, size):
@@ -78,13 +70,12 @@ def main():
     parser.add_argument("tree", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--room", default="")
+    parser.add_argument("--area", default="")
     arguments = parser.parse_args()
     folder = arguments.tree.resolve() / "tidy"
     folder.mkdir(exist_ok=True)
     entries = json.loads((arguments.tree / "compile_commands.json").read_text())
-    rooms = rooms_of((pathlib.Path(__file__).parents[1] / "rooms.cmake").read_text())
-    entries = [e for e in entries if CHECKED.search(e["file"]) and arguments.room in ("", room_of(e["file"], rooms))]
+    entries = [e for e in entries if CHECKED.search(e["file"]) and arguments.area in ("", area_of(e["file"]))]
     batches = list(batches_of(entries, arguments.batch))
     assert batches, f"no sources of ours in {arguments.tree}"
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:

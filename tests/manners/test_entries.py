@@ -1,5 +1,5 @@
 """What the library exports (contract clause 10), read from the shared object: public names alone, each function of
-which begins with core::Entry (src/core/entry.hpp) and has a case in tests/contract/manners_entry_test.cpp.
+which begins with core::Entry (src/core/entry.hpp) and has a case in tests/contract/core/entry_test.cpp.
 
 Usage: test_entries.py SOURCE_TREE LIBRARY. Overloads count one by one, so a new function needs a case of its own.
 """
@@ -41,9 +41,9 @@ def main():
     computing = {name: count for name, count in functions.items() if not HOLDERS.fullmatch(name)}
     assert {"knn", "Index::load", "write_npy", "Context::cpu"} <= computing.keys(), sorted(computing)
 
-    tests = (root / "tests/contract/manners_entry_test.cpp").read_text()
+    tests = (root / "tests/contract/core/entry_test.cpp").read_text()
     cases = collections.Counter(re.findall(r'^  \{"([\w:]+)", ', tests, re.MULTILINE))
-    faults += [f"{name}: {count} overloads, but {cases[name]} cases in tests/contract/manners_entry_test.cpp"
+    faults += [f"{name}: {count} overloads, but {cases[name]} cases in tests/contract/core/entry_test.cpp"
                for name, count in computing.items() if cases[name] < count]
     entries = 0
     for source in sorted((root / "src").rglob("*.cpp")):

@@ -1,5 +1,6 @@
-"""Constants and types that are a source's own are the only ones of their name in their folder's namespace, so that
-sources can be compiled together (cmake/unity.cmake) whichever of them meet.
+"""Constants and types are the only ones of their name in their namespace: those of headers, because a program has one
+definition of each, and those that are a source's own, so that sources can be compiled together (cmake/unity.cmake)
+whichever of them meet. The pages of cli/report are each compiled alone.
 
 Usage: test_names.py SOURCE_TREE.
 """
@@ -11,7 +12,8 @@ import sys
 
 NAMESPACE = re.compile(r"namespace (\w[\w:]*) \{")
 # At the beginning of a line: clang-format indents what stands in a class or a function, not in a namespace.
-OWN = re.compile(r"(?:static |inline )*constexpr [^=({]*?\b(\w+)(?:\[[^\]]*\])*(?: =|\{)|(?:struct|class) (\w+)\b[^;:]*(?::[^;]*)?\{")
+OWN = re.compile(r"(?:static |inline )*constexpr [^=({]*?\b(\w+)(?:\[[^\]]*\])*(?: =|\{)"
+                 r"|(?:struct|class) (?:alignas\(\w+\) )?(?:VICINAL_API )?(\w+)\b[^;:]*(?::[^;]*)?\{")
 
 
 def names_of(text):
@@ -24,8 +26,13 @@ def names_of(text):
             yield namespace, own.group(1) or own.group(2)
 
 
+def program_of(path):
+    """What a path is linked into."""
+    return path.parts[1] if path.parts[1] in ("cuda", "gdal", "reference") else path.parts[0]
+
+
 def shared(sources):
-    """{(folder, file): text} to a sentence for each name that two files of a folder have."""
+    """{(program, file): text} to a sentence for each name that two files of a program have."""
     homes = collections.defaultdict(set)
     for (folder, file), text in sources.items():
         for namespace, name in names_of(text):
@@ -42,9 +49,13 @@ def main():
     assert shared({("f", "x"): sample, ("f", "y"): "namespace a {\nconstexpr int kTwo = 2;\n",
                    ("f", "z"): "namespace b {\nstruct Pair {\n"}) == ["f: kTwo of a is in x, y"]
     root = pathlib.Path(sys.argv[1])
-    files = [*(root / "src").rglob("*.cpp"), *(root / "cli").glob("*.cpp")]
-    assert {file.parent.name for file in files} >= {"core", "cpu", "cli"}, f"sources are missing under {root}"
-    sources = {(str(file.parent.relative_to(root)), file.name): file.read_text() for file in files}
+    found = [file for folder in ("src", "cli") for file in (root / folder).rglob("*")
+             if file.suffix in (".cpp", ".hpp", ".cu", ".cuh") and file.parent.name != "report"]
+    assert {program_of(file.relative_to(root)) for file in found} == {"src", "cuda", "gdal", "reference", "cli"}, root
+    # CUDA sources are compiled together in fixed groups, where the compiler finds a name that is there twice.
+    group_of = {".cpp": "sources", ".hpp": "headers", ".cuh": "headers"}
+    sources = {(f"{group_of[file.suffix]} of {program_of(file.relative_to(root))}", str(file.relative_to(root))):
+               file.read_text() for file in found if file.suffix in group_of}
     faults = shared(sources)
     print("\n".join(faults) or f"{len(sources)} sources share no name")
     return 1 if faults else 0

@@ -1,8 +1,8 @@
 // See graphs.hpp: memory, edges up, labels down.
 #include <algorithm>
 
+#include "cuda/base/memory.hpp"
 #include "cuda/graph/graphs.hpp"
-#include "cuda/nearest/layout.hpp"
 #include "vicinal/cocluster.hpp"
 
 namespace vicinal::cuda {

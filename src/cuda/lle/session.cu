@@ -1,13 +1,13 @@
 // See lle_session.hpp.
 #include <algorithm>
 
+#include "cuda/base/memory.hpp"
 #include "cuda/lle/dissect/dissect.hpp"
 #include "cuda/lle/session.hpp"
 #include "cuda/lle/weights.hpp"
-#include "cuda/lof/neighbor_pairs.hpp"
-#include "cuda/nearest/layout.hpp"
+#include "cuda/nearest/wide_rows.hpp"
 #include "formulas/lle/block_shape.hpp"
-#include "solver/space.hpp"
+#include "formulas/lle/iteration_set.hpp"
 
 namespace vicinal::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // What each row's neighbors say of it, on the device: the blocks of A for every variant (contract clause 17), as
-// cpu/lle/weights.hpp makes them on the host.
+// solver/weights.hpp makes them on the host.
 #pragma once
 
 #include "cuda/lle/lle.hpp"

@@ -6,11 +6,11 @@
 #include <chrono>
 #include <vector>
 
+#include "cuda/base/memory.hpp"
 #include "cuda/base/order.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/lof/lof.hpp"
 #include "cuda/lof/neighbor_pairs.hpp"
-#include "cuda/nearest/layout.hpp"
 #include "formulas/lof/outlier.hpp"
 
 namespace vicinal::cuda {

@@ -1,7 +1,6 @@
 // See layout.hpp. A quarter of what is left goes to queries and answers (half, where the table stays on the device),
 // half of the rest to two tiles of a table that is streamed, and the remainder to the passes.
 #include <algorithm>
-#include <string>
 
 #include "cuda/nearest/direct.hpp"
 #include "cuda/nearest/layout.hpp"
@@ -19,22 +18,6 @@ constexpr std::int64_t kMostTile = std::int64_t{1} << 30;   // bytes
 constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;    // of device memory for anything
 
 }  // namespace
-
-void refuse_memory(std::uint64_t needed, std::uint64_t left) {
-  throw Failure{ErrorCode::over_memory, "the call needs " + std::to_string(needed) + " bytes of device memory, but " +
-                                            std::to_string(left) + " are left within the limit"};
-}
-
-std::uint64_t left_of_limit(const Session& session) {
-  const std::uint64_t limit = session.engine.memory_limit;
-  return limit - std::min(limit, session.resident_bytes.load());
-}
-
-std::uint64_t require_left(const Session& session, std::uint64_t bytes) {
-  const std::uint64_t left = left_of_limit(session);
-  if (bytes > left) refuse_memory(bytes, left);
-  return bytes;
-}
 
 Layout::Layout(const Session& session, const plugin::Search& call) {
   const Engine& engine = session.engine;

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "cuda/base/session.hpp"
+#include "cuda/base/memory.hpp"
 #include "plugin/abi/plugin.hpp"
 
 namespace vicinal::cuda {
@@ -11,13 +11,6 @@ namespace vicinal::cuda {
 inline bool is_of_a_paper(std::int32_t method) {
   return method > static_cast<std::int32_t>(Method::kdtree);
 }
-
-/// Throws `over_memory` with both figures.
-[[noreturn]] void refuse_memory(std::uint64_t needed, std::uint64_t left);
-/// Bytes of the limit that what stays on the device leaves to a call.
-std::uint64_t left_of_limit(const Session& session);
-/// `bytes`, where so many are left. Throws `over_memory` with both figures.
-std::uint64_t require_left(const Session& session, std::uint64_t bytes);
 
 /// Sizes that follow from the search and from what is left of the limit.
 struct Layout {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "backend/without.hpp"
 #include "cuda/base/device.hpp"
+#include "formulas/nearest/without.hpp"
 #include "vicinal/dtype.hpp"
 #include "vicinal/graph.hpp"
 

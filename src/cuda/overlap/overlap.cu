@@ -2,8 +2,8 @@
 #include <bit>
 #include <vector>
 
+#include "cuda/base/memory.hpp"
 #include "cuda/graph/graphs.hpp"
-#include "cuda/nearest/layout.hpp"
 #include "cuda/overlap/overlap.hpp"
 
 namespace vicinal::cuda {

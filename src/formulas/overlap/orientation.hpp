@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/exact_sum.hpp"
-#include "geo/layer.hpp"
+#include "formulas/overlap/plane.hpp"
 
 namespace vicinal::geo {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "geo/layer.hpp"
+#include "formulas/overlap/plane.hpp"
 
 namespace vicinal::geo {
 

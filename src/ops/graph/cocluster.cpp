@@ -22,7 +22,7 @@
 namespace vicinal {
 namespace {
 
-constexpr std::array<core::Named<CoclusterMethod>, 5> kMethods = {{
+constexpr std::array<core::Named<CoclusterMethod>, 5> kCoclusterMethods = {{
     {CoclusterMethod::components, "components"},
     {CoclusterMethod::closure, "closure"},
     {CoclusterMethod::product_serial, "product_serial"},
@@ -106,13 +106,13 @@ const Graphs& graphs_of(const Context& ctx) {
 }  // namespace kernels
 
 std::string_view name_of(CoclusterMethod method) noexcept {
-  return core::name_in(kMethods, method);
+  return core::name_in(kCoclusterMethods, method);
 }
 std::string_view name_of(Relation relation) noexcept {
   return core::name_in(kRelations, relation);
 }
 CoclusterMethod cocluster_method_from(std::string_view name) {
-  return core::value_in(kMethods, "method", name);
+  return core::value_in(kCoclusterMethods, "method", name);
 }
 
 BipartiteEdges::BipartiteEdges(std::int64_t n_a, std::int64_t n_b, std::span<const std::int64_t> a,
@@ -151,7 +151,7 @@ std::int64_t Cocluster::group_of(std::int64_t label) const {
 
 CoclusterPlan plan_cocluster(const Context& ctx, const BipartiteEdges& edges, const CoclusterOptions& options) try {
   const core::Entry entry;
-  if (core::name_in(kMethods, options.method) == "unknown") refuse("method: is none that there is");
+  if (core::name_in(kCoclusterMethods, options.method) == "unknown") refuse("method: is none that there is");
   CoclusterPlan plan;
   plan.method = options.method;
   plan.device = ctx.device();

@@ -9,9 +9,9 @@
 #include "core/memory.hpp"
 #include "core/names.hpp"
 #include "core/table_access.hpp"
+#include "ops/common/model_reader.hpp"
 #include "ops/common/refuse.hpp"
 #include "ops/kmeans/check.hpp"
-#include "ops/nearest/model_reader.hpp"
 #include "vicinal/kmeans_model.hpp"
 #include "vicinal/knn.hpp"
 

@@ -7,10 +7,10 @@
 
 #include "core/entry.hpp"
 #include "core/memory.hpp"
+#include "ops/common/model_reader.hpp"
 #include "ops/common/refuse.hpp"
 #include "ops/lle/check.hpp"
 #include "ops/nearest/index_file.hpp"
-#include "ops/nearest/model_reader.hpp"
 #include "vicinal/lle_model.hpp"
 
 namespace vicinal {

@@ -11,11 +11,12 @@
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
-#include "cpu/lle/weights.hpp"
 #include "ops/common/check.hpp"
 #include "ops/kmeans/clustered_rows.hpp"
 #include "ops/lle/check.hpp"
+#include "ops/lle/embed.hpp"
 #include "ops/lle/forecast.hpp"
+#include "solver/weights.hpp"
 
 namespace vicinal {
 
@@ -102,7 +103,7 @@ std::string open_of(LleSolver solver) {
 }
 
 std::uint64_t host_bytes(const Context& ctx, const TableView& table, const LleOptions& options) {
-  return ops::bytes_on_host(table) + kernels::embed_bytes(ctx, table.rows(), table.cols(), options);
+  return ops::bytes_on_host(table) + ops::embed_bytes(ctx, table.rows(), table.cols(), options);
 }
 
 /// The first number that a job is refused with is one that it runs with, at the speed that was planned.
@@ -125,7 +126,7 @@ ops::DirectCost direct_cost_of(const Lle& found) {
 /// The search is over: `found` has its plan and stats. The order of elimination is found on the host, from its rows.
 Lle embedded(const Context& ctx, const kernels::LleTask& task, Lle found) {
   found.options = task.options;
-  kernels::embed(ctx, task, found);
+  ops::embed(ctx, task, found);
   const ops::DirectCost cost = direct_cost_of(found);
   if (cost.fill > 0 && place_of(ctx, task.options) != kDevice) {
     found.plan.expected_seconds += ops::direct_seconds(ctx, task.table, task.options, cost);
@@ -199,7 +200,7 @@ std::vector<double> transform(const Context& ctx, const Index& index, const Lle&
   const std::int64_t dim = fitted.options.dim;
   std::vector<double> found(static_cast<std::size_t>(queries.rows() * dim), 0.0);
   core::parallel_for(ctx, (queries.rows() + kTaskRows - 1) / kTaskRows, [&](std::int64_t task, int /*worker*/) {
-    cpu::Placer placer(rows.table, graph.k, fitted.options.reg);
+    solver::Placer placer(rows.table, graph.k, fitted.options.reg);
     for (std::int64_t q = task * kTaskRows; q < std::min(queries.rows(), (task + 1) * kTaskRows); ++q) {
       core::widen_rows(asked.table, q, q + 1, placer.row());
       const auto ids = graph.ids_of(q);

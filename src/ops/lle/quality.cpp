@@ -5,16 +5,16 @@
 #include <algorithm>
 #include <map>
 
+#include "backend/lle_ranks.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
-#include "cpu/lle/rank_penalty.hpp"
-#include "cpu/lle/weights.hpp"
 #include "ops/common/check.hpp"
 #include "ops/common/refuse.hpp"
 #include "ops/kmeans/clustered_rows.hpp"
 #include "ops/lle/check.hpp"
+#include "solver/weights.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lle_quality.hpp"
 
@@ -24,10 +24,11 @@ namespace {
 /// One of the two spaces: what is searched, and the keys of any two rows.
 class Space {
  public:
-  Space(const Context& ctx, const TableView& table, const LleOptions& how)
-      : ctx_(ctx), index_(ctx, table), rows_(ctx, table, how.metric, how.p), how_(how) {}
+  Space(const Context& ctx, const TableView& table, const LleOptions& how) : ctx_(ctx), index_(ctx, table), how_(how) {}
 
-  [[nodiscard]] const cpu::WideRows& rows() const { return rows_; }
+  [[nodiscard]] std::vector<std::int64_t> penalties(std::span<const kernels::RankTask> tasks) const {
+    return kernels::rank_penalties(ctx_, {index_.table(), how_.metric, how_.p}, tasks);
+  }
 
   /// Neighbors [asked, k] of some rows among those that the filter lets through.
   [[nodiscard]] std::vector<std::int64_t> neighbors(std::span<const std::int64_t> asked, std::int64_t k,
@@ -45,7 +46,6 @@ class Space {
  private:
   const Context& ctx_;
   Index index_;
-  cpu::WideRows rows_;
   LleOptions how_;
 };
 
@@ -66,8 +66,15 @@ void judge_ranks(const Context& ctx, const Space& given, const Space& made, cons
   for (std::int64_t i = 0; i < n; ++i) {
     if (asked_of.count(fitted.piece[i]) != 0) rows_of[fitted.piece[i]].push_back(i);
   }
-  double untrue = 0;
-  double torn = 0;
+  struct Judged {
+    double most;                          ///< that the penalties of a piece can come to
+    std::vector<std::int64_t> near_made;  ///< [asked, k]
+    std::vector<std::int64_t> near_given;
+  };
+  std::vector<Judged> judged;
+  judged.reserve(asked_of.size());
+  std::vector<kernels::RankTask> by_given;  // tasks of each space: neighbors in the other one
+  std::vector<kernels::RankTask> by_made;
   for (const auto& [piece, asked] : asked_of) {
     const std::vector<std::int64_t>& rows = rows_of[piece];
     const auto size = static_cast<std::int64_t>(rows.size());
@@ -78,10 +85,17 @@ void judge_ranks(const Context& ctx, const Space& given, const Space& made, cons
       for (const std::int64_t i : rows) filter[i / 64] |= std::uint64_t{1} << (i % 64);
     }
     const double most = static_cast<double>(k) * static_cast<double>(2 * size - 3 * k - 1) / 2;
-    const std::vector<std::int64_t> near_made = made.neighbors(asked, k, filter);
-    untrue += static_cast<double>(cpu::rank_penalty(ctx, {given.rows(), rows, asked, near_made, k})) / most;
-    const std::vector<std::int64_t> near_given = given.neighbors(asked, k, filter);
-    torn += static_cast<double>(cpu::rank_penalty(ctx, {made.rows(), rows, asked, near_given, k})) / most;
+    judged.push_back({most, made.neighbors(asked, k, filter), given.neighbors(asked, k, filter)});
+    by_given.push_back({rows, asked, judged.back().near_made, k});
+    by_made.push_back({rows, asked, judged.back().near_given, k});
+  }
+  const std::vector<std::int64_t> untrue_of = given.penalties(by_given);
+  const std::vector<std::int64_t> torn_of = made.penalties(by_made);
+  double untrue = 0;
+  double torn = 0;
+  for (std::size_t i = 0; i < judged.size(); ++i) {
+    untrue += static_cast<double>(untrue_of[i]) / judged[i].most;
+    torn += static_cast<double>(torn_of[i]) / judged[i].most;
   }
   found.trustworthiness = 1 - untrue / static_cast<double>(found.rows.size());
   found.continuity = 1 - torn / static_cast<double>(found.rows.size());
@@ -93,7 +107,7 @@ void judge_weights(const Context& ctx, const Space& given, const TableView& tabl
   const std::vector<std::int64_t> near = given.neighbors(found.rows, how.k, {});
   found.conditions.resize(found.rows.size());
   core::parallel_for(ctx, static_cast<std::int64_t>(found.rows.size()), [&](std::int64_t i, int /*worker*/) {
-    cpu::WeightRoom room;
+    solver::WeightRoom room;
     room.row.resize(static_cast<std::size_t>(d));
     room.neighbors.resize(static_cast<std::size_t>(how.k * d));
     core::widen_rows(table, found.rows[i], found.rows[i] + 1, room.row.data());
@@ -101,7 +115,7 @@ void judge_weights(const Context& ctx, const Space& given, const TableView& tabl
       const std::int64_t id = near[i * how.k + j];
       core::widen_rows(table, id, id + 1, room.neighbors.data() + j * d);
     }
-    found.conditions[i] = cpu::weight_condition(ctx, room, how.k, d, how.reg);
+    found.conditions[i] = solver::weight_condition(ctx, room, how.k, d, how.reg);
   });
 }
 
@@ -126,7 +140,7 @@ LleQuality lle_quality(const Context& ctx, const TableView& table, const Lle& fi
   const auto judged = static_cast<std::uint64_t>(found.rows.size());
   const auto k = static_cast<std::uint64_t>(std::max(found.k, fitted.options.k));
   core::require_memory(ctx,
-                       ops::bytes_on_host(table) + cpu::WideRows::bytes(table, fitted.options.metric) +
+                       ops::bytes_on_host(table) + kernels::rank_bytes(table, fitted.options.metric) +
                            static_cast<std::uint64_t>(n) * 16 +
                            judged * (k * 32 + static_cast<std::uint64_t>(table.cols()) * 8),
                        "lle_quality");

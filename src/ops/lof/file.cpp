@@ -8,8 +8,8 @@
 
 #include "core/entry.hpp"
 #include "core/memory.hpp"
+#include "ops/common/model_reader.hpp"
 #include "ops/lof/check.hpp"
-#include "ops/nearest/model_reader.hpp"
 
 namespace vicinal {
 namespace ops {

@@ -12,8 +12,8 @@
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/common/check.hpp"
+#include "ops/common/model_reader.hpp"
 #include "ops/nearest/index_file.hpp"
-#include "ops/nearest/model_reader.hpp"
 
 namespace vicinal {
 namespace {

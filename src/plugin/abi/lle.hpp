@@ -6,7 +6,7 @@
 
 namespace vicinal::plugin {
 
-/// As cpu::LocalTask.
+/// As solver::LocalTask.
 struct LleTask {
   Table table;
   void* resident = nullptr;           ///< of that table, or null: it is uploaded

@@ -2,7 +2,7 @@
 // sign and few edges, to the bit as the host does, and leaves the others to the host.
 #pragma once
 
-#include "geo/layer.hpp"
+#include "formulas/overlap/plane.hpp"
 #include "plugin/abi/plugin.hpp"
 
 namespace vicinal::plugin {

@@ -95,7 +95,7 @@ struct Search {
   double largest_key = 0;                 ///< of radius and count: the largest key within
   const std::uint64_t* filter = nullptr;  ///< [(n + 63) / 64] host, or null
   const std::int64_t* exclude = nullptr;  ///< [m] host, or null
-  std::int32_t without = 0;               ///< number of an idea that is left out (backend/without.hpp)
+  std::int32_t without = 0;               ///< number of an idea that is left out (formulas/nearest/without.hpp)
 
   // Where answers go. A k list: ids and distances [m, k] in `memory`, or votes instead where there are outputs.
   std::int64_t* ids = nullptr;

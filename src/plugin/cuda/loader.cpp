@@ -5,10 +5,9 @@
 #include <dlfcn.h>
 
 #include <array>
-#include <cstdlib>
-#include <filesystem>
 
 #include "core/entry.hpp"
+#include "plugin/files.hpp"
 
 namespace vicinal::plugin {
 namespace {
@@ -92,7 +91,7 @@ std::string version_text(int version) {
 
 Plugin find_plugin() {
   std::string tried;
-  for (const std::string& path : plugin_candidates()) {
+  for (const std::string& path : plugin_candidates("VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so")) {
     if (!is_there(path)) {
       tried += (tried.empty() ? "" : ", ") + path;
       continue;
@@ -113,28 +112,6 @@ Plugin find_plugin() {
 const Driver& driver() {
   static const Driver kDriver = ask_driver();
   return kDriver;
-}
-
-std::string loader_error() {
-  const char* const text = dlerror();
-  return text != nullptr ? text : "unknown error";
-}
-
-bool is_there(const std::string& path) {
-  if (path.find('/') != std::string::npos) return std::filesystem::exists(path);
-  return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
-}
-
-std::vector<std::string> plugin_candidates(const char* variable, const char* file) {
-  const char* const named = std::getenv(variable);
-  if (named != nullptr && *named != '\0') return {named};
-  std::vector<std::string> candidates;
-  Dl_info self{};
-  if (dladdr(reinterpret_cast<const void*>(&plugin_candidates), &self) != 0 && self.dli_fname != nullptr) {
-    candidates.push_back((std::filesystem::path(self.dli_fname).parent_path() / file).string());
-  }
-  candidates.emplace_back(file);
-  return candidates;
 }
 
 const Functions& load_functions(const std::string& path) {

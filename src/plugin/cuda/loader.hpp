@@ -18,15 +18,6 @@ struct Driver {
 };
 const Driver& driver();
 
-/// A plug-in's file, or rather the names to try for it: what the environment's `variable` names, and nothing else;
-/// without that `file` beside the library, then wherever the system looks.
-std::vector<std::string> plugin_candidates(const char* variable = "VICINAL_CUDA_PLUGIN",
-                                           const char* file = "libvicinal_cuda.so");
-/// Whether the loader would find such a name; one without a folder is left to the system's search.
-bool is_there(const std::string& path);
-/// What the system's loader last said.
-std::string loader_error();
-
 /// The functions of the plug-in in a file. Throws `device_unavailable` for a file that is not there, is no plug-in or
 /// is one of another version.
 const Functions& load_functions(const std::string& path);

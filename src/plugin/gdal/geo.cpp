@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "plugin/cuda/loader.hpp"
+#include "plugin/files.hpp"
 
 namespace vicinal::plugin {
 namespace {

@@ -2,8 +2,8 @@
 // so two runs give the same bits. A filter's recurrence is two launches a degree, the terms before added by the second.
 #include <algorithm>
 
+#include "cuda/base/memory.hpp"
 #include "cuda/lle/krylov/krylov.hpp"
-#include "cuda/nearest/layout.hpp"
 
 namespace vicinal::cuda {
 namespace {

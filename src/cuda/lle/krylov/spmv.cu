@@ -6,10 +6,10 @@
 #include <functional>
 #include <vector>
 
+#include "cuda/base/memory.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/lle/krylov/cusparse.hpp"
 #include "cuda/lle/krylov/krylov.hpp"
-#include "cuda/nearest/layout.hpp"
 
 namespace vicinal::cuda {
 namespace {

@@ -192,7 +192,7 @@ Search slice_of(const Search& search, std::int64_t first, std::int64_t count) {
 }
 
 // Bytes are multiplied as what they are, where that is less work than float16.
-Frame frame_of(const Engine& engine, const Search& search) {
+Quantization frame_of(const Engine& engine, const Search& search) {
   const bool bytes = core::byte_screen_serves(search.table.dtype, search.queries.dtype, search.metric, search.table.d,
                                               engine.compute_capability);
   return bytes && search.without != kernels::Without::centring
@@ -278,8 +278,8 @@ class FusedSearch {
   };
 
   /// Screens of one batch: k lists start from the limits given, or from a sample.
-  PackedQueries screened(const Search& queries_of, const TablePack& table, const Frame& frame, std::uint32_t capacity,
-                         const double* limits) {
+  PackedQueries screened(const Search& queries_of, const TablePack& table, const Quantization& frame,
+                         std::uint32_t capacity, const double* limits) {
     PackedQueries queries = pack_queries(engine_, queries_of.queries, frame, capacity);
     queries.view.eligible = Eligible(queries_of);
     queries.view.eligible.filter = nullptr;  // what it leaves out is not chosen
@@ -398,7 +398,7 @@ class FusedSearch {
     if (sizes_.ladder > 0 && search_.without != kernels::Without::grouping) {
       distinct = choose_distinct(engine_, search_.table, chosen_.view);
     }
-    std::optional<Frame> frame = frame_of_the_many();
+    std::optional<Quantization> frame = frame_of_the_many();
     if (!distinct && !frame) return false;
     table_ = {};
     if (distinct) chosen_ = *std::move(distinct);
@@ -408,12 +408,12 @@ class FusedSearch {
   }
 
   /// Where the scale of the longest row leaves little of all others.
-  std::optional<Frame> frame_of_the_many() const {
+  std::optional<Quantization> frame_of_the_many() const {
     if (!centred(search_.metric) || frame_.numbers.bytes) return std::nullopt;
     TableFacts facts = search_.facts;
     facts.longest = usual_radius(engine_, search_.table, chosen_.view, frame_.numbers.centre);
     if (!(facts.longest > 0 && facts.longest <= search_.facts.longest / kFarOut)) return std::nullopt;
-    Frame frame =
+    Quantization frame =
         make_frame(engine_, search_.table, facts, search_.metric, search_.without != kernels::Without::centring);
     frame.numbers.shortens = true;
     return frame;
@@ -430,7 +430,7 @@ class FusedSearch {
     }
     return still;
   }
-  void screen_some(const Part& part, const TablePack& table, const Frame& frame, const Waiting& waiting,
+  void screen_some(const Part& part, const TablePack& table, const Quantization& frame, const Waiting& waiting,
                    std::int64_t first, std::int64_t count, std::uint32_t capacity, const Left& still,
                    bool anew = false) {
     const std::int64_t* numbers = waiting.numbers.data() + first;
@@ -459,7 +459,7 @@ class FusedSearch {
           TableFacts facts = search_.facts;
           facts.centre = centre.data();
           facts.longest = ball.radius;
-          const Frame frame = make_frame(engine_, search_.table, facts, search_.metric);
+          const Quantization frame = make_frame(engine_, search_.table, facts, search_.metric);
           const TablePack table = pack_table(engine_, search_.table, rows.view, frame);
           for (; done < end; done += std::min(sizes_.wide_queries, end - done)) {
             screen_some(part, table, frame, left.waiting, done, std::min(sizes_.wide_queries, end - done),
@@ -511,7 +511,7 @@ class FusedSearch {
   const KLists& lists_;
   const DirectTask* within_;
   Sizes sizes_;
-  Frame frame_;
+  Quantization frame_;
   ChosenRows chosen_;
   TablePack table_;
   Buffer<Passed> passed_;

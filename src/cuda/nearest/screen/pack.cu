@@ -39,7 +39,7 @@ __device__ __forceinline__ float in_float(float value) {
 // Values of eight columns, centred and scaled, of a row that may be anything.
 template <class T, class C>
 struct Loader {
-  Frame::Numbers frame;
+  Quantization::Numbers frame;
   double scale;
   Normalizer normalizer;  // for cosine
   __device__ void operator()(const T* row, int first, C (&values)[kChunk]) const {
@@ -170,7 +170,7 @@ __device__ void write_last_chunk(__half* tile, int tile_rows, int row, int colum
 // Rounds the 32 rows of a group, all but their last chunk, which comes to `last`; thread r of the first warp gets the
 // sums of row r.
 template <class T, class C>
-__device__ core::HalfSums pack_group(const T* table, const PackedTable& packed, const Frame::Numbers& frame,
+__device__ core::HalfSums pack_group(const T* table, const PackedTable& packed, const Quantization::Numbers& frame,
                                      std::int64_t first, __half* tile, uint4* last) {
   const Place place = place_of_thread();
   const int row_in_tile = static_cast<int>((first + place.row) % kTableTile);
@@ -219,7 +219,7 @@ __device__ core::HalfSums pack_group(const T* table, const PackedTable& packed, 
 // of steps for few threads, and would be waited for after each group.
 template <class T, class C>
 __global__ void __launch_bounds__(kMostThreads, kBlocks)
-    pack_table_kernel(const T* table, PackedTable packed, Frame::Numbers frame, int groups, __half* tiles) {
+    pack_table_kernel(const T* table, PackedTable packed, Quantization::Numbers frame, int groups, __half* tiles) {
   __shared__ uint4 last[kMostGroups * kGroupRows];
   __shared__ core::HalfRow facts[kMostGroups * kGroupRows];
   const std::int64_t tile_size = static_cast<std::int64_t>(kTableTile) * frame.columns;
@@ -251,7 +251,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks)
 
 template <class T>
 __global__ void __launch_bounds__(kMostThreads)
-    pack_queries_kernel(const T* queries, std::int64_t m, Frame::Numbers frame, double* wide, __half* tiles,
+    pack_queries_kernel(const T* queries, std::int64_t m, Quantization::Numbers frame, double* wide, __half* tiles,
                         QueryFacts* facts, float* thresholds) {
   const Place place = place_of_thread();
   const std::int64_t query = static_cast<std::int64_t>(blockIdx.x) * kGroupRows + place.row;
@@ -327,7 +327,7 @@ __global__ void __launch_bounds__(kMostThreads)
 }
 
 // Four warps for each four chunks, or for each eight, twelve, ...
-unsigned threads_for(const Frame::Numbers& n) {
+unsigned threads_for(const Quantization::Numbers& n) {
   const int fours = (n.columns / kChunk + 3) / 4;
   constexpr int kMostFours = kMostThreads / 128;
   const int rounds = (fours + kMostFours - 1) / kMostFours;
@@ -344,11 +344,11 @@ __global__ void take_centre(const double* from, double* to, float* to_narrow, in
 
 }  // namespace
 
-Frame make_frame(const Engine& engine, const Rows& table, const TableFacts& facts, Metric metric, bool moves) {
-  Frame frame;
+Quantization make_frame(const Engine& engine, const Rows& table, const TableFacts& facts, Metric metric, bool moves) {
+  Quantization frame;
   const auto d = table.d;
   frame.memory = Buffer<double>(engine, d + 2 + (d + 1) / 2);
-  Frame::Numbers& n = frame.numbers;
+  Quantization::Numbers& n = frame.numbers;
   n.metric = metric;
   n.centre = frame.memory.data();
   n.typical = frame.memory.data() + d;
@@ -371,9 +371,9 @@ Frame make_frame(const Engine& engine, const Rows& table, const TableFacts& fact
   return frame;
 }
 
-TablePack pack_table(const Engine& engine, const Rows& table, const Chosen& chosen, const Frame& frame) {
+TablePack pack_table(const Engine& engine, const Rows& table, const Chosen& chosen, const Quantization& frame) {
   TablePack pack;
-  const Frame::Numbers& n = frame.numbers;
+  const Quantization::Numbers& n = frame.numbers;
   pack.view.chosen = chosen;
   pack.view.tile_count = (chosen.count + kTableTile - 1) / kTableTile;
   pack.view.columns = n.columns;
@@ -406,9 +406,10 @@ TablePack pack_table(const Engine& engine, const Rows& table, const Chosen& chos
   return pack;
 }
 
-PackedQueries pack_queries(const Engine& engine, const Rows& queries, const Frame& frame, std::uint32_t capacity) {
+PackedQueries pack_queries(const Engine& engine, const Rows& queries, const Quantization& frame,
+                           std::uint32_t capacity) {
   PackedQueries pack;
-  const Frame::Numbers& n = frame.numbers;
+  const Quantization::Numbers& n = frame.numbers;
   pack.frame = n;
   const std::int64_t tiles = (queries.n + kQueryTile - 1) / kQueryTile;
   const std::int64_t padded = tiles * kQueryTile;

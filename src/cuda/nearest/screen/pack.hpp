@@ -14,7 +14,7 @@
 namespace vicinal::cuda {
 
 /// What rows were centred and scaled with; the same for a table and its queries.
-struct Frame {
+struct Quantization {
   /// What kernels are given of it.
   struct Numbers {
     Metric metric = Metric::euclidean;
@@ -34,14 +34,15 @@ struct Frame {
   Numbers numbers;
 };
 /// `moves`: for distances rows are centred, else never.
-Frame make_frame(const Engine& engine, const Rows& table, const TableFacts& facts, Metric metric, bool moves = true);
+Quantization make_frame(const Engine& engine, const Rows& table, const TableFacts& facts, Metric metric,
+                        bool moves = true);
 
 /// Owns what a PackedTable points to.
 struct TablePack {
   Buffer<__half> tiles;
   PackedTable view;
 };
-TablePack pack_table(const Engine& engine, const Rows& table, const Chosen& chosen, const Frame& frame);
+TablePack pack_table(const Engine& engine, const Rows& table, const Chosen& chosen, const Quantization& frame);
 
 /// What is known of one query.
 struct QueryFacts {
@@ -55,7 +56,7 @@ struct QueryFacts {
 
 /// The queries of one batch.
 struct PackedQueries {
-  Frame::Numbers frame;
+  Quantization::Numbers frame;
   Buffer<double> wide;       ///< [m, d] exact values; for cosine normalised
   Buffer<__half> tiles;      ///< [tile_count][kQueryTile x columns]
   Buffer<QueryFacts> facts;  ///< [tile_count * kQueryTile], as the next three
@@ -66,6 +67,7 @@ struct PackedQueries {
   ScreenQueries view;
 };
 /// `capacity`: survivors a query may have between two calls of `tighten`.
-PackedQueries pack_queries(const Engine& engine, const Rows& queries, const Frame& frame, std::uint32_t capacity);
+PackedQueries pack_queries(const Engine& engine, const Rows& queries, const Quantization& frame,
+                           std::uint32_t capacity);
 
 }  // namespace vicinal::cuda

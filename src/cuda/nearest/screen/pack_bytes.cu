@@ -60,7 +60,7 @@ __device__ std::int64_t position_of_thread() {
 }
 
 __global__ void __launch_bounds__(kThreads)
-    pack_table_kernel(const std::uint8_t* table, PackedTable packed, Frame::Numbers frame, __half* tiles) {
+    pack_table_kernel(const std::uint8_t* table, PackedTable packed, Quantization::Numbers frame, __half* tiles) {
   const std::int64_t position = position_of_thread();
   const std::int64_t number = packed_number(packed, position);
   const bool is_row = number < packed.chosen.count;
@@ -75,8 +75,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    pack_queries_kernel(const std::uint8_t* queries, std::int64_t m, Frame::Numbers frame, double* wide, __half* tiles,
-                        QueryFacts* facts, float* thresholds) {
+    pack_queries_kernel(const std::uint8_t* queries, std::int64_t m, Quantization::Numbers frame, double* wide,
+                        __half* tiles, QueryFacts* facts, float* thresholds) {
   const std::int64_t query = position_of_thread();
   const bool is_query = query < m;
   const std::uint8_t* row = is_query ? queries + query * frame.d : nullptr;
@@ -95,8 +95,8 @@ __global__ void __launch_bounds__(kThreads)
 
 }  // namespace
 
-Frame make_byte_frame(const Rows& table, Metric metric) {
-  Frame frame;
+Quantization make_byte_frame(const Rows& table, Metric metric) {
+  Quantization frame;
   frame.numbers.metric = metric;
   frame.numbers.bytes = true;
   frame.numbers.d = static_cast<int>(table.d);
@@ -104,7 +104,7 @@ Frame make_byte_frame(const Rows& table, Metric metric) {
   return frame;
 }
 
-void pack_byte_table(const Engine& engine, const Rows& table, const Frame& frame, const TablePack& pack) {
+void pack_byte_table(const Engine& engine, const Rows& table, const Quantization& frame, const TablePack& pack) {
   const auto blocks = static_cast<unsigned>(pack.view.tile_count * (kTableTile / kRowsABlock));
   pack_table_kernel<<<blocks, kThreads, 0, engine.stream>>>(static_cast<const std::uint8_t*>(table.data), pack.view,
                                                             frame.numbers, pack.tiles.data());

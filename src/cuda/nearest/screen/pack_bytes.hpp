@@ -6,9 +6,9 @@
 
 namespace vicinal::cuda {
 
-Frame make_byte_frame(const Rows& table, Metric metric);
+Quantization make_byte_frame(const Rows& table, Metric metric);
 /// Fills the memory that `pack_table` and `pack_queries` have made for such a frame.
-void pack_byte_table(const Engine& engine, const Rows& table, const Frame& frame, const TablePack& pack);
+void pack_byte_table(const Engine& engine, const Rows& table, const Quantization& frame, const TablePack& pack);
 void pack_byte_queries(const Engine& engine, const Rows& queries, const PackedQueries& pack);
 
 }  // namespace vicinal::cuda

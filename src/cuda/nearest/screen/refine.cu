@@ -108,7 +108,7 @@ struct Arguments {
   std::int64_t queries;
   Chosen chosen;
   Eligible eligible;
-  Frame::Numbers frame;
+  Quantization::Numbers frame;
   QueryFacts* facts;
   float* thresholds;
   __half* tiles;

@@ -9,20 +9,20 @@ namespace vicinal::cuda {
 
 /// The threshold where no answer's key is larger than `key`; and hence a score that is high enough for a row of that
 /// key.
-__device__ inline float threshold_of(const Frame::Numbers& frame, const QueryFacts& facts, double key) {
+__device__ inline float threshold_of(const Quantization::Numbers& frame, const QueryFacts& facts, double key) {
   if (frame.bytes) return core::byte_threshold(frame.metric == Metric::inner_product, facts.row.exact_sq, key);
   // Of a cosine key twice is the squared distance of the normalised rows.
   if (frame.metric == Metric::cosine) key *= 2;
   return core::half_threshold(facts.row, facts.exponent, facts.form, key, frame.d, frame.exponent, frame.beta);
 }
 /// Below it no row is an answer, as far as is known; for scores made with the query's spare columns as they are.
-__device__ inline float current_threshold(const Frame::Numbers& frame, const QueryFacts& facts) {
+__device__ inline float current_threshold(const Quantization::Numbers& frame, const QueryFacts& facts) {
   return threshold_of(frame, facts, facts.limit_key);
 }
 
 /// Writes the spare columns of row `row` of the tile and returns the threshold. `first`: the form is chosen now.
-__device__ inline float renewed_threshold(const Frame::Numbers& frame, QueryFacts& facts, bool first, __half* tile,
-                                          int row) {
+__device__ inline float renewed_threshold(const Quantization::Numbers& frame, QueryFacts& facts, bool first,
+                                          __half* tile, int row) {
   if (frame.bytes) return current_threshold(frame, facts);
   if (!core::half_usable(facts.row, facts.exponent)) return HUGE_VALF;  // left to another method: nothing survives
   if (first && frame.metric == Metric::inner_product) facts.form = core::HalfForm::product;

@@ -1,0 +1,509 @@
+// What only a device has: tables and answers in its memory, tables larger than it may hold, indexes that move between
+// CPU and device, lists of every length. Compared with the CPU, which the other tests compare with the reference.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.hpp"
+#include "data.hpp"
+#include "device_check.hpp"
+#include "device_memory.hpp"
+#include "vicinal/vicinal.hpp"
+
+namespace vicinal::contract {
+namespace {
+
+class Cuda : public DeviceTest {};
+
+ErrorCode code_of(const std::function<void()>& call, std::string* sentence = nullptr) {
+  try {
+    call();
+  } catch (const Error& error) {
+    if (sentence != nullptr) *sentence = error.what();
+    return error.code();
+  }
+  ADD_FAILURE() << "no error";
+  return ErrorCode::internal;
+}
+
+TEST_F(Cuda, says_what_it_is) {
+  EXPECT_EQ(cuda().device(), "cuda:0");
+  const CudaStatus status = cuda_status();
+  ASSERT_FALSE(status.devices.empty());
+  std::printf("%s: %s, compute capability %d; plug-in for %s\n", status.devices[0].name.c_str(),
+              status.devices[0].model.c_str(), status.devices[0].compute_capability, status.architectures.c_str());
+  const Rows rows = make_rows(Family::gaussian, {100, 3, 10}, 1);
+  const TableView table(rows.table.data(), 100, 3);
+  const Plan plan = plan_knn(cuda(), table, nullptr, {.k = 5});
+  EXPECT_EQ(plan.device, "cuda:0");
+  EXPECT_GT(plan.device_memory, 0U);
+  EXPECT_EQ(knn(cuda(), table, {.k = 5}).plan.device, "cuda:0");
+}
+
+TEST_F(Cuda, tensor_cores_add_as_the_screen_assumes) {
+  EXPECT_TRUE(tensor_core_sums(cpu()).instruction.empty());
+  const TensorCoreSums sums = tensor_core_sums(cuda());
+  if (sums.instruction.empty()) GTEST_SKIP() << "the fake device has no tensor cores";
+  std::printf("tensor cores: %s, accumulation: %s, largest error %.3f of the bound\n", sums.instruction.c_str(),
+              sums.model.c_str(), sums.largest_error);
+  EXPECT_FALSE(sums.model.empty());
+  EXPECT_GT(sums.largest_error, 0);
+  EXPECT_TRUE(sums.largest_error <= 1) << sums.largest_error;
+  const char* const path = std::getenv("VICINAL_CUDA_PATH");
+  if (path != nullptr && std::string(path) == "portable") {
+    EXPECT_EQ(sums.instruction, "mma.sync");
+  }
+}
+
+TEST_F(Cuda, tables_in_device_memory) {
+  const Shape shape = {3001, 23, 101};
+  const Rows rows = make_rows(Family::gaussian, shape, 2);
+  const TableView table(rows.table.data(), shape.n, shape.d);
+  const TableView queries(rows.queries.data(), shape.m, shape.d);
+  const DeviceArray<double> device_table(rows.table);
+  const DeviceArray<double> device_queries(rows.queries);
+  const auto there = [&](const DeviceArray<double>& array, std::int64_t n) {
+    return TableView(array.data(), DType::float64, n, shape.d, shape.d, 1, Memory::cuda);
+  };
+  for (const Metric metric : {Metric::euclidean, Metric::cosine, Metric::manhattan}) {
+    const KnnOptions options = {.k = 7, .metric = metric};
+    const NeighborGraph wanted = knn(cpu(), table, queries, options);
+    const Index index(cuda(), there(device_table, shape.n));
+    expect_same(knn(cuda(), index, there(device_queries, shape.m), options), wanted, "both there");
+    expect_same(knn(cuda(), index, queries, options), wanted, "table there");
+    expect_same(knn(cuda(), table, there(device_queries, shape.m), options), wanted, "queries there");
+    expect_same(knn(cuda(), index, options), knn(cpu(), table, options), "within itself");
+    expect_same(radius(cuda(), index, queries, {.radius = wanted.distances[6], .metric = metric}),
+                radius(cpu(), table, queries, {.radius = wanted.distances[6], .metric = metric}), "radius");
+  }
+  // Every other row, columns backwards.
+  const TableView strided(rows.table.data() + shape.d - 1, DType::float64, shape.n / 2, shape.d, 2 * shape.d, -1);
+  const TableView strided_there(device_table.data() + shape.d - 1, DType::float64, shape.n / 2, shape.d, 2 * shape.d,
+                                -1, Memory::cuda);
+  expect_same(knn(cuda(), strided_there, queries, {.k = 5}), knn(cpu(), strided, queries, {.k = 5}), "strided");
+  const TableView fewer(rows.table.data(), DType::float64, shape.n / 2, shape.d, 2 * shape.d);
+  const TableView fewer_there(device_table.data(), DType::float64, shape.n / 2, shape.d, 2 * shape.d, 1, Memory::cuda);
+  expect_same(knn(cuda(), fewer_there, queries, {.k = 5}), knn(cpu(), fewer, queries, {.k = 5}), "every other row");
+}
+
+TEST_F(Cuda, values_in_device_memory_that_are_not_finite) {
+  Rows rows = make_rows(Family::gaussian, {500, 7, 50}, 2);
+  rows.queries[31 * 7 + 2] = std::numeric_limits<double>::quiet_NaN();
+  rows.queries[40 * 7 + 1] = std::numeric_limits<double>::infinity();
+  const TableView table(rows.table.data(), 500, 7);
+  const DeviceArray<double> array(rows.queries);
+  const TableView there(array.data(), DType::float64, 50, 7, 7, 1, Memory::cuda);
+  std::string sentence;
+  EXPECT_EQ(code_of([&] { (void)knn(cuda(), table, there, {.k = 3}); }, &sentence), ErrorCode::bad_data);
+  EXPECT_NE(sentence.find("queries: row 31, column 2"), std::string::npos) << sentence;
+  EXPECT_EQ(code_of([&] { (void)Index(cuda(), there); }, &sentence), ErrorCode::bad_data);
+  EXPECT_NE(sentence.find("table: row 31, column 2"), std::string::npos) << sentence;
+}
+
+TEST_F(Cuda, memory_that_is_not_where_it_is_said_to_be) {
+  const Rows rows = make_rows(Family::gaussian, {100, 3, 10}, 1);
+  const TableView host(rows.table.data(), 100, 3);
+  const TableView false_one(rows.table.data(), DType::float64, 100, 3, 3, 1, Memory::cuda);
+  EXPECT_EQ(code_of([&] { (void)Index(cuda(), false_one); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { (void)knn(cuda(), host, false_one, {.k = 3}); }), ErrorCode::invalid_argument);
+  std::vector<std::int64_t> ids(300);
+  std::vector<double> distances(300);
+  EXPECT_EQ(code_of([&] {
+              (void)knn_into(cuda(), host, {.k = 3}, {ids.data(), distances.data(), Memory::cuda});
+            }),
+            ErrorCode::invalid_argument);
+  const DeviceArray<double> array(rows.table);
+  const TableView there(array.data(), DType::float64, 100, 3, 3, 1, Memory::cuda);
+  EXPECT_EQ(code_of([&] { (void)Index(cpu(), there); }), ErrorCode::device_unavailable);
+  const Index index(cuda(), there);
+  EXPECT_EQ(code_of([&] { (void)knn(cpu(), index, {.k = 3}); }), ErrorCode::device_unavailable);
+}
+
+TEST_F(Cuda, lists_into_memory_of_the_callers) {
+  const Shape shape = {2000, 17, 300};
+  const Rows rows = make_rows(Family::integer_ties, shape, 3);
+  const TableView table(rows.table.data(), shape.n, shape.d);
+  const TableView queries(rows.queries.data(), shape.m, shape.d);
+  for (const std::int64_t k : {1, 5, 64}) {
+    const NeighborGraph wanted = knn(cpu(), table, queries, {.k = k});
+    const auto size = static_cast<std::size_t>(shape.m * k);
+    NeighborGraph got = wanted;
+    std::vector<std::int64_t> ids(size);
+    std::vector<double> distances(size);
+    const KnnSummary summary = knn_into(cuda(), table, queries, {.k = k}, {ids.data(), distances.data()});
+    EXPECT_EQ(summary.rows, shape.m);
+    EXPECT_EQ(summary.plan.device, "cuda:0");
+    got.ids = ids;
+    got.distances = distances;
+    expect_same(got, wanted, "to the host");
+    const DeviceArray<std::int64_t> device_ids(size);
+    const DeviceArray<double> device_distances(size);
+    (void)knn_into(cuda(), table, queries, {.k = k}, {device_ids.data(), device_distances.data(), Memory::cuda});
+    got.ids = device_ids.host();
+    got.distances = device_distances.host();
+    expect_same(got, wanted, "to the device");
+  }
+}
+
+/// Several outputs, one of them with more classes than fit shared memory.
+std::vector<Labels> some_labels(std::int64_t rows) {
+  std::vector<Labels> outputs;
+  for (const std::int64_t classes : {2, 10, 300, 1500}) {
+    std::vector<std::int64_t> values;
+    for (std::int64_t i = 0; i < rows; ++i) values.push_back(i * 7919 % classes);
+    outputs.push_back(encode_labels(values));
+  }
+  return outputs;
+}
+
+TEST_F(Cuda, votes_on_the_device) {
+  for (const Family family : {Family::gaussian, Family::duplicates, Family::integer_ties}) {
+    const Shape shape = {3000, 6, 257};
+    const Rows rows = make_rows(family, shape, 4);
+    const TableView table(rows.table.data(), shape.n, shape.d);
+    const TableView queries(rows.queries.data(), shape.m, shape.d);
+    const std::vector<Labels> outputs = some_labels(shape.n);
+    for (const Weighting weights : {Weighting::uniform, Weighting::distance}) {
+      for (const std::int64_t k : {1, 5, 33, 200}) {
+        const VoteOptions voting = {.weights = weights, .probabilities = true};
+        const Classification wanted = classify(cpu(), table, queries, outputs, {.k = k}, voting);
+        const Classification got = classify(cuda(), table, queries, outputs, {.k = k}, voting);
+        EXPECT_EQ(got.plan.device, "cuda:0");
+        for (std::size_t o = 0; o < outputs.size(); ++o) {
+          EXPECT_EQ(got.votes[o].codes, wanted.votes[o].codes) << "k=" << k << " output " << o;
+          ASSERT_EQ(got.votes[o].probabilities.size(), wanted.votes[o].probabilities.size());
+          EXPECT_EQ(std::memcmp(got.votes[o].probabilities.data(), wanted.votes[o].probabilities.data(),
+                                wanted.votes[o].probabilities.size() * sizeof(double)),
+                    0)
+              << "k=" << k << " output " << o;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Cuda, custom_weights_are_called_on_the_host) {
+  const Rows rows = make_rows(Family::gaussian, {500, 6, 50}, 4);
+  const TableView table(rows.table.data(), 500, 6);
+  const TableView queries(rows.queries.data(), 50, 6);
+  const std::vector<Labels> outputs = some_labels(500);
+  const auto falling = [](std::span<const double> distances, std::span<double> weights) {
+    for (std::size_t i = 0; i < distances.size(); ++i) weights[i] = 1 / (1 + distances[i]);
+  };
+  const VoteOptions voting = {.weights = Weighting::custom, .custom = falling};
+  const Classification got = classify(cuda(), table, queries, outputs, {.k = 9}, voting);
+  EXPECT_NE(got.plan.reason.find("custom weights"), std::string::npos) << got.plan.reason;
+  const Classification wanted = classify(cpu(), table, queries, outputs, {.k = 9}, voting);
+  for (std::size_t o = 0; o < outputs.size(); ++o) EXPECT_EQ(got.votes[o].codes, wanted.votes[o].codes);
+}
+
+TEST_F(Cuda, lists_of_every_length) {
+  const Shape shape = {9000, 5, 40};
+  const Rows rows = make_rows(Family::integer_ties, shape, 5);
+  const TableView table(rows.table.data(), shape.n, shape.d);
+  const TableView queries(rows.queries.data(), shape.m, shape.d);
+  for (const std::int64_t k : {31, 32, 33, 1000, 2047, 2048, 2049, 5000, 8999, 9000}) {
+    for (const Metric metric : {Metric::euclidean, Metric::inner_product}) {
+      const KnnOptions options = {.k = k, .metric = metric};
+      expect_same(knn(cuda(), table, queries, options), knn(cpu(), table, queries, options), "k=" + std::to_string(k));
+    }
+  }
+}
+
+TEST_F(Cuda, few_and_many_queries) {
+  const Rows rows = make_rows(Family::gaussian, {70001, 12, 1000}, 6);
+  const auto table_values = singles(rows.table);
+  const auto query_values = singles(rows.queries);
+  const TableView table(table_values.data(), 70001, 12);
+  const Index here(cpu(), table);
+  const Index there(cuda(), table);
+  for (const std::int64_t m : {1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1000}) {
+    const TableView queries(query_values.data(), m, 12);
+    const KnnOptions options = {.k = 10, .method = Method::direct};
+    expect_same(knn(cuda(), there, queries, options), knn(cpu(), here, queries, options), "m=" + std::to_string(m));
+  }
+}
+
+TEST_F(Cuda, mass_ties_and_sorted_tables) {
+  for (const Family family : {Family::constant, Family::duplicates, Family::near_first, Family::far_first}) {
+    const Rows rows = make_rows(family, {40000, 4, 70}, 7);
+    const TableView table(rows.table.data(), 40000, 4);
+    const TableView queries(rows.queries.data(), 70, 4);
+    for (const std::int64_t k : {1, 50, 3000}) {
+      expect_same(knn(cuda(), table, queries, {.k = k, .method = Method::direct}), knn(cpu(), table, queries, {.k = k}),
+                  std::string(name_of(family)) + " k=" + std::to_string(k));
+    }
+  }
+}
+
+/// Every search, of a table that a context of the device streams.
+void check_streaming(const Context& ctx, const Context& cpu, const TableView& table, const TableView& host_table,
+                     const TableView& queries) {
+  const std::int64_t n = table.rows();
+  std::vector<std::uint64_t> filter(static_cast<std::size_t>((n + 63) / 64), 0x9249249249249249ULL);
+  std::vector<std::int64_t> exclude;
+  for (std::int64_t q = 0; q < queries.rows(); ++q) exclude.push_back(q % 3 == 0 ? -1 : q * 97 % n);
+  const Index there(ctx, table);
+  const Index here(cpu, host_table);
+  for (const std::int64_t k : {1, 20, 6000}) {  // the last in groups of queries
+    KnnOptions options = {.k = k};
+    expect_same(knn(ctx, there, queries, options), knn(cpu, here, queries, options), "k=" + std::to_string(k));
+    options.filter = filter;
+    options.exclude = exclude;
+    expect_same(knn(ctx, there, queries, options), knn(cpu, here, queries, options), "filter, exclude");
+  }
+  const double r = knn(cpu, here, queries, {.k = 30}).distances[29];
+  expect_same(radius(ctx, there, queries, {.radius = r}), radius(cpu, here, queries, {.radius = r}), "radius");
+  EXPECT_EQ(count(ctx, there, queries, {.radius = r}).counts, count(cpu, here, queries, {.radius = r}).counts);
+}
+
+TEST_F(Cuda, tables_that_do_not_fit_are_streamed) {
+  const Shape shape = {60000, 64, 70};
+  const Rows rows = make_rows(Family::gaussian, shape, 8);
+  const TableView table(rows.table.data(), shape.n, shape.d);  // 31 MB
+  const TableView queries(rows.queries.data(), shape.m, shape.d);
+  const Context ctx = small(16);
+  const Plan plan = plan_knn(ctx, table, &queries, {.k = 5});
+  EXPECT_NE(plan.reason.find("streamed"), std::string::npos) << plan.reason;
+  EXPECT_LE(plan.device_memory, 16 * kMegabyte);
+  check_streaming(ctx, cpu(), table, table, queries);
+  const TableView blocks =
+      TableView::blocks(DType::float64, shape.n, shape.d, [&](std::int64_t begin, std::int64_t end, void* to) {
+        std::memcpy(to, rows.table.data() + begin * shape.d, static_cast<std::size_t>((end - begin) * shape.d) * 8);
+      });
+  check_streaming(ctx, cpu(), blocks, table, queries);
+  const Rows more = make_rows(Family::duplicates, {3000, 900, 1}, 9);
+  const TableView itself(more.table.data(), 3000, 900);  // 22 MB
+  expect_same(knn(ctx, itself, {.k = 40}), knn(cpu(), itself, {.k = 40}), "within itself");
+}
+
+TEST_F(Cuda, tiles_through_the_screen_are_merged) {
+  if (cuda_status().architectures == "fake") GTEST_SKIP() << "the fake device has no screen";
+  const Shape shape = {300000, 96, 300};
+  const Context ctx = small(160);
+  for (const Family family : {Family::gaussian, Family::duplicates}) {
+    const Rows rows = make_rows(family, shape, 13);
+    const auto table_values = singles(rows.table);  // 115 MB
+    const auto query_values = singles(rows.queries);
+    const TableView table(table_values.data(), shape.n, shape.d);
+    const TableView queries(query_values.data(), shape.m, shape.d);
+    const Index there(ctx, table);
+    const Index here(cpu(), table);
+    std::vector<std::uint64_t> filter(static_cast<std::size_t>((shape.n + 63) / 64), 0x9249249249249249ULL);
+    std::fill(filter.begin() + 1000, filter.begin() + 2000, 0);  // most of a tile is out
+    std::vector<std::int64_t> exclude;
+    for (std::int64_t q = 0; q < shape.m; ++q) exclude.push_back(q % 3 == 0 ? -1 : q * 997 % shape.n);
+    for (const Metric metric : {Metric::euclidean, Metric::cosine, Metric::inner_product}) {
+      KnnOptions options = {.k = 17, .metric = metric, .method = Method::fused};
+      const std::string what = std::string(name_of(family)) + " " + std::string(name_of(metric));
+      try {
+        expect_same(knn(ctx, there, queries, options), knn(cpu(), here, queries, {.k = 17, .metric = metric}), what);
+      } catch (const Error& error) {
+        ASSERT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
+        GTEST_SKIP() << "this device has no screen: " << error.what();
+      }
+      options.filter = filter;
+      options.exclude = exclude;
+      KnnOptions on_cpu = options;
+      on_cpu.method = Method::automatic;
+      expect_same(knn(ctx, there, queries, options), knn(cpu(), here, queries, on_cpu), what + ", filter, exclude");
+    }
+    const TableView part = table.slice(0, 20000);
+    const Context smaller = small(12);
+    expect_same(knn(smaller, part, {.k = 9}), knn(cpu(), part, {.k = 9}), "within itself");
+  }
+}
+
+TEST_F(Cuda, bytes_are_multiplied_as_bytes) {
+  if (cuda_status().architectures == "fake") GTEST_SKIP() << "the fake device has no screen";
+  // Widths of one step and less, of whole and broken ones, resident and streamed; many values, and so few that ties
+  // are the rule.
+  for (const std::int64_t d : {12, 32, 100, 512, 784}) {
+    for (const unsigned values : {256U, 3U}) {
+      const std::int64_t n = 20001;
+      const std::int64_t m = 300;
+      std::mt19937 random(static_cast<unsigned>(d) * values);
+      std::vector<std::uint8_t> table_values(static_cast<std::size_t>(n * d));
+      std::vector<std::uint8_t> query_values(static_cast<std::size_t>(m * d));
+      for (auto* list : {&table_values, &query_values}) {
+        for (std::uint8_t& v : *list) v = static_cast<std::uint8_t>(random() % values * (255 / (values - 1)));
+      }
+      std::copy_n(query_values.begin(), 5 * d, table_values.begin() + 777 * d);  // some at distance 0
+      const TableView table(table_values.data(), n, d);
+      const TableView queries(query_values.data(), m, d);
+      const Index there(cuda(), table);
+      const Index here(cpu(), table);
+      std::vector<std::uint64_t> filter(static_cast<std::size_t>((n + 63) / 64), 0x9249249249249249ULL);
+      std::vector<std::int64_t> exclude;
+      for (std::int64_t q = 0; q < m; ++q) exclude.push_back(q % 3 == 0 ? -1 : q * 97 % n);
+      for (const Metric metric : {Metric::euclidean, Metric::sqeuclidean, Metric::inner_product}) {
+        const std::string what = std::string(name_of(metric)) + " d=" + std::to_string(d);
+        for (const std::int64_t k : {1, 17, 200}) {
+          KnnOptions options = {.k = k, .metric = metric};
+          const NeighborGraph got = knn(cuda(), there, queries, options);
+          if (got.plan.method == Method::fused && cuda_status().devices[0].compute_capability >= 80) {
+            EXPECT_EQ(got.plan.screens, "int8") << what;
+          }
+          expect_same(got, knn(cpu(), here, queries, options), what);
+          options.filter = filter;
+          options.exclude = exclude;
+          expect_same(knn(cuda(), there, queries, options), knn(cpu(), here, queries, options), what + ", filter");
+        }
+      }
+      const TableView part = table.slice(0, 5000);
+      expect_same(knn(cuda(), part, {.k = 9}), knn(cpu(), part, {.k = 9}), "within itself");
+    }
+  }
+  // Asked for by name; without a screen of its own a device refuses it.
+  const std::vector<std::uint8_t> bytes(4000 * 16, 7);
+  const TableView table(bytes.data(), 4000, 16);
+  try {
+    EXPECT_EQ(knn(cuda(), table, {.k = 3, .method = Method::fused, .screen = ScreenType::int8}).plan.screens, "int8");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
+  }
+}
+
+TEST_F(Cuda, what_goes_wrong_while_streaming) {
+  const Rows rows = make_rows(Family::gaussian, {60000, 64, 10}, 8);
+  const TableView queries(rows.queries.data(), 10, 64);
+  std::atomic<bool> fails{false};
+  const auto fill = [&](std::int64_t begin, std::int64_t end, void* to) {
+    if (fails && end > 40000) throw std::runtime_error("the source has run dry");
+    std::memcpy(to, rows.table.data() + begin * 64, static_cast<std::size_t>((end - begin) * 64) * 8);
+  };
+  const Context ctx = small(24);
+  const Index index(ctx, TableView::blocks(DType::float64, 60000, 64, fill));
+  fails = true;
+  EXPECT_THROW((void)knn(ctx, index, queries, {.k = 5}), std::runtime_error);
+  fails = false;
+  expect_same(knn(ctx, index, queries, {.k = 5}),
+              knn(cpu(), TableView(rows.table.data(), 60000, 64), queries, {.k = 5}), "afterwards");
+  std::vector<double> broken = rows.table;
+  broken[51234 * 64 + 7] = std::numeric_limits<double>::quiet_NaN();
+  std::string sentence;
+  EXPECT_EQ(code_of([&] { (void)Index(ctx, TableView(broken.data(), 60000, 64)); }, &sentence), ErrorCode::bad_data);
+  EXPECT_NE(sentence.find("row 51234, column 7"), std::string::npos) << sentence;
+  broken = rows.table;
+  broken[55555 * 64] = 1e200;
+  EXPECT_EQ(code_of([&] { (void)knn(ctx, TableView(broken.data(), 60000, 64), queries, {.k = 5}); }, &sentence),
+            ErrorCode::bad_data);
+  EXPECT_NE(sentence.find("55555"), std::string::npos) << sentence;
+}
+
+TEST_F(Cuda, limits_that_nothing_fits_into) {
+  const Rows rows = make_rows(Family::gaussian, {2000, 8, 10}, 8);
+  const TableView table(rows.table.data(), 2000, 8);
+  EXPECT_EQ(code_of([&] { (void)knn(Context::cuda({.device_memory_limit = 1000}), table, {.k = 5}); }),
+            ErrorCode::over_memory);
+  EXPECT_EQ(code_of([&] { (void)knn(Context::cuda({.memory_limit = 1000}), table, {.k = 5}); }),
+            ErrorCode::over_memory);
+}
+
+TEST_F(Cuda, a_radius_that_catches_everything) {
+  const Rows rows = make_rows(Family::gaussian, {12000, 3, 500}, 10);
+  const TableView table(rows.table.data(), 12000, 3);
+  const TableView queries(rows.queries.data(), 500, 3);
+  expect_same(radius(small(32), table, queries, {.radius = 1e6}), radius(cpu(), table, queries, {.radius = 1e6}),
+              "everything");
+  std::string sentence;
+  EXPECT_EQ(
+      code_of([&] { (void)radius(Context::cuda({.memory_limit = 8 * kMegabyte}), table, queries, {.radius = 1e6}); }),
+      ErrorCode::over_memory);
+}
+
+TEST_F(Cuda, an_index_moves_between_processor_and_device) {
+  const Rows rows = make_rows(Family::mostly_duplicates, {5000, 9, 60}, 11);
+  const TableView table(rows.table.data(), 5000, 9);
+  const TableView queries(rows.queries.data(), 60, 9);
+  const Index here(cpu(), table);
+  const Index there(cuda(), table);
+  const NeighborGraph wanted = knn(cpu(), here, queries, {.k = 12});
+  expect_same(knn(cuda(), here, queries, {.k = 12}), wanted, "made here, asked there");
+  expect_same(knn(cpu(), there, queries, {.k = 12}), wanted, "made there, asked here");
+  expect_same(knn(cuda(), there, queries, {.k = 12}), wanted, "made and asked there");
+  const auto path = std::filesystem::temp_directory_path() / ("vicinal-cuda-" + std::to_string(getpid()) + ".index");
+  there.save(cuda(), path);
+  const Index loaded = Index::load(cuda(), path);
+  expect_same(knn(cuda(), loaded, queries, {.k = 12}), wanted, "loaded there");
+  expect_same(knn(cpu(), Index::load(cpu(), path), queries, {.k = 12}), wanted, "loaded here");
+  std::filesystem::remove(path);
+}
+
+TEST_F(Cuda, several_threads_take_turns) {
+  const Rows rows = make_rows(Family::gaussian, {4000, 16, 80}, 12);
+  const TableView table(rows.table.data(), 4000, 16);
+  const TableView queries(rows.queries.data(), 80, 16);
+  const NeighborGraph wanted = knn(cpu(), table, queries, {.k = 6});
+  const Index index(cpu(), table);
+  const Context other = Context::cuda();
+  std::vector<NeighborGraph> got(8);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < got.size(); ++t) {
+    threads.emplace_back([&, t] {
+      const Context& ctx = t % 2 == 0 ? cuda() : other;
+      got[t] = t % 3 == 0 ? knn(ctx, table, queries, {.k = 6}) : knn(ctx, index, queries, {.k = 6});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const NeighborGraph& graph : got) expect_same(graph, wanted, "of several threads");
+}
+
+TEST_F(Cuda, cancel_stops_a_search_soon) {
+  const Rows rows = make_rows(Family::gaussian, {200000, 64, 1}, 1);
+  const TableView table(rows.table.data(), 200000, 64);
+  for (const std::uint64_t megabytes : {std::uint64_t{4000}, std::uint64_t{64}}) {
+    const CancelToken token;
+    std::atomic<bool> has_started = false;
+    const Context ctx = small(megabytes, token, [&](std::string_view, double) { has_started = true; });
+    const Index index(ctx, table);
+    std::atomic<std::chrono::steady_clock::rep> cancelled_at{0};
+    std::thread canceller([&] {
+      for (int i = 0; i < 5000 && !has_started; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      cancelled_at = std::chrono::steady_clock::now().time_since_epoch().count();
+      token.cancel();
+    });
+    EXPECT_EQ(code_of([&] { (void)knn(ctx, index, {.k = 5, .metric = Metric::minkowski, .p = 2.5}); }),
+              ErrorCode::cancelled);
+    const auto end = std::chrono::steady_clock::now().time_since_epoch().count();
+    canceller.join();
+    std::printf("a cancel took %.1f ms\n", static_cast<double>(end - cancelled_at) * 1e-6);
+  }
+}
+
+TEST_F(Cuda, what_is_not_served_is_refused) {
+  const Rows rows = make_rows(Family::gaussian, {100, 3, 10}, 1);
+  const TableView table(rows.table.data(), 100, 3);
+  std::string sentence;
+  const Rows line = make_rows(Family::gaussian, {3000, 1, 1}, 1);
+  const TableView long_table(line.table.data(), 3000, 1);
+  EXPECT_EQ(code_of([&] { (void)knn(cuda(), long_table, {.k = 2500, .method = Method::kdtree}); }, &sentence),
+            ErrorCode::invalid_argument);
+  EXPECT_NE(sentence.find("kdtree"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("2500"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("cuda:0"), std::string::npos) << sentence;
+  EXPECT_EQ(code_of([&] { (void)radius(cuda(), table, {.radius = 1, .method = Method::insertion}); }, &sentence),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { (void)knn(cuda(), table, {.k = 3, .method = Method::fused, .screen = ScreenType::int8}); }),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { (void)Context::cuda({.devices = {99}}); }, &sentence), ErrorCode::device_unavailable);
+  EXPECT_NE(sentence.find("cuda:99"), std::string::npos) << sentence;
+}
+
+}  // namespace
+}  // namespace vicinal::contract

@@ -1,0 +1,201 @@
+// What is said when CUDA, or a part of it, is not there; and what of the device's side needs no device.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "plugin/cuda/loader.hpp"
+#include "plugin/files.hpp"
+#include "refusal.hpp"
+#include "vicinal/vicinal.hpp"
+
+namespace vicinal {
+namespace {
+
+/// Sets an environment variable for a scope.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    value == nullptr ? unsetenv(name) : setenv(name, value, 1);
+  }
+  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+void expect_words(const std::string& sentence, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    EXPECT_NE(sentence.find(word), std::string::npos) << "no '" << word << "' in: " << sentence;
+  }
+}
+
+TEST(Plugin, AFileThatIsNotThereIsNamed) {
+  expect_words(refusal(ErrorCode::device_unavailable, [] { plugin::load_functions("/nowhere/libvicinal_cuda.so"); }),
+               {"plug-in", "/nowhere/libvicinal_cuda.so"});
+}
+
+TEST(Plugin, ASharedObjectWithoutTheSymbolIsNone) {
+  expect_words(refusal(ErrorCode::device_unavailable, [] { plugin::load_functions(VICINAL_TEST_NO_SYMBOL); }),
+               {VICINAL_TEST_NO_SYMBOL, "vicinal_cuda_plugin"});
+}
+
+TEST(Plugin, AnotherVersionIsRefused) {
+  expect_words(
+      refusal(ErrorCode::device_unavailable, [] { plugin::load_functions(VICINAL_TEST_OTHER_VERSION); }),
+      {VICINAL_TEST_OTHER_VERSION, std::to_string(plugin::kPluginVersion + 1), std::to_string(plugin::kPluginVersion)});
+}
+
+TEST(Plugin, TheVariableNamesTheOnlyFileThatIsTried) {
+  {
+    const Variable variable("VICINAL_CUDA_PLUGIN", "/somewhere/plugin.so");
+    EXPECT_EQ(plugin::plugin_candidates("VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so"),
+              std::vector<std::string>{"/somewhere/plugin.so"});
+  }
+  const Variable variable("VICINAL_CUDA_PLUGIN", nullptr);
+  const std::vector<std::string> candidates = plugin::plugin_candidates("VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so");
+  ASSERT_EQ(candidates.size(), 2U);
+  EXPECT_EQ(candidates[0].substr(candidates[0].rfind('/')), "/libvicinal_cuda.so");
+  EXPECT_EQ(candidates[1], "libvicinal_cuda.so");
+}
+
+TEST(Plugin, AContextSaysWhatIsMissing) {
+  const CudaStatus status = cuda_status();
+  if (status.missing.empty()) GTEST_SKIP() << "nothing is missing here";
+  EXPECT_TRUE(status.devices.empty() || status.plugin.empty());
+  expect_words(refusal(ErrorCode::device_unavailable, [] { Context::cuda(); }), {"cuda:0", status.missing});
+}
+
+TEST(Plugin, ExactlyOneDeviceIsServed) {
+  expect_words(refusal(ErrorCode::invalid_argument, [] { Context::cuda({.devices = {0, 1}}); }), {"devices", "2"});
+  expect_words(refusal(ErrorCode::invalid_argument, [] { Context::cuda({.devices = {}}); }), {"devices", "0"});
+  expect_words(refusal(ErrorCode::invalid_argument, [] { Context::cuda({.devices = {-1}}); }), {"devices", "cuda:-1"});
+}
+
+TEST(Plugin, OptionsOfTheHostAreCheckedFirst) {
+  expect_words(refusal(ErrorCode::invalid_argument, [] { Context::cuda({.threads = -1}); }), {"threads", "-1"});
+}
+
+TEST(Plugin, TheEnvironmentDecidesWhatAutomaticMeans) {
+  {
+    const Variable variable("VICINAL_DEVICE", "cpu");
+    EXPECT_EQ(Context::automatic().device(), "cpu");
+  }
+  for (const char* value : {"abacus", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "CPU"}) {
+    const Variable variable("VICINAL_DEVICE", value);
+    expect_words(refusal(ErrorCode::invalid_argument, [] { Context::automatic(); }), {"VICINAL_DEVICE", value});
+  }
+  for (const char* value : {"", "auto"}) {
+    const Variable variable("VICINAL_DEVICE", value);
+    EXPECT_NO_THROW(Context::automatic());
+  }
+  const Variable variable("VICINAL_DEVICE", "cuda:99");
+  expect_words(refusal(ErrorCode::device_unavailable, [] { Context::automatic(); }), {"cuda:99"});
+}
+
+TEST(Plugin, TheProcessorIsCalledCpu) {
+  const Context ctx = Context::cpu({.threads = 1});
+  EXPECT_EQ(ctx.device(), "cpu");
+  EXPECT_EQ(ctx.backend(), nullptr);
+  const std::vector<double> line = {0, 1, 3, 7};
+  EXPECT_EQ(knn(ctx, TableView(line.data(), 4, 1), {.k = 1}).plan.device, "cpu");
+}
+
+TEST(DeviceSlot, KeepsOneEntryADeviceAndCopiesNone) {
+  const kernels::DeviceSlot slot;
+  EXPECT_EQ(slot.get(0), nullptr);
+  const auto first = std::make_shared<int>(1);
+  const auto second = std::make_shared<int>(2);
+  slot.put(0, first);
+  slot.put(3, second);
+  EXPECT_EQ(slot.get(0), first);
+  EXPECT_EQ(slot.get(3), second);
+  slot.put(0, second);
+  EXPECT_EQ(slot.get(0), second);
+  EXPECT_EQ(first.use_count(), 1);
+  const kernels::DeviceSlot copy(slot);
+  EXPECT_EQ(copy.get(0), nullptr);
+}
+
+class Into : public ::testing::Test {
+ protected:
+  const Context ctx_ = Context::cpu({.threads = 2});
+  const Generated made_ = generate(ctx_, {.rows = 300, .cols = 4, .centers = 5, .seed = 3});
+  const TableView table_{made_.points.data(), 300, 4};
+  const TableView queries_ = table_.slice(100, 140);
+};
+
+TEST_F(Into, ListsGoToTheCallersMemory) {
+  std::vector<std::int64_t> ids(300 * 3);
+  std::vector<double> distances(300 * 3);
+  const KnnOutput output = {ids.data(), distances.data()};
+  const NeighborGraph itself = knn(ctx_, table_, {.k = 3});
+  const KnnSummary summary = knn_into(ctx_, table_, {.k = 3}, output);
+  EXPECT_EQ(summary.rows, 300);
+  EXPECT_EQ(summary.table_rows, 300);
+  EXPECT_EQ(summary.k, 3);
+  EXPECT_EQ(summary.plan.method, itself.plan.method);
+  EXPECT_EQ(ids, itself.ids);
+  EXPECT_EQ(distances, itself.distances);
+  const NeighborGraph asked = knn(ctx_, table_, queries_, {.k = 2});
+  (void)knn_into(ctx_, Index(ctx_, table_), queries_, {.k = 2}, output);
+  ids.resize(80);
+  distances.resize(80);
+  EXPECT_EQ(ids, asked.ids);
+  EXPECT_EQ(distances, asked.distances);
+}
+
+TEST_F(Into, MemoryThatCannotBeWrittenIsRefused) {
+  std::vector<std::int64_t> ids(900);
+  std::vector<double> distances(900);
+  expect_words(refusal(ErrorCode::invalid_argument,
+                       [&] {
+                         (void)knn_into(ctx_, table_, {.k = 3}, {ids.data(), nullptr});
+                       }),
+               {"output"});
+  expect_words(refusal(ErrorCode::device_unavailable,
+                       [&] {
+                         (void)knn_into(ctx_, table_, {.k = 3}, {ids.data(), distances.data(), Memory::cuda});
+                       }),
+               {"output", "CUDA"});
+}
+
+TEST_F(Into, ClassifyIsKnnAndVote) {
+  const std::vector<Labels> outputs = {encode_labels(made_.labels)};
+  for (const Weighting weights : {Weighting::uniform, Weighting::distance}) {
+    const VoteOptions voting = {.weights = weights, .probabilities = true};
+    const auto wanted = vote(ctx_, knn(ctx_, table_, queries_, {.k = 7}), outputs, voting);
+    const Classification got = classify(ctx_, table_, queries_, outputs, {.k = 7}, voting);
+    EXPECT_EQ(got.rows, 40);
+    EXPECT_EQ(got.table_rows, 300);
+    ASSERT_EQ(got.votes.size(), 1U);
+    EXPECT_EQ(got.votes[0].codes, wanted[0].codes);
+    EXPECT_EQ(got.votes[0].probabilities, wanted[0].probabilities);
+  }
+}
+
+TEST_F(Into, ClassifyRefusesWhatKnnAndVoteRefuse) {
+  std::vector<Labels> outputs = {encode_labels(made_.labels)};
+  EXPECT_EQ(refusal(ErrorCode::invalid_argument, [&] { (void)classify(ctx_, table_, queries_, outputs, {.k = 301}); }),
+            refusal(ErrorCode::invalid_argument, [&] { (void)knn(ctx_, table_, queries_, {.k = 301}); }));
+  expect_words(refusal(ErrorCode::invalid_argument,
+                       [&] {
+                         (void)classify(ctx_, table_, queries_, outputs, {.metric = Metric::inner_product},
+                                        {.weights = Weighting::distance});
+                       }),
+               {"inner_product"});
+  outputs[0].codes.pop_back();
+  expect_words(refusal(ErrorCode::invalid_argument, [&] { (void)classify(ctx_, table_, queries_, outputs, {.k = 3}); }),
+               {"299", "300"});
+}
+
+}  // namespace
+}  // namespace vicinal
