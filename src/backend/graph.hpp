@@ -1,5 +1,5 @@
-// The waist for graphs: what a backend does with the edges of a bipartite graph. Found by `graphs_of`, as
-// kernels::backend_of finds the rest. Members of both sides are numbered together (contract clause 16).
+// Bipartite graphs: what a backend does with their edges. Members of both sides are numbered together (contract clause
+// 16).
 #pragma once
 
 #include <cstdint>
@@ -37,22 +37,18 @@ constexpr std::uint64_t matrix_bytes(std::uint64_t n, std::uint64_t row_bytes) {
   return n != 0 && row_bytes > kBeyond / n ? kBeyond : n * row_bytes;
 }
 
-class Graphs {
+class GraphBackend {
  public:
-  Graphs() = default;
-  Graphs(const Graphs&) = delete;
-  Graphs& operator=(const Graphs&) = delete;
-  virtual ~Graphs() = default;
+  GraphBackend() = default;
+  GraphBackend(const GraphBackend&) = delete;
+  GraphBackend& operator=(const GraphBackend&) = delete;
+  virtual ~GraphBackend() = default;
 
   /// Throws `over_memory` where a device has no room.
   [[nodiscard]] virtual GraphBytes graph_bytes(const Context& ctx, const GraphTask& task) const = 0;
   /// Throws `bad_data` naming the first edge with an id outside its side.
   virtual void label(const Context& ctx, const GraphTask& task, GraphLabels& labels) const = 0;
 };
-
-/// Those of the context's backend.
-const Graphs& graphs_of(const Context& ctx);
-const Graphs& cpu_graphs();
 
 /// Throws `bad_data` for the edge, if one of its ids is outside its side.
 void require_in_range(const BipartiteEdges& edges, std::int64_t edge);

@@ -1,5 +1,4 @@
-// The waist for Krylov methods (solver/krylov.hpp) and sparse products: where the basis lies and products are made.
-// Found by `krylov_spaces_of`, as kernels::backend_of finds the rest.
+// Krylov methods (solver/krylov.hpp) and sparse products: where the basis lies and products are made.
 #pragma once
 
 #include <cstdint>
@@ -27,24 +26,21 @@ struct ProductTask {
   std::int64_t repeat;
 };
 
-class KrylovSpaces {
+class KrylovBackend {
  public:
-  KrylovSpaces() = default;
-  KrylovSpaces(const KrylovSpaces&) = delete;
-  KrylovSpaces& operator=(const KrylovSpaces&) = delete;
-  virtual ~KrylovSpaces() = default;
+  KrylovBackend() = default;
+  KrylovBackend(const KrylovBackend&) = delete;
+  KrylovBackend& operator=(const KrylovBackend&) = delete;
+  virtual ~KrylovBackend() = default;
 
   /// Bytes of host memory.
-  [[nodiscard]] virtual std::uint64_t krylov_bytes(const Context& ctx, const solver::LocalRows& a,
-                                                   const solver::KrylovShape& shape) const = 0;
+  [[nodiscard]] virtual std::uint64_t bytes(const Context& ctx, const solver::LocalRows& a,
+                                            const solver::KrylovShape& shape) const = 0;
   /// Throws `over_memory` where a device has no room.
-  [[nodiscard]] virtual std::unique_ptr<solver::KrylovSpace> krylov_space(const Context& ctx,
-                                                                          const KrylovTask& task) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<solver::KrylovSpace> space(const Context& ctx,
+                                                                   const KrylovTask& task) const = 0;
   /// Fills the product and its seconds; false: it is the host's to make.
   virtual bool product(const Context& ctx, const ProductTask& task, Spmv& found) const = 0;
 };
-
-/// Those of the context's backend.
-const KrylovSpaces& krylov_spaces_of(const Context& ctx);
 
 }  // namespace vicinal::kernels

@@ -1,5 +1,5 @@
-// The second waist, of what works on sparse matrices: what a backend provides for locally linear embedding (contract
-// clause 17), on the CPU alone or with a device that makes weights, factors and solves.
+// Locally linear embedding (contract clause 17): what a backend provides beside the host, which makes weights, factors
+// and solves where no device does.
 #pragma once
 
 #include <cstdint>
@@ -54,24 +54,31 @@ class DeviceLle {
   virtual solver::Space& space() = 0;
 };
 
-/// A device's half of this waist.
-class Sparse {
- public:
-  Sparse() = default;
-  Sparse(const Sparse&) = delete;
-  Sparse& operator=(const Sparse&) = delete;
-  virtual ~Sparse() = default;
-
-  /// Empty where the device solves such a task, else why it is solved on the host. Throws `invalid_argument` where the
-  /// device has not room for so many columns.
-  [[nodiscard]] virtual std::string why_on_host(const LleOptions& options) const = 0;
-  [[nodiscard]] virtual std::unique_ptr<DeviceLle> begin(const Context& ctx, const LleTask& task) const = 0;
-  /// Bytes of device memory until a factor is known. Throws `over_memory` where they are not to be had.
-  [[nodiscard]] virtual std::uint64_t lle_bytes(const Context& ctx, const TableView& table,
-                                                const LleOptions& options) const = 0;
+/// Where eigenvectors are found.
+struct LlePlace {
+  bool on_device = false;
+  std::string why_not;  ///< empty where there is no device
 };
 
-/// The device's of the context; null: there is none.
-const Sparse* sparse_of(const Context& ctx);
+/// That of a backend without a device.
+class LleBackend {
+ public:
+  LleBackend() = default;
+  LleBackend(const LleBackend&) = delete;
+  LleBackend& operator=(const LleBackend&) = delete;
+  virtual ~LleBackend() = default;
+
+  /// Throws `invalid_argument` where the device has not room for so many columns.
+  [[nodiscard]] virtual LlePlace place(const LleOptions& /*options*/) const { return {}; }
+  /// A task whose place is the device.
+  [[nodiscard]] virtual std::unique_ptr<DeviceLle> begin(const Context& /*ctx*/, const LleTask& /*task*/) const {
+    return nullptr;
+  }
+  /// Bytes of device memory until a factor is known. Throws `over_memory` where they are not to be had.
+  [[nodiscard]] virtual std::uint64_t device_bytes(const Context& /*ctx*/, const TableView& /*table*/,
+                                                   const LleOptions& /*options*/) const {
+    return 0;
+  }
+};
 
 }  // namespace vicinal::kernels

@@ -1,5 +1,4 @@
-// The waist for maps: what a backend does with two layers of polygons (contract clause 18). Found by `joins_of`, as
-// kernels::backend_of finds the rest.
+// Maps: what a backend does with two layers of polygons (contract clause 18).
 #pragma once
 
 #include "geo/layer.hpp"
@@ -8,19 +7,16 @@
 
 namespace vicinal::kernels {
 
-class Joins {
+class OverlapBackend {
  public:
-  Joins() = default;
-  Joins(const Joins&) = delete;
-  Joins& operator=(const Joins&) = delete;
-  virtual ~Joins() = default;
+  OverlapBackend() = default;
+  OverlapBackend(const OverlapBackend&) = delete;
+  OverlapBackend& operator=(const OverlapBackend&) = delete;
+  virtual ~OverlapBackend() = default;
 
   /// Every pair of `a` and `b` that shares a point, by (a, b). Throws `over_memory` before they are made.
   [[nodiscard]] virtual Overlaps join(const Context& ctx, const geo::Layer& a, const geo::Layer& b,
                                       const OverlapOptions& options) const = 0;
 };
-
-/// Those of the context's backend; of one that has none, the CPU's.
-const Joins& joins_of(const Context& ctx);
 
 }  // namespace vicinal::kernels

@@ -1,83 +1,60 @@
-// The CPU backend: one object behind the waist (src/backend/backend.hpp).
+// The CPU backend: one object behind the interface (backend/backend.hpp).
 #include "backend/backend.hpp"
 
+#include "backend/krylov.hpp"
+#include "backend/lle.hpp"
+#include "cpu/graph/graphs.hpp"
 #include "cpu/kmeans/lloyd.hpp"
 #include "cpu/kmeans/seeding.hpp"
+#include "cpu/lle/krylov.hpp"
 #include "cpu/lof/lof.hpp"
-#include "cpu/nearest/cost.hpp"
-#include "cpu/nearest/ladder.hpp"
-#include "cpu/nearest/nearest.hpp"
-#include "cpu/nearest/papers/papers.hpp"
-#include "cpu/nearest/prepare.hpp"
-#include "cpu/nearest/tree/search.hpp"
-#include "cpu/nearest/tree/tree.hpp"
-#include "cpu/nearest/vote.hpp"
+#include "cpu/nearest/backend.hpp"
+#include "cpu/overlap/join.hpp"
 
 namespace vicinal::kernels {
 namespace {
 
-class CpuBackend final : public Backend {
+class CpuKMeans final : public KMeansBackend {
  public:
-  bool reaches(Memory memory) const override { return memory != Memory::cuda; }
-  std::string isa(const Context& ctx) const override { return std::string(name_of(ctx.isa())); }
-  void prepare(const Context& ctx, Prepared& index) const override { cpu::prepare(ctx, index); }
-  std::uint64_t prepare_scratch(const Context& ctx, const TableView& table) const override {
-    return cpu::prepare_scratch(ctx, table);
-  }
-  void check_queries(const Context& ctx, const NearestTask& task) const override {
-    if (task.self) return;  // the table was checked when it was prepared
-    const auto [row, col] = cpu::find_non_finite(ctx, task.queries);
-    if (row < 0) return;
-    throw Error(ErrorCode::bad_data,
-                "queries: row " + std::to_string(row) + ", column " + std::to_string(col) + " is not a finite number");
-  }
-  bool can_fuse(const NearestTask& task) const override {
-    return cpu::screen_serves(task.metric, task.screen, task.queries.cols());
-  }
-  Choice choose(const NearestTask& task) const override { return cpu::choose(task, can_fuse(task)); }
-  Costs costs(const Context& ctx, const NearestTask& task) const override {
-    return cpu::costs(ctx, task, screens(ctx, task).rfind("int8", 0) == 0);
-  }
-  std::string screens(const Context& ctx, const NearestTask& task) const override {
-    std::string names;
-    for (const ScreenType type : cpu::screen_types(task, cpu::simd_kernels(ctx.isa()))) {
-      names += names.empty() ? "" : ", ";
-      names += name_of(type);
-    }
-    return names;
-  }
-  bool can_use_tree(const NearestTask& task) const override { return cpu::tree_serves(task.metric); }
-  bool has_room_for_tree(const Context& ctx, const NearestTask& task) const override {
-    return tree_bytes(*task.index) < ctx.memory_limit();
-  }
-  bool can_use_paper(Method method, Metric metric, std::int64_t d) const override {
-    return cpu::paper_serves(method, metric, d);
-  }
-  std::shared_ptr<const Tree> build_tree(const Context& ctx, const Prepared& index) const override {
-    return cpu::Tree::build(ctx, index);
-  }
-  std::uint64_t tree_bytes(const Prepared& index) const override { return cpu::Tree::bytes(index); }
-  void nearest(const Context& ctx, const NearestTask& task, NearestResult& result) const override {
-    if (task.method == Method::kdtree) return cpu::nearest_in_tree(ctx, task, result);
-    if (is_of_a_paper(task.method)) return cpu::nearest_by_paper(ctx, task, result);
-    cpu::nearest(ctx, task, result);
-  }
-  std::uint64_t nearest_scratch(const Context& ctx, const NearestTask& task) const override {
-    if (task.method == Method::kdtree) return cpu::nearest_in_tree_scratch(ctx, task);
-    if (is_of_a_paper(task.method)) return cpu::nearest_by_paper_scratch(ctx, task);
-    return cpu::nearest_scratch(ctx, task);
-  }
-  void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const override {
-    cpu::cpu_vote(ctx, task, result);
-  }
   std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const override {
     return cpu::make_lloyd(ctx, task);
   }
-  ClusterBytes cluster_bytes(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
+  ClusterBytes bytes(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
     return {cpu::lloyd_scratch(ctx, task) + (trials != kNoSeeding ? cpu::seeding_scratch(ctx, task, trials) : 0)};
   }
-  void lof(const Context& ctx, const LofTask& task, LofResult& result) const override { cpu::lof(ctx, task, result); }
-  LofBytes lof_bytes(const Context& ctx, const LofTask& task) const override { return {cpu::lof_scratch(ctx, task)}; }
+};
+
+class CpuLof final : public LofBackend {
+ public:
+  void score(const Context& ctx, const LofTask& task, LofResult& result) const override { cpu::lof(ctx, task, result); }
+  LofBytes bytes(const Context& ctx, const LofTask& task) const override { return {cpu::lof_scratch(ctx, task)}; }
+  void search_and_score(const Context& ctx, const NearestTask& search, const LofTask& task, LofResult& result,
+                        SearchStats& stats) const override {
+    search_then_score(ctx, cpu_backend().nearest(), *this, search, task, result, stats);
+  }
+};
+
+class CpuBackend final : public Backend {
+ public:
+  int device() const override { return kHost; }
+  bool reaches(Memory memory) const override { return memory != Memory::cuda; }
+  std::string isa(const Context& ctx) const override { return std::string(name_of(ctx.isa())); }
+
+  const NearestBackend& nearest() const override { return cpu::nearest_backend(); }
+  const KMeansBackend& kmeans() const override { return kmeans_; }
+  const LofBackend& lof() const override { return lof_; }
+  const LleBackend& lle() const override { return lle_; }
+  const KrylovBackend& krylov() const override { return krylov_; }
+  const GraphBackend& graph() const override { return graph_; }
+  const OverlapBackend& overlap() const override { return overlap_; }
+
+ private:
+  CpuKMeans kmeans_;
+  CpuLof lof_;
+  LleBackend lle_;
+  cpu::HostSpaces krylov_;
+  cpu::CpuGraphs graph_;
+  cpu::CpuJoins overlap_;
 };
 
 }  // namespace
@@ -85,10 +62,6 @@ class CpuBackend final : public Backend {
 const Backend& cpu_backend() {
   static const CpuBackend kBackend;
   return kBackend;
-}
-
-std::shared_ptr<const Tree> restore_tree(const Context& ctx, const Prepared& index, TreeShape shape) {
-  return cpu::Tree::restore(ctx, index, std::move(shape));
 }
 
 }  // namespace vicinal::kernels

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/kmeans.hpp"
 
 namespace vicinal::plugin {
 
@@ -22,7 +23,7 @@ class FakeClustering {
         cols_(cols),
         task_{TableView(values_.data(), static_cast<std::int64_t>(values_.size()) / cols, cols), weights_, clusters,
               sums},
-        lloyd_(kernels::cpu_backend().lloyd(Context::cpu({.threads = 1}), task_)) {
+        lloyd_(kernels::cpu_backend().kmeans().lloyd(Context::cpu({.threads = 1}), task_)) {
     ++alive;
   }
   ~FakeClustering() { --alive; }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "backend/graph.hpp"
 #include "plugin/abi/graph.hpp"
 
@@ -30,8 +31,8 @@ inline void fake_labels(Bipartite& task, const std::vector<std::byte>& a, const 
   }
   kernels::GraphLabels labels{
       {task.labels_a, static_cast<std::size_t>(task.n_a)}, {task.labels_b, static_cast<std::size_t>(task.n_b)}, {}, 0};
-  kernels::cpu_graphs().label(Context::cpu({.threads = 1}), {&edges, static_cast<CoclusterMethod>(task.method)},
-                              labels);
+  kernels::cpu_backend().graph().label(Context::cpu({.threads = 1}),
+                                       {&edges, static_cast<CoclusterMethod>(task.method)}, labels);
   std::copy(labels.nonzeros.begin(), labels.nonzeros.end(), task.nonzeros);
   task.products = static_cast<std::int32_t>(labels.nonzeros.size());
   task.seconds = labels.seconds;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/lof.hpp"
 #include "plugin/abi/plugin.hpp"
 
 namespace vicinal::plugin {
@@ -35,7 +36,7 @@ inline void fake_scores(Outliers& task, const std::vector<double>& table) {
   std::vector<double> densities;
   std::vector<double> caps;
   kernels::LofResult found{{task.scores, static_cast<std::size_t>(task.rows)}, k_distances, densities, caps};
-  kernels::cpu_backend().lof(Context::cpu({.threads = 1}), wanted, found);
+  kernels::cpu_backend().lof().score(Context::cpu({.threads = 1}), wanted, found);
   if (task.k_distances != nullptr) std::copy(k_distances.begin(), k_distances.end(), task.k_distances);
   if (task.densities != nullptr) std::copy(densities.begin(), densities.end(), task.densities);
   if (task.caps != nullptr) std::copy(caps.begin(), caps.end(), task.caps);

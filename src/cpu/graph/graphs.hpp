@@ -17,4 +17,10 @@ void label_by_bits(const Context& ctx, const kernels::GraphTask& task, kernels::
 std::uint64_t product_bytes(const kernels::GraphTask& task);
 void label_by_products(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels);
 
+class CpuGraphs final : public kernels::GraphBackend {
+ public:
+  [[nodiscard]] kernels::GraphBytes graph_bytes(const Context& ctx, const kernels::GraphTask& task) const override;
+  void label(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) const override;
+};
+
 }  // namespace vicinal::cpu

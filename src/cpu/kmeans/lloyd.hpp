@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "backend/backend.hpp"
+#include "backend/kmeans.hpp"
 
 namespace vicinal::cpu {
 

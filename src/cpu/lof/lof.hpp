@@ -1,7 +1,7 @@
 // Outlier scores of neighborhoods on the CPU (contract clause 13).
 #pragma once
 
-#include "backend/backend.hpp"
+#include "backend/lof.hpp"
 
 namespace vicinal::cpu {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "core/aligned.hpp"
 #include "cpu/nearest/screen.hpp"
 #include "simd/kernels.hpp"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 
 namespace vicinal::cpu {
 

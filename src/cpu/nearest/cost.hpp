@@ -1,7 +1,7 @@
 // What searches cost on the CPU: the rates that the planner reckons with.
 #pragma once
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 
 namespace vicinal::cpu {
 

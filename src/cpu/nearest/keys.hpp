@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "cpu/nearest/block.hpp"
 #include "cpu/nearest/collector.hpp"
 #include "simd/kernels.hpp"

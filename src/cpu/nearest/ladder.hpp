@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "cpu/nearest/screen.hpp"
 #include "simd/kernels.hpp"
 

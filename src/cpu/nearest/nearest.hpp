@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 
 namespace vicinal::cpu {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 
 namespace vicinal::cpu {
 

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 
 namespace vicinal::cpu {
 

@@ -96,15 +96,6 @@ RelationEdges edges_of(const Context& ctx, const TableView& relation) {
 
 }  // namespace
 
-namespace kernels {
-
-const Graphs& graphs_of(const Context& ctx) {
-  const auto* const own = dynamic_cast<const Graphs*>(ctx.backend());
-  return own != nullptr ? *own : cpu_graphs();
-}
-
-}  // namespace kernels
-
 std::string_view name_of(CoclusterMethod method) noexcept {
   return core::name_in(kCoclusterMethods, method);
 }
@@ -159,7 +150,7 @@ CoclusterPlan plan_cocluster(const Context& ctx, const BipartiteEdges& edges, co
   const kernels::GraphTask task{&edges, options.method};
   if (task.members() == 0) return plan;
   const auto members = static_cast<std::uint64_t>(task.members());
-  const kernels::GraphBytes bytes = kernels::graphs_of(ctx).graph_bytes(ctx, task);
+  const kernels::GraphBytes bytes = kernels::backend_of(ctx).graph().graph_bytes(ctx, task);
   // Scratch is gone when the groups, of which there may be as many as members, are made.
   plan.memory = members * sizeof(std::int64_t) + std::max(bytes.host, members * sizeof(CoclusterGroup));
   plan.device_memory = bytes.device;
@@ -182,7 +173,7 @@ Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges, const Coclu
   found.labels_a.resize(static_cast<std::size_t>(edges.n_a()));
   found.labels_b.resize(static_cast<std::size_t>(edges.n_b()));
   kernels::GraphLabels labels{found.labels_a, found.labels_b, {}, 0};
-  kernels::graphs_of(ctx).label(ctx, task, labels);
+  kernels::backend_of(ctx).graph().label(ctx, task, labels);
   found.nonzeros = std::move(labels.nonzeros);
   found.label_seconds = labels.seconds;
   ops::make_groups(ctx, found);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/kmeans.hpp"
 #include "ops/kmeans/draws.hpp"
 
 namespace vicinal::ops {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backend/backend.hpp"
+#include "backend/kmeans.hpp"
 #include "core/distance.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
@@ -66,7 +67,7 @@ ClusteredRows::ClusteredRows(const Context& ctx, const TableView& table, std::sp
     const bool has_weight = weights.empty() || weights[static_cast<std::size_t>(i)] > 0;
     (has_weight ? kept : left_out_).push_back(i);
   }
-  const auto reader = kernels::backend_of(ctx).lloyd(ctx, {table, {}, 1, false});
+  const auto reader = kernels::backend_of(ctx).kmeans().lloyd(ctx, {table, {}, 1, false});
   kept_ = copy_of(ctx, table, *reader, kept, metric);
   if (left_out_.empty()) return;
   others_ = copy_of(ctx, table, *reader, left_out_, metric);
@@ -78,7 +79,7 @@ RowCopy rows_on_host(const Context& ctx, const TableView& table) {
   if (table.memory() != Memory::cuda) return {nullptr, table};
   std::vector<std::int64_t> all(static_cast<std::size_t>(table.rows()));
   std::iota(all.begin(), all.end(), std::int64_t{0});
-  const auto reader = kernels::backend_of(ctx).lloyd(ctx, {table, {}, 1, false});
+  const auto reader = kernels::backend_of(ctx).kmeans().lloyd(ctx, {table, {}, 1, false});
   return copy_of(ctx, table, *reader, all, Metric::euclidean);
 }
 

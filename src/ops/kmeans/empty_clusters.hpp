@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "backend/backend.hpp"
+#include "backend/kmeans.hpp"
 
 namespace vicinal::ops {
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "backend/backend.hpp"
 #include "core/sampling.hpp"
 #include "core/table_access.hpp"
 #include "ops/kmeans/candidates.hpp"
@@ -50,7 +51,7 @@ std::vector<std::int64_t> parallel(const Context& ctx, kernels::Lloyd& lloyd, co
   std::vector<double> values(static_cast<std::size_t>(count * d));
   lloyd.rows(found.rows, values);
   const kernels::ClusterTask of_candidates = {TableView(values.data(), count, d), found.weights, 1, false};
-  const auto among = kernels::backend_of(ctx).lloyd(ctx, of_candidates);
+  const auto among = kernels::backend_of(ctx).kmeans().lloyd(ctx, of_candidates);
   std::vector<std::int64_t> rows = plus_plus(ctx, *among, of_candidates, task.clusters, draws);
   for (std::int64_t& row : rows) row = found.rows[static_cast<std::size_t>(row)];
   return rows;
@@ -69,7 +70,7 @@ kernels::ClusterBytes initial_bytes(const Context& ctx, std::int64_t n, std::int
   alignas(double) static constexpr std::byte kNowhere[8] = {};
   const TableView candidates(static_cast<const void*>(kNowhere), DType::float64, count, d, d);
   const kernels::ClusterTask task = {candidates, {}, 1, false};
-  kernels::ClusterBytes bytes = kernels::backend_of(ctx).cluster_bytes(ctx, task, trials_of(options.clusters));
+  kernels::ClusterBytes bytes = kernels::backend_of(ctx).kmeans().bytes(ctx, task, trials_of(options.clusters));
   bytes.host += candidate_bytes(n, options.clusters) + static_cast<std::uint64_t>(count * d) * sizeof(double);
   return bytes;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/kmeans.hpp"
 #include "vicinal/kmeans.hpp"
 
 namespace vicinal::ops {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "backend/backend.hpp"
+#include "backend/kmeans.hpp"
 #include "core/distance.hpp"
 #include "core/entry.hpp"
 #include "core/exact_sum.hpp"
@@ -177,10 +178,10 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& op
                             options.clusters, options.batch_size == 0};
   const auto size = static_cast<std::uint64_t>(task.clusters * task.table.cols()) * sizeof(double);
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  const kernels::ClusterBytes bytes = backend.cluster_bytes(ctx, task, ops::seeding_trials(options));
+  const kernels::ClusterBytes bytes = backend.kmeans().bytes(ctx, task, ops::seeding_trials(options));
   Plan plan;
   plan.method = Method::fused;
-  plan.screens = backend.cluster_screens(task);
+  plan.screens = backend.kmeans().screens(task);
   plan.device = ctx.device();
   plan.isa = backend.isa(ctx);
   plan.threads = ctx.threads();
@@ -193,7 +194,7 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& op
   if (copies) {
     // What reads the table is gone before the rest begins.
     const std::uint64_t copy = ops::copy_bytes(table, options.metric);
-    const kernels::ClusterBytes reading = backend.cluster_bytes(ctx, {table, {}, 1, false}, kernels::kNoSeeding);
+    const kernels::ClusterBytes reading = backend.kmeans().bytes(ctx, {table, {}, 1, false}, kernels::kNoSeeding);
     plan.memory = std::max(plan.memory, reading.host) + copy;
     plan.device_memory = std::max(plan.device_memory, reading.device);
   }
@@ -213,7 +214,7 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& op
 // The best of the runs.
 KMeans cluster(const Context& ctx, const ClusterTask& task, const KMeansOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  const auto lloyd = kernels::backend_of(ctx).lloyd(ctx, task);
+  const auto lloyd = kernels::backend_of(ctx).kmeans().lloyd(ctx, task);
   const double tolerance = least_shift(*lloyd, task, options);
   KMeans best;
   double seeding = 0;
@@ -239,7 +240,7 @@ KMeans cluster(const Context& ctx, const ClusterTask& task, const KMeansOptions&
 
 // Rows of weight 0 get the labels of the centres nearest to them.
 void label_left_out(const Context& ctx, const ops::ClusteredRows& rows, KMeans& found) {
-  const auto lloyd = kernels::backend_of(ctx).lloyd(ctx, {rows.table_left_out(), {}, found.clusters, false});
+  const auto lloyd = kernels::backend_of(ctx).kmeans().lloyd(ctx, {rows.table_left_out(), {}, found.clusters, false});
   lloyd->start(found.centres);
   lloyd->assign();
   std::vector<std::int32_t> others(rows.left_out().size());

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "backend/backend.hpp"
 #include "core/distance.hpp"
 #include "core/exact_sum.hpp"
 #include "core/philox.hpp"
@@ -127,7 +128,7 @@ double Stepper::step() {
   draw();
   const kernels::ClusterTask task = {TableView(values_.data(), options_.batch_size, d_), weights_, task_.clusters,
                                      true};
-  const auto batch = kernels::backend_of(ctx_).lloyd(ctx_, task);
+  const auto batch = kernels::backend_of(ctx_).kmeans().lloyd(ctx_, task);
   batch->start(centres_);
   const kernels::LloydStep assigned = batch->assign();
   const double inertia = batch->inertia() * inertia_unit(options_.metric);
@@ -172,7 +173,7 @@ kernels::ClusterBytes batch_bytes(const Context& ctx, std::int64_t d, const KMea
   if (options.batch_size == 0) return {};
   alignas(double) static constexpr std::byte kNowhere[8] = {};
   const TableView batch(static_cast<const void*>(kNowhere), DType::float64, options.batch_size, d, d);
-  kernels::ClusterBytes bytes = kernels::backend_of(ctx).cluster_bytes(
+  kernels::ClusterBytes bytes = kernels::backend_of(ctx).kmeans().bytes(
       ctx, {batch, options.weights, options.clusters, true}, kernels::kNoSeeding);
   // Rows and weights; numbers, labels and order; keys, labels and ids where clusters are filled.
   bytes.host += static_cast<std::uint64_t>(options.batch_size) * static_cast<std::uint64_t>(d * 8 + 16 + 8 + 12 + 20);

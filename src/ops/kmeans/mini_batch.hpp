@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/kmeans.hpp"
 #include "vicinal/kmeans.hpp"
 
 namespace vicinal::ops {

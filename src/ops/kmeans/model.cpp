@@ -2,6 +2,7 @@
 #include <string>
 
 #include "backend/backend.hpp"
+#include "backend/kmeans.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/common/check.hpp"
@@ -29,14 +30,14 @@ ops::ClusteredRows rows_for(const Context& ctx, const KMeans& model, const Table
     read = ops::shape_of_copy(table, table.rows(), model.metric);
   }
   core::require_memory(
-      ctx, bytes + backend.cluster_bytes(ctx, {read, {}, model.clusters, false}, kernels::kNoSeeding).host, "predict");
+      ctx, bytes + backend.kmeans().bytes(ctx, {read, {}, model.clusters, false}, kernels::kNoSeeding).host, "predict");
   return {ctx, table, {}, model.metric};
 }
 
 // The rows of a table, assigned to the centres.
 std::unique_ptr<kernels::Lloyd> assigned(const Context& ctx, const KMeans& model, const ops::ClusteredRows& rows,
                                          std::span<const double> weights) {
-  auto lloyd = kernels::backend_of(ctx).lloyd(ctx, {rows.table(), weights, model.clusters, false});
+  auto lloyd = kernels::backend_of(ctx).kmeans().lloyd(ctx, {rows.table(), weights, model.clusters, false});
   lloyd->start(model.centres);
   lloyd->assign();
   return lloyd;

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <optional>
 
+#include "backend/backend.hpp"
 #include "backend/krylov.hpp"
 #include "backend/lle.hpp"
 #include "core/memory.hpp"
@@ -218,15 +219,15 @@ class Piece {
   solver::Vectors run_krylov(LleSolver how, std::int64_t steps, LlePiece& piece) {
     const solver::KrylovOptions options{options_.dim, how != LleSolver::arnoldi, steps};
     const solver::KrylovShape shape = solver::krylov_shape(a_.points, options);
-    const kernels::KrylovSpaces& spaces = kernels::krylov_spaces_of(ctx_);
-    need(spaces.krylov_bytes(ctx_, a_, shape) + solver::csr_bytes(a_) + solver::krylov_bytes(a_, shape, options));
+    const kernels::KrylovBackend& spaces = kernels::backend_of(ctx_).krylov();
+    need(spaces.bytes(ctx_, a_, shape) + solver::csr_bytes(a_) + solver::krylov_bytes(a_, shape, options));
     const auto start = std::chrono::steady_clock::now();
     const solver::Incidence in = solver::incidence_of(ctx_, a_);
     const solver::Csr rows = solver::csr_of(a_);
     const solver::Csr columns = solver::transposed(rows);
     solver::KrylovResult found;
     {
-      const auto space = spaces.krylov_space(ctx_, {rows, columns, shape});
+      const auto space = spaces.space(ctx_, {rows, columns, shape});
       found = solver::krylov(ctx_, a_, in, *space, options);
     }
     result_.solve_seconds += seconds_since(start);
@@ -411,9 +412,9 @@ void embed(const Context& ctx, const kernels::LleTask& task, Lle& result) {
   const LleOptions& options = task.options;
   const std::int64_t n = task.table.rows();
   const solver::LocalTask local{task.table, task.ids, task.k, options.dim, options.variant, options.reg};
-  const kernels::Sparse* const sparse = kernels::sparse_of(ctx);
+  const kernels::LleBackend& backend = kernels::backend_of(ctx).lle();
   std::unique_ptr<kernels::DeviceLle> device;
-  if (sparse != nullptr && sparse->why_on_host(options).empty()) device = sparse->begin(ctx, task);
+  if (backend.place(options).on_device) device = backend.begin(ctx, task);
   LocalRows a = device != nullptr ? solver::local_columns(ctx, local) : solver::local_rows(ctx, local);
   const ops::LlePartition parts = ops::pieces_of(ctx, a, options.variant, result.piece);
   const std::int64_t count = parts.pieces();

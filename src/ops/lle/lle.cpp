@@ -20,14 +20,6 @@
 
 namespace vicinal {
 
-namespace kernels {
-
-const Sparse* sparse_of(const Context& ctx) {
-  return dynamic_cast<const Sparse*>(ctx.backend());
-}
-
-}  // namespace kernels
-
 namespace {
 
 KnnOptions search_of(const LleOptions& options) {
@@ -64,10 +56,9 @@ constexpr std::string_view kDevice = "the device";
 
 /// Where eigenvectors are found, and why there.
 std::string place_of(const Context& ctx, const LleOptions& options) {
-  const kernels::Sparse* const device = kernels::sparse_of(ctx);
-  if (device == nullptr) return "the host";
-  const std::string why = device->why_on_host(options);
-  return why.empty() ? std::string(kDevice) : fmt::format("the host ({})", why);
+  const kernels::LlePlace place = kernels::backend_of(ctx).lle().place(options);
+  if (place.on_device) return std::string(kDevice);
+  return place.why_not.empty() ? "the host" : fmt::format("the host ({})", place.why_not);
 }
 
 /// What was done: the largest piece's way.
@@ -230,7 +221,7 @@ LlePlan plan_lle(const Context& ctx, const TableView& table, const LleOptions& o
   plan.memory = least;
   const std::string place = place_of(ctx, options);
   if (place == kDevice) {
-    plan.device_memory = std::max(plan.device_memory, kernels::sparse_of(ctx)->lle_bytes(ctx, table, options));
+    plan.device_memory = std::max(plan.device_memory, kernels::backend_of(ctx).lle().device_bytes(ctx, table, options));
   }
   if (place == kDevice) {
     plan.reason += fmt::format("; then {} on {}{}", way_of(options.solver), place, open_of(options.solver));

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 
+#include "backend/backend.hpp"
 #include "backend/krylov.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
@@ -73,7 +74,7 @@ Spmv spmv(const Context& ctx, const SparseView& a, std::span<const double> x, Sp
   found.bytes = entries * (sizeof(std::int32_t) + sizeof(double)) + a.offsets.size_bytes() + x.size_bytes() +
                 static_cast<std::uint64_t>(a.rows()) * sizeof(double);
   core::require_memory(ctx, 2 * found.bytes, "spmv");
-  if (kernels::krylov_spaces_of(ctx).product(ctx, {a, x, method, repeat}, found)) return found;
+  if (kernels::backend_of(ctx).krylov().product(ctx, {a, x, method, repeat}, found)) return found;
   if (method != SpmvMethod::automatic && method != SpmvMethod::rows) {
     refuse(fmt::format("method: {} needs a CUDA device", name_of(method)));
   }

@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "backend/backend.hpp"
+#include "backend/lof.hpp"
+#include "backend/nearest.hpp"
 #include "core/entry.hpp"
 #include "core/erf.hpp"
 #include "core/exact_sum.hpp"
@@ -163,7 +165,7 @@ Lof result_of(const LofOptions& options) {
 void score(const Context& ctx, const LofTask& task, Lof& found) {
   found.scores.resize(static_cast<std::size_t>(task.near.rows));
   LofResult result{found.scores, found.k_distances, found.densities, found.caps};
-  kernels::backend_of(ctx).lof(ctx, task, result);
+  kernels::backend_of(ctx).lof().score(ctx, task, result);
   found.copied = result.copied;
 }
 
@@ -204,7 +206,7 @@ Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView
   found.options.p = graph.p;
   found.plan = graph.plan;
   found.plan.device = ctx.device();
-  const kernels::LofBytes bytes = kernels::backend_of(ctx).lof_bytes(ctx, task);
+  const kernels::LofBytes bytes = kernels::backend_of(ctx).lof().bytes(ctx, task);
   found.plan.memory = result_bytes(task) + bytes.host;
   found.plan.device_memory = bytes.device;
   core::require_memory(ctx, found.plan.memory, "lof");
@@ -233,10 +235,10 @@ LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableV
     job.task.table = index.table;
   }
   const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
-  const kernels::LofBytes bytes = backend.lof_bytes(ctx, job.task);
+  const kernels::LofBytes bytes = backend.lof().bytes(ctx, job.task);
   job.search = ops::plan_job(ctx, index, queries, common,
                              {.k = longest_k(options),
-                              .lists_held = backend.holds_lists(nullptr),
+                              .lists_held = backend.nearest().holds_lists(nullptr),
                               .beside = result_bytes(job.task) + bytes.host},
                              true);
   job.search.plan.device_memory += bytes.device;
@@ -245,12 +247,12 @@ LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableV
 
 void run_job(const Context& ctx, LofJob& job, Lof& found) {
   core::require_memory(ctx, job.search.plan.memory, "lof");
-  kernels::backend_of(ctx).check_queries(ctx, job.search.task);
+  kernels::backend_of(ctx).nearest().check_queries(ctx, job.search.task);
   found.plan = job.search.plan;
   found.scores.resize(static_cast<std::size_t>(job.task.near.rows));
   LofResult result{found.scores, found.k_distances, found.densities, found.caps};
   found.stats.search_seconds = ops::run_job(ctx, job.search, [&] {
-    kernels::backend_of(ctx).nearest_lof(ctx, job.search.task, job.task, result, found.stats);
+    kernels::backend_of(ctx).lof().search_and_score(ctx, job.search.task, job.task, result, found.stats);
   });
   found.copied = result.copied;
   found.score_seconds = result.seconds;
@@ -266,7 +268,7 @@ Lof lof_of_places(const Context& ctx, const Index& index, const LofOptions& opti
   take_graph(made.graph, task);
   task.near.weights = made.weights.data();
   Lof of_places = result_of(options);
-  core::require_memory(ctx, result_bytes(task) + kernels::backend_of(ctx).lof_bytes(ctx, task).host, "lof");
+  core::require_memory(ctx, result_bytes(task) + kernels::backend_of(ctx).lof().bytes(ctx, task).host, "lof");
   const auto start = std::chrono::steady_clock::now();
   score(ctx, task, of_places);
 
@@ -372,7 +374,7 @@ Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& opti
   const kernels::Backend& backend = kernels::backend_of(ctx);
   LofTask task = task_of(options, table.rows());
   if (core::needs_table(options.score)) task.table = table;
-  const kernels::LofBytes bytes = backend.lof_bytes(ctx, task);
+  const kernels::LofBytes bytes = backend.lof().bytes(ctx, task);
   const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
   Plan plan = ops::plan_search(ctx, table, nullptr, common,
                                {.k = longest_k(options), .beside = result_bytes(task) + bytes.host});

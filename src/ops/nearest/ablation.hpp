@@ -1,7 +1,7 @@
 // For `vicinal bench`: searches with one idea left out.
 #pragma once
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal::ops {

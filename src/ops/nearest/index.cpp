@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
@@ -43,9 +44,9 @@ void make_tree(const Context& ctx, const kernels::Prepared& prepared) {
                 "tree: it needs the table in memory, but it comes in blocks; ask for a copy as well");
   }
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  core::require_memory(ctx, backend.tree_bytes(prepared), "building the tree");
+  core::require_memory(ctx, backend.nearest().tree_bytes(prepared), "building the tree");
   prepared.tree.get_or_make(
-      ctx, [&] { return backend.build_tree(ctx, prepared); }, backend.device());
+      ctx, [&] { return backend.nearest().build_tree(ctx, prepared); }, backend.device());
 }
 
 }  // namespace
@@ -54,11 +55,12 @@ Index::Index(const Context& ctx, const TableView& table, const IndexOptions& opt
   const core::Entry entry;
   check_table(ctx, table, "table");
   const std::int64_t copied = options.copy ? table.rows() * table.cols() * size_of(table.dtype()) : 0;
-  core::require_memory(ctx, kernels::backend_of(ctx).prepare_scratch(ctx, table) + static_cast<std::uint64_t>(copied),
-                       "preparing the table");
+  core::require_memory(
+      ctx, kernels::backend_of(ctx).nearest().prepare_bytes(ctx, table) + static_cast<std::uint64_t>(copied),
+      "preparing the table");
   auto prepared = std::make_shared<kernels::Prepared>();
   prepared->table = options.copy ? copy_table(ctx, table, prepared->storage) : table;
-  kernels::backend_of(ctx).prepare(ctx, *prepared);
+  kernels::backend_of(ctx).nearest().prepare(ctx, *prepared);
   if (options.tree) make_tree(ctx, *prepared);
   prepared_ = std::move(prepared);
 } catch (const std::bad_alloc&) {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "ops/nearest/index_file.hpp"
 
 namespace vicinal::ops {

@@ -268,7 +268,7 @@ std::vector<T> read_values(const unsigned char* at, std::int64_t count) {
 /// A tree is a permutation of the rows and how they hang together; its boxes are made from the table, so that no file
 /// can make it answer wrongly.
 void restore_tree(const Context& ctx, const Place& place, const kernels::Prepared& index, kernels::TreeShape shape) {
-  core::require_memory(ctx, kernels::cpu_backend().tree_bytes(index),
+  core::require_memory(ctx, kernels::cpu_backend().nearest().tree_bytes(index),
                        "loading the tree of '" + place.path.string() + "'");
   try {
     index.tree.get_or_make(ctx, [&] { return kernels::restore_tree(ctx, index, std::move(shape)); });

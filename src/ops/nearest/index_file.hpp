@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "io/bytes.hpp"
 #include "vicinal/model_options.hpp"
 

@@ -1,5 +1,6 @@
 // knn_into and classify: searches whose lists need not come to host memory (docs: include/vicinal/knn.hpp,
 // classify.hpp). Checks and plan are those of knn.
+#include "backend/backend.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/common/check.hpp"
@@ -24,12 +25,12 @@ KnnSummary find_into(const Context& ctx, const Index& index, const TableView* qu
   check_output(ctx, output);
   const kernels::Backend& backend = kernels::backend_of(ctx);
   ops::Job job = ops::plan_job(ctx, index.prepared(), queries, ops::common_of(options),
-                               {.k = options.k, .lists_held = backend.holds_lists(nullptr)}, true);
+                               {.k = options.k, .lists_held = backend.nearest().holds_lists(nullptr)}, true);
   core::require_memory(ctx, job.plan.memory, "knn");
-  backend.check_queries(ctx, job.task);
+  backend.nearest().check_queries(ctx, job.task);
   KnnSummary summary{job.task.queries.rows(), index.rows(), options.k, job.plan, {}};
   const double seconds = ops::run_job(ctx, job, [&] {
-    backend.nearest_into(ctx, job.task, {output.ids, output.distances, output.memory}, summary.stats);
+    backend.nearest().search_into(ctx, job.task, {output.ids, output.distances, output.memory}, summary.stats);
   });
   summary.stats.search_seconds = seconds;
   return summary;
@@ -79,18 +80,18 @@ Classification classify(const Context& ctx, const Index& index, const TableView&
   check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, index.rows());
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  const bool held = backend.holds_lists(&voting);
+  const bool held = backend.nearest().holds_lists(&voting);
   ops::Job job = ops::plan_job(ctx, index.prepared(), &queries, ops::common_of(options),
                                {.k = options.k, .lists_held = held}, true);
-  if (held && !backend.holds_lists(nullptr)) {
+  if (held && !backend.nearest().holds_lists(nullptr)) {
     job.plan.reason += "; custom weights are a function of the host's, so the vote is taken there";
   }
   job.plan.memory += vote_bytes(ctx, queries.rows(), outputs, voting);
   core::require_memory(ctx, job.plan.memory, "classify");
-  backend.check_queries(ctx, job.task);
+  backend.nearest().check_queries(ctx, job.task);
   Classification result{make_votes(queries.rows(), outputs, voting), queries.rows(), index.rows(), job.plan, {}};
   const double seconds = ops::run_job(ctx, job, [&] {
-    backend.classify(ctx, job.task, {nullptr, outputs, &voting}, result.votes, result.stats);
+    backend.nearest().classify(ctx, job.task, {nullptr, outputs, &voting}, result.votes, result.stats);
   });
   result.stats.search_seconds = seconds;
   return result;

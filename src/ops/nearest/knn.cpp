@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/seconds.hpp"
@@ -112,7 +113,7 @@ void check_paper(const Context& ctx, const NearestTask& task, Method asked) {
   if (task.collect != Collect::k_list) {
     refuse(method + " finds k nearest neighbors and serves no radius; automatic, fused, direct or kdtree does");
   }
-  if (!kernels::backend_of(ctx).can_use_paper(asked, task.metric, task.queries.cols())) {
+  if (!kernels::backend_of(ctx).nearest().can_use_paper(asked, task.metric, task.queries.cols())) {
     refuse(method + " does not serve the metric " + std::string(name_of(task.metric)) + " with " +
            std::to_string(task.queries.cols()) + " columns on " + ctx.device() + "; automatic or direct does");
   }
@@ -135,11 +136,11 @@ void check_paper(const Context& ctx, const NearestTask& task, Method asked) {
 }
 
 void check_tree(const Context& ctx, const NearestTask& task) {
-  if (!kernels::cpu_backend().can_use_tree(task)) {
+  if (!kernels::cpu_backend().nearest().can_use_tree(task)) {
     refuse("method: kdtree does not serve the metric " + std::string(name_of(task.metric)) +
            ", only euclidean, sqeuclidean, manhattan, chebyshev and minkowski; automatic or direct does");
   }
-  if (!kernels::backend_of(ctx).can_use_tree(task)) {
+  if (!kernels::backend_of(ctx).nearest().can_use_tree(task)) {
     const std::string neighbors = task.collect == Collect::k_list ? " and k = " + std::to_string(task.k) : "";
     refuse("method: kdtree does not serve " + std::to_string(task.index->table.rows()) + " rows of " +
            std::to_string(task.queries.cols()) + " columns" + neighbors + " on " + ctx.device() +
@@ -158,10 +159,10 @@ void choose_method(const Context& ctx, const Common& options, double table_large
   }
   task.screen = options.screen;
   if (options.method == Method::kdtree) check_tree(ctx, task);
-  if (options.method == Method::fused && !backend.can_fuse(task)) refuse_fused(ctx, task);
+  if (options.method == Method::fused && !backend.nearest().can_fuse(task)) refuse_fused(ctx, task);
   if (kernels::is_of_a_paper(options.method)) check_paper(ctx, task, options.method);
   if (options.method == Method::automatic) {
-    const kernels::Choice choice = backend.choose(task);
+    const kernels::Choice choice = backend.nearest().choose(task);
     task.method = choice.method;
     plan.reason = choice.reason;
   } else {
@@ -183,8 +184,9 @@ std::uint64_t scratch_of(const Context& ctx, const NearestTask& task) {
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const kernels::Prepared& index = *task.index;
   const std::size_t groups = index.distinct.size() + index.member_offsets.size() + index.members.size();
-  std::uint64_t bytes = backend.nearest_scratch(ctx, task) + groups * sizeof(std::int64_t);
-  if (task.method == Method::kdtree && index.tree.get(backend.device()) == nullptr) bytes += backend.tree_bytes(index);
+  std::uint64_t bytes = backend.nearest().search_bytes(ctx, task) + groups * sizeof(std::int64_t);
+  if (task.method == Method::kdtree && index.tree.get(backend.device()) == nullptr)
+    bytes += backend.nearest().tree_bytes(index);
   return bytes;
 }
 
@@ -217,7 +219,7 @@ NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const T
   job.task.without = without;
   const std::string_view own = asked.collect == Collect::k_list ? "knn" : "radius search";
   core::require_memory(ctx, job.plan.memory, asked.operation.empty() ? own : asked.operation);
-  kernels::backend_of(ctx).check_queries(ctx, job.task);
+  kernels::backend_of(ctx).nearest().check_queries(ctx, job.task);
   NeighborGraph graph;
   graph.rows = job.task.queries.rows();
   graph.table_rows = index.table.rows();
@@ -234,7 +236,8 @@ NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const T
     numbers.assign(static_cast<std::size_t>(graph.rows), 0);
   }
   kernels::NearestResult result{graph.ids, graph.distances, graph.offsets, numbers, graph.stats};
-  const double seconds = ops::run_job(ctx, job, [&] { kernels::backend_of(ctx).nearest(ctx, job.task, result); });
+  const double seconds =
+      ops::run_job(ctx, job, [&] { kernels::backend_of(ctx).nearest().search(ctx, job.task, result); });
   graph.stats.search_seconds = seconds;
   return graph;
 }
@@ -273,7 +276,7 @@ Plan plan_search(const Context& ctx, const TableView& table, const TableView* qu
   kernels::Prepared unread;  // the plan is made from shapes, and the values are not looked at
   unread.table = table;
   unread.centre.assign(static_cast<std::size_t>(table.cols()), 0);
-  const std::uint64_t prepare_memory = kernels::backend_of(ctx).prepare_scratch(ctx, table);
+  const std::uint64_t prepare_memory = kernels::backend_of(ctx).nearest().prepare_bytes(ctx, table);
   Job job = plan_job(ctx, unread, queries, options, asked, false);
   job.plan.memory += prepare_memory;
   if (options.method != Method::automatic || !may_use_tree(ctx, job.task, job.plan.expected_seconds)) return job.plan;
@@ -331,12 +334,12 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView
   job.plan.expected_seconds = rated ? brute_seconds(ctx, task) : 0;
   if (trial && options.method == Method::automatic) consider_tree(ctx, output + asked.beside, task, job.plan);
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  job.plan.screens = backend.screens(ctx, task);
+  job.plan.screens = backend.nearest().screens(ctx, task);
   job.plan.device = ctx.device();
   job.plan.isa = backend.isa(ctx);
   job.plan.threads = ctx.threads();
   job.plan.memory = output + scratch_of(ctx, task) + asked.beside;
-  job.plan.device_memory = backend.device_bytes(ctx, task);
+  job.plan.device_memory = backend.nearest().device_bytes(ctx, task);
   return job;
 }
 
@@ -347,7 +350,7 @@ double run_job(const Context& ctx, Job& job, const std::function<void()>& run) {
     const kernels::Prepared& index = *job.task.index;
     const kernels::Backend& backend = kernels::backend_of(ctx);
     tree = index.tree.get_or_make(
-        ctx, [&] { return backend.build_tree(ctx, index); }, backend.device());
+        ctx, [&] { return backend.nearest().build_tree(ctx, index); }, backend.device());
     job.task.tree = tree.get();
   }
   run();

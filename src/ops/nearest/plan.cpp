@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 
@@ -31,7 +32,7 @@ constexpr double kShareOfPromise = 0.1;  // of what a tree seems to save: it is 
 constexpr double kWideMargin = 0.25;     // of brute force: whatever takes less is not asked about further
 
 kernels::Costs costs_of(const Context& ctx, const NearestTask& task) {
-  return kernels::backend_of(ctx).costs(ctx, task);
+  return kernels::backend_of(ctx).nearest().costs(ctx, task);
 }
 
 double build_seconds(const kernels::Costs& costs, std::int64_t n) {
@@ -117,7 +118,7 @@ std::optional<SearchStats> tried(const Context& ctx, const NearestTask& task, co
   SearchStats stats;
   kernels::NearestResult result{ids, distances, offsets, counts, stats};
   try {
-    kernels::backend_of(ctx).nearest(ctx, trial, result);
+    kernels::backend_of(ctx).nearest().search(ctx, trial, result);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::bad_data) return std::nullopt;  // the search itself will name the rows
     throw;
@@ -149,7 +150,7 @@ struct Trial {
 
   // Whether the queries leave the coarsest screen for finer ones, which take their time.
   bool leaves_coarse_screen(const Context& ctx, const NearestTask& task) {
-    kernels::backend_of(ctx).prepare(ctx, index);
+    kernels::backend_of(ctx).nearest().prepare(ctx, index);
     const auto stats = tried(ctx, task, index, nullptr, queries.view, k);
     return stats && 2 * stats->escalated > queries.view.rows();
   }
@@ -204,7 +205,7 @@ bool may_use_tree(const Context& ctx, const NearestTask& task, double brute_seco
   const kernels::Prepared& index = *task.index;
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const std::int64_t n = index.distinct_rows();
-  if (!backend.can_use_tree(task) || index.table.is_block_source() || n < kFewestRows) return false;
+  if (!backend.nearest().can_use_tree(task) || index.table.is_block_source() || n < kFewestRows) return false;
   if (index.tree.get(backend.device()) != nullptr) return true;
   return build_seconds(costs_of(ctx, task), n) < brute_seconds;
 }
@@ -214,7 +215,8 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   if (!may_use_tree(ctx, task, brute_seconds)) return std::nullopt;
   const kernels::Prepared& index = *task.index;
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  if (index.tree.get(backend.device()) == nullptr && !backend.has_room_for_tree(ctx, task)) return std::nullopt;
+  if (index.tree.get(backend.device()) == nullptr && !backend.nearest().has_room_for_tree(ctx, task))
+    return std::nullopt;
   const std::int64_t n = index.distinct_rows();
   const std::int64_t m = task.queries.rows();
   const kernels::Costs costs = costs_of(ctx, task);
@@ -224,7 +226,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   if (k > n / 32) return std::nullopt;
   NearestTask widest = task;  // the trial has no filter, but longer lists
   widest.k = std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(wanted)), 1);
-  if (!backend.can_use_tree(widest)) return std::nullopt;
+  if (!backend.nearest().can_use_tree(widest)) return std::nullopt;
 
   TreeForecast forecast;
   forecast.brute_seconds = brute_seconds;
@@ -272,7 +274,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     trial.reset();
     trial = std::make_unique<Trial>(ctx, task, size, asked, std::max<std::int64_t>(k, 1));
     screen_tried = false;
-    const auto sample_tree = backend.build_tree(ctx, trial->index);
+    const auto sample_tree = backend.nearest().build_tree(ctx, trial->index);
     const auto found = touched(ctx, task, trial->index, *sample_tree, trial->queries.view, trial->k);
     if (!found) return std::nullopt;
     const auto sampled = static_cast<double>(size);
@@ -296,7 +298,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   // What is soon built need not be guessed.
   if (soon_built) {
     const auto tree = index.tree.get_or_make(
-        ctx, [&] { return backend.build_tree(ctx, index); }, backend.device());
+        ctx, [&] { return backend.nearest().build_tree(ctx, index); }, backend.device());
     if (!ask(*tree)) return std::nullopt;
   } else {
     forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kGrowthSlows * exponent);

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 
 namespace vicinal {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "core/distance.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal::ops {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/common/check.hpp"
@@ -78,7 +79,7 @@ std::vector<Vote> vote(const Context& ctx, const NeighborGraph& graph, std::span
   core::require_memory(ctx, vote_bytes(ctx, graph.rows, outputs, options), "vote");
 
   std::vector<Vote> result = make_votes(graph.rows, outputs, options);
-  kernels::backend_of(ctx).vote(ctx, {&graph, outputs, &options}, result);
+  kernels::backend_of(ctx).nearest().vote(ctx, {&graph, outputs, &options}, result);
   return result;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

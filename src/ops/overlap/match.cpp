@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "backend/backend.hpp"
 #include "backend/overlap.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
@@ -356,7 +357,7 @@ Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b, co
   Matcher matcher(options, match);
   {
     const bool widths = options.widths || options.least_width > 0;
-    const Overlaps found = kernels::joins_of(ctx).join(ctx, first, second, {.widths = widths});
+    const Overlaps found = kernels::backend_of(ctx).overlap().join(ctx, first, second, {.widths = widths});
     core::require_memory(ctx, found.pairs.size() * (sizeof(Overlap) + sizeof(MatchPair) + 2 * sizeof(std::size_t)),
                          "match");
     matcher.take(found);

@@ -10,27 +10,6 @@
 #include "vicinal/polygons.hpp"
 
 namespace vicinal {
-namespace kernels {
-namespace {
-
-class CpuJoins final : public Joins {
- public:
-  [[nodiscard]] Overlaps join(const Context& ctx, const geo::Layer& a, const geo::Layer& b,
-                              const OverlapOptions& options) const override {
-    return geo::join(ctx, a, b, options);
-  }
-};
-
-}  // namespace
-
-const Joins& joins_of(const Context& ctx) {
-  static const CpuJoins kCpu;
-  const auto* const own = dynamic_cast<const Joins*>(ctx.backend());
-  return own != nullptr ? *own : static_cast<const Joins&>(kCpu);
-}
-
-}  // namespace kernels
-
 namespace {
 
 constexpr std::array<core::Named<RegionRelation>, 8> kRegionRelations = {{
@@ -55,7 +34,7 @@ Overlaps overlaps(const Context& ctx, const PolygonsView& a, const PolygonsView&
   core::require_memory(ctx, geo::layer_bytes(a) + geo::layer_bytes(b) + geo::BoxTree::bytes(b.size()), "overlaps");
   const geo::Layer first = geo::make_layer(ctx, a, "a");
   const geo::Layer second = geo::make_layer(ctx, b, "b");
-  return kernels::joins_of(ctx).join(ctx, first, second, options);
+  return kernels::backend_of(ctx).overlap().join(ctx, first, second, options);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -1,163 +1,30 @@
-// See backend.hpp. What a device does not serve yet (custom weights, votes on graphs that lie in host memory) is
-// the CPU's: nothing of that is chosen for a search here, but an index made here can be asked there.
+// See backend.hpp.
 #include "plugin/cuda/backend.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <string_view>
+#include <string>
 
-#include "core/distance.hpp"
-#include "core/memory.hpp"
-#include "formulas/nearest/byte_screen.hpp"
-#include "formulas/nearest/radius.hpp"
 #include "plugin/cuda/graph.hpp"
 #include "plugin/cuda/kmeans.hpp"
 #include "plugin/cuda/krylov.hpp"
 #include "plugin/cuda/lle.hpp"
+#include "plugin/cuda/lof.hpp"
+#include "plugin/cuda/nearest.hpp"
 #include "plugin/cuda/overlap.hpp"
-#include "plugin/cuda/tree.hpp"
 
 namespace vicinal::plugin {
 namespace {
 
-using kernels::Collect;
-using kernels::NearestTask;
-
-// What one multiprocessor does in a second: columns of pairs in float64, where it has float64 units in earnest and
-// where it has two of them for show, and columns through the fused screen.
-constexpr double kDirectRate = 2.5e10;
-constexpr double kDirectRateOfFew = 1.5e9;
-constexpr double kFusedRate = 2.9e12;
-constexpr double kPortableShare = 0.5;  // of it, by mma.sync
-constexpr double kFusedColumns = 70;    // that a pair of the screen costs besides its own
-constexpr double kPairColumns = 8;      // columns that a pair costs besides its own
-// What one multiprocessor takes for a tree, in seconds: guessed from the instructions of a warp.
-constexpr double kTreeBuildRow = 2e-8;     // for each row and doubling of the table
-constexpr double kTreeBuildColumn = 1e-9;  // for each column of such a row
-constexpr double kTreeQuery = 1e-6;
-constexpr double kTreeColumn = 4e-10;        // for each column of a row touched, kPairColumns added
-constexpr double kTreeColumnOfFew = 1.5e-9;  // and besides, where there are few float64 units
-constexpr double kTreeColumnAlone = 2.4e-9;  // for a query by itself
-constexpr double kTreeStart = 1.2e-3;        // in all: launches, one after the other
-constexpr double kPowerColumns = 150;        // that a power costs
-constexpr double kTransferRate = 2e10;       // bytes to the device a second
-constexpr std::int64_t kKDistances = 1024;
-
-std::uint64_t table_bytes(const TableView& table) {
-  return static_cast<std::uint64_t>(table.rows() * table.cols() * size_of(table.dtype()));
-}
-
-/// Pinned memory that rows of host tables pass through.
-std::uint64_t staging_bytes(const TableView& table) {
-  if (table.memory() == Memory::cuda) return 0;
-  const std::uint64_t row = static_cast<std::uint64_t>(table.cols() * size_of(table.dtype()));
-  return 2 * std::min(table_bytes(table), std::max<std::uint64_t>(kStagingBytes, row));
-}
-
-/// Room for the neighbors within a radius: how many there are is not known before, so each growth is held against the
-/// limit.
-class Room {
+class CudaBackend final : public kernels::Backend {
  public:
-  Room(Call& call, kernels::NearestResult& result, std::uint64_t scratch)
-      : call_(call), result_(result), bytes_(scratch) {
-    result_.offsets.assign(1, 0);
-  }
-
-  static std::int32_t make(void* user, const std::int64_t* counts, std::int64_t queries, std::int64_t** ids,
-                           double** distances) {
-    Room& room = *static_cast<Room*>(user);
-    return room.call_.keep([&] {
-      const std::size_t size = room.result_.ids.size();
-      for (std::int64_t q = 0; q < queries; ++q) {
-        room.result_.offsets.push_back(room.result_.offsets.back() + counts[q]);
-      }
-      const auto total = static_cast<std::size_t>(room.result_.offsets.back());
-      room.grow(room.result_.ids, total);
-      room.grow(room.result_.distances, total);
-      *ids = room.result_.ids.data() + size;
-      *distances = room.result_.distances.data() + size;
-    });
-  }
-
- private:
-  template <class T>
-  void grow(std::vector<T>& values, std::size_t total) {
-    if (values.capacity() < total) {
-      const std::uint64_t before = values.capacity() * sizeof(T);
-      const std::size_t capacity = std::max(total, values.capacity() + values.capacity() / 2);
-      // Old and new stand side by side while it moves.
-      core::require_memory(call_.context(), bytes_ + capacity * sizeof(T), "radius: the neighbors found so far");
-      values.reserve(capacity);
-      bytes_ += capacity * sizeof(T) - before;
-    }
-    values.resize(total);
-  }
-
-  Call& call_;
-  kernels::NearestResult& result_;
-  std::uint64_t bytes_;
-};
-
-/// A task as the plug-in takes it.
-Outliers outliers_of(const kernels::LofTask& task, const Table& table) {
-  Outliers asked;
-  asked.score = static_cast<std::int32_t>(task.score);
-  asked.duplicates = static_cast<std::int32_t>(task.duplicates);
-  asked.across = static_cast<std::int32_t>(task.across);
-  asked.ids = task.near.ids;
-  asked.distances = task.near.distances;
-  asked.offsets = task.near.offsets;
-  asked.weights = task.near.weights;
-  asked.rows = task.near.rows;
-  asked.k = task.near.k;
-  asked.stride = task.near.stride;
-  asked.entries = task.near.offsets != nullptr ? task.near.offsets[task.near.rows] : task.near.rows * task.near.stride;
-  asked.k_from = task.k_from;
-  asked.ks = task.ks();
-  asked.table = table;
-  asked.metric = static_cast<std::int32_t>(task.metric);
-  asked.p = task.p;
-  if (task.model == nullptr) return asked;
-  asked.known_rows = static_cast<std::int64_t>(task.model->k_distances.size()) / asked.ks;
-  asked.known_k_distances = task.model->k_distances.data();
-  asked.known_densities = task.model->densities.empty() ? nullptr : task.model->densities.data();
-  asked.known_caps = task.model->caps.empty() ? nullptr : task.model->caps.data();
-  return asked;
-}
-
-/// Where the plug-in puts what is asked of a task.
-class OutlierRoom {
- public:
-  OutlierRoom(const kernels::LofTask& task, kernels::LofResult& result, Outliers& asked) : result_(result) {
-    const auto size = static_cast<std::size_t>(asked.rows * asked.ks);
-    asked.scores = result.scores.data();
-    if (task.keep) {
-      result.k_distances.resize(size);
-      if (core::compares_neighbors(task.score)) result.densities.resize(size);
-    }
-    const bool caps = task.duplicates == Duplicates::cap && task.model == nullptr && core::has_densities(task.score);
-    if (caps) result.caps.resize(static_cast<std::size_t>(asked.ks));
-    asked.k_distances = result.k_distances.empty() ? nullptr : result.k_distances.data();
-    asked.densities = result.densities.empty() ? nullptr : result.densities.data();
-    asked.caps = result.caps.empty() ? nullptr : result.caps.data();
-  }
-  void hand_over(const Outliers& asked) {
-    result_.copied = asked.copied;
-    result_.seconds = asked.seconds;
-  }
-
- private:
-  kernels::LofResult& result_;
-};
-
-class CudaBackend final : public kernels::Backend,
-                          public CudaGraphs,
-                          public CudaJoins,
-                          public CudaKrylov,
-                          public CudaSparse {
- public:
-  explicit CudaBackend(std::shared_ptr<Device> device)
-      : CudaGraphs(device), CudaJoins(device), CudaKrylov(device), CudaSparse(device), device_(std::move(device)) {}
+  explicit CudaBackend(const std::shared_ptr<Device>& device)
+      : device_(device),
+        nearest_(make_nearest(device)),
+        kmeans_(device),
+        lof_(device, *nearest_),
+        lle_(device),
+        krylov_(device),
+        graph_(device),
+        overlap_(device) {}
 
   int device() const override { return device_->number(); }
   bool reaches(Memory /*memory*/) const override { return true; }
@@ -169,382 +36,29 @@ class CudaBackend final : public kernels::Backend,
     return {facts.matrix_instruction, facts.accumulation, facts.largest_error};
   }
 
-  void prepare(const Context& ctx, kernels::Prepared& index) const override {
-    index.centre.assign(static_cast<std::size_t>(index.table.cols()), 0);
-    Preparation found;
-    found.centre = index.centre.data();
-    device_->use(ctx, [&](void* engine, Call& call, Status& status) {
-      const BorrowedTable table(call, index.table);
-      const HostCalls host = call.host();
-      device_->functions().prepare(engine, &host, &table.table(), &found, &status);
-    });
-    index.largest = found.largest;
-    if (found.resident != nullptr)
-      index.device.put(device_->number(), device_->own(found.resident, device_->functions().release));
-  }
-  std::uint64_t prepare_scratch(const Context& /*ctx*/, const TableView& table) const override {
-    return staging_bytes(table) + static_cast<std::uint64_t>(table.cols()) * sizeof(double);
-  }
-  void check_queries(const Context& /*ctx*/, const NearestTask& /*task*/) const override {}
-
-  bool can_fuse(const NearestTask& task) const override {
-    const bool has_screen = task.screen == ScreenType::automatic || (task.screen == ScreenType::int8 && in_bytes(task));
-    if (!has_screen) return false;
-    Search asked = looked_at(task);
-    asked.method = static_cast<std::int32_t>(Method::fused);
-    return device_->functions().fused_serves(device_->engine(), &asked) != 0;
-  }
-  kernels::Choice choose(const NearestTask& task) const override {
-    const bool stays = will_stay(*task.index);
-    if (can_fuse(task)) {
-      return {Method::fused, stays
-                                 ? "tensor-core products with a proven bound drop almost every row before its key is "
-                                   "needed"
-                                 : "the table does not fit the device, so it is streamed; tensor-core products with a "
-                                   "proven bound drop almost every row before its key is needed"};
-    }
-    return {Method::direct, stays ? "no screen on this device serves such a search, so every key is computed"
-                                  : "the table does not fit the device, so it is streamed; no screen serves such a "
-                                    "search, so every key is computed"};
-  }
-  kernels::Costs costs(const Context& /*ctx*/, const NearestTask& task) const override {
-    const EngineFacts& facts = device_->facts();
-    const double pairs = static_cast<double>(task.queries.rows()) * static_cast<double>(task.index->table.rows());
-    const bool in_earnest =
-        facts.compute_capability == 80 || facts.compute_capability == 90 || facts.compute_capability == 100;
-    double rate = in_earnest ? kDirectRate : kDirectRateOfFew;
-    if (task.method == Method::fused) {
-      rate = std::string_view(facts.matrix_instruction) == "wgmma" ? kFusedRate : kFusedRate * kPortableShare;
-    }
-    auto columns = static_cast<double>(task.queries.cols());
-    if (task.metric == Metric::minkowski) columns *= kPowerColumns;
-    kernels::Costs costs;
-    const double more = task.method == Method::fused ? kFusedColumns : kPairColumns;
-    costs.brute = pairs * (columns + more) / (rate * facts.multiprocessors);
-    if (task.queries.memory() != Memory::cuda) {
-      costs.brute += static_cast<double>(table_bytes(task.queries)) / kTransferRate;
-    }
-    if (resident_of(*task.index) == nullptr) {
-      costs.brute += static_cast<double>(table_bytes(task.index->table)) / kTransferRate;
-    }
-    costs.brute_fine = costs.brute;
-    costs.tree_start = kTreeStart;
-    costs.tree_row_alone = (static_cast<double>(task.queries.cols()) + kPairColumns) * kTreeColumnAlone;
-    const auto d = static_cast<double>(task.queries.cols());
-    costs.tree_build = (kTreeBuildRow + kTreeBuildColumn * d) / facts.multiprocessors;
-    costs.tree_query = kTreeQuery / facts.multiprocessors;
-    costs.tree_row = (columns + kPairColumns) * kTreeColumn / facts.multiprocessors;
-    if (!in_earnest) costs.tree_row += columns * kTreeColumnOfFew / facts.multiprocessors;
-    return costs;
-  }
-  std::string screens(const Context& /*ctx*/, const NearestTask& task) const override {
-    if (kernels::is_product(task.method)) return "float32";
-    if (task.method != Method::fused) return "";
-    return in_bytes(task) ? "int8" : "float16";
-  }
-
-  bool can_use_tree(const NearestTask& task) const override { return in_tree(task) != 0; }
-  bool has_room_for_tree(const Context& /*ctx*/, const NearestTask& task) const override { return in_tree(task) > 0; }
-  bool can_use_paper(Method method, Metric metric, std::int64_t d) const override {
-    return kernels::cpu_backend().can_use_paper(method, metric, d);
-  }
-  std::shared_ptr<const kernels::Tree> build_tree(const Context& ctx, const kernels::Prepared& index) const override {
-    std::shared_ptr<void> resident;  // let go of after the device
-    void* made = nullptr;
-    device_->use(ctx, [&](void* engine, Call& call, Status& status) {
-      const BorrowedTable table(call, index.table);
-      resident = take_in(index, table, engine, call, status);
-      if (status.code != kOk) return;
-      if (resident == nullptr) {
-        throw Error(ErrorCode::over_memory,
-                    "method: kdtree needs the table in device memory, where there is no room left for it within the "
-                    "limit; direct does not");
-      }
-      const HostCalls host = call.host();
-      device_->functions().build_tree(engine, &host, resident.get(), &made, &status);
-    });
-    return std::make_shared<const DeviceTree>(device_, made, index.table.rows());
-  }
-  std::uint64_t tree_bytes(const kernels::Prepared& index) const override { return staging_bytes(index.table); }
-
-  void nearest(const Context& ctx, const NearestTask& task, kernels::NearestResult& result) const override {
-    search(ctx, task, result.stats, [&](Call& call, Search& asked, Counters& counters, Status& status) {
-      asked.ids = result.ids.data();
-      asked.distances = result.distances.data();
-      asked.counts = result.counts.data();
-      if (task.collect != Collect::radius) return run(call, asked, counters, status);
-      Room room(call, result, nearest_scratch(ctx, task));
-      asked.make_room = Room::make;
-      asked.user = &room;
-      run(call, asked, counters, status);
-    });
-  }
-  void nearest_into(const Context& ctx, const NearestTask& task, const kernels::ListMemory& lists,
-                    SearchStats& stats) const override {
-    search(ctx, task, stats, [&](Call& call, Search& asked, Counters& counters, Status& status) {
-      asked.ids = lists.ids;
-      asked.distances = lists.distances;
-      asked.memory = static_cast<std::int32_t>(lists.memory);
-      run(call, asked, counters, status);
-    });
-  }
-  void classify(const Context& ctx, const NearestTask& task, const kernels::VoteTask& votes, std::span<Vote> result,
-                SearchStats& stats) const override {
-    if (holds_lists(votes.options)) return Backend::classify(ctx, task, votes, result, stats);
-    std::vector<VoteOutput> outputs;
-    for (std::size_t o = 0; o < votes.outputs.size(); ++o) {
-      Vote& vote = result[o];
-      outputs.push_back({votes.outputs[o].codes.data(), vote.class_count, vote.codes.data(),
-                         vote.probabilities.empty() ? nullptr : vote.probabilities.data()});
-    }
-    search(ctx, task, stats, [&](Call& call, Search& asked, Counters& counters, Status& status) {
-      asked.outputs = outputs.data();
-      asked.output_count = static_cast<std::int64_t>(outputs.size());
-      asked.weights = votes.options->weights == Weighting::distance ? 1 : 0;
-      run(call, asked, counters, status);
-    });
-  }
-  bool holds_lists(const VoteOptions* options) const override {
-    return options != nullptr && options->weights == Weighting::custom;
-  }
-  std::uint64_t nearest_scratch(const Context& /*ctx*/, const NearestTask& task) const override {
-    std::uint64_t bytes = staging_bytes(task.index->table);
-    if (!task.self) bytes = std::max(bytes, staging_bytes(task.queries));
-    if (task.collect != Collect::k_list) bytes += static_cast<std::uint64_t>(task.queries.rows()) * 16;
-    return bytes;
-  }
-  std::uint64_t device_bytes(const Context& ctx, const NearestTask& task) const override {
-    const auto tree = task.index->tree.get(device_->number());
-    Search asked = looked_at(task);
-    if (task.method == Method::kdtree) asked.tree = on_device(tree.get());
-    std::uint64_t bytes = 0;
-    Status status;
-    device_->functions().plan(device_->engine(), &asked, &bytes, &status);
-    Call(ctx).finish(status);
-    return bytes;
-  }
-  void vote(const Context& ctx, const kernels::VoteTask& task, std::span<Vote> result) const override {
-    kernels::cpu_backend().vote(ctx, task, result);
-  }
-
-  void lof(const Context& ctx, const kernels::LofTask& task, kernels::LofResult& result) const override {
-    device_->use(ctx, [&](void* engine, Call& call, Status& status) {
-      const BorrowedTable table(call, task.table);
-      Outliers asked = outliers_of(task, table.table());
-      OutlierRoom room(task, result, asked);
-      Counters counters;
-      const HostCalls host = call.host();
-      device_->functions().lof(engine, &host, nullptr, &asked, &counters, &status);
-      room.hand_over(asked);
-    });
-  }
-  kernels::LofBytes lof_bytes(const Context& ctx, const kernels::LofTask& task) const override {
-    const Outliers asked = outliers_of(task, BorrowedTable::shape_of(task.table));
-    kernels::LofBytes bytes;
-    bytes.host = staging_bytes(task.table);
-    Status status;
-    device_->functions().lof_bytes(device_->engine(), &asked, &bytes.device, &status);
-    Call(ctx).finish(status);
-    return bytes;
-  }
-  void nearest_lof(const Context& ctx, const NearestTask& task, const kernels::LofTask& scores,
-                   kernels::LofResult& result, SearchStats& stats) const override {
-    search(ctx, task, stats, [&](Call& call, Search& asked, Counters& counters, Status& status) {
-      Outliers outliers = outliers_of(scores, asked.table);
-      if (scores.table.rows() == 0) outliers.table = {};
-      OutlierRoom room(scores, result, outliers);
-      const HostCalls host = call.host();
-      device_->functions().lof(device_->engine(), &host, &asked, &outliers, &counters, &status);
-      room.hand_over(outliers);
-    });
-  }
-
-  std::string cluster_screens(const kernels::ClusterTask& task) const override {
-    const Clustering asked = clustering_of(task, BorrowedTable::shape_of(task.table));
-    return device_->functions().cluster_screens(device_->engine(), &asked);
-  }
-  std::unique_ptr<kernels::Lloyd> lloyd(const Context& ctx, const kernels::ClusterTask& task) const override {
-    return make_lloyd(device_, ctx, task);
-  }
-  kernels::ClusterBytes cluster_bytes(const Context& ctx, const kernels::ClusterTask& task,
-                                      std::int64_t trials) const override {
-    Clustering asked = clustering_of(task, BorrowedTable::shape_of(task.table));
-    asked.trials = trials;
-    ClusterRoom room;
-    Status status;
-    device_->functions().cluster_bytes(device_->engine(), &asked, &room, &status);
-    Call(ctx).finish(status);
-    kernels::ClusterBytes bytes;
-    bytes.host = staging_bytes(task.table);
-    bytes.device = room.bytes;
-    bytes.part = room.part < task.table.rows() ? room.part : 0;
-    bytes.seeds_on_host = trials >= 0 && room.seeds == 0;
-    if (bytes.seeds_on_host) {
-      bytes.host +=
-          kernels::cpu_backend().cluster_bytes(ctx, {task.table, task.weights, task.clusters, false}, trials).host;
-    }
-    return bytes;
-  }
+  const kernels::NearestBackend& nearest() const override { return *nearest_; }
+  const kernels::KMeansBackend& kmeans() const override { return kmeans_; }
+  const kernels::LofBackend& lof() const override { return lof_; }
+  const kernels::LleBackend& lle() const override { return lle_; }
+  const kernels::KrylovBackend& krylov() const override { return krylov_; }
+  const kernels::GraphBackend& graph() const override { return graph_; }
+  const kernels::OverlapBackend& overlap() const override { return overlap_; }
 
  private:
-  [[nodiscard]] std::shared_ptr<void> resident_of(const kernels::Prepared& index) const {
-    return index.device.get(device_->number());
-  }
-  /// Whether the fused screen multiplies bytes.
-  [[nodiscard]] bool in_bytes(const NearestTask& task) const {
-    return core::byte_screen_serves(task.index->table.dtype(), task.queries.dtype(), task.metric, task.queries.cols(),
-                                    device_->facts().compute_capability);
-  }
-  /// Whether the table is on the device, or will be when it is searched.
-  [[nodiscard]] bool will_stay(const kernels::Prepared& index) const {
-    if (resident_of(index) != nullptr) return true;
-    const Table table = BorrowedTable::shape_of(index.table);
-    return device_->functions().fits(device_->engine(), &table) != 0;
-  }
-
-  static Search search_of(const NearestTask& task, const Table& table, const Table& queries) {
-    Search asked;
-    asked.table = table;
-    asked.centre = task.index->centre.data();
-    asked.largest = task.index->largest;
-    asked.queries = queries;
-    asked.self = task.self ? 1 : 0;
-    asked.metric = static_cast<std::int32_t>(task.metric);
-    asked.p = task.p;
-    asked.method = static_cast<std::int32_t>(task.method);
-    asked.collect = static_cast<std::int32_t>(task.collect);
-    asked.k = task.k;
-    asked.without = static_cast<std::int32_t>(task.without);
-    asked.filter = task.filter.empty() ? nullptr : task.filter.data();
-    asked.exclude = task.exclude.empty() ? nullptr : task.exclude.data();
-    return asked;
-  }
-
-  /// 1 where method kdtree serves such a search, 0 where not, -1 where there is no room for the tree.
-  [[nodiscard]] int in_tree(const NearestTask& task) const {
-    const auto tree = task.index->tree.get(device_->number());
-    Search asked = looked_at(task);
-    asked.tree = on_device(tree.get());
-    return device_->functions().tree_serves(device_->engine(), &asked);
-  }
-  /// What the device holds of a tree that was made for it.
-  static const void* on_device(const kernels::Tree* tree) {
-    return tree == nullptr ? nullptr : static_cast<const DeviceTree*>(tree)->on_device();
-  }
-
-  /// A search for functions that only look: of what is resident, that it is.
-  [[nodiscard]] Search looked_at(const NearestTask& task) const {
-    Search asked = search_of(task, BorrowedTable::shape_of(task.index->table), BorrowedTable::shape_of(task.queries));
-    asked.resident = resident_of(*task.index).get();
-    asked.stays = asked.resident == nullptr && will_stay(*task.index) ? 1 : 0;
-    return asked;
-  }
-
-  /// For direct_filter: the k-th distances of rows spread over the table, found by a search of their own and kept in
-  /// the index. Of a table in device memory its first rows.
-  std::shared_ptr<const kernels::KDistances> k_distances_of(const Context& ctx, const NearestTask& task) const {
-    if (task.method != Method::direct_filter) return nullptr;
-    const auto make = [&]() -> std::vector<double> {
-      const TableView& table = task.index->table;
-      const std::int64_t count = std::min<std::int64_t>(table.rows(), kKDistances);
-      const std::int64_t step = table.memory() == Memory::cuda ? 1 : table.rows() / count;
-      std::vector<std::int64_t> own(static_cast<std::size_t>(count));
-      for (std::int64_t i = 0; i < count; ++i) own[static_cast<std::size_t>(i)] = i * step;
-      NearestTask sample = task;
-      sample.self = false;
-      sample.queries = TableView(table.data(), table.dtype(), count, table.cols(), step * table.row_stride(),
-                                 table.col_stride(), table.memory());
-      sample.method = Method::direct;
-      sample.filter = {};
-      sample.exclude = own;
-      sample.k = std::min(task.k, table.rows() - 1);
-      if (sample.k == 0) return {};
-      std::vector<std::int64_t> ids(static_cast<std::size_t>(count * sample.k));
-      std::vector<double> distances(ids.size());
-      std::vector<std::int64_t> unused;
-      SearchStats stats;
-      kernels::NearestResult result{ids, distances, unused, unused, stats};
-      try {
-        nearest(ctx, sample, result);
-      } catch (const Error& error) {
-        if (error.code() != ErrorCode::bad_data) throw;
-        return {};  // a pair of table rows may overflow where no query's does
-      }
-      std::vector<double> keys;
-      for (std::int64_t i = 0; i < count; ++i) {
-        const double distance = distances[static_cast<std::size_t>((i + 1) * sample.k - 1)];
-        // Near enough: the keys steer thresholds and decide nothing.
-        double key = distance;
-        if (task.metric == Metric::euclidean) key = distance * distance;
-        if (task.metric == Metric::minkowski) key = std::pow(distance, task.p);
-        if (std::isfinite(key)) keys.push_back(key);
-      }
-      std::sort(keys.begin(), keys.end());
-      return keys;
-    };
-    return task.index->k_distances.get_or_make(task.metric, task.p, task.k, make);
-  }
-
-  /// Puts the table on the device unless it is there; null where it does not fit.
-  std::shared_ptr<void> take_in(const kernels::Prepared& index, const BorrowedTable& table, void* engine, Call& call,
-                                Status& status) const {
-    if (auto resident = resident_of(index)) return resident;
-    std::vector<double> centre = index.centre;
-    centre.resize(static_cast<std::size_t>(index.table.cols()));  // a sample that nobody prepared has none
-    Preparation facts;
-    facts.centre = centre.data();
-    facts.largest = index.largest;
-    void* made = nullptr;
-    const HostCalls host = call.host();
-    device_->functions().upload(engine, &host, &table.table(), &facts, &made, &status);
-    if (made == nullptr) return nullptr;
-    auto resident = device_->own(made, device_->functions().release);
-    index.device.put(device_->number(), resident);
-    return resident;
-  }
-
-  /// Runs a search; place(call, asked, counters, status) says where its answers go and calls the plug-in.
-  template <class Place>
-  void search(const Context& ctx, const NearestTask& task, SearchStats& stats, const Place& place) const {
-    std::shared_ptr<void> resident;  // let go of after the device
-    Counters counters;
-    const auto k_distances = k_distances_of(ctx, task);
-    device_->use(ctx, [&](void* engine, Call& call, Status& status) {
-      const BorrowedTable table(call, task.index->table);
-      const BorrowedTable queries(call, task.queries);
-      resident = take_in(*task.index, table, engine, call, status);
-      if (status.code != kOk) return;
-      Search asked = search_of(task, table.table(), queries.table());
-      asked.resident = resident.get();
-      if (task.method == Method::kdtree) asked.tree = on_device(task.tree);
-      if (task.collect != Collect::k_list) {
-        asked.largest_key = core::largest_key_within(task.metric, task.radius, task.p);
-      }
-      if (k_distances) {
-        asked.k_distances = k_distances->keys.data();
-        asked.k_distance_count = static_cast<std::int64_t>(k_distances->keys.size());
-      }
-      place(call, asked, counters, status);
-    });
-    stats.distinct_rows = counters.distinct_rows;
-    stats.survivors += counters.survivors;
-    stats.escalated += counters.escalated;
-    stats.uncertified += counters.uncertified;
-    stats.selection_seconds += counters.selection_seconds;
-  }
-
-  void run(Call& call, const Search& asked, Counters& counters, Status& status) const {
-    const HostCalls host = call.host();
-    device_->functions().nearest(device_->engine(), &host, &asked, &counters, &status);
-  }
-
   std::shared_ptr<Device> device_;
+  std::unique_ptr<const CudaNearest> nearest_;
+  CudaKMeans kmeans_;
+  CudaLof lof_;
+  CudaLleBackend lle_;
+  CudaKrylov krylov_;
+  CudaGraphs graph_;
+  CudaJoins overlap_;
 };
 
 }  // namespace
 
-std::shared_ptr<const kernels::Backend> make_backend(std::shared_ptr<Device> device) {
-  return std::make_shared<CudaBackend>(std::move(device));
+std::shared_ptr<const kernels::Backend> make_backend(const std::shared_ptr<Device>& device) {
+  return std::make_shared<CudaBackend>(device);
 }
 
 }  // namespace vicinal::plugin

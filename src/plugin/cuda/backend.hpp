@@ -1,4 +1,4 @@
-// The CUDA backend: the waist (src/backend/backend.hpp) in terms of the plug-in's functions.
+// The CUDA backend in terms of the plug-in's functions.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,6 @@
 
 namespace vicinal::plugin {
 
-std::shared_ptr<const kernels::Backend> make_backend(std::shared_ptr<Device> device);
+std::shared_ptr<const kernels::Backend> make_backend(const std::shared_ptr<Device>& device);
 
 }  // namespace vicinal::plugin

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backend/backend.hpp"
 #include "core/context_state.hpp"
 #include "core/entry.hpp"
 #include "plugin/cuda/backend.hpp"

@@ -1,6 +1,7 @@
 // See graphs.hpp.
 #include "plugin/cuda/graph.hpp"
 
+#include "backend/backend.hpp"
 #include "plugin/abi/graph.hpp"
 
 namespace vicinal::plugin {
@@ -25,7 +26,7 @@ Bipartite task_of(const kernels::GraphTask& task, const Table& a, const Table& b
 
 kernels::GraphBytes CudaGraphs::graph_bytes(const Context& ctx, const kernels::GraphTask& task) const {
   // The serial product is one of the host's, wherever the context is.
-  if (task.method == CoclusterMethod::product_serial) return kernels::cpu_graphs().graph_bytes(ctx, task);
+  if (task.method == CoclusterMethod::product_serial) return kernels::cpu_backend().graph().graph_bytes(ctx, task);
   const BipartiteEdges& edges = *task.edges;
   const Bipartite asked = task_of(task, BorrowedTable::shape_of(ids_of(edges, edges.a())),
                                   BorrowedTable::shape_of(ids_of(edges, edges.b())));
@@ -38,7 +39,7 @@ kernels::GraphBytes CudaGraphs::graph_bytes(const Context& ctx, const kernels::G
 }
 
 void CudaGraphs::label(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) const {
-  if (task.method == CoclusterMethod::product_serial) return kernels::cpu_graphs().label(ctx, task, labels);
+  if (task.method == CoclusterMethod::product_serial) return kernels::cpu_backend().graph().label(ctx, task, labels);
   const BipartiteEdges& edges = *task.edges;
   const TableView ids_a = ids_of(edges, edges.a());
   const TableView ids_b = ids_of(edges, edges.b());

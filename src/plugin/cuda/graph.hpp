@@ -1,4 +1,4 @@
-// The CUDA backend's half of the waist for graphs (backend/graph.hpp) in terms of the plug-in's functions.
+// Graphs on a device, in terms of the plug-in's functions.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-class CudaGraphs : public kernels::Graphs {
+class CudaGraphs final : public kernels::GraphBackend {
  public:
   explicit CudaGraphs(std::shared_ptr<Device> device) : device_(std::move(device)) {}
 

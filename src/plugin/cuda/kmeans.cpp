@@ -1,6 +1,8 @@
 // See cluster.hpp. Every function is one call of the plug-in's.
 #include "plugin/cuda/kmeans.hpp"
 
+#include "backend/backend.hpp"
+
 namespace vicinal::plugin {
 namespace {
 
@@ -149,7 +151,8 @@ class DeviceLloyd final : public kernels::Lloyd {
     clustered_->use([&](const Functions& f, void* made, Status*) { on_device = f.seeds(made, trials) != 0; });
     if (on_device) return std::make_unique<DeviceSeeding>(clustered_, trials);
     // No room: the host draws the same rows.
-    if (!on_host_) on_host_ = kernels::cpu_backend().lloyd(ctx_, {task_.table, task_.weights, task_.clusters, false});
+    if (!on_host_)
+      on_host_ = kernels::cpu_backend().kmeans().lloyd(ctx_, {task_.table, task_.weights, task_.clusters, false});
     return on_host_->seeding(trials);
   }
   kernels::AssignCounts counts() const override { return counts_; }
@@ -189,6 +192,35 @@ Clustering clustering_of(const kernels::ClusterTask& task, const Table& table) {
 std::unique_ptr<kernels::Lloyd> make_lloyd(std::shared_ptr<Device> device, const Context& ctx,
                                            const kernels::ClusterTask& task) {
   return std::make_unique<DeviceLloyd>(std::move(device), ctx, task);
+}
+
+std::string CudaKMeans::screens(const kernels::ClusterTask& task) const {
+  const Clustering asked = clustering_of(task, BorrowedTable::shape_of(task.table));
+  return device_->functions().cluster_screens(device_->engine(), &asked);
+}
+
+std::unique_ptr<kernels::Lloyd> CudaKMeans::lloyd(const Context& ctx, const kernels::ClusterTask& task) const {
+  return make_lloyd(device_, ctx, task);
+}
+
+kernels::ClusterBytes CudaKMeans::bytes(const Context& ctx, const kernels::ClusterTask& task,
+                                        std::int64_t trials) const {
+  Clustering asked = clustering_of(task, BorrowedTable::shape_of(task.table));
+  asked.trials = trials;
+  ClusterRoom room;
+  Status status;
+  device_->functions().cluster_bytes(device_->engine(), &asked, &room, &status);
+  Call(ctx).finish(status);
+  kernels::ClusterBytes bytes;
+  bytes.host = staging_bytes(task.table);
+  bytes.device = room.bytes;
+  bytes.part = room.part < task.table.rows() ? room.part : 0;
+  bytes.seeds_on_host = trials >= 0 && room.seeds == 0;
+  if (bytes.seeds_on_host) {
+    bytes.host +=
+        kernels::cpu_backend().kmeans().bytes(ctx, {task.table, task.weights, task.clusters, false}, trials).host;
+  }
+  return bytes;
 }
 
 }  // namespace vicinal::plugin

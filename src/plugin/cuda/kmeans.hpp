@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "backend/backend.hpp"
+#include "backend/kmeans.hpp"
 #include "plugin/cuda/device.hpp"
 
 namespace vicinal::plugin {
@@ -13,5 +13,17 @@ Clustering clustering_of(const kernels::ClusterTask& task, const Table& table);
 
 std::unique_ptr<kernels::Lloyd> make_lloyd(std::shared_ptr<Device> device, const Context& ctx,
                                            const kernels::ClusterTask& task);
+
+class CudaKMeans final : public kernels::KMeansBackend {
+ public:
+  explicit CudaKMeans(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+
+  std::string screens(const kernels::ClusterTask& task) const override;
+  std::unique_ptr<kernels::Lloyd> lloyd(const Context& ctx, const kernels::ClusterTask& task) const override;
+  kernels::ClusterBytes bytes(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) const override;
+
+ private:
+  std::shared_ptr<Device> device_;
+};
 
 }  // namespace vicinal::plugin

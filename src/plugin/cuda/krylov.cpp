@@ -118,13 +118,12 @@ SpmvForm form_of(SpmvMethod method) {
 
 }  // namespace
 
-std::uint64_t CudaKrylov::krylov_bytes(const Context& /*ctx*/, const solver::LocalRows& a,
-                                       const solver::KrylovShape& shape) const {
+std::uint64_t CudaKrylov::bytes(const Context& /*ctx*/, const solver::LocalRows& a,
+                                const solver::KrylovShape& shape) const {
   return static_cast<std::uint64_t>(a.points) * static_cast<std::uint64_t>(shape.block) * sizeof(double);  // a store's
 }
 
-std::unique_ptr<solver::KrylovSpace> CudaKrylov::krylov_space(const Context& ctx,
-                                                              const kernels::KrylovTask& task) const {
+std::unique_ptr<solver::KrylovSpace> CudaKrylov::space(const Context& ctx, const kernels::KrylovTask& task) const {
   return std::make_unique<CudaKrylovSpace>(ctx, device_, task);
 }
 

@@ -1,4 +1,4 @@
-// The CUDA backend's half of the waist for Krylov methods (backend/krylov.hpp) in terms of the plug-in's functions.
+// Krylov methods and sparse products on a device, in terms of the plug-in's functions.
 #pragma once
 
 #include <memory>
@@ -8,14 +8,14 @@
 
 namespace vicinal::plugin {
 
-class CudaKrylov : public kernels::KrylovSpaces {
+class CudaKrylov final : public kernels::KrylovBackend {
  public:
   explicit CudaKrylov(std::shared_ptr<Device> device) : device_(std::move(device)) {}
 
-  [[nodiscard]] std::uint64_t krylov_bytes(const Context& ctx, const solver::LocalRows& a,
-                                           const solver::KrylovShape& shape) const override;
-  [[nodiscard]] std::unique_ptr<solver::KrylovSpace> krylov_space(const Context& ctx,
-                                                                  const kernels::KrylovTask& task) const override;
+  [[nodiscard]] std::uint64_t bytes(const Context& ctx, const solver::LocalRows& a,
+                                    const solver::KrylovShape& shape) const override;
+  [[nodiscard]] std::unique_ptr<solver::KrylovSpace> space(const Context& ctx,
+                                                           const kernels::KrylovTask& task) const override;
   bool product(const Context& ctx, const kernels::ProductTask& task, Spmv& found) const override;
 
  private:

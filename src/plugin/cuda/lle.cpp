@@ -213,24 +213,25 @@ class CudaLle final : public kernels::DeviceLle {
 
 }  // namespace
 
-std::string CudaSparse::why_on_host(const LleOptions& options) const {
+kernels::LlePlace CudaLleBackend::place(const LleOptions& options) const {
   if (options.solver == LleSolver::dense || options.solver == LleSolver::cpu) {
-    return "as solver " + std::string(name_of(options.solver)) + " is";
+    return {false, "as solver " + std::string(name_of(options.solver)) + " is"};
   }
-  if (options.solver == LleSolver::lanczos || options.solver == LleSolver::arnoldi) return "";
+  if (options.solver == LleSolver::lanczos || options.solver == LleSolver::arnoldi) return {true, ""};
   const std::int64_t widest = device_->functions().lle_widest(device_->engine());
   if (options.dim > widest) {
     throw Error(ErrorCode::invalid_argument, "dim: is " + std::to_string(options.dim) + ", but at most " +
                                                  std::to_string(widest) + " on this device; solver cpu takes more");
   }
-  return "";
+  return {true, ""};
 }
 
-std::unique_ptr<kernels::DeviceLle> CudaSparse::begin(const Context& ctx, const kernels::LleTask& task) const {
+std::unique_ptr<kernels::DeviceLle> CudaLleBackend::begin(const Context& ctx, const kernels::LleTask& task) const {
   return std::make_unique<CudaLle>(ctx, device_, task);
 }
 
-std::uint64_t CudaSparse::lle_bytes(const Context& ctx, const TableView& table, const LleOptions& options) const {
+std::uint64_t CudaLleBackend::device_bytes(const Context& ctx, const TableView& table,
+                                           const LleOptions& options) const {
   const LleTask asked = task_of(options, BorrowedTable::shape_of(table));
   std::uint64_t bytes = 0;
   Status status;

@@ -1,4 +1,4 @@
-// The CUDA backend's half of the waist for sparse matrices (backend/lle.hpp) in terms of the plug-in's functions.
+// Locally linear embedding on a device, in terms of the plug-in's functions.
 #pragma once
 
 #include <memory>
@@ -8,15 +8,15 @@
 
 namespace vicinal::plugin {
 
-class CudaSparse : public kernels::Sparse {
+class CudaLleBackend final : public kernels::LleBackend {
  public:
-  explicit CudaSparse(std::shared_ptr<Device> device) : device_(std::move(device)) {}
+  explicit CudaLleBackend(std::shared_ptr<Device> device) : device_(std::move(device)) {}
 
-  [[nodiscard]] std::string why_on_host(const LleOptions& options) const override;
+  [[nodiscard]] kernels::LlePlace place(const LleOptions& options) const override;
   [[nodiscard]] std::unique_ptr<kernels::DeviceLle> begin(const Context& ctx,
                                                           const kernels::LleTask& task) const override;
-  [[nodiscard]] std::uint64_t lle_bytes(const Context& ctx, const TableView& table,
-                                        const LleOptions& options) const override;
+  [[nodiscard]] std::uint64_t device_bytes(const Context& ctx, const TableView& table,
+                                           const LleOptions& options) const override;
 
  private:
   std::shared_ptr<Device> device_;

@@ -1,5 +1,5 @@
-// The CUDA backend's half of the waist for maps (backend/overlap.hpp) in terms of the plug-in's functions: what the
-// device leaves undecided, the context's threads decide.
+// The overlap join on a device, in terms of the plug-in's functions: what the device leaves undecided, the context's
+// threads decide.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace vicinal::plugin {
 
-class CudaJoins : public kernels::Joins {
+class CudaJoins final : public kernels::OverlapBackend {
  public:
   explicit CudaJoins(std::shared_ptr<Device> device) : device_(std::move(device)) {}
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "plugin/cuda/device.hpp"
 
 namespace vicinal::plugin {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/kmeans.hpp"
 #include "vicinal/kmeans.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"
@@ -79,7 +80,8 @@ TEST(MemoryPlan, rows_of_clusters) {
   };
   const auto of_backend = [&](std::int64_t clusters) {
     return static_cast<double>(kernels::backend_of(tables.ctx)
-                                   .cluster_bytes(tables.ctx, {tables.small, {}, clusters}, kernels::kNoSeeding)
+                                   .kmeans()
+                                   .bytes(tables.ctx, {tables.small, {}, clusters}, kernels::kNoSeeding)
                                    .host);
   };
   // Centres: six times by the job, four times, padded to eight columns, by the backend; and two slices of sums, twice.

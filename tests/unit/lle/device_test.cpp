@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "backend/lle.hpp"
 #include "formulas/lle/start.hpp"
 #include "solver/factor.hpp"
@@ -83,7 +84,7 @@ std::unique_ptr<kernels::DeviceLle> embedding(const Context& host, const Context
   task.options.k = sample.k;
   task.options.dim = 2;
   task.options.variant = sample.variant;
-  return kernels::sparse_of(device)->begin(device, task);
+  return kernels::backend_of(device).lle().begin(device, task);
 }
 
 /// A piece on host and device, in the order of elimination.

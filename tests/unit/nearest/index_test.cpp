@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "core/philox.hpp"
 #include "core/table_access.hpp"
 #include "ops/nearest/index_file.hpp"
@@ -448,7 +449,7 @@ TEST_F(DamagedTree, MutationsWithARightCheckSumNeverAnswerWrongly) {
       std::vector<double> distances(500);
       SearchStats stats;
       kernels::NearestResult result{ids, distances, offsets, counts, stats};
-      kernels::backend_of(ctx_).nearest(ctx_, task, result);
+      kernels::backend_of(ctx_).nearest().search(ctx_, task, result);
       EXPECT_EQ(ids, wanted.ids);
       EXPECT_EQ(distances, wanted.distances);
       ++right;

@@ -13,7 +13,7 @@
 #include <random>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "core/memory.hpp"
 #include "cpu/nearest/papers/product.hpp"
 #include "cpu/nearest/papers/selection.hpp"

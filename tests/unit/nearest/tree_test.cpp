@@ -160,7 +160,7 @@ TEST(TreeBound, powers_are_monotone) {
 kernels::Prepared prepared(const Context& ctx, const TableView& table) {
   kernels::Prepared index;
   index.table = table;
-  kernels::backend_of(ctx).prepare(ctx, index);
+  kernels::backend_of(ctx).nearest().prepare(ctx, index);
   return index;
 }
 

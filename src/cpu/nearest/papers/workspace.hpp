@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "cpu/nearest/block.hpp"
 #include "cpu/nearest/collector.hpp"
 #include "cpu/nearest/keys.hpp"

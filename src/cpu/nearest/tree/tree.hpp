@@ -21,7 +21,7 @@
 #include <memory>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "core/aligned.hpp"
 #include "simd/tree_kernels.hpp"
 

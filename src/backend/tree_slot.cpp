@@ -2,7 +2,7 @@
 #include <chrono>
 #include <thread>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 
 namespace vicinal::kernels {
 

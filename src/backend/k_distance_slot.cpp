@@ -1,5 +1,5 @@
 // The place of a sequence of k-distances in an index.
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 
 namespace vicinal::kernels {
 

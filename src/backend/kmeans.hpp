@@ -1,0 +1,111 @@
+// k-means and its seeding (contract clause 12): what a backend provides.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "vicinal/context.hpp"
+#include "vicinal/table.hpp"
+
+namespace vicinal::kernels {
+
+/// Rows to cluster, checked by the caller: weights are finite and above 0, 1 <= clusters < 2^24.
+struct ClusterTask {
+  TableView table;
+  std::span<const double> weights;  ///< [n], or empty: 1 each
+  std::int64_t clusters = 0;
+  bool sums = true;  ///< false: labels, sizes and keys only; `means` and `move` are not asked
+};
+
+/// What work the assignments were.
+struct AssignCounts {
+  std::int64_t rows = 0;
+  std::int64_t skipped = 0;    ///< decided by bounds, without a look at the row
+  std::int64_t rechecked = 0;  ///< decided by keys
+};
+
+/// What an assignment did, and the means after it.
+struct LloydStep {
+  std::int64_t changed = 0;  ///< labels; in the first assignment since `start` every one
+  std::int64_t empty = 0;    ///< clusters without rows
+  bool moved = false;        ///< the centres are the means
+  double shift = 0;          ///< keys of the centres before and after, added in ascending order of the clusters
+};
+
+class Seeding;
+inline constexpr std::int64_t kNoSeeding = -1;  ///< in the place of its trials
+
+struct ClusterBytes {
+  std::uint64_t host = 0;
+  std::uint64_t device = 0;    ///< throws `over_memory` where they are not to be had
+  std::int64_t part = 0;       ///< rows that a device has room for at a time; 0: all
+  bool seeds_on_host = false;  ///< k-means++, as a device has no room for that
+};
+
+/// The rows of a table under assignment to centres that move (contract clause 12): centres, labels, sums of the
+/// clusters, and whatever a backend keeps between two iterations, wherever it keeps them.
+class Lloyd {
+ public:
+  virtual ~Lloyd() = default;
+  /// Forgets labels and sums, and takes centres [k, d]: finite and below 2^500, k at most the task's clusters.
+  virtual void start(std::span<const double> centres) = 0;
+  /// Labels every row.
+  virtual LloydStep assign() = 0;
+  /// Gives row `row` another label, of a cluster that is empty.
+  virtual void move(std::int64_t row, std::int32_t cluster) = 0;
+  /// Replaces the centres of clusters that have rows by their means. Returns the shift.
+  virtual double means() = 0;
+  /// Puts other centres in the place of those that `means` made. Labels and what is counted by them stay, but are
+  /// asked for only after the next assignment.
+  virtual void recentre(std::span<const double> centres) = 0;
+  /// `assign`, and `means` unless `wait` and some cluster is empty.
+  virtual LloydStep step(bool wait);
+  virtual void centres(std::span<double> centres) const = 0;      ///< [k, d]
+  virtual void sizes(std::span<std::int64_t> sizes) const = 0;    ///< [k] rows of each
+  virtual void labels(std::span<std::int32_t> labels) const = 0;  ///< [n]
+  virtual void keys(std::span<double> keys) = 0;                  ///< [n] of each row and its label's centre
+  virtual double inertia() = 0;
+  /// Rows of the table, widened: [rows, d].
+  virtual void rows(std::span<const std::int64_t> rows, std::span<double> values) const = 0;
+  /// For first centres of the same table; `trials`: the most draws for one of k-means++, or 0 for k-means||. It must
+  /// not outlive what it is made of.
+  virtual std::unique_ptr<Seeding> seeding(std::int64_t trials) = 0;
+  [[nodiscard]] virtual AssignCounts counts() const = 0;
+};
+
+/// Rows being drawn as first centres (contract clause 12). A table has one at a time.
+class Seeding {
+ public:
+  virtual ~Seeding() = default;
+  /// The rows that draws in [0, 1) stand for, all by the masses as they are.
+  virtual void draw(std::span<const double> draws, std::span<std::int64_t> rows) = 0;
+  /// k-means++: takes rows.size() centres one after the other, each the best of draws.size() / rows.size() draws.
+  virtual void choose(std::span<const double> draws, std::span<std::int64_t> rows) = 0;
+  /// k-means||: takes rows, at most the task's clusters, as centres, numbered on from those before. The iterations that
+  /// this was made of are to be started anew.
+  virtual void meet(std::span<const std::int64_t> rows) = 0;
+  /// The sum of the masses.
+  [[nodiscard]] virtual double total() const = 0;
+  /// The number of the centre that each row is nearest to, [n]; of k-means||.
+  virtual void winners(std::span<std::int32_t> winners) const = 0;
+};
+
+class KMeansBackend {
+ public:
+  KMeansBackend() = default;
+  KMeansBackend(const KMeansBackend&) = delete;
+  KMeansBackend& operator=(const KMeansBackend&) = delete;
+  virtual ~KMeansBackend() = default;
+
+  /// The names of the screens that label rows, coarse to fine.
+  virtual std::string screens(const ClusterTask& /*task*/) const { return "float32"; }
+  /// Reads the table once: refuses NaN, infinity and magnitudes of 2^500 and more by row and column.
+  virtual std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const = 0;
+  /// The most bytes that it and its seeding (or kNoSeeding) take beside each other; what depends on values (slices of
+  /// sums) is taken as for float32 data of one magnitude, and held against the limit when it is known.
+  virtual ClusterBytes bytes(const Context& ctx, const ClusterTask& task, std::int64_t trials) const = 0;
+};
+
+}  // namespace vicinal::kernels

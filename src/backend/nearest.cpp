@@ -1,0 +1,57 @@
+// See nearest.hpp: what an index keeps for devices, and the ways of a backend without its own.
+#include "backend/nearest.hpp"
+
+#include <cstring>
+
+namespace vicinal::kernels {
+
+std::shared_ptr<void> DeviceSlot::get(int device) const {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [number, held] : entries_) {
+    if (number == device) return held;
+  }
+  return nullptr;
+}
+
+void DeviceSlot::put(int device, std::shared_ptr<void> held) const {
+  // What is replaced goes when the lock is gone: letting go of it may wait for its device.
+  const std::scoped_lock lock(mutex_);
+  for (auto& entry : entries_) {
+    if (entry.first == device) return entry.second.swap(held);
+  }
+  entries_.emplace_back(device, std::move(held));
+}
+
+HostLists::HostLists(const Context& ctx, const NearestBackend& backend, const NearestTask& task, SearchStats& stats)
+    : ids(static_cast<std::size_t>(task.queries.rows() * task.k)), distances(ids.size()) {
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int64_t> counts;
+  NearestResult result{ids, distances, offsets, counts, stats};
+  backend.search(ctx, task, result);
+}
+
+void NearestBackend::search_into(const Context& ctx, const NearestTask& task, const ListMemory& lists,
+                                 SearchStats& stats) const {
+  const HostLists found(ctx, *this, task, stats);
+  ctx.check_cancelled();
+  std::memcpy(lists.ids, found.ids.data(), found.ids.size() * sizeof(std::int64_t));
+  std::memcpy(lists.distances, found.distances.data(), found.distances.size() * sizeof(double));
+}
+
+void NearestBackend::classify(const Context& ctx, const NearestTask& task, const VoteTask& votes,
+                              std::span<Vote> result, SearchStats& stats) const {
+  NeighborGraph graph;
+  graph.rows = task.queries.rows();
+  graph.table_rows = task.index->table.rows();
+  graph.k = task.k;
+  graph.metric = task.metric;
+  graph.p = task.p;
+  graph.ids.resize(static_cast<std::size_t>(graph.rows * graph.k));
+  graph.distances.resize(graph.ids.size());
+  std::vector<std::int64_t> counts;
+  NearestResult found{graph.ids, graph.distances, graph.offsets, counts, stats};
+  search(ctx, task, found);
+  vote(ctx, {&graph, votes.outputs, votes.options}, result);
+}
+
+}  // namespace vicinal::kernels

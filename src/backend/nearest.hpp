@@ -1,0 +1,260 @@
+// Searches: what an index keeps of its table, a checked search and its result, and what a backend provides for them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formulas/nearest/without.hpp"
+#include "vicinal/context.hpp"
+#include "vicinal/device.hpp"
+#include "vicinal/graph.hpp"
+#include "vicinal/table.hpp"
+#include "vicinal/vote.hpp"
+
+namespace vicinal::kernels {
+
+/// What of a kd-tree does not follow from the table, and is all that a file keeps of it.
+struct TreeShape {
+  std::vector<std::int64_t> order;       ///< distinct rows in the order of the leaves, each once
+  std::vector<std::int64_t> leaf_sizes;  ///< in the same order; at least 1 each
+  std::vector<std::int64_t> nodes;       ///< in preorder: 0 for a leaf, else the number of children (1 to 8)
+};
+
+struct Prepared;
+
+/// Stands for the CPU where devices are told apart by their numbers.
+inline constexpr int kHost = -1;
+
+/// A kd-tree of a table, in a form of the backend's own.
+class Tree {
+ public:
+  virtual ~Tree() = default;
+  /// What a file keeps of it, fetched where it lies on a device. `index` is the one it was made for; what it gives may
+  /// borrow from the tree.
+  [[nodiscard]] virtual std::shared_ptr<const TreeShape> shape_of(const Context& ctx, const Prepared& index) const = 0;
+};
+
+/// The places of trees in an index, one for the CPU and one a device: each filled at most once, by the first search
+/// that needs it, while others wait. A copy starts empty: its table may be another one.
+class TreeSlot {
+ public:
+  TreeSlot() = default;
+  TreeSlot(const TreeSlot& /*other*/) {}
+  TreeSlot(TreeSlot&& other) noexcept : trees_(std::move(other.trees_)) {}
+  TreeSlot& operator=(const TreeSlot&) = delete;
+
+  /// The tree that searches there use, or null.
+  [[nodiscard]] std::shared_ptr<const Tree> get(int device = kHost) const;
+  /// The CPU's tree, or else that of some device; or null.
+  [[nodiscard]] std::shared_ptr<const Tree> any() const;
+  /// The tree, made by `make` if there is none; waiting is cancellable.
+  std::shared_ptr<const Tree> get_or_make(const Context& ctx, const std::function<std::shared_ptr<const Tree>()>& make,
+                                          int device = kHost) const;
+
+ private:
+  mutable std::mutex making_;  // held while a tree is made
+  mutable std::mutex mutex_;   // guards the pointers
+  mutable std::vector<std::pair<int, std::shared_ptr<const Tree>>> trees_;
+};
+
+/// How far away the k-th neighbors of some rows of a table are: keys, ascending, from which Method::direct_filter takes
+/// its first thresholds. Any keys are sound.
+struct KDistances {
+  Metric metric = Metric::euclidean;
+  double p = 2;
+  std::int64_t k = 0;
+  std::vector<double> keys;
+};
+
+/// Their place in an index: those of the last k and metric asked for. A copy starts empty.
+class KDistanceSlot {
+ public:
+  KDistanceSlot() = default;
+  KDistanceSlot(const KDistanceSlot& /*other*/) {}
+  KDistanceSlot(KDistanceSlot&& other) noexcept : distances_(std::move(other.distances_)) {}
+  KDistanceSlot& operator=(const KDistanceSlot&) = delete;
+
+  /// What is there, whatever it was made for; or null.
+  [[nodiscard]] std::shared_ptr<const KDistances> get() const;
+  /// Those of a metric, its exponent and k, made by `make` unless they are there. Two threads may both make them.
+  std::shared_ptr<const KDistances> get_or_make(Metric metric, double p, std::int64_t k,
+                                                const std::function<std::vector<double>()>& make) const;
+
+ private:
+  mutable std::mutex mutex_;  // guards the pointer
+  mutable std::shared_ptr<const KDistances> distances_;
+};
+
+/// The place in an index for what devices hold of its table, in forms of their backends' own: one entry a device. A
+/// copy starts empty: its table may be another one.
+class DeviceSlot {
+ public:
+  DeviceSlot() = default;
+  DeviceSlot(const DeviceSlot& /*other*/) {}
+  DeviceSlot(DeviceSlot&& other) noexcept : entries_(std::move(other.entries_)) {}
+  DeviceSlot& operator=(const DeviceSlot&) = delete;
+
+  /// What the device of that number holds, or null.
+  [[nodiscard]] std::shared_ptr<void> get(int device) const;
+  /// Replaces what the device held.
+  void put(int device, std::shared_ptr<void> held) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::vector<std::pair<int, std::shared_ptr<void>>> entries_;
+};
+
+/// What is known of a table before any query. Metric-independent; O(n + d) memory beyond the table.
+struct Prepared {
+  TableView table;
+  std::shared_ptr<const void>
+      storage;                 ///< owns the table's bytes when the index does (a copy, or the file's), else null
+  std::vector<double> centre;  ///< [d] coordinate median of a sample, rounded to integers for integral columns
+  double largest = 0;          ///< max |value - centre| over the table
+  /// Rows equal bit for bit (-0 and 0 differ, which only costs speed). Empty when all rows differ or when grouping
+  /// would not pay: distinct[g] is the first row of group g (ascending); the members of g, ascending, are
+  /// members[member_offsets[g] .. member_offsets[g + 1]).
+  std::vector<std::int64_t> distinct;
+  std::vector<std::int64_t> member_offsets;
+  std::vector<std::int64_t> members;
+  TreeSlot tree;
+  KDistanceSlot k_distances;
+  DeviceSlot device;
+
+  [[nodiscard]] bool grouped() const noexcept { return !distinct.empty(); }
+  [[nodiscard]] std::int64_t distinct_rows() const noexcept {
+    return grouped() ? static_cast<std::int64_t>(distinct.size()) : table.rows();
+  }
+};
+
+/// The methods of the papers that select from a product, and all of theirs.
+constexpr bool is_product(Method method) noexcept {
+  return method >= Method::product_kmin && method <= Method::product_timed;
+}
+constexpr bool is_of_a_paper(Method method) noexcept {
+  return method >= Method::product_kmin && method <= Method::block_heap;
+}
+
+enum class Collect : std::uint8_t { k_list, radius, count };
+
+/// One search, checked by the caller: every argument is inside its domain.
+struct NearestTask {
+  const Prepared* index = nullptr;
+  TableView queries;  ///< in self mode the table itself
+  bool self = false;  ///< query i is table row i and is not its own neighbor
+  Metric metric = Metric::euclidean;
+  double p = 2;
+  Method method = Method::fused;  ///< never `automatic`
+  ScreenType screen = ScreenType::automatic;
+  const Tree* tree = nullptr;  ///< for Method::kdtree, when the search starts
+  Collect collect = Collect::k_list;
+  std::int64_t k = 0;
+  double radius = 0;
+  Bitmap filter;
+  std::span<const std::int64_t> exclude;
+  Without without = Without::nothing;
+};
+
+/// Where results go: sized by the caller for k_list (ids, distances: m * k) and count (counts: m); radius fills CSR.
+struct NearestResult {
+  std::vector<std::int64_t>& ids;
+  std::vector<double>& distances;
+  std::vector<std::int64_t>& offsets;
+  std::vector<std::int64_t>& counts;
+  SearchStats& stats;
+};
+
+/// Memory of the caller's for k lists: [m, k] each.
+struct ListMemory {
+  std::int64_t* ids = nullptr;
+  double* distances = nullptr;
+  Memory memory = Memory::host;
+};
+
+struct VoteTask {
+  const NeighborGraph* graph = nullptr;  ///< null where the lists are yet to be found
+  std::span<const Labels> outputs;
+  const VoteOptions* options = nullptr;
+};
+
+/// A method for a task that leaves the choice, and one sentence why.
+struct Choice {
+  Method method = Method::direct;
+  const char* reason = "";
+};
+
+/// Seconds that things take on a backend, guessed from shapes.
+struct Costs {
+  double brute = 0;           ///< the task by its method, fused or direct
+  double brute_fine = 0;      ///< the same where the coarsest screen fails
+  double tree_start = 0;      ///< building or searching a tree, however small
+  double tree_build = 0;      ///< building a tree: for each row and doubling of the rows
+  double tree_query = 0;      ///< searching in it: for each query
+  double tree_row = 0;        ///< and for each row a query touches
+  double tree_row_alone = 0;  ///< and at least, however few queries there are: a query does not share its rows
+};
+
+class NearestBackend {
+ public:
+  NearestBackend() = default;
+  NearestBackend(const NearestBackend&) = delete;
+  NearestBackend& operator=(const NearestBackend&) = delete;
+  virtual ~NearestBackend() = default;
+
+  /// Refuses NaN and infinity by row and column, finds the centre, and duplicates where it needs them.
+  virtual void prepare(const Context& ctx, Prepared& index) const = 0;
+  /// The most bytes that `prepare` takes while it works, what it leaves in the index included.
+  virtual std::uint64_t prepare_bytes(const Context& ctx, const TableView& table) const = 0;
+  /// Refuses queries that are not finite, unless `search` does so while it reads them.
+  virtual void check_queries(const Context& ctx, const NearestTask& task) const = 0;
+  /// Whether Method::fused serves the task's metric, screen, width, k and collector.
+  virtual bool can_fuse(const NearestTask& task) const = 0;
+  /// Fused or direct, for a task that leaves it open.
+  virtual Choice choose(const NearestTask& task) const = 0;
+  virtual Costs costs(const Context& ctx, const NearestTask& task) const = 0;
+  /// The names of the screens the task would climb through, coarse to fine; empty for `direct`.
+  virtual std::string screens(const Context& ctx, const NearestTask& task) const = 0;
+  /// Whether Method::kdtree serves the task's metric, shape, k and collector.
+  virtual bool can_use_tree(const NearestTask& task) const = 0;
+  /// Whether there is room for the tree, where it is not there yet.
+  virtual bool has_room_for_tree(const Context& ctx, const NearestTask& task) const = 0;
+  /// Whether a method of the papers serves the metric at that width.
+  virtual bool can_use_paper(Method /*method*/, Metric /*metric*/, std::int64_t /*d*/) const { return false; }
+  /// A kd-tree of an index whose table lies in memory.
+  virtual std::shared_ptr<const Tree> build_tree(const Context& ctx, const Prepared& index) const = 0;
+  /// The most bytes of host memory that making a tree takes, what it leaves in the index included.
+  virtual std::uint64_t tree_bytes(const Prepared& index) const = 0;
+  virtual void search(const Context& ctx, const NearestTask& task, NearestResult& result) const = 0;
+  /// Bytes of scratch `search` will take.
+  virtual std::uint64_t search_bytes(const Context& ctx, const NearestTask& task) const = 0;
+  /// Bytes of device memory it will take, beyond what stays there.
+  virtual std::uint64_t device_bytes(const Context& /*ctx*/, const NearestTask& /*task*/) const { return 0; }
+  virtual void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const = 0;
+  // A search whose lists are not wanted in vectors of the host's. A backend without a way of its own finds them as
+  // always, and then copies them or votes on them: `holds_lists` is whether it does, for the memory they take.
+  virtual bool holds_lists(const VoteOptions* /*options*/) const { return true; }
+  virtual void search_into(const Context& ctx, const NearestTask& task, const ListMemory& lists,
+                           SearchStats& stats) const;
+  virtual void classify(const Context& ctx, const NearestTask& task, const VoteTask& votes, std::span<Vote> result,
+                        SearchStats& stats) const;
+};
+
+/// Lists of a search of k neighbors, in host memory.
+struct HostLists {
+  std::vector<std::int64_t> ids;
+  std::vector<double> distances;
+
+  HostLists(const Context& ctx, const NearestBackend& backend, const NearestTask& task, SearchStats& stats);
+};
+
+/// The CPU's tree that has this shape; devices build their own anew, which takes them less than reading it would.
+/// Throws `bad_data` saying what is wrong with a shape that is none. Takes the CPU's `tree_bytes(index)`.
+std::shared_ptr<const Tree> restore_tree(const Context& ctx, const Prepared& index, TreeShape shape);
+
+}  // namespace vicinal::kernels

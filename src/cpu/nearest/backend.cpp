@@ -1,0 +1,88 @@
+// See backend.hpp.
+#include "cpu/nearest/backend.hpp"
+
+#include "cpu/nearest/cost.hpp"
+#include "cpu/nearest/ladder.hpp"
+#include "cpu/nearest/nearest.hpp"
+#include "cpu/nearest/papers/papers.hpp"
+#include "cpu/nearest/prepare.hpp"
+#include "cpu/nearest/tree/search.hpp"
+#include "cpu/nearest/tree/tree.hpp"
+#include "cpu/nearest/vote.hpp"
+
+namespace vicinal {
+
+namespace kernels {
+namespace {
+
+class CpuNearest final : public NearestBackend {
+ public:
+  void prepare(const Context& ctx, Prepared& index) const override { cpu::prepare(ctx, index); }
+  std::uint64_t prepare_bytes(const Context& ctx, const TableView& table) const override {
+    return cpu::prepare_scratch(ctx, table);
+  }
+  void check_queries(const Context& ctx, const NearestTask& task) const override {
+    if (task.self) return;  // the table was checked when it was prepared
+    const auto [row, col] = cpu::find_non_finite(ctx, task.queries);
+    if (row < 0) return;
+    throw Error(ErrorCode::bad_data,
+                "queries: row " + std::to_string(row) + ", column " + std::to_string(col) + " is not a finite number");
+  }
+  bool can_fuse(const NearestTask& task) const override {
+    return cpu::screen_serves(task.metric, task.screen, task.queries.cols());
+  }
+  Choice choose(const NearestTask& task) const override { return cpu::choose(task, can_fuse(task)); }
+  Costs costs(const Context& ctx, const NearestTask& task) const override {
+    return cpu::costs(ctx, task, screens(ctx, task).rfind("int8", 0) == 0);
+  }
+  std::string screens(const Context& ctx, const NearestTask& task) const override {
+    std::string names;
+    for (const ScreenType type : cpu::screen_types(task, cpu::simd_kernels(ctx.isa()))) {
+      names += names.empty() ? "" : ", ";
+      names += name_of(type);
+    }
+    return names;
+  }
+  bool can_use_tree(const NearestTask& task) const override { return cpu::tree_serves(task.metric); }
+  bool has_room_for_tree(const Context& ctx, const NearestTask& task) const override {
+    return tree_bytes(*task.index) < ctx.memory_limit();
+  }
+  bool can_use_paper(Method method, Metric metric, std::int64_t d) const override {
+    return cpu::paper_serves(method, metric, d);
+  }
+  std::shared_ptr<const Tree> build_tree(const Context& ctx, const Prepared& index) const override {
+    return cpu::Tree::build(ctx, index);
+  }
+  std::uint64_t tree_bytes(const Prepared& index) const override { return cpu::Tree::bytes(index); }
+  void search(const Context& ctx, const NearestTask& task, NearestResult& result) const override {
+    if (task.method == Method::kdtree) return cpu::nearest_in_tree(ctx, task, result);
+    if (is_of_a_paper(task.method)) return cpu::nearest_by_paper(ctx, task, result);
+    cpu::nearest(ctx, task, result);
+  }
+  std::uint64_t search_bytes(const Context& ctx, const NearestTask& task) const override {
+    if (task.method == Method::kdtree) return cpu::nearest_in_tree_scratch(ctx, task);
+    if (is_of_a_paper(task.method)) return cpu::nearest_by_paper_scratch(ctx, task);
+    return cpu::nearest_scratch(ctx, task);
+  }
+  void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const override {
+    cpu::cpu_vote(ctx, task, result);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Tree> restore_tree(const Context& ctx, const Prepared& index, TreeShape shape) {
+  return cpu::Tree::restore(ctx, index, std::move(shape));
+}
+
+}  // namespace kernels
+
+namespace cpu {
+
+const kernels::NearestBackend& nearest_backend() {
+  static const kernels::CpuNearest kBackend;
+  return kBackend;
+}
+
+}  // namespace cpu
+}  // namespace vicinal

@@ -1,0 +1,23 @@
+// Searches on a device, in terms of the plug-in's functions.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "backend/nearest.hpp"
+#include "plugin/cuda/device.hpp"
+
+namespace vicinal::plugin {
+
+class CudaNearest : public kernels::NearestBackend {
+ public:
+  /// Calls the plug-in for a search that is ready, and has set where its answers go.
+  using Place = std::function<void(Call& call, Search& asked, Counters& counters, Status& status)>;
+  /// Runs a search whose answers `place` takes.
+  virtual void run_search(const Context& ctx, const kernels::NearestTask& task, SearchStats& stats,
+                          const Place& place) const = 0;
+};
+
+std::unique_ptr<const CudaNearest> make_nearest(std::shared_ptr<Device> device);
+
+}  // namespace vicinal::plugin
