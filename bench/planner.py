@@ -1,8 +1,8 @@
-"""What the planner's question costs: `vicinal bench knn` with method automatic, kdtree and fused, in turns.
+"""What the planner's question costs: `vicinal-bench knn` with method automatic, kdtree and fused, in turns.
 
-    planner.py --command build/release/cli/vicinal --name kdd --commit ID -o planner.json -- --table-file t.npy ... -k 20
+    planner.py --command build/release/bench/vicinal-bench --name kdd --commit ID -o planner.json -- --table-file t.npy ... -k 20
 
-What stands after `--` is what `vicinal bench knn` is told of the data. Each method first makes one call; kdtree or fused
+What stands after `--` is what `vicinal-bench knn` is told of the data. Each method first makes one call; kdtree or fused
 that takes more than three times as long as automatic then, or whose process takes ten times as long, takes no further
 part. The others take --turns turns, each a process of its own that makes two calls and times the second. The row is put
 into the JSON file, whose other rows are kept.
@@ -18,7 +18,7 @@ import time
 
 
 def call(options, method, warmup, timeout=None):
-    words = [options.command, "bench", "knn", *options.words, "--method", method, "--warmup", str(warmup), "--repeat",
+    words = [options.command, "knn", *options.words, "--method", method, "--warmup", str(warmup), "--repeat",
              "1", "--device", "cpu", "--json"]
     told = subprocess.run(words, check=True, capture_output=True, text=True, timeout=timeout).stdout
     return json.loads(told)

@@ -9,9 +9,9 @@
 #include <sstream>
 #include <vector>
 
-#include "command.hpp"
-#include "common_options.hpp"
-#include "output.hpp"
+#include "base/common_options.hpp"
+#include "base/output.hpp"
+#include "commands.hpp"
 
 namespace vicinal::cli {
 namespace {

@@ -6,11 +6,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "command.hpp"
-#include "common_options.hpp"
-#include "input.hpp"
-#include "output.hpp"
-#include "planned_inputs.hpp"
+#include "base/common_options.hpp"
+#include "base/input.hpp"
+#include "base/output.hpp"
+#include "base/planned_inputs.hpp"
+#include "commands.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal::cli {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "command.hpp"
-#include "common_options.hpp"
-#include "machine.hpp"
-#include "output.hpp"
+#include "base/common_options.hpp"
+#include "base/machine.hpp"
+#include "base/output.hpp"
+#include "commands.hpp"
 #include "vicinal/device.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/version.hpp"

@@ -8,11 +8,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "command.hpp"
-#include "common_options.hpp"
-#include "interrupt.hpp"
+#include "base/common_options.hpp"
+#include "base/interrupt.hpp"
+#include "base/output.hpp"
+#include "commands.hpp"
 #include "io/atomic_file.hpp"
-#include "output.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal::cli {

@@ -10,13 +10,13 @@
 #include <optional>
 #include <system_error>
 
-#include "command.hpp"
-#include "common_options.hpp"
-#include "image_shape.hpp"
-#include "input.hpp"
+#include "base/common_options.hpp"
+#include "base/image_shape.hpp"
+#include "base/input.hpp"
+#include "base/output.hpp"
+#include "base/planned_inputs.hpp"
+#include "commands.hpp"
 #include "io/shown.hpp"
-#include "output.hpp"
-#include "planned_inputs.hpp"
 #include "report/contents.hpp"
 #include "vicinal/io.hpp"
 
@@ -178,6 +178,10 @@ void InfoCommand::write_report(const Context& ctx, const FileInfo& info) const {
 /// A summary of each column, and what is printed of it.
 void InfoCommand::plan(PlannedInputs& inputs) const {
   constexpr std::uint64_t kJson = 2000;  // of a column: objects, names and numbers, and their text
+  // Of a page: the values and the rows of a hundred columns that it shows; and of a column: sums, and a pixel of each
+  // image, as it is drawn and as text.
+  constexpr std::uint64_t kPage = std::uint64_t{8} << 20;
+  constexpr std::uint64_t kPageColumn = 64 + 24 * 4;
   TableView table;
   try {
     table = inputs.add_table(file, read_options(input));
@@ -187,6 +191,7 @@ void InfoCommand::plan(PlannedInputs& inputs) const {
   }
   const auto columns = static_cast<std::uint64_t>(table.cols());
   inputs.add(columns * (sizeof(ColumnSummary) + sizeof(std::string) + (common.json ? kJson : 0)));
+  if (!report.empty()) inputs.add(kPage + columns * kPageColumn);
 }
 
 void InfoCommand::run() const {

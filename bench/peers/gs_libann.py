@@ -5,7 +5,7 @@
 The paper holds its GPU against this library, which has one thread. Seconds are those of a whole call on the processor
 that runs this: building the kd-tree (its defaults, eps 0, float64) and answering all queries; the median of --repeat
 calls after one that warms up. Rows are normal random numbers, drawn anew. The answers to 20 queries a size are held
-against NumPy's float64 distances. Needs what build_native.py makes. `vicinal bench papers gs` measures these sizes with
+against NumPy's float64 distances. Needs what build_native.py makes. `vicinal-bench papers gs` measures these sizes with
 ours.
 """
 

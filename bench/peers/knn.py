@@ -8,7 +8,7 @@ call (build, then every query) warms up; each later one is timed, build and quer
 (int64) and distances.npy (float64) of it are in the output folder.
 
 With --repeat N the result is one JSON line on stdout. With --serve the first line describes the library and its
-warm-up call, then every line on stdin asks for one timed call and gets one line: this is how `vicinal bench knn
+warm-up call, then every line on stdin asks for one timed call and gets one line: this is how `vicinal-bench knn
 --peers` lets it take turns with its own runs. A failure is a line {"error": ...} and exit code 1.
 """
 

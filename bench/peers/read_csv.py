@@ -1,6 +1,6 @@
 """Reading of CSV beside pandas (C engine) and pyarrow: the same numbers, and how fast.
 
-    read_csv.py --command build/release/cli/vicinal [--bytes 1e9] [--threads 2] [--repeat 5] [-o result.json]
+    read_csv.py --command build/release/bench/vicinal-bench [--bytes 1e9] [--threads 2] [--repeat 5] [-o result.json]
 
 A file of 41 columns is made: whole numbers, rates of two decimals, and float64 as text that reads back. Each reads it in
 turns, every time in a process of its own, after one reading that warms the page cache; seconds and processor seconds (user
@@ -93,7 +93,7 @@ def equal_bits(command, file, folder):
 
 
 def timed(arguments, file):
-    command = [arguments.command, "bench", "read", file, "--repeat", "1", "--threads", arguments.threads, "--json", "--quiet"]
+    command = [arguments.command, "read", file, "--repeat", "1", "--threads", arguments.threads, "--json", "--quiet"]
     told = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
     turn = {"vicinal": json.loads(told)["runs"][0]}
     for name, read in READERS.items():

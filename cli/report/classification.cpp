@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "output.hpp"
-#include "progress.hpp"
+#include "base/output.hpp"
+#include "base/progress.hpp"
 #include "report/facts.hpp"
 #include "report/hardest.hpp"
 #include "report/html.hpp"

@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
+#include "nearest/scores.hpp"
 #include "report/picture.hpp"
-#include "scores.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/vote.hpp"

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "output.hpp"
+#include "base/output.hpp"
 #include "report/curve.hpp"
 #include "report/facts.hpp"
 #include "report/html.hpp"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "kmeans_scan.hpp"
-#include "silhouette.hpp"
+#include "kmeans/scan.hpp"
+#include "kmeans/silhouette.hpp"
 #include "vicinal/kmeans.hpp"
 #include "vicinal/table.hpp"
 

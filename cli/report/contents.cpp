@@ -9,9 +9,9 @@
 #include <limits>
 #include <vector>
 
-#include "input.hpp"
-#include "output.hpp"
-#include "progress.hpp"
+#include "base/input.hpp"
+#include "base/output.hpp"
+#include "base/progress.hpp"
 #include "report/facts.hpp"
 #include "report/histogram.hpp"
 #include "report/html.hpp"

@@ -12,7 +12,7 @@
 #include <limits>
 #include <numeric>
 
-#include "input.hpp"
+#include "base/input.hpp"
 #include "report/facts.hpp"
 #include "report/histogram.hpp"
 #include "report/html.hpp"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "lle_output.hpp"
+#include "lle/output.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/vote.hpp"
 

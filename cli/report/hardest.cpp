@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "output.hpp"
+#include "base/output.hpp"
 #include "report/html.hpp"
 #include "report/picture.hpp"
 

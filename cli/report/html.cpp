@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "output.hpp"
+#include "base/output.hpp"
 #include "report/style.hpp"
 
 namespace vicinal::cli::report {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "match_output.hpp"
+#include "overlap/output.hpp"
 
 namespace vicinal::cli::report {
 

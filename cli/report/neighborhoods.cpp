@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "output.hpp"
+#include "base/output.hpp"
 #include "report/histogram.hpp"
 #include "report/html.hpp"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "output.hpp"
-#include "progress.hpp"
+#include "base/output.hpp"
+#include "base/progress.hpp"
 #include "report/facts.hpp"
 #include "report/html.hpp"
 #include "vicinal/version.hpp"

@@ -8,12 +8,12 @@
 #include <cmath>
 #include <filesystem>
 
-#include "input.hpp"
+#include "base/input.hpp"
+#include "kmeans/silhouette.hpp"
 #include "report/facts.hpp"
 #include "report/histogram.hpp"
 #include "report/html.hpp"
 #include "report/projection.hpp"
-#include "silhouette.hpp"
 #include "vicinal/version.hpp"
 
 namespace vicinal::cli::report {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "lof_output.hpp"
+#include "lof/output.hpp"
 
 namespace vicinal::cli::report {
 

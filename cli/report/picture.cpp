@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "input.hpp"
+#include "base/input.hpp"
 #include "report/png.hpp"
 
 namespace vicinal::cli::report {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "silhouette.hpp"
+#include "kmeans/silhouette.hpp"
 
 namespace vicinal::cli::report {
 

@@ -10,8 +10,8 @@
 #include <limits>
 #include <numeric>
 
-#include "output.hpp"
-#include "progress.hpp"
+#include "base/output.hpp"
+#include "base/progress.hpp"
 #include "report/facts.hpp"
 #include "report/histogram.hpp"
 #include "report/html.hpp"

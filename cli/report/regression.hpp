@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "nearest/value_scores.hpp"
 #include "report/neighborhoods.hpp"
-#include "value_scores.hpp"
 #include "vicinal/regress.hpp"
 
 namespace vicinal::cli::report {

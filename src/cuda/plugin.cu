@@ -1,4 +1,4 @@
-// The plug-in's side of the border (plugin.hpp): exceptions become statuses, handles become objects. The one symbol
+// The functions of plugin/abi/plugin.hpp: exceptions become statuses, handles become objects. The one symbol
 // that the shared object exports is at the end.
 #include <algorithm>
 #include <cstdlib>

@@ -15,7 +15,7 @@
 
 namespace vicinal::gdal {
 
-/// What crosses the border as a status.
+/// Becomes a status of the plug-in.
 class Failure : public std::runtime_error {
  public:
   Failure(StatusCode code, const std::string& sentence) : std::runtime_error(sentence), code_(code) {}

@@ -5,23 +5,11 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "formulas/overlap/plane.hpp"
 #include "vicinal/polygons.hpp"
 
 namespace vicinal::geo {
-
-/// Shells run clockwise and holes the other way, so that an edge that goes to the right has its region below it.
-struct Layer {
-  std::vector<Point> points;            ///< each chain's; a ring has its first one again at its end
-  std::vector<Run> runs;                ///< chain after chain
-  std::vector<std::int64_t> first_run;  ///< [n + 1]
-  std::vector<Box> boxes;               ///< [n]; of an empty feature, one that meets none
-  std::vector<double> areas;            ///< [n]: shells less holes
-
-  [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(boxes.size()); }
-};
 
 /// Bytes that `make_layer` takes, but for corners at which features touch themselves.
 std::uint64_t layer_bytes(const PolygonsView& polygons);

@@ -1,6 +1,6 @@
 // What a Krylov method asks of M = A'A and of a tall basis that lies where the products are made: on the host, or on a
 // device (contract clause 17). The basis is blocks of `block` columns, [n, block] each, numbered from 0; matrices of a
-// few columns cross the border, blocks only when they are stored or loaded.
+// few columns go to and fro, blocks only when they are stored or loaded.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// See lle_weights.hpp. The formulas are those of contract clause 17.
+// See weights.hpp. The formulas are those of contract clause 17.
 #include "solver/weights.hpp"
 
 #include <fmt/core.h>

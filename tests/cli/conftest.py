@@ -4,14 +4,18 @@ VICINAL_COMMAND is the command's path; VICINAL_DATA, where set, a folder with re
 skipped with a reason where it is not there.
 """
 
+import gzip
 import json
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 
 import numpy as np
 import pytest
+
+FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
 
 
 def command_path():
@@ -53,6 +57,27 @@ def ok(vicinal):
 @pytest.fixture
 def ok_json(ok):
     return lambda *arguments, **options: json.loads(ok(*arguments, "--json", **options))
+
+
+@pytest.fixture
+def run_examples(command, vicinal, tmp_path):
+    """Runs the examples in the help of a subcommand."""
+
+    def run(*words):
+        done = vicinal(*words, "--help")
+        assert done.returncode == 0 and done.stderr == ""
+        name = pathlib.Path(command).name
+        lines = [line.strip() for line in done.stdout.split("EXAMPLES", 1)[1].splitlines()]
+        examples = [line for line in lines if line.startswith(f"{name} ")]
+        assert 1 <= len(examples) <= 4
+        path = f'PATH="{pathlib.Path(command).parent}:$PATH"'
+        for example in examples:
+            ran = subprocess.run(["bash", "-c", f"{path}; {example}"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+            if ran.returncode == 5 and "libvicinal_geo.so" in ran.stderr:
+                pytest.skip(ran.stderr.strip())
+            assert ran.returncode == 0, f"{example}: {ran.stderr}"
+
+    return run
 
 
 @pytest.fixture
@@ -131,3 +156,25 @@ def brute_force(table, queries=None, k=5):
         ids[i] = order
         distances[i] = np.sqrt(squared[order])
     return ids, distances
+
+
+def read_idx(path):
+    raw = gzip.decompress(path.read_bytes())
+    dimensions = raw[3]
+    shape = struct.unpack(f">{dimensions}I", raw[4 : 4 + 4 * dimensions])
+    return np.frombuffer(raw, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
+
+
+@pytest.fixture(scope="session")
+def fashion():
+    if not FASHION.is_dir():
+        pytest.skip(f"{FASHION} is not there (Debian package dataset-fashion-mnist)")
+    return [
+        read_idx(FASHION / f"{name}-ubyte.gz")[:rows]
+        for name, rows in (
+            ("train-images-idx3", 2000),
+            ("train-labels-idx1", 2000),
+            ("t10k-images-idx3", 300),
+            ("t10k-labels-idx1", 300),
+        )
+    ]

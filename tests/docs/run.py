@@ -103,7 +103,8 @@ class Runner:
         if any(NOT_RUN.match(line) for line in lines):
             self.check_only(lines, where)
             return
-        path = f"{self.arguments.command.parent}{os.pathsep}{os.environ['PATH']}"
+        folders = [str(self.arguments.command.parent), str(self.arguments.bench.parent), os.environ["PATH"]]
+        path = os.pathsep.join(folders)
         self.call(["bash", "-e", "-o", "pipefail", "-c", code], where, code, env=dict(os.environ, PATH=path))
         self.counts["sh"] += 1
 
@@ -129,6 +130,7 @@ def main():
     parser.add_argument("--source", type=lambda path: pathlib.Path(path).resolve(), required=True)
     parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--command", type=pathlib.Path, required=True)
+    parser.add_argument("--bench", type=pathlib.Path, required=True)
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--launcher", default="")
     parser.add_argument("--page", help="this page alone")

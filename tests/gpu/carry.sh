@@ -7,13 +7,14 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 rm -rf "$folder"
 mkdir -p "$folder"
-cp "$build/tests/vicinal_contract_tests" "$build/tests/vicinal_unit_tests" "$build/cli/vicinal" "$folder/"
+cp "$build/tests/vicinal_contract_tests" "$build/tests/vicinal_unit_tests" "$build/cli/vicinal" \
+  "$build/bench/vicinal-bench" "$folder/"
 cp -L "$build/src/libvicinal.so.0" "$build/src/libvicinal_cuda.so" "$folder/"
 cp "$here/run.sh" "$folder/"
 # The C library is the one thing that must be the other machine's own.
-ldd "$folder"/vicinal_*_tests "$folder/vicinal" "$folder/libvicinal_cuda.so" |
+ldd "$folder"/vicinal_*_tests "$folder/vicinal" "$folder/vicinal-bench" "$folder/libvicinal_cuda.so" |
   awk '/=> \// { print $3 }' | sort -u |
   grep -Ev '/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|resolv|util)|libvicinal)\.so[^/]*$' |
   xargs -r cp -L -t "$folder"
-strip --strip-unneeded "$folder"/*.so* "$folder/vicinal" "$folder"/vicinal_*_tests
+strip --strip-unneeded "$folder"/*.so* "$folder/vicinal" "$folder/vicinal-bench" "$folder"/vicinal_*_tests
 du -sh "$folder"

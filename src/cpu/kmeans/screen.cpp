@@ -1,4 +1,4 @@
-// See lloyd_screen.hpp.
+// See screen.hpp.
 #include "cpu/kmeans/screen.hpp"
 
 #include <algorithm>

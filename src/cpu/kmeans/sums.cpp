@@ -1,4 +1,4 @@
-// See cluster_sums.hpp.
+// See sums.hpp.
 #include "cpu/kmeans/sums.hpp"
 
 #include <algorithm>

@@ -15,7 +15,7 @@
 
 namespace vicinal::cuda {
 
-/// The plug-in's exception; turned into a status at the border (plugin.cu). It does not link the library, whose `Error`
+/// The plug-in's exception; turned into a status by plugin.cu. It does not link the library, whose `Error`
 /// it therefore cannot throw.
 struct Failure {
   ErrorCode code;

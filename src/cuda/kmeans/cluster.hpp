@@ -1,9 +1,9 @@
 // k-means on the device (contract clause 12): what its kernels share. Centres, labels and sums stay there; an iteration
 // is a handful of launches and one small copy to the host.
 //
-// An assignment: the centres are made ready (cluster_centres.cu), a screen labels the rows that its bound can decide
-// and lists the others (cluster_screen.cu), those are labelled by float64 keys, and rows whose label changed are added
-// to the sums of one cluster and taken out of another's (cluster_sums.cu). Sums are integers
+// An assignment: the centres are made ready (centres.cu), a screen labels the rows that its bound can decide
+// and lists the others (screen.cu), those are labelled by float64 keys, and rows whose label changed are added
+// to the sums of one cluster and taken out of another's (sums.cu). Sums are integers
 // (formulas/kmeans/limbs.hpp), so that atomics may add them in any order, and a row can be taken out again.
 #pragma once
 
@@ -54,7 +54,7 @@ struct PointFrame {
   const float* shift = nullptr;  ///< [d]
 };
 
-/// What the float16 screen's bound needs to know of a row or a centre, rounded up; see cluster_half.cu.
+/// What the float16 screen's bound needs to know of a row or a centre, rounded up; see half.cu.
 struct alignas(16) HalfFacts {
   float norm;         ///< of a row |X|, of a centre |c~|
   float rho;          ///< distance to its rounding
@@ -139,7 +139,7 @@ struct ColumnScan {
   int last;                    ///< place of the last bit of a term that is not 0, counted from 2^-1074
 };
 
-// cluster_rows.cu: kernels that read the rows as they are.
+// rows.cu: kernels that read the rows as they are.
 /// Adds what is found; `refused`: row * d + column, the smallest, rows counted from `first_row`.
 void scan_rows(const Engine& engine, const Rows& rows, std::int64_t first_row, const double* weights,
                ColumnScan* columns, unsigned long long* refused);
@@ -156,24 +156,24 @@ void add_keys(const Engine& engine, const ClusterView& view, const double* keys,
 void widen_chosen(const Engine& engine, const Rows& rows, const std::int64_t* chosen, std::int64_t count,
                   double* values);
 
-// cluster_sums.cu
+// sums.cu
 /// Takes the rows whose label changed from one cluster's sums to another's.
 void add_changed(const Engine& engine, const ClusterView& view);
 /// One row given a label by the host.
 void add_moved(const Engine& engine, const ClusterView& view, std::int64_t row, std::int32_t cluster);
 
-// cluster_centres.cu
+// centres.cu
 /// Before an assignment of some rows; `first`: of the first ones.
 void clear_tally(const Engine& engine, const ClusterView& view, bool first);
 void ready_centres(const Engine& engine, const ClusterView& view);
 /// New centres, unless `wait` and some cluster is empty.
 void move_centres(const Engine& engine, const ClusterView& view, bool wait);
 
-// cluster_screen.cu
+// screen.cu
 /// The widest panel of so many columns that fits a block; 0: none does.
 int panel_for(const Engine& engine, std::int64_t d);
 void screen_points(const Engine& engine, const ClusterView& view);
-/// cluster_half.cu, on Hopper.
+/// half.cu, on Hopper.
 void screen_half(const Engine& engine, const ClusterView& view);
 /// Finds the candidates of the open rows.
 void narrow_half(const Engine& engine, const ClusterView& view);

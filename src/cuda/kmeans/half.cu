@@ -325,7 +325,7 @@ __device__ void consume(const ClusterView& v, const Work& work, const Shape& s, 
 template <bool kOpen>
 __global__ void __launch_bounds__(kHalfThreads, 1)
     half_kernel(const __grid_constant__ ClusterView v, const __grid_constant__ Shape s) {
-  // For other devices there is nothing to compile; they take cluster_screen.cu.
+  // For other devices there is nothing to compile; they take screen.cu.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char memory[];
   const Work work = work_of<kOpen>(v, s.tiles);

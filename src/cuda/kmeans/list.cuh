@@ -86,7 +86,7 @@ __device__ __forceinline__ std::int64_t narrowed_rows(const ClusterView& v) {
 }
 
 /// What every other centre's score must stay below for the best one to be the label: the last inequality of
-/// cluster_half.cu.
+/// half.cu.
 __device__ __forceinline__ float half_reach(const HalfView& v, float best, const HalfFacts& row,
                                             const HalfFacts& centre) {
   const float a1 = (8.08F * v.beta * centre.kappa + 0x1p-13F) * (0.12625F * row.kappa + 0x1p-13F);

@@ -1,4 +1,4 @@
-// See cluster_room.hpp.
+// See room.hpp.
 #include <algorithm>
 #include <array>
 #include <cstdlib>

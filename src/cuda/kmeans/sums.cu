@@ -16,7 +16,7 @@ constexpr int kPlaceThreads = 1024;
 constexpr int kRun = 64;         // changes that a warp adds up
 constexpr int kLaneColumns = 2;  // columns of a lane
 constexpr int kWidth = 32 * kLaneColumns;
-constexpr int kAhead = 8;  // changes whose values are read before the first is added
+constexpr int kRowsAhead = 8;  // changes whose values are read before the first is added
 constexpr int kFewClusters = 2048;
 constexpr std::uint32_t kLeaves = 0x80000000U;
 
@@ -252,11 +252,11 @@ class Adder {
       const std::uint32_t row = entry & ~kLeaves;
       const std::int32_t cluster = lane >= count ? -1 : (entry & kLeaves) != 0 ? v_.labels[row] : v_.fresh[row];
 #pragma unroll 1
-      for (int i = 0; i < count; i += kAhead) {
-        T values[kAhead][kLaneColumns];
-        double weights[kAhead];
+      for (int i = 0; i < count; i += kRowsAhead) {
+        T values[kRowsAhead][kLaneColumns];
+        double weights[kRowsAhead];
 #pragma unroll
-        for (int a = 0; a < kAhead; ++a) {
+        for (int a = 0; a < kRowsAhead; ++a) {
           // Beyond the last one a row is read twice.
           const std::int64_t at = __shfl_sync(kWholeWarp, row, min(i + a, count - 1));
           weights[a] = v_.weights != nullptr ? v_.weights[at] : 1.0;
@@ -266,7 +266,7 @@ class Adder {
           }
         }
 #pragma unroll
-        for (int a = 0; a < kAhead; ++a) {
+        for (int a = 0; a < kRowsAhead; ++a) {
           const std::int32_t to = __shfl_sync(kWholeWarp, cluster, i + a);
           const bool leaves = (__shfl_sync(kWholeWarp, entry, i + a) & kLeaves) != 0;
           if (i + a >= count) break;

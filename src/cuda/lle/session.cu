@@ -1,4 +1,4 @@
-// See lle_session.hpp.
+// See session.hpp.
 #include <algorithm>
 
 #include "cuda/base/memory.hpp"

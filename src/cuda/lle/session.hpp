@@ -1,4 +1,4 @@
-// One embedding on the device, as the border (plugin_lle.hpp) knows it: the blocks of all rows, and of the piece at
+// One embedding on the device, behind the functions of plugin/abi/lle.hpp: the blocks of all rows, and of the piece at
 // hand its blocks, its factor and the two sets of vectors that are iterated.
 #pragma once
 

@@ -1,4 +1,4 @@
-// See lle_tall.hpp. Sums over rows: a warp has a fixed part of them, and the parts are added by a tree of fixed shape.
+// See tall.hpp. Sums over rows: a warp has a fixed part of them, and the parts are added by a tree of fixed shape.
 // Triangles: a warp folds its part strip by strip (Householder; Demmel et al. 2012, communication-avoiding QR), a
 // second round folds the parts' triangles, and the host the last few. Bytes moved: each set of vectors once.
 #include <algorithm>

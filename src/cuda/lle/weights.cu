@@ -1,4 +1,4 @@
-// See lle_weights.hpp. A warp has one point, whose neighborhood (lle_frame.cuh) says what rows its block of A has; here
+// See solver/weights.hpp. A warp has one point, whose neighborhood (frame.cuh) says what rows its block of A has; here
 // is where neighborhoods lie, the launches over all points, and how many rows each block has.
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-// What a search inside the plug-in is given: rows and results in device memory. Checked above the waist.
+// What a search inside the plug-in is given: rows and results in device memory. Checked by the library.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,7 @@
 // See wide_rows.hpp. Rows that are not on the device pass through in parts.
 #include <algorithm>
 
+#include "core/distance.hpp"
 #include "cuda/base/element.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/nearest/wide_rows.hpp"

@@ -13,10 +13,6 @@ namespace {
 constexpr int kWidth = 32;  // a warp
 constexpr unsigned kAllLanes = 0xffffffffU;
 
-__device__ std::int64_t this_thread() {
-  return own_number();
-}
-
 /// Orders as the float64 does, negative ones first.
 __device__ unsigned long long ordered(double v) {
   const auto bits = static_cast<unsigned long long>(__double_as_longlong(v));
@@ -25,7 +21,7 @@ __device__ unsigned long long ordered(double v) {
 
 __global__ void key_kernel(const geo::Box* boxes, std::int64_t count, bool by_x, unsigned long long* keys,
                            std::uint32_t* ids) {
-  const std::int64_t i = this_thread();
+  const std::int64_t i = own_number();
   if (i >= count) return;
   const geo::Box box = boxes[i];
   keys[i] = ordered(by_x ? box.x0 + box.x1 : box.y0 + box.y1);
@@ -33,7 +29,7 @@ __global__ void key_kernel(const geo::Box* boxes, std::int64_t count, bool by_x,
 }
 
 __global__ void rank_kernel(const std::uint32_t* ids, std::int64_t count, std::uint32_t* ranks) {
-  const std::int64_t i = this_thread();
+  const std::int64_t i = own_number();
   if (i < count) ranks[ids[i]] = static_cast<std::uint32_t>(i);
 }
 
@@ -48,7 +44,7 @@ __device__ unsigned long long spread(unsigned long long v) {
 
 __global__ void curve_kernel(const std::uint32_t* x_ranks, const std::uint32_t* y_ranks, std::int64_t count,
                              unsigned long long* keys, std::uint32_t* ids) {
-  const std::int64_t i = this_thread();
+  const std::int64_t i = own_number();
   if (i >= count) return;
   keys[i] = spread(x_ranks[i]) | spread(y_ranks[i]) << 1;
   ids[i] = static_cast<std::uint32_t>(i);
@@ -65,7 +61,7 @@ __device__ bool may_meet(const float4& a, const float4& b) {
 
 __global__ void gather_kernel(const geo::Box* boxes, const std::uint32_t* order, std::int64_t count,
                               geo::Box* ordered_boxes, float4* leaves) {
-  const std::int64_t i = this_thread();
+  const std::int64_t i = own_number();
   if (i >= count) return;
   const geo::Box box = boxes[order[i]];
   ordered_boxes[i] = box;
@@ -73,7 +69,7 @@ __global__ void gather_kernel(const geo::Box* boxes, const std::uint32_t* order,
 }
 
 __global__ void node_kernel(const float4* below, std::int64_t count, float4* nodes) {
-  const std::int64_t first = this_thread() * kWidth;
+  const std::int64_t first = own_number() * kWidth;
   if (first >= count) return;
   float4 node = below[first];
   for (std::int64_t i = first + 1; i < std::min(count, first + kWidth); ++i) {
@@ -119,7 +115,7 @@ __device__ void search(const BoxTreeView& tree, const geo::Box& box, int lane, c
 
 __global__ void count_kernel(BoxTreeView tree, LayerView layer, std::int64_t begin, std::int64_t end,
                              std::int64_t* counts) {
-  const std::int64_t i = begin + this_thread() / kWidth;
+  const std::int64_t i = begin + own_number() / kWidth;
   if (i >= end) return;
   const int lane = static_cast<int>(threadIdx.x) % kWidth;
   std::int64_t count = 0;
@@ -130,7 +126,7 @@ __global__ void count_kernel(BoxTreeView tree, LayerView layer, std::int64_t beg
 
 __global__ void list_kernel(BoxTreeView tree, LayerView layer, std::int64_t first, std::int64_t begin, std::int64_t end,
                             const std::int64_t* sums, int bits, unsigned long long* keys) {
-  const std::int64_t i = begin + this_thread() / kWidth;
+  const std::int64_t i = begin + own_number() / kWidth;
   if (i >= end) return;
   const int lane = static_cast<int>(threadIdx.x) % kWidth;
   std::int64_t at = sums[i] - sums[first];

@@ -23,10 +23,6 @@ constexpr int most_pieces(int size_class) {
   return size_class == 0 ? 8 : 2 * most_edges(size_class);
 }
 
-__device__ std::int64_t this_thread() {
-  return own_number();
-}
-
 __device__ int class_of(const geo::Edges& edges) {
   if (edges.count > kMostRuns) return kClasses;
   std::int64_t sum = 0;
@@ -44,7 +40,7 @@ __device__ void ends_of(const PairTask& of, std::int64_t candidate, std::int64_t
 
 /// Names every pair, undecided yet, and finds its class.
 __global__ void class_kernel(LayerView a, LayerView b, PairTask of, std::uint8_t* classes) {
-  const std::int64_t at = this_thread();
+  const std::int64_t at = own_number();
   if (at >= of.count) return;
   std::int64_t i = 0;
   std::int64_t j = 0;
@@ -54,7 +50,7 @@ __global__ void class_kernel(LayerView a, LayerView b, PairTask of, std::uint8_t
 }
 
 __global__ void flag_kernel(const std::uint8_t* classes, std::int64_t count, std::uint8_t wanted, std::uint8_t* flags) {
-  const std::int64_t at = this_thread();
+  const std::int64_t at = own_number();
   if (at < count) flags[at] = classes[at] == wanted ? 1 : 0;
 }
 
@@ -68,7 +64,7 @@ struct PairList {
 __global__ void __launch_bounds__(kPairThreads)
     pair_kernel(LayerView a, LayerView b, PairTask of, PairList list, std::int64_t begin, std::int64_t end) {
   extern __shared__ double room[];
-  const std::int64_t at = begin + this_thread();
+  const std::int64_t at = begin + own_number();
   if (at >= end) return;
   const std::uint32_t number = list.numbers[at];
   std::int64_t i = 0;

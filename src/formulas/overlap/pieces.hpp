@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "formulas/overlap/plane.hpp"
+#include "vicinal/polygons.hpp"
 
 namespace vicinal::geo {
 

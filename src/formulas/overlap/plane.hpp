@@ -1,9 +1,10 @@
-// Points, boxes and runs of edges in the plane, and the coordinates that the join takes (contract clause 18), for host
-// and device.
+// Points, boxes, runs of edges and layers of polygons in the plane, and the coordinates that the join takes (contract
+// clause 18), for host and device.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "core/infinity.hpp"
 
@@ -56,6 +57,17 @@ struct Run {
   std::int64_t first = 0;
   std::int64_t edges = 0;
   std::int64_t chain = 0;  ///< another number for each chain of a feature
+};
+
+/// Shells run clockwise and holes the other way, so that an edge that goes to the right has its region below it.
+struct Layer {
+  std::vector<Point> points;            ///< each chain's; a ring has its first one again at its end
+  std::vector<Run> runs;                ///< chain after chain
+  std::vector<std::int64_t> first_run;  ///< [n + 1]
+  std::vector<Box> boxes;               ///< [n]; of an empty feature, one that meets none
+  std::vector<double> areas;            ///< [n]: shells less holes
+
+  [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(boxes.size()); }
 };
 
 }  // namespace vicinal::geo

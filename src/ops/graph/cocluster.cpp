@@ -1,4 +1,4 @@
-// cocluster: check, plan, call the waist; then the groups that the labels make (contract clause 16).
+// cocluster: check, plan, call the backend; then the groups that the labels make (contract clause 16).
 #include "vicinal/cocluster.hpp"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// See cocluster_groups.hpp.
+// See groups.hpp.
 #include "ops/graph/groups.hpp"
 
 #include <fmt/core.h>

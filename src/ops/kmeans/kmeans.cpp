@@ -1,4 +1,4 @@
-// kmeans: checks and memory first, then Lloyd's iterations over the waist (contract clause 12). The backend labels rows
+// kmeans: checks and memory first, then Lloyd's iterations on the backend (contract clause 12). The backend labels rows
 // and keeps sums; when to stop, what empty clusters take and which run wins is decided here, once for all backends.
 #include "vicinal/kmeans.hpp"
 

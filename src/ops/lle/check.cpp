@@ -1,4 +1,4 @@
-// See lle_check.hpp; and the names of the options.
+// See check.hpp; and the names of the options.
 #include "ops/lle/check.hpp"
 
 #include <fmt/core.h>

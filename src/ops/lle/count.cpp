@@ -1,4 +1,4 @@
-// See lle_count.hpp.
+// See count.hpp.
 #include "ops/lle/count.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// See lle_forecast.hpp.
+// See forecast.hpp.
 #include "ops/lle/forecast.hpp"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// lle and transform: check, find neighbors, call the waist (contract clause 17).
+// lle and transform: check, find neighbors, embed (contract clause 17).
 #include "vicinal/lle.hpp"
 
 #include <fmt/core.h>

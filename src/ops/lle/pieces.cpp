@@ -1,4 +1,4 @@
-// See lle_pieces.hpp.
+// See pieces.hpp.
 #include "ops/lle/pieces.hpp"
 
 #include <fmt/core.h>

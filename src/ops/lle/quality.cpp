@@ -58,7 +58,7 @@ std::vector<std::int64_t> evenly_spread(std::int64_t n, std::int64_t most) {
 }
 
 /// One minus the share that the penalties are of the most that there can be, in the mean over rows.
-void judge_ranks(const Context& ctx, const Space& given, const Space& made, const Lle& fitted, LleQuality& found) {
+void judge_ranks(const Space& given, const Space& made, const Lle& fitted, LleQuality& found) {
   const auto n = static_cast<std::int64_t>(fitted.piece.size());
   std::map<std::int64_t, std::vector<std::int64_t>> asked_of;
   for (const std::int64_t i : found.rows) asked_of[fitted.piece[i]].push_back(i);
@@ -147,7 +147,7 @@ LleQuality lle_quality(const Context& ctx, const TableView& table, const Lle& fi
   const ops::RowCopy rows = ops::rows_on_host(ctx, table);
   const Space given(ctx, rows.table, fitted.options);
   const Space made(ctx, points, {});
-  judge_ranks(ctx, given, made, fitted, found);
+  judge_ranks(given, made, fitted, found);
   judge_weights(ctx, given, rows.table, fitted.options, found);
   return found;
 } catch (const std::bad_alloc&) {

@@ -1,4 +1,4 @@
-// See lof_file.hpp. A file says nothing that is not checked, and what is read is checked like a model that a caller
+// See file.hpp. A file says nothing that is not checked, and what is read is checked like a model that a caller
 // made, so that whatever loads can be asked.
 #include "ops/lof/file.hpp"
 

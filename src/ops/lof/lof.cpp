@@ -1,4 +1,4 @@
-// lof and novelty: check, find neighbors, call the waist, then what is the same for every backend: the deviations of
+// lof and novelty: check, find neighbors, call the backend, then what is the same for every backend: the deviations of
 // loop, and the threshold (contract clause 13).
 #include "vicinal/lof.hpp"
 

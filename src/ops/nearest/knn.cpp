@@ -1,4 +1,4 @@
-// knn, radius and count: check the arguments, plan, call the waist (contract clauses 5, 6, 7, 9).
+// knn, radius and count: check the arguments, plan, call the backend (contract clauses 5, 6, 7, 9).
 #include "vicinal/knn.hpp"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// The border between the library and libvicinal_geo.so, which holds all that needs GDAL, PROJ and GEOS: a table of
+// The interface of libvicinal_geo.so, which holds all that needs GDAL, PROJ and GEOS: a table of
 // functions over plain structs. No exception and no C++ type crosses it; the host's callbacks return a number. Handles
 // belong to the plug-in until `close`.
 #pragma once

@@ -1,4 +1,4 @@
-// What of the border (plugin.hpp) is about graphs: plain structs, as there.
+// The plug-in's interface for graphs: plain structs, as in plugin.hpp.
 #pragma once
 
 #include "plugin/abi/plugin.hpp"

@@ -1,4 +1,4 @@
-// What of the border (plugin.hpp) is about Krylov methods and sparse products: plain structs, as there. A space holds
+// The plug-in's interface for Krylov methods and sparse products: plain structs, as in plugin.hpp. A space holds
 // A, its transpose and a basis in device memory; its work is done by steps (solver/operator.hpp).
 #pragma once
 

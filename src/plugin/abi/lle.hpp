@@ -1,4 +1,4 @@
-// What of the border (plugin.hpp) is about locally linear embedding: plain structs, as there. An embedding is begun
+// The plug-in's interface for locally linear embedding: plain structs, as in plugin.hpp. An embedding is begun
 // with a table's neighbors; its pieces are then taken one after the other, factored, and iterated by steps.
 #pragma once
 

@@ -1,9 +1,10 @@
-// What of the border (plugin.hpp) is about maps: plain structs, as there. A device decides the pairs that need no exact
+// The plug-in's interface for maps: plain structs, as in plugin.hpp. A device decides the pairs that need no exact
 // sign and few edges, to the bit as the host does, and leaves the others to the host.
 #pragma once
 
 #include "formulas/overlap/plane.hpp"
 #include "plugin/abi/plugin.hpp"
+#include "vicinal/polygons.hpp"
 
 namespace vicinal::plugin {
 

@@ -1,4 +1,4 @@
-// The border between the library and its CUDA plug-in, libvicinal_cuda.so: one table of C functions over plain structs,
+// The interface of the CUDA plug-in, libvicinal_cuda.so: one table of C functions over plain structs,
 // so that neither side needs the other's compiler, runtime or exceptions. Every function that can fail fills a status;
 // none throws. Numbers of enums (metric, dtype, memory, method) are those of the public headers. A change to anything
 // here changes kPluginVersion.
@@ -187,17 +187,17 @@ struct Outliers {
   double seconds = 0;             ///< filled: after the search
 };
 
-/// Edges of a bipartite graph, and where labels go (plugin_graph.hpp).
+/// Edges of a bipartite graph, and where labels go (graph.hpp).
 struct Bipartite;
-/// Two maps whose features are to be joined (plugin_overlap.hpp).
+/// Two maps whose features are to be joined (overlap.hpp).
 struct OverlapJoin;
 
-/// A basis beside a sparse matrix, what is done with it, and products alone (plugin_krylov.hpp).
+/// A basis beside a sparse matrix, what is done with it, and products alone (krylov.hpp).
 struct KrylovTask;
 struct KrylovStep;
 struct SpmvTask;
 
-/// An embedding, and what is done with it (plugin_lle.hpp).
+/// An embedding, and what is done with it (lle.hpp).
 struct LleTask;
 struct LleTaken;
 struct LleBlocks;

@@ -2,6 +2,7 @@
 #include "plugin/cuda/kmeans.hpp"
 
 #include "backend/backend.hpp"
+#include "plugin/cuda/staging.hpp"
 
 namespace vicinal::plugin {
 namespace {

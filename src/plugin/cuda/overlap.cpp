@@ -1,4 +1,4 @@
-// See overlaps.hpp.
+// See overlap.hpp.
 #include "plugin/cuda/overlap.hpp"
 
 #include <algorithm>

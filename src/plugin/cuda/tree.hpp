@@ -1,4 +1,4 @@
-// A kd-tree that lies on a device, as the waist knows it.
+// A kd-tree that lies on a device.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-"""`vicinal bench`: the data it makes, peers that are right, wrong, missing, broken or slow, and what it prints."""
+"""`vicinal-bench`: its help, the data it makes, peers that are right, wrong, missing, broken or slow, and what it prints."""
 
 import json
 import os
@@ -52,6 +52,16 @@ for line in sys.stdin:
 '''
 
 
+@pytest.mark.parametrize("name", ["", "knn", "read", "match", "peak", "papers"])
+def test_help_and_its_examples(run_examples, small_files, name):
+    run_examples(*name.split())
+
+
+@pytest.mark.parametrize("arguments", ["knn --rows 500 --queries 50 --dims 8 --repeat 2 --verify", "knn --explain", "peak"])
+def test_json(ok_json, arguments):
+    assert isinstance(ok_json(*arguments.split()), dict)
+
+
 @pytest.fixture
 def fake(tmp_path, ok_json):
     """Runs `bench knn` with the fake peers; returns its JSON."""
@@ -64,7 +74,7 @@ def fake(tmp_path, ok_json):
     def run(names, *arguments, rows=300):
         size = () if "--table-file" in arguments else ("--rows", rows, "--queries", 40, "--dims", 3)
         found = ok_json(
-            "bench", "knn", *size, "-k", 5, "--repeat", 2, "--peers", names, "--peers-dir", folder,
+            "knn", *size, "-k", 5, "--repeat", 2, "--peers", names, "--peers-dir", folder,
             "--peers-python", sys.executable, *arguments, env={**os.environ, "TMPDIR": str(scratch)},
         )  # fmt: skip
         assert list(scratch.iterdir()) == []
@@ -92,7 +102,7 @@ def test_a_right_and_a_wrong_peer(fake):
 def test_without_an_idea_the_answers_stay(ok_json, without, method):
     for screen in ["int8", "bfloat16", "float32"] if method == "fused" else ["automatic"]:
         found = ok_json(
-            "bench", "knn", "--rows", 3000, "--queries", 200, "--dims", 20, "-k", 7, "--repeat", 1, "--verify",
+            "knn", "--rows", 3000, "--queries", 200, "--dims", 20, "-k", 7, "--repeat", 1, "--verify",
             "--method", method, "--screen", screen, "--without", without,
         )  # fmt: skip
         assert found["without"] == without and found["wrong_queries"] == 0
@@ -125,7 +135,7 @@ def test_a_slow_peer_is_judged_by_its_warm_up(fake, monkeypatch):
 
 def test_the_table_of_peers(fake, ok, tmp_path):
     printed = ok(
-        "bench", "knn", "--rows", 300, "--queries", 40, "--dims", 3, "-k", 5, "--repeat", 1, "--peers", "faiss,sklearn",
+        "knn", "--rows", 300, "--queries", 40, "--dims", 3, "-k", 5, "--repeat", 1, "--peers", "faiss,sklearn",
         "--peers-dir", fake.folder, "--peers-python", sys.executable,
     )  # fmt: skip
     heading, ours, faiss, sklearn = printed.split("\n\n")[1].splitlines()
@@ -149,7 +159,7 @@ def test_real_libraries(ok_json):
     """knn.py itself, with the libraries that the tests have anyway, and one that they lack."""
     pytest.importorskip("sklearn")
     found = ok_json(
-        "bench", "knn", "--rows", 2000, "--queries", 100, "--dims", 5, "-k", 7, "--repeat", 1, "--data", "duplicates",
+        "knn", "--rows", 2000, "--queries", 100, "--dims", 5, "-k", 7, "--repeat", 1, "--data", "duplicates",
         "--peers", "sklearn,sklearn-tree,scipy,faiss", "--peers-dir", SOURCE / "bench/peers",
         "--peers-python", sys.executable, timeout=600,
     )  # fmt: skip
@@ -179,13 +189,13 @@ def test_made_data(fake):
 
 
 def test_peak(ok_json, ok):
-    rates = ok_json("bench", "peak")
+    rates = ok_json("peak")
     assert rates["threads"] >= 1
     for name in ("float32_gflops", "bfloat16_gflops", "int8_gops"):
         assert rates[name] is None or rates[name] > 0
-    found = ok_json("bench", "knn", "--rows", 500, "--queries", 50, "--dims", 8, "--repeat", 1, "--peak")
+    found = ok_json("knn", "--rows", 500, "--queries", 50, "--dims", 8, "--repeat", 1, "--peak")
     assert (found["fraction_of_peak"] is None) == (found["peak"]["float32_gflops"] is None)
-    assert "peak GFLOP/s" in ok("bench", "peak", "--threads", 1)
+    assert "peak GFLOP/s" in ok("peak", "--threads", 1)
 
 
 CASES = {
@@ -206,7 +216,7 @@ CASES = {
 def test_argument_errors(vicinal, fake, arguments, words):
     size = ["--rows", 100] if "--queries" in arguments else ["--rows", 100, "--queries", 10]
     place = [] if "--peers-dir" in arguments else ["--peers-dir", fake.folder]
-    done = vicinal("bench", "knn", *size, "--dims", 2, *place, *arguments)
+    done = vicinal("knn", *size, "--dims", 2, *place, *arguments)
     assert done.returncode == USAGE and done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
     for word in words:
@@ -215,7 +225,7 @@ def test_argument_errors(vicinal, fake, arguments, words):
 
 def test_python_from_the_environment(vicinal, fake):
     done = vicinal(
-        "bench", "knn", "--peers", "scipy", "--peers-dir", fake.folder,
+        "knn", "--peers", "scipy", "--peers-dir", fake.folder,
         env={**os.environ, "VICINAL_PEERS_PYTHON": "/nowhere/python"},
     )  # fmt: skip
     assert done.returncode == USAGE and "VICINAL_PEERS_PYTHON" in done.stderr
@@ -224,7 +234,7 @@ def test_python_from_the_environment(vicinal, fake):
 def test_float16_has_no_peers(vicinal, fake, tmp_path):
     np.save(tmp_path / "half.npy", np.ones((9, 2), np.float16))
     done = vicinal(
-        "bench", "knn", "--table-file", "half.npy", "--queries-file", "half.npy", "-k", 2, "--peers", "scipy",
+        "knn", "--table-file", "half.npy", "--queries-file", "half.npy", "-k", 2, "--peers", "scipy",
         "--peers-dir", fake.folder, "--peers-python", sys.executable,
     )  # fmt: skip
     assert done.returncode == USAGE and "float16" in done.stderr
@@ -234,5 +244,5 @@ def test_lists_agree(ok):
     """knn.py and the command know the same peers."""
     script = SOURCE / "bench/peers/knn.py"
     names = subprocess.run([sys.executable, script, "--list"], check=True, capture_output=True, text=True).stdout.split()
-    offered = ok("bench", "knn", "--help").split("--peers {")[1].split("}")[0].split(",")
+    offered = ok("knn", "--help").split("--peers {")[1].split("}")[0].split(",")
     assert sorted(offered) == sorted(["all", "brute", "trees", *names])

@@ -1,4 +1,4 @@
-"""vicinal bench match on made buildings: the join alone, and on a device, where there is none by a fake one."""
+"""vicinal-bench match on made buildings: the join alone, and on a device, where there is none by a fake one."""
 
 import json
 import os
@@ -8,11 +8,15 @@ import subprocess
 import pytest
 
 from conftest import command_path
+from maps import layer, polygons
+
+
+def call(*arguments, env=None):
+    return subprocess.run([command_path(), *map(str, arguments)], capture_output=True, text=True, timeout=120, env=env)
 
 
 def run(*arguments, env=None):
-    command = [command_path(), "bench", "match", "--buildings", "300", "--repeat", "1", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=env)
+    return call("match", "--buildings", "300", "--repeat", "1", *arguments, env=env)
 
 
 def test_the_join_alone():
@@ -54,3 +58,27 @@ def test_a_device_that_is_not_there_is_an_error(tmp_path):
     result = run("--device", "cuda", env=env)
     assert result.returncode == 5
     assert "CUDA" in result.stderr or "NVIDIA" in result.stderr
+
+
+def test_bench_holds_pairs_against_truth(tmp_path):
+    old = layer(tmp_path / "old.geojson", polygons((0, 0), (2, 0), (4, 0)), ["a", "b", "c"])
+    new = layer(tmp_path / "new.geojson", polygons((0, 0), (2, 0), (8, 0)), ["x", "y", "z"])
+    truth = tmp_path / "truth.csv"
+    # Found; of weight 0; not found; of a feature that no map has. What is kept besides (b, y) is wrong.
+    truth.write_text("new,old,land\nx,a,5\ny,b,0\nz,c,1\nx,elsewhere,3\n")
+    said = call("match", old, new, "--id", "name", "--truth", truth, "--truth-old", "old", "--truth-new", "new",
+                "--truth-weight", "land", "--truth-above", "0", "--repeat", "1", "--json")
+    if said.returncode == 5 and ("libvicinal_geo.so" in said.stderr or "GDAL" in said.stderr):
+        pytest.skip(said.stderr.strip())
+    assert said.returncode == 0, said.stderr
+    truth_said = json.loads(said.stdout)["truth"]
+    assert truth_said["true_pairs"] == 2 and truth_said["true_pairs_elsewhere"] == 1 and truth_said["kept_pairs"] == 2
+    assert truth_said["precision"] == truth_said["recall"] == truth_said["f1"] == 0.5
+    assert abs(truth_said["recall_with_elsewhere"] - 1 / 3) < 1e-15
+    lost = call("match", old, new, "--truth", truth, "--truth-old", "nobody")
+    assert lost.returncode == 2 and "nobody" in lost.stderr
+    # Pairs of the same name; without one there is nothing to hold against it.
+    again = layer(tmp_path / "again.geojson", polygons((0, 0), (2, 0), (4, 0)), ["a", "b", ""])
+    said = call("match", old, again, "--id", "name", "--same-id", "--repeat", "1", "--json")
+    truth_said = json.loads(said.stdout)["truth"]
+    assert truth_said["f1"] == 1 and truth_said["kept_pairs_without_a_name"] == 1

@@ -1,4 +1,4 @@
-"""`vicinal bench papers`: the tables of the five papers, at small sizes, and what it tells of data that is none."""
+"""`vicinal-bench papers`: the tables of the five papers, at small sizes, and what it tells of data that is none."""
 
 import json
 import pathlib
@@ -15,7 +15,7 @@ USAGE = 2
 
 @pytest.mark.parametrize("table", ["gs", "lof", "lle-search"])
 def test_the_tables_of_the_papers(ok, ok_json, tmp_path, table):
-    size = ("bench", "papers", table, "--most-rows", 120, "--repeat", 1, "--warmup", 0)
+    size = ("papers", table, "--most-rows", 120, "--repeat", 1, "--warmup", 0)
     found = ok_json(*size, "-o", "papers.json")
     assert json.loads((tmp_path / "papers.json").read_text()) == found
     assert found["command"] == f"bench papers {table}" and found["different_answers"] == 0
@@ -28,7 +28,7 @@ def test_the_tables_of_the_papers(ok, ok_json, tmp_path, table):
 
 
 def test_the_embeddings_of_the_paper(ok, ok_json, tmp_path):
-    size = ("bench", "papers", "lle", "--most-rows", 200, "--spmv-rows", 300, "--repeat", 1, "--warmup", 0, "--device", "cpu")
+    size = ("papers", "lle", "--most-rows", 200, "--spmv-rows", 300, "--repeat", 1, "--warmup", 0, "--device", "cpu")
     found = ok_json(*size, "-o", "papers.json")
     assert json.loads((tmp_path / "papers.json").read_text()) == found
     assert found["command"] == "bench papers lle" and found["different_answers"] == 0
@@ -52,7 +52,7 @@ def panels_of(path):
 def test_the_figures_of_the_embeddings(ok, tmp_path):
     """Those in docs are what --from makes of the result that is kept: lines to the byte, dots to rounding."""
     result = SOURCE / "bench/results/papers-lle-h200-2026-11-22-5955982.json"
-    assert ok("bench", "papers", "lle", "--from", result, "--svg", "figures", "--most-rows", 4096, "--device", "cpu") == ""
+    assert ok("papers", "lle", "--from", result, "--svg", "figures", "--most-rows", 4096, "--device", "cpu") == ""
     made, kept = tmp_path / "figures", SOURCE / "docs/figures"
     assert sorted(one.name for one in made.iterdir()) == sorted(one.name for one in kept.glob("lle-*.svg"))
     for name in ("lle-ratio.svg", "lle-krylov.svg"):
@@ -70,7 +70,7 @@ def test_the_figures_of_the_embeddings(ok, tmp_path):
 
 def test_figures_of_a_run(ok_json, tmp_path):
     size = ("--most-rows", 150, "--spmv-rows", 300, "--repeat", 1, "--warmup", 0, "--device", "cpu")
-    ok_json("bench", "papers", "lle", *size, "--svg", "made/figures")
+    ok_json("papers", "lle", *size, "--svg", "made/figures")
     # One device alone has no ratio.
     names = sorted(one.name for one in (tmp_path / "made/figures").iterdir())
     assert names == ["lle-krylov.svg", "lle-s-curve.svg", "lle-swiss-roll.svg"]
@@ -91,7 +91,7 @@ def test_figures_of_a_run(ok_json, tmp_path):
 )  # fmt: skip
 def test_figures_of_what_is_no_result(vicinal, tmp_path, text, told):
     (tmp_path / "result.json").write_text(text)
-    done = vicinal("bench", "papers", "lle", "--from", "result.json", "--svg", "figures")
+    done = vicinal("papers", "lle", "--from", "result.json", "--svg", "figures")
     assert done.returncode == 3 and "result.json" in done.stderr and told in done.stderr
     assert not (tmp_path / "figures").exists()
 
@@ -99,18 +99,18 @@ def test_figures_of_what_is_no_result(vicinal, tmp_path, text, told):
 def test_figures_need_a_folder(vicinal, tmp_path):
     (tmp_path / "figures").write_text("a file")
     result = SOURCE / "bench/results/papers-lle-h200-2026-11-22-5955982.json"
-    done = vicinal("bench", "papers", "lle", "--from", result, "--svg", "figures")
+    done = vicinal("papers", "lle", "--from", result, "--svg", "figures")
     assert done.returncode == 3 and "--svg" in done.stderr
-    done = vicinal("bench", "papers", "lle", "--from", result)
+    done = vicinal("papers", "lle", "--from", result)
     assert done.returncode == USAGE and "--svg" in done.stderr
-    done = vicinal("bench", "papers", "lle", "--from", "nowhere.json", "--svg", "others")
+    done = vicinal("papers", "lle", "--from", "nowhere.json", "--svg", "others")
     assert done.returncode == 3 and "nowhere.json" in done.stderr
 
 
 def test_the_table_of_the_tutorial(ok, ok_json, vicinal, tmp_path):
     rows = np.random.default_rng(6).normal(size=(90, 9)).astype("<f4")
     (tmp_path / "color100.bin").write_bytes(struct.pack("<ii", *rows.shape) + rows.tobytes())
-    size = ("bench", "papers", "km", "--most-rows", 120, "--repeat", 1, "--warmup", 0, "--data-dir", tmp_path, "--device", "cpu")
+    size = ("papers", "km", "--most-rows", 120, "--repeat", 1, "--warmup", 0, "--data-dir", tmp_path, "--device", "cpu")
     found = ok_json(*size, "-o", "papers.json")
     assert json.loads((tmp_path / "papers.json").read_text()) == found
     assert found["command"] == "bench papers km" and found["different_answers"] == 0
@@ -128,7 +128,7 @@ def test_the_table_of_the_tutorial(ok, ok_json, vicinal, tmp_path):
 
 
 def test_the_closures_of_a_paper(ok, ok_json, tmp_path):
-    size = ("bench", "papers", "cc", "--most-rows", 90, "--edges", 5000, "--repeat", 1, "--warmup", 0, "--device", "cpu")
+    size = ("papers", "cc", "--most-rows", 90, "--edges", 5000, "--repeat", 1, "--warmup", 0, "--device", "cpu")
     found = ok_json(*size, "-o", "papers.json")
     assert json.loads((tmp_path / "papers.json").read_text()) == found
     assert found["command"] == "bench papers cc" and found["different_answers"] == 0
@@ -146,7 +146,7 @@ def test_the_data_of_a_paper_from_files(ok_json, tmp_path):
     generator = np.random.default_rng(6)
     np.save(tmp_path / "poker-table.npy", generator.integers(1, 14, size=(200, 10)).astype(np.float32))
     np.save(tmp_path / "poker-queries.npy", generator.integers(1, 14, size=(30, 10)).astype(np.float32))
-    found = ok_json("bench", "papers", "lof", "--most-rows", 150, "--repeat", 1, "--data-dir", tmp_path)
+    found = ok_json("papers", "lof", "--most-rows", 150, "--repeat", 1, "--data-dir", tmp_path)
     lines = found["tables"][0]["lines"]
     assert {line["data"] for line in lines} == {"kdd (made)", "poker", "covertype (made)"}
     assert {(line["rows"], line["queries"]) for line in lines if line["data"] == "poker"} == {(150, 30)}

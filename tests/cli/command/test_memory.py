@@ -34,6 +34,7 @@ COMMANDS = {
     "count": "radius table.npy -r 0.1 --count -o out.npy",
     "classify": "classify table.npy queries.npy --labels labels.npy -k 10 -o out.csv",
     "classify of text": "classify table.csv --label class table.csv -k 10 -o out.csv",
+    "classify, labels that all differ": "classify table.npy queries.npy --labels texts.txt -k 10 -o out.csv",
     "regress": "regress table.npy queries.npy --targets targets.npy -k 10 -o out.npy",
     "lof": "lof table.npy -k 20 -o out.npy",
     "lof of text": "lof table.csv --drop class -k 20 -o out.csv",
@@ -49,6 +50,7 @@ COMMANDS = {
     "convert of columns": "convert columns.npy out.npz",
     "info": "info table.npy --json",
     "info of text": "info table.csv",
+    "info, a page": "info table.npy --report out.html",
     "kmeans": "kmeans table.npy -c 20 --max-iterations 3 -o out.csv",
 }
 
@@ -67,10 +69,10 @@ def test_the_first_number_told_is_enough(vicinal, tmp_path, arguments):
     np.save(tmp_path / "table.npy", table)
     np.save(tmp_path / "queries.npy", draws.random((500, columns)))
     np.save(tmp_path / "labels.npy", labels)
+    (tmp_path / "texts.txt").write_text("".join(f"the label of row {i}\n" for i in range(rows)))
     np.save(tmp_path / "targets.npy", draws.random(rows))
     header = ",".join(f"c{j}" for j in range(columns)) + ",class"
     np.savetxt(tmp_path / "table.csv", np.column_stack([table, labels]), "%.6g", ",", header=header, comments="")
-
     np.save(tmp_path / "columns.npy", np.asfortranarray(table))
     ends = draws.integers(0, rows, (rows, 2))
     (tmp_path / "edges.csv").write_text("a,b\n" + "".join(f"member {a},{b} of the others\n" for a, b in ends))

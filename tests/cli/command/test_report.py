@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from report_page import check_page
-from test_answers import fashion  # noqa: F401  (a fixture)
 
 
 def image_report(ok, folder, arrays):
@@ -64,5 +63,5 @@ def test_report(ok, tmp_path, make):
     check_page(make(ok, tmp_path), tmp_path)
 
 
-def test_report_of_images(ok, tmp_path, fashion):  # noqa: F811
+def test_report_of_images(ok, tmp_path, fashion):
     check_page(image_report(ok, tmp_path, fashion), tmp_path)

@@ -3,7 +3,6 @@
 import csv
 import gzip
 import lzma
-import pathlib
 import struct
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from conftest import brute_force, write_csv
 from sklearn.neighbors import KNeighborsClassifier
 
-FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
 DTYPES = ["u1", "i1", "i2", "u2", "i4", "u4", "i8", "u8", "?", "<f2", "<f4", "<f8", ">f4", ">f8", ">i4"]
 
 
@@ -188,28 +186,6 @@ def test_info(ok_json, tmp_path):
     assert (first["nan"], second["nan"]) == (0, 1)
     assert first["min"] == table[:, 0].min() and second["max"] == np.nanmax(table[:, 1])
     assert first["mean"] == pytest.approx(table[:, 0].mean())
-
-
-def read_idx(path):
-    raw = gzip.decompress(path.read_bytes())
-    dimensions = raw[3]
-    shape = struct.unpack(f">{dimensions}I", raw[4 : 4 + 4 * dimensions])
-    return np.frombuffer(raw, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
-
-
-@pytest.fixture(scope="session")
-def fashion():
-    if not FASHION.is_dir():
-        pytest.skip(f"{FASHION} is not there (Debian package dataset-fashion-mnist)")
-    return [
-        read_idx(FASHION / f"{name}-ubyte.gz")[:rows]
-        for name, rows in (
-            ("train-images-idx3", 2000),
-            ("train-labels-idx1", 2000),
-            ("t10k-images-idx3", 300),
-            ("t10k-labels-idx1", 300),
-        )
-    ]
 
 
 def test_fashion_subset(ok, tmp_path, fashion):

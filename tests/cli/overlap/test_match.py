@@ -13,35 +13,12 @@ import threading
 import pytest
 
 from conftest import command_path
+from maps import layer, polygons, square
 from report_page import check_page
 
 
 def run(*arguments):
     return subprocess.run([command_path(), *map(str, arguments)], capture_output=True, text=True, timeout=120)
-
-
-def square(x, y, size=1.0, z=None):
-    ring = [[x, y], [x + size, y], [x + size, y + size], [x, y + size], [x, y]]
-    return [[point + [z] for point in ring]] if z is not None else [ring]
-
-
-def layer(path, geometries, names=None, crs=None):
-    """GeoJSON: geometries as (type, coordinates), or a whole geometry, or None."""
-    features = []
-    for i, geometry in enumerate(geometries):
-        if isinstance(geometry, tuple):
-            geometry = {"type": geometry[0], "coordinates": geometry[1]}
-        properties = {"name": names[i] if names else f"{i:04d}"}
-        features.append({"type": "Feature", "properties": properties, "geometry": geometry})
-    whole = {"type": "FeatureCollection", "features": features}
-    if crs:
-        whole["crs"] = {"type": "name", "properties": {"name": crs}}
-    path.write_text(json.dumps(whole))
-    return path
-
-
-def polygons(*corners, size=1.0):
-    return [("Polygon", square(x, y, size)) for x, y in corners]
 
 
 def renamed(path, name):
@@ -521,25 +498,3 @@ def test_the_plugin_may_be_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("VICINAL_GEO_PLUGIN", str(tmp_path / "nowhere.so"))
     result = run("match", old, old)
     assert result.returncode == 5 and "libgdal-dev" in result.stderr
-
-
-def test_bench_holds_pairs_against_truth(tmp_path):
-    old = layer(tmp_path / "old.geojson", polygons((0, 0), (2, 0), (4, 0)), ["a", "b", "c"])
-    new = layer(tmp_path / "new.geojson", polygons((0, 0), (2, 0), (8, 0)), ["x", "y", "z"])
-    truth = tmp_path / "truth.csv"
-    # Found; of weight 0; not found; of a feature that no map has. What is kept besides (b, y) is wrong.
-    truth.write_text("new,old,land\nx,a,5\ny,b,0\nz,c,1\nx,elsewhere,3\n")
-    said = run("bench", "match", old, new, "--id", "name", "--truth", truth, "--truth-old", "old", "--truth-new", "new",
-               "--truth-weight", "land", "--truth-above", "0", "--repeat", "1", "--json")
-    assert said.returncode == 0, said.stderr
-    truth_said = json.loads(said.stdout)["truth"]
-    assert truth_said["true_pairs"] == 2 and truth_said["true_pairs_elsewhere"] == 1 and truth_said["kept_pairs"] == 2
-    assert truth_said["precision"] == truth_said["recall"] == truth_said["f1"] == 0.5
-    assert abs(truth_said["recall_with_elsewhere"] - 1 / 3) < 1e-15
-    lost = run("bench", "match", old, new, "--truth", truth, "--truth-old", "nobody")
-    assert lost.returncode == 2 and "nobody" in lost.stderr
-    # Pairs of the same name; without one there is nothing to hold against it.
-    again = layer(tmp_path / "again.geojson", polygons((0, 0), (2, 0), (4, 0)), ["a", "b", ""])
-    said = run("bench", "match", old, again, "--id", "name", "--same-id", "--repeat", "1", "--json")
-    truth_said = json.loads(said.stdout)["truth"]
-    assert truth_said["f1"] == 1 and truth_said["kept_pairs_without_a_name"] == 1

@@ -1,6 +1,6 @@
 // spectral_cocluster (contract clause 16): singular values against the reference's, planted clusters found, the same
 // labels for every thread count and device, and what is refused.
-#include "vicinal/spectral_cocluster.hpp"
+#include "reference/spectral.hpp"
 
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@
 #include "check.hpp"
 #include "cocluster_check.hpp"
 #include "contexts.hpp"
-#include "reference/spectral.hpp"
+#include "vicinal/spectral_cocluster.hpp"
 
 namespace vicinal::contract {
 namespace {

@@ -1,7 +1,7 @@
 // The classical parallel k-means tools: what they compute on their own data, and their faults, which ours must not
 // have. Of those faults, lines of more than 1,023 characters and rows with too few columns are in
-// tests/cli/kmeans/test_kmeans.py; that a device's errors are all asked for is in cuda_test.cpp and in the refusals of
-// kmeans_test.cpp.
+// tests/cli/kmeans/test_kmeans.py; that a device's errors are all asked for is in
+// tests/contract/nearest/device_test.cpp and in the refusals of kmeans_test.cpp.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

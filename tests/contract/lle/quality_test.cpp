@@ -1,7 +1,5 @@
 // How far an embedding can be trusted, against the reference (contract clause 17): ranks with ties, pieces and every
 // metric; what is left of parameters; the same bits on every thread count; and what is refused.
-#include "vicinal/lle_quality.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,6 +10,7 @@
 #include "data.hpp"
 #include "reference/lle_quality.hpp"
 #include "refused.hpp"
+#include "vicinal/lle_quality.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {

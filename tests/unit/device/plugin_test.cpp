@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/nearest.hpp"
 #include "plugin/cuda/loader.hpp"
 #include "plugin/files.hpp"
 #include "refusal.hpp"

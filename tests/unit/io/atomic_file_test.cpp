@@ -1,4 +1,6 @@
 // AtomicFile: a target is whole or untouched, and nothing is left behind (contract clause 11).
+#include "io/atomic_file.hpp"
+
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -7,7 +9,6 @@
 #include <csignal>
 #include <thread>
 
-#include "io/atomic_file.hpp"
 #include "io_testing.hpp"
 
 namespace vicinal {

@@ -1,4 +1,6 @@
 // Files that change while or after they are read: an error or what they held before, never a signal.
+#include "io/bytes.hpp"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,7 +8,6 @@
 #include <filesystem>
 #include <string>
 
-#include "io/bytes.hpp"
 #include "io_testing.hpp"
 #include "vicinal/knn.hpp"
 

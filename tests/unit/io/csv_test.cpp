@@ -1,4 +1,6 @@
 // CSV: what is accepted, what is guessed, that numbers are those of strtod, and that neither threads nor chunks show.
+#include "io/csv.hpp"
+
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -7,7 +9,6 @@
 #include <random>
 
 #include "core/philox.hpp"
-#include "io/csv.hpp"
 #include "io_testing.hpp"
 
 namespace vicinal {

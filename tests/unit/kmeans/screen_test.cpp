@@ -1,5 +1,7 @@
 // The screen of k-means, tile by tile: no centre with the least key is below the threshold, and the bounds of distances
 // hold, checked in long double, on easy and on hard rows and for every instruction set (cpu/kmeans/screen.hpp).
+#include "cpu/kmeans/screen.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +10,6 @@
 
 #include "core/distance.hpp"
 #include "core/philox.hpp"
-#include "cpu/kmeans/screen.hpp"
 #include "vicinal/context.hpp"
 
 namespace vicinal::cpu {

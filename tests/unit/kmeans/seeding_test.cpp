@@ -1,6 +1,8 @@
 // What k-means++ does not look at (cpu/kmeans/seeding.hpp): a row whose least key is M cannot be changed by a drawn row
 // whose key to the row's centre is not below `unchanged_from(M)`. Tried where both are equal but for a rounding, by the
 // keys that the library computes.
+#include "cpu/kmeans/seeding.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "core/distance.hpp"
-#include "cpu/kmeans/seeding.hpp"
 
 namespace vicinal::cpu {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-namespace vicinal::cpu {
+namespace vicinal::ops {
 namespace {
 
 struct Case {
@@ -48,4 +48,4 @@ TEST(LleCount, says_what_the_signs_prove) {
 }
 
 }  // namespace
-}  // namespace vicinal::cpu
+}  // namespace vicinal::ops

@@ -1,4 +1,6 @@
 // The file of a LOF model: there and back, and thousands of damaged files refused.
+#include "ops/lof/file.hpp"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -13,7 +15,6 @@
 #include <vector>
 
 #include "core/philox.hpp"
-#include "ops/lof/file.hpp"
 #include "refusal.hpp"
 #include "vicinal/lof.hpp"
 

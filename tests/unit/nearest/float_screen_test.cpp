@@ -1,9 +1,9 @@
 // Every term of the bound of the float32 screen (formulas/nearest/float_screen.hpp), against its lemma in 113 bits;
 // each is made the only one that counts.
+#include "formulas/nearest/float_screen.hpp"
+
 #include <gtest/gtest.h>
 #include <quadmath.h>
-
-#include "formulas/nearest/float_screen.hpp"
 
 namespace vicinal::core {
 namespace {

@@ -1,12 +1,12 @@
 // Sides of lines (formulas/overlap/orientation.hpp) against whole numbers of 128 bits: points within a rounding of one
 // line, whose differences need 54 bits, so that every step of the float64 determinant is rounded, often all of them the
 // same way.
+#include "formulas/overlap/orientation.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
-
-#include "formulas/overlap/orientation.hpp"
 
 namespace vicinal::geo {
 namespace {

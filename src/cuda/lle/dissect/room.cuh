@@ -1,5 +1,5 @@
 // What a block of threads that dissects a part (dissect.hpp) finds where. A test without a device has a block of one
-// thread instead of dissect_team.cuh (tests/fake_device/dissect.hpp).
+// thread instead of team.cuh (tests/fake_device/dissect.hpp).
 #pragma once
 
 #include <cstdint>

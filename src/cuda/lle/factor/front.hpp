@@ -76,7 +76,7 @@ class FrontFactor {
   Buffer<double> pivots_;
 };
 
-/// Fills `front_of` and `places` of what is laid out otherwise (front_assemble.cu).
+/// Fills `front_of` and `places` of what is laid out otherwise (assemble.cu).
 void find_places(const Engine& engine, const FrontView& view, std::int64_t fronts, std::int32_t* front_of,
                  std::int32_t* places);
 /// Panels, cleared: M's columns, less the shift, with the ground.

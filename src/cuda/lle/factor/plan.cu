@@ -1,4 +1,4 @@
-// See front_plan.hpp. Host code alone.
+// See plan.hpp. Host code alone.
 #include <algorithm>
 #include <numeric>
 

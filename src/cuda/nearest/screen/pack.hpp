@@ -24,10 +24,10 @@ struct Quantization {
     bool bytes = false;  ///< of bytes, which are multiplied as int8: nothing below is used
     int columns = 0;     ///< core::half_columns(d), or core::byte_columns(d)
     int exponent = 0;    ///< of the scale, a power of two
-    bool shortens =
-        false;            ///< rows far out are shortened (formulas/nearest/half_screen.hpp), queries there not screened
-    bool narrow = false;  ///< centring and scaling in float32 lose nothing that matters
-    double beta = 0;      ///< of the matrix unit's sums
+    /// Rows far out are shortened (formulas/nearest/half_screen.hpp), queries there not screened.
+    bool shortens = false;
+    bool narrow = false;        ///< centring and scaling in float32 lose nothing that matters
+    double beta = 0;            ///< of the matrix unit's sums
     double* typical = nullptr;  ///< [2] sum of |y~| over some rows, and their number
   };
   Buffer<double> memory;

@@ -3,7 +3,7 @@
 // and walks over table tiles of 128 rows. The epilogue of a warpgroup (one maximum an element, then one comparison a
 // query) runs while the others multiply.
 // What passes goes to a warp's own stream in device memory, without an atomic or a wait; a second kernel deals the
-// streams out to the queries' lists (screen_stream.cu). For bytes all is the same but the instruction, the type of the
+// streams out to the queries' lists (stream.cu). For bytes all is the same but the instruction, the type of the
 // sums, and what they begin with.
 // Cost: 2 m n K flops on the matrix unit, m / 256 reads of the packed table through L2. Contract clause 3.
 #include <algorithm>
@@ -143,7 +143,7 @@ __device__ void consume(const ScreenArguments& a, Barriers* barriers, const char
 
 template <class Sum, bool kStreamQueries, bool kAll>
 __global__ void __launch_bounds__(kBlockThreads, 1) screen_kernel(const __grid_constant__ ScreenArguments a) {
-  // For other devices there is nothing to compile; they take screen_portable.cu.
+  // For other devices there is nothing to compile; they take portable.cu.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ __align__(1024) char memory[];
   auto* barriers = reinterpret_cast<Barriers*>(memory);

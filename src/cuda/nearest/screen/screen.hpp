@@ -1,6 +1,6 @@
 // The screen: fp16 products of packed queries and packed rows, or int8 ones of bytes, compared with one threshold a
 // query. What may be a neighbor is appended to the query's survivors; nothing else leaves the registers. (screen.cu for
-// Hopper, screen_portable.cu for all others; the proofs that what is dropped is no neighbor:
+// Hopper, portable.cu for all others; the proofs that what is dropped is no neighbor:
 // formulas/nearest/half_screen.hpp and formulas/nearest/byte_screen.hpp.)
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the screens share, be it wgmma (screen.cu) or mma.sync (screen_portable.cu) that multiplies, float16 or bytes:
+// What the screens share, be it wgmma (screen.cu) or mma.sync (portable.cu) that multiplies, float16 or bytes:
 // how the work is cut into items, what a warp does with the sums of a tile, and where it leaves what passes. Both
 // instructions hand a lane the same part of 16 queries by 8 rows: queries l / 4 and 8 more, rows 2 (l % 4) and the
 // next. float16's sums are float32 and err (formulas/nearest/half_screen.hpp); those of bytes are whole and do not, and

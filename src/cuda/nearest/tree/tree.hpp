@@ -67,7 +67,7 @@ struct DeviceTree {
 std::uint64_t tree_bytes(std::int64_t rows, std::int64_t d, DType dtype);
 std::uint64_t tree_build_bytes(std::int64_t rows);
 
-/// Builds the tree of a table (tree_build.cu) and waits for it. The same table gives the same tree. Throws
+/// Builds the tree of a table (build.cu) and waits for it. The same table gives the same tree. Throws
 /// `over_memory` where there is no room.
 DeviceTree* build_tree(Session& session, const Host& host, const Resident& table);
 /// The ids in the order of the leaves, to [rows] memory of the host's.
@@ -78,7 +78,7 @@ bool tree_serves(const plugin::Search& search);
 /// Whether there is room for the tree of a search, or it stands.
 bool has_room_for_tree(const Session& session, const plugin::Search& search);
 
-/// k lists, each in order, with reported distances (tree_search.cu). False, and nothing is decided, where some key may
+/// k lists, each in order, with reported distances (search.cu). False, and nothing is decided, where some key may
 /// overflow: then every pair must be looked at (clause 1). `in_order`: queries are taken in the order of the leaves.
 bool tree_k_lists(const Engine& engine, const TreeView& tree, const Search& search, bool in_order, const KLists& lists,
                   Counters& counters);

@@ -1,0 +1,13 @@
+// `vicinal-bench papers km`: an iteration of k-means on the classical tools' data, from the first k rows until at most
+// 0.1 % of the labels change: the serial tool's loop in float32, and ours on the CPU and on a device where one is
+// taken.
+#pragma once
+
+#include "command/papers.hpp"
+
+namespace vicinal::cli {
+
+/// Prints and writes the result. Throws `internal` where the CPU and the device give different labels or centres.
+void bench_papers_km(const PapersOptions& options);
+
+}  // namespace vicinal::cli

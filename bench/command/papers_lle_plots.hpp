@@ -1,0 +1,20 @@
+// The figures of `vicinal-bench papers lle`: what was measured over n as lines, and the surfaces with their embeddings.
+#pragma once
+
+#include <filesystem>
+
+#include "base/output.hpp"
+#include "vicinal/context.hpp"
+
+namespace vicinal::cli {
+
+/// The lines of embeddings of a result that an earlier run wrote. Throws `bad_data` naming the file where it is no
+/// result of `bench papers lle`.
+Json read_lle_lines(const std::filesystem::path& path);
+
+/// Writes lle-ratio.svg (the CPU's seconds by the device's; only where both were measured), lle-krylov.svg (seconds of
+/// the Krylov part), lle-swiss-roll.svg and lle-s-curve.svg (the surface, and embeddings of 1,024 rows and four times
+/// as many each, up to `most_rows`, by the solver that `automatic` takes) into a folder, which it makes.
+void draw_lle_paper(const Context& ctx, const Json& lines, std::int64_t most_rows, const std::filesystem::path& folder);
+
+}  // namespace vicinal::cli

@@ -1,0 +1,206 @@
+// See common_options.hpp. Clause 9 of the contract: what is asked for and not there is an error, never a fallback.
+#include "base/common_options.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/interrupt.hpp"
+#include "vicinal/error.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(Metric::hamming); ++i) names.emplace_back(name_of(static_cast<Metric>(i)));
+  return names;
+}
+
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(Method::block_heap); ++i) names.emplace_back(name_of(static_cast<Method>(i)));
+  return names;
+}
+
+std::vector<std::string> screen_names() {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(ScreenType::int8); ++i) names.emplace_back(name_of(static_cast<ScreenType>(i)));
+  return names;
+}
+
+Isa isa_from(const std::string& name) {
+  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
+    if (name == name_of(isa)) return isa;
+  }
+  return Isa::automatic;
+}
+
+/// The number in "cuda" and "cuda:I", -1 for the CPU, nothing for auto.
+std::optional<int> device_number(const std::string& device) {
+  if (device == "auto") return std::nullopt;
+  if (device == "cpu") return -1;
+  if (device == "cuda") return 0;
+  int number = -1;
+  if (device.rfind("cuda:", 0) == 0) {
+    const char* const end = device.data() + device.size();
+    const auto [rest, status] = std::from_chars(device.data() + 5, end, number);
+    if (status == std::errc{} && rest == end && number >= 0) return number;
+  }
+  throw Error(ErrorCode::invalid_argument, fmt::format("--device: '{}' is not one of auto, cpu, cuda, cuda:I", device));
+}
+
+}  // namespace
+
+void add_common_options(const Parser& command, CommonOptions& options) {
+  const std::string group = "Running";
+  command.add_option("--threads", options.threads, "Threads to use; 0 takes every core there is")
+      .type_name("N")
+      .capture_default_str()
+      .group(group);
+  command
+      .add_option("--memory-limit", options.memory_limit,
+                  "Most memory to use, such as 4G or 512M [80 % of what is free]")
+      .type_name("SIZE")
+      .group(group);
+  command
+      .add_option("--device", options.device,
+                  "Where to compute; auto: CUDA where it is there, unless VICINAL_DEVICE says otherwise")
+      .type_name("{auto,cpu,cuda[:I]}")
+      .capture_default_str()
+      .group(group);
+  command
+      .add_option("--device-memory-limit", options.device_memory_limit,
+                  "Most device memory to use; larger tables are streamed [80 % of what is free]")
+      .type_name("SIZE")
+      .group(group);
+  command
+      .add_choice("--isa", options.isa, {"auto", "baseline", "avx2", "avx512"},
+                  "Instruction set; every one gives the same bits")
+      .group(group);
+  command
+      .add_flag("--explain", options.explain, "Print the plan (method, memory, expected time) and stop before running")
+      .group(group);
+  const std::string output = "Reporting";
+  command.add_flag("--json", options.json, "Print one JSON object on stdout, errors included").group(output);
+  command
+      .add_choice("--progress", options.progress, {"auto", "always", "never"},
+                  "Progress line on stderr; auto: only on a terminal")
+      .group(output);
+  command.add_flag("--quiet,-q", options.quiet, "Nothing on stderr but errors").group(output);
+}
+
+void add_metric_options(const Parser& command, SearchOptions& options) {
+  const std::string group = "Search";
+  command.add_choice("--metric", options.metric, metric_names(), "Distance").group(group);
+  command.add_option("--p", options.p, "Exponent of minkowski, at least 1")
+      .type_name("P")
+      .capture_default_str()
+      .group(group);
+  command.add_choice("--method", options.method, method_names(), "How to search; every method gives the same bits")
+      .group(group);
+}
+
+void add_search_options(const Parser& command, SearchOptions& options) {
+  add_metric_options(command, options);
+  const std::string group = "Search";
+  command.add_choice("--screen", options.screen, screen_names(), "Arithmetic in which --method fused drops rows")
+      .group(group);
+  command.add_option("--filter", options.filter, "Bools, one a table row: which rows may be neighbors (.npy)")
+      .type_name("FILE")
+      .group(group);
+}
+
+void add_input_options(const Parser& command, InputOptions& options) {
+  const std::string group = "Reading tables";
+  command
+      .add_choice("--format", options.format,
+                  {"auto", "npy", "npz", "csv", "idx", "fvecs", "bvecs", "ivecs", "libsvm", "hdf5", "kmeans-text",
+                   "kmeans-binary"},
+                  "What the file is, where its content does not tell")
+      .group(group);
+  command
+      .add_choice("--dtype", options.dtype, {"as-stored", "bfloat16"},
+                  "bfloat16: what two-byte elements of no type (<V2) in .npy and .npz are")
+      .group(group);
+  command.add_option("--drop", options.drop, "CSV column to leave out, by name or position; may be repeated")
+      .type_name("COLUMN")
+      .repeatable()
+      .group(group);
+  command.add_option("--member", options.member, "Array to read from an .npz or HDF5 file with several")
+      .type_name("NAME")
+      .group(group);
+  const Option header =
+      command.add_flag("--header", options.header, "Line 1 of a CSV names the columns [found out]").group(group);
+  command.add_flag("--no-header", options.no_header, "Line 1 of a CSV is data").excludes(header).group(group);
+  command.add_option("--delimiter", options.delimiter, "Character between CSV columns, or tab [found out]")
+      .type_name("CHAR")
+      .group(group);
+  command.add_option("--comment", options.comment, "CSV lines that begin with it are skipped [#, at the top only]")
+      .type_name("CHAR")
+      .group(group);
+  command.add_option("--sparse-columns", options.sparse_columns, "Columns of a libsvm file [its largest index]")
+      .type_name("D")
+      .group(group);
+}
+
+std::uint64_t parse_size(std::string_view text, std::string_view option) {
+  const Error bad(ErrorCode::invalid_argument,
+                  fmt::format("{}: '{}' is not a size such as 4G, 512M or 1000000", option, text));
+  double value = 0;
+  const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || !std::isfinite(value) || !(value > 0)) throw bad;
+  std::string unit(rest, text.data() + text.size());
+  for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (unit.size() > 1 && unit.back() == 'b') unit.pop_back();
+  if (unit.size() > 1 && unit.back() == 'i') unit.pop_back();
+  const std::string units = "bkmgt";
+  const std::size_t power = unit.empty() ? 0 : unit.size() == 1 ? units.find(unit[0]) : std::string::npos;
+  if (power == std::string::npos) throw bad;
+  const double bytes = std::floor(std::ldexp(value, 10 * static_cast<int>(power)));
+  if (!(bytes >= 1) || !(bytes < 0x1p63)) throw bad;
+  return static_cast<std::uint64_t>(bytes);
+}
+
+Runtime make_runtime(const CommonOptions& options, Computes computes) {
+  const std::optional<int> number = device_number(options.device);
+  auto line = std::make_shared<ProgressLine>(options.quiet ? "never" : options.progress);
+  CpuOptions cpu;
+  cpu.threads = options.threads;
+  if (!options.memory_limit.empty()) cpu.memory_limit = parse_size(options.memory_limit, "--memory-limit");
+  cpu.cancel = interrupt_token();
+  cpu.isa = isa_from(options.isa);
+  cpu.map_files = true;
+  if (line->active()) {
+    cpu.progress = [line](std::string_view stage, double fraction) { line->show(stage, fraction); };
+  }
+  CudaOptions cuda;
+  if (!options.device_memory_limit.empty()) {
+    cuda.device_memory_limit = parse_size(options.device_memory_limit, "--device-memory-limit");
+  }
+  if (!number && computes == Computes::on_host) return {line, Context::cpu(cpu)};
+  if (number == -1) return {line, Context::cpu(cpu)};
+  if (!number && options.device_memory_limit.empty()) return {line, Context::automatic(cpu)};
+  cuda.devices = {number.value_or(0)};
+  cuda.memory_limit = cpu.memory_limit;
+  cuda.threads = cpu.threads;
+  cuda.progress = cpu.progress;
+  cuda.cancel = cpu.cancel;
+  cuda.isa = cpu.isa;
+  cuda.map_files = cpu.map_files;
+  return {line, Context::cuda(cuda)};
+}
+
+std::vector<Context> cpu_and_device(const CommonOptions& options, const Runtime& runtime) {
+  CommonOptions on_host = options;
+  on_host.device = "cpu";
+  std::vector<Context> contexts = {make_runtime(on_host).ctx};
+  if (runtime.ctx.device() != contexts[0].device()) contexts.push_back(runtime.ctx);
+  return contexts;
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,38 @@
+// Reading what a subcommand was given: tables, filters, and single values of a table.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/common_options.hpp"
+#include "vicinal/io.hpp"
+#include "vicinal/knn.hpp"
+
+namespace vicinal::cli {
+
+/// Runs `work`. The library knows only its arguments `table` and `queries`; an error about a value in one of them is
+/// told with the file that it came from.
+void naming_files(const std::string& table_file, const std::string& queries_file, const std::function<void()>& work);
+
+/// Options of the library's reader; `label` is left empty.
+ReadOptions read_options(const InputOptions& options);
+
+/// `read_table`; of a sparse file it tells that it became dense.
+Table load_table(const Runtime& runtime, const CommonOptions& common, const std::string& file,
+                 const ReadOptions& options);
+
+/// One bit a table row from a file of bools or uint8. Throws `bad_data` when it does not number the rows.
+std::vector<std::uint64_t> read_filter(const Context& ctx, const std::string& path, std::int64_t rows);
+
+/// The value at (i, j) as float64, exactly. Host tables only.
+double value_at(const TableView& view, std::int64_t i, std::int64_t j);
+
+/// KnnOptions without k, exclude: metric, p, method and filter (borrowed from `filter_words`).
+KnnOptions knn_options(const SearchOptions& options, std::int64_t k, const std::vector<std::uint64_t>& filter_words);
+RadiusOptions radius_options(const SearchOptions& options, double radius,
+                             const std::vector<std::uint64_t>& filter_words);
+
+}  // namespace vicinal::cli

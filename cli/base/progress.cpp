@@ -1,0 +1,94 @@
+// See progress.hpp. The time left is that of a steady pace within the stage; it is shown once 1 % is done.
+#include "base/progress.hpp"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/standard_streams.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+constexpr int kBarWidth = 28;
+
+bool environment_has(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+bool terminal_speaks_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (!environment_has(name)) continue;
+    const std::string value = std::getenv(name);
+    return value.find("UTF-8") != std::string::npos || value.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string format_duration(double seconds) {
+  if (!(seconds >= 0)) return "?";
+  if (seconds < 0.001) return fmt::format("{:.0f} µs", seconds * 1e6);
+  if (seconds < 0.1) return fmt::format("{:.1f} ms", seconds * 1e3);
+  if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 59.5) return fmt::format("{:.0f} s", seconds);
+  const auto whole = static_cast<long long>(std::llround(std::min(seconds, 1e12)));
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
+}
+
+ProgressLine::ProgressLine(std::string_view when) {
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  active_ = when == "always" || (when == "auto" && terminal);
+  color_ = terminal && !environment_has("NO_COLOR");
+  unicode_ = terminal_speaks_utf8();
+}
+
+std::string ProgressLine::text(double fraction, double elapsed) const {
+  const int filled = static_cast<int>(fraction * kBarWidth);
+  std::string bar;
+  for (int i = 0; i < kBarWidth; ++i) {
+    if (unicode_) {
+      bar += i < filled ? "━" : "─";
+    } else {
+      bar += i < filled ? '#' : '.';
+    }
+  }
+  if (color_) bar = "\x1b[36m" + bar + "\x1b[0m";
+  std::string line =
+      fmt::format("{:<10} {} {:3.0f} %  {}", stage_, bar, std::floor(fraction * 100), format_duration(elapsed));
+  if (fraction >= 0.01 && fraction < 1) {
+    line += fmt::format(", {} left", format_duration(elapsed * (1 - fraction) / fraction));
+  }
+  return line;
+}
+
+void ProgressLine::show(std::string_view stage, double fraction) {
+  if (!active_) return;
+  const auto now = Clock::now();
+  fraction = fraction >= 0 ? std::min(fraction, 1.0) : 0.0;
+  const bool new_stage = stage != stage_;
+  if (new_stage) {
+    stage_ = stage;
+    stage_start_ = now;
+  }
+  if (!new_stage && fraction < 1 && now - last_drawn_ < std::chrono::milliseconds(100)) return;
+  last_drawn_ = now;
+  drawn_ = true;
+  const double elapsed = std::chrono::duration<double>(now - stage_start_).count();
+  write_stderr("\r\x1b[2K" + text(fraction, elapsed));
+}
+
+void ProgressLine::clear() {
+  if (!drawn_) return;
+  write_stderr("\r\x1b[2K");
+  drawn_ = false;
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,440 @@
+// `vicinal kmeans`: clusters the rows of a table, or gives them the clusters of a model made before.
+#include "vicinal/kmeans.hpp"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+
+#include "base/common_options.hpp"
+#include "base/input.hpp"
+#include "base/interrupt.hpp"
+#include "base/output.hpp"
+#include "base/planned_inputs.hpp"
+#include "base/preparation.hpp"
+#include "commands.hpp"
+#include "io/atomic_file.hpp"
+#include "kmeans/classical.hpp"
+#include "kmeans/scan.hpp"
+#include "kmeans/silhouette.hpp"
+#include "report/clusters.hpp"
+#include "vicinal/io.hpp"
+#include "vicinal/kmeans_model.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+// What the classical tools stop at.
+constexpr double kClassicalShare = 0.001;
+constexpr std::int64_t kClassicalIterations = 501;
+
+struct KMeansCommand {
+  CommonOptions common;
+  InputOptions input;
+  PreparationOptions prepared;
+  std::vector<Option> of_fitting;  ///< options that a model has settled
+  std::string table;
+  std::string init = "k-means++";
+  std::string metric = "euclidean";
+  std::string rule = "settled";
+  std::string empty = "auto";
+  std::string weights;
+  std::string model;
+  std::string save_model;
+  std::string scan;
+  std::string report;
+  std::string output;
+  std::int64_t clusters = 8;
+  std::int64_t runs = 1;
+  std::int64_t batch_size = 0;
+  std::int64_t max_iterations = 0;  ///< 0: the rule's own
+  std::uint64_t seed = 0;
+  double tolerance = 1e-4;
+  double changed_share = -1;  ///< negative: the rule's own
+
+  void run() const;
+
+ private:
+  [[nodiscard]] KMeansOptions options(const Table& first_centres, const std::vector<double>& weights_of_rows) const;
+  void check() const;
+  void label(const Context& ctx, const TableView& rows, KMeans& found) const;
+  [[nodiscard]] Context plan(PlannedInputs& inputs) const;
+  [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
+  [[nodiscard]] Table read_prepared(const Context& ctx, std::optional<Preparation>& preparation) const;
+  void run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const;
+  [[nodiscard]] std::string page(const Table& rows, const KMeans& found, const Sample& sample, const Silhouette& fit,
+                                 const Scan* scanned, double seconds) const;
+  void write(const Context& ctx, const KMeans& found) const;
+  void tell_all(const Runtime& runtime, const KMeans& found, const Silhouette& fit, double seconds) const;
+};
+
+bool is_init_name(const std::string& init) {
+  return init == "k-means++" || init == "k-means||" || init == "random" || init == "first-k";
+}
+
+bool ends_with(const std::string& path, const std::string& ending) {
+  return path.size() > ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+/// One number a row.
+std::vector<double> read_weights(const Context& ctx, const std::string& path) {
+  if (path.empty()) return {};
+  const Table table = read_table(ctx, path, {});
+  if (table.view.cols() != 1) {
+    throw Error(ErrorCode::bad_data, fmt::format("--weights: {} has {} columns, not one", path, table.view.cols()));
+  }
+  std::vector<double> weights;
+  for (std::int64_t i = 0; i < table.view.rows(); ++i) weights.push_back(value_at(table.view, i, 0));
+  return weights;
+}
+
+KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vector<double>& weights_of_rows) const {
+  KMeansOptions options;
+  const bool classical = rule == "classical";
+  options.clusters = clusters;
+  options.init = is_init_name(init) ? kmeans_init_from(init) : KMeansInit::given;
+  options.centres = first_centres.view;
+  options.metric = metric_from(metric);
+  options.weights = weights_of_rows;
+  options.runs = runs;
+  options.seed = seed;
+  options.batch_size = batch_size;
+  options.max_iterations = max_iterations != 0 ? max_iterations : (classical ? kClassicalIterations : 300);
+  options.tolerance = tolerance;
+  options.changed_share = changed_share >= 0 ? changed_share : (classical ? kClassicalShare : 0);
+  options.rule = classical ? KMeansRule::classical : KMeansRule::settled;
+  options.empty = empty == "keep" || (empty == "auto" && classical) ? EmptyClusters::keep : EmptyClusters::farthest;
+  options.history = !report.empty();
+  return options;
+}
+
+/// How a table is read whose columns are like those of the fitted table: which of them hold text.
+ReadOptions reading_like(const Context& ctx, const std::string& file, ReadOptions reading,
+                         const Preparation& preparation) {
+  if (!preparation.has_texts()) return reading;
+  const FileInfo info = describe_file(ctx, file);
+  if (info.format == FileFormat::csv) preparation.find_texts(reading, info.columns, reading.drop, file);
+  return reading;
+}
+
+/// The rows as they are to be clustered: prepared as asked for, or as those of the model were. `preparation` becomes
+/// what was done, and stays empty where nothing was.
+Table KMeansCommand::read_prepared(const Context& ctx, std::optional<Preparation>& preparation) const {
+  ReadOptions reading = read_options(input);
+  if (preparation)
+    return preparation->apply(ctx, read_table(ctx, table, reading_like(ctx, table, reading, *preparation)), table);
+  const bool asked = prepared.categories != "none" || prepared.scale != "none";
+  reading.find_text = prepared.categories != "none";
+  Table rows = read_table(ctx, table, reading);
+  if (!asked || !model.empty()) return rows;
+  preparation = Preparation::fit(ctx, rows, prepared);
+  return preparation->apply(ctx, std::move(rows), table);
+}
+
+/// As .csv a text that grows as it is written.
+std::uint64_t KMeansCommand::output_bytes(std::int64_t rows) const {
+  constexpr std::uint64_t kLine = std::uint64_t{2} * 16;
+  return ends_with(output, ".csv") ? static_cast<std::uint64_t>(rows) * kLine : 0;
+}
+
+/// One plan for the inputs and the clustering, before they are read.
+Context KMeansCommand::plan(PlannedInputs& inputs) const {
+  if (!model.empty() || !is_init_name(init) || prepared.categories == "onehot") inputs.add_unknown();
+  ReadOptions reading = read_options(input);
+  reading.find_text = prepared.categories != "none";
+  TableView rows = inputs.add_table(table, reading);
+  if (rows.rows() > 0 && (prepared.scale != "none" || prepared.categories != "none")) {
+    rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
+    inputs.add(static_cast<std::uint64_t>(rows.rows() * rows.cols()) * sizeof(double));
+  }
+  if (!weights.empty()) {
+    inputs.add_table(weights, {});
+    inputs.add(static_cast<std::uint64_t>(rows.rows()) * sizeof(double));
+  }
+  return inputs.fit("kmeans", [&](const Context& rest) {
+    return plan_kmeans(rest, rows, options({}, {})).memory + output_bytes(rows.rows());
+  });
+}
+
+/// The rows' clusters by the centres of --model.
+void KMeansCommand::label(const Context& ctx, const TableView& rows, KMeans& found) const {
+  found.labels = predict(ctx, found, rows);
+  found.inertia = -score(ctx, found, rows);
+  found.sizes.assign(static_cast<std::size_t>(found.clusters), 0);
+  for (const std::int32_t label : found.labels) ++found.sizes[static_cast<std::size_t>(label)];
+  found.plan = plan_kmeans(ctx, rows, {.clusters = 1, .metric = found.metric});
+}
+
+void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
+  if (output.empty()) return;
+  if (ends_with(output, ".npz")) {
+    const auto n = static_cast<std::int64_t>(found.labels.size());
+    const NamedArray arrays[] = {{"labels", {found.labels.data(), "<i4", {n}}},
+                                 {"centres", {found.centres.data(), "<f8", {found.clusters, found.cols}}},
+                                 {"inertia", {&found.inertia, "<f8", {1}}},
+                                 {"iterations", {&found.iterations, "<i8", {1}}}};
+    return write_npz(output, arrays);
+  }
+  if (!ends_with(output, ".csv")) return write_classical(ctx, output, found);
+  std::string text = "row,label\n";
+  for (std::size_t i = 0; i < found.labels.size(); ++i) {
+    if (i % 65536 == 0) ctx.check_cancelled();
+    text += fmt::format("{},{}\n", i, found.labels[i]);
+  }
+  write_text(output, text);
+}
+
+void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const Silhouette& fit, double seconds) const {
+  const auto rows = static_cast<std::int64_t>(found.labels.size());
+  if (common.json) {
+    Json json = {{"command", "kmeans"},        {"rows", rows},
+                 {"clusters", found.clusters}, {"metric", name_of(found.metric)},
+                 {"inertia", found.inertia},   {"sizes", found.sizes}};
+    if (model.empty()) {
+      json["iterations"] = found.iterations;
+      json["stopped"] = name_of(found.stopped);
+      json["stats"] = {{"assigned", found.stats.assigned},
+                       {"skipped", found.stats.skipped},
+                       {"rechecked", found.stats.rechecked},
+                       {"seed_seconds", found.stats.seed_seconds},
+                       {"iterate_seconds", found.stats.iterate_seconds}};
+    }
+    if (!report.empty()) {
+      json["silhouette"] = fit.mean;
+      json["silhouette_rows"] = fit.labels.size();
+    }
+    json["report"] = report.empty() ? Json(nullptr) : Json(report);
+    json["output"] = output.empty() ? Json(nullptr) : Json(output);
+    json["model"] = save_model.empty() ? Json(nullptr) : Json(save_model);
+    json["seconds"] = seconds;
+    json["plan"] = cli::to_json(found.plan);
+    return print_json(json);
+  }
+  if (output.empty()) {
+    std::vector<std::vector<std::string>> lines = {{"cluster", "rows"}};
+    const std::int64_t shown = std::min<std::int64_t>(found.cols, 6);
+    for (std::int64_t j = 0; j < shown; ++j) lines[0].push_back(fmt::format("c{}", j));
+    for (std::int64_t c = 0; c < found.clusters; ++c) {
+      lines.push_back({fmt::format("{}", c), fmt::format("{}", found.sizes[static_cast<std::size_t>(c)])});
+      for (std::int64_t j = 0; j < shown; ++j) {
+        lines.back().push_back(fmt::format("{:.5g}", found.centres[static_cast<std::size_t>(c * found.cols + j)]));
+      }
+    }
+    print_text(format_table(lines));
+  }
+  std::string places = output.empty() ? "" : ", written to " + output;
+  if (!save_model.empty()) places += ", model in " + save_model;
+  if (!report.empty()) {
+    places += fmt::format(", silhouette {} of {} rows, report in {}", silhouette_text(fit.mean),
+                          format_count(static_cast<std::int64_t>(fit.labels.size())), report);
+  }
+  const std::string how = model.empty()
+                              ? fmt::format("{} iterations, stopped by {}", found.iterations, name_of(found.stopped))
+                              : "by the centres of " + model;
+  tell(runtime, common,
+       fmt::format("{} rows in {} clusters, inertia {:.6g}, {}, {} ({}){}", format_count(rows), found.clusters,
+                   found.inertia, how, format_duration(seconds), ran_as(found.plan), places));
+}
+
+/// --scan FIRST..LAST: inertia and silhouette of each number of clusters; the report shows the best.
+void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const {
+  const auto start = std::chrono::steady_clock::now();
+  const ScanRange range = parse_scan(scan, rows.view.rows());
+  Silhouettes silhouettes(runtime.ctx, rows.view, seed);
+  const Sample& sample = silhouettes.sample();
+  const Scan found = scan_clusters(runtime.ctx, rows.view, options, range, silhouettes);
+  if (!report.empty()) {
+    const KMeans& best = found.clustering;
+    const Silhouette fit = silhouettes.of(best.labels, best.clusters);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const std::string text = page(rows, best, sample, fit, &found, seconds);
+    runtime.ctx.check_cancelled();
+    write_text(report, text);
+  }
+  runtime.progress->clear();
+  if (common.json) {
+    return print_json({{"command", "kmeans"},
+                       {"rows", rows.view.rows()},
+                       {"scan", cli::to_json(found)},
+                       {"best_clusters", found.best ? Json(found.points[*found.best].clusters) : Json(nullptr)},
+                       {"silhouette_rows", sample.size()},
+                       {"report", report.empty() ? Json(nullptr) : Json(report)}});
+  }
+  print_text(scan_table(found));
+  tell(runtime, common, scan_sentence(found, sample) + (report.empty() ? "" : ", report in " + report));
+}
+
+/// The report, as text.
+std::string KMeansCommand::page(const Table& rows, const KMeans& found, const Sample& sample, const Silhouette& fit,
+                                const Scan* scanned, double seconds) const {
+  report::ClustersReport content;
+  content.file = table;
+  if (model.empty()) {
+    content.how = {{"Start", runs > 1 ? fmt::format("{}, best of {} runs", init, runs) : init},
+                   {"Seed", fmt::format("{}", seed)},
+                   {"Stopped by", std::string(name_of(found.stopped))}};
+    if (!scan.empty()) content.how.emplace_back("Numbers of clusters", scan);
+  } else {
+    content.how = {{"Centres of", model}};
+  }
+  if (!weights.empty()) content.how.emplace_back("Weights", weights);
+  content.columns = rows.columns;
+  content.seconds = seconds;
+  content.table = &rows.view;
+  content.found = &found;
+  content.sample = &sample;
+  content.silhouette = &fit;
+  content.scan = scanned;
+  return render(content);
+}
+
+void KMeansCommand::check() const {
+  check_output("-o", output);
+  check_output("--save-model", save_model);
+  check_output("--report", report, {".html", ".htm"});
+  const bool writes = !output.empty() || !save_model.empty();
+  if (!scan.empty() && (writes || !model.empty() || !is_init_name(init))) {
+    throw Error(ErrorCode::invalid_argument,
+                "--scan: prints a table, and goes with neither -o, --save-model, --model nor --init FILE");
+  }
+  if (model.empty()) return;
+  for (const Option& option : of_fitting) {
+    if (!option.given()) continue;
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: --model has settled it when it was made", option.name()));
+  }
+}
+
+void KMeansCommand::run() const {
+  const auto start = std::chrono::steady_clock::now();
+  const Runtime runtime = make_runtime(common);
+  const Context& ctx = runtime.ctx;
+  check();
+  KMeans found;
+  std::optional<Preparation> preparation;
+  if (!model.empty()) {
+    KMeansModel loaded = KMeansModel::load(ctx, model, {.allow_prepared = true});
+    found = std::move(loaded.fitted);
+    if (!loaded.notes.empty()) preparation = Preparation::from_text(loaded.notes, found.cols, model);
+  }
+  PlannedInputs inputs(runtime, common);
+  const Context rest = plan(inputs);
+  const Table rows = read_prepared(ctx, preparation);
+  const std::vector<double> weights_of_rows = read_weights(ctx, weights);
+  std::optional<Silhouettes> silhouettes;
+  if (!report.empty() && scan.empty() && !common.explain) silhouettes.emplace(ctx, rows.view, seed);
+  if (!model.empty()) {
+    label(ctx, rows.view, found);
+  } else {
+    const Table first_centres = is_init_name(init) ? Table{} : read_table(ctx, init, {});
+    const KMeansOptions chosen = options(first_centres, weights_of_rows);
+    if (common.explain) {
+      Plan made = plan_kmeans(rest, rows.view, chosen);
+      made.memory = inputs.total(made.memory + output_bytes(rows.view.rows()));
+      return print_plan(common, made);
+    }
+    if (!scan.empty()) return run_scan(runtime, rows, chosen);
+    found = kmeans(rest, rows.view, chosen);
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Silhouette fit;
+  std::string text;
+  if (silhouettes) {
+    fit = silhouettes->of(found.labels, found.clusters);
+    text = page(rows, found, silhouettes->sample(), fit, nullptr, seconds);
+  }
+  ctx.check_cancelled();
+  io::OutputGroup together(interrupt_token());
+  if (!save_model.empty()) {
+    KMeansModel{found, preparation ? preparation->to_text() : "", preparation ? preparation->summary() : ""}.save(
+        ctx, save_model);
+  }
+  write(ctx, found);
+  if (!report.empty()) write_text(report, text);
+  together.commit();
+  runtime.progress->clear();
+  tell_all(runtime, found, fit, seconds);
+}
+
+}  // namespace
+
+Command add_kmeans(const Parser& root) {
+  auto command = std::make_shared<KMeansCommand>();
+  const Parser app = root.add_subcommand("kmeans", "Cluster rows around k centres, the same bits every time");
+  app.add_option("TABLE", command->table,
+                 "Rows to cluster: .npy, .npz, .csv, .tsv, idx, or the classical tools' text and binary files")
+      .type_name("FILE")
+      .required();
+  const std::string group = "Clustering";
+  app.add_option("-c,--clusters", command->clusters, "Number of clusters")
+      .type_name("K")
+      .capture_default_str()
+      .group(group);
+  app.add_option("--init", command->init, "First centres: k-means++, k-means||, random, first-k, or a file of centres")
+      .type_name("NAME|FILE")
+      .capture_default_str()
+      .group(group);
+  app.add_choice("--metric", command->metric, {"euclidean", "cosine"},
+                 "Distance; cosine: spherical k-means, rows and centres at length one")
+      .group(group);
+  app.add_option("--runs", command->runs, "Starts with draws of their own; the least inertia wins")
+      .type_name("N")
+      .capture_default_str()
+      .group(group);
+  app.add_option("--seed", command->seed, "Seed of the draws").type_name("N").capture_default_str().group(group);
+  app.add_choice("--stop", command->rule, {"settled", "classical"},
+                 "When to stop: labels or centres settled, or by the classical tools' share of changed labels")
+      .group(group);
+  app.add_option("--max-iterations", command->max_iterations, "At most so many iterations; 0: 300, classical 501")
+      .type_name("N")
+      .capture_default_str()
+      .group(group);
+  app.add_option("--tolerance", command->tolerance,
+                 "Stop when the centres' squared shifts are below this share of the variance")
+      .type_name("X")
+      .capture_default_str()
+      .group(group);
+  app.add_option("--changed-share", command->changed_share,
+                 "Stop when at most this share of labels changed; unset: 0, classical 0.001")
+      .type_name("X")
+      .group(group);
+  app.add_option("--batch-size", command->batch_size,
+                 "Mini-batches: an iteration looks at so many rows, drawn anew; 0: at all rows")
+      .type_name("N")
+      .capture_default_str()
+      .group(group);
+  app.add_choice("--empty", command->empty, {"auto", "farthest", "keep"},
+                 "Empty clusters take the farthest rows, or keep their centres; auto: keep with --stop classical")
+      .group(group);
+  app.add_option("--weights", command->weights,
+                 "Weights of the rows: one column; rows of weight 0 are labelled, and nothing else")
+      .type_name("FILE")
+      .group(group);
+  app.add_option("--model", command->model, "Do not cluster: label rows by a file that --save-model wrote")
+      .type_name("FILE");
+  app.add_option("--save-model", command->save_model, "Where to write all that it takes to label other rows")
+      .type_name("FILE");
+  app.add_option("--scan", command->scan, "Print inertia and silhouette for each number of clusters, as in 2..20")
+      .type_name("A..B");
+  app.add_option("--report", command->report, "Where to write a page with the clusters and how well rows fit (.html)")
+      .type_name("FILE");
+  app.add_option("-o,--output", command->output,
+                 "NAME.npz (labels, centres), NAME.csv (row,label), or NAME for .cluster_centres and .membership")
+      .type_name("NAME");
+  add_preparation_options(app, command->prepared);
+  for (const Option& option : app.options()) {
+    const std::string name = option.name();
+    if (name == "--categories" || name == "--scale" || name == "--save-model") command->of_fitting.push_back(option);
+  }
+  add_input_options(app, command->input);
+  add_common_options(app, command->common);
+  app.add_examples({"vicinal kmeans train.npy -c 3 --seed 42 -o clusters.npz",
+                    "vicinal kmeans train.npy -c 3 --init first-k --stop classical -o train",
+                    "vicinal kmeans train.npy -c 3 --save-model model.vkm && vicinal kmeans test.npy --model model.vkm",
+                    "vicinal kmeans train.npy --scan 2..6 --batch-size 64 --report report.html"});
+  return {app, [command] { naming_files(command->table, "", [&] { command->run(); }); }, &command->common.json};
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,80 @@
+// See scan.hpp.
+#include "kmeans/scan.hpp"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace vicinal::cli {
+
+ScanRange parse_scan(const std::string& text, std::int64_t rows) {
+  const std::size_t dots = text.find("..");
+  const auto number = [](std::string_view digits) -> std::int64_t {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() ? value : 0;
+  };
+  ScanRange range;
+  if (dots != std::string::npos) {
+    range = {number(std::string_view(text).substr(0, dots)), number(std::string_view(text).substr(dots + 2))};
+  }
+  if (range.first < 1 || range.last < range.first) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("--scan: '{}' is not of the form 2..20", text));
+  }
+  if (range.last > rows) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--scan: up to {} clusters of {} rows; there can be {} at most", range.last, rows, rows));
+  }
+  return range;
+}
+
+Scan scan_clusters(const Context& ctx, const TableView& table, KMeansOptions options, const ScanRange& range,
+                   Silhouettes& silhouettes) {
+  Scan scan;
+  for (std::int64_t k = range.first; k <= range.last; ++k) {
+    options.clusters = k;
+    KMeans found = kmeans(ctx, table, options);
+    const double mean = silhouettes.of(found.labels, k).mean;
+    scan.points.push_back({k, found.inertia, mean, found.iterations});
+    const bool better = std::isfinite(mean) && (!scan.best || mean > scan.points[*scan.best].silhouette);
+    if (better) scan.best = scan.points.size() - 1;
+    if (better || !scan.best) scan.clustering = std::move(found);
+  }
+  return scan;
+}
+
+std::string silhouette_text(double value) {
+  return std::isfinite(value) ? fmt::format("{:.4f}", value) : "-";
+}
+
+std::string scan_table(const Scan& scan) {
+  std::vector<std::vector<std::string>> lines = {{"clusters", "inertia", "silhouette", "iterations"}};
+  for (const ScanPoint& point : scan.points) {
+    lines.push_back({fmt::format("{}", point.clusters), fmt::format("{:.6g}", point.inertia),
+                     silhouette_text(point.silhouette), fmt::format("{}", point.iterations)});
+  }
+  return format_table(lines);
+}
+
+std::string scan_sentence(const Scan& scan, const Sample& sample) {
+  if (!scan.best) return "no silhouettes: the sample's rows are all of one cluster";
+  const ScanPoint& best = scan.points[*scan.best];
+  return fmt::format("best silhouette {} (of {} rows) with {} cluster{}", silhouette_text(best.silhouette),
+                     format_count(sample.size()), best.clusters, best.clusters == 1 ? "" : "s");
+}
+
+Json to_json(const Scan& scan) {
+  Json points = Json::array();
+  for (const ScanPoint& point : scan.points) {
+    points.push_back({{"clusters", point.clusters},
+                      {"inertia", point.inertia},
+                      {"silhouette", point.silhouette},
+                      {"iterations", point.iterations}});
+  }
+  return points;
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,307 @@
+// `vicinal lle`: embeds the rows of a table in few dimensions, and other rows among them.
+#include "vicinal/lle.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/common_options.hpp"
+#include "base/input.hpp"
+#include "base/interrupt.hpp"
+#include "base/output.hpp"
+#include "base/planned_inputs.hpp"
+#include "commands.hpp"
+#include "io/atomic_file.hpp"
+#include "lle/output.hpp"
+#include "report/embedding.hpp"
+#include "vicinal/io.hpp"
+#include "vicinal/lle_model.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+struct LleCommand {
+  CommonOptions common;
+  SearchOptions search;
+  InputOptions input;
+  std::string table;
+  std::string queries;
+  std::string variant = "standard";
+  std::string solver = "automatic";
+  std::string pieces = "apart";
+  std::string label;
+  std::string parameters;
+  std::string model;
+  std::string save_model;
+  std::string output;
+  std::string report;
+  std::int64_t k = 12;
+  std::int64_t dim = 2;
+  std::int64_t judge = 1000;
+  std::int64_t max_steps = LleOptions().max_steps;
+  double reg = 1e-3;
+  bool no_count = false;
+  bool quality = false;
+  std::vector<Option> of_fitting;  ///< options that a model has settled
+
+  void run() const;
+
+ private:
+  void check() const;
+  [[nodiscard]] LleOptions options() const;
+  [[nodiscard]] ReadOptions reading_of(const Context& ctx, const std::string& file) const;
+  [[nodiscard]] Table read_parameters(const Context& ctx, std::int64_t rows) const;
+  [[nodiscard]] LlePlan plan_if_needed(const Context& ctx, const TableView& rows) const;
+  void place(const Runtime& runtime) const;
+  void tell_all(const Runtime& runtime, const EmbeddedRows& rows, double seconds) const;
+};
+
+void LleCommand::check() const {
+  check_output("-o", output, {".csv", ".npy", ".npz"});
+  check_output("--save-model", save_model);
+  check_output("--report", report, {".html", ".htm"});
+  if (judge < 0) throw Error(ErrorCode::invalid_argument, fmt::format("--judge: {} is not a number of rows", judge));
+  if (model.empty()) return;
+  for (const Option& option : of_fitting) {
+    if (!option.given()) continue;
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: --model has settled it when it was made", option.name()));
+  }
+  if (!queries.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "QUERIES: --model takes the place of the table, so that one file of rows is all it needs");
+  }
+}
+
+LleOptions LleCommand::options() const {
+  LleOptions options;
+  options.k = k;
+  options.dim = dim;
+  options.variant = lle_variant_from(variant);
+  options.reg = reg;
+  options.solver = lle_solver_from(solver);
+  options.pieces = lle_pieces_from(pieces);
+  options.max_steps = max_steps;
+  options.certify = !no_count;
+  options.metric = metric_from(search.metric);
+  options.p = search.p;
+  options.method = method_from(search.method);
+  return options;
+}
+
+/// Rows that are embedded or placed; other rows than the table's need not have its column of labels.
+ReadOptions LleCommand::reading_of(const Context& ctx, const std::string& file) const {
+  ReadOptions reading = read_options(input);
+  reading.label = label;
+  if (!label.empty() && (file == queries || !model.empty())) {
+    const FileInfo info = describe_file(ctx, file);
+    if (std::find(info.columns.begin(), info.columns.end(), label) == info.columns.end()) reading.label.clear();
+  }
+  return reading;
+}
+
+Table LleCommand::read_parameters(const Context& ctx, std::int64_t rows) const {
+  if (parameters.empty()) return {};
+  Table known = read_table(ctx, parameters, {});
+  if (known.view.rows() != rows) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("--parameters: {} has {} rows, but the table has {}", parameters, known.view.rows(), rows));
+  }
+  return known;
+}
+
+void LleCommand::tell_all(const Runtime& runtime, const EmbeddedRows& rows, double seconds) const {
+  const Lle& found = rows.found;
+  runtime.progress->clear();
+  const auto count = static_cast<std::int64_t>(found.piece.size());
+  const auto placed = rows.placed ? static_cast<std::int64_t>(rows.placed->size()) / found.options.dim : 0;
+  if (common.json) {
+    const auto path = [](const std::string& name) { return name.empty() ? Json(nullptr) : Json(name); };
+    Json json = {{"command", "lle"}, {"rows", count}, {"queries", rows.placed ? Json(placed) : Json(nullptr)}};
+    add_embedding(json, rows);
+    json["output"] = path(output);
+    json["model"] = path(save_model);
+    json["report"] = path(report);
+    json["seconds"] = seconds;
+    if (model.empty()) {
+      json["weight_seconds"] = found.weight_seconds;
+      json["order_seconds"] = found.order_seconds;
+      json["factor_seconds"] = found.factor_seconds;
+      json["solve_seconds"] = found.solve_seconds;
+      json["plan"] = cli::to_json(found.plan);
+      json["stats"] = cli::to_json(found.stats);
+    }
+    return print_json(json);
+  }
+  std::string places = output.empty() ? "" : ", written to " + output;
+  if (!save_model.empty()) places += ", model in " + save_model;
+  if (!report.empty()) places += ", report in " + report;
+  if (!model.empty()) {
+    return tell(runtime, common,
+                fmt::format("{} rows placed among the {} of {} in {}{}", format_count(placed), format_count(count),
+                            model, format_duration(seconds), places));
+  }
+  print_text(embedding_text(rows));
+  for (const std::string& warning : embedding_warnings(found)) tell(runtime, common, "warning: " + warning);
+  tell(runtime, common,
+       fmt::format("{} rows embedded in {} dimension{} by {} in {}{}", format_count(count), dim, dim == 1 ? "" : "s",
+                   variant, format_duration(seconds), places));
+}
+
+/// Plans where the plan is shown, or where the memory limit may force a slower solver: the user is warned before it
+/// runs.
+LlePlan LleCommand::plan_if_needed(const Context& ctx, const TableView& rows) const {
+  // A factor of n rows has at most n^2 / 2 numbers; with what is kept while it is made, 16 n^2 bytes hold it.
+  const auto n = static_cast<double>(rows.rows());
+  if (!common.explain && 16 * n * n <= static_cast<double>(ctx.memory_limit())) return {};
+  return plan_lle(ctx, rows, options());
+}
+
+/// Rows of TABLE among those of a model.
+void LleCommand::place(const Runtime& runtime) const {
+  const auto start = std::chrono::steady_clock::now();
+  const Context& ctx = runtime.ctx;
+  LleModel loaded = LleModel::load(ctx, model);
+  const Table asked = read_table(ctx, table, reading_of(ctx, table));
+  if (common.explain) {
+    const LleOptions& made = loaded.fitted.options;
+    return print_plan(common, plan_knn(ctx, loaded.index.table(), &asked.view,
+                                       {.k = made.k, .metric = made.metric, .p = made.p, .method = made.method}));
+  }
+  EmbeddedRows rows;
+  rows.placed = transform(ctx, loaded.index, loaded.fitted, asked.view);
+  rows.found = std::move(loaded.fitted);
+  ctx.check_cancelled();
+  write_embedding(ctx, output, rows);
+  tell_all(runtime, rows, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+}
+
+void LleCommand::run() const {
+  const auto start = std::chrono::steady_clock::now();
+  check();
+  const Runtime runtime = make_runtime(common);
+  if (!model.empty()) return place(runtime);
+  PlannedInputs inputs(runtime, common);
+  inputs.add_table(table, reading_of(runtime.ctx, table));
+  if (!queries.empty()) inputs.add_table(queries, reading_of(runtime.ctx, queries));
+  if (!parameters.empty()) inputs.add_table(parameters, {});
+  const Context reading = inputs.to_plan_from("lle");
+  const Context ctx = inputs.rest();
+  const Table given = read_table(reading, table, reading_of(reading, table));
+  LlePlan plan = plan_if_needed(ctx, given.view);
+  if (common.explain) {
+    plan.memory = inputs.total(plan.memory);
+    return print_plan(common, plan);
+  }
+  if (!plan.warning.empty()) tell(runtime, common, "warning: " + plan.warning);
+  const Table known = read_parameters(reading, given.view.rows());
+  EmbeddedRows rows;
+  try {
+    rows.found = lle(ctx, given.view, options());
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::over_memory) inputs.require("lle", plan.memory);
+    throw;
+  }
+  if (!parameters.empty()) {
+    try {
+      rows.fit = compare_parameters(ctx, rows.found, known.view);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("--parameters: {}: {}", parameters, error.what()));
+    }
+  }
+  if (!queries.empty()) {
+    const Table asked = read_table(reading, queries, reading_of(reading, queries));
+    rows.placed = transform(ctx, Index(ctx, given.view), rows.found, asked.view);
+  }
+  if (quality || !report.empty()) rows.quality = lle_quality(ctx, given.view, rows.found, {.rows = judge});
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::string text;
+  if (!report.empty()) {
+    text = cli::report::render({table, &given.view, parameters.empty() ? nullptr : &known.view,
+                                given.labels ? &*given.labels : nullptr, &rows, seconds});
+  }
+  ctx.check_cancelled();
+  io::OutputGroup together(interrupt_token());
+  if (!save_model.empty()) LleModel{Index(ctx, given.view), rows.found}.save(ctx, save_model);
+  write_embedding(ctx, output, rows);
+  if (!report.empty()) write_text(report, text);
+  together.commit();
+  tell_all(runtime, rows, seconds);
+}
+
+}  // namespace
+
+Command add_lle(const Parser& root) {
+  auto command = std::make_shared<LleCommand>();
+  LleCommand& lle = *command;
+  const Parser app = root.add_subcommand("lle", "Embed rows in few dimensions by locally linear embedding");
+  app.add_option("TABLE", lle.table, "Rows to embed; with --model the rows to place").type_name("FILE").required();
+  app.add_option("QUERIES", lle.queries, "Other rows, that are placed among those of TABLE and written instead")
+      .type_name("FILE");
+  const auto fitting = [&](Option option, const std::string& under = "Embedding") {
+    if (!under.empty()) option.group(under);
+    lle.of_fitting.push_back(option);
+  };
+  fitting(app.add_option("-k", lle.k, "Neighbors a row").type_name("K").capture_default_str());
+  fitting(app.add_option("--dim", lle.dim, "Columns of the embedding").type_name("N").capture_default_str());
+  fitting(app.add_choice("--variant", lle.variant, {"standard", "modified", "hessian", "hessian_sklearn", "ltsa"},
+                         "What neighborhoods are asked to keep"));
+  fitting(app.add_option("--reg", lle.reg, "Share of a local Gram's trace that is added to its diagonal")
+              .type_name("X")
+              .capture_default_str());
+  fitting(app.add_choice("--solver", lle.solver, {"automatic", "dense", "direct", "cpu", "lanczos", "arnoldi"},
+                         "How the eigenvectors are found; cpu is direct on the host"));
+  fitting(app.add_option("--max-steps", lle.max_steps, "Products with M after which lanczos and arnoldi give up")
+              .type_name("N")
+              .capture_default_str());
+  fitting(app.add_choice("--pieces", lle.pieces, {"apart", "refuse"},
+                         "What becomes of a neighbor graph in pieces: components and, of standard, closed classes"));
+  fitting(app.add_flag("--no-count", lle.no_count,
+                       "Do not count the eigenvalues to prove that none was skipped; saves a second factor"));
+  const std::string trust = "Trust";
+  fitting(app.add_flag("--quality", lle.quality,
+                       "Tell trustworthiness, continuity and the condition of the weights, as --report does"),
+          trust);
+  fitting(app.add_option("--judge", lle.judge, "Rows by which these are told, spread evenly; 0: all")
+              .type_name("N")
+              .capture_default_str(),
+          trust);
+  fitting(app.add_option("--parameters", lle.parameters,
+                         "True parameters of the rows, lengths along the surface: they color the report, and tell how "
+                         "much of them the embedding keeps")
+              .type_name("FILE"),
+          trust);
+  app.add_option("--label", lle.label, "CSV column with labels, that color the report").type_name("COLUMN");
+  app.add_option("--model", lle.model, "Do not embed: place rows by a file that --save-model wrote").type_name("FILE");
+  fitting(app.add_option("--save-model", lle.save_model, "Where to write all that it takes to place other rows")
+              .type_name("FILE"),
+          "");
+  app.add_option("-o,--output", lle.output,
+                 "Where to write the embedding: .csv, .npy or .npz (embedding, piece, placed, singular_values)")
+      .type_name("FILE");
+  fitting(app.add_option("--report", lle.report, "Where to write a page with the embedding (.html)").type_name("FILE"),
+          "");
+  add_metric_options(app, lle.search);
+  add_input_options(app, lle.input);
+  add_common_options(app, lle.common);
+  for (const Option& option : app.options()) {
+    const std::string name = option.name();
+    if (name == "--metric" || name == "--p" || name == "--method") lle.of_fitting.push_back(option);
+  }
+  app.add_examples(
+      {"vicinal generate swiss-roll -n 600 -o swiss.npy && vicinal lle swiss.npy -k 12 --dim 2 --variant "
+       "modified -o points.npy --report report.html",
+       "vicinal generate s-curve -n 300 -o s.npy && vicinal lle s.npy --variant ltsa --quality --json",
+       "vicinal lle train.npy -k 10 --save-model model.vlle && vicinal lle test.npy --model model.vlle -o placed.csv"});
+  return {app,
+          [command] {
+            const bool by_model = !command->model.empty();
+            naming_files(by_model ? command->model : command->table, by_model ? command->table : command->queries,
+                         [&] { command->run(); });
+          },
+          &command->common.json};
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,514 @@
+// `vicinal lof`: how outlying the rows of a table are, or other rows among those, from files or as they come.
+#include "vicinal/lof.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+
+#include "base/common_options.hpp"
+#include "base/input.hpp"
+#include "base/interrupt.hpp"
+#include "base/output.hpp"
+#include "base/planned_inputs.hpp"
+#include "base/preparation.hpp"
+#include "commands.hpp"
+#include "io/atomic_file.hpp"
+#include "lof/detection.hpp"
+#include "lof/graph_input.hpp"
+#include "lof/outlying.hpp"
+#include "lof/output.hpp"
+#include "lof/stream.hpp"
+#include "report/outliers.hpp"
+#include "vicinal/io.hpp"
+#include "vicinal/knn.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+constexpr std::int64_t kNeighbors = 20;
+constexpr std::size_t kColumnsTold = 3;
+
+/// What rows are compared with.
+struct Fit {
+  Table rows;                  ///< prepared; none where only a graph or a model was given
+  std::optional<Index> index;  ///< none where only a graph was given
+  std::optional<NeighborGraph> graph;
+  Preparation preparation;
+  Lof lof;
+};
+
+struct LofCommand {
+  CommonOptions common;
+  SearchOptions search;
+  InputOptions input;
+  PreparationOptions prepared;
+  std::string table;
+  std::string queries;
+  std::string across = "max";
+  std::string score = "lof";
+  std::string duplicates = "sklearn";
+  std::string ties = "cut";
+  std::string graph;
+  std::string label;
+  std::string normal;
+  std::string model;
+  std::string save_model;
+  std::string report;
+  std::string output;
+  std::int64_t k = kNeighbors;
+  std::int64_t k_to = 0;
+  std::int64_t top = 50;
+  double top_share = 0.01;
+  double contamination = 0;
+  double lambda = 3;
+  bool novelty = false;
+  std::vector<Option> of_fitting;    ///< options that a model has settled
+  std::vector<Option> of_answers;    ///< options that standard input has no use for
+  std::vector<Option> of_neighbors;  ///< -k
+
+  void run() const;
+
+ private:
+  [[nodiscard]] bool asks_others() const { return !queries.empty() || !model.empty(); }
+  /// The rows that are scored among others.
+  [[nodiscard]] const std::string& asked() const { return model.empty() ? queries : table; }
+  void check() const;
+  [[nodiscard]] LofOptions options() const;
+  [[nodiscard]] ReadOptions reading() const;
+  [[nodiscard]] Table read_train(const Context& ctx) const;
+  [[nodiscard]] Context plan(PlannedInputs& inputs) const;
+  [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
+  [[nodiscard]] Fit fit(const Context& ctx, std::optional<Table> rows) const;
+  [[nodiscard]] Fit loaded(const Context& ctx) const;
+  [[nodiscard]] Table read_asked(const Context& ctx, const Preparation& preparation) const;
+  void explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const;
+  [[nodiscard]] std::vector<OutlyingRow> most_outlying(const Context& ctx, const Fit& fitted,
+                                                       const ScoredRows& scored) const;
+  [[nodiscard]] std::string page(const Fit& fitted, const ScoredRows& scored, double seconds) const;
+  void tell_all(const Runtime& runtime, const Fit& fitted, const ScoredRows& scored, double seconds) const;
+};
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw Error(ErrorCode::invalid_argument, sentence);
+}
+
+void LofCommand::check() const {
+  check_output("-o", output, {".csv", ".npy", ".npz"});
+  check_output("--save-model", save_model);
+  check_output("--report", report, {".html", ".htm"});
+  if (top < 0) refuse(fmt::format("--top: {} is not a number of rows", top));
+  if (!(top_share > 0) || !(top_share <= 1)) refuse(fmt::format("--top-share: {} is not in (0, 1]", top_share));
+  if (!normal.empty() && label.empty()) refuse("--normal: the labels are needed, by --label COLUMN");
+  if (!model.empty()) {
+    for (const Option& option : of_fitting) {
+      if (option.given()) refuse(fmt::format("{}: --model has settled it when it was made", option.name()));
+    }
+    if (table.empty()) refuse("--model: the rows to score are needed, a file or - for standard input");
+    if (!queries.empty()) refuse("QUERIES: --model takes the place of TRAIN, so that one file of rows is all it needs");
+  } else if (table.empty() && graph.empty()) {
+    refuse("TRAIN: a table, a --graph or a --model is needed");
+  }
+  if (table == "-" && model.empty())
+    refuse("TRAIN: standard input can be scored, but not be what rows are compared with");
+  if (asked() == "-") {
+    for (const Option& option : of_answers) {
+      if (option.given())
+        refuse(
+            fmt::format("{}: rows from standard input are answered one by one, and have no use for it", option.name()));
+    }
+  }
+  if (table.empty() && !save_model.empty()) refuse("--save-model: a model needs TRAIN beside the --graph");
+  if (novelty && queries.empty() && save_model.empty()) {
+    refuse("--novelty: scores other rows than those of TRAIN: QUERIES, or a later --model that --save-model writes");
+  }
+  if (common.explain && !graph.empty()) refuse("--explain: with --graph nothing is searched, so that there is no plan");
+}
+
+LofOptions LofCommand::options() const {
+  LofOptions options;
+  options.k = k;
+  options.k_to = k_to;
+  options.across = across_k_from(across);
+  options.score = outlier_score_from(score);
+  options.duplicates = duplicates_from(duplicates);
+  options.ties = ties_from(ties);
+  options.lambda = lambda;
+  options.contamination = contamination;
+  options.novelty = novelty || !queries.empty() || !save_model.empty();
+  options.metric = metric_from(search.metric);
+  options.p = search.p;
+  options.method = method_from(search.method);
+  return options;
+}
+
+ReadOptions LofCommand::reading() const {
+  ReadOptions reading = read_options(input);
+  reading.label = label;
+  reading.find_text = prepared.categories != "none";
+  return reading;
+}
+
+Table LofCommand::read_train(const Context& ctx) const try {
+  return read_table(ctx, table, reading());
+} catch (const Error& error) {
+  const std::string sentence = error.what();
+  const bool text = error.code() == ErrorCode::bad_data && sentence.find(", not a number") != std::string::npos;
+  if (!text || prepared.categories != "none") throw;
+  throw Error(error.code(), sentence + "; --categories ordinal reads columns of text as codes");
+}
+
+/// Scores once more, their order, and ranks; as .csv a text that grows as it is written.
+std::uint64_t LofCommand::output_bytes(std::int64_t rows) const {
+  constexpr std::uint64_t kRow = 8 + 8 + 8;
+  constexpr std::uint64_t kLine = std::uint64_t{2} * 48;
+  return static_cast<std::uint64_t>(rows) * (kRow + (output.ends_with(".csv") ? kLine : 0));
+}
+
+/// One plan for the inputs and what is made of them, before they are read.
+Context LofCommand::plan(PlannedInputs& inputs) const {
+  const bool by_shape = model.empty() && graph.empty() && prepared.categories != "onehot";
+  if (!by_shape) inputs.add_unknown();
+  TableView rows = by_shape ? inputs.add_table(table, reading()) : TableView{};
+  TableView others;
+  if (asks_others() && asked() != "-") others = inputs.add_table(asked(), read_options(input));
+  if (rows.rows() > 0 && (prepared.scale != "none" || prepared.categories != "none")) {
+    rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
+    inputs.add(static_cast<std::uint64_t>((rows.rows() + others.rows()) * rows.cols()) * sizeof(double));
+  }
+  return inputs.fit("lof", [&](const Context& rest) {
+    const std::uint64_t fitting = plan_lof(rest, rows, options()).memory + output_bytes(rows.rows());
+    if (others.rows() == 0) return fitting;
+    // Novelty is scored beside the scores of the table, by a search of at most as many neighbors.
+    const TableView like(others.data(), others.dtype(), others.rows(), rows.cols(), 0, 0);
+    const LofOptions made = options();
+    const Plan placing =
+        plan_knn(rest, rows, &like,
+                 {.k = std::max(made.k, made.k_to), .metric = made.metric, .p = made.p, .method = made.method});
+    return fitting + placing.memory + output_bytes(others.rows());
+  });
+}
+
+Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
+  Fit fitted;
+  LofOptions asked_for = options();
+  const bool has_table = rows.has_value();
+  if (has_table) {
+    fitted.preparation = Preparation::fit(ctx, *rows, prepared);
+    fitted.rows = fitted.preparation.apply(ctx, *std::move(rows), table);
+  }
+  if (graph.empty()) {
+    fitted.index.emplace(ctx, fitted.rows.view);
+    fitted.lof = vicinal::lof(ctx, *fitted.index, asked_for);
+    return fitted;
+  }
+  fitted.graph = read_graph(ctx, graph);
+  if (fitted.graph->k > 0 && !of_neighbors[0].given()) asked_for.k = std::min(asked_for.k, fitted.graph->k);
+  fitted.graph->metric = asked_for.metric;
+  fitted.graph->p = asked_for.p;
+  if (has_table) fitted.index.emplace(ctx, fitted.rows.view);
+  fitted.lof = has_table ? vicinal::lof(ctx, *fitted.graph, fitted.rows.view, asked_for)
+                         : vicinal::lof(ctx, *fitted.graph, asked_for);
+  return fitted;
+}
+
+Fit LofCommand::loaded(const Context& ctx) const {
+  LofModel read = LofModel::load(ctx, model, {.allow_prepared = true});
+  Fit fitted;
+  fitted.preparation = Preparation::from_text(read.notes, read.index.cols(), model);
+  fitted.index = std::move(read.index);
+  fitted.lof = std::move(read.fitted);
+  return fitted;
+}
+
+/// The rows to be scored, prepared like those that they are compared with. They need not have the columns that were
+/// left out there; labels are read where there are any.
+Table LofCommand::read_asked(const Context& ctx, const Preparation& preparation) const {
+  ReadOptions reading = read_options(input);
+  if (!label.empty() || !reading.drop.empty() || preparation.has_texts()) {
+    const FileInfo info = describe_file(ctx, asked());
+    if (info.format == FileFormat::csv) {
+      const bool wider = info.arrays[0].shape[1] > static_cast<std::int64_t>(preparation.columns().size());
+      const auto has = [&](const std::string& column) {
+        if (std::find(info.columns.begin(), info.columns.end(), column) != info.columns.end()) return true;
+        return wider && column.find_first_not_of("0123456789") == std::string::npos;
+      };
+      std::erase_if(reading.drop, [&](const std::string& column) { return !has(column); });
+      std::vector<std::string> left_out = reading.drop;
+      if (!label.empty() && has(label)) {
+        reading.label = label;
+        left_out.push_back(label);
+      }
+      preparation.find_texts(reading, info.columns, left_out, asked());
+    }
+  }
+  return preparation.apply(ctx, read_table(ctx, asked(), reading), asked());
+}
+
+void LofCommand::explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const {
+  if (rows) {
+    const Table table_of = Preparation::fit(ctx, *rows, prepared).apply(ctx, *rows, table);
+    Plan plan = plan_lof(ctx, table_of.view, options());
+    plan.memory = inputs.total(plan.memory + output_bytes(rows->view.rows()));
+    return print_plan(common, plan);
+  }
+  const Fit fitted = loaded(ctx);
+  const Table others = read_asked(ctx, fitted.preparation);
+  const LofOptions& made = fitted.lof.options;
+  print_plan(common,
+             plan_knn(ctx, fitted.index->table(), &others.view,
+                      {.k = std::max(made.k, made.k_to), .metric = made.metric, .p = made.p, .method = made.method}));
+}
+
+std::vector<OutlyingRow> LofCommand::most_outlying(const Context& ctx, const Fit& fitted,
+                                                   const ScoredRows& scored) const {
+  const std::size_t shown = std::min(static_cast<std::size_t>(top), scored.ranked.size());
+  const std::span<const std::int64_t> rows(scored.ranked.data(), shown);
+  std::vector<OutlyingRow> found;
+  for (const std::int64_t row : rows) found.push_back({row, scored.scores[static_cast<std::size_t>(row)], {}});
+  if (rows.empty() || !fitted.index) return found;
+  const TableView& compared = fitted.index->table();
+  const TableView& view = asks_others() ? scored.table->view : compared;
+  const auto d = static_cast<std::size_t>(compared.cols());
+  NeighborGraph neighbors;
+  if (fitted.graph && !asks_others()) {
+    neighbors.rows = static_cast<std::int64_t>(shown);
+    neighbors.offsets = {0};
+    for (const std::int64_t row : rows) {
+      const auto ids = fitted.graph->ids_of(row);
+      neighbors.ids.insert(neighbors.ids.end(), ids.begin(), ids.end());
+      neighbors.offsets.push_back(static_cast<std::int64_t>(neighbors.ids.size()));
+    }
+  } else {
+    std::vector<double> values;
+    for (const std::int64_t row : rows) {
+      for (std::size_t j = 0; j < d; ++j) values.push_back(value_at(view, row, static_cast<std::int64_t>(j)));
+    }
+    const LofOptions& made = fitted.lof.options;
+    KnnOptions asking{.k = made.k, .metric = made.metric, .p = made.p};
+    if (!asks_others()) asking.exclude = rows;
+    const TableView those(values.data(), static_cast<std::int64_t>(shown), static_cast<std::int64_t>(d));
+    neighbors = knn(ctx, *fitted.index, those, asking);
+  }
+  auto shares = column_shares(view, rows, compared, neighbors, kColumnsTold);
+  for (std::size_t i = 0; i < shown; ++i) found[i].columns = std::move(shares[i]);
+  return found;
+}
+
+std::string LofCommand::page(const Fit& fitted, const ScoredRows& scored, double seconds) const {
+  report::OutliersReport content;
+  content.file = asks_others() ? asked() : table.empty() ? graph : table;
+  if (asks_others()) content.how.emplace_back("Compared with", model.empty() ? table : model);
+  const LofOptions& made = fitted.lof.options;
+  content.how.emplace_back("Neighbors", made.k_to > made.k
+                                            ? fmt::format("{} to {}, the {}", made.k, made.k_to, name_of(made.across))
+                                            : fmt::format("{}", made.k));
+  content.how.emplace_back("Metric", std::string(name_of(made.metric)));
+  if (fitted.lof.copied > 0) {
+    content.how.emplace_back("Copies", fmt::format("{} rows have {} or more; policy {}",
+                                                   format_count(fitted.lof.copied), made.k, name_of(made.duplicates)));
+  }
+  if (fitted.preparation.has_texts()) content.how.emplace_back("Columns of text", fitted.preparation.texts_as());
+  if (fitted.preparation.scale() != "none") content.how.emplace_back("Scaled", fitted.preparation.scale());
+  content.lof = &fitted.lof;
+  content.scored = &scored;
+  content.preparation = &fitted.preparation;
+  content.seconds = seconds;
+  return render(content);
+}
+
+void LofCommand::tell_all(const Runtime& runtime, const Fit& fitted, const ScoredRows& scored, double seconds) const {
+  const Lof& lof = fitted.lof;
+  const auto rows = static_cast<std::int64_t>(scored.scores.size());
+  runtime.progress->clear();
+  if (common.json) {
+    Json json = {{"command", "lof"}, {"rows", rows}, {"train_rows", lof.scores.size()}};
+    add_scores(json, lof, scored, fitted.preparation);
+    json["output"] = output.empty() ? Json(nullptr) : Json(output);
+    json["model"] = save_model.empty() ? Json(nullptr) : Json(save_model);
+    json["report"] = report.empty() ? Json(nullptr) : Json(report);
+    json["seconds"] = seconds;
+    json["score_seconds"] = lof.score_seconds;
+    json["plan"] = cli::to_json(lof.plan);
+    json["stats"] = cli::to_json(lof.stats);
+    print_json(json);
+  } else {
+    print_text(scores_text(lof, scored, fitted.preparation));
+  }
+  const bool by_density = lof.options.score == OutlierScore::lof || lof.options.score == OutlierScore::simplified_lof ||
+                          lof.options.score == OutlierScore::inflo;
+  if (by_density && lof.copied > 0 && model.empty()) {
+    tell(runtime, common,
+         fmt::format("warning: {} rows have {} copies or more, so that their density has no bound; --duplicates {} was "
+                     "applied, others are sklearn, inf, one, distinct and cap",
+                     format_count(lof.copied), lof.options.k, name_of(lof.options.duplicates)));
+  }
+  if (common.json) return;
+  std::string places = output.empty() ? "" : ", scores in " + output;
+  if (!save_model.empty()) places += ", model in " + save_model;
+  if (!report.empty()) places += ", report in " + report;
+  tell(runtime, common,
+       fmt::format("{} rows scored by {} in {}, {} of them above the threshold of {:.6g}{}", format_count(rows),
+                   name_of(lof.options.score), format_duration(seconds), format_count(scored.outliers), lof.threshold,
+                   places));
+}
+
+void LofCommand::run() const {
+  const auto start = std::chrono::steady_clock::now();
+  check();
+  const Runtime runtime = make_runtime(common);
+  const Context& ctx = runtime.ctx;
+  PlannedInputs inputs(runtime, common);
+  const Context rest = plan(inputs);
+  std::optional<Table> rows;
+  if (model.empty() && !table.empty()) rows = read_train(ctx);
+  if (common.explain) return explain(rest, inputs, rows);
+  std::optional<Labels> labels;
+  if (rows) labels = std::move(rows->labels);
+  Fit fitted = model.empty() ? fit(rest, std::move(rows)) : loaded(ctx);
+  const auto save = [&] {
+    if (save_model.empty()) return;
+    LofModel{*fitted.index, fitted.lof, fitted.preparation.to_text(), fitted.preparation.summary()}.save(ctx,
+                                                                                                         save_model);
+  };
+  if (asked() == "-") {
+    save();
+    return score_stream(runtime, common, input, {*fitted.index, fitted.lof, {}}, fitted.preparation);
+  }
+  Table others;
+  ScoredRows scored;
+  scored.table = fitted.rows.view.rows() > 0 ? &fitted.rows : nullptr;
+  if (asks_others()) {
+    others = read_asked(ctx, fitted.preparation);
+    scored.table = &others;
+    scored.scores = vicinal::novelty(rest, *fitted.index, fitted.lof, others.view);
+    labels = std::move(others.labels);
+  } else {
+    scored.scores = fitted.lof.scores;
+  }
+  scored.ranked = ranking(scored.scores);
+  scored.outliers = std::count_if(scored.scores.begin(), scored.scores.end(),
+                                  [&](double score_of_row) { return score_of_row > fitted.lof.threshold; });
+  scored.top = most_outlying(ctx, fitted, scored);
+  if (labels) {
+    scored.detection = detect(*labels, scored.scores, scored.ranked, top_share, normal);
+    scored.labels = &*labels;
+  } else if (!label.empty() && !normal.empty()) {
+    throw Error(ErrorCode::bad_data, fmt::format("--normal: {} has no labels", asked()));
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::string text = report.empty() ? std::string() : page(fitted, scored, seconds);
+  ctx.check_cancelled();
+  io::OutputGroup together(interrupt_token());
+  write_scores(ctx, output, fitted.lof, scored);
+  save();
+  if (!report.empty()) write_text(report, text);
+  together.commit();
+  tell_all(runtime, fitted, scored, seconds);
+}
+
+}  // namespace
+
+Command add_lof(const Parser& root) {
+  auto command = std::make_shared<LofCommand>();
+  LofCommand& lof = *command;
+  const Parser app =
+      root.add_subcommand("lof", "Score how outlying rows are, by the local outlier factor and its family");
+  app.add_option("TRAIN", lof.table,
+                 "Rows that are compared with each other; with --model the rows to score, - for standard input")
+      .type_name("FILE");
+  app.add_option("QUERIES", lof.queries, "Rows to score among those of TRAIN instead; - for standard input")
+      .type_name("FILE");
+  const std::string scoring = "Scores";
+  const auto fitting = [&](Option option, const std::string& group) {
+    if (!group.empty()) option.group(group);
+    lof.of_fitting.push_back(option);
+    return option;
+  };
+  const auto answer = [&](Option option) { lof.of_answers.push_back(option); };
+  lof.of_neighbors.push_back(
+      fitting(app.add_option("-k", lof.k, "Neighbors a row; with --graph at most as many as it has")
+                  .type_name("K")
+                  .capture_default_str(),
+              scoring));
+  fitting(app.add_option("--k-to", lof.k_to, "lof for every number of neighbors from -k to this one").type_name("K"),
+          scoring);
+  fitting(app.add_choice("--across", lof.across, {"max", "mean", "min"}, "What is kept of the scores by all these"),
+          scoring);
+  fitting(app.add_choice("--score", lof.score,
+                         {"lof", "simplified_lof", "knn", "knn_weighted", "loop", "ldof", "inflo", "cof", "cof_pyod"},
+                         "What is computed; larger is more outlying"),
+          scoring);
+  fitting(app.add_choice("--duplicates", lof.duplicates, {"sklearn", "inf", "one", "distinct", "cap"},
+                         "What becomes of rows with K copies or more"),
+          scoring);
+  fitting(
+      app.add_choice("--ties", lof.ties, {"cut", "all"}, "Neighbors as far away as the K-th: K in all, or every one"),
+      scoring);
+  fitting(app.add_option("--lambda", lof.lambda, "Deviations that loop calls far").type_name("X").capture_default_str(),
+          scoring);
+  fitting(app.add_option("--contamination", lof.contamination,
+                         "Share of outliers in TRAIN, up to 0.5; 0: the threshold that the score itself suggests")
+              .type_name("X")
+              .capture_default_str(),
+          scoring);
+  fitting(app.add_flag("--novelty", lof.novelty, "Keep what is needed to score rows that are not in TRAIN"), scoring);
+  fitting(app.add_option("--graph", lof.graph,
+                         "Neighbors from an .npz that vicinal knn or radius wrote of TRAIN, instead of a search")
+              .type_name("FILE"),
+          "Search");
+  app.add_option("--model", lof.model, "Score rows by a file that --save-model wrote").type_name("FILE");
+  fitting(app.add_option("--save-model", lof.save_model, "Where to write all that it takes to score other rows")
+              .type_name("FILE"),
+          "");
+  const std::string labels = "Labels";
+  answer(app.add_option("--label", lof.label, "CSV column with labels, to tell what the scores find")
+             .type_name("COLUMN")
+             .group(labels));
+  answer(app.add_option("--normal", lof.normal, "The label of what is no outlier [the larger of two classes]")
+             .type_name("NAME")
+             .group(labels));
+  answer(app.add_option("--top-share", lof.top_share,
+                        "Share of the rows, from the most outlying down, in which labels are counted")
+             .type_name("X")
+             .capture_default_str()
+             .group(labels));
+  answer(app.add_option("--top", lof.top, "Rows to show, with the columns that push them out")
+             .type_name("N")
+             .capture_default_str());
+  answer(app.add_option("-o,--output", lof.output,
+                        "Where to write all scores: .csv (row,lof,rank), .npy or .npz (scores, threshold)")
+             .type_name("FILE"));
+  answer(
+      app.add_option("--report", lof.report, "Where to write a page with the scores and the most outlying rows (.html)")
+          .type_name("FILE"));
+  add_metric_options(app, lof.search);
+  add_preparation_options(app, lof.prepared);
+  add_input_options(app, lof.input);
+  add_common_options(app, lof.common);
+  for (const Option& option : app.options()) {
+    const std::string name = option.name();
+    if (name == "--metric" || name == "--p" || name == "--method" || name == "--categories" || name == "--scale")
+      lof.of_fitting.push_back(option);
+    if (name == "--json" || name == "--explain") lof.of_answers.push_back(option);
+  }
+  app.add_examples(
+      {"vicinal lof train.csv --drop class -k 20 --top 10 -o scores.csv",
+       "vicinal lof train.csv test.csv --label class --scale standard --report report.html",
+       "vicinal lof train.npy --save-model model.vlof --top 0 && vicinal lof --model model.vlof test.npy --json",
+       "tail -n +2 test.csv | cut -d, -f1-4 | vicinal lof train.csv - --drop class --quiet"});
+  return {app,
+          [command] {
+            const bool by_model = !command->model.empty();
+            naming_files(by_model ? command->model : command->table, by_model ? command->table : command->queries,
+                         [&] { command->run(); });
+          },
+          &command->common.json};
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,125 @@
+// See output.hpp.
+#include "lof/output.hpp"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "report/html.hpp"
+#include "vicinal/io.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+constexpr std::size_t kLongestName = 28;
+
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value));
+}
+
+std::string label_of(const ScoredRows& scored, std::int64_t row) {
+  return scored.labels->name_of(scored.labels->codes[static_cast<std::size_t>(row)]);
+}
+
+std::string top_text(const Lof& lof, const ScoredRows& scored, const Preparation& preparation) {
+  if (scored.top.empty()) return {};
+  std::vector<std::vector<std::string>> lines = {{"rank", "row", std::string(name_of(lof.options.score))}};
+  const bool labelled = scored.labels != nullptr;
+  if (labelled) lines[0].emplace_back("label");
+  std::size_t most = 0;
+  for (const OutlyingRow& one : scored.top) most = std::max(most, one.columns.size());
+  for (std::size_t c = 0; c < most; ++c) lines[0].emplace_back(c == 0 ? "pushed out by" : "");
+  for (std::size_t i = 0; i < scored.top.size(); ++i) {
+    const OutlyingRow& one = scored.top[i];
+    lines.push_back({fmt::format("{}", i + 1), fmt::format("{}", one.row), fmt::format("{:.6g}", one.score)});
+    if (labelled) lines.back().push_back(report::shortened(label_of(scored, one.row), kLongestName));
+    for (const ColumnShare& share : one.columns) {
+      if (share.share < kShareShown) continue;
+      lines.back().push_back(fmt::format(
+          "{} ({:.0f} %)", report::shortened(preparation.name_of(share.column), kLongestName), 100 * share.share));
+    }
+  }
+  return format_table(lines);
+}
+
+std::string detection_text(const Detection& detection) {
+  std::vector<std::vector<std::string>> lines = {
+      {"label", "rows", fmt::format("in the top {}", format_count(detection.top_rows)), "share"}};
+  for (const Detection::Class& one : detection.classes) {
+    lines.push_back({report::shortened(one.name, kLongestName), format_count(one.rows), format_count(one.found),
+                     fmt::format("{:.1f} %", 100 * static_cast<double>(one.found) / static_cast<double>(one.rows))});
+  }
+  std::string text = format_table(lines);
+  if (detection.auc) {
+    text += fmt::format("ROC-AUC {:.6f}, normal is {}\n", *detection.auc,
+                        report::shortened(*detection.normal, kLongestName));
+  }
+  return text;
+}
+
+}  // namespace
+
+void write_scores(const Context& ctx, const std::filesystem::path& path, const Lof& lof, const ScoredRows& scored) {
+  if (path.empty()) return;
+  const auto m = static_cast<std::int64_t>(scored.scores.size());
+  const ArrayView scores{scored.scores.data(), "<f8", {m}};
+  if (path.extension() == ".npy") return write_npy(path, scores);
+  if (path.extension() == ".npz") {
+    const NamedArray arrays[] = {{"scores", scores}, {"threshold", {&lof.threshold, "<f8", {1}}}};
+    return write_npz(path, arrays);
+  }
+  std::vector<std::int64_t> ranks(scored.ranked.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    ranks[static_cast<std::size_t>(scored.ranked[i])] = static_cast<std::int64_t>(i) + 1;
+  }
+  std::string text = fmt::format("row,{},rank\n", name_of(lof.options.score));
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (i % 65536 == 0) ctx.check_cancelled();
+    text += fmt::format("{},{},{}\n", i, scored.scores[i], ranks[i]);
+  }
+  write_text(path, text);
+}
+
+std::string scores_text(const Lof& lof, const ScoredRows& scored, const Preparation& preparation) {
+  std::string text = top_text(lof, scored, preparation);
+  if (scored.detection) text += (text.empty() ? "" : "\n") + detection_text(*scored.detection);
+  return text;
+}
+
+void add_scores(Json& json, const Lof& lof, const ScoredRows& scored, const Preparation& preparation) {
+  json["score"] = name_of(lof.options.score);
+  json["k"] = lof.options.k;
+  if (lof.options.k_to > lof.options.k) {
+    json["k_to"] = lof.options.k_to;
+    json["across"] = name_of(lof.options.across);
+  }
+  json["duplicates"] = name_of(lof.options.duplicates);
+  json["ties"] = name_of(lof.options.ties);
+  json["metric"] = name_of(lof.options.metric);
+  json["threshold"] = number(lof.threshold);
+  json["outliers"] = scored.outliers;
+  json["copied"] = lof.copied;
+  json["top"] = Json::array();
+  for (std::size_t i = 0; i < scored.top.size(); ++i) {
+    const OutlyingRow& one = scored.top[i];
+    Json row = {{"rank", i + 1}, {"row", one.row}, {"score", number(one.score)}};
+    if (scored.labels != nullptr) row["label"] = label_of(scored, one.row);
+    row["columns"] = Json::array();
+    for (const ColumnShare& share : one.columns) {
+      row["columns"].push_back({{"column", preparation.name_of(share.column)}, {"share", share.share}});
+    }
+    json["top"].push_back(row);
+  }
+  if (!scored.detection) return;
+  const Detection& detection = *scored.detection;
+  Json labels = {{"top_share", detection.top_share}, {"top_rows", detection.top_rows}, {"classes", Json::array()}};
+  for (const Detection::Class& one : detection.classes) {
+    labels["classes"].push_back({{"label", one.name}, {"rows", one.rows}, {"found", one.found}});
+  }
+  labels["normal"] = detection.normal ? Json(*detection.normal) : Json(nullptr);
+  labels["roc_auc"] = detection.auc ? Json(*detection.auc) : Json(nullptr);
+  json["labels"] = labels;
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,39 @@
+// What `vicinal lof` tells of its scores: files, lines for a person, JSON.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/output.hpp"
+#include "base/preparation.hpp"
+#include "lof/detection.hpp"
+#include "lof/outlying.hpp"
+#include "vicinal/lof.hpp"
+
+namespace vicinal::cli {
+
+/// Rows with their scores; what is borrowed may be missing.
+struct ScoredRows {
+  const Table* table = nullptr;  ///< prepared
+  std::vector<double> scores;    ///< [m]
+  std::vector<std::int64_t> ranked;
+  std::int64_t outliers = 0;  ///< above the threshold
+  std::vector<OutlyingRow> top;
+  const Labels* labels = nullptr;
+  std::optional<Detection> detection;
+};
+
+/// .csv: lines `row,score,rank`, rank 1 the most outlying; .npy: scores [m]; .npz: scores and threshold. Nothing for an
+/// empty path.
+void write_scores(const Context& ctx, const std::filesystem::path& path, const Lof& lof, const ScoredRows& scored);
+
+/// The most outlying rows and, where there are labels, what was found of each class, as tables.
+std::string scores_text(const Lof& lof, const ScoredRows& scored, const Preparation& preparation);
+
+/// The same as JSON. Infinity, which JSON lacks, is the text "inf".
+void add_scores(Json& json, const Lof& lof, const ScoredRows& scored, const Preparation& preparation);
+
+}  // namespace vicinal::cli

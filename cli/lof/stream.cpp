@@ -1,0 +1,260 @@
+// See stream.hpp. Lines are scored together, because a search for some thousand rows takes far less than so many
+// searches. Where a line of a batch is refused, each half of the batch is asked alone, down to the line: the answers
+// are the same however the lines were cut.
+#include "lof/stream.hpp"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/input.hpp"
+#include "base/one_line.hpp"
+#include "base/output.hpp"
+#include "base/standard_streams.hpp"
+#include "io/shown.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+constexpr std::size_t kLinesAtATime = 4096;
+constexpr std::size_t kLongestLine = std::size_t{1} << 20;
+constexpr std::size_t kBytesAtATime = std::size_t{4} << 20;
+constexpr std::size_t kReadBytes = std::size_t{1} << 16;
+constexpr int kPollMilliseconds = 50;
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+const char* const kName = "standard input";
+
+/// Lines of standard input, without their ends.
+class LineReader {
+ public:
+  explicit LineReader(const Context& ctx) : ctx_(ctx) {}
+
+  /// Waits for input. False at its end, once all is handed out.
+  bool wait() {
+    while (!ended_ && !ready(kPollMilliseconds)) ctx_.check_cancelled();
+    ctx_.check_cancelled();
+    if (!ended_) read_some();
+    return !ended_ || begin_ < buffer_.size();
+  }
+  /// Whether more can be read at once.
+  [[nodiscard]] bool more() const { return !ended_ && ready(0); }
+
+  /// The next whole line, or what is left at the end. One that is too long ends as soon as that is known; `too_long`
+  /// then says so, and the rest of it is skipped.
+  bool next(std::string& line, bool& too_long) {
+    for (;;) {
+      const std::size_t end = buffer_.find('\n', begin_);
+      const bool whole = end != std::string::npos;
+      const std::size_t size = (whole ? end : buffer_.size()) - begin_;
+      if (!whole && !ended_ && size <= kLongestLine) return false;
+      if (!whole && size == 0) {
+        skipping_ = false;
+        return false;
+      }
+      too_long = size > kLongestLine;
+      line.assign(buffer_, begin_, too_long ? 0 : size);
+      begin_ = whole ? end + 1 : buffer_.size();
+      if (skipping_) {  // the rest of a line that was told before
+        skipping_ = !whole;
+        if (skipping_ && !ended_) return false;
+        continue;
+      }
+      skipping_ = !whole && !ended_;
+      return true;
+    }
+  }
+
+ private:
+  static bool ready(int milliseconds) {
+    pollfd input = {STDIN_FILENO, POLLIN, 0};
+    return ::poll(&input, 1, milliseconds) > 0;
+  }
+  void read_some() {
+    buffer_.erase(0, begin_);
+    begin_ = 0;
+    const std::size_t before = buffer_.size();
+    buffer_.resize(before + kReadBytes);
+    const ssize_t got = ::read(STDIN_FILENO, buffer_.data() + before, kReadBytes);
+    buffer_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (got < 0) throw Error(ErrorCode::io, fmt::format("standard input cannot be read: {}", std::strerror(errno)));
+    ended_ = got == 0;
+  }
+
+  const Context& ctx_;
+  std::string buffer_;
+  std::size_t begin_ = 0;
+  bool ended_ = false;
+  bool skipping_ = false;
+};
+
+struct Line {
+  std::string text;
+  std::int64_t number = 0;  ///< from 1
+  std::int64_t row = 0;
+};
+
+class Scorer {
+ public:
+  Scorer(const Context& ctx, const LofModel& model, const Preparation& preparation, const InputOptions& input)
+      : ctx_(ctx),
+        model_(model),
+        preparation_(preparation),
+        reading_(read_options(input)),
+        may_have_header_(!input.no_header) {
+    if (reading_.delimiter == 0) reading_.delimiter = ',';
+  }
+
+  void take(std::string text, bool too_long) {
+    ++lines_;
+    if (lines_ == 1 && text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+    const std::size_t first = text.find_first_not_of(" \t\r");
+    if (!too_long && (first == std::string::npos || text[0] == '#')) return;
+    if (!begun_) {
+      begun_ = true;
+      if (begin(text)) return;
+    }
+    const std::int64_t row = rows_++;
+    if (too_long) return refuse(lines_, fmt::format("is longer than {} bytes", kLongestLine));
+    if (text.starts_with(kByteOrderMark)) return refuse(lines_, "begins with a byte order mark");
+    bytes_ += text.size();
+    batch_.push_back({std::move(text), lines_, row});
+  }
+  [[nodiscard]] bool full() const noexcept { return batch_.size() >= kLinesAtATime || bytes_ >= kBytesAtATime; }
+
+  /// Answers what was taken.
+  void flush() {
+    if (batch_.empty()) return;
+    std::string answers;
+    score(batch_, answers);
+    batch_.clear();
+    bytes_ = 0;
+    write_stdout(answers);
+  }
+
+  [[nodiscard]] std::string summary() const {
+    return fmt::format("{} rows scored, {} of them outliers; {} line{} refused", format_count(rows_ - refused_),
+                       format_count(outliers_), format_count(refused_), refused_ == 1 ? "" : "s");
+  }
+
+ private:
+  /// Looks at the first line: whether it names the columns, and where those of text are.
+  bool begin(const std::string& first) {
+    std::vector<std::string> names;
+    if (may_have_header_) names = names_in(first);
+    const bool named = reading_.header.value_or(false) || is_header(names);
+    if (!named) names.clear();
+    reading_.header = false;
+    preparation_.find_texts(reading_, names, reading_.drop, kName);
+    for (std::string& text : reading_.text) {
+      const auto found = std::find(names.begin(), names.end(), text);
+      if (found != names.end()) text = fmt::format("{}", found - names.begin());
+    }
+    for (std::string& column : reading_.drop) {
+      const auto found = std::find(names.begin(), names.end(), column);
+      if (found != names.end()) column = fmt::format("{}", found - names.begin());
+      if (column.find_first_not_of("0123456789") != std::string::npos) {
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("--drop: standard input does not name its columns, so '{}' must be a position", column));
+      }
+    }
+    return named;
+  }
+
+  /// The fields of a line, as names; none where it cannot be cut into fields.
+  [[nodiscard]] std::vector<std::string> names_in(const std::string& line) const {
+    ReadOptions options;
+    options.delimiter = reading_.delimiter;
+    options.header = true;
+    options.find_text = true;
+    try {
+      return parse_table(ctx_, line + "\n" + line + "\n", kName, options).columns;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::bad_data) throw;
+      return {};
+    }
+  }
+  /// Whether all of the model's names are there.
+  [[nodiscard]] bool is_header(const std::vector<std::string>& names) const {
+    const auto& columns = preparation_.columns();
+    return !columns.empty() && std::all_of(columns.begin(), columns.end(), [&](const Preparation::Column& column) {
+      return !column.name.empty() && std::find(names.begin(), names.end(), column.name) != names.end();
+    });
+  }
+
+  // NOLINTNEXTLINE(misc-no-recursion): as deep as a batch can be halved
+  void score(std::span<const Line> lines, std::string& answers) {
+    std::string text;
+    for (const Line& line : lines) text.append(line.text).append("\n");
+    try {
+      Table table = parse_table(ctx_, text, kName, reading_, lines[0].number);
+      if (table.view.rows() != static_cast<std::int64_t>(lines.size())) {
+        throw Error(ErrorCode::bad_data, "a quote reaches over the end of a line");
+      }
+      table = preparation_.apply(ctx_, std::move(table), kName);
+      const std::vector<double> scores = novelty(ctx_, model_.index, model_.fitted, table.view);
+      for (std::size_t i = 0; i < lines.size(); ++i) {
+        const bool outlier = scores[i] > model_.fitted.threshold;
+        outliers_ += outlier ? 1 : 0;
+        answers += fmt::format("{},{},{}\n", lines[i].row, scores[i], outlier ? 1 : 0);
+      }
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::bad_data && error.code() != ErrorCode::invalid_argument) throw;
+      if (lines.size() == 1) return refuse(lines[0].number, error.what());
+      score(lines.first(lines.size() / 2), answers);
+      score(lines.last(lines.size() - lines.size() / 2), answers);
+    }
+  }
+
+  void refuse(std::int64_t number, std::string why) {
+    const std::string place = fmt::format("'{}' line {}", kName, number);
+    if (why.starts_with(place)) why.erase(0, why.find_first_not_of(", ", place.size()));
+    write_stderr(fmt::format("vicinal: line {}: {}\n", number, io::printable(one_line(why))));
+    ++refused_;
+  }
+
+  const Context& ctx_;
+  const LofModel& model_;
+  const Preparation& preparation_;
+  ReadOptions reading_;
+  bool may_have_header_;
+  bool begun_ = false;
+  std::vector<Line> batch_;
+  std::size_t bytes_ = 0;
+  std::int64_t lines_ = 0;
+  std::int64_t rows_ = 0;
+  std::int64_t outliers_ = 0;
+  std::int64_t refused_ = 0;
+};
+
+}  // namespace
+
+void score_stream(const Runtime& runtime, const CommonOptions& common, const InputOptions& input, const LofModel& model,
+                  const Preparation& preparation) {
+  LineReader reader(runtime.ctx);
+  Scorer scorer(runtime.ctx, model, preparation, input);
+  write_stdout(fmt::format("row,{},outlier\n", name_of(model.fitted.options.score)));
+  std::string line;
+  bool too_long = false;
+  while (reader.wait()) {
+    while (reader.next(line, too_long)) {
+      scorer.take(std::move(line), too_long);
+      if (scorer.full()) scorer.flush();
+    }
+    if (!reader.more()) scorer.flush();
+  }
+  scorer.flush();
+  tell(runtime, common, scorer.summary());
+}
+
+}  // namespace vicinal::cli

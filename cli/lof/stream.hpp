@@ -1,0 +1,18 @@
+// Scoring of rows from standard input as they come: a line in, a line out.
+#pragma once
+
+#include "base/common_options.hpp"
+#include "base/preparation.hpp"
+#include "vicinal/lof.hpp"
+
+namespace vicinal::cli {
+
+/// Answers each line of standard input, one CSV row, by a line `row,score,outlier` on standard output, whose rows are
+/// counted from 0 over all lines that are not blank, begin with # or name the columns. A line that is no row of the
+/// model's table is told on stderr with its number, and gets no answer; its row is counted. What has arrived is
+/// answered when the input pauses, some thousand rows at a time. Memory: O(a few MB of lines), whatever the length of
+/// the input. Throws what `novelty` throws that is no fault of a line, `cancelled`.
+void score_stream(const Runtime& runtime, const CommonOptions& common, const InputOptions& input, const LofModel& model,
+                  const Preparation& preparation);
+
+}  // namespace vicinal::cli

@@ -1,0 +1,422 @@
+// `vicinal classify`: each row of TEST gets the class that its k nearest rows of TRAIN vote for, exactly.
+#include "vicinal/classify.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/common_options.hpp"
+#include "base/image_shape.hpp"
+#include "base/input.hpp"
+#include "base/interrupt.hpp"
+#include "base/output.hpp"
+#include "commands.hpp"
+#include "io/atomic_file.hpp"
+#include "nearest/scores.hpp"
+#include "nearest/supervised.hpp"
+#include "report/classification.hpp"
+#include "vicinal/io.hpp"
+#include "vicinal/knn.hpp"
+#include "vicinal/vote.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+struct ClassifyCommand : SupervisedOptions {
+  std::string labels_file;
+  std::string test_labels_file;
+  std::string image_shape;
+  std::string class_names_file;
+  bool probabilities = false;
+
+  void check() const;
+  [[nodiscard]] RowBytes row_bytes() const;
+  [[nodiscard]] Context plan(PlannedInputs& inputs) const;
+  [[nodiscard]] Fitted fit_rows(const Context& ctx, const Context& rest) const;
+  void choose(const Context& ctx, Fitted& fitted) const;
+  void run() const;
+};
+
+/// What became of one output.
+struct Outcome {
+  std::string name;
+  const Labels* labels = nullptr;
+  Vote vote;
+  std::vector<std::int32_t> truth;  ///< empty when not known
+  std::optional<Scores> scores;
+};
+
+void require_rows(const std::string& option, const std::string& file, const Labels& labels, const Table& table) {
+  if (static_cast<std::int64_t>(labels.codes.size()) == table.view.rows()) return;
+  throw Error(ErrorCode::bad_data, fmt::format("{}: {} has {} labels for a table of {} rows", option, file,
+                                               labels.codes.size(), table.view.rows()));
+}
+
+/// TRAIN without its label columns, of which one is read with the table and further ones each by themselves.
+Table read_labelled(const Context& ctx, const SupervisedOptions& options, std::vector<Labels>& outputs) {
+  ReadOptions reading = training_options(options);
+  const std::vector<std::string>& columns = options.input.labels;
+  if (columns.size() == 1) {
+    reading.label = columns[0];
+    Table table = read_training(ctx, options, reading);
+    if (table.labels) outputs.push_back(*std::move(table.labels));
+    return table;
+  }
+  reading.drop.insert(reading.drop.end(), columns.begin(), columns.end());
+  Table table = read_training(ctx, options, reading);
+  for (const std::string& column : columns) {
+    outputs.push_back(read_labels(ctx, options.first, column));
+    require_rows("--label " + column, options.first, outputs.back(), table);
+  }
+  return table;
+}
+
+/// The true labels of TEST: a file of their own, or columns of it.
+std::vector<Labels> read_truth(const Context& ctx, const std::string& file, const std::string& labels_file,
+                               AskedTable& asked) {
+  std::vector<Labels> truth;
+  if (!labels_file.empty()) {
+    truth.push_back(read_labels(ctx, labels_file));
+    require_rows("--test-labels", labels_file, truth[0], asked.table);
+  } else if (asked.table.labels) {
+    truth.push_back(*std::move(asked.table.labels));
+  } else {
+    for (const std::string& column : asked.columns) {
+      truth.push_back(read_labels(ctx, file, column));
+      require_rows("--label " + column, file, truth.back(), asked.table);
+    }
+  }
+  return truth;
+}
+
+/// What to call the classes in scores and report, in ascending order of their labels; empty without a file.
+std::vector<std::string> read_class_names(const Context& ctx, const std::string& file, const Labels& labels) {
+  if (file.empty()) return {};
+  const Labels read = read_labels(ctx, file);
+  const auto size = static_cast<std::int64_t>(read.codes.size());
+  if (size != labels.class_count()) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("--class-names: {} has {} names for {} classes", file, size, labels.class_count()));
+  }
+  std::vector<std::string> names;
+  for (const std::int32_t code : read.codes) names.push_back(read.name_of(code));
+  return names;
+}
+
+void write_predictions(const Context& ctx, const std::string& path, const std::vector<Outcome>& outcomes,
+                       bool probabilities) {
+  const bool several = outcomes.size() > 1;
+  std::string text = "row";
+  for (const Outcome& one : outcomes) text += "," + csv_field(several ? "label_" + one.name : std::string("label"));
+  for (const Outcome& one : outcomes) {
+    for (std::int64_t c = 0; probabilities && c < one.vote.class_count; ++c) {
+      const std::string name = one.labels->name_of(c);
+      text += "," + csv_field(several ? "p_" + one.name + "_" + name : "p_" + name);
+    }
+  }
+  text += '\n';
+  const std::size_t rows = outcomes[0].vote.codes.size();
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (i % 4096 == 0) ctx.check_cancelled();
+    text += fmt::format("{}", i);
+    for (const Outcome& one : outcomes) {
+      text += ',';
+      if (one.vote.codes[i] >= 0) text += csv_field(one.labels->name_of(one.vote.codes[i]));
+    }
+    for (const Outcome& one : outcomes) {
+      for (std::int64_t c = 0; probabilities && c < one.vote.class_count; ++c) {
+        text += "," + format_number(one.vote.probabilities[i * static_cast<std::size_t>(one.vote.class_count) +
+                                                           static_cast<std::size_t>(c)]);
+      }
+    }
+    text += '\n';
+  }
+  write_text(path, text);
+}
+
+std::string scores_text(const Outcome& outcome, bool several) {
+  const Scores& scores = *outcome.scores;
+  std::vector<std::vector<std::string>> lines = {{"class", "rows", "precision", "recall", "F1"}};
+  for (const ClassScore& one : scores.classes) {
+    lines.push_back({one.name, fmt::format("{}", one.support), fmt::format("{:.4f}", one.precision),
+                     fmt::format("{:.4f}", one.recall), fmt::format("{:.4f}", one.f1)});
+  }
+  return fmt::format("{}accuracy {:.4f} ({} of {})\n\n", several ? outcome.name + ": " : "", scores.accuracy,
+                     scores.right, scores.rows) +
+         format_table(lines);
+}
+
+std::string predictions_text(const std::vector<Outcome>& outcomes) {
+  std::vector<std::vector<std::string>> lines = {{"row"}};
+  for (const Outcome& one : outcomes) lines[0].push_back(outcomes.size() > 1 ? "label_" + one.name : "label");
+  for (std::size_t i = 0; i < std::min<std::size_t>(10, outcomes[0].vote.codes.size()); ++i) {
+    lines.push_back({fmt::format("{}", i)});
+    for (const Outcome& one : outcomes) lines.back().push_back(one.labels->name_of(one.vote.codes[i]));
+  }
+  return format_table(lines);
+}
+
+Json to_json(const Outcome& outcome) {
+  Json json = {{"name", outcome.name.empty() ? Json(nullptr) : Json(outcome.name)},
+               {"classes", outcome.labels->class_count()}};
+  if (!outcome.scores) return json;
+  const Scores& scores = *outcome.scores;
+  json["accuracy"] = scores.accuracy;
+  json["right"] = scores.right;
+  json["rows"] = scores.rows;
+  json["macro_f1"] = scores.macro_f1;
+  json["per_class"] = Json::array();
+  for (std::size_t j = 0; j < scores.classes.size(); ++j) {
+    const ClassScore& one = scores.classes[j];
+    json["per_class"].push_back({{"label", outcome.labels->name_of(static_cast<std::int64_t>(j))},
+                                 {"name", one.name},
+                                 {"rows", one.support},
+                                 {"predicted", one.predicted},
+                                 {"precision", one.precision},
+                                 {"recall", one.recall},
+                                 {"f1", one.f1}});
+  }
+  const auto c = static_cast<std::ptrdiff_t>(scores.classes.size());
+  json["confusion"] = Json::array();
+  for (auto at = scores.confusion.begin(); at != scores.confusion.end(); at += c) {
+    json["confusion"].push_back(std::vector<std::int64_t>(at, at + c));
+  }
+  return json;
+}
+
+void ClassifyCommand::check() const {
+  check_output("-o", output, {".csv"});
+  check_supervised(*this);
+  if (!class_names_file.empty() && input.labels.size() > 1) {
+    throw Error(ErrorCode::invalid_argument, "--class-names: several --label columns cannot share one file of names");
+  }
+  if (!model.empty()) return;
+  if (input.labels.empty() == labels_file.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "the labels of TRAIN are needed: give either --label COLUMN or --labels FILE");
+  }
+  if (input.labels.size() > 1 && folds != 0) {
+    throw Error(ErrorCode::invalid_argument, "--cv: chooses k for one --label, not for several");
+  }
+  if (!labels_file.empty() || test_labels_file.empty()) return;
+  if (input.labels.size() > 1) {
+    throw Error(ErrorCode::invalid_argument, "--test-labels: a single file cannot score several --label columns");
+  }
+}
+
+/// Codes of labels and votes, and a line of text. How many classes there are, and so what --probabilities takes, is not
+/// known before the labels are.
+RowBytes ClassifyCommand::row_bytes() const {
+  constexpr std::uint64_t kCode = sizeof(std::int32_t);
+  constexpr std::uint64_t kLine = 32;
+  const std::uint64_t outputs = std::max<std::size_t>(1, input.labels.size());
+  return {0, 0, outputs * (3 * kCode + kLine)};
+}
+
+Context ClassifyCommand::plan(PlannedInputs& inputs) const {
+  ReadOptions reading = training_options(*this);
+  if (input.labels.size() == 1) {
+    reading.label = input.labels[0];
+  } else {
+    reading.drop.insert(reading.drop.end(), input.labels.begin(), input.labels.end());
+    for (const std::string& column : input.labels) inputs.add_labels(first, column);
+  }
+  if (!labels_file.empty()) inputs.add_labels(labels_file);
+  if (!test_labels_file.empty()) inputs.add_labels(test_labels_file);
+  return plan_supervised(*this, inputs, reading, row_bytes());
+}
+
+Fitted ClassifyCommand::fit_rows(const Context& ctx, const Context& rest) const {
+  std::vector<Labels> outputs;
+  Table table;
+  if (labels_file.empty()) {
+    table = read_labelled(ctx, *this, outputs);
+    if (outputs.empty()) throw Error(ErrorCode::bad_data, fmt::format("--label: {} has no columns of labels", first));
+  } else {
+    table = read_training(ctx, *this, training_options(*this));
+    outputs.push_back(read_labels(ctx, labels_file));
+    require_rows("--labels", labels_file, outputs[0], table);
+  }
+  Fitted fitted = fit(rest, *this, std::move(table), input.labels);
+  if (!outlier.empty()) {
+    for (Labels& labels : outputs) labels = with_class(labels, outlier);
+  }
+  fitted.model->outputs = std::move(outputs);
+  return fitted;
+}
+
+void ClassifyCommand::choose(const Context& ctx, Fitted& fitted) const {
+  if (folds == 0) return;
+  fitted.chosen = cross_validate(ctx, fitted.model->index, fitted.model->outputs[0], cross_validation_of(*this));
+  fitted.model->k = fitted.chosen->k;
+}
+
+/// A row without neighbors is what --outlier says, with all of the probability.
+void call_outliers(const Fitted& fitted, std::vector<Vote>& votes) {
+  for (std::size_t o = 0; o < votes.size(); ++o) {
+    Vote& vote = votes[o];
+    std::int32_t code = -1;
+    for (std::size_t i = 0; i < vote.codes.size(); ++i) {
+      if (vote.codes[i] >= 0) continue;
+      require_neighbors(fitted, static_cast<std::int64_t>(i));
+      if (code < 0) code = code_of(fitted.model->outputs[o], fitted.outlier);
+      vote.codes[i] = code;
+      if (!vote.probabilities.empty()) {
+        vote.probabilities[i * static_cast<std::size_t>(vote.class_count) + static_cast<std::size_t>(code)] = 1;
+      }
+    }
+  }
+}
+
+void ClassifyCommand::run() const {
+  const auto start = std::chrono::steady_clock::now();
+  check();
+  const Runtime runtime = make_runtime(common);
+  const Context& ctx = runtime.ctx;
+  PlannedInputs inputs(runtime, common);
+  const Context rest = plan(inputs);
+  Fitted fitted = model.empty() ? fit_rows(ctx, rest) : load_fitted(ctx, model);
+  if (fitted.model->outputs.empty()) {
+    throw Error(ErrorCode::bad_data, fmt::format("--model: {} was made by vicinal regress", model));
+  }
+  if (common.explain) return explain_supervised(rest, *this, inputs, fitted, row_bytes());
+  const bool answers = !test().empty();
+  const std::vector<Labels>& trained = fitted.model->outputs;
+  std::vector<Outcome> outcomes(answers ? trained.size() : 0);
+  AskedTable asked;
+  if (answers) asked = read_asked(ctx, *this, fitted, test_labels_file.empty());
+  const std::vector<Labels> truth = answers ? read_truth(ctx, test(), test_labels_file, asked) : std::vector<Labels>();
+  for (std::size_t o = 0; o < outcomes.size(); ++o) {
+    outcomes[o].labels = &trained[o];
+    if (o < fitted.columns.size()) outcomes[o].name = fitted.columns[o];
+    if (o >= truth.size()) continue;
+    outcomes[o].truth = codes_among(trained[o], truth[o], test_labels_file.empty() ? test() : test_labels_file);
+  }
+  const bool scored = !truth.empty();
+  if (!report.empty() && !scored) {
+    throw Error(ErrorCode::invalid_argument,
+                "--report: the true labels of TEST are needed, as a column or by --test-labels");
+  }
+  const std::vector<std::string> class_names = read_class_names(ctx, class_names_file, trained[0]);
+  const report::ImageShape image = answers ? image_shape_of(image_shape, asked.table) : report::ImageShape{};
+
+  choose(rest, fitted);
+  const Index& index = fitted.model->index;
+  const auto filter = read_filter(ctx, search.filter, index.rows());
+  VoteOptions voting;
+  voting.weights = fitted.model->weights;
+  voting.probabilities = probabilities || !report.empty();
+  NeighborGraph graph;  // only a report shows neighbors
+  Classification found;
+  const bool by_k = fitted.model->k > 0;
+  if (answers && !report.empty()) {
+    graph = by_k ? knn(rest, index, asked.table.view, knn_of(*this, fitted, filter))
+                 : vicinal::radius(rest, index, asked.table.view, radius_of(*this, fitted, filter));
+    found = {vote(rest, graph, trained, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
+  } else if (answers) {
+    found = by_k ? vicinal::classify(rest, index, asked.table.view, trained, knn_of(*this, fitted, filter), voting)
+                 : classify_radius(rest, index, asked.table.view, trained, radius_of(*this, fitted, filter), voting);
+  }
+  found.stats.prepare_seconds = fitted.prepare_seconds;
+  call_outliers(fitted, found.votes);
+  for (std::size_t o = 0; o < outcomes.size(); ++o) {
+    outcomes[o].vote = std::move(found.votes[o]);
+    if (!scored) continue;
+    outcomes[o].scores = score(trained[o], outcomes[o].truth, outcomes[o].vote.codes);
+    for (std::size_t c = 0; c < class_names.size(); ++c) outcomes[o].scores->classes[c].name = class_names[c];
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  std::string page;
+  if (!report.empty()) {
+    std::vector<report::Classification> shown;
+    shown.reserve(outcomes.size());
+    for (const Outcome& one : outcomes) {
+      shown.push_back({one.name, one.labels, &one.vote, one.truth, &*one.scores});
+    }
+    report::ClassificationReport content;
+    content.train_file = train();
+    content.test_file = test();
+    content.weights = weighting_text(fitted);
+    content.radius = fitted.model->radius;
+    content.image = image;
+    content.seconds = seconds;
+    content.graph = &graph;
+    content.train = &index.table();
+    content.test = &asked.table.view;
+    content.outputs = shown;
+    page = render(content);
+  }
+  ctx.check_cancelled();
+  io::OutputGroup together(interrupt_token());
+  if (!output.empty()) write_predictions(ctx, output, outcomes, probabilities);
+  if (!save_model.empty()) save_fitted(ctx, save_model, fitted);
+  if (!report.empty()) write_text(report, page);
+  together.commit();
+  runtime.progress->clear();
+  if (common.json) {
+    Json json = answer_json("classify", found.rows, *this, fitted);
+    json["outputs"] = Json::array();
+    for (const Outcome& one : outcomes) json["outputs"].push_back(to_json(one));
+    finish_json(json, *this, answers || !fitted.chosen ? found.plan : fitted.chosen->plan, found.stats, seconds);
+    return print_json(json);
+  }
+  std::string text;
+  if (fitted.chosen) text = validation_table(*fitted.chosen, cross_validation_of(*this), "accuracy");
+  for (const Outcome& one : outcomes) {
+    if (one.scores) text += (text.empty() ? "" : "\n") + scores_text(one, outcomes.size() > 1);
+  }
+  if (answers && !scored && output.empty()) text += predictions_text(outcomes);
+  print_text(text);
+  if (fitted.chosen) tell(runtime, common, validation_sentence(*fitted.chosen, cross_validation_of(*this)));
+  const std::string places = places_text(*this, "labels");
+  if (!answers) return tell(runtime, common, fmt::format("{} rows fitted{}", format_count(index.rows()), places));
+  tell(runtime, common,
+       fmt::format("{} rows classified in {} ({}){}", format_count(found.rows), format_duration(seconds),
+                   ran_as(found.plan), places));
+}
+
+}  // namespace
+
+Command add_classify(const Parser& root) {
+  auto command = std::make_shared<ClassifyCommand>();
+  const Parser app = root.add_subcommand("classify", "Give each row the class of its nearest labelled rows, exactly");
+  const std::string labels = "Labels";
+  command->of_fitting.push_back(
+      app.add_option("--label", command->input.labels, "CSV column with the class; may be repeated for several outputs")
+          .type_name("COLUMN")
+          .repeatable()
+          .group(labels));
+  command->of_fitting.push_back(
+      app.add_option("--labels", command->labels_file, "Labels of TRAIN in a file of their own: .npy, idx or text")
+          .type_name("FILE")
+          .group(labels));
+  app.add_option("--test-labels", command->test_labels_file, "True labels of TEST, to score the answer")
+      .type_name("FILE")
+      .group(labels);
+  app.add_option("--class-names", command->class_names_file,
+                 "What to call the classes in scores and report: one name a line, in order of the labels")
+      .type_name("FILE")
+      .group(labels);
+  app.add_option("-o,--output", command->output, "Where to write row,label (.csv)").type_name("FILE");
+  app.add_flag("--proba", command->probabilities, "Also write the share of the vote of each class, as p_CLASS");
+  app.add_option("--report", command->report, "Where to write a page with scores and the hardest rows (.html)")
+      .type_name("FILE");
+  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
+      .type_name("HxW");
+  add_supervised_options(app, *command, "classify");
+  app.add_examples(
+      {"vicinal classify train.csv test.csv --label class -k 5 -o labels.csv",
+       "vicinal classify train.npy test.npy --labels train_labels.npy --test-labels test_labels.npy "
+       "--report report.html",
+       "vicinal classify train.csv test.csv --label class -r 1.5 --outlier unknown",
+       "vicinal classify train.csv --label class --k 1..25 --cv 5 --scale standard --save-model model.vnm"});
+  return {app, [command] { naming_files(command->train(), command->test(), [&] { command->run(); }); },
+          &command->common.json};
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,119 @@
+// `vicinal knn`: the k nearest rows, of a table within itself or of queries against it.
+#include "vicinal/knn.hpp"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/common_options.hpp"
+#include "base/image_shape.hpp"
+#include "base/input.hpp"
+#include "base/interrupt.hpp"
+#include "base/output.hpp"
+#include "base/planned_inputs.hpp"
+#include "commands.hpp"
+#include "io/atomic_file.hpp"
+#include "nearest/neighbors_output.hpp"
+#include "report/neighbors.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+struct KnnCommand {
+  CommonOptions common;
+  SearchOptions search;
+  InputOptions input;
+  std::string table;
+  std::string queries;
+  std::string output;
+  std::string report;
+  std::string image_shape;
+  std::int64_t k = 5;
+
+  [[nodiscard]] std::string report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
+                                        double seconds) const;
+  void run() const;
+};
+
+std::string KnnCommand::report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
+                                    double seconds) const {
+  const bool self = queries.empty();
+  report::NeighborsReport content;
+  content.table_file = table;
+  content.queries_file = queries;
+  content.seconds = seconds;
+  content.shown = {&graph, &rows.view, self ? &rows.view : &asked.view, self, image_shape_of(image_shape, rows)};
+  return render(content);
+}
+
+void KnnCommand::run() const {
+  const auto start = std::chrono::steady_clock::now();
+  const Runtime runtime = make_runtime(common);
+  check_output("-o", output, {".npz", ".csv"});
+  check_output("--report", report, {".html", ".htm"});
+  const ReadOptions reading = read_options(input);
+  PlannedInputs inputs(runtime, common);
+  const TableView shape = inputs.add_table(table, reading);
+  const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
+  const Context ctx = inputs.fit("knn", [&](const Context& rest) {
+    return plan_knn(rest, shape, queries.empty() ? nullptr : &shape_asked, knn_options(search, k, {})).memory;
+  });
+  const Table rows = load_table(runtime, common, table, reading);
+  const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
+  const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
+  const KnnOptions options = knn_options(search, k, filter);
+  if (common.explain) {
+    Plan plan = plan_knn(ctx, rows.view, queries.empty() ? nullptr : &asked.view, options);
+    plan.memory = inputs.total(plan.memory);
+    return print_plan(common, plan);
+  }
+  const NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::string page = report.empty() ? std::string() : report_page(rows, asked, graph, seconds);
+  runtime.ctx.check_cancelled();
+  io::OutputGroup together(interrupt_token());
+  if (!output.empty()) write_graph(output, graph);
+  if (!report.empty()) write_text(report, page);
+  together.commit();
+  runtime.progress->clear();
+  if (common.json) {
+    Json json = {{"command", "knn"}};
+    describe_graph(graph, output, seconds, json);
+    json["report"] = report.empty() ? Json(nullptr) : Json(report);
+    print_json(json);
+    return;
+  }
+  if (output.empty()) print_text(first_rows(graph));
+  tell(runtime, common, graph_sentence(graph, output, seconds));
+}
+
+}  // namespace
+
+Command add_knn(const Parser& root) {
+  auto command = std::make_shared<KnnCommand>();
+  const Parser app = root.add_subcommand("knn", "Find the k nearest rows, exactly");
+  app.add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
+      .type_name("FILE")
+      .required();
+  app.add_option("QUERIES", command->queries, "Rows to find neighbors for; without it, each table row among the others")
+      .type_name("FILE");
+  app.add_option("-k", command->k, "Neighbors a row").type_name("K").capture_default_str().group("Search");
+  app.add_option("-o,--output", command->output, "Where to write all of them: .npz (ids, distances) or .csv")
+      .type_name("FILE");
+  app.add_option("--report", command->report, "Where to write a page with distances, hubs and pairs (.html)")
+      .type_name("FILE");
+  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
+      .type_name("HxW");
+  add_search_options(app, command->search);
+  add_input_options(app, command->input);
+  add_common_options(app, command->common);
+  app.add_examples({"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
+                    "vicinal knn train.csv --drop class -k 3 -o graph.csv",
+                    "vicinal knn train.npy test.npy -k 5 --report report.html"});
+  return {app, [command] { naming_files(command->table, command->queries, [&] { command->run(); }); },
+          &command->common.json};
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,79 @@
+// See neighbors_output.hpp. A person gets ten rows of up to five neighbors; the file has everything.
+#include "nearest/neighbors_output.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace vicinal::cli {
+namespace {
+
+constexpr std::int64_t kRowsShown = 10;
+constexpr std::size_t kNeighborsShown = 5;
+
+std::int64_t neighbors_in(const NeighborGraph& graph) {
+  return static_cast<std::int64_t>(graph.ids.size());
+}
+
+}  // namespace
+
+std::string first_rows(const NeighborGraph& graph) {
+  std::vector<std::vector<std::string>> lines = {{"row"}};
+  if (graph.is_csr()) lines[0].push_back("found");
+  std::size_t widest = 0;
+  for (std::int64_t row = 0; row < std::min(graph.rows, kRowsShown); ++row) {
+    const auto ids = graph.ids_of(row);
+    const auto distances = graph.distances_of(row);
+    std::vector<std::string> line = {fmt::format("{}", row)};
+    if (graph.is_csr()) line.push_back(fmt::format("{}", ids.size()));
+    const std::size_t shown = std::min(ids.size(), kNeighborsShown);
+    for (std::size_t rank = 0; rank < shown; ++rank) {
+      line.push_back(fmt::format("{} ({:.6g})", ids[rank], distances[rank]));
+    }
+    if (ids.size() > shown) line.push_back("...");
+    widest = std::max(widest, shown);
+    lines.push_back(line);
+  }
+  for (std::size_t rank = 0; rank < widest; ++rank) lines[0].push_back(fmt::format("{}. id (distance)", rank + 1));
+  return format_table(lines);
+}
+
+void describe_graph(const NeighborGraph& graph, const std::string& output, double seconds, Json& json) {
+  json["rows"] = graph.rows;
+  json["table_rows"] = graph.table_rows;
+  if (!graph.is_csr()) json["k"] = graph.k;
+  json["neighbors"] = neighbors_in(graph);
+  json["metric"] = name_of(graph.metric);
+  if (graph.metric == Metric::minkowski) json["p"] = graph.p;
+  if (output.empty()) {
+    json["output"] = nullptr;
+  } else {
+    json["output"] = output;
+  }
+  json["seconds"] = seconds;
+  json["plan"] = to_json(graph.plan);
+  json["stats"] = to_json(graph.stats);
+  Json head = Json::array();
+  for (std::int64_t row = 0; row < std::min(graph.rows, kRowsShown); ++row) {
+    const auto ids = graph.ids_of(row);
+    const auto distances = graph.distances_of(row);
+    const std::size_t shown = std::min(ids.size(), std::size_t{100});
+    head.push_back({{"row", row},
+                    {"ids", std::vector<std::int64_t>(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(shown))},
+                    {"distances",
+                     std::vector<double>(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(shown))}});
+  }
+  json["first_rows"] = head;
+}
+
+std::string graph_sentence(const NeighborGraph& graph, const std::string& output, double seconds) {
+  std::string text = fmt::format("{} neighbors of {} rows among {} by {} in {} ({})", format_count(neighbors_in(graph)),
+                                 format_count(graph.rows), format_count(graph.table_rows), name_of(graph.metric),
+                                 format_duration(seconds), ran_as(graph.plan));
+  if (!output.empty()) return text + fmt::format(", written to {}", output);
+  if (graph.rows > kRowsShown) text += fmt::format("; the first {} rows are shown, -o FILE writes all", kRowsShown);
+  return text;
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,213 @@
+// `vicinal radius`: every row within a radius, or how many there are.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/common_options.hpp"
+#include "base/image_shape.hpp"
+#include "base/input.hpp"
+#include "base/interrupt.hpp"
+#include "base/output.hpp"
+#include "base/planned_inputs.hpp"
+#include "commands.hpp"
+#include "io/atomic_file.hpp"
+#include "nearest/neighbors_output.hpp"
+#include "report/neighbors.hpp"
+#include "vicinal/knn.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct RadiusCommand {
+  CommonOptions common;
+  SearchOptions search;
+  InputOptions input;
+  std::string table;
+  std::string queries;
+  std::string output;
+  std::string report;
+  std::string image_shape;
+  double radius = 0;
+  bool count_only = false;
+
+  void run() const;
+  [[nodiscard]] std::string report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
+                                        double seconds) const;
+  void explain(const PlannedInputs& inputs, Plan plan) const;
+  [[nodiscard]] std::uint64_t neighbors_bytes(const Context& ctx, const Table& rows, const Table& asked,
+                                              const RadiusOptions& options) const;
+  void run_count(const Runtime& runtime, const Context& ctx, const Table& rows, const Table& asked,
+                 const RadiusOptions& options, Clock::time_point start) const;
+};
+
+/// How many are found is not known before the search, so the plan's memory is that of the smallest answer.
+void RadiusCommand::explain(const PlannedInputs& inputs, Plan plan) const {
+  plan.memory = inputs.total(plan.memory);
+  if (!count_only) plan.reason += "; memory grows by 16 bytes a neighbor found";
+  print_plan(common, plan);
+}
+
+/// Memory that holds all neighbors while they are found, counted when they have met the limit. Lists of ids and of
+/// distances grow by half, and stand twice while they do: for T neighbors (1 + 1.5 + 1.5) 8 T bytes. Each was found as
+/// a pair, in lists that may have doubled: 2 * 16 T.
+std::uint64_t RadiusCommand::neighbors_bytes(const Context& ctx, const Table& rows, const Table& asked,
+                                             const RadiusOptions& options) const {
+  const Index index(ctx, rows.view);
+  const NeighborCounts found = queries.empty() ? count(ctx, index, options) : count(ctx, index, asked.view, options);
+  return 64 * static_cast<std::uint64_t>(std::accumulate(found.counts.begin(), found.counts.end(), std::int64_t{0}));
+}
+
+void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const Table& rows, const Table& asked,
+                              const RadiusOptions& options, Clock::time_point start) const {
+  const Index index(ctx, rows.view);
+  const NeighborCounts found = queries.empty() ? count(ctx, index, options) : count(ctx, index, asked.view, options);
+  runtime.ctx.check_cancelled();
+  const auto m = static_cast<std::int64_t>(found.counts.size());
+  if (output.ends_with(".npy")) {
+    write_npy(output, {found.counts.data(), "<i8", {m}});
+  } else if (!output.empty()) {
+    std::string text = "row,count\n";
+    for (std::int64_t i = 0; i < m; ++i) text += fmt::format("{},{}\n", i, found.counts[static_cast<std::size_t>(i)]);
+    write_text(output, text);
+  }
+  runtime.progress->clear();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const std::int64_t total = std::accumulate(found.counts.begin(), found.counts.end(), std::int64_t{0});
+  const auto [least, most] = std::minmax_element(found.counts.begin(), found.counts.end());
+  if (common.json) {
+    Json json = {{"command", "radius"},
+                 {"rows", m},
+                 {"table_rows", rows.view.rows()},
+                 {"radius", radius},
+                 {"neighbors", total},
+                 {"fewest", *least},
+                 {"most", *most},
+                 {"metric", search.metric},
+                 {"seconds", seconds},
+                 {"plan", to_json(found.plan)},
+                 {"stats", to_json(found.stats)}};
+    json["output"] = output.empty() ? Json(nullptr) : Json(output);
+    const auto shown = std::min<std::ptrdiff_t>(m, 10);
+    json["first_counts"] = std::vector<std::int64_t>(found.counts.begin(), found.counts.begin() + shown);
+    print_json(json);
+    return;
+  }
+  if (output.empty()) {
+    std::vector<std::vector<std::string>> lines = {{"row", "count"}};
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(m, 10); ++i) {
+      lines.push_back({fmt::format("{}", i), fmt::format("{}", found.counts[static_cast<std::size_t>(i)])});
+    }
+    print_text(format_table(lines));
+  }
+  tell(runtime, common,
+       fmt::format("{} neighbors of {} rows within {} by {}, {} to {} a row, in {}{}", format_count(total),
+                   format_count(m), radius, search.metric, *least, *most, format_duration(seconds),
+                   output.empty() ? std::string() : ", written to " + output));
+}
+
+std::string RadiusCommand::report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
+                                       double seconds) const {
+  const bool self = queries.empty();
+  report::NeighborsReport content;
+  content.table_file = table;
+  content.queries_file = queries;
+  content.radius = radius;
+  content.seconds = seconds;
+  content.shown = {&graph, &rows.view, self ? &rows.view : &asked.view, self, image_shape_of(image_shape, rows)};
+  return render(content);
+}
+
+void RadiusCommand::run() const {
+  const auto start = Clock::now();
+  const Runtime runtime = make_runtime(common);
+  check_output("--report", report, {".html", ".htm"});
+  if (count_only && !report.empty()) {
+    throw Error(ErrorCode::invalid_argument, "--report: shows neighbors, which --count does not keep");
+  }
+  if (count_only) {
+    check_output("-o", output, {".npy", ".csv"});
+  } else {
+    check_output("-o", output, {".npz", ".csv"});
+  }
+  const ReadOptions reading = read_options(input);
+  PlannedInputs inputs(runtime, common);
+  const TableView shape = inputs.add_table(table, reading);
+  const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
+  const Context ctx = inputs.fit("radius", [&](const Context& rest) {
+    return plan_radius(rest, shape, queries.empty() ? nullptr : &shape_asked, radius_options(search, radius, {}))
+        .memory;
+  });
+  const Table rows = load_table(runtime, common, table, reading);
+  const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
+  const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
+  const RadiusOptions options = radius_options(search, radius, filter);
+  const auto plan = [&] { return plan_radius(ctx, rows.view, queries.empty() ? nullptr : &asked.view, options); };
+  if (common.explain) return explain(inputs, plan());
+  if (count_only) return run_count(runtime, ctx, rows, asked, options, start);
+  NeighborGraph graph;
+  try {
+    graph = queries.empty() ? vicinal::radius(ctx, rows.view, options)
+                            : vicinal::radius(ctx, rows.view, asked.view, options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::over_memory) throw;
+    inputs.require("radius", plan().memory + neighbors_bytes(ctx, rows, asked, options));
+    throw;
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const std::string page = report.empty() ? std::string() : report_page(rows, asked, graph, seconds);
+  runtime.ctx.check_cancelled();
+  io::OutputGroup together(interrupt_token());
+  if (!output.empty()) write_graph(output, graph);
+  if (!report.empty()) write_text(report, page);
+  together.commit();
+  runtime.progress->clear();
+  if (common.json) {
+    Json json = {{"command", "radius"}, {"radius", radius}};
+    describe_graph(graph, output, seconds, json);
+    json["report"] = report.empty() ? Json(nullptr) : Json(report);
+    print_json(json);
+    return;
+  }
+  if (output.empty()) print_text(first_rows(graph));
+  tell(runtime, common, graph_sentence(graph, output, seconds));
+}
+
+}  // namespace
+
+Command add_radius(const Parser& root) {
+  auto command = std::make_shared<RadiusCommand>();
+  const Parser app = root.add_subcommand("radius", "Find every row within a radius, or count them");
+  app.add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
+      .type_name("FILE")
+      .required();
+  app.add_option("QUERIES", command->queries, "Rows to search around; without it, each table row among the others")
+      .type_name("FILE");
+  app.add_option("-r,--radius", command->radius, "Largest distance, inclusive")
+      .type_name("R")
+      .required()
+      .group("Search");
+  app.add_flag("--count", command->count_only, "Only count them").group("Search");
+  app.add_option("-o,--output", command->output,
+                 "Where to write them: .npz (ids, distances, offsets) or .csv; with --count .npy or .csv")
+      .type_name("FILE");
+  app.add_option("--report", command->report, "Where to write a page with distances, hubs and pairs (.html)")
+      .type_name("FILE");
+  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
+      .type_name("HxW");
+  add_search_options(app, command->search);
+  add_input_options(app, command->input);
+  add_common_options(app, command->common);
+  app.add_examples({"vicinal radius train.npy -r 1.5 -o near.npz", "vicinal radius train.npy test.npy -r 2 --count",
+                    "vicinal radius train.npy -r 1 --count -o counts.csv",
+                    "vicinal radius train.npy -r 1 --report report.html"});
+  return {app, [command] { naming_files(command->table, command->queries, [&] { command->run(); }); },
+          &command->common.json};
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,105 @@
+// See scores.hpp.
+#include "nearest/scores.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+
+#include "vicinal/error.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+constexpr std::int64_t kLargestMatrix = 1000;
+
+double ratio(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+Scores score(const Labels& labels, std::span<const std::int32_t> truth, std::span<const std::int32_t> predicted) {
+  const std::int64_t c = labels.class_count();
+  Scores scores;
+  scores.rows = static_cast<std::int64_t>(truth.size());
+  scores.classes.resize(static_cast<std::size_t>(c));
+  if (c <= kLargestMatrix) scores.confusion.assign(static_cast<std::size_t>(c * c), 0);
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    const std::int32_t is = truth[i];
+    const std::int32_t said = predicted[i];
+    ++scores.classes[static_cast<std::size_t>(is)].support;
+    if (said < 0) continue;
+    ++scores.classes[static_cast<std::size_t>(said)].predicted;
+    if (!scores.confusion.empty()) ++scores.confusion[static_cast<std::size_t>(is * c + said)];
+    if (is != said) continue;
+    ++scores.right;
+    ++scores.classes[static_cast<std::size_t>(is)].right;
+  }
+  scores.accuracy = ratio(scores.right, scores.rows);
+  std::int64_t occurring = 0;
+  double sum = 0;
+  for (std::int64_t j = 0; j < c; ++j) {
+    ClassScore& one = scores.classes[static_cast<std::size_t>(j)];
+    one.name = labels.name_of(j);
+    one.precision = ratio(one.right, one.predicted);
+    one.recall = ratio(one.right, one.support);
+    one.f1 = ratio(2 * one.right, one.support + one.predicted);
+    if (one.support == 0) continue;
+    ++occurring;
+    sum += one.f1;
+  }
+  scores.macro_f1 = occurring == 0 ? 0 : sum / static_cast<double>(occurring);
+  return scores;
+}
+
+std::vector<std::int32_t> codes_among(const Labels& training, const Labels& test, const std::string& file) {
+  std::unordered_map<std::string, std::int32_t> code_of;
+  for (std::int64_t j = 0; j < training.class_count(); ++j) code_of[training.name_of(j)] = static_cast<std::int32_t>(j);
+  std::vector<std::int32_t> translated(static_cast<std::size_t>(test.class_count()), -1);
+  for (std::int64_t j = 0; j < test.class_count(); ++j) {
+    const auto found = code_of.find(test.name_of(j));
+    if (found != code_of.end()) translated[static_cast<std::size_t>(j)] = found->second;
+  }
+  std::vector<std::int32_t> codes(test.codes.size());
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    codes[i] = translated[static_cast<std::size_t>(test.codes[i])];
+    if (codes[i] < 0) {
+      throw Error(ErrorCode::bad_data, fmt::format("{}: the label '{}' of row {} does not occur in the training labels",
+                                                   file, test.name_of(test.codes[i]), i));
+    }
+  }
+  return codes;
+}
+
+Labels with_class(const Labels& labels, const std::string& name) {
+  const auto widened = [&](const auto& list, const auto& value) {
+    const auto at = std::lower_bound(list.begin(), list.end(), value);
+    if (at != list.end() && *at == value) return labels;
+    const auto code = static_cast<std::int32_t>(at - list.begin());
+    auto longer = list;
+    longer.insert(longer.begin() + code, value);
+    Labels found{std::move(longer), labels.codes};
+    for (std::int32_t& one : found.codes) one += one >= code ? 1 : 0;
+    return found;
+  };
+  if (const auto* const texts = std::get_if<std::vector<std::string>>(&labels.classes)) return widened(*texts, name);
+  std::int64_t value = 0;
+  const char* const end = name.data() + name.size();
+  const auto [rest, status] = std::from_chars(name.data(), end, value);
+  if (status != std::errc() || rest != end) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--outlier: '{}' is not a whole number, as the labels of TRAIN are", name));
+  }
+  return widened(std::get<std::vector<std::int64_t>>(labels.classes), value);
+}
+
+std::int32_t code_of(const Labels& labels, const std::string& name) {
+  for (std::int64_t code = 0; code < labels.class_count(); ++code) {
+    if (labels.name_of(code) == name) return static_cast<std::int32_t>(code);
+  }
+  return -1;
+}
+
+}  // namespace vicinal::cli

@@ -1,0 +1,220 @@
+// vicinal match: which features of two maps of polygons correspond, from one to one to many to many.
+#include "vicinal/match.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/common_options.hpp"
+#include "base/interrupt.hpp"
+#include "base/output.hpp"
+#include "base/planned_inputs.hpp"
+#include "commands.hpp"
+#include "io/atomic_file.hpp"
+#include "overlap/output.hpp"
+#include "report/map.hpp"
+#include "vicinal/io.hpp"
+#include "vicinal/polygon_file.hpp"
+
+namespace vicinal::cli {
+namespace {
+
+struct MatchCommand {
+  PolygonSource a;
+  PolygonSource b;
+  std::string path_a;
+  std::string path_b;
+  bool planar = false;
+  std::string rule = "standard";
+  double threshold = 0;
+  double width = 0;
+  double unchanged = 0.98;
+  std::int64_t most_partners = 0;
+  double most_area = 0;
+  SplitOptions split;
+  std::string agreement = "ignored";
+  std::string output;
+  std::string report;
+  CommonOptions common;
+
+  void run() const;
+  void explain(const Runtime& runtime, std::uint64_t memory) const;
+  [[nodiscard]] MatchOptions options() const;
+};
+
+/// The same number for the same text, -1 for none.
+std::vector<std::int64_t> numbered(const std::vector<std::string>& codes, std::map<std::string, std::int64_t>& known) {
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(codes.size());
+  for (const std::string& code : codes) {
+    numbers.push_back(code.empty() ? -1 : known.emplace(code, static_cast<std::int64_t>(known.size())).first->second);
+  }
+  return numbers;
+}
+
+bool ends_with(const std::string& path, const std::string& ending) {
+  return path.size() > ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+MatchOptions MatchCommand::options() const {
+  MatchOptions options;
+  options.rule = edge_rule_from(rule);
+  options.threshold = threshold;
+  options.least_width = width;
+  options.unchanged_iou = unchanged;
+  options.widths = true;
+  options.most_partners = most_partners;
+  options.most_area = most_area;
+  options.split = split;
+  options.agreement = agreement == "required" ? Agreement::required
+                      : agreement == "enough" ? Agreement::enough
+                                              : Agreement::ignored;
+  return options;
+}
+
+void MatchCommand::explain(const Runtime& runtime, std::uint64_t memory) const {
+  if (common.json) {
+    return print_json(
+        {{"plan", {{"device", runtime.ctx.device()}, {"threads", runtime.ctx.threads()}, {"memory_bytes", memory}}}});
+  }
+  print_text(fmt::format("runs on  {}, {} threads\nmemory   {}, at most\n", runtime.ctx.device(), runtime.ctx.threads(),
+                         format_bytes(static_cast<double>(memory))));
+}
+
+void MatchCommand::run() const {
+  const auto start = std::chrono::steady_clock::now();
+  const Runtime runtime = make_runtime(common);
+  const Context& ctx = runtime.ctx;
+  check_output("-o", output, {".gpkg", ".shp", ".geojson", ".fgb", ".csv"});
+  check_output("--report", report, {".html", ".htm"});
+  MatchOptions chosen = options();
+  if ((chosen.agreement != Agreement::ignored) == a.code.empty()) {
+    throw Error(ErrorCode::invalid_argument, "--agree and --agreement go together: a column, and what it decides");
+  }
+  PolygonSource first = a;
+  PolygonSource second = b;
+  first.path = path_a;
+  second.path = path_b;
+  if (second.id.empty()) second.id = first.id;
+  if (second.code.empty()) second.code = first.code;
+  if (second.crs.empty()) second.crs = first.crs;
+  constexpr std::uint64_t kGdal = 40'000'000;  // its library, PROJ's and those that they need
+  PlannedInputs inputs(runtime, common);
+  const bool is_copied = (!output.empty() && !ends_with(output, ".csv")) || !report.empty();
+  inputs.add_map(path_a, is_copied);
+  inputs.add_map(path_b, is_copied);
+  inputs.add(kGdal);
+  if (common.explain) return explain(runtime, inputs.total(0));
+  inputs.require("match", 0);
+  const PolygonLayers layers = read_polygon_layers(ctx, first, second, planar);
+  std::map<std::string, std::int64_t> known;
+  const std::vector<std::int64_t> codes_a = numbered(layers.a.codes, known);
+  const std::vector<std::int64_t> codes_b = numbered(layers.b.codes, known);
+  chosen.codes_a = codes_a;
+  chosen.codes_b = codes_b;
+  const Match found = match(ctx, layers.a.polygons.view(), layers.b.polygons.view(), chosen);
+  ctx.check_cancelled();
+  io::OutputGroup together(interrupt_token());
+  if (ends_with(output, ".csv")) {
+    write_text(output, pairs_csv(layers, found));
+  } else if (!output.empty()) {
+    write_match(ctx, output, layers, found);
+  }
+  const auto seconds = [&start] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  const MatchedFiles files{path_a, path_b, &layers, &found};
+  if (!report.empty()) write_text(report, report::render_map(files, seconds()));
+  together.commit();
+  runtime.progress->clear();
+  if (common.json) {
+    print_json(to_json(files, seconds()));
+  } else {
+    tell(runtime, common, summary(files, seconds()));
+  }
+}
+
+}  // namespace
+
+Command add_match(const Parser& root) {
+  auto command = std::make_shared<MatchCommand>();
+  const Parser app =
+      root.add_subcommand("match", "Which features of two maps of polygons correspond, one to one to many to many");
+  app.add_option("OLD", command->path_a, "The first map: GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf")
+      .type_name("FILE")
+      .required();
+  app.add_option("NEW", command->path_b, "The second map").type_name("FILE").required();
+  const std::string rules = "Which pairs belong together";
+  app.add_choice("--rule", command->rule, {"standard", "touch", "area", "share", "share_a", "share_b", "iou", "width"},
+                 "What keeps a pair; standard: half of the smaller one, or --threshold of it and --width")
+      .group(rules);
+  app.add_option("--threshold", command->threshold, "Least share or IoU; 0: standard 0.25, shares 0.05, iou 0.5")
+      .type_name("X")
+      .capture_default_str()
+      .group(rules);
+  app.add_option("--width", command->width, "Least mean width of what a pair shares, in metres")
+      .type_name("X")
+      .capture_default_str()
+      .group(rules);
+  app.add_option("--unchanged", command->unchanged, "Least IoU of a pair that is called unchanged")
+      .type_name("X")
+      .capture_default_str()
+      .group(rules);
+  app.add_option("--most-partners", command->most_partners,
+                 "Leave features out that the rule gives more partners (streets, water); 0: none")
+      .type_name("N")
+      .capture_default_str()
+      .group(rules);
+  app.add_option("--most-area", command->most_area, "Leave features out that are larger, in square metres; 0: none")
+      .type_name("X")
+      .capture_default_str()
+      .group(rules);
+  app.add_option("--max-group", command->split.most_members,
+                 "Divide groups of more features than this where small shares join them; 0: none")
+      .type_name("N")
+      .group(rules);
+  app.add_option("--max-diameter", command->split.most_steps,
+                 "Divide groups in which some two features are further from each other than so many pairs; 0: none")
+      .type_name("N")
+      .group(rules);
+  app.add_option("--agree", command->a.code, "A column of both maps whose values may agree")
+      .type_name("COLUMN")
+      .group(rules);
+  app.add_option("--agree-new", command->b.code, "The same column of NEW, where it has another name")
+      .type_name("COLUMN")
+      .group(rules);
+  app.add_choice("--agreement", command->agreement, {"ignored", "required", "enough"},
+                 "What equal values decide: required of a pair, or enough for one that shares any area")
+      .group(rules);
+  const std::string files = "Files";
+  app.add_option("--id", command->a.id, "Column that names features").type_name("COLUMN").group(files);
+  app.add_option("--id-new", command->b.id, "The same of NEW, where it has another name")
+      .type_name("COLUMN")
+      .group(files);
+  app.add_option("--layer", command->a.layer, "Layer of OLD, where it has several").type_name("NAME").group(files);
+  app.add_option("--layer-new", command->b.layer, "Layer of NEW").type_name("NAME").group(files);
+  app.add_option("--crs", command->a.crs, "Coordinate reference system of files that name none, such as EPSG:4326")
+      .type_name("CRS")
+      .group(files);
+  app.add_option("--crs-new", command->b.crs, "The same of NEW, where it is another").type_name("CRS").group(files);
+  app.add_flag("--planar", command->planar, "Coordinates are in one plane already: do not project them").group(files);
+  app.add_option("--report", command->report, "Where to write a page with a map of both layers (.html)")
+      .type_name("FILE");
+  app.add_option(
+         "-o,--output", command->output,
+         "NAME.gpkg (both layers, pairs, groups); NAME.shp, .geojson, .fgb (the same as NAME_a, NAME_b, ...); NAME.csv "
+         "(pairs)")
+      .type_name("NAME");
+  add_common_options(app, command->common);
+  app.add_examples({"vicinal match old.geojson new.geojson --id GEOID -o matched.gpkg --report report.html",
+                    "vicinal match old.geojson new.geojson --rule share --threshold 0.3 -o pairs.csv",
+                    "vicinal match old.geojson new.geojson --rule touch --json"});
+  return {app, [command] { command->run(); }, &command->common.json};
+}
+
+}  // namespace vicinal::cli
