@@ -9,6 +9,7 @@
 
 #include "backend/backend.hpp"
 #include "backend/kmeans.hpp"
+#include "backend/nearest.hpp"
 #include "core/distance.hpp"
 #include "core/entry.hpp"
 #include "core/exact_sum.hpp"

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "backend/backend.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"

@@ -53,9 +53,9 @@ std::shared_ptr<State> open_device(const CudaOptions& options) {
                 "devices: there is no cuda:" + std::to_string(options.devices[0]) + ", they are numbered from 0");
   }
   auto state = std::make_shared<State>(host_options(options));
-  auto device = plugin::Device::open(options.devices[0], options.device_memory_limit);
+  const auto device = plugin::Device::open(options.devices[0], options.device_memory_limit);
   state->device = "cuda:" + std::to_string(options.devices[0]);
-  state->backend = plugin::make_backend(std::move(device));
+  state->backend = plugin::make_backend(device);
   return state;
 }
 
