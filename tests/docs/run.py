@@ -103,7 +103,8 @@ class Runner:
         if any(NOT_RUN.match(line) for line in lines):
             self.check_only(lines, where)
             return
-        folders = [str(self.arguments.command.parent), str(self.arguments.bench.parent), os.environ["PATH"]]
+        programs = [program for program in (self.arguments.command, self.arguments.bench) if program]
+        folders = [*(str(program.parent) for program in programs), os.environ["PATH"]]
         path = os.pathsep.join(folders)
         self.call(["bash", "-e", "-o", "pipefail", "-c", code], where, code, env=dict(os.environ, PATH=path))
         self.counts["sh"] += 1
@@ -130,7 +131,7 @@ def main():
     parser.add_argument("--source", type=lambda path: pathlib.Path(path).resolve(), required=True)
     parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--command", type=pathlib.Path, required=True)
-    parser.add_argument("--bench", type=pathlib.Path, required=True)
+    parser.add_argument("--bench", type=pathlib.Path, help="vicinal-bench, which some pages of docs/ run")
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--launcher", default="")
     parser.add_argument("--page", help="this page alone")
