@@ -7,6 +7,7 @@ Conventions (every fence must have one of these tags):
   sh        each block is run by `bash -e` in one folder that holds the files of make_samples(), `vicinal` on the PATH.
             A block that runs ./dev or cmake builds would recurse; of those only the existence of the commands and
             presets is checked. README's Install is typed by tests/release/type_readme.py.
+  output    what the block before it prints, character by character.
   text, console-output, cmake, json    shown, not run.
 """
 
@@ -83,7 +84,8 @@ class Runner:
     def __init__(self, arguments, folder):
         self.arguments = arguments
         self.folder = folder
-        self.counts = {"cpp": 0, "sh": 0, "checked": 0}
+        self.counts = {"cpp": 0, "sh": 0, "checked": 0, "output": 0}
+        self.printed = ""
 
     def run_cpp(self, code, where):
         source, program = self.folder / "example.cpp", self.folder / "example"
@@ -95,7 +97,7 @@ class Runner:
                               "-o", f"{program}.o"], where, code)
         self.call([self.arguments.compiler, f"{program}.o", "-o", str(program), str(library),
                    f"-Wl,-rpath,{library.parent}"], where, code)
-        self.call([str(program)], where, code)
+        self.printed = self.call([str(program)], where, code)
         self.counts["cpp"] += 1
 
     def run_sh(self, code, where):
@@ -106,7 +108,8 @@ class Runner:
         programs = [program for program in (self.arguments.command, self.arguments.bench) if program]
         folders = [*(str(program.parent) for program in programs), os.environ["PATH"]]
         path = os.pathsep.join(folders)
-        self.call(["bash", "-e", "-o", "pipefail", "-c", code], where, code, env=dict(os.environ, PATH=path))
+        words = ["bash", "-e", "-o", "pipefail", "-c", code]
+        self.printed = self.call(words, where, code, env=dict(os.environ, PATH=path))
         self.counts["sh"] += 1
 
     def check_only(self, lines, where):
@@ -124,6 +127,12 @@ class Runner:
         if done.returncode:
             sys.exit(f"{where}: exit code {done.returncode} from {' '.join(words[:2])}\n--- the block\n{code}"
                      f"--- its output\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def check_output(self, shown, where):
+        if self.printed != shown:
+            sys.exit(f"{where}: the block before it prints\n{self.printed}--- and the page shows\n{shown}")
+        self.counts["output"] += 1
 
 
 def main():
@@ -151,11 +160,13 @@ def main():
                     runner.run_cpp(code, where)
                 elif tag == "sh":
                     runner.run_sh(code, where)
+                elif tag == "output":
+                    runner.check_output(code, where)
                 elif tag not in SHOWN:
                     sys.exit(f"{where}: the fence is tagged '{tag}'; see the conventions in tests/docs/run.py")
             check_links(page, text)
     print(f"{len(pages)} pages: {runner.counts['cpp']} C++ blocks compiled and run, {runner.counts['sh']} shell blocks run, "
-          f"{runner.counts['checked']} blocks of build commands checked")
+          f"{runner.counts['output']} outputs compared, {runner.counts['checked']} blocks of build commands checked")
     assert runner.counts["cpp"] and runner.counts["sh"], "a documentation without examples is not being tested"
 
 
