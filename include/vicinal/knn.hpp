@@ -1,5 +1,6 @@
-// Exact nearest neighbors: k lists, radius search and counts, of a table within itself or of queries against it.
-// Every answer is that of brute force with the float64 key of docs/contract.md, ties by the smaller id.
+// Exact nearest neighbors: k nearest rows, radius search and counts, for the rows of a table or for queries.
+// Results are those of brute force with the float64 key of docs/contract.md, ties by the smaller id. They have the same
+// bits for every number of threads, instruction set, method and device.
 #pragma once
 
 #include <filesystem>
@@ -21,18 +22,20 @@ struct LofModel;
 struct NeighborModel;
 
 struct KnnOptions {
-  std::int64_t k = 5;  ///< 1 <= k <= eligible rows (one less in self mode)
+  /// Neighbors per query: at least 1, at most the rows that the filter admits, one less if the table is searched within
+  /// itself or `exclude` names rows.
+  std::int64_t k = 5;
   Metric metric = Metric::euclidean;
-  double p = 2;  ///< exponent of `minkowski`, finite and >= 1
-  Method method = Method::automatic;
-  ScreenType screen = ScreenType::automatic;
-  Bitmap filter = {};  ///< rows that may be neighbors; empty: all. (n + 63) / 64 words
-  std::span<const std::int64_t> exclude =
-      {};  ///< [m] one id a query that may not be its neighbor, -1 for none; empty: none
+  double p = 2;                               ///< exponent of `minkowski`, finite and at least 1
+  Method method = Method::automatic;          ///< all methods give the same result
+  ScreenType screen = ScreenType::automatic;  ///< first screen of `fused`
+  Bitmap filter = {};                         ///< rows that may be neighbors, (n + 63) / 64 words; empty: all
+  /// [m] a row per query that is not its neighbor, -1 for none; empty: none.
+  std::span<const std::int64_t> exclude = {};
 };
 
 struct RadiusOptions {
-  double radius = 0;  ///< inclusive; negative is an error except for inner_product
+  double radius = 0;  ///< inclusive, in reported distances; at least 0 except for `inner_product`
   Metric metric = Metric::euclidean;
   double p = 2;
   Method method = Method::automatic;
@@ -50,25 +53,28 @@ struct NeighborCounts {
 
 struct IndexOptions {
   bool copy = false;  ///< own a copy of the table instead of borrowing it
-  bool tree =
-      false;  ///< build the kd-tree now instead of at the first search that needs it; it is saved with the index
+  bool tree = false;  ///< build the kd-tree now, not in the first search that needs it; `save` writes it
 };
 
-/// A table made ready for queries: checked, its duplicates grouped, its centre found. Any metric may be asked of it.
+/// A table prepared for queries by any metric: checked for NaN and infinity, its center found, equal rows grouped. It
+/// borrows the table, which must outlive it, unless it was told to copy it or was loaded. Copies share what was
+/// prepared; several threads may search one index.
 class VICINAL_API Index {
  public:
-  /// Throws `bad_data` naming row and column of the first NaN or infinity. O(n d) time, O(n + d) memory beyond the
-  /// table.
+  /// Throws `bad_data` naming row and column of the first NaN or infinity, `invalid_argument` for a table without rows
+  /// or columns, `over_memory` above the context's limit. O(n d) time, O(n + d) memory beyond the table.
   Index(const Context& ctx, const TableView& table, const IndexOptions& options = {});
 
   [[nodiscard]] std::int64_t rows() const noexcept;
   [[nodiscard]] std::int64_t cols() const noexcept;
   [[nodiscard]] const TableView& table() const noexcept;
 
-  /// Writes table and preparation to one file (safetensors layout), to a temporary first, then renamed.
+  /// Writes the table and what was prepared to one file (safetensors layout), to a temporary file first that is renamed
+  /// when it is complete. Throws `io` where writing fails, `cancelled`. O(n d).
   void save(const Context& ctx, const std::filesystem::path& path) const;
-  /// Maps a saved index, or that of a NeighborModel or LleModel. Throws `bad_data` for anything that `save` did not
-  /// write, `invalid_argument` for the index of a model with a `preparation`, unless the options allow it.
+  /// Reads an index from a file of `save`, or from that of a NeighborModel or LleModel. Throws `io` for a file that
+  /// cannot be read, `bad_data` for anything that `save` did not write, `over_memory`, and `invalid_argument` for a
+  /// model whose columns were prepared unless `options` allows it. O(n d).
   static Index load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options = {});
 
   [[nodiscard]] const kernels::Prepared& prepared() const noexcept { return *prepared_; }
@@ -81,23 +87,29 @@ class VICINAL_API Index {
   std::shared_ptr<const kernels::Prepared> prepared_;
 };
 
-/// The k nearest rows of the table for each of its own rows, itself excluded by id.
+/// The k nearest rows of a table for each of its own rows (itself excluded by its number) or for queries: ids [m, k]
+/// and distances [m, k], nearest first, ties by the smaller id.
+///
+/// Throws `invalid_argument` for options outside their domain, queries of another width than the table, and a method
+/// that does not serve the metric, `bad_data` naming row and column of the first NaN or infinity or two rows whose
+/// distance overflows float64, `over_memory` before work begins, `cancelled`. Time O(m n d) by brute force, about O((n
+/// + m) log n) by kd-tree in few dimensions. Memory 16 m k bytes for the result, O(n + m) and a fixed amount per
+/// thread; never m x n. Queries on a table without an Index prepare it first, O(n d).
 VICINAL_API NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& options);
-/// The k nearest rows of the table for each query.
 VICINAL_API NeighborGraph knn(const Context& ctx, const TableView& table, const TableView& queries,
                               const KnnOptions& options);
 VICINAL_API NeighborGraph knn(const Context& ctx, const Index& index, const KnnOptions& options);
 VICINAL_API NeighborGraph knn(const Context& ctx, const Index& index, const TableView& queries,
                               const KnnOptions& options);
 
-/// Memory of the caller's for k lists, written as in NeighborGraph.
+/// The caller's memory for k lists, in the layout of NeighborGraph.
 struct KnnOutput {
   std::int64_t* ids = nullptr;   ///< [m, k]
   double* distances = nullptr;   ///< [m, k]
   Memory memory = Memory::host;  ///< where both lie; cuda: in the memory of the context's device
 };
 
-/// What a search that wrote its lists elsewhere has to tell.
+/// Sizes, plan and counters of a search whose lists were written elsewhere.
 struct KnnSummary {
   std::int64_t rows = 0;        ///< m
   std::int64_t table_rows = 0;  ///< n
@@ -106,10 +118,14 @@ struct KnnSummary {
   SearchStats stats;
 };
 
-/// `knn` into memory of the caller's. On a CUDA context the lists go there without a detour through host memory, and
-/// not through it at all where they are to lie on the device; the CPU makes them first and copies them. Throws what
-/// `knn` throws, `invalid_argument` for a null pointer, and `device_unavailable` for memory that the context's device
-/// does not reach.
+/// As `knn`, but writes ids [m, k] and distances [m, k] to the caller's memory. With a CUDA context they are written
+/// directly to `output` in device memory, or by one copy to host memory; with a CPU context they are computed in an
+/// internal buffer and copied. If it throws, the contents of `output` are unspecified.
+///
+/// Throws `invalid_argument` for a null pointer, options outside their domain, queries of another width, and a method
+/// that does not serve the metric, `device_unavailable` for memory that the context's device does not reach, `bad_data`
+/// for NaN, infinity and distances that overflow, `over_memory` before work begins, `cancelled`. Time and memory are
+/// those of `knn`.
 VICINAL_API KnnSummary knn_into(const Context& ctx, const TableView& table, const KnnOptions& options,
                                 const KnnOutput& output);
 VICINAL_API KnnSummary knn_into(const Context& ctx, const TableView& table, const TableView& queries,
@@ -119,7 +135,13 @@ VICINAL_API KnnSummary knn_into(const Context& ctx, const Index& index, const Kn
 VICINAL_API KnnSummary knn_into(const Context& ctx, const Index& index, const TableView& queries,
                                 const KnnOptions& options, const KnnOutput& output);
 
-/// All rows within the radius (inclusive, on the reported distance), as CSR.
+/// All rows within a radius (inclusive, in reported distances) of each row of a table, itself excluded, or of each
+/// query: ids and distances as compressed rows, offsets [m + 1], nearest first, ties by the smaller id.
+///
+/// Throws `invalid_argument` for options outside their domain, queries of another width, and a method that does not
+/// serve the metric, `bad_data` for NaN, infinity and distances that overflow, `over_memory` before work begins or when
+/// the neighbors found so far exceed the limit, `cancelled`. Time O(m n d) by brute force; memory 16 bytes per neighbor
+/// found, and O(n + m).
 VICINAL_API NeighborGraph radius(const Context& ctx, const TableView& table, const RadiusOptions& options);
 VICINAL_API NeighborGraph radius(const Context& ctx, const TableView& table, const TableView& queries,
                                  const RadiusOptions& options);
@@ -127,16 +149,19 @@ VICINAL_API NeighborGraph radius(const Context& ctx, const Index& index, const R
 VICINAL_API NeighborGraph radius(const Context& ctx, const Index& index, const TableView& queries,
                                  const RadiusOptions& options);
 
-/// As `radius`, counting only.
+/// How many rows lie within a radius (inclusive, in reported distances) of each row of a table, itself not counted, or
+/// of each query: counts [m]. Throws as `radius` does, and needs no memory for neighbors: O(n + m).
 VICINAL_API NeighborCounts count(const Context& ctx, const Index& index, const RadiusOptions& options);
 VICINAL_API NeighborCounts count(const Context& ctx, const Index& index, const TableView& queries,
                                  const RadiusOptions& options);
 
-/// What `knn` would do, without doing it: method, memory, expected time, why. `queries` = nullptr: self mode.
-/// Where a tree may be worth it the table is prepared and a tree tried on samples of it, as the search would.
+/// The plan of `knn` without the search: method, bytes of memory, expected seconds and the reason. `queries` null: the
+/// table within itself. If a tree may pay, the table is prepared and trees of samples are tried, as `knn` would: O(n
+/// d). Throws `invalid_argument` for options outside their domain and `bad_data` for NaN and infinity.
 VICINAL_API Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries,
                           const KnnOptions& options);
-/// The same for `radius` and `count`; how many neighbors a radius will find, and their memory, is not known before.
+/// The plan of `radius` and `count`. Its memory does not include the neighbors that `radius` finds, whose number is not
+/// known before. Throws `invalid_argument` for options outside their domain and `bad_data` for NaN and infinity.
 VICINAL_API Plan plan_radius(const Context& ctx, const TableView& table, const TableView* queries,
                              const RadiusOptions& options);
 
