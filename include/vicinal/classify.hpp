@@ -1,4 +1,4 @@
-// classify: the vote of the k nearest rows, in one call (kNN classification; the GS paper).
+// classify: search and vote in one call (k-nearest-neighbor classification).
 #pragma once
 
 #include <span>
@@ -10,17 +10,22 @@
 namespace vicinal {
 
 struct Classification {
-  std::vector<Vote> votes;      ///< one an output
+  std::vector<Vote> votes;      ///< one per output
   std::int64_t rows = 0;        ///< m
   std::int64_t table_rows = 0;  ///< n
   Plan plan;
   SearchStats stats;
 };
 
-/// What `vote` makes of the graph that `knn` finds, bit for bit, without the graph: on a CUDA context neither lists nor
-/// weights leave the device. Custom weights are a function of the host's: with them lists are found on the device and
-/// the vote is taken on the host, which the plan says. Labels number the table's rows. Throws what `knn` and `vote`
-/// throw. Cost of `knn`, and O(m k) more.
+/// The vote of the k nearest rows for each query, with the bits of `knn` followed by `vote`. `outputs` are the labels
+/// of the table's rows, each [n]. With a CUDA context neither lists nor weights leave the device, except with custom
+/// weights, which are a function on the host: then lists are found on the device and the vote is taken on the host, as
+/// the plan says.
+///
+/// Throws `invalid_argument` for options outside their domain, queries of another width than the table, labels that do
+/// not number the table's rows, weights by distance with inner_product, and custom weights that are negative or not
+/// finite, `bad_data` for NaN, infinity and distances that overflow, `over_memory` before work begins, `cancelled`.
+/// Cost of `knn`, and O(m k) for each output; the same bits for every thread count, instruction set and device.
 VICINAL_API Classification classify(const Context& ctx, const Index& index, const TableView& queries,
                                     std::span<const Labels> outputs, const KnnOptions& options,
                                     const VoteOptions& voting = {});
@@ -28,8 +33,13 @@ VICINAL_API Classification classify(const Context& ctx, const TableView& table, 
                                     std::span<const Labels> outputs, const KnnOptions& options,
                                     const VoteOptions& voting = {});
 
-/// What `vote` makes of the graph that `radius` finds. A query without neighbors has the code -1: what an outlier is to
-/// be called is the caller's choice. Throws what `radius` and `vote` throw.
+/// The vote of all rows within a radius for each query, with the bits of `radius` followed by `vote`. A query without
+/// neighbors gets the code -1; the caller decides how to label it.
+///
+/// Throws `invalid_argument` for options outside their domain, queries of another width than the table, labels that do
+/// not number the table's rows, weights by distance with inner_product, and custom weights that are negative or not
+/// finite, `bad_data` for NaN, infinity and distances that overflow, `over_memory` before work begins or when the
+/// neighbors found so far exceed the limit, `cancelled`. Cost of `radius`, and O(neighbors) for each output.
 VICINAL_API Classification classify_radius(const Context& ctx, const Index& index, const TableView& queries,
                                            std::span<const Labels> outputs, const RadiusOptions& options,
                                            const VoteOptions& voting = {});

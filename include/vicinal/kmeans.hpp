@@ -16,7 +16,7 @@ namespace vicinal {
 /// Where the first centres come from.
 enum class KMeansInit : std::uint8_t {
   plus_plus,  ///< "k-means++": greedy, rows drawn by weight times squared distance, the best of 2 + floor(ln k) trials
-  parallel,   ///< "k-means||": 2 k rows a round drawn so, among which, weighted, k-means++ chooses
+  parallel,   ///< "k-means||": rounds of 2 k rows drawn in the same way; k-means++ chooses among them, weighted
   random,     ///< rows drawn without replacement, each with the same chance
   first_k,    ///< "first-k": rows 0 to k - 1, as the classical tool does
   given,
@@ -24,13 +24,13 @@ enum class KMeansInit : std::uint8_t {
 
 /// When an iteration is the last.
 enum class KMeansRule : std::uint8_t {
-  settled,   ///< no label changed, or the centres moved by less than `tolerance`, or at most `changed_share` changed
+  settled,   ///< no label changed, the centres moved by less than `tolerance`, or at most `changed_share` changed
   classical  ///< the parallel k-means tools' rule: see KMeansOptions
 };
 
 enum class EmptyClusters : std::uint8_t {
-  farthest,  ///< they take the rows farthest from their centres
-  keep       ///< they keep their centres
+  farthest,  ///< an empty cluster takes the row farthest from its center
+  keep       ///< an empty cluster keeps its center
 };
 
 enum class KMeansStop : std::uint8_t { labels, shift, changed_share, max_iterations, no_improvement };
@@ -48,7 +48,7 @@ struct KMeansOptions {
   /// [n] finite and at least 0; empty: 1 each. Rows of weight 0 take no part; the nearest of the centres returned
   /// labels them.
   std::span<const double> weights = {};
-  std::int64_t runs = 1;  ///< starts of their own draws; the least inertia wins, then the earlier run
+  std::int64_t runs = 1;  ///< runs with other draws; the least inertia wins, then the earlier run
   std::uint64_t seed = 0;
   std::int64_t max_iterations = 300;
   double tolerance = 1e-4;   ///< stop when the centres' squared shifts sum to at most this times the mean variance
@@ -64,7 +64,7 @@ struct KMeansOptions {
   bool history = false;  ///< keep the inertia of each iteration, at the cost of one more pass over the data each
 };
 
-/// What the work was; for a given input and instruction set the same, whatever the thread count.
+/// Counters of the work. For one input and instruction set they are the same for every thread count.
 struct KMeansStats {
   std::int64_t assigned = 0;   ///< rows looked at, summed over iterations and runs
   std::int64_t skipped = 0;    ///< of these, rows whose bounds said that nothing can have changed
@@ -88,23 +88,33 @@ struct KMeans {
   KMeansStats stats;
 };
 
-/// Clusters the rows of a table. O(n k d) an iteration at most; memory O(n + k d) for each thread, beyond the table,
-/// and a copy of the rows where the metric is cosine or a weight is 0. A block source is otherwise read in parts, by
-/// each iteration anew (a device with room for it reads it once; without, it reads any table so). With cosine, rows are
-/// brought to length one and each mean is, too: distances are cosine distances. Throws `invalid_argument` for options
-/// outside their domain, `bad_data` for NaN, infinity and values so large that squared distances may overflow (with
-/// cosine, for rows of zeros too), `over_memory` before it starts: on a device also where labels, weights and a small
-/// part of the rows do not fit there, or beside a table in its own memory what is made of it.
+/// Clusters the rows of a table [n, d] by Lloyd's algorithm. Labels are those of float64 distances, and all results
+/// have the same bits for every thread count, instruction set and device. With Metric::cosine, rows and means are
+/// scaled to length one (spherical k-means).
+///
+/// Time O(n k d) per iteration at most. Memory O(n + k d) per thread beyond the table, and a copy of the rows if the
+/// metric is cosine or a weight is 0. Block sources are read again in every iteration, unless the device can hold the
+/// whole table; a table that does not fit the device is treated the same way.
+///
+/// Throws `invalid_argument` for options outside their domain, `bad_data` naming row and column of NaN, infinity and
+/// values whose squared distances may overflow (with cosine also rows of zeros), `over_memory` before work begins,
+/// `cancelled`. On a device `over_memory` also means that labels, weights and a small part of the rows do not fit, or
+/// that the working arrays do not fit beside a table that is already in device memory.
 VICINAL_API KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
 
-/// What `kmeans` would do and the memory it needs, without doing it.
+/// The plan of `kmeans` without running it: method, bytes of memory and the reason. Throws `invalid_argument` for
+/// options outside their domain.
 VICINAL_API Plan plan_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
 
-/// The cluster of each row: the centre [clusters, d] nearest to it, ties to the smaller cluster.
+/// The cluster of each row of a table [m, d]: that of the nearest center, ties to the smaller cluster. O(m k d) time,
+/// O(m + k d) memory. Throws `invalid_argument` for a table of another width or a model whose arrays do not fit
+/// together, `bad_data` for NaN, infinity and values too large, `over_memory`, `cancelled`; so do `transform` and
+/// `score`.
 VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeans& model, const TableView& table);
-/// Distances of each row to every centre, [m, clusters], by the model's metric.
+/// Distances [m, clusters] of each row to every center, by the model's metric.
 VICINAL_API std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table);
-/// Minus the inertia of a table's rows to the centres nearest to them; `weights` as in KMeansOptions.
+/// Minus the inertia of a table's rows: the sum of `weights` times the distance to the nearest center, squared or
+/// cosine.
 VICINAL_API double score(const Context& ctx, const KMeans& model, const TableView& table,
                          std::span<const double> weights = {});
 

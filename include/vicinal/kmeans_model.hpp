@@ -1,4 +1,4 @@
-// KMeansModel: all that it takes to label other rows by clusters made before, in one file.
+// KMeansModel: clusters in one file, to label other rows.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace vicinal {
 
 struct VICINAL_API KMeansModel {
   KMeans fitted;  ///< centres, metric, sizes, inertia, iterations; labels, history, plan and stats are not saved
-  std::string notes = {};  ///< what else the caller wants to find again: UTF-8, up to some MB
+  std::string notes = {};  ///< text of the caller's, UTF-8, up to some MB
   /// What was done to the columns before the rows came here (say, "--scale standard"), in a few words, UTF-8; empty:
   /// nothing. The library does not do it to queries, so that `load` refuses such a model unless it is allowed to.
   std::string preparation = {};

@@ -1,5 +1,5 @@
-// lle: locally linear embedding and its family, the eigenvectors that keep each row where its neighbors say
-// (docs/contract.md, clause 17).
+// lle: locally linear embedding and its variants, the eigenvectors that best preserve each row's reconstruction from
+// its neighbors (docs/contract.md, clause 17).
 #pragma once
 
 #include <cstdint>
@@ -14,42 +14,41 @@
 
 namespace vicinal {
 
-/// What each row's neighbors are asked to keep.
+/// What is preserved of each row's neighborhood.
 enum class LleVariant : std::uint8_t {
-  standard,         ///< one set of weights that makes the row of its neighbors (Roweis and Saul 2000)
+  standard,         ///< one set of weights that reconstructs the row from its neighbors (Roweis and Saul 2000)
   modified,         ///< several sets of weights, as many as the neighbors allow (Zhang and Wang 2006)
-  hessian,          ///< second derivatives on the tangent plane (Donoho and Grimes 2003), dim (dim + 1) / 2 a row
-  hessian_sklearn,  ///< what scikit-learn calls hessian, and is in truth ltsa
-  ltsa,             ///< all that differs from the tangent plane (Zhang and Zha 2004)
+  hessian,          ///< second derivatives on the tangent plane, dim (dim + 1) / 2 per row (Donoho and Grimes 2003)
+  hessian_sklearn,  ///< what scikit-learn calls hessian, which is LTSA
+  ltsa,             ///< local tangent space alignment (Zhang and Zha 2004)
 };
 
 /// How the eigenvectors are found.
 enum class LleSolver : std::uint8_t {
   automatic,  ///< dense for few rows; direct; lanczos where the factor would not fit, or costs more
-  dense,      ///< every singular value, O(n^3); to check others by
+  dense,      ///< all singular values, O(n^3); for checking the others
   direct,     ///< a sparse factor by nested dissection and inverse iteration, on the context's device
-  cpu,        ///< direct, on the host wherever the context is
-  lanczos,    ///< products with M alone, in blocks, filtered: for data of high dimension, whose factor is too large
-  arnoldi,    ///< one vector at a time, as Li, Yan and Zhang 2021 have it, to compare with: of equal eigenvalues it may
-              ///< find fewer than there are
+  cpu,        ///< direct, on the host for every context
+  lanczos,    ///< block Lanczos with a filter: products with M only, for data of high dimension, whose factor is large
+  arnoldi,    ///< one vector at a time, as in Li, Yan and Zhang 2021, for comparison: it may miss repeated eigenvalues
 };
 
-/// What becomes of a table whose neighbor graph is in pieces: components, and of `standard` closed classes, which are
-/// rows that lead to each other, each to its neighbors, and to no others.
+/// How a neighbor graph in several pieces is treated. Pieces are connected components; for `standard` they are closed
+/// classes: rows that reach each other through their neighbors, and no other rows.
 enum class LlePieces : std::uint8_t {
-  apart,   ///< each piece is embedded on its own; rows that lead to several closed classes are placed afterwards
-  refuse,  ///< an error that says how many there are
+  apart,   ///< each piece is embedded on its own; rows that reach several closed classes are placed afterwards
+  refuse,  ///< an error that states their number
 };
 
-/// What a piece's count of its eigenvalues (`LlePiece::counted`) says, or why nothing was counted.
+/// What the count of a piece's eigenvalues (`LlePiece::counted`) shows, or why they were not counted.
 enum class LleCount : std::uint8_t {
-  complete,    ///< as many as were found: none was skipped
-  clustered,   ///< the cut at `dim` goes through a cluster: the last eigenvalue and the next agree to 1e-3, or to
-               ///< rounding. None below the cluster was skipped; of it, other vectors would do as well
+  complete,    ///< the count equals the number found: none was skipped
+  clustered,   ///< the last eigenvalue and the next agree to 1e-3 or to rounding, so that the cut at `dim` goes through
+               ///< a cluster. None below the cluster was skipped; vectors of the cluster are one choice of several
   skipped,     ///< eigenvalues below the last one were not found
-  unresolved,  ///< not counted: eigenvalues too close to each other, or to 0, for a factor's signs to tell them apart
+  unresolved,  ///< not counted: eigenvalues are too close to each other or to 0 for the signs of a factor
   not_asked,   ///< not counted: `certify` was false
-  by_solver,   ///< not counted: dense finds them all, lanczos and arnoldi have no factor
+  by_solver,   ///< not counted: dense finds all of them, lanczos and arnoldi have no factor
 };
 
 VICINAL_API std::string_view name_of(LleCount count) noexcept;
@@ -62,12 +61,12 @@ VICINAL_API LleSolver lle_solver_from(std::string_view name);
 VICINAL_API LlePieces lle_pieces_from(std::string_view name);
 
 struct LleOptions {
-  std::int64_t k = 12;   ///< neighbors of a row, itself left out; dim < k <= n - 1
+  std::int64_t k = 12;   ///< neighbors per row, itself not counted; dim < k <= n - 1
   std::int64_t dim = 2;  ///< columns of the embedding
   LleVariant variant = LleVariant::standard;
-  double reg = 1e-3;  ///< of standard, and of `transform`: this share of a local Gram's trace is added to its diagonal
+  double reg = 1e-3;  ///< standard and `transform`: fraction of a local Gram matrix's trace added to its diagonal
   LleSolver solver = LleSolver::automatic;
-  std::int64_t max_steps = 200'000;  ///< lanczos, arnoldi: products with M, of a piece, after which they give up
+  std::int64_t max_steps = 200'000;  ///< lanczos, arnoldi: maximum products with M per piece
   LlePieces pieces = LlePieces::apart;
   bool certify = true;                ///< direct: count the eigenvalues below the last one found, by a second factor
   Metric metric = Metric::euclidean;  ///< of the neighbors; weights are Euclidean
@@ -115,33 +114,39 @@ struct Lle {
   double solve_seconds = 0;  ///< with the count
 };
 
-/// Embeds the rows of a table; those in a device's memory are searched there, and copied to the host's, where the order
-/// of elimination is found. The search's cost, then O(n k^3) for the weights and the solver's: `direct` on data of
-/// intrinsic dimension two O(n^1.5), of three O(n^2); `lanczos` some sqrt(largest / least eigenvalue) products with M:
-/// few where the dimension is high, very many where it is two. Same bits for every thread count on one instruction set.
-/// Throws `invalid_argument` for options outside their domain (k, dim, reg) and tables that come in blocks, `bad_data`
-/// for values that are not finite, weights that are not determined (reg 0) and, by choice, graphs in pieces,
-/// `over_memory` before the search, naming what `plan_lle` does, and before the factor, `internal` where the iteration
-/// does not converge, which for `lanczos` and `arnoldi` may be because max_steps are too few.
+/// Embeds the rows of a table [n, d]: embedding [n, dim]. Rows in device memory are searched there and copied to the
+/// host, where the order of elimination is found.
+///
+/// Time: the search, O(n k^3) for the weights, and the solver: `direct` O(n^1.5) for data of intrinsic dimension two
+/// and O(n^2) for three; `lanczos` about sqrt(largest / smallest eigenvalue) products with M, few for high dimensions
+/// and very many for two. The same bits for every thread count on one instruction set; other instruction sets and
+/// devices differ in the last bits.
+///
+/// Throws `invalid_argument` for options outside their domain and tables that come in blocks, `bad_data` for NaN,
+/// infinity, weights that are not determined (reg 0) and, with LlePieces::refuse, graphs in several pieces,
+/// `over_memory` before the search with the bytes that `plan_lle` states, and before the factor, `internal` if the
+/// iteration does not converge (for `lanczos` and `arnoldi` perhaps because max_steps is too small), `cancelled`.
 VICINAL_API Lle lle(const Context& ctx, const TableView& table, const LleOptions& options = {});
-/// The same with neighbors that are known: a graph of k a row of the table within itself; `options.k` is not looked at.
+/// As above, with known neighbors: a graph of k neighbors per row of the table within itself. `options.k` is ignored.
 VICINAL_API Lle lle(const Context& ctx, const TableView& table, const NeighborGraph& graph, const LleOptions& options);
 
-/// Embedding [m, dim] of other rows: each is made of its k nearest table rows by the standard weights, and its place of
-/// theirs, all of one piece: the nearest row's. Throws what `knn` throws, `invalid_argument` for an embedding of
-/// another table.
+/// Coordinates [m, dim] of other rows. Each query is expressed by standard weights over its k nearest table rows,
+/// restricted to the piece of the nearest one; its coordinates are the same weighted sum of their coordinates.
+/// Throws `invalid_argument` for an embedding of another table and queries of another width, `bad_data` for NaN,
+/// infinity and weights that are not determined, `over_memory`, `cancelled`. Cost of `knn`, and O(m k^3).
 VICINAL_API std::vector<double> transform(const Context& ctx, const Index& index, const Lle& fitted,
                                           const TableView& queries);
 
-/// What `lle` will do, as far as it can be foreseen before neighbors are known.
+/// The plan of `lle`, as far as it can be foreseen before neighbors are known.
 struct LlePlan : Plan {
   LleSolver solver = LleSolver::automatic;  ///< of the largest piece; `automatic`: not foreseen
   std::string warning;                      ///< what the memory limit costs; empty: nothing
 };
 
-/// `memory` is what `lle` needs to run as `expected_seconds` says, search included: with less, `automatic` takes
-/// products with M where that is enough, and `warning` says at which price. Embeds two samples of at most 6,144 rows
-/// and carries on what their factors took: exact up to so many rows. On a device the solver's time is not foreseen.
+/// The plan of `lle`. `memory` is what it needs to run in `expected_seconds`, search included; with less, `automatic`
+/// uses products with M if that is enough, and `warning` states the cost. Two samples of at most 6,144 rows are
+/// embedded and their factors extrapolated, so that the plan is exact up to 6,144 rows. The solver's time on a device
+/// is not foreseen. Throws `invalid_argument` for options outside their domain and `bad_data` for NaN and infinity.
 VICINAL_API LlePlan plan_lle(const Context& ctx, const TableView& table, const LleOptions& options = {});
 
 }  // namespace vicinal

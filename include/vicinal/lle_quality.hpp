@@ -1,5 +1,5 @@
-// lle_quality: how far an embedding can be trusted: whose neighbors stayed neighbors, how well weights were determined,
-// and what is left of parameters that are known (docs/contract.md, clause 17).
+// lle_quality: how far an embedding can be trusted: which neighbors stayed neighbors, how well weights were determined,
+// and how much of known parameters is preserved (docs/contract.md, clause 17).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace vicinal {
 
-/// A column whose participation ratio (`LlePiece::localization`) is below this share lives on few rows, and says little
-/// of the others.
+/// A column whose participation ratio (`LlePiece::localization`) is below this fraction is concentrated on few rows and
+/// says little about the others.
 inline constexpr double kLocalizedShare = 0.05;
 
 struct LleQualityOptions {

@@ -1,5 +1,5 @@
-// lof: how much less dense a row's surroundings are than its neighbors' (the local outlier factor), and the family of
-// scores that one neighbor graph gives (docs/contract.md, clause 13). Scores are such that larger is more outlying.
+// lof: the local outlier factor, which compares a row's density with that of its neighbors, and related scores of a
+// neighbor graph (docs/contract.md, clause 13). Larger scores are more outlying.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace vicinal {
 
-/// What is computed of a row p and its neighbors. O(k) a row, but for ldof and the cofs: O(k^2 d).
+/// What is computed from a row p and its neighbors. O(k) per row; ldof, cof and cof_pyod O(k^2 d).
 enum class OutlierScore : std::uint8_t {
-  lof,             ///< mean density of the neighbors over one's own (Breunig et al. 2000); 1: as dense as they are
+  lof,             ///< mean density of the neighbors over that of p (Breunig et al. 2000); 1: as dense as they are
   simplified_lof,  ///< the same, density = 1 / k-distance (Schubert et al. 2014)
   knn,             ///< k-distance (Ramaswamy et al. 2000)
   knn_weighted,    ///< sum of the distances to the neighbors (Angiulli and Pizzuti 2002)
@@ -29,23 +29,23 @@ enum class OutlierScore : std::uint8_t {
   cof_pyod,        ///< the same as PyOD walks it: always to the next neighbor by distance from p
 };
 
-/// What becomes of rows that have k copies or more, whose density has no bound. See docs/outliers.md for when to use
-/// which.
+/// How rows with k or more duplicates, whose density is unbounded, are treated. docs/outliers.md says which to use
+/// when.
 enum class Duplicates : std::uint8_t {
-  sklearn,   ///< 1e-10 is added to the mean reach distance; scores beside copies grow to 1e10
-  infinite,  ///< "inf": they score 1, their neighbors infinity, as in ELKI
-  one,       ///< they score 1 among themselves, 0 beside others, as in R's dbscan
-  distinct,  ///< neighborhoods hold k different places, copies all counted: the paper's k-distinct-distance
-  cap,       ///< no density is above twice the largest that is finite
+  sklearn,   ///< 1e-10 is added to the mean reachability distance; scores next to duplicates grow to 1e10
+  infinite,  ///< "inf": duplicates score 1, their neighbors infinity, as in ELKI
+  one,       ///< duplicates score 1 among themselves and 0 beside others, as in R's dbscan
+  distinct,  ///< neighborhoods hold k distinct points and all their duplicates: the paper's k-distinct-distance
+  cap,       ///< densities are capped at twice the largest finite one
 };
 
-/// Which rows are neighbors where more than one is as far away as the k-th.
+/// Which rows are neighbors if several are as far away as the k-th.
 enum class Ties : std::uint8_t {
   cut,  ///< k of them, by the smaller id
   all,  ///< all, as in the definition of 2000
 };
 
-/// What is kept of the scores by every k of a range.
+/// How the scores of all k of a range are joined.
 enum class AcrossK : std::uint8_t { max, mean, min };
 
 VICINAL_API std::string_view name_of(OutlierScore score) noexcept;
@@ -60,15 +60,15 @@ VICINAL_API AcrossK across_k_from(std::string_view name);
 
 struct LofOptions {
   std::int64_t k = 20;    ///< neighbors; 1 <= k <= n - 1. ldof: at least 2
-  std::int64_t k_to = 0;  ///< above k: lof for every k from `k` to this one, joined by `across`; 0: one k
+  std::int64_t k_to = 0;  ///< if above k: lof for every k from `k` to `k_to`, joined by `across`; 0: one k
   AcrossK across = AcrossK::max;
   OutlierScore score = OutlierScore::lof;
   /// Of scores made of densities: lof, simplified_lof, inflo. `distinct`, which says who is a neighbor, also of the
   /// distances and loop, not of inflo.
   Duplicates duplicates = Duplicates::sklearn;
   Ties ties = Ties::cut;     ///< `all`: of lof, simplified_lof, the distances and loop
-  double lambda = 3;         ///< of loop: deviations that it calls far, above 0
-  double contamination = 0;  ///< share of outliers, in (0, 0.5]; 0: the threshold that the score itself suggests
+  double lambda = 3;         ///< loop only: number of standard deviations that count as outlying; above 0
+  double contamination = 0;  ///< fraction of outliers, in (0, 0.5]; 0: the threshold that the score itself suggests
   bool novelty = false;      ///< keep k-distances and densities, so that other rows can be scored
   Metric metric = Metric::euclidean;  ///< inner_product, whose distances may be negative, is refused
   double p = 2;
@@ -96,29 +96,34 @@ struct Lof {
   double score_seconds = 0;  ///< after the neighbors were found
 };
 
-/// Scores of the rows that a graph joins: one made by `knn` or `radius` without queries, of which the first k neighbors
-/// of each row count (of CSR all: `k` is not looked at). O(n k) time, O(n) memory; a range O(n k (k_to - k)) and
-/// O(n (k_to - k)). Throws `invalid_argument` for options outside their domain and scores, ties or policies that need
-/// the table, `bad_data` naming the row for graphs whose ids or distances cannot be a table's within itself,
-/// `over_memory` before it starts.
+/// Scores [n] of the rows of a graph made by `knn` or `radius` without queries. The first k neighbors of each row
+/// count; of a radius graph all, and `k` is ignored. O(n k) time and O(n) memory; for a range O(n k (k_to - k)) and O(n
+/// (k_to - k)). The same bits for every thread count, instruction set and device. Throws `invalid_argument` for options
+/// outside their domain and scores, ties or policies that need the table, `bad_data` naming the row for graphs whose
+/// ids or distances cannot be a table's within itself, `over_memory` before it starts.
 VICINAL_API Lof lof(const Context& ctx, const NeighborGraph& graph, const LofOptions& options = {});
-/// The same with the table [n, d] that the graph is of, for ldof and the cofs.
+/// As above, with the table [n, d] of the graph, for ldof, cof and cof_pyod. O(n k^2 d) for these. Throws also
+/// `bad_data` for two neighbors whose distance overflows.
 VICINAL_API Lof lof(const Context& ctx, const NeighborGraph& graph, const TableView& table, const LofOptions& options);
-/// Neighbors are found first. On a device they do not leave it. Throws what `knn` throws, too.
+/// Finds the neighbors first; on a device they do not leave it. Cost of `knn`, and of the scores. Throws
+/// `invalid_argument` for options outside their domain, `bad_data` for NaN, infinity and distances that overflow,
+/// `over_memory` before work begins, `cancelled`.
 VICINAL_API Lof lof(const Context& ctx, const TableView& table, const LofOptions& options = {});
 VICINAL_API Lof lof(const Context& ctx, const Index& index, const LofOptions& options = {});
 
-/// Scores [m] of other rows among those of the table, by a result that was made from it with `novelty`: distances and
-/// densities of the table's rows are those of then, and a row that is in the table is a neighbor of itself. Not for
-/// inflo, which looks from both sides. Throws what `lof` throws.
+/// Scores [m] of other rows relative to a table, by a result that `lof` made from it with `novelty`. Distances and
+/// densities of the table's rows are those of that result; a query equal to a table row has that row as a neighbor. Not
+/// for inflo, which needs reverse neighbors. Throws `invalid_argument` for a model of another table, one made without
+/// `novelty` and queries of another width, `bad_data` for NaN, infinity and distances that overflow, `over_memory`,
+/// `cancelled`. Cost of `knn` with m queries, and of their scores.
 VICINAL_API std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& model,
                                         const TableView& queries);
 
-/// All that `novelty` needs, in one file: the index with its table, and the result that was made of it.
+/// An index and the result of `lof` on it, in one file: what `novelty` needs.
 struct VICINAL_API LofModel {
   Index index;
   Lof fitted;              ///< made of `index` with `novelty`; its plan and stats are not saved
-  std::string notes = {};  ///< what else the caller wants to find again: UTF-8, up to some MB
+  std::string notes = {};  ///< text of the caller's, UTF-8, up to some MB
   /// What was done to the columns before the rows came here (say, "--scale standard"), in a few words, UTF-8; empty:
   /// nothing. The library does not do it to queries, so that `load` refuses such a model unless it is allowed to.
   std::string preparation = {};
@@ -131,7 +136,8 @@ struct VICINAL_API LofModel {
   static LofModel load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options = {});
 };
 
-/// What `lof` would do and the memory it needs, without doing it.
+/// The plan of `lof` without running it: method, bytes of memory, expected seconds and the reason. Throws
+/// `invalid_argument` for options outside their domain and `bad_data` for NaN and infinity.
 VICINAL_API Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& options = {});
 
 }  // namespace vicinal

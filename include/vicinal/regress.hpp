@@ -1,4 +1,4 @@
-// regress: numbers of the nearest rows, averaged (kNN and radius regression; docs/contract.md, clause 14).
+// regress: means of the neighbors' targets (k-nearest-neighbor and radius regression; docs/contract.md, clause 14).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace vicinal {
 struct RegressOptions {
   Weighting weights = Weighting::uniform;
   WeightFn custom = {};  ///< for Weighting::custom; called on several threads at once
-  /// The value of a query that has no neighbors, or only some that weigh 0.
+  /// The value of a query without neighbors, or whose neighbors all weigh 0.
   double outlier = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -30,23 +30,30 @@ struct Regression {
   SearchStats stats;
 };
 
-/// The weighted means [graph.rows, outputs] of the targets of each row's neighbors; `targets` is [n, outputs], on the
-/// host. O(m k outputs) time, O((m + n) outputs) memory. Throws `invalid_argument` for targets that do not number the
+/// The weighted means [graph.rows, outputs] of the targets [n, outputs] of each row's neighbors; both in host memory.
+/// O(m k outputs) time, O((m + n) outputs) memory. Throws `invalid_argument` for targets that do not number the
 /// graph's table rows, graphs whose arrays do not fit together, weights by distance with inner_product and custom
 /// weights that are negative or not finite; `bad_data` naming row and column of a target that is not finite, and the
 /// query row whose sum is beyond float64; `over_memory` before it starts.
 VICINAL_API std::vector<double> average(const Context& ctx, const NeighborGraph& graph, const TableView& targets,
                                         const RegressOptions& options = {});
 
-/// `average` of the graph that `knn` finds. On a CUDA context lists are found on the device and averaged on the host,
-/// which the plan says. Throws what `knn` and `average` throw.
+/// The weighted means of the targets [n, outputs] of the k nearest rows for each query: values [m, outputs], with the
+/// bits of `knn` followed by `average`. With a CUDA context lists are found on the device and averaged on the host, as
+/// the plan says.
+///
+/// Throws `invalid_argument` for options outside their domain, queries of another width than the table, targets that do
+/// not number its rows, weights by distance with inner_product, and custom weights that are negative or not finite,
+/// `bad_data` for NaN and infinity in table, queries and targets, and for distances and sums that overflow,
+/// `over_memory` before work begins, `cancelled`. Cost of `knn`, and O(m k outputs).
 VICINAL_API Regression regress(const Context& ctx, const Index& index, const TableView& queries,
                                const TableView& targets, const KnnOptions& options,
                                const RegressOptions& averaging = {});
 VICINAL_API Regression regress(const Context& ctx, const TableView& table, const TableView& queries,
                                const TableView& targets, const KnnOptions& options,
                                const RegressOptions& averaging = {});
-/// The same of all rows within a radius.
+/// The weighted means of the targets of all rows within a radius of each query. Throws as `regress` does, and
+/// `over_memory` also when the neighbors found so far exceed the limit. Cost of `radius`, and O(neighbors outputs).
 VICINAL_API Regression regress_radius(const Context& ctx, const Index& index, const TableView& queries,
                                       const TableView& targets, const RadiusOptions& options,
                                       const RegressOptions& averaging = {});

@@ -1,4 +1,4 @@
-// vote: labels of the neighbors to labels of the queries (kNN classification; the GS paper, step 5).
+// vote: labels of the neighbors to labels of the queries (k-nearest-neighbor classification).
 #pragma once
 
 #include <cstdint>
@@ -55,14 +55,15 @@ struct Vote {
   std::int64_t class_count = 0;
 };
 
-/// One output. Cost O(m k), with probabilities O(m (k + classes)); weights are added in rank order in float64.
-/// Neighbors that all weigh 0 tie, and the smallest of their labels wins.
-/// Throws `invalid_argument` when labels do not number the graph's table rows, when the graph's arrays do not fit
-/// together, for weights by distance with inner_product, and for custom weights that are negative or not finite (or
-/// whose sum is not), naming the query row; `over_memory` when the result does not fit.
+/// For each query of a graph the label with the largest weight among its neighbors, ties to the smaller label. Weights
+/// are added in rank order in float64; neighbors that all weigh 0 tie. O(m k) time, O(m (k + classes)) with
+/// probabilities; the same bits for every thread count. Throws `invalid_argument` when labels do not number the graph's
+/// table rows, when the graph's arrays do not fit together, for weights by distance with inner_product, and for custom
+/// weights that are negative or not finite (or whose sum is not), naming the query row; `over_memory` when the result
+/// does not fit.
 VICINAL_API Vote vote(const Context& ctx, const NeighborGraph& graph, const Labels& labels,
                       const VoteOptions& options = {});
-/// Several outputs: one vote each, the weights computed once.
+/// One vote per output; weights are computed once. Throws as the function for one output.
 VICINAL_API std::vector<Vote> vote(const Context& ctx, const NeighborGraph& graph, std::span<const Labels> outputs,
                                    const VoteOptions& options = {});
 
