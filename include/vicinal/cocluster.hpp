@@ -13,13 +13,13 @@
 
 namespace vicinal {
 
-/// Pairs (a[e], b[e]) of a member of side A, in [0, n_a), and one of side B, in [0, n_b). Borrowed host memory. Ids may
-/// come in any order and a pair more than once. Weights, one a pair, are finite and at least 0; a pair of weight 0 is
-/// an edge like any other.
+/// Edges (a[e], b[e]) between a member of side A, in [0, n_a), and one of side B, in [0, n_b). Borrowed host memory.
+/// Edges may come in any order and more than once. Weights, one per edge, are finite and at least 0; an edge of weight
+/// 0 counts like any other.
 class VICINAL_API BipartiteEdges {
  public:
   BipartiteEdges() = default;
-  /// Throws `invalid_argument` for sizes below 0, and where a, b and weights (unless there are none) differ in length.
+  /// Throws `invalid_argument` for negative sizes, and if a, b and weights (unless empty) differ in length.
   BipartiteEdges(std::int64_t n_a, std::int64_t n_b, std::span<const std::int64_t> a, std::span<const std::int64_t> b,
                  std::span<const double> weights = {});
   BipartiteEdges(std::int64_t n_a, std::int64_t n_b, std::span<const std::int32_t> a, std::span<const std::int32_t> b,
@@ -53,10 +53,10 @@ class VICINAL_API BipartiteEdges {
 /// How groups are found. Every method gives the same labels.
 enum class CoclusterMethod : std::uint8_t {
   components,  ///< union-find by all threads at once; O(edges + members) memory
-  closure,     ///< the adjacency matrix with self loops squared until its ones stay as many, a bit an element
-  // The same with integers, as the paper multiplies (docs/papers.md): quadratic in memory, cubic in time.
+  closure,     ///< the adjacency matrix with self loops, one bit per element, squared until nothing changes
+  // The closure with integers, as in the paper (docs/papers.md): quadratic memory, cubic time.
   product_serial,  ///< three loops on one core of the host
-  product_global,  ///< an element a thread, rows and columns read from where they lie
+  product_global,  ///< one thread per element, rows and columns in global memory
   product_tiled,   ///< by tiles in shared memory, or in a core's cache
 };
 
@@ -85,7 +85,7 @@ struct CoclusterGroup {
   }
 };
 
-/// What runs, or would run.
+/// What runs, or would run, and its memory.
 struct CoclusterPlan {
   CoclusterMethod method = CoclusterMethod::components;
   std::string device = "cpu";
@@ -110,25 +110,25 @@ struct VICINAL_API Cocluster {
   [[nodiscard]] std::int64_t group_of(std::int64_t label) const;
 };
 
-/// Groups of a bipartite graph (clause 16). `components` takes O(edges) time but for a factor that never exceeds 4 in
-/// practice (lock-free union by number with path halving), and 4 or 8 bytes a member beside the result; the methods
-/// that multiply take the matrix's n^2 / 8 bytes twice, or 4 n^2 three times, n = n_a + n_b. Throws `bad_data` naming
-/// the first edge with a weight that is below 0 or not finite, or else with an id outside its side; `over_memory`
-/// before it starts.
+/// The connected components of a bipartite graph (clause 16), with the same labels for every method, thread count and
+/// device. `components` takes O(edges) time up to a factor that stays below 4 in practice (lock-free union with path
+/// halving), and 4 or 8 bytes per member beside the result. The methods that multiply take n^2 / 8 bytes twice, or 4
+/// n^2 bytes three times, n = n_a + n_b. Throws `bad_data` naming the first edge with a negative or non-finite weight
+/// or an id outside its side, `over_memory` before work begins, `cancelled`.
 VICINAL_API Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges, const CoclusterOptions& options = {});
-/// The same of a relation matrix [n_a, n_b], whose elements other than 0 are the weights of edges. Host memory. Throws
-/// `bad_data` naming row and column of an element below 0 or not finite, too.
+/// As above, for a relation matrix [n_a, n_b] in host memory, whose nonzero elements are the weights of edges. Throws
+/// `bad_data` naming row and column of an element that is negative or not finite, `over_memory`, `cancelled`.
 VICINAL_API Cocluster cocluster(const Context& ctx, const TableView& relation, const CoclusterOptions& options = {});
 
-/// How large a group may be. 0: as large as it is.
+/// Limits of a group's size; 0: no limit.
 struct SplitOptions {
   std::int64_t most_members = 0;  ///< of both sides together
-  std::int64_t most_steps = 0;    ///< edges on the shortest way between any two members
+  std::int64_t most_steps = 0;    ///< edges on the shortest path between any two members
 };
 
 struct CoclusterSplit {
-  Cocluster parts;                      ///< labels and groups after the split; plan and products are those of before
-  std::vector<std::int64_t> cut_edges;  ///< numbers of the edges that join different parts, ascending
+  Cocluster parts;                      ///< labels and groups after the split; plan and products of `found`
+  std::vector<std::int64_t> cut_edges;  ///< numbers of the edges between different parts, ascending
   std::int64_t split_groups = 0;        ///< groups that were too large
 };
 
@@ -143,7 +143,8 @@ struct CoclusterSplit {
 VICINAL_API CoclusterSplit split_groups(const Context& ctx, const BipartiteEdges& edges, const Cocluster& found,
                                         const SplitOptions& options);
 
-/// What `cocluster` would do and the memory it needs, without doing it.
+/// The plan of `cocluster` without running it: method, device and bytes of memory. Throws as `cocluster` does for
+/// options.
 VICINAL_API CoclusterPlan plan_cocluster(const Context& ctx, const BipartiteEdges& edges,
                                          const CoclusterOptions& options = {});
 

@@ -1,4 +1,4 @@
-// match: which features of two maps of the same area correspond, from one to one to many to many (the CC paper's job).
+// match: which features of two maps of the same area correspond, from one to one up to many to many.
 // docs/contract.md, clause 18; docs/matching.md says which rule to take when.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace vicinal {
 /// When a pair of features is kept, that is, an edge of the graph whose components are the groups.
 enum class EdgeRule : std::uint8_t {
   standard,  ///< share of the smaller >= 0.5, or >= `threshold` (0.25) and mean width >= `least_width` (0)
-  touch,     ///< they share a point: the paper's, which chains a map of neighbors into one group
+  touch,     ///< they share a point: the rule of Zhang et al., which merges a map of adjacent parcels into one group
   area,      ///< they share an area above 0
   share,     ///< of the smaller one, >= `threshold`
   share_a,   ///< of a's area, >= `threshold`
@@ -25,7 +25,7 @@ enum class EdgeRule : std::uint8_t {
   width,     ///< mean width of what they share >= `least_width`
 };
 
-/// What became of a's features, in one word a group.
+/// What became of the features of `a` in a group.
 enum class Change : std::uint8_t {
   unchanged,  ///< one to one, IoU >= MatchOptions::unchanged_iou
   modified,   ///< one to one, less than that
@@ -36,11 +36,11 @@ enum class Change : std::uint8_t {
   complex,    ///< many to many
 };
 
-/// What an attribute that both maps have says of a pair.
+/// How an attribute of both maps affects a pair.
 enum class Agreement : std::uint8_t {
   ignored,
-  required,  ///< a pair is kept only if its codes are equal, too
-  enough,    ///< a pair with equal codes is kept where it shares any area
+  required,  ///< a pair is kept only if its codes are equal as well
+  enough,    ///< a pair with equal codes is kept if it shares any area
 };
 
 VICINAL_API std::string_view name_of(EdgeRule rule) noexcept;
@@ -104,9 +104,11 @@ struct Match {
   MatchOptions options;            ///< with the threshold that was used; without codes
 };
 
-/// Overlaps of the two layers, the rule, and the components of the graph of kept pairs, divided where they are larger
-/// than allowed; every feature is in one group. Throws what `overlaps` throws, and `invalid_argument` naming the option
-/// that is out of range.
+/// Finds the overlaps of two layers, applies the rule to each pair, and groups features by the connected components of
+/// the kept pairs, split if they exceed the limits. Every feature is in exactly one group. The same result for every
+/// thread count and device. Throws `invalid_argument` naming the option that is out of range and for offsets that do
+/// not fit, `bad_data` for coordinates that are neither 0 nor of a magnitude from 1e-120 to 1e140, `over_memory` before
+/// pairs are made, `cancelled`. Cost of `overlaps`, and O(pairs log features).
 VICINAL_API Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b,
                         const MatchOptions& options = {});
 

@@ -1,5 +1,5 @@
-// Layers of polygons as flat arrays, what their features share, and by how much: the overlap join (docs/contract.md,
-// clause 18).
+// Layers of polygons as flat arrays, and the overlap join: which features of two layers share points, and how much area
+// (docs/contract.md, clause 18).
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct PolygonsView {
   }
 };
 
-/// The same, owned.
+/// As PolygonsView, with arrays of its own.
 struct Polygons {
   std::vector<double> points;
   std::vector<std::int64_t> rings = {0};
@@ -45,11 +45,11 @@ struct Polygons {
   void end_feature() { features.push_back(static_cast<std::int64_t>(parts.size()) - 1); }
 };
 
-/// How two closed regions lie (Egenhofer's eight relations, from the 9-intersection of interior, boundary, exterior).
+/// The relation of two closed regions (Egenhofer's eight, from the 9-intersection of interior, boundary and exterior).
 enum class RegionRelation : std::uint8_t {
   disjoint,
   touches,     ///< only boundaries meet
-  overlaps,    ///< interiors meet, and each has what the other has not
+  overlaps,    ///< interiors meet, and each has a part outside the other
   covers,      ///< b lies in a, and their boundaries meet
   covered_by,  ///< a lies in b, and their boundaries meet
   contains,    ///< b lies in the interior of a
@@ -64,8 +64,8 @@ struct Overlap {
   std::int64_t a = 0;
   std::int64_t b = 0;
   RegionRelation relation = RegionRelation::touches;
-  double area = 0;   ///< that both cover, in square units of the coordinates; 0 where they only touch
-  double width = 0;  ///< its mean width, 2 area / perimeter; 0 where it was not asked for
+  double area = 0;   ///< of the intersection, in square units of the coordinates; 0 if they only touch
+  double width = 0;  ///< mean width of the intersection, 2 area / perimeter; 0 unless OverlapOptions::widths
 };
 
 struct Overlaps {
@@ -73,7 +73,7 @@ struct Overlaps {
   std::vector<double> areas_a;  ///< [features of a]
   std::vector<double> areas_b;  ///< [features of b]
   std::int64_t candidates = 0;  ///< pairs whose boxes meet
-  std::int64_t on_host = 0;     ///< of them, those that a device left to the host; 0 without a device
+  std::int64_t on_host = 0;     ///< candidates that a device left to the host; 0 without a device
   double device_seconds = 0;    ///< from layers on the device to pairs there; 0 without a device
 };
 
@@ -81,21 +81,24 @@ struct OverlapOptions {
   bool widths = true;  ///< costs about as much again as the areas
 };
 
-/// The overlap join: every pair of a feature of `a` and one of `b` that share a point, what they share and how they
-/// lie. Relations are exact, decided by signs of determinants of the coordinates given; areas are a float64 sum that no
-/// degenerate border can upset, the same bits whatever the machine (relative to the smaller feature some 1e-12 in
-/// practice; where one feature lies in the other, the inner one's own area). Coordinates are planar: project degrees
-/// first. A region that covers a place twice, which `self_overlapping` finds, has it counted twice. On a CUDA context
-/// the device finds the pairs and decides those of features of up to 40 edges whose borders do not touch; the context's
-/// threads decide the others, to the same bits.
+/// The overlap join: every pair of a feature of `a` and a feature of `b` that share a point, with their relation and
+/// the area of their intersection. Relations are exact: they are decided by the signs of determinants of the given
+/// coordinates. Areas are float64 sums with the same bits on every machine; their error is about 1e-12 of the smaller
+/// feature in practice, and if one feature lies in the other, the area is the inner one's own. Coordinates are planar:
+/// project degrees first. A place that a region covers twice (`self_overlapping` finds such regions) counts twice. With
+/// a CUDA context the device finds the pairs and decides those with up to 40 edges whose borders do not touch; the host
+/// decides the others, with the same bits.
+///
 /// Throws `invalid_argument` for offsets that do not fit, `bad_data` for coordinates that are neither 0 nor of a
 /// magnitude from 1e-120 to 1e140, `over_memory` before pairs are made, `cancelled`. Cost O((m + n) log n) for the
 /// boxes and O(e log e) a pair, e the edges within the box that both share.
 VICINAL_API Overlaps overlaps(const Context& ctx, const PolygonsView& a, const PolygonsView& b,
                               const OverlapOptions& options = {});
 
-/// The features that cover some place twice, or inside out (bow-ties), in ascending order: those whose winding number
-/// is not 0 or 1 everywhere, but for slivers within rounding. Throws what `overlaps` throws.
+/// The features that cover a place twice or inside out (bow-ties), ascending: those whose winding number is not 0 or 1
+/// everywhere, except for slivers within rounding. Throws `invalid_argument` for offsets that do not fit, `bad_data`
+/// for coordinates that are neither 0 nor of a magnitude from 1e-120 to 1e140, `over_memory`, `cancelled`. O(e log e)
+/// per feature of e edges.
 VICINAL_API std::vector<std::int64_t> self_overlapping(const Context& ctx, const PolygonsView& polygons);
 
 }  // namespace vicinal
