@@ -18,7 +18,7 @@ import sys
 
 # The reference is written for the reader and in __float128, which clang-tidy's compiler does not have; nor has it all
 # of GCC's options.
-CHECKED = re.compile(r"/(src|cli)/(?!reference/).*\.cpp$")
+CHECKED = re.compile(r"/(src|cli|bench/command)/(?!reference/).*\.cpp$")
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 OPTIONS = ["--quiet", "--extra-arg=-Wno-ignored-optimization-argument"]
 
@@ -30,7 +30,7 @@ def options_of(entry):
 
 def area_of(source):
     """The innermost folder below src or cli that the tests have too, else core."""
-    folders = pathlib.PurePath(re.search(r"/(?:src|cli)/(.*)$", source)[1]).parts[:-1]
+    folders = pathlib.PurePath(re.search(r"/(?:src|cli|bench)/(.*)$", source)[1]).parts[:-1]
     areas = {folder.name for kind in ("unit", "contract", "cli") for folder in (TESTS / kind).iterdir() if folder.is_dir()}
     return next((folder for folder in reversed(folders) if folder in areas), "core")
 
