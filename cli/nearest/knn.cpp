@@ -1,52 +1,24 @@
 // `vicinal knn`: the k nearest rows, of a table within itself or of queries against it.
 #include "vicinal/knn.hpp"
 
-#include <fmt/core.h>
-
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/common_options.hpp"
-#include "base/image_shape.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
-#include "io/atomic_file.hpp"
 #include "nearest/neighbors_output.hpp"
-#include "report/neighbors.hpp"
 
 namespace vicinal::cli {
 namespace {
 
-struct KnnCommand {
-  CommonOptions common;
-  SearchOptions search;
-  InputOptions input;
-  std::string table;
-  std::string queries;
-  std::string output;
-  std::string report;
-  std::string image_shape;
+struct KnnCommand : NeighborsCommand {
   std::int64_t k = 5;
 
-  [[nodiscard]] std::string report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
-                                        double seconds) const;
   void run() const;
 };
-
-std::string KnnCommand::report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
-                                    double seconds) const {
-  const bool self = queries.empty();
-  report::NeighborsReport content;
-  content.table_file = table;
-  content.queries_file = queries;
-  content.seconds = seconds;
-  content.shown = {&graph, &rows.view, self ? &rows.view : &asked.view, self, image_shape_of(image_shape, rows)};
-  return render(content);
-}
 
 void KnnCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
@@ -71,22 +43,7 @@ void KnnCommand::run() const {
   }
   const NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::string page = report.empty() ? std::string() : report_page(rows, asked, graph, seconds);
-  runtime.ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
-  if (!output.empty()) write_graph(output, graph);
-  if (!report.empty()) write_text(report, page);
-  together.commit();
-  runtime.progress->clear();
-  if (common.json) {
-    Json json = {{"command", "knn"}};
-    describe_graph(graph, output, seconds, json);
-    json["report"] = report.empty() ? Json(nullptr) : Json(report);
-    print_json(json);
-    return;
-  }
-  if (output.empty()) print_text(first_rows(graph));
-  tell(runtime, common, graph_sentence(graph, output, seconds));
+  deliver(runtime, {rows, asked, graph, seconds});
 }
 
 }  // namespace

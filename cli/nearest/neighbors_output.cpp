@@ -6,6 +6,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/image_shape.hpp"
+#include "base/interrupt.hpp"
+#include "base/output.hpp"
+#include "io/atomic_file.hpp"
+#include "report/neighbors.hpp"
+
 namespace vicinal::cli {
 namespace {
 
@@ -16,8 +22,7 @@ std::int64_t neighbors_in(const NeighborGraph& graph) {
   return static_cast<std::int64_t>(graph.ids.size());
 }
 
-}  // namespace
-
+/// A table of the first rows and their first neighbors, `id (distance)`.
 std::string first_rows(const NeighborGraph& graph) {
   std::vector<std::vector<std::string>> lines = {{"row"}};
   if (graph.is_csr()) lines[0].push_back("found");
@@ -39,6 +44,7 @@ std::string first_rows(const NeighborGraph& graph) {
   return format_table(lines);
 }
 
+/// What was found, where it went, how it ran, and the first rows.
 void describe_graph(const NeighborGraph& graph, const std::string& output, double seconds, Json& json) {
   json["rows"] = graph.rows;
   json["table_rows"] = graph.table_rows;
@@ -67,6 +73,7 @@ void describe_graph(const NeighborGraph& graph, const std::string& output, doubl
   json["first_rows"] = head;
 }
 
+/// One sentence on how many neighbors were found, how, how fast and where they are.
 std::string graph_sentence(const NeighborGraph& graph, const std::string& output, double seconds) {
   std::string text = fmt::format("{} neighbors of {} rows among {} by {} in {} ({})", format_count(neighbors_in(graph)),
                                  format_count(graph.rows), format_count(graph.table_rows), name_of(graph.metric),
@@ -74,6 +81,39 @@ std::string graph_sentence(const NeighborGraph& graph, const std::string& output
   if (!output.empty()) return text + fmt::format(", written to {}", output);
   if (graph.rows > kRowsShown) text += fmt::format("; the first {} rows are shown, -o FILE writes all", kRowsShown);
   return text;
+}
+
+std::string page_of(const NeighborsCommand& command, const FoundNeighbors& found) {
+  const bool self = command.queries.empty();
+  report::NeighborsReport content;
+  content.table_file = command.table;
+  content.queries_file = command.queries;
+  content.radius = found.radius.value_or(0);
+  content.seconds = found.seconds;
+  content.shown = {&found.graph, &found.rows.view, self ? &found.rows.view : &found.asked.view, self,
+                   image_shape_of(command.image_shape, found.rows)};
+  return render(content);
+}
+
+}  // namespace
+
+void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found) const {
+  const std::string page = report.empty() ? std::string() : page_of(*this, found);
+  runtime.ctx.check_cancelled();
+  io::OutputGroup together(interrupt_token());
+  if (!output.empty()) write_graph(output, found.graph);
+  if (!report.empty()) write_text(report, page);
+  together.commit();
+  runtime.progress->clear();
+  if (common.json) {
+    Json json = {{"command", found.radius ? "radius" : "knn"}};
+    if (found.radius) json["radius"] = *found.radius;
+    describe_graph(found.graph, output, found.seconds, json);
+    json["report"] = report.empty() ? Json(nullptr) : Json(report);
+    return print_json(json);
+  }
+  if (output.empty()) print_text(first_rows(found.graph));
+  tell(runtime, common, graph_sentence(found.graph, output, found.seconds));
 }
 
 }  // namespace vicinal::cli

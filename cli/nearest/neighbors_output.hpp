@@ -1,18 +1,35 @@
-// A NeighborGraph on stdout: the first rows for a person, the summary as JSON.
+// What `knn` and `radius` have in common: their options, and how neighbors that were found are written and told.
 #pragma once
 
+#include <optional>
 #include <string>
 
-#include "base/output.hpp"
+#include "base/common_options.hpp"
 #include "vicinal/graph.hpp"
+#include "vicinal/io.hpp"
 
 namespace vicinal::cli {
 
-/// A table of the first rows and their first neighbors, `id (distance)`.
-std::string first_rows(const NeighborGraph& graph);
-/// What was found, where it went, how it ran, and the first rows.
-void describe_graph(const NeighborGraph& graph, const std::string& output, double seconds, Json& json);
-/// One sentence on how many neighbors were found, how, how fast and where they are.
-std::string graph_sentence(const NeighborGraph& graph, const std::string& output, double seconds);
+struct FoundNeighbors {
+  const Table& rows;
+  const Table& asked;  ///< not looked at where there are no queries
+  const NeighborGraph& graph;
+  double seconds = 0;
+  std::optional<double> radius = {};  ///< none: k nearest rows
+};
+
+struct NeighborsCommand {
+  CommonOptions common;
+  SearchOptions search;
+  InputOptions input;
+  std::string table;
+  std::string queries;  ///< empty: the table within itself
+  std::string output;
+  std::string report;
+  std::string image_shape;
+
+  /// Writes lists and page, both or neither, and prints what was found: as JSON, or its first rows and a sentence.
+  void deliver(const Runtime& runtime, const FoundNeighbors& found) const;
+};
 
 }  // namespace vicinal::cli

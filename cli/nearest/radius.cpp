@@ -8,15 +8,11 @@
 #include <numeric>
 
 #include "base/common_options.hpp"
-#include "base/image_shape.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
-#include "io/atomic_file.hpp"
 #include "nearest/neighbors_output.hpp"
-#include "report/neighbors.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal::cli {
@@ -24,21 +20,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct RadiusCommand {
-  CommonOptions common;
-  SearchOptions search;
-  InputOptions input;
-  std::string table;
-  std::string queries;
-  std::string output;
-  std::string report;
-  std::string image_shape;
+struct RadiusCommand : NeighborsCommand {
   double radius = 0;
   bool count_only = false;
 
   void run() const;
-  [[nodiscard]] std::string report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
-                                        double seconds) const;
   void explain(const PlannedInputs& inputs, Plan plan) const;
   [[nodiscard]] std::uint64_t neighbors_bytes(const Context& ctx, const Table& rows, const Table& asked,
                                               const RadiusOptions& options) const;
@@ -111,18 +97,6 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
                    output.empty() ? std::string() : ", written to " + output));
 }
 
-std::string RadiusCommand::report_page(const Table& rows, const Table& asked, const NeighborGraph& graph,
-                                       double seconds) const {
-  const bool self = queries.empty();
-  report::NeighborsReport content;
-  content.table_file = table;
-  content.queries_file = queries;
-  content.radius = radius;
-  content.seconds = seconds;
-  content.shown = {&graph, &rows.view, self ? &rows.view : &asked.view, self, image_shape_of(image_shape, rows)};
-  return render(content);
-}
-
 void RadiusCommand::run() const {
   const auto start = Clock::now();
   const Runtime runtime = make_runtime(common);
@@ -160,22 +134,7 @@ void RadiusCommand::run() const {
     throw;
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  const std::string page = report.empty() ? std::string() : report_page(rows, asked, graph, seconds);
-  runtime.ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
-  if (!output.empty()) write_graph(output, graph);
-  if (!report.empty()) write_text(report, page);
-  together.commit();
-  runtime.progress->clear();
-  if (common.json) {
-    Json json = {{"command", "radius"}, {"radius", radius}};
-    describe_graph(graph, output, seconds, json);
-    json["report"] = report.empty() ? Json(nullptr) : Json(report);
-    print_json(json);
-    return;
-  }
-  if (output.empty()) print_text(first_rows(graph));
-  tell(runtime, common, graph_sentence(graph, output, seconds));
+  deliver(runtime, {rows, asked, graph, seconds, radius});
 }
 
 }  // namespace
