@@ -1,6 +1,6 @@
 """Two builds of the command: the same files and the same text, byte by byte?
 
-    compare_builds.py BEFORE AFTER [--only TEXT] [--keep]
+    compare_builds.py BEFORE AFTER [--only TEXT]
 
 BEFORE and AFTER are paths of `vicinal`. Some two hundred commands over every subcommand, metric, method, format and
 report run with each, in folders of their own; everything they write is compared, and so are exit codes and standard
@@ -143,7 +143,6 @@ MEASURED = [
     re.compile(rb'"reason": ?"[^"]*"'),
     re.compile(rb'"(rate|gflops)[a-z_]*": ?[-+.0-9e]+'),
 ]
-STAMPED = {".gz", ".xz", ".gpkg"}  # formats that hold times, compared by what they hold
 
 
 def without_times(data):

@@ -45,7 +45,7 @@ class GraphBackend {
   virtual ~GraphBackend() = default;
 
   /// Throws `over_memory` where a device has no room.
-  [[nodiscard]] virtual GraphBytes graph_bytes(const Context& ctx, const GraphTask& task) const = 0;
+  [[nodiscard]] virtual GraphBytes bytes(const Context& ctx, const GraphTask& task) const = 0;
   /// Throws `bad_data` naming the first edge with an id outside its side.
   virtual void label(const Context& ctx, const GraphTask& task, GraphLabels& labels) const = 0;
 };

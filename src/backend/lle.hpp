@@ -60,7 +60,7 @@ struct LlePlace {
   std::string why_not;  ///< empty where there is no device
 };
 
-/// That of a backend without a device.
+/// As it stands, that of a backend without a device: embeddings are the host's.
 class LleBackend {
  public:
   LleBackend() = default;

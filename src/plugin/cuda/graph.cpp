@@ -24,9 +24,9 @@ Bipartite task_of(const kernels::GraphTask& task, const Table& a, const Table& b
 
 }  // namespace
 
-kernels::GraphBytes CudaGraphs::graph_bytes(const Context& ctx, const kernels::GraphTask& task) const {
+kernels::GraphBytes CudaGraphs::bytes(const Context& ctx, const kernels::GraphTask& task) const {
   // The serial product is one of the host's, wherever the context is.
-  if (task.method == CoclusterMethod::product_serial) return kernels::cpu_backend().graph().graph_bytes(ctx, task);
+  if (task.method == CoclusterMethod::product_serial) return kernels::cpu_backend().graph().bytes(ctx, task);
   const BipartiteEdges& edges = *task.edges;
   const Bipartite asked = task_of(task, BorrowedTable::shape_of(ids_of(edges, edges.a())),
                                   BorrowedTable::shape_of(ids_of(edges, edges.b())));
