@@ -1,6 +1,7 @@
 """Writes what ctest is to know of a GoogleTest executable: a test each, with its kind and its area as labels.
 
-Usage: discover.py EXECUTABLE KIND OUTPUT. The area is the folder of the test's source (see areas.cmake).
+Usage: discover.py EXECUTABLE KIND OUTPUT [NAME=VALUE...]. The area is the folder of the test's source (see
+areas.cmake); the tests run with these variables in their environment.
 """
 
 import json
@@ -22,13 +23,14 @@ def tests_of(executable):
 
 
 def main():
-    executable, kind, output = sys.argv[1:]
+    executable, kind, output, *variables = sys.argv[1:]
+    environment = f' ENVIRONMENT "{";".join(variables)}"' if variables else ""
     lines = []
     for name, source in tests_of(executable):
         test = f"{kind}.{name}"
         lines.append(f'add_test("{test}" "{executable}" "--gtest_filter={name}")\n'
                      f'set_tests_properties("{test}" PROPERTIES LABELS "{kind};{source.parent.name}" '
-                     f'SKIP_REGULAR_EXPRESSION "\\\\[  SKIPPED \\\\]")\n')
+                     f'SKIP_REGULAR_EXPRESSION "\\\\[  SKIPPED \\\\]"{environment})\n')
     pathlib.Path(output).write_text("".join(lines))
 
 

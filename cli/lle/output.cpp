@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/interrupt.hpp"
 #include "report/html.hpp"
 #include "vicinal/io.hpp"
 
@@ -79,7 +80,10 @@ std::vector<double> eigenvalue_gaps(const LlePiece& piece) {
 ConditionCounts count_conditions(const LleQuality& quality) {
   ConditionCounts counts;
   std::vector<double> sorted = quality.conditions;
-  std::sort(sorted.begin(), sorted.end());
+  std::sort(sorted.begin(), sorted.end(), [](double a, double b) {
+    poll_interrupt();
+    return a < b;
+  });
   counts.largest = sorted.back();
   counts.median = sorted[sorted.size() / 2];
   counts.first = std::isfinite(sorted.front()) ? static_cast<int>(std::floor(std::log10(sorted.front()))) : 0;

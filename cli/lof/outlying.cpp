@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/input.hpp"
+#include "base/interrupt.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -38,6 +39,7 @@ std::vector<std::int64_t> ranking(std::span<const double> scores) {
   std::vector<std::int64_t> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    poll_interrupt();
     const double x = scores[static_cast<std::size_t>(a)];
     const double y = scores[static_cast<std::size_t>(b)];
     return x > y || (x == y && a < b);

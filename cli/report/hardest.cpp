@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "report/html.hpp"
 #include "report/picture.hpp"
@@ -42,7 +43,10 @@ std::vector<HardRow> hardest_rows(const Classification& output) {
   }
   const std::size_t shown = std::min(rows.size(), kHardestShown);
   std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(shown), rows.end(),
-                    [](const HardRow& a, const HardRow& b) { return a.key() < b.key(); });
+                    [](const HardRow& a, const HardRow& b) {
+                      poll_interrupt();
+                      return a.key() < b.key();
+                    });
   rows.resize(shown);
   return rows;
 }

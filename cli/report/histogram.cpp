@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "report/html.hpp"
 
 namespace vicinal::cli::report {
@@ -68,7 +69,10 @@ Histogram histogram(std::span<const double> values, double threshold, const std:
   }
   found.infinite = static_cast<std::int64_t>(values.size() - sorted.size());
   if (sorted.empty()) return found;
-  std::sort(sorted.begin(), sorted.end());
+  std::sort(sorted.begin(), sorted.end(), [](double a, double b) {
+    poll_interrupt();
+    return a < b;
+  });
   const Axis axis = axis_of(sorted);
   found.logarithmic = axis.logarithmic;
   if (axis.logarithmic) found.zeros = std::upper_bound(sorted.begin(), sorted.end(), 0.0) - sorted.begin();

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "base/interrupt.hpp"
 #include "report/facts.hpp"
 #include "report/html.hpp"
 #include "vicinal/version.hpp"
@@ -235,8 +236,10 @@ std::string doubtful_section(const MatchedFiles& files) {
     if (pair.doubtful) doubtful.push_back(&pair);
   }
   if (doubtful.empty()) return {};
-  std::stable_sort(doubtful.begin(), doubtful.end(),
-                   [](const MatchPair* x, const MatchPair* y) { return x->overlap.area > y->overlap.area; });
+  std::stable_sort(doubtful.begin(), doubtful.end(), [](const MatchPair* x, const MatchPair* y) {
+    poll_interrupt();
+    return x->overlap.area > y->overlap.area;
+  });
   const std::size_t shown = std::min(doubtful.size(), kPairsShown);
   std::string text = fmt::format(
       "<section><h2>Worth a look</h2><p class=\"note\">{} pairs are within a factor of two of what decides; the {} "

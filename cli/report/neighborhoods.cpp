@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "report/histogram.hpp"
 #include "report/html.hpp"
@@ -125,7 +126,10 @@ std::string pairs_sections(const Neighborhoods& shown) {
   std::vector<Pair> pairs = nearest_pairs(shown);
   if (pairs.empty()) return {};
   const std::size_t count = std::min(kNearestPairsShown, pairs.size());
-  const auto by_key = [](const Pair& a, const Pair& b) { return a.key() < b.key(); };
+  const auto by_key = [](const Pair& a, const Pair& b) {
+    poll_interrupt();
+    return a.key() < b.key();
+  };
   std::partial_sort(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(count), pairs.end(), by_key);
   const char* const what = shown.image.height > 0 ? "images" : "rows";
   std::string text = fmt::format(

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "base/progress.hpp"
 #include "report/facts.hpp"
@@ -35,7 +36,10 @@ double median_nearest(const NeighborGraph& graph) {
   }
   if (nearest.empty()) return 0;
   const auto middle = nearest.begin() + static_cast<std::ptrdiff_t>(nearest.size() / 2);
-  std::nth_element(nearest.begin(), middle, nearest.end());
+  std::nth_element(nearest.begin(), middle, nearest.end(), [](double a, double b) {
+    poll_interrupt();
+    return a < b;
+  });
   return *middle;
 }
 

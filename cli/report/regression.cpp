@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "base/progress.hpp"
 #include "report/facts.hpp"
@@ -138,7 +139,10 @@ std::string largest_errors(const RegressionReport& report) {
   };
   const std::size_t shown = std::min(rows.size(), kErrorsShown);
   std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(shown), rows.end(),
-                    [&](std::int64_t a, std::int64_t b) { return error(a) != error(b) ? error(a) > error(b) : a < b; });
+                    [&](std::int64_t a, std::int64_t b) {
+                      poll_interrupt();
+                      return error(a) != error(b) ? error(a) > error(b) : a < b;
+                    });
   std::string text = fmt::format(
       "<section><h2>The largest errors</h2><p class=\"note\">{}</p>\n<table><thead><tr><th>row</th><th>true</th>"
       "<th>answer</th><th>nearest</th><th>farthest</th></tr></thead><tbody>\n",

@@ -54,7 +54,7 @@ void guarded(Status* status, const Work& work) {
   try {
     work();
   } catch (const Failure& failure) {
-    // A file that ended for a cancelled job looks damaged.
+    // A file that ended for a cancelled job looks damaged. So `Watching` must outlive this handler.
     is_cancelled() ? tell(status, kCancelled, "cancelled") : tell(status, failure.code(), failure.what());
   } catch (const std::exception& error) {
     tell(status, kInternal, error.what());
@@ -98,6 +98,7 @@ void close(void* handle) {
 }
 
 void write_all(const Writing* writing, Status* status) {
+  const Watching watching(writing->host, writing->cancelled);
   guarded(status, [&] { write(*writing); });
 }
 

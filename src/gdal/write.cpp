@@ -186,7 +186,6 @@ void write(const Writing& writing) {
   CPLErrorReset();
   GDALDriver* const driver = GetGDALDriverManager()->GetDriverByName(writing.driver);
   if (driver == nullptr) throw Failure(kInvalidArgument, std::string("this GDAL does not write ") + writing.driver);
-  const Watching watching(writing.host, writing.cancelled);
   // An index that another thread builds with a connection of its own would not be watched; it takes as long here.
   const CPLConfigOptionSetter one_connection("OGR_GPKG_ALLOW_THREADED_RTREE", "NO", false);
   const Folder folder;

@@ -17,6 +17,7 @@
 #include "backend/lle.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
+#include "core/poll.hpp"
 #include "core/raw_vector.hpp"
 #include "core/seconds.hpp"
 #include "core/table_access.hpp"
@@ -471,7 +472,11 @@ void embed(const Context& ctx, const kernels::LleTask& task, Lle& result) {
       ++piece.placed;
     }
   }
-  std::sort(result.placed.begin(), result.placed.end());
+  core::Poll poll(ctx);
+  std::sort(result.placed.begin(), result.placed.end(), [&](Point x, Point y) {
+    poll.step();
+    return x < y;
+  });
 }
 
 }  // namespace ops

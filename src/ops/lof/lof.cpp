@@ -15,6 +15,7 @@
 #include "core/infinity.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
+#include "core/poll.hpp"
 #include "core/seconds.hpp"
 #include "ops/common/check.hpp"
 #include "ops/lof/check.hpp"
@@ -118,13 +119,17 @@ double own_threshold(OutlierScore score) {
 }
 
 /// The threshold above which a share of the scores lies.
-double threshold_of(const std::vector<double>& scores, double contamination) {
+double threshold_of(const Context& ctx, const std::vector<double>& scores, double contamination) {
   std::vector<double> negated(scores.size());
   std::transform(scores.begin(), scores.end(), negated.begin(), [](double score) { return 0 - score; });
   const double place = static_cast<double>(scores.size() - 1) * ((100 * contamination) / 100);
   const auto i = static_cast<std::ptrdiff_t>(place);
   const double t = place - static_cast<double>(i);
-  std::nth_element(negated.begin(), negated.begin() + i, negated.end());
+  core::Poll poll(ctx);
+  std::nth_element(negated.begin(), negated.begin() + i, negated.end(), [&](double x, double y) {
+    poll.step();
+    return x < y;
+  });
   const double a = negated[static_cast<std::size_t>(i)];
   if (t == 0) return 0 - a;
   const double b = *std::min_element(negated.begin() + i + 1, negated.end());
@@ -148,7 +153,7 @@ void finish(const Context& ctx, std::chrono::steady_clock::time_point start, Lof
     found.spread = spread_of(ctx, found.scores, found.options.lambda);
     make_probabilities(ctx, found.spread, found.scores);
   }
-  found.threshold = found.options.contamination > 0 ? threshold_of(found.scores, found.options.contamination)
+  found.threshold = found.options.contamination > 0 ? threshold_of(ctx, found.scores, found.options.contamination)
                                                     : own_threshold(found.options.score);
   found.outliers =
       std::count_if(found.scores.begin(), found.scores.end(), [&](double score) { return score > found.threshold; });

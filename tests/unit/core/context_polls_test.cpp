@@ -20,6 +20,7 @@
 #include "vicinal/cocluster.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/lof.hpp"
 
 namespace {
 std::atomic<std::int64_t> polls{0};
@@ -185,6 +186,22 @@ TEST(Polls, columns_of_text) {
   EXPECT_GE(polls_of_texts(1), 2 * kRows / kStep);
   EXPECT_GE(polls_of_texts(kRows), (3 + 16) * kRows / kStep);
   std::filesystem::remove(path);
+}
+
+// Finding the score that a share of the rows lies above compares every score at least once.
+TEST(Polls, a_threshold_by_contamination) {
+  constexpr std::int64_t kRows = std::int64_t{1} << 18;
+  constexpr std::int64_t kStep = std::int64_t{1} << 16;
+  const std::vector<float> rows = random_rows(kRows, 1);
+  const Context ctx = Context::cpu({.threads = 1});
+  const Index index(ctx, TableView(rows.data(), kRows, 1), {.tree = true});
+  const auto polls_with = [&](double contamination) {
+    return polls_of([&] {
+      (void)lof(ctx, index,
+                {.k = 1, .score = OutlierScore::knn, .contamination = contamination, .method = Method::kdtree});
+    });
+  };
+  EXPECT_GE(polls_with(0.1), polls_with(0) + kRows / kStep);
 }
 
 // A star, no member of which is further than two steps from another: it is looked at and not divided.
