@@ -183,8 +183,8 @@ Context PlannedInputs::to_plan_from(std::string_view job) const {
   return limited_to(std::max(runtime_->ctx.memory_limit(), common_->explain ? total(0) : kInAnyCase));
 }
 
-Context PlannedInputs::fit(std::string_view job,
-                           const std::function<std::uint64_t(const Context& rest)>& operation) const {
+Context PlannedInputs::fit(std::string_view job, const std::function<std::uint64_t(const Context& rest)>& operation,
+                           std::string_view more) const {
   Context left = rest();
   if (!needed_ || !known_ || common_->explain) return left;
   std::uint64_t bytes = 0;
@@ -193,17 +193,18 @@ Context PlannedInputs::fit(std::string_view job,
   } catch (const Error&) {
     return left;  // what else is wrong is found when the inputs are read, and said with their names
   }
-  require(job, bytes);
+  require(job, bytes, more);
   return left;
 }
 
-void PlannedInputs::require(std::string_view job, std::uint64_t operation) const {
+void PlannedInputs::require(std::string_view job, std::uint64_t operation, std::string_view more) const {
   const std::uint64_t bytes = total(operation);
   const std::uint64_t limit = runtime_->ctx.memory_limit();
   if (!needed_ || bytes <= limit) return;
-  throw Error(ErrorCode::over_memory,
-              fmt::format("{} needs {} ({} bytes) with its inputs, more than the memory limit of {}", job,
-                          format_bytes(static_cast<double>(bytes)), bytes, format_bytes(static_cast<double>(limit))));
+  throw Error(
+      ErrorCode::over_memory,
+      fmt::format("{} needs {} ({} bytes) with its inputs{}, more than the memory limit of {}", job,
+                  format_bytes(static_cast<double>(bytes)), bytes, more, format_bytes(static_cast<double>(limit))));
 }
 
 }  // namespace vicinal::cli

@@ -113,10 +113,13 @@ void RadiusCommand::run() const {
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
-  const Context ctx = inputs.fit("radius", [&](const Context& rest) {
-    return plan_radius(rest, shape, queries.empty() ? nullptr : &shape_asked, radius_options(search, radius, {}))
-        .memory;
-  });
+  const Context ctx = inputs.fit(
+      "radius",
+      [&](const Context& rest) {
+        return plan_radius(rest, shape, queries.empty() ? nullptr : &shape_asked, radius_options(search, radius, {}))
+            .memory;
+      },
+      count_only ? "" : " and 64 bytes for each neighbor that it finds");
   const Table rows = load_table(runtime, common, table, reading);
   const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
