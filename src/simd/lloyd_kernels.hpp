@@ -74,10 +74,6 @@ struct LloydKernels {
   MoveBoundsFn move_bounds;
 };
 
-const LloydKernels& baseline_lloyd_kernels();
-const LloydKernels& avx2_lloyd_kernels();
-const LloydKernels& avx512_lloyd_kernels();
-
 /// The table for an instruction set in use (never `automatic`).
 const LloydKernels& lloyd_kernels(Isa isa);
 
