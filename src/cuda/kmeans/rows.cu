@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(kThreads) decide_narrow_kernel(const T* rows, 
     for (int i = 0; i < count && count <= kMostCandidates; ++i) {
       const std::int32_t centre = h.candidates[at * kMostCandidates + i];
       if (centre >= v.k) continue;
-      const double key = squared_differences(v.centres + std::int64_t{centre} * d, rows + row * d, d, mask_of_eight());
+      const double key = squared_differences(v.centres + std::int64_t{centre} * d, rows + row * d, d, core::mask_of_eight());
       if (key < least || (key == least && centre < label)) {
         least = key;
         label = centre;
@@ -265,7 +265,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       for (int r = 0; r < kDecideEach; ++r) {
 #pragma unroll
         for (int c = 0; c < kDecideEach; ++c) {
-          const double key = sum_of_eight(sums[r][c], kWholeWarp);
+          const double key = core::sum_of_eight(sums[r][c], kWholeWarp);
           const std::int32_t centre = tile + c * kDecideGroups + centre_group;
           if (centre < k && key < best[r]) {
             best[r] = key;

@@ -69,7 +69,7 @@ __device__ __forceinline__ double sum_of_rows(const SeedView& v, std::int64_t fi
     const std::int64_t row = first + j + threadIdx.x % 8;
     if (row < v.n) sum = __dadd_rn(sum, mass_of(v, row, key(row)));
   }
-  return sum_of_eight(sum, mask_of_eight());
+  return core::sum_of_eight(sum, core::mask_of_eight());
 }
 
 /// Adds the sums below a node of level 1 or more.

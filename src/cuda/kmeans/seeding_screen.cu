@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto d = static_cast<int>(v.d);
   const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 8;
   const int lane = threadIdx.x % 8;
-  const unsigned mask = mask_of_eight();
+  const unsigned mask = core::mask_of_eight();
   const bool is_row = row < v.n;
   const auto value = [&](int j) {
     return is_row && j < d ? __dmul_rn(__dsub_rn(widen(rows[row * d + j]), middle[j]), scale) : 0.0;

@@ -91,7 +91,7 @@ __global__ void ldof_kernel(core::Neighborhoods near, WideView rows, unsigned lo
       pair += count;
     }
   }
-  const double inner = core::Neighborhood::sum_of_eight_lanes(a) / static_cast<double>(pair);
+  const double inner = core::sum_of_eight(a) / static_cast<double>(pair);
   const double outer = list.mean([&](std::int64_t i) { return list.distances[i]; });
   if (lane == 0) scores[p] = core::ratio_or_one(outer, inner);
 }

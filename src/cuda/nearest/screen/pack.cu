@@ -183,7 +183,7 @@ __device__ core::HalfSums pack_group(const T* table, const PackedTable& packed, 
     for (int r = 0; r < kGroupRows; ++r) {
       const std::int64_t other = packed_number(packed, first + r);
       const std::int64_t row = other < packed.chosen.count ? packed.chosen.row(other) : 0;
-      const Normalizer n = normalizer_of(table + row * frame.d, frame.d, mask_of_eight());
+      const Normalizer n = normalizer_of(table + row * frame.d, frame.d, core::mask_of_eight());
       if (r == place.row) load.normalizer = n;
     }
   }
@@ -266,7 +266,7 @@ __global__ void __launch_bounds__(kMostThreads)
   if (frame.metric == Metric::cosine) {
     for (int r = 0; r < kGroupRows; ++r) {
       const std::int64_t other = static_cast<std::int64_t>(blockIdx.x) * kGroupRows + r;
-      const Normalizer n = normalizer_of(queries + (other < m ? other : 0) * frame.d, frame.d, mask_of_eight());
+      const Normalizer n = normalizer_of(queries + (other < m ? other : 0) * frame.d, frame.d, core::mask_of_eight());
       if (r == place.row) load.normalizer = n;
     }
   }

@@ -59,7 +59,7 @@ struct Exact {
   int d;
   __device__ void keys_of(const std::uint32_t* numbers, int first, int count, double* keys) const {
     __syncwarp();
-    const unsigned mask = mask_of_eight();
+    const unsigned mask = core::mask_of_eight();
     for (int i = first + static_cast<int>(threadIdx.x % 32 / 8); i < count; i += 4) {
       const double key = exact_key(metric, query, zero, table + chosen.row(numbers[i]) * d, d, mask);
       if (threadIdx.x % 8 == 0) keys[i] = key;
