@@ -8,6 +8,7 @@
 #include "core/distance.hpp"
 #include "core/octet.hpp"
 #include "cuda/base/element.hpp"
+#include "cuda/base/metric_ops.cuh"
 #include "vicinal/graph.hpp"
 
 namespace vicinal::cuda {
@@ -17,8 +18,7 @@ __device__ double squared_differences(const X* x, const Y* y, int d, unsigned ma
   double a = 0;
 #pragma unroll 8
   for (int j = threadIdx.x % 8; j < d; j += 8) {
-    const double t = __dsub_rn(widen(x[j]), widen(y[j]));
-    a = __fma_rn(t, t, a);
+    Squares::add(a, widen(x[j]), widen(y[j]), 2);
   }
   return core::sum_of_eight(a, mask);
 }
@@ -27,8 +27,8 @@ template <class T>
 __device__ double minus_product(const double* x, const T* y, int d, unsigned mask) {
   double a = 0;
 #pragma unroll 8
-  for (int j = threadIdx.x % 8; j < d; j += 8) a = __fma_rn(x[j], widen(y[j]), a);
-  return __dsub_rn(0.0, core::sum_of_eight(a, mask));
+  for (int j = threadIdx.x % 8; j < d; j += 8) Products::add(a, x[j], widen(y[j]), 2);
+  return Products::key(core::sum_of_eight(a, mask), d);
 }
 
 // As core::normalize_row, by eight lanes: what an element is multiplied with (exactly, in two steps) and divided by.
@@ -66,10 +66,9 @@ __device__ double cosine(const double* x, bool x_zero, const T* y, int d, unsign
   if (x_zero || n.length == 0) return 1.0;
   double a = 0;
   for (int j = threadIdx.x % 8; j < d; j += 8) {
-    const double t = __dsub_rn(x[j], normalized(widen(y[j]), n));
-    a = __fma_rn(t, t, a);
+    Angle::add(a, x[j], normalized(widen(y[j]), n), 2);
   }
-  return __dmul_rn(0.5, core::sum_of_eight(a, mask));
+  return Angle::key(core::sum_of_eight(a, mask), d);
 }
 
 template <class T>

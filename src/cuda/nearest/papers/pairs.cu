@@ -3,7 +3,7 @@
 
 #include "core/distance.hpp"
 #include "cuda/base/element.hpp"
-#include "cuda/nearest/papers/metrics.cuh"
+#include "cuda/base/metric_ops.cuh"
 #include "cuda/nearest/papers/pairs.hpp"
 
 namespace vicinal::cuda::papers {
@@ -50,7 +50,7 @@ __device__ void put_key(const Pairs& pairs, const double* a, std::int64_t q, std
     *to = INFINITY;
     return;
   }
-  const double key = pairs.zero(q, row) ? 1.0 : Op::key(Op::join(a), pairs.d);
+  const double key = pairs.zero(q, row) ? 1.0 : Op::key(join_lanes<Op>(a), pairs.d);
   if (!(fabs(key) < INFINITY)) pairs.note_overflow(q, row);
   *to = key;
 }
@@ -173,7 +173,7 @@ void keys_by_columns(const Engine& engine, Metric metric, const Pairs& pairs, st
   const std::int64_t inner = along_rows ? rows : pairs.queries.count;
   const std::int64_t outer = along_rows ? pairs.queries.count : rows;
   const dim3 grid(blocks_for(inner, kThreads), static_cast<unsigned>(std::min(outer, kMostLines)));
-  with_metric(metric, [&](auto op) {
+  with_metric<AllOps>(metric, [&](auto op) {
     using Op = decltype(op);
     if (along_rows) {
       columns_kernel<Op, true><<<grid, kThreads, 0, engine.stream>>>(pairs, begin, rows, to);
@@ -188,7 +188,7 @@ void keys_by_tiles(const Engine& engine, Metric metric, const Pairs& pairs, std:
                    const KeyMatrix& to) {
   const std::int64_t lines = (pairs.queries.count + kTile - 1) / kTile;
   const dim3 grid(blocks_for(rows, kTile), static_cast<unsigned>(std::min(lines, kMostLines)));
-  with_metric(metric, [&](auto op) {
+  with_metric<AllOps>(metric, [&](auto op) {
     tile_kernel<decltype(op)><<<grid, dim3(kTile, kTile), 0, engine.stream>>>(pairs, begin, rows, to);
   });
   check_launch("keys by tiles");
@@ -199,7 +199,7 @@ void keys_of_chosen(const Engine& engine, Metric metric, const Pairs& pairs, con
   const std::int64_t most = counts != nullptr ? room : fixed;
   const dim3 grid(std::min(blocks_for(most, 128), 64U),
                   static_cast<unsigned>(std::min(pairs.queries.count, kMostLines)));
-  with_metric(metric, [&](auto op) {
+  with_metric<AllOps>(metric, [&](auto op) {
     chosen_kernel<decltype(op)><<<grid, 128, 0, engine.stream>>>(pairs, rows, counts, fixed, room, keys);
   });
   check_launch("keys of chosen rows");

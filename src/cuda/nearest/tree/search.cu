@@ -14,6 +14,7 @@
 
 #include "core/distance.hpp"
 #include "cuda/base/element.hpp"
+#include "cuda/base/metric_ops.cuh"
 #include "cuda/base/order.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/nearest/layout.hpp"
@@ -35,39 +36,6 @@ constexpr unsigned long long kTaken = ~0ULL;                 // no key has these
 // ---- keys
 // ------------------------------------------------------------------------------------------------------------
 
-// What is done with a difference (of a row, or the gap to a box: not negative), how the accumulators are joined, and
-// what is reported for a key.
-struct Squares {
-  __device__ static void add(double& a, double t, double /*p*/) { a = fma(t, t, a); }
-  __device__ static double join(const double* a) { return core::sum_of_lanes(a); }
-  __device__ static double report(Metric metric, double key, double /*p*/) {
-    return metric == Metric::euclidean ? sqrt(key) : key;
-  }
-};
-struct Absolutes {
-  __device__ static void add(double& a, double t, double /*p*/) { a += fabs(t); }
-  __device__ static double join(const double* a) { return core::sum_of_lanes(a); }
-  __device__ static double report(Metric /*metric*/, double key, double /*p*/) { return key; }
-};
-struct Largest {
-  __device__ static void add(double& a, double t, double /*p*/) { a = fabs(t) > a ? fabs(t) : a; }
-  __device__ static double join(const double* a) {
-    double largest = a[0];
-    for (int i = 1; i < 8; ++i) largest = a[i] > largest ? a[i] : largest;
-    return largest;
-  }
-  __device__ static double report(Metric /*metric*/, double key, double /*p*/) { return key; }
-};
-/// Not inlined: it is long.
-__device__ __noinline__ double power_of(double t, double p) {
-  return core::power(t, p);
-}
-struct Powers {
-  __device__ static void add(double& a, double t, double p) { a += power_of(fabs(t), p); }
-  __device__ static double join(const double* a) { return core::sum_of_lanes(a); }
-  __device__ static double report(Metric /*metric*/, double key, double p) { return power_of(key, 1.0 / p); }
-};
-
 /// The contract's key of d differences.
 template <class Op, class Difference>
 __device__ __forceinline__ double key_of(int d, double p, Difference difference) {
@@ -83,7 +51,7 @@ __device__ __forceinline__ double key_of(int d, double p, Difference difference)
       if (j + u < d) Op::add(a[u], t[u], p);
     }
   }
-  return Op::join(a);
+  return join_lanes<Op>(a);
 }
 
 /// The key of the box that begins at `box` ([d][2][32]): of the gaps to it.
@@ -526,28 +494,10 @@ __global__ void __launch_bounds__(kThreads)
 // ---- the host's side
 // -------------------------------------------------------------------------------------------------
 
-/// Calls body(Op) for the metric.
-template <class Body>
-void with_op(Metric metric, Body body) {
-  switch (metric) {
-    case Metric::euclidean:
-    case Metric::sqeuclidean:
-      return body(Squares{});
-    case Metric::manhattan:
-      return body(Absolutes{});
-    case Metric::chebyshev:
-      return body(Largest{});
-    case Metric::minkowski:
-      return body(Powers{});
-    default:
-      throw Failure{ErrorCode::internal, "a metric that no tree serves"};
-  }
-}
-
 /// Calls body(Op, value of the tree's type).
 template <class Body>
 void with_op_and_value(Metric metric, bool narrow, Body body) {
-  with_op(metric, [&](auto op) {
+  with_metric<BoxOps>(metric, [&](auto op) {
     if (narrow) return body(op, float{});
     body(op, double{});
   });
