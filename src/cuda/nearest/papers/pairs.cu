@@ -2,28 +2,15 @@
 #include <algorithm>
 
 #include "core/distance.hpp"
-#include "cuda/base/element.hpp"
 #include "cuda/base/metric_ops.cuh"
 #include "cuda/nearest/papers/pairs.hpp"
+#include "cuda/nearest/wide_rows.hpp"
 
 namespace vicinal::cuda::papers {
 namespace {
 
 constexpr int kTile = 16;  // pairs on a side of the LLE paper's tile
 constexpr int kSlab = 32;  // columns of it at a time
-
-template <class T>
-__global__ void widen_kernel(const T* from, std::int64_t count, double* to) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = own_number(); i < count; i += step) {
-    to[i] = widen(from[i]);
-  }
-}
-
-__global__ void normalize_kernel(double* rows, std::int64_t count, std::int64_t d, std::uint8_t* zero) {
-  const std::int64_t i = own_number();
-  if (i < count) zero[i] = core::normalize_row(rows + i * d, d, rows + i * d) ? 0 : 1;
-}
 
 __global__ void transpose_kernel(const double* rows, std::int64_t count, std::int64_t d, double* columns) {
   __shared__ double tile[32][33];
@@ -146,16 +133,11 @@ WideMemory widen_rows(const Engine& engine, Metric metric, const Rows& rows, std
   const std::int64_t size = count * rows.d;
   WideMemory memory;
   memory.rows = Buffer<double>(engine, size);
-  with_elements(rows.data, rows.dtype, [&](const auto* data) {
-    widen_kernel<<<std::min(blocks_for(size, kThreads), 1U << 16), kThreads, 0, engine.stream>>>(
-        data + begin * rows.d, size, memory.rows.data());
-  });
-  check_launch("widen rows");
+  const auto* const first = static_cast<const std::byte*>(rows.data) + begin * rows.d * size_of(rows.dtype);
+  widen_elements(engine, first, rows.dtype, size, memory.rows.data());
   if (metric == Metric::cosine) {
     memory.zero = Buffer<std::uint8_t>(engine, count);
-    normalize_kernel<<<blocks_for(count, 128), 128, 0, engine.stream>>>(memory.rows.data(), count, rows.d,
-                                                                        memory.zero.data());
-    check_launch("normalize rows");
+    normalize_rows(engine, memory.rows.data(), count, rows.d, memory.zero.data());
   }
   if (by_column) {
     memory.columns = Buffer<double>(engine, size);

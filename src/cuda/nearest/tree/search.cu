@@ -13,12 +13,12 @@
 #include <thread>
 
 #include "core/distance.hpp"
-#include "cuda/base/element.hpp"
 #include "cuda/base/metric_ops.cuh"
 #include "cuda/base/order.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/nearest/layout.hpp"
 #include "cuda/nearest/tree/tree.hpp"
+#include "cuda/nearest/wide_rows.hpp"
 
 namespace vicinal::cuda {
 namespace {
@@ -438,12 +438,6 @@ __global__ void __launch_bounds__(32 * kWarps)
 // ---- before the walk
 // -------------------------------------------------------------------------------------------------
 
-template <class T>
-__global__ void widen_kernel(const T* from, std::int64_t count, double* to) {
-  const std::int64_t i = own_number();
-  if (i < count) to[i] = widen(from[i]);
-}
-
 /// Sets the flag when some key of a query may not be finite: the key of a point that is in every column as far away as
 /// the table's box allows is at least that of any row and any box.
 template <class Op, class Value>
@@ -555,11 +549,9 @@ class TreeSearch {
   /// The queries widened, looked over for overflows, and in order.
   void load(std::int64_t first, std::int64_t count) {
     const std::int64_t d = tree_.d;
-    with_elements(search_.queries.data, search_.queries.dtype, [&](const auto* rows) {
-      widen_kernel<<<blocks_for(count * d, kThreads), kThreads, 0, engine_.stream>>>(rows + first * d, count * d,
-                                                                                     queries_.data());
-    });
-    check_launch("widen queries");
+    const auto* const rows =
+        static_cast<const std::byte*>(search_.queries.data) + first * d * size_of(search_.queries.dtype);
+    widen_elements(engine_, rows, search_.queries.dtype, count * d, queries_.data());
     with_op_and_value(search_.metric, tree_.narrow, [&](auto op, auto value) {
       reach_kernel<decltype(op), decltype(value)><<<blocks_for(count, kThreads), kThreads, 0, engine_.stream>>>(
           tree_, queries_.data(), count, search_.p, flags_.data());
