@@ -22,7 +22,6 @@ inline constexpr int kWidePanel = 24;       ///< centres that a thread multiplie
 inline constexpr int kNarrowPanel = 8;      ///< the same where columns are so many that no more fit a block
 inline constexpr int kPointTile = 32;       ///< rows of a tile of points
 inline constexpr int kMostCandidates = 16;  ///< centres that an open row keeps a list of
-inline constexpr double kTooLarge = 0x1p500;
 
 /// What one assignment finds out; cleared before it.
 struct ClusterTally {
