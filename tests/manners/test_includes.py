@@ -11,7 +11,7 @@ import sys
 MAY_INCLUDE = {
     "core": set(),
     "formulas": {"core"},
-    "simd": {"core"},
+    "simd": {"core", "formulas"},
     "solver": {"core", "formulas", "simd"},
     "geo": {"core", "formulas", "simd"},
     "backend": {"core", "formulas", "solver", "geo"},

@@ -14,6 +14,7 @@
 #include "cuda/base/device.hpp"
 #include "cuda/base/session.hpp"
 #include "cuda/nearest/task.hpp"
+#include "formulas/kmeans/float_bound.hpp"
 #include "formulas/kmeans/limbs.hpp"
 
 namespace vicinal::cuda {
@@ -42,14 +43,11 @@ struct ClusterOutcome {
   unsigned int finished;  ///< blocks of the kernel that runs; 0 between two
 };
 
-/// Scale and shift of the screened rows, as cpu/kmeans/screen.hpp, whose bound is also this screen's.
+/// Scale and shift of the screened rows, and the bound but for what centres say.
 struct PointFrame {
   bool usable = false;
   double scale = 1;
-  float beta = 0;
-  float unit = 0;
-  float tiny = 0;
-  float key_margin = 0;
+  core::LloydBound bound;
   const float* shift = nullptr;  ///< [d]
 };
 
