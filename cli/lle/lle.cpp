@@ -24,6 +24,10 @@ namespace vicinal::cli {
 namespace {
 
 struct LleCommand {
+  /// Rows that are fitted, or the model; rows that are asked.
+  [[nodiscard]] const std::string& train() const { return model.empty() ? table : model; }
+  [[nodiscard]] const std::string& test() const { return model.empty() ? queries : table; }
+
   CommonOptions common;
   SearchOptions search;
   InputOptions input;
@@ -295,13 +299,7 @@ Command add_lle(const Parser& root) {
        "modified -o points.npy --report report.html",
        "vicinal generate s-curve -n 300 -o s.npy && vicinal lle s.npy --variant ltsa --quality --json",
        "vicinal lle train.npy -k 10 --save-model model.vlle && vicinal lle test.npy --model model.vlle -o placed.csv"});
-  return {app,
-          [command] {
-            const bool by_model = !command->model.empty();
-            naming_files(by_model ? command->model : command->table, by_model ? command->table : command->queries,
-                         [&] { command->run(); });
-          },
-          &command->common.json};
+  return command_naming_files(app, command);
 }
 
 }  // namespace vicinal::cli

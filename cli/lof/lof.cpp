@@ -44,6 +44,10 @@ struct Fit {
 };
 
 struct LofCommand {
+  /// Rows that are fitted, or the model; rows that are asked.
+  [[nodiscard]] const std::string& train() const { return model.empty() ? table : model; }
+  [[nodiscard]] const std::string& test() const { return model.empty() ? queries : table; }
+
   CommonOptions common;
   SearchOptions search;
   InputOptions input;
@@ -502,13 +506,7 @@ Command add_lof(const Parser& root) {
        "vicinal lof train.csv test.csv --label class --scale standard --report report.html",
        "vicinal lof train.npy --save-model model.vlof --top 0 && vicinal lof --model model.vlof test.npy --json",
        "tail -n +2 test.csv | cut -d, -f1-4 | vicinal lof train.csv - --drop class --quiet"});
-  return {app,
-          [command] {
-            const bool by_model = !command->model.empty();
-            naming_files(by_model ? command->model : command->table, by_model ? command->table : command->queries,
-                         [&] { command->run(); });
-          },
-          &command->common.json};
+  return command_naming_files(app, command);
 }
 
 }  // namespace vicinal::cli

@@ -59,18 +59,11 @@ Command add_knn(const Parser& root) {
   app.add_option("-k", command->k, "Neighbors a row").type_name("K").capture_default_str().group("Search");
   app.add_option("-o,--output", command->output, "Where to write all of them: .npz (ids, distances) or .csv")
       .type_name("FILE");
-  app.add_option("--report", command->report, "Where to write a page with distances, hubs and pairs (.html)")
-      .type_name("FILE");
-  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
-      .type_name("HxW");
-  add_search_options(app, command->search);
-  add_input_options(app, command->input);
-  add_common_options(app, command->common);
+  command->add_to(app);
   app.add_examples({"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
                     "vicinal knn train.csv --drop class -k 3 -o graph.csv",
                     "vicinal knn train.npy test.npy -k 5 --report report.html"});
-  return {app, [command] { naming_files(command->table, command->queries, [&] { command->run(); }); },
-          &command->common.json};
+  return command_naming_files(app, command);
 }
 
 }  // namespace vicinal::cli

@@ -97,6 +97,14 @@ std::string page_of(const NeighborsCommand& command, const FoundNeighbors& found
 
 }  // namespace
 
+void NeighborsCommand::add_to(const Parser& app) {
+  app.add_option("--report", report, "Where to write a page with distances, hubs and pairs (.html)").type_name("FILE");
+  app.add_option("--image-shape", image_shape, "Rows are grey images of this size, for the report").type_name("HxW");
+  add_search_options(app, search);
+  add_input_options(app, input);
+  add_common_options(app, common);
+}
+
 void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found) const {
   const std::string page = report.empty() ? std::string() : page_of(*this, found);
   runtime.ctx.check_cancelled();

@@ -246,9 +246,7 @@ std::string render(const ClassificationReport& report) {
     body += classes_section(*output.scores);
     body += hardest_section(report, output);
   }
-  body += fmt::format(
-      "<footer>vicinal {}. The neighbors are those of brute force in float64, ties to the smaller row.</footer>\n",
-      VICINAL_VERSION);
+  body += footer("The neighbors are those of brute force in float64, ties to the smaller row.");
   return page("Classification of " + std::filesystem::path(report.test_file).filename().string(), body);
 }
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/output.hpp"
+#include "report/chart.hpp"
 #include "report/curve.hpp"
 #include "report/facts.hpp"
 #include "report/html.hpp"
@@ -78,14 +79,9 @@ std::string scan_section(const Scan& scan) {
 std::string projection_svg(const ClustersReport& report, const Projection& projection) {
   constexpr double kWidth = 560;
   constexpr double kMargin = 22;
-  Point low = projection.rows[0];
-  Point high = low;
-  for (const auto* points : {&projection.rows, &projection.centres}) {
-    for (const Point& point : *points) {
-      low = {std::min(low.x, point.x), std::min(low.y, point.y)};
-      high = {std::max(high.x, point.x), std::max(high.y, point.y)};
-    }
-  }
+  const Corners corners = corners_of(projection);
+  const Point& low = corners.low;
+  const Point& high = corners.high;
   // One scale for both components, so that distances look as they are.
   const Point range = {std::max(high.x - low.x, 1e-12), high.y - low.y};
   const double height = std::clamp((kWidth - 2 * kMargin) * range.y / range.x + 2 * kMargin, 300.0, 520.0);
@@ -138,10 +134,8 @@ std::string projection_section(const ClustersReport& report) {
 
 /// A bar for each row of the sample, by cluster and within it from the best to the worst.
 std::string silhouette_svg(const ClustersReport& report) {
-  constexpr double kWidth = 480;
-  constexpr double kTop = 26;
-  constexpr double kLeft = 40;
-  constexpr double kRight = 14;
+  constexpr ChartFrame kFrame = {480, 432, 26, 6, 40, 14};
+  constexpr double kTop = kFrame.top;
   const Silhouette& silhouette = *report.silhouette;
   std::vector<std::vector<double>> values(static_cast<std::size_t>(report.found->clusters));
   for (std::size_t i = 0; i < silhouette.of_row.size(); ++i) {
@@ -154,11 +148,9 @@ std::string silhouette_svg(const ClustersReport& report) {
   const int low = std::min(0, static_cast<int>(std::floor(least * 5)));
   const int high = std::max(1, static_cast<int>(std::ceil(most * 5)));
   const double gap = values.size() <= 40 ? 4 : 1;
-  const double height = 400;
+  const double height = kFrame.plot_height();
   const double room = height - gap * static_cast<double>(values.size());
-  const auto across = [&](double value) {
-    return kLeft + (5 * value - low) / (high - low) * (kWidth - kLeft - kRight);
-  };
+  const auto across = [&](double value) { return kFrame.across((5 * value - low) / (high - low)); };
   std::string shapes;
   for (int tick = low; tick <= high; ++tick) {
     const double at = across(tick / 5.0);
@@ -183,14 +175,13 @@ std::string silhouette_svg(const ClustersReport& report) {
     outline += fmt::format("{:.1f},{:.1f}", across(0), top + tall);
     shapes += fmt::format("<polygon points=\"{}\" fill=\"{}\"><title>cluster {}</title></polygon>", outline,
                           kind_color(names[c]), names[c]);
-    if (tall >= 9) shapes += svg_text(kLeft - 12, top + tall / 2 + 4, "end", "soft", fmt::format("{}", names[c]));
+    if (tall >= 9) shapes += svg_text(kFrame.left - 12, top + tall / 2 + 4, "end", "soft", fmt::format("{}", names[c]));
     top += tall + gap;
   }
   if (std::isfinite(silhouette.mean)) {
-    shapes += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" class=\"mean\"/>", across(silhouette.mean), kTop - 6,
-                          kTop + height);
+    shapes += kFrame.upright(across(silhouette.mean), 6);
   }
-  return svg(kWidth, kTop + height + 6, "Silhouettes of the rows, by cluster", shapes);
+  return svg(kFrame.width, kFrame.height, "Silhouettes of the rows, by cluster", shapes);
 }
 
 std::string silhouette_section(const ClustersReport& report) {
@@ -317,10 +308,8 @@ std::string render(const ClustersReport& report) {
     body += "<div class=\"pair top\">\n" + sizes_section(report) + history + "</div>\n";
   }
   body += centres_section(report);
-  body += fmt::format(
-      "<footer>vicinal {}. Every row has the label that float64 gives it, ties to the smaller cluster; centres are "
-      "means of exact sums.</footer>\n",
-      VICINAL_VERSION);
+  body += footer(
+      "Every row has the label that float64 gives it, ties to the smaller cluster; centres are means of exact sums.");
   return page("Clusters of " + std::filesystem::path(report.file).filename().string(), body);
 }
 

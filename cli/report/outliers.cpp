@@ -97,14 +97,9 @@ std::string map_section(const OutliersReport& report) {
     for (std::int64_t j = 0; j < view.cols(); ++j) outlying.push_back(value_at(view, scored.top[i].row, j));
   }
   Projection projection = project(sample, outlying);
-  Point low = projection.rows[0];
-  Point high = low;
-  for (const auto* points : {&projection.rows, &projection.centres}) {
-    for (const Point& point : *points) {
-      low = {std::min(low.x, point.x), std::min(low.y, point.y)};
-      high = {std::max(high.x, point.x), std::max(high.y, point.y)};
-    }
-  }
+  const Corners corners = corners_of(projection);
+  const Point& low = corners.low;
+  const Point& high = corners.high;
   // One scale for both components, so that distances look as they are.
   const double scale = std::min((kWidth - 2 * kMargin) / std::max(high.x - low.x, 1e-300),
                                 (kHeight - 2 * kMargin) / std::max(high.y - low.y, 1e-300));
@@ -218,10 +213,8 @@ std::string render(const OutliersReport& report) {
   body += "<div class=\"pair\">\n" + histogram_section(report) + map_section(report) + "</div>\n";
   body += top_section(report);
   if (report.scored->detection) body += labels_section(*report.scored->detection);
-  body += fmt::format(
-      "<footer>vicinal {}. Neighbors are those of float64, ties to the smaller row; scores have the same bits on every "
-      "machine.</footer>\n",
-      VICINAL_VERSION);
+  body +=
+      footer("Neighbors are those of float64, ties to the smaller row; scores have the same bits on every machine.");
   return page("Outliers of " + std::filesystem::path(report.file).filename().string(), body);
 }
 

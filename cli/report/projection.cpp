@@ -106,6 +106,17 @@ struct Centred {
 
 }  // namespace
 
+Corners corners_of(const Projection& projection) {
+  Corners all = {projection.rows[0], projection.rows[0]};
+  for (const auto* points : {&projection.rows, &projection.centres}) {
+    for (const Point& point : *points) {
+      all.low = {std::min(all.low.x, point.x), std::min(all.low.y, point.y)};
+      all.high = {std::max(all.high.x, point.x), std::max(all.high.y, point.y)};
+    }
+  }
+  return all;
+}
+
 Projection project(const Sample& sample, std::span<const double> centres) {
   const Centred rows(sample);
   Vectors vectors(std::min(kBlock, rows.d), std::vector<double>(rows.d));

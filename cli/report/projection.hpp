@@ -19,6 +19,14 @@ struct Projection {
   double share[2] = {};  ///< of the rows' variance that each component has
 };
 
+/// Of the smallest box that holds all points.
+struct Corners {
+  Point low;
+  Point high;
+};
+/// There must be a row.
+Corners corners_of(const Projection& projection);
+
 /// The sample's rows and the centres [k, cols] on the two components of the sample's largest variance, in units of its
 /// largest deviation. Block power iteration on a few vectors, then Jacobi's rotations on what they span; one thread,
 /// fixed order, so that the same sample gives the same picture everywhere. O(s cols) an iteration, 60 at most.

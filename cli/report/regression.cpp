@@ -13,6 +13,7 @@
 #include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "base/progress.hpp"
+#include "report/chart.hpp"
 #include "report/facts.hpp"
 #include "report/histogram.hpp"
 #include "report/html.hpp"
@@ -64,9 +65,9 @@ std::string facts(const RegressionReport& report) {
 /// Predicted over true values, with the line on which they are equal; one scale for both.
 std::string scatter_svg(const RegressionReport& report, std::size_t output) {
   constexpr double kSide = 400;
-  constexpr double kLeft = 84;
-  constexpr double kBottom = 46;
-  constexpr double kTop = 10;
+  constexpr ChartFrame kFrame = {84 + kSide + 14, 10 + kSide + 46, 10, 46, 84, 14};
+  constexpr double kLeft = kFrame.left;
+  constexpr double kTop = kFrame.top;
   double low = std::numeric_limits<double>::infinity();
   double high = -low;
   const std::int64_t rows = report.found->rows;
@@ -97,14 +98,14 @@ std::string scatter_svg(const RegressionReport& report, std::size_t output) {
                         rows > 600 ? "4" : "6");
   for (const double value : {low, low / 2 + high / 2, high}) {
     const char* const anchor = value == low ? "start" : value == high ? "end" : "middle";
-    shapes += svg_text(kLeft + place(value), kTop + kSide + 18, anchor, "soft", short_number(value, 3));
+    shapes += kFrame.tick(kLeft + place(value), short_number(value, 3), anchor);
     shapes += svg_text(kLeft - 8, kTop + kSide - place(value) + 4, "end", "soft", short_number(value, 3));
   }
-  shapes += svg_text(kLeft + kSide / 2, kTop + kSide + kBottom - 8, "middle", "soft", "true value");
+  shapes += svg_text(kLeft + kSide / 2, kFrame.height - 8, "middle", "soft", "true value");
   shapes += fmt::format(
       "<text transform=\"translate(12 {:.1f}) rotate(-90)\" text-anchor=\"middle\" class=\"soft\">answer</text>",
       kTop + kSide / 2);
-  return svg(kLeft + kSide + 14, kTop + kSide + kBottom, "Answers over true values", shapes);
+  return svg(kFrame.width, kFrame.height, "Answers over true values", shapes);
 }
 
 std::string target_sections(const RegressionReport& report, std::size_t output) {
@@ -177,9 +178,7 @@ std::string render(const RegressionReport& report) {
   body += largest_errors(report);
   body += distances_pair({.graph = report.graph, .table = report.train, .queries = report.test});
   body += hubness_section(hubness_of(*report.graph));
-  body += fmt::format(
-      "<footer>vicinal {}. The neighbors are those of brute force in float64, ties to the smaller row.</footer>\n",
-      VICINAL_VERSION);
+  body += footer("The neighbors are those of brute force in float64, ties to the smaller row.");
   return page("Regression of " + name, body);
 }
 
