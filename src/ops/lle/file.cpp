@@ -116,14 +116,11 @@ LleModel LleModel::load(const Context& ctx, const std::filesystem::path& path, c
   LleModel model{Index(ops::load_index(ctx, path, kEmbeddingFile, options, &parts)), {}};
   core::require_memory(ctx, ops::numbers_in(parts) * 16, "loading the model '" + path.string() + "'");
   ModelReader file(kEmbeddingFile, path, parts);
-  try {
+  file.checked([&] {
     model.fitted = read_embedding(file, model.index.rows());
     model.notes = file.text("notes");
     model.preparation = file.text("preparation");
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::invalid_argument) throw;
-    file.refuse(error.what());
-  }
+  });
   return model;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

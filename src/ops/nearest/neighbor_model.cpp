@@ -155,14 +155,8 @@ NeighborModel NeighborModel::load(const Context& ctx, const std::filesystem::pat
   ops::ModelParts parts;  // borrow from the file's bytes, which the index keeps
   NeighborModel model{Index(ops::load_index(ctx, path, kNeighborFile, options, &parts))};
   core::require_memory(ctx, ops::numbers_in(parts) * 16, "loading the model '" + path.string() + "'");
-  const std::int64_t n = model.index.rows();
   ModelReader file(kNeighborFile, path, parts);
-  try {
-    read_model(file, n, model);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::invalid_argument) throw;
-    file.refuse(error.what());
-  }
+  file.checked([&] { read_model(file, model.index.rows(), model); });
   return model;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
