@@ -9,7 +9,7 @@
 #include "cuda/nearest/screen/screen.hpp"
 #include "formulas/nearest/half_screen.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr int kCentreThreads = 128;
@@ -318,4 +318,4 @@ void move_centres(const Engine& engine, const ClusterView& view, bool wait) {
   check_launch("make means");
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

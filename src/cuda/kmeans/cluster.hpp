@@ -17,7 +17,7 @@
 #include "formulas/kmeans/float_bound.hpp"
 #include "formulas/kmeans/limbs.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 
 inline constexpr int kWidePanel = 24;       ///< centres that a thread multiplies its row with at a time
 inline constexpr int kNarrowPanel = 8;      ///< the same where columns are so many that no more fit a block
@@ -176,4 +176,4 @@ void screen_half(const Engine& engine, const ClusterView& view);
 void narrow_half(const Engine& engine, const ClusterView& view);
 void open_all(const Engine& engine, const ClusterView& view);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

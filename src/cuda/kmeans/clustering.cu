@@ -11,7 +11,7 @@
 #include "cuda/nearest/screen/screen.hpp"
 #include "formulas/nearest/half_screen.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr std::int64_t kMiddleRows = 1024;
@@ -419,4 +419,4 @@ void Clustering::meet(const std::int64_t* rows, std::int64_t count) {
   engine_.synchronize();  // the host's list is its own again
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

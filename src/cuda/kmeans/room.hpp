@@ -6,7 +6,7 @@
 #include "cuda/base/session.hpp"
 #include "plugin/abi/plugin.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 
 /// What VICINAL_CUDA_KMEANS_WITHOUT leaves out, so that a benchmark sees what it is worth; labels and centres stay the
 /// same.
@@ -50,4 +50,4 @@ plugin::ClusterRoom clustering_room(const Session& session, const plugin::Cluste
 /// The names of its screens.
 const char* clustering_screens(const Engine& engine, const plugin::Clustering& task);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -11,7 +11,7 @@
 #include "formulas/kmeans/limits.hpp"
 #include "formulas/nearest/half_screen.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr int kWarps = kThreads / 32;
@@ -419,4 +419,4 @@ void widen_chosen(const Engine& engine, const Rows& rows, const std::int64_t* ch
   check_launch("widen rows");
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -10,7 +10,7 @@
 #include "cuda/kmeans/cluster.hpp"
 #include "cuda/kmeans/list.cuh"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr int kScreenThreads = 128;
@@ -163,4 +163,4 @@ void open_all(const Engine& engine, const ClusterView& view) {
   check_launch("open all rows");
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -1,7 +1,7 @@
 // See seeding.hpp: the host's side, and what is not a step of k-means++ (seeding_step.cu).
 #include "cuda/kmeans/seeding.cuh"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr int kWarps = kThreads / 32;
@@ -182,4 +182,4 @@ std::uint64_t Seeding::bytes(std::int64_t n, std::int64_t d, std::int64_t trials
                                     (std::int64_t{1} << 16));
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

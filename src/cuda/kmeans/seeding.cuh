@@ -6,7 +6,7 @@
 #include "cuda/base/warp.cuh"
 #include "cuda/kmeans/seeding.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 
 __device__ __forceinline__ double mass_of(const SeedView& v, std::int64_t row, double key) {
   return v.weights != nullptr ? __dmul_rn(v.weights[row], key) : key;
@@ -81,4 +81,4 @@ __device__ __forceinline__ void add_node(const SeedView& v, int level, std::int6
       core::sum_of_parts(left, [&](std::int64_t p) { return __ldcg(parts + p * v.slots); });
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -4,7 +4,7 @@
 #include "cuda/base/exact_key.cuh"
 #include "cuda/kmeans/seeding_screen.cuh"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 // Eight lanes a row, four columns a lane at a time.
@@ -67,4 +67,4 @@ void pack_seeds(const Engine& engine, const Rows& rows, const SeedView& view, co
   check_launch("pack rows in bytes");
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -12,7 +12,7 @@
 #include "cuda/kmeans/seeding.cuh"
 #include "cuda/kmeans/seeding_screen.cuh"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr int kStepThreads = 512;
@@ -354,4 +354,4 @@ void choose_seed(const Engine& engine, const Rows& rows, const SeedView& view, c
   launch_early(engine, 1, kSettleThreads, 0, settle_kernel, view, step);
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -10,7 +10,7 @@
 #include "cuda/lle/weights.hpp"
 #include "formulas/lle/constants.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 inline constexpr int kFrameStrip = 32;  // coordinates at a time
 
@@ -399,4 +399,4 @@ class Frame {
   double* v_;
 };
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

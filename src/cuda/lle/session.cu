@@ -10,7 +10,7 @@
 #include "formulas/lle/constants.hpp"
 #include "formulas/lle/iteration_set.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 constexpr std::int64_t kSpare = 4;  // sets of vectors that a step makes beside those there are
@@ -142,4 +142,4 @@ std::int64_t lle_widest(const Session& session) {
   return widest_triangle(session.engine) / 2 - solver::kGuards;
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -13,7 +13,7 @@
 #include "cuda/lof/neighbor_pairs.hpp"
 #include "formulas/lof/outlier.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lof {
 namespace {
 
 using core::Neighborhood;
@@ -434,4 +434,4 @@ void score_outliers(Session& session, const Host& host, const plugin::Search* se
   Run(session, host, search, task, counters).run();
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lof

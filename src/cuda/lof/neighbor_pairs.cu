@@ -6,7 +6,7 @@
 #include "cuda/base/warp.cuh"
 #include "cuda/lof/neighbor_pairs.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lof {
 namespace {
 
 constexpr int kPairWarps = 8;  // of a block
@@ -189,4 +189,4 @@ void find_chains(const Engine& engine, const core::Neighborhoods& near, const Wi
   });
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lof

@@ -6,7 +6,7 @@
 #include "cuda/lle/dissect/room.cuh"
 #include "formulas/lle/part_rule.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 class PartHalving {
  public:
@@ -291,4 +291,4 @@ class PartHalving {
   int middle_ = 0;
 };
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle
