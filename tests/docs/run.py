@@ -152,7 +152,7 @@ def main():
     parser.add_argument("--page", help="this page alone")
     arguments = parser.parse_args()
     pages = [arguments.source / arguments.page] if arguments.page else [arguments.source / "README.md", arguments.source / "CONTRIBUTING.md",
-             *sorted((arguments.source / "docs").glob("*.md"))]
+             *sorted((arguments.source / "docs").glob("**/*.md"))]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         make_samples(folder)
