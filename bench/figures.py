@@ -132,8 +132,8 @@ class Command:
     def __call__(self, *words):
         if not self.path:
             raise Skipped("there is no vicinal command")
-        done = subprocess.run([self.path, *map(str, words)], cwd=self.folder, text=True, capture_output=True, timeout=120,
-                              env=dict(os.environ, VICINAL_DEVICE="cpu"))
+        done = subprocess.run([self.path, *map(str, words)], cwd=self.folder, text=True, capture_output=True,
+                              timeout=120, env=dict(os.environ, VICINAL_DEVICE="cpu"))
         if done.returncode == 5:
             raise Skipped(done.stderr.strip())
         if done.returncode:
@@ -170,11 +170,16 @@ SPEED = [
     ("Uniform, 8 columns", "1,000,000 rows, 200,000 queries", "peers-uniform8-xeon2-2026-11-22-8213057.json"),
 ]
 NAMES = {"sklearnex": "scikit-learn-intelex", "sklearn": "scikit-learn", "sklearn-tree": "scikit-learn tree",
-         "faiss": "FAISS", "scipy": "SciPy", "libann": "libANN", "pyarrow_float64": "pyarrow", "pyarrow": "pyarrow, own types"}
+         "faiss": "FAISS", "scipy": "SciPy", "libann": "libANN", "pyarrow_float64": "pyarrow",
+         "pyarrow": "pyarrow, own types"}
 
 
 def result_of(name):
     return json.loads((RESULTS / name).read_text())
+
+
+def wrong_queries(wrong):
+    return f"{wrong:,} wrong" if wrong else ""
 
 
 def speed(_):
@@ -188,7 +193,7 @@ def speed(_):
         rows = [("vicinal", result["seconds"]["median"], result["wrong_queries"])]
         rows += [(NAMES.get(peer["name"], peer["name"]), peer["total"]["median"], queries - peer["correct_rows"])
                  for peer in fastest]
-        panels.append((title, f"{size}, k = {result['k']}", rows, "s", lambda wrong: f"{wrong:,} wrong" if wrong else ""))
+        panels.append((title, f"{size}, k = {result['k']}", rows, "s", wrong_queries))
     return panels
 
 
@@ -202,8 +207,8 @@ def device(_):
                             ("flashlib triton bfloat16", "FlashLib bf16")):
             peer = job["results"][name]
             rows.append((title, peer["median_ms"], peer["checked"] - peer["right"]))
-        panels.append((f"{job['rows']:,} rows, {job['cols']} columns", f"{job['queries']:,} queries, k = {job['k']}", rows, "ms",
-                       lambda wrong: f"{wrong} wrong" if wrong else ""))
+        panels.append((f"{job['rows']:,} rows, {job['cols']} columns", f"{job['queries']:,} queries, k = {job['k']}", rows,
+                       "ms", wrong_queries))
     return panels
 
 
@@ -211,8 +216,10 @@ def kmeans_speed(_):
     panels = []
     for line in (RESULTS / "kmeans-peers-xeon2-2026-11-22-8213057.jsonl").read_text().splitlines():
         job = json.loads(line)
-        rows = [(NAMES.get(name, name), job[name]["ms_an_iteration"], "") for name in ("vicinal", "sklearn", "sklearnex")]
-        panels.append((f"{job['rows']:,} rows, {job['cols']} columns", f"{job['clusters']} clusters, one iteration", rows, "ms", str))
+        names = ("vicinal", "sklearn", "sklearnex")
+        rows = [(NAMES.get(name, name), job[name]["ms_an_iteration"], "") for name in names]
+        panels.append((f"{job['rows']:,} rows, {job['cols']} columns", f"{job['clusters']} clusters, one iteration", rows,
+                       "ms", str))
     return sorted(panels, key=lambda panel: -panel[2][0][1])
 
 
@@ -224,6 +231,7 @@ def read_csv(_):
 
 
 def draw_bars(title, panels, theme, columns=3, left=128, bar=84):
+    """panels: (title, note, rows as bars() takes them, unit, how a row's note reads)."""
     width = 320
     height = 48 + 22 * max(len(rows) for _, _, rows, _, _ in panels) + 22
     drawn = ""
@@ -253,8 +261,9 @@ def neighbors(vicinal):
 def draw_neighbors(data, theme):
     table, queries, answers = data
     drawn = ""
-    for i, (pairs, title, note) in enumerate(zip(answers, ("knn: the k nearest rows", "radius: all rows within r"),
-                                                 ("k = 8; the ball grows until it holds 8", "r = 0.7; a ball may hold many or none"))):
+    titles = [("knn: the k nearest rows", "k = 8; the ball grows until it holds 8"),
+              ("radius: all rows within r", "r = 0.7; a ball may hold many or none")]
+    for i, (pairs, (title, note)) in enumerate(zip(answers, titles)):
         left = 4 + 480 * i
         at = Panel(table, left, 44, 464, 280)
         drawn += heading(left, 0, title, note, theme) + frame(left, 44, 464, 280, theme)
@@ -267,8 +276,9 @@ def draw_neighbors(data, theme):
             drawn += circle(x, y, radius * at.scale_x, colour, 1.5, colour, 0.12)
             drawn += lines([(x, y, *at(table[id])) for id, _ in mine], colour, 1, 0.6)
             drawn += dots([at(table[id]) for id, _ in mine], colour, 6)
-            drawn += f'<path d="M{number(x - 5)} {number(y)}h10M{number(x)} {number(y - 5)}v10" stroke="{theme["text"]}" stroke-width="2.2"/>\n'
-            drawn += text(x, y - radius * at.scale_x - 6, f"{len(mine)} rows", colour, 12, "600", "middle", theme["paper"])
+            drawn += lines([(x - 5, y, x + 5, y), (x, y - 5, x, y + 5)], theme["text"], 2.2)
+            drawn += text(x, y - radius * at.scale_x - 6, f"{len(mine)} rows", colour, 12, "600", "middle",
+                          theme["paper"])
     return svg(956, 330, "Three queries with their 8 nearest rows, and with all rows within a radius", drawn)
 
 
@@ -312,9 +322,12 @@ def draw_regions(data, theme):
                         i += 1
                     if i > start:
                         top = 44 + height - (j + 1) * step_y
-                        path += f"M{number(x + start * step_x)} {number(top)}h{number((i - start) * step_x)}v{number(step_y)}h{number((start - i) * step_x)}z"
+                        length = (i - start) * step_x
+                        path += (f"M{number(x + start * step_x)} {number(top)}h{number(length)}v{number(step_y)}"
+                                 f"h{number(-length)}z")
                     i += 1
-            drawn += f'<path d="{path}" fill="{theme["classes"][int(value)]}" fill-opacity="0.2" shape-rendering="crispEdges"/>\n'
+            drawn += (f'<path d="{path}" fill="{theme["classes"][int(value)]}" fill-opacity="0.2" '
+                      'shape-rendering="crispEdges"/>\n')
         for value in (0, 1):
             points = [(x + (p[0] - left) / (right - left) * width, 44 + height - (p[1] - low) / (high - low) * height)
                       for p, c in zip(table, classes) if c == value]
@@ -329,15 +342,18 @@ def clusters(vicinal):
     table = [(draw.gauss(x, 0.62), draw.gauss(y, 0.62)) for x, y in centers for _ in range(110)]
     vicinal.write("table.csv", [("x", "y"), *table])
     vicinal("kmeans", "table.csv", "-c", 5, "--seed", 1, "-o", "clusters", "-q")
-    labels = [int(line.split()[1]) for line in (vicinal.folder / "clusters.membership").read_text().split("\n") if line]
-    found = [tuple(map(float, line.split()[1:])) for line in (vicinal.folder / "clusters.cluster_centres").read_text().split("\n") if line]
+    labels, found = (((vicinal.folder / name).read_text().splitlines())
+                     for name in ("clusters.membership", "clusters.cluster_centres"))
+    labels = [int(line.split()[1]) for line in labels]
+    found = [tuple(map(float, line.split()[1:])) for line in found]
     scan = json.loads(vicinal("kmeans", "table.csv", "--scan", "2..10", "--seed", 1, "--json"))["scan"]
     return table, labels, found, scan
 
 
 def draw_clusters(data, theme):
     table, labels, found, scan = data
-    drawn = heading(4, 0, "kmeans -c 5", "550 rows, their labels and the five centers", theme) + frame(4, 44, 464, 320, theme)
+    drawn = heading(4, 0, "kmeans -c 5", "550 rows, their labels and the five centers", theme)
+    drawn += frame(4, 44, 464, 320, theme)
     at = Panel(table, 4, 44, 464, 320)
     for label, points in sorted(groups_of(table, labels).items()):
         colour = theme["classes"][label]
@@ -349,7 +365,8 @@ def draw_clusters(data, theme):
         drawn += circle(x, y, 6.5, theme["paper"], 2, theme["text"])
     drawn += heading(488, 0, "kmeans --scan 2..10", "one line for each number of clusters", theme)
     best = max(scan, key=lambda line: line["silhouette"])["clusters"]
-    for i, (key, title) in enumerate((("silhouette", "silhouette: larger is better"), ("inertia", "inertia: falls with every cluster"))):
+    curves = (("silhouette", "silhouette: larger is better"), ("inertia", "inertia: falls with every cluster"))
+    for i, (key, title) in enumerate(curves):
         top, height, left, width = 62 + 160 * i, 116, 508, 424
         most = max(line[key] for line in scan) * 1.08
         step = width / len(scan)
@@ -359,7 +376,7 @@ def draw_clusters(data, theme):
         drawn += lines([(*a, *b) for a, b in zip(points, points[1:])], theme["ours"], 1.8)
         for (x, y), line in zip(points, scan):
             is_best = line["clusters"] == best
-            drawn += circle(x, y, 5.5 if is_best else 3.2, theme["paper"], 1.2, theme["wrong"] if is_best else theme["ours"])
+            drawn += circle(x, y, 5.5 if is_best else 3.2, theme["paper"], 1.2, theme["wrong" if is_best else "ours"])
             drawn += text(x, top + height + 15, str(line["clusters"]), theme["text"] if is_best else theme["soft"], 11,
                           "600" if is_best else "normal", "middle")
             if is_best:
@@ -445,7 +462,8 @@ def draw_embedding(data, theme):
 
 def coclusters(vicinal):
     edges = [("a1", "b1", 1.0), ("a2", "b2", 0.6), ("a2", "b3", 0.4), ("a3", "b4", 0.9), ("a4", "b4", 0.8),
-             ("a5", "b5", 0.7), ("a5", "b6", 0.5), ("a6", "b5", 0.4), ("a6", "b6", 0.6), ("a6", "b7", 0.05), ("a7", "b7", 0.8),
+             ("a5", "b5", 0.7), ("a5", "b6", 0.5), ("a6", "b5", 0.4), ("a6", "b6", 0.6), ("a6", "b7", 0.05),
+             ("a7", "b7", 0.8),
              ("a7", "b8", 0.6), ("a8", "b7", 0.3), ("a8", "b8", 0.7), ("a9", "b9", 1.0)]
     vicinal.write("edges.csv", [("a", "b", "weight"), *edges])
     found = []
@@ -458,8 +476,9 @@ def coclusters(vicinal):
 def draw_coclusters(data, theme):
     edges, found = data
     drawn = ""
-    for i, (groups, title, note) in enumerate(zip(found, ("cocluster", "cocluster --split-members 5"),
-                                                  ("one color for each connected component", "the large group is cut at its weakest edge"))):
+    titles = [("cocluster", "one color for each connected component"),
+              ("cocluster --split-members 5", "the large group is cut at its weakest edge")]
+    for i, (groups, (title, note)) in enumerate(zip(found, titles)):
         left = 4 + 480 * i
         drawn += heading(left, 0, title, note, theme) + frame(left, 44, 464, 200, theme)
 
@@ -514,7 +533,8 @@ def draw_matching(data, theme):
     words = {(1, 1): "modified", (1, 2): "split", (2, 1): "merged", (1, 0): "removed", (0, 1): "created"}
     drawn = ""
     everything = [tuple(point) for ring in old + new for point in ring]
-    for i, (rings, side, title, note) in enumerate(((old, "o", "OLD", "six features"), (new, "n", "NEW", "seven features; the color is the group"))):
+    maps = ((old, "o", "OLD", "six features"), (new, "n", "NEW", "seven features; the color is the group"))
+    for i, (rings, side, title, note) in enumerate(maps):
         left = 4 + 480 * i
         at = Panel(everything, left, 44, 464, 230, 12)
         drawn += heading(left, 0, title, note, theme) + frame(left, 44, 464, 230, theme)
@@ -523,10 +543,12 @@ def draw_matching(data, theme):
             group = root(member)
             colour = theme["classes"][order[group] % 8]
             path = "M" + "L".join(f"{number(x)} {number(y)}" for x, y in map(at, ring[:-1])) + "z"
-            drawn += f'<path d="{path}" fill="{colour}" fill-opacity="0.28" stroke="{theme["text"]}" stroke-width="1.3"/>\n'
+            drawn += (f'<path d="{path}" fill="{colour}" fill-opacity="0.28" stroke="{theme["text"]}" '
+                      'stroke-width="1.3"/>\n')
             x, y = at((sum(p[0] for p in ring[:4]) / 4, sum(p[1] for p in ring[:4]) / 4))
             drawn += text(x, y - 2, member, theme["text"], 12, "600", "middle")
-            drawn += text(x, y + 12, "unchanged" if group in unchanged else words[tuple(sides[group])], theme["soft"], 11, "normal", "middle")
+            word = "unchanged" if group in unchanged else words[tuple(sides[group])]
+            drawn += text(x, y + 12, word, theme["soft"], 11, "normal", "middle")
     return svg(956, 280, "Two maps, the groups of corresponding features, and what changed", drawn)
 
 
@@ -555,11 +577,12 @@ def draw_overview(_, theme):
     drawn += box(328, 328, 308, 48, "cuda/", "kernels, launches and device memory", orange)
     drawn += box(652, 328, 300, 48, "gdal/", "files of polygons", orange)
     drawn += box(4, 328, 308, 48, "solver/  geo/  simd/", "methods and vector kernels of the host", orange)
-    drawn += box(4, 396, 948, 40, "formulas/  core/", "arithmetic of host and device; threads, memory, order, distances", theme["dot"])
-    arrows = [(154, 52, 154, 72), (470, 52, 470, 72), (794, 52, 794, 72), (320, 112, 320, 132), (802, 112, 802, 132),
-              (320, 180, 320, 200), (158, 240, 158, 260), (482, 240, 482, 260), (802, 180, 802, 260), (482, 308, 482, 328),
-              (802, 308, 802, 328), (158, 308, 158, 328), (158, 376, 158, 396), (482, 376, 482, 396)]
-    path = "".join(f"M{a} {b + 1}V{d - 2}m-4 -5l4 5l4 -5" for a, b, _, d in arrows)
+    drawn += box(4, 396, 948, 40, "formulas/  core/", "arithmetic of host and device; threads, memory, order, distances",
+                 theme["dot"])
+    arrows = [(154, 52, 72), (470, 52, 72), (794, 52, 72), (320, 112, 132), (802, 112, 132), (320, 180, 200),
+              (158, 240, 260), (482, 240, 260), (802, 180, 260), (482, 308, 328), (802, 308, 328), (158, 308, 328),
+              (158, 376, 396), (482, 376, 396)]
+    path = "".join(f"M{x} {top + 1}V{bottom - 2}m-4 -5l4 5l4 -5" for x, top, bottom in arrows)
     drawn += f'<path d="{path}" stroke="{theme["soft"]}" stroke-width="1.4" fill="none"/>\n'
     return svg(956, 440, "The layers of the sources, from the caller down", drawn)
 
@@ -569,8 +592,9 @@ def both(title, data, **options):
 
 
 PICTURES = {
-    "speed": both("Seconds of exact k-nearest-neighbor searches, and wrong answers, of vicinal and other libraries", speed),
-    "device": both("Milliseconds of searches on an H200, and wrong answers, of vicinal and other libraries", device, bar=70, left=104),
+    "speed": both("Seconds of exact neighbor searches, and wrong answers, of vicinal and other libraries", speed),
+    "device": both("Milliseconds of searches on an H200, and wrong answers, of vicinal and other libraries", device,
+                   bar=70, left=104),
     "kmeans-speed": both("Milliseconds of an iteration of k-means, vicinal and scikit-learn", kmeans_speed),
     "read-csv": both("Seconds to read a CSV file of 1 GB, vicinal, pandas and pyarrow", read_csv, bar=120),
     "neighbors": (neighbors, draw_neighbors),
