@@ -207,8 +207,8 @@ def device(_):
                             ("flashlib triton bfloat16", "FlashLib bf16")):
             peer = job["results"][name]
             rows.append((title, peer["median_ms"], peer["checked"] - peer["right"]))
-        panels.append((f"{job['rows']:,} rows, {job['cols']} columns", f"{job['queries']:,} queries, k = {job['k']}", rows,
-                       "ms", wrong_queries))
+        panels.append((f"{job['rows']:,} rows, {job['cols']} columns", f"{job['queries']:,} queries, k = {job['k']}",
+                       rows, "ms", wrong_queries))
     return panels
 
 
@@ -218,8 +218,8 @@ def kmeans_speed(_):
         job = json.loads(line)
         names = ("vicinal", "sklearn", "sklearnex")
         rows = [(NAMES.get(name, name), job[name]["ms_an_iteration"], "") for name in names]
-        panels.append((f"{job['rows']:,} rows, {job['cols']} columns", f"{job['clusters']} clusters, one iteration", rows,
-                       "ms", str))
+        panels.append((f"{job['rows']:,} rows, {job['cols']} columns", f"{job['clusters']} clusters, one iteration",
+                       rows, "ms", str))
     return sorted(panels, key=lambda panel: -panel[2][0][1])
 
 
@@ -577,8 +577,8 @@ def draw_overview(_, theme):
     drawn += box(328, 328, 308, 48, "cuda/", "kernels, launches and device memory", orange)
     drawn += box(652, 328, 300, 48, "gdal/", "files of polygons", orange)
     drawn += box(4, 328, 308, 48, "solver/  geo/  simd/", "methods and vector kernels of the host", orange)
-    drawn += box(4, 396, 948, 40, "formulas/  core/", "arithmetic of host and device; threads, memory, order, distances",
-                 theme["dot"])
+    drawn += box(4, 396, 948, 40, "formulas/  core/",
+                 "arithmetic of host and device; threads, memory, order, distances", theme["dot"])
     arrows = [(154, 52, 72), (470, 52, 72), (794, 52, 72), (320, 112, 132), (802, 112, 132), (320, 180, 200),
               (158, 240, 260), (482, 240, 260), (802, 180, 260), (482, 308, 328), (802, 308, 328), (158, 308, 328),
               (158, 376, 396), (482, 376, 396)]
