@@ -177,11 +177,25 @@ def main():
     assert runner.counts["cpp"] and runner.counts["sh"], "a documentation without examples is not being tested"
 
 
+def anchors_of(text):
+    """Of the headings, as the forges make them: lower case, blanks to hyphens, other signs left out."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(FENCE, "", text), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def check_links(page, text):
-    """Relative links lead somewhere."""
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", re.sub(FENCE, "", text)):
-        if "://" not in target and not (page.parent / target).exists():
+    """Relative links lead to files, and to headings."""
+    for target, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", re.sub(FENCE, "", text)):
+        if "://" in target:
+            continue
+        other = page.parent / target if target else page
+        if not other.exists():
             sys.exit(f"{page.name}: the link to {target} leads nowhere")
+        if anchor and other.suffix == ".md" and anchor not in anchors_of(other.read_text()):
+            sys.exit(f"{page.name}: {target or 'the page'} has no heading #{anchor}")
+    for target in re.findall(r'(?:src|srcset)="([^"]+)"', text):
+        if "://" not in target and not (page.parent / target).exists():
+            sys.exit(f"{page.name}: the picture {target} is not there")
 
 
 if __name__ == "__main__":
