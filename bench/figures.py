@@ -456,7 +456,7 @@ def draw_embedding(data, theme):
         at = Panel(points, left, 44, 304, 260, 16, stretched=i > 0)
         drawn += heading(left, 0, *titles[i], theme) + frame(left, 44, 304, 260, theme)
         for level, members in sorted(groups_of(points, shade).items()):
-            drawn += dots([tuple(map(round, at(point))) for point in members], colours[level], 4.2)
+            drawn += dots([at(point) for point in members], colours[level], 4.2)
     return svg(956, 310, "A Swiss roll and its embeddings by two variants", drawn)
 
 
