@@ -98,8 +98,9 @@ std::string page_of(const NeighborsCommand& command, const FoundNeighbors& found
 }  // namespace
 
 void NeighborsCommand::add_to(const Parser& app) {
-  app.add_option("--report", report, "Where to write a page with distances, hubs and pairs (.html)").type_name("FILE");
-  app.add_option("--image-shape", image_shape, "Rows are grey images of this size, for the report").type_name("HxW");
+  app.add_option("--report", report, "HTML report with distances, hubs and nearest pairs").type_name("FILE");
+  app.add_option("--image-shape", image_shape, "Show each row as a gray image of this size in the report")
+      .type_name("HxW");
   add_search_options(app, search);
   add_input_options(app, input);
   add_common_options(app, common);
