@@ -91,7 +91,7 @@ inline void fake_dissection(const solver::LocalRows& a, const solver::Incidence&
       parts.order,   spare.data(),    cell.data(),   side.data(),   band.data(),
       hub.data()};
   const cuda::lle::Parts there = {parts.begin,     parts.end,    parts.first_cell, parts.cells, parts.first,
-                             parts.neighbors, parts.places, parts.left,       parts.right};
+                                  parts.neighbors, parts.places, parts.left,       parts.right};
   for (std::int64_t p = parts.count; p-- > 0;) {  // a device does not take them as they follow each other either
     parts.done[p] = p > 0 || parts.count == 1 ? 1 : 0;
     if (parts.done[p] == 0) continue;

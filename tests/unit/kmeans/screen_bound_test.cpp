@@ -1,6 +1,6 @@
-// Every term of the bound of k-means' screen (formulas/kmeans/float_bound.hpp), against its lemma in 113 bits. The kernels take
-// the lemma's constants from a tile, so that a test may make each of them far larger than any rounding: then no term
-// hides behind the allowance of another.
+// Every term of the bound of k-means' screen (formulas/kmeans/float_bound.hpp), against its lemma in 113 bits. The
+// kernels take the lemma's constants from a tile, so that a test may make each of them far larger than any rounding:
+// then no term hides behind the allowance of another.
 #include <gtest/gtest.h>
 #include <quadmath.h>
 
