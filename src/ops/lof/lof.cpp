@@ -211,7 +211,7 @@ Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView
   found.options.p = graph.p;
   found.plan = graph.plan;
   found.plan.device = ctx.device();
-  const kernels::LofBytes bytes = kernels::backend_of(ctx).lof().bytes(ctx, task);
+  const kernels::MemoryNeed bytes = kernels::backend_of(ctx).lof().bytes(ctx, task);
   found.plan.memory = result_bytes(task) + bytes.host;
   found.plan.device_memory = bytes.device;
   core::require_memory(ctx, found.plan.memory, "lof");
@@ -240,7 +240,7 @@ LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableV
     job.task.table = index.table;
   }
   const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
-  const kernels::LofBytes bytes = backend.lof().bytes(ctx, job.task);
+  const kernels::MemoryNeed bytes = backend.lof().bytes(ctx, job.task);
   job.search = ops::plan_job(ctx, index, queries, common,
                              {.k = longest_k(options),
                               .lists_held = backend.nearest().holds_lists(nullptr),
@@ -379,7 +379,7 @@ Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& opti
   const kernels::Backend& backend = kernels::backend_of(ctx);
   LofTask task = task_of(options, table.rows());
   if (core::needs_table(options.score)) task.table = table;
-  const kernels::LofBytes bytes = backend.lof().bytes(ctx, task);
+  const kernels::MemoryNeed bytes = backend.lof().bytes(ctx, task);
   const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
   Plan plan = ops::plan_search(ctx, table, nullptr, common,
                                {.k = longest_k(options), .beside = result_bytes(task) + bytes.host});

@@ -179,15 +179,20 @@ void choose_method(const Context& ctx, const Common& options, double table_large
   plan.method = task.method;
 }
 
-// Bytes of a search beyond its result.
-std::uint64_t scratch_of(const Context& ctx, const NearestTask& task) {
+// Host memory of an index: its groups, and the tree that a search makes.
+std::uint64_t index_bytes(const Context& ctx, const NearestTask& task) {
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const kernels::Prepared& index = *task.index;
   const std::size_t groups = index.distinct.size() + index.member_offsets.size() + index.members.size();
-  std::uint64_t bytes = backend.nearest().search_bytes(ctx, task) + groups * sizeof(std::int64_t);
+  std::uint64_t bytes = groups * sizeof(std::int64_t);
   if (task.method == Method::kdtree && index.tree.get(backend.device()) == nullptr)
     bytes += backend.nearest().tree_bytes(index);
   return bytes;
+}
+
+// Host memory of a search beyond its result.
+std::uint64_t scratch_of(const Context& ctx, const NearestTask& task) {
+  return kernels::backend_of(ctx).nearest().host_bytes(ctx, task) + index_bytes(ctx, task);
 }
 
 // Takes a tree if it takes less than the brute force that was chosen, which is found out by trying
@@ -338,8 +343,9 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView
   job.plan.device = ctx.device();
   job.plan.isa = backend.isa(ctx);
   job.plan.threads = ctx.threads();
-  job.plan.memory = output + scratch_of(ctx, task) + asked.beside;
-  job.plan.device_memory = backend.nearest().device_bytes(ctx, task);
+  const kernels::MemoryNeed bytes = backend.nearest().search_bytes(ctx, task);
+  job.plan.memory = output + bytes.host + index_bytes(ctx, task) + asked.beside;
+  job.plan.device_memory = bytes.device;
   return job;
 }
 
