@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "backend/backend.hpp"
+#include "backend/index_access.hpp"
 #include "backend/lof.hpp"
 #include "backend/nearest.hpp"
 #include "core/entry.hpp"
@@ -315,7 +316,7 @@ Lof lof(const Context& ctx, const Index& index, const LofOptions& options) try {
   ops::check_lof_options(options);
   ops::check_lof_k(options, index.rows());
   if (ops::uses_places(options)) return lof_of_places(ctx, index, options);
-  LofJob job = plan_job(ctx, index.prepared(), nullptr, options);
+  LofJob job = plan_job(ctx, kernels::prepared_of(index), nullptr, options);
   Lof found = result_of(options);
   run_job(ctx, job, found);
   finish(ctx, std::chrono::steady_clock::now(), found);
@@ -360,7 +361,7 @@ std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& m
     task.model = &known;
     score(ctx, task, found);
   } else {
-    LofJob job = plan_job(ctx, index.prepared(), &queries, options);
+    LofJob job = plan_job(ctx, kernels::prepared_of(index), &queries, options);
     job.task.model = &known;
     run_job(ctx, job, found);
   }

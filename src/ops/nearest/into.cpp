@@ -1,6 +1,7 @@
 // knn_into and classify: searches whose lists need not come to host memory (docs: include/vicinal/knn.hpp,
 // classify.hpp). Checks and plan are those of knn.
 #include "backend/backend.hpp"
+#include "backend/index_access.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/common/check.hpp"
@@ -24,7 +25,7 @@ KnnSummary find_into(const Context& ctx, const Index& index, const TableView* qu
                      const KnnOutput& output) {
   check_output(ctx, output);
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  ops::Job job = ops::plan_job(ctx, index.prepared(), queries, ops::common_of(options),
+  ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), queries, ops::common_of(options),
                                {.k = options.k, .lists_held = backend.nearest().holds_lists(nullptr)}, true);
   core::require_memory(ctx, job.plan.memory, "knn");
   backend.nearest().check_queries(ctx, job.task);
@@ -81,7 +82,7 @@ Classification classify(const Context& ctx, const Index& index, const TableView&
   for (const Labels& labels : outputs) check_labels(labels, index.rows());
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const bool held = backend.nearest().holds_lists(&voting);
-  ops::Job job = ops::plan_job(ctx, index.prepared(), &queries, ops::common_of(options),
+  ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), &queries, ops::common_of(options),
                                {.k = options.k, .lists_held = held}, true);
   if (held && !backend.nearest().holds_lists(nullptr)) {
     job.plan.reason += "; custom weights are a function of the host's, so the vote is taken there";

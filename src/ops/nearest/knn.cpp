@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "backend/backend.hpp"
+#include "backend/index_access.hpp"
 #include "backend/nearest.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
@@ -248,19 +249,19 @@ NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const T
 }
 
 NeighborGraph find_k(const Context& ctx, const Index& index, const TableView* queries, const KnnOptions& options) {
-  return search(ctx, index.prepared(), queries, ops::common_of(options), {.k = options.k}, nullptr);
+  return search(ctx, kernels::prepared_of(index), queries, ops::common_of(options), {.k = options.k}, nullptr);
 }
 
 NeighborGraph find_within(const Context& ctx, const Index& index, const TableView* queries,
                           const RadiusOptions& options) {
-  return search(ctx, index.prepared(), queries, ops::common_of(options),
+  return search(ctx, kernels::prepared_of(index), queries, ops::common_of(options),
                 {.collect = Collect::radius, .radius = options.radius}, nullptr);
 }
 
 NeighborCounts count_within(const Context& ctx, const Index& index, const TableView* queries,
                             const RadiusOptions& options) {
   NeighborCounts counts;
-  NeighborGraph graph = search(ctx, index.prepared(), queries, ops::common_of(options),
+  NeighborGraph graph = search(ctx, kernels::prepared_of(index), queries, ops::common_of(options),
                                {.collect = Collect::count, .radius = options.radius}, &counts.counts);
   counts.plan = graph.plan;
   counts.stats = graph.stats;
@@ -293,7 +294,7 @@ Plan plan_search(const Context& ctx, const TableView& table, const TableView* qu
   const std::uint64_t with = without - scratch_of(ctx, job.task) + scratch_of(ctx, in_tree);
   if (!is_shape(table) && prepare_memory < ctx.memory_limit()) {
     const Index index(ctx, table);
-    job = plan_job(ctx, index.prepared(), queries, options, asked, true);
+    job = plan_job(ctx, kernels::prepared_of(index), queries, options, asked, true);
   }
   job.plan.memory = with <= ctx.memory_limit() || without > ctx.memory_limit() ? std::max(with, without) : without;
   return job.plan;
@@ -453,7 +454,8 @@ NeighborGraph ops::knn_without(const Context& ctx, const TableView& table, const
   const core::Entry entry;
   ops::check_shapes(ctx, table, queries, options);
   return ops::with_index(ctx, table, [&](const Index& index) {
-    return search(ctx, index.prepared(), queries, ops::common_of(options), {.k = options.k}, nullptr, without);
+    return search(ctx, kernels::prepared_of(index), queries, ops::common_of(options), {.k = options.k}, nullptr,
+                  without);
   });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -461,7 +463,7 @@ NeighborGraph ops::knn_without(const Context& ctx, const TableView& table, const
 
 NeighborGraph ops::find_neighbors(const Context& ctx, const Index& index, const TableView* queries,
                                   const Common& options, const Asked& asked) {
-  return search(ctx, index.prepared(), queries, options, asked, nullptr);
+  return search(ctx, kernels::prepared_of(index), queries, options, asked, nullptr);
 }
 
 Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) try {
