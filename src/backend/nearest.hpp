@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "backend/memory_need.hpp"
-#include "formulas/nearest/without.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/device.hpp"
 #include "vicinal/graph.hpp"
@@ -159,7 +158,6 @@ struct NearestTask {
   double radius = 0;
   Bitmap filter;
   std::span<const std::int64_t> exclude;
-  Without without = Without::nothing;
 };
 
 /// Where results go: sized by the caller for k_list (ids, distances: m * k) and count (counts: m); radius fills CSR.

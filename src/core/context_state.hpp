@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/ablation.hpp"
 #include "core/isa.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
@@ -33,6 +34,7 @@ struct Context::State {
         map_files(options.map_files),
         progress(options.progress),
         cancel(options.cancel),
+        ablation(core::ablation_of_environment()),
         device(std::move(device_name)),
         backend(std::move(of_device)) {}
 
@@ -42,6 +44,7 @@ struct Context::State {
   bool map_files;
   ProgressFn progress;
   CancelToken cancel;
+  core::Ablation ablation;  ///< of benchmarks and tests
   std::atomic<std::int64_t> next_report{0};
   std::atomic<const char*> reported_stage{nullptr};  ///< where its name lies; names are literals
   std::string device;
@@ -53,6 +56,7 @@ namespace core {
 struct ContextAccess {
   static const Context::State& state(const Context& ctx) noexcept { return *ctx.state_; }
   static ThreadPool& pool(const Context& ctx) noexcept { return ctx.state_->pool; }
+  static Ablation ablation(const Context& ctx) noexcept { return ctx.state_->ablation; }
 };
 
 }  // namespace core

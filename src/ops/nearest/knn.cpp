@@ -15,7 +15,6 @@
 #include "core/seconds.hpp"
 #include "ops/common/check.hpp"
 #include "ops/common/refuse.hpp"
-#include "ops/nearest/ablation.hpp"
 #include "ops/nearest/plan.hpp"
 #include "ops/nearest/search.hpp"
 
@@ -219,10 +218,8 @@ void consider_tree(const Context& ctx, std::uint64_t output, NearestTask& task, 
 }
 
 NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const TableView* queries,
-                     const Common& options, const Asked& asked, std::vector<std::int64_t>* counts,
-                     kernels::Without without = kernels::Without::nothing) {
+                     const Common& options, const Asked& asked, std::vector<std::int64_t>* counts) {
   Job job = ops::plan_job(ctx, index, queries, options, asked, true);
-  job.task.without = without;
   const std::string_view own = asked.collect == Collect::k_list ? "knn" : "radius search";
   core::require_memory(ctx, job.plan.memory, asked.operation.empty() ? own : asked.operation);
   kernels::backend_of(ctx).nearest().check_queries(ctx, job.task);
@@ -445,18 +442,6 @@ NeighborCounts count(const Context& ctx, const Index& index, const TableView& qu
                      const RadiusOptions& options) try {
   const core::Entry entry;
   return count_within(ctx, index, &queries, options);
-} catch (const std::bad_alloc&) {
-  core::refuse_allocation();
-}
-
-NeighborGraph ops::knn_without(const Context& ctx, const TableView& table, const TableView* queries,
-                               const KnnOptions& options, kernels::Without without) try {
-  const core::Entry entry;
-  ops::check_shapes(ctx, table, queries, options);
-  return ops::with_index(ctx, table, [&](const Index& index) {
-    return search(ctx, kernels::prepared_of(index), queries, ops::common_of(options), {.k = options.k}, nullptr,
-                  without);
-  });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

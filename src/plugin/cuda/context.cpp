@@ -54,7 +54,8 @@ std::shared_ptr<State> open_device(const CudaOptions& options) {
   }
   // The options are checked before the device is opened.
   auto state = std::make_shared<State>(host_options(options), "cuda:" + std::to_string(options.devices[0]), nullptr);
-  state->backend = plugin::make_backend(plugin::Device::open(options.devices[0], options.device_memory_limit));
+  state->backend =
+      plugin::make_backend(plugin::Device::open(options.devices[0], options.device_memory_limit, state->ablation));
   return state;
 }
 

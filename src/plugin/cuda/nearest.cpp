@@ -301,7 +301,6 @@ class DeviceNearest final : public CudaNearest {
     asked.method = static_cast<std::int32_t>(task.method);
     asked.collect = static_cast<std::int32_t>(task.collect);
     asked.k = task.k;
-    asked.without = static_cast<std::int32_t>(task.without);
     asked.filter = task.filter.empty() ? nullptr : task.filter.data();
     asked.exclude = task.exclude.empty() ? nullptr : task.exclude.data();
     return asked;
