@@ -222,6 +222,14 @@ Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView
   return found;
 }
 
+/// The search of the longest lists.
+ops::SearchRequest request_of(const LofOptions& options, const TableView* queries, std::uint64_t bytes_beside) {
+  ops::SearchRequest request = ops::request_of(
+      queries, {.k = longest_k(options), .metric = options.metric, .p = options.p, .method = options.method});
+  request.bytes_beside = bytes_beside;
+  return request;
+}
+
 /// A search and what is made of it, planned.
 struct LofJob {
   ops::Job search;
@@ -240,13 +248,10 @@ LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableV
     }
     job.task.table = index.table;
   }
-  const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
   const kernels::MemoryNeed bytes = backend.lof().bytes(ctx, job.task);
-  job.search = ops::plan_job(ctx, index, queries, common,
-                             {.k = longest_k(options),
-                              .lists_held = backend.nearest().holds_lists(nullptr),
-                              .beside = result_bytes(job.task) + bytes.host},
-                             true);
+  ops::SearchRequest request = request_of(options, queries, result_bytes(job.task) + bytes.host);
+  request.lists_held = backend.nearest().holds_lists(nullptr);
+  job.search = ops::plan_job(ctx, index, request, true);
   job.search.plan.device_memory += bytes.device;
   return job;
 }
@@ -381,9 +386,8 @@ Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& opti
   LofTask task = task_of(options, table.rows());
   if (core::needs_table(options.score)) task.table = table;
   const kernels::MemoryNeed bytes = backend.lof().bytes(ctx, task);
-  const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
-  Plan plan = ops::plan_search(ctx, table, nullptr, common,
-                               {.k = longest_k(options), .beside = result_bytes(task) + bytes.host});
+  ops::SearchRequest request = request_of(options, nullptr, result_bytes(task) + bytes.host);
+  Plan plan = ops::plan_search(ctx, table, request);
   plan.device_memory += bytes.device;
   return plan;
 } catch (const std::bad_alloc&) {
