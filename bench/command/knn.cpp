@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,7 +19,7 @@
 #include "command/harness.hpp"
 #include "command/peak.hpp"
 #include "command/peers.hpp"
-#include "ops/nearest/ablation.hpp"
+#include "core/ablation.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/version.hpp"
 
@@ -127,7 +128,10 @@ void BenchKnn::check() const {
 void BenchKnn::run() const {
   check();
   check_output("-o", output, {".json"});
+  // The context that is made next holds it.
+  setenv(core::kAblationVariable, without.c_str(), 1);
   const Runtime runtime = make_runtime(common);
+  unsetenv(core::kAblationVariable);
   const Context& ctx = runtime.ctx;
   const double cells = static_cast<double>(data.rows + data.queries) * static_cast<double>(data.cols) * sizeof(double);
   if (table_file.empty() && cells > static_cast<double>(ctx.memory_limit())) {
@@ -147,10 +151,8 @@ void BenchKnn::run() const {
   NeighborGraph graph;
   PeerResult ours;
   ours.about = {{"name", "vicinal"}, {"version", VICINAL_VERSION}};
-  const auto left_out = static_cast<kernels::Without>(std::ranges::find(kernels::kWithoutNames, without) -
-                                                      kernels::kWithoutNames.begin());
   const auto search_once = [&] {
-    graph = ops::knn_without(ctx, table.view, self ? nullptr : &asked.view, options, left_out);
+    graph = self ? knn(ctx, table.view, options) : knn(ctx, table.view, asked.view, options);
   };
   const auto others_turn = [&] {
     ours.build.seconds.push_back(graph.stats.prepare_seconds);
@@ -256,7 +258,7 @@ Command add_bench_knn(const Parser& root) {
   knn_app.add_option("--repeat", bench->repeat, "Timed runs").type_name("N").capture_default_str().group(timing);
   knn_app.add_option("--warmup", bench->warmup, "Runs before them").type_name("N").capture_default_str().group(timing);
   knn_app
-      .add_choice("--without", bench->without, {kernels::kWithoutNames.begin(), kernels::kWithoutNames.end()},
+      .add_choice("--without", bench->without, {core::kAblationNames.begin(), core::kAblationNames.end()},
                   "Leave one idea out, to see what it is worth; --method direct leaves out the screen")
       .group(timing);
   knn_app.add_flag("--verify", bench->verify, "Check sampled queries against the key of every row").group(timing);

@@ -3,9 +3,9 @@
     python3 bench/gpu/ablation.py FOLDER [-o FILE.json] [--commit C] [--without IDEA,...] [JOB...]
 
 Two things are left out from outside: the screen (method direct: every key in float64) and Hopper's own instructions
-(VICINAL_CUDA_PATH=portable). Ideas inside the plug-in go by the
-names in resident.cpp (kernels::Without); their lists come to the host, so the line that they are held against does so,
-too. What is not known by such a name is an error in the report and no time. Every line's answers are held against
+(VICINAL_CUDA_PATH=portable). Ideas inside the plug-in go by the names in src/core/ablation.hpp, of which
+VICINAL_ABLATION takes one when a context is made; their lists come to the host, so the line that they are held against
+does so, too. What is not known by such a name is an error in the report and no time. Every line's answers are held against
 float64 distances, and must be those of the first line, bit for bit.
 """
 
@@ -56,12 +56,15 @@ def run_job(report, folder, name, options):
             os.environ.pop("VICINAL_CUDA_PATH", None)
         return {**found, "same_answers": compared(ids, distances)}
 
-    def with_lists_on_host(without=None):
+    def with_lists_on_host(without="nothing"):
         ids, distances = measure.lists(len(queries), k, "cpu")
-        with library.Vicinal(folder, options.device) as ours:
-            found = measure.timed(lambda: ours.knn_without(table, queries, k, ids, distances, without=without),
-                                  seconds=15)
-            found.update(ours.done.stats(len(queries)))
+        os.environ["VICINAL_ABLATION"] = without
+        try:
+            with library.Vicinal(folder, options.device) as ours:
+                found = measure.timed(lambda: ours.knn_on_host(table, queries, k, ids, distances), seconds=15)
+                found.update(ours.done.stats(len(queries)))
+        finally:
+            del os.environ["VICINAL_ABLATION"]
         found["roofline"] = measure.roofline(report.data["machine"], len(table), len(queries), table.shape[1], k,
                                              table.element_size(), found["median_ms"])
         ids, distances = ids.to(table.device), distances.to(table.device)

@@ -3,7 +3,7 @@
     python3 bench/gpu/kmeans_ablation.py FOLDER [-o FILE.json] [--commit C] [JOB...]
 
 Jobs and the time of an iteration are those of kmeans.py. VICINAL_CUDA_PATH=portable leaves out Hopper's float16 screen,
-VICINAL_CUDA_KMEANS_WITHOUT the others (src/cuda/kmeans/room.hpp). Every line's centres must be the first line's, bit
+VICINAL_ABLATION the others (src/core/ablation.hpp). Every line's centres must be the first line's, bit
 for bit.
 """
 
@@ -19,10 +19,10 @@ import measure
 PARTS = {
     "nothing": (None, None),
     "the float16 screen": ("VICINAL_CUDA_PATH", "portable"),
-    "every screen": ("VICINAL_CUDA_KMEANS_WITHOUT", "screen"),
-    "the second pass": ("VICINAL_CUDA_KMEANS_WITHOUT", "second-pass"),
-    "ordered changes": ("VICINAL_CUDA_KMEANS_WITHOUT", "ordering"),
-    "sums of changes alone": ("VICINAL_CUDA_KMEANS_WITHOUT", "changes"),
+    "every screen": ("VICINAL_ABLATION", "kmeans-screen"),
+    "the second pass": ("VICINAL_ABLATION", "kmeans-second-pass"),
+    "ordered changes": ("VICINAL_ABLATION", "kmeans-ordering"),
+    "sums of changes alone": ("VICINAL_ABLATION", "kmeans-changes"),
 }
 JOBS = ["500k-d18-k64", "4.9M-d41-k23-scaled", "1M-d128-k1000", "1M-d512-k1000", "1M-d128-k8192"]
 
@@ -33,7 +33,7 @@ def measured(folder, device, table, start, variable, value, first):
     try:
         with library.Vicinal(folder, device) as ours:
             work = kmeans.Ours(ours, table, start)
-            found = kmeans.iteration(work, rounds=1 if value == "screen" else 3)
+            found = kmeans.iteration(work, rounds=1 if value == "kmeans-screen" else 3)
     finally:
         os.environ.pop(variable or "", None)
     centres = first.setdefault("centres", work.centres)

@@ -92,13 +92,12 @@ class Vicinal:
             ctypes.c_void_p(address(ids)), ctypes.c_void_p(address(distances)), ctypes.c_int32(memory_of(ids)),
             ctypes.byref(self.done)))
 
-    def knn_without(self, table, queries, k, ids, distances, method="automatic", without=None):
-        """The same into host memory, with the idea left out that `without` names."""
+    def knn_on_host(self, table, queries, k, ids, distances, method="automatic"):
+        """The same by way of vectors of the library's own, in host memory."""
         asked = None if queries is None else ctypes.byref(rows_of(queries))
-        self.check(self.library.vicinal_bench_knn_without(
+        self.check(self.library.vicinal_bench_knn_on_host(
             self.context, ctypes.byref(rows_of(table)), asked, ctypes.c_int64(k), method.encode(),
-            None if without is None else without.encode(), ctypes.c_void_p(address(ids)),
-            ctypes.c_void_p(address(distances)), ctypes.byref(self.done)))
+            ctypes.c_void_p(address(ids)), ctypes.c_void_p(address(distances)), ctypes.byref(self.done)))
 
     def classify(self, table, queries, k, labels, codes):
         """The k nearest rows' vote. labels [n] int64, codes [m] int32: host arrays; the same labels in every call."""

@@ -15,8 +15,6 @@
 #include <vector>
 #include <vicinal/vicinal.hpp>
 
-#include "ops/nearest/ablation.hpp"
-
 /// Rows as a script hands them over.
 struct Rows {
   const void* data;  ///< [rows, cols]; where rows are made: [period, cols] of float32 in host memory
@@ -188,25 +186,16 @@ extern "C" int vicinal_bench_knn(const void* context, const Rows* table, const R
   });
 }
 
-/// The same with one idea left out (null: none) and the lists in host memory, as `vicinal bench knn --without` has it.
-extern "C" int vicinal_bench_knn_without(const void* context, const Rows* table, const Rows* queries, std::int64_t k,
-                                         const char* method, const char* without, std::int64_t* ids, double* distances,
-                                         Done* done) {
+/// The same with the lists in vectors of the library's own, as `vicinal-bench knn` has them.
+extern "C" int vicinal_bench_knn_on_host(const void* context, const Rows* table, const Rows* queries, std::int64_t k,
+                                         const char* method, std::int64_t* ids, double* distances, Done* done) {
   return guarded(done, [&] {
     vicinal::KnnOptions options;
     options.k = k;
     options.method = vicinal::method_from(method);
-    auto left_out = vicinal::kernels::Without::nothing;
-    if (without != nullptr) {
-      const auto& names = vicinal::kernels::kWithoutNames;
-      const auto* idea =
-          std::find_if(names.begin(), names.end(), [&](const char* name) { return std::string_view(name) == without; });
-      if (idea == names.end()) throw std::invalid_argument(std::string("no idea is called ") + without);
-      left_out = static_cast<vicinal::kernels::Without>(idea - names.begin());
-    }
-    const vicinal::TableView asked = queries == nullptr ? vicinal::TableView() : view_of(*queries);
-    const auto graph = vicinal::ops::knn_without(context_of(context), view_of(*table),
-                                                 queries == nullptr ? nullptr : &asked, options, left_out);
+    const auto& ctx = context_of(context);
+    const auto graph = queries == nullptr ? vicinal::knn(ctx, view_of(*table), options)
+                                          : vicinal::knn(ctx, view_of(*table), view_of(*queries), options);
     std::copy(graph.ids.begin(), graph.ids.end(), ids);
     std::copy(graph.distances.begin(), graph.distances.end(), distances);
     note(graph.plan, graph.stats, done);

@@ -14,10 +14,7 @@
 namespace vicinal {
 
 namespace core {
-class ThreadPool;
-}
-namespace kernels {
-class Backend;
+struct ContextAccess;
 }
 
 /// Instruction set of the CPU kernels. `automatic` takes the widest that the machine has; naming one
@@ -92,12 +89,10 @@ class VICINAL_API Context {
   void check_cancelled() const;
   /// Forwards to the progress function; does nothing without one.
   void report(std::string_view stage, double fraction) const;
-  [[nodiscard]] core::ThreadPool& pool() const noexcept;
   [[nodiscard]] const CancelToken& cancel_token() const noexcept;
-  /// Null: the CPU's.
-  [[nodiscard]] const kernels::Backend* backend() const noexcept;
 
  private:
+  friend struct core::ContextAccess;  // the library's own sources
   struct State;
   explicit Context(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::shared_ptr<State> state_;

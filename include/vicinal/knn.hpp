@@ -14,12 +14,9 @@
 namespace vicinal {
 
 namespace kernels {
+struct IndexAccess;
 struct Prepared;
-}
-
-struct LleModel;
-struct LofModel;
-struct NeighborModel;
+}  // namespace kernels
 
 struct KnnOptions {
   /// Neighbors per query: at least 1, at most the rows that the filter admits, one less if the table is searched within
@@ -77,12 +74,8 @@ class VICINAL_API Index {
   /// model whose columns were prepared unless `options` allows it. O(n d).
   static Index load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options = {});
 
-  [[nodiscard]] const kernels::Prepared& prepared() const noexcept { return *prepared_; }
-
  private:
-  friend struct LleModel;  // whose files hold an index, too
-  friend struct LofModel;
-  friend struct NeighborModel;
+  friend struct kernels::IndexAccess;  // the library's own sources
   explicit Index(std::shared_ptr<const kernels::Prepared> prepared) : prepared_(std::move(prepared)) {}
   std::shared_ptr<const kernels::Prepared> prepared_;
 };

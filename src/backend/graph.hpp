@@ -6,16 +6,11 @@
 #include <span>
 #include <vector>
 
+#include "backend/memory_need.hpp"
 #include "vicinal/cocluster.hpp"
 #include "vicinal/context.hpp"
 
 namespace vicinal::kernels {
-
-/// Bytes beside edges and result.
-struct GraphBytes {
-  std::uint64_t host = 0;
-  std::uint64_t device = 0;
-};
 
 struct GraphTask {
   const BipartiteEdges* edges = nullptr;  ///< ids and weights not checked yet; at least one member
@@ -44,8 +39,8 @@ class GraphBackend {
   GraphBackend& operator=(const GraphBackend&) = delete;
   virtual ~GraphBackend() = default;
 
-  /// Throws `over_memory` where a device has no room.
-  [[nodiscard]] virtual GraphBytes bytes(const Context& ctx, const GraphTask& task) const = 0;
+  /// What `label` takes beyond edges and result. Throws `over_memory` where a device has no room.
+  [[nodiscard]] virtual MemoryNeed bytes(const Context& ctx, const GraphTask& task) const = 0;
   /// Throws `bad_data` naming the first edge with an id outside its side.
   virtual void label(const Context& ctx, const GraphTask& task, GraphLabels& labels) const = 0;
 };

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "backend/memory_need.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/table.hpp"
 
@@ -37,9 +38,8 @@ struct LloydStep {
 class Seeding;
 inline constexpr std::int64_t kNoSeeding = -1;  ///< in the place of its trials
 
-struct ClusterBytes {
-  std::uint64_t host = 0;
-  std::uint64_t device = 0;    ///< throws `over_memory` where they are not to be had
+struct ClusterPlan {
+  MemoryNeed bytes;
   std::int64_t part = 0;       ///< rows that a device has room for at a time; 0: all
   bool seeds_on_host = false;  ///< k-means++, as a device has no room for that
 };
@@ -104,8 +104,9 @@ class KMeansBackend {
   /// Reads the table once: refuses NaN, infinity and magnitudes of 2^500 and more by row and column.
   virtual std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const = 0;
   /// The most bytes that it and its seeding (or kNoSeeding) take beside each other; what depends on values (slices of
-  /// sums) is taken as for float32 data of one magnitude, and held against the limit when it is known.
-  virtual ClusterBytes bytes(const Context& ctx, const ClusterTask& task, std::int64_t trials) const = 0;
+  /// sums) is taken as for float32 data of one magnitude, and held against the limit when it is known. Throws
+  /// `over_memory` where a device has no room.
+  virtual ClusterPlan plan(const Context& ctx, const ClusterTask& task, std::int64_t trials) const = 0;
 };
 
 }  // namespace vicinal::kernels

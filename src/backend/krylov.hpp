@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "backend/memory_need.hpp"
 #include "solver/krylov.hpp"
 #include "solver/operator.hpp"
 #include "vicinal/context.hpp"
@@ -33,9 +34,9 @@ class KrylovBackend {
   KrylovBackend& operator=(const KrylovBackend&) = delete;
   virtual ~KrylovBackend() = default;
 
-  /// Bytes of host memory.
-  [[nodiscard]] virtual std::uint64_t bytes(const Context& ctx, const solver::LocalRows& a,
-                                            const solver::KrylovShape& shape) const = 0;
+  /// What a space of that shape takes, its device memory not counted: `space` finds out whether that is there.
+  [[nodiscard]] virtual MemoryNeed bytes(const Context& ctx, const solver::LocalRows& a,
+                                         const solver::KrylovShape& shape) const = 0;
   /// Throws `over_memory` where a device has no room.
   [[nodiscard]] virtual std::unique_ptr<solver::KrylovSpace> space(const Context& ctx,
                                                                    const KrylovTask& task) const = 0;

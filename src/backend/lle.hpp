@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/memory_need.hpp"
 #include "core/raw_vector.hpp"
 #include "solver/ordering.hpp"
 #include "solver/rows.hpp"
@@ -74,10 +75,11 @@ class LleBackend {
   [[nodiscard]] virtual std::unique_ptr<DeviceLle> begin(const Context& /*ctx*/, const LleTask& /*task*/) const {
     return nullptr;
   }
-  /// Bytes of device memory until a factor is known. Throws `over_memory` where they are not to be had.
-  [[nodiscard]] virtual std::uint64_t device_bytes(const Context& /*ctx*/, const TableView& /*table*/,
-                                                   const LleOptions& /*options*/) const {
-    return 0;
+  /// What a session takes until a factor is known, beyond the driver's host memory. Throws `over_memory` where a device
+  /// has no room.
+  [[nodiscard]] virtual MemoryNeed bytes(const Context& /*ctx*/, const TableView& /*table*/,
+                                         const LleOptions& /*options*/) const {
+    return {};
   }
 };
 

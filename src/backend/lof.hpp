@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/memory_need.hpp"
 #include "backend/nearest.hpp"
 #include "formulas/lof/outlier.hpp"
 #include "vicinal/lof.hpp"
@@ -34,12 +35,6 @@ struct LofTask {
   [[nodiscard]] std::int64_t ks() const noexcept { return k_from > 0 ? near.k - k_from + 1 : 1; }
 };
 
-/// Bytes that scoring takes beyond its result.
-struct LofBytes {
-  std::uint64_t host = 0;
-  std::uint64_t device = 0;  ///< throws `over_memory` where they are not to be had
-};
-
 struct LofResult {
   std::span<double> scores;          ///< [rows]; of loop the PLOFs
   std::vector<double>& k_distances;  ///< [rows, ks] where kept
@@ -57,8 +52,9 @@ class LofBackend {
   virtual ~LofBackend() = default;
 
   virtual void score(const Context& ctx, const LofTask& task, LofResult& result) const = 0;
-  /// The most bytes it takes beyond the result, the neighborhoods not counted.
-  virtual LofBytes bytes(const Context& ctx, const LofTask& task) const = 0;
+  /// The most bytes it takes beyond the result, the neighborhoods not counted. Throws `over_memory` where a device has
+  /// no room.
+  virtual MemoryNeed bytes(const Context& ctx, const LofTask& task) const = 0;
   /// A search of k lists, and scores of what it found.
   virtual void search_and_score(const Context& ctx, const NearestTask& search, const LofTask& task, LofResult& result,
                                 SearchStats& stats) const = 0;

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "backend/memory_need.hpp"
 #include "formulas/nearest/method_kind.hpp"
-#include "formulas/nearest/without.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/device.hpp"
 #include "vicinal/graph.hpp"
@@ -151,7 +151,6 @@ struct NearestTask {
   double radius = 0;
   Bitmap filter;
   std::span<const std::int64_t> exclude;
-  Without without = Without::nothing;
 };
 
 /// Where results go: sized by the caller for k_list (ids, distances: m * k) and count (counts: m); radius fills CSR.
@@ -224,10 +223,13 @@ class NearestBackend {
   /// The most bytes of host memory that making a tree takes, what it leaves in the index included.
   virtual std::uint64_t tree_bytes(const Prepared& index) const = 0;
   virtual void search(const Context& ctx, const NearestTask& task, NearestResult& result) const = 0;
-  /// Bytes of scratch `search` will take.
-  virtual std::uint64_t search_bytes(const Context& ctx, const NearestTask& task) const = 0;
-  /// Bytes of device memory it will take, beyond what stays there.
-  virtual std::uint64_t device_bytes(const Context& /*ctx*/, const NearestTask& /*task*/) const { return 0; }
+  /// Scratch that `search` will take: what stays on a device is not counted. Throws `over_memory` where a device has no
+  /// room.
+  virtual MemoryNeed search_bytes(const Context& ctx, const NearestTask& task) const {
+    return {host_bytes(ctx, task), 0};
+  }
+  /// That of the host alone, for a search that may not be chosen: throws nothing.
+  virtual std::uint64_t host_bytes(const Context& ctx, const NearestTask& task) const = 0;
   virtual void vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) const = 0;
   // A search whose lists are not wanted in vectors of the host's. A backend without a way of its own finds them as
   // always, and then copies them or votes on them: `holds_lists` is whether it does, for the memory they take.

@@ -1,14 +1,11 @@
-// Context: options checked once, then shared by every copy.
+// Context: options checked once, then shared by every copy. Contexts are made where their backends are known:
+// src/backend/backend.cpp, src/plugin/cuda/context.cpp.
 #include "vicinal/context.hpp"
 
 #include <chrono>
 #include <string>
-#include <utility>
 
 #include "core/context_state.hpp"
-#include "core/entry.hpp"
-#include "core/isa.hpp"
-#include "core/memory.hpp"
 
 namespace vicinal {
 namespace {
@@ -21,29 +18,14 @@ std::int64_t nanoseconds_now() {
       .count();
 }
 
-int checked_threads(int threads) {
+}  // namespace
+
+int core::checked_threads(int threads) {
   if (threads < 0 || threads > kMostThreads) {
     throw Error(ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + ": must be between 0 (all) and " +
                                                  std::to_string(kMostThreads));
   }
-  return threads == 0 ? core::available_cores() : threads;
-}
-
-}  // namespace
-
-Context::State::State(const CpuOptions& options)
-    : pool(checked_threads(options.threads)),
-      isa(core::resolve_isa(options.isa)),
-      memory_limit(options.memory_limit != 0 ? options.memory_limit : core::free_memory() / 10 * 8),
-      map_files(options.map_files),
-      progress(options.progress),
-      cancel(options.cancel) {}
-
-Context Context::cpu(const CpuOptions& options) try {
-  const core::Entry entry;
-  return Context(std::make_shared<State>(options));
-} catch (const std::bad_alloc&) {
-  core::refuse_allocation();
+  return threads == 0 ? available_cores() : threads;
 }
 
 int Context::threads() const noexcept {
@@ -58,17 +40,11 @@ bool Context::map_files() const noexcept {
 Isa Context::isa() const noexcept {
   return state_->isa;
 }
-core::ThreadPool& Context::pool() const noexcept {
-  return state_->pool;
-}
 const CancelToken& Context::cancel_token() const noexcept {
   return state_->cancel;
 }
 const std::string& Context::device() const noexcept {
   return state_->device;
-}
-const kernels::Backend* Context::backend() const noexcept {
-  return state_->backend.get();
 }
 
 void Context::check_cancelled() const {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/cgroup.hpp"
+#include "core/context_state.hpp"
 #include "core/floats.hpp"
 #include "core/signals.hpp"
 
@@ -212,7 +213,7 @@ int available_cores() {
 
 void parallel_for(const Context& ctx, std::int64_t tasks,
                   const std::function<void(std::int64_t task, int worker)>& body) {
-  ctx.pool().run(tasks, [&](std::int64_t task, int worker) {
+  ContextAccess::pool(ctx).run(tasks, [&](std::int64_t task, int worker) {
     ctx.check_cancelled();
     body(task, worker);
   });

@@ -19,15 +19,15 @@ class CpuKMeans final : public KMeansBackend {
   std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const override {
     return cpu::make_lloyd(ctx, task);
   }
-  ClusterBytes bytes(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
-    return {cpu::lloyd_scratch(ctx, task) + (trials != kNoSeeding ? cpu::seeding_scratch(ctx, task, trials) : 0)};
+  ClusterPlan plan(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
+    return {{cpu::lloyd_scratch(ctx, task) + (trials != kNoSeeding ? cpu::seeding_scratch(ctx, task, trials) : 0), 0}};
   }
 };
 
 class CpuLof final : public LofBackend {
  public:
   void score(const Context& ctx, const LofTask& task, LofResult& result) const override { cpu::lof(ctx, task, result); }
-  LofBytes bytes(const Context& ctx, const LofTask& task) const override { return {cpu::lof_scratch(ctx, task)}; }
+  MemoryNeed bytes(const Context& ctx, const LofTask& task) const override { return {cpu::lof_scratch(ctx, task), 0}; }
   void search_and_score(const Context& ctx, const NearestTask& search, const LofTask& task, LofResult& result,
                         SearchStats& stats) const override {
     search_then_score(ctx, cpu_backend().nearest(), *this, search, task, result, stats);

@@ -142,6 +142,7 @@ void open(const plugin::OpenOptions* options, void** engine, plugin::EngineFacts
     made.shared_memory = properties.sharedMemPerBlockOptin;
     const char* const path = std::getenv("VICINAL_CUDA_PATH");
     made.portable = made.compute_capability != 90 || (path != nullptr && std::string_view(path) == "portable");
+    made.ablation = static_cast<core::Ablation>(options->ablation);
     made.memory_limit = options->memory_limit;
     if (made.memory_limit == 0) {
       std::size_t free = 0;

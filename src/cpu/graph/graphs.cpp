@@ -7,7 +7,7 @@ namespace vicinal {
 
 namespace cpu {
 
-kernels::GraphBytes CpuGraphs::bytes(const Context& /*ctx*/, const kernels::GraphTask& task) const {
+kernels::MemoryNeed CpuGraphs::bytes(const Context& /*ctx*/, const kernels::GraphTask& task) const {
   switch (task.method) {
     case CoclusterMethod::components:
       return {component_bytes(task), 0};

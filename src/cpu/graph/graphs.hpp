@@ -19,7 +19,7 @@ void label_by_products(const Context& ctx, const kernels::GraphTask& task, kerne
 
 class CpuGraphs final : public kernels::GraphBackend {
  public:
-  [[nodiscard]] kernels::GraphBytes bytes(const Context& ctx, const kernels::GraphTask& task) const override;
+  [[nodiscard]] kernels::MemoryNeed bytes(const Context& ctx, const kernels::GraphTask& task) const override;
   void label(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) const override;
 };
 

@@ -3,9 +3,9 @@
 
 namespace vicinal::cpu {
 
-std::uint64_t HostSpaces::bytes(const Context& /*ctx*/, const solver::LocalRows& a,
-                                const solver::KrylovShape& shape) const {
-  return solver::space_bytes(a.rows(), a.points, shape.block, shape.blocks);
+kernels::MemoryNeed HostSpaces::bytes(const Context& /*ctx*/, const solver::LocalRows& a,
+                                      const solver::KrylovShape& shape) const {
+  return {solver::space_bytes(a.rows(), a.points, shape.block, shape.blocks), 0};
 }
 
 std::unique_ptr<solver::KrylovSpace> HostSpaces::space(const Context& /*ctx*/, const kernels::KrylovTask& task) const {

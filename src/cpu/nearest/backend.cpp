@@ -59,7 +59,7 @@ class CpuNearest final : public NearestBackend {
     if (is_of_a_paper(task.method)) return cpu::nearest_by_paper(ctx, task, result);
     cpu::nearest(ctx, task, result);
   }
-  std::uint64_t search_bytes(const Context& ctx, const NearestTask& task) const override {
+  std::uint64_t host_bytes(const Context& ctx, const NearestTask& task) const override {
     if (task.method == Method::kdtree) return cpu::nearest_in_tree_scratch(ctx, task);
     if (is_of_a_paper(task.method)) return cpu::nearest_by_paper_scratch(ctx, task);
     return cpu::nearest_scratch(ctx, task);

@@ -17,6 +17,7 @@
 #include <limits>
 #include <span>
 
+#include "core/context_state.hpp"
 #include "core/infinity.hpp"
 #include "core/parallel.hpp"
 #include "cpu/nearest/block.hpp"
@@ -392,7 +393,7 @@ class Search {
     TileLimits none{};
     std::fill(std::begin(none.threshold), std::end(none.threshold), -std::numeric_limits<float>::infinity());
     std::fill(std::begin(none.least), std::end(none.least), std::numeric_limits<std::int32_t>::min());
-    const bool fused = task_.without != kernels::Without::fusion;
+    const bool fused = core::ContextAccess::ablation(ctx_) != core::Ablation::fusion;
     TileLimits all[kGroupTiles];
     // What stays the same for all rows is put down once: with few columns a product takes no longer than that does.
     ScreenTile passes[kGroupTiles];

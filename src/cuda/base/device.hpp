@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "core/ablation.hpp"
 #include "formulas/nearest/accumulation.hpp"
 #include "vicinal/error.hpp"
 
@@ -77,6 +78,7 @@ struct Engine {
   MatrixSums sums;                 ///< of the instruction that it takes
   std::uint64_t memory_limit = 0;  ///< bytes of device memory
   std::size_t shared_memory = 0;   ///< bytes a block may have
+  core::Ablation ablation = core::Ablation::nothing;
   Host host;
 
   void synchronize() const { check(cudaStreamSynchronize(stream), "synchronize"); }

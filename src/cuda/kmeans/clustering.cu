@@ -34,7 +34,7 @@ Clustering::Clustering(Session& session, const Host& host, const plugin::Cluster
       engine_(session.engine),
       most_(task.clusters),
       lies_there_(lies_there(task.table)),
-      adds_all_(left_out() == LeftOut::changes),
+      adds_all_(engine_.ablation == core::Ablation::kmeans_changes),
       parts_(session, task.table, clustering_room(session, task).part) {
   view_.rows = parts_.rows();
   bytes_ = clustering_bytes(engine_, task, 0, parts_.part());
@@ -129,7 +129,7 @@ void Clustering::make_frame(const plugin::Table& table, const ColumnScan* column
   frame.shift = shift_.data();
   shift_.zero();
   const bool half = takes_half(engine_, d, most_);
-  frame.usable = left_out() != LeftOut::screen && core::lloyd_serves(d, largest) && (half || panel_for(engine_, d) > 0);
+  frame.usable = engine_.ablation != core::Ablation::kmeans_screen && core::lloyd_serves(d, largest) && (half || panel_for(engine_, d) > 0);
   frame.bound.beta = round_up(core::lloyd_beta(d));
   frame.bound.unit = round_up(core::kLloydUnit);
   frame.bound.tiny = static_cast<float>(core::kLloydTiny);
@@ -191,7 +191,7 @@ void Clustering::plan_sums(const plugin::Clustering& task, const ColumnScan* col
   view_.bases = bases_.data();
   sums_ = Buffer<std::int64_t>(engine_, most_ * view_.limbs * view_.columns);
   view_.sums = sums_.data();
-  if (!orders_changes(task, parts_.part())) return;
+  if (!orders_changes(engine_, task, parts_.part())) return;
   entries_ = Buffer<std::uint32_t>(engine_, 2 * parts_.part());
   cursors_ = Buffer<std::uint32_t>(engine_, most_ + 1);
   change_counts_ = Buffer<std::uint64_t>(engine_, most_);
@@ -240,7 +240,7 @@ void Clustering::make_half_room() {
   half.row_facts = facts_.data();
   half.centre_facts = facts_.data() + rows;
   facts_.zero();
-  half.open_room = narrow_room(n, view_.rows.d, most_);
+  half.open_room = narrow_room(engine_, n, view_.rows.d, most_);
   if (half.open_room == 0) return;
   wide_ = Buffer<std::uint32_t>(engine_, n);
   open_tiles_ = Buffer<__half>(engine_, half.open_room * half.columns);

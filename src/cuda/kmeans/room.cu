@@ -1,9 +1,6 @@
 // See room.hpp.
 #include <algorithm>
-#include <array>
-#include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include "cuda/base/row_parts.hpp"
 #include "cuda/kmeans/cluster.hpp"
@@ -45,16 +42,6 @@ std::int64_t part_of(const Session& session, const plugin::Clustering& task) {
 
 }  // namespace
 
-LeftOut left_out() {
-  const char* const asked = std::getenv("VICINAL_CUDA_KMEANS_WITHOUT");
-  if (asked == nullptr) return LeftOut::nothing;
-  constexpr std::array kNames = {"nothing", "screen", "second-pass", "ordering", "changes"};
-  const auto found = std::find(kNames.begin(), kNames.end(), std::string_view(asked));
-  if (found != kNames.end()) return static_cast<LeftOut>(found - kNames.begin());
-  throw Failure{ErrorCode::invalid_argument, "VICINAL_CUDA_KMEANS_WITHOUT is '" + std::string(asked) +
-                                                 "', but is one of nothing, screen, second-pass, ordering, changes"};
-}
-
 bool takes_half(const Engine& engine, std::int64_t d, std::int64_t k) {
   if (engine.portable || engine.sums.model.width == 0 || d > core::kLargestHalfColumns) return false;
   const auto scores = static_cast<double>(round_to(k, kTableTile));
@@ -64,13 +51,14 @@ bool takes_half(const Engine& engine, std::int64_t d, std::int64_t k) {
   return panel == 0 || half < static_cast<double>(round_to(k, panel) * (d + 2)) / kFloatRate;
 }
 
-std::int64_t narrow_room(std::int64_t rows, std::int64_t d, std::int64_t k) {
-  if (k * d < kLeastNarrowed || left_out() == LeftOut::second_pass) return 0;
+std::int64_t narrow_room(const Engine& engine, std::int64_t rows, std::int64_t d, std::int64_t k) {
+  if (k * d < kLeastNarrowed || engine.ablation == core::Ablation::kmeans_second_pass) return 0;
   return round_to((rows + 7) / 8, kQueryTile);
 }
 
-bool orders_changes(const plugin::Clustering& task, std::int64_t rows) {
-  return task.sums != 0 && rows * task.table.cols >= kLeastOrdered && left_out() != LeftOut::ordering;
+bool orders_changes(const Engine& engine, const plugin::Clustering& task, std::int64_t rows) {
+  return task.sums != 0 && rows * task.table.cols >= kLeastOrdered &&
+         engine.ablation != core::Ablation::kmeans_ordering;
 }
 
 std::int64_t hash_places(std::int64_t k) {
@@ -98,13 +86,13 @@ std::uint64_t clustering_bytes(const Engine& engine, const plugin::Clustering& t
   if (takes_half(engine, d, task.clusters)) {
     bytes += round_to(part, kQueryTile) * (core::half_columns(d) * 2 + 16);
     bytes += round_to(k, kTableTile) * (core::half_columns(d) * 2 + 16);
-    const std::int64_t room = narrow_room(part, d, task.clusters);
+    const std::int64_t room = narrow_room(engine, part, d, task.clusters);
     bytes += room * (core::half_columns(d) * 2 + 8 + kMostCandidates * 4) + (room > 0 ? part * 4 : 0);
   } else if (panel_for(engine, d) > 0) {
     bytes += padded * (d + 1) * 4;
   }
   if (task.weights != nullptr) bytes += n * 8;
-  if (orders_changes(task, part)) bytes += part * 8 + (k + 1) * 12;
+  if (orders_changes(engine, task, part)) bytes += part * 8 + (k + 1) * 12;
   bytes +=
       k * (d * 8 + (d + 2) * 4 + 64) + d * 64 + 4096 + hash_places(k) * static_cast<std::int64_t>(sizeof(HashPlace));
   return static_cast<std::uint64_t>(bytes) + sum_bytes(task, limbs);

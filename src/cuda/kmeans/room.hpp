@@ -8,18 +8,6 @@
 
 namespace vicinal::cuda::kmeans {
 
-/// What VICINAL_CUDA_KMEANS_WITHOUT leaves out, so that a benchmark sees what it is worth; labels and centres stay the
-/// same.
-enum class LeftOut : std::uint8_t {
-  nothing,
-  screen,       ///< all rows are decided by keys
-  second_pass,  ///< rows that the screen leaves open meet the keys of all centres
-  ordering,     ///< changes are added as they come
-  changes,      ///< the sums are made of all rows each time; every label counts as changed
-};
-/// Throws `invalid_argument` for another name.
-LeftOut left_out();
-
 inline std::int64_t round_to(std::int64_t x, std::int64_t step) {
   return (x + step - 1) / step * step;
 }
@@ -27,9 +15,9 @@ inline std::int64_t round_to(std::int64_t x, std::int64_t step) {
 /// Whether the float16 screen is the quicker one, where there is one.
 bool takes_half(const Engine& engine, std::int64_t d, std::int64_t k);
 /// Rows, of so many, that may be screened a second time.
-std::int64_t narrow_room(std::int64_t rows, std::int64_t d, std::int64_t k);
+std::int64_t narrow_room(const Engine& engine, std::int64_t rows, std::int64_t d, std::int64_t k);
 /// Whether changes of so many rows are ordered before they are added.
-bool orders_changes(const plugin::Clustering& task, std::int64_t rows);
+bool orders_changes(const Engine& engine, const plugin::Clustering& task, std::int64_t rows);
 /// Places of the table of centres' hashes.
 std::int64_t hash_places(std::int64_t k);
 /// Columns of sums: one more of the weights, where there are some.

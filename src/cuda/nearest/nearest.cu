@@ -53,7 +53,6 @@ class Run {
     search_.self = call.self != 0;
     search_.metric = static_cast<Metric>(call.metric);
     search_.p = call.p;
-    search_.without = static_cast<kernels::Without>(call.without);
     if (resident_ != nullptr) {
       search_.table = resident_->rows;
       search_.facts = resident_->table_facts();
@@ -160,7 +159,7 @@ class Run {
       fused_k_lists(engine_, search_, lists, found);
       add(found);
     } else if (!found_in_tree([&](Counters& found) {
-                 return tree_k_lists(engine_, tree_->view, search_, search_.without != kernels::Without::tree_order,
+                 return tree_k_lists(engine_, tree_->view, search_, engine_.ablation != core::Ablation::tree_order,
                                      lists, found);
                })) {
       const Buffer<std::int64_t> sizes(engine_, count);
@@ -336,7 +335,7 @@ class Run {
   void pass_within(DirectTask task, const Search& search) {
     task.search = &search;
     const bool done = found_in_tree([&](Counters& found) {
-      return tree_pass(engine_, tree_->view, task, search.without != kernels::Without::tree_order, found);
+      return tree_pass(engine_, tree_->view, task, engine_.ablation != core::Ablation::tree_order, found);
     });
     if (done) return;
     const std::size_t bytes = static_cast<std::size_t>(search.queries.n) * sizeof *task.counts;

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "cuda/base/device.hpp"
-#include "formulas/nearest/without.hpp"
 #include "vicinal/dtype.hpp"
 #include "vicinal/graph.hpp"
 
@@ -48,7 +47,6 @@ struct Search {
   double p = 2;
   const std::uint64_t* filter = nullptr;  ///< by id, of the whole table, in device memory, or null
   const std::int64_t* exclude = nullptr;  ///< [m] ids in device memory, or null
-  kernels::Without without = kernels::Without::nothing;
 };
 
 /// Which rows a query may have as neighbors; rows by their numbers within the search's table.

@@ -145,7 +145,7 @@ CoclusterPlan plan_cocluster(const Context& ctx, const BipartiteEdges& edges, co
   const kernels::GraphTask task{&edges, options.method};
   if (task.members() == 0) return plan;
   const auto members = static_cast<std::uint64_t>(task.members());
-  const kernels::GraphBytes bytes = kernels::backend_of(ctx).graph().bytes(ctx, task);
+  const kernels::MemoryNeed bytes = kernels::backend_of(ctx).graph().bytes(ctx, task);
   // Scratch is gone when the groups, of which there may be as many as members, are made.
   plan.memory = members * sizeof(std::int64_t) + std::max(bytes.host, members * sizeof(CoclusterGroup));
   plan.device_memory = bytes.device;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "backend/index_access.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/names.hpp"
@@ -42,7 +43,7 @@ void KMeansModel::save(const Context& ctx, const std::filesystem::path& path) co
                     {"notes", notes},
                     {"preparation", preparation}};
   parts.arrays = {{"sizes", "I64", {fitted.clusters}, fitted.sizes.data()}};
-  ops::write_index(ctx, path, index.prepared(), kClusterFile, parts);
+  ops::write_index(ctx, path, kernels::prepared_of(index), kClusterFile, parts);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -64,13 +64,13 @@ std::int64_t seeding_trials(const KMeansOptions& options) {
   return options.init == KMeansInit::parallel ? 0 : kernels::kNoSeeding;
 }
 
-kernels::ClusterBytes initial_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const KMeansOptions& options) {
+kernels::MemoryNeed initial_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const KMeansOptions& options) {
   if (options.init != KMeansInit::parallel) return {};
   const std::int64_t count = usual_candidates(n, options.clusters);
   alignas(double) static constexpr std::byte kNowhere[8] = {};
   const TableView candidates(static_cast<const void*>(kNowhere), DType::float64, count, d, d);
   const kernels::ClusterTask task = {candidates, {}, 1, false};
-  kernels::ClusterBytes bytes = kernels::backend_of(ctx).kmeans().bytes(ctx, task, trials_of(options.clusters));
+  kernels::MemoryNeed bytes = kernels::backend_of(ctx).kmeans().plan(ctx, task, trials_of(options.clusters)).bytes;
   bytes.host += candidate_bytes(n, options.clusters) + static_cast<std::uint64_t>(count * d) * sizeof(double);
   return bytes;
 }

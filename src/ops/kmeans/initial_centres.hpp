@@ -13,7 +13,7 @@ namespace vicinal::ops {
 std::int64_t seeding_trials(const KMeansOptions& options);
 
 /// The most bytes that the first centres of n x d rows take beside what the backend asks for those rows.
-kernels::ClusterBytes initial_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const KMeansOptions& options);
+kernels::MemoryNeed initial_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const KMeansOptions& options);
 
 /// The first centres of a run, [clusters, d]. `KMeansInit::given` reads the options' centres.
 std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task,

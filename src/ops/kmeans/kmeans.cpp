@@ -179,23 +179,23 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& op
                             options.clusters, options.batch_size == 0};
   const auto size = static_cast<std::uint64_t>(task.clusters * task.table.cols()) * sizeof(double);
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  const kernels::ClusterBytes bytes = backend.kmeans().bytes(ctx, task, ops::seeding_trials(options));
+  const kernels::ClusterPlan lloyd = backend.kmeans().plan(ctx, task, ops::seeding_trials(options));
   Plan plan;
   plan.method = Method::fused;
   plan.screens = backend.kmeans().screens(task);
   plan.device = ctx.device();
   plan.isa = backend.isa(ctx);
   plan.threads = ctx.threads();
-  const kernels::ClusterBytes seeding = ops::initial_bytes(ctx, weighted, table.cols(), options);
+  const kernels::MemoryNeed seeding = ops::initial_bytes(ctx, weighted, table.cols(), options);
   // Centres of three iterations, and what cosine makes of them; labels of two runs and of the last iteration; keys,
   // labels and ids where empty clusters are filled.
-  const kernels::ClusterBytes batch = ops::batch_bytes(ctx, table.cols(), options);
-  plan.memory = bytes.host + std::max(seeding.host, batch.host) + 6 * size + n * 12 + n * 20;
-  plan.device_memory = bytes.device + std::max(seeding.device, batch.device);
+  const kernels::MemoryNeed batch = ops::batch_bytes(ctx, table.cols(), options);
+  plan.memory = lloyd.bytes.host + std::max(seeding.host, batch.host) + 6 * size + n * 12 + n * 20;
+  plan.device_memory = lloyd.bytes.device + std::max(seeding.device, batch.device);
   if (copies) {
     // What reads the table is gone before the rest begins.
     const std::uint64_t copy = ops::copy_bytes(table, options.metric);
-    const kernels::ClusterBytes reading = backend.kmeans().bytes(ctx, {table, {}, 1, false}, kernels::kNoSeeding);
+    const kernels::MemoryNeed reading = backend.kmeans().plan(ctx, {table, {}, 1, false}, kernels::kNoSeeding).bytes;
     plan.memory = std::max(plan.memory, reading.host) + copy;
     plan.device_memory = std::max(plan.device_memory, reading.device);
   }
@@ -204,11 +204,11 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& op
                       "keys the rest"
                     : "Lloyd's iterations on the device: a screen with a proven bound labels most rows, float64 keys "
                       "the rest";
-  if (bytes.part > 0) {
+  if (lloyd.part > 0) {
     plan.reason += "; the table does not fit there, so that each iteration reads it anew, " +
-                   std::to_string(bytes.part) + " rows at a time";
+                   std::to_string(lloyd.part) + " rows at a time";
   }
-  if (bytes.seeds_on_host) plan.reason += "; drawing first centres does not fit there, so that the host draws";
+  if (lloyd.seeds_on_host) plan.reason += "; drawing first centres does not fit there, so that the host draws";
   return plan;
 }
 

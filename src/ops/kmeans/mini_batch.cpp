@@ -169,12 +169,14 @@ Batches run_batches(const Context& ctx, const kernels::Lloyd& table, const kerne
   return done;
 }
 
-kernels::ClusterBytes batch_bytes(const Context& ctx, std::int64_t d, const KMeansOptions& options) {
+kernels::MemoryNeed batch_bytes(const Context& ctx, std::int64_t d, const KMeansOptions& options) {
   if (options.batch_size == 0) return {};
   alignas(double) static constexpr std::byte kNowhere[8] = {};
   const TableView batch(static_cast<const void*>(kNowhere), DType::float64, options.batch_size, d, d);
-  kernels::ClusterBytes bytes = kernels::backend_of(ctx).kmeans().bytes(
-      ctx, {batch, options.weights, options.clusters, true}, kernels::kNoSeeding);
+  kernels::MemoryNeed bytes = kernels::backend_of(ctx)
+                                  .kmeans()
+                                  .plan(ctx, {batch, options.weights, options.clusters, true}, kernels::kNoSeeding)
+                                  .bytes;
   // Rows and weights; numbers, labels and order; keys, labels and ids where clusters are filled.
   bytes.host += static_cast<std::uint64_t>(options.batch_size) * static_cast<std::uint64_t>(d * 8 + 16 + 8 + 12 + 20);
   // Centres before and after; masses, sizes and weights.

@@ -22,6 +22,6 @@ Batches run_batches(const Context& ctx, const kernels::Lloyd& table, const kerne
                     const KMeansOptions& options, std::int64_t run, std::vector<double> centres);
 
 /// The most bytes that this takes beside the table's; nothing for a batch_size of 0.
-kernels::ClusterBytes batch_bytes(const Context& ctx, std::int64_t d, const KMeansOptions& options);
+kernels::MemoryNeed batch_bytes(const Context& ctx, std::int64_t d, const KMeansOptions& options);
 
 }  // namespace vicinal::ops

@@ -30,7 +30,8 @@ ops::ClusteredRows rows_for(const Context& ctx, const KMeans& model, const Table
     read = ops::shape_of_copy(table, table.rows(), model.metric);
   }
   core::require_memory(
-      ctx, bytes + backend.kmeans().bytes(ctx, {read, {}, model.clusters, false}, kernels::kNoSeeding).host, "predict");
+      ctx, bytes + backend.kmeans().plan(ctx, {read, {}, model.clusters, false}, kernels::kNoSeeding).bytes.host,
+      "predict");
   return {ctx, table, {}, model.metric};
 }
 

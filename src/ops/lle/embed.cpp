@@ -221,7 +221,7 @@ class Piece {
     const solver::KrylovOptions options{options_.dim, how != LleSolver::arnoldi, steps};
     const solver::KrylovShape shape = solver::krylov_shape(a_.points, options);
     const kernels::KrylovBackend& spaces = kernels::backend_of(ctx_).krylov();
-    need(spaces.bytes(ctx_, a_, shape) + solver::csr_bytes(a_) + solver::krylov_bytes(a_, shape, options));
+    need(spaces.bytes(ctx_, a_, shape).host + solver::csr_bytes(a_) + solver::krylov_bytes(a_, shape, options));
     const auto start = std::chrono::steady_clock::now();
     const solver::Incidence in = solver::incidence_of(ctx_, a_);
     const solver::Csr rows = solver::csr_of(a_);

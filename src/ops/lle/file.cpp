@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "backend/index_access.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/common/model_reader.hpp"
@@ -105,7 +106,7 @@ void LleModel::save(const Context& ctx, const std::filesystem::path& path) const
       {"embedding", "F64", {n, options.dim}, fitted.embedding.data()},
       {"piece", "I64", {n}, fitted.piece.data()},
       {"singular_values", "F64", {static_cast<std::int64_t>(fitted.pieces.size()), options.dim}, values.data()}};
-  ops::write_index(ctx, path, index.prepared(), kEmbeddingFile, parts);
+  ops::write_index(ctx, path, kernels::prepared_of(index), kEmbeddingFile, parts);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -113,7 +114,7 @@ void LleModel::save(const Context& ctx, const std::filesystem::path& path) const
 LleModel LleModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) try {
   const core::Entry entry;
   ops::ModelParts parts;  // borrow from the file's bytes, which the index keeps
-  LleModel model{Index(ops::load_index(ctx, path, kEmbeddingFile, options, &parts)), {}};
+  LleModel model{kernels::index_of(ops::load_index(ctx, path, kEmbeddingFile, options, &parts)), {}};
   core::require_memory(ctx, ops::numbers_in(parts) * 16, "loading the model '" + path.string() + "'");
   ModelReader file(kEmbeddingFile, path, parts);
   file.checked([&] {

@@ -221,7 +221,7 @@ LlePlan plan_lle(const Context& ctx, const TableView& table, const LleOptions& o
   plan.memory = least;
   const std::string place = place_of(ctx, options);
   if (place == kDevice) {
-    plan.device_memory = std::max(plan.device_memory, kernels::backend_of(ctx).lle().device_bytes(ctx, table, options));
+    plan.device_memory = std::max(plan.device_memory, kernels::backend_of(ctx).lle().bytes(ctx, table, options).device);
   }
   if (place == kDevice) {
     plan.reason += fmt::format("; then {} on {}{}", way_of(options.solver), place, open_of(options.solver));

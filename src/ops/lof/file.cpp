@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "backend/index_access.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/common/model_reader.hpp"
@@ -106,7 +107,7 @@ void LofModel::save(const Context& ctx, const std::filesystem::path& path) const
   if (!fitted.densities.empty()) parts.arrays.push_back({"lof_densities", "F64", {n, ks}, fitted.densities.data()});
   parts.arrays.push_back({"lof_k_distances", "F64", {n, ks}, fitted.k_distances.data()});
   parts.arrays.push_back({"lof_scores", "F64", {n}, fitted.scores.data()});
-  ops::write_index(ctx, path, index.prepared(), ops::kLofFile, parts);
+  ops::write_index(ctx, path, kernels::prepared_of(index), ops::kLofFile, parts);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -119,7 +120,7 @@ LofModel LofModel::load(const Context& ctx, const std::filesystem::path& path, c
   Lof fitted = ops::read_lof(path, prepared->table.rows(), parts);
   const auto notes = parts.metadata.find("notes");
   if (notes == parts.metadata.end()) ops::refuse_file(ops::kLofFile, path, "it does not say 'notes'");
-  return {Index(std::move(prepared)), std::move(fitted), notes->second, parts.metadata.at("preparation")};
+  return {kernels::index_of(std::move(prepared)), std::move(fitted), notes->second, parts.metadata.at("preparation")};
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "backend/backend.hpp"
+#include "backend/index_access.hpp"
 #include "backend/lof.hpp"
 #include "backend/nearest.hpp"
 #include "core/entry.hpp"
@@ -211,7 +212,7 @@ Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView
   found.options.p = graph.p;
   found.plan = graph.plan;
   found.plan.device = ctx.device();
-  const kernels::LofBytes bytes = kernels::backend_of(ctx).lof().bytes(ctx, task);
+  const kernels::MemoryNeed bytes = kernels::backend_of(ctx).lof().bytes(ctx, task);
   found.plan.memory = result_bytes(task) + bytes.host;
   found.plan.device_memory = bytes.device;
   core::require_memory(ctx, found.plan.memory, "lof");
@@ -219,6 +220,14 @@ Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView
   score(ctx, task, found);
   finish(ctx, start, found);
   return found;
+}
+
+/// The search of the longest lists.
+ops::SearchRequest request_of(const LofOptions& options, const TableView* queries, std::uint64_t bytes_beside) {
+  ops::SearchRequest request = ops::request_of(
+      queries, {.k = longest_k(options), .metric = options.metric, .p = options.p, .method = options.method});
+  request.bytes_beside = bytes_beside;
+  return request;
 }
 
 /// A search and what is made of it, planned.
@@ -239,13 +248,10 @@ LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableV
     }
     job.task.table = index.table;
   }
-  const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
-  const kernels::LofBytes bytes = backend.lof().bytes(ctx, job.task);
-  job.search = ops::plan_job(ctx, index, queries, common,
-                             {.k = longest_k(options),
-                              .lists_held = backend.nearest().holds_lists(nullptr),
-                              .beside = result_bytes(job.task) + bytes.host},
-                             true);
+  const kernels::MemoryNeed bytes = backend.lof().bytes(ctx, job.task);
+  ops::SearchRequest request = request_of(options, queries, result_bytes(job.task) + bytes.host);
+  request.lists_held = backend.nearest().holds_lists(nullptr);
+  job.search = ops::plan_job(ctx, index, request, true);
   job.search.plan.device_memory += bytes.device;
   return job;
 }
@@ -315,7 +321,7 @@ Lof lof(const Context& ctx, const Index& index, const LofOptions& options) try {
   ops::check_lof_options(options);
   ops::check_lof_k(options, index.rows());
   if (ops::uses_places(options)) return lof_of_places(ctx, index, options);
-  LofJob job = plan_job(ctx, index.prepared(), nullptr, options);
+  LofJob job = plan_job(ctx, kernels::prepared_of(index), nullptr, options);
   Lof found = result_of(options);
   run_job(ctx, job, found);
   finish(ctx, std::chrono::steady_clock::now(), found);
@@ -360,7 +366,7 @@ std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& m
     task.model = &known;
     score(ctx, task, found);
   } else {
-    LofJob job = plan_job(ctx, index.prepared(), &queries, options);
+    LofJob job = plan_job(ctx, kernels::prepared_of(index), &queries, options);
     job.task.model = &known;
     run_job(ctx, job, found);
   }
@@ -379,10 +385,9 @@ Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& opti
   const kernels::Backend& backend = kernels::backend_of(ctx);
   LofTask task = task_of(options, table.rows());
   if (core::needs_table(options.score)) task.table = table;
-  const kernels::LofBytes bytes = backend.lof().bytes(ctx, task);
-  const ops::Common common = {options.metric, options.p, options.method, ScreenType::automatic, {}, {}};
-  Plan plan = ops::plan_search(ctx, table, nullptr, common,
-                               {.k = longest_k(options), .beside = result_bytes(task) + bytes.host});
+  const kernels::MemoryNeed bytes = backend.lof().bytes(ctx, task);
+  ops::SearchRequest request = request_of(options, nullptr, result_bytes(task) + bytes.host);
+  Plan plan = ops::plan_search(ctx, table, request);
   plan.device_memory += bytes.device;
   return plan;
 } catch (const std::bad_alloc&) {

@@ -84,10 +84,10 @@ class OtherFolds {
 
   NeighborGraph lists(std::int64_t outputs) {
     result_.searched = searched_for(index_.rows(), options_);
-    const KnnOptions search = search_of(result_.searched, options_);
-    NeighborGraph all = ops::find_neighbors(
-        ctx_, index_, nullptr, ops::common_of(search),
-        {.k = search.k, .beside = bytes_beside(index_.rows(), outputs, options_), .operation = "cross-validation"});
+    ops::SearchRequest request = ops::request_of(nullptr, search_of(result_.searched, options_));
+    request.bytes_beside = bytes_beside(index_.rows(), outputs, options_);
+    request.operation = "cross-validation";
+    NeighborGraph all = ops::find_neighbors(ctx_, index_, request);
     result_.plan = all.plan;
     result_.plan.reason += reason_of(result_.searched, options_);
     result_.stats = all.stats;

@@ -1,6 +1,7 @@
 // knn_into and classify: searches whose lists need not come to host memory (docs: include/vicinal/knn.hpp,
 // classify.hpp). Checks and plan are those of knn.
 #include "backend/backend.hpp"
+#include "backend/index_access.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/common/check.hpp"
@@ -9,6 +10,8 @@
 
 namespace vicinal {
 namespace {
+
+using ops::SearchRequest;
 
 void check_output(const Context& ctx, const KnnOutput& output) {
   if (output.ids == nullptr || output.distances == nullptr) {
@@ -20,15 +23,14 @@ void check_output(const Context& ctx, const KnnOutput& output) {
   }
 }
 
-KnnSummary find_into(const Context& ctx, const Index& index, const TableView* queries, const KnnOptions& options,
-                     const KnnOutput& output) {
+KnnSummary find_into(const Context& ctx, const Index& index, SearchRequest& request, const KnnOutput& output) {
   check_output(ctx, output);
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  ops::Job job = ops::plan_job(ctx, index.prepared(), queries, ops::common_of(options),
-                               {.k = options.k, .lists_held = backend.nearest().holds_lists(nullptr)}, true);
+  request.lists_held = backend.nearest().holds_lists(nullptr);
+  ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), request, true);
   core::require_memory(ctx, job.plan.memory, "knn");
   backend.nearest().check_queries(ctx, job.task);
-  KnnSummary summary{job.task.queries.rows(), index.rows(), options.k, job.plan, {}};
+  KnnSummary summary{job.task.queries.rows(), index.rows(), job.task.k, job.plan, {}};
   const double seconds = ops::run_job(ctx, job, [&] {
     backend.nearest().search_into(ctx, job.task, {output.ids, output.distances, output.memory}, summary.stats);
   });
@@ -36,14 +38,45 @@ KnnSummary find_into(const Context& ctx, const Index& index, const TableView* qu
   return summary;
 }
 
+/// After the checks of labels and weights.
+Classification classify_by(const Context& ctx, const Index& index, SearchRequest& request,
+                           std::span<const Labels> outputs, const VoteOptions& voting) {
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  const bool held = backend.nearest().holds_lists(&voting);
+  request.lists_held = held;
+  ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), request, true);
+  if (held && !backend.nearest().holds_lists(nullptr)) {
+    job.plan.reason += "; custom weights are a function of the host's, so the vote is taken there";
+  }
+  const std::int64_t queries = job.task.queries.rows();
+  job.plan.memory += vote_bytes(ctx, queries, outputs, voting);
+  core::require_memory(ctx, job.plan.memory, "classify");
+  backend.nearest().check_queries(ctx, job.task);
+  Classification result{make_votes(queries, outputs, voting), queries, index.rows(), job.plan, {}};
+  const double seconds = ops::run_job(ctx, job, [&] {
+    backend.nearest().classify(ctx, job.task, {nullptr, outputs, &voting}, result.votes, result.stats);
+  });
+  result.stats.search_seconds = seconds;
+  return result;
+}
+
+/// The same of neighbors within a radius.
+Classification classify_within(const Context& ctx, const Index& index, SearchRequest& request,
+                               std::span<const Labels> outputs, const VoteOptions& voting) {
+  request.bytes_beside = vote_bytes(ctx, request.task.queries.rows(), outputs, voting);
+  request.operation = "classify";
+  NeighborGraph graph = ops::find_neighbors(ctx, index, request);
+  return {vote(ctx, graph, outputs, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
+}
+
 }  // namespace
 
 KnnSummary knn_into(const Context& ctx, const TableView& table, const KnnOptions& options,
                     const KnnOutput& output) try {
   const core::Entry entry;
-  ops::check_shapes(ctx, table, nullptr, options);
+  SearchRequest request = ops::checked_request(ctx, table, nullptr, options);
   check_output(ctx, output);
-  return ops::with_index(ctx, table, [&](const Index& index) { return knn_into(ctx, index, options, output); });
+  return ops::with_index(ctx, table, [&](const Index& index) { return find_into(ctx, index, request, output); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -51,17 +84,17 @@ KnnSummary knn_into(const Context& ctx, const TableView& table, const KnnOptions
 KnnSummary knn_into(const Context& ctx, const TableView& table, const TableView& queries, const KnnOptions& options,
                     const KnnOutput& output) try {
   const core::Entry entry;
-  ops::check_shapes(ctx, table, &queries, options);
+  SearchRequest request = ops::checked_request(ctx, table, &queries, options);
   check_output(ctx, output);
-  return ops::with_index(ctx, table,
-                         [&](const Index& index) { return knn_into(ctx, index, queries, options, output); });
+  return ops::with_index(ctx, table, [&](const Index& index) { return find_into(ctx, index, request, output); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
 
 KnnSummary knn_into(const Context& ctx, const Index& index, const KnnOptions& options, const KnnOutput& output) try {
   const core::Entry entry;
-  return find_into(ctx, index, nullptr, options, output);
+  SearchRequest request = ops::request_of(nullptr, options);
+  return find_into(ctx, index, request, output);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -69,7 +102,8 @@ KnnSummary knn_into(const Context& ctx, const Index& index, const KnnOptions& op
 KnnSummary knn_into(const Context& ctx, const Index& index, const TableView& queries, const KnnOptions& options,
                     const KnnOutput& output) try {
   const core::Entry entry;
-  return find_into(ctx, index, &queries, options, output);
+  SearchRequest request = ops::request_of(&queries, options);
+  return find_into(ctx, index, request, output);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -79,22 +113,8 @@ Classification classify(const Context& ctx, const Index& index, const TableView&
   const core::Entry entry;
   check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, index.rows());
-  const kernels::Backend& backend = kernels::backend_of(ctx);
-  const bool held = backend.nearest().holds_lists(&voting);
-  ops::Job job = ops::plan_job(ctx, index.prepared(), &queries, ops::common_of(options),
-                               {.k = options.k, .lists_held = held}, true);
-  if (held && !backend.nearest().holds_lists(nullptr)) {
-    job.plan.reason += "; custom weights are a function of the host's, so the vote is taken there";
-  }
-  job.plan.memory += vote_bytes(ctx, queries.rows(), outputs, voting);
-  core::require_memory(ctx, job.plan.memory, "classify");
-  backend.nearest().check_queries(ctx, job.task);
-  Classification result{make_votes(queries.rows(), outputs, voting), queries.rows(), index.rows(), job.plan, {}};
-  const double seconds = ops::run_job(ctx, job, [&] {
-    backend.nearest().classify(ctx, job.task, {nullptr, outputs, &voting}, result.votes, result.stats);
-  });
-  result.stats.search_seconds = seconds;
-  return result;
+  SearchRequest request = ops::request_of(&queries, options);
+  return classify_by(ctx, index, request, outputs, voting);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -102,11 +122,11 @@ Classification classify(const Context& ctx, const Index& index, const TableView&
 Classification classify(const Context& ctx, const TableView& table, const TableView& queries,
                         std::span<const Labels> outputs, const KnnOptions& options, const VoteOptions& voting) try {
   const core::Entry entry;
-  ops::check_shapes(ctx, table, &queries, options);
+  SearchRequest request = ops::checked_request(ctx, table, &queries, options);
   check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, table.rows());
   return ops::with_index(ctx, table,
-                         [&](const Index& index) { return classify(ctx, index, queries, outputs, options, voting); });
+                         [&](const Index& index) { return classify_by(ctx, index, request, outputs, voting); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -117,12 +137,8 @@ Classification classify_radius(const Context& ctx, const Index& index, const Tab
   const core::Entry entry;
   check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, index.rows());
-  NeighborGraph graph = ops::find_neighbors(ctx, index, &queries, ops::common_of(options),
-                                            {.collect = kernels::Collect::radius,
-                                             .radius = options.radius,
-                                             .beside = vote_bytes(ctx, queries.rows(), outputs, voting),
-                                             .operation = "classify"});
-  return {vote(ctx, graph, outputs, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
+  SearchRequest request = ops::request_of(&queries, options, kernels::Collect::radius);
+  return classify_within(ctx, index, request, outputs, voting);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -134,8 +150,9 @@ Classification classify_radius(const Context& ctx, const TableView& table, const
   check_table(ctx, table, "table");
   check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, table.rows());
-  return ops::with_index(
-      ctx, table, [&](const Index& index) { return classify_radius(ctx, index, queries, outputs, options, voting); });
+  SearchRequest request = ops::request_of(&queries, options, kernels::Collect::radius);
+  return ops::with_index(ctx, table,
+                         [&](const Index& index) { return classify_within(ctx, index, request, outputs, voting); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

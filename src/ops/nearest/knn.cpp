@@ -8,13 +8,13 @@
 #include <optional>
 
 #include "backend/backend.hpp"
+#include "backend/index_access.hpp"
 #include "backend/nearest.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/seconds.hpp"
 #include "ops/common/check.hpp"
 #include "ops/common/refuse.hpp"
-#include "ops/nearest/ablation.hpp"
 #include "ops/nearest/plan.hpp"
 #include "ops/nearest/search.hpp"
 
@@ -24,9 +24,8 @@ namespace {
 using kernels::Collect;
 using kernels::NearestTask;
 
-using ops::Asked;
-using ops::Common;
 using ops::Job;
+using ops::SearchRequest;
 
 std::int64_t count_bits(Bitmap filter, std::int64_t n) {
   std::int64_t bits = 0;
@@ -42,60 +41,60 @@ bool has_bit(Bitmap filter, std::int64_t id) {
   return filter.empty() || (filter[static_cast<std::size_t>(id >> 6)] >> (id & 63) & 1) != 0;
 }
 
-void check_common(const Context& ctx, const TableView& table, const TableView& queries, bool self,
-                  const Common& options) {
+void check_common(const Context& ctx, const TableView& table, const TableView& queries, const NearestTask& task) {
   const std::int64_t n = table.rows();
   check_memory(ctx, table, "table");  // an index may have been made on another device
-  if (!self) {
+  if (!task.self) {
     check_table(ctx, queries, "queries");
     if (queries.cols() != table.cols()) {
       refuse("queries: " + std::to_string(queries.cols()) + " columns, but the table has " +
              std::to_string(table.cols()));
     }
   }
-  if (options.metric == Metric::minkowski && !(options.p >= 1 && std::isfinite(options.p))) {
+  if (task.metric == Metric::minkowski && !(task.p >= 1 && std::isfinite(task.p))) {
     refuse("p: must be finite and at least 1 for the minkowski metric");
   }
-  if (!options.filter.empty() && static_cast<std::int64_t>(options.filter.size()) != (n + 63) / 64) {
-    refuse("filter: " + std::to_string(options.filter.size()) + " words, but a table of " + std::to_string(n) +
+  if (!task.filter.empty() && static_cast<std::int64_t>(task.filter.size()) != (n + 63) / 64) {
+    refuse("filter: " + std::to_string(task.filter.size()) + " words, but a table of " + std::to_string(n) +
            " rows needs " + std::to_string((n + 63) / 64));
   }
-  if (options.exclude.empty()) return;
-  if (static_cast<std::int64_t>(options.exclude.size()) != queries.rows()) {
-    refuse("exclude: " + std::to_string(options.exclude.size()) + " ids for " + std::to_string(queries.rows()) +
+  if (task.exclude.empty()) return;
+  if (static_cast<std::int64_t>(task.exclude.size()) != queries.rows()) {
+    refuse("exclude: " + std::to_string(task.exclude.size()) + " ids for " + std::to_string(queries.rows()) +
            " queries");
   }
-  for (std::size_t i = 0; i < options.exclude.size(); ++i) {
-    if (options.exclude[i] < -1 || options.exclude[i] >= n) {
-      refuse("exclude: entry " + std::to_string(i) + " is " + std::to_string(options.exclude[i]) +
+  for (std::size_t i = 0; i < task.exclude.size(); ++i) {
+    if (task.exclude[i] < -1 || task.exclude[i] >= n) {
+      refuse("exclude: entry " + std::to_string(i) + " is " + std::to_string(task.exclude[i]) +
              ", not -1 or a row of the table (0 to " + std::to_string(n - 1) + ")");
     }
   }
 }
 
 // The fewest rows any query may choose from.
-std::int64_t fewest_candidates(std::int64_t n, std::int64_t m, bool self, const Common& options) {
-  const std::int64_t eligible = options.filter.empty() ? n : count_bits(options.filter, n);
+std::int64_t fewest_candidates(std::int64_t n, std::int64_t m, const NearestTask& task) {
+  const std::int64_t eligible = task.filter.empty() ? n : count_bits(task.filter, n);
   std::int64_t fewest = eligible;
-  if (!self && options.exclude.empty()) return fewest;
+  if (!task.self && task.exclude.empty()) return fewest;
   for (std::int64_t q = 0; q < m; ++q) {
-    std::int64_t out = self && has_bit(options.filter, q) ? 1 : 0;
-    if (!options.exclude.empty()) {
-      const std::int64_t id = options.exclude[static_cast<std::size_t>(q)];
-      out += id >= 0 && !(self && id == q) && has_bit(options.filter, id) ? 1 : 0;
+    std::int64_t out = task.self && has_bit(task.filter, q) ? 1 : 0;
+    if (!task.exclude.empty()) {
+      const std::int64_t id = task.exclude[static_cast<std::size_t>(q)];
+      out += id >= 0 && !(task.self && id == q) && has_bit(task.filter, id) ? 1 : 0;
     }
     fewest = std::min(fewest, eligible - out);
   }
   return fewest;
 }
 
-void check_k(std::int64_t k, std::int64_t n, std::int64_t m, bool self, const Common& options) {
+void check_k(std::int64_t n, std::int64_t m, const NearestTask& task) {
+  const std::int64_t k = task.k;
   if (k < 1) refuse("k: is " + std::to_string(k) + ", must be at least 1");
-  const std::int64_t largest = fewest_candidates(n, m, self, options);
+  const std::int64_t largest = fewest_candidates(n, m, task);
   if (k > largest) {
-    std::string why = self ? "; a row is not its own neighbor" : "";
-    if (!options.filter.empty()) why += "; the filter leaves out the rest";
-    if (!options.exclude.empty()) why += "; excluded rows do not count";
+    std::string why = task.self ? "; a row is not its own neighbor" : "";
+    if (!task.filter.empty()) why += "; the filter leaves out the rest";
+    if (!task.exclude.empty()) why += "; excluded rows do not count";
     refuse("k: is " + std::to_string(k) + ", but at most " + std::to_string(largest) + " of the " + std::to_string(n) +
            " table rows can be neighbors" + why);
   }
@@ -151,22 +150,21 @@ void check_tree(const Context& ctx, const NearestTask& task) {
   }
 }
 
-void choose_method(const Context& ctx, const Common& options, double table_largest, NearestTask& task, Plan& plan) {
+void choose_method(const Context& ctx, Method asked, double table_largest, NearestTask& task, Plan& plan) {
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  if (options.screen != ScreenType::automatic && options.method != Method::fused) {
-    refuse("screen: " + std::string(name_of(options.screen)) + " is a choice of method fused, but the method is " +
-           std::string(name_of(options.method)));
+  if (task.screen != ScreenType::automatic && asked != Method::fused) {
+    refuse("screen: " + std::string(name_of(task.screen)) + " is a choice of method fused, but the method is " +
+           std::string(name_of(asked)));
   }
-  task.screen = options.screen;
-  if (options.method == Method::kdtree) check_tree(ctx, task);
-  if (options.method == Method::fused && !backend.nearest().can_fuse(task)) refuse_fused(ctx, task);
-  if (kernels::is_of_a_paper(options.method)) check_paper(ctx, task, options.method);
-  if (options.method == Method::automatic) {
+  if (asked == Method::kdtree) check_tree(ctx, task);
+  if (asked == Method::fused && !backend.nearest().can_fuse(task)) refuse_fused(ctx, task);
+  if (kernels::is_of_a_paper(asked)) check_paper(ctx, task, asked);
+  if (asked == Method::automatic) {
     const kernels::Choice choice = backend.nearest().choose(task);
     task.method = choice.method;
     plan.reason = choice.reason;
   } else {
-    task.method = options.method;
+    task.method = asked;
     plan.reason = "asked for";
   }
   // Every pair's key must be seen when one might overflow (clause 1). A query far beyond the table is caught by the
@@ -179,15 +177,20 @@ void choose_method(const Context& ctx, const Common& options, double table_large
   plan.method = task.method;
 }
 
-// Bytes of a search beyond its result.
-std::uint64_t scratch_of(const Context& ctx, const NearestTask& task) {
+// Host memory of an index: its groups, and the tree that a search makes.
+std::uint64_t index_bytes(const Context& ctx, const NearestTask& task) {
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const kernels::Prepared& index = *task.index;
   const std::size_t groups = index.distinct.size() + index.member_offsets.size() + index.members.size();
-  std::uint64_t bytes = backend.nearest().search_bytes(ctx, task) + groups * sizeof(std::int64_t);
+  std::uint64_t bytes = groups * sizeof(std::int64_t);
   if (task.method == Method::kdtree && index.tree.get(backend.device()) == nullptr)
     bytes += backend.nearest().tree_bytes(index);
   return bytes;
+}
+
+// Host memory of a search beyond its result.
+std::uint64_t scratch_of(const Context& ctx, const NearestTask& task) {
+  return kernels::backend_of(ctx).nearest().host_bytes(ctx, task) + index_bytes(ctx, task);
 }
 
 // Takes a tree if it takes less than the brute force that was chosen, which is found out by trying
@@ -212,51 +215,15 @@ void consider_tree(const Context& ctx, std::uint64_t output, NearestTask& task, 
   }
 }
 
-NeighborGraph search(const Context& ctx, const kernels::Prepared& index, const TableView* queries,
-                     const Common& options, const Asked& asked, std::vector<std::int64_t>* counts,
-                     kernels::Without without = kernels::Without::nothing) {
-  Job job = ops::plan_job(ctx, index, queries, options, asked, true);
-  job.task.without = without;
-  const std::string_view own = asked.collect == Collect::k_list ? "knn" : "radius search";
-  core::require_memory(ctx, job.plan.memory, asked.operation.empty() ? own : asked.operation);
-  kernels::backend_of(ctx).nearest().check_queries(ctx, job.task);
-  NeighborGraph graph;
-  graph.rows = job.task.queries.rows();
-  graph.table_rows = index.table.rows();
-  graph.metric = options.metric;
-  graph.p = options.p;
-  graph.plan = job.plan;
-  std::vector<std::int64_t> unused;
-  std::vector<std::int64_t>& numbers = counts != nullptr ? *counts : unused;
-  if (asked.collect == Collect::k_list) {
-    graph.k = asked.k;
-    ops::resize_in_steps(ctx, graph.ids, graph.rows * asked.k);
-    ops::resize_in_steps(ctx, graph.distances, graph.rows * asked.k);
-  } else if (asked.collect == Collect::count) {
-    numbers.assign(static_cast<std::size_t>(graph.rows), 0);
-  }
-  kernels::NearestResult result{graph.ids, graph.distances, graph.offsets, numbers, graph.stats};
-  const double seconds =
-      ops::run_job(ctx, job, [&] { kernels::backend_of(ctx).nearest().search(ctx, job.task, result); });
-  graph.stats.search_seconds = seconds;
-  return graph;
-}
-
-NeighborGraph find_k(const Context& ctx, const Index& index, const TableView* queries, const KnnOptions& options) {
-  return search(ctx, index.prepared(), queries, ops::common_of(options), {.k = options.k}, nullptr);
-}
-
-NeighborGraph find_within(const Context& ctx, const Index& index, const TableView* queries,
-                          const RadiusOptions& options) {
-  return search(ctx, index.prepared(), queries, ops::common_of(options),
-                {.collect = Collect::radius, .radius = options.radius}, nullptr);
+SearchRequest within(const TableView* queries, const RadiusOptions& options) {
+  return ops::request_of(queries, options, Collect::radius);
 }
 
 NeighborCounts count_within(const Context& ctx, const Index& index, const TableView* queries,
                             const RadiusOptions& options) {
   NeighborCounts counts;
-  NeighborGraph graph = search(ctx, index.prepared(), queries, ops::common_of(options),
-                               {.collect = Collect::count, .radius = options.radius}, &counts.counts);
+  SearchRequest request = ops::request_of(queries, options, Collect::count);
+  NeighborGraph graph = ops::find_neighbors(ctx, index, request, &counts.counts);
   counts.plan = graph.plan;
   counts.stats = graph.stats;
   return counts;
@@ -271,15 +238,14 @@ bool is_shape(const TableView& table) {
 
 namespace ops {
 
-Plan plan_search(const Context& ctx, const TableView& table, const TableView* queries, const Common& options,
-                 const Asked& asked) {
+Plan plan_search(const Context& ctx, const TableView& table, SearchRequest& request) {
   kernels::Prepared unread;  // the plan is made from shapes, and the values are not looked at
   unread.table = table;
   unread.centre.assign(static_cast<std::size_t>(table.cols()), 0);
   const std::uint64_t prepare_memory = kernels::backend_of(ctx).nearest().prepare_bytes(ctx, table);
-  Job job = plan_job(ctx, unread, queries, options, asked, false);
+  Job job = plan_job(ctx, unread, request, false);
   job.plan.memory += prepare_memory;
-  if (options.method != Method::automatic || !may_use_tree(ctx, job.task, job.plan.expected_seconds)) return job.plan;
+  if (request.method != Method::automatic || !may_use_tree(ctx, job.task, job.plan.expected_seconds)) return job.plan;
   // A tree may be chosen. Its memory is planned, whether it will be or not, so that the number does not depend on the
   // values; but where the limit leaves no room for it, the search does without.
   NearestTask in_tree = job.task;
@@ -288,58 +254,75 @@ Plan plan_search(const Context& ctx, const TableView& table, const TableView* qu
   const std::uint64_t with = without - scratch_of(ctx, job.task) + scratch_of(ctx, in_tree);
   if (!is_shape(table) && prepare_memory < ctx.memory_limit()) {
     const Index index(ctx, table);
-    job = plan_job(ctx, index.prepared(), queries, options, asked, true);
+    job = plan_job(ctx, kernels::prepared_of(index), request, true);
   }
   job.plan.memory = with <= ctx.memory_limit() || without > ctx.memory_limit() ? std::max(with, without) : without;
   return job.plan;
 }
 
-Common common_of(const KnnOptions& o) {
-  return {o.metric, o.p, o.method, o.screen, o.filter, o.exclude};
-}
-Common common_of(const RadiusOptions& o) {
-  return {o.metric, o.p, o.method, o.screen, o.filter, o.exclude};
-}
-
-Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView* queries, const Common& options,
-             const Asked& asked, bool trial) {
-  Job job;
-  NearestTask& task = job.task;
-  task.index = &index;
+SearchRequest request_of(const TableView* queries, const KnnOptions& options) {
+  SearchRequest request;
+  NearestTask& task = request.task;
   task.self = queries == nullptr;
-  task.queries = task.self ? index.table : *queries;
-  check_common(ctx, index.table, task.queries, task.self, options);
+  if (!task.self) task.queries = *queries;
   task.metric = options.metric;
   task.p = options.p;
-  task.collect = asked.collect;
+  task.screen = options.screen;
+  task.k = options.k;
   task.filter = options.filter;
   task.exclude = options.exclude;
-  const std::int64_t n = index.table.rows();
+  request.method = options.method;
+  return request;
+}
+
+SearchRequest request_of(const TableView* queries, const RadiusOptions& options, Collect collect) {
+  SearchRequest request = request_of(queries, KnnOptions{0, options.metric, options.p, options.method, options.screen,
+                                                         options.filter, options.exclude});
+  request.task.collect = collect;
+  request.task.radius = options.radius;
+  return request;
+}
+
+void SearchRequest::check(const Context& ctx, const TableView& table) {
+  if (checked_) return;
+  const TableView& queries = task.self ? table : task.queries;
+  check_common(ctx, table, queries, task);
+  if (task.collect == Collect::k_list) {
+    check_k(table.rows(), queries.rows(), task);
+  } else {
+    if (std::isnan(task.radius)) refuse("radius: is not a number");
+    if (task.radius < 0 && task.metric != Metric::inner_product) refuse("radius: is negative");
+  }
+  checked_ = true;
+}
+
+Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& request, bool trial) {
+  request.check(ctx, index.table);
+  Job job;
+  job.task = request.task;
+  NearestTask& task = job.task;
+  task.index = &index;
+  if (task.self) task.queries = index.table;
   const std::int64_t m = task.queries.rows();
   std::uint64_t output = static_cast<std::uint64_t>(m) * 8;
-  if (asked.collect == Collect::k_list) {
-    check_k(asked.k, n, m, task.self, options);
-    task.k = asked.k;
-    if (asked.k > std::numeric_limits<std::int64_t>::max() / 16 / m) {
+  if (task.collect == Collect::k_list) {
+    if (task.k > std::numeric_limits<std::int64_t>::max() / 16 / m) {
       throw Error(ErrorCode::over_memory, "knn: m * k results do not fit any memory");
     }
-    output = asked.lists_held ? static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(asked.k) * 16 : 0;
-  } else {
-    if (std::isnan(asked.radius)) refuse("radius: is not a number");
-    if (asked.radius < 0 && options.metric != Metric::inner_product) refuse("radius: is negative");
-    task.radius = asked.radius;
+    output = request.lists_held ? static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(task.k) * 16 : 0;
   }
-  choose_method(ctx, options, largest_magnitude(index), task, job.plan);
+  choose_method(ctx, request.method, largest_magnitude(index), task, job.plan);
   const bool rated = task.method == Method::fused || task.method == Method::direct;
   job.plan.expected_seconds = rated ? brute_seconds(ctx, task) : 0;
-  if (trial && options.method == Method::automatic) consider_tree(ctx, output + asked.beside, task, job.plan);
+  if (trial && request.method == Method::automatic) consider_tree(ctx, output + request.bytes_beside, task, job.plan);
   const kernels::Backend& backend = kernels::backend_of(ctx);
   job.plan.screens = backend.nearest().screens(ctx, task);
   job.plan.device = ctx.device();
   job.plan.isa = backend.isa(ctx);
   job.plan.threads = ctx.threads();
-  job.plan.memory = output + scratch_of(ctx, task) + asked.beside;
-  job.plan.device_memory = backend.nearest().device_bytes(ctx, task);
+  const kernels::MemoryNeed bytes = backend.nearest().search_bytes(ctx, task);
+  job.plan.memory = output + bytes.host + index_bytes(ctx, task) + request.bytes_beside;
+  job.plan.device_memory = bytes.device;
   return job;
 }
 
@@ -357,49 +340,80 @@ double run_job(const Context& ctx, Job& job, const std::function<void()>& run) {
   return seconds_since(start);
 }
 
-void check_shapes(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) {
+NeighborGraph find_neighbors(const Context& ctx, const Index& index, SearchRequest& request,
+                             std::vector<std::int64_t>* counts) {
+  Job job = plan_job(ctx, kernels::prepared_of(index), request, true);
+  const NearestTask& task = job.task;
+  const std::string_view own = task.collect == Collect::k_list ? "knn" : "radius search";
+  core::require_memory(ctx, job.plan.memory, request.operation.empty() ? own : request.operation);
+  kernels::backend_of(ctx).nearest().check_queries(ctx, task);
+  NeighborGraph graph;
+  graph.rows = task.queries.rows();
+  graph.table_rows = index.rows();
+  graph.metric = task.metric;
+  graph.p = task.p;
+  graph.plan = job.plan;
+  std::vector<std::int64_t> unused;
+  std::vector<std::int64_t>& numbers = counts != nullptr ? *counts : unused;
+  if (task.collect == Collect::k_list) {
+    graph.k = task.k;
+    resize_in_steps(ctx, graph.ids, graph.rows * task.k);
+    resize_in_steps(ctx, graph.distances, graph.rows * task.k);
+  } else if (task.collect == Collect::count) {
+    numbers.assign(static_cast<std::size_t>(graph.rows), 0);
+  }
+  kernels::NearestResult result{graph.ids, graph.distances, graph.offsets, numbers, graph.stats};
+  const double seconds = run_job(ctx, job, [&] { kernels::backend_of(ctx).nearest().search(ctx, task, result); });
+  graph.stats.search_seconds = seconds;
+  return graph;
+}
+
+SearchRequest checked_request(const Context& ctx, const TableView& table, const TableView* queries,
+                              const KnnOptions& options) {
   check_table(ctx, table, "table");
-  const bool self = queries == nullptr;
-  const TableView& asked = self ? table : *queries;
-  check_common(ctx, table, asked, self, common_of(options));
-  check_k(options.k, table.rows(), asked.rows(), self, common_of(options));
+  SearchRequest request = request_of(queries, options);
+  request.check(ctx, table);
+  return request;
 }
 
 }  // namespace ops
 
 NeighborGraph knn(const Context& ctx, const TableView& table, const KnnOptions& options) try {
   const core::Entry entry;
-  ops::check_shapes(ctx, table, nullptr, options);
-  return ops::with_index(ctx, table, [&](const Index& index) { return find_k(ctx, index, nullptr, options); });
+  SearchRequest request = ops::checked_request(ctx, table, nullptr, options);
+  return ops::with_index(ctx, table, [&](const Index& index) { return ops::find_neighbors(ctx, index, request); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
 
 NeighborGraph knn(const Context& ctx, const TableView& table, const TableView& queries, const KnnOptions& options) try {
   const core::Entry entry;
-  ops::check_shapes(ctx, table, &queries, options);
-  return ops::with_index(ctx, table, [&](const Index& index) { return find_k(ctx, index, &queries, options); });
+  SearchRequest request = ops::checked_request(ctx, table, &queries, options);
+  return ops::with_index(ctx, table, [&](const Index& index) { return ops::find_neighbors(ctx, index, request); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
 
 NeighborGraph knn(const Context& ctx, const Index& index, const KnnOptions& options) try {
   const core::Entry entry;
-  return find_k(ctx, index, nullptr, options);
+  SearchRequest request = ops::request_of(nullptr, options);
+  return ops::find_neighbors(ctx, index, request);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
 
 NeighborGraph knn(const Context& ctx, const Index& index, const TableView& queries, const KnnOptions& options) try {
   const core::Entry entry;
-  return find_k(ctx, index, &queries, options);
+  SearchRequest request = ops::request_of(&queries, options);
+  return ops::find_neighbors(ctx, index, request);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
 
 NeighborGraph radius(const Context& ctx, const TableView& table, const RadiusOptions& options) try {
   const core::Entry entry;
-  return ops::with_index(ctx, table, [&](const Index& index) { return find_within(ctx, index, nullptr, options); });
+  SearchRequest request = within(nullptr, options);
+  return ops::with_index(ctx, table, [&](const Index& index) { return ops::find_neighbors(ctx, index, request); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -407,14 +421,16 @@ NeighborGraph radius(const Context& ctx, const TableView& table, const RadiusOpt
 NeighborGraph radius(const Context& ctx, const TableView& table, const TableView& queries,
                      const RadiusOptions& options) try {
   const core::Entry entry;
-  return ops::with_index(ctx, table, [&](const Index& index) { return find_within(ctx, index, &queries, options); });
+  SearchRequest request = within(&queries, options);
+  return ops::with_index(ctx, table, [&](const Index& index) { return ops::find_neighbors(ctx, index, request); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
 
 NeighborGraph radius(const Context& ctx, const Index& index, const RadiusOptions& options) try {
   const core::Entry entry;
-  return find_within(ctx, index, nullptr, options);
+  SearchRequest request = within(nullptr, options);
+  return ops::find_neighbors(ctx, index, request);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -422,7 +438,8 @@ NeighborGraph radius(const Context& ctx, const Index& index, const RadiusOptions
 NeighborGraph radius(const Context& ctx, const Index& index, const TableView& queries,
                      const RadiusOptions& options) try {
   const core::Entry entry;
-  return find_within(ctx, index, &queries, options);
+  SearchRequest request = within(&queries, options);
+  return ops::find_neighbors(ctx, index, request);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -442,26 +459,10 @@ NeighborCounts count(const Context& ctx, const Index& index, const TableView& qu
   core::refuse_allocation();
 }
 
-NeighborGraph ops::knn_without(const Context& ctx, const TableView& table, const TableView* queries,
-                               const KnnOptions& options, kernels::Without without) try {
-  const core::Entry entry;
-  ops::check_shapes(ctx, table, queries, options);
-  return ops::with_index(ctx, table, [&](const Index& index) {
-    return search(ctx, index.prepared(), queries, ops::common_of(options), {.k = options.k}, nullptr, without);
-  });
-} catch (const std::bad_alloc&) {
-  core::refuse_allocation();
-}
-
-NeighborGraph ops::find_neighbors(const Context& ctx, const Index& index, const TableView* queries,
-                                  const Common& options, const Asked& asked) {
-  return search(ctx, index.prepared(), queries, options, asked, nullptr);
-}
-
 Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options) try {
   const core::Entry entry;
-  ops::check_shapes(ctx, table, queries, options);
-  return ops::plan_search(ctx, table, queries, ops::common_of(options), {.k = options.k});
+  SearchRequest request = ops::checked_request(ctx, table, queries, options);
+  return ops::plan_search(ctx, table, request);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -470,8 +471,8 @@ Plan plan_radius(const Context& ctx, const TableView& table, const TableView* qu
                  const RadiusOptions& options) try {
   const core::Entry entry;
   check_table(ctx, table, "table");
-  return ops::plan_search(ctx, table, queries, ops::common_of(options),
-                          {.collect = Collect::radius, .radius = options.radius});
+  SearchRequest request = within(queries, options);
+  return ops::plan_search(ctx, table, request);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

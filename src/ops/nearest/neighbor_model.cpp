@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "backend/index_access.hpp"
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/common/check.hpp"
@@ -144,7 +145,7 @@ void NeighborModel::save(const Context& ctx, const std::filesystem::path& path) 
   if (!targets.empty()) parts.arrays.push_back({"targets", "F64", {n, target_columns}, targets.data()});
   std::sort(parts.arrays.begin(), parts.arrays.end(),
             [](const ops::ModelArray& a, const ops::ModelArray& b) { return a.name < b.name; });
-  ops::write_index(ctx, path, index.prepared(), kNeighborFile, parts);
+  ops::write_index(ctx, path, kernels::prepared_of(index), kNeighborFile, parts);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -153,7 +154,7 @@ NeighborModel NeighborModel::load(const Context& ctx, const std::filesystem::pat
                                   const ModelOptions& options) try {
   const core::Entry entry;
   ops::ModelParts parts;  // borrow from the file's bytes, which the index keeps
-  NeighborModel model{Index(ops::load_index(ctx, path, kNeighborFile, options, &parts))};
+  NeighborModel model{kernels::index_of(ops::load_index(ctx, path, kNeighborFile, options, &parts))};
   core::require_memory(ctx, ops::numbers_in(parts) * 16, "loading the model '" + path.string() + "'");
   ModelReader file(kNeighborFile, path, parts);
   file.checked([&] { read_model(file, model.index.rows(), model); });

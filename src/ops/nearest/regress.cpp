@@ -111,15 +111,15 @@ std::vector<double> average(const Context& ctx, const NeighborGraph& graph, cons
 namespace {
 
 Regression regress(const Context& ctx, const Index& index, const TableView& queries, const TableView& targets,
-                   const Common& options, Asked asked, const RegressOptions& averaging) {
-  check_weights(averaging.weights, averaging.custom, options.metric, "regress");
+                   SearchRequest& request, const RegressOptions& averaging) {
+  check_weights(averaging.weights, averaging.custom, request.task.metric, "regress");
   check_targets(targets, index.rows());
   const double bytes = static_cast<double>(queries.rows()) * static_cast<double>(targets.cols()) * sizeof(double);
-  asked.beside = target_bytes(targets) + static_cast<std::uint64_t>(std::min(bytes, 0x1p62));
-  asked.operation = "regress";
-  core::require_memory(ctx, asked.beside, asked.operation);
+  request.bytes_beside = target_bytes(targets) + static_cast<std::uint64_t>(std::min(bytes, 0x1p62));
+  request.operation = "regress";
+  core::require_memory(ctx, request.bytes_beside, request.operation);
   const Targets read = read_targets(ctx, targets, index.rows());
-  const NeighborGraph graph = find_neighbors(ctx, index, &queries, options, asked);
+  const NeighborGraph graph = find_neighbors(ctx, index, request);
   Regression result{average(ctx, graph, read, averaging, "regress"),
                     graph.rows,
                     graph.table_rows,
@@ -152,7 +152,8 @@ std::vector<double> average(const Context& ctx, const NeighborGraph& graph, cons
 Regression regress(const Context& ctx, const Index& index, const TableView& queries, const TableView& targets,
                    const KnnOptions& options, const RegressOptions& averaging) try {
   const core::Entry entry;
-  return ops::regress(ctx, index, queries, targets, ops::common_of(options), {.k = options.k}, averaging);
+  ops::SearchRequest request = ops::request_of(&queries, options);
+  return ops::regress(ctx, index, queries, targets, request, averaging);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -160,11 +161,10 @@ Regression regress(const Context& ctx, const Index& index, const TableView& quer
 Regression regress(const Context& ctx, const TableView& table, const TableView& queries, const TableView& targets,
                    const KnnOptions& options, const RegressOptions& averaging) try {
   const core::Entry entry;
-  ops::check_shapes(ctx, table, &queries, options);
+  ops::SearchRequest request = ops::checked_request(ctx, table, &queries, options);
   ops::check_targets(targets, table.rows());
-  return ops::with_index(ctx, table, [&](const Index& index) {
-    return vicinal::regress(ctx, index, queries, targets, options, averaging);
-  });
+  return ops::with_index(
+      ctx, table, [&](const Index& index) { return ops::regress(ctx, index, queries, targets, request, averaging); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -172,8 +172,8 @@ Regression regress(const Context& ctx, const TableView& table, const TableView& 
 Regression regress_radius(const Context& ctx, const Index& index, const TableView& queries, const TableView& targets,
                           const RadiusOptions& options, const RegressOptions& averaging) try {
   const core::Entry entry;
-  return ops::regress(ctx, index, queries, targets, ops::common_of(options),
-                      {.collect = kernels::Collect::radius, .radius = options.radius}, averaging);
+  ops::SearchRequest request = ops::request_of(&queries, options, kernels::Collect::radius);
+  return ops::regress(ctx, index, queries, targets, request, averaging);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -183,9 +183,9 @@ Regression regress_radius(const Context& ctx, const TableView& table, const Tabl
   const core::Entry entry;
   check_table(ctx, table, "table");
   ops::check_targets(targets, table.rows());
-  return ops::with_index(ctx, table, [&](const Index& index) {
-    return vicinal::regress_radius(ctx, index, queries, targets, options, averaging);
-  });
+  ops::SearchRequest request = ops::request_of(&queries, options, kernels::Collect::radius);
+  return ops::with_index(
+      ctx, table, [&](const Index& index) { return ops::regress(ctx, index, queries, targets, request, averaging); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -14,42 +14,38 @@
 
 namespace vicinal::ops {
 
-/// The options that knn, radius and count share, in one place.
-struct Common {
-  Metric metric;
-  double p;
-  Method method;
-  ScreenType screen;
-  Bitmap filter;
-  std::span<const std::int64_t> exclude;
-};
-Common common_of(const KnnOptions& options);
-Common common_of(const RadiusOptions& options);
+/// A search from the public call to its plan: the task that goes to the backend, and what its caller takes beside it.
+struct SearchRequest {
+  kernels::NearestTask task;          ///< its index, method and tree are left to the plan
+  Method method = Method::automatic;  ///< that the options name
+  bool lists_held = true;             ///< k lists take host memory that the plan must count
+  std::uint64_t bytes_beside = 0;     ///< that the caller takes beside the search
+  std::string_view operation = {};    ///< what does not fit into memory; empty: the search
 
-/// What is asked: a k list, or what lies within a radius.
-struct Asked {
-  kernels::Collect collect = kernels::Collect::k_list;
-  std::int64_t k = 0;
-  double radius = 0;
-  bool lists_held = true;           ///< k lists take host memory that the plan must count
-  std::uint64_t beside = 0;         ///< bytes that the caller takes beside the search
-  std::string_view operation = {};  ///< what does not fit into memory; empty: the search
+  /// Refuses what is outside its domain, for searches of this table or of an index of it. Looks at filter and exclude,
+  /// O(n / 64 + m), the first time alone: a call checks its arguments once, before it prepares the table.
+  void check(const Context& ctx, const TableView& table);
+
+ private:
+  bool checked_ = false;
 };
+
+/// `queries` = nullptr: self mode. Borrows what the options borrow.
+SearchRequest request_of(const TableView* queries, const KnnOptions& options);
+SearchRequest request_of(const TableView* queries, const RadiusOptions& options, kernels::Collect collect);
 
 struct Job {
   kernels::NearestTask task;
   Plan plan;
 };
 
-/// Checks and plans a search; `queries` = nullptr: self mode. `trial`: a tree is tried where it may be worth it, which
-/// reads values; without, the plan is made from shapes.
-Job plan_job(const Context& ctx, const kernels::Prepared& index, const TableView* queries, const Common& options,
-             const Asked& asked, bool trial);
+/// Checks and plans a search. `trial`: a tree is tried where it may be worth it, which reads values; without, the plan
+/// is made from shapes.
+Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& request, bool trial);
 
 /// What a search of a table that is not prepared would do. The memory is that of shapes: with a tree where one may be
 /// chosen, unless only a search without one fits. A table whose strides are 0 stands for its shape, and is not read.
-Plan plan_search(const Context& ctx, const TableView& table, const TableView* queries, const Common& options,
-                 const Asked& asked);
+Plan plan_search(const Context& ctx, const TableView& table, SearchRequest& request);
 
 /// Seconds that `run` takes, in which the tree is made that the task asks for.
 double run_job(const Context& ctx, Job& job, const std::function<void()>& run);
@@ -76,11 +72,12 @@ auto with_index(const Context& ctx, const TableView& table, const Body& body) {
   return result;
 }
 
-/// The neighbors of `queries` (nullptr: of the table's own rows) among those of an index.
-NeighborGraph find_neighbors(const Context& ctx, const Index& index, const TableView* queries, const Common& options,
-                             const Asked& asked);
+/// The neighbors of the request's queries among the rows of an index. `counts`: where they are only counted.
+NeighborGraph find_neighbors(const Context& ctx, const Index& index, SearchRequest& request,
+                             std::vector<std::int64_t>* counts = nullptr);
 
-/// Cheap refusals before the table is read: what is known from shapes alone.
-void check_shapes(const Context& ctx, const TableView& table, const TableView* queries, const KnnOptions& options);
+/// A request whose arguments are refused before the table is read: what is known from shapes alone.
+SearchRequest checked_request(const Context& ctx, const TableView& table, const TableView* queries,
+                              const KnnOptions& options);
 
 }  // namespace vicinal::ops

@@ -8,7 +8,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 13;
+inline constexpr std::uint32_t kPluginVersion = 14;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -48,6 +48,7 @@ struct Table {
 struct OpenOptions {
   std::int32_t device = 0;
   std::uint64_t memory_limit = 0;  ///< bytes of device memory; 0: 80 % of what is free
+  std::int32_t ablation = 0;       ///< number of an idea that is left out (core/ablation.hpp)
 };
 
 struct EngineFacts {
@@ -95,7 +96,6 @@ struct Search {
   double largest_key = 0;                 ///< of radius and count: the largest key within
   const std::uint64_t* filter = nullptr;  ///< [(n + 63) / 64] host, or null
   const std::int64_t* exclude = nullptr;  ///< [m] host, or null
-  std::int32_t without = 0;               ///< number of an idea that is left out (formulas/nearest/without.hpp)
 
   // Where answers go. A k list: ids and distances [m, k] in `memory`, or votes instead where there are outputs.
   std::int64_t* ids = nullptr;

@@ -52,10 +52,10 @@ std::shared_ptr<State> open_device(const CudaOptions& options) {
     throw Error(ErrorCode::invalid_argument,
                 "devices: there is no cuda:" + std::to_string(options.devices[0]) + ", they are numbered from 0");
   }
-  auto state = std::make_shared<State>(host_options(options));
-  const auto device = plugin::Device::open(options.devices[0], options.device_memory_limit);
-  state->device = "cuda:" + std::to_string(options.devices[0]);
-  state->backend = plugin::make_backend(device);
+  // The options are checked before the device is opened.
+  auto state = std::make_shared<State>(host_options(options), "cuda:" + std::to_string(options.devices[0]), nullptr);
+  state->backend =
+      plugin::make_backend(plugin::Device::open(options.devices[0], options.device_memory_limit, state->ablation));
   return state;
 }
 

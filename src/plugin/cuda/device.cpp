@@ -87,7 +87,7 @@ void BorrowedTable::fill(std::int64_t begin, std::int64_t end, void* rows) const
   });
 }
 
-std::shared_ptr<Device> Device::open(int number, std::uint64_t memory_limit) {
+std::shared_ptr<Device> Device::open(int number, std::uint64_t memory_limit, core::Ablation ablation) {
   const std::string name = "cuda:" + std::to_string(number);
   const Driver& found = driver();
   if (!found.missing.empty()) throw Error(ErrorCode::device_unavailable, name + " cannot be used: " + found.missing);
@@ -103,7 +103,7 @@ std::shared_ptr<Device> Device::open(int number, std::uint64_t memory_limit) {
     throw Error(error.code(), name + " cannot be used: " + error.what());
   }
   std::shared_ptr<Device> device(new Device(*functions, number));
-  const OpenOptions options{number, memory_limit};
+  const OpenOptions options{number, memory_limit, static_cast<std::int32_t>(ablation)};
   Status status;
   functions->open(&options, &device->engine_, &device->facts_, &status);
   if (status.code != kOk) {

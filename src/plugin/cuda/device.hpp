@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 
+#include "core/ablation.hpp"
 #include "plugin/abi/plugin.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/table.hpp"
@@ -60,7 +61,7 @@ class BorrowedTable {
 class Device : public std::enable_shared_from_this<Device> {
  public:
   /// Opens the device. Throws `device_unavailable` naming what is missing.
-  static std::shared_ptr<Device> open(int number, std::uint64_t memory_limit);
+  static std::shared_ptr<Device> open(int number, std::uint64_t memory_limit, core::Ablation ablation);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;

@@ -24,13 +24,13 @@ Bipartite task_of(const kernels::GraphTask& task, const Table& a, const Table& b
 
 }  // namespace
 
-kernels::GraphBytes CudaGraphs::bytes(const Context& ctx, const kernels::GraphTask& task) const {
+kernels::MemoryNeed CudaGraphs::bytes(const Context& ctx, const kernels::GraphTask& task) const {
   // The serial product is one of the host's, wherever the context is.
   if (task.method == CoclusterMethod::product_serial) return kernels::cpu_backend().graph().bytes(ctx, task);
   const BipartiteEdges& edges = *task.edges;
   const Bipartite asked = task_of(task, BorrowedTable::shape_of(ids_of(edges, edges.a())),
                                   BorrowedTable::shape_of(ids_of(edges, edges.b())));
-  kernels::GraphBytes bytes;
+  kernels::MemoryNeed bytes;
   bytes.host = 2 * static_cast<std::uint64_t>(kStagingBytes);
   Status status;
   device_->functions().label_bytes(device_->engine(), &asked, &bytes.device, &status);

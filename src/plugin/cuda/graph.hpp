@@ -12,7 +12,7 @@ class CudaGraphs final : public kernels::GraphBackend {
  public:
   explicit CudaGraphs(std::shared_ptr<Device> device) : device_(std::move(device)) {}
 
-  [[nodiscard]] kernels::GraphBytes bytes(const Context& ctx, const kernels::GraphTask& task) const override;
+  [[nodiscard]] kernels::MemoryNeed bytes(const Context& ctx, const kernels::GraphTask& task) const override;
   void label(const Context& ctx, const kernels::GraphTask& task, kernels::GraphLabels& labels) const override;
 
  private:

@@ -204,24 +204,22 @@ std::unique_ptr<kernels::Lloyd> CudaKMeans::lloyd(const Context& ctx, const kern
   return make_lloyd(device_, ctx, task);
 }
 
-kernels::ClusterBytes CudaKMeans::bytes(const Context& ctx, const kernels::ClusterTask& task,
-                                        std::int64_t trials) const {
+kernels::ClusterPlan CudaKMeans::plan(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) const {
   Clustering asked = clustering_of(task, BorrowedTable::shape_of(task.table));
   asked.trials = trials;
   ClusterRoom room;
   Status status;
   device_->functions().cluster_bytes(device_->engine(), &asked, &room, &status);
   Call(ctx).finish(status);
-  kernels::ClusterBytes bytes;
-  bytes.host = staging_bytes(task.table);
-  bytes.device = room.bytes;
-  bytes.part = room.part < task.table.rows() ? room.part : 0;
-  bytes.seeds_on_host = trials >= 0 && room.seeds == 0;
-  if (bytes.seeds_on_host) {
-    bytes.host +=
-        kernels::cpu_backend().kmeans().bytes(ctx, {task.table, task.weights, task.clusters, false}, trials).host;
+  kernels::ClusterPlan plan;
+  plan.bytes = {staging_bytes(task.table), room.bytes};
+  plan.part = room.part < task.table.rows() ? room.part : 0;
+  plan.seeds_on_host = trials >= 0 && room.seeds == 0;
+  if (plan.seeds_on_host) {
+    const kernels::ClusterTask drawn = {task.table, task.weights, task.clusters, false};
+    plan.bytes.host += kernels::cpu_backend().kmeans().plan(ctx, drawn, trials).bytes.host;
   }
-  return bytes;
+  return plan;
 }
 
 }  // namespace vicinal::plugin

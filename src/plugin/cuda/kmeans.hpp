@@ -20,7 +20,7 @@ class CudaKMeans final : public kernels::KMeansBackend {
 
   std::string screens(const kernels::ClusterTask& task) const override;
   std::unique_ptr<kernels::Lloyd> lloyd(const Context& ctx, const kernels::ClusterTask& task) const override;
-  kernels::ClusterBytes bytes(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) const override;
+  kernels::ClusterPlan plan(const Context& ctx, const kernels::ClusterTask& task, std::int64_t trials) const override;
 
  private:
   std::shared_ptr<Device> device_;

@@ -118,9 +118,10 @@ SpmvForm form_of(SpmvMethod method) {
 
 }  // namespace
 
-std::uint64_t CudaKrylov::bytes(const Context& /*ctx*/, const solver::LocalRows& a,
-                                const solver::KrylovShape& shape) const {
-  return static_cast<std::uint64_t>(a.points) * static_cast<std::uint64_t>(shape.block) * sizeof(double);  // a store's
+kernels::MemoryNeed CudaKrylov::bytes(const Context& /*ctx*/, const solver::LocalRows& a,
+                                      const solver::KrylovShape& shape) const {
+  // A store's.
+  return {static_cast<std::uint64_t>(a.points) * static_cast<std::uint64_t>(shape.block) * sizeof(double), 0};
 }
 
 std::unique_ptr<solver::KrylovSpace> CudaKrylov::space(const Context& ctx, const kernels::KrylovTask& task) const {

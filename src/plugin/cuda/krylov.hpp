@@ -12,8 +12,8 @@ class CudaKrylov final : public kernels::KrylovBackend {
  public:
   explicit CudaKrylov(std::shared_ptr<Device> device) : device_(std::move(device)) {}
 
-  [[nodiscard]] std::uint64_t bytes(const Context& ctx, const solver::LocalRows& a,
-                                    const solver::KrylovShape& shape) const override;
+  [[nodiscard]] kernels::MemoryNeed bytes(const Context& ctx, const solver::LocalRows& a,
+                                          const solver::KrylovShape& shape) const override;
   [[nodiscard]] std::unique_ptr<solver::KrylovSpace> space(const Context& ctx,
                                                            const kernels::KrylovTask& task) const override;
   bool product(const Context& ctx, const kernels::ProductTask& task, Spmv& found) const override;

@@ -230,12 +230,11 @@ std::unique_ptr<kernels::DeviceLle> CudaLleBackend::begin(const Context& ctx, co
   return std::make_unique<CudaLle>(ctx, device_, task);
 }
 
-std::uint64_t CudaLleBackend::device_bytes(const Context& ctx, const TableView& table,
-                                           const LleOptions& options) const {
+kernels::MemoryNeed CudaLleBackend::bytes(const Context& ctx, const TableView& table, const LleOptions& options) const {
   const LleTask asked = task_of(options, BorrowedTable::shape_of(table));
-  std::uint64_t bytes = 0;
+  kernels::MemoryNeed bytes;
   Status status;
-  device_->functions().lle_bytes(device_->engine(), &asked, &bytes, &status);
+  device_->functions().lle_bytes(device_->engine(), &asked, &bytes.device, &status);
   Call(ctx).finish(status);
   return bytes;
 }

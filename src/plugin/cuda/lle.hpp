@@ -15,8 +15,8 @@ class CudaLleBackend final : public kernels::LleBackend {
   [[nodiscard]] kernels::LlePlace place(const LleOptions& options) const override;
   [[nodiscard]] std::unique_ptr<kernels::DeviceLle> begin(const Context& ctx,
                                                           const kernels::LleTask& task) const override;
-  [[nodiscard]] std::uint64_t device_bytes(const Context& ctx, const TableView& table,
-                                           const LleOptions& options) const override;
+  [[nodiscard]] kernels::MemoryNeed bytes(const Context& ctx, const TableView& table,
+                                          const LleOptions& options) const override;
 
  private:
   std::shared_ptr<Device> device_;

@@ -72,9 +72,9 @@ void CudaLof::score(const Context& ctx, const kernels::LofTask& task, kernels::L
   });
 }
 
-kernels::LofBytes CudaLof::bytes(const Context& ctx, const kernels::LofTask& task) const {
+kernels::MemoryNeed CudaLof::bytes(const Context& ctx, const kernels::LofTask& task) const {
   const Outliers asked = outliers_of(task, BorrowedTable::shape_of(task.table));
-  kernels::LofBytes bytes;
+  kernels::MemoryNeed bytes;
   bytes.host = staging_bytes(task.table);
   Status status;
   device_->functions().lof_bytes(device_->engine(), &asked, &bytes.device, &status);

@@ -15,7 +15,7 @@ class CudaLof final : public kernels::LofBackend {
   CudaLof(std::shared_ptr<Device> device, const CudaNearest& nearest) : device_(std::move(device)), nearest_(nearest) {}
 
   void score(const Context& ctx, const kernels::LofTask& task, kernels::LofResult& result) const override;
-  kernels::LofBytes bytes(const Context& ctx, const kernels::LofTask& task) const override;
+  kernels::MemoryNeed bytes(const Context& ctx, const kernels::LofTask& task) const override;
   void search_and_score(const Context& ctx, const kernels::NearestTask& search, const kernels::LofTask& task,
                         kernels::LofResult& result, SearchStats& stats) const override;
 

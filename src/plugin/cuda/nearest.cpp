@@ -192,7 +192,7 @@ class DeviceNearest final : public CudaNearest {
       asked.distances = result.distances.data();
       asked.counts = result.counts.data();
       if (task.collect != Collect::radius) return run(call, asked, counters, status);
-      Room room(call, result, search_bytes(ctx, task));
+      Room room(call, result, host_bytes(ctx, task));
       asked.make_room = Room::make;
       asked.user = &room;
       run(call, asked, counters, status);
@@ -226,19 +226,19 @@ class DeviceNearest final : public CudaNearest {
   bool holds_lists(const VoteOptions* options) const override {
     return options != nullptr && options->weights == Weighting::custom;
   }
-  std::uint64_t search_bytes(const Context& /*ctx*/, const NearestTask& task) const override {
+  std::uint64_t host_bytes(const Context& /*ctx*/, const NearestTask& task) const override {
     std::uint64_t bytes = staging_bytes(task.index->table);
     if (!task.self) bytes = std::max(bytes, staging_bytes(task.queries));
     if (task.collect != Collect::k_list) bytes += static_cast<std::uint64_t>(task.queries.rows()) * 16;
     return bytes;
   }
-  std::uint64_t device_bytes(const Context& ctx, const NearestTask& task) const override {
+  kernels::MemoryNeed search_bytes(const Context& ctx, const NearestTask& task) const override {
     const auto tree = task.index->tree.get(device_->number());
     Search asked = looked_at(task);
     if (task.method == Method::kdtree) asked.tree = on_device(tree.get());
-    std::uint64_t bytes = 0;
+    kernels::MemoryNeed bytes = {host_bytes(ctx, task), 0};
     Status status;
-    device_->functions().plan(device_->engine(), &asked, &bytes, &status);
+    device_->functions().plan(device_->engine(), &asked, &bytes.device, &status);
     Call(ctx).finish(status);
     return bytes;
   }
@@ -301,7 +301,6 @@ class DeviceNearest final : public CudaNearest {
     asked.method = static_cast<std::int32_t>(task.method);
     asked.collect = static_cast<std::int32_t>(task.collect);
     asked.k = task.k;
-    asked.without = static_cast<std::int32_t>(task.without);
     asked.filter = task.filter.empty() ? nullptr : task.filter.data();
     asked.exclude = task.exclude.empty() ? nullptr : task.exclude.data();
     return asked;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/index_access.hpp"
 #include "core/parallel.hpp"
 #include "cpu/kmeans/table_scan.hpp"
 #include "cpu/nearest/tree/tree.hpp"
@@ -76,7 +77,7 @@ TEST(Polls, a_tree_descent) {
   const Context ctx = Context::cpu({.threads = 1});
   const TableView table(rows.data(), kRows, 2);
   const Index index(ctx, table, {.tree = true});
-  const std::int64_t nodes = cpu::Tree::build(ctx, index.prepared())->nodes();
+  const std::int64_t nodes = cpu::Tree::build(ctx, kernels::prepared_of(index))->nodes();
   const TableView query = table.slice(0, 1);
   const auto polls_within = [&](double radius, Metric metric) {
     return polls_of(

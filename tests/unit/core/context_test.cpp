@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/context_state.hpp"
 #include "core/isa.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
@@ -17,18 +18,19 @@
 namespace vicinal {
 namespace {
 
-/// Sets VICINAL_ISA for a scope.
-class IsaVariable {
+/// Sets a variable of the environment for a scope.
+class Variable {
  public:
-  explicit IsaVariable(const char* value) {
-    if (const char* before = std::getenv("VICINAL_ISA")) before_ = before;
-    value == nullptr ? unsetenv("VICINAL_ISA") : setenv("VICINAL_ISA", value, 1);
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    value == nullptr ? unsetenv(name) : setenv(name, value, 1);
   }
-  ~IsaVariable() { before_ ? setenv("VICINAL_ISA", before_->c_str(), 1) : unsetenv("VICINAL_ISA"); }
-  IsaVariable(const IsaVariable&) = delete;
-  IsaVariable& operator=(const IsaVariable&) = delete;
+  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
 
  private:
+  const char* name_;
   std::optional<std::string> before_;
 };
 
@@ -61,7 +63,7 @@ TEST(Context, TakesTheMemoryLimitAskedForAndMostOfWhatIsFreeByDefault) {
 }
 
 TEST(Context, NeverReportsTheAutomaticInstructionSet) {
-  const IsaVariable unset(nullptr);
+  const Variable unset("VICINAL_ISA", nullptr);
   const Isa isa = Context::cpu().isa();
   EXPECT_NE(isa, Isa::automatic);
   EXPECT_TRUE(core::has_isa(isa));
@@ -80,7 +82,7 @@ TEST(Context, AnInstructionSetIsTakenOrRefusedByName) {
 }
 
 TEST(Context, TheEnvironmentNamesTheInstructionSetUnlessTheOptionDoes) {
-  const IsaVariable variable("baseline");
+  const Variable variable("VICINAL_ISA", "baseline");
   EXPECT_EQ(Context::cpu().isa(), Isa::baseline);
   if (core::has_isa(Isa::avx2)) {
     EXPECT_EQ(Context::cpu({.isa = Isa::avx2}).isa(), Isa::avx2);
@@ -88,7 +90,7 @@ TEST(Context, TheEnvironmentNamesTheInstructionSetUnlessTheOptionDoes) {
 }
 
 TEST(Context, AnUnknownInstructionSetInTheEnvironmentIsRefused) {
-  const IsaVariable variable("sse9");
+  const Variable variable("VICINAL_ISA", "sse9");
   std::string sentence;
   EXPECT_EQ(code_of({}, &sentence), ErrorCode::invalid_argument);
   EXPECT_NE(sentence.find("VICINAL_ISA"), std::string::npos) << sentence;
@@ -97,16 +99,32 @@ TEST(Context, AnUnknownInstructionSetInTheEnvironmentIsRefused) {
 
 TEST(Context, AnEmptyOrAutomaticEnvironmentMeansNothing) {
   for (const char* value : {"", "automatic"}) {
-    const IsaVariable variable(value);
+    const Variable variable("VICINAL_ISA", value);
     EXPECT_NE(Context::cpu().isa(), Isa::automatic);
   }
+}
+
+TEST(Context, HoldsTheAblationThatTheEnvironmentNamedWhenItWasMade) {
+  EXPECT_EQ(core::ContextAccess::ablation(Context::cpu()), core::Ablation::nothing);
+  for (std::size_t i = 0; i < core::kAblationNames.size(); ++i) {
+    std::optional<Context> ctx;
+    {
+      const Variable variable(core::kAblationVariable, core::kAblationNames[i]);
+      ctx = Context::cpu();
+    }
+    EXPECT_EQ(core::ContextAccess::ablation(*ctx), static_cast<core::Ablation>(i));
+  }
+  const Variable variable(core::kAblationVariable, "everything");
+  std::string sentence;
+  EXPECT_EQ(code_of({}, &sentence), ErrorCode::invalid_argument);
+  EXPECT_NE(sentence.find("VICINAL_ABLATION: unknown value 'everything'"), std::string::npos) << sentence;
 }
 
 TEST(Context, CopiesShareCancelAndPool) {
   const CancelToken token;
   const Context ctx = Context::cpu({.threads = 2, .cancel = token});
   const Context copy = ctx;
-  EXPECT_EQ(&copy.pool(), &ctx.pool());
+  EXPECT_EQ(&core::ContextAccess::pool(copy), &core::ContextAccess::pool(ctx));
   EXPECT_NO_THROW(copy.check_cancelled());
   token.cancel();
   EXPECT_TRUE(copy.cancel_token().cancelled());

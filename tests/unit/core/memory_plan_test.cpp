@@ -81,8 +81,8 @@ TEST(MemoryPlan, rows_of_clusters) {
   const auto of_backend = [&](std::int64_t clusters) {
     return static_cast<double>(kernels::backend_of(tables.ctx)
                                    .kmeans()
-                                   .bytes(tables.ctx, {tables.small, {}, clusters}, kernels::kNoSeeding)
-                                   .host);
+                                   .plan(tables.ctx, {tables.small, {}, clusters}, kernels::kNoSeeding)
+                                   .bytes.host);
   };
   // Centres: six times by the job, four times, padded to eight columns, by the backend; and two slices of sums, twice.
   const double by_backend = of_backend(2000) - of_backend(1000);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "backend/nearest.hpp"
 #include "plugin/cuda/loader.hpp"
 #include "plugin/files.hpp"
@@ -104,7 +105,7 @@ TEST(Plugin, TheEnvironmentDecidesWhatAutomaticMeans) {
 TEST(Plugin, TheProcessorIsCalledCpu) {
   const Context ctx = Context::cpu({.threads = 1});
   EXPECT_EQ(ctx.device(), "cpu");
-  EXPECT_EQ(ctx.backend(), nullptr);
+  EXPECT_EQ(&kernels::backend_of(ctx), &kernels::cpu_backend());
   const std::vector<double> line = {0, 1, 3, 7};
   EXPECT_EQ(knn(ctx, TableView(line.data(), 4, 1), {.k = 1}).plan.device, "cpu");
 }

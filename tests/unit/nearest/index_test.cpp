@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "backend/index_access.hpp"
 #include "backend/nearest.hpp"
 #include "core/philox.hpp"
 #include "core/table_access.hpp"
@@ -147,7 +148,7 @@ TEST_F(IndexTest, GoesToAFileAndBackForEveryType) {
     const Index index(ctx_, TableView(bytes.data(), dtype, 20, 3, 3));
     index.save(ctx_, path_);
     const Index loaded = Index::load(ctx_, path_);
-    expect_same(loaded.prepared(), index.prepared());
+    expect_same(kernels::prepared_of(loaded), kernels::prepared_of(index));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(loaded.table().data()) % 64, 0U);
     EXPECT_EQ(files_in_folder(), 1U) << "a temporary is left";
   }
@@ -374,7 +375,7 @@ TEST_F(DamagedIndex, DeviationsBeyondFloat64AreNoFalseClaim) {
   const std::vector<double> far = {-1.5e308, 1.5e308, -1.5e308, -1.5e308, 2};
   const Index index(ctx_, TableView(far.data(), 5, 1));
   index.save(ctx_, path_);
-  EXPECT_EQ(Index::load(ctx_, path_).prepared().largest, std::numeric_limits<double>::max());
+  EXPECT_EQ(kernels::prepared_of(Index::load(ctx_, path_)).largest, std::numeric_limits<double>::max());
 }
 
 TEST_F(DamagedIndex, NumbersThatAreNotFiniteAreRefusedByRowAndColumn) {
@@ -394,7 +395,7 @@ class DamagedTree : public DamagedIndex {
     for (int i = 0; i < 500; ++i) data_.push_back(static_cast<float>(i * i % 97 + i / 50));  // all rows differ
     table_ = TableView(data_.data(), 100, 5);
     const Index index(ctx_, table_, {.tree = true});
-    leaves_ = index.prepared().tree.get()->shape_of(ctx_, index.prepared())->leaf_sizes.size();
+    leaves_ = kernels::prepared_of(index).tree.get()->shape_of(ctx_, kernels::prepared_of(index))->leaf_sizes.size();
     index.save(ctx_, path_);
     good_ = read();
     std::uint64_t length = 0;

@@ -13,6 +13,7 @@
 #include <random>
 #include <vector>
 
+#include "backend/index_access.hpp"
 #include "backend/nearest.hpp"
 #include "core/memory.hpp"
 #include "cpu/nearest/papers/product.hpp"
@@ -188,9 +189,9 @@ TEST(Papers, k_distances_stay_in_the_index_and_its_file) {
   const std::vector<float> data = normal_rows(3000, 4);
   const TableView table(data.data(), 3000, 4);
   const Index index(ctx, table);
-  EXPECT_EQ(index.prepared().k_distances.get(), nullptr);
+  EXPECT_EQ(kernels::prepared_of(index).k_distances.get(), nullptr);
   const NeighborGraph wanted = knn(ctx, index, {.k = 6, .method = Method::direct_filter});
-  const auto distances = index.prepared().k_distances.get();
+  const auto distances = kernels::prepared_of(index).k_distances.get();
   ASSERT_NE(distances, nullptr);
   EXPECT_EQ(distances->k, 6);
   EXPECT_EQ(distances->keys.size(), 1024U);
@@ -200,13 +201,13 @@ TEST(Papers, k_distances_stay_in_the_index_and_its_file) {
   EXPECT_TRUE(std::any_of(distances->keys.begin(), distances->keys.end(),
                           [&](double key) { return std::fabs(key - sixth) < 1e-12 * sixth; }));
   static_cast<void>(knn(ctx, index, {.k = 6, .method = Method::direct_filter}));
-  EXPECT_EQ(index.prepared().k_distances.get(), distances) << "made again";
+  EXPECT_EQ(kernels::prepared_of(index).k_distances.get(), distances) << "made again";
 
   const auto path = std::filesystem::path(testing::TempDir()) / ("vicinal_papers_" + std::to_string(getpid()));
   index.save(ctx, path);
   const Index loaded = Index::load(ctx, path);
   std::filesystem::remove(path);
-  const auto read = loaded.prepared().k_distances.get();
+  const auto read = kernels::prepared_of(loaded).k_distances.get();
   ASSERT_NE(read, nullptr);
   EXPECT_EQ(read->keys, distances->keys);
   EXPECT_EQ(read->k, 6);
@@ -214,9 +215,9 @@ TEST(Papers, k_distances_stay_in_the_index_and_its_file) {
   const NeighborGraph got = knn(ctx, loaded, {.k = 6, .method = Method::direct_filter});
   EXPECT_EQ(got.ids, wanted.ids);
   EXPECT_EQ(got.distances, wanted.distances);
-  EXPECT_EQ(loaded.prepared().k_distances.get(), read);
+  EXPECT_EQ(kernels::prepared_of(loaded).k_distances.get(), read);
   static_cast<void>(knn(ctx, loaded, {.k = 7, .method = Method::direct_filter}));
-  EXPECT_EQ(loaded.prepared().k_distances.get()->k, 7);
+  EXPECT_EQ(kernels::prepared_of(loaded).k_distances.get()->k, 7);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <set>
 #include <thread>
 
+#include "backend/index_access.hpp"
 #include "core/distance.hpp"
 #include "core/philox.hpp"
 #include "cpu/nearest/tree/search.hpp"
@@ -205,7 +206,7 @@ TEST(Tree, is_built_once_by_searches_at_the_same_time) {
   const std::vector<double> rows = random_rows(20000, 3, 2);
   const Context ctx = Context::cpu({.threads = 2});
   const Index index(ctx, TableView(rows.data(), 20000, 3));
-  EXPECT_EQ(index.prepared().tree.get(), nullptr);
+  EXPECT_EQ(kernels::prepared_of(index).tree.get(), nullptr);
   const NeighborGraph wanted = knn(ctx, index, {.k = 3, .method = Method::fused});
   std::vector<NeighborGraph> graphs(4);
   std::vector<std::thread> threads;
@@ -218,7 +219,7 @@ TEST(Tree, is_built_once_by_searches_at_the_same_time) {
     EXPECT_EQ(graph.distances, wanted.distances);
     EXPECT_EQ(graph.stats.survivors, graphs[0].stats.survivors);
   }
-  EXPECT_NE(index.prepared().tree.get(), nullptr);
+  EXPECT_NE(kernels::prepared_of(index).tree.get(), nullptr);
 }
 
 TEST(Tree, statistics_do_not_depend_on_threads_or_instruction_sets) {
@@ -240,7 +241,7 @@ TEST(Tree, of_a_block_source_is_refused_unless_it_is_copied) {
       });
   const Context ctx = Context::cpu({.threads = 1});
   EXPECT_THROW(Index(ctx, source, {.tree = true}), Error);
-  EXPECT_NE(Index(ctx, source, {.copy = true, .tree = true}).prepared().tree.get(), nullptr);
+  EXPECT_NE(kernels::prepared_of(Index(ctx, source, {.copy = true, .tree = true})).tree.get(), nullptr);
 }
 
 TEST(Tree, beyond_the_memory_limit_is_refused) {
@@ -287,10 +288,10 @@ TEST_F(TreeFile, there_and_back) {
   const Index index(ctx_, table(), {.tree = true});
   index.save(ctx_, path_);
   const Index loaded = Index::load(ctx_, path_);
-  const auto tree = loaded.prepared().tree.get();
+  const auto tree = kernels::prepared_of(loaded).tree.get();
   ASSERT_NE(tree, nullptr);
   const auto shape_of = [&](const Index& made) {
-    return made.prepared().tree.get()->shape_of(ctx_, made.prepared())->order;
+    return kernels::prepared_of(made).tree.get()->shape_of(ctx_, kernels::prepared_of(made))->order;
   };
   EXPECT_EQ(shape_of(loaded), shape_of(index));
   const NeighborGraph wanted = knn(ctx_, table(), {.k = 9, .method = Method::direct});
@@ -298,7 +299,7 @@ TEST_F(TreeFile, there_and_back) {
   EXPECT_EQ(got.ids, wanted.ids);
   EXPECT_EQ(got.distances, wanted.distances);
   Index(ctx_, table()).save(ctx_, path_);
-  EXPECT_EQ(Index::load(ctx_, path_).prepared().tree.get(), nullptr);
+  EXPECT_EQ(kernels::prepared_of(Index::load(ctx_, path_)).tree.get(), nullptr);
 }
 
 TEST_F(TreeFile, a_shape_that_is_no_tree_is_refused_and_any_other_answers_rightly) {
@@ -340,7 +341,7 @@ TEST_F(TreeFile, a_shape_that_is_no_tree_is_refused_and_any_other_answers_rightl
   std::mt19937_64 random(1);
   for (int trial = 0; trial < 3; ++trial) {
     const Index other(ctx_, table());
-    other.prepared().tree.get_or_make(ctx_, [&] {
+    kernels::prepared_of(other).tree.get_or_make(ctx_, [&] {
       return restored([&](Shape& s) {
         std::shuffle(s.order.begin(), s.order.end(), random);
         if (trial > 0) std::swap(s.leaf_sizes.front(), s.leaf_sizes.back());
@@ -363,8 +364,8 @@ TEST_F(TreeFile, any_order_of_the_rows_is_a_tree) {
   const std::vector<std::int64_t> order = plugin::distinct_in_order(index, rows);
   EXPECT_EQ(static_cast<std::int64_t>(order.size()), index.distinct_rows());
   const Index other(ctx_, table());
-  other.prepared().tree.get_or_make(ctx_,
-                                    [&] { return cpu::Tree::restore(ctx_, index, plugin::shape_in_order(order)); });
+  kernels::prepared_of(other).tree.get_or_make(
+      ctx_, [&] { return cpu::Tree::restore(ctx_, index, plugin::shape_in_order(order)); });
   const NeighborGraph wanted = knn(ctx_, table(), {.k = 9, .method = Method::direct});
   const NeighborGraph got = knn(ctx_, other, {.k = 9, .method = Method::kdtree});
   EXPECT_EQ(got.ids, wanted.ids);

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/context_state.hpp"
 #include "core/distance.hpp"
 #include "core/infinity.hpp"
 #include "core/parallel.hpp"
@@ -264,7 +265,8 @@ class TreeSearch {
   std::vector<std::int64_t> order_of(const QueryBatch& batch) const {
     std::vector<std::int64_t> order(static_cast<std::size_t>(batch.size()));
     std::iota(order.begin(), order.end(), 0);
-    if (batch.size() < 64 || tree_.nodes() == 0 || task_.without == kernels::Without::tree_order) return order;
+    const core::Ablation ablation = core::ContextAccess::ablation(ctx_);
+    if (batch.size() < 64 || tree_.nodes() == 0 || ablation == core::Ablation::tree_order) return order;
     std::vector<std::int64_t> leaf(static_cast<std::size_t>(batch.size()));
     core::parallel_for(ctx_, (batch.size() + 1023) / 1024, [&](std::int64_t task, int /*worker*/) {
       const std::int64_t end = std::min(batch.size(), (task + 1) * 1024);

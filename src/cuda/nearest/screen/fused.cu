@@ -195,10 +195,10 @@ Search slice_of(const Search& search, std::int64_t first, std::int64_t count) {
 Quantization frame_of(const Engine& engine, const Search& search) {
   const bool bytes = core::byte_screen_serves(search.table.dtype, search.queries.dtype, search.metric, search.table.d,
                                               engine.compute_capability);
-  return bytes && search.without != kernels::Without::centring
+  return bytes && engine.ablation != core::Ablation::centring
              ? make_byte_frame(search.table, search.metric)
              : make_frame(engine, search.table, search.facts, search.metric,
-                          search.without != kernels::Without::centring);
+                          engine.ablation != core::Ablation::centring);
 }
 
 class FusedSearch {
@@ -296,7 +296,7 @@ class FusedSearch {
     }
     if (limits != nullptr) {
       resume(engine_, queries, limits);
-    } else if (search_.without == kernels::Without::sample) {
+    } else if (engine_.ablation == core::Ablation::sample) {
       seen = std::min<std::int64_t>(tiles, capacity / kTableTile);
       screen_tiles(table, queries, 0, seen);
       if (seen < tiles) tighten(engine_, search_.table, table.view.chosen, queries, k);
@@ -308,13 +308,13 @@ class FusedSearch {
       screen_best(engine_, table.view, queries.view, 0, seen, parts, best);
       seed(engine_, search_.table, table.view, queries, k, best, static_cast<int>(seen), parts);
     }
-    std::int64_t done = search_.without == kernels::Without::sample && limits == nullptr ? seen : 0;
+    std::int64_t done = engine_.ablation == core::Ablation::sample && limits == nullptr ? seen : 0;
     const double growth = growth_of(tiles, seen);
     auto reach = static_cast<double>(seen);
     while (done < tiles) {
       reach *= growth;
       // Rounded by less than a tile, unless that is all.
-      const bool last = search_.without == kernels::Without::tightening || reach > static_cast<double>(tiles) - 1;
+      const bool last = engine_.ablation == core::Ablation::tightening || reach > static_cast<double>(tiles) - 1;
       const std::int64_t end = last ? tiles : std::max(done + 1, static_cast<std::int64_t>(reach));
       screen_tiles(table, queries, done, end);
       done = end;
@@ -330,7 +330,7 @@ class FusedSearch {
         2.0 * kTableTile * table.view.columns * kQueryTile * static_cast<double>(queries.view.tile_count);
     const auto run = std::max<std::int64_t>(1, static_cast<std::int64_t>(kScreenWork / tile_work));
     const Streams streams{passed_.data(), passed_counts_.data(), sizes_.stream};
-    if (search_.without == kernels::Without::fusion) return unfused(table, queries, begin, end);
+    if (engine_.ablation == core::Ablation::fusion) return unfused(table, queries, begin, end);
     if (run >= end - begin) return screen(engine_, table.view, queries.view, begin, end, streams);
     Pace pace(engine_);
     for (std::int64_t tile = begin; tile < end; tile += run) {
@@ -380,7 +380,7 @@ class FusedSearch {
     waiting = left.size(engine_);
     if (waiting == 0) return;
     if (within_ == nullptr && centred(search_.metric) && sizes_.ladder > 0 &&
-        search_.without != kernels::Without::balls) {
+        engine_.ablation != core::Ablation::balls) {
       left = ball_by_ball(part, std::move(left), waiting);
       waiting = left.size(engine_);
       if (waiting == 0) return;
@@ -395,7 +395,7 @@ class FusedSearch {
   bool pack_better() {
     if (std::exchange(packed_better_, true)) return false;
     std::optional<ChosenRows> distinct;
-    if (sizes_.ladder > 0 && search_.without != kernels::Without::grouping) {
+    if (sizes_.ladder > 0 && engine_.ablation != core::Ablation::grouping) {
       distinct = choose_distinct(engine_, search_.table, chosen_.view);
     }
     std::optional<Quantization> frame = frame_of_the_many();
@@ -414,7 +414,7 @@ class FusedSearch {
     facts.longest = usual_radius(engine_, search_.table, chosen_.view, frame_.numbers.centre);
     if (!(facts.longest > 0 && facts.longest <= search_.facts.longest / kFarOut)) return std::nullopt;
     Quantization frame =
-        make_frame(engine_, search_.table, facts, search_.metric, search_.without != kernels::Without::centring);
+        make_frame(engine_, search_.table, facts, search_.metric, engine_.ablation != core::Ablation::centring);
     frame.numbers.shortens = true;
     return frame;
   }
