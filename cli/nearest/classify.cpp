@@ -141,12 +141,13 @@ void write_predictions(const Context& ctx, const std::string& path, const std::v
 std::string scores_text(const Outcome& outcome, bool several) {
   const Scores& scores = *outcome.scores;
   std::vector<std::vector<std::string>> lines = {{"class", "rows", "precision", "recall", "F1"}};
-  for (const ClassScore& one : scores.classes) {
-    lines.push_back({one.name, fmt::format("{}", one.support), fmt::format("{:.4f}", one.precision),
+  for (std::size_t j = 0; j < scores.classes.size(); ++j) {
+    const ClassScore& one = scores.classes[j];
+    lines.push_back({scores.names[j], fmt::format("{}", one.support), fmt::format("{:.4f}", one.precision),
                      fmt::format("{:.4f}", one.recall), fmt::format("{:.4f}", one.f1)});
   }
   return fmt::format("{}accuracy {:.4f} ({} of {})\n\n", several ? outcome.name + ": " : "", scores.accuracy,
-                     scores.right, scores.rows) +
+                     scores.correct, scores.rows) +
          format_table(lines);
 }
 
@@ -166,14 +167,14 @@ Json to_json(const Outcome& outcome) {
   if (!outcome.scores) return json;
   const Scores& scores = *outcome.scores;
   json["accuracy"] = scores.accuracy;
-  json["right"] = scores.right;
+  json["right"] = scores.correct;
   json["rows"] = scores.rows;
-  json["macro_f1"] = scores.macro_f1;
+  json["macro_f1"] = scores.macro.f1;
   json["per_class"] = Json::array();
   for (std::size_t j = 0; j < scores.classes.size(); ++j) {
     const ClassScore& one = scores.classes[j];
     json["per_class"].push_back({{"label", outcome.labels->name_of(static_cast<std::int64_t>(j))},
-                                 {"name", one.name},
+                                 {"name", scores.names[j]},
                                  {"rows", one.support},
                                  {"predicted", one.predicted},
                                  {"precision", one.precision},
@@ -326,8 +327,8 @@ void ClassifyCommand::run() const {
   for (std::size_t o = 0; o < outcomes.size(); ++o) {
     outcomes[o].vote = std::move(found.votes[o]);
     if (!scored) continue;
-    outcomes[o].scores = score(trained[o], outcomes[o].truth, outcomes[o].vote.codes);
-    for (std::size_t c = 0; c < class_names.size(); ++c) outcomes[o].scores->classes[c].name = class_names[c];
+    outcomes[o].scores = score(ctx, trained[o], outcomes[o].truth, outcomes[o].vote.codes);
+    if (!class_names.empty()) outcomes[o].scores->names = class_names;
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 

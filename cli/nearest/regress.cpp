@@ -17,8 +17,8 @@
 #include "commands.hpp"
 #include "io/atomic_file.hpp"
 #include "nearest/supervised.hpp"
-#include "nearest/value_scores.hpp"
 #include "report/regression.hpp"
+#include "vicinal/metrics.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -119,11 +119,22 @@ void write_values(const Context& ctx, const std::string& path, const Regression&
   write_text(path, text);
 }
 
-std::string errors_text(const std::vector<ValueScore>& scores) {
+/// Scores of the rows' values; a value that is not finite, which only --outlier gives, counts as right.
+std::vector<RegressionScore> score_values(const Context& ctx, std::span<const double> truth, std::vector<double> found,
+                                          std::size_t outputs) {
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!std::isfinite(found[i])) found[i] = truth[i];
+  }
+  return regression_scores(ctx, truth, found, static_cast<std::int64_t>(outputs));
+}
+
+std::string errors_text(const std::vector<RegressionScore>& scores, const std::vector<std::string>& names) {
   std::vector<std::vector<std::string>> lines = {{"target", "root mean square", "mean error size", "largest", "R2"}};
-  for (const ValueScore& one : scores) {
-    lines.push_back({one.name, fmt::format("{:.6g}", one.root_mean_square), fmt::format("{:.6g}", one.mean_size),
-                     fmt::format("{:.6g}", one.largest), std::isfinite(one.r2) ? fmt::format("{:.4f}", one.r2) : "-"});
+  for (std::size_t o = 0; o < scores.size(); ++o) {
+    const RegressionScore& one = scores[o];
+    lines.push_back({names[o], fmt::format("{:.6g}", one.root_mean_squared_error),
+                     fmt::format("{:.6g}", one.mean_absolute_error), fmt::format("{:.6g}", one.max_error),
+                     one.r2 && std::isfinite(*one.r2) ? fmt::format("{:.4f}", *one.r2) : "-"});
   }
   return format_table(lines);
 }
@@ -140,14 +151,15 @@ std::string values_text(const Regression& found, const std::vector<std::string>&
   return format_table(lines);
 }
 
-Json to_json(const std::vector<ValueScore>& scores) {
+Json to_json(const std::vector<RegressionScore>& scores, const std::vector<std::string>& names) {
   Json json = Json::array();
-  for (const ValueScore& one : scores) {
-    json.push_back({{"name", one.name},
-                    {"root_mean_square_error", one.root_mean_square},
-                    {"mean_absolute_error", one.mean_size},
-                    {"largest_error", one.largest},
-                    {"r2", std::isfinite(one.r2) ? Json(one.r2) : Json(nullptr)}});
+  for (std::size_t o = 0; o < scores.size(); ++o) {
+    const RegressionScore& one = scores[o];
+    json.push_back({{"name", names[o]},
+                    {"root_mean_square_error", one.root_mean_squared_error},
+                    {"mean_absolute_error", one.mean_absolute_error},
+                    {"largest_error", one.max_error},
+                    {"r2", one.r2 && std::isfinite(*one.r2) ? Json(*one.r2) : Json(nullptr)}});
   }
   return json;
 }
@@ -265,8 +277,8 @@ void RegressCommand::run() const {
     require_neighbors(fitted, (nan - found.values.begin()) / found.outputs);
   }
   const std::vector<std::string> names = names_of(fitted);
-  std::vector<ValueScore> scores;
-  if (truth) scores = score_values(truth->values, found.values, names);
+  std::vector<RegressionScore> scores;
+  if (truth) scores = score_values(ctx, truth->values, found.values, names.size());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::string page;
   if (!report.empty()) {
@@ -295,13 +307,13 @@ void RegressCommand::run() const {
     Json json = answer_json("regress", found.rows, *this, fitted);
     json["targets"] = by.target_columns;
     json["outliers"] = found.outliers;
-    json["scores"] = truth ? to_json(scores) : Json(nullptr);
+    json["scores"] = truth ? to_json(scores, names) : Json(nullptr);
     finish_json(json, *this, answers || !fitted.chosen ? found.plan : fitted.chosen->plan, found.stats, seconds);
     return print_json(json);
   }
   std::string text;
   if (fitted.chosen) text = validation_table(*fitted.chosen, cross_validation_of(*this), "mean squared error");
-  if (truth) text += (text.empty() ? "" : "\n") + errors_text(scores);
+  if (truth) text += (text.empty() ? "" : "\n") + errors_text(scores, names);
   if (answers && !truth && output.empty()) text += values_text(found, names);
   print_text(text);
   if (fitted.chosen) tell(runtime, common, validation_sentence(*fitted.chosen, cross_validation_of(*this)));
