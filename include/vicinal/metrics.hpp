@@ -86,7 +86,7 @@ VICINAL_API std::vector<RegressionScore> regression_scores(const Context& ctx, s
 /// The clusters of a table's rows.
 struct Labeling {
   std::span<const std::int32_t> labels;  ///< [n] in [0, clusters); borrowed
-  std::int64_t clusters = 0;             ///< some may have no rows
+  std::int64_t clusters = 0;             ///< from 1 to 2^31 - 1; some may have no rows
 };
 
 struct SilhouetteOptions {
@@ -123,8 +123,8 @@ VICINAL_API std::vector<SilhouetteScores> silhouette_scores(const Context& ctx, 
                                                             const SilhouetteOptions& options = {});
 
 /// The bytes that `silhouette_scores` takes at most for a number of labelings of at most `clusters` clusters each; only
-/// the table's shape and element type count. Throws `invalid_argument` for an empty table, counts below 1, and options
-/// outside their domain.
+/// the table's shape and element type count. Throws `invalid_argument` for an empty table, counts outside 1 to 2^31 -
+/// 1, and options outside their domain.
 VICINAL_API std::uint64_t silhouette_bytes(const Context& ctx, const TableView& table, std::int64_t labelings,
                                            std::int64_t clusters, const SilhouetteOptions& options = {});
 

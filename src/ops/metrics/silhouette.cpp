@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "core/entry.hpp"
 #include "core/memory.hpp"
@@ -21,6 +23,7 @@ namespace {
 
 constexpr std::int64_t kMaxBlockRows = 256;
 constexpr std::int64_t kMinBlockRows = 8;
+constexpr std::int64_t kMaxClusters = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kBlockPairs = std::int64_t{1} << 22;  // that a block has at most, unless it has few rows
 
 std::int64_t block_rows(std::int64_t n) {
@@ -39,8 +42,9 @@ void check_silhouette(const Context& ctx, const TableView& table, const Silhouet
 }
 
 void check_labels(const Context& ctx, const Labeling& labeling, std::int64_t n, std::size_t position) {
-  if (labeling.clusters < 1) {
-    refuse(fmt::format("labelings: number {} has {} clusters, must have at least 1", position, labeling.clusters));
+  if (labeling.clusters < 1 || labeling.clusters > kMaxClusters) {
+    refuse(
+        fmt::format("labelings: number {} has {} clusters, must have from 1 to 2^31 - 1", position, labeling.clusters));
   }
   if (static_cast<std::int64_t>(labeling.labels.size()) != n) {
     refuse(fmt::format("labelings: number {} has {} labels, but the table has {} rows", position,
@@ -175,13 +179,20 @@ std::uint64_t silhouette_bytes(const Context& ctx, const TableView& table, std::
                                std::int64_t clusters, const SilhouetteOptions& options) try {
   const core::Entry entry;
   check_silhouette(ctx, table, options);
-  if (labelings < 1) refuse(fmt::format("labelings: is {}, must be at least 1", labelings));
-  if (clusters < 1) refuse(fmt::format("clusters: is {}, must be at least 1", clusters));
+  if (labelings < 1 || labelings > kMaxClusters) {
+    refuse(fmt::format("labelings: is {}, must be from 1 to 2^31 - 1", labelings));
+  }
+  if (clusters < 1 || clusters > kMaxClusters) {
+    refuse(fmt::format("clusters: is {}, must be from 1 to 2^31 - 1", clusters));
+  }
   const TableView block = table.slice(0, block_rows(table.rows()));
   const auto n = static_cast<std::uint64_t>(table.rows());
   const auto k = static_cast<std::uint64_t>(clusters);
-  return plan_knn(ctx, table, &block, all_rows_of(table, options)).memory +
-         static_cast<std::uint64_t>(labelings) * (n + 2 * k) * 8 +
+  // Terms that do not fit 64 bits are beyond any limit.
+  __extension__ using Wide = unsigned __int128;
+  const Wide results = static_cast<Wide>(labelings) * (n + 2 * k) * 8;
+  if (results > std::numeric_limits<std::uint64_t>::max() / 2) return std::numeric_limits<std::uint64_t>::max();
+  return plan_knn(ctx, table, &block, all_rows_of(table, options)).memory + static_cast<std::uint64_t>(results) +
          static_cast<std::uint64_t>(ctx.threads()) * (n + k) * 8;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

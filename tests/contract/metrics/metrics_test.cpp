@@ -295,6 +295,10 @@ TEST(SilhouetteScores, refuse_labels_metrics_and_values) {
       ErrorCode::over_memory, "silhouette_scores");
   refused([&] { silhouette_bytes(on(2), given.view(), 0, 3); }, bad, "labelings: is 0");
   refused([&] { silhouette_bytes(on(2), given.view(), 1, 0); }, bad, "clusters: is 0");
+  constexpr std::int64_t kMany = std::int64_t{1} << 31;
+  refused([&] { silhouette_bytes(on(2), given.view(), 1, kMany); }, bad, "clusters: is 2147483648");
+  refused(asking({given.labels, kMany}), bad, "has 2147483648 clusters");
+  EXPECT_EQ(silhouette_bytes(on(2), given.view(), kMany - 1, kMany - 1), std::numeric_limits<std::uint64_t>::max());
   given.rows[31] = std::nan("");
   refused(asking(given.labeling()), ErrorCode::bad_data, "row 10, column 1");
   given.rows[31] = 1e200;

@@ -98,6 +98,14 @@ TEST(Pca, of_a_line_leaves_axes_without_variance) {
   EXPECT_TRUE(std::abs(found.explained_variance_ratio[0] - 1) <= 1e-12);
 }
 
+TEST(Pca, of_one_column_that_varies_leaves_axes_of_zeros) {
+  std::vector<double> rows(768, 0.0);
+  for (std::size_t i = 0; i < 64; ++i) rows[i * 12 + 4] = i % 2 == 0 ? 1 : -1;
+  const Pca found = pca(on(2), {rows.data(), 64, 12}, {.components = 3});
+  check_axes(found, reference::variance_ratios(rows, 12), "one column");
+  EXPECT_EQ(found.explained_variance_ratio, (std::vector<double>{1, 0, 0}));
+}
+
 TEST(Pca, has_the_same_bits_on_every_context) {
   const std::vector<double> rows = make_rows(Family::images, {300, 30, 1}, 3).table;
   const Stored plain(rows, 30, DType::uint8);
