@@ -21,6 +21,7 @@
 #include "kmeans/scan.hpp"
 #include "kmeans/silhouette.hpp"
 #include "report/clusters.hpp"
+#include "report/projection.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/kmeans_model.hpp"
 
@@ -65,10 +66,10 @@ struct KMeansCommand {
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
   [[nodiscard]] Table read_prepared(const Context& ctx, std::optional<Preparation>& preparation) const;
   void run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const;
-  [[nodiscard]] std::string page(const Table& rows, const KMeans& found, const Sample& sample, const Silhouette& fit,
-                                 const Scan* scanned, double seconds) const;
+  [[nodiscard]] std::string page(const Context& ctx, const Table& rows, const KMeans& found, const TableSample& sample,
+                                 const SampleFit& fit, const Scan* scanned, double seconds) const;
   void write(const Context& ctx, const KMeans& found) const;
-  void tell_all(const Runtime& runtime, const KMeans& found, const Silhouette& fit, double seconds) const;
+  void tell_all(const Runtime& runtime, const KMeans& found, const SampleFit& fit, double seconds) const;
 };
 
 bool is_init_name(const std::string& init) {
@@ -187,7 +188,7 @@ void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
   write_text(output, text);
 }
 
-void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const Silhouette& fit, double seconds) const {
+void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const SampleFit& fit, double seconds) const {
   const auto rows = static_cast<std::int64_t>(found.labels.size());
   if (common.json) {
     Json json = {{"command", "kmeans"},        {"rows", rows},
@@ -203,7 +204,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
                        {"iterate_seconds", found.stats.iterate_seconds}};
     }
     if (!report.empty()) {
-      json["silhouette"] = fit.mean;
+      json["silhouette"] = fit.scores.mean ? Json(*fit.scores.mean) : Json(nullptr);
       json["silhouette_rows"] = fit.labels.size();
     }
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
@@ -228,7 +229,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
   std::string places = output.empty() ? "" : ", written to " + output;
   if (!save_model.empty()) places += ", model in " + save_model;
   if (!report.empty()) {
-    places += fmt::format(", silhouette {} of {} rows, report in {}", silhouette_text(fit.mean),
+    places += fmt::format(", silhouette {} of {} rows, report in {}", silhouette_text(fit.scores.mean),
                           format_count(static_cast<std::int64_t>(fit.labels.size())), report);
   }
   const std::string how = model.empty()
@@ -243,15 +244,16 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
 void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const {
   const auto start = std::chrono::steady_clock::now();
   const ScanRange range = parse_scan(scan, rows.view.rows());
-  Silhouettes silhouettes(runtime.ctx, rows.view, seed);
-  const Sample& sample = silhouettes.sample();
-  const Scan found = scan_clusters(runtime.ctx, rows.view, options, range, silhouettes);
+  const Context& ctx = runtime.ctx;
+  require_silhouettes(ctx, rows.view, range.last - range.first + 1, range.last);
+  const TableSample sample = sample_rows(ctx, rows.view, report::kSampleRows, seed);
+  const Scan found = scan_clusters(ctx, rows.view, options, range, sample, !report.empty());
   if (!report.empty()) {
     const KMeans& best = found.clustering;
-    const Silhouette fit = silhouettes.of(best.labels, best.clusters);
+    const SampleFit fit = fit_of(ctx, sample, best.labels, best.clusters);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const std::string text = page(rows, best, sample, fit, &found, seconds);
-    runtime.ctx.check_cancelled();
+    const std::string text = page(ctx, rows, best, sample, fit, &found, seconds);
+    ctx.check_cancelled();
     write_text(report, text);
   }
   runtime.progress->clear();
@@ -268,8 +270,8 @@ void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, KMeansOp
 }
 
 /// The report, as text.
-std::string KMeansCommand::page(const Table& rows, const KMeans& found, const Sample& sample, const Silhouette& fit,
-                                const Scan* scanned, double seconds) const {
+std::string KMeansCommand::page(const Context& ctx, const Table& rows, const KMeans& found, const TableSample& sample,
+                                const SampleFit& fit, const Scan* scanned, double seconds) const {
   report::ClustersReport content;
   content.file = table;
   if (model.empty()) {
@@ -286,9 +288,9 @@ std::string KMeansCommand::page(const Table& rows, const KMeans& found, const Sa
   content.table = &rows.view;
   content.found = &found;
   content.sample = &sample;
-  content.silhouette = &fit;
+  content.fit = &fit;
   content.scan = scanned;
-  return render(content);
+  return render(ctx, content);
 }
 
 void KMeansCommand::check() const {
@@ -323,8 +325,8 @@ void KMeansCommand::run() const {
   const Context rest = plan(inputs);
   const Table rows = read_prepared(ctx, preparation);
   const std::vector<double> weights_of_rows = read_weights(ctx, weights);
-  std::optional<Silhouettes> silhouettes;
-  if (!report.empty() && scan.empty() && !common.explain) silhouettes.emplace(ctx, rows.view, seed);
+  const bool drawn = !report.empty() && scan.empty() && !common.explain;
+  if (drawn) require_silhouettes(ctx, rows.view, 1, model.empty() ? clusters : found.clusters);
   if (!model.empty()) {
     label(ctx, rows.view, found);
   } else {
@@ -339,11 +341,12 @@ void KMeansCommand::run() const {
     found = kmeans(rest, rows.view, chosen);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  Silhouette fit;
+  SampleFit fit;
   std::string text;
-  if (silhouettes) {
-    fit = silhouettes->of(found.labels, found.clusters);
-    text = page(rows, found, silhouettes->sample(), fit, nullptr, seconds);
+  if (drawn) {
+    const TableSample sample = sample_rows(ctx, rows.view, report::kSampleRows, seed);
+    fit = fit_of(ctx, sample, found.labels, found.clusters);
+    text = page(ctx, rows, found, sample, fit, nullptr, seconds);
   }
   ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());

@@ -25,6 +25,7 @@
 #include "lof/output.hpp"
 #include "lof/stream.hpp"
 #include "report/outliers.hpp"
+#include "report/projection.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
 
@@ -94,7 +95,7 @@ struct LofCommand {
   void explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const;
   [[nodiscard]] std::vector<OutlyingRow> most_outlying(const Context& ctx, const Fit& fitted,
                                                        const ScoredRows& scored) const;
-  [[nodiscard]] std::string page(const Fit& fitted, const ScoredRows& scored, double seconds) const;
+  [[nodiscard]] std::string page(const Context& ctx, const Fit& fitted, const ScoredRows& scored, double seconds) const;
   void tell_all(const Runtime& runtime, const Fit& fitted, const ScoredRows& scored, double seconds) const;
 };
 
@@ -167,11 +168,12 @@ Table LofCommand::read_train(const Context& ctx) const try {
   throw Error(error.code(), sentence + "; --categories ordinal reads columns of text as codes");
 }
 
-/// Scores once more, their order, and ranks; as .csv a text that grows as it is written.
+/// Scores once more, their order, ranks, and with labels what the area is made of; as .csv a text that grows as it is
+/// written.
 std::uint64_t LofCommand::output_bytes(std::int64_t rows) const {
-  constexpr std::uint64_t kRow = 8 + 8 + 8;
+  const std::uint64_t bytes_per_row = 8 + 8 + 8 + (label.empty() ? 0 : 4 + 16);
   constexpr std::uint64_t kLine = std::uint64_t{2} * 48;
-  return static_cast<std::uint64_t>(rows) * (kRow + (output.ends_with(".csv") ? kLine : 0));
+  return static_cast<std::uint64_t>(rows) * (bytes_per_row + (output.ends_with(".csv") ? kLine : 0));
 }
 
 /// One plan for the inputs and what is made of them, before they are read.
@@ -186,7 +188,8 @@ Context LofCommand::plan(PlannedInputs& inputs) const {
     inputs.add(static_cast<std::uint64_t>((rows.rows() + others.rows()) * rows.cols()) * sizeof(double));
   }
   return inputs.fit("lof", [&](const Context& rest) {
-    const std::uint64_t fitting = plan_lof(rest, rows, options()).memory + output_bytes(rows.rows());
+    const std::uint64_t fitting = plan_lof(rest, rows, options()).memory + output_bytes(rows.rows()) +
+                                  (report.empty() ? 0 : report::projection_bytes(rows));
     if (others.rows() == 0) return fitting;
     // Novelty is scored beside the scores of the table, by a search of at most as many neighbors.
     const TableView like(others.data(), others.dtype(), others.rows(), rows.cols(), 0, 0);
@@ -304,7 +307,7 @@ std::vector<OutlyingRow> LofCommand::most_outlying(const Context& ctx, const Fit
   return found;
 }
 
-std::string LofCommand::page(const Fit& fitted, const ScoredRows& scored, double seconds) const {
+std::string LofCommand::page(const Context& ctx, const Fit& fitted, const ScoredRows& scored, double seconds) const {
   report::OutliersReport content;
   content.file = asks_others() ? asked() : table.empty() ? graph : table;
   if (asks_others()) content.how.emplace_back("Compared with", model.empty() ? table : model);
@@ -323,7 +326,7 @@ std::string LofCommand::page(const Fit& fitted, const ScoredRows& scored, double
   content.scored = &scored;
   content.preparation = &fitted.preparation;
   content.seconds = seconds;
-  return render(content);
+  return render(ctx, content);
 }
 
 void LofCommand::tell_all(const Runtime& runtime, const Fit& fitted, const ScoredRows& scored, double seconds) const {
@@ -400,13 +403,13 @@ void LofCommand::run() const {
                                   [&](double score_of_row) { return score_of_row > fitted.lof.threshold; });
   scored.top = most_outlying(ctx, fitted, scored);
   if (labels) {
-    scored.detection = detect(*labels, scored.scores, scored.ranked, top_share, normal);
+    scored.detection = detect(ctx, *labels, scored.scores, scored.ranked, top_share, normal);
     scored.labels = &*labels;
   } else if (!label.empty() && !normal.empty()) {
     throw Error(ErrorCode::bad_data, fmt::format("--normal: {} has no labels", asked()));
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::string text = report.empty() ? std::string() : page(fitted, scored, seconds);
+  const std::string text = report.empty() ? std::string() : page(ctx, fitted, scored, seconds);
   ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
   write_scores(ctx, output, fitted.lof, scored);

@@ -136,12 +136,13 @@ void write_predictions(const Context& ctx, const std::string& path, const std::v
 std::string scores_text(const Outcome& outcome, bool several) {
   const Scores& scores = *outcome.scores;
   std::vector<std::vector<std::string>> lines = {{"class", "rows", "precision", "recall", "F1"}};
-  for (const ClassScore& one : scores.classes) {
-    lines.push_back({one.name, fmt::format("{}", one.support), fmt::format("{:.4f}", one.precision),
+  for (std::size_t j = 0; j < scores.classes.size(); ++j) {
+    const ClassScore& one = scores.classes[j];
+    lines.push_back({scores.names[j], fmt::format("{}", one.support), fmt::format("{:.4f}", one.precision),
                      fmt::format("{:.4f}", one.recall), fmt::format("{:.4f}", one.f1)});
   }
   return fmt::format("{}accuracy {:.4f} ({} of {})\n\n", several ? outcome.name + ": " : "", scores.accuracy,
-                     scores.right, scores.rows) +
+                     scores.correct, scores.rows) +
          format_table(lines);
 }
 
@@ -161,14 +162,14 @@ Json to_json(const Outcome& outcome) {
   if (!outcome.scores) return json;
   const Scores& scores = *outcome.scores;
   json["accuracy"] = scores.accuracy;
-  json["right"] = scores.right;
+  json["right"] = scores.correct;
   json["rows"] = scores.rows;
-  json["macro_f1"] = scores.macro_f1;
+  json["macro_f1"] = scores.macro.f1;
   json["per_class"] = Json::array();
   for (std::size_t j = 0; j < scores.classes.size(); ++j) {
     const ClassScore& one = scores.classes[j];
     json["per_class"].push_back({{"label", outcome.labels->name_of(static_cast<std::int64_t>(j))},
-                                 {"name", one.name},
+                                 {"name", scores.names[j]},
                                  {"rows", one.support},
                                  {"predicted", one.predicted},
                                  {"precision", one.precision},
@@ -284,7 +285,7 @@ class ClassifyRun : public SupervisedRun {
               graph.stats};
   }
   Answered answered() override { return {found_.rows, found_.plan, found_.stats}; }
-  void score() override;
+  void score(const Context& ctx) override;
 
   [[nodiscard]] bool is_scored() const override { return is_scored_; }
   [[nodiscard]] std::string page(const NeighborGraph& graph, double seconds) const override;
@@ -352,13 +353,13 @@ void ClassifyRun::read_test(const Context& ctx) {
   if (has_test()) image_ = image_shape_of(command_.image_shape, asked_.table);
 }
 
-void ClassifyRun::score() {
+void ClassifyRun::score(const Context& ctx) {
   call_outliers(fitted_, found_.votes);
   for (std::size_t o = 0; o < outcomes_.size(); ++o) {
     outcomes_[o].vote = std::move(found_.votes[o]);
     if (!is_scored_) continue;
-    outcomes_[o].scores = cli::score(*outcomes_[o].labels, outcomes_[o].truth, outcomes_[o].vote.codes);
-    for (std::size_t c = 0; c < class_names_.size(); ++c) outcomes_[o].scores->classes[c].name = class_names_[c];
+    outcomes_[o].scores = cli::score(ctx, *outcomes_[o].labels, outcomes_[o].truth, outcomes_[o].vote.codes);
+    if (!class_names_.empty()) outcomes_[o].scores->names = class_names_;
   }
 }
 

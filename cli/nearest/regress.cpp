@@ -14,8 +14,8 @@
 #include "base/output.hpp"
 #include "commands.hpp"
 #include "nearest/supervised_run.hpp"
-#include "nearest/value_scores.hpp"
 #include "report/regression.hpp"
+#include "vicinal/metrics.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -115,11 +115,22 @@ void write_values(const Context& ctx, const std::string& path, const Regression&
   write_text(path, text);
 }
 
-std::string errors_text(const std::vector<ValueScore>& scores) {
+/// Scores of the rows' values; a value that is not finite, which only --outlier gives, counts as right.
+std::vector<RegressionScore> score_values(const Context& ctx, std::span<const double> truth, std::vector<double> found,
+                                          std::size_t outputs) {
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!std::isfinite(found[i])) found[i] = truth[i];
+  }
+  return regression_scores(ctx, truth, found, static_cast<std::int64_t>(outputs));
+}
+
+std::string errors_text(const std::vector<RegressionScore>& scores, const std::vector<std::string>& names) {
   std::vector<std::vector<std::string>> lines = {{"target", "root mean square", "mean error size", "largest", "R2"}};
-  for (const ValueScore& one : scores) {
-    lines.push_back({one.name, fmt::format("{:.6g}", one.root_mean_square), fmt::format("{:.6g}", one.mean_size),
-                     fmt::format("{:.6g}", one.largest), std::isfinite(one.r2) ? fmt::format("{:.4f}", one.r2) : "-"});
+  for (std::size_t o = 0; o < scores.size(); ++o) {
+    const RegressionScore& one = scores[o];
+    lines.push_back({names[o], fmt::format("{:.6g}", one.root_mean_squared_error),
+                     fmt::format("{:.6g}", one.mean_absolute_error), fmt::format("{:.6g}", one.max_error),
+                     one.r2 && std::isfinite(*one.r2) ? fmt::format("{:.4f}", *one.r2) : "-"});
   }
   return format_table(lines);
 }
@@ -136,14 +147,15 @@ std::string values_text(const Regression& found, const std::vector<std::string>&
   return format_table(lines);
 }
 
-Json to_json(const std::vector<ValueScore>& scores) {
+Json to_json(const std::vector<RegressionScore>& scores, const std::vector<std::string>& names) {
   Json json = Json::array();
-  for (const ValueScore& one : scores) {
-    json.push_back({{"name", one.name},
-                    {"root_mean_square_error", one.root_mean_square},
-                    {"mean_absolute_error", one.mean_size},
-                    {"largest_error", one.largest},
-                    {"r2", std::isfinite(one.r2) ? Json(one.r2) : Json(nullptr)}});
+  for (std::size_t o = 0; o < scores.size(); ++o) {
+    const RegressionScore& one = scores[o];
+    json.push_back({{"name", names[o]},
+                    {"root_mean_square_error", one.root_mean_squared_error},
+                    {"mean_absolute_error", one.mean_absolute_error},
+                    {"largest_error", one.max_error},
+                    {"r2", one.r2 && std::isfinite(*one.r2) ? Json(*one.r2) : Json(nullptr)}});
   }
   return json;
 }
@@ -216,7 +228,7 @@ class RegressRun : public SupervisedRun {
   }
   void answer(const Context& ctx, const NeighborGraph& graph) override;
   Answered answered() override { return {found_.rows, found_.plan, found_.stats}; }
-  void score() override;
+  void score(const Context& ctx) override;
 
   [[nodiscard]] bool is_scored() const override { return truth_.has_value(); }
   [[nodiscard]] std::string page(const NeighborGraph& graph, double seconds) const override;
@@ -224,11 +236,11 @@ class RegressRun : public SupervisedRun {
   void add_to(Json& json) const override {
     json["targets"] = fitted_.model->target_columns;
     json["outliers"] = found_.outliers;
-    json["scores"] = truth_ ? to_json(scores_) : Json(nullptr);
+    json["scores"] = truth_ ? to_json(scores_, names_) : Json(nullptr);
   }
   [[nodiscard]] std::vector<std::string> scores_texts() const override {
     if (!truth_) return {};
-    return {errors_text(scores_)};
+    return {errors_text(scores_, names_)};
   }
   [[nodiscard]] std::string answers_text() const override { return values_text(found_, names_); }
   [[nodiscard]] std::string done_text(double seconds) const override {
@@ -240,7 +252,7 @@ class RegressRun : public SupervisedRun {
   RegressOptions averaging_;
   std::optional<Numbers> truth_;
   std::vector<std::string> names_;
-  std::vector<ValueScore> scores_;
+  std::vector<RegressionScore> scores_;
   Regression found_;
 };
 
@@ -278,12 +290,12 @@ void RegressRun::answer(const Context& ctx, const NeighborGraph& graph) {
   for (std::int64_t i = 0; i < graph.rows; ++i) found_.outliers += graph.ids_of(i).empty() ? 1 : 0;
 }
 
-void RegressRun::score() {
+void RegressRun::score(const Context& ctx) {
   if (found_.outliers > 0 && fitted_.outlier.empty()) {
     const auto nan = std::find_if(found_.values.begin(), found_.values.end(), [](double x) { return std::isnan(x); });
     require_neighbors(fitted_, (nan - found_.values.begin()) / found_.outputs);
   }
-  if (truth_) scores_ = score_values(truth_->values, found_.values, names_);
+  if (truth_) scores_ = score_values(ctx, truth_->values, found_.values, names_.size());
 }
 
 std::string RegressRun::page(const NeighborGraph& graph, double seconds) const {

@@ -46,7 +46,7 @@ void SupervisedRun::run() {
     answer(rest, radius_of(options_, fitted_, filter));
   }
   answered().stats.prepare_seconds = fitted_.prepare_seconds;
-  score();
+  score(ctx);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   const std::string shown = options_.report.empty() ? "" : page(graph, seconds);

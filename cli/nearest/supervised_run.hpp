@@ -60,7 +60,7 @@ class SupervisedRun {
   virtual void answer(const Context& ctx, const NeighborGraph& graph) = 0;
   virtual Answered answered() = 0;
   /// Of rows without neighbors what --outlier says, and scores where the truth is known.
-  virtual void score() = 0;
+  virtual void score(const Context& ctx) = 0;
 
   [[nodiscard]] virtual bool is_scored() const = 0;
   [[nodiscard]] virtual std::string page(const NeighborGraph& graph, double seconds) const = 0;

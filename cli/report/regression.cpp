@@ -36,14 +36,15 @@ std::string hero(const RegressionReport& report) {
     text += fmt::format("<div class=\"figure\"><div class=\"big\">{}</div><span>rows answered</span></div>\n",
                         format_count(report.found->rows));
   } else {
-    const ValueScore& first = report.scores[0];
-    const std::string of = report.names.size() > 1 ? " of " + first.name : "";
+    const RegressionScore& first = report.scores[0];
+    const std::string of = report.names.size() > 1 ? " of " + report.names[0] : "";
     text +=
         fmt::format("<div class=\"figure\"><div class=\"big\">{}</div><span>root mean square error{}</span></div>\n",
-                    short_number(first.root_mean_square), escape(shortened(of, 40)));
-    if (std::isfinite(first.r2)) text += figure(fmt::format("{:.4f}", first.r2), "share of the variance explained");
-    text += figure(short_number(first.mean_size), "mean size of the errors");
-    text += figure(short_number(first.largest), "largest error");
+                    short_number(first.root_mean_squared_error), escape(shortened(of, 40)));
+    if (first.r2 && std::isfinite(*first.r2))
+      text += figure(fmt::format("{:.4f}", *first.r2), "share of the variance explained");
+    text += figure(short_number(first.mean_absolute_error), "mean size of the errors");
+    text += figure(short_number(first.max_error), "largest error");
   }
   if (report.found->outliers > 0) text += figure(format_count(report.found->outliers), "rows without neighbors");
   return text + figure(escape(format_duration(report.seconds)), "from files to answer") + "</div>\n";

@@ -198,7 +198,7 @@ def test_reports_and_scans_name_the_rows_of_the_table(vicinal, tmp_path):
     rows[3501, 2] = 0
     np.save(tmp_path / "rows.npy", rows)
     for arguments in (["--scan", "2..4"], ["--report", "report.html", "-o", "found.npz"]):
-        done = vicinal("kmeans", "rows.npy", "--memory-limit", "20M", *arguments)
+        done = vicinal("kmeans", "rows.npy", "--memory-limit", "8M", *arguments)
         assert done.returncode == 4 and "silhouettes of 2000 rows" in done.stderr, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.npy"]
 

@@ -298,6 +298,17 @@ const std::vector<Case> kCases = {
      for (const Overlap& pair : found.pairs) { b.add(pair.area); b.add(pair.width); } }},
   {"self_overlapping", [](Bits& b, const Context& c, const Inputs& in) { b.add(self_overlapping(c, in.map_a.view())); }},
   {"match", [](Bits& b, const Context& c, const Inputs& in) { for (const MatchGroup& group : match(c, in.map_a.view(), in.map_b.view()).groups) { b.add(group.iou); b.add(group.coherence); } }},
+  {"classification_scores", [](Bits& b, const Context& c, const Inputs& in) { const ClassificationScores s = classification_scores(c, in.labels.codes, in.fitted_kmeans.labels, 3); b.add(s.accuracy); b.add(s.macro.f1); b.add(s.weighted.precision); }},
+  {"confusion_matrix", [](Bits& b, const Context& c, const Inputs& in) { b.add(confusion_matrix(c, in.labels.codes, in.fitted_kmeans.labels, 3)); }},
+  {"roc_auc_score", [](Bits& b, const Context& c, const Inputs& in) { std::vector<std::int32_t> truth = in.labels.codes; for (std::int32_t& one : truth) one = one > 0 ? 1 : 0; b.add(roc_auc_score(c, truth, in.fitted_lof.scores)); }},
+  {"regression_scores", [](Bits& b, const Context& c, const Inputs& in) {
+     for (const auto* const truth : {&in.weights, &in.roll.points}) for (const RegressionScore& s : regression_scores(c, *truth, in.small, Inputs::kCols)) { b.add(s.root_mean_squared_error); b.add(s.mean_absolute_error); b.add(s.r2.value_or(7)); } }},
+  {"silhouette_scores", [](Bits& b, const Context& c, const Inputs& in) { const SilhouetteScores s = silhouette_scores(c, in.tiny, {in.fitted_kmeans.labels, 3}, {.metric = Metric::manhattan}); b.add(s.samples); b.add(s.clusters); b.add(s.mean.value_or(7)); }},
+  {"silhouette_scores", [](Bits& b, const Context& c, const Inputs& in) { b.add(silhouette_scores(c, in.table, std::vector<Labeling>{{in.fitted_kmeans.labels, 3}, {in.labels.codes, 3}})[1].samples); }},
+  {"silhouette_bytes", [](Bits& b, const Context& c, const Inputs& in) { b.add(static_cast<double>(silhouette_bytes(c, in.table, 2, 3))); }},
+  {"sample_rows", [](Bits& b, const Context& c, const Inputs& in) { const TableSample s = sample_rows(c, in.tiny, 20, 3); b.add(s.ids); b.add(s.values); }},
+  {"pca", [](Bits& b, const Context& c, const Inputs& in) { for (const TableView& table : {in.table, in.tiny}) { const Pca p = pca(c, table); b.add(p.axes); b.add(p.explained_variance_ratio); b.add(p.mean); } }},
+  {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, pca(in.ctx, in.table), in.tiny)); }},
   {"polygon_files_missing", [](Bits& b, const Context&, const Inputs&) { b.add(polygon_files_missing()); }},
   {"read_polygon_layers", [](Bits& b, const Context& c, const Inputs& in) { try { add_layers(b, read_polygon_layers(c, in.source("a.geojson"), in.source("b.geojson"))); } catch (const Error& e) { b.add(std::string(e.what())); } }},
   {"write_match", [](Bits& b, const Context& c, const Inputs& in) {
