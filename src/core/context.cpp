@@ -32,12 +32,22 @@ int checked_threads(int threads) {
 }  // namespace
 
 Context::State::State(const CpuOptions& options)
-    : pool(checked_threads(options.threads)),
+    : pool(std::make_shared<core::ThreadPool>(checked_threads(options.threads))),
       isa(core::resolve_isa(options.isa)),
       memory_limit(options.memory_limit != 0 ? options.memory_limit : core::free_memory() / 10 * 8),
       map_files(options.map_files),
       progress(options.progress),
       cancel(options.cancel) {}
+
+Context::State::State(const State& other, std::uint64_t bytes)
+    : pool(other.pool),
+      isa(other.isa),
+      memory_limit(bytes != 0 ? bytes : core::free_memory() / 10 * 8),
+      map_files(other.map_files),
+      progress(other.progress),
+      cancel(other.cancel),
+      device(other.device),
+      backend(other.backend) {}
 
 Context Context::cpu(const CpuOptions& options) try {
   const core::Entry entry;
@@ -46,8 +56,15 @@ Context Context::cpu(const CpuOptions& options) try {
   core::refuse_allocation();
 }
 
+Context Context::with_memory_limit(std::uint64_t bytes) const try {
+  const core::Entry entry;
+  return Context(std::make_shared<State>(*state_, bytes));
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
 int Context::threads() const noexcept {
-  return state_->pool.threads();
+  return state_->pool->threads();
 }
 std::uint64_t Context::memory_limit() const noexcept {
   return state_->memory_limit;
@@ -59,7 +76,7 @@ Isa Context::isa() const noexcept {
   return state_->isa;
 }
 core::ThreadPool& Context::pool() const noexcept {
-  return state_->pool;
+  return *state_->pool;
 }
 const CancelToken& Context::cancel_token() const noexcept {
   return state_->cancel;

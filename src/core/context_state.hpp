@@ -14,8 +14,10 @@ namespace vicinal {
 struct Context::State {
   /// Options are checked here; see Context::cpu for what is thrown.
   explicit State(const CpuOptions& options);
+  /// Shares threads, device and cancel token with another.
+  State(const State& other, std::uint64_t bytes);
 
-  core::ThreadPool pool;
+  std::shared_ptr<core::ThreadPool> pool;
   Isa isa;
   std::uint64_t memory_limit;
   bool map_files;
