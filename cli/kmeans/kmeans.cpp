@@ -35,7 +35,7 @@ constexpr std::int64_t kClassicalIterations = 501;
 struct KMeansCommand {
   CommonOptions common;
   InputOptions input;
-  PreparationOptions prepared;
+  PreparationArguments prepared;
   std::vector<Option> of_fitting;  ///< options that a model has settled
   std::string table;
   std::string init = "k-means++";
@@ -64,7 +64,7 @@ struct KMeansCommand {
   void label(const Context& ctx, const TableView& rows, KMeans& found) const;
   [[nodiscard]] Context plan(PlannedInputs& inputs) const;
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
-  [[nodiscard]] Table read_prepared(const Context& ctx, std::optional<Preparation>& preparation) const;
+  [[nodiscard]] Table read_prepared(const Context& ctx, Preparation& preparation) const;
   void run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const;
   [[nodiscard]] std::string page(const Context& ctx, const Table& rows, const KMeans& found, const TableSample& sample,
                                  const SampleFit& fit, const Scan* scanned, double seconds) const;
@@ -112,27 +112,16 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
   return options;
 }
 
-/// How a table is read whose columns are like those of the fitted table: which of them hold text.
-ReadOptions reading_like(const Context& ctx, const std::string& file, ReadOptions reading,
-                         const Preparation& preparation) {
-  if (!preparation.has_texts()) return reading;
-  const FileInfo info = describe_file(ctx, file);
-  if (info.format == FileFormat::csv) preparation.find_texts(reading, info.columns, reading.drop, file);
-  return reading;
-}
-
 /// The rows as they are to be clustered: prepared as asked for, or as those of the model were. `preparation` becomes
-/// what was done, and stays empty where nothing was.
-Table KMeansCommand::read_prepared(const Context& ctx, std::optional<Preparation>& preparation) const {
+/// what was done, and stays without columns where nothing was.
+Table KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation) const {
   ReadOptions reading = read_options(input);
-  if (preparation)
-    return preparation->apply(ctx, read_table(ctx, table, reading_like(ctx, table, reading, *preparation)), table);
-  const bool asked = prepared.categories != "none" || prepared.scale != "none";
+  if (!preparation.columns().empty()) return preparation.apply(ctx, preparation.read(ctx, table, reading), table);
   reading.find_text = prepared.categories != "none";
   Table rows = read_table(ctx, table, reading);
-  if (!asked || !model.empty()) return rows;
-  preparation = Preparation::fit(ctx, rows, prepared);
-  return preparation->apply(ctx, std::move(rows), table);
+  if (!prepared.any() || !model.empty()) return rows;
+  preparation = Preparation::fit(ctx, rows, prepared.options());
+  return preparation.apply(ctx, std::move(rows), table);
 }
 
 /// As .csv a text that grows as it is written.
@@ -147,7 +136,7 @@ Context KMeansCommand::plan(PlannedInputs& inputs) const {
   ReadOptions reading = read_options(input);
   reading.find_text = prepared.categories != "none";
   TableView rows = inputs.add_table(table, reading);
-  if (rows.rows() > 0 && (prepared.scale != "none" || prepared.categories != "none")) {
+  if (rows.rows() > 0 && prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add(static_cast<std::uint64_t>(rows.rows() * rows.cols()) * sizeof(double));
   }
@@ -315,11 +304,11 @@ void KMeansCommand::run() const {
   const Context& ctx = runtime.ctx;
   check();
   KMeans found;
-  std::optional<Preparation> preparation;
+  Preparation preparation;
   if (!model.empty()) {
-    KMeansModel loaded = KMeansModel::load(ctx, model, {.allow_prepared = true});
+    KMeansModel loaded = KMeansModel::load(ctx, model);
     found = std::move(loaded.fitted);
-    if (!loaded.notes.empty()) preparation = Preparation::from_text(loaded.notes, found.cols, model);
+    preparation = std::move(loaded.preparation);
   }
   PlannedInputs inputs(runtime, common);
   const Context rest = plan(inputs);
@@ -350,10 +339,7 @@ void KMeansCommand::run() const {
   }
   ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
-  if (!save_model.empty()) {
-    KMeansModel{found, preparation ? preparation->to_text() : "", preparation ? preparation->summary() : ""}.save(
-        ctx, save_model);
-  }
+  if (!save_model.empty()) KMeansModel{.fitted = found, .preparation = preparation}.save(ctx, save_model);
   write(ctx, found);
   if (!report.empty()) write_text(report, text);
   together.commit();

@@ -168,7 +168,8 @@ void LleCommand::place(const Runtime& runtime) const {
   const auto start = std::chrono::steady_clock::now();
   const Context& ctx = runtime.ctx;
   LleModel loaded = LleModel::load(ctx, model);
-  const Table asked = read_table(ctx, table, reading_of(ctx, table));
+  const Preparation& preparation = loaded.preparation;
+  const Table asked = preparation.apply(ctx, preparation.read(ctx, table, reading_of(ctx, table)), table);
   if (common.explain) {
     const LleOptions& made = loaded.fitted.options;
     return print_plan(common, plan_knn(ctx, loaded.index.table(), &asked.view,

@@ -52,7 +52,7 @@ struct LofCommand {
   CommonOptions common;
   SearchOptions search;
   InputOptions input;
-  PreparationOptions prepared;
+  PreparationArguments prepared;
   std::string table;
   std::string queries;
   std::string across = "max";
@@ -91,7 +91,7 @@ struct LofCommand {
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
   [[nodiscard]] Fit fit(const Context& ctx, std::optional<Table> rows) const;
   [[nodiscard]] Fit loaded(const Context& ctx) const;
-  [[nodiscard]] Table read_asked(const Context& ctx, const Preparation& preparation) const;
+  [[nodiscard]] Table read_asked(const Context& ctx, const Fit& fitted) const;
   void explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const;
   [[nodiscard]] std::vector<OutlyingRow> most_outlying(const Context& ctx, const Fit& fitted,
                                                        const ScoredRows& scored) const;
@@ -183,7 +183,7 @@ Context LofCommand::plan(PlannedInputs& inputs) const {
   TableView rows = by_shape ? inputs.add_table(table, reading()) : TableView{};
   TableView others;
   if (asks_others() && asked() != "-") others = inputs.add_table(asked(), read_options(input));
-  if (rows.rows() > 0 && (prepared.scale != "none" || prepared.categories != "none")) {
+  if (rows.rows() > 0 && prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add(static_cast<std::uint64_t>((rows.rows() + others.rows()) * rows.cols()) * sizeof(double));
   }
@@ -206,7 +206,7 @@ Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
   LofOptions asked_for = options();
   const bool has_table = rows.has_value();
   if (has_table) {
-    fitted.preparation = Preparation::fit(ctx, *rows, prepared);
+    fitted.preparation = Preparation::fit(ctx, *rows, prepared.options());
     fitted.rows = fitted.preparation.apply(ctx, *std::move(rows), table);
   }
   if (graph.empty()) {
@@ -225,9 +225,9 @@ Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
 }
 
 Fit LofCommand::loaded(const Context& ctx) const {
-  LofModel read = LofModel::load(ctx, model, {.allow_prepared = true});
+  LofModel read = LofModel::load(ctx, model);
   Fit fitted;
-  fitted.preparation = Preparation::from_text(read.notes, read.index.cols(), model);
+  fitted.preparation = std::move(read.preparation);
   fitted.index = std::move(read.index);
   fitted.lof = std::move(read.fitted);
   return fitted;
@@ -235,23 +235,22 @@ Fit LofCommand::loaded(const Context& ctx) const {
 
 /// The rows to be scored, prepared like those that they are compared with. They need not have the columns that were
 /// left out there; labels are read where there are any.
-Table LofCommand::read_asked(const Context& ctx, const Preparation& preparation) const {
+Table LofCommand::read_asked(const Context& ctx, const Fit& fitted) const {
+  const Preparation& preparation = fitted.preparation;
   ReadOptions reading = read_options(input);
   if (!label.empty() || !reading.drop.empty() || preparation.has_texts()) {
     const FileInfo info = describe_file(ctx, asked());
     if (info.format == FileFormat::csv) {
-      const bool wider = info.arrays[0].shape[1] > static_cast<std::int64_t>(preparation.columns().size());
+      const auto& columns = preparation.columns();
+      const std::int64_t width = columns.empty() ? fitted.index->cols() : static_cast<std::int64_t>(columns.size());
+      const bool wider = info.arrays[0].shape[1] > width;
       const auto has = [&](const std::string& column) {
         if (std::find(info.columns.begin(), info.columns.end(), column) != info.columns.end()) return true;
         return wider && column.find_first_not_of("0123456789") == std::string::npos;
       };
       std::erase_if(reading.drop, [&](const std::string& column) { return !has(column); });
-      std::vector<std::string> left_out = reading.drop;
-      if (!label.empty() && has(label)) {
-        reading.label = label;
-        left_out.push_back(label);
-      }
-      preparation.find_texts(reading, info.columns, left_out, asked());
+      if (!label.empty() && has(label)) reading.label = label;
+      reading = preparation.with_texts(std::move(reading), info.columns, asked());
     }
   }
   return preparation.apply(ctx, read_table(ctx, asked(), reading), asked());
@@ -259,13 +258,13 @@ Table LofCommand::read_asked(const Context& ctx, const Preparation& preparation)
 
 void LofCommand::explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const {
   if (rows) {
-    const Table table_of = Preparation::fit(ctx, *rows, prepared).apply(ctx, *rows, table);
+    const Table table_of = Preparation::fit(ctx, *rows, prepared.options()).apply(ctx, *rows, table);
     Plan plan = plan_lof(ctx, table_of.view, options());
     plan.memory = inputs.total(plan.memory + output_bytes(rows->view.rows()));
     return print_plan(common, plan);
   }
   const Fit fitted = loaded(ctx);
-  const Table others = read_asked(ctx, fitted.preparation);
+  const Table others = read_asked(ctx, fitted);
   const LofOptions& made = fitted.lof.options;
   print_plan(common,
              plan_knn(ctx, fitted.index->table(), &others.view,
@@ -320,8 +319,10 @@ std::string LofCommand::page(const Context& ctx, const Fit& fitted, const Scored
     content.how.emplace_back("Copies", fmt::format("{} rows have {} or more; policy {}",
                                                    format_count(fitted.lof.copied), made.k, name_of(made.duplicates)));
   }
-  if (fitted.preparation.has_texts()) content.how.emplace_back("Columns of text", fitted.preparation.texts_as());
-  if (fitted.preparation.scale() != "none") content.how.emplace_back("Scaled", fitted.preparation.scale());
+  if (fitted.preparation.has_texts()) content.how.emplace_back("Columns of text", texts_as(fitted.preparation));
+  if (fitted.preparation.scaling() != Scaling::none) {
+    content.how.emplace_back("Scaled", std::string(name_of(fitted.preparation.scaling())));
+  }
   content.lof = &fitted.lof;
   content.scored = &scored;
   content.preparation = &fitted.preparation;
@@ -380,18 +381,17 @@ void LofCommand::run() const {
   Fit fitted = model.empty() ? fit(rest, std::move(rows)) : loaded(ctx);
   const auto save = [&] {
     if (save_model.empty()) return;
-    LofModel{*fitted.index, fitted.lof, fitted.preparation.to_text(), fitted.preparation.summary()}.save(ctx,
-                                                                                                         save_model);
+    LofModel{.index = *fitted.index, .fitted = fitted.lof, .preparation = fitted.preparation}.save(ctx, save_model);
   };
   if (asked() == "-") {
     save();
-    return score_stream(runtime, common, input, {*fitted.index, fitted.lof, {}}, fitted.preparation);
+    return score_stream(runtime, common, input, {*fitted.index, fitted.lof, {}, fitted.preparation});
   }
   Table others;
   ScoredRows scored;
   scored.table = fitted.rows.view.rows() > 0 ? &fitted.rows : nullptr;
   if (asks_others()) {
-    others = read_asked(ctx, fitted.preparation);
+    others = read_asked(ctx, fitted);
     scored.table = &others;
     scored.scores = vicinal::novelty(rest, *fitted.index, fitted.lof, others.view);
     labels = std::move(others.labels);

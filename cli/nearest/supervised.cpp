@@ -176,7 +176,7 @@ Fitted fit(const Context& ctx, const SupervisedOptions& options, Table table, co
   fitted.columns = columns;
   fitted.dropped = options.input.drop;
   fitted.outlier = options.outlier;
-  fitted.preparation = Preparation::fit(ctx, table, options.prepared);
+  fitted.preparation = Preparation::fit(ctx, table, options.prepared.options());
   fitted.rows = fitted.preparation.apply(ctx, std::move(table), options.first);
   const auto start = std::chrono::steady_clock::now();
   fitted.model = NeighborModel{.index = Index(ctx, fitted.rows.view)};
@@ -198,7 +198,7 @@ Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs,
   TableView asked;
   if (!options.test().empty()) asked = inputs.add_table(options.test(), read_options(options.input));
   const auto count = [](const TableView& table) { return static_cast<std::uint64_t>(table.rows()); };
-  if (rows.rows() > 0 && (options.prepared.scale != "none" || options.prepared.categories != "none")) {
+  if (rows.rows() > 0 && options.prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add((count(rows) + count(asked)) * static_cast<std::uint64_t>(rows.cols()) * sizeof(double));
   }
@@ -212,14 +212,14 @@ Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs,
 
 Fitted load_fitted(const Context& ctx, const std::string& file) {
   Fitted fitted;
-  fitted.model = NeighborModel::load(ctx, file, {.allow_prepared = true});
+  fitted.model = NeighborModel::load(ctx, file);
+  fitted.preparation = fitted.model->preparation;
   const Json notes = Json::parse(fitted.model->notes, nullptr, false);
+  if (!notes.is_object()) return fitted;  // made by a program, with notes of its own
   try {
     fitted.columns = notes.at("columns").get<std::vector<std::string>>();
     fitted.dropped = notes.at("dropped").get<std::vector<std::string>>();
     fitted.outlier = notes.at("outlier").get<std::string>();
-    fitted.preparation =
-        Preparation::from_text(notes.at("preparation").get<std::string>(), fitted.model->index.cols(), file);
   } catch (const Json::exception&) {
     throw Error(ErrorCode::bad_data, fmt::format("model file '{}': its notes are not those of this command", file));
   }
@@ -228,12 +228,9 @@ Fitted load_fitted(const Context& ctx, const std::string& file) {
 
 void save_fitted(const Context& ctx, const std::string& file, const Fitted& fitted) {
   NeighborModel model = *fitted.model;
-  model.notes = Json{{"columns", fitted.columns},
-                     {"dropped", fitted.dropped},
-                     {"outlier", fitted.outlier},
-                     {"preparation", fitted.preparation.to_text()}}
-                    .dump(-1, ' ', false, Json::error_handler_t::replace);
-  model.preparation = fitted.preparation.summary();
+  model.notes = Json{{"columns", fitted.columns}, {"dropped", fitted.dropped}, {"outlier", fitted.outlier}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace);
+  model.preparation = fitted.preparation;
   model.save(ctx, file);
 }
 
@@ -254,14 +251,19 @@ AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, cons
     const auto may_have = [&](const std::string& column) { return named(column) || is_position(column); };
     const auto left_out = std::count_if(fitted.columns.begin(), fitted.columns.end(), may_have) +
                           std::count_if(reading.drop.begin(), reading.drop.end(), may_have);
-    const auto width = static_cast<std::int64_t>(fitted.preparation.columns().size());
+    const auto& columns = fitted.preparation.columns();
+    const std::int64_t width = columns.empty() ? fitted.model->index.cols() : static_cast<std::int64_t>(columns.size());
     const bool whole = info.arrays[0].shape[1] == width + left_out;
     const auto has = [&](const std::string& column) { return named(column) || (whole && is_position(column)); };
     std::erase_if(reading.drop, [&](const std::string& column) { return !has(column); });
     if (std::all_of(fitted.columns.begin(), fitted.columns.end(), has)) asked.columns = fitted.columns;
     std::vector<std::string> left = reading.drop;
     left.insert(left.end(), asked.columns.begin(), asked.columns.end());
-    if (fitted.preparation.has_texts()) fitted.preparation.find_texts(reading, info.columns, left, file);
+    if (fitted.preparation.has_texts()) {
+      ReadOptions without = reading;
+      without.drop = left;
+      reading.text = fitted.preparation.with_texts(std::move(without), info.columns, file).text;
+    }
     if (of_labels && asked.columns.size() == 1) {
       reading.label = asked.columns[0];
     } else {

@@ -344,7 +344,9 @@ def test_prepared_columns_are_kept_with_the_centres(ok, ok_json, vicinal, tmp_pa
     (tmp_path / "some.csv").write_text("a,kind,b\n" + "\n".join(lines[:50]).replace("udp", "sctp", 1) + "\n")
     options = ["-c", 3, "--seed", 4, "--categories", "onehot", "--scale", "standard"]
     ok("kmeans", "rows.csv", *options, "-o", "found.npz", "--save-model", "model.vkm")
-    assert model_texts("model.vkm")["preparation"] == "--categories onehot --scale standard"
+    made = json.loads(model_texts("model.vkm")["preparation"])
+    assert made["scale"] == "standard" and [column["one_hot"] for column in made["columns"]] == [False, True, False]
+    assert model_texts("model.vkm")["notes"] == ""
     model = np.load(tmp_path / "found.npz")
     assert model["centres"].shape == (3, 5)
     assert len({(label, kind) for label, kind in zip(model["labels"], words)}) == 3
