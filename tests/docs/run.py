@@ -117,7 +117,8 @@ class Runner:
         source = self.arguments.source
         text = (source / "dev").read_text() + (source / "CMakePresets.json").read_text()
         for line in lines:
-            for program in re.findall(r"(?:^|\s)(\./[\w./]+|\.ci/\w+)", line):
+            # Files that a pattern names are made by the lines before.
+            for program in re.findall(r"(?:^|\s)(\./[\w./]+|\.ci/\w+)(?=\s|$)", line):
                 assert os.access(source / program, os.X_OK), f"{where}: {program} is not a program of this repository"
             for word in re.findall(r"\./dev (\w+)", line) + re.findall(r"--preset (\w+)", line):
                 assert re.search(rf"\b{word}\b", text), f"{where}: {word} is neither a ./dev command nor a preset"
