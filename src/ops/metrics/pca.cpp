@@ -29,8 +29,8 @@ constexpr std::int64_t kSpareVectors = 6;
 constexpr int kSweeps = 30;
 constexpr double kSettled = 1e-9;
 constexpr double kVanished = 1e-12;
-constexpr std::int64_t kTaskValues = std::int64_t{1} << 16;   // between two looks at a cancel
-constexpr std::int64_t kBlockValues = std::int64_t{1} << 20;  // that `transform` widens at a time
+constexpr std::int64_t kTaskValues = std::int64_t{1} << 16;       // between two looks at a cancel
+constexpr std::int64_t kTransformValues = std::int64_t{1} << 20;  // that `transform` widens at a time
 
 using Vectors = std::vector<std::vector<double>>;
 
@@ -275,7 +275,7 @@ std::vector<double> transform(const Context& ctx, const Pca& model, const TableV
   const std::int64_t p = model.components;
   if (table.cols() != d) refuse(fmt::format("table: {} columns, but the model has {}", table.cols(), d));
   const std::int64_t m = table.rows();
-  const std::int64_t block = std::clamp<std::int64_t>(kBlockValues / d, 1, m);
+  const std::int64_t block = std::clamp<std::int64_t>(kTransformValues / d, 1, m);
   core::require_memory(ctx,
                        static_cast<std::uint64_t>(m) * static_cast<std::uint64_t>(p) * 8 +
                            static_cast<std::uint64_t>(block) * static_cast<std::uint64_t>(d) * 8 +
