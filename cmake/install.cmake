@@ -1,4 +1,5 @@
-# What `cmake --install` puts where: library, headers, CMake package, pkg-config file, command and its completions.
+# What `cmake --install` puts where: library, headers, CMake package, pkg-config file, command, its completions and its
+# manual page. Components are what cmake/packages.cmake makes packages of.
 include(CMakePackageConfigHelpers)
 set(VICINAL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/vicinal)
 
@@ -10,19 +11,19 @@ if(NOT BUILD_SHARED_LIBS)
 endif()
 
 install(TARGETS vicinal EXPORT vicinalTargets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/vicinal DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.hpp")
+  COMPONENT development FILES_MATCHING PATTERN "*.hpp")
 
-install(EXPORT vicinalTargets NAMESPACE vicinal:: DESTINATION ${VICINAL_CMAKE_DIR})
+install(EXPORT vicinalTargets NAMESPACE vicinal:: DESTINATION ${VICINAL_CMAKE_DIR} COMPONENT development)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/vicinalConfig.cmake.in
   ${PROJECT_BINARY_DIR}/vicinalConfig.cmake INSTALL_DESTINATION ${VICINAL_CMAKE_DIR})
 # Before 1.0 a minor version may change the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/vicinalConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/vicinalConfig.cmake ${PROJECT_BINARY_DIR}/vicinalConfigVersion.cmake
-  DESTINATION ${VICINAL_CMAKE_DIR})
+  DESTINATION ${VICINAL_CMAKE_DIR} COMPONENT development)
 
 # Relative to the file itself, so that `cmake --install --prefix` and a moved tree stay right.
 if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
@@ -37,8 +38,11 @@ cmake_path(APPEND VICINAL_PC_LIBDIR ${CMAKE_INSTALL_LIBDIR})
 set(VICINAL_PC_INCLUDEDIR "\${prefix}")
 cmake_path(APPEND VICINAL_PC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/vicinal.pc.in ${PROJECT_BINARY_DIR}/vicinal.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/vicinal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/vicinal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
 if(TARGET vicinal_cli)
   include(${CMAKE_CURRENT_LIST_DIR}/install_command.cmake)
+endif()
+if(PROJECT_IS_TOP_LEVEL)
+  include(${CMAKE_CURRENT_LIST_DIR}/packages.cmake)
 endif()

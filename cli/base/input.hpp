@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/command.hpp"
 #include "base/common_options.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
@@ -16,6 +18,13 @@ namespace vicinal::cli {
 /// Runs `work`. The library knows only its arguments `table` and `queries`; an error about a value in one of them is
 /// told with the file that it came from.
 void naming_files(const std::string& table_file, const std::string& queries_file, const std::function<void()>& work);
+
+/// A subcommand that runs so: its files are train() and test().
+template <class Options>
+Command command_naming_files(const Parser& app, const std::shared_ptr<Options>& command) {
+  return {app, [command] { naming_files(command->train(), command->test(), [&] { command->run(); }); },
+          &command->common.json};
+}
 
 /// Options of the library's reader; `label` is left empty.
 ReadOptions read_options(const InputOptions& options);

@@ -21,6 +21,7 @@
 #include "kmeans/scan.hpp"
 #include "kmeans/silhouette.hpp"
 #include "report/clusters.hpp"
+#include "report/projection.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/kmeans_model.hpp"
 
@@ -34,7 +35,7 @@ constexpr std::int64_t kClassicalIterations = 501;
 struct KMeansCommand {
   CommonOptions common;
   InputOptions input;
-  PreparationOptions prepared;
+  PreparationArguments prepared;
   std::vector<Option> of_fitting;  ///< options that a model has settled
   std::string table;
   std::string init = "k-means++";
@@ -63,12 +64,12 @@ struct KMeansCommand {
   void label(const Context& ctx, const TableView& rows, KMeans& found) const;
   [[nodiscard]] Context plan(PlannedInputs& inputs) const;
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
-  [[nodiscard]] Table read_prepared(const Context& ctx, std::optional<Preparation>& preparation) const;
+  [[nodiscard]] Table read_prepared(const Context& ctx, Preparation& preparation) const;
   void run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const;
-  [[nodiscard]] std::string page(const Table& rows, const KMeans& found, const Sample& sample, const Silhouette& fit,
-                                 const Scan* scanned, double seconds) const;
+  [[nodiscard]] std::string page(const Context& ctx, const Table& rows, const KMeans& found, const TableSample& sample,
+                                 const SampleFit& fit, const Scan* scanned, double seconds) const;
   void write(const Context& ctx, const KMeans& found) const;
-  void tell_all(const Runtime& runtime, const KMeans& found, const Silhouette& fit, double seconds) const;
+  void tell_all(const Runtime& runtime, const KMeans& found, const SampleFit& fit, double seconds) const;
 };
 
 bool is_init_name(const std::string& init) {
@@ -111,27 +112,16 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
   return options;
 }
 
-/// How a table is read whose columns are like those of the fitted table: which of them hold text.
-ReadOptions reading_like(const Context& ctx, const std::string& file, ReadOptions reading,
-                         const Preparation& preparation) {
-  if (!preparation.has_texts()) return reading;
-  const FileInfo info = describe_file(ctx, file);
-  if (info.format == FileFormat::csv) preparation.find_texts(reading, info.columns, reading.drop, file);
-  return reading;
-}
-
 /// The rows as they are to be clustered: prepared as asked for, or as those of the model were. `preparation` becomes
-/// what was done, and stays empty where nothing was.
-Table KMeansCommand::read_prepared(const Context& ctx, std::optional<Preparation>& preparation) const {
+/// what was done, and stays without columns where nothing was.
+Table KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation) const {
   ReadOptions reading = read_options(input);
-  if (preparation)
-    return preparation->apply(ctx, read_table(ctx, table, reading_like(ctx, table, reading, *preparation)), table);
-  const bool asked = prepared.categories != "none" || prepared.scale != "none";
+  if (!preparation.columns().empty()) return preparation.apply(ctx, preparation.read(ctx, table, reading), table);
   reading.find_text = prepared.categories != "none";
   Table rows = read_table(ctx, table, reading);
-  if (!asked || !model.empty()) return rows;
-  preparation = Preparation::fit(ctx, rows, prepared);
-  return preparation->apply(ctx, std::move(rows), table);
+  if (!prepared.any() || !model.empty()) return rows;
+  preparation = Preparation::fit(ctx, rows, prepared.options());
+  return preparation.apply(ctx, std::move(rows), table);
 }
 
 /// As .csv a text that grows as it is written.
@@ -146,7 +136,7 @@ Context KMeansCommand::plan(PlannedInputs& inputs) const {
   ReadOptions reading = read_options(input);
   reading.find_text = prepared.categories != "none";
   TableView rows = inputs.add_table(table, reading);
-  if (rows.rows() > 0 && (prepared.scale != "none" || prepared.categories != "none")) {
+  if (rows.rows() > 0 && prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add(static_cast<std::uint64_t>(rows.rows() * rows.cols()) * sizeof(double));
   }
@@ -187,7 +177,7 @@ void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
   write_text(output, text);
 }
 
-void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const Silhouette& fit, double seconds) const {
+void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const SampleFit& fit, double seconds) const {
   const auto rows = static_cast<std::int64_t>(found.labels.size());
   if (common.json) {
     Json json = {{"command", "kmeans"},        {"rows", rows},
@@ -203,7 +193,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
                        {"iterate_seconds", found.stats.iterate_seconds}};
     }
     if (!report.empty()) {
-      json["silhouette"] = fit.mean;
+      json["silhouette"] = fit.scores.mean ? Json(*fit.scores.mean) : Json(nullptr);
       json["silhouette_rows"] = fit.labels.size();
     }
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
@@ -228,7 +218,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
   std::string places = output.empty() ? "" : ", written to " + output;
   if (!save_model.empty()) places += ", model in " + save_model;
   if (!report.empty()) {
-    places += fmt::format(", silhouette {} of {} rows, report in {}", silhouette_text(fit.mean),
+    places += fmt::format(", silhouette {} of {} rows, report in {}", silhouette_text(fit.scores.mean),
                           format_count(static_cast<std::int64_t>(fit.labels.size())), report);
   }
   const std::string how = model.empty()
@@ -243,15 +233,16 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
 void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const {
   const auto start = std::chrono::steady_clock::now();
   const ScanRange range = parse_scan(scan, rows.view.rows());
-  Silhouettes silhouettes(runtime.ctx, rows.view, seed);
-  const Sample& sample = silhouettes.sample();
-  const Scan found = scan_clusters(runtime.ctx, rows.view, options, range, silhouettes);
+  const Context& ctx = runtime.ctx;
+  require_silhouettes(ctx, rows.view, range.last - range.first + 1, range.last);
+  const TableSample sample = sample_rows(ctx, rows.view, report::kSampleRows, seed);
+  const Scan found = scan_clusters(ctx, rows.view, options, range, sample, !report.empty());
   if (!report.empty()) {
     const KMeans& best = found.clustering;
-    const Silhouette fit = silhouettes.of(best.labels, best.clusters);
+    const SampleFit fit = fit_of(ctx, sample, best.labels, best.clusters);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const std::string text = page(rows, best, sample, fit, &found, seconds);
-    runtime.ctx.check_cancelled();
+    const std::string text = page(ctx, rows, best, sample, fit, &found, seconds);
+    ctx.check_cancelled();
     write_text(report, text);
   }
   runtime.progress->clear();
@@ -268,8 +259,8 @@ void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, KMeansOp
 }
 
 /// The report, as text.
-std::string KMeansCommand::page(const Table& rows, const KMeans& found, const Sample& sample, const Silhouette& fit,
-                                const Scan* scanned, double seconds) const {
+std::string KMeansCommand::page(const Context& ctx, const Table& rows, const KMeans& found, const TableSample& sample,
+                                const SampleFit& fit, const Scan* scanned, double seconds) const {
   report::ClustersReport content;
   content.file = table;
   if (model.empty()) {
@@ -286,9 +277,9 @@ std::string KMeansCommand::page(const Table& rows, const KMeans& found, const Sa
   content.table = &rows.view;
   content.found = &found;
   content.sample = &sample;
-  content.silhouette = &fit;
+  content.fit = &fit;
   content.scan = scanned;
-  return render(content);
+  return render(ctx, content);
 }
 
 void KMeansCommand::check() const {
@@ -313,18 +304,18 @@ void KMeansCommand::run() const {
   const Context& ctx = runtime.ctx;
   check();
   KMeans found;
-  std::optional<Preparation> preparation;
+  Preparation preparation;
   if (!model.empty()) {
-    KMeansModel loaded = KMeansModel::load(ctx, model, {.allow_prepared = true});
+    KMeansModel loaded = KMeansModel::load(ctx, model);
     found = std::move(loaded.fitted);
-    if (!loaded.notes.empty()) preparation = Preparation::from_text(loaded.notes, found.cols, model);
+    preparation = std::move(loaded.preparation);
   }
   PlannedInputs inputs(runtime, common);
   const Context rest = plan(inputs);
   const Table rows = read_prepared(ctx, preparation);
   const std::vector<double> weights_of_rows = read_weights(ctx, weights);
-  std::optional<Silhouettes> silhouettes;
-  if (!report.empty() && scan.empty() && !common.explain) silhouettes.emplace(ctx, rows.view, seed);
+  const bool drawn = !report.empty() && scan.empty() && !common.explain;
+  if (drawn) require_silhouettes(ctx, rows.view, 1, model.empty() ? clusters : found.clusters);
   if (!model.empty()) {
     label(ctx, rows.view, found);
   } else {
@@ -339,18 +330,16 @@ void KMeansCommand::run() const {
     found = kmeans(rest, rows.view, chosen);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  Silhouette fit;
+  SampleFit fit;
   std::string text;
-  if (silhouettes) {
-    fit = silhouettes->of(found.labels, found.clusters);
-    text = page(rows, found, silhouettes->sample(), fit, nullptr, seconds);
+  if (drawn) {
+    const TableSample sample = sample_rows(ctx, rows.view, report::kSampleRows, seed);
+    fit = fit_of(ctx, sample, found.labels, found.clusters);
+    text = page(ctx, rows, found, sample, fit, nullptr, seconds);
   }
   ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
-  if (!save_model.empty()) {
-    KMeansModel{found, preparation ? preparation->to_text() : "", preparation ? preparation->summary() : ""}.save(
-        ctx, save_model);
-  }
+  if (!save_model.empty()) KMeansModel{.fitted = found, .preparation = preparation}.save(ctx, save_model);
   write(ctx, found);
   if (!report.empty()) write_text(report, text);
   together.commit();
@@ -362,9 +351,9 @@ void KMeansCommand::run() const {
 
 Command add_kmeans(const Parser& root) {
   auto command = std::make_shared<KMeansCommand>();
-  const Parser app = root.add_subcommand("kmeans", "Cluster rows around k centres, the same bits every time");
+  const Parser app = root.add_subcommand("kmeans", "Cluster rows with k-means; the same input gives the same bits");
   app.add_option("TABLE", command->table,
-                 "Rows to cluster: .npy, .npz, .csv, .tsv, idx, or the classical tools' text and binary files")
+                 "Rows to cluster: .npy, .npz, .csv, .tsv, idx, or k-means text and binary files")
       .type_name("FILE")
       .required();
   const std::string group = "Clustering";
@@ -372,56 +361,59 @@ Command add_kmeans(const Parser& root) {
       .type_name("K")
       .capture_default_str()
       .group(group);
-  app.add_option("--init", command->init, "First centres: k-means++, k-means||, random, first-k, or a file of centres")
+  app.add_option("--init", command->init,
+                 "Initial centers: k-means++, k-means||, random, first-k, or a file of centers")
       .type_name("NAME|FILE")
       .capture_default_str()
       .group(group);
   app.add_choice("--metric", command->metric, {"euclidean", "cosine"},
-                 "Distance; cosine: spherical k-means, rows and centres at length one")
+                 "Distance metric; cosine: spherical k-means with unit-length rows and centers")
       .group(group);
-  app.add_option("--runs", command->runs, "Starts with draws of their own; the least inertia wins")
+  app.add_option("--runs", command->runs, "Number of random starts; the smallest inertia wins")
       .type_name("N")
       .capture_default_str()
       .group(group);
-  app.add_option("--seed", command->seed, "Seed of the draws").type_name("N").capture_default_str().group(group);
+  app.add_option("--seed", command->seed, "Random seed").type_name("N").capture_default_str().group(group);
   app.add_choice("--stop", command->rule, {"settled", "classical"},
-                 "When to stop: labels or centres settled, or by the classical tools' share of changed labels")
+                 "Stop rule; settled: labels or centers no longer change; classical: by the share of changed labels")
       .group(group);
-  app.add_option("--max-iterations", command->max_iterations, "At most so many iterations; 0: 300, classical 501")
+  app.add_option("--max-iterations", command->max_iterations, "Maximum number of iterations; 0: 300, classical 501")
       .type_name("N")
       .capture_default_str()
       .group(group);
   app.add_option("--tolerance", command->tolerance,
-                 "Stop when the centres' squared shifts are below this share of the variance")
+                 "Stop if the sum of squared center shifts is at most this fraction of the variance")
       .type_name("X")
       .capture_default_str()
       .group(group);
   app.add_option("--changed-share", command->changed_share,
-                 "Stop when at most this share of labels changed; unset: 0, classical 0.001")
+                 "Stop if at most this fraction of labels changed [0; 0.001 with --stop classical]")
       .type_name("X")
       .group(group);
-  app.add_option("--batch-size", command->batch_size,
-                 "Mini-batches: an iteration looks at so many rows, drawn anew; 0: at all rows")
+  app.add_option("--batch-size", command->batch_size, "Mini-batch size: rows drawn per iteration; 0: use all rows")
       .type_name("N")
       .capture_default_str()
       .group(group);
-  app.add_choice("--empty", command->empty, {"auto", "farthest", "keep"},
-                 "Empty clusters take the farthest rows, or keep their centres; auto: keep with --stop classical")
+  app.add_choice(
+         "--empty", command->empty, {"auto", "farthest", "keep"},
+         "Empty clusters take the farthest rows, or keep their centers; auto: farthest, or keep with --stop classical")
       .group(group);
   app.add_option("--weights", command->weights,
-                 "Weights of the rows: one column; rows of weight 0 are labelled, and nothing else")
+                 "File with one weight per row; rows of weight 0 are labelled but do not count")
       .type_name("FILE")
       .group(group);
-  app.add_option("--model", command->model, "Do not cluster: label rows by a file that --save-model wrote")
+  app.add_option("--model", command->model,
+                 "Model file written by --save-model: label the rows of TABLE instead of clustering")
       .type_name("FILE");
-  app.add_option("--save-model", command->save_model, "Where to write all that it takes to label other rows")
+  app.add_option("--save-model", command->save_model, "Write a model file for later use with --model")
       .type_name("FILE");
-  app.add_option("--scan", command->scan, "Print inertia and silhouette for each number of clusters, as in 2..20")
+  app.add_option("--scan", command->scan,
+                 "Print inertia and silhouette for each number of clusters in a range, such as 2..20")
       .type_name("A..B");
-  app.add_option("--report", command->report, "Where to write a page with the clusters and how well rows fit (.html)")
-      .type_name("FILE");
-  app.add_option("-o,--output", command->output,
-                 "NAME.npz (labels, centres), NAME.csv (row,label), or NAME for .cluster_centres and .membership")
+  app.add_option("--report", command->report, "HTML report with the clusters and their silhouettes").type_name("FILE");
+  app.add_option(
+         "-o,--output", command->output,
+         "Output: NAME.npz (labels, centres), NAME.csv (row,label), or NAME.cluster_centres and NAME.membership")
       .type_name("NAME");
   add_preparation_options(app, command->prepared);
   for (const Option& option : app.options()) {

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -32,22 +31,31 @@ ScanRange parse_scan(const std::string& text, std::int64_t rows) {
 }
 
 Scan scan_clusters(const Context& ctx, const TableView& table, KMeansOptions options, const ScanRange& range,
-                   Silhouettes& silhouettes) {
+                   const TableSample& sample, bool keep) {
   Scan scan;
+  std::vector<std::vector<std::int32_t>> labels;
   for (std::int64_t k = range.first; k <= range.last; ++k) {
     options.clusters = k;
-    KMeans found = kmeans(ctx, table, options);
-    const double mean = silhouettes.of(found.labels, k).mean;
-    scan.points.push_back({k, found.inertia, mean, found.iterations});
-    const bool better = std::isfinite(mean) && (!scan.best || mean > scan.points[*scan.best].silhouette);
-    if (better) scan.best = scan.points.size() - 1;
-    if (better || !scan.best) scan.clustering = std::move(found);
+    scan.clustering = kmeans(ctx, table, options);
+    scan.points.push_back({k, scan.clustering.inertia, {}, scan.clustering.iterations});
+    labels.push_back(labels_of(sample, scan.clustering.labels));
+  }
+  std::vector<Labeling> labelings;
+  for (std::size_t i = 0; i < labels.size(); ++i) labelings.push_back({labels[i], scan.points[i].clusters});
+  const std::vector<SilhouetteScores> scores = silhouette_scores(ctx, sample.view(), labelings);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    scan.points[i].silhouette = scores[i].mean;
+    if (scores[i].mean && (!scan.best || *scores[i].mean > *scan.points[*scan.best].silhouette)) scan.best = i;
+  }
+  if (keep && scan.best && *scan.best + 1 < scan.points.size()) {
+    options.clusters = scan.points[*scan.best].clusters;
+    scan.clustering = kmeans(ctx, table, options);
   }
   return scan;
 }
 
-std::string silhouette_text(double value) {
-  return std::isfinite(value) ? fmt::format("{:.4f}", value) : "-";
+std::string silhouette_text(std::optional<double> value) {
+  return value ? fmt::format("{:.4f}", *value) : "-";
 }
 
 std::string scan_table(const Scan& scan) {
@@ -59,7 +67,7 @@ std::string scan_table(const Scan& scan) {
   return format_table(lines);
 }
 
-std::string scan_sentence(const Scan& scan, const Sample& sample) {
+std::string scan_sentence(const Scan& scan, const TableSample& sample) {
   if (!scan.best) return "no silhouettes: the sample's rows are all of one cluster";
   const ScanPoint& best = scan.points[*scan.best];
   return fmt::format("best silhouette {} (of {} rows) with {} cluster{}", silhouette_text(best.silhouette),
@@ -71,7 +79,7 @@ Json to_json(const Scan& scan) {
   for (const ScanPoint& point : scan.points) {
     points.push_back({{"clusters", point.clusters},
                       {"inertia", point.inertia},
-                      {"silhouette", point.silhouette},
+                      {"silhouette", point.silhouette ? Json(*point.silhouette) : Json(nullptr)},
                       {"iterations", point.iterations}});
   }
   return points;

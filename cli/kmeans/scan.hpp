@@ -23,7 +23,7 @@ ScanRange parse_scan(const std::string& text, std::int64_t rows);
 struct ScanPoint {
   std::int64_t clusters = 0;
   double inertia = 0;
-  double silhouette = 0;  ///< of the sample; NaN where there is none
+  std::optional<double> silhouette;  ///< mean of the sample; none where its rows are all of one cluster
   std::int64_t iterations = 0;
 };
 
@@ -33,16 +33,18 @@ struct Scan {
   KMeans clustering;                ///< of the best point; of the last where there is no best
 };
 
-/// Clusters the table once for each number of clusters; `options.clusters` is ignored.
+/// Clusters the table once for each number of clusters; `options.clusters` is ignored. `keep`: the clustering is
+/// wanted, for which that of the best point is made once more, unless it is the last. The sample is one of the table's
+/// rows.
 Scan scan_clusters(const Context& ctx, const TableView& table, KMeansOptions options, const ScanRange& range,
-                   Silhouettes& silhouettes);
+                   const TableSample& sample, bool keep);
 
 /// "0.7123", "-" where there is none.
-std::string silhouette_text(double value);
+std::string silhouette_text(std::optional<double> value);
 /// Lines of text, one a number of clusters.
 std::string scan_table(const Scan& scan);
 /// "best silhouette 0.7123 (of 2 000 rows) with 4 clusters".
-std::string scan_sentence(const Scan& scan, const Sample& sample);
+std::string scan_sentence(const Scan& scan, const TableSample& sample);
 Json to_json(const Scan& scan);
 
 }  // namespace vicinal::cli

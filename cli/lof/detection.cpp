@@ -1,5 +1,4 @@
-// See detection.hpp. The area is the share of pairs, an outlier and a normal row, of which the outlier has the larger
-// score: counted in whole numbers, divided once.
+// See detection.hpp.
 #include "lof/detection.hpp"
 
 #include <fmt/core.h>
@@ -8,38 +7,28 @@
 #include <cmath>
 
 #include "vicinal/error.hpp"
+#include "vicinal/metrics.hpp"
 
 namespace vicinal::cli {
 namespace {
 
-std::optional<double> area(const Labels& labels, std::span<const double> scores, std::span<const std::int64_t> ranked,
+/// Of all other classes against the one that is normal; none where there is no row of either kind.
+std::optional<double> area(const Context& ctx, const Labels& labels, std::span<const double> scores,
                            std::int64_t normal) {
-  __extension__ using Wide = unsigned __int128;
-  Wide twice_won = 0;
-  std::uint64_t outliers = 0;
-  std::uint64_t normals = 0;
-  for (std::size_t begin = 0; begin < ranked.size();) {
-    const double score = scores[static_cast<std::size_t>(ranked[begin])];
-    std::uint64_t equal_outliers = 0;
-    std::uint64_t equal_normals = 0;
-    std::size_t end = begin;
-    for (; end < ranked.size() && scores[static_cast<std::size_t>(ranked[end])] == score; ++end) {
-      const bool is_normal = labels.codes[static_cast<std::size_t>(ranked[end])] == normal;
-      (is_normal ? equal_normals : equal_outliers) += 1;
-    }
-    twice_won += static_cast<Wide>(equal_normals) * (2 * static_cast<Wide>(outliers) + equal_outliers);
-    outliers += equal_outliers;
-    normals += equal_normals;
-    begin = end;
+  std::vector<std::int32_t> outlying(labels.codes.size());
+  std::size_t outliers = 0;
+  for (std::size_t i = 0; i < outlying.size(); ++i) {
+    outlying[i] = labels.codes[i] != normal ? 1 : 0;
+    outliers += labels.codes[i] != normal ? 1 : 0;
   }
-  if (outliers == 0 || normals == 0) return std::nullopt;
-  return static_cast<double>(twice_won) / 2 / (static_cast<double>(outliers) * static_cast<double>(normals));
+  if (outliers == 0 || outliers == outlying.size()) return std::nullopt;
+  return roc_auc_score(ctx, outlying, scores);
 }
 
 }  // namespace
 
-Detection detect(const Labels& labels, std::span<const double> scores, std::span<const std::int64_t> ranked,
-                 double top_share, const std::string& normal) {
+Detection detect(const Context& ctx, const Labels& labels, std::span<const double> scores,
+                 std::span<const std::int64_t> ranked, double top_share, const std::string& normal) {
   const std::int64_t count = labels.class_count();
   std::vector<Detection::Class> all(static_cast<std::size_t>(count));
   for (const std::int32_t code : labels.codes) ++all[static_cast<std::size_t>(code)].rows;
@@ -64,7 +53,7 @@ Detection detect(const Labels& labels, std::span<const double> scores, std::span
   if (normal.empty() && count == 2) known = all[0].rows >= all[1].rows ? 0 : 1;
   if (known >= 0) {
     found.normal = all[static_cast<std::size_t>(known)].name;
-    found.auc = area(labels, scores, ranked, known);
+    found.auc = area(ctx, labels, scores, known);
   }
   found.classes = std::move(all);
   return found;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "vicinal/context.hpp"
 #include "vicinal/vote.hpp"
 
 namespace vicinal::cli {
@@ -26,9 +27,9 @@ struct Detection {
 };
 
 /// `ranked` are the rows from the largest score down. `normal`: the name of that class; empty: the larger of two
-/// classes, the first of two as large, and unknown for any other number. O(n). Throws `bad_data` where no row has that
-/// class.
-Detection detect(const Labels& labels, std::span<const double> scores, std::span<const std::int64_t> ranked,
-                 double top_share, const std::string& normal);
+/// classes, the first of two as large, and unknown for any other number. O(n log n). Throws `bad_data` where no row has
+/// that class.
+Detection detect(const Context& ctx, const Labels& labels, std::span<const double> scores,
+                 std::span<const std::int64_t> ranked, double top_share, const std::string& normal);
 
 }  // namespace vicinal::cli

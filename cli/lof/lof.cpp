@@ -25,6 +25,7 @@
 #include "lof/output.hpp"
 #include "lof/stream.hpp"
 #include "report/outliers.hpp"
+#include "report/projection.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
 
@@ -44,10 +45,14 @@ struct Fit {
 };
 
 struct LofCommand {
+  /// Rows that are fitted, or the model; rows that are asked.
+  [[nodiscard]] const std::string& train() const { return model.empty() ? table : model; }
+  [[nodiscard]] const std::string& test() const { return model.empty() ? queries : table; }
+
   CommonOptions common;
   SearchOptions search;
   InputOptions input;
-  PreparationOptions prepared;
+  PreparationArguments prepared;
   std::string table;
   std::string queries;
   std::string across = "max";
@@ -86,11 +91,11 @@ struct LofCommand {
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
   [[nodiscard]] Fit fit(const Context& ctx, std::optional<Table> rows) const;
   [[nodiscard]] Fit loaded(const Context& ctx) const;
-  [[nodiscard]] Table read_asked(const Context& ctx, const Preparation& preparation) const;
+  [[nodiscard]] Table read_asked(const Context& ctx, const Fit& fitted) const;
   void explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const;
   [[nodiscard]] std::vector<OutlyingRow> most_outlying(const Context& ctx, const Fit& fitted,
                                                        const ScoredRows& scored) const;
-  [[nodiscard]] std::string page(const Fit& fitted, const ScoredRows& scored, double seconds) const;
+  [[nodiscard]] std::string page(const Context& ctx, const Fit& fitted, const ScoredRows& scored, double seconds) const;
   void tell_all(const Runtime& runtime, const Fit& fitted, const ScoredRows& scored, double seconds) const;
 };
 
@@ -163,11 +168,12 @@ Table LofCommand::read_train(const Context& ctx) const try {
   throw Error(error.code(), sentence + "; --categories ordinal reads columns of text as codes");
 }
 
-/// Scores once more, their order, and ranks; as .csv a text that grows as it is written.
+/// Scores once more, their order, ranks, and with labels what the area is made of; as .csv a text that grows as it is
+/// written.
 std::uint64_t LofCommand::output_bytes(std::int64_t rows) const {
-  constexpr std::uint64_t kRow = 8 + 8 + 8;
+  const std::uint64_t bytes_per_row = 8 + 8 + 8 + (label.empty() ? 0 : 4 + 16);
   constexpr std::uint64_t kLine = std::uint64_t{2} * 48;
-  return static_cast<std::uint64_t>(rows) * (kRow + (output.ends_with(".csv") ? kLine : 0));
+  return static_cast<std::uint64_t>(rows) * (bytes_per_row + (output.ends_with(".csv") ? kLine : 0));
 }
 
 /// One plan for the inputs and what is made of them, before they are read.
@@ -177,12 +183,13 @@ Context LofCommand::plan(PlannedInputs& inputs) const {
   TableView rows = by_shape ? inputs.add_table(table, reading()) : TableView{};
   TableView others;
   if (asks_others() && asked() != "-") others = inputs.add_table(asked(), read_options(input));
-  if (rows.rows() > 0 && (prepared.scale != "none" || prepared.categories != "none")) {
+  if (rows.rows() > 0 && prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add(static_cast<std::uint64_t>((rows.rows() + others.rows()) * rows.cols()) * sizeof(double));
   }
   return inputs.fit("lof", [&](const Context& rest) {
-    const std::uint64_t fitting = plan_lof(rest, rows, options()).memory + output_bytes(rows.rows());
+    const std::uint64_t fitting = plan_lof(rest, rows, options()).memory + output_bytes(rows.rows()) +
+                                  (report.empty() ? 0 : report::projection_bytes(rows));
     if (others.rows() == 0) return fitting;
     // Novelty is scored beside the scores of the table, by a search of at most as many neighbors.
     const TableView like(others.data(), others.dtype(), others.rows(), rows.cols(), 0, 0);
@@ -199,7 +206,7 @@ Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
   LofOptions asked_for = options();
   const bool has_table = rows.has_value();
   if (has_table) {
-    fitted.preparation = Preparation::fit(ctx, *rows, prepared);
+    fitted.preparation = Preparation::fit(ctx, *rows, prepared.options());
     fitted.rows = fitted.preparation.apply(ctx, *std::move(rows), table);
   }
   if (graph.empty()) {
@@ -218,9 +225,9 @@ Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
 }
 
 Fit LofCommand::loaded(const Context& ctx) const {
-  LofModel read = LofModel::load(ctx, model, {.allow_prepared = true});
+  LofModel read = LofModel::load(ctx, model);
   Fit fitted;
-  fitted.preparation = Preparation::from_text(read.notes, read.index.cols(), model);
+  fitted.preparation = std::move(read.preparation);
   fitted.index = std::move(read.index);
   fitted.lof = std::move(read.fitted);
   return fitted;
@@ -228,23 +235,22 @@ Fit LofCommand::loaded(const Context& ctx) const {
 
 /// The rows to be scored, prepared like those that they are compared with. They need not have the columns that were
 /// left out there; labels are read where there are any.
-Table LofCommand::read_asked(const Context& ctx, const Preparation& preparation) const {
+Table LofCommand::read_asked(const Context& ctx, const Fit& fitted) const {
+  const Preparation& preparation = fitted.preparation;
   ReadOptions reading = read_options(input);
   if (!label.empty() || !reading.drop.empty() || preparation.has_texts()) {
     const FileInfo info = describe_file(ctx, asked());
     if (info.format == FileFormat::csv) {
-      const bool wider = info.arrays[0].shape[1] > static_cast<std::int64_t>(preparation.columns().size());
+      const auto& columns = preparation.columns();
+      const std::int64_t width = columns.empty() ? fitted.index->cols() : static_cast<std::int64_t>(columns.size());
+      const bool wider = info.arrays[0].shape[1] > width;
       const auto has = [&](const std::string& column) {
         if (std::find(info.columns.begin(), info.columns.end(), column) != info.columns.end()) return true;
         return wider && column.find_first_not_of("0123456789") == std::string::npos;
       };
       std::erase_if(reading.drop, [&](const std::string& column) { return !has(column); });
-      std::vector<std::string> left_out = reading.drop;
-      if (!label.empty() && has(label)) {
-        reading.label = label;
-        left_out.push_back(label);
-      }
-      preparation.find_texts(reading, info.columns, left_out, asked());
+      if (!label.empty() && has(label)) reading.label = label;
+      reading = preparation.with_texts(std::move(reading), info.columns, asked());
     }
   }
   return preparation.apply(ctx, read_table(ctx, asked(), reading), asked());
@@ -252,13 +258,13 @@ Table LofCommand::read_asked(const Context& ctx, const Preparation& preparation)
 
 void LofCommand::explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const {
   if (rows) {
-    const Table table_of = Preparation::fit(ctx, *rows, prepared).apply(ctx, *rows, table);
+    const Table table_of = Preparation::fit(ctx, *rows, prepared.options()).apply(ctx, *rows, table);
     Plan plan = plan_lof(ctx, table_of.view, options());
     plan.memory = inputs.total(plan.memory + output_bytes(rows->view.rows()));
     return print_plan(common, plan);
   }
   const Fit fitted = loaded(ctx);
-  const Table others = read_asked(ctx, fitted.preparation);
+  const Table others = read_asked(ctx, fitted);
   const LofOptions& made = fitted.lof.options;
   print_plan(common,
              plan_knn(ctx, fitted.index->table(), &others.view,
@@ -300,7 +306,7 @@ std::vector<OutlyingRow> LofCommand::most_outlying(const Context& ctx, const Fit
   return found;
 }
 
-std::string LofCommand::page(const Fit& fitted, const ScoredRows& scored, double seconds) const {
+std::string LofCommand::page(const Context& ctx, const Fit& fitted, const ScoredRows& scored, double seconds) const {
   report::OutliersReport content;
   content.file = asks_others() ? asked() : table.empty() ? graph : table;
   if (asks_others()) content.how.emplace_back("Compared with", model.empty() ? table : model);
@@ -313,13 +319,15 @@ std::string LofCommand::page(const Fit& fitted, const ScoredRows& scored, double
     content.how.emplace_back("Copies", fmt::format("{} rows have {} or more; policy {}",
                                                    format_count(fitted.lof.copied), made.k, name_of(made.duplicates)));
   }
-  if (fitted.preparation.has_texts()) content.how.emplace_back("Columns of text", fitted.preparation.texts_as());
-  if (fitted.preparation.scale() != "none") content.how.emplace_back("Scaled", fitted.preparation.scale());
+  if (fitted.preparation.has_texts()) content.how.emplace_back("Columns of text", texts_as(fitted.preparation));
+  if (fitted.preparation.scaling() != Scaling::none) {
+    content.how.emplace_back("Scaled", std::string(name_of(fitted.preparation.scaling())));
+  }
   content.lof = &fitted.lof;
   content.scored = &scored;
   content.preparation = &fitted.preparation;
   content.seconds = seconds;
-  return render(content);
+  return render(ctx, content);
 }
 
 void LofCommand::tell_all(const Runtime& runtime, const Fit& fitted, const ScoredRows& scored, double seconds) const {
@@ -373,18 +381,17 @@ void LofCommand::run() const {
   Fit fitted = model.empty() ? fit(rest, std::move(rows)) : loaded(ctx);
   const auto save = [&] {
     if (save_model.empty()) return;
-    LofModel{*fitted.index, fitted.lof, fitted.preparation.to_text(), fitted.preparation.summary()}.save(ctx,
-                                                                                                         save_model);
+    LofModel{.index = *fitted.index, .fitted = fitted.lof, .preparation = fitted.preparation}.save(ctx, save_model);
   };
   if (asked() == "-") {
     save();
-    return score_stream(runtime, common, input, {*fitted.index, fitted.lof, {}}, fitted.preparation);
+    return score_stream(runtime, common, input, {*fitted.index, fitted.lof, {}, fitted.preparation});
   }
   Table others;
   ScoredRows scored;
   scored.table = fitted.rows.view.rows() > 0 ? &fitted.rows : nullptr;
   if (asks_others()) {
-    others = read_asked(ctx, fitted.preparation);
+    others = read_asked(ctx, fitted);
     scored.table = &others;
     scored.scores = vicinal::novelty(rest, *fitted.index, fitted.lof, others.view);
     labels = std::move(others.labels);
@@ -396,13 +403,13 @@ void LofCommand::run() const {
                                   [&](double score_of_row) { return score_of_row > fitted.lof.threshold; });
   scored.top = most_outlying(ctx, fitted, scored);
   if (labels) {
-    scored.detection = detect(*labels, scored.scores, scored.ranked, top_share, normal);
+    scored.detection = detect(ctx, *labels, scored.scores, scored.ranked, top_share, normal);
     scored.labels = &*labels;
   } else if (!label.empty() && !normal.empty()) {
     throw Error(ErrorCode::bad_data, fmt::format("--normal: {} has no labels", asked()));
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const std::string text = report.empty() ? std::string() : page(fitted, scored, seconds);
+  const std::string text = report.empty() ? std::string() : page(ctx, fitted, scored, seconds);
   ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
   write_scores(ctx, output, fitted.lof, scored);
@@ -418,12 +425,11 @@ Command add_lof(const Parser& root) {
   auto command = std::make_shared<LofCommand>();
   LofCommand& lof = *command;
   const Parser app =
-      root.add_subcommand("lof", "Score how outlying rows are, by the local outlier factor and its family");
+      root.add_subcommand("lof", "Score outliers with the local outlier factor and eight related scores");
   app.add_option("TRAIN", lof.table,
-                 "Rows that are compared with each other; with --model the rows to score, - for standard input")
+                 "Training rows, scored among themselves; with --model the rows to score; - reads standard input")
       .type_name("FILE");
-  app.add_option("QUERIES", lof.queries, "Rows to score among those of TRAIN instead; - for standard input")
-      .type_name("FILE");
+  app.add_option("QUERIES", lof.queries, "Rows to score against TRAIN; - reads standard input").type_name("FILE");
   const std::string scoring = "Scores";
   const auto fitting = [&](Option option, const std::string& group) {
     if (!group.empty()) option.group(group);
@@ -432,61 +438,60 @@ Command add_lof(const Parser& root) {
   };
   const auto answer = [&](Option option) { lof.of_answers.push_back(option); };
   lof.of_neighbors.push_back(
-      fitting(app.add_option("-k", lof.k, "Neighbors a row; with --graph at most as many as it has")
+      fitting(app.add_option("-k", lof.k, "Neighbors per row; with --graph at most as many as it holds")
                   .type_name("K")
                   .capture_default_str(),
               scoring));
-  fitting(app.add_option("--k-to", lof.k_to, "lof for every number of neighbors from -k to this one").type_name("K"),
-          scoring);
-  fitting(app.add_choice("--across", lof.across, {"max", "mean", "min"}, "What is kept of the scores by all these"),
+  fitting(app.add_option("--k-to", lof.k_to, "Compute lof for every k from -k to this one").type_name("K"), scoring);
+  fitting(app.add_choice("--across", lof.across, {"max", "mean", "min"}, "How --k-to combines the scores of all k"),
           scoring);
   fitting(app.add_choice("--score", lof.score,
                          {"lof", "simplified_lof", "knn", "knn_weighted", "loop", "ldof", "inflo", "cof", "cof_pyod"},
-                         "What is computed; larger is more outlying"),
+                         "Score to compute; larger is more outlying"),
           scoring);
   fitting(app.add_choice("--duplicates", lof.duplicates, {"sklearn", "inf", "one", "distinct", "cap"},
-                         "What becomes of rows with K copies or more"),
+                         "Policy for rows with K or more duplicates"),
           scoring);
-  fitting(
-      app.add_choice("--ties", lof.ties, {"cut", "all"}, "Neighbors as far away as the K-th: K in all, or every one"),
-      scoring);
-  fitting(app.add_option("--lambda", lof.lambda, "Deviations that loop calls far").type_name("X").capture_default_str(),
+  fitting(app.add_choice("--ties", lof.ties, {"cut", "all"},
+                         "Neighbors as far away as the K-th; cut: keep K in total; all: keep every one"),
           scoring);
-  fitting(app.add_option("--contamination", lof.contamination,
-                         "Share of outliers in TRAIN, up to 0.5; 0: the threshold that the score itself suggests")
+  fitting(app.add_option("--lambda", lof.lambda, "Number of standard deviations that loop treats as far")
               .type_name("X")
               .capture_default_str(),
           scoring);
-  fitting(app.add_flag("--novelty", lof.novelty, "Keep what is needed to score rows that are not in TRAIN"), scoring);
+  fitting(app.add_option("--contamination", lof.contamination,
+                         "Fraction of outliers in TRAIN, at most 0.5; 0: use the score's default threshold")
+              .type_name("X")
+              .capture_default_str(),
+          scoring);
+  fitting(app.add_flag("--novelty", lof.novelty, "Keep what scoring of new rows needs"), scoring);
   fitting(app.add_option("--graph", lof.graph,
-                         "Neighbors from an .npz that vicinal knn or radius wrote of TRAIN, instead of a search")
+                         "Use the neighbors of TRAIN in this .npz file of vicinal knn or radius instead of searching")
               .type_name("FILE"),
           "Search");
-  app.add_option("--model", lof.model, "Score rows by a file that --save-model wrote").type_name("FILE");
-  fitting(app.add_option("--save-model", lof.save_model, "Where to write all that it takes to score other rows")
-              .type_name("FILE"),
-          "");
+  app.add_option("--model", lof.model, "Model file written by --save-model; replaces TRAIN").type_name("FILE");
+  fitting(
+      app.add_option("--save-model", lof.save_model, "Write a model file for later use with --model").type_name("FILE"),
+      "");
   const std::string labels = "Labels";
-  answer(app.add_option("--label", lof.label, "CSV column with labels, to tell what the scores find")
+  answer(app.add_option("--label", lof.label, "CSV column with labels, to evaluate the scores")
              .type_name("COLUMN")
              .group(labels));
-  answer(app.add_option("--normal", lof.normal, "The label of what is no outlier [the larger of two classes]")
+  answer(app.add_option("--normal", lof.normal, "Label of the rows that are not outliers [the larger of two classes]")
              .type_name("NAME")
              .group(labels));
-  answer(app.add_option("--top-share", lof.top_share,
-                        "Share of the rows, from the most outlying down, in which labels are counted")
+  answer(app.add_option("--top-share", lof.top_share, "Fraction of the most outlying rows in which labels are counted")
              .type_name("X")
              .capture_default_str()
              .group(labels));
-  answer(app.add_option("--top", lof.top, "Rows to show, with the columns that push them out")
+  answer(app.add_option("--top", lof.top, "Number of rows to show, with the columns that contribute most")
              .type_name("N")
              .capture_default_str());
   answer(app.add_option("-o,--output", lof.output,
-                        "Where to write all scores: .csv (row,lof,rank), .npy or .npz (scores, threshold)")
+                        "Output file with all scores: .csv (row,lof,rank), .npy or .npz (scores, threshold)")
              .type_name("FILE"));
-  answer(
-      app.add_option("--report", lof.report, "Where to write a page with the scores and the most outlying rows (.html)")
-          .type_name("FILE"));
+  answer(app.add_option("--report", lof.report, "HTML report with the scores and the most outlying rows")
+             .type_name("FILE"));
   add_metric_options(app, lof.search);
   add_preparation_options(app, lof.prepared);
   add_input_options(app, lof.input);
@@ -502,13 +507,7 @@ Command add_lof(const Parser& root) {
        "vicinal lof train.csv test.csv --label class --scale standard --report report.html",
        "vicinal lof train.npy --save-model model.vlof --top 0 && vicinal lof --model model.vlof test.npy --json",
        "tail -n +2 test.csv | cut -d, -f1-4 | vicinal lof train.csv - --drop class --quiet"});
-  return {app,
-          [command] {
-            const bool by_model = !command->model.empty();
-            naming_files(by_model ? command->model : command->table, by_model ? command->table : command->queries,
-                         [&] { command->run(); });
-          },
-          &command->common.json};
+  return command_naming_files(app, command);
 }
 
 }  // namespace vicinal::cli

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/output.hpp"
-#include "base/preparation.hpp"
 #include "lof/detection.hpp"
 #include "lof/outlying.hpp"
 #include "vicinal/lof.hpp"
+#include "vicinal/preprocess.hpp"
 
 namespace vicinal::cli {
 

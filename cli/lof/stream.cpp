@@ -105,12 +105,8 @@ struct Line {
 
 class Scorer {
  public:
-  Scorer(const Context& ctx, const LofModel& model, const Preparation& preparation, const InputOptions& input)
-      : ctx_(ctx),
-        model_(model),
-        preparation_(preparation),
-        reading_(read_options(input)),
-        may_have_header_(!input.no_header) {
+  Scorer(const Context& ctx, const LofModel& model, const InputOptions& input)
+      : ctx_(ctx), model_(model), reading_(read_options(input)), may_have_header_(!input.no_header) {
     if (reading_.delimiter == 0) reading_.delimiter = ',';
   }
 
@@ -154,7 +150,7 @@ class Scorer {
     const bool named = reading_.header.value_or(false) || is_header(names);
     if (!named) names.clear();
     reading_.header = false;
-    preparation_.find_texts(reading_, names, reading_.drop, kName);
+    reading_ = model_.preparation.with_texts(std::move(reading_), names, kName);
     for (std::string& text : reading_.text) {
       const auto found = std::find(names.begin(), names.end(), text);
       if (found != names.end()) text = fmt::format("{}", found - names.begin());
@@ -186,7 +182,7 @@ class Scorer {
   }
   /// Whether all of the model's names are there.
   [[nodiscard]] bool is_header(const std::vector<std::string>& names) const {
-    const auto& columns = preparation_.columns();
+    const auto& columns = model_.preparation.columns();
     return !columns.empty() && std::all_of(columns.begin(), columns.end(), [&](const Preparation::Column& column) {
       return !column.name.empty() && std::find(names.begin(), names.end(), column.name) != names.end();
     });
@@ -201,7 +197,7 @@ class Scorer {
       if (table.view.rows() != static_cast<std::int64_t>(lines.size())) {
         throw Error(ErrorCode::bad_data, "a quote reaches over the end of a line");
       }
-      table = preparation_.apply(ctx_, std::move(table), kName);
+      table = model_.preparation.apply(ctx_, std::move(table), kName);
       const std::vector<double> scores = novelty(ctx_, model_.index, model_.fitted, table.view);
       for (std::size_t i = 0; i < lines.size(); ++i) {
         const bool outlier = scores[i] > model_.fitted.threshold;
@@ -225,7 +221,6 @@ class Scorer {
 
   const Context& ctx_;
   const LofModel& model_;
-  const Preparation& preparation_;
   ReadOptions reading_;
   bool may_have_header_;
   bool begun_ = false;
@@ -239,10 +234,10 @@ class Scorer {
 
 }  // namespace
 
-void score_stream(const Runtime& runtime, const CommonOptions& common, const InputOptions& input, const LofModel& model,
-                  const Preparation& preparation) {
+void score_stream(const Runtime& runtime, const CommonOptions& common, const InputOptions& input,
+                  const LofModel& model) {
   LineReader reader(runtime.ctx);
-  Scorer scorer(runtime.ctx, model, preparation, input);
+  Scorer scorer(runtime.ctx, model, input);
   write_stdout(fmt::format("row,{},outlier\n", name_of(model.fitted.options.score)));
   std::string line;
   bool too_long = false;

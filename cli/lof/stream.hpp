@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/common_options.hpp"
-#include "base/preparation.hpp"
 #include "vicinal/lof.hpp"
 
 namespace vicinal::cli {
@@ -12,7 +11,7 @@ namespace vicinal::cli {
 /// model's table is told on stderr with its number, and gets no answer; its row is counted. What has arrived is
 /// answered when the input pauses, some thousand rows at a time. Memory: O(a few MB of lines), whatever the length of
 /// the input. Throws what `novelty` throws that is no fault of a line, `cancelled`.
-void score_stream(const Runtime& runtime, const CommonOptions& common, const InputOptions& input, const LofModel& model,
-                  const Preparation& preparation);
+void score_stream(const Runtime& runtime, const CommonOptions& common, const InputOptions& input,
+                  const LofModel& model);
 
 }  // namespace vicinal::cli

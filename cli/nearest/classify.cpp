@@ -4,20 +4,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/common_options.hpp"
 #include "base/image_shape.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "commands.hpp"
-#include "io/atomic_file.hpp"
 #include "nearest/scores.hpp"
-#include "nearest/supervised.hpp"
+#include "nearest/supervised_run.hpp"
 #include "report/classification.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
@@ -26,18 +22,17 @@
 namespace vicinal::cli {
 namespace {
 
-struct ClassifyCommand : SupervisedOptions {
+struct ClassifyCommand : SupervisedCommand {
   std::string labels_file;
   std::string test_labels_file;
   std::string image_shape;
   std::string class_names_file;
   bool probabilities = false;
 
-  void check() const;
-  [[nodiscard]] RowBytes row_bytes() const;
-  [[nodiscard]] Context plan(PlannedInputs& inputs) const;
-  [[nodiscard]] Fitted fit_rows(const Context& ctx, const Context& rest) const;
-  void choose(const Context& ctx, Fitted& fitted) const;
+  void check() const override;
+  [[nodiscard]] RowBytes row_bytes() const override;
+  [[nodiscard]] Context plan(PlannedInputs& inputs) const override;
+  [[nodiscard]] Fitted fit_rows(const Context& ctx, const Context& rest) const override;
   void run() const;
 };
 
@@ -141,12 +136,13 @@ void write_predictions(const Context& ctx, const std::string& path, const std::v
 std::string scores_text(const Outcome& outcome, bool several) {
   const Scores& scores = *outcome.scores;
   std::vector<std::vector<std::string>> lines = {{"class", "rows", "precision", "recall", "F1"}};
-  for (const ClassScore& one : scores.classes) {
-    lines.push_back({one.name, fmt::format("{}", one.support), fmt::format("{:.4f}", one.precision),
+  for (std::size_t j = 0; j < scores.classes.size(); ++j) {
+    const ClassScore& one = scores.classes[j];
+    lines.push_back({scores.names[j], fmt::format("{}", one.support), fmt::format("{:.4f}", one.precision),
                      fmt::format("{:.4f}", one.recall), fmt::format("{:.4f}", one.f1)});
   }
   return fmt::format("{}accuracy {:.4f} ({} of {})\n\n", several ? outcome.name + ": " : "", scores.accuracy,
-                     scores.right, scores.rows) +
+                     scores.correct, scores.rows) +
          format_table(lines);
 }
 
@@ -166,14 +162,14 @@ Json to_json(const Outcome& outcome) {
   if (!outcome.scores) return json;
   const Scores& scores = *outcome.scores;
   json["accuracy"] = scores.accuracy;
-  json["right"] = scores.right;
+  json["right"] = scores.correct;
   json["rows"] = scores.rows;
-  json["macro_f1"] = scores.macro_f1;
+  json["macro_f1"] = scores.macro.f1;
   json["per_class"] = Json::array();
   for (std::size_t j = 0; j < scores.classes.size(); ++j) {
     const ClassScore& one = scores.classes[j];
     json["per_class"].push_back({{"label", outcome.labels->name_of(static_cast<std::int64_t>(j))},
-                                 {"name", one.name},
+                                 {"name", scores.names[j]},
                                  {"rows", one.support},
                                  {"predicted", one.predicted},
                                  {"precision", one.precision},
@@ -249,12 +245,6 @@ Fitted ClassifyCommand::fit_rows(const Context& ctx, const Context& rest) const 
   return fitted;
 }
 
-void ClassifyCommand::choose(const Context& ctx, Fitted& fitted) const {
-  if (folds == 0) return;
-  fitted.chosen = cross_validate(ctx, fitted.model->index, fitted.model->outputs[0], cross_validation_of(*this));
-  fitted.model->k = fitted.chosen->k;
-}
-
 /// A row without neighbors is what --outlier says, with all of the probability.
 void call_outliers(const Fitted& fitted, std::vector<Vote>& votes) {
   for (std::size_t o = 0; o < votes.size(); ++o) {
@@ -272,141 +262,151 @@ void call_outliers(const Fitted& fitted, std::vector<Vote>& votes) {
   }
 }
 
-void ClassifyCommand::run() const {
-  const auto start = std::chrono::steady_clock::now();
-  check();
-  const Runtime runtime = make_runtime(common);
-  const Context& ctx = runtime.ctx;
-  PlannedInputs inputs(runtime, common);
-  const Context rest = plan(inputs);
-  Fitted fitted = model.empty() ? fit_rows(ctx, rest) : load_fitted(ctx, model);
-  if (fitted.model->outputs.empty()) {
-    throw Error(ErrorCode::bad_data, fmt::format("--model: {} was made by vicinal regress", model));
+class ClassifyRun : public SupervisedRun {
+ public:
+  explicit ClassifyRun(const ClassifyCommand& command)
+      : SupervisedRun(command, {"classify", "labels", "accuracy"}), command_(command) {}
+
+ protected:
+  void check_model() const override;
+  void read_test(const Context& ctx) override;
+  [[nodiscard]] CrossValidation cross_validated(const Context& ctx) const override {
+    return cross_validate(ctx, index(), fitted_.model->outputs[0], cross_validation_of(command_));
   }
-  if (common.explain) return explain_supervised(rest, *this, inputs, fitted, row_bytes());
-  const bool answers = !test().empty();
-  const std::vector<Labels>& trained = fitted.model->outputs;
-  std::vector<Outcome> outcomes(answers ? trained.size() : 0);
-  AskedTable asked;
-  if (answers) asked = read_asked(ctx, *this, fitted, test_labels_file.empty());
-  const std::vector<Labels> truth = answers ? read_truth(ctx, test(), test_labels_file, asked) : std::vector<Labels>();
-  for (std::size_t o = 0; o < outcomes.size(); ++o) {
-    outcomes[o].labels = &trained[o];
-    if (o < fitted.columns.size()) outcomes[o].name = fitted.columns[o];
+
+  void answer(const Context& ctx, const KnnOptions& search) override {
+    found_ = vicinal::classify(ctx, index(), asked_.table.view, fitted_.model->outputs, search, voting());
+  }
+  void answer(const Context& ctx, const RadiusOptions& search) override {
+    found_ = classify_radius(ctx, index(), asked_.table.view, fitted_.model->outputs, search, voting());
+  }
+  void answer(const Context& ctx, const NeighborGraph& graph) override {
+    found_ = {vote(ctx, graph, fitted_.model->outputs, voting()), graph.rows, graph.table_rows, graph.plan,
+              graph.stats};
+  }
+  Answered answered() override { return {found_.rows, found_.plan, found_.stats}; }
+  void score(const Context& ctx) override;
+
+  [[nodiscard]] bool is_scored() const override { return is_scored_; }
+  [[nodiscard]] std::string page(const NeighborGraph& graph, double seconds) const override;
+  void write(const Context& ctx) const override {
+    write_predictions(ctx, command_.output, outcomes_, command_.probabilities);
+  }
+  void add_to(Json& json) const override {
+    json["outputs"] = Json::array();
+    for (const Outcome& one : outcomes_) json["outputs"].push_back(to_json(one));
+  }
+  [[nodiscard]] std::vector<std::string> scores_texts() const override {
+    std::vector<std::string> texts;
+    for (const Outcome& one : outcomes_) {
+      if (one.scores) texts.push_back(scores_text(one, outcomes_.size() > 1));
+    }
+    return texts;
+  }
+  [[nodiscard]] std::string answers_text() const override { return predictions_text(outcomes_); }
+  [[nodiscard]] std::string done_text(double seconds) const override {
+    return "classified in " + format_duration(seconds);
+  }
+
+ private:
+  [[nodiscard]] VoteOptions voting() const {
+    VoteOptions voting;
+    voting.weights = fitted_.model->weights;
+    voting.probabilities = command_.probabilities || !command_.report.empty();
+    return voting;
+  }
+
+  const ClassifyCommand& command_;
+  std::vector<Outcome> outcomes_;
+  std::vector<std::string> class_names_;
+  report::ImageShape image_;
+  bool is_scored_ = false;
+  Classification found_;
+};
+
+void ClassifyRun::check_model() const {
+  if (!fitted_.model->outputs.empty()) return;
+  throw Error(ErrorCode::bad_data, fmt::format("--model: {} was made by vicinal regress", command_.model));
+}
+
+void ClassifyRun::read_test(const Context& ctx) {
+  const std::string& labels_file = command_.test_labels_file;
+  const std::vector<Labels>& trained = fitted_.model->outputs;
+  std::vector<Labels> truth;
+  if (has_test()) {
+    asked_ = read_asked(ctx, command_, fitted_, labels_file.empty());
+    truth = read_truth(ctx, command_.test(), labels_file, asked_);
+    outcomes_.resize(trained.size());
+  }
+  for (std::size_t o = 0; o < outcomes_.size(); ++o) {
+    outcomes_[o].labels = &trained[o];
+    if (o < fitted_.columns.size()) outcomes_[o].name = fitted_.columns[o];
     if (o >= truth.size()) continue;
-    outcomes[o].truth = codes_among(trained[o], truth[o], test_labels_file.empty() ? test() : test_labels_file);
+    outcomes_[o].truth = codes_among(trained[o], truth[o], labels_file.empty() ? command_.test() : labels_file);
   }
-  const bool scored = !truth.empty();
-  if (!report.empty() && !scored) {
+  is_scored_ = !truth.empty();
+  if (!command_.report.empty() && !is_scored_) {
     throw Error(ErrorCode::invalid_argument,
                 "--report: the true labels of TEST are needed, as a column or by --test-labels");
   }
-  const std::vector<std::string> class_names = read_class_names(ctx, class_names_file, trained[0]);
-  const report::ImageShape image = answers ? image_shape_of(image_shape, asked.table) : report::ImageShape{};
+  class_names_ = read_class_names(ctx, command_.class_names_file, trained[0]);
+  if (has_test()) image_ = image_shape_of(command_.image_shape, asked_.table);
+}
 
-  choose(rest, fitted);
-  const Index& index = fitted.model->index;
-  const auto filter = read_filter(ctx, search.filter, index.rows());
-  VoteOptions voting;
-  voting.weights = fitted.model->weights;
-  voting.probabilities = probabilities || !report.empty();
-  NeighborGraph graph;  // only a report shows neighbors
-  Classification found;
-  const bool by_k = fitted.model->k > 0;
-  if (answers && !report.empty()) {
-    graph = by_k ? knn(rest, index, asked.table.view, knn_of(*this, fitted, filter))
-                 : vicinal::radius(rest, index, asked.table.view, radius_of(*this, fitted, filter));
-    found = {vote(rest, graph, trained, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
-  } else if (answers) {
-    found = by_k ? vicinal::classify(rest, index, asked.table.view, trained, knn_of(*this, fitted, filter), voting)
-                 : classify_radius(rest, index, asked.table.view, trained, radius_of(*this, fitted, filter), voting);
+void ClassifyRun::score(const Context& ctx) {
+  call_outliers(fitted_, found_.votes);
+  for (std::size_t o = 0; o < outcomes_.size(); ++o) {
+    outcomes_[o].vote = std::move(found_.votes[o]);
+    if (!is_scored_) continue;
+    outcomes_[o].scores = cli::score(ctx, *outcomes_[o].labels, outcomes_[o].truth, outcomes_[o].vote.codes);
+    if (!class_names_.empty()) outcomes_[o].scores->names = class_names_;
   }
-  found.stats.prepare_seconds = fitted.prepare_seconds;
-  call_outliers(fitted, found.votes);
-  for (std::size_t o = 0; o < outcomes.size(); ++o) {
-    outcomes[o].vote = std::move(found.votes[o]);
-    if (!scored) continue;
-    outcomes[o].scores = score(trained[o], outcomes[o].truth, outcomes[o].vote.codes);
-    for (std::size_t c = 0; c < class_names.size(); ++c) outcomes[o].scores->classes[c].name = class_names[c];
-  }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
-  std::string page;
-  if (!report.empty()) {
-    std::vector<report::Classification> shown;
-    shown.reserve(outcomes.size());
-    for (const Outcome& one : outcomes) {
-      shown.push_back({one.name, one.labels, &one.vote, one.truth, &*one.scores});
-    }
-    report::ClassificationReport content;
-    content.train_file = train();
-    content.test_file = test();
-    content.weights = weighting_text(fitted);
-    content.radius = fitted.model->radius;
-    content.image = image;
-    content.seconds = seconds;
-    content.graph = &graph;
-    content.train = &index.table();
-    content.test = &asked.table.view;
-    content.outputs = shown;
-    page = render(content);
+std::string ClassifyRun::page(const NeighborGraph& graph, double seconds) const {
+  std::vector<report::Classification> shown;
+  shown.reserve(outcomes_.size());
+  for (const Outcome& one : outcomes_) {
+    shown.push_back({one.name, one.labels, &one.vote, one.truth, &*one.scores});
   }
-  ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
-  if (!output.empty()) write_predictions(ctx, output, outcomes, probabilities);
-  if (!save_model.empty()) save_fitted(ctx, save_model, fitted);
-  if (!report.empty()) write_text(report, page);
-  together.commit();
-  runtime.progress->clear();
-  if (common.json) {
-    Json json = answer_json("classify", found.rows, *this, fitted);
-    json["outputs"] = Json::array();
-    for (const Outcome& one : outcomes) json["outputs"].push_back(to_json(one));
-    finish_json(json, *this, answers || !fitted.chosen ? found.plan : fitted.chosen->plan, found.stats, seconds);
-    return print_json(json);
-  }
-  std::string text;
-  if (fitted.chosen) text = validation_table(*fitted.chosen, cross_validation_of(*this), "accuracy");
-  for (const Outcome& one : outcomes) {
-    if (one.scores) text += (text.empty() ? "" : "\n") + scores_text(one, outcomes.size() > 1);
-  }
-  if (answers && !scored && output.empty()) text += predictions_text(outcomes);
-  print_text(text);
-  if (fitted.chosen) tell(runtime, common, validation_sentence(*fitted.chosen, cross_validation_of(*this)));
-  const std::string places = places_text(*this, "labels");
-  if (!answers) return tell(runtime, common, fmt::format("{} rows fitted{}", format_count(index.rows()), places));
-  tell(runtime, common,
-       fmt::format("{} rows classified in {} ({}){}", format_count(found.rows), format_duration(seconds),
-                   ran_as(found.plan), places));
+  auto content = report_of<report::ClassificationReport>(graph, seconds);
+  content.weights = weighting_text(fitted_);
+  content.radius = fitted_.model->radius;
+  content.image = image_;
+  content.outputs = shown;
+  return render(content);
+}
+
+void ClassifyCommand::run() const {
+  ClassifyRun(*this).run();
 }
 
 }  // namespace
 
 Command add_classify(const Parser& root) {
   auto command = std::make_shared<ClassifyCommand>();
-  const Parser app = root.add_subcommand("classify", "Give each row the class of its nearest labelled rows, exactly");
+  const Parser app = root.add_subcommand("classify", "Classify rows by the labels of their nearest rows");
   const std::string labels = "Labels";
   command->of_fitting.push_back(
-      app.add_option("--label", command->input.labels, "CSV column with the class; may be repeated for several outputs")
+      app.add_option("--label", command->input.labels, "CSV column with the class; repeat for several outputs")
           .type_name("COLUMN")
           .repeatable()
           .group(labels));
   command->of_fitting.push_back(
-      app.add_option("--labels", command->labels_file, "Labels of TRAIN in a file of their own: .npy, idx or text")
+      app.add_option("--labels", command->labels_file, "Separate file with the labels of TRAIN: .npy, idx or text")
           .type_name("FILE")
           .group(labels));
-  app.add_option("--test-labels", command->test_labels_file, "True labels of TEST, to score the answer")
+  app.add_option("--test-labels", command->test_labels_file, "True labels of TEST, for scoring")
       .type_name("FILE")
       .group(labels);
   app.add_option("--class-names", command->class_names_file,
-                 "What to call the classes in scores and report: one name a line, in order of the labels")
+                 "Names of the classes, one per line, in the order of the labels")
       .type_name("FILE")
       .group(labels);
-  app.add_option("-o,--output", command->output, "Where to write row,label (.csv)").type_name("FILE");
-  app.add_flag("--proba", command->probabilities, "Also write the share of the vote of each class, as p_CLASS");
-  app.add_option("--report", command->report, "Where to write a page with scores and the hardest rows (.html)")
-      .type_name("FILE");
-  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
+  app.add_option("-o,--output", command->output, "Output file with row,label (.csv)").type_name("FILE");
+  app.add_flag("--proba", command->probabilities, "Also write each class's share of the vote, as column p_CLASS");
+  app.add_option("--report", command->report, "HTML report with scores and the hardest rows").type_name("FILE");
+  app.add_option("--image-shape", command->image_shape, "Show each row as a gray image of this size in the report")
       .type_name("HxW");
   add_supervised_options(app, *command, "classify");
   app.add_examples(
@@ -415,8 +415,7 @@ Command add_classify(const Parser& root) {
        "--report report.html",
        "vicinal classify train.csv test.csv --label class -r 1.5 --outlier unknown",
        "vicinal classify train.csv --label class --k 1..25 --cv 5 --scale standard --save-model model.vnm"});
-  return {app, [command] { naming_files(command->train(), command->test(), [&] { command->run(); }); },
-          &command->common.json};
+  return command_naming_files(app, command);
 }
 
 }  // namespace vicinal::cli

@@ -50,27 +50,20 @@ void KnnCommand::run() const {
 
 Command add_knn(const Parser& root) {
   auto command = std::make_shared<KnnCommand>();
-  const Parser app = root.add_subcommand("knn", "Find the k nearest rows, exactly");
+  const Parser app = root.add_subcommand("knn", "Find the k nearest rows of each row");
   app.add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
       .type_name("FILE")
       .required();
-  app.add_option("QUERIES", command->queries, "Rows to find neighbors for; without it, each table row among the others")
+  app.add_option("QUERIES", command->queries,
+                 "Rows to find neighbors for; if omitted, the rows of TABLE, each excluding itself")
       .type_name("FILE");
-  app.add_option("-k", command->k, "Neighbors a row").type_name("K").capture_default_str().group("Search");
-  app.add_option("-o,--output", command->output, "Where to write all of them: .npz (ids, distances) or .csv")
-      .type_name("FILE");
-  app.add_option("--report", command->report, "Where to write a page with distances, hubs and pairs (.html)")
-      .type_name("FILE");
-  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
-      .type_name("HxW");
-  add_search_options(app, command->search);
-  add_input_options(app, command->input);
-  add_common_options(app, command->common);
+  app.add_option("-k", command->k, "Neighbors per row").type_name("K").capture_default_str().group("Search");
+  app.add_option("-o,--output", command->output, "Output file: .npz (ids, distances) or .csv").type_name("FILE");
+  command->add_to(app);
   app.add_examples({"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
                     "vicinal knn train.csv --drop class -k 3 -o graph.csv",
                     "vicinal knn train.npy test.npy -k 5 --report report.html"});
-  return {app, [command] { naming_files(command->table, command->queries, [&] { command->run(); }); },
-          &command->common.json};
+  return command_naming_files(app, command);
 }
 
 }  // namespace vicinal::cli

@@ -97,6 +97,15 @@ std::string page_of(const NeighborsCommand& command, const FoundNeighbors& found
 
 }  // namespace
 
+void NeighborsCommand::add_to(const Parser& app) {
+  app.add_option("--report", report, "HTML report with distances, hubs and nearest pairs").type_name("FILE");
+  app.add_option("--image-shape", image_shape, "Show each row as a gray image of this size in the report")
+      .type_name("HxW");
+  add_search_options(app, search);
+  add_input_options(app, input);
+  add_common_options(app, common);
+}
+
 void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found) const {
   const std::string page = report.empty() ? std::string() : page_of(*this, found);
   runtime.ctx.check_cancelled();

@@ -28,6 +28,10 @@ struct NeighborsCommand {
   std::string report;
   std::string image_shape;
 
+  [[nodiscard]] const std::string& train() const { return table; }
+  [[nodiscard]] const std::string& test() const { return queries; }
+  /// Options that both have, after their own.
+  void add_to(const Parser& app);
   /// Writes lists and page, both or neither, and prints what was found: as JSON, or its first rows and a sentence.
   void deliver(const Runtime& runtime, const FoundNeighbors& found) const;
 };

@@ -5,36 +5,32 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "commands.hpp"
-#include "io/atomic_file.hpp"
-#include "nearest/supervised.hpp"
-#include "nearest/value_scores.hpp"
+#include "nearest/supervised_run.hpp"
 #include "report/regression.hpp"
+#include "vicinal/metrics.hpp"
 
 namespace vicinal::cli {
 namespace {
 
 constexpr std::int64_t kRowsPrinted = 10;
 
-struct RegressCommand : SupervisedOptions {
+struct RegressCommand : SupervisedCommand {
   std::vector<std::string> targets;
   std::string targets_file;
   std::string test_targets_file;
 
-  void check() const;
-  [[nodiscard]] RowBytes row_bytes() const;
-  [[nodiscard]] Context plan(PlannedInputs& inputs) const;
-  [[nodiscard]] Fitted fit_rows(const Context& ctx, const Context& rest) const;
-  [[nodiscard]] CrossValidation choose(const Context& ctx, const Fitted& fitted) const;
+  void check() const override;
+  [[nodiscard]] RowBytes row_bytes() const override;
+  [[nodiscard]] Context plan(PlannedInputs& inputs) const override;
+  [[nodiscard]] Fitted fit_rows(const Context& ctx, const Context& rest) const override;
   void run() const;
 };
 
@@ -119,11 +115,22 @@ void write_values(const Context& ctx, const std::string& path, const Regression&
   write_text(path, text);
 }
 
-std::string errors_text(const std::vector<ValueScore>& scores) {
+/// Scores of the rows' values; a value that is not finite, which only --outlier gives, counts as right.
+std::vector<RegressionScore> score_values(const Context& ctx, std::span<const double> truth, std::vector<double> found,
+                                          std::size_t outputs) {
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!std::isfinite(found[i])) found[i] = truth[i];
+  }
+  return regression_scores(ctx, truth, found, static_cast<std::int64_t>(outputs));
+}
+
+std::string errors_text(const std::vector<RegressionScore>& scores, const std::vector<std::string>& names) {
   std::vector<std::vector<std::string>> lines = {{"target", "root mean square", "mean error size", "largest", "R2"}};
-  for (const ValueScore& one : scores) {
-    lines.push_back({one.name, fmt::format("{:.6g}", one.root_mean_square), fmt::format("{:.6g}", one.mean_size),
-                     fmt::format("{:.6g}", one.largest), std::isfinite(one.r2) ? fmt::format("{:.4f}", one.r2) : "-"});
+  for (std::size_t o = 0; o < scores.size(); ++o) {
+    const RegressionScore& one = scores[o];
+    lines.push_back({names[o], fmt::format("{:.6g}", one.root_mean_squared_error),
+                     fmt::format("{:.6g}", one.mean_absolute_error), fmt::format("{:.6g}", one.max_error),
+                     one.r2 && std::isfinite(*one.r2) ? fmt::format("{:.4f}", *one.r2) : "-"});
   }
   return format_table(lines);
 }
@@ -140,14 +147,15 @@ std::string values_text(const Regression& found, const std::vector<std::string>&
   return format_table(lines);
 }
 
-Json to_json(const std::vector<ValueScore>& scores) {
+Json to_json(const std::vector<RegressionScore>& scores, const std::vector<std::string>& names) {
   Json json = Json::array();
-  for (const ValueScore& one : scores) {
-    json.push_back({{"name", one.name},
-                    {"root_mean_square_error", one.root_mean_square},
-                    {"mean_absolute_error", one.mean_size},
-                    {"largest_error", one.largest},
-                    {"r2", std::isfinite(one.r2) ? Json(one.r2) : Json(nullptr)}});
+  for (std::size_t o = 0; o < scores.size(); ++o) {
+    const RegressionScore& one = scores[o];
+    json.push_back({{"name", names[o]},
+                    {"root_mean_square_error", one.root_mean_squared_error},
+                    {"mean_absolute_error", one.mean_absolute_error},
+                    {"largest_error", one.max_error},
+                    {"r2", one.r2 && std::isfinite(*one.r2) ? Json(*one.r2) : Json(nullptr)}});
   }
   return json;
 }
@@ -200,147 +208,137 @@ TableView targets_of(const Fitted& fitted) {
   return {fitted.model->targets.data(), fitted.model->index.rows(), fitted.model->target_columns};
 }
 
-CrossValidation RegressCommand::choose(const Context& ctx, const Fitted& fitted) const {
-  return cross_validate(ctx, fitted.model->index, targets_of(fitted), cross_validation_of(*this));
+class RegressRun : public SupervisedRun {
+ public:
+  explicit RegressRun(const RegressCommand& command)
+      : SupervisedRun(command, {"regress", "values", "mean squared error"}), command_(command) {}
+
+ protected:
+  void check_model() const override;
+  void read_test(const Context& ctx) override;
+  [[nodiscard]] CrossValidation cross_validated(const Context& ctx) const override {
+    return cross_validate(ctx, index(), targets_of(fitted_), cross_validation_of(command_));
+  }
+
+  void answer(const Context& ctx, const KnnOptions& search) override {
+    found_ = vicinal::regress(ctx, index(), asked_.table.view, targets_of(fitted_), search, averaging_);
+  }
+  void answer(const Context& ctx, const RadiusOptions& search) override {
+    found_ = regress_radius(ctx, index(), asked_.table.view, targets_of(fitted_), search, averaging_);
+  }
+  void answer(const Context& ctx, const NeighborGraph& graph) override;
+  Answered answered() override { return {found_.rows, found_.plan, found_.stats}; }
+  void score(const Context& ctx) override;
+
+  [[nodiscard]] bool is_scored() const override { return truth_.has_value(); }
+  [[nodiscard]] std::string page(const NeighborGraph& graph, double seconds) const override;
+  void write(const Context& ctx) const override { write_values(ctx, command_.output, found_, names_); }
+  void add_to(Json& json) const override {
+    json["targets"] = fitted_.model->target_columns;
+    json["outliers"] = found_.outliers;
+    json["scores"] = truth_ ? to_json(scores_, names_) : Json(nullptr);
+  }
+  [[nodiscard]] std::vector<std::string> scores_texts() const override {
+    if (!truth_) return {};
+    return {errors_text(scores_, names_)};
+  }
+  [[nodiscard]] std::string answers_text() const override { return values_text(found_, names_); }
+  [[nodiscard]] std::string done_text(double seconds) const override {
+    return fmt::format("answered {} in {}", neighborhood_text(fitted_), format_duration(seconds));
+  }
+
+ private:
+  const RegressCommand& command_;
+  RegressOptions averaging_;
+  std::optional<Numbers> truth_;
+  std::vector<std::string> names_;
+  std::vector<RegressionScore> scores_;
+  Regression found_;
+};
+
+void RegressRun::check_model() const {
+  if (!fitted_.model->targets.empty()) return;
+  throw Error(ErrorCode::bad_data, fmt::format("--model: {} was made by vicinal classify", command_.model));
+}
+
+void RegressRun::read_test(const Context& ctx) {
+  averaging_.weights = fitted_.model->weights;
+  averaging_.outlier = outlier_value(fitted_);
+  names_ = names_of(fitted_);
+  if (!has_test()) return;
+  const std::string& targets_file = command_.test_targets_file;
+  asked_ = read_asked(ctx, command_, fitted_, false);
+  if (!targets_file.empty()) truth_ = numbers_of(ctx, read_table(ctx, targets_file).view);
+  if (!truth_ && !asked_.columns.empty()) {
+    truth_ = read_columns(ctx, command_.test(), read_options(command_.input), asked_.columns);
+  }
+  if (!truth_) return;
+  const std::string file = targets_file.empty() ? command_.test() : targets_file;
+  require_rows("--test-targets", file, *truth_, asked_.table.view.rows());
+  if (truth_->columns != fitted_.model->target_columns) {
+    throw Error(ErrorCode::bad_data, fmt::format("--test-targets: {} has {} columns, the targets of TRAIN have {}",
+                                                 file, truth_->columns, fitted_.model->target_columns));
+  }
+}
+
+void RegressRun::answer(const Context& ctx, const NeighborGraph& graph) {
+  found_.values = average(ctx, graph, targets_of(fitted_), averaging_);
+  found_.rows = graph.rows;
+  found_.outputs = fitted_.model->target_columns;
+  found_.plan = graph.plan;
+  found_.stats = graph.stats;
+  for (std::int64_t i = 0; i < graph.rows; ++i) found_.outliers += graph.ids_of(i).empty() ? 1 : 0;
+}
+
+void RegressRun::score(const Context& ctx) {
+  if (found_.outliers > 0 && fitted_.outlier.empty()) {
+    const auto nan = std::find_if(found_.values.begin(), found_.values.end(), [](double x) { return std::isnan(x); });
+    require_neighbors(fitted_, (nan - found_.values.begin()) / found_.outputs);
+  }
+  if (truth_) scores_ = score_values(ctx, truth_->values, found_.values, names_.size());
+}
+
+std::string RegressRun::page(const NeighborGraph& graph, double seconds) const {
+  auto content = report_of<report::RegressionReport>(graph, seconds);
+  content.how = {{"Neighbors", neighborhood_text(fitted_)}, {"Weights", weighting_text(fitted_)}};
+  content.names = names_;
+  content.found = &found_;
+  if (truth_) content.truth = truth_->values;
+  content.scores = scores_;
+  return render(content);
 }
 
 void RegressCommand::run() const {
-  const auto start = std::chrono::steady_clock::now();
-  check();
-  const Runtime runtime = make_runtime(common);
-  const Context& ctx = runtime.ctx;
-  PlannedInputs inputs(runtime, common);
-  const Context rest = plan(inputs);
-  Fitted fitted = model.empty() ? fit_rows(ctx, rest) : load_fitted(ctx, model);
-  if (fitted.model->targets.empty()) {
-    throw Error(ErrorCode::bad_data, fmt::format("--model: {} was made by vicinal classify", model));
-  }
-  if (common.explain) return explain_supervised(rest, *this, inputs, fitted, row_bytes());
-  RegressOptions averaging;
-  averaging.weights = fitted.model->weights;
-  averaging.outlier = outlier_value(fitted);
-  const bool answers = !test().empty();
-  AskedTable asked;
-  std::optional<Numbers> truth;
-  if (answers) {
-    asked = read_asked(ctx, *this, fitted, false);
-    if (!test_targets_file.empty()) truth = numbers_of(ctx, read_table(ctx, test_targets_file).view);
-    if (!truth && !asked.columns.empty()) truth = read_columns(ctx, test(), read_options(input), asked.columns);
-  }
-  if (truth) {
-    const std::string file = test_targets_file.empty() ? test() : test_targets_file;
-    require_rows("--test-targets", file, *truth, asked.table.view.rows());
-    if (truth->columns != fitted.model->target_columns) {
-      throw Error(ErrorCode::bad_data, fmt::format("--test-targets: {} has {} columns, the targets of TRAIN have {}",
-                                                   file, truth->columns, fitted.model->target_columns));
-    }
-  }
-  if (folds != 0) {
-    fitted.chosen = choose(rest, fitted);
-    fitted.model->k = fitted.chosen->k;
-  }
-  const NeighborModel& by = *fitted.model;
-  const auto filter = read_filter(ctx, search.filter, by.index.rows());
-  const TableView& queries = asked.table.view;
-  Regression found;
-  NeighborGraph graph;  // only a report shows neighbors
-  if (answers && !report.empty()) {
-    graph = by.k > 0 ? knn(rest, by.index, queries, knn_of(*this, fitted, filter))
-                     : vicinal::radius(rest, by.index, queries, radius_of(*this, fitted, filter));
-    found.values = average(rest, graph, targets_of(fitted), averaging);
-    found.rows = graph.rows;
-    found.outputs = by.target_columns;
-    found.plan = graph.plan;
-    found.stats = graph.stats;
-    for (std::int64_t i = 0; i < graph.rows; ++i) found.outliers += graph.ids_of(i).empty() ? 1 : 0;
-  } else if (answers) {
-    found =
-        by.k > 0
-            ? vicinal::regress(rest, by.index, queries, targets_of(fitted), knn_of(*this, fitted, filter), averaging)
-            : regress_radius(rest, by.index, queries, targets_of(fitted), radius_of(*this, fitted, filter), averaging);
-  }
-  found.stats.prepare_seconds = fitted.prepare_seconds;
-  if (found.outliers > 0 && fitted.outlier.empty()) {
-    const auto nan = std::find_if(found.values.begin(), found.values.end(), [](double x) { return std::isnan(x); });
-    require_neighbors(fitted, (nan - found.values.begin()) / found.outputs);
-  }
-  const std::vector<std::string> names = names_of(fitted);
-  std::vector<ValueScore> scores;
-  if (truth) scores = score_values(truth->values, found.values, names);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::string page;
-  if (!report.empty()) {
-    report::RegressionReport content;
-    content.train_file = train();
-    content.test_file = test();
-    content.how = {{"Neighbors", neighborhood_text(fitted)}, {"Weights", weighting_text(fitted)}};
-    content.names = names;
-    content.train = &by.index.table();
-    content.test = &queries;
-    content.graph = &graph;
-    content.found = &found;
-    if (truth) content.truth = truth->values;
-    content.scores = scores;
-    content.seconds = seconds;
-    page = render(content);
-  }
-  ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
-  if (!output.empty()) write_values(ctx, output, found, names);
-  if (!save_model.empty()) save_fitted(ctx, save_model, fitted);
-  if (!report.empty()) write_text(report, page);
-  together.commit();
-  runtime.progress->clear();
-  if (common.json) {
-    Json json = answer_json("regress", found.rows, *this, fitted);
-    json["targets"] = by.target_columns;
-    json["outliers"] = found.outliers;
-    json["scores"] = truth ? to_json(scores) : Json(nullptr);
-    finish_json(json, *this, answers || !fitted.chosen ? found.plan : fitted.chosen->plan, found.stats, seconds);
-    return print_json(json);
-  }
-  std::string text;
-  if (fitted.chosen) text = validation_table(*fitted.chosen, cross_validation_of(*this), "mean squared error");
-  if (truth) text += (text.empty() ? "" : "\n") + errors_text(scores);
-  if (answers && !truth && output.empty()) text += values_text(found, names);
-  print_text(text);
-  if (fitted.chosen) tell(runtime, common, validation_sentence(*fitted.chosen, cross_validation_of(*this)));
-  const std::string places = places_text(*this, "values");
-  if (!answers) return tell(runtime, common, fmt::format("{} rows fitted{}", format_count(by.index.rows()), places));
-  tell(runtime, common,
-       fmt::format("{} rows answered {} in {} ({}){}", format_count(found.rows), neighborhood_text(fitted),
-                   format_duration(seconds), ran_as(found.plan), places));
+  RegressRun(*this).run();
 }
 
 }  // namespace
 
 Command add_regress(const Parser& root) {
   auto command = std::make_shared<RegressCommand>();
-  const Parser app = root.add_subcommand("regress", "Give each row the mean of its nearest rows' numbers, exactly");
+  const Parser app = root.add_subcommand("regress", "Predict numbers by the mean over the nearest rows");
   const std::string targets = "Targets";
   command->of_fitting.push_back(
-      app.add_option("--target", command->targets, "CSV column with the number; may be repeated for several outputs")
+      app.add_option("--target", command->targets, "CSV column with the target; repeat for several outputs")
           .type_name("COLUMN")
           .repeatable()
           .group(targets));
-  command->of_fitting.push_back(
-      app.add_option("--targets", command->targets_file, "Targets of TRAIN in a file of their own, a column an output")
-          .type_name("FILE")
-          .group(targets));
-  app.add_option("--test-targets", command->test_targets_file, "True targets of TEST, to score the answer")
+  command->of_fitting.push_back(app.add_option("--targets", command->targets_file,
+                                               "Separate file with the targets of TRAIN, one column per output")
+                                    .type_name("FILE")
+                                    .group(targets));
+  app.add_option("--test-targets", command->test_targets_file, "True targets of TEST, for scoring")
       .type_name("FILE")
       .group(targets);
-  app.add_option("-o,--output", command->output, "Where to write row,value (.csv) or the values alone (.npy)")
+  app.add_option("-o,--output", command->output, "Output file: row,value (.csv) or the values alone (.npy)")
       .type_name("FILE");
-  app.add_option("--report", command->report, "Where to write a page with errors and neighbors (.html)")
-      .type_name("FILE");
+  app.add_option("--report", command->report, "HTML report with errors and neighbors").type_name("FILE");
   add_supervised_options(app, *command, "answer for");
   app.add_examples({"vicinal regress train.csv test.csv --target x0 --drop class -k 5 -o values.csv",
                     "vicinal regress train.npy test.npy --targets train_labels.npy --test-targets test_labels.npy",
                     "vicinal regress train.csv test.csv --target x0 --drop class -r 2 --outlier 0 --weights distance",
                     "vicinal regress train.csv test.csv --target x0 --drop class --k 1..15 --cv 5 --json"});
-  return {app, [command] { naming_files(command->train(), command->test(), [&] { command->run(); }); },
-          &command->common.json};
+  return command_naming_files(app, command);
 }
 
 }  // namespace vicinal::cli

@@ -14,43 +14,14 @@ namespace {
 
 constexpr std::int64_t kLargestMatrix = 1000;
 
-double ratio(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 }  // namespace
 
-Scores score(const Labels& labels, std::span<const std::int32_t> truth, std::span<const std::int32_t> predicted) {
+Scores score(const Context& ctx, const Labels& labels, std::span<const std::int32_t> truth,
+             std::span<const std::int32_t> predicted) {
   const std::int64_t c = labels.class_count();
-  Scores scores;
-  scores.rows = static_cast<std::int64_t>(truth.size());
-  scores.classes.resize(static_cast<std::size_t>(c));
-  if (c <= kLargestMatrix) scores.confusion.assign(static_cast<std::size_t>(c * c), 0);
-  for (std::size_t i = 0; i < truth.size(); ++i) {
-    const std::int32_t is = truth[i];
-    const std::int32_t said = predicted[i];
-    ++scores.classes[static_cast<std::size_t>(is)].support;
-    if (said < 0) continue;
-    ++scores.classes[static_cast<std::size_t>(said)].predicted;
-    if (!scores.confusion.empty()) ++scores.confusion[static_cast<std::size_t>(is * c + said)];
-    if (is != said) continue;
-    ++scores.right;
-    ++scores.classes[static_cast<std::size_t>(is)].right;
-  }
-  scores.accuracy = ratio(scores.right, scores.rows);
-  std::int64_t occurring = 0;
-  double sum = 0;
-  for (std::int64_t j = 0; j < c; ++j) {
-    ClassScore& one = scores.classes[static_cast<std::size_t>(j)];
-    one.name = labels.name_of(j);
-    one.precision = ratio(one.right, one.predicted);
-    one.recall = ratio(one.right, one.support);
-    one.f1 = ratio(2 * one.right, one.support + one.predicted);
-    if (one.support == 0) continue;
-    ++occurring;
-    sum += one.f1;
-  }
-  scores.macro_f1 = occurring == 0 ? 0 : sum / static_cast<double>(occurring);
+  Scores scores{classification_scores(ctx, truth, predicted, c), {}, {}};
+  for (std::int64_t j = 0; j < c; ++j) scores.names.push_back(labels.name_of(j));
+  if (c <= kLargestMatrix) scores.confusion = confusion_matrix(ctx, truth, predicted, c);
   return scores;
 }
 

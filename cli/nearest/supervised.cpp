@@ -59,34 +59,39 @@ std::uint64_t beside(const RowBytes& bytes, const TableView& rows, const TableVi
 
 void add_supervised_options(const Parser& app, SupervisedOptions& options, const std::string& asked) {
   app.add_option("TRAIN", options.first,
-                 fmt::format("Rows that answer: .npy, .npz, .csv, .tsv or idx; with --model the rows to {}", asked))
+                 fmt::format("Training rows: .npy, .npz, .csv, .tsv or idx; with --model the rows to {}", asked))
       .type_name("FILE")
       .required();
   app.add_option(
          "TEST", options.second,
-         fmt::format("Rows to {}; scored when the truth is known. May be left out with --cv and --save-model", asked))
+         fmt::format("Rows to {}; scored if their true values are given. Optional with --cv or --save-model", asked))
       .type_name("FILE");
   const std::string search = "Search";
   const auto settled = [&](const Option& option) { options.of_fitting.push_back(option); };
-  settled(app.add_option("-k,--k", options.k, "Neighbors that answer; A..B with --cv: as many of these as are best")
+  settled(app.add_option("-k,--k", options.k, "Number of neighbors; with --cv a range A..B to choose from")
               .type_name("K")
               .capture_default_str()
               .group(search));
-  options.radius_option = app.add_option("-r,--radius", options.radius, "All rows within this distance instead of k")
-                              .type_name("R")
-                              .group(search);
+  options.radius_option =
+      app.add_option("-r,--radius", options.radius, "Use all rows within this distance instead of k")
+          .type_name("R")
+          .group(search);
   settled(*options.radius_option);
-  settled(app.add_option("--outlier", options.outlier, "What a row is that has no neighbor within -r [an error]")
+  settled(app.add_option("--outlier", options.outlier, "Prediction for a row without neighbors within -r [an error]")
               .type_name("VALUE")
               .group(search));
-  settled(app.add_choice("--weights", options.weights, {"uniform", "distance"}, "Weight of a neighbor").group(search));
-  settled(app.add_option("--cv", options.folds, "Choose k by cross-validation in this many folds, with one search")
+  settled(app.add_choice("--weights", options.weights, {"uniform", "distance"},
+                         "Weights of the neighbors; distance: 1 / distance")
+              .group(search));
+  settled(app.add_option("--cv", options.folds, "Choose k by cross-validation with this many folds")
               .type_name("FOLDS")
               .group(search));
-  app.add_option("--seed", options.seed, "Seed of the folds").type_name("SEED").capture_default_str().group(search);
-  app.add_option("--model", options.model, "Answer by a file that --save-model wrote; it takes the place of TRAIN")
-      .type_name("FILE");
-  settled(app.add_option("--save-model", options.save_model, "Where to write all that it takes to answer")
+  app.add_option("--seed", options.seed, "Random seed of the folds")
+      .type_name("SEED")
+      .capture_default_str()
+      .group(search);
+  app.add_option("--model", options.model, "Model file written by --save-model; replaces TRAIN").type_name("FILE");
+  settled(app.add_option("--save-model", options.save_model, "Write a model file for later use with --model")
               .type_name("FILE"));
   add_search_options(app, options.search);
   add_preparation_options(app, options.prepared);
@@ -171,7 +176,7 @@ Fitted fit(const Context& ctx, const SupervisedOptions& options, Table table, co
   fitted.columns = columns;
   fitted.dropped = options.input.drop;
   fitted.outlier = options.outlier;
-  fitted.preparation = Preparation::fit(ctx, table, options.prepared);
+  fitted.preparation = Preparation::fit(ctx, table, options.prepared.options());
   fitted.rows = fitted.preparation.apply(ctx, std::move(table), options.first);
   const auto start = std::chrono::steady_clock::now();
   fitted.model = NeighborModel{.index = Index(ctx, fitted.rows.view)};
@@ -193,7 +198,7 @@ Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs,
   TableView asked;
   if (!options.test().empty()) asked = inputs.add_table(options.test(), read_options(options.input));
   const auto count = [](const TableView& table) { return static_cast<std::uint64_t>(table.rows()); };
-  if (rows.rows() > 0 && (options.prepared.scale != "none" || options.prepared.categories != "none")) {
+  if (rows.rows() > 0 && options.prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add((count(rows) + count(asked)) * static_cast<std::uint64_t>(rows.cols()) * sizeof(double));
   }
@@ -207,14 +212,14 @@ Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs,
 
 Fitted load_fitted(const Context& ctx, const std::string& file) {
   Fitted fitted;
-  fitted.model = NeighborModel::load(ctx, file, {.allow_prepared = true});
+  fitted.model = NeighborModel::load(ctx, file);
+  fitted.preparation = fitted.model->preparation;
   const Json notes = Json::parse(fitted.model->notes, nullptr, false);
+  if (!notes.is_object()) return fitted;  // made by a program, with notes of its own
   try {
     fitted.columns = notes.at("columns").get<std::vector<std::string>>();
     fitted.dropped = notes.at("dropped").get<std::vector<std::string>>();
     fitted.outlier = notes.at("outlier").get<std::string>();
-    fitted.preparation =
-        Preparation::from_text(notes.at("preparation").get<std::string>(), fitted.model->index.cols(), file);
   } catch (const Json::exception&) {
     throw Error(ErrorCode::bad_data, fmt::format("model file '{}': its notes are not those of this command", file));
   }
@@ -223,12 +228,9 @@ Fitted load_fitted(const Context& ctx, const std::string& file) {
 
 void save_fitted(const Context& ctx, const std::string& file, const Fitted& fitted) {
   NeighborModel model = *fitted.model;
-  model.notes = Json{{"columns", fitted.columns},
-                     {"dropped", fitted.dropped},
-                     {"outlier", fitted.outlier},
-                     {"preparation", fitted.preparation.to_text()}}
-                    .dump(-1, ' ', false, Json::error_handler_t::replace);
-  model.preparation = fitted.preparation.summary();
+  model.notes = Json{{"columns", fitted.columns}, {"dropped", fitted.dropped}, {"outlier", fitted.outlier}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace);
+  model.preparation = fitted.preparation;
   model.save(ctx, file);
 }
 
@@ -249,14 +251,19 @@ AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, cons
     const auto may_have = [&](const std::string& column) { return named(column) || is_position(column); };
     const auto left_out = std::count_if(fitted.columns.begin(), fitted.columns.end(), may_have) +
                           std::count_if(reading.drop.begin(), reading.drop.end(), may_have);
-    const auto width = static_cast<std::int64_t>(fitted.preparation.columns().size());
+    const auto& columns = fitted.preparation.columns();
+    const std::int64_t width = columns.empty() ? fitted.model->index.cols() : static_cast<std::int64_t>(columns.size());
     const bool whole = info.arrays[0].shape[1] == width + left_out;
     const auto has = [&](const std::string& column) { return named(column) || (whole && is_position(column)); };
     std::erase_if(reading.drop, [&](const std::string& column) { return !has(column); });
     if (std::all_of(fitted.columns.begin(), fitted.columns.end(), has)) asked.columns = fitted.columns;
     std::vector<std::string> left = reading.drop;
     left.insert(left.end(), asked.columns.begin(), asked.columns.end());
-    if (fitted.preparation.has_texts()) fitted.preparation.find_texts(reading, info.columns, left, file);
+    if (fitted.preparation.has_texts()) {
+      ReadOptions without = reading;
+      without.drop = left;
+      reading.text = fitted.preparation.with_texts(std::move(without), info.columns, file).text;
+    }
     if (of_labels && asked.columns.size() == 1) {
       reading.label = asked.columns[0];
     } else {

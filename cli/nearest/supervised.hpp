@@ -21,7 +21,7 @@ struct SupervisedOptions {
   CommonOptions common;
   SearchOptions search;
   InputOptions input;
-  PreparationOptions prepared;
+  PreparationArguments prepared;
   std::string first;   ///< TRAIN; with --model TEST
   std::string second;  ///< TEST; may be empty
   std::string k = "5";

@@ -38,9 +38,9 @@ std::string hero(const ClassificationReport& report, const Scores& scores) {
   return fmt::format(
              "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{:.2f}<small>%</small></div><span>accuracy: "
              "{} of {} rows right</span></div>\n",
-             100 * scores.accuracy, format_count(scores.right), format_count(scores.rows)) +
-         figure(fmt::format("{:.4f}", scores.macro_f1), "mean F1 of the classes") +
-         figure(format_count(scores.rows - scores.right), "errors") +
+             100 * scores.accuracy, format_count(scores.correct), format_count(scores.rows)) +
+         figure(fmt::format("{:.4f}", scores.macro.f1), "mean F1 of the classes") +
+         figure(format_count(scores.rows - scores.correct), "errors") +
          figure(escape(format_duration(report.seconds)), "from files to answer") + "</div>\n";
 }
 
@@ -69,8 +69,8 @@ std::string confusion_svg(const Scores& scores) {
   const double cell = c <= 12 ? 42 : c <= 20 ? 32 : 22;
   const bool numbers = c <= 20;
   std::size_t longest = 1;
-  for (const ClassScore& one : scores.classes) {
-    longest = std::max(longest, std::min(character_count(one.name), kLongestLabel));
+  for (const std::string& name : scores.names) {
+    longest = std::max(longest, std::min(character_count(name), kLongestLabel));
   }
   const double left = 34 + 7.2 * static_cast<double>(longest);
   const bool slanted = longest > 4;
@@ -82,7 +82,7 @@ std::string confusion_svg(const Scores& scores) {
       top + side / 2);
   for (std::size_t i = 0; i < c; ++i) {
     const double at = static_cast<double>(i) * cell;
-    const std::string label = shortened(scores.classes[i].name, kLongestLabel);
+    const std::string label = shortened(scores.names[i], kLongestLabel);
     shapes += svg_text(left - 8, top + at + cell / 2 + 4, "end", "strong", label);
     if (slanted) {
       shapes += fmt::format("<text transform=\"translate({:.1f} {:.1f}) rotate(-40)\" class=\"strong\">{}</text>",
@@ -98,7 +98,7 @@ std::string confusion_svg(const Scores& scores) {
       const double x = left + static_cast<double>(j) * cell;
       const double shade = std::sqrt(share);
       shapes += fmt::format("<g><title>{} of {} rows of {} taken for {}</title>", count, scores.classes[i].support,
-                            escape(scores.classes[i].name), escape(scores.classes[j].name));
+                            escape(scores.names[i]), escape(scores.names[j]));
       shapes += svg_rect(x + 1, top + at + 1, cell - 2, cell - 2, "track");
       if (count > 0) shapes += svg_rect(x + 1, top + at + 1, cell - 2, cell - 2, i == j ? "good" : "bad", shade);
       if (count > 0 && numbers) {
@@ -143,7 +143,7 @@ std::string classes_section(const Scores& scores) {
   constexpr std::size_t kClassesShown = 200;
   for (std::size_t j = 0; j < std::min(scores.classes.size(), kClassesShown); ++j) {
     const ClassScore& one = scores.classes[j];
-    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", escape(shortened(one.name, 40)),
+    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", escape(shortened(scores.names[j], 40)),
                         format_count(one.support)) +
             bar_cell(one.precision) + bar_cell(one.recall) + bar_cell(one.f1) + "</tr>\n";
   }
@@ -246,9 +246,7 @@ std::string render(const ClassificationReport& report) {
     body += classes_section(*output.scores);
     body += hardest_section(report, output);
   }
-  body += fmt::format(
-      "<footer>vicinal {}. The neighbors are those of brute force in float64, ties to the smaller row.</footer>\n",
-      VICINAL_VERSION);
+  body += footer("The neighbors are those of brute force in float64, ties to the smaller row.");
   return page("Classification of " + std::filesystem::path(report.test_file).filename().string(), body);
 }
 

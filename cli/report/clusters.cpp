@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/output.hpp"
+#include "report/chart.hpp"
 #include "report/curve.hpp"
 #include "report/facts.hpp"
 #include "report/html.hpp"
@@ -38,7 +39,7 @@ std::string hero(const ClustersReport& report) {
       "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>cluster{}{}</span></div>\n",
       found.clusters, found.clusters == 1 ? "" : "s",
       report.scan != nullptr && report.scan->best ? ", the best silhouette of the scan" : "");
-  text += figure(silhouette_text(report.silhouette->mean),
+  text += figure(silhouette_text(report.fit->scores.mean),
                  fmt::format("silhouette, of {} rows", format_count(report.sample->size())));
   text += figure(short_number(found.inertia), "inertia");
   if (found.iterations > 0) {
@@ -61,7 +62,7 @@ std::string scan_section(const Scan& scan) {
   std::vector<Point> silhouettes;
   for (const ScanPoint& point : scan.points) {
     inertias.push_back({static_cast<double>(point.clusters), point.inertia});
-    silhouettes.push_back({static_cast<double>(point.clusters), point.silhouette});
+    silhouettes.push_back({static_cast<double>(point.clusters), point.silhouette.value_or(NAN)});
   }
   std::string silhouette = curve_svg(silhouettes, "Silhouette by number of clusters", "clusters", scan.best);
   if (silhouette.empty()) silhouette = "<p class=\"note\">One cluster has none.</p>\n";
@@ -78,14 +79,9 @@ std::string scan_section(const Scan& scan) {
 std::string projection_svg(const ClustersReport& report, const Projection& projection) {
   constexpr double kWidth = 560;
   constexpr double kMargin = 22;
-  Point low = projection.rows[0];
-  Point high = low;
-  for (const auto* points : {&projection.rows, &projection.centres}) {
-    for (const Point& point : *points) {
-      low = {std::min(low.x, point.x), std::min(low.y, point.y)};
-      high = {std::max(high.x, point.x), std::max(high.y, point.y)};
-    }
-  }
+  const Corners corners = corners_of(projection);
+  const Point& low = corners.low;
+  const Point& high = corners.high;
   // One scale for both components, so that distances look as they are.
   const Point range = {std::max(high.x - low.x, 1e-12), high.y - low.y};
   const double height = std::clamp((kWidth - 2 * kMargin) * range.y / range.x + 2 * kMargin, 300.0, 520.0);
@@ -99,7 +95,7 @@ std::string projection_svg(const ClustersReport& report, const Projection& proje
   for (std::int64_t c = 0; c < report.found->clusters; ++c) {
     std::string path;
     for (std::size_t i = 0; i < projection.rows.size(); ++i) {
-      if (report.silhouette->labels[i] != c) continue;
+      if (report.fit->labels[i] != c) continue;
       path += fmt::format("M{:.1f} {:.1f}h0", x(projection.rows[i]), y(projection.rows[i]));
     }
     if (path.empty()) continue;
@@ -120,8 +116,8 @@ std::string projection_svg(const ClustersReport& report, const Projection& proje
   return svg(kWidth, height, "Rows and centres on two principal components", shapes);
 }
 
-std::string projection_section(const ClustersReport& report) {
-  const Projection projection = project(*report.sample, report.found->centres);
+std::string projection_section(const Context& ctx, const ClustersReport& report) {
+  const Projection projection = project(ctx, *report.sample, report.found->centres);
   const std::string what =
       report.sample->size() < report.table->rows()
           ? fmt::format("{} of {} rows", format_count(report.sample->size()), format_count(report.table->rows()))
@@ -138,27 +134,24 @@ std::string projection_section(const ClustersReport& report) {
 
 /// A bar for each row of the sample, by cluster and within it from the best to the worst.
 std::string silhouette_svg(const ClustersReport& report) {
-  constexpr double kWidth = 480;
-  constexpr double kTop = 26;
-  constexpr double kLeft = 40;
-  constexpr double kRight = 14;
-  const Silhouette& silhouette = *report.silhouette;
+  constexpr ChartFrame kFrame = {480, 432, 26, 6, 40, 14};
+  constexpr double kTop = kFrame.top;
+  const SilhouetteScores& silhouette = report.fit->scores;
+  const std::vector<double>& of_row = silhouette.samples;
   std::vector<std::vector<double>> values(static_cast<std::size_t>(report.found->clusters));
-  for (std::size_t i = 0; i < silhouette.of_row.size(); ++i) {
-    values[static_cast<std::size_t>(silhouette.labels[i])].push_back(silhouette.of_row[i]);
+  for (std::size_t i = 0; i < of_row.size(); ++i) {
+    values[static_cast<std::size_t>(report.fit->labels[i])].push_back(of_row[i]);
   }
   std::erase_if(values, [](const auto& of) { return of.empty(); });
-  const double least = *std::min_element(silhouette.of_row.begin(), silhouette.of_row.end());
-  const double most = *std::max_element(silhouette.of_row.begin(), silhouette.of_row.end());
+  const double least = *std::min_element(of_row.begin(), of_row.end());
+  const double most = *std::max_element(of_row.begin(), of_row.end());
   // Fifths, so that 0 is one of them.
   const int low = std::min(0, static_cast<int>(std::floor(least * 5)));
   const int high = std::max(1, static_cast<int>(std::ceil(most * 5)));
   const double gap = values.size() <= 40 ? 4 : 1;
-  const double height = 400;
+  const double height = kFrame.plot_height();
   const double room = height - gap * static_cast<double>(values.size());
-  const auto across = [&](double value) {
-    return kLeft + (5 * value - low) / (high - low) * (kWidth - kLeft - kRight);
-  };
+  const auto across = [&](double value) { return kFrame.across((5 * value - low) / (high - low)); };
   std::string shapes;
   for (int tick = low; tick <= high; ++tick) {
     const double at = across(tick / 5.0);
@@ -168,12 +161,12 @@ std::string silhouette_svg(const ClustersReport& report) {
   double top = kTop;
   std::vector<std::int64_t> names;
   for (std::int64_t c = 0; c < report.found->clusters; ++c) {
-    if (std::isfinite(silhouette.of_cluster[static_cast<std::size_t>(c)])) names.push_back(c);
+    if (silhouette.sizes[static_cast<std::size_t>(c)] > 0) names.push_back(c);
   }
   for (std::size_t c = 0; c < values.size(); ++c) {
     std::vector<double>& of = values[c];
     std::sort(of.begin(), of.end(), std::greater<>());
-    const double tall = room * static_cast<double>(of.size()) / static_cast<double>(silhouette.of_row.size());
+    const double tall = room * static_cast<double>(of.size()) / static_cast<double>(of_row.size());
     const double each = tall / static_cast<double>(of.size());
     std::string outline = fmt::format("{:.1f},{:.1f} ", across(0), top);
     for (std::size_t i = 0; i < of.size(); ++i) {
@@ -183,23 +176,27 @@ std::string silhouette_svg(const ClustersReport& report) {
     outline += fmt::format("{:.1f},{:.1f}", across(0), top + tall);
     shapes += fmt::format("<polygon points=\"{}\" fill=\"{}\"><title>cluster {}</title></polygon>", outline,
                           kind_color(names[c]), names[c]);
-    if (tall >= 9) shapes += svg_text(kLeft - 12, top + tall / 2 + 4, "end", "soft", fmt::format("{}", names[c]));
+    if (tall >= 9) shapes += svg_text(kFrame.left - 12, top + tall / 2 + 4, "end", "soft", fmt::format("{}", names[c]));
     top += tall + gap;
   }
-  if (std::isfinite(silhouette.mean)) {
-    shapes += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" class=\"mean\"/>", across(silhouette.mean), kTop - 6,
-                          kTop + height);
+  if (silhouette.mean) {
+    shapes += kFrame.upright(across(*silhouette.mean), 6);
   }
-  return svg(kWidth, kTop + height + 6, "Silhouettes of the rows, by cluster", shapes);
+  return svg(kFrame.width, kFrame.height, "Silhouettes of the rows, by cluster", shapes);
 }
 
 std::string silhouette_section(const ClustersReport& report) {
   std::string text =
       "<section><h2>How well rows fit</h2><p class=\"note\">Silhouettes by cluster: near 1 a row lies well, below 0 "
       "another cluster is nearer.";
-  if (!std::isfinite(report.silhouette->mean)) return text + " One cluster has none.</p></section>\n";
-  return text + fmt::format(" The dashed line is their mean, {:.3f}.</p>\n", report.silhouette->mean) +
+  if (!report.fit->scores.mean) return text + " One cluster has none.</p></section>\n";
+  return text + fmt::format(" The dashed line is their mean, {:.3f}.</p>\n", *report.fit->scores.mean) +
          silhouette_svg(report) + "</section>\n";
+}
+
+/// The mean of a cluster's rows; none where the sample has none of them.
+std::optional<double> mean_of(const SilhouetteScores& scores, std::size_t cluster) {
+  return scores.sizes[cluster] > 0 ? std::optional(scores.clusters[cluster]) : std::nullopt;
 }
 
 std::string sizes_section(const ClustersReport& report) {
@@ -237,7 +234,7 @@ std::string sizes_section(const ClustersReport& report) {
         "width=\"{:.1f}\" height=\"4\" fill=\"{}\"/></svg></td><td>{}</td></tr>\n",
         kind_color(c), c, format_count(size), 100 * static_cast<double>(size) / rows,
         100 * static_cast<double>(size) / static_cast<double>(largest), kind_color(c),
-        silhouette_text(report.silhouette->of_cluster[static_cast<std::size_t>(c)]));
+        silhouette_text(mean_of(report.fit->scores, static_cast<std::size_t>(c))));
   }
   text += "</tbody></table>\n";
   if (found.clusters > kClustersShown) {
@@ -306,10 +303,10 @@ std::string centres_section(const ClustersReport& report) {
 
 }  // namespace
 
-std::string render(const ClustersReport& report) {
+std::string render(const Context& ctx, const ClustersReport& report) {
   std::string body = header(report) + hero(report) + facts(report);
   if (report.scan != nullptr) body += scan_section(*report.scan);
-  body += "<div class=\"pair\">\n" + projection_section(report) + silhouette_section(report) + "</div>\n";
+  body += "<div class=\"pair\">\n" + projection_section(ctx, report) + silhouette_section(report) + "</div>\n";
   const std::string history = history_section(*report.found);
   if (history.empty()) {
     body += sizes_section(report);
@@ -317,10 +314,8 @@ std::string render(const ClustersReport& report) {
     body += "<div class=\"pair top\">\n" + sizes_section(report) + history + "</div>\n";
   }
   body += centres_section(report);
-  body += fmt::format(
-      "<footer>vicinal {}. Every row has the label that float64 gives it, ties to the smaller cluster; centres are "
-      "means of exact sums.</footer>\n",
-      VICINAL_VERSION);
+  body += footer(
+      "Every row has the label that float64 gives it, ties to the smaller cluster; centres are means of exact sums.");
   return page("Clusters of " + std::filesystem::path(report.file).filename().string(), body);
 }
 

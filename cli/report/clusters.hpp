@@ -21,11 +21,11 @@ struct ClustersReport {
   double seconds = 0;
   const TableView* table = nullptr;
   const KMeans* found = nullptr;  ///< its history and iterations may be missing, where a model was read
-  const Sample* sample = nullptr;
-  const Silhouette* silhouette = nullptr;  ///< of the sample
-  const Scan* scan = nullptr;              ///< null: one number of clusters
+  const TableSample* sample = nullptr;
+  const SampleFit* fit = nullptr;  ///< of the sample
+  const Scan* scan = nullptr;      ///< null: one number of clusters
 };
 
-std::string render(const ClustersReport& report);
+std::string render(const Context& ctx, const ClustersReport& report);
 
 }  // namespace vicinal::cli::report

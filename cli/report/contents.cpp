@@ -176,7 +176,7 @@ std::string render(const Context& ctx, const ContentsReport& report) {
       fmt::format("<header><p class=\"over\">Contents report</p><h1>{}</h1><p>What the file holds</p></header>\n",
                   escape(name)) +
           hero(report, contents) + facts(report, contents) + values_section(contents, view) + images_section(report) +
-          columns_section(report, contents) + "<footer>vicinal " VICINAL_VERSION ".</footer>\n");
+          columns_section(report, contents) + footer());
 }
 
 }  // namespace vicinal::cli::report

@@ -7,16 +7,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/chart.hpp"
 #include "report/html.hpp"
 
 namespace vicinal::cli::report {
 namespace {
 
-constexpr double kWidth = 480;
-constexpr double kHeight = 300;
-constexpr double kTop = 26;
-constexpr double kBottom = 44;
-constexpr double kRight = 22;
 constexpr std::size_t kMostDots = 60;
 
 /// 1, 2 or 5 times a power of ten, so that about `count` of them cover the range.
@@ -63,24 +59,20 @@ std::string curve_svg(const std::vector<Point>& points, const std::string& label
     ticks.push_back(short_number(std::fabs(value) < axis.step / 2 ? 0 : value));
     longest = std::max(longest, ticks.back().size());
   }
-  const double left = 16 + 7.4 * static_cast<double>(longest);
-  const double width = kWidth - left - kRight;
-  const double height = kHeight - kTop - kBottom;
+  const ChartFrame frame = {480, 300, 26, 44, 16 + 7.4 * static_cast<double>(longest), 22};
   const double first = shown.front().x;
   const double last = std::max(shown.back().x, first + 1);
-  const auto across = [&](double x) { return left + (x - first) / (last - first) * width; };
-  const auto down = [&](double y) { return kTop + (1 - axis.place(y)) * height; };
+  const auto across = [&](double x) { return frame.across((x - first) / (last - first)); };
+  const auto down = [&](double y) { return frame.down(1 - axis.place(y)); };
   std::string shapes;
   for (std::size_t i = 0; i < ticks.size(); ++i) {
-    const double y = down(axis.low + static_cast<double>(i) * axis.step);
-    shapes += svg_rect(left, y - 0.5, width, 1, "line");
-    shapes += svg_text(left - 8, y + 4, "end", "soft", ticks[i]);
+    shapes += frame.level(down(axis.low + static_cast<double>(i) * axis.step), ticks[i]);
   }
   const double step = std::max(1.0, round_step(last - first, 8));
   for (double x = std::ceil(first / step) * step; x <= shown.back().x; x += step) {
-    shapes += svg_text(across(x), kHeight - kBottom + 18, "middle", "soft", fmt::format("{:.0f}", x));
+    shapes += frame.tick(across(x), fmt::format("{:.0f}", x));
   }
-  shapes += svg_text(left + width / 2, kHeight - 6, "middle", "soft", below);
+  shapes += frame.name_below(below);
   std::string path;
   for (const Point& point : shown) path += fmt::format("{:.1f},{:.1f} ", across(point.x), down(point.y));
   shapes += fmt::format("<polyline points=\"{}\" class=\"curve\"/>", path);
@@ -94,12 +86,13 @@ std::string curve_svg(const std::vector<Point>& points, const std::string& label
   if (mark) {
     const double x = across(mark->x);
     const double y = down(mark->y);
-    shapes += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\" class=\"bad\"/>", x, y);
+    shapes += chart_dot(x, y, 6, "bad");
     const std::string text = fmt::format("{:.0f}: {}", mark->x, short_number(mark->y));
     const double half = 4.0 * static_cast<double>(text.size());
-    shapes += svg_text(std::clamp(x, left + half + 6, kWidth - half), std::max(y - 12, 12.0), "middle", "strong", text);
+    shapes += svg_text(std::clamp(x, frame.left + half + 6, frame.width - half), std::max(y - 12, 12.0), "middle",
+                       "strong", text);
   }
-  return svg(kWidth, kHeight, label, shapes);
+  return svg(frame.width, frame.height, label, shapes);
 }
 
 }  // namespace vicinal::cli::report

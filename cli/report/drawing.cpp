@@ -10,18 +10,14 @@
 #include <set>
 #include <utility>
 
+#include "report/chart.hpp"
 #include "report/html.hpp"
 #include "report/style.hpp"
 
 namespace vicinal::cli::report {
 namespace {
 
-constexpr double kLinesWidth = 560;
-constexpr double kLinesHeight = 320;
-constexpr double kLinesTop = 18;
-constexpr double kLinesBottom = 46;
-constexpr double kLinesLeft = 58;
-constexpr double kLinesNames = 150;  // of a line's name, to the right of its end
+constexpr ChartFrame kLines = {560, 320, 18, 46, 58, 150};  // to the right are the names of lines, at their ends
 constexpr double kNameHeight = 16;
 
 constexpr int kPanel = 500;  // a side, in whole units: half a pixel where panels are shown
@@ -54,7 +50,7 @@ std::vector<double> name_places(const std::vector<double>& ends) {
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return ends[a] < ends[b]; });
   std::vector<double> places(ends.size());
-  double free = kLinesTop;
+  double free = kLines.top;
   for (const std::size_t i : order) {
     places[i] = std::max(ends[i], free);
     free = places[i] + kNameHeight;
@@ -100,25 +96,18 @@ Drawing draw_lines(const std::vector<Line>& lines, const std::string& label, con
     }
   }
   const std::vector<double> ticks = log_ticks(low, high);
-  const double width = kLinesWidth - kLinesLeft - kLinesNames;
-  const double height = kLinesHeight - kLinesTop - kLinesBottom;
   const auto share = [](double value, double from, double to) {
     return to > from ? std::log(value / from) / std::log(to / from) : 0.5;
   };
-  const auto across = [&](double x) { return kLinesLeft + share(x, *at.begin(), *at.rbegin()) * width; };
-  const auto down = [&](double y) { return kLinesTop + (1 - share(y, ticks.front(), ticks.back())) * height; };
+  const auto across = [&](double x) { return kLines.across(share(x, *at.begin(), *at.rbegin())); };
+  const auto down = [&](double y) { return kLines.down(1 - share(y, ticks.front(), ticks.back())); };
   std::string shapes;
-  for (const double tick : ticks) {
-    shapes += svg_rect(kLinesLeft, down(tick) - 0.5, width, 1, "line");
-    shapes += svg_text(kLinesLeft - 8, down(tick) + 4, "end", "soft", short_number(tick));
-  }
-  for (const double x : at) {
-    shapes += svg_text(across(x), kLinesHeight - kLinesBottom + 18, "middle", "soft", short_number(x, 6));
-  }
-  shapes += svg_text(kLinesLeft + width / 2, kLinesHeight - 6, "middle", "soft", below);
+  for (const double tick : ticks) shapes += kLines.level(down(tick), short_number(tick));
+  for (const double x : at) shapes += kLines.tick(across(x), short_number(x, 6));
+  shapes += kLines.name_below(below);
   std::vector<double> ends;
   ends.reserve(lines.size());
-  for (const Line& line : lines) ends.push_back(line.points.empty() ? kLinesTop : down(line.points.back().y));
+  for (const Line& line : lines) ends.push_back(line.points.empty() ? kLines.top : down(line.points.back().y));
   const std::vector<double> names = name_places(ends);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Line& line = lines[i];
@@ -131,10 +120,10 @@ Drawing draw_lines(const std::vector<Line>& lines, const std::string& label, con
           fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"><title>{}: {}</title></circle>\n",
                       across(point.x), down(point.y), line.color, short_number(point.x, 6), short_number(point.y));
     }
-    shapes += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" style=\"fill:{}\">{}</text>\n", kLinesLeft + width + 12,
+    shapes += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" style=\"fill:{}\">{}</text>\n", kLines.across(1) + 12,
                           names[i] + 4, line.color, escape(line.name));
   }
-  return {kLinesWidth, kLinesHeight, label, shapes};
+  return {kLines.width, kLines.height, label, shapes};
 }
 
 Drawing draw_panels(const std::vector<Panel>& panels, const std::string& label) {

@@ -227,7 +227,7 @@ std::string render(const EmbeddingReport& report) {
       found.options.dim == 1 ? "" : "s");
   std::string body = header + summary(report) + facts(report) + warnings(found) + pictures(report) + numbers(report);
   if (report.rows->fit) body += left_of_parameters(*report.rows->fit);
-  return page("Embedding of " + name, body + pieces(found) + "<footer>vicinal " VICINAL_VERSION ".</footer>\n");
+  return page("Embedding of " + name, body + pieces(found) + footer());
 }
 
 }  // namespace vicinal::cli::report

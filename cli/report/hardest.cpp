@@ -54,7 +54,7 @@ std::vector<HardRow> hardest_rows(const Classification& output) {
 std::string neighbor_item(const ClassificationReport& report, const Classification& output, std::int64_t id,
                           double distance, std::int32_t truth) {
   const std::int32_t code = output.labels->codes[static_cast<std::size_t>(id)];
-  const std::string name = output.scores->classes[static_cast<std::size_t>(code)].name;
+  const std::string name = output.scores->names[static_cast<std::size_t>(code)];
   const char* color = code == truth ? "truth" : "said";
   const std::string about = fmt::format("training row {}, {}, distance {:.6g}", id, name, distance);
   if (report.image.height > 0) {
@@ -70,7 +70,7 @@ std::string card(const ClassificationReport& report, const Classification& outpu
   const std::int32_t said = output.vote->codes[static_cast<std::size_t>(hard.row)];
   const auto name = [&](std::int32_t code) {
     return code < 0 ? std::string("nothing")
-                    : escape(shortened(output.scores->classes[static_cast<std::size_t>(code)].name, 32));
+                    : escape(shortened(output.scores->names[static_cast<std::size_t>(code)], 32));
   };
   const bool image = report.image.height > 0;
   std::string text = "<div class=\"card\"><div class=\"what\">";

@@ -8,17 +8,13 @@
 #include <vector>
 
 #include "base/interrupt.hpp"
+#include "report/chart.hpp"
 #include "report/html.hpp"
 
 namespace vicinal::cli::report {
 namespace {
 
-constexpr double kWidth = 480;
-constexpr double kHeight = 320;
-constexpr double kTop = 30;
-constexpr double kBottom = 46;
-constexpr double kLeft = 46;
-constexpr double kRight = 14;
+constexpr ChartFrame kFrame = {480, 320, 30, 46, 46, 14};
 constexpr std::size_t kBars = 40;
 constexpr double kWideRange = 30;
 
@@ -86,25 +82,23 @@ Histogram histogram(std::span<const double> values, double threshold, const std:
   }
   // Heights are logarithmic: of a million rows with one score the few with another are what is looked for.
   const auto tallest = static_cast<double>(*std::max_element(rows.begin(), rows.end()));
-  const double width = kWidth - kLeft - kRight;
-  const double height = kHeight - kTop - kBottom;
+  const double width = kFrame.plot_width();
+  const double height = kFrame.plot_height();
   const auto tall = [&](std::int64_t count) {
     return height * std::log10(1 + static_cast<double>(count)) / std::log10(1 + tallest);
   };
   const double wide = width / kBars;
-  std::string shapes = svg_rect(kLeft, kTop + height, width, 1, "line");
+  std::string shapes = svg_rect(kFrame.left, kFrame.base(), width, 1, "line");
   int power = 0;
   for (std::int64_t count = 1; static_cast<double>(count) <= tallest; count *= 10, ++power) {
-    const double y = kTop + height - tall(count);
-    shapes += svg_rect(kLeft, y - 0.5, width, 1, "line");
-    shapes +=
-        svg_text(kLeft - 6, y + 4, "end", "soft", power < 4 ? fmt::format("{}", count) : fmt::format("1e{}", power));
+    const std::string name = power < 4 ? fmt::format("{}", count) : fmt::format("1e{}", power);
+    shapes += kFrame.level(kFrame.base() - tall(count), name, 6);
   }
   const auto bar = [&](std::size_t b, std::int64_t count, const char* style) {
     if (count == 0) return std::string();
     return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" class=\"{}\"/>",
-                       kLeft + wide * static_cast<double>(b) + 0.5, kTop + height - tall(count), wide - 1, tall(count),
-                       style);
+                       kFrame.left + wide * static_cast<double>(b) + 0.5, kFrame.base() - tall(count), wide - 1,
+                       tall(count), style);
   };
   for (std::size_t b = 0; b < kBars; ++b) {
     if (rows[b] == 0) continue;
@@ -117,18 +111,18 @@ Histogram histogram(std::span<const double> values, double threshold, const std:
   for (int tick = 0; tick <= kTicks; ++tick) {
     const double place = static_cast<double>(tick) / kTicks;
     const char* const anchor = tick == 0 ? "start" : tick == kTicks ? "end" : "middle";
-    shapes += svg_text(kLeft + place * width, kTop + height + 18, anchor, "soft", tick_text(axis.value(place)));
+    shapes += kFrame.tick(kFrame.across(place), tick_text(axis.value(place)), anchor);
   }
-  shapes += svg_text(kLeft + width / 2, kHeight - 6, "middle", "soft",
-                     below + (axis.logarithmic ? ", on a logarithmic axis" : ""));
+  shapes += kFrame.name_below(below + (axis.logarithmic ? ", on a logarithmic axis" : ""));
   if (std::isfinite(threshold) && threshold >= axis.value(0) && threshold <= axis.value(1)) {
-    const double x = kLeft + axis.place(threshold) * width;
+    const double x = kFrame.across(axis.place(threshold));
     const std::string text = "threshold " + tick_text(threshold);
     const double half = 3.6 * static_cast<double>(text.size());
-    shapes += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" class=\"mean\"/>", x, kTop - 8, kTop + height);
-    shapes += svg_text(std::clamp(x, kLeft + half, kWidth - half - 2), kTop - 14, "middle", "strong", text);
+    shapes += kFrame.upright(x, 8);
+    shapes +=
+        svg_text(std::clamp(x, kFrame.left + half, kFrame.width - half - 2), kFrame.top - 14, "middle", "strong", text);
   }
-  found.svg = report::svg(kWidth, kHeight, label, shapes);
+  found.svg = report::svg(kFrame.width, kFrame.height, label, shapes);
   return found;
 }
 

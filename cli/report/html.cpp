@@ -8,6 +8,7 @@
 
 #include "base/output.hpp"
 #include "report/style.hpp"
+#include "vicinal/version.hpp"
 
 namespace vicinal::cli::report {
 
@@ -63,6 +64,10 @@ std::string short_number(double value, int digits) {
     text.erase(plus + 1, text[plus + 2] == '0' ? 2 : 1);
   }
   return text;
+}
+
+std::string footer(std::string_view sentence) {
+  return fmt::format("<footer>vicinal {}.{}{}</footer>\n", VICINAL_VERSION, sentence.empty() ? "" : " ", sentence);
 }
 
 std::string page(const std::string& title, const std::string& body) {

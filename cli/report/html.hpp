@@ -17,6 +17,8 @@ std::size_t character_count(std::string_view text);
 /// A number as people read it, of about `digits` digits: "15 564", "0.8569", "2.54e10".
 std::string short_number(double value, int digits = 4);
 
+/// Which version made the page, and what it promises: a sentence, or nothing.
+std::string footer(std::string_view sentence = {});
 /// A whole page: no script, no request to anywhere.
 std::string page(const std::string& title, const std::string& body);
 

@@ -254,9 +254,7 @@ std::string doubtful_section(const MatchedFiles& files) {
 
 std::string render_map(const MatchedFiles& files, double seconds) {
   std::string body = header(files) + hero(files, seconds) + facts(files) + map_section(files) + doubtful_section(files);
-  body += fmt::format(
-      "<footer>vicinal {}. Areas are those of the polygons' own coordinates, whatever their borders touch.</footer>\n",
-      VICINAL_VERSION);
+  body += footer("Areas are those of the polygons' own coordinates, whatever their borders touch.");
   return page("Match of " + std::filesystem::path(files.path_a).filename().string() + " and " +
                   std::filesystem::path(files.path_b).filename().string(),
               body);

@@ -82,8 +82,7 @@ std::string render(const NeighborsReport& report) {
   return page("Neighbors of " + std::filesystem::path(file).filename().string(),
               header(report) + hero(report, hubness) + facts(report) + distances_pair(report.shown) +
                   hubness_section(hubness) + pairs_sections(report.shown) +
-                  "<footer>vicinal " VICINAL_VERSION
-                  ". The neighbors are those of brute force in float64, ties to the smaller row.</footer>\n");
+                  footer("The neighbors are those of brute force in float64, ties to the smaller row."));
 }
 
 }  // namespace vicinal::cli::report

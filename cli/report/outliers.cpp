@@ -9,11 +9,11 @@
 #include <filesystem>
 
 #include "base/input.hpp"
-#include "kmeans/silhouette.hpp"
 #include "report/facts.hpp"
 #include "report/histogram.hpp"
 #include "report/html.hpp"
 #include "report/projection.hpp"
+#include "vicinal/sample.hpp"
 #include "vicinal/version.hpp"
 
 namespace vicinal::cli::report {
@@ -83,28 +83,23 @@ std::string dots(const std::vector<Point>& points, const char* style, double siz
 }
 
 /// A sample of the rows and the most outlying ones, on the sample's two principal components.
-std::string map_section(const OutliersReport& report) {
+std::string map_section(const Context& ctx, const OutliersReport& report) {
   constexpr double kWidth = 480;
   constexpr double kHeight = 320;
   constexpr double kMargin = 16;
   const ScoredRows& scored = *report.scored;
   if (scored.table == nullptr) return {};
   const TableView& view = scored.table->view;
-  const Sample sample = draw_sample(view, kSampleRows, kSeed);
+  const TableSample sample = sample_rows(ctx, view, kSampleRows, kSeed);
   const std::size_t marked = std::min(scored.top.size(), kRowsMarked);
   std::vector<double> outlying;
   for (std::size_t i = 0; i < marked; ++i) {
     for (std::int64_t j = 0; j < view.cols(); ++j) outlying.push_back(value_at(view, scored.top[i].row, j));
   }
-  Projection projection = project(sample, outlying);
-  Point low = projection.rows[0];
-  Point high = low;
-  for (const auto* points : {&projection.rows, &projection.centres}) {
-    for (const Point& point : *points) {
-      low = {std::min(low.x, point.x), std::min(low.y, point.y)};
-      high = {std::max(high.x, point.x), std::max(high.y, point.y)};
-    }
-  }
+  Projection projection = project(ctx, sample, outlying);
+  const Corners corners = corners_of(projection);
+  const Point& low = corners.low;
+  const Point& high = corners.high;
   // One scale for both components, so that distances look as they are.
   const double scale = std::min((kWidth - 2 * kMargin) / std::max(high.x - low.x, 1e-300),
                                 (kHeight - 2 * kMargin) / std::max(high.y - low.y, 1e-300));
@@ -213,15 +208,13 @@ std::string labels_section(const Detection& detection) {
 
 }  // namespace
 
-std::string render(const OutliersReport& report) {
+std::string render(const Context& ctx, const OutliersReport& report) {
   std::string body = header(report) + hero(report) + facts(report);
-  body += "<div class=\"pair\">\n" + histogram_section(report) + map_section(report) + "</div>\n";
+  body += "<div class=\"pair\">\n" + histogram_section(report) + map_section(ctx, report) + "</div>\n";
   body += top_section(report);
   if (report.scored->detection) body += labels_section(*report.scored->detection);
-  body += fmt::format(
-      "<footer>vicinal {}. Neighbors are those of float64, ties to the smaller row; scores have the same bits on every "
-      "machine.</footer>\n",
-      VICINAL_VERSION);
+  body +=
+      footer("Neighbors are those of float64, ties to the smaller row; scores have the same bits on every machine.");
   return page("Outliers of " + std::filesystem::path(report.file).filename().string(), body);
 }
 

@@ -20,6 +20,6 @@ struct OutliersReport {
   double seconds = 0;
 };
 
-std::string render(const OutliersReport& report);
+std::string render(const Context& ctx, const OutliersReport& report);
 
 }  // namespace vicinal::cli::report

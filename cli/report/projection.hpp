@@ -1,12 +1,18 @@
 // A table of many columns seen on two: its first principal components.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
-#include "kmeans/silhouette.hpp"
+#include "vicinal/context.hpp"
+#include "vicinal/sample.hpp"
+#include "vicinal/table.hpp"
 
 namespace vicinal::cli::report {
+
+/// Rows of a table that a report draws at most.
+inline constexpr std::int64_t kSampleRows = 2000;
 
 struct Point {
   double x = 0;
@@ -19,9 +25,19 @@ struct Projection {
   double share[2] = {};  ///< of the rows' variance that each component has
 };
 
+/// Of the smallest box that holds all points.
+struct Corners {
+  Point low;
+  Point high;
+};
+/// There must be a row.
+Corners corners_of(const Projection& projection);
+
 /// The sample's rows and the centres [k, cols] on the two components of the sample's largest variance, in units of its
-/// largest deviation. Block power iteration on a few vectors, then Jacobi's rotations on what they span; one thread,
-/// fixed order, so that the same sample gives the same picture everywhere. O(s cols) an iteration, 60 at most.
-Projection project(const Sample& sample, std::span<const double> centres);
+/// largest deviation. The same sample gives the same picture everywhere.
+Projection project(const Context& ctx, const TableSample& sample, std::span<const double> centres);
+
+/// Bytes of a sample of kSampleRows of a table, and of its projection.
+std::uint64_t projection_bytes(const TableView& table);
 
 }  // namespace vicinal::cli::report

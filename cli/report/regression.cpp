@@ -13,6 +13,7 @@
 #include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "base/progress.hpp"
+#include "report/chart.hpp"
 #include "report/facts.hpp"
 #include "report/histogram.hpp"
 #include "report/html.hpp"
@@ -35,14 +36,15 @@ std::string hero(const RegressionReport& report) {
     text += fmt::format("<div class=\"figure\"><div class=\"big\">{}</div><span>rows answered</span></div>\n",
                         format_count(report.found->rows));
   } else {
-    const ValueScore& first = report.scores[0];
-    const std::string of = report.names.size() > 1 ? " of " + first.name : "";
+    const RegressionScore& first = report.scores[0];
+    const std::string of = report.names.size() > 1 ? " of " + report.names[0] : "";
     text +=
         fmt::format("<div class=\"figure\"><div class=\"big\">{}</div><span>root mean square error{}</span></div>\n",
-                    short_number(first.root_mean_square), escape(shortened(of, 40)));
-    if (std::isfinite(first.r2)) text += figure(fmt::format("{:.4f}", first.r2), "share of the variance explained");
-    text += figure(short_number(first.mean_size), "mean size of the errors");
-    text += figure(short_number(first.largest), "largest error");
+                    short_number(first.root_mean_squared_error), escape(shortened(of, 40)));
+    if (first.r2 && std::isfinite(*first.r2))
+      text += figure(fmt::format("{:.4f}", *first.r2), "share of the variance explained");
+    text += figure(short_number(first.mean_absolute_error), "mean size of the errors");
+    text += figure(short_number(first.max_error), "largest error");
   }
   if (report.found->outliers > 0) text += figure(format_count(report.found->outliers), "rows without neighbors");
   return text + figure(escape(format_duration(report.seconds)), "from files to answer") + "</div>\n";
@@ -64,9 +66,9 @@ std::string facts(const RegressionReport& report) {
 /// Predicted over true values, with the line on which they are equal; one scale for both.
 std::string scatter_svg(const RegressionReport& report, std::size_t output) {
   constexpr double kSide = 400;
-  constexpr double kLeft = 84;
-  constexpr double kBottom = 46;
-  constexpr double kTop = 10;
+  constexpr ChartFrame kFrame = {84 + kSide + 14, 10 + kSide + 46, 10, 46, 84, 14};
+  constexpr double kLeft = kFrame.left;
+  constexpr double kTop = kFrame.top;
   double low = std::numeric_limits<double>::infinity();
   double high = -low;
   const std::int64_t rows = report.found->rows;
@@ -97,14 +99,14 @@ std::string scatter_svg(const RegressionReport& report, std::size_t output) {
                         rows > 600 ? "4" : "6");
   for (const double value : {low, low / 2 + high / 2, high}) {
     const char* const anchor = value == low ? "start" : value == high ? "end" : "middle";
-    shapes += svg_text(kLeft + place(value), kTop + kSide + 18, anchor, "soft", short_number(value, 3));
+    shapes += kFrame.tick(kLeft + place(value), short_number(value, 3), anchor);
     shapes += svg_text(kLeft - 8, kTop + kSide - place(value) + 4, "end", "soft", short_number(value, 3));
   }
-  shapes += svg_text(kLeft + kSide / 2, kTop + kSide + kBottom - 8, "middle", "soft", "true value");
+  shapes += svg_text(kLeft + kSide / 2, kFrame.height - 8, "middle", "soft", "true value");
   shapes += fmt::format(
       "<text transform=\"translate(12 {:.1f}) rotate(-90)\" text-anchor=\"middle\" class=\"soft\">answer</text>",
       kTop + kSide / 2);
-  return svg(kLeft + kSide + 14, kTop + kSide + kBottom, "Answers over true values", shapes);
+  return svg(kFrame.width, kFrame.height, "Answers over true values", shapes);
 }
 
 std::string target_sections(const RegressionReport& report, std::size_t output) {
@@ -177,9 +179,7 @@ std::string render(const RegressionReport& report) {
   body += largest_errors(report);
   body += distances_pair({.graph = report.graph, .table = report.train, .queries = report.test});
   body += hubness_section(hubness_of(*report.graph));
-  body += fmt::format(
-      "<footer>vicinal {}. The neighbors are those of brute force in float64, ties to the smaller row.</footer>\n",
-      VICINAL_VERSION);
+  body += footer("The neighbors are those of brute force in float64, ties to the smaller row.");
   return page("Regression of " + name, body);
 }
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "nearest/value_scores.hpp"
 #include "report/neighborhoods.hpp"
+#include "vicinal/metrics.hpp"
 #include "vicinal/regress.hpp"
 
 namespace vicinal::cli::report {
@@ -22,8 +22,8 @@ struct RegressionReport {
   const TableView* test = nullptr;
   const NeighborGraph* graph = nullptr;
   const Regression* found = nullptr;
-  std::span<const double> truth;       ///< [m, outputs]; empty: not known
-  std::span<const ValueScore> scores;  ///< of the truth
+  std::span<const double> truth;            ///< [m, outputs]; empty: not known
+  std::span<const RegressionScore> scores;  ///< of each output; empty without truth
   double seconds = 0;
 };
 

@@ -7,17 +7,13 @@
 #include <cmath>
 #include <vector>
 
+#include "report/chart.hpp"
 #include "report/html.hpp"
 
 namespace vicinal::cli::report {
 namespace {
 
-constexpr double kWidth = 480;
-constexpr double kHeight = 320;
-constexpr double kTop = 26;
-constexpr double kBottom = 44;
-constexpr double kLeft = 62;
-constexpr double kRight = 16;
+constexpr ChartFrame kFrame = {480, 320, 26, 44, 62, 16};
 constexpr std::size_t kMostNamed = 8;
 constexpr int kMostTicks = 7;
 
@@ -36,28 +32,25 @@ std::string spectrum_svg(const LlePiece& piece) {
   if (!(most > 0)) return "<p class=\"note\">All of them are 0.</p>\n";
   const int low = static_cast<int>(std::floor(std::log10(least))) - 1;
   const int high = std::max(low + 2, static_cast<int>(std::ceil(std::log10(most))));
-  const double width = kWidth - kLeft - kRight;
-  const double height = kHeight - kTop - kBottom;
-  const auto down = [&](double log) { return kTop + (high - log) / (high - low) * height; };
+  const auto down = [&](double log) { return kFrame.down((high - log) / (high - low)); };
   std::string shapes;
   const int step = (high - low + kMostTicks - 1) / kMostTicks;
   for (int decade = low; decade <= high; decade += step) {
-    shapes += svg_rect(kLeft, down(decade) - 0.5, width, 1, "line");
-    shapes += svg_text(kLeft - 8, down(decade) + 4, "end", "soft", fmt::format("1e{}", decade));
+    shapes += kFrame.level(down(decade), fmt::format("1e{}", decade));
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     const bool next = i + 1 == values.size();
-    const double x = kLeft + width * (static_cast<double>(i) + 0.5) / static_cast<double>(values.size());
+    const double x = kFrame.across((static_cast<double>(i) + 0.5) / static_cast<double>(values.size()));
     const double y = values[i] > 0 ? down(std::log10(values[i])) : down(low);
     const char* const style = next ? "soft" : "good";
     shapes += svg_rect(x - 1, y, 2, down(low) - y, style);
-    shapes += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" class=\"{}\"/>", x, y, style);
+    shapes += chart_dot(x, y, 5, style);
     if (values.size() > kMostNamed) continue;
     shapes += svg_text(x, y - 12, "middle", next ? "soft" : "strong", fmt::format("{:.2e}", values[i]));
-    shapes += svg_text(x, kHeight - kBottom + 18, "middle", "soft", next ? "next" : fmt::format("{}", i));
+    shapes += kFrame.tick(x, next ? "next" : fmt::format("{}", i));
   }
-  shapes += svg_text(kLeft + width / 2, kHeight - 6, "middle", "soft", "column");
-  return svg(kWidth, kHeight, "Eigenvalues of the columns, and the next one", shapes);
+  shapes += kFrame.name_below("column");
+  return svg(kFrame.width, kFrame.height, "Eigenvalues of the columns, and the next one", shapes);
 }
 
 }  // namespace vicinal::cli::report

@@ -79,6 +79,10 @@ class VICINAL_API Context {
   /// value, and what `cuda` throws where it asks for CUDA.
   static Context automatic(const CpuOptions& options = {});
 
+  /// The same device, threads, progress function and cancel token with another limit on host memory; 0: 80 % of what
+  /// machine or cgroup has free. For a part of a job, where other parts hold memory of their own.
+  [[nodiscard]] Context with_memory_limit(std::uint64_t bytes) const;
+
   /// "cpu", "cuda:0".
   [[nodiscard]] const std::string& device() const noexcept;
   [[nodiscard]] int threads() const noexcept;

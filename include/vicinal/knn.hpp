@@ -8,7 +8,6 @@
 
 #include "vicinal/context.hpp"
 #include "vicinal/graph.hpp"
-#include "vicinal/model_options.hpp"
 #include "vicinal/table.hpp"
 
 namespace vicinal {
@@ -71,8 +70,8 @@ class VICINAL_API Index {
   void save(const Context& ctx, const std::filesystem::path& path) const;
   /// Reads an index from a file of `save`, or from that of a NeighborModel or LleModel. Throws `io` for a file that
   /// cannot be read, `bad_data` for anything that `save` did not write, `over_memory`, and `invalid_argument` for a
-  /// model whose columns were prepared unless `options` allows it. O(n d).
-  static Index load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options = {});
+  /// model with a Preparation, which an index does not have: load it as the model that it is. O(n d).
+  static Index load(const Context& ctx, const std::filesystem::path& path);
 
  private:
   friend struct kernels::IndexAccess;  // the library's own sources

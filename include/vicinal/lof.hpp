@@ -11,7 +11,7 @@
 #include "vicinal/context.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/knn.hpp"
-#include "vicinal/model_options.hpp"
+#include "vicinal/preprocess.hpp"
 #include "vicinal/table.hpp"
 
 namespace vicinal {
@@ -121,20 +121,29 @@ VICINAL_API std::vector<double> novelty(const Context& ctx, const Index& index, 
 
 /// An index and the result of `lof` on it, in one file: what `novelty` needs.
 struct VICINAL_API LofModel {
-  Index index;
+  Index index;             ///< of the rows as they are compared: prepared, where the model has a preparation
   Lof fitted;              ///< made of `index` with `novelty`; its plan and stats are not saved
   std::string notes = {};  ///< text of the caller's, UTF-8, up to some MB
-  /// What was done to the columns before the rows came here (say, "--scale standard"), in a few words, UTF-8; empty:
-  /// nothing. The library does not do it to queries, so that `load` refuses such a model unless it is allowed to.
-  std::string preparation = {};
+  /// What was done to the columns before the rows came here. The functions of a model do it to queries; without
+  /// columns it does nothing.
+  Preparation preparation = {};
 
   /// Writes the file (safetensors layout), to a temporary first, then renamed. Throws `invalid_argument` for a result
-  /// made without `novelty` or of another table, `io` when the file cannot be written.
+  /// made without `novelty` or of another table, and a preparation that does not make the index's columns, `io` when
+  /// the file cannot be written.
   void save(const Context& ctx, const std::filesystem::path& path) const;
-  /// Maps a saved model. Throws `bad_data` for anything that `save` did not write, `invalid_argument` for one with a
-  /// `preparation`, unless the options allow it.
-  static LofModel load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options = {});
+  /// Maps a saved model. Throws `bad_data` for anything that `save` did not write, `io`, `over_memory`.
+  static LofModel load(const Context& ctx, const std::filesystem::path& path);
 };
+
+/// Scores [m] of queries given as the rows that a model was made of: the model's preparation is applied to them, then
+/// `novelty` scores them. `queries` as a Table may have columns of text (Preparation::read). Throws `invalid_argument`
+/// for queries of another width and a model that does not fit together, `bad_data` for columns of other names or kinds
+/// and for NaN, infinity and distances that overflow, `over_memory`, `cancelled`. Cost of `novelty`, and 8 bytes for
+/// each value of the prepared queries; the same bits for every thread count, instruction set and device.
+VICINAL_API std::vector<double> novelty(const Context& ctx, const LofModel& model, const Table& queries);
+/// As above, for rows of numbers; throws `invalid_argument` naming the column where the model's rows have text.
+VICINAL_API std::vector<double> novelty(const Context& ctx, const LofModel& model, const TableView& queries);
 
 /// The plan of `lof` without running it: method, bytes of memory, expected seconds and the reason. Throws
 /// `invalid_argument` for options outside their domain and `bad_data` for NaN and infinity.

@@ -4,19 +4,22 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "vicinal/classify.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/knn.hpp"
-#include "vicinal/model_options.hpp"
+#include "vicinal/preprocess.hpp"
+#include "vicinal/regress.hpp"
 #include "vicinal/vote.hpp"
 
 namespace vicinal {
 
 struct VICINAL_API NeighborModel {
-  Index index;
+  Index index;                       ///< of the rows as they are compared: prepared, where the model has a preparation
   std::vector<Labels> outputs = {};  ///< to classify: one of n rows an output; or none, and then
   std::vector<double> targets = {};  ///< to regress: [n, target_columns]
   std::int64_t target_columns = 0;
@@ -26,17 +29,44 @@ struct VICINAL_API NeighborModel {
   double p = 2;
   Weighting weights = Weighting::uniform;  ///< not custom, which no file can hold
   std::string notes = {};                  ///< what else the caller wants to find again: UTF-8, up to some MB
-  /// What was done to the columns before the rows came here (say, "--scale standard"), in a few words, UTF-8; empty:
-  /// nothing. The library does not do it to queries, so that `load` refuses such a model unless it is allowed to.
-  std::string preparation = {};
+  /// What was done to the columns before the rows came here. The functions of a model do it to queries; without
+  /// columns it does nothing.
+  Preparation preparation = {};
 
   /// Writes the file (safetensors layout), to a temporary first, then renamed. Throws `invalid_argument` for labels or
-  /// targets that do not number the table's rows, both or neither of them, and options outside their domain; `io` when
-  /// the file cannot be written.
+  /// targets that do not number the table's rows, both or neither of them, options outside their domain, and a
+  /// preparation that does not make the index's columns; `io` when the file cannot be written.
   void save(const Context& ctx, const std::filesystem::path& path) const;
-  /// Maps a saved model. Throws `bad_data` for anything that `save` did not write, `invalid_argument` for one with a
-  /// `preparation`, unless the options allow it.
-  static NeighborModel load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options = {});
+  /// Maps a saved model. Throws `bad_data` for anything that `save` did not write, `io`, `over_memory`.
+  static NeighborModel load(const Context& ctx, const std::filesystem::path& path);
 };
+
+/// The votes of a model's rows for queries given as the rows that the model was made of: the model's preparation is
+/// applied to them, and they are classified by its k or radius, metric and weights. `queries` as a Table may have
+/// columns of text (Preparation::read). A query without neighbors gets the code -1.
+///
+/// Throws `invalid_argument` for a model without labels, queries of another width, and what the model cannot be;
+/// `bad_data` for columns of other names or kinds and for NaN, infinity and distances that overflow, `over_memory`,
+/// `cancelled`. Cost of `classify` or `classify_radius`, and 8 bytes for each value of the prepared queries; the same
+/// bits for every thread count, instruction set and device.
+VICINAL_API Classification classify(const Context& ctx, const NeighborModel& model, const Table& queries,
+                                    bool probabilities = false);
+/// As above, for rows of numbers; throws `invalid_argument` naming the column where the model's rows have text.
+VICINAL_API Classification classify(const Context& ctx, const NeighborModel& model, const TableView& queries,
+                                    bool probabilities = false);
+
+/// The means of the targets of a model's rows for queries given as the rows that the model was made of: the model's
+/// preparation is applied to them, and `regress` or `regress_radius` answers by its k or radius, metric and weights.
+/// `outlier` is the value of a query without neighbors.
+///
+/// Throws `invalid_argument` for a model without targets, queries of another width, and what the model cannot be;
+/// `bad_data` for columns of other names or kinds and for NaN, infinity, distances and sums that overflow,
+/// `over_memory`, `cancelled`. Cost of `regress` or `regress_radius`, and 8 bytes for each value of the prepared
+/// queries; the same bits for every thread count, instruction set and device.
+VICINAL_API Regression regress(const Context& ctx, const NeighborModel& model, const Table& queries,
+                               double outlier = std::numeric_limits<double>::quiet_NaN());
+/// As above, for rows of numbers; throws `invalid_argument` naming the column where the model's rows have text.
+VICINAL_API Regression regress(const Context& ctx, const NeighborModel& model, const TableView& queries,
+                               double outlier = std::numeric_limits<double>::quiet_NaN());
 
 }  // namespace vicinal

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/memory_need.hpp"
+#include "formulas/nearest/method_kind.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/device.hpp"
 #include "vicinal/graph.hpp"
@@ -132,14 +133,6 @@ struct Prepared {
     return grouped() ? static_cast<std::int64_t>(distinct.size()) : table.rows();
   }
 };
-
-/// The methods of the papers that select from a product, and all of theirs.
-constexpr bool is_product(Method method) noexcept {
-  return method >= Method::product_kmin && method <= Method::product_timed;
-}
-constexpr bool is_of_a_paper(Method method) noexcept {
-  return method >= Method::product_kmin && method <= Method::block_heap;
-}
 
 enum class Collect : std::uint8_t { k_list, radius, count };
 

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "core/context_state.hpp"
+#include "core/entry.hpp"
+#include "core/memory.hpp"
 
 namespace vicinal {
 namespace {
@@ -28,8 +30,15 @@ int core::checked_threads(int threads) {
   return threads == 0 ? available_cores() : threads;
 }
 
+Context Context::with_memory_limit(std::uint64_t bytes) const try {
+  const core::Entry entry;
+  return Context(std::make_shared<State>(*state_, bytes));
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
 int Context::threads() const noexcept {
-  return state_->pool.threads();
+  return state_->pool->threads();
 }
 std::uint64_t Context::memory_limit() const noexcept {
   return state_->memory_limit;

@@ -28,7 +28,7 @@ int checked_threads(int threads);
 struct Context::State {
   /// Options are checked here; see Context::cpu for what is thrown. Inline, so that no library exports it.
   State(const CpuOptions& options, std::string device_name, std::shared_ptr<const kernels::Backend> of_device)
-      : pool(core::checked_threads(options.threads)),
+      : pool(std::make_shared<core::ThreadPool>(core::checked_threads(options.threads))),
         isa(core::resolve_isa(options.isa)),
         memory_limit(options.memory_limit != 0 ? options.memory_limit : core::free_memory() / 10 * 8),
         map_files(options.map_files),
@@ -37,8 +37,19 @@ struct Context::State {
         ablation(core::ablation_of_environment()),
         device(std::move(device_name)),
         backend(std::move(of_device)) {}
+  /// Shares threads, device and cancel token with another; `bytes` as CpuOptions::memory_limit.
+  State(const State& other, std::uint64_t bytes)
+      : pool(other.pool),
+        isa(other.isa),
+        memory_limit(bytes != 0 ? bytes : core::free_memory() / 10 * 8),
+        map_files(other.map_files),
+        progress(other.progress),
+        cancel(other.cancel),
+        ablation(other.ablation),
+        device(other.device),
+        backend(other.backend) {}
 
-  core::ThreadPool pool;
+  std::shared_ptr<core::ThreadPool> pool;
   Isa isa;
   std::uint64_t memory_limit;
   bool map_files;
@@ -55,7 +66,7 @@ namespace core {
 
 struct ContextAccess {
   static const Context::State& state(const Context& ctx) noexcept { return *ctx.state_; }
-  static ThreadPool& pool(const Context& ctx) noexcept { return ctx.state_->pool; }
+  static ThreadPool& pool(const Context& ctx) noexcept { return *ctx.state_->pool; }
   static Ablation ablation(const Context& ctx) noexcept { return ctx.state_->ablation; }
 };
 

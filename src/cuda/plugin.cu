@@ -28,6 +28,13 @@
 namespace vicinal::cuda {
 namespace {
 
+// Their classes stand behind the handles.
+using namespace graph;
+using namespace kmeans;
+using namespace lle;
+using namespace lof;
+using namespace overlap;
+
 void fail(plugin::Status* status, ErrorCode code, std::string_view sentence) {
   status->code = 1 + static_cast<std::int32_t>(code);
   const std::size_t length = std::min(sentence.size(), sizeof status->message - 1);
@@ -325,8 +332,8 @@ void seed_state(void* clustering, double* total, std::int32_t* winners, plugin::
   with_clustering(clustering, status, [&](Clustering& made) { *total = made.seeding().state(winners); });
 }
 
-void lof(void* engine, const plugin::HostCalls* host, const plugin::Search* search, plugin::Outliers* task,
-         plugin::Counters* counters, plugin::Status* status) {
+void score_lof(void* engine, const plugin::HostCalls* host, const plugin::Search* search, plugin::Outliers* task,
+               plugin::Counters* counters, plugin::Status* status) {
   guarded(status, [&] {
     const CurrentDevice current(session_of(engine).engine.device);
     score_outliers(session_of(engine), host_of(host), search, *task, *counters);
@@ -469,7 +476,7 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.seed_choose = vicinal::cuda::seed_choose;
     functions.seed_meet = vicinal::cuda::seed_meet;
     functions.seed_state = vicinal::cuda::seed_state;
-    functions.lof = vicinal::cuda::lof;
+    functions.lof = vicinal::cuda::score_lof;
     functions.lof_bytes = vicinal::cuda::lof_bytes;
     functions.label = vicinal::cuda::label;
     functions.label_bytes = vicinal::cuda::label_bytes;

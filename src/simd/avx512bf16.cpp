@@ -1,12 +1,6 @@
 // The bfloat16 screen by VDPBF16PS on 512 bits (Cooper Lake, Zen 4 and later).
 #if defined(__x86_64__)
-// GCC 12 takes its own intrinsics' deliberately undefined operands for mistakes (its bug 105593).
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-
+#include "simd/intrinsics.hpp"
 #include "simd/kernels.hpp"
 
 namespace vicinal::cpu {

@@ -131,6 +131,13 @@ inline void solve(const DenseSolve& task) {
   }
 }
 
+// Four columns of x, or fewer and zeros.
+HWY_INLINE void load_four(const double* x, std::int64_t width, std::int64_t cols, Vec (&to)[4]) {
+  const Lanes lanes;
+#pragma GCC unroll 4
+  for (std::int64_t b = 0; b < 4; ++b) to[b] = b < cols ? hn::LoadU(lanes, x + b * width) : hn::Zero(lanes);
+}
+
 // Four columns at a time: y is loaded and stored once for them.
 inline void down(const PanelProduct& panel, const double* x, double* y) {
   const Lanes lanes;
@@ -140,10 +147,7 @@ inline void down(const PanelProduct& panel, const double* x, double* y) {
     const double* l = panel.l + c * panel.l_step;
     for (std::int64_t w = 0; w < width; w += kLanes) {
       Vec from[4];
-#pragma GCC unroll 4
-      for (std::int64_t b = 0; b < 4; ++b) {
-        from[b] = b < cols ? hn::LoadU(lanes, x + (c + b) * width + w) : hn::Zero(lanes);
-      }
+      load_four(x + c * width + w, width, cols, from);
       for (std::int64_t r = 0; r < panel.m; ++r) {
         double* to = y + r * width + w;
         Vec sum = hn::LoadU(lanes, to);
@@ -162,17 +166,14 @@ inline void down(const PanelProduct& panel, const double* x, double* y) {
 }
 
 inline void up(const PanelProduct& panel, const double* y, double* x) {
-  const Lanes lanes;
   const std::int64_t width = panel.width;
+  const Lanes lanes;
   for (std::int64_t c = 0; c < panel.k; c += 4) {
     const std::int64_t cols = panel.k - c < 4 ? panel.k - c : 4;
     const double* l = panel.l + c * panel.l_step;
     for (std::int64_t w = 0; w < width; w += kLanes) {
       Vec sums[4];
-#pragma GCC unroll 4
-      for (std::int64_t b = 0; b < 4; ++b) {
-        sums[b] = b < cols ? hn::LoadU(lanes, x + (c + b) * width + w) : hn::Zero(lanes);
-      }
+      load_four(x + c * width + w, width, cols, sums);
       if (cols == 4) {
         for (std::int64_t r = 0; r < panel.m; ++r) {
           const Vec from = hn::LoadU(lanes, y + r * width + w);

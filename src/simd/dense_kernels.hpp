@@ -56,10 +56,6 @@ struct DenseKernels {
   void (*up)(const PanelProduct& panel, const double* y, double* x);    ///< x[c] -= sum_r l[r, c] y[r]
 };
 
-const DenseKernels& baseline_dense_kernels();
-const DenseKernels& avx2_dense_kernels();
-const DenseKernels& avx512_dense_kernels();
-
 /// The table for an instruction set in use (never `automatic`).
 const DenseKernels& dense_kernels(Isa isa);
 

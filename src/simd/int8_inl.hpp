@@ -2,13 +2,7 @@
 // `Lanes` wraps one width of the instruction; included by one translation unit an instruction set.
 #pragma once
 
-// GCC 12 takes its own intrinsics' deliberately undefined operands for mistakes (its bug 105593).
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-
+#include "simd/intrinsics.hpp"
 #include "simd/kernels.hpp"
 
 namespace vicinal::cpu {

@@ -89,10 +89,6 @@ struct SimdKernels {
 inline constexpr int kMaxTileQueries = 12;
 inline constexpr int kMaxTileRows = 32;
 
-const SimdKernels& baseline_kernels();
-const SimdKernels& avx2_kernels();
-const SimdKernels& avx512_kernels();
-
 #if defined(__x86_64__)
 /// Dot products of bytes and of bfloat16 pairs, for machines that have the instructions (core::has_feature).
 void screen_int8_avx512vnni(const ScreenTile& tile);

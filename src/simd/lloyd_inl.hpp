@@ -156,20 +156,30 @@ HWY_INLINE FloatVec bound_points(const LloydTile& tile, int at) {
   return hn::Add(sum, other);
 }
 
-// See cpu/kmeans/screen.hpp: every line is one of its inequalities. kUp and kDown cover the roundings of a line.
+// Vectors as the numbers of formulas/kmeans/float_bound.hpp.
+struct Floats {
+  HWY_INLINE Floats(FloatVec vector) : v(vector) {}  // NOLINT(google-explicit-constructor)
+  HWY_INLINE explicit Floats(float value) : v(hn::Set(FloatTag(), value)) {}
+  HWY_INLINE friend Floats operator+(Floats a, Floats b) { return hn::Add(a.v, b.v); }
+  HWY_INLINE friend Floats operator-(Floats a, Floats b) { return hn::Sub(a.v, b.v); }
+  HWY_INLINE friend Floats operator*(Floats a, Floats b) { return hn::Mul(a.v, b.v); }
+
+  FloatVec v;
+};
+struct FloatsArithmetic {
+  using Value = Floats;
+  HWY_INLINE static Floats fma(Floats a, Floats b, Floats c) { return hn::MulAdd(a.v, b.v, c.v); }
+  HWY_INLINE static Floats sqrt(Floats a) { return hn::Sqrt(a.v); }
+  HWY_INLINE static Floats abs(Floats a) { return hn::Abs(a.v); }
+  HWY_INLINE static Floats max(Floats a, Floats b) { return hn::Max(a.v, b.v); }
+  HWY_INLINE static Floats at_most(Floats a, Floats b, Floats value, Floats otherwise) {
+    return hn::IfThenElse(hn::Le(a.v, b.v), value.v, otherwise.v);
+  }
+};
+
 HWY_INLINE void decide(LloydTile& tile, int at, FloatVec norm, FloatVec g, const Best& best) {
   const FloatTag df;
   const IntTag di;
-  const ScreenConstants& constants = tile.constants;
-  const FloatVec up = hn::Set(df, 1 + 0x1p-20F);
-  const FloatVec down = hn::Set(df, 1 - 0x1p-20F);
-  const FloatVec ulps = hn::Set(df, 0x1p-21F);
-  const FloatVec two = hn::Set(df, 2.0F);
-  const FloatVec tiny = hn::Set(df, constants.tiny);
-  const FloatVec unit = hn::Set(df, constants.unit);
-  const FloatVec norm_up = hn::Mul(norm, hn::Set(df, 1 + 2 * constants.beta));
-  const FloatVec norm_down = hn::Mul(norm, hn::Set(df, 1 - 2 * constants.beta));
-  const FloatVec length = hn::Add(hn::Mul(hn::Sqrt(norm_up), up), tiny);
   alignas(64) float e_of_best[kFloatLanes];
   alignas(64) float f_of_best[kFloatLanes];
   alignas(64) std::int32_t indices[kFloatLanes];
@@ -178,49 +188,17 @@ HWY_INLINE void decide(LloydTile& tile, int at, FloatVec norm, FloatVec g, const
     e_of_best[i] = tile.lengths[indices[i]];
     f_of_best[i] = tile.allowances[indices[i]];
   }
-  const FloatVec e = hn::Load(df, e_of_best);
-  const FloatVec f = hn::Load(df, f_of_best);
-
-  const FloatVec allowed = hn::Mul(hn::Set(df, 2.01F), hn::MulAdd(g, e, f));
-  const FloatVec score = hn::Sub(hn::Sub(best.best, allowed), hn::Mul(ulps, hn::Abs(best.best)));  // S_b at least
-  const FloatVec slack = hn::Mul(ulps, hn::MulAdd(two, hn::Abs(score), norm_up));
-  const FloatVec squared = hn::Add(hn::Max(hn::Sub(norm_up, hn::Mul(two, score)), hn::Zero(df)), slack);
-  const FloatVec delta = hn::Mul(hn::Sqrt(squared), up);  // |x~ - c~_b| at most
-  const FloatVec rho_point = hn::MulAdd(unit, length, tiny);
-  const FloatVec rho_best = hn::MulAdd(unit, e, tiny);
-  const FloatVec upper = hn::Mul(hn::Add(delta, hn::Add(rho_point, rho_best)), hn::Mul(up, up));  // U
-  const FloatVec margin = hn::Mul(hn::Set(df, constants.key_margin), upper);
-  const FloatVec w = hn::Mul(hn::Add(hn::MulAdd(two, rho_point, rho_best), margin), up);
-  const FloatVec loss = hn::Mul(hn::Mul(w, hn::MulAdd(hn::Set(df, 0.5F), w, delta)), up);
-  const FloatVec threshold = hn::Sub(hn::Sub(score, loss), hn::Mul(ulps, hn::Add(hn::Abs(score), loss)));
-  // R must have been large enough: it was taken before U was known.
-  const FloatVec reach =
-      hn::Mul(hn::Set(df, 1.0625F), hn::Mul(hn::Add(length, hn::Set(df, constants.least_norm)), down));
-  const auto covered = hn::Le(hn::Add(upper, rho_point), reach);
-  const FloatVec none = hn::Set(df, -__builtin_inff());
-  hn::StoreU(hn::IfThenElse(covered, threshold, none), df, tile.threshold + at);
-  hn::StoreU(upper, df, tile.upper + at);
-
-  const FloatVec second_slack = hn::Mul(ulps, hn::MulAdd(two, hn::Abs(best.second), norm));
-  const FloatVec beyond = hn::Sub(hn::Sub(norm_down, hn::Mul(two, best.second)), second_slack);
-  const FloatVec rho_most = hn::Add(rho_point, hn::Set(df, constants.most_rho));
-  const FloatVec lower = hn::Sub(hn::Mul(hn::Sqrt(hn::Max(beyond, hn::Zero(df))), down), hn::Mul(rho_most, up));
-  hn::StoreU(hn::Max(hn::Mul(lower, down), hn::Zero(df)), df, tile.lower + at);
+  const core::LloydRow<Floats> row{norm, g, best.best, hn::Load(df, e_of_best), hn::Load(df, f_of_best)};
+  const auto decision = core::lloyd_decision<FloatsArithmetic>(tile.bound, row);
+  const Floats lower =
+      core::lloyd_lower<FloatsArithmetic>(tile.bound, Floats(norm), decision.rho_point, Floats(best.second));
+  hn::StoreU(decision.threshold.v, df, tile.threshold + at);
+  hn::StoreU(decision.upper.v, df, tile.upper + at);
+  hn::StoreU(lower.v, df, tile.lower + at);
   hn::StoreU(norm, df, tile.norms + at);
   hn::StoreU(best.best, df, tile.best + at);
   hn::StoreU(best.second, df, tile.second + at);
   hn::StoreU(best.index, di, tile.index + at);
-}
-
-HWY_INLINE FloatVec g_of(const LloydTile& tile, FloatVec norm) {
-  const FloatTag df;
-  const ScreenConstants& constants = tile.constants;
-  const FloatVec up = hn::Set(df, 1 + 0x1p-20F);
-  const FloatVec length =
-      hn::Add(hn::Mul(hn::Sqrt(hn::Mul(norm, hn::Set(df, 1 + 2 * constants.beta))), up), hn::Set(df, constants.tiny));
-  const FloatVec reach = hn::Add(length, hn::Set(df, constants.least_norm));
-  const FloatVec g = hn::MulAdd(hn::Set(df, constants.beta), length, hn::Mul(hn::Set(df, 2 * constants.unit), reach));
-  return hn::Mul(g, hn::Mul(hn::Set(df, 1 + 2 * constants.beta), up));
 }
 
 void screen_tile(LloydTile& tile) {
@@ -228,8 +206,8 @@ void screen_tile(LloydTile& tile) {
   const IntTag di;
   const FloatVec norm_low = bound_points(tile, 0);
   const FloatVec norm_high = bound_points(tile, kFloatLanes);
-  const FloatVec g_low = g_of(tile, norm_low);
-  const FloatVec g_high = g_of(tile, norm_high);
+  const FloatVec g_low = core::lloyd_factor<FloatsArithmetic>(tile.bound, Floats(norm_low)).v;
+  const FloatVec g_high = core::lloyd_factor<FloatsArithmetic>(tile.bound, Floats(norm_high)).v;
   hn::StoreU(g_low, df, tile.points + tile.d * kTilePoints);
   hn::StoreU(g_high, df, tile.points + tile.d * kTilePoints + kFloatLanes);
   const FloatVec none = hn::Set(df, -__builtin_inff());

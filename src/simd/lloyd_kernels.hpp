@@ -1,24 +1,16 @@
 // The inner loops of k-means (cpu/kmeans/lloyd.hpp), compiled once for each instruction set. Those of the screen may
-// round differently on each, inside the bound of cpu/kmeans/screen.hpp; sums are exact, and so the same everywhere.
+// round differently on each, inside the bound of formulas/kmeans/float_bound.hpp; sums are exact, and so the same
+// everywhere.
 #pragma once
 
 #include <cstdint>
 
+#include "formulas/kmeans/float_bound.hpp"
 #include "simd/kernels.hpp"
 
 namespace vicinal::cpu {
 
 inline constexpr int kMaxTilePoints = 32;
-
-/// Numbers that the bound is made of, the same for all tiles of an iteration; names as in cpu/kmeans/screen.hpp.
-struct ScreenConstants {
-  float beta;        // B
-  float unit;        // u (1 + 2^-10)
-  float tiny;        // tau
-  float key_margin;  // m
-  float least_norm;  // N: of the centre nearest to the origin
-  float most_rho;    // of all centres
-};
 
 /// A tile of points against all centres.
 struct LloydTile {
@@ -30,7 +22,7 @@ struct LloydTile {
   std::int32_t last_height;  // a third or two thirds of centre_tile, or 0 where there is no such panel
   const float* lengths;      // [centres] e
   const float* allowances;   // [centres] f
-  ScreenConstants constants;
+  core::LloydBound bound;
   float norms[kMaxTilePoints];         // |x~|^2
   float best[kMaxTilePoints];          // the largest upper bound of a score ...
   float second[kMaxTilePoints];        // ... and the next one
@@ -73,10 +65,6 @@ struct LloydKernels {
   AddRowFn add_float64;
   MoveBoundsFn move_bounds;
 };
-
-const LloydKernels& baseline_lloyd_kernels();
-const LloydKernels& avx2_lloyd_kernels();
-const LloydKernels& avx512_lloyd_kernels();
 
 /// The table for an instruction set in use (never `automatic`).
 const LloydKernels& lloyd_kernels(Isa isa);

@@ -54,6 +54,16 @@ struct Met {
   DoubleVec g1;
 };
 
+// How far apart the heights are at both ends, and the sum of both magnitudes.
+struct Apart {
+  HWY_INLINE explicit Apart(const Met& met)
+      : d0(hn::Sub(met.f0, met.g0)), d1(hn::Sub(met.f1, met.g1)), s(hn::Add(hn::Abs(d0), hn::Abs(d1))) {}
+
+  DoubleVec d0;
+  DoubleVec d1;
+  DoubleVec s;
+};
+
 // Calls body(j) for every eight pieces of b, from j on, of which one may meet the piece of a, in ascending order.
 template <class Body>
 HWY_INLINE void for_each_eight(const PieceOfA& piece, const OverlapPieces& b, const Body& body) {
@@ -76,6 +86,18 @@ HWY_INLINE void for_each_eight(const PieceOfA& piece, const OverlapPieces& b, co
   }
 }
 
+// Calls body(v, at, met) for each vector of the eight pieces of b from j on, its pieces those from `at` on, of which
+// one meets the piece of a.
+template <class Body>
+HWY_INLINE void for_each_met(const PieceOfA& piece, const OverlapPieces& b, std::int64_t j, const Body& body) {
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    const std::int64_t at = j + v * kDoubleLanes;
+    const Met met(piece, b, at);
+    if (!hn::AllFalse(DoubleTag(), met.common)) body(v, at, met);
+  }
+}
+
 // Of one piece of a with a vector of pieces of b. With d the difference of heights at both ends of what both span, w
 // wide, the integral of min(f, g) is that of (f + g) / 2 - |d| / 2; |d| is a trapezoid, or two triangles where d
 // changes its sign.
@@ -89,26 +111,21 @@ inline OverlapSums overlap_areas(const OverlapPieces& a, const OverlapPieces& b)
     const PieceOfA piece(a, i);
     const DoubleVec a_sign = hn::Set(dd, a.sign[i] / 4);  // exact
     for_each_eight(piece, b, [&](std::int64_t j) {
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        const std::int64_t at = j + v * kDoubleLanes;
-        const Met met(piece, b, at);
-        if (hn::AllFalse(dd, met.common)) continue;
-        const DoubleVec d0 = hn::Sub(met.f0, met.g0);
-        const DoubleVec d1 = hn::Sub(met.f1, met.g1);
-        const DoubleVec s = hn::Add(hn::Abs(d0), hn::Abs(d1));
-        const auto crossed = hn::Lt(hn::Mul(d0, d1), zero);
-        DoubleVec apart = s;  // twice the mean of |d|
-        if (!hn::AllFalse(dd, hn::And(crossed, met.common))) {
-          const DoubleVec squares = hn::Add(hn::Mul(d0, d0), hn::Mul(d1, d1));
-          apart = hn::IfThenElse(crossed, hn::Div(squares, hn::IfThenElse(crossed, s, hn::Set(dd, 1.0))), s);
-        }
-        const DoubleVec sum = hn::Sub(hn::Add(hn::Add(met.f0, met.f1), hn::Add(met.g0, met.g1)), apart);
-        const DoubleVec sign = hn::Mul(a_sign, hn::LoadU(dd, b.sign + at));
-        const DoubleVec term = hn::Mul(hn::Mul(sum, met.width), sign);
-        area[v] = hn::Add(area[v], hn::IfThenElseZero(met.common, term));
-        span[v] = hn::Add(span[v], hn::IfThenElseZero(met.common, met.width));
-      }
+      for_each_met(
+          piece, b, j, [&](int v, std::int64_t at, const Met& met) __attribute__((always_inline)) {
+            const auto [d0, d1, s] = Apart(met);
+            const auto crossed = hn::Lt(hn::Mul(d0, d1), zero);
+            DoubleVec apart = s;  // twice the mean of |d|
+            if (!hn::AllFalse(dd, hn::And(crossed, met.common))) {
+              const DoubleVec squares = hn::Add(hn::Mul(d0, d0), hn::Mul(d1, d1));
+              apart = hn::IfThenElse(crossed, hn::Div(squares, hn::IfThenElse(crossed, s, hn::Set(dd, 1.0))), s);
+            }
+            const DoubleVec sum = hn::Sub(hn::Add(hn::Add(met.f0, met.f1), hn::Add(met.g0, met.g1)), apart);
+            const DoubleVec sign = hn::Mul(a_sign, hn::LoadU(dd, b.sign + at));
+            const DoubleVec term = hn::Mul(hn::Mul(sum, met.width), sign);
+            area[v] = hn::Add(area[v], hn::IfThenElseZero(met.common, term));
+            span[v] = hn::Add(span[v], hn::IfThenElseZero(met.common, met.width));
+          });
     });
   }
   double areas[8];
@@ -133,23 +150,18 @@ inline double overlap_lengths(const OverlapPieces& a, const OverlapPieces& b) {
     const DoubleVec a_sign = hn::Set(dd, a.sign[i]);
     const DoubleVec a_weight = hn::Set(dd, a.weight[i]);
     for_each_eight(piece, b, [&](std::int64_t j) {
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        const std::int64_t at = j + v * kDoubleLanes;
-        const Met met(piece, b, at);
-        if (hn::AllFalse(dd, met.common)) continue;
-        const DoubleVec d0 = hn::Sub(met.f0, met.g0);
-        const DoubleVec d1 = hn::Sub(met.f1, met.g1);
-        const DoubleVec s = hn::Add(hn::Abs(d0), hn::Abs(d1));
-        const DoubleVec negative = hn::Add(hn::Max(hn::Neg(d0), zero), hn::Max(hn::Neg(d1), zero));
-        const auto apart = hn::Gt(s, zero);
-        const DoubleVec below =
-            hn::IfThenElse(apart, hn::Div(negative, hn::IfThenElse(apart, s, one)), hn::Set(dd, 0.5));
-        const DoubleVec of_a = hn::Mul(hn::Mul(a_weight, hn::LoadU(dd, b.sign + at)), below);
-        const DoubleVec of_b = hn::Mul(hn::Mul(hn::LoadU(dd, b.weight + at), a_sign), hn::Sub(one, below));
-        const DoubleVec term = hn::Mul(hn::Add(of_a, of_b), met.width);
-        length[v] = hn::Add(length[v], hn::IfThenElseZero(met.common, term));
-      }
+      for_each_met(
+          piece, b, j, [&](int v, std::int64_t at, const Met& met) __attribute__((always_inline)) {
+            const auto [d0, d1, s] = Apart(met);
+            const DoubleVec negative = hn::Add(hn::Max(hn::Neg(d0), zero), hn::Max(hn::Neg(d1), zero));
+            const auto apart = hn::Gt(s, zero);
+            const DoubleVec below =
+                hn::IfThenElse(apart, hn::Div(negative, hn::IfThenElse(apart, s, one)), hn::Set(dd, 0.5));
+            const DoubleVec of_a = hn::Mul(hn::Mul(a_weight, hn::LoadU(dd, b.sign + at)), below);
+            const DoubleVec of_b = hn::Mul(hn::Mul(hn::LoadU(dd, b.weight + at), a_sign), hn::Sub(one, below));
+            const DoubleVec term = hn::Mul(hn::Add(of_a, of_b), met.width);
+            length[v] = hn::Add(length[v], hn::IfThenElseZero(met.common, term));
+          });
     });
   }
   double lengths[8];

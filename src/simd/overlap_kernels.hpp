@@ -39,10 +39,6 @@ struct OverlapKernels {
   double (*lengths)(const OverlapPieces& a, const OverlapPieces& b);
 };
 
-const OverlapKernels& baseline_overlap_kernels();
-const OverlapKernels& avx2_overlap_kernels();
-const OverlapKernels& avx512_overlap_kernels();
-
 /// The table for an instruction set in use (never `automatic`).
 const OverlapKernels& overlap_kernels(Isa isa);
 

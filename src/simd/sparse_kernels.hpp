@@ -38,10 +38,6 @@ struct SparseKernels {
   void (*subtract)(const TallPair& pair, const double* x, const double* c, double* y);
 };
 
-const SparseKernels& baseline_sparse_kernels();
-const SparseKernels& avx2_sparse_kernels();
-const SparseKernels& avx512_sparse_kernels();
-
 /// The table for an instruction set in use (never `automatic`).
 const SparseKernels& sparse_kernels(Isa isa);
 

@@ -27,10 +27,6 @@ struct TreeKernels {
   PointKeysFn points[kKeyOps][kElements];
 };
 
-const TreeKernels& baseline_tree_kernels();
-const TreeKernels& avx2_tree_kernels();
-const TreeKernels& avx512_tree_kernels();
-
 /// The table for an instruction set in use (never `automatic`).
 const TreeKernels& tree_kernels(Isa isa);
 

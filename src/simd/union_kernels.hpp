@@ -14,10 +14,6 @@ inline constexpr std::int64_t kUnionWords = 8;
 using UniteRowsFn = std::int64_t (*)(const std::uint64_t* rows, std::int64_t stride, const std::int64_t* names,
                                      std::int64_t count, std::uint64_t* to);
 
-UniteRowsFn baseline_unite_rows();
-UniteRowsFn avx2_unite_rows();
-UniteRowsFn avx512_unite_rows();
-
 /// The one for an instruction set in use (never `automatic`).
 UniteRowsFn unite_rows(Isa isa);
 

@@ -228,7 +228,7 @@ void Halving::search_ways(const Layer& layer) {
   }
   const Point d = search(c, hops_[2]);
   search(d, hops_[3]);
-  for (int way = 0; way < kWays; ++way) {
+  for (int way = 0; way < kHalvingWays; ++way) {
     std::vector<std::int32_t>& keys = ways_[way];
     keys.resize(layer.cells.size());
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -301,13 +301,13 @@ void Halving::halve(const Point* begin, const Point* end) {
   const std::size_t judged = top > 1 ? 1 : 0;  // a layer that is fine enough to tell which way is best
   int best = 0;
   std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
-  for (int way = 0; way < kWays; ++way) {
+  for (int way = 0; way < kHalvingWays; ++way) {
     const std::int64_t edges = take_way(way, top, judged, end - begin);
     if (edges >= fewest) continue;
     fewest = edges;
     best = way;
   }
-  if (best + 1 < kWays || judged > 0) take_way(best, top, 0, end - begin);
+  if (best + 1 < kHalvingWays || judged > 0) take_way(best, top, 0, end - begin);
 }
 
 }  // namespace vicinal::solver

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "formulas/lle/part_rule.hpp"
 #include "solver/cell_graph.hpp"
 #include "solver/separator.hpp"
 
@@ -31,7 +32,6 @@ class Halving {
   static std::uint64_t bytes(std::int64_t cells, int workers);
 
  private:
-  static constexpr int kWays = 3;
   /// The cells that a part has of one of the graphs.
   struct Layer {
     const CellGraph* graph = nullptr;
@@ -64,8 +64,8 @@ class Halving {
   std::vector<Point> first_;   // neighbors of each cell of the coarsest layer in use, by their places
   std::vector<Point> neighbors_;
   std::vector<Point> queue_;
-  std::vector<std::int32_t> hops_[4];      // from four corners
-  std::vector<std::int32_t> ways_[kWays];  // keys of each way, in the coarsest layer
+  std::vector<std::int32_t> hops_[4];             // from four corners
+  std::vector<std::int32_t> ways_[kHalvingWays];  // keys of each way, in the coarsest layer
   std::vector<std::int32_t> keys_;
   std::vector<std::int32_t> means_;
   std::vector<std::int64_t> at_key_;

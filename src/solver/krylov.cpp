@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/philox.hpp"
+#include "formulas/lle/constants.hpp"
 #include "solver/ritz.hpp"
 
 namespace vicinal::solver {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/parallel.hpp"
+#include "formulas/lle/constants.hpp"
 #include "formulas/lle/start.hpp"
 #include "solver/ritz.hpp"
 

@@ -25,9 +25,6 @@ struct Smallest {
   bool converged = false;
 };
 
-/// Vectors that iterate beside those that are wanted.
-inline constexpr std::int64_t kGuards = 4;
-
 /// Bytes beside A and its factor.
 std::uint64_t inverse_iteration_bytes(const LocalRows& a, std::int64_t wanted);
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/parallel.hpp"
+#include "formulas/lle/constants.hpp"
 
 namespace vicinal::solver {
 namespace {
@@ -14,8 +15,6 @@ namespace {
 constexpr std::int64_t kParts = 64;       // of a reduction
 constexpr std::int64_t kStrip = 64;       // rows folded into a triangle at a time
 constexpr double kDependent = 1e-12;      // of a column's length: what is left of it is rounding
-constexpr double kOrthogonal = 1e-15;     // cosine at which two columns need no rotation
-constexpr int kMostSweeps = 60;           // Jacobi's converge within ten
 constexpr std::int64_t kFewColumns = 64;  // up to here one thread rotates all pairs
 
 std::int64_t parts_of(std::int64_t n) {
@@ -299,7 +298,7 @@ bool sweep_in_turn(const Columns& columns) {
 
 void make_orthogonal(const Context& ctx, const Columns& columns) {
   bool rotated = true;
-  for (int sweep = 0; sweep < kMostSweeps && rotated; ++sweep) {
+  for (int sweep = 0; sweep < kMaxJacobiSweeps && rotated; ++sweep) {
     ctx.check_cancelled();
     rotated = columns.count > kFewColumns ? sweep_in_rounds(ctx, columns) : sweep_in_turn(columns);
   }

@@ -10,14 +10,13 @@
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 #include "formulas/lle/block_shape.hpp"
+#include "formulas/lle/constants.hpp"
 #include "solver/tall.hpp"
 
 namespace vicinal::solver {
 namespace {
 
 constexpr std::int64_t kTaskRows = 512;
-constexpr double kModifiedReg = 1e-3;
-constexpr double kNoReflection = 1e-12;
 
 /// Multiplies by the power of two that brings the largest magnitude to [1, 2), so that squares stay in range: no result
 /// here depends on a common factor.

@@ -83,25 +83,25 @@ inline void fake_dissection(const solver::LocalRows& a, const solver::Incidence&
   }
   std::vector<std::int32_t> spare(n);
   std::vector<std::int32_t> cell(n, -1);
-  std::vector<std::int32_t> band(n, cuda::kUnseen);
-  std::vector<std::int32_t> hub(n, cuda::kUnseen);
-  std::vector<std::uint8_t> side(n, cuda::kCutSide);
-  const cuda::PartGraph graph = {
+  std::vector<std::int32_t> band(n, cuda::lle::kUnseen);
+  std::vector<std::int32_t> hub(n, cuda::lle::kUnseen);
+  std::vector<std::uint8_t> side(n, cuda::lle::kCutSide);
+  const cuda::lle::PartGraph graph = {
       a.cols.data(), in.first.data(), places.data(), parts.cell_of, static_cast<std::uint32_t>(a.width),
       parts.order,   spare.data(),    cell.data(),   side.data(),   band.data(),
       hub.data()};
-  const cuda::Parts there = {parts.begin,     parts.end,    parts.first_cell, parts.cells, parts.first,
-                             parts.neighbors, parts.places, parts.left,       parts.right};
+  const cuda::lle::Parts there = {parts.begin,     parts.end,    parts.first_cell, parts.cells, parts.first,
+                                  parts.neighbors, parts.places, parts.left,       parts.right};
   for (std::int64_t p = parts.count; p-- > 0;) {  // a device does not take them as they follow each other either
     parts.done[p] = p > 0 || parts.count == 1 ? 1 : 0;
     if (parts.done[p] == 0) continue;
     const std::int64_t cells = parts.first_cell[p + 1] - parts.first_cell[p];
     const std::int64_t neighbors = parts.first[parts.first_cell[p + 1]] - parts.first[parts.first_cell[p]];
-    std::vector<std::int32_t> shared(cuda::kSharedNumbers);
+    std::vector<std::int32_t> shared(cuda::lle::kSharedNumbers);
     std::vector<std::int32_t> scratch(static_cast<std::size_t>(
-        cuda::part_room(parts.end[p] - parts.begin[p], cells, neighbors, parts.places[p], parts.entries[p])));
+        cuda::lle::part_room(parts.end[p] - parts.begin[p], cells, neighbors, parts.places[p], parts.entries[p])));
     std::vector<int> counters(2);
-    cuda::dissect_part(graph, there, static_cast<std::int32_t>(p), shared.data(), counters.data(), scratch.data());
+    cuda::lle::dissect_part(graph, there, static_cast<std::int32_t>(p), shared.data(), counters.data(), scratch.data());
   }
 }
 

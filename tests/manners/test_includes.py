@@ -11,7 +11,7 @@ import sys
 MAY_INCLUDE = {
     "core": set(),
     "formulas": {"core"},
-    "simd": {"core"},
+    "simd": {"core", "formulas"},
     "solver": {"core", "formulas", "simd"},
     "geo": {"core", "formulas", "simd"},
     "backend": {"core", "formulas", "solver", "geo"},
@@ -26,10 +26,10 @@ MAY_INCLUDE = {
     "gdal": {"plugin/abi"},
     "reference": set(),
 }
-SUBJECTS = {"nearest", "kmeans", "lof", "lle", "graph", "overlap"}
+SUBJECTS = {"nearest", "kmeans", "lof", "lle", "graph", "overlap", "metrics"}
 # The subject in a path is what the folder serves; a subject stands on those before it.
 STANDS_ON = {"nearest": set(), "kmeans": {"nearest"}, "lof": {"nearest"}, "lle": {"nearest", "kmeans"},
-             "graph": set(), "overlap": {"graph"}}
+             "graph": set(), "overlap": {"graph"}, "metrics": {"nearest", "kmeans"}}
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 

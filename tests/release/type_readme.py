@@ -1,6 +1,7 @@
 """Types what README.md tells a user to type, on this checkout: Install's commands as they stand, into a prefix of the
 test's own, then README's program in a project of README's lines against what was installed, and README's commands with
-the installed `vicinal`. At the end the CUDA plug-in must hold every architecture that the build was told.
+the installed `vicinal`. The CUDA plug-in must hold every architecture that the build was told. At the end it types
+Install's commands for packages: ./dev checks what it has packed (packages.py), and the files to install must be there.
 
 Nothing is copied from README here: a section, block or command that is not found is a failure.
 """
@@ -39,20 +40,31 @@ def only(found, what):
     return found[0]
 
 
-def install(readme, folder):
-    """Runs Install's block; returns where it installed."""
+def install_commands(readme):
+    """Install's two blocks of commands: those that build and install, and those that make and install packages."""
     section = only(re.findall(r"^## Install\n(.*?)(?=^## |\Z)", readme, re.MULTILINE | re.DOTALL), "section Install")
-    commands = only([code for tag, code in FENCE.findall(section) if tag == "sh"], "Install's block of commands")
+    blocks = [code for tag, code in FENCE.findall(section) if tag == "sh"]
+    assert len(blocks) == 2, f"README.md: Install has {len(blocks)} blocks of commands, expected 2"
+    return blocks
+
+
+def type_commands(commands, folder):
+    """Types the commands; returns what they told apt-get to install."""
     shims = folder / "shims"
-    shims.mkdir()
+    shims.mkdir(exist_ok=True)
     for name, body in SHIMS.items():
         (shims / name).write_text(f"#!/usr/bin/env bash\n{body}\n")
         (shims / name).chmod(0o755)
-    # As in a fresh clone: no answer of an earlier configuration.
-    (SOURCE / "build/release/CMakeCache.txt").unlink(missing_ok=True)
     environment = dict(os.environ, PATH=f"{shims}{os.pathsep}{os.environ['PATH']}", VICINAL_DESTDIR=str(folder))
     run("bash", "-e", "-o", "pipefail", "-x", "-c", commands, cwd=SOURCE, env=environment)
-    listed = set((folder / "packages").read_text().split())
+    return set((folder / "packages").read_text().split())
+
+
+def install(commands, folder):
+    """Types the commands that build and install; returns where they installed."""
+    # As in a fresh clone: no answer of an earlier configuration.
+    (SOURCE / "build/release/CMakeCache.txt").unlink(missing_ok=True)
+    listed = type_commands(commands, folder)
     packages = re.findall(r"BUILD_PACKAGES=\((.*?)\)", (SOURCE / "dev").read_text(), re.DOTALL)
     known = set(only(packages, "packages of ./dev").split())
     assert listed == known, f"README's packages and those of ./dev differ: {sorted(listed ^ known)}"
@@ -122,12 +134,16 @@ def main():
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     readme = (SOURCE / "README.md").read_text()
-    prefix = install(readme, folder)
+    build_commands, package_commands = install_commands(readme)
+    prefix = install(build_commands, folder)
     consume(readme, prefix, folder)
     library = only(list(prefix.glob("**/libvicinal.so")), "libvicinal.so")
     run(sys.executable, HERE.parent / "docs/run.py", "--source", SOURCE, "--library", library, "--command",
         prefix / "bin/vicinal", "--compiler", "c++", "--page", "README.md")
     check_architectures(prefix)
+    told = type_commands(package_commands, folder)
+    made = {f"./{path.relative_to(SOURCE)}" for path in SOURCE.glob("build/release/packages/*.deb")}
+    assert told == made, f"README installs {sorted(told)}, and made were {sorted(made)}"
 
 
 if __name__ == "__main__":

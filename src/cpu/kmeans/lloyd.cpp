@@ -104,6 +104,8 @@ class CpuLloyd final : public kernels::Lloyd {
   void decide_open(Worker& worker, std::int64_t first);
   void decide_by_keys(Worker& worker, std::int64_t row, std::int64_t first);
   void set_label(Worker& worker, std::int64_t row, std::int32_t label, std::int64_t first);
+  template <class Body>
+  void for_each_block(const Body& body);
   void for_each_key(const KeySink& sink);
   [[nodiscard]] double weight(std::int64_t row) const {
     return task_.weights.empty() ? 1.0 : task_.weights[static_cast<std::size_t>(row)];
@@ -361,24 +363,30 @@ void CpuLloyd::decide_by_keys(Worker& worker, std::int64_t row, std::int64_t fir
   lower_[static_cast<std::size_t>(row)] = 0;
 }
 
+// body(worker, part, first, begin, end): rows [begin, end) of a part whose first row is `first`.
+template <class Body>
+void CpuLloyd::for_each_block(const Body& body) {
+  const std::int64_t rows = block_rows(d_);
+  for_each_part(ctx_, task_.table, [&](const TableView& part, std::int64_t first) {
+    core::parallel_for(ctx_, (part.rows() + rows - 1) / rows, [&](std::int64_t block, int w) {
+      const std::int64_t begin = block * rows;
+      body(workers_[static_cast<std::size_t>(w)], part, first, begin, std::min(begin + rows, part.rows()));
+    });
+  });
+}
+
 kernels::LloydStep CpuLloyd::assign() {
   if (!previous_.empty()) move_bounds();
   screened_ = screen_.assign(centres_);
   pad_centres(centres_, k_, d_, padded_centres_.data());
   for (Worker& worker : workers_) worker.changed = 0;
-  const std::int64_t rows = block_rows(d_);
-  for_each_part(ctx_, task_.table, [&](const TableView& part, std::int64_t first) {
-    core::parallel_for(ctx_, (part.rows() + rows - 1) / rows, [&](std::int64_t block, int w) {
-      Worker& worker = workers_[static_cast<std::size_t>(w)];
-      const std::int64_t begin = block * rows;
-      const std::int64_t end = std::min(begin + rows, part.rows());
-      find_active(worker, first + begin, first + end);
-      if (worker.active.empty()) return;
-      worker.reader.open(part, begin, end);
-      if (screened_) return screen_block(worker, first);
-      worker.candidates = screen_.distinct();
-      for (const std::int64_t row : worker.active) decide_by_keys(worker, row, first);
-    });
+  for_each_block([&](Worker& worker, const TableView& part, std::int64_t first, std::int64_t begin, std::int64_t end) {
+    find_active(worker, first + begin, first + end);
+    if (worker.active.empty()) return;
+    worker.reader.open(part, begin, end);
+    if (screened_) return screen_block(worker, first);
+    worker.candidates = screen_.distinct();
+    for (const std::int64_t row : worker.active) decide_by_keys(worker, row, first);
   });
   previous_ = centres_;
   std::int64_t changed = 0;
@@ -452,36 +460,30 @@ void CpuLloyd::for_each_key(const KeySink& sink) {
   const KeysFn sums_of = simd_.keys[static_cast<int>(KeyOp::squares)][static_cast<int>(element_)];
   core::AlignedArray<double> padded(k_ * padded_columns(d_));
   pad_centres(centres_, k_, d_, padded.data());
-  const std::int64_t rows = block_rows(d_);
-  for_each_part(ctx_, task_.table, [&](const TableView& part, std::int64_t first) {
-    core::parallel_for(ctx_, (part.rows() + rows - 1) / rows, [&](std::int64_t block, int w) {
-      Worker& worker = workers_[static_cast<std::size_t>(w)];
-      const std::int64_t begin = block * rows;
-      const std::int64_t end = std::min(begin + rows, part.rows());
-      worker.reader.open(part, begin, end);
-      worker.next.resize(static_cast<std::size_t>(rows));
-      worker.candidates.clear();  // clusters that the block has rows of
-      for (std::int64_t i = end - 1; i >= begin; --i) {
-        const std::int32_t label = labels_[static_cast<std::size_t>(first + i)];
-        std::int32_t& head = worker.head[static_cast<std::size_t>(label)];
-        if (head < 0) worker.candidates.push_back(label);
-        worker.next[static_cast<std::size_t>(i - begin)] = head;
-        head = static_cast<std::int32_t>(i - begin);
+  for_each_block([&](Worker& worker, const TableView& part, std::int64_t first, std::int64_t begin, std::int64_t end) {
+    worker.reader.open(part, begin, end);
+    worker.next.resize(static_cast<std::size_t>(block_rows(d_)));
+    worker.candidates.clear();  // clusters that the block has rows of
+    for (std::int64_t i = end - 1; i >= begin; --i) {
+      const std::int32_t label = labels_[static_cast<std::size_t>(first + i)];
+      std::int32_t& head = worker.head[static_cast<std::size_t>(label)];
+      if (head < 0) worker.candidates.push_back(label);
+      worker.next[static_cast<std::size_t>(i - begin)] = head;
+      head = static_cast<std::int32_t>(i - begin);
+    }
+    for (const std::int32_t label : worker.candidates) {
+      worker.active.clear();
+      worker.pointers.clear();
+      std::int32_t& head = worker.head[static_cast<std::size_t>(label)];
+      for (; head >= 0; head = worker.next[static_cast<std::size_t>(head)]) {
+        worker.active.push_back(begin + head);
+        worker.pointers.push_back(worker.reader.row(begin + head));
       }
-      for (const std::int32_t label : worker.candidates) {
-        worker.active.clear();
-        worker.pointers.clear();
-        std::int32_t& head = worker.head[static_cast<std::size_t>(label)];
-        for (; head >= 0; head = worker.next[static_cast<std::size_t>(head)]) {
-          worker.active.push_back(begin + head);
-          worker.pointers.push_back(worker.reader.row(begin + head));
-        }
-        worker.sums.resize(worker.active.size());
-        sums_of(padded.data() + label * padded_columns(d_), worker.pointers.data(),
-                static_cast<std::int64_t>(worker.active.size()), d_, worker.sums.data());
-        for (std::size_t i = 0; i < worker.active.size(); ++i) sink(worker, first + worker.active[i], worker.sums[i]);
-      }
-    });
+      worker.sums.resize(worker.active.size());
+      sums_of(padded.data() + label * padded_columns(d_), worker.pointers.data(),
+              static_cast<std::int64_t>(worker.active.size()), d_, worker.sums.data());
+      for (std::size_t i = 0; i < worker.active.size(); ++i) sink(worker, first + worker.active[i], worker.sums[i]);
+    }
   });
 }
 

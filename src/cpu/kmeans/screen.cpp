@@ -13,11 +13,6 @@
 namespace vicinal::cpu {
 namespace {
 
-constexpr std::int64_t kMostColumns = std::int64_t{1} << 17;
-constexpr double kUnit = 0x1p-24 * (1 + 0x1p-10);
-constexpr double kTiny = 0x1p-120;
-constexpr double kMostLength = 0x1p40;
-
 // The first of each group of centres equal bit for bit, ascending: sorted by their bits, then by id.
 std::vector<std::int32_t> distinct_of(std::span<const double> centres, std::int64_t k, std::int64_t d) {
   std::vector<std::int32_t> order(static_cast<std::size_t>(k));
@@ -48,10 +43,9 @@ LloydFrame LloydFrame::of(std::span<const double> centre, double largest) {
   LloydFrame frame;
   const auto d = static_cast<std::int64_t>(centre.size());
   frame.shift.assign(static_cast<std::size_t>(d + 4), 0);
-  // Within this range keys neither overflow nor lose their relative accuracy where bounds of 2^-149 still count.
-  if (d > kMostColumns || !(largest >= 0x1p-300) || !(largest <= 0x1p500)) return frame;
+  if (!core::lloyd_serves(d, largest)) return frame;
   frame.usable = true;
-  frame.scale = std::ldexp(1.0, -std::ilogb(largest) - 2);  // |X| <= 1 each
+  frame.scale = core::lloyd_scale(largest);
   for (std::int64_t j = 0; j < d; ++j) {
     const auto at = static_cast<std::size_t>(j);
     frame.shift[at] = static_cast<float>(centre[at] * frame.scale);
@@ -85,7 +79,7 @@ bool LloydCentres::assign(std::span<const double> centres) {
   panels_.reserve(padded_ * (d_ + 2));
   lengths_.assign(static_cast<std::size_t>(padded_), 0);
   allowances_.assign(static_cast<std::size_t>(padded_), 0);
-  const double beta = 1.25 * 0x1p-24 * static_cast<double>(d_ + 4) * (1 + 0x1p-20);
+  const double beta = core::lloyd_beta(d_);
   double least = std::numeric_limits<double>::infinity();
   double most = 0;
   for (std::int64_t i = 0; i < padded_; ++i) {
@@ -105,21 +99,20 @@ bool LloydCentres::assign(std::span<const double> centres) {
       to[(j + 1) * height] = value;
       squares += static_cast<double>(value) * static_cast<double>(value);
     }
-    if (!(squares <= kMostLength * kMostLength)) return false;
-    const double length = std::sqrt(squares) * (1 + 0x1p-30);
-    const double allowance = beta * squares * 0.5 + 0x1p-100;
-    least = std::min(least, length);
-    most = std::max(most, length);
-    to[0] = round_up((allowance - squares * 0.5) + squares * 0x1p-32);
-    to[(d_ + 1) * height] = lengths_[static_cast<std::size_t>(i)] = round_up(length);
-    allowances_[static_cast<std::size_t>(i)] = round_up(allowance + squares * 0x1p-23);  // start's own rounding too
+    if (!(squares <= core::kMaxLloydSquares)) return false;
+    const core::LloydCentre facts = core::lloyd_centre(squares, beta);
+    least = std::min(least, facts.length);
+    most = std::max(most, facts.length);
+    to[0] = round_up(facts.start);
+    to[(d_ + 1) * height] = lengths_[static_cast<std::size_t>(i)] = round_up(facts.length);
+    allowances_[static_cast<std::size_t>(i)] = round_up(facts.allowance);
   }
-  constants_.beta = round_up(beta);
-  constants_.unit = round_up(kUnit);
-  constants_.tiny = static_cast<float>(kTiny);
-  constants_.key_margin = round_up(static_cast<double>(d_ + 8) * 0x1p-51);
-  constants_.least_norm = round_down(least);
-  constants_.most_rho = round_up(kUnit * most * (1 + 0x1p-20) + kTiny);
+  bound_.beta = round_up(beta);
+  bound_.unit = round_up(core::kLloydUnit);
+  bound_.tiny = static_cast<float>(core::kLloydTiny);
+  bound_.key_margin = round_up(core::lloyd_key_margin(d_));
+  bound_.least_norm = round_down(least);
+  bound_.most_rho = round_up(core::kLloydUnit * most * (1 + 0x1p-20) + core::kLloydTiny);
   return true;
 }
 
@@ -130,7 +123,7 @@ void LloydCentres::attach(LloydTile& tile) const {
   tile.last_height = last_height_;
   tile.lengths = lengths_.data();
   tile.allowances = allowances_.data();
-  tile.constants = constants_;
+  tile.bound = bound_;
 }
 
 std::uint64_t LloydCentres::bytes(std::int64_t k, std::int64_t d) {

@@ -9,13 +9,13 @@
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 #include "cpu/kmeans/row_reader.hpp"
+#include "formulas/kmeans/limits.hpp"
 
 namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kSample = 512;
 constexpr std::int64_t kSampleValues = std::int64_t{1} << 20;
-constexpr double kTooLarge = 0x1p500;
 
 // Of one column. The last bit is counted from 2^-1074; 4096 where there is none.
 struct Range {
@@ -58,7 +58,8 @@ void take(Range& range, const Range& other) {
       for (std::int64_t j = 0; j < part.cols(); ++j) {
         const double value = values[static_cast<std::size_t>(j)];
         if (!std::isfinite(value)) fail(first + i, j, " is not a finite number");
-        if (!(std::fabs(value) < kTooLarge)) fail(first + i, j, " is so large that squared distances may overflow");
+        if (!(std::fabs(value) < core::kTooLarge))
+          fail(first + i, j, " is so large that squared distances may overflow");
       }
     }
   });
@@ -120,7 +121,7 @@ TableScan scan_table(const Context& ctx, const TableView& table) {
   for (std::size_t j = 0; j < columns; ++j) {
     Range range;
     for (const Worker& worker : workers) take(range, worker.columns[j]);
-    if (!(std::bit_cast<double>(range.largest) < kTooLarge)) refuse(ctx, table);
+    if (!(std::bit_cast<double>(range.largest) < core::kTooLarge)) refuse(ctx, table);
     if (range.largest == 0) continue;
     scan.columns[j] = {std::bit_cast<double>(range.largest), std::ldexp(1.0, range.last - 1074)};
     scan.least[j] = std::bit_cast<double>(range.least);

@@ -6,40 +6,29 @@
 #include <cstdint>
 
 #include "core/distance.hpp"
+#include "core/octet.hpp"
 #include "cuda/base/element.hpp"
+#include "cuda/base/metric_ops.cuh"
 #include "vicinal/graph.hpp"
 
 namespace vicinal::cuda {
-
-/// The tree over the accumulators of eight neighboring lanes; every lane gets the sum.
-__device__ __forceinline__ double sum_of_eight(double a, unsigned mask) {
-  a = __dadd_rn(a, __shfl_xor_sync(mask, a, 4));
-  a = __dadd_rn(a, __shfl_xor_sync(mask, a, 2));
-  return __dadd_rn(a, __shfl_xor_sync(mask, a, 1));
-}
-
-/// The lanes of the calling lane's group of eight.
-__device__ __forceinline__ unsigned mask_of_eight() {
-  return 0xFFU << (threadIdx.x % 32 & ~7U);
-}
 
 template <class X, class Y>
 __device__ double squared_differences(const X* x, const Y* y, int d, unsigned mask) {
   double a = 0;
 #pragma unroll 8
   for (int j = threadIdx.x % 8; j < d; j += 8) {
-    const double t = __dsub_rn(widen(x[j]), widen(y[j]));
-    a = __fma_rn(t, t, a);
+    Squares::add(a, widen(x[j]), widen(y[j]), 2);
   }
-  return sum_of_eight(a, mask);
+  return core::sum_of_eight(a, mask);
 }
 
 template <class T>
 __device__ double minus_product(const double* x, const T* y, int d, unsigned mask) {
   double a = 0;
 #pragma unroll 8
-  for (int j = threadIdx.x % 8; j < d; j += 8) a = __fma_rn(x[j], widen(y[j]), a);
-  return __dsub_rn(0.0, sum_of_eight(a, mask));
+  for (int j = threadIdx.x % 8; j < d; j += 8) Products::add(a, x[j], widen(y[j]), 2);
+  return Products::key(core::sum_of_eight(a, mask), d);
 }
 
 // As core::normalize_row, by eight lanes: what an element is multiplied with (exactly, in two steps) and divided by.
@@ -63,7 +52,7 @@ __device__ Normalizer normalizer_of(const T* y, int d, unsigned mask) {
     const double t = __dmul_rn(__dmul_rn(widen(y[j]), n.scale), n.rest);
     a = __fma_rn(t, t, a);
   }
-  n.length = __dsqrt_rn(sum_of_eight(a, mask));
+  n.length = __dsqrt_rn(core::sum_of_eight(a, mask));
   return n;
 }
 __device__ __forceinline__ double normalized(double value, const Normalizer& n) {
@@ -77,10 +66,9 @@ __device__ double cosine(const double* x, bool x_zero, const T* y, int d, unsign
   if (x_zero || n.length == 0) return 1.0;
   double a = 0;
   for (int j = threadIdx.x % 8; j < d; j += 8) {
-    const double t = __dsub_rn(x[j], normalized(widen(y[j]), n));
-    a = __fma_rn(t, t, a);
+    Angle::add(a, x[j], normalized(widen(y[j]), n), 2);
   }
-  return __dmul_rn(0.5, sum_of_eight(a, mask));
+  return Angle::key(core::sum_of_eight(a, mask), d);
 }
 
 template <class T>

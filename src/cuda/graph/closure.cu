@@ -10,7 +10,7 @@
 #include "cuda/base/warp.cuh"
 #include "cuda/graph/graphs.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::graph {
 namespace {
 
 using Word = unsigned long long;
@@ -250,4 +250,4 @@ void label_by_bits(const Engine& engine, const Host& host, const DeviceEdges& ed
   std::copy_n(counted, task.products, task.nonzeros);
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::graph

@@ -10,7 +10,7 @@
 #include "cuda/graph/graphs.hpp"
 #include "vicinal/cocluster.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::graph {
 namespace {
 
 constexpr int kSide = 16;  // of a block where elements are read from global memory
@@ -178,4 +178,4 @@ void label_by_products(const Engine& engine, const Host& host, const DeviceEdges
   task.seconds = timer.seconds();
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::graph

@@ -7,7 +7,7 @@
 
 #include "cuda/graph/graphs.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::graph {
 namespace {
 
 constexpr std::int64_t kEdges = std::int64_t{1} << 26;  // of a launch, between two looks at the cancel token
@@ -120,4 +120,4 @@ void label_components(const Engine& engine, const Host& host, const DeviceEdges&
                             : label_with(engine, host, edges, labels.wide, task);
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::graph

@@ -5,7 +5,7 @@
 #include "cuda/graph/graphs.hpp"
 #include "vicinal/cocluster.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::graph {
 namespace {
 
 constexpr std::int64_t kPart = std::int64_t{1} << 23;  // labels handed over between two looks at the cancel token
@@ -91,4 +91,4 @@ void label_members(Session& session, const Host& host, plugin::Bipartite& task) 
   hand_over(engine, host, labels, task.n_a, task.n_b, task.labels_b);
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::graph

@@ -4,7 +4,7 @@
 #include "cuda/base/session.hpp"
 #include "plugin/abi/graph.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::graph {
 
 /// Uploads the edges, labels the members, hands the labels over.
 void label_members(Session& session, const Host& host, plugin::Bipartite& task);
@@ -105,4 +105,4 @@ std::uint64_t product_bytes(std::int64_t members);
 void label_by_products(const Engine& engine, const Host& host, const DeviceEdges& edges, DeviceLabels& labels,
                        plugin::Bipartite& task);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::graph

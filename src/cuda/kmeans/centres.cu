@@ -9,7 +9,7 @@
 #include "cuda/nearest/screen/screen.hpp"
 #include "formulas/nearest/half_screen.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr int kCentreThreads = 128;
@@ -122,16 +122,14 @@ __device__ void ready_panel(const ClusterView& v, std::int64_t c) {
   hash = sum_of_block(hash);
   if (threadIdx.x != 0) return;
   v.hashes[c] = hash_of(hash);
-  if (!(squares <= 0x1p80)) {
+  if (!(squares <= core::kMaxLloydSquares)) {
     v.outcome->tally.unusable = 1;
     return;
   }
-  const double beta = static_cast<double>(v.frame.beta);
-  const double length = sqrt(squares) * (1 + 0x1p-30);
-  const double allowance = beta * squares * 0.5 + 0x1p-100;
-  panel[0] = __double2float_ru((allowance - squares * 0.5) + squares * 0x1p-32);
-  panel[(d + 1) * v.panel] = v.lengths[c] = __double2float_ru(length);
-  v.allowances[c] = __double2float_ru(allowance + squares * 0x1p-23);  // start's own rounding too
+  const core::LloydCentre facts = core::lloyd_centre(squares, static_cast<double>(v.frame.bound.beta));
+  panel[0] = __double2float_ru(facts.start);
+  panel[(d + 1) * v.panel] = v.lengths[c] = __double2float_ru(facts.length);
+  v.allowances[c] = __double2float_ru(facts.allowance);
   atomicMin(&v.outcome->tally.least_norm, __float_as_uint(__double2float_rd(sqrt(squares) * (1 - 0x1p-30))));
 }
 
@@ -320,4 +318,4 @@ void move_centres(const Engine& engine, const ClusterView& view, bool wait) {
   check_launch("make means");
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -14,15 +14,15 @@
 #include "cuda/base/device.hpp"
 #include "cuda/base/session.hpp"
 #include "cuda/nearest/task.hpp"
+#include "formulas/kmeans/float_bound.hpp"
 #include "formulas/kmeans/limbs.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 
 inline constexpr int kWidePanel = 24;       ///< centres that a thread multiplies its row with at a time
 inline constexpr int kNarrowPanel = 8;      ///< the same where columns are so many that no more fit a block
 inline constexpr int kPointTile = 32;       ///< rows of a tile of points
 inline constexpr int kMostCandidates = 16;  ///< centres that an open row keeps a list of
-inline constexpr double kTooLarge = 0x1p500;
 
 /// What one assignment finds out; cleared before it.
 struct ClusterTally {
@@ -43,14 +43,11 @@ struct ClusterOutcome {
   unsigned int finished;  ///< blocks of the kernel that runs; 0 between two
 };
 
-/// Scale and shift of the screened rows, as cpu/kmeans/screen.hpp, whose bound is also this screen's.
+/// Scale and shift of the screened rows, and the bound but for what centres say.
 struct PointFrame {
   bool usable = false;
   double scale = 1;
-  float beta = 0;
-  float unit = 0;
-  float tiny = 0;
-  float key_margin = 0;
+  core::LloydBound bound;
   const float* shift = nullptr;  ///< [d]
 };
 
@@ -179,4 +176,4 @@ void screen_half(const Engine& engine, const ClusterView& view);
 void narrow_half(const Engine& engine, const ClusterView& view);
 void open_all(const Engine& engine, const ClusterView& view);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

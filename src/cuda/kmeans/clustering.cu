@@ -11,12 +11,10 @@
 #include "cuda/nearest/screen/screen.hpp"
 #include "formulas/nearest/half_screen.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr std::int64_t kMiddleRows = 1024;
-constexpr std::int64_t kMostColumns = std::int64_t{1} << 17;
-constexpr double kUnit = 0x1p-24 * (1 + 0x1p-10);
 
 float round_up(double x) {
   const auto near = static_cast<float>(x);
@@ -124,21 +122,20 @@ std::vector<double> Clustering::middle_of(const plugin::Table& table) {
   return middle;
 }
 
-// As LloydFrame::of in cpu/kmeans/screen.cpp.
+// See LloydFrame::of in cpu/kmeans/screen.cpp.
 void Clustering::make_frame(const plugin::Table& table, const ColumnScan* columns, double largest) {
   PointFrame& frame = view_.frame;
   const std::int64_t d = view_.rows.d;
   frame.shift = shift_.data();
   shift_.zero();
   const bool half = takes_half(engine_, d, most_);
-  frame.usable = engine_.ablation != core::Ablation::kmeans_screen && d <= kMostColumns && largest >= 0x1p-300 &&
-                 largest <= 0x1p500 && (half || panel_for(engine_, d) > 0);
-  frame.beta = round_up(1.25 * 0x1p-24 * static_cast<double>(d + 4) * (1 + 0x1p-20));
-  frame.unit = round_up(kUnit);
-  frame.tiny = 0x1p-120F;
-  frame.key_margin = round_up(static_cast<double>(d + 8) * 0x1p-51);
+  frame.usable = engine_.ablation != core::Ablation::kmeans_screen && core::lloyd_serves(d, largest) && (half || panel_for(engine_, d) > 0);
+  frame.bound.beta = round_up(core::lloyd_beta(d));
+  frame.bound.unit = round_up(core::kLloydUnit);
+  frame.bound.tiny = static_cast<float>(core::kLloydTiny);
+  frame.bound.key_margin = round_up(core::lloyd_key_margin(d));
   if (!frame.usable) return;
-  frame.scale = std::ldexp(1.0, -std::ilogb(largest) - 2);
+  frame.scale = core::lloyd_scale(largest);
   const std::vector<double> middle = middle_of(table);
   if (half) return make_half(columns, middle.data());
   std::vector<float> shift;
@@ -422,4 +419,4 @@ void Clustering::meet(const std::int64_t* rows, std::int64_t count) {
   engine_.synchronize();  // the host's list is its own again
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

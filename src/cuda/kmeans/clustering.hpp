@@ -12,7 +12,7 @@
 #include "cuda/kmeans/seeding.hpp"
 #include "plugin/abi/plugin.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 
 class Clustering {
  public:
@@ -93,4 +93,4 @@ class Clustering {
   std::unique_ptr<Seeding> seeding_;
 };
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -31,7 +31,7 @@
 #include "cuda/kmeans/list.cuh"
 #include "cuda/nearest/screen/screen.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr int kGroups = 4;
@@ -424,4 +424,4 @@ void narrow_half(const Engine& engine, const ClusterView& view) {
   launch<true>(engine, view);
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

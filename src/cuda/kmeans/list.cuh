@@ -7,7 +7,7 @@
 #include "cuda/base/warp.cuh"
 #include "cuda/kmeans/cluster.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 
 /// A warp's part of two lists: the open rows, and the rows whose labels change. Rows gather in shared memory and go to
 /// the lists tens at a time, because atomics of all warps on one address are served one after the other. `kMost`: rows
@@ -98,4 +98,4 @@ __device__ __forceinline__ float half_reach(const HalfView& v, float best, const
   return reach - 2 * cut * fabsf(reach);
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -9,7 +9,7 @@
 #include "cuda/nearest/screen/screen.hpp"
 #include "formulas/nearest/half_screen.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;  // of a part
@@ -133,4 +133,4 @@ const char* clustering_screens(const Engine& engine, const plugin::Clustering& t
   return panel_for(engine, task.table.cols) > 0 ? "float32" : "";
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -6,7 +6,7 @@
 #include "cuda/base/session.hpp"
 #include "plugin/abi/plugin.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 
 inline std::int64_t round_to(std::int64_t x, std::int64_t step) {
   return (x + step - 1) / step * step;
@@ -38,4 +38,4 @@ plugin::ClusterRoom clustering_room(const Session& session, const plugin::Cluste
 /// The names of its screens.
 const char* clustering_screens(const Engine& engine, const plugin::Clustering& task);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -8,9 +8,10 @@
 #include "cuda/base/warp.cuh"
 #include "cuda/kmeans/cluster.hpp"
 #include "cuda/nearest/screen/screen.hpp"
+#include "formulas/kmeans/limits.hpp"
 #include "formulas/nearest/half_screen.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr int kWarps = kThreads / 32;
@@ -32,7 +33,7 @@ __global__ void __launch_bounds__(kThreads)
   unsigned long long largest_term = 0;
   int last = 4096;
   const auto take = [&](double value, double term, std::int64_t at) {
-    if (!(fabs(value) < kTooLarge)) atomicMin(refused, static_cast<unsigned long long>(first_row * d + at));
+    if (!(fabs(value) < core::kTooLarge)) atomicMin(refused, static_cast<unsigned long long>(first_row * d + at));
     const auto bits = static_cast<unsigned long long>(__double_as_longlong(fabs(value)));
     const auto term_bits = static_cast<unsigned long long>(__double_as_longlong(fabs(term)));
     largest = bits > largest ? bits : largest;
@@ -179,7 +180,8 @@ __global__ void __launch_bounds__(kThreads) decide_narrow_kernel(const T* rows, 
     for (int i = 0; i < count && count <= kMostCandidates; ++i) {
       const std::int32_t centre = h.candidates[at * kMostCandidates + i];
       if (centre >= v.k) continue;
-      const double key = squared_differences(v.centres + std::int64_t{centre} * d, rows + row * d, d, mask_of_eight());
+      const double key =
+          squared_differences(v.centres + std::int64_t{centre} * d, rows + row * d, d, core::mask_of_eight());
       if (key < least || (key == least && centre < label)) {
         least = key;
         label = centre;
@@ -265,7 +267,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       for (int r = 0; r < kDecideEach; ++r) {
 #pragma unroll
         for (int c = 0; c < kDecideEach; ++c) {
-          const double key = sum_of_eight(sums[r][c], kWholeWarp);
+          const double key = core::sum_of_eight(sums[r][c], kWholeWarp);
           const std::int32_t centre = tile + c * kDecideGroups + centre_group;
           if (centre < k && key < best[r]) {
             best[r] = key;
@@ -417,4 +419,4 @@ void widen_chosen(const Engine& engine, const Rows& rows, const std::int64_t* ch
   check_launch("widen rows");
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -1,7 +1,7 @@
 // The float32 screen of k-means: a thread has a row, whose columns it multiplies with a panel of centres at a time from
 // shared memory (24, or 8 where columns are many), and keeps the best and second best upper bound of each row in
 // registers; then it either knows the label or lists the row. The bound, and why the label is float64's:
-// cpu/kmeans/screen.hpp, the same arithmetic here. Cost: n k (d + 2) fused multiply-adds and one read of the points, or
+// formulas/kmeans/float_bound.hpp. Cost: n k (d + 2) fused multiply-adds and one read of the points, or
 // one for each pass over the centres where they do not fit a block. Contract clauses 3 and 12.
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "cuda/kmeans/cluster.hpp"
 #include "cuda/kmeans/list.cuh"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr int kScreenThreads = 128;
@@ -20,37 +20,15 @@ using Lists = WarpLists<32>;
 constexpr std::size_t kListBytes = sizeof(Lists::Store) * 2 * kScreenThreads / 32;
 constexpr std::size_t kPanelBytes = std::size_t{24} << 10;  // of a block
 
-/// g: what the length of a centre is multiplied with.
-__device__ float factor_of(const PointFrame& f, float norm, float least_norm) {
-  const float up = 1 + 0x1p-20F;
-  const float length = sqrtf(norm * (1 + 2 * f.beta)) * up + f.tiny;
-  const float reach = length + least_norm;
-  return __fmaf_rn(f.beta, length, 2 * f.unit * reach) * ((1 + 2 * f.beta) * up);
-}
-
-/// What every centre's upper bound reaches that may be nearest, given the best one.
-__device__ float threshold_of(const PointFrame& f, float norm, float least_norm, float g, float best, float e,
-                              float allowance) {
-  const float up = 1 + 0x1p-20F;
-  const float down = 1 - 0x1p-20F;
-  const float ulps = 0x1p-21F;
-  const float norm_up = norm * (1 + 2 * f.beta);
-  const float length = sqrtf(norm_up) * up + f.tiny;
-  const float allowed = 2.01F * __fmaf_rn(g, e, allowance);
-  const float score = best - allowed - ulps * fabsf(best);
-  const float slack = ulps * __fmaf_rn(2.0F, fabsf(score), norm_up);
-  const float squared = fmaxf(norm_up - 2 * score, 0.0F) + slack;
-  const float delta = sqrtf(squared) * up;
-  const float rho_point = __fmaf_rn(f.unit, length, f.tiny);
-  const float rho_best = __fmaf_rn(f.unit, e, f.tiny);
-  const float upper = (delta + (rho_point + rho_best)) * (up * up);
-  const float margin = f.key_margin * upper;
-  const float w = (__fmaf_rn(2.0F, rho_point, rho_best) + margin) * up;
-  const float loss = w * __fmaf_rn(0.5F, w, delta) * up;
-  const float threshold = score - loss - ulps * (fabsf(score) + loss);
-  const float reach = 1.0625F * ((length + least_norm) * down);
-  return upper + rho_point <= reach ? threshold : -INFINITY;
-}
+/// One number a lane as formulas/kmeans/float_bound.hpp takes it.
+struct FloatArithmetic {
+  using Value = float;
+  __device__ static float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+  __device__ static float sqrt(float a) { return sqrtf(a); }
+  __device__ static float abs(float a) { return fabsf(a); }
+  __device__ static float max(float a, float b) { return fmaxf(a, b); }
+  __device__ static float at_most(float a, float b, float value, float otherwise) { return a <= b ? value : otherwise; }
+};
 
 template <int kPanel>
 __global__ void __launch_bounds__(kScreenThreads, kBlocks)
@@ -65,7 +43,8 @@ __global__ void __launch_bounds__(kScreenThreads, kBlocks)
   const int panel_floats = (d + 2) * kPanel;
   const int lane = threadIdx.x % 32;
   const bool usable = tally.unusable == 0;
-  const float least_norm = __uint_as_float(tally.least_norm);
+  core::LloydBound bound = v.frame.bound;
+  bound.least_norm = __uint_as_float(tally.least_norm);
   const bool one_pass = panels <= panels_a_pass;
   for (std::int64_t block = blockIdx.x; block * kScreenThreads < n; block += gridDim.x) {
     const std::int64_t row = block * kScreenThreads + threadIdx.x;
@@ -75,7 +54,7 @@ __global__ void __launch_bounds__(kScreenThreads, kBlocks)
     const float* const tile = v.points + (first < n ? first : 0) * d + lane;
     const float norm = v.norms[is_row ? row : 0];
     const std::int32_t label_before = is_row ? v.labels[row] : 0;
-    const float g = factor_of(v.frame, norm, least_norm);
+    const float g = core::lloyd_factor<FloatArithmetic>(bound, norm);
     float best = -INFINITY;
     float second = -INFINITY;
     std::int32_t index = 0;
@@ -133,9 +112,8 @@ __global__ void __launch_bounds__(kScreenThreads, kBlocks)
         }
       }
     }
-    const bool decided =
-        is_row && usable &&
-        second < threshold_of(v.frame, norm, least_norm, g, best, v.lengths[index], v.allowances[index]);
+    const core::LloydRow<float> facts{norm, g, best, v.lengths[index], v.allowances[index]};
+    const bool decided = is_row && usable && second < core::lloyd_decision<FloatArithmetic>(bound, facts).threshold;
     lists.take(row, is_row, decided, index, label_before, 0);
   }
   lists.flush();
@@ -185,4 +163,4 @@ void open_all(const Engine& engine, const ClusterView& view) {
   check_launch("open all rows");
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

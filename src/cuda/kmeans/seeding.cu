@@ -1,7 +1,7 @@
 // See seeding.hpp: the host's side, and what is not a step of k-means++ (seeding_step.cu).
 #include "cuda/kmeans/seeding.cuh"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr int kWarps = kThreads / 32;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads) merge_kernel(const T* rows, const __
   if (row >= v.n) return;
   const std::int32_t label = clusters.fresh[row];
   const double key =
-      squared_differences(clusters.centres + std::int64_t{label} * d, rows + row * d, d, mask_of_eight());
+      squared_differences(clusters.centres + std::int64_t{label} * d, rows + row * d, d, core::mask_of_eight());
   if (threadIdx.x % 8 != 0 || (centres != 0 && !(key < v.keys[row]))) return;
   v.keys[row] = key;
   v.winners[row] = static_cast<std::int32_t>(centres) + label;
@@ -182,4 +182,4 @@ std::uint64_t Seeding::bytes(std::int64_t n, std::int64_t d, std::int64_t trials
                                     (std::int64_t{1} << 16));
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

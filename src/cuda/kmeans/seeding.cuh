@@ -6,7 +6,7 @@
 #include "cuda/base/warp.cuh"
 #include "cuda/kmeans/seeding.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 
 __device__ __forceinline__ double mass_of(const SeedView& v, std::int64_t row, double key) {
   return v.weights != nullptr ? __dmul_rn(v.weights[row], key) : key;
@@ -69,7 +69,7 @@ __device__ __forceinline__ double sum_of_rows(const SeedView& v, std::int64_t fi
     const std::int64_t row = first + j + threadIdx.x % 8;
     if (row < v.n) sum = __dadd_rn(sum, mass_of(v, row, key(row)));
   }
-  return sum_of_eight(sum, mask_of_eight());
+  return core::sum_of_eight(sum, core::mask_of_eight());
 }
 
 /// Adds the sums below a node of level 1 or more.
@@ -81,4 +81,4 @@ __device__ __forceinline__ void add_node(const SeedView& v, int level, std::int6
       core::sum_of_parts(left, [&](std::int64_t p) { return __ldcg(parts + p * v.slots); });
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

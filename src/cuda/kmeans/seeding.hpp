@@ -7,7 +7,7 @@
 #include "cuda/kmeans/cluster.hpp"
 #include "formulas/kmeans/masses.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 
 inline constexpr int kMostTrials = 24;   ///< 2 + floor(ln k) is 18 at most
 inline constexpr int kTrialsAtOnce = 8;  ///< rows of one product
@@ -101,4 +101,4 @@ class Seeding {
   Buffer<std::int32_t> winners_;
 };
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -4,7 +4,7 @@
 #include "cuda/base/exact_key.cuh"
 #include "cuda/kmeans/seeding_screen.cuh"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 // Eight lanes a row, four columns a lane at a time.
@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto d = static_cast<int>(v.d);
   const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 8;
   const int lane = threadIdx.x % 8;
-  const unsigned mask = mask_of_eight();
+  const unsigned mask = core::mask_of_eight();
   const bool is_row = row < v.n;
   const auto value = [&](int j) {
     return is_row && j < d ? __dmul_rn(__dsub_rn(widen(rows[row * d + j]), middle[j]), scale) : 0.0;
@@ -67,4 +67,4 @@ void pack_seeds(const Engine& engine, const Rows& rows, const SeedView& view, co
   check_launch("pack rows in bytes");
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

@@ -18,7 +18,7 @@
 
 #include "cuda/kmeans/seeding.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 
 /// Of a drawn row, for the comparison; `error` NaN: nothing passes.
 struct SeedTrial {
@@ -45,4 +45,4 @@ __device__ __forceinline__ float reach_of(const SeedView& v, double key, float e
   return v.screened ? __fadd_ru(__fmul_ru(__fsqrt_ru(square), kMore), error) : INFINITY;
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

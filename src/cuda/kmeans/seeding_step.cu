@@ -12,7 +12,7 @@
 #include "cuda/kmeans/seeding.cuh"
 #include "cuda/kmeans/seeding_screen.cuh"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr int kStepThreads = 512;
@@ -227,7 +227,7 @@ __device__ __forceinline__ void add_level(const SeedView& v, int level) {
     }
 #pragma unroll
     for (int i = 0; i < kSums; ++i) {
-      const double sum = sum_of_eight(made[i], mask_of_eight());
+      const double sum = core::sum_of_eight(made[i], core::mask_of_eight());
       const int at = first + i * kTeams;
       if (at < sums && lane == 0) v.sums[v.tree.begins[level] * v.slots + at] = sum;
     }
@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(kStepThreads, 2)
       const int own = threadIdx.x / 8;
       double total = 0;
       for (int i = threadIdx.x % 8; i < core::kMassParts; i += 8) total = __dadd_rn(total, group_sums[i][own]);
-      total = sum_of_eight(total, kWholeWarp);
+      total = core::sum_of_eight(total, kWholeWarp);
       if (threadIdx.x % 8 == 0) v.sums[(v.tree.begins[1] + chunk) * v.slots + begin + own] = total;
     }
     if (begin + kTrialsAtOnce < step.trials) __syncthreads();
@@ -354,4 +354,4 @@ void choose_seed(const Engine& engine, const Rows& rows, const SeedView& view, c
   launch_early(engine, 1, kSettleThreads, 0, settle_kernel, view, step);
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

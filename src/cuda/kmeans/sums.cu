@@ -8,7 +8,7 @@
 #include "cuda/kmeans/cluster.hpp"
 #include "formulas/nearest/half_screen.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::kmeans {
 namespace {
 
 constexpr int kSumWarps = kThreads / 32;
@@ -387,4 +387,4 @@ void add_moved(const Engine& engine, const ClusterView& view, std::int64_t row, 
   check_launch("move a row");
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::kmeans

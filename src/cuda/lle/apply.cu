@@ -6,7 +6,7 @@
 #include "cuda/base/order.hpp"
 #include "cuda/lle/lle.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 struct Blocks {
@@ -176,4 +176,4 @@ double norm_bound(const Engine& engine, const DeviceBlocks& a, const DeviceIncid
   return found[0] * found[1];
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -8,14 +8,11 @@
 
 #include "cuda/base/fold.cuh"
 #include "cuda/lle/weights.hpp"
+#include "formulas/lle/constants.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 inline constexpr int kFrameStrip = 32;  // coordinates at a time
-inline constexpr double kFrameModifiedReg = 1e-3;
-inline constexpr double kFrameNoReflection = 1e-12;
-inline constexpr double kFrameOrthogonal = 1e-15;  // cosine at which two columns need no rotation
-inline constexpr int kFrameSweeps = 60;            // Jacobi's converge within ten
 
 /// What is asked for, of all points.
 struct FrameShape {
@@ -180,7 +177,7 @@ class Frame {
     __syncwarp();
     double total = 0;
     for (int c = 0; c < s_.nev; ++c) total += squares_[c];
-    const double reg = total > 0 ? kFrameModifiedReg * total : 1;
+    const double reg = total > 0 ? solver::kModifiedReg * total : 1;
     for (int j = lane_; j < k_; j += 32) weights_[j] = 0;
     for (int c = 0; c < k_; ++c) {
       const double* v = v_ + c * k_;
@@ -204,7 +201,7 @@ class Frame {
     for (int c = 0; c < s; ++c) length += (alpha - mirror_[c]) * (alpha - mirror_[c]);
     length = sqrt(length);
     __syncwarp();
-    for (int c = lane_; c < s; c += 32) mirror_[c] = length < kFrameNoReflection ? 0 : (alpha - mirror_[c]) / length;
+    for (int c = lane_; c < s; c += 32) mirror_[c] = length < solver::kNoReflection ? 0 : (alpha - mirror_[c]) / length;
     __syncwarp();
     for (int j = lane_; j < k_; j += 32) {
       double along = 0;
@@ -291,7 +288,7 @@ class Frame {
   /// One-sided Jacobi rotations (solver/tall.hpp).
   __device__ void make_orthogonal() {
     bool rotated = true;
-    for (int sweep = 0; sweep < kFrameSweeps && rotated; ++sweep) {
+    for (int sweep = 0; sweep < solver::kMaxJacobiSweeps && rotated; ++sweep) {
       rotated = false;
       for (int p = 0; p + 1 < s_.nev; ++p) {
         for (int r = p + 1; r < s_.nev; ++r) {
@@ -308,7 +305,7 @@ class Frame {
           aa = sum_of_warp(aa);
           bb = sum_of_warp(bb);
           ab = sum_of_warp(ab);
-          if (!(fabs(ab) > kFrameOrthogonal * sqrt(aa) * sqrt(bb))) continue;
+          if (!(fabs(ab) > solver::kOrthogonal * sqrt(aa) * sqrt(bb))) continue;
           rotated = true;
           const double zeta = (bb - aa) / (2 * ab);
           const double t = (zeta >= 0 ? 1.0 : -1.0) / (fabs(zeta) + sqrt(1 + zeta * zeta));
@@ -402,4 +399,4 @@ class Frame {
   double* v_;
 };
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

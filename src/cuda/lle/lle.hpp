@@ -7,7 +7,7 @@
 
 #include "cuda/base/device.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 /// A's blocks, for n points.
 struct DeviceBlocks {
@@ -56,4 +56,4 @@ void apply_transposed(const Engine& engine, const DeviceBlocks& a, const DeviceI
 /// The largest sum of magnitudes of a row of A times that of a column: at least the greatest singular value squared.
 double norm_bound(const Engine& engine, const DeviceBlocks& a, const DeviceIncidence& in);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

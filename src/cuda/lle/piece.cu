@@ -2,7 +2,7 @@
 #include "cuda/base/order.hpp"
 #include "cuda/lle/lle.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 __global__ void number_kernel(const std::int32_t* rows, std::int64_t n, std::int32_t* now) {
@@ -84,4 +84,4 @@ DeviceBlocks renumbered(const Engine& engine, const DeviceBlocks& a, const std::
   return b;
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -7,13 +7,13 @@
 #include "cuda/lle/weights.hpp"
 #include "cuda/nearest/wide_rows.hpp"
 #include "formulas/lle/block_shape.hpp"
+#include "formulas/lle/constants.hpp"
 #include "formulas/lle/iteration_set.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
-constexpr std::int64_t kSpare = 4;   // sets of vectors that a step makes beside those there are
-constexpr std::int64_t kGuards = 4;  // vectors that iterate beside those wanted, as solver/smallest.hpp
+constexpr std::int64_t kSpare = 4;  // sets of vectors that a step makes beside those there are
 
 static_assert(plugin::kLleStacked == kTriangles);
 
@@ -35,7 +35,10 @@ DeviceBlocks blocks_of(Session& session, const Host& host, plugin::LleTask& task
 }  // namespace
 
 LleSession::LleSession(Session& session, const Host& host, plugin::LleTask& task)
-    : session_(session), engine_(session.engine), widest_(task.dim + kGuards), all_(blocks_of(session, host, task)) {}
+    : session_(session),
+      engine_(session.engine),
+      widest_(task.dim + solver::kGuards),
+      all_(blocks_of(session, host, task)) {}
 
 void LleSession::take(plugin::LleTaken& piece) {
   factor_.reset();
@@ -127,7 +130,8 @@ std::uint64_t lle_bytes(const Session& session, const plugin::LleTask& task) {
   const auto rows = static_cast<std::uint64_t>(n);
   const std::uint64_t making = WideRows::bytes(task.table) + rows * static_cast<std::uint64_t>(task.k) * 4;
   const std::uint64_t blocks = local_bytes(session.engine, local);
-  const std::uint64_t vectors = rows * static_cast<std::uint64_t>((task.dim + kGuards) * 2 * kSpare) * sizeof(double);
+  const std::uint64_t vectors =
+      rows * static_cast<std::uint64_t>((task.dim + solver::kGuards) * 2 * kSpare) * sizeof(double);
   return require_left(session,
                       std::max(blocks + making,
                                2 * blocks + incidence_bytes(n, solver::block_width(local.variant, local.k)) + vectors));
@@ -135,7 +139,7 @@ std::uint64_t lle_bytes(const Session& session, const plugin::LleTask& task) {
 
 std::int64_t lle_widest(const Session& session) {
   // The iteration joins two sets of dim and four guards.
-  return widest_triangle(session.engine) / 2 - kGuards;
+  return widest_triangle(session.engine) / 2 - solver::kGuards;
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -10,7 +10,7 @@
 #include "cuda/lle/tall.hpp"
 #include "plugin/abi/lle.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 class LleSession {
  public:
@@ -48,4 +48,4 @@ std::uint64_t lle_bytes(const Session& session, const plugin::LleTask& task);
 /// The most columns an embedding may have on the device.
 std::int64_t lle_widest(const Session& session);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

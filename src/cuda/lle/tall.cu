@@ -8,7 +8,7 @@
 #include "cuda/lle/tall.hpp"
 #include "formulas/lle/start.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 constexpr std::int64_t kParts = 2048;   // of a sum or a triangle
@@ -279,4 +279,4 @@ void triangles_of(const Engine& engine, const DeviceBlocks* a, const DeviceVecto
   engine.synchronize();
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

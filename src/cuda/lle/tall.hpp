@@ -6,7 +6,7 @@
 
 #include "cuda/lle/lle.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 struct DeviceVectors {
   std::int64_t rows = 0;
@@ -43,4 +43,4 @@ void fetch_columns(const Engine& engine, const DeviceVectors& x, std::int64_t wi
 inline constexpr std::int64_t kTriangles = 32;
 void triangles_of(const Engine& engine, const DeviceBlocks* a, const DeviceVectors& x, double* triangles);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

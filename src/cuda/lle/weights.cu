@@ -10,7 +10,7 @@
 #include "cuda/lle/weights.hpp"
 #include "formulas/lle/block_shape.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 constexpr int kWarps = 4;                   // of a block
@@ -244,4 +244,4 @@ DeviceBlocks local_rows(const Engine& engine, const Host& host, const LocalTask&
   return a;
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -5,7 +5,7 @@
 #include "cuda/lle/lle.hpp"
 #include "vicinal/lle.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 struct LocalTask {
   const double* table = nullptr;      ///< [n, d]
@@ -24,4 +24,4 @@ std::uint64_t local_bytes(const Engine& engine, const LocalTask& task);
 /// largest magnitude of a weight.
 DeviceBlocks local_rows(const Engine& engine, const Host& host, const LocalTask& task, double& largest);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

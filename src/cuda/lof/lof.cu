@@ -13,13 +13,13 @@
 #include "cuda/lof/neighbor_pairs.hpp"
 #include "formulas/lof/outlier.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lof {
 namespace {
 
 using core::Neighborhood;
 using core::Neighborhoods;
 
-constexpr int kLanes = 8;
+constexpr auto kLanes = static_cast<int>(core::kLanes);
 
 /// The row of the calling group of eight lanes.
 __device__ std::int64_t row_of_eight() {
@@ -116,7 +116,6 @@ __global__ void inflo_kernel(Duplicates duplicates, Neighborhoods near, const do
   if (p >= near.rows) return;
   const Neighborhood list(near, p);
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
-  const unsigned mask = 0xffU << (threadIdx.x % 32 & ~7U);
   double a = 0;
   for (std::int64_t i = lane; i < list.size; i += kLanes) a += local[list.ids[i]];
   std::int64_t column = list.size;
@@ -125,11 +124,11 @@ __global__ void inflo_kernel(Duplicates duplicates, Neighborhoods near, const do
     const std::int64_t other = rows[at];
     bool known = false;
     for (std::int64_t i = lane; i < list.size && !known; i += kLanes) known = list.ids[i] == other;
-    if (__any_sync(mask, known)) continue;
+    if (__any_sync(core::mask_of_eight(), known)) continue;
     if (column % kLanes == lane) a += local[other];
     ++column;
   }
-  const double mean = Neighborhood::sum_of_eight_lanes(a) / static_cast<double>(column);
+  const double mean = core::sum_of_eight(a) / static_cast<double>(column);
   if (lane == 0) scores[p] = core::density_ratio(duplicates, mean, local[p]);
 }
 
@@ -188,7 +187,7 @@ __global__ void range_score_kernel(Neighborhoods near, std::int64_t k_from, std:
     }
   });
   if (across == AcrossK::mean) {
-    joined = Neighborhood::sum_of_eight_lanes(joined) / static_cast<double>(ks);
+    joined = core::sum_of_eight(joined) / static_cast<double>(ks);
   } else {
     for (int step = 16; step > 0; step /= 2) {
       const double other = __shfl_xor_sync(kWholeWarp, joined, step);
@@ -435,4 +434,4 @@ void score_outliers(Session& session, const Host& host, const plugin::Search* se
   Run(session, host, search, task, counters).run();
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lof

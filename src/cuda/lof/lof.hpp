@@ -4,7 +4,7 @@
 #include "cuda/base/session.hpp"
 #include "plugin/abi/plugin.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lof {
 
 /// Finds the neighborhoods where there is a search, else uploads them; fills the task's results.
 void score_outliers(Session& session, const Host& host, const plugin::Search* search, plugin::Outliers& task,
@@ -12,4 +12,4 @@ void score_outliers(Session& session, const Host& host, const plugin::Search* se
 /// Bytes of device memory it takes beyond the search. Throws `over_memory` where they are not to be had.
 std::uint64_t outlier_bytes(const Session& session, const plugin::Outliers& task);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lof

@@ -2,11 +2,11 @@
 // add them in the contract's order by shuffles. O(k^2 d) a row.
 #include <algorithm>
 
-#include "cuda/base/exact_key.cuh"
+#include "cuda/base/metric_ops.cuh"
 #include "cuda/base/warp.cuh"
 #include "cuda/lof/neighbor_pairs.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lof {
 namespace {
 
 constexpr int kPairWarps = 8;  // of a block
@@ -21,21 +21,16 @@ struct WideView {
   double p;
 };
 
-template <class Term>
-__device__ double lanes_sum(std::int64_t d, const Term& term) {
+template <class Op>
+__device__ double lanes_sum(const double* x, const double* y, std::int64_t d, double p) {
   double a[core::kLanes] = {};
   for (std::int64_t begin = 0; begin < d; begin += core::kLanes) {
 #pragma unroll
     for (std::int64_t l = 0; l < core::kLanes; ++l) {
-      if (begin + l < d) a[l] = term(begin + l, a[l]);
+      if (begin + l < d) Op::add(a[l], x[begin + l], y[begin + l], p);
     }
   }
-  return core::sum_of_lanes(a);
-}
-
-/// One copy of it, because the compiler takes a minute for a few.
-__device__ __noinline__ double power_of(double t, double p) {
-  return core::power(t, p);
+  return join_lanes<Op>(a);
 }
 
 __device__ __forceinline__ double key_of(const WideView& rows, std::int64_t first, std::int64_t second) {
@@ -43,9 +38,9 @@ __device__ __forceinline__ double key_of(const WideView& rows, std::int64_t firs
   const double* const y = rows.values + second * rows.d;
   switch (rows.metric) {
     case Metric::manhattan:
-      return lanes_sum(rows.d, [&](std::int64_t j, double a) { return a + fabs(x[j] - y[j]); });
+      return lanes_sum<Absolutes>(x, y, rows.d, rows.p);
     case Metric::minkowski:
-      return lanes_sum(rows.d, [&](std::int64_t j, double a) { return a + power_of(fabs(x[j] - y[j]), rows.p); });
+      return lanes_sum<Powers>(x, y, rows.d, rows.p);
     case Metric::chebyshev:
       return core::chebyshev_key(x, y, rows.d);
     case Metric::hamming:
@@ -53,10 +48,7 @@ __device__ __forceinline__ double key_of(const WideView& rows, std::int64_t firs
     default: {
       const bool cosine = rows.metric == Metric::cosine;
       if (cosine && (rows.zero[first] != 0 || rows.zero[second] != 0)) return 1;
-      const double sum = lanes_sum(rows.d, [&](std::int64_t j, double a) {
-        const double t = x[j] - y[j];
-        return fma(t, t, a);
-      });
+      const double sum = lanes_sum<Squares>(x, y, rows.d, rows.p);
       return cosine ? 0.5 * sum : sum;
     }
   }
@@ -66,8 +58,8 @@ __device__ __noinline__ double distance_of(const WideView& rows, std::int64_t fi
                                            unsigned long long* overflow) {
   const double key = key_of(rows, first, second);
   if (!isfinite(key)) atomicMin(overflow, static_cast<unsigned long long>(first) << 32 | static_cast<unsigned>(second));
-  if (rows.metric == Metric::euclidean) return sqrt(key);
-  return rows.metric == Metric::minkowski ? power_of(key, 1 / rows.p) : key;
+  if (rows.metric == Metric::minkowski) return Powers::report(rows.metric, key, rows.p);
+  return Squares::report(rows.metric, key, rows.p);
 }
 
 __global__ void ldof_kernel(core::Neighborhoods near, WideView rows, unsigned long long* overflow, double* scores) {
@@ -91,7 +83,7 @@ __global__ void ldof_kernel(core::Neighborhoods near, WideView rows, unsigned lo
       pair += count;
     }
   }
-  const double inner = core::Neighborhood::sum_of_eight_lanes(a) / static_cast<double>(pair);
+  const double inner = core::sum_of_eight(a) / static_cast<double>(pair);
   const double outer = list.mean([&](std::int64_t i) { return list.distances[i]; });
   if (lane == 0) scores[p] = core::ratio_or_one(outer, inner);
 }
@@ -197,4 +189,4 @@ void find_chains(const Engine& engine, const core::Neighborhoods& near, const Wi
   });
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lof

@@ -4,7 +4,7 @@
 #include "cuda/nearest/wide_rows.hpp"
 #include "formulas/lof/outlier.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lof {
 
 /// scores[row] of ldof. Throws `bad_data` naming two rows whose distance overflows; so does `find_chains`.
 void find_ldof(const Engine& engine, const core::Neighborhoods& near, const WideRows& rows, double* scores);
@@ -14,4 +14,4 @@ void find_chains(const Engine& engine, const core::Neighborhoods& near, const Wi
 /// Bytes the two take besides.
 std::uint64_t pair_bytes(const Engine& engine, std::int64_t k);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lof

@@ -11,6 +11,7 @@
 
 #include "core/distance.hpp"
 #include "cuda/base/element.hpp"
+#include "cuda/base/metric_ops.cuh"
 #include "cuda/base/warp.cuh"
 #include "cuda/nearest/keys.hpp"
 
@@ -89,51 +90,6 @@ __global__ void pack_unit_kernel(const T* rows, std::int64_t count, std::int64_t
 
 // ---- keys
 // ------------------------------------------------------------------------------------------------------------
-
-// What is done with a column, how accumulators are joined, and how their sum becomes a key.
-struct Squares {
-  __device__ static void add(double& a, double x, double y, double /*p*/) {
-    const double t = x - y;
-    a = fma(t, t, a);
-  }
-  __device__ static double join(double a, double b) { return a + b; }
-  __device__ static double key(double sum, std::int64_t /*d*/) { return sum; }
-};
-struct Angle : Squares {
-  __device__ static double key(double sum, std::int64_t /*d*/) { return 0.5 * sum; }
-};
-struct Products {
-  __device__ static void add(double& a, double x, double y, double /*p*/) { a = fma(x, y, a); }
-  __device__ static double join(double a, double b) { return a + b; }
-  __device__ static double key(double sum, std::int64_t /*d*/) { return 0.0 - sum; }
-};
-struct Absolutes {
-  __device__ static void add(double& a, double x, double y, double /*p*/) { a += fabs(x - y); }
-  __device__ static double join(double a, double b) { return a + b; }
-  __device__ static double key(double sum, std::int64_t /*d*/) { return sum; }
-};
-struct Largest {
-  __device__ static void add(double& a, double x, double y, double /*p*/) {
-    const double t = fabs(x - y);
-    a = t > a ? t : a;
-  }
-  __device__ static double join(double a, double b) { return b > a ? b : a; }
-  __device__ static double key(double sum, std::int64_t /*d*/) { return sum; }
-};
-struct Differing {
-  __device__ static void add(double& a, double x, double y, double /*p*/) { a += x != y ? 1.0 : 0.0; }
-  __device__ static double join(double a, double b) { return a + b; }
-  __device__ static double key(double sum, std::int64_t d) { return sum / static_cast<double>(d); }
-};
-/// Not inlined: it is long, and a thread's sixteen pairs would each have a copy.
-__device__ __noinline__ double power_of(double t, double p) {
-  return core::power(t, p);
-}
-struct Powers {
-  __device__ static void add(double& a, double x, double y, double p) { a += power_of(fabs(x - y), p); }
-  __device__ static double join(double a, double b) { return a + b; }
-  __device__ static double key(double sum, std::int64_t /*d*/) { return sum; }
-};
 
 /// Everything a block of threads needs.
 struct KeyTask {
@@ -437,30 +393,7 @@ void form_keys(const Engine& engine, const KeyBlock& block, const PackedRows& qu
   task.filter = search.filter;
   task.exclude = search.exclude;
   task.sink = sink;
-  switch (search.metric) {
-    case Metric::euclidean:
-    case Metric::sqeuclidean:
-      launch<Squares>(engine, task);
-      break;
-    case Metric::inner_product:
-      launch<Products>(engine, task);
-      break;
-    case Metric::cosine:
-      launch<Angle>(engine, task);
-      break;
-    case Metric::manhattan:
-      launch<Absolutes>(engine, task);
-      break;
-    case Metric::chebyshev:
-      launch<Largest>(engine, task);
-      break;
-    case Metric::minkowski:
-      launch<Powers>(engine, task);
-      break;
-    case Metric::hamming:
-      launch<Differing>(engine, task);
-      break;
-  }
+  with_metric<AllOps>(search.metric, [&](auto op) { launch<decltype(op)>(engine, task); });
   check_launch("form keys");
 }
 

@@ -9,6 +9,7 @@
 #include "cuda/nearest/tree/tree.hpp"
 #include "cuda/nearest/vote.hpp"
 #include "formulas/nearest/half_screen.hpp"
+#include "formulas/nearest/method_kind.hpp"
 
 namespace vicinal::cuda {
 namespace {
@@ -94,7 +95,7 @@ std::uint64_t nearest_bytes(const Session& session, const plugin::Search& call) 
   if (static_cast<Method>(call.method) == Method::fused) {
     return layout.taken() + fused_bytes(session.engine, search, layout.group, call.k, for_the_screen(call, layout));
   }
-  if (is_of_a_paper(call.method)) {
+  if (kernels::is_of_a_paper(static_cast<Method>(call.method))) {
     const PaperTask paper{&search, static_cast<Method>(call.method), {call.k, nullptr, nullptr}};
     return layout.taken() + paper_bytes(paper, layout.group, layout.scratch);
   }

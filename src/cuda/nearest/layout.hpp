@@ -8,10 +8,6 @@
 
 namespace vicinal::cuda {
 
-inline bool is_of_a_paper(std::int32_t method) {
-  return method > static_cast<std::int32_t>(Method::kdtree);
-}
-
 /// Sizes that follow from the search and from what is left of the limit.
 struct Layout {
   std::uint64_t left = 0;     ///< bytes the call may take

@@ -16,6 +16,7 @@
 #include "cuda/nearest/papers/papers.hpp"
 #include "cuda/nearest/tree/tree.hpp"
 #include "cuda/nearest/vote.hpp"
+#include "formulas/nearest/method_kind.hpp"
 
 namespace vicinal::cuda {
 namespace {
@@ -141,12 +142,12 @@ class Run {
     const KLists lists = {k, in_place ? call_.ids + begin * k : own_ids.data(),
                           in_place ? call_.distances + begin * k : own_distances.data()};
     const bool fused = static_cast<Method>(call_.method) == Method::fused;
-    if (is_of_a_paper(call_.method) && resident_ == nullptr) {
+    if (kernels::is_of_a_paper(static_cast<Method>(call_.method)) && resident_ == nullptr) {
       throw Failure{ErrorCode::over_memory,
                     "method: it needs the table in device memory, where there is no room left for it within the limit; "
                     "direct does not"};
     }
-    if (is_of_a_paper(call_.method)) {
+    if (kernels::is_of_a_paper(static_cast<Method>(call_.method))) {
       PaperStats found;
       paper_k_lists(engine_,
                     {&search_, static_cast<Method>(call_.method), lists, k_distances_.data(), call_.k_distance_count},

@@ -6,19 +6,18 @@
 
 #include "cuda/base/warp.cuh"
 #include "cuda/nearest/vote.hpp"
+#include "formulas/nearest/reciprocal_weight.hpp"
 
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kWarps = 4;               // of a block
-constexpr double kSmallest = 0x1p-960;  // distances below count as 0, so that no sum overflows
+constexpr int kWarps = 4;  // of a block
 constexpr std::int64_t kSharedClasses = 1024;
 
 /// Weight of the neighbor at a distance; `any_zero`: some neighbor of the query is at distance 0.
 __device__ double weight_of(bool by_distance, bool any_zero, double distance) {
   if (!by_distance) return 1;
-  if (any_zero) return distance < kSmallest ? 1 : 0;
-  return 1 / distance;
+  return core::reciprocal_weight(any_zero, distance);
 }
 
 __global__ void vote_kernel(const std::int64_t* ids, const double* distances, std::int64_t m, std::int64_t k,
@@ -35,7 +34,7 @@ __global__ void vote_kernel(const std::int64_t* ids, const double* distances, st
     const std::int64_t* const list = ids + q * k;
     const double* const far = distances + q * k;
     // Distances ascend: if one is 0, the first is.
-    const bool any_zero = by_distance && far[0] < kSmallest;
+    const bool any_zero = by_distance && far[0] < core::kTinyDistance;
     double sum = 0;
     for (std::int64_t begin = 0; begin < k; begin += 32) {
       const std::int64_t i = begin + lane;

@@ -9,6 +9,7 @@
 namespace vicinal::cuda {
 namespace {
 
+constexpr unsigned kMostWidenBlocks = 1U << 20;
 constexpr std::int64_t kUpload = std::int64_t{1} << 24;  // bytes of rows on their way
 
 template <class T>
@@ -26,6 +27,18 @@ __global__ void normalize_kernel(double* rows, std::int64_t n, std::int64_t d, s
 
 }  // namespace
 
+void widen_elements(const Engine& engine, const void* from, DType dtype, std::int64_t count, double* to) {
+  with_elements(from, dtype, [&](const auto* elements) {
+    widen_kernel<<<std::min(blocks_for(count, 1024), kMostWidenBlocks), 256, 0, engine.stream>>>(elements, count, to);
+  });
+  check_launch("widen rows");
+}
+
+void normalize_rows(const Engine& engine, double* rows, std::int64_t n, std::int64_t d, std::uint8_t* zero) {
+  normalize_kernel<<<blocks_for(n, 128), 128, 0, engine.stream>>>(rows, n, d, zero);
+  check_launch("normalize rows");
+}
+
 WideRows::WideRows(Session& session, const plugin::Table& table, const Rows* resident, Metric metric, double p)
     : cols_(table.cols), metric_(metric), p_(p), values_(session.engine, table.rows * table.cols) {
   const Engine& engine = session.engine;
@@ -37,18 +50,12 @@ WideRows::WideRows(Session& session, const plugin::Table& table, const Rows* res
   for (std::int64_t begin = 0; begin < table.rows; begin += step) {
     const std::int64_t count = std::min(step, table.rows - begin);
     if (!ready) upload_rows(session, table, begin, begin + count, copy.data(), engine.stream);
-    with_elements(ready ? static_cast<const void*>(rows) : copy.data(), static_cast<DType>(table.dtype),
-                  [&](const auto* from) {
-                    widen_kernel<<<blocks_for(count * cols_, 1024), 256, 0, engine.stream>>>(
-                        from, count * cols_, values_.data() + begin * cols_);
-                  });
-    check_launch("widen rows");
+    widen_elements(engine, ready ? static_cast<const void*>(rows) : copy.data(), static_cast<DType>(table.dtype),
+                   count * cols_, values_.data() + begin * cols_);
   }
   if (metric != Metric::cosine) return;
   zero_ = Buffer<std::uint8_t>(engine, table.rows);
-  normalize_kernel<<<blocks_for(table.rows, 128), 128, 0, engine.stream>>>(values_.data(), table.rows, cols_,
-                                                                           zero_.data());
-  check_launch("normalize rows");
+  normalize_rows(engine, values_.data(), table.rows, cols_, zero_.data());
 }
 
 std::uint64_t WideRows::bytes(const plugin::Table& table) {

@@ -7,7 +7,7 @@
 #include "cuda/base/order.hpp"
 #include "cuda/overlap/overlap.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::overlap {
 namespace {
 
 constexpr int kWidth = 32;  // a warp
@@ -217,4 +217,4 @@ void list_candidates(const Engine& engine, const Host& host, const BoxTreeView& 
   sort_keys(engine, keys, count, bits + std::bit_width(static_cast<std::uint64_t>(range.size())));
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::overlap

@@ -6,7 +6,7 @@
 #include "cuda/graph/graphs.hpp"
 #include "cuda/overlap/overlap.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::overlap {
 namespace {
 
 constexpr std::int64_t kCopied = std::int64_t{64} << 20;    // bytes between two looks at the cancel token
@@ -85,7 +85,7 @@ class Joiner {
     for (const FeatureRange& part_b : parts_b_) {
       const DeviceLayer b(engine_, host_, task_.b, part_b);
       engine_.synchronize();
-      StreamTimer timer(engine_.stream);
+      graph::StreamTimer timer(engine_.stream);
       const DeviceBoxTree tree(engine_, b.view());
       task_.seconds += timer.seconds();
       for (const FeatureRange& part_a : parts_a_) {
@@ -99,7 +99,7 @@ class Joiner {
  private:
   void join_parts(const LayerView& a, const LayerView& b, const BoxTreeView& tree) {
     const Buffer<std::int64_t> sums(engine_, a.features + 1);
-    StreamTimer timer(engine_.stream);
+    graph::StreamTimer timer(engine_.stream);
     sum_candidates(engine_, host_, tree, a, sums.data());
     task_.seconds += timer.seconds();
     for (FeatureRange batch; batch.first < a.features; batch.first = batch.last) {
@@ -151,7 +151,7 @@ class Joiner {
     Buffer<unsigned long long> keys[2] = {{engine_, count}, {engine_, count}};
     const Buffer<Overlap> found(engine_, count);
     found.zero();  // what lies between the members of a pair is copied, too
-    StreamTimer timer(engine_.stream);
+    graph::StreamTimer timer(engine_.stream);
     list_candidates(engine_, host_, tree, a, batch, sums, bits, keys, count);
     decide_pairs(engine_, host_, a, b, {keys[0].data(), count, bits, batch.first, task_.widths != 0, found.data()});
     task_.seconds += timer.seconds();
@@ -203,4 +203,4 @@ void join_layers(Session& session, const Host& host, plugin::OverlapJoin& task) 
   Joiner(session, host, task).join();
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::overlap

@@ -9,7 +9,7 @@
 #include "formulas/overlap/pieces.hpp"
 #include "plugin/abi/overlap.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::overlap {
 
 /// Joins the maps in parts that fit, and hands over pairs. Throws `over_memory` where not even a feature of each fits.
 void join_layers(Session& session, const Host& host, plugin::OverlapJoin& task);
@@ -127,4 +127,4 @@ std::uint64_t decide_bytes(std::int64_t count);
 void decide_pairs(const Engine& engine, const Host& host, const LayerView& a, const LayerView& b,
                   const PairTask& candidates);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::overlap

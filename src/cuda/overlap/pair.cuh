@@ -7,7 +7,7 @@
 #include "formulas/overlap/orientation.hpp"
 #include "formulas/overlap/pieces.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::overlap {
 
 /// Pieces, and then what sums want of them in the same places: the sign is whether `from` is left of `to`.
 class SharedChain {
@@ -321,4 +321,4 @@ class PairOnDevice {
   bool halved_ = false;  ///< the host would halve the box
 };
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::overlap

@@ -6,7 +6,7 @@
 #include "cuda/base/order.hpp"
 #include "cuda/overlap/pair.cuh"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::overlap {
 namespace {
 
 constexpr int kPairThreads = 32;
@@ -122,4 +122,4 @@ void decide_pairs(const Engine& engine, const Host& host, const LayerView& a, co
   }
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::overlap

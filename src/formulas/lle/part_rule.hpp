@@ -14,6 +14,7 @@ inline constexpr int kBandHops = 1;                 ///< others one of these, an
 inline constexpr double kBandShare = 0.4;           ///< of a part, at most
 inline constexpr std::int32_t kManyCells = 8192;    ///< a part with more cells is halved on a coarser graph
 inline constexpr std::int32_t kKeySteps = 32;       ///< of a hop, so that means of hops are whole numbers, too
+inline constexpr int kHalvingWays = 3;              ///< orders of a part by which it is halved; the best is taken
 inline constexpr int kMoveSweeps = 8;               ///< means that are taken, one of the other
 inline constexpr std::int32_t kMostHops = 1 << 24;  ///< so that keys and their differences are 32 bits
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/distance.hpp"
+#include "core/octet.hpp"
 #include "vicinal/lof.hpp"
 
 namespace vicinal::core {
@@ -58,7 +59,7 @@ struct Neighborhood {
 #if defined(__CUDA_ARCH__)
     double a = 0;
     for (std::int64_t i = threadIdx.x % kLanes; i < size; i += kLanes) a = added(a, i, term(i));
-    return sum_of_eight_lanes(a);
+    return sum_of_eight(a);
 #else
     double a[kLanes] = {};
     for (std::int64_t i = 0; i < size; ++i) a[i % kLanes] = added(a[i % kLanes], i, term(i));
@@ -69,15 +70,6 @@ struct Neighborhood {
   [[nodiscard]] VICINAL_HD double mean(const Term& term) const noexcept {
     return sum(term) / count();
   }
-
-#if defined(__CUDACC__)
-  /// The tree over the accumulators of eight neighboring lanes.
-  static __device__ double sum_of_eight_lanes(double a) {
-    const unsigned mask = 0xffU << (threadIdx.x % 32 & ~7U);
-    for (int step = 4; step > 0; step /= 2) a += __shfl_xor_sync(mask, a, step);
-    return a;
-  }
-#endif
 
  private:
   [[nodiscard]] VICINAL_HD double added(double a, std::int64_t i, double term) const noexcept {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "formulas/nearest/reciprocal_weight.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::core {
@@ -22,17 +23,13 @@ void NeighborWeights::refuse_sum(std::int64_t row) const {
   fail(row, "got custom weights whose sum is beyond a float64");
 }
 
-/// 1 / d, where distances below 2^-960 count as zero: no sum of reciprocals can overflow, whatever k.
 void NeighborWeights::reciprocal(std::int64_t row, std::span<const double> distances, std::span<double> weights) const {
-  constexpr double kSmallest = 0x1p-960;
   bool any_zero = false;
   for (const double d : distances) {
     if (!(d >= 0)) fail(row, fmt::format("has a neighbor at distance {}, which cannot be a weight's inverse", d));
-    any_zero = any_zero || d < kSmallest;
+    any_zero = any_zero || d < kTinyDistance;
   }
-  for (std::size_t i = 0; i < distances.size(); ++i) {
-    weights[i] = any_zero ? (distances[i] < kSmallest ? 1.0 : 0.0) : 1 / distances[i];
-  }
+  for (std::size_t i = 0; i < distances.size(); ++i) weights[i] = reciprocal_weight(any_zero, distances[i]);
 }
 
 void NeighborWeights::by_caller(std::int64_t row, std::span<const double> distances, std::span<double> weights) const {

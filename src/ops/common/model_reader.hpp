@@ -60,6 +60,16 @@ class ModelReader {
   void require(bool right, const std::string& why) const {
     if (!right) refuse(why);
   }
+  /// read(); an argument that the library refuses is the file's fault.
+  template <class Read>
+  void checked(const Read& read) const {
+    try {
+      read();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::invalid_argument) throw;
+      refuse(error.what());
+    }
+  }
   /// Every array was asked for.
   void require_all_seen() const;
   [[noreturn]] void refuse(const std::string& why) const;

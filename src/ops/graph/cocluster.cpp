@@ -119,17 +119,12 @@ BipartiteEdges::BipartiteEdges(std::int64_t n_a, std::int64_t n_b, std::span<con
   check_lengths(a.size(), b.size(), weights.size());
 }
 
+// Only where ids lie is kept of them, and how wide they are.
 BipartiteEdges::BipartiteEdges(std::int64_t n_a, std::int64_t n_b, std::span<const std::int32_t> a,
                                std::span<const std::int32_t> b, std::span<const double> weights)
-    : n_a_(n_a),
-      n_b_(n_b),
-      size_(static_cast<std::int64_t>(a.size())),
-      a_(a.data()),
-      b_(b.data()),
-      weights_(weights),
-      wide_(false) {
-  check_sizes(n_a, n_b);
-  check_lengths(a.size(), b.size(), weights.size());
+    : BipartiteEdges(n_a, n_b, {static_cast<const std::int64_t*>(static_cast<const void*>(a.data())), a.size()},
+                     {static_cast<const std::int64_t*>(static_cast<const void*>(b.data())), b.size()}, weights) {
+  wide_ = false;
 }
 
 std::int64_t Cocluster::group_of(std::int64_t label) const {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "formulas/kmeans/limits.hpp"
 #include "ops/common/check.hpp"
 #include "ops/common/refuse.hpp"
 
@@ -13,7 +14,6 @@ namespace {
 
 constexpr std::int64_t kMostClusters = std::int64_t{1} << 24;
 constexpr std::int64_t kMostInBatch = std::int64_t{1} << 31;
-constexpr double kTooLarge = 0x1p500;
 constexpr std::string_view kInits[] = {"k-means++", "k-means||", "random", "first-k", "given"};
 constexpr std::string_view kStops[] = {"labels", "shift", "changed_share", "max_iterations", "no_improvement"};
 
@@ -66,7 +66,7 @@ void check_model(const KMeans& model) {
 
 void check_centres(std::span<const double> centres, std::int64_t d) {
   for (std::size_t i = 0; i < centres.size(); ++i) {
-    if (std::fabs(centres[i]) < kTooLarge) continue;
+    if (std::fabs(centres[i]) < core::kTooLarge) continue;
     const auto at = static_cast<std::int64_t>(i);
     throw Error(ErrorCode::bad_data, "centres: row " + std::to_string(at / d) + ", column " + std::to_string(at % d) +
                                          " is not finite, or so large that squared distances may overflow");

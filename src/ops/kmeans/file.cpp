@@ -11,6 +11,8 @@
 #include "core/names.hpp"
 #include "core/table_access.hpp"
 #include "ops/common/model_reader.hpp"
+#include "ops/common/preparation_text.hpp"
+#include "ops/common/prepared_rows.hpp"
 #include "ops/common/refuse.hpp"
 #include "ops/kmeans/check.hpp"
 #include "vicinal/kmeans_model.hpp"
@@ -41,17 +43,17 @@ void KMeansModel::save(const Context& ctx, const std::filesystem::path& path) co
                     {"inertia", ops::text_of(fitted.inertia)},
                     {"iterations", ops::text_of(fitted.iterations)},
                     {"notes", notes},
-                    {"preparation", preparation}};
+                    {"preparation", ops::text_of(preparation, fitted.cols)}};
   parts.arrays = {{"sizes", "I64", {fitted.clusters}, fitted.sizes.data()}};
   ops::write_index(ctx, path, kernels::prepared_of(index), kClusterFile, parts);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
 
-KMeansModel KMeansModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) try {
+KMeansModel KMeansModel::load(const Context& ctx, const std::filesystem::path& path) try {
   const core::Entry entry;
   ops::ModelParts parts;
-  const auto centres = ops::load_index(ctx, path, kClusterFile, options, &parts);
+  const auto centres = ops::load_index(ctx, path, kClusterFile, &parts);
   ops::ModelReader file(kClusterFile, path, parts);
   const TableView& table = centres->table;
   file.require(table.dtype() == DType::float64, "its centres are not float64");
@@ -67,7 +69,7 @@ KMeansModel KMeansModel::load(const Context& ctx, const std::filesystem::path& p
   fitted.inertia = file.number<double>("inertia");
   fitted.iterations = file.number<std::int64_t>("iterations");
   model.notes = file.text("notes");
-  model.preparation = file.text("preparation");
+  model.preparation = ops::read_preparation(file, fitted.cols, model.notes);
   if (const ops::ModelArray* const sizes = file.array("sizes", "I64", {fitted.clusters})) {
     fitted.sizes = ops::ModelReader::values<std::int64_t>(*sizes);
   }
@@ -79,6 +81,61 @@ KMeansModel KMeansModel::load(const Context& ctx, const std::filesystem::path& p
     file.refuse(error.what());
   }
   return model;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+std::vector<std::int32_t> predict(const Context& ctx, const KMeansModel& model, const Table& table) try {
+  const core::Entry entry;
+  return ops::with_prepared(ctx, model.preparation, table, "table", [&](const Context& rest, const TableView& rows) {
+    return predict(rest, model.fitted, rows);
+  });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+std::vector<std::int32_t> predict(const Context& ctx, const KMeansModel& model, const TableView& table) try {
+  const core::Entry entry;
+  return ops::with_prepared(ctx, model.preparation, table, "table", [&](const Context& rest, const TableView& rows) {
+    return predict(rest, model.fitted, rows);
+  });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+std::vector<double> transform(const Context& ctx, const KMeansModel& model, const Table& table) try {
+  const core::Entry entry;
+  return ops::with_prepared(ctx, model.preparation, table, "table", [&](const Context& rest, const TableView& rows) {
+    return transform(rest, model.fitted, rows);
+  });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+std::vector<double> transform(const Context& ctx, const KMeansModel& model, const TableView& table) try {
+  const core::Entry entry;
+  return ops::with_prepared(ctx, model.preparation, table, "table", [&](const Context& rest, const TableView& rows) {
+    return transform(rest, model.fitted, rows);
+  });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+double score(const Context& ctx, const KMeansModel& model, const Table& table, std::span<const double> weights) try {
+  const core::Entry entry;
+  return ops::with_prepared(ctx, model.preparation, table, "table", [&](const Context& rest, const TableView& rows) {
+    return score(rest, model.fitted, rows, weights);
+  });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+double score(const Context& ctx, const KMeansModel& model, const TableView& table,
+             std::span<const double> weights) try {
+  const core::Entry entry;
+  return ops::with_prepared(ctx, model.preparation, table, "table", [&](const Context& rest, const TableView& rows) {
+    return score(rest, model.fitted, rows, weights);
+  });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

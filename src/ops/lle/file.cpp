@@ -9,6 +9,8 @@
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/common/model_reader.hpp"
+#include "ops/common/preparation_text.hpp"
+#include "ops/common/prepared_rows.hpp"
 #include "ops/common/refuse.hpp"
 #include "ops/lle/check.hpp"
 #include "ops/nearest/index_file.hpp"
@@ -101,7 +103,7 @@ void LleModel::save(const Context& ctx, const std::filesystem::path& path) const
                     {"method", std::string(name_of(options.method))},
                     {"error", ops::text_of(fitted.eigenvalue_sum)},
                     {"notes", notes},
-                    {"preparation", preparation}};
+                    {"preparation", ops::text_of(preparation, index.cols())}};
   parts.arrays = {
       {"embedding", "F64", {n, options.dim}, fitted.embedding.data()},
       {"piece", "I64", {n}, fitted.piece.data()},
@@ -111,21 +113,36 @@ void LleModel::save(const Context& ctx, const std::filesystem::path& path) const
   core::refuse_allocation();
 }
 
-LleModel LleModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) try {
+LleModel LleModel::load(const Context& ctx, const std::filesystem::path& path) try {
   const core::Entry entry;
   ops::ModelParts parts;  // borrow from the file's bytes, which the index keeps
-  LleModel model{kernels::index_of(ops::load_index(ctx, path, kEmbeddingFile, options, &parts)), {}};
+  LleModel model{kernels::index_of(ops::load_index(ctx, path, kEmbeddingFile, &parts)), {}};
   core::require_memory(ctx, ops::numbers_in(parts) * 16, "loading the model '" + path.string() + "'");
   ModelReader file(kEmbeddingFile, path, parts);
-  try {
+  file.checked([&] {
     model.fitted = read_embedding(file, model.index.rows());
     model.notes = file.text("notes");
-    model.preparation = file.text("preparation");
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::invalid_argument) throw;
-    file.refuse(error.what());
-  }
+    model.preparation = ops::read_preparation(file, model.index.cols(), model.notes);
+  });
   return model;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+std::vector<double> transform(const Context& ctx, const LleModel& model, const Table& queries) try {
+  const core::Entry entry;
+  return ops::with_prepared(
+      ctx, model.preparation, queries, "queries",
+      [&](const Context& rest, const TableView& rows) { return transform(rest, model.index, model.fitted, rows); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+std::vector<double> transform(const Context& ctx, const LleModel& model, const TableView& queries) try {
+  const core::Entry entry;
+  return ops::with_prepared(
+      ctx, model.preparation, queries, "queries",
+      [&](const Context& rest, const TableView& rows) { return transform(rest, model.index, model.fitted, rows); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -10,6 +10,8 @@
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "ops/common/model_reader.hpp"
+#include "ops/common/preparation_text.hpp"
+#include "ops/common/prepared_rows.hpp"
 #include "ops/lof/check.hpp"
 
 namespace vicinal {
@@ -102,7 +104,7 @@ void LofModel::save(const Context& ctx, const std::filesystem::path& path) const
                     {"copied", ops::text_of(fitted.copied)},
                     {"spread", ops::text_of(fitted.spread)},
                     {"notes", notes},
-                    {"preparation", preparation}};
+                    {"preparation", ops::text_of(preparation, index.cols())}};
   if (!fitted.caps.empty()) parts.arrays.push_back({"lof_caps", "F64", {ks}, fitted.caps.data()});
   if (!fitted.densities.empty()) parts.arrays.push_back({"lof_densities", "F64", {n, ks}, fitted.densities.data()});
   parts.arrays.push_back({"lof_k_distances", "F64", {n, ks}, fitted.k_distances.data()});
@@ -112,15 +114,34 @@ void LofModel::save(const Context& ctx, const std::filesystem::path& path) const
   core::refuse_allocation();
 }
 
-LofModel LofModel::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) try {
+LofModel LofModel::load(const Context& ctx, const std::filesystem::path& path) try {
   const core::Entry entry;
   ops::ModelParts parts;
-  auto prepared = ops::load_index(ctx, path, ops::kLofFile, options, &parts);
+  auto prepared = ops::load_index(ctx, path, ops::kLofFile, &parts);
   core::require_memory(ctx, ops::numbers_in(parts) * 8, "loading the model '" + path.string() + "'");
   Lof fitted = ops::read_lof(path, prepared->table.rows(), parts);
-  const auto notes = parts.metadata.find("notes");
-  if (notes == parts.metadata.end()) ops::refuse_file(ops::kLofFile, path, "it does not say 'notes'");
-  return {kernels::index_of(std::move(prepared)), std::move(fitted), notes->second, parts.metadata.at("preparation")};
+  const ops::ModelReader file(ops::kLofFile, path, parts);
+  std::string notes = file.text("notes");
+  Preparation preparation = ops::read_preparation(file, prepared->table.cols(), notes);
+  return {kernels::index_of(std::move(prepared)), std::move(fitted), std::move(notes), std::move(preparation)};
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+std::vector<double> novelty(const Context& ctx, const LofModel& model, const Table& queries) try {
+  const core::Entry entry;
+  return ops::with_prepared(
+      ctx, model.preparation, queries, "queries",
+      [&](const Context& rest, const TableView& rows) { return novelty(rest, model.index, model.fitted, rows); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+std::vector<double> novelty(const Context& ctx, const LofModel& model, const TableView& queries) try {
+  const core::Entry entry;
+  return ops::with_prepared(
+      ctx, model.preparation, queries, "queries",
+      [&](const Context& rest, const TableView& rows) { return novelty(rest, model.index, model.fitted, rows); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

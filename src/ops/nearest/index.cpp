@@ -9,6 +9,8 @@
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
 #include "ops/common/check.hpp"
+#include "ops/common/preparation_text.hpp"
+#include "ops/common/refuse.hpp"
 #include "ops/nearest/index_file.hpp"
 #include "vicinal/knn.hpp"
 
@@ -84,13 +86,20 @@ void Index::save(const Context& ctx, const std::filesystem::path& path) const tr
   core::refuse_allocation();
 }
 
-Index Index::load(const Context& ctx, const std::filesystem::path& path, const ModelOptions& options) try {
+Index Index::load(const Context& ctx, const std::filesystem::path& path) try {
   const core::Entry entry;
   // The files of these models are those of an index with more in it.
   for (const ops::FileKind& kind : {ops::kNeighborFile, ops::kEmbeddingFile}) {
-    if (ops::is_of_kind(ctx, path, kind)) return Index(ops::load_index(ctx, path, kind, options));
+    if (!ops::is_of_kind(ctx, path, kind)) continue;
+    ops::ModelParts parts;
+    Index index(ops::load_index(ctx, path, kind, &parts));
+    std::string notes = parts.metadata["notes"];
+    const Preparation made = ops::read_preparation(ops::ModelReader(kind, path, parts), index.cols(), notes);
+    if (!made.changes_rows()) return index;
+    refuse("model file '" + path.string() + "': its rows were prepared (" + ops::summary_of(made) +
+           "), and an index would search unprepared queries among them; load it as a NeighborModel or LleModel");
   }
-  return Index(ops::load_index(ctx, path, ops::kIndexFile, options));
+  return Index(ops::load_index(ctx, path, ops::kIndexFile));
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -470,22 +470,8 @@ bool is_of_kind(const Context& ctx, const std::filesystem::path& path, const Fil
 }
 
 std::shared_ptr<const kernels::Prepared> load_index(const Context& ctx, const std::filesystem::path& path,
-                                                    const FileKind& kind, const ModelOptions& options,
-                                                    ModelParts* parts) {
-  ModelParts unread;
-  ModelParts& read = parts != nullptr ? *parts : unread;
-  auto prepared = std::make_shared<kernels::Prepared>(read_index(ctx, path, kind, &read));
-  if (kind.has_arrays) {
-    const auto preparation = read.metadata.find("preparation");
-    if (preparation == read.metadata.end()) refuse_file(kind, path, "it does not say 'preparation'");
-    if (!preparation->second.empty() && !options.allow_prepared) {
-      throw Error(ErrorCode::invalid_argument,
-                  std::string(kind.noun) + " file '" + path.string() + "': its rows were prepared (" +
-                      preparation->second +
-                      "), which the library does not do to queries; use the command vicinal, or "
-                      "prepare them in the same way and load it with ModelOptions::allow_prepared");
-    }
-  }
+                                                    const FileKind& kind, ModelParts* parts) {
+  auto prepared = std::make_shared<kernels::Prepared>(read_index(ctx, path, kind, parts));
   check_rows(ctx, kind, path, *prepared);
   return prepared;
 }

@@ -10,7 +10,6 @@
 
 #include "backend/nearest.hpp"
 #include "io/bytes.hpp"
-#include "vicinal/model_options.hpp"
 
 namespace vicinal::ops {
 
@@ -58,11 +57,9 @@ kernels::Prepared read_index(const Context& ctx, const std::filesystem::path& pa
 kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const std::filesystem::path& path,
                              const FileKind& kind = kIndexFile, ModelParts* parts = nullptr);
 
-/// `read_index`, and what is said of the table is compared with it (index_check.hpp). Throws `invalid_argument` for a
-/// model whose rows were prepared, unless the options allow it: every model says so in its metadata.
+/// `read_index`, and what is said of the table is compared with it (index_check.hpp).
 std::shared_ptr<const kernels::Prepared> load_index(const Context& ctx, const std::filesystem::path& path,
-                                                    const FileKind& kind, const ModelOptions& options,
-                                                    ModelParts* parts = nullptr);
+                                                    const FileKind& kind, ModelParts* parts = nullptr);
 
 /// Whether a file says that it is of this kind; false for whatever cannot be read.
 bool is_of_kind(const Context& ctx, const std::filesystem::path& path, const FileKind& kind);

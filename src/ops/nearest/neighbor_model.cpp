@@ -14,6 +14,8 @@
 #include "core/memory.hpp"
 #include "ops/common/check.hpp"
 #include "ops/common/model_reader.hpp"
+#include "ops/common/preparation_text.hpp"
+#include "ops/common/prepared_rows.hpp"
 #include "ops/nearest/index_file.hpp"
 
 namespace vicinal {
@@ -98,7 +100,7 @@ void read_model(ModelReader& file, std::int64_t n, NeighborModel& model) {
   if (weights != kWeightNames[0] && weights != kWeightNames[1]) file.refuse("its 'weights' is not known");
   model.weights = weights == kWeightNames[0] ? Weighting::uniform : Weighting::distance;
   model.notes = file.text("notes");
-  model.preparation = file.text("preparation");
+  model.preparation = ops::read_preparation(file, model.index.cols(), model.notes);
   const auto outputs = file.number<std::int64_t>("outputs");
   if (outputs < 0 || outputs > std::numeric_limits<std::int32_t>::max()) file.refuse("its 'outputs' is not a number");
   for (std::int64_t o = 0; o < outputs; ++o) model.outputs.push_back(read_labels(file, std::to_string(o), n));
@@ -108,6 +110,39 @@ void read_model(ModelReader& file, std::int64_t n, NeighborModel& model) {
   }
   file.require_all_seen();
   check_model(model);
+}
+
+template <class Rows>
+Classification classify_rows(const Context& ctx, const NeighborModel& model, const Rows& queries, bool probabilities) {
+  check_model(model);
+  if (model.outputs.empty()) refuse_model("it has targets, no labels; regress answers by it");
+  const VoteOptions voting{.weights = model.weights, .probabilities = probabilities};
+  return ops::with_prepared(ctx, model.preparation, queries, "queries",
+                            [&](const Context& rest, const TableView& rows) {
+                              if (model.k > 0) {
+                                const KnnOptions search{.k = model.k, .metric = model.metric, .p = model.p};
+                                return classify(rest, model.index, rows, model.outputs, search, voting);
+                              }
+                              const RadiusOptions search{.radius = model.radius, .metric = model.metric, .p = model.p};
+                              return classify_radius(rest, model.index, rows, model.outputs, search, voting);
+                            });
+}
+
+template <class Rows>
+Regression regress_rows(const Context& ctx, const NeighborModel& model, const Rows& queries, double outlier) {
+  check_model(model);
+  if (model.targets.empty()) refuse_model("it has labels, no targets; classify answers by it");
+  const TableView targets(model.targets.data(), model.index.rows(), model.target_columns);
+  const RegressOptions averaging{.weights = model.weights, .outlier = outlier};
+  return ops::with_prepared(ctx, model.preparation, queries, "queries",
+                            [&](const Context& rest, const TableView& rows) {
+                              if (model.k > 0) {
+                                const KnnOptions search{.k = model.k, .metric = model.metric, .p = model.p};
+                                return regress(rest, model.index, rows, targets, search, averaging);
+                              }
+                              const RadiusOptions search{.radius = model.radius, .metric = model.metric, .p = model.p};
+                              return regress_radius(rest, model.index, rows, targets, search, averaging);
+                            });
 }
 
 }  // namespace
@@ -124,7 +159,7 @@ void NeighborModel::save(const Context& ctx, const std::filesystem::path& path) 
                     {"weights", kWeightNames[weights == Weighting::distance ? 1 : 0]},
                     {"outputs", text_of(static_cast<std::int64_t>(outputs.size()))},
                     {"notes", notes},
-                    {"preparation", preparation}};
+                    {"preparation", ops::text_of(preparation, index.cols())}};
   core::require_memory(ctx, outputs.size() * static_cast<std::uint64_t>(n) * 8, "saving the model");
   std::vector<std::vector<std::int64_t>> codes;
   codes.reserve(outputs.size());  // arrays borrow from it
@@ -150,21 +185,43 @@ void NeighborModel::save(const Context& ctx, const std::filesystem::path& path) 
   core::refuse_allocation();
 }
 
-NeighborModel NeighborModel::load(const Context& ctx, const std::filesystem::path& path,
-                                  const ModelOptions& options) try {
+NeighborModel NeighborModel::load(const Context& ctx, const std::filesystem::path& path) try {
   const core::Entry entry;
   ops::ModelParts parts;  // borrow from the file's bytes, which the index keeps
-  NeighborModel model{kernels::index_of(ops::load_index(ctx, path, kNeighborFile, options, &parts))};
+  NeighborModel model{kernels::index_of(ops::load_index(ctx, path, kNeighborFile, &parts))};
   core::require_memory(ctx, ops::numbers_in(parts) * 16, "loading the model '" + path.string() + "'");
-  const std::int64_t n = model.index.rows();
   ModelReader file(kNeighborFile, path, parts);
-  try {
-    read_model(file, n, model);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::invalid_argument) throw;
-    file.refuse(error.what());
-  }
+  file.checked([&] { read_model(file, model.index.rows(), model); });
   return model;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Classification classify(const Context& ctx, const NeighborModel& model, const Table& queries, bool probabilities) try {
+  const core::Entry entry;
+  return classify_rows(ctx, model, queries, probabilities);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Classification classify(const Context& ctx, const NeighborModel& model, const TableView& queries,
+                        bool probabilities) try {
+  const core::Entry entry;
+  return classify_rows(ctx, model, queries, probabilities);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Regression regress(const Context& ctx, const NeighborModel& model, const Table& queries, double outlier) try {
+  const core::Entry entry;
+  return regress_rows(ctx, model, queries, outlier);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Regression regress(const Context& ctx, const NeighborModel& model, const TableView& queries, double outlier) try {
+  const core::Entry entry;
+  return regress_rows(ctx, model, queries, outlier);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -39,7 +39,7 @@ const gdal::Functions& load() {
     return *functions;
   }
   no_polygon_files("files of polygons need the plug-in libvicinal_geo.so, which is not there (tried " + tried +
-                   "); it is built where Debian's packages libgdal-dev and libgeos-dev are installed");
+                   "); the package vicinal-geo brings it, and a build where libgdal-dev and libgeos-dev are installed");
 }
 
 }  // namespace

@@ -198,7 +198,7 @@ def test_reports_and_scans_name_the_rows_of_the_table(vicinal, tmp_path):
     rows[3501, 2] = 0
     np.save(tmp_path / "rows.npy", rows)
     for arguments in (["--scan", "2..4"], ["--report", "report.html", "-o", "found.npz"]):
-        done = vicinal("kmeans", "rows.npy", "--memory-limit", "20M", *arguments)
+        done = vicinal("kmeans", "rows.npy", "--memory-limit", "8M", *arguments)
         assert done.returncode == 4 and "silhouettes of 2000 rows" in done.stderr, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.npy"]
 
@@ -344,7 +344,9 @@ def test_prepared_columns_are_kept_with_the_centres(ok, ok_json, vicinal, tmp_pa
     (tmp_path / "some.csv").write_text("a,kind,b\n" + "\n".join(lines[:50]).replace("udp", "sctp", 1) + "\n")
     options = ["-c", 3, "--seed", 4, "--categories", "onehot", "--scale", "standard"]
     ok("kmeans", "rows.csv", *options, "-o", "found.npz", "--save-model", "model.vkm")
-    assert model_texts("model.vkm")["preparation"] == "--categories onehot --scale standard"
+    made = json.loads(model_texts("model.vkm")["preparation"])
+    assert made["scale"] == "standard" and [column["one_hot"] for column in made["columns"]] == [False, True, False]
+    assert model_texts("model.vkm")["notes"] == ""
     model = np.load(tmp_path / "found.npz")
     assert model["centres"].shape == (3, 5)
     assert len({(label, kind) for label, kind in zip(model["labels"], words)}) == 3

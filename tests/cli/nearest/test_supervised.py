@@ -138,8 +138,7 @@ def test_a_model_answers_as_its_training_rows(ok, tmp_path, model_texts, categor
     options = ["--target", "y", "-k", 4, "--categories", categories, "--scale", scale]
     ok("regress", "train.csv", "test.csv", *options, "--save-model", "m.vnm", "-o", "direct.csv")
     np.testing.assert_allclose(values(tmp_path / "direct.csv"), expected, rtol=1e-9, atol=1e-12)
-    scaling = "" if scale == "none" else f" --scale {scale}"
-    assert model_texts("m.vnm")["preparation"] == f"--categories {categories}{scaling}"  # the library refuses it
+    assert json.loads(model_texts("m.vnm")["preparation"])["scale"] == scale
     ok("regress", "--model", "m.vnm", "test.csv", "-o", "by_model.csv")
     assert (tmp_path / "direct.csv").read_bytes() == (tmp_path / "by_model.csv").read_bytes()
     # A file without the target answers the same.
@@ -152,7 +151,8 @@ def test_a_model_answers_as_its_training_rows(ok, tmp_path, model_texts, categor
 def test_a_classifying_model(ok, ok_json, tmp_path, model_texts, small_files):
     options = ["--label", "class", "--weights", "distance", "--metric", "manhattan", "-k", 3]
     told = ok_json("classify", "train.csv", "test.csv", *options, "--save-model", "m.vnm", "--proba", "-o", "direct.csv")
-    assert model_texts("m.vnm")["preparation"] == ""
+    assert json.loads(model_texts("m.vnm")["preparation"])["scale"] == "none"
+    assert json.loads(model_texts("m.vnm")["notes"]).keys() == {"columns", "dropped", "outlier"}
     by_model = ok_json("classify", "--model", "m.vnm", "test.csv", "--proba", "-o", "by_model.csv")
     assert (tmp_path / "direct.csv").read_bytes() == (tmp_path / "by_model.csv").read_bytes()
     assert told["outputs"] == by_model["outputs"] and by_model["metric"] == "manhattan"

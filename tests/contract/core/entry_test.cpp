@@ -90,6 +90,7 @@ struct Inputs {
   std::vector<std::int64_t> classes = numbered(kRows, 3);
   Labels labels = encode_labels(classes);
   Index index{ctx, table};
+  Preparation scaled_table = Preparation::fit(ctx, table, {.scaling = Scaling::standard});
   NeighborGraph graph = knn(ctx, table, {.k = 8});
   Lof fitted_lof = lof(ctx, index, {.k = 8, .novelty = true});
   Lle fitted_lle = lle(ctx, table, {.k = 8});
@@ -120,10 +121,21 @@ struct Inputs {
   Inputs(const Inputs&) = delete;
   Inputs& operator=(const Inputs&) = delete;
 
-  [[nodiscard]] LofModel lof_model() const { return {index, fitted_lof, ""}; }
-  [[nodiscard]] LleModel lle_model() const { return {index, fitted_lle, ""}; }
-  [[nodiscard]] KMeansModel kmeans_model() const { return {fitted_kmeans, ""}; }
+  [[nodiscard]] LofModel lof_model() const { return {index, fitted_lof, "", scaled_table}; }
+  [[nodiscard]] LleModel lle_model() const { return {index, fitted_lle, "", scaled_table}; }
+  [[nodiscard]] KMeansModel kmeans_model() const { return {fitted_kmeans, "", scaled_table}; }
   [[nodiscard]] NeighborModel neighbor_model() const { return {.index = index, .outputs = {labels}}; }
+  [[nodiscard]] NeighborModel regressor() const {
+    return {.index = index,
+            .targets = roll.parameters,
+            .target_columns = static_cast<std::int64_t>(roll.parameters.size()) / kRows,
+            .preparation = scaled_table};
+  }
+  [[nodiscard]] Table asked() const {
+    Table made;
+    made.view = queries;
+    return made;
+  }
   [[nodiscard]] SparseView sparse() const { return {3, offsets, columns, std::span(roll.points).subspan(0, 5)}; }
 
   [[nodiscard]] PolygonSource source(const char* name) const {
@@ -197,6 +209,12 @@ void add_layers(Bits& bits, const PolygonLayers& layers) {
 void add_scores(Bits& bits, const CrossValidation& found) {
   bits.add(found.scores);
   bits.add(found.fold_scores);
+}
+void add_preparation(Bits& bits, const Preparation& found) {
+  for (const Preparation::Column& column : found.columns()) {
+    bits.add(column.shift);
+    bits.add(column.scale);
+  }
 }
 void add_lle(Bits& bits, const Lle& found) {
   bits.add(found.embedding);
@@ -286,6 +304,29 @@ const std::vector<Case> kCases = {
   {"LleModel::load", [](Bits& b, const Context& c, const Inputs& in) { b.add(LleModel::load(c, in.folder / "lle").fitted.embedding); }},
   {"NeighborModel::save", [](Bits& b, const Context& c, const Inputs& in) { in.neighbor_model().save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
   {"NeighborModel::load", [](Bits& b, const Context& c, const Inputs& in) { b.add(NeighborModel::load(c, in.folder / "neighbor").outputs[0].codes); }},
+  {"Preparation::fit", [](Bits& b, const Context& c, const Inputs& in) { add_preparation(b, Preparation::fit(c, in.table, {.scaling = Scaling::standard})); }},
+  {"Preparation::fit", [](Bits& b, const Context& c, const Inputs& in) { Table t; t.view = in.tiny; add_preparation(b, Preparation::fit(c, t, {.scaling = Scaling::minmax})); }},
+  {"Preparation::of", [](Bits& b, const Context&, const Inputs& in) { add_preparation(b, Preparation::of({{"", {}, in.small[0], 3e-310, false}}, Scaling::minmax)); }},
+  {"Preparation::apply", [](Bits& b, const Context& c, const Inputs& in) { const Table t = in.scaled_table.apply(c, in.tiny); b.add(knn(in.ctx, t.view, {.k = 3})); }},
+  {"Preparation::apply", [](Bits& b, const Context& c, const Inputs& in) { Table t; t.view = in.table; b.add(knn(in.ctx, in.scaled_table.apply(c, t).view, {.k = 3})); }},
+  {"Preparation::read", [](Bits& b, const Context& c, const Inputs& in) { b.add(knn(in.ctx, Preparation::of({{"", {}, 1e-310, 3, false}, {}}, Scaling::minmax).read(c, in.folder / "a.csv").view, {.k = 1})); }},
+  {"Preparation::with_texts", [](Bits& b, const Context&, const Inputs&) { b.add(Preparation::of({{}, {"", {"a"}, 0, 1, false}}, Scaling::none).with_texts({}, {"x", "y"}, "file").text.at(0)); }},
+  {"Preparation::name_of", [](Bits& b, const Context&, const Inputs& in) { b.add(in.scaled_table.name_of(1)); }},
+  {"Context::with_memory_limit", [](Bits& b, const Context& c, const Inputs&) { b.add(static_cast<double>(c.with_memory_limit(std::uint64_t{1} << 20).memory_limit())); }},
+  {"classify", [](Bits& b, const Context& c, const Inputs& in) { b.add(classify(c, in.neighbor_model(), in.queries, true).votes.at(0).probabilities); }},
+  {"classify", [](Bits& b, const Context& c, const Inputs& in) { b.add(classify(c, in.neighbor_model(), in.asked()).votes.at(0).codes); }},
+  {"regress", [](Bits& b, const Context& c, const Inputs& in) { b.add(regress(c, in.regressor(), in.queries).values); }},
+  {"regress", [](Bits& b, const Context& c, const Inputs& in) { b.add(regress(c, in.regressor(), in.asked()).values); }},
+  {"predict", [](Bits& b, const Context& c, const Inputs& in) { b.add(predict(c, in.kmeans_model(), in.queries)); }},
+  {"predict", [](Bits& b, const Context& c, const Inputs& in) { b.add(predict(c, in.kmeans_model(), in.asked())); }},
+  {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, in.kmeans_model(), in.queries)); }},
+  {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, in.kmeans_model(), in.asked())); }},
+  {"score", [](Bits& b, const Context& c, const Inputs& in) { b.add(score(c, in.kmeans_model(), in.queries)); }},
+  {"score", [](Bits& b, const Context& c, const Inputs& in) { b.add(score(c, in.kmeans_model(), in.asked())); }},
+  {"novelty", [](Bits& b, const Context& c, const Inputs& in) { b.add(novelty(c, in.lof_model(), in.queries)); }},
+  {"novelty", [](Bits& b, const Context& c, const Inputs& in) { b.add(novelty(c, in.lof_model(), in.asked())); }},
+  {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, in.lle_model(), in.queries)); }},
+  {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, in.lle_model(), in.asked())); }},
   {"cocluster", [](Bits& b, const Context& c, const Inputs& in) { add_groups(b, cocluster(c, in.edges)); }},
   {"cocluster", [](Bits& b, const Context& c, const Inputs& in) { add_groups(b, cocluster(c, in.tiny_weights)); }},
   {"split_groups", [](Bits& b, const Context& c, const Inputs& in) { b.add(split_groups(c, in.edges, in.groups, {.most_members = 5}).cut_edges); }},
@@ -298,6 +339,17 @@ const std::vector<Case> kCases = {
      for (const Overlap& pair : found.pairs) { b.add(pair.area); b.add(pair.width); } }},
   {"self_overlapping", [](Bits& b, const Context& c, const Inputs& in) { b.add(self_overlapping(c, in.map_a.view())); }},
   {"match", [](Bits& b, const Context& c, const Inputs& in) { for (const MatchGroup& group : match(c, in.map_a.view(), in.map_b.view()).groups) { b.add(group.iou); b.add(group.coherence); } }},
+  {"classification_scores", [](Bits& b, const Context& c, const Inputs& in) { const ClassificationScores s = classification_scores(c, in.labels.codes, in.fitted_kmeans.labels, 3); b.add(s.accuracy); b.add(s.macro.f1); b.add(s.weighted.precision); }},
+  {"confusion_matrix", [](Bits& b, const Context& c, const Inputs& in) { b.add(confusion_matrix(c, in.labels.codes, in.fitted_kmeans.labels, 3)); }},
+  {"roc_auc_score", [](Bits& b, const Context& c, const Inputs& in) { std::vector<std::int32_t> truth = in.labels.codes; for (std::int32_t& one : truth) one = one > 0 ? 1 : 0; b.add(roc_auc_score(c, truth, in.fitted_lof.scores)); }},
+  {"regression_scores", [](Bits& b, const Context& c, const Inputs& in) {
+     for (const auto* const truth : {&in.weights, &in.roll.points}) for (const RegressionScore& s : regression_scores(c, *truth, in.small, Inputs::kCols)) { b.add(s.root_mean_squared_error); b.add(s.mean_absolute_error); b.add(s.r2.value_or(7)); } }},
+  {"silhouette_scores", [](Bits& b, const Context& c, const Inputs& in) { const SilhouetteScores s = silhouette_scores(c, in.tiny, {in.fitted_kmeans.labels, 3}, {.metric = Metric::manhattan}); b.add(s.samples); b.add(s.clusters); b.add(s.mean.value_or(7)); }},
+  {"silhouette_scores", [](Bits& b, const Context& c, const Inputs& in) { b.add(silhouette_scores(c, in.table, std::vector<Labeling>{{in.fitted_kmeans.labels, 3}, {in.labels.codes, 3}})[1].samples); }},
+  {"silhouette_bytes", [](Bits& b, const Context& c, const Inputs& in) { b.add(static_cast<double>(silhouette_bytes(c, in.table, 2, 3))); }},
+  {"sample_rows", [](Bits& b, const Context& c, const Inputs& in) { const TableSample s = sample_rows(c, in.tiny, 20, 3); b.add(s.ids); b.add(s.values); }},
+  {"pca", [](Bits& b, const Context& c, const Inputs& in) { for (const TableView& table : {in.table, in.tiny}) { const Pca p = pca(c, table); b.add(p.axes); b.add(p.explained_variance_ratio); b.add(p.mean); } }},
+  {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, pca(in.ctx, in.table), in.tiny)); }},
   {"polygon_files_missing", [](Bits& b, const Context&, const Inputs&) { b.add(polygon_files_missing()); }},
   {"read_polygon_layers", [](Bits& b, const Context& c, const Inputs& in) { try { add_layers(b, read_polygon_layers(c, in.source("a.geojson"), in.source("b.geojson"))); } catch (const Error& e) { b.add(std::string(e.what())); } }},
   {"write_match", [](Bits& b, const Context& c, const Inputs& in) {

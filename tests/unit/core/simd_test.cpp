@@ -12,7 +12,7 @@
 #include "core/distance.hpp"
 #include "core/isa.hpp"
 #include "cpu/nearest/screen.hpp"
-#include "simd/kernels.hpp"
+#include "simd/all_kernels.hpp"
 
 namespace vicinal::cpu {
 namespace {
@@ -150,7 +150,7 @@ std::vector<const SimdKernels*> kernel_tables() {
   std::vector<const SimdKernels*> tables;
   for (const Isa isa : isas()) tables.push_back(&simd_kernels(isa));
 #if defined(__x86_64__)
-  for (const SimdKernels* table : {&avx2_kernels(), &avx512_kernels()}) {
+  for (const SimdKernels* table : {&avx2_kernels().search, &avx512_kernels().search}) {
     if (core::has_isa(table->isa)) tables.push_back(table);
   }
 #endif

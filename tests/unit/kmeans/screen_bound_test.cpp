@@ -1,6 +1,6 @@
-// Every term of the bound of k-means' screen (cpu/kmeans/screen.hpp), against its lemma in 113 bits. The kernels take
-// the lemma's constants from a tile, so that a test may make each of them far larger than any rounding: then no term
-// hides behind the allowance of another.
+// Every term of the bound of k-means' screen (formulas/kmeans/float_bound.hpp), against its lemma in 113 bits. The
+// kernels take the lemma's constants from a tile, so that a test may make each of them far larger than any rounding:
+// then no term hides behind the allowance of another.
 #include <gtest/gtest.h>
 #include <quadmath.h>
 
@@ -90,7 +90,7 @@ TEST(LloydScreenBound, constants_are_on_their_safe_sides) {
       const Staged staged(*kernels, values, d);
       const Quad b = power2(-24) * Quad(1.25) * static_cast<Quad>(d + 4);
       const Quad unit = power2(-24) * (1 + power2(-10));
-      const ScreenConstants& constants = staged.tile.constants;
+      const core::LloydBound& constants = staged.tile.bound;
       EXPECT_FALSE(!(constants.beta >= b));
       EXPECT_FALSE(!(constants.unit >= unit));
       EXPECT_FALSE(!(constants.tiny >= power2(-120)));
@@ -118,7 +118,7 @@ TEST(LloydScreenBound, constants_are_on_their_safe_sides) {
 // What a tile says of each point, against the lemma with the constants that the tile was given.
 void expect_lemma(const LloydKernels& kernels, Staged& staged) {
   LloydTile& tile = staged.tile;
-  const ScreenConstants& of = tile.constants;
+  const core::LloydBound& of = tile.bound;
   kernels.screen(tile);
   for (std::int64_t i = 0; i < kernels.tile_points; ++i) {
     const Quad x = staged.length_of_point(i, kernels.tile_points);
@@ -156,7 +156,7 @@ TEST(LloydScreenBound, a_tile_allows_for_every_term_of_the_lemma) {
             static_cast<float>(uniform(stream + 1000, i)) * (trial % 7 == 0 ? 0x1p-10F : 4.0F);
       }
       // As they are, one of them much larger, or all.
-      ScreenConstants& constants = staged.tile.constants;
+      core::LloydBound& constants = staged.tile.bound;
       const int which = trial / 5 % 8;
       if (which == 1 || which == 7) constants.beta = 0x1p-7F;
       if (which == 2 || which == 7) constants.unit = 0x1p-9F;

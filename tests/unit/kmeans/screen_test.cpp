@@ -1,5 +1,6 @@
 // The screen of k-means, tile by tile: no centre with the least key is below the threshold, and the bounds of distances
-// hold, checked in long double, on easy and on hard rows and for every instruction set (cpu/kmeans/screen.hpp).
+// hold, checked in long double, on easy and on hard rows and for every instruction set
+// (formulas/kmeans/float_bound.hpp).
 #include "cpu/kmeans/screen.hpp"
 
 #include <gtest/gtest.h>

@@ -9,8 +9,11 @@
 #include <functional>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "backend/index_access.hpp"
+#include "ops/nearest/index_file.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal {
@@ -101,29 +104,74 @@ TEST_F(NeighborModelFile, targets_come_back_and_an_index_is_in_it) {
   EXPECT_EQ(knn(ctx_, index, {.k = 3}).ids, knn(ctx_, saved.index, {.k = 3}).ids);
 }
 
-TEST_F(NeighborModelFile, prepared_rows_are_loaded_only_where_that_is_allowed) {
+Preparation minmax_of(std::int64_t columns) {
+  std::vector<Preparation::Column> made(static_cast<std::size_t>(columns));
+  made[0] = {"a", {}, -3, 0.1, false};
+  return Preparation::of(std::move(made), Scaling::minmax);
+}
+
+TEST_F(NeighborModelFile, a_preparation_comes_back_and_is_no_part_of_an_index) {
   NeighborModel saved = classifier();
-  saved.preparation = "--categories onehot --scale minmax";
+  saved.preparation = minmax_of(saved.index.cols());
   saved.save(ctx_, path_);
-  const auto refused = [&](const auto& load) {
-    const std::string what = refusal([&] { load(ModelOptions{}); });
-    EXPECT_NE(what.find("its rows were prepared (--categories onehot --scale minmax)"), std::string::npos) << what;
-    EXPECT_NE(what.find("ModelOptions::allow_prepared"), std::string::npos) << what;
-    EXPECT_EQ(refusal([&] { load(ModelOptions{.allow_prepared = true}); }), "");
-  };
-  refused([&](const ModelOptions& options) { NeighborModel::load(ctx_, path_, options); });
-  refused([&](const ModelOptions& options) { Index::load(ctx_, path_, options); });
-  EXPECT_EQ(NeighborModel::load(ctx_, path_, {.allow_prepared = true}).preparation, saved.preparation);
-  const KMeans clusters = kmeans(ctx_, table(), {.clusters = 3});
-  KMeansModel{.fitted = clusters, .preparation = saved.preparation}.save(ctx_, path_);
-  refused([&](const ModelOptions& options) { KMeansModel::load(ctx_, path_, options); });
-  const Index index(ctx_, table());
-  LofModel{.index = index, .fitted = lof(ctx_, index, {.k = 3, .novelty = true}), .preparation = saved.preparation}
-      .save(ctx_, path_);
-  refused([&](const ModelOptions& options) { LofModel::load(ctx_, path_, options); });
-  LleModel{.index = index, .fitted = lle(ctx_, table(), {.k = 8}), .preparation = saved.preparation}.save(ctx_, path_);
-  refused([&](const ModelOptions& options) { LleModel::load(ctx_, path_, options); });
-  refused([&](const ModelOptions& options) { Index::load(ctx_, path_, options); });
+  const NeighborModel read = NeighborModel::load(ctx_, path_);
+  ASSERT_EQ(read.preparation.columns().size(), saved.preparation.columns().size());
+  EXPECT_EQ(read.preparation.columns()[0].shift, -3);
+  EXPECT_EQ(read.preparation.columns()[0].scale, 0.1);
+  EXPECT_EQ(read.preparation.name_of(0), "a");
+  EXPECT_EQ(read.preparation.scaling(), Scaling::minmax);
+  EXPECT_EQ(read.notes, saved.notes);
+  const std::string what = refusal([&] { Index::load(ctx_, path_); });
+  EXPECT_NE(what.find("its rows were prepared (scaling minmax)"), std::string::npos) << what;
+  EXPECT_NE(what.find("load it as a NeighborModel"), std::string::npos) << what;
+  LleModel{.index = saved.index, .fitted = lle(ctx_, table(), {.k = 8}), .preparation = saved.preparation}.save(ctx_,
+                                                                                                                path_);
+  EXPECT_EQ(LleModel::load(ctx_, path_).preparation.columns()[0].scale, 0.1);
+  EXPECT_NE(refusal([&] { Index::load(ctx_, path_); }), "");
+  saved.preparation = minmax_of(saved.index.cols() + 1);
+  EXPECT_NE(refusal([&] { saved.save(ctx_, path_); }), "");
+}
+
+/// The parts of a model's file that are written as given, as earlier builds of the command wrote them.
+void write_parts(const Context& ctx, const std::filesystem::path& path, const NeighborModel& model,
+                 const std::string& notes, const std::string& preparation) {
+  ops::ModelParts parts;
+  parts.metadata = {{"k", "3"},       {"radius", "0"},  {"metric", "euclidean"},     {"p", "2"}, {"weights", "uniform"},
+                    {"outputs", "0"}, {"notes", notes}, {"preparation", preparation}};
+  parts.arrays = {{"targets", "F64", {model.index.rows(), model.target_columns}, model.targets.data()}};
+  ops::write_index(ctx, path, kernels::prepared_of(model.index), ops::kNeighborFile, parts);
+}
+
+TEST_F(NeighborModelFile, what_earlier_builds_of_the_command_wrote_is_read) {
+  const NeighborModel model = regressor();
+  std::string columns;
+  for (std::int64_t j = 0; j < model.index.cols(); ++j) {
+    columns += (j > 0 ? "," : "") + std::string(R"({"name":"x","categories":[],"one_hot":false,"shift":1,"scale":2})");
+  }
+  const std::string made = R"({"scale":"standard","columns":[)" + columns + "]}";
+  write_parts(ctx_, path_, model, made, "--scale standard");
+  EXPECT_EQ(NeighborModel::load(ctx_, path_).preparation.scaling(), Scaling::standard);
+  EXPECT_EQ(NeighborModel::load(ctx_, path_).notes, "");
+  std::string quoted;
+  for (const char letter : made) quoted += (letter == '"' ? "\\" : "") + std::string(1, letter);
+  const std::string notes = R"({"columns":["y"],"preparation":")" + quoted + "\"}";
+  write_parts(ctx_, path_, model, notes, "--scale standard");
+  EXPECT_EQ(NeighborModel::load(ctx_, path_).preparation.columns().at(0).scale, 2);
+  EXPECT_EQ(NeighborModel::load(ctx_, path_).notes, notes);
+  write_parts(ctx_, path_, model, "what a caller said", "");
+  EXPECT_TRUE(NeighborModel::load(ctx_, path_).preparation.columns().empty());
+  // Prepared, but not in a way that the file describes.
+  for (const char* const text : {"", "what a caller said", "{}", R"({"preparation":3})"}) {
+    write_parts(ctx_, path_, model, text, "logarithms");
+    const std::string what = refusal([&] { NeighborModel::load(ctx_, path_); });
+    EXPECT_NE(what.find("its rows were prepared (logarithms) in a way that it does not describe"), std::string::npos);
+  }
+  for (const char* const text : {"{}", R"({"scale":"standard","columns":[]})", R"({"scale":"none","columns":3})",
+                                 R"({"scale":"odd","columns":[{}]})"}) {
+    write_parts(ctx_, path_, model, "", text);
+    const std::string what = refusal([&] { NeighborModel::load(ctx_, path_); });
+    EXPECT_NE(what.find("its preparation is not one for"), std::string::npos) << what;
+  }
 }
 
 TEST_F(NeighborModelFile, refuses_to_save_what_is_no_model) {

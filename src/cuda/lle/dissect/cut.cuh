@@ -8,7 +8,7 @@
 #include "cuda/lle/dissect/room.cuh"
 #include "formulas/lle/part_rule.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 class PartCut {
  public:
@@ -317,4 +317,4 @@ class PartCut {
   std::int32_t* starts_;    // [n] vertices where a path may begin
 };
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -5,7 +5,7 @@
 #include "cuda/lle/dissect/dissect.hpp"
 #include "cuda/lle/dissect/part.cuh"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 constexpr std::int64_t kMostNeighbors = 1 << 17;  // of the cells of a part that a block takes
@@ -113,4 +113,4 @@ void dissect_parts(const Engine& engine, const Host& host, const DeviceBlocks& a
   engine.synchronize();
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -7,11 +7,11 @@
 #include "cuda/lle/lle.hpp"
 #include "plugin/abi/lle.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 /// Fills `order`, `left`, `right` and `done` of the parts. Parts that are too large for a block's room, or all of them
 /// where the device has `room` bytes for none, are left as they are. Polls for cancellation.
 void dissect_parts(const Engine& engine, const Host& host, const DeviceBlocks& a, const DeviceIncidence& in,
                    std::uint64_t room, plugin::LleParts& parts);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

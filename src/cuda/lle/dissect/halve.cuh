@@ -6,7 +6,7 @@
 #include "cuda/lle/dissect/room.cuh"
 #include "formulas/lle/part_rule.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 class PartHalving {
  public:
@@ -23,13 +23,13 @@ class PartHalving {
     side_ = room.take(count_);
     int best = 0;
     int fewest = INT_MAX;
-    for (int way = 0; way < kWays; ++way) {
+    for (int way = 0; way < solver::kHalvingWays; ++way) {
       const int edges = take_way(way, end - begin);
       if (edges >= fewest) continue;
       fewest = edges;
       best = way;
     }
-    if (best + 1 < kWays) take_way(best, end - begin);
+    if (best + 1 < solver::kHalvingWays) take_way(best, end - begin);
     find_cut(room);
     const int found = take_sides(begin, end, ways_[best], near);
     for (int i = rank(); i < count_; i += kPartThreads) at_[cells_[i]] = INT_MAX;
@@ -38,8 +38,6 @@ class PartHalving {
   }
 
  private:
-  static constexpr int kWays = 3;
-
   /// Where a cell of the part is among those of the points at hand, or -1.
   [[nodiscard]] __device__ int place(int cell) const {
     expect(cell >= 0 && cell < c_.cells);
@@ -154,8 +152,8 @@ class PartHalving {
     const int c = most > 0 ? first : a;
     const int d = search(c, hops[2]);
     search(d, hops[3]);
-    std::int32_t* means[kWays];
-    for (int way = 0; way < kWays; ++way) {
+    std::int32_t* means[solver::kHalvingWays];
+    for (int way = 0; way < solver::kHalvingWays; ++way) {
       ways_[way] = room.take(count_);
       means[way] = room.take(count_);
     }
@@ -169,18 +167,18 @@ class PartHalving {
     __syncthreads();
     for (int sweep = 0; sweep < solver::kMoveSweeps; ++sweep) {
       for (int i = rank(); i < count_; i += kPartThreads) {
-        long long sums[kWays] = {ways_[0][i], ways_[1][i], ways_[2][i]};
+        long long sums[solver::kHalvingWays] = {ways_[0][i], ways_[1][i], ways_[2][i]};
         for (int e = first_[i]; e < first_[i + 1]; ++e) {
-          for (int way = 0; way < kWays; ++way) sums[way] += ways_[way][neighbors_[e]];
+          for (int way = 0; way < solver::kHalvingWays; ++way) sums[way] += ways_[way][neighbors_[e]];
         }
         const int members = first_[i + 1] - first_[i] + 1;
-        for (int way = 0; way < kWays; ++way) {
+        for (int way = 0; way < solver::kHalvingWays; ++way) {
           const int narrow = static_cast<int>(sums[way]);
           means[way][i] = narrow == sums[way] ? narrow / members : static_cast<int>(sums[way] / members);
         }
       }
       __syncthreads();
-      for (int way = 0; way < kWays; ++way) {
+      for (int way = 0; way < solver::kHalvingWays; ++way) {
         std::int32_t* const old = ways_[way];
         ways_[way] = means[way];
         means[way] = old;
@@ -286,11 +284,11 @@ class PartHalving {
   std::int32_t* weights_;  // [count] points in each
   std::int32_t* first_;    // [count + 1]
   std::int32_t* neighbors_;
-  std::int32_t* queue_;        // [count]
-  std::int32_t* ways_[kWays];  // [count] keys of each way
-  std::int32_t* side_;         // [count]
-  std::int32_t* at_cut_;       // [count]
+  std::int32_t* queue_;                       // [count]
+  std::int32_t* ways_[solver::kHalvingWays];  // [count] keys of each way
+  std::int32_t* side_;                        // [count]
+  std::int32_t* at_cut_;                      // [count]
   int middle_ = 0;
 };
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -6,7 +6,7 @@
 #include "cuda/lle/dissect/cut.cuh"
 #include "cuda/lle/dissect/halve.cuh"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 constexpr int kSharedNumbers = 7500;  // of a block's room: three of them on a Hopper multiprocessor
 
@@ -102,4 +102,4 @@ __device__ inline void dissect_part(const PartGraph& graph, const Parts& parts, 
   }
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -8,7 +8,7 @@
 #include "cuda/lle/dissect/team.cuh"
 #endif
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 enum PartSide : std::uint8_t { kCutSide = 0, kLeftSide = 1, kRightSide = 2 };  // solver::Side
 
@@ -137,4 +137,4 @@ class Counter {
   int* at_;
 };
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

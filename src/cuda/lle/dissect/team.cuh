@@ -3,7 +3,7 @@
 
 #include "cuda/base/warp.cuh"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 constexpr int kPartThreads = 256;
 constexpr int kPartWarps = kPartThreads / 32;
@@ -63,4 +63,4 @@ __device__ inline int sum_before(int x, int& all) {
   return sum - x;
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -3,7 +3,7 @@
 // block; a block of threads has a tile of one child's square. No two threads of a launch add to the same number.
 #include "cuda/lle/factor/front.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 /// The first of sorted `rows` that is not below `row`.
@@ -113,4 +113,4 @@ void add_children(const Engine& engine, const FrontView& view, TileRange range, 
   check_launch("squares of children");
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

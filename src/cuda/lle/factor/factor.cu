@@ -8,7 +8,7 @@
 #include "cuda/lle/factor/front.hpp"
 #include "formulas/lle/pivot.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 constexpr int kProductThreads = 128;
@@ -301,4 +301,4 @@ std::int64_t FrontFactor::negative() const {
   return static_cast<std::int64_t>(found);
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -10,7 +10,7 @@
 #include "cuda/lle/lle.hpp"
 #include "cuda/lle/tall.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 /// What kernels know of the fronts.
 struct FrontView {
@@ -89,4 +89,4 @@ void eliminate(const Engine& engine, const FrontView& view, const FrontLevel& le
 /// squares -= L D L' of the rows below.
 void subtract_squares(const Engine& engine, const FrontView& view, TileRange range, double* squares);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

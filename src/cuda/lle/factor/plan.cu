@@ -4,7 +4,7 @@
 
 #include "cuda/lle/factor/plan.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 // Multiplications of a launch, about: milliseconds on a device that is made for float64, and a tenth of a second where
@@ -163,4 +163,4 @@ FrontPlan plan_fronts(const plugin::LleTree& tree) {
   return Planner(tree).run();
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

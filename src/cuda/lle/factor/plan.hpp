@@ -9,7 +9,7 @@
 
 #include "plugin/abi/lle.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 inline constexpr int kFrontTile = 64;  ///< rows and columns of a tile, columns of a block column
 
@@ -75,4 +75,4 @@ struct FrontPlan {
 /// O(nodes log nodes + tiles).
 FrontPlan plan_fronts(const plugin::LleTree& tree);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -6,7 +6,7 @@
 #include "cuda/base/warp.cuh"
 #include "cuda/lle/factor/front.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 constexpr int kRight = 8;  // right sides at a time
@@ -214,4 +214,4 @@ void FrontFactor::solve(const Host& host, DeviceVectors& x) const {
   }
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -6,7 +6,7 @@
 
 #include "cuda/lle/krylov/cusparse.hpp"
 
-namespace vicinal::cuda::papers {
+namespace vicinal::cuda::lle::papers {
 namespace {
 
 using SparseHandle = void*;
@@ -136,4 +136,4 @@ void LibraryProduct::run() const {
                "multiply");
 }
 
-}  // namespace vicinal::cuda::papers
+}  // namespace vicinal::cuda::lle::papers

@@ -6,7 +6,7 @@
 
 #include "cuda/lle/krylov/sparse.hpp"
 
-namespace vicinal::cuda::papers {
+namespace vicinal::cuda::lle::papers {
 
 /// A product that is ready to be made again and again.
 class LibraryProduct {
@@ -25,4 +25,4 @@ class LibraryProduct {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace vicinal::cuda::papers
+}  // namespace vicinal::cuda::lle::papers

@@ -5,7 +5,7 @@
 #include "cuda/base/memory.hpp"
 #include "cuda/lle/krylov/krylov.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 constexpr int kTallThreads = 256;
@@ -260,4 +260,4 @@ void DeviceKrylov::step(const Host& host, const plugin::KrylovStep& step) {
   engine_.synchronize();  // what lies on the host may go
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

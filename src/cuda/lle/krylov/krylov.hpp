@@ -9,7 +9,7 @@
 #include "cuda/base/session.hpp"
 #include "cuda/lle/krylov/sparse.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 class DeviceKrylov {
  public:
@@ -49,4 +49,4 @@ std::uint64_t krylov_bytes(const Session& session, const plugin::KrylovTask& tas
 /// papers/spmv.cu: times one form of a product on the device.
 void time_spmv(Session& session, const Host& host, plugin::SpmvTask& task);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -4,7 +4,7 @@
 #include "cuda/base/warp.cuh"
 #include "cuda/lle/krylov/sparse.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 constexpr int kSparseThreads = 256;
@@ -100,4 +100,4 @@ void multiply(const Engine& engine, const DeviceCsr& a, const double* x, std::in
   check_launch("a sparse product");
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -7,7 +7,7 @@
 #include "cuda/base/device.hpp"
 #include "plugin/abi/krylov.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 
 struct DeviceCsr {
   std::int64_t rows = 0;
@@ -32,4 +32,4 @@ struct SparseSum {
 void multiply(const Engine& engine, const DeviceCsr& a, const double* x, std::int64_t width, const SparseSum& sum,
               double* y);
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

@@ -11,7 +11,7 @@
 #include "cuda/lle/krylov/cusparse.hpp"
 #include "cuda/lle/krylov/krylov.hpp"
 
-namespace vicinal::cuda {
+namespace vicinal::cuda::lle {
 namespace {
 
 constexpr int kSpmvThreads = 128;
@@ -232,4 +232,4 @@ void time_spmv(Session& session, const Host& host, plugin::SpmvTask& task) {
   engine.synchronize();
 }
 
-}  // namespace vicinal::cuda
+}  // namespace vicinal::cuda::lle

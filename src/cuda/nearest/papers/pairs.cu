@@ -2,28 +2,15 @@
 #include <algorithm>
 
 #include "core/distance.hpp"
-#include "cuda/base/element.hpp"
-#include "cuda/nearest/papers/metrics.cuh"
+#include "cuda/base/metric_ops.cuh"
 #include "cuda/nearest/papers/pairs.hpp"
+#include "cuda/nearest/wide_rows.hpp"
 
 namespace vicinal::cuda::papers {
 namespace {
 
 constexpr int kTile = 16;  // pairs on a side of the LLE paper's tile
 constexpr int kSlab = 32;  // columns of it at a time
-
-template <class T>
-__global__ void widen_kernel(const T* from, std::int64_t count, double* to) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = own_number(); i < count; i += step) {
-    to[i] = widen(from[i]);
-  }
-}
-
-__global__ void normalize_kernel(double* rows, std::int64_t count, std::int64_t d, std::uint8_t* zero) {
-  const std::int64_t i = own_number();
-  if (i < count) zero[i] = core::normalize_row(rows + i * d, d, rows + i * d) ? 0 : 1;
-}
 
 __global__ void transpose_kernel(const double* rows, std::int64_t count, std::int64_t d, double* columns) {
   __shared__ double tile[32][33];
@@ -50,7 +37,7 @@ __device__ void put_key(const Pairs& pairs, const double* a, std::int64_t q, std
     *to = INFINITY;
     return;
   }
-  const double key = pairs.zero(q, row) ? 1.0 : Op::key(Op::join(a), pairs.d);
+  const double key = pairs.zero(q, row) ? 1.0 : Op::key(join_lanes<Op>(a), pairs.d);
   if (!(fabs(key) < INFINITY)) pairs.note_overflow(q, row);
   *to = key;
 }
@@ -146,16 +133,11 @@ WideMemory widen_rows(const Engine& engine, Metric metric, const Rows& rows, std
   const std::int64_t size = count * rows.d;
   WideMemory memory;
   memory.rows = Buffer<double>(engine, size);
-  with_elements(rows.data, rows.dtype, [&](const auto* data) {
-    widen_kernel<<<std::min(blocks_for(size, kThreads), 1U << 16), kThreads, 0, engine.stream>>>(
-        data + begin * rows.d, size, memory.rows.data());
-  });
-  check_launch("widen rows");
+  const auto* const first = static_cast<const std::byte*>(rows.data) + begin * rows.d * size_of(rows.dtype);
+  widen_elements(engine, first, rows.dtype, size, memory.rows.data());
   if (metric == Metric::cosine) {
     memory.zero = Buffer<std::uint8_t>(engine, count);
-    normalize_kernel<<<blocks_for(count, 128), 128, 0, engine.stream>>>(memory.rows.data(), count, rows.d,
-                                                                        memory.zero.data());
-    check_launch("normalize rows");
+    normalize_rows(engine, memory.rows.data(), count, rows.d, memory.zero.data());
   }
   if (by_column) {
     memory.columns = Buffer<double>(engine, size);
@@ -173,7 +155,7 @@ void keys_by_columns(const Engine& engine, Metric metric, const Pairs& pairs, st
   const std::int64_t inner = along_rows ? rows : pairs.queries.count;
   const std::int64_t outer = along_rows ? pairs.queries.count : rows;
   const dim3 grid(blocks_for(inner, kThreads), static_cast<unsigned>(std::min(outer, kMostLines)));
-  with_metric(metric, [&](auto op) {
+  with_metric<AllOps>(metric, [&](auto op) {
     using Op = decltype(op);
     if (along_rows) {
       columns_kernel<Op, true><<<grid, kThreads, 0, engine.stream>>>(pairs, begin, rows, to);
@@ -188,7 +170,7 @@ void keys_by_tiles(const Engine& engine, Metric metric, const Pairs& pairs, std:
                    const KeyMatrix& to) {
   const std::int64_t lines = (pairs.queries.count + kTile - 1) / kTile;
   const dim3 grid(blocks_for(rows, kTile), static_cast<unsigned>(std::min(lines, kMostLines)));
-  with_metric(metric, [&](auto op) {
+  with_metric<AllOps>(metric, [&](auto op) {
     tile_kernel<decltype(op)><<<grid, dim3(kTile, kTile), 0, engine.stream>>>(pairs, begin, rows, to);
   });
   check_launch("keys by tiles");
@@ -199,7 +181,7 @@ void keys_of_chosen(const Engine& engine, Metric metric, const Pairs& pairs, con
   const std::int64_t most = counts != nullptr ? room : fixed;
   const dim3 grid(std::min(blocks_for(most, 128), 64U),
                   static_cast<unsigned>(std::min(pairs.queries.count, kMostLines)));
-  with_metric(metric, [&](auto op) {
+  with_metric<AllOps>(metric, [&](auto op) {
     chosen_kernel<decltype(op)><<<grid, 128, 0, engine.stream>>>(pairs, rows, counts, fixed, room, keys);
   });
   check_launch("keys of chosen rows");

@@ -8,7 +8,8 @@
 
 namespace vicinal::cuda::papers {
 
-struct WideRows {
+/// Some of them.
+struct WideBlock {
   const double* rows = nullptr;        ///< [count, d]
   const double* columns = nullptr;     ///< [d, count], or null
   const std::uint8_t* zero = nullptr;  ///< [count] for cosine: rows of zeros
@@ -17,8 +18,8 @@ struct WideRows {
 
 /// What a kernel is given.
 struct Pairs {
-  WideRows queries;
-  WideRows table;
+  WideBlock queries;
+  WideBlock table;
   std::int64_t d = 0;
   double p = 2;
   std::int64_t first_query = 0;            ///< of the block, within the search
@@ -42,7 +43,7 @@ struct WideMemory {
   Buffer<double> columns;
   Buffer<std::uint8_t> zero;
 
-  [[nodiscard]] WideRows view(std::int64_t count) const { return {rows.data(), columns.data(), zero.data(), count}; }
+  [[nodiscard]] WideBlock view(std::int64_t count) const { return {rows.data(), columns.data(), zero.data(), count}; }
 };
 /// Widens rows [begin, begin + count); `by_column`: the second order, too.
 WideMemory widen_rows(const Engine& engine, Metric metric, const Rows& rows, std::int64_t begin, std::int64_t count,

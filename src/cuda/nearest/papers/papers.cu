@@ -8,6 +8,7 @@
 #include "cuda/nearest/papers/product.hpp"
 #include "cuda/nearest/papers/selection.hpp"
 #include "cuda/nearest/select.hpp"
+#include "formulas/nearest/method_kind.hpp"
 
 namespace vicinal::cuda {
 namespace {
@@ -21,15 +22,12 @@ constexpr double kPowerWork = 150;        // columns that a power costs
 constexpr std::int64_t kTileRows = 4096;  // that tiled_insertion takes in at once
 constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;
 
-bool is_product(Method method) {
-  return method == Method::product_kmin || method == Method::product_bitonic || method == Method::product_timed;
-}
 // Threads run along queries, or along rows.
 bool along_queries(Method method) {
   return method == Method::insertion || method == Method::tiled_insertion;
 }
 bool by_column(Method method) {
-  return !is_product(method) && method != Method::tiled_insertion;
+  return !kernels::is_product(method) && method != Method::tiled_insertion;
 }
 
 // Bytes of the table's side, and of each query of a block.
@@ -40,15 +38,15 @@ struct Needs {
   explicit Needs(const PaperTask& task) {
     const double column = task.search->metric == Metric::minkowski ? kPowerWork : 1;
     const double work = column * static_cast<double>(task.search->table.n) * static_cast<double>(task.search->table.d);
-    most_ = std::clamp<std::int64_t>(static_cast<std::int64_t>((is_product(task.method) ? kProductWork : kWork) / work),
-                                     1, kMostQueries);
+    most_ = std::clamp<std::int64_t>(
+        static_cast<std::int64_t>((kernels::is_product(task.method) ? kProductWork : kWork) / work), 1, kMostQueries);
     const auto n = static_cast<std::uint64_t>(task.search->table.n);
     const auto d = static_cast<std::uint64_t>(task.search->table.d);
     const auto k = static_cast<std::uint64_t>(task.lists.k);
     const std::uint64_t wide = (by_column(task.method) ? 16 : 8) * d + 1;
     table = n * wide + 8 * d;
     query = wide + 64;
-    if (is_product(task.method)) {
+    if (kernels::is_product(task.method)) {
       table += n * (4 * d + sizeof(core::FloatRow));
       query += 4 * d + sizeof(core::FloatRow) + sizeof(core::FloatQuery) + 16;
       query += n * (4 + 8 + 8) + k * 8;  // scores, rows, keys, chosen
@@ -121,7 +119,7 @@ class Run {
   }
 
   void run() {
-    if (is_product(method_)) {
+    if (kernels::is_product(method_)) {
       if (n_ > kMostRows || search_.table.d > core::kLargestFloatColumns) {
         throw Failure{ErrorCode::invalid_argument,
                       "method: a product of matrices serves up to 2^31 rows of 2^20 columns"};
@@ -129,7 +127,7 @@ class Run {
       require_products(engine_);
     }
     table_ = widen_rows(engine_, search_.metric, search_.table, 0, n_, by_column(method_));
-    if (is_product(method_)) {
+    if (kernels::is_product(method_)) {
       scale_ = float_scale(engine_, search_);
       rounded_ = round_rows(engine_, scale_, table_.view(n_), search_.table.d, false);
       typical_ = typical_norm(engine_, rounded_);
@@ -164,7 +162,7 @@ class Run {
     const Pairs pairs = pairs_of(queries, begin, count);
     double* list_keys = task_.lists.distances + begin * k_;
     std::int64_t* list_ids = task_.lists.ids + begin * k_;
-    if (is_product(method_)) {
+    if (kernels::is_product(method_)) {
       search_products(pairs, list_keys, list_ids);
     } else if (along_queries(method_)) {
       insert(pairs, list_keys, list_ids);

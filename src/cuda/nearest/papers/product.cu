@@ -156,7 +156,7 @@ FloatScale float_scale(const Engine& engine, const Search& search) {
   return scale;
 }
 
-FloatRows round_rows(const Engine& engine, const FloatScale& scale, const WideRows& rows, std::int64_t d,
+FloatRows round_rows(const Engine& engine, const FloatScale& scale, const WideBlock& rows, std::int64_t d,
                      bool queries) {
   FloatRows rounded;
   rounded.count = rows.count;

@@ -25,7 +25,8 @@ struct FloatScale {
 };
 FloatScale float_scale(const Engine& engine, const Search& search);
 /// A row (or query) that the scale does not fit becomes zeros; its terms say so.
-FloatRows round_rows(const Engine& engine, const FloatScale& scale, const WideRows& rows, std::int64_t d, bool queries);
+FloatRows round_rows(const Engine& engine, const FloatScale& scale, const WideBlock& rows, std::int64_t d,
+                     bool queries);
 /// The mean |y~| of a sample of the table.
 double typical_norm(const Engine& engine, const FloatRows& table);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/octet.hpp"
 #include "cuda/base/element.hpp"
 #include "cuda/base/order.hpp"
 #include "cuda/nearest/screen/ball.hpp"
@@ -23,10 +24,6 @@ __host__ __device__ double margin(std::int64_t d) {
   return static_cast<double>(d + 8) * 0x1p-51;
 }
 
-__device__ __forceinline__ unsigned lanes_of_eight() {
-  return 0xFFU << (threadIdx.x % 32 & ~7U);
-}
-
 /// Not below the distance; eight lanes.
 template <class T>
 __device__ double distance(const T* row, const double* centre, std::int64_t d) {
@@ -35,8 +32,7 @@ __device__ double distance(const T* row, const double* centre, std::int64_t d) {
     const double t = widen(row[j]) - centre[j];
     sum += t * t;
   }
-  for (int step = 4; step > 0; step /= 2) sum += __shfl_xor_sync(lanes_of_eight(), sum, step);
-  return sqrt(sum) * (1 + margin(d));
+  return sqrt(core::sum_of_eight(sum)) * (1 + margin(d));
 }
 
 /// Rounded to float32 where the table is no wider, because its rows are centred there.

@@ -2,6 +2,7 @@
 // is compared bit for bit with the one before it, and a run of equal ones is a group. (Two contents of one hash that
 // alternate make more groups than need be; groups of equal rows are ties like any other.) The order of the hashes is
 // as good as random, so that a prefix of the groups is a fair sample of the table.
+#include "core/octet.hpp"
 #include "cuda/base/element.hpp"
 #include "cuda/base/order.hpp"
 #include "cuda/nearest/screen/chosen.hpp"
@@ -43,8 +44,7 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t j = threadIdx.x % 8; j < d; j += 8) {
     sum += mixed(bits_of(row[j]) + static_cast<std::uint64_t>(j + 1) * 0x9E3779B97F4A7C15ULL);
   }
-  const unsigned lanes = 0xFFU << (threadIdx.x % 32 & ~7U);
-  for (int step = 4; step > 0; step /= 2) sum += __shfl_xor_sync(lanes, sum, step);
+  sum = core::sum_of_eight(sum);
   if (threadIdx.x % 8 == 0) {
     hashes[number] = sum;
     numbers[number] = static_cast<std::uint32_t>(number);
@@ -58,14 +58,13 @@ __global__ void __launch_bounds__(kThreads)
                 const std::uint32_t* numbers, std::uint32_t* heads) {
   const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) / 8;
   if (i >= from.count) return;
-  const unsigned lanes = 0xFFU << (threadIdx.x % 32 & ~7U);
   bool differs = i == 0 || hashes[i] != hashes[i - 1];
   if (!differs) {
     const T* before = table + from.row(numbers[i - 1]) * d;
     const T* row = table + from.row(numbers[i]) * d;
     for (std::int64_t j = threadIdx.x % 8; j < d && !differs; j += 8) differs = bits_of(row[j]) != bits_of(before[j]);
   }
-  const bool any = __any_sync(lanes, differs);
+  const bool any = __any_sync(core::mask_of_eight(), differs);
   if (threadIdx.x % 8 == 0) heads[i] = any ? 1 : 0;
 }
 

@@ -167,6 +167,31 @@ __device__ void write_last_chunk(__half* tile, int tile_rows, int row, int colum
   *reinterpret_cast<uint4*>(tile + packed_offset(tile_rows, row, columns - kChunk)) = own;
 }
 
+// Rounds the thread's chunks of its row (null: zeros) into the tile, all but the row's last chunk, which comes to
+// `last`; thread r of the first warp gets the sums of row r.
+template <int kTile, class T, class C>
+__device__ __forceinline__ core::HalfSums round_row(const Loader<T, C>& load, const T* row, const Place& place,
+                                                    __half* tile, int row_in_tile, uint4* last) {
+  const int columns = load.frame.columns;
+  const int chunks = columns / kChunk;
+  double rounded_sq = 0;
+  C exact_sq = 0;
+  C error_sq = 0;
+  C weighted_sq = 0;
+  for (int chunk = place.chunk; chunk < chunks; chunk += place.stride) {
+    C values[kChunk] = {};
+    if (row != nullptr) load(row, chunk * kChunk, values);
+    const auto weight = static_cast<float>(core::half_weight(chunk * kChunk, columns));
+    const uint4 bits = round_chunk(values, weight, rounded_sq, exact_sq, error_sq, weighted_sq);
+    if (chunk + 1 < chunks) {
+      *reinterpret_cast<uint4*>(tile + packed_offset(kTile, row_in_tile, chunk * kChunk)) = bits;
+    } else {
+      last[place.row] = bits;
+    }
+  }
+  return sums_of_row(rounded_sq, exact_sq, error_sq, weighted_sq);
+}
+
 // Rounds the 32 rows of a group, all but their last chunk, which comes to `last`; thread r of the first warp gets the
 // sums of row r.
 template <class T, class C>
@@ -183,29 +208,14 @@ __device__ core::HalfSums pack_group(const T* table, const PackedTable& packed, 
     for (int r = 0; r < kGroupRows; ++r) {
       const std::int64_t other = packed_number(packed, first + r);
       const std::int64_t row = other < packed.chosen.count ? packed.chosen.row(other) : 0;
-      const Normalizer n = normalizer_of(table + row * frame.d, frame.d, mask_of_eight());
+      const Normalizer n = normalizer_of(table + row * frame.d, frame.d, core::mask_of_eight());
       if (r == place.row) load.normalizer = n;
     }
   }
-  const int chunks = frame.columns / kChunk;
   // A second time where rows of the group are far out.
   for (bool again = false;; again = true) {
-    double rounded_sq = 0;
-    C exact_sq = 0;
-    C error_sq = 0;
-    C weighted_sq = 0;
-    for (int chunk = place.chunk; chunk < chunks; chunk += place.stride) {
-      C values[kChunk] = {};
-      if (is_row) load(values_of_row, chunk * kChunk, values);
-      const auto weight = static_cast<float>(core::half_weight(chunk * kChunk, frame.columns));
-      const uint4 bits = round_chunk(values, weight, rounded_sq, exact_sq, error_sq, weighted_sq);
-      if (chunk + 1 < chunks) {
-        *reinterpret_cast<uint4*>(tile + packed_offset(kTableTile, row_in_tile, chunk * kChunk)) = bits;
-      } else {
-        last[place.row] = bits;
-      }
-    }
-    const core::HalfSums sums = sums_of_row(rounded_sq, exact_sq, error_sq, weighted_sq);
+    const core::HalfSums sums =
+        round_row<kTableTile>(load, is_row ? values_of_row : nullptr, place, tile, row_in_tile, last);
     if (!frame.shortens || again) return sums;
     __shared__ int shortening[kGroupRows];
     const int mine = threadIdx.x < kGroupRows ? core::half_shortening(sqrt(sums.exact_sq)) : 0;
@@ -266,7 +276,7 @@ __global__ void __launch_bounds__(kMostThreads)
   if (frame.metric == Metric::cosine) {
     for (int r = 0; r < kGroupRows; ++r) {
       const std::int64_t other = static_cast<std::int64_t>(blockIdx.x) * kGroupRows + r;
-      const Normalizer n = normalizer_of(queries + (other < m ? other : 0) * frame.d, frame.d, mask_of_eight());
+      const Normalizer n = normalizer_of(queries + (other < m ? other : 0) * frame.d, frame.d, core::mask_of_eight());
       if (r == place.row) load.normalizer = n;
     }
   }
@@ -291,22 +301,8 @@ __global__ void __launch_bounds__(kMostThreads)
   const int own = core::half_query_exponent(sqrt(length_sq[place.row]));
   load.scale *= core::power_of_two(own);
 
-  double rounded_sq = 0;
-  double exact_sq = 0;
-  double error_sq = 0;
-  double weighted_sq = 0;
-  for (int chunk = place.chunk; chunk < chunks; chunk += place.stride) {
-    double values[kChunk] = {};
-    if (is_query) load(values_of_query, chunk * kChunk, values);
-    const auto weight = static_cast<float>(core::half_weight(chunk * kChunk, frame.columns));
-    const uint4 bits = round_chunk(values, weight, rounded_sq, exact_sq, error_sq, weighted_sq);
-    if (chunk + 1 < chunks) {
-      *reinterpret_cast<uint4*>(tile + packed_offset(kQueryTile, row_in_tile, chunk * kChunk)) = bits;
-    } else {
-      last[place.row] = bits;
-    }
-  }
-  const core::HalfSums sums = sums_of_row(rounded_sq, exact_sq, error_sq, weighted_sq);
+  const core::HalfSums sums =
+      round_row<kQueryTile>(load, is_query ? values_of_query : nullptr, place, tile, row_in_tile, last);
   if (threadIdx.x < kGroupRows) {
     // One thread a query: no longer the one that it packed.
     const std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * kGroupRows + threadIdx.x;

@@ -47,7 +47,7 @@ __device__ core::ByteSums pack_row(const std::uint8_t* row, int d, int columns, 
     add(bytes.w, sums);
     *reinterpret_cast<uint4*>(steps + packed_offset(tile_rows, row_in_tile, chunk * 8)) = bytes;
   }
-  const unsigned mask = mask_of_eight();
+  const unsigned mask = core::mask_of_eight();
   for (int step = 4; step > 0; step /= 2) {
     sums.sum += __shfl_xor_sync(mask, sums.sum, step);
     sums.squares += __shfl_xor_sync(mask, sums.squares, step);

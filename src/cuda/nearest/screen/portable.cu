@@ -227,51 +227,45 @@ __global__ void __launch_bounds__(kPortableThreads, 1) screen_kernel(const __gri
   if (!kAll && lane == 0) a.streams.counts[stream] = min(passed.count, passed.capacity);
 }
 
-template <class Sum>
-ScreenShape shape_of(const Engine& engine, const ScreenArguments& a, bool& streams) {
-  ScreenShape shape{};
-  shape.steps = a.table.columns / kStep;
-  shape.slots = kSlots;
-  shape.splits = splits_for(engine, a.queries.tile_count, a.end - a.begin);
-  const std::size_t resident = static_cast<std::size_t>(kQueryStepBytes) * shape.steps;
-  // Queries that leave the ring less than two steps a slot are streamed.
-  const int least = std::min(2, shape.steps);
-  streams = resident + kSlots * slot_bytes_of<Sum, false>(least) > engine.shared_memory;
-  const auto fits = [&](int steps) {
-    return streams ? kSlots * slot_bytes_of<Sum, true>(steps) <= engine.shared_memory
-                   : resident + kSlots * slot_bytes_of<Sum, false>(steps) <= engine.shared_memory;
-  };
-  int widest = 1;
-  while (widest < kWidestSlot && fits(widest + 1)) ++widest;
-  shape.steps_a_slot = steps_a_slot_for(shape.steps, widest);
-  return shape;
-}
+struct PortableScreen {
+  static constexpr int kThreads = kPortableThreads;
+  static constexpr int kWarps = kPortableWarps;
+  template <class Sum>
+  static ScreenShape shape_of(const Engine& engine, const ScreenArguments& a, bool& streams) {
+    ScreenShape shape{};
+    shape.steps = a.table.columns / kStep;
+    shape.slots = kSlots;
+    shape.splits = splits_for(engine, a.queries.tile_count, a.end - a.begin);
+    const std::size_t resident = static_cast<std::size_t>(kQueryStepBytes) * shape.steps;
+    // Queries that leave the ring less than two steps a slot are streamed.
+    const int least = std::min(2, shape.steps);
+    streams = resident + kSlots * slot_bytes_of<Sum, false>(least) > engine.shared_memory;
+    const auto fits = [&](int steps) {
+      return streams ? kSlots * slot_bytes_of<Sum, true>(steps) <= engine.shared_memory
+                     : resident + kSlots * slot_bytes_of<Sum, false>(steps) <= engine.shared_memory;
+    };
+    int widest = 1;
+    while (widest < kWidestSlot && fits(widest + 1)) ++widest;
+    shape.steps_a_slot = steps_a_slot_for(shape.steps, widest);
+    return shape;
+  }
 
-template <class Sum, bool kStreamQueries, bool kAll>
-unsigned launch(const Engine& engine, const ScreenArguments& a) {
-  const auto kernel = screen_kernel<Sum, kStreamQueries, kAll>;
-  const std::size_t bytes = (kStreamQueries ? 0 : static_cast<std::size_t>(kQueryStepBytes) * a.shape.steps) +
-                            kSlots * slot_bytes_of<Sum, kStreamQueries>(a.shape.steps_a_slot);
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "shared memory of the screen");
-  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(items_of(a), engine.multiprocessors));
-  kernel<<<blocks, kPortableThreads, bytes, engine.stream>>>(a);
-  check_launch("screen");
-  return blocks * kPortableWarps;
-}
+  template <class Sum, bool kStreamQueries>
+  static std::size_t shared_bytes(const ScreenShape& shape) {
+    return (kStreamQueries ? 0 : static_cast<std::size_t>(kQueryStepBytes) * shape.steps) +
+           kSlots * slot_bytes_of<Sum, kStreamQueries>(shape.steps_a_slot);
+  }
 
-template <class Sum>
-unsigned run(const Engine& engine, ScreenArguments& a) {
-  bool streams = false;
-  a.shape = shape_of<Sum>(engine, a, streams);
-  if (a.scores != nullptr) return streams ? launch<Sum, true, true>(engine, a) : launch<Sum, false, true>(engine, a);
-  return streams ? launch<Sum, true, false>(engine, a) : launch<Sum, false, false>(engine, a);
-}
+  template <class Sum, bool kStreamQueries, bool kAll>
+  static auto kernel() {
+    return screen_kernel<Sum, kStreamQueries, kAll>;
+  }
+};
 
 }  // namespace
 
 unsigned screen_portably(const Engine& engine, ScreenArguments& a) {
-  return a.table.bytes ? run<std::int32_t>(engine, a) : run<float>(engine, a);
+  return run_screen<PortableScreen>(engine, a);
 }
 
 }  // namespace vicinal::cuda

@@ -59,7 +59,7 @@ struct Exact {
   int d;
   __device__ void keys_of(const std::uint32_t* numbers, int first, int count, double* keys) const {
     __syncwarp();
-    const unsigned mask = mask_of_eight();
+    const unsigned mask = core::mask_of_eight();
     for (int i = first + static_cast<int>(threadIdx.x % 32 / 8); i < count; i += 4) {
       const double key = exact_key(metric, query, zero, table + chosen.row(numbers[i]) * d, d, mask);
       if (threadIdx.x % 8 == 0) keys[i] = key;
@@ -184,12 +184,19 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocks)
   renew_threshold(a, query, facts, true);
 }
 
-// The query's list: how long it is, and whether all that passed is in it.
-__device__ int list_of(const Arguments& a, std::int64_t query, QueryFacts& facts) {
-  facts = a.facts[query];
+// The query's list, what is known of the query, and whether all that passed is in the list.
+struct Listed {
+  Shared shared;
+  QueryFacts facts;
+  const Survivor* list;
+  int count;
+};
+__device__ __forceinline__ Listed list_of(const Arguments& a, std::int64_t query) {
+  QueryFacts facts = a.facts[query];
   const std::uint32_t added = a.counts[query];
   if (added > a.capacity || a.lost[query] != 0) facts.overflowed = 1;
-  return static_cast<int>(min(added, a.capacity));
+  return {shared_of(a.frame.d, a.room), facts, a.survivors + query * a.capacity,
+          static_cast<int>(min(added, a.capacity))};
 }
 
 // Drops what lies below the threshold; what stays moves to the front.
@@ -234,14 +241,11 @@ template <class T>
 __global__ void __launch_bounds__(kWarps * 32, kBlocks) tighten_kernel(Arguments a, const T* table) {
   const std::int64_t query = query_of_warp();
   if (query >= a.queries) return;
-  const Shared shared = shared_of(a.frame.d, a.room);
-  QueryFacts facts;
-  const int count = list_of(a, query, facts);
+  auto [shared, facts, list, count] = list_of(a, query);
   if (count <= a.k) {
     if (threadIdx.x % 32 == 0) a.facts[query] = facts;
     return;
   }
-  const Survivor* list = a.survivors + query * a.capacity;
   const Exact<T> exact = exact_of(a, table, query, shared, facts);
   const bool was_open = is_open(facts);
   lower_limit(
@@ -372,10 +376,7 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocks) finish_kernel(Arguments 
   const std::int64_t query = query_of_warp();
   if (query >= a.queries) return;
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const Shared shared = shared_of(a.frame.d, a.room);
-  QueryFacts facts;
-  const int count = list_of(a, query, facts);
-  const Survivor* list = a.survivors + query * a.capacity;
+  auto [shared, facts, list, count] = list_of(a, query);
   const Exact<T> exact = exact_of(a, table, query, shared, facts);
   const auto number_of = [&](int i) { return list[i].number; };
   if (is_open(facts)) rescore(a, query, count, shared, exact, facts);
@@ -424,16 +425,13 @@ __global__ void __launch_bounds__(kWarps * 32) collect_kernel(Arguments a, const
   const std::int64_t query = query_of_warp();
   if (query >= a.queries) return;
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const Shared shared = shared_of(a.frame.d, a.room);
-  QueryFacts facts;
-  const int count = list_of(a, query, facts);
+  auto [shared, facts, list, count] = list_of(a, query);
   const std::int64_t slot = out.rows != nullptr ? out.rows[query] : query;
   if (facts.overflowed != 0) {
     if (lane == 0) leave(out.unanswered, slot, facts);
     return;
   }
   const DirectTask& task = out.task;
-  const Survivor* list = a.survivors + query * a.capacity;
   const Exact<T> exact = exact_of(a, table, query, shared, facts);
   const Available available(a.eligible, query);
   const std::int64_t begin = task.offsets != nullptr ? task.offsets[slot] : slot * task.room;

@@ -172,51 +172,44 @@ __global__ void __launch_bounds__(kBlockThreads, 1) screen_kernel(const __grid_c
 // Queries that are wider than this are streamed beside the table.
 constexpr int kMostResidentSteps = 18;
 
-template <class Sum>
-ScreenShape shape_of(const Engine& engine, const ScreenArguments& a, bool& streams) {
-  ScreenShape shape{};
-  shape.steps = a.table.columns / kStep;
-  streams = shape.steps > kMostResidentSteps;
-  const std::size_t room = engine.shared_memory - 1024 - kBarrierBytes -
-                           (streams ? 0 : static_cast<std::size_t>(kQueryStepBytes) * shape.steps);
-  const auto slot_bytes = [&](int steps) {
-    return streams ? slot_bytes_of<Sum, true>(steps) : slot_bytes_of<Sum, false>(steps);
-  };
-  // A slot is a whole tile where the ring holds some of those, else three or four steps.
-  constexpr std::size_t kTilesAhead = 3;
-  const bool whole = !streams && room / slot_bytes(shape.steps) >= kTilesAhead;
-  shape.steps_a_slot = steps_a_slot_for(shape.steps, whole ? shape.steps : streams ? 3 : 4);
-  shape.slots = static_cast<int>(std::min<std::size_t>(room / slot_bytes(shape.steps_a_slot), kMostSlots));
-  shape.splits = splits_for(engine, a.queries.tile_count, a.end - a.begin);
-  return shape;
-}
+struct HopperScreen {
+  static constexpr int kThreads = kBlockThreads;
+  static constexpr int kWarps = kHopperWarps;
+  template <class Sum>
+  static ScreenShape shape_of(const Engine& engine, const ScreenArguments& a, bool& streams) {
+    ScreenShape shape{};
+    shape.steps = a.table.columns / kStep;
+    streams = shape.steps > kMostResidentSteps;
+    const std::size_t room = engine.shared_memory - 1024 - kBarrierBytes -
+                             (streams ? 0 : static_cast<std::size_t>(kQueryStepBytes) * shape.steps);
+    const auto slot_bytes = [&](int steps) {
+      return streams ? slot_bytes_of<Sum, true>(steps) : slot_bytes_of<Sum, false>(steps);
+    };
+    // A slot is a whole tile where the ring holds some of those, else three or four steps.
+    constexpr std::size_t kTilesAhead = 3;
+    const bool whole = !streams && room / slot_bytes(shape.steps) >= kTilesAhead;
+    shape.steps_a_slot = steps_a_slot_for(shape.steps, whole ? shape.steps : streams ? 3 : 4);
+    shape.slots = static_cast<int>(std::min<std::size_t>(room / slot_bytes(shape.steps_a_slot), kMostSlots));
+    shape.splits = splits_for(engine, a.queries.tile_count, a.end - a.begin);
+    return shape;
+  }
 
-template <class Sum, bool kStreamQueries, bool kAll>
-unsigned launch(const Engine& engine, const ScreenArguments& a) {
-  const auto kernel = screen_kernel<Sum, kStreamQueries, kAll>;
-  const std::size_t bytes = kBarrierBytes +
-                            (kStreamQueries ? 0 : static_cast<std::size_t>(kQueryStepBytes) * a.shape.steps) +
-                            slot_bytes_of<Sum, kStreamQueries>(a.shape.steps_a_slot) * a.shape.slots;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "shared memory of the screen");
-  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(items_of(a), engine.multiprocessors));
-  kernel<<<blocks, kBlockThreads, bytes, engine.stream>>>(a);
-  check_launch("screen");
-  return blocks * kHopperWarps;
-}
+  template <class Sum, bool kStreamQueries>
+  static std::size_t shared_bytes(const ScreenShape& shape) {
+    return kBarrierBytes + (kStreamQueries ? 0 : static_cast<std::size_t>(kQueryStepBytes) * shape.steps) +
+           slot_bytes_of<Sum, kStreamQueries>(shape.steps_a_slot) * shape.slots;
+  }
 
-template <class Sum>
-unsigned run(const Engine& engine, ScreenArguments& a) {
-  bool streams = false;
-  a.shape = shape_of<Sum>(engine, a, streams);
-  if (a.scores != nullptr) return streams ? launch<Sum, true, true>(engine, a) : launch<Sum, false, true>(engine, a);
-  return streams ? launch<Sum, true, false>(engine, a) : launch<Sum, false, false>(engine, a);
-}
+  template <class Sum, bool kStreamQueries, bool kAll>
+  static auto kernel() {
+    return screen_kernel<Sum, kStreamQueries, kAll>;
+  }
+};
 
 }  // namespace
 
 unsigned screen_on_hopper(const Engine& engine, ScreenArguments& a) {
-  return a.table.bytes ? run<std::int32_t>(engine, a) : run<float>(engine, a);
+  return run_screen<HopperScreen>(engine, a);
 }
 
 }  // namespace vicinal::cuda

@@ -307,6 +307,34 @@ __device__ __forceinline__ void take_starts(const std::int32_t* starts, std::int
   }
 }
 
+/// Starts one of the screens, which names the shape of its blocks and its kernels.
+template <class Screen, class Sum, bool kStreamQueries, bool kAll>
+unsigned launch_screen(const Engine& engine, const ScreenArguments& a) {
+  const auto kernel = Screen::template kernel<Sum, kStreamQueries, kAll>();
+  const std::size_t bytes = Screen::template shared_bytes<Sum, kStreamQueries>(a.shape);
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "shared memory of the screen");
+  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(items_of(a), engine.multiprocessors));
+  kernel<<<blocks, Screen::kThreads, bytes, engine.stream>>>(a);
+  check_launch("screen");
+  return blocks * Screen::kWarps;
+}
+template <class Screen, class Sum>
+unsigned run_screen(const Engine& engine, ScreenArguments& a) {
+  bool streams = false;
+  a.shape = Screen::template shape_of<Sum>(engine, a, streams);
+  if (a.scores != nullptr) {
+    return streams ? launch_screen<Screen, Sum, true, true>(engine, a)
+                   : launch_screen<Screen, Sum, false, true>(engine, a);
+  }
+  return streams ? launch_screen<Screen, Sum, true, false>(engine, a)
+                 : launch_screen<Screen, Sum, false, false>(engine, a);
+}
+template <class Screen>
+unsigned run_screen(const Engine& engine, ScreenArguments& a) {
+  return a.table.bytes ? run_screen<Screen, std::int32_t>(engine, a) : run_screen<Screen, float>(engine, a);
+}
+
 // Warps of a block that leave streams.
 inline constexpr int kHopperWarps = 16;
 inline constexpr int kPortableWarps = 8;

@@ -13,11 +13,12 @@
 #include <thread>
 
 #include "core/distance.hpp"
-#include "cuda/base/element.hpp"
+#include "cuda/base/metric_ops.cuh"
 #include "cuda/base/order.hpp"
 #include "cuda/base/warp.cuh"
 #include "cuda/nearest/layout.hpp"
 #include "cuda/nearest/tree/tree.hpp"
+#include "cuda/nearest/wide_rows.hpp"
 
 namespace vicinal::cuda {
 namespace {
@@ -35,39 +36,6 @@ constexpr unsigned long long kTaken = ~0ULL;                 // no key has these
 // ---- keys
 // ------------------------------------------------------------------------------------------------------------
 
-// What is done with a difference (of a row, or the gap to a box: not negative), how the accumulators are joined, and
-// what is reported for a key.
-struct Squares {
-  __device__ static void add(double& a, double t, double /*p*/) { a = fma(t, t, a); }
-  __device__ static double join(const double* a) { return core::sum_of_lanes(a); }
-  __device__ static double report(Metric metric, double key, double /*p*/) {
-    return metric == Metric::euclidean ? sqrt(key) : key;
-  }
-};
-struct Absolutes {
-  __device__ static void add(double& a, double t, double /*p*/) { a += fabs(t); }
-  __device__ static double join(const double* a) { return core::sum_of_lanes(a); }
-  __device__ static double report(Metric /*metric*/, double key, double /*p*/) { return key; }
-};
-struct Largest {
-  __device__ static void add(double& a, double t, double /*p*/) { a = fabs(t) > a ? fabs(t) : a; }
-  __device__ static double join(const double* a) {
-    double largest = a[0];
-    for (int i = 1; i < 8; ++i) largest = a[i] > largest ? a[i] : largest;
-    return largest;
-  }
-  __device__ static double report(Metric /*metric*/, double key, double /*p*/) { return key; }
-};
-/// Not inlined: it is long.
-__device__ __noinline__ double power_of(double t, double p) {
-  return core::power(t, p);
-}
-struct Powers {
-  __device__ static void add(double& a, double t, double p) { a += power_of(fabs(t), p); }
-  __device__ static double join(const double* a) { return core::sum_of_lanes(a); }
-  __device__ static double report(Metric /*metric*/, double key, double p) { return power_of(key, 1.0 / p); }
-};
-
 /// The contract's key of d differences.
 template <class Op, class Difference>
 __device__ __forceinline__ double key_of(int d, double p, Difference difference) {
@@ -83,7 +51,7 @@ __device__ __forceinline__ double key_of(int d, double p, Difference difference)
       if (j + u < d) Op::add(a[u], t[u], p);
     }
   }
-  return Op::join(a);
+  return join_lanes<Op>(a);
 }
 
 /// The key of the box that begins at `box` ([d][2][32]): of the gaps to it.
@@ -470,12 +438,6 @@ __global__ void __launch_bounds__(32 * kWarps)
 // ---- before the walk
 // -------------------------------------------------------------------------------------------------
 
-template <class T>
-__global__ void widen_kernel(const T* from, std::int64_t count, double* to) {
-  const std::int64_t i = own_number();
-  if (i < count) to[i] = widen(from[i]);
-}
-
 /// Sets the flag when some key of a query may not be finite: the key of a point that is in every column as far away as
 /// the table's box allows is at least that of any row and any box.
 template <class Op, class Value>
@@ -526,28 +488,10 @@ __global__ void __launch_bounds__(kThreads)
 // ---- the host's side
 // -------------------------------------------------------------------------------------------------
 
-/// Calls body(Op) for the metric.
-template <class Body>
-void with_op(Metric metric, Body body) {
-  switch (metric) {
-    case Metric::euclidean:
-    case Metric::sqeuclidean:
-      return body(Squares{});
-    case Metric::manhattan:
-      return body(Absolutes{});
-    case Metric::chebyshev:
-      return body(Largest{});
-    case Metric::minkowski:
-      return body(Powers{});
-    default:
-      throw Failure{ErrorCode::internal, "a metric that no tree serves"};
-  }
-}
-
 /// Calls body(Op, value of the tree's type).
 template <class Body>
 void with_op_and_value(Metric metric, bool narrow, Body body) {
-  with_op(metric, [&](auto op) {
+  with_metric<BoxOps>(metric, [&](auto op) {
     if (narrow) return body(op, float{});
     body(op, double{});
   });
@@ -605,11 +549,9 @@ class TreeSearch {
   /// The queries widened, looked over for overflows, and in order.
   void load(std::int64_t first, std::int64_t count) {
     const std::int64_t d = tree_.d;
-    with_elements(search_.queries.data, search_.queries.dtype, [&](const auto* rows) {
-      widen_kernel<<<blocks_for(count * d, kThreads), kThreads, 0, engine_.stream>>>(rows + first * d, count * d,
-                                                                                     queries_.data());
-    });
-    check_launch("widen queries");
+    const auto* const rows =
+        static_cast<const std::byte*>(search_.queries.data) + first * d * size_of(search_.queries.dtype);
+    widen_elements(engine_, rows, search_.queries.dtype, count * d, queries_.data());
     with_op_and_value(search_.metric, tree_.narrow, [&](auto op, auto value) {
       reach_kernel<decltype(op), decltype(value)><<<blocks_for(count, kThreads), kThreads, 0, engine_.stream>>>(
           tree_, queries_.data(), count, search_.p, flags_.data());

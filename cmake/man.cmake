@@ -1,0 +1,36 @@
+# Writes the command's manual page, gzipped: its help and that of each subcommand as the command prints them.
+#   cmake -DVICINAL=path of the command -DPAGE=path of vicinal.1 -DVERSION=... -P man.cmake
+function(help result)
+  execute_process(COMMAND ${VICINAL} ${ARGN} --help OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
+# The text as it stands: no backslash, hyphen, or dot or quote at the start of a line means anything to roff.
+function(verbatim result text)
+  string(REPLACE "\\" "\\e" text "${text}")
+  string(REPLACE "-" "\\-" text "${text}")
+  string(REGEX REPLACE "(^|\n)([.'])" "\\1\\\\&\\2" text "${text}")
+  set(${result} ".nf\n${text}.fi\n" PARENT_SCOPE)
+endfunction()
+
+help(text)
+string(REGEX REPLACE "\n.*" "" summary "${text}")
+string(REGEX REPLACE ".*\nSubcommands:\n" "" listed "${text}")
+string(REGEX REPLACE "\n\n.*" "" listed "${listed}")
+string(REGEX MATCHALL "(^|\n)  [a-z]+" names "${listed}")
+if(NOT names)
+  message(FATAL_ERROR "${VICINAL} --help lists no subcommands")
+endif()
+verbatim(body "${text}")
+set(page ".TH VICINAL 1 \"\" \"vicinal ${VERSION}\" \"User commands\"\n.SH NAME\nvicinal \\- ${summary}\n")
+string(APPEND page ".SH HELP\n${body}")
+foreach(name IN LISTS names)
+  string(STRIP "${name}" name)
+  help(text ${name})
+  verbatim(body "${text}")
+  string(TOUPPER "vicinal ${name}" title)
+  string(APPEND page ".SH ${title}\n${body}")
+endforeach()
+file(WRITE ${PAGE} "${page}")
+# Without a time, so that the same help gives the same file.
+execute_process(COMMAND gzip -9nf ${PAGE} COMMAND_ERROR_IS_FATAL ANY)

@@ -1,0 +1,29 @@
+// Every table of inner loops of one instruction set. A new table is a member here, its source an include in
+// all_inl.hpp.
+#pragma once
+
+#include "simd/dense_kernels.hpp"
+#include "simd/kernels.hpp"
+#include "simd/lloyd_kernels.hpp"
+#include "simd/overlap_kernels.hpp"
+#include "simd/sparse_kernels.hpp"
+#include "simd/tree_kernels.hpp"
+#include "simd/union_kernels.hpp"
+
+namespace vicinal::cpu {
+
+struct AllKernels {
+  SimdKernels search;
+  DenseKernels dense;
+  LloydKernels lloyd;
+  OverlapKernels overlap;
+  SparseKernels sparse;
+  TreeKernels tree;
+  UniteRowsFn unite_rows;
+};
+
+const AllKernels& baseline_kernels();
+const AllKernels& avx2_kernels();
+const AllKernels& avx512_kernels();
+
+}  // namespace vicinal::cpu

@@ -1,0 +1,331 @@
+// Scores of classes, values, outliers and clusters against the reference (contract clause 21): counts, exact sums,
+// ties, what is undefined; the same bits on every context; and what is refused.
+#include "vicinal/metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "contexts.hpp"
+#include "data.hpp"
+#include "reference/metrics.hpp"
+#include "refused.hpp"
+#include "vicinal/vicinal.hpp"
+
+namespace vicinal::contract {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Context on(int threads) {
+  return Context::cpu({.threads = threads});
+}
+
+/// Codes from `least` on; `step` makes other ones.
+std::vector<std::int32_t> codes(std::int64_t rows, std::int32_t classes, std::int32_t least, std::int64_t step) {
+  std::vector<std::int32_t> made;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    made.push_back(static_cast<std::int32_t>((i * 48271 + i * i * step) % 1009 % (classes - least)) + least);
+  }
+  return made;
+}
+
+void expect_same(const PrecisionRecall& a, const PrecisionRecall& b, const std::string& what) {
+  EXPECT_EQ(a.precision, b.precision) << what;
+  EXPECT_EQ(a.recall, b.recall) << what;
+  EXPECT_EQ(a.f1, b.f1) << what;
+}
+
+TEST(ClassificationScores, equal_the_reference) {
+  for (const std::int64_t rows : {1, 7, 500}) {
+    for (const std::int32_t classes : {1, 2, 3, 40}) {
+      const std::string what = std::to_string(rows) + " rows, " + std::to_string(classes) + " classes";
+      const auto truth = codes(rows, classes, 0, 3);
+      const auto predicted = codes(rows, classes, -1, 5);
+      const ClassificationScores found = classification_scores(on(1), truth, predicted, classes);
+      const ClassificationScores wanted = reference::classification_scores(truth, predicted, classes);
+      EXPECT_EQ(found.rows, rows) << what;
+      EXPECT_EQ(found.correct, wanted.correct) << what;
+      EXPECT_EQ(found.accuracy, wanted.accuracy) << what;
+      expect_same(found.macro, wanted.macro, what + ", macro");
+      expect_same(found.weighted, wanted.weighted, what + ", weighted");
+      ASSERT_EQ(found.classes.size(), wanted.classes.size()) << what;
+      for (std::size_t c = 0; c < found.classes.size(); ++c) {
+        EXPECT_EQ(found.classes[c].support, wanted.classes[c].support) << what;
+        EXPECT_EQ(found.classes[c].predicted, wanted.classes[c].predicted) << what;
+        EXPECT_EQ(found.classes[c].correct, wanted.classes[c].correct) << what;
+        expect_same(found.classes[c], wanted.classes[c], what);
+      }
+      EXPECT_EQ(confusion_matrix(on(1), truth, predicted, classes),
+                reference::confusion_matrix(truth, predicted, classes))
+          << what;
+    }
+  }
+}
+
+TEST(ClassificationScores, classes_that_do_not_occur_have_zeros_and_no_weight) {
+  const std::vector<std::int32_t> truth = {0, 0, 2, 2};
+  const std::vector<std::int32_t> predicted = {0, 1, 2, -1};
+  const ClassificationScores found = classification_scores(on(1), truth, predicted, 4);
+  EXPECT_EQ(found.accuracy, 0.5);
+  EXPECT_EQ(found.classes[1].precision, 0);
+  EXPECT_EQ(found.classes[1].recall, 0);
+  EXPECT_EQ(found.classes[3].f1, 0);
+  EXPECT_EQ(found.macro.precision, 1);
+  EXPECT_EQ(found.macro.recall, 0.5);
+  EXPECT_EQ(found.weighted.precision, 1);
+}
+
+TEST(ClassificationScores, refuse_what_is_no_code) {
+  const auto bad = ErrorCode::invalid_argument;
+  const std::vector<std::int32_t> some = {0, 1, 1};
+  const std::vector<std::int32_t> fewer = {0, 1};
+  const std::vector<std::int32_t> none;
+  const std::vector<std::int32_t> beyond = {0, 2, 1};
+  const std::vector<std::int32_t> negative = {0, -1, 1};
+  const std::vector<std::int32_t> more_negative = {0, -2, 1};
+  const auto asking = [](const auto& truth, const auto& predicted, std::int64_t classes) {
+    return [&, classes] { classification_scores(on(1), truth, predicted, classes); };
+  };
+  refused(asking(some, some, 0), bad, "class_count: is 0");
+  refused(asking(some, some, std::int64_t{1} << 31), bad, "class_count: is 2147483648");
+  refused(asking(none, none, 2), bad, "truth: has no rows");
+  refused(asking(some, fewer, 2), bad, "predicted: has 2 rows, but truth has 3");
+  refused(asking(beyond, some, 2), bad, "truth: row 1 has code 2");
+  refused(asking(negative, some, 2), bad, "truth: row 1 has code -1");
+  refused(asking(some, beyond, 2), bad, "predicted: row 1 has code 2");
+  refused(asking(some, more_negative, 2), bad, "predicted: row 1 has code -2");
+  refused([&] { confusion_matrix(on(1), beyond, some, 2); }, bad, "truth: row 1 has code 2");
+  const Context small = Context::cpu({.threads = 1, .memory_limit = 1000});
+  refused([&] { classification_scores(small, some, some, 100); }, ErrorCode::over_memory, "classification_scores");
+  refused([&] { confusion_matrix(small, some, some, 12); }, ErrorCode::over_memory, "confusion_matrix");
+  refused([&] { confusion_matrix(on(1), some, some, (std::int64_t{1} << 31) - 1); }, ErrorCode::over_memory, "");
+}
+
+TEST(RocAucScore, equals_the_share_of_pairs) {
+  for (const std::int64_t rows : {2, 9, 300}) {
+    for (const int values : {1, 3, 1000}) {  // distinct scores: mass ties, some, hardly any
+      std::vector<std::int32_t> truth;
+      std::vector<double> scores;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        truth.push_back(i % 5 == 1 ? 1 : 0);
+        const auto x = static_cast<double>(i * 48271 % 1009 % values);
+        scores.push_back(i % 11 == 3 ? kInfinity : i % 13 == 4 ? -kInfinity : i % 17 == 5 ? -0.0 : x / 7);
+      }
+      EXPECT_EQ(roc_auc_score(on(1), truth, scores), reference::roc_auc_score(truth, scores)) << rows << " " << values;
+    }
+  }
+  EXPECT_EQ(roc_auc_score(on(1), std::vector<std::int32_t>{0, 1, 0, 1}, std::vector<double>{1, 2, 3, 4}), 0.75);
+}
+
+TEST(RocAucScore, is_refused_where_there_is_no_pair) {
+  const std::vector<double> scores = {1, 2, 3};
+  const std::vector<std::int32_t> truth = {0, 1, 0};
+  const std::vector<double> nan = {1, 2, std::nan("")};
+  const std::vector<double> fewer = {1, 2};
+  const auto bad = ErrorCode::bad_data;
+  refused([&] { roc_auc_score(on(1), std::vector<std::int32_t>{0, 0, 0}, scores); }, bad, "truth: has no positive row");
+  refused([&] { roc_auc_score(on(1), std::vector<std::int32_t>{1, 1, 1}, scores); }, bad, "truth: has no negative row");
+  refused([&] { roc_auc_score(on(1), {}, {}); }, bad, "truth: has no positive row");
+  refused([&] { roc_auc_score(on(1), truth, nan); }, bad, "scores: row 2 is NaN");
+  refused([&] { roc_auc_score(on(1), truth, fewer); }, ErrorCode::invalid_argument, "scores: has 2 rows");
+  refused(
+      [&] {
+        roc_auc_score(on(1), std::vector<std::int32_t>{0, 2, 0}, scores);
+      },
+      ErrorCode::invalid_argument, "truth: row 1 is 2");
+  refused([&] { roc_auc_score(Context::cpu({.threads = 1, .memory_limit = 40}), truth, scores); },
+          ErrorCode::over_memory, "roc_auc_score");
+}
+
+TEST(RegressionScores, equal_the_reference_for_values_of_very_different_sizes) {
+  for (const std::int64_t outputs : {1, 3}) {
+    for (const std::int64_t rows : {1, 2, 400}) {
+      std::vector<double> truth;
+      std::vector<double> predicted;
+      for (std::int64_t i = 0; i < rows * outputs; ++i) {
+        const double size = std::pow(10.0, static_cast<double>(i % 19) - 9);
+        truth.push_back(static_cast<double>(i * 48271 % 1009 - 500) * size);
+        predicted.push_back(truth.back() + static_cast<double>(i * 7919 % 101 - 50) * size / 64);
+      }
+      const auto found = regression_scores(on(1), truth, predicted, outputs);
+      ASSERT_EQ(found.size(), static_cast<std::size_t>(outputs));
+      for (std::int64_t o = 0; o < outputs; ++o) {
+        std::vector<double> t;
+        std::vector<double> p;
+        for (std::int64_t i = o; i < rows * outputs; i += outputs) {
+          t.push_back(truth[static_cast<std::size_t>(i)]);
+          p.push_back(predicted[static_cast<std::size_t>(i)]);
+        }
+        const RegressionScore wanted = reference::regression_score(t, p);
+        const RegressionScore& one = found[static_cast<std::size_t>(o)];
+        EXPECT_EQ(one.root_mean_squared_error, wanted.root_mean_squared_error);
+        EXPECT_EQ(one.mean_absolute_error, wanted.mean_absolute_error);
+        EXPECT_EQ(one.max_error, wanted.max_error);
+        EXPECT_EQ(one.r2, wanted.r2);
+        EXPECT_EQ(one.r2.has_value(), rows > 1);
+      }
+    }
+  }
+}
+
+TEST(RegressionScores, refuse_what_is_not_finite_or_overflows) {
+  const std::vector<double> truth = {1, 2, 3, 4, 5, 6};
+  std::vector<double> predicted = truth;
+  const auto bad = ErrorCode::invalid_argument;
+  refused([&] { regression_scores(on(1), truth, predicted, 0); }, bad, "outputs: is 0");
+  refused([&] { regression_scores(on(1), truth, predicted, 4); }, bad, "no multiple of 4 outputs");
+  refused([&] { regression_scores(on(1), {}, {}); }, bad, "truth: has no rows");
+  refused([&] { regression_scores(on(1), truth, std::span(predicted).first(5)); }, bad, "predicted: has 5 values");
+  predicted[3] = kInfinity;
+  refused([&] { regression_scores(on(1), truth, predicted, 2); }, ErrorCode::bad_data, "predicted: row 1, output 1 is");
+  refused([&] { regression_scores(on(1), predicted, truth, 2); }, ErrorCode::bad_data, "truth: row 1, output 1 is");
+  predicted[3] = 1e200;
+  refused([&] { regression_scores(on(1), truth, predicted, 2); }, ErrorCode::bad_data, "sums of output 1 overflow");
+  const std::vector<double> huge = {1.5e308, 1.5e308};
+  refused([&] { regression_scores(on(1), huge, huge); }, ErrorCode::bad_data, "sums of output 0 overflow");
+  const std::vector<double> near = {1e-150, -1e-150};
+  const std::vector<double> far = {1e150, 1e150};
+  EXPECT_EQ(regression_scores(on(1), near, far)[0].r2, -kInfinity);
+}
+
+struct Case {
+  std::vector<double> rows;
+  std::int64_t d = 0;
+  std::vector<std::int32_t> labels;
+  std::int64_t clusters = 0;
+  [[nodiscard]] TableView view() const { return {rows.data(), static_cast<std::int64_t>(labels.size()), d}; }
+  [[nodiscard]] Labeling labeling() const { return {labels, clusters}; }
+};
+
+/// The last cluster has no rows, the one before a single one.
+Case clustered(Family family, std::int64_t n, std::int64_t d, std::int32_t clusters) {
+  Case made{make_rows(family, {n, d, 1}, 5).table, d, codes(n, clusters, 0, 7), clusters + 2};
+  made.labels[static_cast<std::size_t>(n / 2)] = clusters;
+  return made;
+}
+
+void check(const SilhouetteScores& found, const SilhouetteScores& wanted, const std::string& what) {
+  EXPECT_TRUE(same_bits(found.samples, wanted.samples)) << what;
+  EXPECT_TRUE(same_bits(found.clusters, wanted.clusters)) << what;
+  EXPECT_EQ(found.sizes, wanted.sizes) << what;
+  EXPECT_EQ(found.mean, wanted.mean) << what;
+  for (const double one : found.samples) EXPECT_TRUE(one >= -1 && one <= 1) << what << ": " << one;
+}
+
+TEST(SilhouetteScores, equal_the_reference_for_every_family) {
+  for (const Family family :
+       {Family::gaussian, Family::integer_ties, Family::duplicates, Family::constant, Family::huge, Family::subnormal,
+        Family::column_scales, Family::zero_rows, Family::mostly_duplicates}) {
+    const Case given = clustered(family, 307, 5, 4);
+    const SilhouetteScores wanted = reference::silhouette_scores(given.view(), given.labeling(), {});
+    for (const Context& ctx : contexts(1)) {
+      check(silhouette_scores(ctx, given.view(), given.labeling()), wanted,
+            std::string(name_of(family)) + ", " + ctx.device() + ", threads " + std::to_string(ctx.threads()));
+    }
+  }
+}
+
+TEST(SilhouetteScores, equal_the_reference_for_every_metric) {
+  const Case given = clustered(Family::zero_rows, 150, 3, 3);
+  for (const Metric metric : {Metric::sqeuclidean, Metric::cosine, Metric::manhattan, Metric::chebyshev,
+                              Metric::minkowski, Metric::hamming}) {
+    const SilhouetteOptions options{.metric = metric, .p = 3};
+    const SilhouetteScores wanted = reference::silhouette_scores(given.view(), given.labeling(), options);
+    for (const Context& ctx : contexts(2)) {
+      check(silhouette_scores(ctx, given.view(), given.labeling(), options), wanted, std::string(name_of(metric)));
+    }
+  }
+}
+
+TEST(SilhouetteScores, of_every_layout_and_type) {
+  const Case given = clustered(Family::images, 120, 7, 3);
+  for (const DType dtype : {DType::uint8, DType::float16, DType::float32, DType::float64}) {
+    const Stored plain(given.rows, given.d, dtype);
+    const SilhouetteScores wanted = reference::silhouette_scores(plain.view(), given.labeling(), {});
+    for (int layout = 0; layout < kLayouts; ++layout) {
+      const Stored stored(given.rows, given.d, dtype, static_cast<Layout>(layout));
+      check(silhouette_scores(on(2), stored.view(), given.labeling()), wanted,
+            std::string(name_of(static_cast<Layout>(layout))));
+    }
+  }
+}
+
+TEST(SilhouetteScores, of_several_labelings_are_those_of_each) {
+  const Case given = clustered(Family::gaussian, 530, 4, 3);  // more than one block
+  const std::vector<std::int32_t> others = codes(530, 9, 0, 11);
+  const std::vector<Labeling> labelings = {given.labeling(), {others, 9}};
+  const auto found = silhouette_scores(on(3), given.view(), labelings);
+  ASSERT_EQ(found.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    check(found[i], reference::silhouette_scores(given.view(), labelings[i], {}), std::to_string(i));
+  }
+}
+
+TEST(SilhouetteScores, of_one_cluster_have_no_mean) {
+  Case given = clustered(Family::gaussian, 20, 2, 1);
+  given.labels.assign(20, 2);
+  const SilhouetteScores found = silhouette_scores(on(2), given.view(), given.labeling());
+  EXPECT_FALSE(found.mean.has_value());
+  EXPECT_EQ(found.samples, std::vector<double>(20, 0.0));
+  EXPECT_EQ(found.clusters, std::vector<double>(3, 0.0));
+  EXPECT_EQ(found.sizes, (std::vector<std::int64_t>{0, 0, 20}));
+  const std::vector<std::int32_t> one = {0};
+  EXPECT_FALSE(silhouette_scores(on(1), given.view().slice(0, 1), {one, 1}).mean.has_value());
+}
+
+TEST(SilhouetteScores, refuse_labels_metrics_and_values) {
+  Case given = clustered(Family::gaussian, 60, 3, 3);
+  const auto bad = ErrorCode::invalid_argument;
+  const auto asking = [&](const Labeling& labeling, const SilhouetteOptions& options = {}) {
+    return [&given, labeling, options] { silhouette_scores(on(2), given.view(), labeling, options); };
+  };
+  refused(asking(given.labeling(), {.metric = Metric::inner_product}), bad, "metric: inner_product");
+  refused(asking(given.labeling(), {.metric = Metric::minkowski, .p = 0.5}), bad, "p: ");
+  refused(asking({given.labels, 3}), bad, "labelings: number 0 has label 3 at row 30");
+  refused(asking({given.labels, 0}), bad, "has 0 clusters");
+  refused(asking({std::span(given.labels).first(59), 5}), bad, "has 59 labels, but the table has 60 rows");
+  refused([&] { silhouette_scores(on(2), given.view(), std::vector<Labeling>{}); }, bad, "labelings: there are none");
+  refused([&] { silhouette_scores(on(2), TableView{}, given.labeling()); }, bad, "table");
+  refused(
+      [&] { silhouette_scores(Context::cpu({.threads = 2, .memory_limit = 3000}), given.view(), given.labeling()); },
+      ErrorCode::over_memory, "silhouette_scores");
+  refused([&] { silhouette_bytes(on(2), given.view(), 0, 3); }, bad, "labelings: is 0");
+  refused([&] { silhouette_bytes(on(2), given.view(), 1, 0); }, bad, "clusters: is 0");
+  constexpr std::int64_t kMany = std::int64_t{1} << 31;
+  refused([&] { silhouette_bytes(on(2), given.view(), 1, kMany); }, bad, "clusters: is 2147483648");
+  refused(asking({given.labels, kMany}), bad, "has 2147483648 clusters");
+  EXPECT_EQ(silhouette_bytes(on(2), given.view(), kMany - 1, kMany - 1), std::numeric_limits<std::uint64_t>::max());
+  given.rows[31] = std::nan("");
+  refused(asking(given.labeling()), ErrorCode::bad_data, "row 10, column 1");
+  given.rows[31] = 1e200;
+  refused(asking(given.labeling()), ErrorCode::bad_data, "overflows float64");
+  given.rows.assign(given.rows.size(), 0);
+  for (std::size_t i = 0; i < 30; ++i) given.rows[3 * i] = 1.7e308;
+  refused(asking(given.labeling(), {.metric = Metric::manhattan}), ErrorCode::bad_data, "sum of the distances of row");
+}
+
+TEST(SilhouetteScores, take_no_more_than_they_say) {
+  const Case given = clustered(Family::gaussian, 600, 3, 3);
+  const std::uint64_t bytes = silhouette_bytes(on(2), given.view(), 1, given.clusters);
+  const Context enough = Context::cpu({.threads = 2, .memory_limit = bytes});
+  EXPECT_TRUE(silhouette_scores(enough, given.view(), given.labeling()).mean.has_value());
+  const Context short_by_one = Context::cpu({.threads = 2, .memory_limit = bytes - 1});
+  refused([&] { silhouette_scores(short_by_one, given.view(), given.labeling()); }, ErrorCode::over_memory, "");
+}
+
+TEST(SilhouetteScores, stop_when_they_are_cancelled) {
+  const Case given = clustered(Family::gaussian, 3000, 3, 3);
+  const CancelToken token;
+  CpuOptions options{.threads = 2, .cancel = token};
+  options.progress = [&](std::string_view at, double) {
+    if (at == "silhouettes") token.cancel();
+  };
+  refused([&] { silhouette_scores(Context::cpu(options), given.view(), given.labeling()); }, ErrorCode::cancelled, "");
+}
+
+}  // namespace
+}  // namespace vicinal::contract
