@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/index_access.hpp"
 #include "ops/nearest/index_file.hpp"
 #include "vicinal/vicinal.hpp"
 
@@ -138,7 +139,7 @@ void write_parts(const Context& ctx, const std::filesystem::path& path, const Ne
   parts.metadata = {{"k", "3"},       {"radius", "0"},  {"metric", "euclidean"},     {"p", "2"}, {"weights", "uniform"},
                     {"outputs", "0"}, {"notes", notes}, {"preparation", preparation}};
   parts.arrays = {{"targets", "F64", {model.index.rows(), model.target_columns}, model.targets.data()}};
-  ops::write_index(ctx, path, model.index.prepared(), ops::kNeighborFile, parts);
+  ops::write_index(ctx, path, kernels::prepared_of(model.index), ops::kNeighborFile, parts);
 }
 
 TEST_F(NeighborModelFile, what_earlier_builds_of_the_command_wrote_is_read) {
