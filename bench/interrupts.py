@@ -41,7 +41,7 @@ STAGES = {
     "radius": "radius IN/low.npy -r 0.01 -o out.npz",
     "classify": "classify IN/wide.npy IN/asked.npy --labels IN/wide_labels.npy -k 1..15 --cv 3 -o out.csv",
     "lof": "lof IN/low.npy -k 20 -o out.csv",
-    "kmeans": "kmeans IN/large.npy -c 300 --max-iterations 10 -o out.csv",
+    "kmeans": "kmeans IN/large.npy -c 100 --max-iterations 5 -o out.csv",
     "lle-direct": "lle IN/roll.npy -k 12 --solver direct -o out.npy",
     "lle-lanczos": "lle IN/noise.npy -k 10 --solver lanczos -o out.npy",
     "cocluster": "cocluster IN/edges.csv -o out.csv",

@@ -186,8 +186,8 @@ Command add_completion(const Parser& root) {
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  const Parser app = root.add_subcommand("completion", "Print a script that completes this command in a shell");
-  app.add_choice("SHELL", options->shell, {"bash", "zsh", "fish"}, "Shell to print it for");
+  const Parser app = root.add_subcommand("completion", "Print a completion script for a shell");
+  app.add_choice("SHELL", options->shell, {"bash", "zsh", "fish"}, "Shell");
   app.add_flag("--json", options->json, "Print one JSON object on stdout: {\"shell\", \"script\"}");
   app.add_examples({"vicinal completion bash > vicinal.bash && . ./vicinal.bash", "vicinal completion fish"});
   return {app,

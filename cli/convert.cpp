@@ -123,7 +123,7 @@ void ConvertCommand::run() const {
 
 Command add_convert(const Parser& root) {
   auto command = std::make_shared<ConvertCommand>();
-  const Parser app = root.add_subcommand("convert", "Write a table as another kind of file, every number the same");
+  const Parser app = root.add_subcommand("convert", "Convert a table to another file format without changing a number");
   app.add_option("IN", command->from, "Any file that vicinal reads").type_name("FILE").required();
   app.add_option("OUT", command->to,
                  "Where to write: .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs .libsvm .h5 .kmeans-text "

@@ -114,7 +114,7 @@ void examine(const CommonOptions& options) {
 
 Command add_doctor(const Parser& root) {
   auto options = std::make_shared<CommonOptions>();
-  const Parser app = root.add_subcommand("doctor", "Say what this build can do on this machine, and test it");
+  const Parser app = root.add_subcommand("doctor", "Test this build on this machine and list its features");
   add_common_options(app, *options);
   app.add_examples({"vicinal doctor", "vicinal doctor --json"});
   return {app,

@@ -136,27 +136,30 @@ void GenerateCommand::run() const {
 
 Command add_generate(const Parser& root) {
   auto command = std::make_shared<GenerateCommand>();
-  const Parser app = root.add_subcommand("generate", "Make a table with known structure, the same for the same seed");
-  app.add_choice("SHAPE", command->shape, {"swiss-roll", "s-curve", "blobs", "moons"}, "What to make").required();
+  const Parser app = root.add_subcommand("generate", "Generate a synthetic table with known structure");
+  app.add_choice("SHAPE", command->shape, {"swiss-roll", "s-curve", "blobs", "moons"}, "Shape to generate").required();
   GenerateOptions& options = command->options;
   const std::string group = "Shape";
   app.add_option("-n,--rows", options.rows, "Rows").type_name("N").capture_default_str().group(group);
-  command->cols_option =
-      app.add_option("-d,--cols", options.cols, "Columns (blobs)").type_name("D").capture_default_str().group(group);
-  command->centers_option = app.add_option("--centers", options.centers, "Clusters (blobs)")
+  command->cols_option = app.add_option("-d,--cols", options.cols, "Number of columns (blobs)")
+                             .type_name("D")
+                             .capture_default_str()
+                             .group(group);
+  command->centers_option = app.add_option("--centers", options.centers, "Number of clusters (blobs)")
                                 .type_name("C")
                                 .capture_default_str()
                                 .group(group);
-  app.add_option("--noise", options.noise, "Standard deviation added to each coordinate; blobs: of a cluster, 1 when 0")
+  app.add_option("--noise", options.noise,
+                 "Standard deviation of noise added to each coordinate; blobs: of a cluster, 1 if 0")
       .type_name("S")
       .capture_default_str()
       .group(group);
-  app.add_option("--seed", options.seed, "Seed of the draws").type_name("SEED").capture_default_str().group(group);
-  app.add_option("-o,--output", command->output, "Where to write the points: .npy, .npz or .csv [CSV on stdout]")
+  app.add_option("--seed", options.seed, "Random seed").type_name("SEED").capture_default_str().group(group);
+  app.add_option("-o,--output", command->output, "Output file for the points: .npy, .npz or .csv [CSV on stdout]")
       .type_name("FILE");
-  app.add_option("--parameters", command->parameters, "Where to write the true parameters: .npy or .csv")
+  app.add_option("--parameters", command->parameters, "Output file for the true parameters: .npy or .csv")
       .type_name("FILE");
-  app.add_option("--labels", command->labels, "Where to write the true labels: .npy, .csv or .txt").type_name("FILE");
+  app.add_option("--labels", command->labels, "Output file for the true labels: .npy, .csv or .txt").type_name("FILE");
   add_common_options(app, command->common);
   app.add_examples({"vicinal generate swiss-roll -n 2000 --seed 7 -o roll.npy --parameters roll_parameters.npy",
                     "vicinal generate blobs -n 500 -d 8 --centers 4 --labels blob_labels.npy -o blobs.npy",

@@ -244,12 +244,11 @@ void InfoCommand::run() const {
 
 Command add_info(const Parser& root) {
   auto command = std::make_shared<InfoCommand>();
-  const Parser app = root.add_subcommand("info", "Say what a file holds");
+  const Parser app = root.add_subcommand("info", "Describe the contents of a file");
   app.add_option("FILE", command->file, "Any file that vicinal reads").type_name("FILE").required();
-  app.add_flag("--columns", command->all, "Summarize the columns of a large table too");
-  app.add_option("--report", command->report, "Where to write a page with columns, values and images (.html)")
-      .type_name("FILE");
-  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
+  app.add_flag("--columns", command->all, "Summarize all columns of a large table");
+  app.add_option("--report", command->report, "HTML report with columns, values and images").type_name("FILE");
+  app.add_option("--image-shape", command->image_shape, "Show each row as a gray image of this size in the report")
       .type_name("HxW");
   add_input_options(app, command->input);
   add_common_options(app, command->common);

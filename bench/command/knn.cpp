@@ -247,10 +247,7 @@ Command add_bench_knn(const Parser& root) {
       .capture_default_str()
       .group(data);
   knn_app.add_choice("--dtype", bench->dtype, {"float32", "float64"}, "Element type to make").group(data);
-  knn_app.add_option("--seed", bench->data.seed, "Seed of the draws")
-      .type_name("SEED")
-      .capture_default_str()
-      .group(data);
+  knn_app.add_option("--seed", bench->data.seed, "Random seed").type_name("SEED").capture_default_str().group(data);
   knn_app.add_option("--table-file", bench->table_file, "Table to read instead").type_name("FILE").group(data);
   knn_app.add_option("--queries-file", bench->queries_file, "Queries to read instead").type_name("FILE").group(data);
   knn_app.add_option("-k", bench->k, "Neighbors a query").type_name("K").capture_default_str().group("Search");

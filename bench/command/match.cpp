@@ -301,8 +301,8 @@ Command add_bench_match(const Parser& bench) {
   app.add_option("--buildings", command->buildings, "Six-sided buildings to make in each map")
       .type_name("N")
       .capture_default_str();
-  app.add_option("--id", command->source.id, "Column that names features").type_name("COLUMN");
-  app.add_option("--id-new", command->id_new, "The same of NEW, where it has another name").type_name("COLUMN");
+  app.add_option("--id", command->source.id, "Column with the ids of the features").type_name("COLUMN");
+  app.add_option("--id-new", command->id_new, "Name of that column in NEW, if it differs").type_name("COLUMN");
   app.add_option("--layer", command->source.layer, "Layer, where a file has several").type_name("NAME");
   app.add_option("--layer-new", command->layer_new, "Layer of NEW").type_name("NAME");
   app.add_option("--crs", command->source.crs, "Coordinate reference system of files that name none").type_name("CRS");
@@ -314,7 +314,7 @@ Command add_bench_match(const Parser& bench) {
   app.add_option("--truth-new", command->truth.b, "Of the one with ids of NEW")
       .type_name("COLUMN")
       .capture_default_str();
-  app.add_option("--truth-weight", command->truth.weight, "Of the one with weights [the third of three]")
+  app.add_option("--truth-weight", command->truth.weight, "Column with the weights [the third of three]")
       .type_name("COLUMN");
   app.add_option("--truth-above", command->truth.above, "Only pairs whose weight is above this are true")
       .type_name("X");

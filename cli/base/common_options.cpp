@@ -58,59 +58,58 @@ std::optional<int> device_number(const std::string& device) {
 
 void add_common_options(const Parser& command, CommonOptions& options) {
   const std::string group = "Running";
-  command.add_option("--threads", options.threads, "Threads to use; 0 takes every core there is")
+  command.add_option("--threads", options.threads, "Number of threads; 0: all cores")
       .type_name("N")
       .capture_default_str()
       .group(group);
-  command
-      .add_option("--memory-limit", options.memory_limit,
-                  "Most memory to use, such as 4G or 512M [80 % of what is free]")
+  command.add_option("--memory-limit", options.memory_limit, "Maximum memory, such as 4G or 512M [80 % of free memory]")
       .type_name("SIZE")
       .group(group);
   command
       .add_option("--device", options.device,
-                  "Where to compute; auto: CUDA where it is there, unless VICINAL_DEVICE says otherwise")
+                  "Where to compute; auto: a CUDA device if there is one, unless VICINAL_DEVICE is set")
       .type_name("{auto,cpu,cuda[:I]}")
       .capture_default_str()
       .group(group);
   command
       .add_option("--device-memory-limit", options.device_memory_limit,
-                  "Most device memory to use; larger tables are streamed [80 % of what is free]")
+                  "Maximum device memory; larger tables are streamed [80 % of free memory]")
       .type_name("SIZE")
       .group(group);
   command
       .add_choice("--isa", options.isa, {"auto", "baseline", "avx2", "avx512"},
-                  "Instruction set; every one gives the same bits")
+                  "Instruction set; all give the same bits, except in embeddings")
       .group(group);
-  command
-      .add_flag("--explain", options.explain, "Print the plan (method, memory, expected time) and stop before running")
+  command.add_flag("--explain", options.explain, "Print the plan (method, memory, expected time) and exit")
       .group(group);
   const std::string output = "Reporting";
-  command.add_flag("--json", options.json, "Print one JSON object on stdout, errors included").group(output);
+  command.add_flag("--json", options.json, "Print one JSON object on stdout, also for errors").group(output);
   command
       .add_choice("--progress", options.progress, {"auto", "always", "never"},
-                  "Progress line on stderr; auto: only on a terminal")
+                  "Progress on stderr; auto: only on a terminal")
       .group(output);
-  command.add_flag("--quiet,-q", options.quiet, "Nothing on stderr but errors").group(output);
+  command.add_flag("--quiet,-q", options.quiet, "Print only errors on stderr").group(output);
 }
 
 void add_metric_options(const Parser& command, SearchOptions& options) {
   const std::string group = "Search";
-  command.add_choice("--metric", options.metric, metric_names(), "Distance").group(group);
-  command.add_option("--p", options.p, "Exponent of minkowski, at least 1")
+  command.add_choice("--metric", options.metric, metric_names(), "Distance metric").group(group);
+  command.add_option("--p", options.p, "Exponent of the Minkowski metric, at least 1")
       .type_name("P")
       .capture_default_str()
       .group(group);
-  command.add_choice("--method", options.method, method_names(), "How to search; every method gives the same bits")
+  command.add_choice("--method", options.method, method_names(), "Search method; every method gives the same bits")
       .group(group);
 }
 
 void add_search_options(const Parser& command, SearchOptions& options) {
   add_metric_options(command, options);
   const std::string group = "Search";
-  command.add_choice("--screen", options.screen, screen_names(), "Arithmetic in which --method fused drops rows")
+  command.add_choice("--screen", options.screen, screen_names(), "Number format of the screen in --method fused")
       .group(group);
-  command.add_option("--filter", options.filter, "Bools, one a table row: which rows may be neighbors (.npy)")
+  command
+      .add_option("--filter", options.filter,
+                  "Array of bools, one per table row: true if the row may be a neighbor (.npy)")
       .type_name("FILE")
       .group(group);
 }
@@ -121,29 +120,33 @@ void add_input_options(const Parser& command, InputOptions& options) {
       .add_choice("--format", options.format,
                   {"auto", "npy", "npz", "csv", "idx", "fvecs", "bvecs", "ivecs", "libsvm", "hdf5", "kmeans-text",
                    "kmeans-binary"},
-                  "What the file is, where its content does not tell")
+                  "File format, if the content is ambiguous")
       .group(group);
   command
       .add_choice("--dtype", options.dtype, {"as-stored", "bfloat16"},
-                  "bfloat16: what two-byte elements of no type (<V2) in .npy and .npz are")
+                  "bfloat16: read untyped two-byte elements (<V2) of .npy and .npz as bfloat16")
       .group(group);
-  command.add_option("--drop", options.drop, "CSV column to leave out, by name or position; may be repeated")
+  command.add_option("--drop", options.drop, "CSV column to ignore, by name or position; may be repeated")
       .type_name("COLUMN")
       .repeatable()
       .group(group);
-  command.add_option("--member", options.member, "Array to read from an .npz or HDF5 file with several")
+  command.add_option("--member", options.member, "Array to read from an .npz or HDF5 file that holds several")
       .type_name("NAME")
       .group(group);
   const Option header =
-      command.add_flag("--header", options.header, "Line 1 of a CSV names the columns [found out]").group(group);
-  command.add_flag("--no-header", options.no_header, "Line 1 of a CSV is data").excludes(header).group(group);
-  command.add_option("--delimiter", options.delimiter, "Character between CSV columns, or tab [found out]")
+      command.add_flag("--header", options.header, "The first line of a CSV file names the columns [detected]")
+          .group(group);
+  command.add_flag("--no-header", options.no_header, "The first line of a CSV file is data")
+      .excludes(header)
+      .group(group);
+  command.add_option("--delimiter", options.delimiter, "Character between CSV columns, or tab [detected]")
       .type_name("CHAR")
       .group(group);
-  command.add_option("--comment", options.comment, "CSV lines that begin with it are skipped [#, at the top only]")
+  command.add_option("--comment", options.comment, "Skip CSV lines that begin with this character [#, at the top only]")
       .type_name("CHAR")
       .group(group);
-  command.add_option("--sparse-columns", options.sparse_columns, "Columns of a libsvm file [its largest index]")
+  command
+      .add_option("--sparse-columns", options.sparse_columns, "Number of columns of a libsvm file [its largest index]")
       .type_name("D")
       .group(group);
 }

@@ -12,12 +12,13 @@ PreparationOptions PreparationArguments::options() const {
 void add_preparation_options(const Parser& command, PreparationArguments& arguments) {
   const std::string group = "Preparing columns";
   command
-      .add_choice("--categories", arguments.categories, {"none", "ordinal", "onehot"},
-                  "Columns of text; ordinal: numbers in the order of the texts of TRAIN; onehot: a column each")
+      .add_choice(
+          "--categories", arguments.categories, {"none", "ordinal", "onehot"},
+          "Text columns; ordinal: numbers in the order of the sorted texts of TRAIN; onehot: one column per text")
       .group(group);
   command
       .add_choice("--scale", arguments.scale, {"none", "standard", "minmax"},
-                  "Columns to mean 0 and deviation 1, or to 0..1, as they are in TRAIN")
+                  "Scale columns: standard: mean 0 and deviation 1; minmax: 0 to 1; fitted on TRAIN")
       .group(group);
 }
 

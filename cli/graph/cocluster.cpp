@@ -243,57 +243,55 @@ void CoclusterCommand::run() {
 Command add_cocluster(const Parser& root) {
   auto command = std::make_shared<CoclusterCommand>();
   CoclusterCommand& made = *command;
-  const Parser app =
-      root.add_subcommand("cocluster", "Group the ids of two columns that belong together, from 1:1 to n:m");
-  app.add_option("EDGES", made.file.path, "Delimited text, a pair of ids a line: of side A, of side B, and its weight")
+  const Parser app = root.add_subcommand("cocluster", "Group the ids of two columns into connected co-clusters");
+  app.add_option("EDGES", made.file.path,
+                 "Delimited text with one pair of ids per line (side A, side B) and optionally its weight")
       .type_name("FILE")
       .required();
   const std::string columns = "Columns";
-  app.add_option("--a", made.file.a, "Name or position of the column with ids of side A")
+  app.add_option("--a", made.file.a, "Column with the ids of side A, by name or position")
       .type_name("COLUMN")
       .capture_default_str()
       .group(columns);
-  app.add_option("--b", made.file.b, "Of the one with ids of side B")
+  app.add_option("--b", made.file.b, "Column with the ids of side B")
       .type_name("COLUMN")
       .capture_default_str()
       .group(columns);
-  app.add_option("--weight", made.file.weight, "Of the one with weights [the third of three]")
+  app.add_option("--weight", made.file.weight, "Column with the weights [the third of three]")
       .type_name("COLUMN")
       .group(columns);
-  app.add_option("--above", made.file.above, "Join only ids whose weight is above this").type_name("X").group(columns);
+  app.add_option("--above", made.file.above, "Use only edges with a weight above this").type_name("X").group(columns);
   InputOptions& input = made.file.input;
-  app.add_option("--delimiter", input.delimiter, "Character between columns, or tab [found out]")
+  app.add_option("--delimiter", input.delimiter, "Character between columns, or tab [detected]")
       .type_name("CHARACTER")
       .group(columns);
   const Option header = app.add_flag("--header", input.header, "The first line names the columns").group(columns);
   app.add_flag("--no-header", input.no_header, "The first line is an edge").group(columns).excludes(header);
   app.add_choice("--method", made.method,
                  {"components", "closure", "product_serial", "product_global", "product_tiled", kSpectral},
-                 "How groups are found; all find the same, but spectral: clusters, as many as -k says");
+                 "Method; all find the same groups, except spectral, which makes -k clusters");
   const std::string spectral = "Spectral clusters";
-  app.add_option("-k,--clusters", made.clusters, "Clusters to make of the members of both sides")
-      .type_name("N")
-      .group(spectral);
-  app.add_option("--runs", made.runs, "Starts of k-means; the least inertia wins")
+  app.add_option("-k,--clusters", made.clusters, "Number of clusters (spectral)").type_name("N").group(spectral);
+  app.add_option("--runs", made.runs, "Number of k-means starts; the smallest inertia wins")
       .type_name("N")
       .capture_default_str()
       .group(spectral);
-  app.add_option("--seed", made.seed, "Seed of the draws").type_name("N").capture_default_str().group(spectral);
+  app.add_option("--seed", made.seed, "Random seed").type_name("N").capture_default_str().group(spectral);
   const std::string splitting = "Splitting";
   app.add_option("--split-members", made.split.most_members,
-                 "Divide groups of more members than this where little weight joins them [no group]")
+                 "Split groups with more members than this at light edges [never]")
       .type_name("N")
       .between(1, std::int64_t{1} << 40)
       .group(splitting);
   app.add_option("--split-steps", made.split.most_steps,
-                 "Divide groups in which some two members are further from each other than so many edges [no group]")
+                 "Split groups in which two members are more than this many edges apart [never]")
       .type_name("N")
       .between(1, std::int64_t{1} << 40)
       .group(splitting);
-  app.add_option("--cut-edges", made.cut_output, "Where to write the edges that a split has cut (.csv)")
+  app.add_option("--cut-edges", made.cut_output, "Output file with the edges that splitting removed (.csv)")
       .type_name("FILE")
       .group(splitting);
-  app.add_option("-o,--output", made.output, "Where to write the group of each id (.csv)").type_name("FILE");
+  app.add_option("-o,--output", made.output, "Output file with the group of each id (.csv)").type_name("FILE");
   add_common_options(app, made.common);
   app.add_examples({"vicinal cocluster edges.csv -o groups.csv", "vicinal cocluster edges.csv --above 0.05 --json",
                     "vicinal cocluster edges.csv --split-members 10 --cut-edges cut.csv",

@@ -348,9 +348,9 @@ void KMeansCommand::run() const {
 
 Command add_kmeans(const Parser& root) {
   auto command = std::make_shared<KMeansCommand>();
-  const Parser app = root.add_subcommand("kmeans", "Cluster rows around k centres, the same bits every time");
+  const Parser app = root.add_subcommand("kmeans", "Cluster rows with k-means; the same input gives the same bits");
   app.add_option("TABLE", command->table,
-                 "Rows to cluster: .npy, .npz, .csv, .tsv, idx, or the classical tools' text and binary files")
+                 "Rows to cluster: .npy, .npz, .csv, .tsv, idx, or k-means text and binary files")
       .type_name("FILE")
       .required();
   const std::string group = "Clustering";
@@ -358,56 +358,59 @@ Command add_kmeans(const Parser& root) {
       .type_name("K")
       .capture_default_str()
       .group(group);
-  app.add_option("--init", command->init, "First centres: k-means++, k-means||, random, first-k, or a file of centres")
+  app.add_option("--init", command->init,
+                 "Initial centers: k-means++, k-means||, random, first-k, or a file of centers")
       .type_name("NAME|FILE")
       .capture_default_str()
       .group(group);
   app.add_choice("--metric", command->metric, {"euclidean", "cosine"},
-                 "Distance; cosine: spherical k-means, rows and centres at length one")
+                 "Distance metric; cosine: spherical k-means with unit-length rows and centers")
       .group(group);
-  app.add_option("--runs", command->runs, "Starts with draws of their own; the least inertia wins")
+  app.add_option("--runs", command->runs, "Number of random starts; the smallest inertia wins")
       .type_name("N")
       .capture_default_str()
       .group(group);
-  app.add_option("--seed", command->seed, "Seed of the draws").type_name("N").capture_default_str().group(group);
+  app.add_option("--seed", command->seed, "Random seed").type_name("N").capture_default_str().group(group);
   app.add_choice("--stop", command->rule, {"settled", "classical"},
-                 "When to stop: labels or centres settled, or by the classical tools' share of changed labels")
+                 "Stop rule; settled: labels or centers no longer change; classical: by the share of changed labels")
       .group(group);
-  app.add_option("--max-iterations", command->max_iterations, "At most so many iterations; 0: 300, classical 501")
+  app.add_option("--max-iterations", command->max_iterations, "Maximum number of iterations; 0: 300, classical 501")
       .type_name("N")
       .capture_default_str()
       .group(group);
   app.add_option("--tolerance", command->tolerance,
-                 "Stop when the centres' squared shifts are below this share of the variance")
+                 "Stop if the sum of squared center shifts is at most this fraction of the variance")
       .type_name("X")
       .capture_default_str()
       .group(group);
   app.add_option("--changed-share", command->changed_share,
-                 "Stop when at most this share of labels changed; unset: 0, classical 0.001")
+                 "Stop if at most this fraction of labels changed [0; 0.001 with --stop classical]")
       .type_name("X")
       .group(group);
-  app.add_option("--batch-size", command->batch_size,
-                 "Mini-batches: an iteration looks at so many rows, drawn anew; 0: at all rows")
+  app.add_option("--batch-size", command->batch_size, "Mini-batch size: rows drawn per iteration; 0: use all rows")
       .type_name("N")
       .capture_default_str()
       .group(group);
-  app.add_choice("--empty", command->empty, {"auto", "farthest", "keep"},
-                 "Empty clusters take the farthest rows, or keep their centres; auto: keep with --stop classical")
+  app.add_choice(
+         "--empty", command->empty, {"auto", "farthest", "keep"},
+         "Empty clusters take the farthest rows, or keep their centers; auto: farthest, or keep with --stop classical")
       .group(group);
   app.add_option("--weights", command->weights,
-                 "Weights of the rows: one column; rows of weight 0 are labelled, and nothing else")
+                 "File with one weight per row; rows of weight 0 are labelled but do not count")
       .type_name("FILE")
       .group(group);
-  app.add_option("--model", command->model, "Do not cluster: label rows by a file that --save-model wrote")
+  app.add_option("--model", command->model,
+                 "Model file written by --save-model: label the rows of TABLE instead of clustering")
       .type_name("FILE");
-  app.add_option("--save-model", command->save_model, "Where to write all that it takes to label other rows")
+  app.add_option("--save-model", command->save_model, "Write a model file for later use with --model")
       .type_name("FILE");
-  app.add_option("--scan", command->scan, "Print inertia and silhouette for each number of clusters, as in 2..20")
+  app.add_option("--scan", command->scan,
+                 "Print inertia and silhouette for each number of clusters in a range, such as 2..20")
       .type_name("A..B");
-  app.add_option("--report", command->report, "Where to write a page with the clusters and how well rows fit (.html)")
-      .type_name("FILE");
-  app.add_option("-o,--output", command->output,
-                 "NAME.npz (labels, centres), NAME.csv (row,label), or NAME for .cluster_centres and .membership")
+  app.add_option("--report", command->report, "HTML report with the clusters and their silhouettes").type_name("FILE");
+  app.add_option(
+         "-o,--output", command->output,
+         "Output: NAME.npz (labels, centres), NAME.csv (row,label), or NAME.cluster_centres and NAME.membership")
       .type_name("NAME");
   add_preparation_options(app, command->prepared);
   for (const Option& option : app.options()) {

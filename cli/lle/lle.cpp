@@ -237,35 +237,38 @@ void LleCommand::run() const {
 Command add_lle(const Parser& root) {
   auto command = std::make_shared<LleCommand>();
   LleCommand& lle = *command;
-  const Parser app = root.add_subcommand("lle", "Embed rows in few dimensions by locally linear embedding");
-  app.add_option("TABLE", lle.table, "Rows to embed; with --model the rows to place").type_name("FILE").required();
-  app.add_option("QUERIES", lle.queries, "Other rows, that are placed among those of TABLE and written instead")
+  const Parser app = root.add_subcommand("lle", "Embed rows in few dimensions with locally linear embedding");
+  app.add_option("TABLE", lle.table, "Rows to embed; with --model the rows to place in the embedding")
+      .type_name("FILE")
+      .required();
+  app.add_option("QUERIES", lle.queries, "Rows to place in the embedding of TABLE; only these are written")
       .type_name("FILE");
   const auto fitting = [&](Option option, const std::string& under = "Embedding") {
     if (!under.empty()) option.group(under);
     lle.of_fitting.push_back(option);
   };
-  fitting(app.add_option("-k", lle.k, "Neighbors a row").type_name("K").capture_default_str());
-  fitting(app.add_option("--dim", lle.dim, "Columns of the embedding").type_name("N").capture_default_str());
+  fitting(app.add_option("-k", lle.k, "Neighbors per row").type_name("K").capture_default_str());
+  fitting(app.add_option("--dim", lle.dim, "Dimensions of the embedding").type_name("N").capture_default_str());
   fitting(app.add_choice("--variant", lle.variant, {"standard", "modified", "hessian", "hessian_sklearn", "ltsa"},
-                         "What neighborhoods are asked to keep"));
-  fitting(app.add_option("--reg", lle.reg, "Share of a local Gram's trace that is added to its diagonal")
-              .type_name("X")
-              .capture_default_str());
+                         "Variant of the method"));
+  fitting(
+      app.add_option("--reg", lle.reg, "Regularization: fraction of a local Gram matrix's trace added to its diagonal")
+          .type_name("X")
+          .capture_default_str());
   fitting(app.add_choice("--solver", lle.solver, {"automatic", "dense", "direct", "cpu", "lanczos", "arnoldi"},
-                         "How the eigenvectors are found; cpu is direct on the host"));
-  fitting(app.add_option("--max-steps", lle.max_steps, "Products with M after which lanczos and arnoldi give up")
+                         "Eigensolver; cpu: direct, computed on the host"));
+  fitting(app.add_option("--max-steps", lle.max_steps, "Maximum number of matrix products of lanczos and arnoldi")
               .type_name("N")
               .capture_default_str());
   fitting(app.add_choice("--pieces", lle.pieces, {"apart", "refuse"},
-                         "What becomes of a neighbor graph in pieces: components and, of standard, closed classes"));
+                         "If the neighbor graph is disconnected: embed each piece apart, or refuse"));
   fitting(app.add_flag("--no-count", lle.no_count,
-                       "Do not count the eigenvalues to prove that none was skipped; saves a second factor"));
+                       "Skip the count that proves that no eigenvalue was missed; saves a second factorization"));
   const std::string trust = "Trust";
   fitting(app.add_flag("--quality", lle.quality,
-                       "Tell trustworthiness, continuity and the condition of the weights, as --report does"),
+                       "Print trustworthiness, continuity and the condition of the weights, as --report does"),
           trust);
-  fitting(app.add_option("--judge", lle.judge, "Rows by which these are told, spread evenly; 0: all")
+  fitting(app.add_option("--judge", lle.judge, "Number of rows that --quality evaluates, evenly spread; 0: all")
               .type_name("N")
               .capture_default_str(),
           trust);
@@ -274,16 +277,17 @@ Command add_lle(const Parser& root) {
                          "much of them the embedding keeps")
               .type_name("FILE"),
           trust);
-  app.add_option("--label", lle.label, "CSV column with labels, that color the report").type_name("COLUMN");
-  app.add_option("--model", lle.model, "Do not embed: place rows by a file that --save-model wrote").type_name("FILE");
-  fitting(app.add_option("--save-model", lle.save_model, "Where to write all that it takes to place other rows")
-              .type_name("FILE"),
-          "");
-  app.add_option("-o,--output", lle.output,
-                 "Where to write the embedding: .csv, .npy or .npz (embedding, piece, placed, singular_values)")
+  app.add_option("--label", lle.label, "CSV column with labels that color the report").type_name("COLUMN");
+  app.add_option("--model", lle.model,
+                 "Model file written by --save-model: place the rows of TABLE instead of embedding")
       .type_name("FILE");
-  fitting(app.add_option("--report", lle.report, "Where to write a page with the embedding (.html)").type_name("FILE"),
-          "");
+  fitting(
+      app.add_option("--save-model", lle.save_model, "Write a model file for later use with --model").type_name("FILE"),
+      "");
+  app.add_option("-o,--output", lle.output,
+                 "Output file: .csv, .npy or .npz (embedding, piece, placed, singular_values)")
+      .type_name("FILE");
+  fitting(app.add_option("--report", lle.report, "HTML report with the embedding").type_name("FILE"), "");
   add_metric_options(app, lle.search);
   add_input_options(app, lle.input);
   add_common_options(app, lle.common);

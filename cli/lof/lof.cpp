@@ -418,12 +418,11 @@ Command add_lof(const Parser& root) {
   auto command = std::make_shared<LofCommand>();
   LofCommand& lof = *command;
   const Parser app =
-      root.add_subcommand("lof", "Score how outlying rows are, by the local outlier factor and its family");
+      root.add_subcommand("lof", "Score outliers with the local outlier factor and eight related scores");
   app.add_option("TRAIN", lof.table,
-                 "Rows that are compared with each other; with --model the rows to score, - for standard input")
+                 "Training rows, scored among themselves; with --model the rows to score; - reads standard input")
       .type_name("FILE");
-  app.add_option("QUERIES", lof.queries, "Rows to score among those of TRAIN instead; - for standard input")
-      .type_name("FILE");
+  app.add_option("QUERIES", lof.queries, "Rows to score against TRAIN; - reads standard input").type_name("FILE");
   const std::string scoring = "Scores";
   const auto fitting = [&](Option option, const std::string& group) {
     if (!group.empty()) option.group(group);
@@ -432,61 +431,60 @@ Command add_lof(const Parser& root) {
   };
   const auto answer = [&](Option option) { lof.of_answers.push_back(option); };
   lof.of_neighbors.push_back(
-      fitting(app.add_option("-k", lof.k, "Neighbors a row; with --graph at most as many as it has")
+      fitting(app.add_option("-k", lof.k, "Neighbors per row; with --graph at most as many as it holds")
                   .type_name("K")
                   .capture_default_str(),
               scoring));
-  fitting(app.add_option("--k-to", lof.k_to, "lof for every number of neighbors from -k to this one").type_name("K"),
-          scoring);
-  fitting(app.add_choice("--across", lof.across, {"max", "mean", "min"}, "What is kept of the scores by all these"),
+  fitting(app.add_option("--k-to", lof.k_to, "Compute lof for every k from -k to this one").type_name("K"), scoring);
+  fitting(app.add_choice("--across", lof.across, {"max", "mean", "min"}, "How --k-to combines the scores of all k"),
           scoring);
   fitting(app.add_choice("--score", lof.score,
                          {"lof", "simplified_lof", "knn", "knn_weighted", "loop", "ldof", "inflo", "cof", "cof_pyod"},
-                         "What is computed; larger is more outlying"),
+                         "Score to compute; larger is more outlying"),
           scoring);
   fitting(app.add_choice("--duplicates", lof.duplicates, {"sklearn", "inf", "one", "distinct", "cap"},
-                         "What becomes of rows with K copies or more"),
+                         "Policy for rows with K or more duplicates"),
           scoring);
-  fitting(
-      app.add_choice("--ties", lof.ties, {"cut", "all"}, "Neighbors as far away as the K-th: K in all, or every one"),
-      scoring);
-  fitting(app.add_option("--lambda", lof.lambda, "Deviations that loop calls far").type_name("X").capture_default_str(),
+  fitting(app.add_choice("--ties", lof.ties, {"cut", "all"},
+                         "Neighbors as far away as the K-th; cut: keep K in total; all: keep every one"),
           scoring);
-  fitting(app.add_option("--contamination", lof.contamination,
-                         "Share of outliers in TRAIN, up to 0.5; 0: the threshold that the score itself suggests")
+  fitting(app.add_option("--lambda", lof.lambda, "Number of standard deviations that loop treats as far")
               .type_name("X")
               .capture_default_str(),
           scoring);
-  fitting(app.add_flag("--novelty", lof.novelty, "Keep what is needed to score rows that are not in TRAIN"), scoring);
+  fitting(app.add_option("--contamination", lof.contamination,
+                         "Fraction of outliers in TRAIN, at most 0.5; 0: use the score's default threshold")
+              .type_name("X")
+              .capture_default_str(),
+          scoring);
+  fitting(app.add_flag("--novelty", lof.novelty, "Keep what scoring of new rows needs"), scoring);
   fitting(app.add_option("--graph", lof.graph,
-                         "Neighbors from an .npz that vicinal knn or radius wrote of TRAIN, instead of a search")
+                         "Use the neighbors of TRAIN in this .npz file of vicinal knn or radius instead of searching")
               .type_name("FILE"),
           "Search");
-  app.add_option("--model", lof.model, "Score rows by a file that --save-model wrote").type_name("FILE");
-  fitting(app.add_option("--save-model", lof.save_model, "Where to write all that it takes to score other rows")
-              .type_name("FILE"),
-          "");
+  app.add_option("--model", lof.model, "Model file written by --save-model; replaces TRAIN").type_name("FILE");
+  fitting(
+      app.add_option("--save-model", lof.save_model, "Write a model file for later use with --model").type_name("FILE"),
+      "");
   const std::string labels = "Labels";
-  answer(app.add_option("--label", lof.label, "CSV column with labels, to tell what the scores find")
+  answer(app.add_option("--label", lof.label, "CSV column with labels, to evaluate the scores")
              .type_name("COLUMN")
              .group(labels));
-  answer(app.add_option("--normal", lof.normal, "The label of what is no outlier [the larger of two classes]")
+  answer(app.add_option("--normal", lof.normal, "Label of the rows that are not outliers [the larger of two classes]")
              .type_name("NAME")
              .group(labels));
-  answer(app.add_option("--top-share", lof.top_share,
-                        "Share of the rows, from the most outlying down, in which labels are counted")
+  answer(app.add_option("--top-share", lof.top_share, "Fraction of the most outlying rows in which labels are counted")
              .type_name("X")
              .capture_default_str()
              .group(labels));
-  answer(app.add_option("--top", lof.top, "Rows to show, with the columns that push them out")
+  answer(app.add_option("--top", lof.top, "Number of rows to show, with the columns that contribute most")
              .type_name("N")
              .capture_default_str());
   answer(app.add_option("-o,--output", lof.output,
-                        "Where to write all scores: .csv (row,lof,rank), .npy or .npz (scores, threshold)")
+                        "Output file with all scores: .csv (row,lof,rank), .npy or .npz (scores, threshold)")
              .type_name("FILE"));
-  answer(
-      app.add_option("--report", lof.report, "Where to write a page with the scores and the most outlying rows (.html)")
-          .type_name("FILE"));
+  answer(app.add_option("--report", lof.report, "HTML report with the scores and the most outlying rows")
+             .type_name("FILE"));
   add_metric_options(app, lof.search);
   add_preparation_options(app, lof.prepared);
   add_input_options(app, lof.input);

@@ -384,29 +384,28 @@ void ClassifyCommand::run() const {
 
 Command add_classify(const Parser& root) {
   auto command = std::make_shared<ClassifyCommand>();
-  const Parser app = root.add_subcommand("classify", "Give each row the class of its nearest labelled rows, exactly");
+  const Parser app = root.add_subcommand("classify", "Classify rows by the labels of their nearest rows");
   const std::string labels = "Labels";
   command->of_fitting.push_back(
-      app.add_option("--label", command->input.labels, "CSV column with the class; may be repeated for several outputs")
+      app.add_option("--label", command->input.labels, "CSV column with the class; repeat for several outputs")
           .type_name("COLUMN")
           .repeatable()
           .group(labels));
   command->of_fitting.push_back(
-      app.add_option("--labels", command->labels_file, "Labels of TRAIN in a file of their own: .npy, idx or text")
+      app.add_option("--labels", command->labels_file, "Separate file with the labels of TRAIN: .npy, idx or text")
           .type_name("FILE")
           .group(labels));
-  app.add_option("--test-labels", command->test_labels_file, "True labels of TEST, to score the answer")
+  app.add_option("--test-labels", command->test_labels_file, "True labels of TEST, for scoring")
       .type_name("FILE")
       .group(labels);
   app.add_option("--class-names", command->class_names_file,
-                 "What to call the classes in scores and report: one name a line, in order of the labels")
+                 "Names of the classes, one per line, in the order of the labels")
       .type_name("FILE")
       .group(labels);
-  app.add_option("-o,--output", command->output, "Where to write row,label (.csv)").type_name("FILE");
-  app.add_flag("--proba", command->probabilities, "Also write the share of the vote of each class, as p_CLASS");
-  app.add_option("--report", command->report, "Where to write a page with scores and the hardest rows (.html)")
-      .type_name("FILE");
-  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
+  app.add_option("-o,--output", command->output, "Output file with row,label (.csv)").type_name("FILE");
+  app.add_flag("--proba", command->probabilities, "Also write each class's share of the vote, as column p_CLASS");
+  app.add_option("--report", command->report, "HTML report with scores and the hardest rows").type_name("FILE");
+  app.add_option("--image-shape", command->image_shape, "Show each row as a gray image of this size in the report")
       .type_name("HxW");
   add_supervised_options(app, *command, "classify");
   app.add_examples(

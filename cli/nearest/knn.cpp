@@ -50,18 +50,17 @@ void KnnCommand::run() const {
 
 Command add_knn(const Parser& root) {
   auto command = std::make_shared<KnnCommand>();
-  const Parser app = root.add_subcommand("knn", "Find the k nearest rows, exactly");
+  const Parser app = root.add_subcommand("knn", "Find the k nearest rows of each row");
   app.add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
       .type_name("FILE")
       .required();
-  app.add_option("QUERIES", command->queries, "Rows to find neighbors for; without it, each table row among the others")
+  app.add_option("QUERIES", command->queries,
+                 "Rows to find neighbors for; if omitted, the rows of TABLE, each excluding itself")
       .type_name("FILE");
-  app.add_option("-k", command->k, "Neighbors a row").type_name("K").capture_default_str().group("Search");
-  app.add_option("-o,--output", command->output, "Where to write all of them: .npz (ids, distances) or .csv")
-      .type_name("FILE");
-  app.add_option("--report", command->report, "Where to write a page with distances, hubs and pairs (.html)")
-      .type_name("FILE");
-  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
+  app.add_option("-k", command->k, "Neighbors per row").type_name("K").capture_default_str().group("Search");
+  app.add_option("-o,--output", command->output, "Output file: .npz (ids, distances) or .csv").type_name("FILE");
+  app.add_option("--report", command->report, "HTML report with distances, hubs and nearest pairs").type_name("FILE");
+  app.add_option("--image-shape", command->image_shape, "Show each row as a gray image of this size in the report")
       .type_name("HxW");
   add_search_options(app, command->search);
   add_input_options(app, command->input);

@@ -148,19 +148,19 @@ Command add_radius(const Parser& root) {
   app.add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
       .type_name("FILE")
       .required();
-  app.add_option("QUERIES", command->queries, "Rows to search around; without it, each table row among the others")
+  app.add_option("QUERIES", command->queries,
+                 "Rows to search around; if omitted, the rows of TABLE, each excluding itself")
       .type_name("FILE");
-  app.add_option("-r,--radius", command->radius, "Largest distance, inclusive")
+  app.add_option("-r,--radius", command->radius, "Maximum distance, inclusive")
       .type_name("R")
       .required()
       .group("Search");
-  app.add_flag("--count", command->count_only, "Only count them").group("Search");
+  app.add_flag("--count", command->count_only, "Count the neighbors instead of listing them").group("Search");
   app.add_option("-o,--output", command->output,
-                 "Where to write them: .npz (ids, distances, offsets) or .csv; with --count .npy or .csv")
+                 "Output file: .npz (ids, distances, offsets) or .csv; with --count .npy or .csv")
       .type_name("FILE");
-  app.add_option("--report", command->report, "Where to write a page with distances, hubs and pairs (.html)")
-      .type_name("FILE");
-  app.add_option("--image-shape", command->image_shape, "Rows are grey images of this size, for the report")
+  app.add_option("--report", command->report, "HTML report with distances, hubs and nearest pairs").type_name("FILE");
+  app.add_option("--image-shape", command->image_shape, "Show each row as a gray image of this size in the report")
       .type_name("HxW");
   add_search_options(app, command->search);
   add_input_options(app, command->input);

@@ -316,24 +316,23 @@ void RegressCommand::run() const {
 
 Command add_regress(const Parser& root) {
   auto command = std::make_shared<RegressCommand>();
-  const Parser app = root.add_subcommand("regress", "Give each row the mean of its nearest rows' numbers, exactly");
+  const Parser app = root.add_subcommand("regress", "Predict numbers by the mean over the nearest rows");
   const std::string targets = "Targets";
   command->of_fitting.push_back(
-      app.add_option("--target", command->targets, "CSV column with the number; may be repeated for several outputs")
+      app.add_option("--target", command->targets, "CSV column with the target; repeat for several outputs")
           .type_name("COLUMN")
           .repeatable()
           .group(targets));
-  command->of_fitting.push_back(
-      app.add_option("--targets", command->targets_file, "Targets of TRAIN in a file of their own, a column an output")
-          .type_name("FILE")
-          .group(targets));
-  app.add_option("--test-targets", command->test_targets_file, "True targets of TEST, to score the answer")
+  command->of_fitting.push_back(app.add_option("--targets", command->targets_file,
+                                               "Separate file with the targets of TRAIN, one column per output")
+                                    .type_name("FILE")
+                                    .group(targets));
+  app.add_option("--test-targets", command->test_targets_file, "True targets of TEST, for scoring")
       .type_name("FILE")
       .group(targets);
-  app.add_option("-o,--output", command->output, "Where to write row,value (.csv) or the values alone (.npy)")
+  app.add_option("-o,--output", command->output, "Output file: row,value (.csv) or the values alone (.npy)")
       .type_name("FILE");
-  app.add_option("--report", command->report, "Where to write a page with errors and neighbors (.html)")
-      .type_name("FILE");
+  app.add_option("--report", command->report, "HTML report with errors and neighbors").type_name("FILE");
   add_supervised_options(app, *command, "answer for");
   app.add_examples({"vicinal regress train.csv test.csv --target x0 --drop class -k 5 -o values.csv",
                     "vicinal regress train.npy test.npy --targets train_labels.npy --test-targets test_labels.npy",

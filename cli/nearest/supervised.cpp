@@ -59,34 +59,39 @@ std::uint64_t beside(const RowBytes& bytes, const TableView& rows, const TableVi
 
 void add_supervised_options(const Parser& app, SupervisedOptions& options, const std::string& asked) {
   app.add_option("TRAIN", options.first,
-                 fmt::format("Rows that answer: .npy, .npz, .csv, .tsv or idx; with --model the rows to {}", asked))
+                 fmt::format("Training rows: .npy, .npz, .csv, .tsv or idx; with --model the rows to {}", asked))
       .type_name("FILE")
       .required();
   app.add_option(
          "TEST", options.second,
-         fmt::format("Rows to {}; scored when the truth is known. May be left out with --cv and --save-model", asked))
+         fmt::format("Rows to {}; scored if their true values are given. Optional with --cv or --save-model", asked))
       .type_name("FILE");
   const std::string search = "Search";
   const auto settled = [&](const Option& option) { options.of_fitting.push_back(option); };
-  settled(app.add_option("-k,--k", options.k, "Neighbors that answer; A..B with --cv: as many of these as are best")
+  settled(app.add_option("-k,--k", options.k, "Number of neighbors; with --cv a range A..B to choose from")
               .type_name("K")
               .capture_default_str()
               .group(search));
-  options.radius_option = app.add_option("-r,--radius", options.radius, "All rows within this distance instead of k")
-                              .type_name("R")
-                              .group(search);
+  options.radius_option =
+      app.add_option("-r,--radius", options.radius, "Use all rows within this distance instead of k")
+          .type_name("R")
+          .group(search);
   settled(*options.radius_option);
-  settled(app.add_option("--outlier", options.outlier, "What a row is that has no neighbor within -r [an error]")
+  settled(app.add_option("--outlier", options.outlier, "Prediction for a row without neighbors within -r [an error]")
               .type_name("VALUE")
               .group(search));
-  settled(app.add_choice("--weights", options.weights, {"uniform", "distance"}, "Weight of a neighbor").group(search));
-  settled(app.add_option("--cv", options.folds, "Choose k by cross-validation in this many folds, with one search")
+  settled(app.add_choice("--weights", options.weights, {"uniform", "distance"},
+                         "Weights of the neighbors; distance: 1 / distance")
+              .group(search));
+  settled(app.add_option("--cv", options.folds, "Choose k by cross-validation with this many folds")
               .type_name("FOLDS")
               .group(search));
-  app.add_option("--seed", options.seed, "Seed of the folds").type_name("SEED").capture_default_str().group(search);
-  app.add_option("--model", options.model, "Answer by a file that --save-model wrote; it takes the place of TRAIN")
-      .type_name("FILE");
-  settled(app.add_option("--save-model", options.save_model, "Where to write all that it takes to answer")
+  app.add_option("--seed", options.seed, "Random seed of the folds")
+      .type_name("SEED")
+      .capture_default_str()
+      .group(search);
+  app.add_option("--model", options.model, "Model file written by --save-model; replaces TRAIN").type_name("FILE");
+  settled(app.add_option("--save-model", options.save_model, "Write a model file for later use with --model")
               .type_name("FILE"));
   add_search_options(app, options.search);
   add_preparation_options(app, options.prepared);

@@ -144,70 +144,73 @@ void MatchCommand::run() const {
 Command add_match(const Parser& root) {
   auto command = std::make_shared<MatchCommand>();
   const Parser app =
-      root.add_subcommand("match", "Which features of two maps of polygons correspond, one to one to many to many");
+      root.add_subcommand("match", "Match the features of two polygon maps, from one-to-one to many-to-many");
   app.add_option("OLD", command->path_a, "The first map: GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf")
       .type_name("FILE")
       .required();
   app.add_option("NEW", command->path_b, "The second map").type_name("FILE").required();
   const std::string rules = "Which pairs belong together";
-  app.add_choice("--rule", command->rule, {"standard", "touch", "area", "share", "share_a", "share_b", "iou", "width"},
-                 "What keeps a pair; standard: half of the smaller one, or --threshold of it and --width")
+  app.add_choice(
+         "--rule", command->rule, {"standard", "touch", "area", "share", "share_a", "share_b", "iou", "width"},
+         "Rule that keeps a pair; standard: overlap of half the smaller feature, or --threshold of it and --width")
       .group(rules);
-  app.add_option("--threshold", command->threshold, "Least share or IoU; 0: standard 0.25, shares 0.05, iou 0.5")
+  app.add_option("--threshold", command->threshold, "Minimum share or IoU; 0: standard 0.25, shares 0.05, iou 0.5")
       .type_name("X")
       .capture_default_str()
       .group(rules);
-  app.add_option("--width", command->width, "Least mean width of what a pair shares, in metres")
+  app.add_option("--width", command->width, "Minimum mean width of a pair's overlap, in meters")
       .type_name("X")
       .capture_default_str()
       .group(rules);
-  app.add_option("--unchanged", command->unchanged, "Least IoU of a pair that is called unchanged")
+  app.add_option("--unchanged", command->unchanged, "Minimum IoU of a pair that counts as unchanged")
       .type_name("X")
       .capture_default_str()
       .group(rules);
   app.add_option("--most-partners", command->most_partners,
-                 "Leave features out that the rule gives more partners (streets, water); 0: none")
+                 "Exclude features with more partners than this (streets, water); 0: none")
       .type_name("N")
       .capture_default_str()
       .group(rules);
-  app.add_option("--most-area", command->most_area, "Leave features out that are larger, in square metres; 0: none")
+  app.add_option("--most-area", command->most_area, "Exclude features with a larger area, in square meters; 0: none")
       .type_name("X")
       .capture_default_str()
       .group(rules);
   app.add_option("--max-group", command->split.most_members,
-                 "Divide groups of more features than this where small shares join them; 0: none")
+                 "Split groups with more features than this at small overlaps; 0: never")
       .type_name("N")
       .group(rules);
   app.add_option("--max-diameter", command->split.most_steps,
-                 "Divide groups in which some two features are further from each other than so many pairs; 0: none")
+                 "Split groups in which two features are more than this many pairs apart; 0: never")
       .type_name("N")
       .group(rules);
-  app.add_option("--agree", command->a.code, "A column of both maps whose values may agree")
+  app.add_option("--agree", command->a.code, "Column of codes in both maps, compared by --agreement")
       .type_name("COLUMN")
       .group(rules);
-  app.add_option("--agree-new", command->b.code, "The same column of NEW, where it has another name")
+  app.add_option("--agree-new", command->b.code, "Name of that column in NEW, if it differs")
       .type_name("COLUMN")
       .group(rules);
   app.add_choice("--agreement", command->agreement, {"ignored", "required", "enough"},
-                 "What equal values decide: required of a pair, or enough for one that shares any area")
+                 "Use of equal codes; required: keep only such pairs; enough: keep such pairs if they share any area")
       .group(rules);
   const std::string files = "Files";
-  app.add_option("--id", command->a.id, "Column that names features").type_name("COLUMN").group(files);
-  app.add_option("--id-new", command->b.id, "The same of NEW, where it has another name")
+  app.add_option("--id", command->a.id, "Column with the ids of the features").type_name("COLUMN").group(files);
+  app.add_option("--id-new", command->b.id, "Name of that column in NEW, if it differs")
       .type_name("COLUMN")
       .group(files);
-  app.add_option("--layer", command->a.layer, "Layer of OLD, where it has several").type_name("NAME").group(files);
+  app.add_option("--layer", command->a.layer, "Layer of OLD, if it has several").type_name("NAME").group(files);
   app.add_option("--layer-new", command->b.layer, "Layer of NEW").type_name("NAME").group(files);
-  app.add_option("--crs", command->a.crs, "Coordinate reference system of files that name none, such as EPSG:4326")
+  app.add_option("--crs", command->a.crs, "Coordinate reference system for files without one, such as EPSG:4326")
       .type_name("CRS")
       .group(files);
-  app.add_option("--crs-new", command->b.crs, "The same of NEW, where it is another").type_name("CRS").group(files);
-  app.add_flag("--planar", command->planar, "Coordinates are in one plane already: do not project them").group(files);
-  app.add_option("--report", command->report, "Where to write a page with a map of both layers (.html)")
-      .type_name("FILE");
+  app.add_option("--crs-new", command->b.crs, "Coordinate reference system of NEW, if it differs")
+      .type_name("CRS")
+      .group(files);
+  app.add_flag("--planar", command->planar, "The coordinates already lie in one plane: do not project them")
+      .group(files);
+  app.add_option("--report", command->report, "HTML report with a map of both layers").type_name("FILE");
   app.add_option(
          "-o,--output", command->output,
-         "NAME.gpkg (both layers, pairs, groups); NAME.shp, .geojson, .fgb (the same as NAME_a, NAME_b, ...); NAME.csv "
+         "Output: NAME.gpkg (both layers, pairs, groups); NAME.shp, .geojson, .fgb (NAME_a, NAME_b, ...); NAME.csv "
          "(pairs)")
       .type_name("NAME");
   add_common_options(app, command->common);

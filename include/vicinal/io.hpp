@@ -55,6 +55,7 @@ struct ReadOptions {
   std::vector<std::string> drop;  ///< csv: columns (names or positions) to leave out
   std::vector<std::string> text;  ///< csv: columns (names or positions) of text, read as codes (Table::categories)
   bool find_text = false;         ///< csv: so is every other column with text among the first 32 rows
+  bool keep_index = false;        ///< csv: a column that only counts the rows (see `read_table`) is one of the table
   bool bfloat16 = false;          ///< npy, npz: elements of type '<V2', as ml_dtypes stores them, are bfloat16
   std::int64_t columns = 0;       ///< libsvm: how many columns; 0: as many as the largest index says
 };
@@ -71,15 +72,22 @@ struct Table {
   FileFormat format = FileFormat::npy;
   std::int64_t stored_values = -1;      ///< of a sparse file that became dense: the values it holds; else -1
   std::shared_ptr<const void> storage;  ///< what the view borrows from
+  /// What was guessed and may be wrong, a sentence each with the file's name: a header of numbers, an index column left
+  /// out, a column without a name.
+  std::vector<std::string> notes;
 };
 
 /// Reads a table. npy, uncompressed npz, fvecs, bvecs and the binary file of k-means are used as the file has them,
 /// mapped where the context says so (CpuOptions::map_files); integers and bools widen exactly (bool and uint8 are
 /// uint8, other integers become float64, and one beyond 2^53 that would not is an error). [n] becomes [n, 1],
 /// [n, a, b] becomes [n, a * b]. CSV is float64, numbers correctly rounded; blank lines and '#' lines at the top are
-/// skipped; a quote may only enclose a whole field. NaN and infinity in text are refused here, in arrays by whoever
-/// computes with the table. libsvm becomes dense, O(n d) memory; indices count from 1, or from 0 where an index 0
-/// occurs. Text whose fields are parted by blanks and whose first column counts from 0 or 1, to the last line, is
+/// skipped; a quote may only enclose a whole field. As pandas and R write tables: a first line of 0, 1, .., d - 1 names
+/// the columns (of two columns only where some number below has a fraction; not where the lines count on), and so does
+/// one that begins with an empty field; a first line with one field less than the others leaves out the name of their
+/// first column; a first column without a name (or `Unnamed: 0`) that counts the rows from 0 or 1 is an index and no
+/// part of the table; True and False, Yes and No are 1 and 0. NaN and infinity in text are refused here, in arrays by
+/// whoever computes with the table. libsvm becomes dense, O(n d) memory; indices count from 1, or from 0 where an index
+/// 0 occurs. Text whose fields are parted by blanks and whose first column counts from 0 or 1, to the last line, is
 /// kmeans-text, and that column no part of the table, unless an option only CSV has is given. fvecs and ivecs look the
 /// same: the name's suffix tells them apart, or `format`; where neither does that is `invalid_argument`. hdf5 without
 /// libhdf5 is `invalid_argument`, too. Throws `io` when the file cannot be read, `bad_data` naming file, line or row,

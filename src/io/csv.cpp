@@ -30,6 +30,9 @@ class ChunkParser {
   ChunkParser(const Context& ctx, const CsvLayout& layout, const CsvChunk& chunk, CsvContent& content)
       : ctx_(ctx), layout_(layout), chunk_(chunk), content_(content), p_(chunk.begin), line_(chunk.first_line) {}
 
+  /// Every field of the index held its row's number.
+  [[nodiscard]] bool counts() const noexcept { return counts_; }
+
   /// With `values` null nothing is stored: only faults are looked for.
   void parse(double* values, std::vector<std::unique_ptr<std::string>>* escaped) {
     escaped_ = escaped;
@@ -67,6 +70,7 @@ class ChunkParser {
         if (values != nullptr) *values++ = value;
       } else {
         const Field field = general_field(&line_ends, &end);
+        if (role == ColumnRole::index) check_index(field);
         if (role == ColumnRole::label) keep(field, j, line_ends, "label", &content_.labels);
         if (role == ColumnRole::text) {
           keep(field, j, line_ends, "value", content_.texts.empty() ? nullptr : &content_.texts[texts]);
@@ -111,7 +115,7 @@ class ChunkParser {
   double number_or_throw(const Field& field, std::int64_t column, std::int64_t line_ends) {
     double value = 0;
     const std::string_view text = trimmed(field.text);
-    const NumberKind kind = parse_number(text, &value);
+    const NumberKind kind = parse_cell(text, &value);
     if (kind == NumberKind::number) return value;
     check_fields();
     const std::string place = place_of(column, line_ends - field.line_ends);
@@ -120,6 +124,12 @@ class ChunkParser {
     if (kind == NumberKind::not_finite) fail(fmt::format("{} is '{}', not a finite number", place, shown(text)));
     if (kind == NumberKind::too_large) fail(fmt::format("{} is '{}', too large for float64", place, shown(text)));
     fail(fmt::format("{} is '{}', not a number", place, shown(text)));
+  }
+
+  void check_index(const Field& field) {
+    double value = 0;
+    const bool number = parse_number(trimmed(field.text), &value) == NumberKind::number;
+    counts_ = counts_ && number && value == static_cast<double>(row_ + layout_.index_base);
   }
 
   /// Quotes may enclose blanks.
@@ -189,6 +199,7 @@ class ChunkParser {
   const char* row_begin_ = nullptr;
   std::int64_t line_;
   std::int64_t row_ = 0;
+  bool counts_ = true;
   std::vector<std::unique_ptr<std::string>>* escaped_ = nullptr;
 };
 
@@ -268,15 +279,20 @@ CsvContent parse_csv(const Context& ctx, const CsvLayout& layout, const Bytes& b
   }
   content.escaped.resize(chunks.size());
 
+  std::atomic<bool> counts{true};
   std::atomic<std::int64_t> done{0};
   const auto count = static_cast<std::int64_t>(chunks.size());
   core::parallel_for(ctx, count, [&](std::int64_t i, int worker) {
     const CsvChunk& mine = chunks[static_cast<std::size_t>(i)];
     double* at = store ? reinterpret_cast<double*>(values.get()) + mine.first_row * layout.numbers : nullptr;
-    ChunkParser(ctx, layout, mine, content).parse(at, &content.escaped[static_cast<std::size_t>(i)]);
+    ChunkParser parser(ctx, layout, mine, content);
+    parser.parse(at, &content.escaped[static_cast<std::size_t>(i)]);
+    if (!parser.counts()) counts = false;
     const std::int64_t finished = ++done;
     if (worker == 0) ctx.report("read", static_cast<double>(finished) / static_cast<double>(count));
   });
+  content.counts = counts;
+  if (!content.counts) return content;
   if (store && layout.texts > 0) {
     content.categories = number_all_texts(ctx, layout, content, reinterpret_cast<double*>(values.get()));
   }
@@ -293,6 +309,12 @@ Table read_csv(const Context& ctx, const Bytes& bytes, const std::string& file, 
                std::int64_t chunk, std::int64_t first_line) {
   const CsvLayout layout = lay_out_csv(ctx, bytes, file, options, first_line);
   CsvContent content = parse_csv(ctx, layout, bytes, chunk);
+  if (!content.counts) {
+    content = {};
+    ReadOptions keeping = options;
+    keeping.keep_index = true;
+    return read_csv(ctx, bytes, file, keeping, chunk, first_line);
+  }
   if (content.values == nullptr) {
     throw Error(ErrorCode::internal, fmt::format("{} has more fields than it has bytes", layout.where));
   }
@@ -305,6 +327,7 @@ Table read_csv(const Context& ctx, const Bytes& bytes, const std::string& file, 
     const ColumnRole role = layout.roles[j];
     if (role == ColumnRole::number || role == ColumnRole::text) table.columns.push_back(layout.names[j]);
   }
+  table.notes = layout.notes();
   table.categories = std::move(content.categories);
   if (!content.labels.empty()) table.labels = labels_from_texts(ctx, content.labels);
   return table;

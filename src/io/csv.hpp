@@ -20,6 +20,7 @@ struct CsvContent {
   std::vector<std::vector<std::string_view>> texts;                ///< [layout.texts, rows], borrowed likewise
   std::vector<std::vector<std::string>> categories;                ///< as Table::categories
   std::vector<std::vector<std::unique_ptr<std::string>>> escaped;  ///< labels with doubled quotes, per chunk
+  bool counts = true;  ///< a column of role index does count the rows, as far as was read
 };
 
 /// Reads every row. Throws `bad_data` for the first fault in file order, whatever the number of threads or the chunk.

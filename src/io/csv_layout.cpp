@@ -139,9 +139,20 @@ std::optional<std::int64_t> as_position(const std::string& text) {
   return value;
 }
 
+/// 1 or 0 for the words that pandas, R and people write for true and false.
+std::optional<double> truth_of(std::string_view text) noexcept {
+  for (const std::string_view word : {"True", "TRUE", "true", "Yes", "YES", "yes"}) {
+    if (text == word) return 1;
+  }
+  for (const std::string_view word : {"False", "FALSE", "false", "No", "NO", "no"}) {
+    if (text == word) return 0;
+  }
+  return std::nullopt;
+}
+
 NumberKind kind_of(const Field& field) {
   double value = 0;
-  return parse_number(field.text, &value);
+  return parse_cell(field.text, &value);
 }
 
 std::vector<std::string> references(const ReadOptions& options) {
@@ -151,8 +162,62 @@ std::vector<std::string> references(const ReadOptions& options) {
   return names;
 }
 
+bool is_number(const Field& field, std::int64_t wanted) {
+  return as_position(std::string(field.text)) == wanted && (field.text.size() == 1 || field.text.front() != '0');
+}
+
+/// 0, 1, .., d - 1 above other numbers, as pandas names the columns of an array; behind an index' empty name, too.
+/// Lines that count on are data (numpy.arange), and so are two columns of whole numbers, which may be edges.
+bool is_header_of_numbers(const std::vector<Record>& records) {
+  const std::vector<Field>& first = records.front().cells;
+  const std::size_t skipped = first.front().text.empty() ? 1 : 0;
+  if (records.size() < 2 || first.size() < 2) return false;
+  for (std::size_t j = skipped; j < first.size(); ++j) {
+    if (!is_number(first[j], static_cast<std::int64_t>(j - skipped))) return false;
+  }
+  if (skipped == 1) return true;
+  const auto d = static_cast<std::int64_t>(first.size());
+  bool counts_on = true;
+  bool whole = true;
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    for (std::size_t j = 0; j < records[i].cells.size(); ++j) {
+      const Field& field = records[i].cells[j];
+      if (i == 1 && !is_number(field, d + static_cast<std::int64_t>(j))) counts_on = false;
+      double value = 0;
+      whole = whole && parse_number(field.text, &value) == NumberKind::number && value == std::floor(value) &&
+              field.text.find('.') == std::string_view::npos;
+    }
+  }
+  return !counts_on && (d > 2 || !whole);
+}
+
+/// The first line has one field less than all others: R's write.table leaves out the name of the row names.
+bool lacks_first_name(const std::vector<Record>& records) {
+  const std::size_t fields = records.front().fields;
+  return records.size() > 1 && std::all_of(records.begin() + 1, records.end(), [&](const Record& record) {
+           return record.fault == FieldFault::none && record.fields == fields + 1;
+         });
+}
+
+/// Whether the first column counts the rows, from 0 or 1; `base` gets the number of the first.
+bool counts_rows(const std::vector<Record>& records, std::size_t first, std::int64_t* base) {
+  if (records.size() < first + 2) return false;  // one row counts by chance
+  for (std::int64_t start = 0; start < 2; ++start) {
+    bool counts = true;
+    for (std::size_t i = first; i < records.size() && counts; ++i) {
+      double value = 0;
+      counts = records[i].fields > 0 && parse_number(records[i].cells[0].text, &value) == NumberKind::number &&
+               value == static_cast<double>(start + static_cast<std::int64_t>(i - first));
+    }
+    *base = start;
+    if (counts) return true;
+  }
+  return false;
+}
+
 bool detect_header(const Context& ctx, const std::vector<Record>& records, const ReadOptions& options) {
   const std::vector<Field>& first = records.front().cells;
+  if (is_header_of_numbers(records)) return true;
   const std::vector<std::string> referred = references(options);
   for (std::size_t j = 0; j < first.size(); ++j) {
     if (j % kPollFields == 0) ctx.check_cancelled();
@@ -233,7 +298,8 @@ void mark_texts(const Context& ctx, CsvLayout& layout) {
     for (std::size_t j = 0; j < std::min(record.fields, layout.roles.size()); ++j) {
       if (j % kPollFields == 0) ctx.check_cancelled();
       const bool text = kind_of(record.cells[j]) == NumberKind::text;
-      if (text && layout.roles[j] == ColumnRole::number) layout.roles[j] = ColumnRole::text;
+      const bool truth = truth_of(record.cells[j].text).has_value();  // others may follow that are neither
+      if ((text || truth) && layout.roles[j] == ColumnRole::number) layout.roles[j] = ColumnRole::text;
     }
   }
 }
@@ -266,9 +332,18 @@ CsvLayout lay_out(const Context& ctx, const Bytes& bytes, const std::string& fil
   layout.roles.assign(first.fields, ColumnRole::number);
   layout.body = p;
   if (layout.header) {
+    layout.header_of_numbers = is_header_of_numbers(records);
+    if (lacks_first_name(records)) {
+      layout.names.emplace_back();
+      layout.roles.push_back(ColumnRole::number);
+    }
     for (const Field& field : first.cells) layout.names.push_back(unescape(field));
     layout.body = first.next;
     layout.body_line += first.lines;
+    layout.unnamed_first = layout.names.size() > 1 && (layout.names[0].empty() || layout.names[0] == "Unnamed: 0");
+    if (layout.unnamed_first && !options.keep_index && counts_rows(records, 1, &layout.index_base)) {
+      layout.roles[0] = ColumnRole::index;
+    }
   }
   return layout;
 }
@@ -279,6 +354,19 @@ std::string CsvLayout::column_name(std::int64_t column) const {
   const auto at = static_cast<std::size_t>(column);
   if (at < names.size() && !names[at].empty()) return fmt::format("column '{}'", shown(names[at]));
   return fmt::format("column {}", column);
+}
+
+std::vector<std::string> CsvLayout::notes() const {
+  std::vector<std::string> notes;
+  if (header_of_numbers) {
+    notes.push_back(fmt::format("{}: the first line counts the columns and is read as a header, not as a row", where));
+  }
+  if (unnamed_first && roles[0] == ColumnRole::index) {
+    notes.push_back(fmt::format("{}: the first column has no name and counts the rows: an index, left out", where));
+  } else if (unnamed_first && (roles[0] == ColumnRole::number || roles[0] == ColumnRole::text)) {
+    notes.push_back(fmt::format("{}: column 0 has no name and is read as one of the table", where));
+  }
+  return notes;
 }
 
 std::int64_t skip_preamble(const Context& ctx, const char*& p, const char* end) {
@@ -350,6 +438,14 @@ CsvLayout lay_out_csv_labels(const Context& ctx, const Bytes& bytes, const std::
   std::fill(layout.roles.begin(), layout.roles.end(), ColumnRole::dropped);
   layout.roles[static_cast<std::size_t>(find_column(layout, column, "label"))] = ColumnRole::label;
   return layout;
+}
+
+NumberKind parse_cell(std::string_view text, double* value) noexcept {
+  const NumberKind kind = parse_number(text, value);
+  if (kind != NumberKind::text) return kind;
+  const std::optional<double> truth = truth_of(text);
+  *value = truth.value_or(0);
+  return truth ? NumberKind::number : kind;
 }
 
 NumberKind parse_number(std::string_view text, double* value) noexcept {

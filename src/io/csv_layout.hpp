@@ -12,7 +12,8 @@
 
 namespace vicinal::io {
 
-enum class ColumnRole : std::uint8_t { number, text, label, dropped };
+/// `index`: it has no name and counts the rows, as tables of pandas and R do.
+enum class ColumnRole : std::uint8_t { number, text, label, dropped, index };
 
 struct CsvLayout {
   std::string where;  ///< "'file.csv'", opens every sentence
@@ -21,6 +22,9 @@ struct CsvLayout {
   const char* end = nullptr;
   std::int64_t body_line = 1;  ///< number of the line at `body`, from 1
   bool header = false;
+  bool header_of_numbers = false;  ///< 0, 1, .., d - 1
+  bool unnamed_first = false;      ///< the header names the first column by nothing, or by what pandas makes of that
+  std::int64_t index_base = 0;     ///< what the first row of an index holds: 0 or 1
   std::vector<std::string> names;  ///< [fields], empty without a header
   std::vector<ColumnRole> roles;   ///< [fields]
   std::int64_t numbers = 0;        ///< columns of role number or text: those of the table
@@ -29,6 +33,8 @@ struct CsvLayout {
   [[nodiscard]] std::int64_t fields() const noexcept { return static_cast<std::int64_t>(roles.size()); }
   /// "column 'age'", or "column 3" (from 0) without names.
   [[nodiscard]] std::string column_name(std::int64_t column) const;
+  /// What was guessed and may be wrong: Table::notes.
+  [[nodiscard]] std::vector<std::string> notes() const;
 };
 
 /// Whether the beginning of the bytes is text: no NUL or other control characters.
@@ -49,8 +55,10 @@ CsvLayout lay_out_csv(const Context& ctx, const Bytes& bytes, const std::string&
 CsvLayout lay_out_csv_labels(const Context& ctx, const Bytes& bytes, const std::string& file,
                              const std::string& column);
 
-/// Whether a field is a number as tables accept it (surrounding blanks removed before).
+/// Whether a text is a number (surrounding blanks removed before).
 enum class NumberKind : std::uint8_t { number, missing, not_finite, too_large, text };
 NumberKind parse_number(std::string_view text, double* value) noexcept;
+/// The same of a table's field: True, False, Yes and No are 1 and 0, too.
+NumberKind parse_cell(std::string_view text, double* value) noexcept;
 
 }  // namespace vicinal::io

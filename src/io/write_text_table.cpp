@@ -60,7 +60,7 @@ class TextRows {
 
   [[nodiscard]] std::string csv_header() const {
     const Table& table = output_.table;
-    if (table.columns.empty() && !table.labels) return {};
+    if (table.columns.empty() && !table.labels && !begins_like_a_header()) return {};
     std::string line;
     for (std::int64_t j = 0; j < view_.cols(); ++j) {
       const auto at = static_cast<std::size_t>(j);
@@ -72,6 +72,16 @@ class TextRows {
   }
 
  private:
+  /// The first row is 0, 1, .., d - 1, which a reader of CSV takes for the names of the columns (read_table).
+  [[nodiscard]] bool begins_like_a_header() const {
+    if (view_.cols() < 2) return false;
+    std::vector<double> first(static_cast<std::size_t>(view_.cols()));
+    core::widen_rows(view_, 0, 1, first.data());
+    for (std::size_t j = 0; j < first.size(); ++j) {
+      if (first[j] != static_cast<double>(j)) return false;
+    }
+    return true;
+  }
   void csv(std::int64_t i, const double* row, std::string& out) const {
     const auto& categories = output_.table.categories;
     for (std::int64_t j = 0; j < view_.cols(); ++j) {

@@ -23,6 +23,10 @@ class IoCsv : public ::testing::Test {
   Table read(const std::string& text, const ReadOptions& options = {}) {
     return read_table(ctx_, folder_.put("t.csv", text), options);
   }
+  Table read_csv_in_chunks(const std::string& text, std::int64_t chunk) {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
+    return io::read_csv(ctx_, io::Bytes{bytes, text.size(), nullptr}, "t.csv", {}, chunk);
+  }
   Context ctx_ = Context::cpu({.threads = 2});
   Folder folder_;
 };
@@ -69,6 +73,68 @@ TEST_F(IoCsv, Headers) {
   EXPECT_EQ(values_of(table), (Doubles{3, 4}));
   options.header = false;
   expect_error(ErrorCode::bad_data, {"line 1", "column 0", "'a'"}, [&] { read("a,b\n1,2\n", options); });
+}
+
+TEST_F(IoCsv, HeadersOfNumbers) {
+  // pandas: DataFrame(array).to_csv(index=False)
+  EXPECT_EQ(read("0,1,2\n5,6,7\n8,9,1\n").columns, (Names{"0", "1", "2"}));
+  EXPECT_EQ(values_of(read("0,1,2\n5,6,7\n8,9,1\n")), (Doubles{5, 6, 7, 8, 9, 1}));
+  EXPECT_EQ(read("0,1,2\n5,6,7\n").notes.size(), 1U);
+  EXPECT_EQ(read("0,1\n0.5,1\n2,3\n").view.rows(), 2);
+  // Data: rows that count on, edges, other numbers, one row, and what the caller says.
+  EXPECT_EQ(read("0,1,2\n3,4,5\n6,7,8\n").view.rows(), 3);
+  EXPECT_EQ(read("0,1\n1,2\n0,2\n").view.rows(), 3);
+  EXPECT_EQ(read("0,1,3\n5,6,7\n").view.rows(), 2);
+  EXPECT_EQ(read("00,1,2\n5,6,7\n").view.rows(), 2);
+  EXPECT_EQ(read("0,1,2\n").view.rows(), 1);
+  EXPECT_EQ(read("0\n1\n2\n").view.rows(), 3);
+  ReadOptions options;
+  options.header = false;
+  EXPECT_EQ(read("0,1,2\n5,6,7\n", options).view.rows(), 2);
+  EXPECT_TRUE(read("0,1,2\n5,6,7\n", options).notes.empty());
+}
+
+TEST_F(IoCsv, IndexColumns) {
+  // pandas: to_csv(); R: write.csv and write.table
+  for (const char* const text :
+       {",a,b\n0,5,6\n1,7,8\n", ",0,1\n0,5,6\n1,7,8\n", "\"\",\"a\",\"b\"\n\"1\",5,6\n\"2\",7,8\n",
+        "\"a\" \"b\"\n\"1\" 5 6\n\"2\" 7 8\n", "Unnamed: 0,a,b\n0,5,6\n1,7,8\n"}) {
+    const Table table = read(text);
+    EXPECT_EQ(values_of(table), (Doubles{5, 6, 7, 8})) << text;
+    EXPECT_EQ(table.columns.size(), 2U) << text;
+    ASSERT_FALSE(table.notes.empty()) << text;
+    EXPECT_NE(table.notes.back().find("an index, left out"), std::string::npos) << table.notes.back();
+  }
+  ReadOptions keep;
+  keep.keep_index = true;
+  EXPECT_EQ(read(",a\n0,5\n1,7\n", keep).view.cols(), 2);
+  // A name makes it a column, and so do numbers that do not count, wherever they stop.
+  EXPECT_EQ(read("id,a\n0,5\n1,7\n").view.cols(), 2);
+  EXPECT_EQ(read(",a\n3,5\n1,7\n").view.cols(), 2);
+  EXPECT_EQ(read(",a\n3,5\n1,7\n").notes.size(), 1U);
+  EXPECT_EQ(read(",a\n0,5\n").view.cols(), 2);  // by chance
+  std::string late = ",a\n";
+  for (int i = 0; i < 5000; ++i) late += std::to_string(i == 4321 ? 0 : i) + ",1\n";
+  const Table table = read_csv_in_chunks(late, 1000);
+  EXPECT_EQ(table.view.cols(), 2);
+  EXPECT_EQ(table.view.rows(), 5000);
+  // Names and positions are the file's.
+  ReadOptions options;
+  options.drop = {"1"};
+  EXPECT_EQ(values_of(read(",a,b\n0,5,6\n1,7,8\n", options)), (Doubles{6, 8}));
+  options.drop = {"0"};
+  EXPECT_EQ(values_of(read(",a,b\n0,5,6\n1,7,8\n", options)), (Doubles{5, 6, 7, 8}));
+}
+
+TEST_F(IoCsv, WordsOfTruth) {
+  EXPECT_EQ(values_of(read("a,b\nTrue,no\nFALSE,Yes\n")), (Doubles{1, 0, 0, 1}));
+  ReadOptions labels;
+  labels.label = "b";
+  EXPECT_TRUE(read("a,b\n1,True\n0,False\n", labels).labels->is_text());
+  ReadOptions texts;
+  texts.find_text = true;
+  EXPECT_EQ(read("a,b\n1,yes\n0,no\n2,maybe\n", texts).categories[1], (Names{"maybe", "no", "yes"}));
+  expect_error(ErrorCode::bad_data, {"not a number"}, [&] { read("a,b\n1,yes\n0,maybe\n"); });
 }
 
 TEST_F(IoCsv, LabelsAndDrops) {

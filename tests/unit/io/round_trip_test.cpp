@@ -334,5 +334,16 @@ TEST_F(IoRoundTrip, WhatCannotBeWritten) {
   EXPECT_TRUE(folder_.names().empty());
 }
 
+// A row that a reader would take for the names of the columns gets names above it.
+TEST_F(IoRoundTrip, ARowLikeAHeader) {
+  const std::vector<double> values = {0, 1, 2, 5, 6, 7};
+  Table table;
+  table.view = TableView(values.data(), 2, 3);
+  write_table(ctx_, folder_ / "t.csv", table);
+  const Table back = read_table(ctx_, folder_ / "t.csv");
+  EXPECT_EQ(values_of(back), values);
+  EXPECT_EQ(back.columns, (std::vector<std::string>{"x0", "x1", "x2"}));
+}
+
 }  // namespace
 }  // namespace vicinal
