@@ -16,7 +16,7 @@ int main() {
   const std::vector<double> areas = {5, 4, 6, 3, 0.01};
   const vc::BipartiteEdges edges(3, 3, old_ids, new_ids, areas);
   const vc::Cocluster whole = vc::cocluster(ctx, edges);
-  const vc::CoclusterSplit split = vc::split_groups(ctx, edges, whole, {.most_members = 4});
+  const vc::CoclusterSplit split = vc::split_groups(ctx, edges, whole, {.max_members = 4});
   for (const vc::CoclusterGroup& group : split.parts.groups) {
     std::printf("group %lld: %lld old and %lld new\n", static_cast<long long>(group.label),
                 static_cast<long long>(group.count_a), static_cast<long long>(group.count_b));

@@ -223,7 +223,7 @@ void BenchMatch::run() const {
   MatchOptions options;
   options.rule = edge_rule_from(rule);
   options.threshold = threshold;
-  options.least_width = width;
+  options.min_width = width;
   Overlaps areas;
   Match found;
   areas = overlaps(ctx, a, b, {.widths = false});

@@ -24,7 +24,7 @@ namespace vicinal::cli {
 namespace {
 
 constexpr double kShare = 0.001;
-constexpr std::int64_t kMostIterations = 501;
+constexpr std::int64_t kMaxIterations = 501;
 
 struct ClassicalSet {
   const char* name;
@@ -89,7 +89,7 @@ KMeansOptions classical(std::int64_t k) {
   options.rule = KMeansRule::classical;
   options.empty = EmptyClusters::keep;
   options.changed_share = kShare;
-  options.max_iterations = kMostIterations;
+  options.max_iterations = kMaxIterations;
   return options;
 }
 
@@ -129,7 +129,7 @@ class IterationBench {
   void line(const Objects& objects, std::int64_t k) {
     SerialLloyd serial;
     const Timings of_serial = measure(contexts_[0], options_.warmup, options_.repeat, [&] {
-      serial = serial_lloyd(objects.values, objects.cols, k, kShare, kMostIterations);
+      serial = serial_lloyd(objects.values, objects.cols, k, kShare, kMaxIterations);
     });
     add(objects, k, "serial", serial.iterations, of_serial, {});
     std::vector<std::string> text = {objects.source, fmt::format("{}", objects.rows()), fmt::format("{}", objects.cols),

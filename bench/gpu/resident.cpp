@@ -110,9 +110,9 @@ void make_some(const Rows& of, std::int64_t begin, std::int64_t end, float* to) 
 
 /// The same, on all threads where it is worth it.
 void make_rows(const Rows& of, std::int64_t begin, std::int64_t end, float* to) {
-  constexpr std::int64_t kLeastRows = 1024;
+  constexpr std::int64_t kMinRows = 1024;
   static Makers makers(std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 3, 1, 24));
-  if (end - begin < kLeastRows) return make_some(of, begin, end, to);
+  if (end - begin < kMinRows) return make_some(of, begin, end, to);
   makers.run([&](int number) {
     const std::int64_t first = begin + (end - begin) * number / makers.count();
     const std::int64_t last = begin + (end - begin) * (number + 1) / makers.count();

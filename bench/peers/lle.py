@@ -132,7 +132,7 @@ def quality(command):
             return float(((known - basis @ (basis.T @ known)) ** 2).sum() / (known**2).sum())
 
         for variant in ("standard", "modified", "hessian", "ltsa"):
-            points, _, told, _ = run(command, rows, variant, "--quality", "--judge", "0", "--parameters", "known.npy", known=known)
+            points, _, told, _ = run(command, rows, variant, "--quality", "--quality-rows", "0", "--parameters", "known.npy", known=known)
             left = told["parameters"]["affine_residual"]
             theirs = {"sklearn": left_by(by_sklearn(rows, variant, "dense"))} if variant in SKLEARN else {}
             if variant in TAPKEE:

@@ -22,7 +22,7 @@ constexpr std::uint64_t kCategoryPerRow = 32;
 // While labels are read: a view, a whole number and a code, and their numbers, where all of them differ.
 constexpr std::uint64_t kLabelPerRow = 16 + 8 + 4 + kDistinctPerRow;
 constexpr std::uint64_t kClassPerRow = 4 + 32;  // then: a code, and a string of which no other row has the same
-constexpr std::uint64_t kLeastForHeaders = std::uint64_t{8} << 20;  // part of what a process takes in any case
+constexpr std::uint64_t kMinForHeaders = std::uint64_t{8} << 20;  // part of what a process takes in any case
 constexpr std::uint64_t kSmall =
     16;  // files so many times smaller than the limit are not looked at before they are read
 
@@ -83,7 +83,7 @@ PlannedInputs::PlannedInputs(const Runtime& runtime, const CommonOptions& common
 FileInfo PlannedInputs::info(const std::string& file, const ReadOptions& reading) const {
   CpuOptions options;
   options.threads = common_->threads;
-  options.memory_limit = std::max(runtime_->ctx.memory_limit(), kLeastForHeaders);
+  options.memory_limit = std::max(runtime_->ctx.memory_limit(), kMinForHeaders);
   options.cancel = interrupt_token();
   options.map_files = true;
   return describe_file(Context::cpu(options), file, reading.format);

@@ -40,7 +40,7 @@ struct CoclusterCommand {
   std::int64_t runs = 10;
 
   [[nodiscard]] bool is_spectral() const { return method == kSpectral; }
-  [[nodiscard]] bool splits() const { return split.most_members > 0 || split.most_steps > 0; }
+  [[nodiscard]] bool splits() const { return split.max_members > 0 || split.max_steps > 0; }
   void run();
   void check() const;
   void explain(const CoclusterPlan& plan) const;
@@ -278,12 +278,12 @@ Command add_cocluster(const Parser& root) {
       .group(spectral);
   app.add_option("--seed", made.seed, "Random seed").type_name("N").capture_default_str().group(spectral);
   const std::string splitting = "Splitting";
-  app.add_option("--split-members", made.split.most_members,
+  app.add_option("--split-members", made.split.max_members,
                  "Split groups with more members than this at light edges [never]")
       .type_name("N")
       .between(1, std::int64_t{1} << 40)
       .group(splitting);
-  app.add_option("--split-steps", made.split.most_steps,
+  app.add_option("--split-steps", made.split.max_steps,
                  "Split groups in which two members are more than this many edges apart [never]")
       .type_name("N")
       .between(1, std::int64_t{1} << 40)

@@ -67,7 +67,8 @@ void LleCommand::check() const {
   check_output("-o", output, {".csv", ".npy", ".npz"});
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
-  if (judge < 0) throw Error(ErrorCode::invalid_argument, fmt::format("--judge: {} is not a number of rows", judge));
+  if (judge < 0)
+    throw Error(ErrorCode::invalid_argument, fmt::format("--quality-rows: {} is not a number of rows", judge));
   if (model.empty()) return;
   for (const Option& option : of_fitting) {
     if (!option.given()) continue;
@@ -272,7 +273,7 @@ Command add_lle(const Parser& root) {
   fitting(app.add_flag("--quality", lle.quality,
                        "Print trustworthiness, continuity and the condition of the weights, as --report does"),
           trust);
-  fitting(app.add_option("--judge", lle.judge, "Number of rows that --quality evaluates, evenly spread; 0: all")
+  fitting(app.add_option("--quality-rows", lle.judge, "Number of rows that --quality evaluates, evenly spread; 0: all")
               .type_name("N")
               .capture_default_str(),
           trust);

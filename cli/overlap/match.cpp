@@ -34,8 +34,8 @@ struct MatchCommand {
   double threshold = 0;
   double width = 0;
   double unchanged = 0.98;
-  std::int64_t most_partners = 0;
-  double most_area = 0;
+  std::int64_t max_partners = 0;
+  double max_area = 0;
   SplitOptions split;
   std::string agreement = "ignored";
   std::string output;
@@ -65,11 +65,11 @@ MatchOptions MatchCommand::options() const {
   MatchOptions options;
   options.rule = edge_rule_from(rule);
   options.threshold = threshold;
-  options.least_width = width;
+  options.min_width = width;
   options.unchanged_iou = unchanged;
   options.widths = true;
-  options.most_partners = most_partners;
-  options.most_area = most_area;
+  options.max_partners = max_partners;
+  options.max_area = max_area;
   options.split = split;
   options.agreement = agreement == "required" ? Agreement::required
                       : agreement == "enough" ? Agreement::enough
@@ -166,20 +166,20 @@ Command add_match(const Parser& root) {
       .type_name("X")
       .capture_default_str()
       .group(rules);
-  app.add_option("--most-partners", command->most_partners,
+  app.add_option("--max-partners", command->max_partners,
                  "Exclude features with more partners than this (streets, water); 0: none")
       .type_name("N")
       .capture_default_str()
       .group(rules);
-  app.add_option("--most-area", command->most_area, "Exclude features with a larger area, in square meters; 0: none")
+  app.add_option("--max-area", command->max_area, "Exclude features with a larger area, in square meters; 0: none")
       .type_name("X")
       .capture_default_str()
       .group(rules);
-  app.add_option("--max-group", command->split.most_members,
+  app.add_option("--max-group", command->split.max_members,
                  "Split groups with more features than this at small overlaps; 0: never")
       .type_name("N")
       .group(rules);
-  app.add_option("--max-diameter", command->split.most_steps,
+  app.add_option("--max-diameter", command->split.max_steps,
                  "Split groups in which two features are more than this many pairs apart; 0: never")
       .type_name("N")
       .group(rules);

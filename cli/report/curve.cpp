@@ -13,7 +13,7 @@
 namespace vicinal::cli::report {
 namespace {
 
-constexpr std::size_t kMostDots = 60;
+constexpr std::size_t kMaxDots = 60;
 
 /// 1, 2 or 5 times a power of ten, so that about `count` of them cover the range.
 double round_step(double range, double count) {
@@ -76,7 +76,7 @@ std::string curve_svg(const std::vector<Point>& points, const std::string& label
   std::string path;
   for (const Point& point : shown) path += fmt::format("{:.1f},{:.1f} ", across(point.x), down(point.y));
   shapes += fmt::format("<polyline points=\"{}\" class=\"curve\"/>", path);
-  if (shown.size() <= kMostDots) {
+  if (shown.size() <= kMaxDots) {
     for (const Point& point : shown) {
       shapes += fmt::format(
           "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" class=\"good\"><title>{:.0f}: {:.6g}</title></circle>",

@@ -127,7 +127,7 @@ std::string facts(const MatchedFiles& files) {
   const MatchOptions& options = files.match->options;
   std::string text = "<dl class=\"facts\">\n" + fact("Old", files.path_a) + fact("New", files.path_b);
   text += fact("Rule", fmt::format("{}, threshold {}{}", name_of(options.rule), options.threshold,
-                                   options.least_width > 0 ? fmt::format(", width {} m", options.least_width) : ""));
+                                   options.min_width > 0 ? fmt::format(", width {} m", options.min_width) : ""));
   text += fact("Coordinates", fmt::format("{} and {}", files.layers->a.crs, files.layers->b.crs));
   text += fact("Repaired", fmt::format("{} and {} features",
                                        format_count(static_cast<std::int64_t>(files.layers->a.repaired.size())),

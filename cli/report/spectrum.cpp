@@ -14,8 +14,8 @@ namespace vicinal::cli::report {
 namespace {
 
 constexpr ChartFrame kFrame = {480, 320, 26, 44, 62, 16};
-constexpr std::size_t kMostNamed = 8;
-constexpr int kMostTicks = 7;
+constexpr std::size_t kMaxNamed = 8;
+constexpr int kMaxTicks = 7;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ std::string spectrum_svg(const LlePiece& piece) {
   const int high = std::max(low + 2, static_cast<int>(std::ceil(std::log10(most))));
   const auto down = [&](double log) { return kFrame.down((high - log) / (high - low)); };
   std::string shapes;
-  const int step = (high - low + kMostTicks - 1) / kMostTicks;
+  const int step = (high - low + kMaxTicks - 1) / kMaxTicks;
   for (int decade = low; decade <= high; decade += step) {
     shapes += kFrame.level(down(decade), fmt::format("1e{}", decade));
   }
@@ -45,7 +45,7 @@ std::string spectrum_svg(const LlePiece& piece) {
     const char* const style = next ? "soft" : "good";
     shapes += svg_rect(x - 1, y, 2, down(low) - y, style);
     shapes += chart_dot(x, y, 5, style);
-    if (values.size() > kMostNamed) continue;
+    if (values.size() > kMaxNamed) continue;
     shapes += svg_text(x, y - 12, "middle", next ? "soft" : "strong", fmt::format("{:.2e}", values[i]));
     shapes += kFrame.tick(x, next ? "next" : fmt::format("{}", i));
   }

@@ -122,8 +122,8 @@ VICINAL_API Cocluster cocluster(const Context& ctx, const TableView& relation, c
 
 /// Limits of a group's size; 0: no limit.
 struct SplitOptions {
-  std::int64_t most_members = 0;  ///< of both sides together
-  std::int64_t most_steps = 0;    ///< edges on the shortest path between any two members
+  std::int64_t max_members = 0;  ///< of both sides together
+  std::int64_t max_steps = 0;    ///< edges on the shortest path between any two members
 };
 
 struct CoclusterSplit {
@@ -137,7 +137,7 @@ struct CoclusterSplit {
 /// Van Dooren and Nesterov 2011, whose resolution is the group's own density, doubled where that divides nothing), and
 /// parts are divided again while they are too large. Every part is connected. Without weights, or where a group's are
 /// all 0, each edge weighs 1; edges given more than once add up. Sequential in a group, groups side by side: the same
-/// answer for every thread count. O(edges log members) a division; with `most_steps` O(members edges) at worst. Throws
+/// answer for every thread count. O(edges log members) a division; with `max_steps` O(members edges) at worst. Throws
 /// `invalid_argument` for limits below 0 and for labels that are not these edges', what `cocluster` throws for edges,
 /// and `over_memory`.
 VICINAL_API CoclusterSplit split_groups(const Context& ctx, const BipartiteEdges& edges, const Cocluster& found,

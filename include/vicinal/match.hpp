@@ -15,14 +15,14 @@ namespace vicinal {
 
 /// When a pair of features is kept, that is, an edge of the graph whose components are the groups.
 enum class EdgeRule : std::uint8_t {
-  standard,  ///< share of the smaller >= 0.5, or >= `threshold` (0.25) and mean width >= `least_width` (0)
+  standard,  ///< share of the smaller >= 0.5, or >= `threshold` (0.25) and mean width >= `min_width` (0)
   touch,     ///< they share a point: the rule of Zhang et al., which merges a map of adjacent parcels into one group
   area,      ///< they share an area above 0
   share,     ///< of the smaller one, >= `threshold`
   share_a,   ///< of a's area, >= `threshold`
   share_b,   ///< of b's area, >= `threshold`
   iou,       ///< intersection over union >= `threshold`
-  width,     ///< mean width of what they share >= `least_width`
+  width,     ///< mean width of what they share >= `min_width`
 };
 
 /// What became of the features of `a` in a group.
@@ -50,12 +50,12 @@ VICINAL_API EdgeRule edge_rule_from(std::string_view name);
 
 struct MatchOptions {
   EdgeRule rule = EdgeRule::standard;
-  double threshold = 0;            ///< in (0, 1]; 0: the rule's own (0.25 for `standard`, 0.05 for shares, 0.5 for iou)
-  double least_width = 0;          ///< in units of the coordinates
-  double unchanged_iou = 0.98;     ///< in [0, 1]
-  bool widths = false;             ///< of all pairs, also where the rule does not ask for them
-  std::int64_t most_partners = 0;  ///< a feature that the rule gives more is a hub and keeps none; 0: there are no hubs
-  double most_area = 0;            ///< a feature with more is a hub; 0: none
+  double threshold = 0;           ///< in (0, 1]; 0: the rule's own (0.25 for `standard`, 0.05 for shares, 0.5 for iou)
+  double min_width = 0;           ///< in units of the coordinates
+  double unchanged_iou = 0.98;    ///< in [0, 1]
+  bool widths = false;            ///< of all pairs, also where the rule does not ask for them
+  std::int64_t max_partners = 0;  ///< a feature that the rule gives more is a hub and keeps none; 0: there are no hubs
+  double max_area = 0;            ///< a feature with more is a hub; 0: none
   Agreement agreement = Agreement::ignored;
   std::span<const std::int64_t> codes_a = {};  ///< [features of a], -1: unknown, which agrees with nothing
   std::span<const std::int64_t> codes_b = {};  ///< [features of b]

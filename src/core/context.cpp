@@ -12,7 +12,7 @@
 namespace vicinal {
 namespace {
 
-constexpr int kMostThreads = 4096;                 // beyond any machine; catches nonsense before it starts threads
+constexpr int kMaxThreads = 4096;                  // beyond any machine; catches nonsense before it starts threads
 constexpr std::int64_t kReportEvery = 20'000'000;  // nanoseconds between two progress reports
 
 std::int64_t nanoseconds_now() {
@@ -23,9 +23,9 @@ std::int64_t nanoseconds_now() {
 }  // namespace
 
 int core::checked_threads(int threads) {
-  if (threads < 0 || threads > kMostThreads) {
+  if (threads < 0 || threads > kMaxThreads) {
     throw Error(ErrorCode::invalid_argument, "threads = " + std::to_string(threads) + ": must be between 0 (all) and " +
-                                                 std::to_string(kMostThreads));
+                                                 std::to_string(kMaxThreads));
   }
   return threads == 0 ? available_cores() : threads;
 }

@@ -176,7 +176,7 @@ class ChunkParser {
 
   [[noreturn]] void quote_fault(FieldFault fault, std::int64_t line) const {
     if (fault == FieldFault::too_long) {
-      fail(fmt::format("{} line {} has a field of more than {} MiB", layout_.where, line, kMostFieldBytes >> 20));
+      fail(fmt::format("{} line {} has a field of more than {} MiB", layout_.where, line, kMaxFieldBytes >> 20));
     }
     fail(fmt::format("{} line {} {}", layout_.where, line,
                      fault == FieldFault::open_quote

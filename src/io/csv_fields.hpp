@@ -12,11 +12,11 @@ namespace vicinal::io {
 
 /// A field, with the blanks around it, takes at most so many bytes; what is longer is refused. So nothing that looks at
 /// one field takes long.
-inline constexpr std::int64_t kMostFieldBytes = std::int64_t{16} << 20;
+inline constexpr std::int64_t kMaxFieldBytes = std::int64_t{16} << 20;
 
 /// The end of what a field that begins at p may reach.
 inline const char* field_limit(const char* p, const char* end) noexcept {
-  return end - p > kMostFieldBytes ? p + kMostFieldBytes : end;
+  return end - p > kMaxFieldBytes ? p + kMaxFieldBytes : end;
 }
 
 /// How a file separates fields. ' ' stands for any run of spaces and tabs.

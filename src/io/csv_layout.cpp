@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kSampleRecords = 32;
 constexpr std::int64_t kSampleBytes = std::int64_t{1} << 20;
-constexpr std::size_t kMostFields = std::size_t{1} << 22;
+constexpr std::size_t kMaxFields = std::size_t{1} << 22;
 constexpr std::size_t kPollFields = std::size_t{1} << 16;
 
 [[noreturn]] void unfit(const std::string& where, std::string_view what) {
@@ -58,7 +58,7 @@ Extent scan_record(const Context& ctx, const Dialect& dialect, const char* p, co
     ++record.fields;
     visit(field);
     p = field.next;
-    if (field.fault != FieldFault::none || field.end != FieldEnd::delimiter || record.fields > kMostFields) {
+    if (field.fault != FieldFault::none || field.end != FieldEnd::delimiter || record.fields > kMaxFields) {
       record.fault = field.fault;
       record.lines += field.end == FieldEnd::line ? 1 : 0;
       record.next = p;
@@ -263,11 +263,11 @@ std::int64_t find_column(const CsvLayout& layout, const std::string& reference, 
     unfit(layout.where, fmt::format("has no header line, so the {} column '{}' must be given by position (0 to {})",
                                     role, shown(reference), layout.fields() - 1));
   }
-  constexpr std::size_t kMostShown = 20;
+  constexpr std::size_t kMaxShown = 20;
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(kMostShown, layout.names.size()); ++i) names.push_back(shown(layout.names[i]));
+  for (std::size_t i = 0; i < std::min(kMaxShown, layout.names.size()); ++i) names.push_back(shown(layout.names[i]));
   unfit(layout.where, fmt::format("has no column '{}' for {}; its columns are {}{}", shown(reference), role,
-                                  fmt::join(names, ", "), layout.names.size() > kMostShown ? ", ..." : ""));
+                                  fmt::join(names, ", "), layout.names.size() > kMaxShown ? ", ..." : ""));
 }
 
 void check_delimiter(char delimiter) {
@@ -325,8 +325,8 @@ CsvLayout lay_out(const Context& ctx, const Bytes& bytes, const std::string& fil
   const std::vector<Record> records = sample_records(ctx, layout, p);
   if (records.empty()) bad(layout.where, "has no data rows");
   const Record& first = records.front();
-  if (first.fields > kMostFields) {
-    bad(layout.where, fmt::format("has more than {} fields in its first line", kMostFields));
+  if (first.fields > kMaxFields) {
+    bad(layout.where, fmt::format("has more than {} fields in its first line", kMaxFields));
   }
   layout.header = first.fault == FieldFault::none && options.header.value_or(detect_header(ctx, records, options));
   layout.roles.assign(first.fields, ColumnRole::number);

@@ -25,8 +25,8 @@ constexpr int kDataset = 5;
 constexpr int kInteger = 0;  // of H5T_class_t
 constexpr int kReal = 1;
 constexpr int kText = 3;
-constexpr int kMostDimensions = 32;
-constexpr int kMostDepth = 32;
+constexpr int kMaxDimensions = 32;
+constexpr int kMaxDepth = 32;
 
 /// Where sign, exponent and mantissa of a float lie.
 struct FloatFields {
@@ -81,7 +81,7 @@ Hdf5Dataset describe(const Hdf5Library& h5, Hid dataset, const std::string& name
   const Hdf5Object plan(h5.H5Dget_create_plist(dataset), h5.H5Pclose);
   if (!type.ok() || !space.ok() || !plan.ok()) bad(found.where, "cannot be opened (damaged)");
   const int axes = h5.H5Sget_simple_extent_ndims(space.id());
-  if (axes < 0 || axes > kMostDimensions) bad(found.where, "has a shape that makes no sense (damaged)");
+  if (axes < 0 || axes > kMaxDimensions) bad(found.where, "has a shape that makes no sense (damaged)");
   std::vector<Hsize> lengths(static_cast<std::size_t>(axes));
   if (axes > 0) h5.H5Sget_simple_extent_dims(space.id(), lengths.data(), nullptr);
   for (const Hsize length : lengths) {
@@ -147,7 +147,7 @@ class File {
       if (kind == kDataset) found.push_back(describe(h5_, object.id(), path, name_));
     }
     for (const std::string& path : groups) {
-      if (depth == kMostDepth) bad(fmt::format("'{}'", name_), fmt::format("has groups within groups, {} deep", depth));
+      if (depth == kMaxDepth) bad(fmt::format("'{}'", name_), fmt::format("has groups within groups, {} deep", depth));
       list(ctx, path, found, depth + 1);
     }
   }
@@ -213,12 +213,11 @@ RawArray File::read(const Context& ctx, const Hdf5Dataset& dataset, const Bytes&
 }
 
 [[noreturn]] void ask_for_name(const std::vector<Hdf5Dataset>& sets, const std::string& file, std::string_view what) {
-  constexpr std::size_t kMostShown = 20;
+  constexpr std::size_t kMaxShown = 20;
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(kMostShown, sets.size()); ++i) names.push_back(shown(sets[i].name));
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("'{}' has {}; its datasets are {}{}", file, what, fmt::join(names, ", "),
-                          sets.size() > kMostShown ? ", ..." : ""));
+  for (std::size_t i = 0; i < std::min(kMaxShown, sets.size()); ++i) names.push_back(shown(sets[i].name));
+  throw Error(ErrorCode::invalid_argument, fmt::format("'{}' has {}; its datasets are {}{}", file, what,
+                                                       fmt::join(names, ", "), sets.size() > kMaxShown ? ", ..." : ""));
 }
 
 /// The library's type for NumPy's letters; to be closed.

@@ -12,7 +12,7 @@ namespace vicinal::io {
 namespace {
 
 constexpr std::uint64_t kInflateStep = std::uint64_t{1} << 20;
-constexpr std::uint64_t kMostRatio = 1032;  // deflate cannot expand more than that
+constexpr std::uint64_t kMaxRatio = 1032;  // deflate cannot expand more than that
 
 struct Job {
   std::string where;
@@ -47,7 +47,7 @@ void make_room(const Job& job, GrowingBuffer& out, std::uint64_t input_bytes) {
   std::uint64_t wanted = std::max(out.size() / 2, kInflateStep);
   if (out.size() == 0 && job.expected > 0) {
     // Trust a claimed size only as far as deflate could reach it.
-    wanted = std::min(job.expected + 1, input_bytes * kMostRatio + 64);
+    wanted = std::min(job.expected + 1, input_bytes * kMaxRatio + 64);
   }
   out.grow(wanted);
 }

@@ -177,8 +177,8 @@ Labels labels_from_lines(const Context& ctx, const Bytes& bytes, const std::stri
         find_where(ctx, p, stop, [&](char c) { return kBlanks.find(c) == std::string_view::npos; });
     p = stop == end ? end : stop + 1;
     if (begin == stop) continue;
-    if (stop - begin > kMostFieldBytes) {
-      bad(where, fmt::format("has a label of more than {} MiB behind {} others", kMostFieldBytes >> 20, labels.size()));
+    if (stop - begin > kMaxFieldBytes) {
+      bad(where, fmt::format("has a label of more than {} MiB behind {} others", kMaxFieldBytes >> 20, labels.size()));
     }
     std::string_view line(begin, static_cast<std::size_t>(stop - begin));
     line = line.substr(0, line.find_last_not_of(kBlanks) + 1);

@@ -16,7 +16,7 @@ namespace vicinal::io {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
-constexpr std::size_t kMostAxes = 32;
+constexpr std::size_t kMaxAxes = 32;
 
 /// A cursor over the dictionary.
 class HeaderParser {
@@ -104,7 +104,7 @@ class HeaderParser {
     std::vector<std::int64_t> lengths;
     expect('(');
     while (!accept(')')) {
-      if (lengths.size() == kMostAxes) malformed("more than 32 axes");
+      if (lengths.size() == kMaxAxes) malformed("more than 32 axes");
       lengths.push_back(length());
       if (!accept(',')) {
         expect(')');

@@ -34,12 +34,12 @@ void read_header(const Context& ctx, const Bytes& archive, NpzMember& array) {
 }
 
 [[noreturn]] void ask_for_name(const std::vector<NpzMember>& arrays, const std::string& file, std::string_view what) {
-  constexpr std::size_t kMostShown = 20;
+  constexpr std::size_t kMaxShown = 20;
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(kMostShown, arrays.size()); ++i) names.push_back(shown(arrays[i].name));
+  for (std::size_t i = 0; i < std::min(kMaxShown, arrays.size()); ++i) names.push_back(shown(arrays[i].name));
   throw Error(ErrorCode::invalid_argument,
               fmt::format("'{}' has {}; its arrays are {}{}", file, what, fmt::join(names, ", "),
-                          arrays.size() > kMostShown ? ", ..." : ""));
+                          arrays.size() > kMaxShown ? ", ..." : ""));
 }
 
 }  // namespace

@@ -233,7 +233,7 @@ void Halving::search_ways(const Layer& layer) {
     keys.resize(layer.cells.size());
     for (std::size_t i = 0; i < keys.size(); ++i) {
       std::int32_t from[4];
-      for (int corner = 0; corner < 4; ++corner) from[corner] = std::min(hops_[corner][i], kMostHops);
+      for (int corner = 0; corner < 4; ++corner) from[corner] = std::min(hops_[corner][i], kMaxHops);
       keys[i] = kKeySteps * (way == 0   ? from[0] - from[1]
                              : way == 1 ? std::min(from[0], from[2]) - std::min(from[1], from[3])
                                         : std::min(from[0], from[3]) - std::min(from[1], from[2]));

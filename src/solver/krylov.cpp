@@ -19,7 +19,7 @@ constexpr std::int64_t kLanczosColumns = 8;   // a block is some of these
 constexpr std::int64_t kLanczosBlocks = 10;   // of a full basis
 constexpr std::int64_t kArnoldiColumns = 60;  // of a full basis
 constexpr double kGrowth = 3;                 // a filter grows to cosh of this where it must
-constexpr double kMostGrowth = 12;            // and nowhere above cosh of that
+constexpr double kMaxGrowth = 12;             // and nowhere above cosh of that
 constexpr std::int64_t kBelow = 3;            // times a block's columns: eigenvalues that may grow
 constexpr std::int64_t kSmoothing = 16;       // degree of a filter for rounding's sake
 constexpr double kAbove = 1.5;                // times the last wanted: a filter's growth begins there or higher
@@ -369,7 +369,7 @@ class Iteration {
     const auto degree_for = [&](double value, double growth) {
       return growth / std::acosh(std::max(place_of(filter_, value), 1 + 1e-12));
     };
-    const double degree = std::min(degree_for(wanted, kGrowth), degree_for(0, kMostGrowth));
+    const double degree = std::min(degree_for(wanted, kGrowth), degree_for(0, kMaxGrowth));
     filter_.degree = std::max<std::int64_t>(2, static_cast<std::int64_t>(degree) + 1);
     return true;
   }

@@ -18,7 +18,7 @@ constexpr double kGuarded = 1e-3;     // of the first guard: its value then boun
 constexpr double kAllowed = 1e-14;    // of M's norm: what the contract allows a residual (clause 17)
 constexpr double kUseful = 1e-3;      // an angle that rounding stays at is an answer still, if its residual is allowed
 constexpr int kStalls = 2;            // steps without halving the angle, that end the iteration
-constexpr int kMostSteps = 2000;      // where many eigenvalues lie close together, each step gains little
+constexpr int kMaxSteps = 2000;       // where many eigenvalues lie close together, each step gains little
 
 std::int64_t padded(std::int64_t width) {
   return (width + 7) / 8 * 8;
@@ -157,7 +157,7 @@ Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted
     const bool guarded = width == wanted || found.angles[wanted] <= kGuarded;
     found.converged = (largest <= kResolved * found.norm && guarded && worst <= kConverged) ||
                       (largest <= kAllowed * found.norm && stalls >= kStalls && worst <= kUseful);
-    if (found.converged || found.iterations >= kMostSteps) break;
+    if (found.converged || found.iterations >= kMaxSteps) break;
     orthonormalize(space, Set::next);
     if (space.width(Set::next) == 0) break;
     space.subtract(space.inner_with_next(Set::best));

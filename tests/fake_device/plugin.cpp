@@ -394,7 +394,7 @@ void release_tree(void* tree) {
 const char* cluster_screens(void* /*engine*/, const Clustering* /*task*/) {
   return "float32";
 }
-constexpr std::int64_t kLeastPart = 100;
+constexpr std::int64_t kMinPart = 100;
 /// Twice the table, or half of what is left for parts of it; and where k-means++ has room, its keys.
 ClusterRoom room_for(const Engine& device, const Clustering& task) {
   const std::uint64_t left = device.limit - std::min(device.limit, device.resident);
@@ -402,7 +402,7 @@ ClusterRoom room_for(const Engine& device, const Clustering& task) {
   ClusterRoom room{bytes_of(task.table) * 2, task.table.rows, 1};
   const bool streams = !on_device(task.table.memory);
   if (streams && room.bytes > left) {
-    room.part = std::max(kLeastPart, static_cast<std::int64_t>(left / 4 / row_bytes(task.table)));
+    room.part = std::max(kMinPart, static_cast<std::int64_t>(left / 4 / row_bytes(task.table)));
     room.bytes = static_cast<std::uint64_t>(room.part) * row_bytes(task.table) * 2;
   }
   room.seeds = streams && (room.part < task.table.rows || room.bytes + seeding > left) ? 0 : 1;

@@ -34,8 +34,8 @@ inline void check(cudaError_t status, const char* what) {
 inline void check_launch(const char* kernel) {
   check(cudaGetLastError(), kernel);
 }
-inline constexpr int kThreads = 256;               ///< of a block whose kernel asks for no other number
-inline constexpr std::int64_t kMostLines = 65535;  ///< blocks on the second side of a grid
+inline constexpr int kThreads = 256;              ///< of a block whose kernel asks for no other number
+inline constexpr std::int64_t kMaxLines = 65535;  ///< blocks on the second side of a grid
 
 /// The number of a thread in a grid of one side.
 __device__ inline std::int64_t own_number() {

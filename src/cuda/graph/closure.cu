@@ -26,7 +26,7 @@ struct Matrices {
   Word* to;
   std::int64_t n;
   std::int64_t stride;       ///< words
-  unsigned long long* ones;  ///< [kMostProducts + 1]: at first, and after each product
+  unsigned long long* ones;  ///< [kMaxProducts + 1]: at first, and after each product
   unsigned* labels;          ///< [n]
 };
 
@@ -229,7 +229,7 @@ void label_by_bits(const Engine& engine, const Host& host, const DeviceEdges& ed
   const std::int64_t stride = stride_of(n);
   const Buffer<Word> matrix(engine, n * stride);
   const Buffer<Word> square(engine, n * stride);
-  const Buffer<unsigned long long> ones(engine, plugin::kMostProducts + 1);
+  const Buffer<unsigned long long> ones(engine, plugin::kMaxProducts + 1);
   labels.narrow = Buffer<std::uint32_t>(engine, n);
   matrix.zero();
   ones.zero();
@@ -244,7 +244,7 @@ void label_by_bits(const Engine& engine, const Host& host, const DeviceEdges& ed
   }
   Matrices matrices{matrix.data(), square.data(), n, stride, ones.data(), labels.narrow.data()};
   n <= kAtOnce ? close_at_once(engine, matrices, task) : close_by_launches(engine, host, matrices, task);
-  unsigned long long counted[plugin::kMostProducts] = {};
+  unsigned long long counted[plugin::kMaxProducts] = {};
   to_host(engine, counted, ones.data() + 1, task.products);
   engine.synchronize();
   std::copy_n(counted, task.products, task.nonzeros);

@@ -129,7 +129,7 @@ void label_by_products(const Engine& engine, const Host& host, const DeviceEdges
   const std::int64_t n = edges.members();
   const Buffer<int> matrix(engine, n * n);
   const Buffer<int> product(engine, n * n);
-  const Buffer<unsigned long long> ones(engine, plugin::kMostProducts + 1);
+  const Buffer<unsigned long long> ones(engine, plugin::kMaxProducts + 1);
   labels.narrow = Buffer<std::uint32_t>(engine, n);
   matrix.zero();
   ones.zero();

@@ -19,10 +19,10 @@
 
 namespace vicinal::cuda::kmeans {
 
-inline constexpr int kWidePanel = 24;       ///< centres that a thread multiplies its row with at a time
-inline constexpr int kNarrowPanel = 8;      ///< the same where columns are so many that no more fit a block
-inline constexpr int kPointTile = 32;       ///< rows of a tile of points
-inline constexpr int kMostCandidates = 16;  ///< centres that an open row keeps a list of
+inline constexpr int kWidePanel = 24;      ///< centres that a thread multiplies its row with at a time
+inline constexpr int kNarrowPanel = 8;     ///< the same where columns are so many that no more fit a block
+inline constexpr int kPointTile = 32;      ///< rows of a tile of points
+inline constexpr int kMaxCandidates = 16;  ///< centres that an open row keeps a list of
 
 /// What one assignment finds out; cleared before it.
 struct ClusterTally {
@@ -77,7 +77,7 @@ struct HalfView {
   __half* open_tiles = nullptr;        ///< packed as `tiles`
   float* reaches = nullptr;            ///< [open_room] what candidates' scores reach
   int* candidate_counts = nullptr;     ///< [open_room] found, whether they had room or not
-  std::int32_t* candidates = nullptr;  ///< [open_room][kMostCandidates]
+  std::int32_t* candidates = nullptr;  ///< [open_room][kMaxCandidates]
 };
 
 /// Of the table of centres' hashes; all ones where it is free.

@@ -129,7 +129,8 @@ void Clustering::make_frame(const plugin::Table& table, const ColumnScan* column
   frame.shift = shift_.data();
   shift_.zero();
   const bool half = takes_half(engine_, d, most_);
-  frame.usable = engine_.ablation != core::Ablation::kmeans_screen && core::lloyd_serves(d, largest) && (half || panel_for(engine_, d) > 0);
+  frame.usable = engine_.ablation != core::Ablation::kmeans_screen && core::lloyd_serves(d, largest) &&
+                 (half || panel_for(engine_, d) > 0);
   frame.bound.beta = round_up(core::lloyd_beta(d));
   frame.bound.unit = round_up(core::kLloydUnit);
   frame.bound.tiny = static_cast<float>(core::kLloydTiny);
@@ -172,7 +173,7 @@ void Clustering::plan_sums(const plugin::Clustering& task, const ColumnScan* col
   view_.columns = static_cast<int>(sum_columns(task));
   int log = 1;
   while ((std::int64_t{1} << log) < task.table.rows + 1) ++log;
-  view_.bits = std::clamp(62 - log, core::kLeastLimbBits, core::kMostLimbBits);
+  view_.bits = std::clamp(62 - log, core::kMinLimbBits, core::kMaxLimbBits);
   view_.limbs = 1;
   std::vector<int> bases;
   for (int j = 0; j < view_.columns; ++j) {
@@ -245,7 +246,7 @@ void Clustering::make_half_room() {
   wide_ = Buffer<std::uint32_t>(engine_, n);
   open_tiles_ = Buffer<__half>(engine_, half.open_room * half.columns);
   reaches_ = Buffer<float>(engine_, half.open_room);
-  candidates_ = Buffer<std::int32_t>(engine_, half.open_room * (1 + kMostCandidates));
+  candidates_ = Buffer<std::int32_t>(engine_, half.open_room * (1 + kMaxCandidates));
   view_.wide = wide_.data();
   half.open_tiles = open_tiles_.data();
   half.reaches = reaches_.data();

@@ -37,7 +37,7 @@ namespace {
 constexpr int kGroups = 4;
 constexpr int kConsumers = kGroups * 128;
 constexpr int kHalfThreads = kConsumers + 128;
-constexpr int kMostSlots = 16;
+constexpr int kMaxSlots = 16;
 constexpr int kRowStepBytes = kQueryTile * kStep * 2;
 constexpr int kCentreStepBytes = kTableTile * kStep * 2;
 constexpr std::size_t kBarrierBytes = 512;
@@ -45,8 +45,8 @@ using Lists = WarpLists<16>;
 constexpr std::size_t kListBytes = sizeof(Lists::Store) * 2 * kConsumers / 32;
 
 struct Barriers {
-  std::uint64_t full[kMostSlots];
-  std::uint64_t empty[kMostSlots];
+  std::uint64_t full[kMaxSlots];
+  std::uint64_t empty[kMaxSlots];
   std::uint64_t rows_full[2];
   std::uint64_t rows_empty[2];
 };
@@ -251,7 +251,7 @@ struct Candidates {
  private:
   __device__ __forceinline__ static void add(const ClusterView& v, std::int64_t row, int centre) {
     const int place = atomicAdd(&v.half.candidate_counts[row], 1);
-    if (place < kMostCandidates) v.half.candidates[row * kMostCandidates + place] = centre;
+    if (place < kMaxCandidates) v.half.candidates[row * kMaxCandidates + place] = centre;
   }
 };
 
@@ -374,7 +374,7 @@ Shape shape_of(const Engine& engine, const ClusterView& v) {
   const int widest = whole ? s.steps : s.resident == 0 ? 3 : 4;
   const int slots_a_tile = (s.steps + widest - 1) / widest;
   s.steps_a_slot = (s.steps + slots_a_tile - 1) / slots_a_tile;
-  s.slots = static_cast<int>(std::min<std::size_t>(left / slot_bytes_of(s), kMostSlots));
+  s.slots = static_cast<int>(std::min<std::size_t>(left / slot_bytes_of(s), kMaxSlots));
   return s;
 }
 

@@ -12,12 +12,12 @@
 namespace vicinal::cuda::kmeans {
 namespace {
 
-constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;  // of a part
-constexpr std::int64_t kLeastPart = 256;                         // rows
+constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - 1;  // of a part
+constexpr std::int64_t kMinPart = 256;                          // rows
 constexpr std::int64_t kPartBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kPlannedLimbs = 2;
-constexpr std::int64_t kLeastNarrowed = std::int64_t{1} << 15;  // elements of centres: all their keys cost much
-constexpr std::int64_t kLeastOrdered = std::int64_t{1} << 24;   // terms
+constexpr std::int64_t kMinNarrowed = std::int64_t{1} << 15;  // elements of centres: all their keys cost much
+constexpr std::int64_t kMinOrdered = std::int64_t{1} << 24;   // terms
 
 // Seconds of one multiprocessor for a row: fused multiply-adds of the float32 screen, and what the float16 screen's
 // products and comparisons take, whichever is more.
@@ -30,13 +30,13 @@ constexpr double kScoreRate = 2.8e10;
 std::int64_t part_of(const Session& session, const plugin::Clustering& task) {
   const plugin::Table& table = task.table;
   if (lies_there(table)) {
-    if (table.rows <= kMostRows) return table.rows;
+    if (table.rows <= kMaxRows) return table.rows;
     throw Failure{ErrorCode::over_memory, "kmeans: more than 2^31 - 1 rows in a device's memory are not served"};
   }
   const auto bytes = [&](std::int64_t part) { return clustering_bytes(session.engine, task, kPlannedLimbs, part); };
-  if (table.rows <= kMostRows && bytes(table.rows) <= left_of(session)) return table.rows;
-  std::int64_t part = std::min((table.rows + 1) / 2, std::max(kPartBytes / row_bytes(table), kLeastPart));
-  while (part > kLeastPart && bytes(part) > left_of(session) / 2) part = std::max(part / 2, kLeastPart);
+  if (table.rows <= kMaxRows && bytes(table.rows) <= left_of(session)) return table.rows;
+  std::int64_t part = std::min((table.rows + 1) / 2, std::max(kPartBytes / row_bytes(table), kMinPart));
+  while (part > kMinPart && bytes(part) > left_of(session) / 2) part = std::max(part / 2, kMinPart);
   return part;
 }
 
@@ -52,13 +52,12 @@ bool takes_half(const Engine& engine, std::int64_t d, std::int64_t k) {
 }
 
 std::int64_t narrow_room(const Engine& engine, std::int64_t rows, std::int64_t d, std::int64_t k) {
-  if (k * d < kLeastNarrowed || engine.ablation == core::Ablation::kmeans_second_pass) return 0;
+  if (k * d < kMinNarrowed || engine.ablation == core::Ablation::kmeans_second_pass) return 0;
   return round_to((rows + 7) / 8, kQueryTile);
 }
 
 bool orders_changes(const Engine& engine, const plugin::Clustering& task, std::int64_t rows) {
-  return task.sums != 0 && rows * task.table.cols >= kLeastOrdered &&
-         engine.ablation != core::Ablation::kmeans_ordering;
+  return task.sums != 0 && rows * task.table.cols >= kMinOrdered && engine.ablation != core::Ablation::kmeans_ordering;
 }
 
 std::int64_t hash_places(std::int64_t k) {
@@ -87,7 +86,7 @@ std::uint64_t clustering_bytes(const Engine& engine, const plugin::Clustering& t
     bytes += round_to(part, kQueryTile) * (core::half_columns(d) * 2 + 16);
     bytes += round_to(k, kTableTile) * (core::half_columns(d) * 2 + 16);
     const std::int64_t room = narrow_room(engine, part, d, task.clusters);
-    bytes += room * (core::half_columns(d) * 2 + 8 + kMostCandidates * 4) + (room > 0 ? part * 4 : 0);
+    bytes += room * (core::half_columns(d) * 2 + 8 + kMaxCandidates * 4) + (room > 0 ? part * 4 : 0);
   } else if (panel_for(engine, d) > 0) {
     bytes += padded * (d + 1) * 4;
   }

@@ -177,8 +177,8 @@ __global__ void __launch_bounds__(kThreads) decide_narrow_kernel(const T* rows, 
     const int count = at < h.open_room ? h.candidate_counts[at] : 0;
     double least = INFINITY;
     auto label = static_cast<std::int32_t>(v.k);
-    for (int i = 0; i < count && count <= kMostCandidates; ++i) {
-      const std::int32_t centre = h.candidates[at * kMostCandidates + i];
+    for (int i = 0; i < count && count <= kMaxCandidates; ++i) {
+      const std::int32_t centre = h.candidates[at * kMaxCandidates + i];
       if (centre >= v.k) continue;
       const double key =
           squared_differences(v.centres + std::int64_t{centre} * d, rows + row * d, d, core::mask_of_eight());

@@ -9,7 +9,7 @@
 
 namespace vicinal::cuda::kmeans {
 
-inline constexpr int kMostTrials = 24;   ///< 2 + floor(ln k) is 18 at most
+inline constexpr int kMaxTrials = 24;    ///< 2 + floor(ln k) is 18 at most
 inline constexpr int kTrialsAtOnce = 8;  ///< rows of one product
 
 /// What the screen knows of a row, in units of its scale (seeding_screen.cu).
@@ -22,8 +22,8 @@ struct alignas(16) SeedFacts {
 
 /// What steps hand to each other.
 struct SeedState {
-  std::int64_t drawn[kMostTrials];  ///< rows of the next step
-  int winner;                       ///< trial whose changes the keys do not have yet
+  std::int64_t drawn[kMaxTrials];  ///< rows of the next step
+  int winner;                      ///< trial whose changes the keys do not have yet
 };
 
 /// Arrays in device memory. A slot is a trial; a row's least key after trial t is in `tried` where its bit in `changed`

@@ -237,7 +237,7 @@ __device__ __forceinline__ void add_level(const SeedView& v, int level) {
 // Totals, the winner, and the next draws; one block.
 __global__ void __launch_bounds__(kSettleThreads)
     settle_kernel(const __grid_constant__ SeedView v, const __grid_constant__ SeedStep step) {
-  __shared__ double parts[kMostTrials][core::kMassParts];
+  __shared__ double parts[kMaxTrials][core::kMassParts];
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   let_next_begin();
@@ -265,7 +265,7 @@ __global__ void __launch_bounds__(kSettleThreads)
   const std::int64_t row = drawn_row(v, draw, winner, parts[warp]);
   if (lane == 0) v.state->drawn[warp] = row;
 }
-static_assert(kSettleThreads / 32 >= kMostTrials);
+static_assert(kSettleThreads / 32 >= kMaxTrials);
 
 template <class T>
 __global__ void __launch_bounds__(kStepThreads, 2)

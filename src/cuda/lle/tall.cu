@@ -15,7 +15,7 @@ constexpr std::int64_t kParts = 2048;   // of a sum or a triangle
 constexpr std::int64_t kPartRows = 64;  // of a part, at least
 constexpr int kSums = 8;                // numbers of a product that a lane adds at a time
 constexpr int kStrip = 32;              // rows folded into a triangle at a time
-constexpr std::int64_t kMostWarps = 4;  // of a block
+constexpr std::int64_t kMaxWarps = 4;   // of a block
 
 struct Tall {
   const double* values;
@@ -182,7 +182,7 @@ Buffer<double> fold_parts(const Engine& engine, const Tall& x, const BlockRows& 
                           std::int64_t parts) {
   const std::size_t each = triangle_bytes(x.width);
   const std::int64_t warps =
-      std::clamp<std::int64_t>(static_cast<std::int64_t>(engine.shared_memory / each), 1, kMostWarps);
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(engine.shared_memory / each), 1, kMaxWarps);
   check(cudaFuncSetAttribute(triangle_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(each * static_cast<std::size_t>(warps))),
         "ask for shared memory");

@@ -14,7 +14,7 @@ constexpr double kPowerWork = 150;    // columns that a power costs
 constexpr double kRowWork = 8;        // columns that a pair costs besides its own
 constexpr std::int64_t kRows = 8192;  // of a block, where there are queries enough
 constexpr std::uint64_t kScratch = std::uint64_t{768} << 20;  // more does not make it faster
-constexpr std::int64_t kMostBlockQueries = 65536;
+constexpr std::int64_t kMaxBlockQueries = 65536;
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -31,7 +31,7 @@ struct Sizes {
     const std::int64_t d = search.table.d;
     const double column = search.metric == Metric::minkowski ? kPowerWork : 1;
     const double pairs = kWork / ((static_cast<double>(d) + kRowWork) * column);
-    queries = std::min(m, kMostBlockQueries);
+    queries = std::min(m, kMaxBlockQueries);
     rows = std::min(n, kRows);
     if (static_cast<double>(queries) * static_cast<double>(rows) > pairs) {
       queries = std::max<std::int64_t>(64, static_cast<std::int64_t>(pairs / static_cast<double>(rows)));
@@ -138,7 +138,7 @@ void direct_pass(const Engine& engine, const DirectTask& task) {
   const std::int64_t n = search.table.n;
   const std::int64_t m = search.queries.n;
   const std::int64_t d = search.table.d;
-  if (m > kMostQueries || n > kMostRows) throw Failure{ErrorCode::internal, "a pass over too many rows"};
+  if (m > kMaxQueries || n > kMaxRows) throw Failure{ErrorCode::internal, "a pass over too many rows"};
   const Sizes sizes(task, n, m, engine.memory_limit);
   const bool listing = task.lists.keys != nullptr;
   Packing queries(engine, search.metric, sizes.queries, query_tile(sizes.queries), d);

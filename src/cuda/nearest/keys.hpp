@@ -38,8 +38,8 @@ struct KeySink {
 inline constexpr unsigned long long kNoOverflow = ~0ULL;
 inline constexpr int kOverflowRowBits = 40;
 /// Queries of one call, and rows of a table, that the code can tell apart.
-inline constexpr std::int64_t kMostQueries = std::int64_t{1} << 23;
-inline constexpr std::int64_t kMostRows = std::int64_t{1} << kOverflowRowBits;
+inline constexpr std::int64_t kMaxQueries = std::int64_t{1} << 23;
+inline constexpr std::int64_t kMaxRows = std::int64_t{1} << kOverflowRowBits;
 
 /// The search that a block of keys belongs to: whole tables, of which the block is a part.
 struct KeyBlock {

@@ -14,9 +14,9 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr std::int64_t kMostGroup = std::int64_t{1} << 22;  // queries
-constexpr std::int64_t kMostTile = std::int64_t{1} << 30;   // bytes
-constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;    // of device memory for anything
+constexpr std::int64_t kMaxGroup = std::int64_t{1} << 22;  // queries
+constexpr std::int64_t kMaxTile = std::int64_t{1} << 30;   // bytes
+constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;   // of device memory for anything
 
 }  // namespace
 
@@ -60,14 +60,14 @@ Layout::Layout(const Session& session, const plugin::Search& call) {
   const std::uint64_t free = left - fixed;
   const std::uint64_t share = resident ? free / 2 : free / 4;
   group = static_cast<std::int64_t>(
-      std::clamp<std::uint64_t>(share / query, 1, static_cast<std::uint64_t>(std::min(call.queries.rows, kMostGroup))));
+      std::clamp<std::uint64_t>(share / query, 1, static_cast<std::uint64_t>(std::min(call.queries.rows, kMaxGroup))));
   std::uint64_t taken = fixed + static_cast<std::uint64_t>(group) * query;
   if (taken > left) refuse_memory(taken, left);
   if (!resident) {
     // Packed for the screen, rows may take more than as they are.
     const std::uint64_t wide =
         merges ? static_cast<std::uint64_t>(core::half_columns(call.table.cols)) * sizeof(std::uint16_t) : row;
-    const std::uint64_t room = std::min<std::uint64_t>((left - taken) / (merges ? 8 : 4), kMostTile);
+    const std::uint64_t room = std::min<std::uint64_t>((left - taken) / (merges ? 8 : 4), kMaxTile);
     tile = static_cast<std::int64_t>(std::clamp<std::uint64_t>(room / std::max(row, wide), 1, n));
     taken += 2 * static_cast<std::uint64_t>(tile) * row;
     if (taken > left) refuse_memory(taken, left);

@@ -22,8 +22,8 @@ namespace vicinal::cuda {
 namespace {
 
 constexpr std::int64_t kLongestList = std::int64_t{1} << 31;  // neighbors of a query
-constexpr std::int64_t kMostRoom = 1024;                      // for neighbors of a query within a radius, at first
-constexpr std::int64_t kLeastRoom = 16;                       // less is not worth the memory
+constexpr std::int64_t kMaxRoom = 1024;                       // for neighbors of a query within a radius, at first
+constexpr std::int64_t kMinRoom = 16;                         // less is not worth the memory
 
 /// Neighbors from rooms of one size to where each query's begin; a block a query.
 __global__ void compact_kernel(const double* keys, const std::int64_t* ids, std::int64_t room,
@@ -214,8 +214,8 @@ class Run {
     const std::uint64_t limit = engine_.memory_limit;
     std::int64_t room = 0;
     if (call_.collect == plugin::kRadius) {
-      room = std::min(kMostRoom, static_cast<std::int64_t>(limit / 4) / (count * 16));
-      if (room < kLeastRoom) room = 0;
+      room = std::min(kMaxRoom, static_cast<std::int64_t>(limit / 4) / (count * 16));
+      if (room < kMinRoom) room = 0;
     }
     Buffer<double> keys(engine_, room * count);
     Buffer<std::int64_t> ids(engine_, room * count);

@@ -9,7 +9,7 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr unsigned kMostWidenBlocks = 1U << 20;
+constexpr unsigned kMaxWidenBlocks = 1U << 20;
 constexpr std::int64_t kUpload = std::int64_t{1} << 24;  // bytes of rows on their way
 
 template <class T>
@@ -29,7 +29,7 @@ __global__ void normalize_kernel(double* rows, std::int64_t n, std::int64_t d, s
 
 void widen_elements(const Engine& engine, const void* from, DType dtype, std::int64_t count, double* to) {
   with_elements(from, dtype, [&](const auto* elements) {
-    widen_kernel<<<std::min(blocks_for(count, 1024), kMostWidenBlocks), 256, 0, engine.stream>>>(elements, count, to);
+    widen_kernel<<<std::min(blocks_for(count, 1024), kMaxWidenBlocks), 256, 0, engine.stream>>>(elements, count, to);
   });
   check_launch("widen rows");
 }

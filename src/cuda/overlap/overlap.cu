@@ -9,9 +9,9 @@
 namespace vicinal::cuda::overlap {
 namespace {
 
-constexpr std::int64_t kCopied = std::int64_t{64} << 20;    // bytes between two looks at the cancel token
-constexpr std::int64_t kMostBatch = std::int64_t{1} << 28;  // candidates
-constexpr std::int64_t kMostFeatures = std::int64_t{1} << 30;
+constexpr std::int64_t kCopied = std::int64_t{64} << 20;   // bytes between two looks at the cancel token
+constexpr std::int64_t kMaxBatch = std::int64_t{1} << 28;  // candidates
+constexpr std::int64_t kMaxFeatures = std::int64_t{1} << 30;
 constexpr std::uint64_t kPairBytes = 2 * sizeof(unsigned long long) + sizeof(Overlap) + 1;  // and scratch of a sort
 
 template <class T>
@@ -45,7 +45,7 @@ std::uint64_t bytes_of_a(const plugin::PolygonLayer& layer, const FeatureRange& 
 template <class Bytes>
 FeatureRange part_from(std::int64_t first, std::int64_t features, std::uint64_t room, const Bytes& bytes) {
   std::int64_t least = first;
-  std::int64_t most = std::min(features, first + kMostFeatures);
+  std::int64_t most = std::min(features, first + kMaxFeatures);
   while (least < most) {
     const std::int64_t middle = most - (most - least) / 2;
     if (bytes({first, middle}) <= room) {
@@ -116,7 +116,7 @@ class Joiner {
     const std::uint64_t fixed = batch_bytes(0);
     const std::uint64_t each = (batch_bytes(1 << 20) - fixed) >> 20;
     const std::uint64_t fit = batch_room_ > fixed ? (batch_room_ - fixed) / each : 0;
-    return std::max(features_b, std::min(kMostBatch, static_cast<std::int64_t>(fit)));
+    return std::max(features_b, std::min(kMaxBatch, static_cast<std::int64_t>(fit)));
   }
 
   std::int64_t sum_at(const Buffer<std::int64_t>& sums, std::int64_t i) const {

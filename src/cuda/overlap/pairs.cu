@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kPairThreads = 32;
 constexpr int kClasses = 3;
-constexpr std::int64_t kMostRuns = 8;
+constexpr std::int64_t kMaxRuns = 8;
 
 /// The most edges of a feature of a class; larger ones are the host's.
 constexpr int most_edges(int size_class) {
@@ -24,7 +24,7 @@ constexpr int most_pieces(int size_class) {
 }
 
 __device__ int class_of(const geo::Edges& edges) {
-  if (edges.count > kMostRuns) return kClasses;
+  if (edges.count > kMaxRuns) return kClasses;
   std::int64_t sum = 0;
   for (std::int64_t k = 0; k < edges.count; ++k) sum += edges.runs[k].edges;
   int found = 0;

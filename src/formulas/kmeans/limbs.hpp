@@ -13,8 +13,8 @@
 
 namespace vicinal::core {
 
-inline constexpr int kLeastLimbBits = 31;
-inline constexpr int kMostLimbBits = 42;  ///< three of them fit 128 bits
+inline constexpr int kMinLimbBits = 31;
+inline constexpr int kMaxLimbBits = 42;  ///< three of them fit 128 bits
 
 /// Bits of a number, 0 for none.
 VICINAL_HD inline int bit_width(std::uint64_t x) noexcept {

@@ -13,11 +13,11 @@ inline constexpr std::int64_t kMassParts = 32;
 
 /// Where the sums over n >= 1 masses lie: level by level, those of 32 masses each first, the total last.
 struct MassTree {
-  static constexpr int kMostLevels = 13;  // 32^13 = 2^65
+  static constexpr int kMaxLevels = 13;  // 32^13 = 2^65
   int levels = 0;
-  std::int64_t sizes[kMostLevels] = {};   ///< sums of a level
-  std::int64_t begins[kMostLevels] = {};  ///< where they begin
-  std::int64_t nodes = 0;                 ///< sums in all
+  std::int64_t sizes[kMaxLevels] = {};   ///< sums of a level
+  std::int64_t begins[kMaxLevels] = {};  ///< where they begin
+  std::int64_t nodes = 0;                ///< sums in all
 
   MassTree() = default;
   explicit MassTree(std::int64_t n) {

@@ -24,7 +24,7 @@
 namespace vicinal::core {
 
 /// With fewer columns a float16 row takes no more room than a byte row with its start.
-inline constexpr std::int64_t kLeastByteColumns = 12;
+inline constexpr std::int64_t kMinByteColumns = 12;
 inline constexpr std::int64_t kLargestByteColumns = std::int64_t{1} << 15;
 /// The start of what is no row: below every sum.
 inline constexpr std::int32_t kNoByteRow = -(std::int32_t{1} << 30) - (std::int32_t{1} << 29);
@@ -34,7 +34,7 @@ constexpr bool byte_screen_serves(DType table, DType queries, Metric metric, std
                                   int compute_capability) noexcept {
   return table == DType::uint8 && queries == DType::uint8 &&
          (metric == Metric::euclidean || metric == Metric::sqeuclidean || metric == Metric::inner_product) &&
-         d >= kLeastByteColumns && d <= kLargestByteColumns && compute_capability >= 80;
+         d >= kMinByteColumns && d <= kLargestByteColumns && compute_capability >= 80;
 }
 
 /// Columns of a packed row, two bytes each: d bytes and zeros up to whole steps of 32.

@@ -65,7 +65,7 @@ namespace vicinal::core {
 inline constexpr std::int64_t kHalfStep = 16;  ///< columns that one step of the product takes
 inline constexpr std::int64_t kSpareColumns = 5;
 inline constexpr std::int64_t kLargestHalfColumns = 8192 - kSpareColumns;
-inline constexpr int kLeastHalfExponent = -16;  ///< of a query; one with less is not screened
+inline constexpr int kMinHalfExponent = -16;  ///< of a query; one with less is not screened
 
 VICINAL_HD constexpr double half_beta(Accumulation sums) noexcept {
   const double cut = static_cast<double>(sums.width + 1) / static_cast<double>(std::int64_t{1} << sums.alignment);
@@ -134,11 +134,11 @@ VICINAL_HD inline int half_table_exponent(double longest) noexcept {
   const int exponent = 13 - std::ilogb(longest);
   return exponent < 1000 ? exponent : 1000;
 }
-/// e of a query whose centred row, times s, has that length; below kLeastHalfExponent: it is not screened.
+/// e of a query whose centred row, times s, has that length; below kMinHalfExponent: it is not screened.
 VICINAL_HD inline int half_query_exponent(double length) noexcept {
-  if (!(length < 0x1p1023)) return kLeastHalfExponent - 1;
+  if (!(length < 0x1p1023)) return kMinHalfExponent - 1;
   const int exponent = length > 0 ? 13 - std::ilogb(length) : 0;
-  return exponent < 0 ? (exponent < kLeastHalfExponent ? kLeastHalfExponent - 1 : exponent) : 0;
+  return exponent < 0 ? (exponent < kMinHalfExponent ? kMinHalfExponent - 1 : exponent) : 0;
 }
 
 /// Exponent of 2^-j, by which a row far out is shortened; of its length times s. 0 where nothing will do.
@@ -206,7 +206,7 @@ VICINAL_HD inline HalfForm half_form(double reach, double typical) noexcept {
 
 /// Whether the screen serves a query that was scaled by E = 2^exponent.
 VICINAL_HD inline bool half_usable(const HalfRow& query, int exponent) noexcept {
-  return exponent >= kLeastHalfExponent && query.norm <= half_screen::kLongest;
+  return exponent >= kMinHalfExponent && query.norm <= half_screen::kLongest;
 }
 
 /// The one of a query's spare columns that depends on the reach, for T and F.

@@ -24,7 +24,7 @@ namespace {
 enum Stream : std::uint64_t { kCenters = 0, kPlace = 1, kNoise = 2 };
 
 constexpr double kPi = std::numbers::pi;
-constexpr double kMostNoise = 1e300;  // a normal draw stays below 9, so nothing overflows
+constexpr double kMaxNoise = 1e300;  // a normal draw stays below 9, so nothing overflows
 constexpr std::int64_t kElementsPerTask = 1 << 15;
 
 [[noreturn]] void refuse_option(const char* option, const std::string& value, const char* domain) {
@@ -66,7 +66,7 @@ double spaced_angle(std::int64_t i, std::int64_t n) {
 
 void check(const GenerateOptions& options) {
   if (options.rows < 1) refuse_option("rows", std::to_string(options.rows), "at least 1");
-  if (!(options.noise >= 0 && options.noise <= kMostNoise)) {
+  if (!(options.noise >= 0 && options.noise <= kMaxNoise)) {
     refuse_option("noise", fmt::format("{}", options.noise), "between 0 and 1e300");
   }
   if (options.shape != Shape::blobs) return;

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::int64_t kSpare = 8;   // vectors beyond those asked for: the filter separates them from the rest
 constexpr int kDegree = 8;           // of a filter
-constexpr double kLeastCut = 1e-3;   // of the interval that is damped: what it gains stays below 10^30
+constexpr double kMinCut = 1e-3;     // of the interval that is damped: what it gains stays below 10^30
 constexpr double kResidual = 1e-10;  // M M' has values of at most 1
-constexpr std::int64_t kMostRounds = 300;
+constexpr std::int64_t kMaxRounds = 300;
 constexpr std::int64_t kRows = 1024;  // of a task
 constexpr std::uint64_t kStartStream = 0x73630000;
 constexpr double kLost = 1e-8;  // of a vector's length, left after others are taken out of it
@@ -115,11 +115,11 @@ class Iteration {
       found.values = rotate(x, y);
       found.residual = residual(x, y, found.values, count);
       if (found.residual <= kResidual) break;
-      if (found.rounds == kMostRounds) {
+      if (found.rounds == kMaxRounds) {
         throw Error(ErrorCode::bad_data,
                     "edges: their singular vectors have not settled; ask for another number of clusters");
       }
-      x = filtered(x, y, std::clamp(found.values.back(), kLeastCut, 0.999));
+      x = filtered(x, y, std::clamp(found.values.back(), kMinCut, 0.999));
       orthonormalise(x);
     }
     found.values.resize(static_cast<std::size_t>(count));

@@ -7,7 +7,7 @@
 namespace vicinal::ops {
 namespace {
 
-constexpr int kMostPasses = 64;        // over all nodes; a few do, unless rounding goes in circles
+constexpr int kMaxPasses = 64;         // over all nodes; a few do, unless rounding goes in circles
 constexpr std::int64_t kNodes = 1024;  // between two looks at the cancel token
 
 /// Weights between one node and the communities around it.
@@ -45,7 +45,7 @@ bool move_nodes(const Context& ctx, const WeightedGraph& graph, double resolutio
   Around around(graph.nodes());
   bool any = false;
   bool moved = true;
-  for (int pass = 0; moved && pass < kMostPasses; ++pass) {
+  for (int pass = 0; moved && pass < kMaxPasses; ++pass) {
     moved = false;
     for (std::int64_t v = 0; v < graph.nodes(); ++v) {
       if (v % kNodes == 0) ctx.check_cancelled();

@@ -144,13 +144,13 @@ class Division {
   }
 
   [[nodiscard]] bool is_too_large(const Members& members) {
-    if (options_.most_members > 0 && std::ssize(members) > options_.most_members) return true;
-    if (options_.most_steps == 0) return false;
+    if (options_.max_members > 0 && std::ssize(members) > options_.max_members) return true;
+    if (options_.max_steps == 0) return false;
     Members met;
     for (const std::int64_t v : members) {
       const std::int64_t longest = longest_walk(v, met);
-      if (longest > options_.most_steps) return true;
-      if (2 * longest <= options_.most_steps) return false;  // over v, no two members are further from each other
+      if (longest > options_.max_steps) return true;
+      if (2 * longest <= options_.max_steps) return false;  // over v, no two members are further from each other
     }
     return false;
   }
@@ -233,8 +233,8 @@ Chosen choose(const Context& ctx, const BipartiteEdges& edges, const Cocluster& 
   std::vector<std::int64_t> place(found.groups.size(), -1);
   for (std::size_t i = 0; i < place.size(); ++i) {
     const std::int64_t size = found.groups[i].count_a + found.groups[i].count_b;
-    const bool may_be_long = options.most_steps > 0 && size > options.most_steps + 1;
-    if (!may_be_long && (options.most_members == 0 || size <= options.most_members)) continue;
+    const bool may_be_long = options.max_steps > 0 && size > options.max_steps + 1;
+    if (!may_be_long && (options.max_members == 0 || size <= options.max_members)) continue;
     place[i] = std::ssize(chosen.wanted);
     chosen.wanted.push_back(i);
   }
@@ -265,8 +265,8 @@ Chosen choose(const Context& ctx, const BipartiteEdges& edges, const Cocluster& 
 }
 
 void check_split(const Context& ctx, const BipartiteEdges& edges, const Cocluster& found, const SplitOptions& options) {
-  if (options.most_members < 0) refuse(fmt::format("most_members: is {}, must be at least 0", options.most_members));
-  if (options.most_steps < 0) refuse(fmt::format("most_steps: is {}, must be at least 0", options.most_steps));
+  if (options.max_members < 0) refuse(fmt::format("max_members: is {}, must be at least 0", options.max_members));
+  if (options.max_steps < 0) refuse(fmt::format("max_steps: is {}, must be at least 0", options.max_steps));
   if (std::ssize(found.labels_a) != edges.n_a() || std::ssize(found.labels_b) != edges.n_b()) {
     refuse(fmt::format("found: has labels of {} and {} members, but the edges are of {} and {}", found.labels_a.size(),
                        found.labels_b.size(), edges.n_a(), edges.n_b()));

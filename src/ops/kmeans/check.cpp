@@ -12,8 +12,8 @@
 namespace vicinal {
 namespace {
 
-constexpr std::int64_t kMostClusters = std::int64_t{1} << 24;
-constexpr std::int64_t kMostInBatch = std::int64_t{1} << 31;
+constexpr std::int64_t kMaxClusters = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxInBatch = std::int64_t{1} << 31;
 constexpr std::string_view kInits[] = {"k-means++", "k-means||", "random", "first-k", "given"};
 constexpr std::string_view kStops[] = {"labels", "shift", "changed_share", "max_iterations", "no_improvement"};
 
@@ -98,13 +98,13 @@ void check_kmeans(const Context& ctx, const TableView& table, const KMeansOption
   if (options.metric == Metric::cosine && options.rule == KMeansRule::classical) {
     refuse("rule: classical is the rule of tools that have no cosine");
   }
-  if (options.batch_size < 0 || options.batch_size >= kMostInBatch) {
-    refuse("batch_size: must be from 0 to " + std::to_string(kMostInBatch - 1));
+  if (options.batch_size < 0 || options.batch_size >= kMaxInBatch) {
+    refuse("batch_size: must be from 0 to " + std::to_string(kMaxInBatch - 1));
   }
   if (options.batch_size > 0 && options.rule == KMeansRule::classical) {
     refuse("rule: classical is the rule of tools that have no mini-batches");
   }
-  if (options.clusters >= kMostClusters) refuse("clusters: must be below " + std::to_string(kMostClusters));
+  if (options.clusters >= kMaxClusters) refuse("clusters: must be below " + std::to_string(kMaxClusters));
   if (options.runs < 1 || options.runs > 65536) refuse("runs: must be from 1 to 65536");
   if (options.max_iterations < 1) refuse("max_iterations: must be at least 1");
   if (!(options.tolerance >= 0 && std::isfinite(options.tolerance))) refuse("tolerance: must be finite and at least 0");

@@ -65,20 +65,20 @@ MatchOptions checked(const MatchOptions& given, std::int64_t m, std::int64_t n) 
   MatchOptions options = given;
   const auto number = [](double value) { return fmt::format("{}", value); };
   if (!(options.threshold >= 0 && options.threshold <= 1)) refuse("threshold", number(options.threshold), "in [0, 1]");
-  if (!(options.least_width >= 0 && std::isfinite(options.least_width))) {
-    refuse("least_width", number(options.least_width), "finite and at least 0");
+  if (!(options.min_width >= 0 && std::isfinite(options.min_width))) {
+    refuse("min_width", number(options.min_width), "finite and at least 0");
   }
-  if (options.rule == EdgeRule::width && options.least_width == 0) refuse("least_width", "0", "above 0 for rule width");
+  if (options.rule == EdgeRule::width && options.min_width == 0) refuse("min_width", "0", "above 0 for rule width");
   if (!(options.unchanged_iou >= 0 && options.unchanged_iou <= 1)) {
     refuse("unchanged_iou", number(options.unchanged_iou), "in [0, 1]");
   }
-  if (options.most_partners < 0) refuse("most_partners", std::to_string(options.most_partners), "at least 0");
-  if (!(options.most_area >= 0)) refuse("most_area", number(options.most_area), "at least 0");
-  if (options.split.most_members < 0) {
-    refuse("split.most_members", std::to_string(options.split.most_members), "at least 0");
+  if (options.max_partners < 0) refuse("max_partners", std::to_string(options.max_partners), "at least 0");
+  if (!(options.max_area >= 0)) refuse("max_area", number(options.max_area), "at least 0");
+  if (options.split.max_members < 0) {
+    refuse("split.max_members", std::to_string(options.split.max_members), "at least 0");
   }
-  if (options.split.most_steps < 0) {
-    refuse("split.most_steps", std::to_string(options.split.most_steps), "at least 0");
+  if (options.split.max_steps < 0) {
+    refuse("split.max_steps", std::to_string(options.split.max_steps), "at least 0");
   }
   if (options.agreement != Agreement::ignored) {
     if (static_cast<std::int64_t>(options.codes_a.size()) != m) {
@@ -123,14 +123,14 @@ Verdict verdict_of(const MatchPair& pair, const MatchOptions& options) {
     case EdgeRule::iou:
       return against(pair.iou, options.threshold);
     case EdgeRule::width:
-      return against(pair.overlap.width, options.least_width);
+      return against(pair.overlap.width, options.min_width);
     case EdgeRule::standard:
       break;
   }
   if (share >= kMostlyInside) return {true, false};
   const Verdict by_share = against(share, options.threshold);
-  if (options.least_width == 0) return by_share;
-  const Verdict by_width = against(pair.overlap.width, options.least_width);
+  if (options.min_width == 0) return by_share;
+  const Verdict by_width = against(pair.overlap.width, options.min_width);
   const bool kept = by_share.kept && by_width.kept;
   return {kept, (by_share.doubtful && (by_width.kept || by_width.doubtful)) || (by_width.doubtful && by_share.kept)};
 }
@@ -187,8 +187,8 @@ class Matcher {
     }
     const auto mark = [&](std::vector<MatchFeature>& side, const std::vector<std::int64_t>& partners) {
       for (std::size_t i = 0; i < side.size(); ++i) {
-        side[i].hub = (options_.most_partners > 0 && partners[i] > options_.most_partners) ||
-                      (options_.most_area > 0 && side[i].area > options_.most_area);
+        side[i].hub = (options_.max_partners > 0 && partners[i] > options_.max_partners) ||
+                      (options_.max_area > 0 && side[i].area > options_.max_area);
       }
     };
     mark(match_.a, partners_a);
@@ -216,7 +216,7 @@ class Matcher {
     const auto n = static_cast<std::int64_t>(match_.b.size());
     const BipartiteEdges edges(m, n, ends_a, ends_b, shares);
     Cocluster found = cocluster(ctx, edges);
-    if (options_.split.most_members > 0 || options_.split.most_steps > 0) {
+    if (options_.split.max_members > 0 || options_.split.max_steps > 0) {
       CoclusterSplit division = split_groups(ctx, edges, found, options_.split);
       for (const std::int64_t e : division.cut_edges) {
         MatchPair& pair = match_.pairs[kept[static_cast<std::size_t>(e)]];
@@ -356,7 +356,7 @@ Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b, co
   Match match;
   Matcher matcher(options, match);
   {
-    const bool widths = options.widths || options.least_width > 0;
+    const bool widths = options.widths || options.min_width > 0;
     const Overlaps found = kernels::backend_of(ctx).overlap().join(ctx, first, second, {.widths = widths});
     core::require_memory(ctx, found.pairs.size() * (sizeof(Overlap) + sizeof(MatchPair) + 2 * sizeof(std::size_t)),
                          "match");

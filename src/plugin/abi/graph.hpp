@@ -6,7 +6,7 @@
 namespace vicinal::plugin {
 
 /// No closure takes more products: powers double, and a path has fewer than 2^63 edges.
-inline constexpr std::int32_t kMostProducts = 66;
+inline constexpr std::int32_t kMaxProducts = 66;
 
 /// As kernels::GraphTask and kernels::GraphLabels.
 struct Bipartite {
@@ -20,7 +20,7 @@ struct Bipartite {
 
   // Filled.
   std::int64_t wrong_edge = -1;  ///< the first with an id outside its side; then there are no labels
-  std::int64_t nonzeros[kMostProducts] = {};
+  std::int64_t nonzeros[kMaxProducts] = {};
   std::int32_t products = 0;
   double seconds = 0;
 };

@@ -121,7 +121,7 @@ def test_explain_and_refusals(vicinal, ok, tmp_path, roll):
 
 
 def test_quality_is_told(ok, ok_json, roll):
-    told = ok_json("lle", "roll.npy", "--quality", "--judge", 100)
+    told = ok_json("lle", "roll.npy", "--quality", "--quality-rows", 100)
     quality = told["quality"]
     assert quality["rows"] == 100 and 0.9 < quality["trustworthiness"] <= 1 and 0.9 < quality["continuity"] <= 1
     assert 1 <= quality["condition"]["median"] <= quality["condition"]["largest"] <= 1001

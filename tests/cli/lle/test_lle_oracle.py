@@ -96,7 +96,7 @@ def test_the_surface_is_found(embedded, tmp_path, name, variant):
     rows, t = (datasets.make_swiss_roll if name == "swiss" else datasets.make_s_curve)(2000, random_state=0)
     along = (t * np.sqrt(1 + t * t) + np.arcsinh(t)) / 2 if name == "swiss" else t  # the curve's length
     np.save(tmp_path / "known.npy", np.column_stack([along, rows[:, 1]]))
-    points, _, told, _ = embedded(rows, "--variant", variant, "--parameters", "known.npy", "--quality", "--judge", 200)
+    points, _, told, _ = embedded(rows, "--variant", variant, "--parameters", "known.npy", "--quality", "--quality-rows", 200)
     assert told["parameters"]["affine_residual"] <= MOST_LEFT[name, variant]
     assert told["quality"]["trustworthiness"] > 0.995 and told["quality"]["continuity"] > 0.995
     assert told["pieces"][0]["counted"] == 2
@@ -107,7 +107,7 @@ def test_quality_is_scikit_learns(embedded, tmp_path, name):
     rows = rows_of(name)
     known = np.random.default_rng(2).standard_normal((len(rows), 3)) + rows[:, :3]
     np.save(tmp_path / "known.npy", known)
-    points, _, told, ids = embedded(rows, "--quality", "--judge", 0, "--parameters", "known.npy")
+    points, _, told, ids = embedded(rows, "--quality", "--quality-rows", 0, "--parameters", "known.npy")
     quality = told["quality"]
     assert quality["rows"] == len(rows) and quality["k"] == 12
     assert quality["trustworthiness"] == pytest.approx(trustworthiness(rows, points, n_neighbors=12), abs=1e-12)

@@ -479,8 +479,8 @@ def test_bad_input(tmp_path):
     refused(2, "--agree and --agreement", old, new, "--agree", "name")
     refused(2, "match: threshold = 3", old, new, "--threshold", "3")
     refused(2, "-o", old, new, "-o", tmp_path / "out.kml")
-    refused(2, "split.most_members = -1", old, new, "--max-group", "-1")
-    refused(2, "split.most_steps = -1", old, new, "--max-diameter", "-1")
+    refused(2, "split.max_members = -1", old, new, "--max-group", "-1")
+    refused(2, "split.max_steps = -1", old, new, "--max-diameter", "-1")
     refused(3, "beyond.geojson", old, layer(tmp_path / "beyond.geojson", polygons((0, 400))))
     assert not out.exists()
 

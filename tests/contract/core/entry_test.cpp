@@ -329,7 +329,7 @@ const std::vector<Case> kCases = {
   {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, in.lle_model(), in.asked())); }},
   {"cocluster", [](Bits& b, const Context& c, const Inputs& in) { add_groups(b, cocluster(c, in.edges)); }},
   {"cocluster", [](Bits& b, const Context& c, const Inputs& in) { add_groups(b, cocluster(c, in.tiny_weights)); }},
-  {"split_groups", [](Bits& b, const Context& c, const Inputs& in) { b.add(split_groups(c, in.edges, in.groups, {.most_members = 5}).cut_edges); }},
+  {"split_groups", [](Bits& b, const Context& c, const Inputs& in) { b.add(split_groups(c, in.edges, in.groups, {.max_members = 5}).cut_edges); }},
   {"plan_cocluster", [](Bits& b, const Context& c, const Inputs& in) { b.add(static_cast<double>(plan_cocluster(c, in.edges).memory)); }},
   {"spectral_cocluster", [](Bits& b, const Context& c, const Inputs& in) { const SpectralCocluster found = spectral_cocluster(c, in.edges); b.add(found.labels_a); b.add(found.singular_values); b.add(found.residual); }},
   {"spmv", [](Bits& b, const Context& c, const Inputs& in) { b.add(spmv(c, in.sparse(), std::span(in.small).subspan(0, 3)).product); }},

@@ -52,11 +52,11 @@ class Draws {
 };
 
 /// Members and edges by chance, some edges twice.
-inline Graph random_graph(std::uint64_t seed, std::int64_t most_members) {
+inline Graph random_graph(std::uint64_t seed, std::int64_t max_members) {
   Draws draws(seed);
   Graph graph;
-  graph.n_a = draws.below(most_members + 1);
-  graph.n_b = draws.below(most_members + 1);
+  graph.n_a = draws.below(max_members + 1);
+  graph.n_b = draws.below(max_members + 1);
   if (graph.n_a == 0 || graph.n_b == 0) return graph;
   const std::int64_t count = draws.below(2 * (graph.n_a + graph.n_b));
   for (std::int64_t e = 0; e < count; ++e) {

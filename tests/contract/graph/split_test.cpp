@@ -69,18 +69,18 @@ void expect_sound(const Graph& graph, const Cocluster& whole, const CoclusterSpl
       if (part.label == group.label && part.count_a == group.count_a && part.count_b == group.count_b) kept = 1;
     }
     more += 1 - kept;
-    if (options.most_steps == 0 && size <= options.most_members) {
+    if (options.max_steps == 0 && size <= options.max_members) {
       EXPECT_EQ(kept, 1) << what;
     }
   }
   EXPECT_EQ(split.split_groups, more) << what;
   for (const CoclusterGroup& part : split.parts.groups) {
-    if (options.most_members > 0) {
-      EXPECT_LE(part.count_a + part.count_b, options.most_members) << what;
+    if (options.max_members > 0) {
+      EXPECT_LE(part.count_a + part.count_b, options.max_members) << what;
     }
   }
-  if (options.most_steps > 0) {
-    EXPECT_LE(longest_way(rest, split.parts), options.most_steps) << what;
+  if (options.max_steps > 0) {
+    EXPECT_LE(longest_way(rest, split.parts), options.max_steps) << what;
   }
 }
 
@@ -103,8 +103,8 @@ TEST(CoclusterSplit, random_graphs) {
     const Cocluster whole = reference::cocluster(graph.edges());
     for (const SplitOptions& options :
          {SplitOptions{5, 0}, SplitOptions{1, 0}, SplitOptions{0, 2}, SplitOptions{12, 3}}) {
-      const std::string what = "graph " + std::to_string(seed) + ", at most " + std::to_string(options.most_members) +
-                               " members and " + std::to_string(options.most_steps) + " steps";
+      const std::string what = "graph " + std::to_string(seed) + ", at most " + std::to_string(options.max_members) +
+                               " members and " + std::to_string(options.max_steps) + " steps";
       const CoclusterSplit first = split_groups(all[0], graph.edges(), whole, options);
       expect_sound(graph, whole, first, options, what);
       for (std::size_t c = 1; c < all.size(); ++c) {
@@ -172,8 +172,8 @@ TEST(CoclusterSplitRefusal, limits_and_labels_of_others) {
   const auto ask = [&](const Graph& asked, const Cocluster& found, const SplitOptions& options) {
     (void)split_groups(ctx, asked.edges(), found, options);
   };
-  expect_refused(ErrorCode::invalid_argument, {"most_members: is -1"}, [&] { ask(graph, whole, {-1, 0}); });
-  expect_refused(ErrorCode::invalid_argument, {"most_steps: is -2"}, [&] { ask(graph, whole, {0, -2}); });
+  expect_refused(ErrorCode::invalid_argument, {"max_members: is -1"}, [&] { ask(graph, whole, {-1, 0}); });
+  expect_refused(ErrorCode::invalid_argument, {"max_steps: is -2"}, [&] { ask(graph, whole, {0, -2}); });
   expect_refused(ErrorCode::invalid_argument, {"edge 0 joins two groups"}, [&] { ask(other, whole, {1, 0}); });
   expect_refused(ErrorCode::invalid_argument, {"found: has labels of 0"}, [&] { ask(graph, {}, {1, 0}); });
   expect_refused(ErrorCode::bad_data, {"a: edge 0"}, [&] { ask({2, 2, {7}, {0}, {}}, whole, {1, 0}); });

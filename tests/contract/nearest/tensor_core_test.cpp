@@ -201,8 +201,8 @@ class Packed {
     Query query{};
     const double length = length_of(row, centre_) * core::power_of_two(exponent_);
     const bool screened = !shortens_ || core::half_inside(length);
-    query.exponent = screened ? core::half_query_exponent(length) : core::kLeastHalfExponent - 1;
-    if (query.exponent < core::kLeastHalfExponent) return query;
+    query.exponent = screened ? core::half_query_exponent(length) : core::kMinHalfExponent - 1;
+    if (query.exponent < core::kMinHalfExponent) return query;
     query.row = pack(row, core::power_of_two(exponent_ + query.exponent), query.halves);
     return query;
   }
@@ -507,7 +507,7 @@ TEST(TensorCore, keeps_what_it_cannot_judge) {
   EXPECT_TRUE(std::isfinite(threshold));
   EXPECT_FALSE(multiply({core::kHopperSums}, Operand(query, false), Operand(table, false)) < threshold);
   EXPECT_EQ(core::half_threshold(x, 0, HalfForm::triangle, kInfinity, 11, 0, beta), -kInfinity);
-  EXPECT_EQ(core::half_query_exponent(0x1p31), core::kLeastHalfExponent - 1);
+  EXPECT_EQ(core::half_query_exponent(0x1p31), core::kMinHalfExponent - 1);
   EXPECT_EQ(core::half_query_exponent(0x1.8p13), 0);
   EXPECT_EQ(core::half_query_exponent(0x1.8p14), -1);
   EXPECT_EQ(core::half_table_exponent(0x1.8p20), -7);

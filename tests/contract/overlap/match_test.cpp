@@ -86,7 +86,7 @@ TEST(Match, touching_chains_neighbors_and_area_does_not) {
   const Match by_area = match(ctx, a.view(), b.view(), {.rule = EdgeRule::area});
   EXPECT_EQ(by_area.groups.size(), 5U);
   EXPECT_EQ(by_area.pairs.size(), 13U);
-  const Match hubs = match(ctx, a.view(), b.view(), {.rule = EdgeRule::touch, .most_partners = 2});
+  const Match hubs = match(ctx, a.view(), b.view(), {.rule = EdgeRule::touch, .max_partners = 2});
   EXPECT_TRUE(hubs.a[1].hub);
   EXPECT_FALSE(hubs.a[0].hub);
   EXPECT_EQ(hubs.groups.size(), 8U);  // of the ends only, each with its copy
@@ -103,7 +103,7 @@ TEST(Match, divides_groups_above_a_limit_where_shares_are_small) {
   const Match whole = match(two_threads(), a.view(), b.view(), {.rule = EdgeRule::area});
   EXPECT_EQ(whole.groups.size(), 1U);
   EXPECT_EQ(whole.split_groups, 0);
-  const SplitOptions limits[] = {{.most_members = 2}, {.most_steps = 1}, {.most_members = 7}, {.most_steps = 5}};
+  const SplitOptions limits[] = {{.max_members = 2}, {.max_steps = 1}, {.max_members = 7}, {.max_steps = 5}};
   for (const SplitOptions& limit : limits) {
     std::vector<bool> cut_before;
     for (const int threads : {1, 2, 3, 7}) {
@@ -126,10 +126,10 @@ TEST(Match, divides_groups_above_a_limit_where_shares_are_small) {
       }
       for (const MatchGroup& group : found.groups) {
         const std::int64_t members = group.count_a + group.count_b;
-        EXPECT_TRUE(limit.most_members == 0 || members <= limit.most_members);
-        EXPECT_TRUE(limit.most_steps == 0 || members <= limit.most_steps + 1);  // of a chain
+        EXPECT_TRUE(limit.max_members == 0 || members <= limit.max_members);
+        EXPECT_TRUE(limit.max_steps == 0 || members <= limit.max_steps + 1);  // of a chain
       }
-      if (limit.most_members == 2) {
+      if (limit.max_members == 2) {
         EXPECT_EQ(found.groups.size(), 40U);
         EXPECT_EQ(found.groups[0].coherence, 0.875);
       }
@@ -159,8 +159,8 @@ const Kept kRules[] = {
      [](const reference::Shared& s, double) { return s.area / s.area_b >= 0.3; }},
     {{.rule = EdgeRule::iou, .threshold = 0.2},
      [](const reference::Shared& s, double) { return s.area / (s.area_a + s.area_b - s.area) >= 0.2; }},
-    {{.rule = EdgeRule::width, .least_width = 0.7}, [](const reference::Shared&, double w) { return w >= 0.7; }},
-    {{.rule = EdgeRule::standard, .threshold = 0.2, .least_width = 0.7},
+    {{.rule = EdgeRule::width, .min_width = 0.7}, [](const reference::Shared&, double w) { return w >= 0.7; }},
+    {{.rule = EdgeRule::standard, .threshold = 0.2, .min_width = 0.7},
      [](const reference::Shared& s, double w) {
        return share_of_smaller(s) >= 0.5 || (share_of_smaller(s) >= 0.2 && w >= 0.7);
      }},
@@ -275,9 +275,9 @@ TEST(Match, refuses_options_out_of_range) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<std::pair<MatchOptions, std::string>> wrong = {
       {{.threshold = 1.5}, "threshold = 1.5"},     {{.threshold = nan}, "threshold = nan"},
-      {{.least_width = -1}, "least_width = -1"},   {{.rule = EdgeRule::width}, "least_width = 0"},
-      {{.unchanged_iou = 2}, "unchanged_iou = 2"}, {{.most_partners = -1}, "most_partners = -1"},
-      {{.most_area = nan}, "most_area = nan"},     {{.agreement = Agreement::required}, "codes_a = 0 codes"},
+      {{.min_width = -1}, "min_width = -1"},       {{.rule = EdgeRule::width}, "min_width = 0"},
+      {{.unchanged_iou = 2}, "unchanged_iou = 2"}, {{.max_partners = -1}, "max_partners = -1"},
+      {{.max_area = nan}, "max_area = nan"},       {{.agreement = Agreement::required}, "codes_a = 0 codes"},
   };
   for (const auto& [options, part] : wrong) {
     try {

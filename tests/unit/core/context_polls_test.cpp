@@ -218,7 +218,7 @@ TEST(Polls, a_split) {
   // Edges: checked, chosen, asked whether they are cut; both ways counted, sorted twice, joined and walked. Members:
   // chosen, and three times by the groups that are made of them, one part more since there is a hub.
   constexpr std::int64_t kPolls = (3 + 2 * 5 + 1) * kLeaves / kPart + 3 * (kLeaves / kPart + 1);
-  EXPECT_GE(polls_of([&] { split_groups(ctx, edges, found, {.most_steps = 4}); }), kPolls);
+  EXPECT_GE(polls_of([&] { split_groups(ctx, edges, found, {.max_steps = 4}); }), kPolls);
 }
 
 // A path: every row of the first product is made.

@@ -82,7 +82,7 @@ TEST(Limbs, edges) {
   check({0x1.fffffffffffffp500, 0x1p-500}, "far apart");
   check({-0x1p300, 0x1p-300}, "borrowed all the way");
   // Twice the highest bit of the last limb, for each width.
-  for (int exponent = 0; exponent < kMostLimbBits; ++exponent) {
+  for (int exponent = 0; exponent < kMaxLimbBits; ++exponent) {
     const double half = -std::ldexp(1.0, exponent);
     check({half, half}, "limbs of 0 and a carry below it, " + std::to_string(exponent));
   }

@@ -1,9 +1,9 @@
 // Selection by filtering (the LOF paper). A threshold is chosen from the table's own k-distances, every key is compared
 // with it and marked in a string of bits, and the marks are counted: too many, and it moves to the middle of the lower
 // half of the sequence, too few, of the upper half; beyond the ends it shrinks or grows by ever longer steps. What is
-// marked in the end, at most kMostPass k keys, goes through a heap. Changed here: keys are float64, so that the marks
+// marked in the end, at most kMaxPass k keys, goes through a heap. Changed here: keys are float64, so that the marks
 // decide nothing wrongly; and each pass also notes the last key below the threshold and the first above it, so that
-// masses of equal keys, which leave no threshold that lets k to kMostPass k pass, are seen at once and all taken. Cost:
+// masses of equal keys, which leave no threshold that lets k to kMaxPass k pass, are seen at once and all taken. Cost:
 // n comparisons a threshold, usually two to four.
 #include <algorithm>
 #include <bit>
@@ -44,7 +44,7 @@ void select_by_filter(std::span<const double> keys, std::span<const double> sequ
   std::vector<std::int64_t>& marks = scratch.chosen;
   for (;;) {
     const core::Passed passed = mark(keys, search.threshold(), marks);
-    if (passed.count >= list.k && passed.count <= kMostPass * list.k) break;
+    if (passed.count >= list.k && passed.count <= kMaxPass * list.k) break;
     if (search.move(passed, passed.count > list.k)) continue;
     mark(keys, search.threshold(), marks);
     break;

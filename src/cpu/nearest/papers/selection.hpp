@@ -25,10 +25,10 @@ class SortedList {
 /// One heap that many lanes share. Kato and Hosino (2010), one block a query.
 void select_by_block_heap(std::span<const double> keys, List list);
 
-/// A threshold moved until from k to kMostPass k keys pass it, then a heap of those. Tian, Hua and Lu (2015), the LOF
+/// A threshold moved until from k to kMaxPass k keys pass it, then a heap of those. Tian, Hua and Lu (2015), the LOF
 /// paper. `sequence`: where thresholds are looked for first, ascending.
 void select_by_filter(std::span<const double> keys, std::span<const double> sequence, Scratch& scratch, List list);
-inline constexpr std::int64_t kMostPass = 3;
+inline constexpr std::int64_t kMaxPass = 3;
 
 /// Keys of the k-th neighbors of rows evenly spread over the table, ascending: the filter's sequence, made once a
 /// table.

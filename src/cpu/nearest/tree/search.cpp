@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::int64_t kTreeBatchBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kChunkPoints = 256;  // of a leaf ranked in one call
-constexpr int kStack = (Tree::kMostDepth + 2) * static_cast<int>(kTreeWidth);
+constexpr int kStack = (Tree::kMaxDepth + 2) * static_cast<int>(kTreeWidth);
 
 std::int64_t batch_of(const kernels::NearestTask& task) {
   const auto per_query = static_cast<std::int64_t>(QueryBatch::bytes_a_query(task, {}));
@@ -146,16 +146,15 @@ class ListSink {
         ids_(result.ids.data() + query * k_),
         heap_(keys_, ids_, k_) {}
 
-  [[nodiscard]] double limit() const { return k_ > kMostSorted ? heap_.limit() : limit_; }
+  [[nodiscard]] double limit() const { return k_ > kMaxSorted ? heap_.limit() : limit_; }
   void offer(double key, std::int64_t distinct) {
     for (const std::int64_t id : candidates_.members(distinct)) {
       if (!candidates_.eligible(query_, id)) continue;
-      if (!(k_ > kMostSorted ? heap_.offer(key, id) : insert(key, id)))
-        break;  // ids ascend: no later one enters either
+      if (!(k_ > kMaxSorted ? heap_.offer(key, id) : insert(key, id))) break;  // ids ascend: no later one enters either
     }
   }
   void finish() {
-    if (k_ > kMostSorted) heap_.sort();
+    if (k_ > kMaxSorted) heap_.sort();
     for (std::int64_t i = 0; i < size_; ++i) {
       keys_[i] = sorted_keys_[i];
       ids_[i] = sorted_ids_[i];
@@ -164,7 +163,7 @@ class ListSink {
   }
 
  private:
-  static constexpr std::int64_t kMostSorted = 32;
+  static constexpr std::int64_t kMaxSorted = 32;
 
   bool insert(double key, std::int64_t id) {
     std::int64_t i = size_;
@@ -193,8 +192,8 @@ class ListSink {
   std::int64_t size_ = 0;
   double limit_ = kInfinity;
   NearestHeap heap_;
-  double sorted_keys_[kMostSorted] = {};
-  std::int64_t sorted_ids_[kMostSorted] = {};
+  double sorted_keys_[kMaxSorted] = {};
+  std::int64_t sorted_ids_[kMaxSorted] = {};
 };
 
 class CollectorSink {

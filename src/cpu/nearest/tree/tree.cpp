@@ -243,7 +243,7 @@ class TreeBuilder {
   }
 
   [[nodiscard]] bool is_leaf(const Part& part) const {
-    return part.size() <= kSmallLeaf || part.wanted == 0 || part.depth >= Tree::kMostDepth;
+    return part.size() <= kSmallLeaf || part.wanted == 0 || part.depth >= Tree::kMaxDepth;
   }
 
   // The splits of a part; false when its points are all equal.
@@ -362,7 +362,7 @@ class TreeBuilder {
       Chooser<T> chooser(d_);
       Work& mine = work[static_cast<std::size_t>(i)];
       const Part& part = pieces[level[static_cast<std::size_t>(i)]].part;
-      mine.equal = part.depth >= Tree::kMostDepth || !choose_splits(part, chooser, mine.splits);
+      mine.equal = part.depth >= Tree::kMaxDepth || !choose_splits(part, chooser, mine.splits);
     });
     std::vector<Chunk> chunks;
     for (std::size_t i = 0; i < level.size(); ++i) {
@@ -468,7 +468,7 @@ class TreeBuilder {
         tree_->panels_ += (size + kTreeWidth - 1) / kTreeWidth;
         first += size;
       } else {
-        if (path.size() > Tree::kMostDepth) refuse_shape("is too deep");
+        if (path.size() > Tree::kMaxDepth) refuse_shape("is too deep");
         const std::int64_t node = tree_->nodes();
         tree_->children_[static_cast<std::size_t>(place)] = {node, 0, 0};
         tree_->children_.resize(tree_->children_.size() + kTreeWidth);

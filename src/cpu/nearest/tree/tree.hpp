@@ -30,7 +30,7 @@ namespace vicinal::cpu {
 class Tree final : public kernels::Tree {
  public:
   /// Deepest node below the root; what is not split by then stays a leaf.
-  static constexpr int kMostDepth = 40;
+  static constexpr int kMaxDepth = 40;
 
   static std::shared_ptr<const Tree> build(const Context& ctx, const kernels::Prepared& index);
   /// Throws `bad_data` for a shape that is not a tree over the index's distinct rows.

@@ -8,8 +8,8 @@
 namespace vicinal::cuda::lle {
 namespace {
 
-constexpr std::int64_t kMostNeighbors = 1 << 17;  // of the cells of a part that a block takes
-constexpr std::int64_t kMostEntries = 1 << 19;    // of its points' blocks
+constexpr std::int64_t kMaxNeighbors = 1 << 17;  // of the cells of a part that a block takes
+constexpr std::int64_t kMaxEntries = 1 << 19;    // of its points' blocks
 
 /// Part which[b] by block b, which has `room` numbers of `scratch`.
 __global__ void __launch_bounds__(kPartThreads, 3)
@@ -38,8 +38,8 @@ Fitting fitting(plugin::LleParts& parts) {
     const std::int64_t points = parts.end[p] - parts.begin[p];
     const std::int64_t cells = parts.first_cell[p + 1] - parts.first_cell[p];
     const std::int64_t neighbors = parts.first[parts.first_cell[p + 1]] - parts.first[parts.first_cell[p]];
-    const bool fits = points <= solver::kSmallPart && cells <= solver::kManyCells && neighbors <= kMostNeighbors &&
-                      parts.entries[p] <= kMostEntries;
+    const bool fits = points <= solver::kSmallPart && cells <= solver::kManyCells && neighbors <= kMaxNeighbors &&
+                      parts.entries[p] <= kMaxEntries;
     parts.done[p] = fits ? 1 : 0;
     if (!fits) continue;
     found.parts.push_back(static_cast<std::int32_t>(p));

@@ -159,7 +159,7 @@ class PartHalving {
     }
     for (int i = rank(); i < count_; i += kPartThreads) {
       int from[4];
-      for (int corner = 0; corner < 4; ++corner) from[corner] = min(hops[corner][i], solver::kMostHops);
+      for (int corner = 0; corner < 4; ++corner) from[corner] = min(hops[corner][i], solver::kMaxHops);
       ways_[0][i] = solver::kKeySteps * (from[0] - from[1]);
       ways_[1][i] = solver::kKeySteps * (min(from[0], from[2]) - min(from[1], from[3]));
       ways_[2][i] = solver::kKeySteps * (min(from[0], from[3]) - min(from[1], from[2]));

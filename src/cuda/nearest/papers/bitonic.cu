@@ -85,7 +85,7 @@ void select_by_bitonic(const Engine& engine, const ScoreMatrix& matrix, std::int
                        std::int64_t* rows) {
   const std::int64_t size = sorted_size(matrix.n);
   const std::int64_t room = std::min(size, kShared);
-  const auto lines = static_cast<unsigned>(std::min(matrix.queries, kMostLines));
+  const auto lines = static_cast<unsigned>(std::min(matrix.queries, kMaxLines));
   fill_kernel<<<dim3(blocks_for(size, kSortThreads), lines), kSortThreads, 0, engine.stream>>>(matrix, pairs, size);
   check_launch("bitonic sort: fill");
   const dim3 in_shared(blocks_for(size, room), lines);

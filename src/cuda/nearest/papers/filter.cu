@@ -1,5 +1,5 @@
 // Selection by filtering (the LOF paper): one block a query. All threads compare keys with a threshold and count what
-// passes; until k to kMostPass k keys do, the threshold moves (formulas/nearest/threshold_search.hpp). What passes in
+// passes; until k to kMaxPass k keys do, the threshold moves (formulas/nearest/threshold_search.hpp). What passes in
 // the end goes through a heap. Masses of equal keys leave no such threshold; then all of them are taken. Cost: n
 // comparisons a threshold, two to four as a rule.
 #include "cuda/base/warp.cuh"
@@ -69,7 +69,7 @@ __global__ void filter_kernel(const double* all_keys, std::int64_t queries, std:
     while (!found) {
       const core::Passed passed = compare_all(keys, n, threshold, of_warps);
       if (threadIdx.x == 0) {
-        found = (passed.count >= k && passed.count <= kMostPass * k) || !search.move(passed, passed.count > k);
+        found = (passed.count >= k && passed.count <= kMaxPass * k) || !search.move(passed, passed.count > k);
         threshold = search.threshold();
       }
       __syncthreads();

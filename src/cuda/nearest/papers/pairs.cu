@@ -142,7 +142,7 @@ WideMemory widen_rows(const Engine& engine, Metric metric, const Rows& rows, std
   if (by_column) {
     memory.columns = Buffer<double>(engine, size);
     const dim3 grid(blocks_for(count, 32),
-                    static_cast<unsigned>(std::min<std::int64_t>((rows.d + 31) / 32, kMostLines)));
+                    static_cast<unsigned>(std::min<std::int64_t>((rows.d + 31) / 32, kMaxLines)));
     transpose_kernel<<<grid, dim3(32, 8), 0, engine.stream>>>(memory.rows.data(), count, rows.d, memory.columns.data());
     check_launch("transpose rows");
   }
@@ -154,7 +154,7 @@ void keys_by_columns(const Engine& engine, Metric metric, const Pairs& pairs, st
   const bool along_rows = to.row_stride == 1;
   const std::int64_t inner = along_rows ? rows : pairs.queries.count;
   const std::int64_t outer = along_rows ? pairs.queries.count : rows;
-  const dim3 grid(blocks_for(inner, kThreads), static_cast<unsigned>(std::min(outer, kMostLines)));
+  const dim3 grid(blocks_for(inner, kThreads), static_cast<unsigned>(std::min(outer, kMaxLines)));
   with_metric<AllOps>(metric, [&](auto op) {
     using Op = decltype(op);
     if (along_rows) {
@@ -169,7 +169,7 @@ void keys_by_columns(const Engine& engine, Metric metric, const Pairs& pairs, st
 void keys_by_tiles(const Engine& engine, Metric metric, const Pairs& pairs, std::int64_t begin, std::int64_t rows,
                    const KeyMatrix& to) {
   const std::int64_t lines = (pairs.queries.count + kTile - 1) / kTile;
-  const dim3 grid(blocks_for(rows, kTile), static_cast<unsigned>(std::min(lines, kMostLines)));
+  const dim3 grid(blocks_for(rows, kTile), static_cast<unsigned>(std::min(lines, kMaxLines)));
   with_metric<AllOps>(metric, [&](auto op) {
     tile_kernel<decltype(op)><<<grid, dim3(kTile, kTile), 0, engine.stream>>>(pairs, begin, rows, to);
   });
@@ -180,7 +180,7 @@ void keys_of_chosen(const Engine& engine, Metric metric, const Pairs& pairs, con
                     const unsigned long long* counts, std::int64_t fixed, std::int64_t room, double* keys) {
   const std::int64_t most = counts != nullptr ? room : fixed;
   const dim3 grid(std::min(blocks_for(most, 128), 64U),
-                  static_cast<unsigned>(std::min(pairs.queries.count, kMostLines)));
+                  static_cast<unsigned>(std::min(pairs.queries.count, kMaxLines)));
   with_metric<AllOps>(metric, [&](auto op) {
     chosen_kernel<decltype(op)><<<grid, 128, 0, engine.stream>>>(pairs, rows, counts, fixed, room, keys);
   });

@@ -15,12 +15,12 @@ namespace {
 
 using namespace papers;
 
-constexpr std::int64_t kMostQueries = 16384;  // of a block
-constexpr double kWork = 1e11;                // columns of pairs of one launch: some ten milliseconds
+constexpr std::int64_t kMaxQueries = 16384;  // of a block
+constexpr double kWork = 1e11;               // columns of pairs of one launch: some ten milliseconds
 constexpr double kProductWork = 1e12;
 constexpr double kPowerWork = 150;        // columns that a power costs
 constexpr std::int64_t kTileRows = 4096;  // that tiled_insertion takes in at once
-constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1;
+constexpr std::int64_t kMaxRows = (std::int64_t{1} << 31) - 1;
 
 // Threads run along queries, or along rows.
 bool along_queries(Method method) {
@@ -39,7 +39,7 @@ struct Needs {
     const double column = task.search->metric == Metric::minkowski ? kPowerWork : 1;
     const double work = column * static_cast<double>(task.search->table.n) * static_cast<double>(task.search->table.d);
     most_ = std::clamp<std::int64_t>(
-        static_cast<std::int64_t>((kernels::is_product(task.method) ? kProductWork : kWork) / work), 1, kMostQueries);
+        static_cast<std::int64_t>((kernels::is_product(task.method) ? kProductWork : kWork) / work), 1, kMaxQueries);
     const auto n = static_cast<std::uint64_t>(task.search->table.n);
     const auto d = static_cast<std::uint64_t>(task.search->table.d);
     const auto k = static_cast<std::uint64_t>(task.lists.k);
@@ -69,7 +69,7 @@ struct Needs {
   }
 
  private:
-  std::int64_t most_ = kMostQueries;
+  std::int64_t most_ = kMaxQueries;
 };
 
 // Device time between two points of the stream.
@@ -120,7 +120,7 @@ class Run {
 
   void run() {
     if (kernels::is_product(method_)) {
-      if (n_ > kMostRows || search_.table.d > core::kLargestFloatColumns) {
+      if (n_ > kMaxRows || search_.table.d > core::kLargestFloatColumns) {
         throw Failure{ErrorCode::invalid_argument,
                       "method: a product of matrices serves up to 2^31 rows of 2^20 columns"};
       }

@@ -13,7 +13,7 @@ namespace vicinal::cuda::papers {
 namespace {
 
 unsigned lines(std::int64_t queries) {
-  return static_cast<unsigned>(std::min(queries, kMostLines));
+  return static_cast<unsigned>(std::min(queries, kMaxLines));
 }
 
 // A warp a row.

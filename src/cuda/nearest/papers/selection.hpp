@@ -51,9 +51,9 @@ void gather_lists(const Engine& engine, const ThreadLists& from, double* keys, s
 void select_by_block_heap(const Engine& engine, const double* keys, std::int64_t queries, std::int64_t n,
                           std::int64_t k, double* list_keys, std::int64_t* list_ids);
 
-/// The LOF paper: one block a query moves a threshold until k to kMostPass k keys pass, which then go through a heap.
+/// The LOF paper: one block a query moves a threshold until k to kMaxPass k keys pass, which then go through a heap.
 /// Lists are left in no order.
-inline constexpr std::int64_t kMostPass = 3;
+inline constexpr std::int64_t kMaxPass = 3;
 void select_by_filter(const Engine& engine, const double* keys, std::int64_t queries, std::int64_t n,
                       const double* sequence, std::int64_t sequence_size, std::int64_t k, double* list_keys,
                       std::int64_t* list_ids);

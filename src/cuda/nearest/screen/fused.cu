@@ -25,24 +25,24 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr std::int64_t kMostNeighbors = 1024;
-constexpr std::int64_t kMostScreenRows = std::int64_t{1} << 31;  // numbered in 32 bits
-constexpr std::int64_t kUsualNeighbors = 16;                     // where their number is not known, or small
-constexpr std::int64_t kLeastSample = 32;                        // tiles: a sixteenth of the table, between these two
-constexpr std::int64_t kMostSample = 128;
+constexpr std::int64_t kMaxNeighbors = 1024;
+constexpr std::int64_t kMaxScreenRows = std::int64_t{1} << 31;  // numbered in 32 bits
+constexpr std::int64_t kUsualNeighbors = 16;                    // where their number is not known, or small
+constexpr std::int64_t kMinSample = 32;                         // tiles: a sixteenth of the table, between these two
+constexpr std::int64_t kMaxSample = 128;
 constexpr std::int64_t kGrowth = 8;        // at most, of the part of the table that was seen, from screen to screen
 constexpr std::uint32_t kCapacity = 2048;  // survivors a query, at least
 constexpr std::uint32_t kWideCapacity = 1 << 14;  // where lists overflowed; a quarter can be ranked in shared memory
-constexpr std::int64_t kMostQueries = 1 << 15;    // a batch
-constexpr std::uint64_t kLeastStream = 64;        // entries that a warp of the screen may leave in its stream
+constexpr std::int64_t kMaxQueries = 1 << 15;     // a batch
+constexpr std::uint64_t kMinStream = 64;          // entries that a warp of the screen may leave in its stream
 constexpr std::uint64_t kUsualStream = 1 << 11;
-constexpr std::uint64_t kMostStream = 1 << 17;
+constexpr std::uint64_t kMaxStream = 1 << 17;
 constexpr std::uint64_t kSpareBytes = 1 << 20;  // for what is small
 constexpr double kScreenWork = 2e13;            // products of one launch: some 30 ms, so that a cancel is noticed
 constexpr std::int64_t kPieces = 8;             // of the table where a radius is searched
-constexpr std::int64_t kMostScores = 1 << 28;   // written out, where fusion is left out
-constexpr int kMostParts = 8;                   // of the rows of a tile that a thread has, where a sample is looked at
-constexpr int kMostBalls = 64;                  // of a batch
+constexpr std::int64_t kMaxScores = 1 << 28;    // written out, where fusion is left out
+constexpr int kMaxParts = 8;                    // of the rows of a tile that a thread has, where a sample is looked at
+constexpr int kMaxBalls = 64;                   // of a batch
 constexpr double kFarOut = 16;                  // times as far as nearly all rows: such rows are shortened
 
 // Lists hold twice the survivors that are expected, k x kGrowth.
@@ -87,7 +87,7 @@ struct Sizes {
     capacity = capacity_for(k);
     const auto streams = static_cast<std::uint64_t>(stream_count(engine));
     const std::uint64_t least =
-        packed + streams * kLeastStream * sizeof(Passed) + kQueryTile * bytes_a_query(d, capacity) + kSpareBytes;
+        packed + streams * kMinStream * sizeof(Passed) + kQueryTile * bytes_a_query(d, capacity) + kSpareBytes;
     if (limit < least) {
       throw Failure{ErrorCode::over_memory, "method fused needs " + std::to_string(least) +
                                                 " bytes of device memory beside the table, but " +
@@ -99,17 +99,17 @@ struct Sizes {
       const auto fit = static_cast<std::int64_t>(lists / bytes) / kQueryTile * kQueryTile;
       return std::clamp<std::int64_t>(fit, kQueryTile, most);
     };
-    queries = fitting(bytes_a_query(d, capacity), kMostQueries);
+    queries = fitting(bytes_a_query(d, capacity), kMaxQueries);
     // Twice what is expected, if all warps let as much through.
     const std::uint64_t wanted =
         static_cast<std::uint64_t>(4 * std::min(m, queries) * std::max(k, kUsualNeighbors) * kGrowth) / streams;
     const std::uint64_t room = passes / 8 / (streams * sizeof(Passed));
     stream = static_cast<std::uint32_t>(
-        std::max(kLeastStream, std::min(room, std::clamp<std::uint64_t>(wanted, kUsualStream, kMostStream))));
+        std::max(kMinStream, std::min(room, std::clamp<std::uint64_t>(wanted, kUsualStream, kMaxStream))));
     wide_capacity = kWideCapacity;
     while (wide_capacity > capacity && kQueryTile * bytes_a_query(d, wide_capacity) > lists) wide_capacity /= 2;
     wide_capacity = std::max(wide_capacity, capacity);
-    wide_queries = fitting(bytes_a_query(d, wide_capacity), kMostQueries / 8);
+    wide_queries = fitting(bytes_a_query(d, wide_capacity), kMaxQueries / 8);
     passes = streams * stream * sizeof(Passed) + std::max(bytes_of(std::min(m, queries), d, capacity),
                                                           bytes_of(std::min(m, wide_queries), d, wide_capacity));
     // Equal rows once, and the half of the table that is a ball's at most, packed again.
@@ -285,7 +285,7 @@ class FusedSearch {
     queries.view.eligible.filter = nullptr;  // what it leaves out is not chosen
     const std::int64_t tiles = table.view.tile_count;
     const int k = static_cast<int>(lists_.k);
-    std::int64_t seen = std::min(tiles, std::clamp(tiles / 16, kLeastSample, kMostSample));
+    std::int64_t seen = std::min(tiles, std::clamp(tiles / 16, kMinSample, kMaxSample));
     if (within_ != nullptr) {
       aim(engine_, queries, within_->largest_key);
       // Piece by piece, because nobody knows how many there are, and each begins with empty streams.
@@ -304,7 +304,7 @@ class FusedSearch {
       // The lists are empty yet: their memory takes the best of the sample, of some four groups of rows a neighbor.
       auto* best = reinterpret_cast<float*>(queries.survivors.data());
       int parts = 2;
-      while (parts < kMostParts && bests_a_tile(parts) * seen < 4 * k) parts *= 2;
+      while (parts < kMaxParts && bests_a_tile(parts) * seen < 4 * k) parts *= 2;
       screen_best(engine_, table.view, queries.view, 0, seen, parts, best);
       seed(engine_, search_.table, table.view, queries, k, best, static_cast<int>(seen), parts);
     }
@@ -342,7 +342,7 @@ class FusedSearch {
   /// Scores written out, and read again.
   void unfused(const TablePack& table, const PackedQueries& queries, std::int64_t begin, std::int64_t end) {
     const std::int64_t tile_scores = kTableTile * queries.view.rows;
-    const std::int64_t run = std::clamp<std::int64_t>(kMostScores / tile_scores, 1, end - begin);
+    const std::int64_t run = std::clamp<std::int64_t>(kMaxScores / tile_scores, 1, end - begin);
     const Buffer<float> scores(engine_, run * tile_scores);
     for (std::int64_t tile = begin; tile < end; tile += run) {
       const std::int64_t last = std::min(end, tile + run);
@@ -447,7 +447,7 @@ class FusedSearch {
     const Buffer<std::uint8_t> flags(engine_, chosen_.view.count);
     Left still(engine_, waiting);
     std::int64_t done = 0;
-    for (int balls = 0; balls < kMostBalls && done < waiting; ++balls) {
+    for (int balls = 0; balls < kMaxBalls && done < waiting; ++balls) {
       engine_.host.check_cancelled();
       const Ball ball =
           next_ball(engine_, part.search.queries, narrow, left.waiting, done, waiting - done, centre.data());
@@ -526,7 +526,7 @@ bool fused_serves(const Engine& engine, Metric metric, std::int64_t n, std::int6
   const bool product = metric == Metric::euclidean || metric == Metric::sqeuclidean ||
                        metric == Metric::inner_product || metric == Metric::cosine;
   if (!product || engine.sums.model.width == 0) return false;
-  if (n > kMostScreenRows || d > core::kLargestHalfColumns || k > kMostNeighbors) return false;
+  if (n > kMaxScreenRows || d > core::kLargestHalfColumns || k > kMaxNeighbors) return false;
   if (!can_refine(engine, static_cast<int>(d), static_cast<int>(k))) return false;
   // A third of the limit for the packed rows leaves as much for the table and for the passes.
   const auto columns = static_cast<std::uint64_t>(core::half_columns(d));

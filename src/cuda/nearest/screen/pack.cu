@@ -14,9 +14,9 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kMostThreads = 256;
+constexpr int kMaxThreads = 256;
 constexpr int kGroupRows = 32;              // whose sums meet in shared memory
-constexpr int kMostGroups = 8;              // of a block
+constexpr int kMaxGroups = 8;               // of a block
 constexpr int kBlocks = 4;                  // of a multiprocessor at a time
 constexpr int kChunk = 8;                   // columns a thread takes at a time
 constexpr int kSampledTiles = 16;           // whose rows say how long a typical row is
@@ -124,7 +124,7 @@ __device__ Place place_of_thread() {
 // The sums of the block's rows, added up chunk by chunk; thread r of the first warp gets those of row r.
 template <class C>
 __device__ core::HalfSums sums_of_row(double rounded_sq, C exact_sq, C error_sq, C weighted_sq) {
-  __shared__ double parts[4][kMostThreads];
+  __shared__ double parts[4][kMaxThreads];
   __shared__ double totals[4][kGroupRows];
   parts[0][threadIdx.x] = rounded_sq;
   parts[1][threadIdx.x] = static_cast<double>(exact_sq);
@@ -228,10 +228,10 @@ __device__ core::HalfSums pack_group(const T* table, const PackedTable& packed, 
 // Some groups of rows after each other, then the spare columns of all of them, a thread a row: these are a long chain
 // of steps for few threads, and would be waited for after each group.
 template <class T, class C>
-__global__ void __launch_bounds__(kMostThreads, kBlocks)
+__global__ void __launch_bounds__(kMaxThreads, kBlocks)
     pack_table_kernel(const T* table, PackedTable packed, Quantization::Numbers frame, int groups, __half* tiles) {
-  __shared__ uint4 last[kMostGroups * kGroupRows];
-  __shared__ core::HalfRow facts[kMostGroups * kGroupRows];
+  __shared__ uint4 last[kMaxGroups * kGroupRows];
+  __shared__ core::HalfRow facts[kMaxGroups * kGroupRows];
   const std::int64_t tile_size = static_cast<std::int64_t>(kTableTile) * frame.columns;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * groups * kGroupRows;
   const int rows =
@@ -260,7 +260,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks)
 }
 
 template <class T>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMaxThreads)
     pack_queries_kernel(const T* queries, std::int64_t m, Quantization::Numbers frame, double* wide, __half* tiles,
                         QueryFacts* facts, float* thresholds) {
   const Place place = place_of_thread();
@@ -308,7 +308,7 @@ __global__ void __launch_bounds__(kMostThreads)
     const std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * kGroupRows + threadIdx.x;
     const double length = sqrt(length_sq[threadIdx.x]);
     const bool screened = !frame.shortens || core::half_inside(length);
-    const int exponent = screened ? core::half_query_exponent(length) : core::kLeastHalfExponent - 1;
+    const int exponent = screened ? core::half_query_exponent(length) : core::kMinHalfExponent - 1;
     QueryFacts known{row_facts<double>(sums), HUGE_VAL, exponent, core::HalfForm::triangle, 0, 0};
     known.zero = frame.metric == Metric::cosine && !(sums.exact_sq > 0) ? 1 : 0;
     const bool usable = number < m && known.zero == 0 && core::half_usable(known.row, exponent);
@@ -325,8 +325,8 @@ __global__ void __launch_bounds__(kMostThreads)
 // Four warps for each four chunks, or for each eight, twelve, ...
 unsigned threads_for(const Quantization::Numbers& n) {
   const int fours = (n.columns / kChunk + 3) / 4;
-  constexpr int kMostFours = kMostThreads / 128;
-  const int rounds = (fours + kMostFours - 1) / kMostFours;
+  constexpr int kMaxFours = kMaxThreads / 128;
+  const int rounds = (fours + kMaxFours - 1) / kMaxFours;
   return static_cast<unsigned>((fours + rounds - 1) / rounds * 128);
 }
 
@@ -383,8 +383,8 @@ TablePack pack_table(const Engine& engine, const Rows& table, const Chosen& chos
   }
   // Blocks for all multiprocessors come first.
   const std::int64_t all = pack.view.tile_count * (kTableTile / kGroupRows);
-  const auto groups = static_cast<int>(
-      std::clamp<std::int64_t>(all / (std::int64_t{engine.multiprocessors} * kBlocks), 1, kMostGroups));
+  const auto groups =
+      static_cast<int>(std::clamp<std::int64_t>(all / (std::int64_t{engine.multiprocessors} * kBlocks), 1, kMaxGroups));
   const auto blocks = static_cast<unsigned>((all + groups - 1) / groups);
   with_elements(table.data, table.dtype, [&](const auto* rows) {
     using T = std::remove_cv_t<std::remove_pointer_t<decltype(rows)>>;

@@ -15,9 +15,9 @@
 namespace vicinal::cuda {
 namespace {
 
-constexpr int kWarps = 4;                 // queries of a block
-constexpr int kBlocks = 8;                // of a multiprocessor, for which registers are left
-constexpr int kMostSharedColumns = 1024;  // of a query that is kept in shared memory
+constexpr int kWarps = 4;                // queries of a block
+constexpr int kBlocks = 8;               // of a multiprocessor, for which registers are left
+constexpr int kMaxSharedColumns = 1024;  // of a query that is kept in shared memory
 
 // Rows that may be ranked at the end, of lists of `capacity`: the answers, ties, and what the bound could not tell from
 // them; a quarter of a list, so that many queries fit on a multiprocessor.
@@ -32,7 +32,7 @@ struct Shared {
   std::uint32_t* numbers;  // [ranked] of chosen rows
 };
 __host__ __device__ constexpr int shared_columns(int d) {
-  return d <= kMostSharedColumns ? d : 0;
+  return d <= kMaxSharedColumns ? d : 0;
 }
 __host__ __device__ constexpr std::size_t shared_bytes(int d, int ranked) {
   return (static_cast<std::size_t>(shared_columns(d)) * 8 + static_cast<std::size_t>(ranked) * 12 + 15) / 16 * 16;

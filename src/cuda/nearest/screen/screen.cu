@@ -17,13 +17,13 @@ namespace {
 constexpr int kGroups = 4;                       // warpgroups that multiply: 64 queries each
 constexpr int kConsumers = kGroups * 128;        // threads
 constexpr int kBlockThreads = kConsumers + 128;  // and the warp that feeds, in a warpgroup of its own
-constexpr int kMostSlots = 16;                   // of the ring
+constexpr int kMaxSlots = 16;                    // of the ring
 static_assert(kConsumers == kHopperWarps * 32);
 constexpr std::size_t kBarrierBytes = 512;
 
 struct Barriers {
-  std::uint64_t full[kMostSlots];
-  std::uint64_t empty[kMostSlots];
+  std::uint64_t full[kMaxSlots];
+  std::uint64_t empty[kMaxSlots];
   std::uint64_t queries_full;
   std::uint64_t queries_empty;
 };
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kBlockThreads, 1) screen_kernel(const __grid_c
 }
 
 // Queries that are wider than this are streamed beside the table.
-constexpr int kMostResidentSteps = 18;
+constexpr int kMaxResidentSteps = 18;
 
 struct HopperScreen {
   static constexpr int kThreads = kBlockThreads;
@@ -179,7 +179,7 @@ struct HopperScreen {
   static ScreenShape shape_of(const Engine& engine, const ScreenArguments& a, bool& streams) {
     ScreenShape shape{};
     shape.steps = a.table.columns / kStep;
-    streams = shape.steps > kMostResidentSteps;
+    streams = shape.steps > kMaxResidentSteps;
     const std::size_t room = engine.shared_memory - 1024 - kBarrierBytes -
                              (streams ? 0 : static_cast<std::size_t>(kQueryStepBytes) * shape.steps);
     const auto slot_bytes = [&](int steps) {
@@ -189,7 +189,7 @@ struct HopperScreen {
     constexpr std::size_t kTilesAhead = 3;
     const bool whole = !streams && room / slot_bytes(shape.steps) >= kTilesAhead;
     shape.steps_a_slot = steps_a_slot_for(shape.steps, whole ? shape.steps : streams ? 3 : 4);
-    shape.slots = static_cast<int>(std::min<std::size_t>(room / slot_bytes(shape.steps_a_slot), kMostSlots));
+    shape.slots = static_cast<int>(std::min<std::size_t>(room / slot_bytes(shape.steps_a_slot), kMaxSlots));
     shape.splits = splits_for(engine, a.queries.tile_count, a.end - a.begin);
     return shape;
   }

@@ -76,9 +76,9 @@ void screen_all(const Engine& engine, const PackedTable& table, const ScreenQuer
 
 void pick(const Engine& engine, const PackedTable& table, const ScreenQueries& queries, std::int64_t begin,
           std::int64_t end, const float* scores) {
-  constexpr std::int64_t kMostInARow = 1 << 15;
+  constexpr std::int64_t kMaxInARow = 1 << 15;
   const std::int64_t positions = (end - begin) * kTableTile;
-  const auto rows = static_cast<unsigned>(std::min(queries.rows, kMostInARow));
+  const auto rows = static_cast<unsigned>(std::min(queries.rows, kMaxInARow));
   const dim3 blocks(blocks_for(positions, 256), rows, blocks_for(queries.rows, rows));
   pick_kernel<<<blocks, 256, 0, engine.stream>>>(table, queries, begin, positions, scores);
   check_launch("pick");

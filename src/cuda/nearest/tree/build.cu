@@ -149,11 +149,11 @@ bool is_narrow(DType dtype) {
 /// Where things lie in a tree.
 struct Sizes {
   TreeLevels levels;
-  std::int64_t value;                               // bytes
-  std::int64_t points = 0;                          // values
-  std::int64_t box_at[kMostTreeHeight + 2] = {};    // values before a level's boxes
-  std::int64_t boxes = 0;                           // values
-  std::int64_t first_at[kMostTreeHeight + 1] = {};  // ids before a level's
+  std::int64_t value;                              // bytes
+  std::int64_t points = 0;                         // values
+  std::int64_t box_at[kMaxTreeHeight + 2] = {};    // values before a level's boxes
+  std::int64_t boxes = 0;                          // values
+  std::int64_t first_at[kMaxTreeHeight + 1] = {};  // ids before a level's
   std::int64_t firsts = 0;
 
   Sizes(std::int64_t rows, std::int64_t d, DType dtype) : levels(rows), value(is_narrow(dtype) ? 4 : 8) {
@@ -284,7 +284,7 @@ std::uint64_t tree_build_bytes(std::int64_t rows) {
 
 DeviceTree* build_tree(Session& session, const Host& host, const Resident& table) {
   const Rows& rows = table.rows;
-  if (rows.n > kMostTreeRows || rows.d > kMostTreeColumns) {
+  if (rows.n > kMaxTreeRows || rows.d > kMaxTreeColumns) {
     throw Failure{ErrorCode::internal, "a tree of too many rows or columns"};
   }
   const std::uint64_t stays = tree_bytes(rows.n, rows.d, rows.dtype);

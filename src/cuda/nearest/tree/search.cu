@@ -28,7 +28,7 @@ constexpr std::size_t kSharedBytes = std::size_t{48} << 10;  // of a block
 constexpr int kShortList = 32;                               // neighbors, one a lane
 constexpr int kTallies = 256;                                // so that not all warps add to the same one
 constexpr int kLooks = 64;                                   // steps between two looks at the flag
-constexpr std::int64_t kMostWalks = std::int64_t{1} << 20;   // of a launch
+constexpr std::int64_t kMaxWalks = std::int64_t{1} << 20;    // of a launch
 constexpr std::int64_t kFewQueries = 256;                    // fewer are not worth sorting
 constexpr std::uint64_t kSmall = std::uint64_t{1} << 16;     // bytes of flags and tallies
 constexpr unsigned long long kTaken = ~0ULL;                 // no key has these bits
@@ -506,7 +506,7 @@ std::int64_t queries_of(std::int64_t d, std::int64_t m, std::uint64_t limit) {
   const std::uint64_t fixed = kSmall + KeyedValues::bytes(0);
   const std::uint64_t one = bytes_a_query(d) + KeyedValues::bytes(1) - KeyedValues::bytes(0);
   if (limit < fixed + one) refuse_memory(fixed + one, limit);
-  return std::min({m, kMostWalks, static_cast<std::int64_t>((limit - fixed) / one)});
+  return std::min({m, kMaxWalks, static_cast<std::int64_t>((limit - fixed) / one)});
 }
 
 class TreeSearch {
@@ -648,8 +648,8 @@ bool tree_serves(const plugin::Search& search) {
   const auto metric = static_cast<Metric>(search.metric);
   const bool bounded = metric == Metric::euclidean || metric == Metric::sqeuclidean || metric == Metric::manhattan ||
                        metric == Metric::chebyshev || metric == Metric::minkowski;
-  return bounded && search.table.rows <= kMostTreeRows && search.table.cols <= kMostTreeColumns &&
-         (search.collect != plugin::kKList || search.k <= kMostTreeNeighbors);
+  return bounded && search.table.rows <= kMaxTreeRows && search.table.cols <= kMaxTreeColumns &&
+         (search.collect != plugin::kKList || search.k <= kMaxTreeNeighbors);
 }
 
 std::uint64_t tree_search_bytes(std::int64_t d, std::int64_t m, std::uint64_t limit) {
@@ -659,7 +659,7 @@ std::uint64_t tree_search_bytes(std::int64_t d, std::int64_t m, std::uint64_t li
 
 bool tree_k_lists(const Engine& engine, const TreeView& tree, const Search& search, bool in_order, const KLists& lists,
                   Counters& counters) {
-  if (lists.k > kMostTreeNeighbors) throw Failure{ErrorCode::internal, "a list too long for the tree"};
+  if (lists.k > kMaxTreeNeighbors) throw Failure{ErrorCode::internal, "a list too long for the tree"};
   const ListTask task{static_cast<int>(lists.k), lists.ids, lists.distances, search.metric, search.p};
   TreeSearch all(engine, tree, search, in_order);
   if (lists.k <= kShortList) return all.run<ShortList>(task, 0, counters);

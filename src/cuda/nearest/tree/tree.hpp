@@ -24,16 +24,16 @@ namespace vicinal::cuda {
 
 inline constexpr int kTreeWidth = 32;              ///< rows of a leaf, units of a node
 inline constexpr int kBoxValues = 2 * kTreeWidth;  ///< of a node and column
-inline constexpr int kMostTreeHeight = 6;          ///< enough for 2^35 rows
-inline constexpr std::int64_t kMostTreeRows = 0xfffffffe;
-inline constexpr std::int64_t kMostTreeColumns = std::int64_t{1} << 20;
-inline constexpr std::int64_t kMostTreeNeighbors = 2048;  ///< of a k list
+inline constexpr int kMaxTreeHeight = 6;           ///< enough for 2^35 rows
+inline constexpr std::int64_t kMaxTreeRows = 0xfffffffe;
+inline constexpr std::int64_t kMaxTreeColumns = std::int64_t{1} << 20;
+inline constexpr std::int64_t kMaxTreeNeighbors = 2048;  ///< of a k list
 
 /// How many units each level has. Level 0 are the leaves, level `height` (at least 1) the root alone; above it is one
 /// more level, whose only box is that of the whole table.
 struct TreeLevels {
   int height = 0;
-  std::int64_t units[kMostTreeHeight + 2] = {};
+  std::int64_t units[kMaxTreeHeight + 2] = {};
 
   explicit TreeLevels(std::int64_t rows);
   TreeLevels() = default;
@@ -45,11 +45,11 @@ struct TreeView {
   std::int64_t rows = 0;
   int d = 0;
   bool narrow = false;
-  const void* points = nullptr;                 ///< [leaf][d][32] rows in order; 0 beyond the last
-  const void* boxes[kMostTreeHeight + 2] = {};  ///< of level l from 1 on: [unit][d][2][32] smallest and largest
-                                                ///< values of the units of level l - 1 that it holds
-  const std::uint32_t* first_ids[kMostTreeHeight + 1] = {};  ///< of level l: [unit] the smallest id in it
-  const std::uint32_t* order = nullptr;                      ///< [rows] ids
+  const void* points = nullptr;                ///< [leaf][d][32] rows in order; 0 beyond the last
+  const void* boxes[kMaxTreeHeight + 2] = {};  ///< of level l from 1 on: [unit][d][2][32] smallest and largest
+                                               ///< values of the units of level l - 1 that it holds
+  const std::uint32_t* first_ids[kMaxTreeHeight + 1] = {};  ///< of level l: [unit] the smallest id in it
+  const std::uint32_t* order = nullptr;                     ///< [rows] ids
 };
 
 /// Owns what a view points to.
