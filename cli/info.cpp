@@ -89,7 +89,7 @@ std::vector<ColumnSummary> summarize(const Context& ctx, const TableView& view) 
 Summary read_summary(const Context& ctx, const InfoCommand& command, const FileInfo& info) {
   Summary summary;
   try {
-    const Table table = read_table(ctx, command.file, read_options(command.input));
+    const Table table = read_rows(ctx, command.file, read_options(command.input));
     summary.rows = table.view.rows();
     summary.cols = table.view.cols();
     summary.dtype = name_of(table.view.dtype());
@@ -167,7 +167,7 @@ std::string columns_text(const Summary& summary) {
 
 void InfoCommand::write_report(const Context& ctx, const FileInfo& info) const {
   const auto start = std::chrono::steady_clock::now();
-  const Table table = read_table(ctx, file, read_options(input));
+  const Table table = read_rows(ctx, file, read_options(input));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const std::string page =
       report::render(ctx, {file, &info, &table, image_shape_of(image_shape, table), seconds.count()});

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/interrupt.hpp"
+#include "base/output.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::cli {
@@ -130,6 +131,7 @@ void add_input_options(const Parser& command, InputOptions& options) {
       .type_name("COLUMN")
       .repeatable()
       .group(group);
+  command.add_flag("--keep-index", options.keep_index, "Keep an unnamed CSV column that counts the rows").group(group);
   command.add_option("--member", options.member, "Array to read from an .npz or HDF5 file that holds several")
       .type_name("NAME")
       .group(group);
@@ -170,6 +172,7 @@ std::uint64_t parse_size(std::string_view text, std::string_view option) {
 }
 
 Runtime make_runtime(const CommonOptions& options, Computes computes) {
+  if (options.quiet) silence_notes();
   const std::optional<int> number = device_number(options.device);
   auto line = std::make_shared<ProgressLine>(options.quiet ? "never" : options.progress);
   CpuOptions cpu;

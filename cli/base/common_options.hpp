@@ -46,6 +46,7 @@ struct InputOptions {
   std::string dtype = "as-stored";
   std::int64_t sparse_columns = 0;
   bool header = false;
+  bool keep_index = false;
   bool no_header = false;
 };
 

@@ -59,6 +59,7 @@ ReadOptions read_options(const InputOptions& options) {
   }
   if (!options.comment.empty()) read.comment = options.comment[0];
   if (options.format != "auto") read.format = file_format_from(options.format);
+  read.keep_index = options.keep_index;
   read.bfloat16 = options.dtype == "bfloat16";
   if (options.sparse_columns < 0) {
     throw Error(ErrorCode::invalid_argument,
@@ -70,9 +71,19 @@ ReadOptions read_options(const InputOptions& options) {
   return read;
 }
 
+Table read_rows(const Context& ctx, const std::string& file, const ReadOptions& options) {
+  Table table = read_table(ctx, file, options);
+  for (const std::string& note : table.notes) add_note(note);
+  return table;
+}
+
+std::int64_t columns_in(const FileInfo& info) {
+  return info.arrays.at(0).shape.at(1) - (info.has_index ? 1 : 0);
+}
+
 Table load_table(const Runtime& runtime, const CommonOptions& common, const std::string& file,
                  const ReadOptions& options) {
-  Table table = read_table(runtime.ctx, file, options);
+  Table table = read_rows(runtime.ctx, file, options);
   if (table.stored_values >= 0) {
     const std::int64_t cells = table.view.rows() * table.view.cols();
     tell(runtime, common,

@@ -29,7 +29,12 @@ Command command_naming_files(const Parser& app, const std::shared_ptr<Options>& 
 /// Options of the library's reader; `label` is left empty.
 ReadOptions read_options(const InputOptions& options);
 
-/// `read_table`; of a sparse file it tells that it became dense.
+/// `read_table`, whose notes are printed when the command ends.
+Table read_rows(const Context& ctx, const std::string& file, const ReadOptions& options);
+/// Columns of the file that may be the table's: all but an index.
+std::int64_t columns_in(const FileInfo& info);
+
+/// `read_rows`; of a sparse file it tells that it became dense.
 Table load_table(const Runtime& runtime, const CommonOptions& common, const std::string& file,
                  const ReadOptions& options);
 

@@ -74,6 +74,31 @@ void tell(const Runtime& runtime, const CommonOptions& options, std::string_view
   if (!options.quiet) write_stderr(fmt::format("{}\n", printable_lines(sentence)));
 }
 
+namespace {
+struct Notes {
+  bool silent = false;
+  std::vector<std::string> texts;
+};
+Notes& notes() {
+  static Notes all;
+  return all;
+}
+}  // namespace
+
+void add_note(const std::string& note) {
+  std::vector<std::string>& texts = notes().texts;
+  if (std::find(texts.begin(), texts.end(), note) == texts.end()) texts.push_back(note);
+}
+
+void silence_notes() {
+  notes().silent = true;
+}
+
+void print_notes() {
+  if (notes().silent) return;
+  for (const std::string& note : notes().texts) write_stderr(fmt::format("note: {}\n", printable_lines(note)));
+}
+
 Json to_json(const Plan& plan) {
   return {{"method", name_of(plan.method)},
           {"screens", plan.screens},

@@ -29,6 +29,11 @@ void print_json(const Json& json);
 /// Lines for a person, on stderr, as `print_text` shows them; nothing with --quiet.
 void tell(const Runtime& runtime, const CommonOptions& options, std::string_view sentence);
 
+/// Notes on the inputs, each once: printed on stderr when the command ends, and not with --quiet.
+void add_note(const std::string& note);
+void silence_notes();
+void print_notes();
+
 Json to_json(const Plan& plan);
 Json to_json(const SearchStats& stats);
 /// Method and where it ran: "fused, avx512 on 2 threads", "direct on cuda:0".

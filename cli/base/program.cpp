@@ -56,10 +56,12 @@ int run_command(const char* name, const Command& command) {
   if (json) report_lost_files_as_json();
   try {
     command.run();
+    print_notes();
     return 0;
   } catch (const PipeClosed&) {
     return 0;
   } catch (const Error& error) {
+    print_notes();
     return fail(name, error.code(), error.what(), json);
   } catch (const std::bad_alloc&) {
     return fail(name, ErrorCode::over_memory, "the machine has no memory left for this job", json);

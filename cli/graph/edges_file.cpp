@@ -36,15 +36,17 @@ Columns columns_of(const FileInfo& info, const EdgesFile& file) {
   }
   const std::int64_t count = info.arrays.at(0).shape.at(1);
   Columns columns;
-  columns.a = position_of(info.columns, count, file.a, file.path);
-  columns.b = position_of(info.columns, count, file.b, file.path);
+  // An index of the rows holds no ids.
+  const std::int64_t first = info.has_index && file.a == "0" && file.b == "1" ? 1 : 0;
+  columns.a = first == 1 ? 1 : position_of(info.columns, count, file.a, file.path);
+  columns.b = first == 1 ? 2 : position_of(info.columns, count, file.b, file.path);
   if (columns.a == columns.b) {
     throw Error(ErrorCode::invalid_argument, fmt::format("--a and --b: are both column {}", columns.a));
   }
   if (!file.weight.empty()) {
     columns.weight = position_of(info.columns, count, file.weight, file.path);
-  } else if (count == 3) {
-    columns.weight = 3 - columns.a - columns.b;
+  } else if (count - first == 3) {
+    columns.weight = 3 * first + 3 - columns.a - columns.b;
   }
   if (columns.weight && (*columns.weight == columns.a || *columns.weight == columns.b)) {
     throw Error(ErrorCode::invalid_argument, fmt::format("--weight: column {} holds ids", *columns.weight));
@@ -75,7 +77,7 @@ ReadOptions edges_reading(const FileInfo& info, const EdgesFile& file) {
 NamedEdges read_edges(const Context& ctx, const FileInfo& info, const EdgesFile& file) {
   const Columns columns = columns_of(info, file);
   const std::int64_t count = info.arrays.at(0).shape.at(1);
-  Table table = read_table(ctx, file.path, options_of(columns, count, file));
+  Table table = read_rows(ctx, file.path, options_of(columns, count, file));
   // Columns stay in the file's order.
   const auto rank = [&](std::int64_t column) {
     std::int64_t before = 0;

@@ -83,7 +83,7 @@ bool ends_with(const std::string& path, const std::string& ending) {
 /// One number a row.
 std::vector<double> read_weights(const Context& ctx, const std::string& path) {
   if (path.empty()) return {};
-  const Table table = read_table(ctx, path, {});
+  const Table table = read_rows(ctx, path, {});
   if (table.view.cols() != 1) {
     throw Error(ErrorCode::bad_data, fmt::format("--weights: {} has {} columns, not one", path, table.view.cols()));
   }
@@ -118,7 +118,7 @@ Table KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation)
   ReadOptions reading = read_options(input);
   if (!preparation.columns().empty()) return preparation.apply(ctx, preparation.read(ctx, table, reading), table);
   reading.find_text = prepared.categories != "none";
-  Table rows = read_table(ctx, table, reading);
+  Table rows = read_rows(ctx, table, reading);
   if (!prepared.any() || !model.empty()) return rows;
   preparation = Preparation::fit(ctx, rows, prepared.options());
   return preparation.apply(ctx, std::move(rows), table);
@@ -319,7 +319,7 @@ void KMeansCommand::run() const {
   if (!model.empty()) {
     label(ctx, rows.view, found);
   } else {
-    const Table first_centres = is_init_name(init) ? Table{} : read_table(ctx, init, {});
+    const Table first_centres = is_init_name(init) ? Table{} : read_rows(ctx, init, {});
     const KMeansOptions chosen = options(first_centres, weights_of_rows);
     if (common.explain) {
       Plan made = plan_kmeans(rest, rows.view, chosen);

@@ -109,7 +109,7 @@ ReadOptions LleCommand::reading_of(const Context& ctx, const std::string& file) 
 
 Table LleCommand::read_parameters(const Context& ctx, std::int64_t rows) const {
   if (parameters.empty()) return {};
-  Table known = read_table(ctx, parameters, {});
+  Table known = read_rows(ctx, parameters, {});
   if (known.view.rows() != rows) {
     throw Error(ErrorCode::bad_data,
                 fmt::format("--parameters: {} has {} rows, but the table has {}", parameters, known.view.rows(), rows));
@@ -195,7 +195,7 @@ void LleCommand::run() const {
   if (!parameters.empty()) inputs.add_table(parameters, {});
   const Context reading = inputs.to_plan_from("lle");
   const Context ctx = inputs.rest();
-  const Table given = read_table(reading, table, reading_of(reading, table));
+  const Table given = read_rows(reading, table, reading_of(reading, table));
   LlePlan plan = plan_if_needed(ctx, given.view);
   if (common.explain) {
     plan.memory = inputs.total(plan.memory);
@@ -218,7 +218,7 @@ void LleCommand::run() const {
     }
   }
   if (!queries.empty()) {
-    const Table asked = read_table(reading, queries, reading_of(reading, queries));
+    const Table asked = read_rows(reading, queries, reading_of(reading, queries));
     rows.placed = transform(ctx, Index(ctx, given.view), rows.found, asked.view);
   }
   if (quality || !report.empty()) rows.quality = lle_quality(ctx, given.view, rows.found, {.rows = judge});

@@ -160,7 +160,7 @@ ReadOptions LofCommand::reading() const {
 }
 
 Table LofCommand::read_train(const Context& ctx) const try {
-  return read_table(ctx, table, reading());
+  return read_rows(ctx, table, reading());
 } catch (const Error& error) {
   const std::string sentence = error.what();
   const bool text = error.code() == ErrorCode::bad_data && sentence.find(", not a number") != std::string::npos;
@@ -243,7 +243,7 @@ Table LofCommand::read_asked(const Context& ctx, const Fit& fitted) const {
     if (info.format == FileFormat::csv) {
       const auto& columns = preparation.columns();
       const std::int64_t width = columns.empty() ? fitted.index->cols() : static_cast<std::int64_t>(columns.size());
-      const bool wider = info.arrays[0].shape[1] > width;
+      const bool wider = columns_in(info) > width;
       const auto has = [&](const std::string& column) {
         if (std::find(info.columns.begin(), info.columns.end(), column) != info.columns.end()) return true;
         return wider && column.find_first_not_of("0123456789") == std::string::npos;
@@ -253,7 +253,7 @@ Table LofCommand::read_asked(const Context& ctx, const Fit& fitted) const {
       reading = preparation.with_texts(std::move(reading), info.columns, asked());
     }
   }
-  return preparation.apply(ctx, read_table(ctx, asked(), reading), asked());
+  return preparation.apply(ctx, read_rows(ctx, asked(), reading), asked());
 }
 
 void LofCommand::explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const {

@@ -65,7 +65,7 @@ Numbers read_columns(const Context& ctx, const std::string& file, const ReadOpti
     ReadOptions reading = how;
     reading.find_text = false;
     reading.drop = all_columns_but(ctx, file, columns[c]);
-    const Numbers one = numbers_of(ctx, read_table(ctx, file, reading).view);
+    const Numbers one = numbers_of(ctx, read_rows(ctx, file, reading).view);
     if (c == 0) {
       all.rows = one.rows;
       all.values.resize(one.values.size() * columns.size());
@@ -193,7 +193,7 @@ Fitted RegressCommand::fit_rows(const Context& ctx, const Context& rest) const {
     known = read_columns(ctx, first, reading, targets);
     reading.drop.insert(reading.drop.end(), targets.begin(), targets.end());
   } else {
-    known = numbers_of(ctx, read_table(ctx, targets_file).view);
+    known = numbers_of(ctx, read_rows(ctx, targets_file).view);
   }
   Table table = read_training(ctx, *this, reading);
   require_rows(targets.empty() ? "--targets" : "--target", targets.empty() ? targets_file : first, known,
@@ -268,7 +268,7 @@ void RegressRun::read_test(const Context& ctx) {
   if (!has_test()) return;
   const std::string& targets_file = command_.test_targets_file;
   asked_ = read_asked(ctx, command_, fitted_, false);
-  if (!targets_file.empty()) truth_ = numbers_of(ctx, read_table(ctx, targets_file).view);
+  if (!targets_file.empty()) truth_ = numbers_of(ctx, read_rows(ctx, targets_file).view);
   if (!truth_ && !asked_.columns.empty()) {
     truth_ = read_columns(ctx, command_.test(), read_options(command_.input), asked_.columns);
   }

@@ -163,7 +163,7 @@ ReadOptions training_options(const SupervisedOptions& options) {
 }
 
 Table read_training(const Context& ctx, const SupervisedOptions& options, const ReadOptions& reading) try {
-  return read_table(ctx, options.first, reading);
+  return read_rows(ctx, options.first, reading);
 } catch (const Error& error) {
   const std::string sentence = error.what();
   const bool text = error.code() == ErrorCode::bad_data && sentence.find(", not a number") != std::string::npos;
@@ -253,7 +253,7 @@ AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, cons
                           std::count_if(reading.drop.begin(), reading.drop.end(), may_have);
     const auto& columns = fitted.preparation.columns();
     const std::int64_t width = columns.empty() ? fitted.model->index.cols() : static_cast<std::int64_t>(columns.size());
-    const bool whole = info.arrays[0].shape[1] == width + left_out;
+    const bool whole = columns_in(info) == width + left_out;
     const auto has = [&](const std::string& column) { return named(column) || (whole && is_position(column)); };
     std::erase_if(reading.drop, [&](const std::string& column) { return !has(column); });
     if (std::all_of(fitted.columns.begin(), fitted.columns.end(), has)) asked.columns = fitted.columns;
@@ -270,7 +270,7 @@ AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, cons
       reading.drop = left;
     }
   }
-  asked.table = fitted.preparation.apply(ctx, read_table(ctx, file, reading), file);
+  asked.table = fitted.preparation.apply(ctx, read_rows(ctx, file, reading), file);
   return asked;
 }
 

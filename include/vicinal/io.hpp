@@ -118,6 +118,7 @@ struct FileInfo {
   };
   std::vector<Array> arrays;
   std::vector<std::string> columns;
+  bool has_index = false;           ///< csv: the first column counts the rows and is no part of the table
   std::int64_t stored_values = -1;  ///< of a sparse file: the values it holds; else -1
   std::uint64_t bytes = 0;          ///< of the file as it is stored
 };

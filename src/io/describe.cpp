@@ -27,6 +27,7 @@ void add(FileInfo& info, const std::string& name, const io::ArrayHeader& header)
 void describe_text(const Context& ctx, const io::Bytes& bytes, const std::string& file, FileInfo& info) {
   const io::CsvLayout layout = io::lay_out_csv(ctx, bytes, file, {});
   info.columns = layout.names;
+  info.has_index = layout.roles[0] == io::ColumnRole::index;
   info.arrays.push_back({"", "text", {io::count_csv_rows(ctx, layout), layout.fields()}});
 }
 

@@ -448,6 +448,11 @@ ReadOptions Preparation::with_texts(ReadOptions options, const std::vector<std::
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (skipped.count(static_cast<std::int64_t>(i)) == 0) kept.push_back(names[i]);
   }
+  // An index column, which is no part of the table (read_table).
+  if (kept.size() == columns_.size() + 1 && (names[0].empty() || names[0] == "Unnamed: 0") && skipped.count(0) == 0) {
+    skipped.insert(0);
+    kept.erase(kept.begin());
+  }
   if (kept.size() == columns_.size()) require_same_names(columns_, kept, file);
   std::int64_t position = 0;
   for (const Column& column : columns_) {
