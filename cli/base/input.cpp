@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -79,6 +80,17 @@ Table read_rows(const Context& ctx, const std::string& file, const ReadOptions& 
 
 std::int64_t columns_in(const FileInfo& info) {
   return info.arrays.at(0).shape.at(1) - (info.has_index ? 1 : 0);
+}
+
+std::vector<std::string> references_of(const FileInfo& info) {
+  std::vector<std::string> references;
+  const auto width = static_cast<std::size_t>(info.arrays[0].shape[1]);
+  for (std::size_t j = 0; j < width; ++j) {
+    const std::string position = fmt::format("{}", j);
+    const bool a_name = std::find(info.columns.begin(), info.columns.end(), position) != info.columns.end();
+    references.push_back(a_name ? info.columns[j] : position);
+  }
+  return references;
 }
 
 Table load_table(const Runtime& runtime, const CommonOptions& common, const std::string& file,

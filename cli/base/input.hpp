@@ -30,9 +30,11 @@ Command command_naming_files(const Parser& app, const std::shared_ptr<Options>& 
 ReadOptions read_options(const InputOptions& options);
 
 /// `read_table`, whose notes are printed when the command ends.
-Table read_rows(const Context& ctx, const std::string& file, const ReadOptions& options);
+Table read_rows(const Context& ctx, const std::string& file, const ReadOptions& options = {});
 /// Columns of the file that may be the table's: all but an index.
 std::int64_t columns_in(const FileInfo& info);
+/// Columns of a CSV as references: the position, or the name where a position would be taken for one.
+std::vector<std::string> references_of(const FileInfo& info);
 
 /// `read_rows`; of a sparse file it tells that it became dense.
 Table load_table(const Runtime& runtime, const CommonOptions& common, const std::string& file,

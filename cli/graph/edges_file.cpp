@@ -58,12 +58,16 @@ Columns columns_of(const FileInfo& info, const EdgesFile& file) {
 }
 
 /// Only these columns, ids as texts.
-ReadOptions options_of(const Columns& columns, std::int64_t count, const EdgesFile& file) {
+ReadOptions options_of(const Columns& columns, const FileInfo& info, const EdgesFile& file) {
   ReadOptions options = read_options(file.input);
-  options.text = {fmt::format("{}", columns.a), fmt::format("{}", columns.b)};
-  for (std::int64_t j = 0; j < count; ++j) {
-    if (j == columns.a || j == columns.b || (columns.weight && j == *columns.weight)) continue;
-    options.drop.push_back(fmt::format("{}", j));
+  const std::vector<std::string> references = references_of(info);
+  for (std::size_t at = 0; at < references.size(); ++at) {
+    const auto j = static_cast<std::int64_t>(at);
+    if (j == columns.a || j == columns.b) {
+      options.text.push_back(references[at]);
+    } else if (!columns.weight || j != *columns.weight) {
+      options.drop.push_back(references[at]);
+    }
   }
   return options;
 }
@@ -71,13 +75,13 @@ ReadOptions options_of(const Columns& columns, std::int64_t count, const EdgesFi
 }  // namespace
 
 ReadOptions edges_reading(const FileInfo& info, const EdgesFile& file) {
-  return options_of(columns_of(info, file), info.arrays.at(0).shape.at(1), file);
+  return options_of(columns_of(info, file), info, file);
 }
 
 NamedEdges read_edges(const Context& ctx, const FileInfo& info, const EdgesFile& file) {
   const Columns columns = columns_of(info, file);
   const std::int64_t count = info.arrays.at(0).shape.at(1);
-  Table table = read_rows(ctx, file.path, options_of(columns, count, file));
+  Table table = read_rows(ctx, file.path, options_of(columns, info, file));
   // Columns stay in the file's order.
   const auto rank = [&](std::int64_t column) {
     std::int64_t before = 0;

@@ -23,18 +23,6 @@ bool is_position(const std::string& column) {
   return !column.empty() && column.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// Columns of a CSV as references: the position, or the name where a position would be taken for one.
-std::vector<std::string> references_of(const FileInfo& info) {
-  std::vector<std::string> references;
-  const auto width = static_cast<std::size_t>(info.arrays[0].shape[1]);
-  for (std::size_t j = 0; j < width; ++j) {
-    const std::string position = fmt::format("{}", j);
-    const bool a_name = std::find(info.columns.begin(), info.columns.end(), position) != info.columns.end();
-    references.push_back(a_name ? info.columns[j] : position);
-  }
-  return references;
-}
-
 /// Of TRAIN, and of TEST where there is one: views that may stand for shapes.
 Plan search_plan(const Context& ctx, const SupervisedOptions& options, const TableView& rows, const TableView& asked) {
   if (options.folds != 0) {

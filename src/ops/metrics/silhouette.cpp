@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kMaxBlockRows = 256;
 constexpr std::int64_t kMinBlockRows = 8;
-constexpr std::int64_t kMaxClusters = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxLabels = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kBlockPairs = std::int64_t{1} << 22;  // that a block has at most, unless it has few rows
 
 std::int64_t block_rows(std::int64_t n) {
@@ -42,7 +42,7 @@ void check_silhouette(const Context& ctx, const TableView& table, const Silhouet
 }
 
 void check_labels(const Context& ctx, const Labeling& labeling, std::int64_t n, std::size_t position) {
-  if (labeling.clusters < 1 || labeling.clusters > kMaxClusters) {
+  if (labeling.clusters < 1 || labeling.clusters > kMaxLabels) {
     refuse(
         fmt::format("labelings: number {} has {} clusters, must have from 1 to 2^31 - 1", position, labeling.clusters));
   }
@@ -179,10 +179,10 @@ std::uint64_t silhouette_bytes(const Context& ctx, const TableView& table, std::
                                std::int64_t clusters, const SilhouetteOptions& options) try {
   const core::Entry entry;
   check_silhouette(ctx, table, options);
-  if (labelings < 1 || labelings > kMaxClusters) {
+  if (labelings < 1 || labelings > kMaxLabels) {
     refuse(fmt::format("labelings: is {}, must be from 1 to 2^31 - 1", labelings));
   }
-  if (clusters < 1 || clusters > kMaxClusters) {
+  if (clusters < 1 || clusters > kMaxLabels) {
     refuse(fmt::format("clusters: is {}, must be from 1 to 2^31 - 1", clusters));
   }
   const TableView block = table.slice(0, block_rows(table.rows()));

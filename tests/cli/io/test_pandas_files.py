@@ -43,7 +43,7 @@ def test_an_index_is_no_feature(vicinal, tmp_path, data):
     for name in ("indexed", "plain"):
         done = vicinal("classify", f"{name}.csv", "--label", "class", "--save-model", f"{name}.vnm", *words)
         assert done.returncode == 0, done.stderr
-    answers = [json.loads(vicinal("classify", file, "--model", model, "--label", "class", "--json").stdout)["outputs"]
+    answers = [json.loads(vicinal("classify", file, "--model", model, "--json").stdout)["outputs"]
                for model in ("indexed.vnm", "plain.vnm") for file in ("indexed.csv", "plain.csv")]
     assert all(answer == answers[0] for answer in answers)
 
