@@ -38,6 +38,38 @@ std::vector<FileFormat> unmarked_formats(const Context& ctx, const Bytes& bytes)
   return found;
 }
 
+struct Foreign {
+  std::string_view mark;  ///< the first bytes
+  std::string_view name;
+  std::string_view way;  ///< what to do
+};
+
+/// Formats that other tools write and that are not read here.
+constexpr Foreign kForeign[] = {
+    {"PAR1", "Parquet", "convert it, in Python by pandas.read_parquet(...).to_csv(..., index=False)"},
+    {"ARROW1", "Arrow (Feather)", "convert it, in Python by pandas.read_feather(...).to_csv(..., index=False)"},
+    {"FEA1", "Feather", "convert it, in Python by pandas.read_feather(...).to_csv(..., index=False)"},
+    {"\x80\x02", "a Python pickle", "save the array in Python by numpy.save"},
+    {"\x80\x03", "a Python pickle", "save the array in Python by numpy.save"},
+    {"\x80\x04", "a Python pickle", "save the array in Python by numpy.save"},
+    {"\x80\x05", "a Python pickle", "save the array in Python by numpy.save"},
+    {"\xff\xfe", "UTF-16 text", "save it as UTF-8, in a shell by iconv -f UTF-16 -t UTF-8"},
+    {"\xfe\xff", "UTF-16 text", "save it as UTF-8, in a shell by iconv -f UTF-16 -t UTF-8"},
+    {"BZh", "packed by bzip2", "unpack it by bunzip2"},
+    {"\x28\xb5\x2f\xfd", "packed by Zstandard", "unpack it by unzstd"},
+    {"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the sheet as CSV"},
+    {"SQLite format 3", "an SQLite database", "export the table as CSV"},
+    {"MATLAB 5.0 MAT-file", "a MATLAB file", "save it with -v7.3, which is HDF5"},
+    {"RDX", "R's data", "write the table in R by write.csv(..., row.names = FALSE)"},
+};
+
+const Foreign* foreign_format(const Bytes& bytes) noexcept {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data), static_cast<std::size_t>(bytes.size));
+  const auto* const found = std::find_if(std::begin(kForeign), std::end(kForeign),
+                                         [&](const Foreign& one) { return text.starts_with(one.mark); });
+  return found == std::end(kForeign) ? nullptr : found;
+}
+
 FileFormat recognize(const Context& ctx, const Bytes& bytes, const std::filesystem::path& path) {
   const std::string file = path.string();
   if (bytes.size == 0) throw Error(ErrorCode::bad_data, fmt::format("'{}' is empty", file));
@@ -64,6 +96,10 @@ FileFormat recognize(const Context& ctx, const Bytes& bytes, const std::filesyst
   constexpr FileFormat kUnmarked[] = {FileFormat::fvecs, FileFormat::bvecs, FileFormat::ivecs,
                                       FileFormat::kmeans_binary};
   if (named && std::find(std::begin(kUnmarked), std::end(kUnmarked), *named) != std::end(kUnmarked)) return *named;
+  if (const Foreign* const foreign = foreign_format(bytes)) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("'{}' is {}, which vicinal does not read: {}", file, foreign->name, foreign->way));
+  }
   throw Error(ErrorCode::bad_data,
               fmt::format("'{}' is not a format vicinal reads: npy, npz, idx, hdf5, fvecs, bvecs, ivecs, the classical "
                           "k-means files, or CSV or libsvm text, plain, gzip or xz",

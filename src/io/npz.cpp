@@ -33,6 +33,18 @@ void read_header(const Context& ctx, const Bytes& archive, NpzMember& array) {
       parse_npy_header(read_member_prefix(ctx, archive, array.member, array.where, kNpyHeaderLimit), array.where, true);
 }
 
+/// scipy.sparse.save_npz writes the parts of a matrix.
+void refuse_sparse(const std::vector<NpzMember>& arrays, const std::string& file) {
+  const auto has = [&](std::string_view name) {
+    return std::any_of(arrays.begin(), arrays.end(), [&](const NpzMember& array) { return array.name == name; });
+  };
+  if (!has("data") || !has("format") || !has("shape") || !(has("indices") || has("row"))) return;
+  throw Error(ErrorCode::bad_data,
+              fmt::format("'{}' is a sparse matrix of SciPy, which vicinal does not read: save it dense, in Python by "
+                          "numpy.save(..., matrix.toarray())",
+                          file));
+}
+
 [[noreturn]] void ask_for_name(const std::vector<NpzMember>& arrays, const std::string& file, std::string_view what) {
   constexpr std::size_t kMaxShown = 20;
   std::vector<std::string> names;
@@ -69,6 +81,7 @@ RawArray read_npz(const Context& ctx, const Bytes& archive, const std::string& f
     ++matches;
   }
   if (name.empty() && matches != 1) {
+    refuse_sparse(arrays, file);
     ask_for_name(arrays, file, fmt::format("{} arrays of {} axes, so one must be named", matches, axes));
   }
   if (matches == 0) ask_for_name(arrays, file, fmt::format("no array '{}'", name));

@@ -44,7 +44,7 @@ std::vector<Hostile> hostile_files() {
   return {
       {"nothing", "", {"empty"}},
       {"binary", std::string("\1\2\3\0\4", 5), {"not a format", "npz"}},
-      {"utf-16", std::string("\xff\xfe\x31\x00\x2c\x00", 6), {"not a format"}},
+      {"utf-16", std::string("\xff\xfe\x31\x00\x2c\x00", 6), {"UTF-16 text", "iconv"}},
       {"npy magic only", "\x93NUMPY", {"truncated"}},
       {"npy without header", plain.substr(0, 10), {"truncated"}},
       {"npy header cut", plain.substr(0, 60), {"truncated"}},
@@ -391,6 +391,36 @@ TEST_F(IoHostile, MutationsOfEveryFormat) {
   }
   EXPECT_GT(accepted, 1000);
   EXPECT_GT(refused, 1000);
+}
+
+// Files of other tools are named, with the way to one that is read.
+TEST_F(IoHostile, ForeignFormatsAreNamed) {
+  const std::string zeros(64, '\0');
+  const std::pair<std::string, std::string_view> files[] = {
+      {"PAR1" + zeros, "Parquet"},
+      {"ARROW1" + zeros, "Feather"},
+      {"\x80\x04\x95" + zeros, "pickle"},
+      {std::string("\xff\xfe"
+                   "1\0,\0",
+                   6) +
+           zeros,
+       "UTF-16"},
+      {"BZh9" + zeros, "bunzip2"},
+      {"\x28\xb5\x2f\xfd" + zeros, "unzstd"},
+      {"SQLite format 3" + zeros, "CSV"},
+      {"MATLAB 5.0 MAT-file" + zeros, "-v7.3"},
+  };
+  for (const auto& [bytes, word] : files) {
+    expect_error(ErrorCode::bad_data, {"which vicinal does not read", word},
+                 [&] { read_table(ctx_, folder_.put("t", bytes)); });
+  }
+  const std::int64_t numbers[] = {0, 1, 2};
+  const ArrayView array{numbers, "<i8", {3}};
+  const NamedArray parts[] = {
+      {"indices", array}, {"indptr", array}, {"format", array}, {"shape", array}, {"data", array}};
+  write_npz(folder_ / "sparse.npz", parts);
+  expect_error(ErrorCode::bad_data, {"sparse matrix of SciPy", "toarray"},
+               [&] { read_table(ctx_, folder_ / "sparse.npz"); });
 }
 
 }  // namespace
