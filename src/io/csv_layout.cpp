@@ -304,6 +304,14 @@ void mark_texts(const Context& ctx, CsvLayout& layout) {
   }
 }
 
+/// Lines that end by CR alone, as on old Macintoshes, are one line here.
+bool has_bare_returns(const char* begin, const char* text_end) {
+  const char* const end = text_end - begin > kSampleBytes ? begin + kSampleBytes : text_end;
+  if (std::find(begin, end, '\n') != end) return false;
+  const char* const found = std::find(begin, end, '\r');
+  return found != end && found + 1 != end;
+}
+
 /// Everything but the roles of the columns.
 CsvLayout lay_out(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
                   std::int64_t first_line) {
@@ -315,6 +323,9 @@ CsvLayout lay_out(const Context& ctx, const Bytes& bytes, const std::string& fil
   const char* p = begin;
   layout.body_line += skip_preamble(ctx, p, layout.end);
   if (p == layout.end) bad(layout.where, bytes.size == 0 ? "is empty" : "has no data rows");
+  if (has_bare_returns(p, layout.end)) {
+    bad(layout.where, "has lines that end by CR alone; replace CR by LF, in a shell by tr '\\r' '\\n'");
+  }
   if (options.delimiter != 0) check_delimiter(options.delimiter);
   if (options.comment != 0) check_comment(options);
   layout.dialect.comment = options.comment;

@@ -126,6 +126,11 @@ TEST_F(IoCsv, IndexColumns) {
   EXPECT_EQ(values_of(read(",a,b\n0,5,6\n1,7,8\n", options)), (Doubles{5, 6, 7, 8}));
 }
 
+TEST_F(IoCsv, BareReturnsAreNamed) {
+  expect_error(ErrorCode::bad_data, {"CR alone", "tr"}, [&] { read("a,b\r1,2\r3,4\r"); });
+  EXPECT_EQ(read("1,2\r").view.rows(), 1);
+}
+
 TEST_F(IoCsv, WordsOfTruth) {
   EXPECT_EQ(values_of(read("a,b\nTrue,no\nFALSE,Yes\n")), (Doubles{1, 0, 0, 1}));
   ReadOptions labels;
