@@ -144,6 +144,9 @@ void add_input_options(const Parser& command, InputOptions& options) {
   command.add_option("--delimiter", options.delimiter, "Character between CSV columns, or tab [detected]")
       .type_name("CHAR")
       .group(group);
+  command.add_option("--decimal", options.decimal, "Decimal mark in CSV numbers: . or , [detected between semicolons]")
+      .type_name("CHAR")
+      .group(group);
   command.add_option("--comment", options.comment, "Skip CSV lines that begin with this character [#, at the top only]")
       .type_name("CHAR")
       .group(group);

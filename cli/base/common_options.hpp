@@ -40,6 +40,7 @@ struct InputOptions {
   std::vector<std::string> labels;  ///< columns that hold labels
   std::vector<std::string> drop;
   std::string member;
+  std::string decimal;
   std::string delimiter;
   std::string comment;
   std::string format = "auto";

@@ -55,6 +55,10 @@ ReadOptions read_options(const InputOptions& options) {
     }
     read.delimiter = tab ? '\t' : options.delimiter[0];
   }
+  if (options.decimal.size() > 1 || (!options.decimal.empty() && options.decimal != "." && options.decimal != ",")) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("--decimal: '{}' is neither . nor ,", options.decimal));
+  }
+  if (!options.decimal.empty()) read.decimal = options.decimal[0];
   if (options.comment.size() > 1) {
     throw Error(ErrorCode::invalid_argument, fmt::format("--comment: '{}' is not one character", options.comment));
   }

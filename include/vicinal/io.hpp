@@ -50,6 +50,7 @@ struct ReadOptions {
   std::string label;                ///< csv: name or 0-based position of the column that holds labels; empty: none
   std::optional<bool> header = {};  ///< csv: whether line 1 names the columns; unset: found out
   char delimiter = 0;               ///< csv: 0: found out among , ; tab space |
+  char decimal = 0;                 ///< csv: '.' or ','; 0: found out where the delimiter is ;
   char comment = 0;    ///< csv: lines that begin with it are skipped; its quotes must come in pairs. 0: '#', at the top
   std::string member;  ///< npz, hdf5: array to read; empty: the only 2-d one, or the only one
   std::vector<std::string> drop;  ///< csv: columns (names or positions) to leave out
@@ -85,14 +86,15 @@ struct Table {
 /// the columns (of two columns only where some number below has a fraction; not where the lines count on), and so does
 /// one that begins with an empty field; a first line with one field less than the others leaves out the name of their
 /// first column; a first column without a name (or `Unnamed: 0`) that counts the rows from 0 or 1 is an index and no
-/// part of the table; True and False, Yes and No are 1 and 0. NaN and infinity in text are refused here, in arrays by
-/// whoever computes with the table. libsvm becomes dense, O(n d) memory; indices count from 1, or from 0 where an index
-/// 0 occurs. Text whose fields are parted by blanks and whose first column counts from 0 or 1, to the last line, is
-/// kmeans-text, and that column no part of the table, unless an option only CSV has is given. fvecs and ivecs look the
-/// same: the name's suffix tells them apart, or `format`; where neither does that is `invalid_argument`. hdf5 without
-/// libhdf5 is `invalid_argument`, too. Throws `io` when the file cannot be read, `bad_data` naming file, line or row,
-/// and column, `invalid_argument` for an option that does not fit the file, `over_memory` before more than the memory
-/// limit is taken.
+/// part of the table; True and False, Yes and No are 1 and 0. Between semicolons numbers may have a
+/// decimal comma, as R's write.csv2 and Excel write them: where they have, and none among the first rows has a point.
+/// NaN and infinity in text are refused here, in arrays by whoever computes with the table. libsvm becomes dense, O(n
+/// d) memory; indices count from 1, or from 0 where an index 0 occurs. Text whose fields are parted by blanks and whose
+/// first column counts from 0 or 1, to the last line, is kmeans-text, and that column no part of the table, unless an
+/// option only CSV has is given. fvecs and ivecs look the same: the name's suffix tells them apart, or `format`; where
+/// neither does that is `invalid_argument`. hdf5 without libhdf5 is `invalid_argument`, too. Throws `io` when the file
+/// cannot be read, `bad_data` naming file, line or row, and column, `invalid_argument` for an option that does not fit
+/// the file, `over_memory` before more than the memory limit is taken.
 VICINAL_API Table read_table(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// Reads delimited text from memory as `read_table` reads a CSV; `name` stands for the file, and `first_line` is the

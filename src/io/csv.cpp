@@ -90,12 +90,18 @@ class ChunkParser {
     ctx_.check_cancelled();
   }
 
+  static fast_float::from_chars_result from_chars_with_comma(const char* p, const char* end, double* value) {
+    const fast_float::parse_options options(fast_float::chars_format::general, ',');
+    return fast_float::from_chars_advanced(p, end, *value, options);
+  }
+
   /// The common case: blanks, a number, blanks, the end of the field. False, with nothing moved, for anything else.
   bool plain_number(double* value, FieldEnd* end) {
     const char* p = p_;
     while (p != chunk_.end && layout_.dialect.is_blank(*p)) ++p;
     if (chunk_.end - p > 1 && *p == '+' && p[1] != '-') ++p;
-    const auto result = fast_float::from_chars(p, chunk_.end, *value);
+    const auto result = layout_.dialect.decimal == '.' ? fast_float::from_chars(p, chunk_.end, *value)
+                                                       : from_chars_with_comma(p, chunk_.end, value);
     if (result.ec == std::errc::invalid_argument || !std::isfinite(*value)) return false;
     p = result.ptr;
     if (!take_terminator(layout_.dialect, p, chunk_.end, *end)) return false;
@@ -115,7 +121,7 @@ class ChunkParser {
   double number_or_throw(const Field& field, std::int64_t column, std::int64_t line_ends) {
     double value = 0;
     const std::string_view text = trimmed(field.text);
-    const NumberKind kind = parse_cell(text, &value);
+    const NumberKind kind = parse_cell(text, &value, layout_.dialect.decimal);
     if (kind == NumberKind::number) return value;
     check_fields();
     const std::string place = place_of(column, line_ends - field.line_ends);

@@ -150,9 +150,9 @@ std::optional<double> truth_of(std::string_view text) noexcept {
   return std::nullopt;
 }
 
-NumberKind kind_of(const Field& field) {
+NumberKind kind_of(const Dialect& dialect, const Field& field) {
   double value = 0;
-  return parse_cell(field.text, &value);
+  return parse_cell(field.text, &value, dialect.decimal);
 }
 
 std::vector<std::string> references(const ReadOptions& options) {
@@ -215,13 +215,14 @@ bool counts_rows(const std::vector<Record>& records, std::size_t first, std::int
   return false;
 }
 
-bool detect_header(const Context& ctx, const std::vector<Record>& records, const ReadOptions& options) {
+bool detect_header(const Context& ctx, const Dialect& dialect, const std::vector<Record>& records,
+                   const ReadOptions& options) {
   const std::vector<Field>& first = records.front().cells;
   if (is_header_of_numbers(records)) return true;
   const std::vector<std::string> referred = references(options);
   for (std::size_t j = 0; j < first.size(); ++j) {
     if (j % kPollFields == 0) ctx.check_cancelled();
-    if (kind_of(first[j]) != NumberKind::text) continue;
+    if (kind_of(dialect, first[j]) != NumberKind::text) continue;
     const std::string name = unescape(first[j]);
     bool by_position = false;
     for (const std::string& reference : referred) {
@@ -237,7 +238,7 @@ bool detect_header(const Context& ctx, const std::vector<Record>& records, const
     std::int64_t texts = 0;
     for (std::size_t i = 1; i < records.size(); ++i) {
       if (j >= records[i].fields) continue;
-      const NumberKind kind = kind_of(records[i].cells[j]);
+      const NumberKind kind = kind_of(dialect, records[i].cells[j]);
       if (kind == NumberKind::number) ++numbers;
       if (kind == NumberKind::text) ++texts;
     }
@@ -292,12 +293,43 @@ void check_comment(const ReadOptions& options) {
   }
 }
 
+/// Whether fields are numbers with a decimal comma: at least one, and none is a number with a point.
+bool has_decimal_commas(const std::vector<Record>& records) {
+  bool commas = false;
+  for (const Record& record : records) {
+    for (const Field& field : record.cells) {
+      double value = 0;
+      const bool by_point = parse_number(field.text, &value, '.') == NumberKind::number;
+      const bool by_comma = parse_number(field.text, &value, ',') == NumberKind::number;
+      if (by_point && !by_comma) return false;
+      commas = commas || (by_comma && !by_point);
+    }
+  }
+  return commas;
+}
+
+/// Rows of numbers with decimal commas between semicolons look parted by commas, too.
+bool is_parted_by_semicolons(const Context& ctx, const CsvLayout& layout, const char* p) {
+  CsvLayout other;
+  other.where = layout.where;
+  other.end = layout.end;
+  other.dialect = {';', layout.dialect.comment};
+  const std::vector<Record> records = sample_records(ctx, other, p);
+  return std::all_of(records.begin(), records.end(), [&](const Record& record) {
+    return record.fields > 1 && record.fields == records.front().fields &&
+           std::all_of(record.cells.begin(), record.cells.end(), [](const Field& field) {
+             double value = 0;
+             return parse_number(field.text, &value, ',') == NumberKind::number;
+           });
+  });
+}
+
 /// Columns of numbers that have text among the first rows become columns of text.
 void mark_texts(const Context& ctx, CsvLayout& layout) {
   for (const Record& record : sample_records(ctx, layout, layout.body)) {
     for (std::size_t j = 0; j < std::min(record.fields, layout.roles.size()); ++j) {
       if (j % kPollFields == 0) ctx.check_cancelled();
-      const bool text = kind_of(record.cells[j]) == NumberKind::text;
+      const bool text = kind_of(layout.dialect, record.cells[j]) == NumberKind::text;
       const bool truth = truth_of(record.cells[j].text).has_value();  // others may follow that are neither
       if ((text || truth) && layout.roles[j] == ColumnRole::number) layout.roles[j] = ColumnRole::text;
     }
@@ -328,18 +360,32 @@ CsvLayout lay_out(const Context& ctx, const Bytes& bytes, const std::string& fil
   }
   if (options.delimiter != 0) check_delimiter(options.delimiter);
   if (options.comment != 0) check_comment(options);
+  if (options.decimal != 0 && options.decimal != '.' && options.decimal != ',') {
+    throw Error(ErrorCode::invalid_argument, "decimal is neither a point nor a comma");
+  }
   layout.dialect.comment = options.comment;
   layout.dialect.delimiter =
       options.delimiter != 0 ? options.delimiter : detect_delimiter(ctx, p, layout.end, ",;\t| ", options.comment);
 
   layout.body_line += skip_blank_lines(ctx, layout.dialect, p, layout.end);  // comments of the caller's kind
+  if (options.delimiter == 0 && layout.dialect.delimiter == ',' && options.decimal != '.' &&
+      is_parted_by_semicolons(ctx, layout, p)) {
+    layout.dialect.delimiter = ';';
+  }
   const std::vector<Record> records = sample_records(ctx, layout, p);
   if (records.empty()) bad(layout.where, "has no data rows");
+  if (options.decimal == ',' && layout.dialect.delimiter == ',') {
+    unfit(layout.where, "is parted by commas, which cannot be the decimal mark, too");
+  }
+  const bool commas = options.decimal == ',' ||
+                      (options.decimal == 0 && layout.dialect.delimiter == ';' && has_decimal_commas(records));
+  layout.dialect.decimal = commas ? ',' : '.';
   const Record& first = records.front();
   if (first.fields > kMaxFields) {
     bad(layout.where, fmt::format("has more than {} fields in its first line", kMaxFields));
   }
-  layout.header = first.fault == FieldFault::none && options.header.value_or(detect_header(ctx, records, options));
+  layout.header =
+      first.fault == FieldFault::none && options.header.value_or(detect_header(ctx, layout.dialect, records, options));
   layout.roles.assign(first.fields, ColumnRole::number);
   layout.body = p;
   if (layout.header) {
@@ -451,22 +497,23 @@ CsvLayout lay_out_csv_labels(const Context& ctx, const Bytes& bytes, const std::
   return layout;
 }
 
-NumberKind parse_cell(std::string_view text, double* value) noexcept {
-  const NumberKind kind = parse_number(text, value);
+NumberKind parse_cell(std::string_view text, double* value, char decimal) noexcept {
+  const NumberKind kind = parse_number(text, value, decimal);
   if (kind != NumberKind::text) return kind;
   const std::optional<double> truth = truth_of(text);
   *value = truth.value_or(0);
   return truth ? NumberKind::number : kind;
 }
 
-NumberKind parse_number(std::string_view text, double* value) noexcept {
+NumberKind parse_number(std::string_view text, double* value, char decimal) noexcept {
   static constexpr std::array<std::string_view, 9> kMissing = {"",     "NA",   "N/A",  "n/a", "na",
                                                                "null", "NULL", "None", "?"};
   if (std::find(kMissing.begin(), kMissing.end(), text) != kMissing.end()) return NumberKind::missing;
   std::string_view digits = text;
   if (digits.size() > 1 && digits[0] == '+' && digits[1] != '-') digits.remove_prefix(1);
   const char* end = digits.data() + digits.size();
-  const auto result = fast_float::from_chars(digits.data(), end, *value);
+  const fast_float::parse_options options(fast_float::chars_format::general, decimal);
+  const auto result = fast_float::from_chars_advanced(digits.data(), end, *value, options);
   if (result.ec == std::errc::invalid_argument || result.ptr != end) return NumberKind::text;
   if (std::isfinite(*value)) return NumberKind::number;
   // Words give NaN and infinity; digits only where the number is beyond float64.

@@ -57,8 +57,8 @@ CsvLayout lay_out_csv_labels(const Context& ctx, const Bytes& bytes, const std::
 
 /// Whether a text is a number (surrounding blanks removed before).
 enum class NumberKind : std::uint8_t { number, missing, not_finite, too_large, text };
-NumberKind parse_number(std::string_view text, double* value) noexcept;
+NumberKind parse_number(std::string_view text, double* value, char decimal = '.') noexcept;
 /// The same of a table's field: True, False, Yes and No are 1 and 0, too.
-NumberKind parse_cell(std::string_view text, double* value) noexcept;
+NumberKind parse_cell(std::string_view text, double* value, char decimal) noexcept;
 
 }  // namespace vicinal::io

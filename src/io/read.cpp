@@ -21,7 +21,7 @@ namespace {
 /// Options that only CSV has make text CSV, whatever else it looks like.
 bool asks_for_csv(const ReadOptions& options) {
   return !options.label.empty() || !options.drop.empty() || !options.text.empty() || options.find_text ||
-         options.delimiter != 0 || options.comment != 0 || options.header.has_value();
+         options.delimiter != 0 || options.decimal != 0 || options.comment != 0 || options.header.has_value();
 }
 
 bool is_text_format(FileFormat format) {
@@ -37,6 +37,7 @@ void check_options(const io::Content& content, const ReadOptions& options) {
     if (!options.drop.empty()) name = "drop";
     if (!options.text.empty() || options.find_text) name = "text";
     if (options.delimiter != 0) name = "delimiter";
+    if (options.decimal != 0) name = "decimal";
     if (options.comment != 0) name = "comment";
     if (options.header.has_value()) name = "header";
   }

@@ -126,6 +126,28 @@ TEST_F(IoCsv, IndexColumns) {
   EXPECT_EQ(values_of(read(",a,b\n0,5,6\n1,7,8\n", options)), (Doubles{5, 6, 7, 8}));
 }
 
+TEST_F(IoCsv, DecimalCommas) {
+  // R's write.csv2, Excel in most of Europe
+  const Doubles four = {1.5, 2, -3.25, 4e3};
+  EXPECT_EQ(values_of(read("a;b\n1,5;2\n-3,25;4e3\n")), four);
+  EXPECT_EQ(values_of(read("1,5;2,0\n-3,25;4,0e3\n")), four);
+  EXPECT_EQ(values_of(read("\"\";\"a\";\"b\"\n\"1\";1,5;2\n\"2\";-3,25;4e3\n")), four);
+  EXPECT_EQ(values_of(read("1.5;2\n-3.25;4e3\n")), four);
+  EXPECT_EQ(values_of(read("1,5\n2,3\n")), (Doubles{1, 5, 2, 3}));
+  EXPECT_EQ(values_of(read("1,5;2\n3,4;5\n")), (Doubles{1.5, 2, 3.4, 5}));
+  ReadOptions options;
+  options.decimal = ',';
+  options.delimiter = '\t';
+  EXPECT_EQ(values_of(read("1,5\t2\n-3,25\t4e3\n", options)), four);
+  options.delimiter = ',';
+  expect_error(ErrorCode::invalid_argument, {"parted by commas"}, [&] { read("1,5\n", options); });
+  options.decimal = ':';
+  expect_error(ErrorCode::invalid_argument, {"decimal"}, [&] { read("1,5\n", options); });
+  // Points and commas in one file, and what is found to be wrong later.
+  expect_error(ErrorCode::bad_data, {"not a number"}, [&] { read("a;b\n1,5;2\n3.5;4\n"); });
+  expect_error(ErrorCode::bad_data, {"'1.000,5', not a number"}, [&] { read("a;b\n1,5;2\n1.000,5;4\n"); });
+}
+
 TEST_F(IoCsv, BareReturnsAreNamed) {
   expect_error(ErrorCode::bad_data, {"CR alone", "tr"}, [&] { read("a,b\r1,2\r3,4\r"); });
   EXPECT_EQ(read("1,2\r").view.rows(), 1);
