@@ -60,9 +60,9 @@ run_sanitizer() {
   local tool sanitizer tests
   sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
   [[ -x $sanitizer ]] || { echo "not run: there is no compute-sanitizer"; return; }
-  local filter=${SANITIZE_FILTER:-Cuda.tables_in_device_memory:Cuda.lists_into_memory_of_the_callers:Cuda.an_index_moves*:Cuda.custom*:CudaTree.an_index*:CudaTree.lists_of*:Refusal.values*:Search/PerMetric.in_every_layout/*:KMeans.shapes*:KMeans.weights_of_zero:KMeans.given_centres*}
+  local filter=${SANITIZE_FILTER:-Cuda.TablesInDeviceMemory:Cuda.ListsIntoMemoryOfTheCallers:Cuda.AnIndexMoves*:Cuda.Custom*:CudaTree.AnIndex*:CudaTree.ListsOf*:Refusal.Values*:Search/PerMetric.InEveryLayout/*:KMeans.Shapes*:KMeans.WeightsOfZero:KMeans.GivenCentres*}
   # racecheck is slower by orders of magnitude: those that end in a minute or two.
-  local races=${RACE_FILTER:-Cuda.tables_in_device_memory:Cuda.lists_into_memory_of_the_callers:Cuda.an_index_moves*:Cuda.custom*:CudaTree.lists_of*:Refusal.values*:Search/PerMetric.in_every_layout/hamming:KMeans.constant_columns:KMeans.one_row_and_equal_rows:KMeans.given_centres*:KMeans.more_clusters*}
+  local races=${RACE_FILTER:-Cuda.TablesInDeviceMemory:Cuda.ListsIntoMemoryOfTheCallers:Cuda.AnIndexMoves*:Cuda.Custom*:CudaTree.ListsOf*:Refusal.Values*:Search/PerMetric.InEveryLayout/hamming:KMeans.ConstantColumns:KMeans.OneRowAndEqualRows:KMeans.GivenCentres*:KMeans.MoreClusters*}
   for tool in memcheck racecheck initcheck synccheck; do
     local started=$SECONDS
     tests=$filter

@@ -375,7 +375,7 @@ const std::vector<Case> kCases = {
 
 class Entry : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(Entry, same_bits_and_the_callers_mode_flags_and_errno) {
+TEST_P(Entry, SameBitsAndTheCallersModeFlagsAndErrno) {
   for (const Case& one : kCases) {
     SCOPED_TRACE(one.name);
     Bits expected;
@@ -396,7 +396,7 @@ TEST_P(Entry, same_bits_and_the_callers_mode_flags_and_errno) {
   }
 }
 
-TEST_P(Entry, the_same_after_an_error) {
+TEST_P(Entry, TheSameAfterAnError) {
   const Inputs& in = inputs();
   for (const std::function<void()>& call : std::vector<std::function<void()>>{
            [&] { (void)knn(in.ctx, in.table, {.k = 0}); },
@@ -459,7 +459,7 @@ std::string said_within(rlim_t bytes, const std::function<void()>& call) {
 }
 
 // Within the memory limit, beyond what the system gives: an Error, never std::bad_alloc.
-TEST(EntryWithoutMemory, is_an_error) {
+TEST(EntryWithoutMemory, IsAnError) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer's own address space is without limit";
 #endif

@@ -18,7 +18,7 @@ using reference::key;
 const std::vector<double> kX = {1, 2, 3};
 const std::vector<double> kY = {4, 2, 1};
 
-TEST(Reference, keys_by_hand) {
+TEST(Reference, KeysByHand) {
   EXPECT_EQ(key(Metric::euclidean, 2, kX, kY), 13);
   EXPECT_EQ(key(Metric::sqeuclidean, 2, kX, kY), 13);
   EXPECT_EQ(key(Metric::manhattan, 2, kX, kY), 5);
@@ -28,7 +28,7 @@ TEST(Reference, keys_by_hand) {
   EXPECT_EQ(key(Metric::hamming, 2, kX, kY), 2.0 / 3);
 }
 
-TEST(Reference, cosine_by_hand) {
+TEST(Reference, CosineByHand) {
   const std::vector<double> along = {3, 0, 4};
   const std::vector<double> twice = {6, 0, 8};
   const std::vector<double> across = {0, 1, 0};
@@ -44,7 +44,7 @@ TEST(Reference, cosine_by_hand) {
   EXPECT_EQ(key(Metric::cosine, 2, std::vector<double>{0x1.8p1022, 0, 0x1p1023}, along), 0);
 }
 
-TEST(Reference, accumulators_meet_in_the_contracts_tree) {
+TEST(Reference, AccumulatorsMeetInTheContractsTree) {
   // Accumulators 0 and 4 meet first: 2^53 + 1 loses the 1. Accumulators 1 and 5 meet first: 1 + 1 is kept.
   const std::vector<double> zero(8, 0.0);
   EXPECT_EQ(key(Metric::manhattan, 2, std::vector<double>{0x1p53, 1, 0, 0, 1, 0, 0, 0}, zero), 0x1p53);
@@ -56,7 +56,7 @@ TEST(Reference, accumulators_meet_in_the_contracts_tree) {
             0x1p53);
 }
 
-TEST(Reference, every_step_of_a_sum_is_fused) {
+TEST(Reference, EveryStepOfASumIsFused) {
   const std::vector<double> x = {1 + 0x1p-30, 0, 0, 0, 0, 0, 0, 0, 0x1p-31};
   // Unfused, (1 + 2^-30)^2 would lose 2^-60 first; fused from 0 it is rounded as well, then 2^-62 is lost.
   EXPECT_EQ(key(Metric::euclidean, 2, x, std::vector<double>(9, 0.0)), 1 + 0x1p-29);
@@ -65,7 +65,7 @@ TEST(Reference, every_step_of_a_sum_is_fused) {
   EXPECT_FALSE(std::signbit(key(Metric::inner_product, 2, std::vector<double>{0, 1}, std::vector<double>{1, 0})));
 }
 
-TEST(Reference, reported_distances) {
+TEST(Reference, ReportedDistances) {
   EXPECT_EQ(reference::distance_of(Metric::euclidean, 2, 2), std::sqrt(2.0));
   EXPECT_EQ(reference::distance_of(Metric::sqeuclidean, 2, 2), 2);
   EXPECT_EQ(reference::distance_of(Metric::minkowski, 4, 16), 2);
@@ -73,7 +73,7 @@ TEST(Reference, reported_distances) {
   EXPECT_EQ(reference::distance_of(Metric::inner_product, 2, -3), -3);
 }
 
-TEST(Reference, widens_every_dtype) {
+TEST(Reference, WidensEveryDtype) {
   const std::vector<std::uint8_t> bytes = {0, 255};
   EXPECT_EQ(reference::widen(TableView(bytes.data(), 1, 2)), (std::vector<double>{0, 255}));
   const std::vector<float16> halves = {{0x3c00}, {0xc000}, {0x0001}, {0x7bff}, {0x03ff}, {0x0400}};
@@ -85,7 +85,7 @@ TEST(Reference, widens_every_dtype) {
   EXPECT_EQ(reference::widen(TableView(floats.data(), 1, 2)), (std::vector<double>{1.5, -0x1p-149}));
 }
 
-TEST(Reference, widens_strides) {
+TEST(Reference, WidensStrides) {
   const std::vector<double> values = {0, 1, 2, 3, 4, 5};
   EXPECT_EQ(reference::widen(TableView(values.data(), DType::float64, 3, 2, 1, 3)),
             (std::vector<double>{0, 3, 1, 4, 2, 5}));
@@ -104,7 +104,7 @@ class ReferenceLine : public ::testing::Test {
 
 // The words of clause 8: of the counter low and high, of the stream low and high; the key is the seed, low and high.
 // The answer is the third that Random123 publishes for Philox4x32-10: d16cfe09 94fdcceb 5001e420 24126ea1.
-TEST(Reference, draws_are_the_published_numbers) {
+TEST(Reference, DrawsAreThePublishedNumbers) {
   reference::Draws draws{0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88};
   EXPECT_EQ(draws.next(), static_cast<double>(0xd16cfe0994fdccebULL >> 11) * 0x1p-53);
   EXPECT_EQ(draws.counter, 0x85a308d3243f6a89);
@@ -112,13 +112,13 @@ TEST(Reference, draws_are_the_published_numbers) {
   EXPECT_EQ(zeros.next(), static_cast<double>(0x6627e8d5e169c58dULL >> 11) * 0x1p-53);
 }
 
-TEST_F(ReferenceLine, ties_go_to_the_smaller_id) {
+TEST_F(ReferenceLine, TiesGoToTheSmallerId) {
   const auto ranking = reference::rank(table_, queries_, {});
   EXPECT_EQ(reference::knn(ranking, 6).ids, (std::vector<std::int64_t>{0, 1, 2, 4, 3, 5}));
   EXPECT_EQ(reference::knn(ranking, 2).distances, (std::vector<double>{0, 1}));
 }
 
-TEST_F(ReferenceLine, radius_is_inclusive) {
+TEST_F(ReferenceLine, RadiusIsInclusive) {
   const auto ranking = reference::rank(table_, queries_, {});
   const NeighborGraph graph = reference::radius(ranking, 1);
   EXPECT_EQ(graph.ids, (std::vector<std::int64_t>{0, 1, 2, 4}));
@@ -126,7 +126,7 @@ TEST_F(ReferenceLine, radius_is_inclusive) {
   EXPECT_EQ(reference::count(ranking, std::nextafter(1.0, 0.0)), (std::vector<std::int64_t>{1}));
 }
 
-TEST_F(ReferenceLine, self_filter_and_exclude_remove_rows) {
+TEST_F(ReferenceLine, SelfFilterAndExcludeRemoveRows) {
   reference::Question question;
   question.self = true;
   EXPECT_EQ(reference::rank(table_, table_, question)[1][0].id, 2);  // its duplicate, not itself
@@ -141,7 +141,7 @@ TEST_F(ReferenceLine, self_filter_and_exclude_remove_rows) {
   EXPECT_EQ(reference::knn(reference::rank(table_, queries_, question), 3).ids, (std::vector<std::int64_t>{0, 2, 4}));
 }
 
-TEST_F(ReferenceLine, overflowing_keys_are_listed) {
+TEST_F(ReferenceLine, OverflowingKeysAreListed) {
   line_[5] = 1e200;
   std::vector<std::pair<std::int64_t, std::int64_t>> overflow;
   (void)reference::rank(table_, queries_, {}, &overflow);
@@ -149,7 +149,7 @@ TEST_F(ReferenceLine, overflowing_keys_are_listed) {
   EXPECT_EQ(overflow[0], std::make_pair(std::int64_t{0}, std::int64_t{5}));
 }
 
-TEST_F(ReferenceLine, votes) {
+TEST_F(ReferenceLine, Votes) {
   const Labels labels = {std::vector<std::int64_t>{5, 7}, {1, 0, 0, 1, 1, 1}};
   query_[0] = 0.5;  // distances 0.5 0.5 0.5 1.5 2.5 8.5 of ids 0 1 2 4 3 5
   const auto ranking = reference::rank(table_, queries_, {});

@@ -54,7 +54,7 @@ class Refusal : public ::testing::Test {
   const Context& context_ = context_of(available_isas().back(), 2);
 };
 
-TEST_F(Refusal, k_outside_its_domain) {
+TEST_F(Refusal, KOutsideItsDomain) {
   for (const std::int64_t k : {std::int64_t{0}, std::int64_t{-3}}) {
     expect_refusal(ErrorCode::invalid_argument, {"k", std::to_string(k)},
                    [&] { (void)knn(context_, table(), queries(), {.k = k}); });
@@ -68,7 +68,7 @@ TEST_F(Refusal, k_outside_its_domain) {
   EXPECT_NO_THROW((void)knn(context_, table(), {.k = 56}));
 }
 
-TEST_F(Refusal, k_beyond_filter_and_exclusion) {
+TEST_F(Refusal, KBeyondFilterAndExclusion) {
   const std::uint64_t three = 0b10101;
   const Bitmap filter(&three, 1);
   expect_refusal(ErrorCode::invalid_argument, {"4", "3"},
@@ -86,7 +86,7 @@ TEST_F(Refusal, k_beyond_filter_and_exclusion) {
   EXPECT_NO_THROW((void)knn(context_, table(), queries(), {.k = 3, .filter = filter, .exclude = exclude}));
 }
 
-TEST_F(Refusal, filter_and_exclusion_of_another_size) {
+TEST_F(Refusal, FilterAndExclusionOfAnotherSize) {
   const std::vector<std::uint64_t> words(2, ~std::uint64_t{0});
   expect_refusal(ErrorCode::invalid_argument, {"filter"},
                  [&] { (void)knn(context_, table(), queries(), {.filter = words}); });
@@ -102,7 +102,7 @@ TEST_F(Refusal, filter_and_exclusion_of_another_size) {
                  [&] { (void)knn(context_, table(), queries(), {.exclude = outside}); });
 }
 
-TEST_F(Refusal, an_empty_filter_set_of_rows) {
+TEST_F(Refusal, AnEmptyFilterSetOfRows) {
   const std::uint64_t none = 0;
   expect_refusal(ErrorCode::invalid_argument, {"1", "0"},
                  [&] { (void)knn(context_, table(), queries(), {.k = 1, .filter = Bitmap(&none, 1)}); });
@@ -111,7 +111,7 @@ TEST_F(Refusal, an_empty_filter_set_of_rows) {
   EXPECT_EQ(graph.offsets, std::vector<std::int64_t>(kQueries + 1, 0));
 }
 
-TEST_F(Refusal, values_that_are_not_finite) {
+TEST_F(Refusal, ValuesThatAreNotFinite) {
   for (const double value : {kNaN, kInfinity, -kInfinity}) {
     table_[23 * kCols + 4] = value;
     expect_refusal(ErrorCode::bad_data, {"table", "row 23", "column 4"}, [&] { (void)Index(context_, table()); });
@@ -126,7 +126,7 @@ TEST_F(Refusal, values_that_are_not_finite) {
   }
 }
 
-TEST_F(Refusal, the_first_value_that_is_not_finite_is_named_in_every_dtype_and_layout) {
+TEST_F(Refusal, TheFirstValueThatIsNotFiniteIsNamedInEveryDtypeAndLayout) {
   rows_.table[11 * kCols + 2] = kNaN;
   rows_.table[11 * kCols + 3] = kInfinity;
   rows_.table[40 * kCols + 1] = kNaN;
@@ -144,7 +144,7 @@ TEST_F(Refusal, the_first_value_that_is_not_finite_is_named_in_every_dtype_and_l
   expect_refusal(ErrorCode::bad_data, {"row 16", "column 1"}, [&] { (void)Index(context_, reversed); });
 }
 
-TEST_F(Refusal, radii_and_exponents_outside_their_domain) {
+TEST_F(Refusal, RadiiAndExponentsOutsideTheirDomain) {
   for (const double r : {-1.0, kNaN}) {
     expect_refusal(ErrorCode::invalid_argument, {"radius"},
                    [&] { (void)radius(context_, table(), queries(), {.radius = r}); });
@@ -156,7 +156,7 @@ TEST_F(Refusal, radii_and_exponents_outside_their_domain) {
   }
 }
 
-TEST_F(Refusal, tables_that_do_not_fit) {
+TEST_F(Refusal, TablesThatDoNotFit) {
   const TableView narrow(queries_.data(), kQueries, kCols - 1);
   expect_refusal(ErrorCode::invalid_argument, {"queries", "4", "5"},
                  [&] { (void)knn(context_, table(), narrow, {.k = 1}); });
@@ -173,7 +173,7 @@ TEST_F(Refusal, tables_that_do_not_fit) {
                  [&] { (void)knn(context_, TableView(&one, 1, 1), {.k = 1}); });
 }
 
-TEST_F(Refusal, jobs_beyond_the_memory_limit) {
+TEST_F(Refusal, JobsBeyondTheMemoryLimit) {
   const Context small = Context::cpu({.threads = 1, .memory_limit = 1000});
   expect_refusal(ErrorCode::over_memory, {}, [&] { (void)knn(small, table(), queries(), {.k = 5}); });
 }
@@ -188,7 +188,7 @@ struct Overflow {
 class KeyOverflow : public Refusal, public ::testing::WithParamInterface<Overflow> {};
 
 // Query 17 and row 42 alone are so large that their key overflows, whether row 42 could ever be a neighbor or not.
-TEST_P(KeyOverflow, names_query_and_row) {
+TEST_P(KeyOverflow, NamesQueryAndRow) {
   const Overflow& o = GetParam();
   table_[42 * kCols + 1] = o.table_value;
   queries_[17 * kCols + 1] = o.query_value;
@@ -210,7 +210,7 @@ TEST_P(KeyOverflow, names_query_and_row) {
 }
 
 // A row that the filter keeps out, and an excluded one, are never asked for their key.
-TEST_P(KeyOverflow, of_a_row_that_may_not_be_a_neighbor_is_no_error) {
+TEST_P(KeyOverflow, OfARowThatMayNotBeANeighborIsNoError) {
   const Overflow& o = GetParam();
   table_[42 * kCols + 1] = o.table_value;
   queries_[17 * kCols + 1] = o.query_value;
@@ -233,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return std::string(name_of(tested.param.metric)) + "_" + std::to_string(tested.index); });
 
 // A query alone can be too far from every row: the screen must not lose sight of it.
-TEST_F(Refusal, a_query_beyond_every_key) {
+TEST_F(Refusal, AQueryBeyondEveryKey) {
   for (double* at : {&queries_[3 * kCols], &queries_[29 * kCols + 4]}) {
     *at = 1e300;
     const std::string query = std::to_string((at - queries_.data()) / kCols);
@@ -246,7 +246,7 @@ TEST_F(Refusal, a_query_beyond_every_key) {
 }
 
 // Products of opposite signs that overflow one by one make NaN in some accumulator: refused like infinity.
-TEST_F(Refusal, products_that_cancel_after_overflowing) {
+TEST_F(Refusal, ProductsThatCancelAfterOverflowing) {
   for (std::int64_t j = 0; j < kCols; ++j) {
     table_[static_cast<std::size_t>(42 * kCols + j)] = 1e200;
     queries_[static_cast<std::size_t>(17 * kCols + j)] = j % 2 == 0 ? 1e200 : -1e200;
@@ -260,7 +260,7 @@ TEST_F(Refusal, products_that_cancel_after_overflowing) {
   }
 }
 
-TEST_F(Refusal, radii_of_methods_that_find_k_lists_alone) {
+TEST_F(Refusal, RadiiOfMethodsThatFindKListsAlone) {
   for (const Way& way : all_ways()) {
     if (!is_of_a_paper(way.method)) continue;
     const std::string name(name_of(way.method));
@@ -274,7 +274,7 @@ TEST_F(Refusal, radii_of_methods_that_find_k_lists_alone) {
   }
 }
 
-TEST(Cancel, before_and_during_a_search) {
+TEST(Cancel, BeforeAndDuringASearch) {
   const CancelToken token;
   std::atomic<bool> has_started = false;
   const Context context =
@@ -293,7 +293,7 @@ TEST(Cancel, before_and_during_a_search) {
   expect_refusal(ErrorCode::cancelled, {}, [&] { (void)radius(context, index, {.radius = 1}); });
 }
 
-TEST(Context, refuses_what_is_not_there) {
+TEST(Context, RefusesWhatIsNotThere) {
   expect_refusal(ErrorCode::invalid_argument, {"threads", "-1"}, [] { (void)Context::cpu({.threads = -1}); });
   for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
     try {

@@ -36,7 +36,7 @@ void expect_as_reference(const std::vector<Context>& contexts, const Graph& grap
 }
 
 // Zhang et al. 2013: A1-{B2, B3}, A2-B3, A3-B3; {B1} is matched by nothing.
-TEST(Cocluster, papers_example) {
+TEST(Cocluster, PapersExample) {
   const Graph graph{3, 3, {0, 0, 1, 2}, {1, 2, 2, 2}, {}};
   for (const Context& ctx : contexts(0)) {
     for (const CoclusterMethod method : kProducts) {
@@ -53,7 +53,7 @@ TEST(Cocluster, papers_example) {
   expect_as_reference(contexts(0), graph, 0);
 }
 
-TEST(Cocluster, thousand_random_graphs) {
+TEST(Cocluster, ThousandRandomGraphs) {
   const std::vector<Context> all = contexts(1);
   for (std::uint64_t seed = 0; seed < 1000; seed += kSparse) {
     expect_as_reference(all, random_graph(seed, seed % 10 == 0 ? 70 : 12), seed);
@@ -61,7 +61,7 @@ TEST(Cocluster, thousand_random_graphs) {
   }
 }
 
-TEST(Cocluster, paths_stars_and_blocks) {
+TEST(Cocluster, PathsStarsAndBlocks) {
   const std::vector<Context> all = contexts(2);
   std::uint64_t turn = 0;
   for (const std::int64_t members : {1, 2, 3, 63, 64, 65, 128, 257}) {
@@ -79,7 +79,7 @@ TEST(Cocluster, paths_stars_and_blocks) {
 }
 
 // What threads do to each other's trees: everything is one component, or none is, and the tasks are many.
-TEST(Cocluster, large_graphs) {
+TEST(Cocluster, LargeGraphs) {
   const std::vector<Context> all = contexts(3);
   const std::int64_t members = 400000 / kSparse;
   expect_as_reference(all, random_path(5, members), 5, false);
@@ -94,7 +94,7 @@ TEST(Cocluster, large_graphs) {
   expect_as_reference(all, graph, 7, false);
 }
 
-TEST(Cocluster, ids_of_32_bits_weights_and_matrices_are_the_same) {
+TEST(Cocluster, IdsOf32BitsWeightsAndMatricesAreTheSame) {
   Graph graph = random_graph(100, 70);
   const Cocluster expected = reference::cocluster(graph.edges());
   const std::vector<std::int32_t> a(graph.a.begin(), graph.a.end());
@@ -113,7 +113,7 @@ TEST(Cocluster, ids_of_32_bits_weights_and_matrices_are_the_same) {
   }
 }
 
-TEST(Cocluster, groups_by_label) {
+TEST(Cocluster, GroupsByLabel) {
   const Graph graph{3, 2, {1, 2}, {0, 0}, {}};
   const Cocluster found = cocluster(Context::cpu({.threads = 1}), graph.edges());
   EXPECT_EQ(found.group_of(0), 0);
@@ -126,7 +126,7 @@ TEST(Cocluster, groups_by_label) {
   EXPECT_THROW((void)found.group_of(2), Error);
 }
 
-TEST(Cocluster, nothing_at_all) {
+TEST(Cocluster, NothingAtAll) {
   for (const Context& ctx : contexts(5)) {
     const Cocluster none = cocluster(ctx, BipartiteEdges());
     EXPECT_TRUE(none.groups.empty());
@@ -136,7 +136,7 @@ TEST(Cocluster, nothing_at_all) {
   }
 }
 
-TEST(CoclusterRefusal, ids_outside_their_side) {
+TEST(CoclusterRefusal, IdsOutsideTheirSide) {
   const std::vector<CoclusterMethod> methods = {CoclusterMethod::components, CoclusterMethod::closure,
                                                 CoclusterMethod::product_serial, CoclusterMethod::product_global,
                                                 CoclusterMethod::product_tiled};
@@ -163,7 +163,7 @@ TEST(CoclusterRefusal, ids_outside_their_side) {
   }
 }
 
-TEST(CoclusterRefusal, weights_and_lengths) {
+TEST(CoclusterRefusal, WeightsAndLengths) {
   const Context ctx = Context::cpu({.threads = 2});
   const auto ask = [&](const Graph& graph) { (void)cocluster(ctx, graph.edges()); };
   for (const double weight :
@@ -185,7 +185,7 @@ TEST(CoclusterRefusal, weights_and_lengths) {
   for (const CoclusterMethod method : kProducts) EXPECT_EQ(cocluster_method_from(name_of(method)), method);
 }
 
-TEST(CoclusterRefusal, over_memory_before_it_starts) {
+TEST(CoclusterRefusal, OverMemoryBeforeItStarts) {
   const Context ctx = Context::cpu({.threads = 1, .memory_limit = std::uint64_t{64} << 20});
   const Graph graph{50000, 50000, {0}, {0}, {}};
   EXPECT_NO_THROW((void)cocluster(ctx, graph.edges()));
@@ -202,7 +202,7 @@ TEST(CoclusterRefusal, over_memory_before_it_starts) {
   }
 }
 
-TEST(CoclusterCancel, stops) {
+TEST(CoclusterCancel, Stops) {
   for (const CoclusterMethod method :
        {CoclusterMethod::components, CoclusterMethod::closure, CoclusterMethod::product_serial}) {
     const CancelToken token;

@@ -44,7 +44,7 @@ void expect_planted(const SpectralCocluster& found, std::int64_t clusters, const
   }
 }
 
-TEST(SpectralCocluster, planted_clusters) {
+TEST(SpectralCocluster, PlantedClusters) {
   const std::vector<Context> all = contexts(1);
   std::uint64_t seed = 0;
   for (const std::int64_t clusters : {2, 3, 4, 5, 7}) {
@@ -71,7 +71,7 @@ TEST(SpectralCocluster, planted_clusters) {
 }
 
 // Nothing joins the clusters: the singular value 1 comes once for each, and any basis of its vectors will do.
-TEST(SpectralCocluster, clusters_apart) {
+TEST(SpectralCocluster, ClustersApart) {
   for (const std::int64_t clusters : {2, 4}) {
     const Graph graph = planted(9, 40, 44, clusters, 0);
     const SpectralCocluster found =
@@ -81,7 +81,7 @@ TEST(SpectralCocluster, clusters_apart) {
   }
 }
 
-TEST(SpectralCocluster, members_without_weight_and_small_sides) {
+TEST(SpectralCocluster, MembersWithoutWeightAndSmallSides) {
   const Context ctx = Context::cpu({.threads = 2});
   Graph graph = planted(4, 20, 20, 2, 0.05);
   graph.n_a = 23;
@@ -95,7 +95,7 @@ TEST(SpectralCocluster, members_without_weight_and_small_sides) {
   EXPECT_EQ(least.singular_values.size(), 2U);
 }
 
-TEST(SpectralCoclusterRefusal, options_ids_and_weights) {
+TEST(SpectralCoclusterRefusal, OptionsIdsAndWeights) {
   const Context ctx = Context::cpu({.threads = 1});
   const auto ask = [&](const Graph& graph, const SpectralOptions& options) {
     (void)spectral_cocluster(ctx, graph.edges(), options);

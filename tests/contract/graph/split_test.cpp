@@ -90,7 +90,7 @@ void expect_same_split(const CoclusterSplit& got, const CoclusterSplit& expected
   EXPECT_EQ(got.split_groups, expected.split_groups) << what;
 }
 
-TEST(CoclusterSplit, random_graphs) {
+TEST(CoclusterSplit, RandomGraphs) {
   const std::vector<Context> all = contexts(1);
   for (std::uint64_t seed = 0; seed < 120; seed += kSparse) {
     Graph graph = random_graph(seed + 5000, 24);
@@ -116,7 +116,7 @@ TEST(CoclusterSplit, random_graphs) {
 }
 
 // Blocks whose members all overlap by much, in a chain of slivers: the slivers are what is cut.
-TEST(CoclusterSplit, slivers_between_blocks) {
+TEST(CoclusterSplit, SliversBetweenBlocks) {
   constexpr std::int64_t kBlocks = 12;
   constexpr std::int64_t kSide = 4;
   Graph graph{kBlocks * kSide, kBlocks * kSide, {}, {}, {}};
@@ -147,7 +147,7 @@ TEST(CoclusterSplit, slivers_between_blocks) {
 }
 
 // Weights are looked at relative to the largest, so that their unit does not show and no sum overflows.
-TEST(CoclusterSplit, the_unit_of_weights_does_not_show) {
+TEST(CoclusterSplit, TheUnitOfWeightsDoesNotShow) {
   Graph graph = random_path(77, 60);
   Draws draws(8);
   for (std::size_t e = 0; e < graph.a.size(); ++e)
@@ -164,7 +164,7 @@ TEST(CoclusterSplit, the_unit_of_weights_does_not_show) {
   }
 }
 
-TEST(CoclusterSplitRefusal, limits_and_labels_of_others) {
+TEST(CoclusterSplitRefusal, LimitsAndLabelsOfOthers) {
   const Context ctx = Context::cpu({.threads = 1});
   const Graph graph{2, 2, {0, 1}, {0, 1}, {}};
   const Graph other{2, 2, {0, 1}, {1, 1}, {}};

@@ -102,7 +102,7 @@ void expect_classical(const Objects& objects, std::int64_t k, const std::string&
 
 class KMeansClassicalData : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(KMeansClassicalData, equals_the_serial_tool) {
+TEST_P(KMeansClassicalData, EqualsTheSerialTool) {
   const char* folder = std::getenv("VICINAL_DATA");
   const std::filesystem::path file = std::filesystem::path(folder != nullptr ? folder : "") / "image_data" / GetParam();
   if (folder == nullptr) GTEST_SKIP() << "VICINAL_DATA is not set";
@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(KMeans, KMeansClassicalData,
 
 // Fault: the count of changed memberships is lost where more than 1,024 blocks of 32 objects report, so that the loop
 // ends too soon or never.
-TEST(KMeansFaults, changes_are_counted_beyond_32768_objects) {
+TEST(KMeansFaults, ChangesAreCountedBeyond32768Objects) {
   constexpr std::int64_t n = 40000;
   const Rows rows = make_rows(Family::clusters_1e2, {n, 2, 1}, 11);
   Objects objects{{rows.table.begin(), rows.table.end()}, n, 2};
@@ -147,7 +147,7 @@ std::int64_t fake_count(const char* name) {
 class KMeansOnADevice : public DeviceTest {};
 
 // Fault: memberships go to the host in every loop, and the new centres are made there.
-TEST_F(KMeansOnADevice, labels_are_copied_once_whatever_the_iterations) {
+TEST_F(KMeansOnADevice, LabelsAreCopiedOnceWhateverTheIterations) {
   if (!is_fake()) GTEST_SKIP() << "only the fake device counts copies";
   const Rows rows = make_rows(Family::gaussian, {3000, 4, 1}, 3);
   const TableView table(rows.table.data(), 3000, 4);
@@ -166,7 +166,7 @@ TEST_F(KMeansOnADevice, labels_are_copied_once_whatever_the_iterations) {
 }
 
 // Faults: a leak and a double free. Also where work ends by an error or a cancel; under ASan memory is looked at, too.
-TEST_F(KMeansOnADevice, nothing_is_left_behind) {
+TEST_F(KMeansOnADevice, NothingIsLeftBehind) {
   if (!is_fake()) GTEST_SKIP() << "only the fake device counts what is there";
   const Rows rows = make_rows(Family::gaussian, {2000, 4, 1}, 4);
   const TableView table(rows.table.data(), 2000, 4);

@@ -37,7 +37,7 @@ bool has_zero_row(const std::vector<double>& rows, std::int64_t d) {
 
 class KMeansOfFamily : public ::testing::TestWithParam<Family> {};
 
-TEST_P(KMeansOfFamily, equals_the_reference) {
+TEST_P(KMeansOfFamily, EqualsTheReference) {
   const Shape shape = {331, 5, 1};
   const Rows rows = make_rows(GetParam(), shape, 3);
   std::vector<double> weights;
@@ -89,7 +89,7 @@ std::vector<Family> families() {
 INSTANTIATE_TEST_SUITE_P(All, KMeansOfFamily, ::testing::ValuesIn(families()),
                          [](const auto& of) { return std::string(name_of(of.param)); });
 
-TEST(KMeans, shapes_and_tile_tails) {
+TEST(KMeans, ShapesAndTileTails) {
   std::uint64_t turn = 0;
   for (const std::int64_t n : {1, 2, 31, 33, 1025, 2049}) {
     for (const std::int64_t d : {1, 3, 4, 8, 17, 64}) {
@@ -109,7 +109,7 @@ TEST(KMeans, shapes_and_tile_tails) {
   }
 }
 
-TEST(KMeans, more_clusters_than_distinct_rows) {
+TEST(KMeans, MoreClustersThanDistinctRows) {
   std::vector<double> rows;
   for (int i = 0; i < 60; ++i) rows.insert(rows.end(), {static_cast<double>(i % 3), 1.0});
   const TableView table(rows.data(), 60, 2);
@@ -125,7 +125,7 @@ TEST(KMeans, more_clusters_than_distinct_rows) {
   }
 }
 
-TEST(KMeans, one_row_and_equal_rows) {
+TEST(KMeans, OneRowAndEqualRows) {
   const std::vector<float> row = {3, -1, 0.5F};
   const std::vector<float> equal(60, 2.5F);
   for (const KMeansInit init : {KMeansInit::plus_plus, KMeansInit::parallel, KMeansInit::random, KMeansInit::first_k}) {
@@ -144,7 +144,7 @@ TEST(KMeans, one_row_and_equal_rows) {
 }
 
 // Columns that say nothing change nothing but the mean variance, which the tolerance is held against.
-TEST(KMeans, constant_columns) {
+TEST(KMeans, ConstantColumns) {
   const Rows rows = make_rows(Family::clusters_1e2, {300, 4, 1}, 6);
   std::vector<double> wider;
   for (std::size_t i = 0; i < rows.table.size(); ++i) {
@@ -159,7 +159,7 @@ TEST(KMeans, constant_columns) {
   EXPECT_EQ(more.labels, plain.labels);
 }
 
-TEST(KMeans, given_centres_far_away_and_equal) {
+TEST(KMeans, GivenCentresFarAwayAndEqual) {
   const Rows rows = make_rows(Family::gaussian, {400, 6, 1}, 9);
   const TableView table(rows.table.data(), 400, 6);
   std::vector<double> centres(5 * 6, 0.25);
@@ -173,7 +173,7 @@ TEST(KMeans, given_centres_far_away_and_equal) {
 }
 
 // Small rows beside large ones in one column: 64-bit fixed point would lose them.
-TEST(KMeans, badly_scaled_column_keeps_its_small_values) {
+TEST(KMeans, BadlyScaledColumnKeepsItsSmallValues) {
   std::vector<double> rows;
   for (int i = 0; i < 300; ++i)
     rows.push_back(i % 3 == 0 ? 1e30 + i * 1e25 : (i % 3 == 1 ? 1e-20 * i : -3.0 - 1e-13 * i));
@@ -182,7 +182,7 @@ TEST(KMeans, badly_scaled_column_keeps_its_small_values) {
   check_kmeans(table, options, text(options));
 }
 
-TEST(KMeans, many_rows_settle) {
+TEST(KMeans, ManyRowsSettle) {
   const Rows rows = make_rows(Family::clusters_1e2, {20000, 8, 1}, 5);
   const Stored stored(rows.table, 8, DType::float32);
   KMeansOptions options{.clusters = 16, .seed = 4, .tolerance = 0};
@@ -191,7 +191,7 @@ TEST(KMeans, many_rows_settle) {
 
 // As many centres and columns as a device's tensor cores are asked about, and data that their float16 finds easy and
 // hard.
-TEST(KMeans, many_centres_and_columns) {
+TEST(KMeans, ManyCentresAndColumns) {
   std::uint64_t turn = 0;
   for (const Family family : {Family::gaussian, Family::clusters_1e2, Family::positive_offset}) {
     for (const DType dtype : {DType::float32, DType::float64}) {
@@ -206,7 +206,7 @@ TEST(KMeans, many_centres_and_columns) {
 }
 
 // So many columns that a device multiplies fewer centres at a time, or none.
-TEST(KMeans, many_columns) {
+TEST(KMeans, ManyColumns) {
   const std::int64_t shapes[][3] = {{150, 1100, 7}, {120, 2500, 30}, {90, 5000, 11}, {40, 7300, 3}};
   for (const auto& [n, d, k] : shapes) {
     const Rows rows = make_rows(Family::clusters_1e2, {n, d, 1}, static_cast<std::uint64_t>(d));
@@ -216,7 +216,7 @@ TEST(KMeans, many_columns) {
   }
 }
 
-TEST(KMeans, bounds_skip_rows_whatever_the_threads) {
+TEST(KMeans, BoundsSkipRowsWhateverTheThreads) {
   const Rows rows = make_rows(Family::clusters_1e2, {20000, 8, 1}, 5);
   const Stored stored(rows.table, 8, DType::float32);
   KMeansOptions options{.clusters = 16, .seed = 4, .tolerance = 0};
@@ -248,7 +248,7 @@ void check_predict_transform_score(const Context& ctx) {
   }
 }
 
-TEST(KMeans, predict_transform_score) {
+TEST(KMeans, PredictTransformScore) {
   for (const Context& ctx : contexts(0)) check_predict_transform_score(ctx);
 }
 
@@ -264,7 +264,7 @@ void expect_refused(ErrorCode code, const std::string& word, const TableView& ta
   }
 }
 
-TEST(KMeansRefusal, names_what_is_wrong) {
+TEST(KMeansRefusal, NamesWhatIsWrong) {
   std::vector<double> rows = {1, 2, 3, 4, 5, 6, 7, 8};
   const TableView table(rows.data(), 4, 2);
   expect_refused(ErrorCode::invalid_argument, "clusters", table, {.clusters = 5});
@@ -313,7 +313,7 @@ TEST(KMeansRefusal, names_what_is_wrong) {
 
 // As many rows, columns and centres as a device needs to order its changes before it adds them, and to look for
 // candidates of the rows that its screen leaves open: too many for the reference, so that the CPU's bits stand for it.
-TEST(KMeans, a_device_at_its_full_width) {
+TEST(KMeans, ADeviceAtItsFullWidth) {
   if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
   struct Case {
     Family family;
@@ -347,7 +347,7 @@ TEST(KMeans, a_device_at_its_full_width) {
 }
 
 // Where the rows lie must not show: on the device, there with gaps and transposed, or made when they are asked for.
-TEST(KMeans, tables_on_a_device) {
+TEST(KMeans, TablesOnADevice) {
   if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
   constexpr std::int64_t n = 700;
   constexpr std::int64_t d = 6;
@@ -392,7 +392,7 @@ TEST(KMeans, tables_on_a_device) {
   for (const TableView& view : views) expect_same(kmeans(cuda_context(), view, weighted), by_angle, "cosine");
 }
 
-TEST(KMeansRefusal, a_table_beyond_the_device_before_it_starts) {
+TEST(KMeansRefusal, ATableBeyondTheDeviceBeforeItStarts) {
   if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
   // Not even the labels fit, or a part of the table.
   const Context ctx = Context::cuda({.device_memory_limit = 1000, .threads = 1});
@@ -405,7 +405,7 @@ TEST(KMeansRefusal, a_table_beyond_the_device_before_it_starts) {
   }
 }
 
-TEST(KMeansRefusal, over_memory_before_it_starts) {
+TEST(KMeansRefusal, OverMemoryBeforeItStarts) {
   const Rows rows = make_rows(Family::gaussian, {5000, 4, 1}, 2);
   const Context ctx = Context::cpu({.threads = 1, .memory_limit = 20000});
   try {

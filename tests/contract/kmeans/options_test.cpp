@@ -15,7 +15,7 @@ namespace vicinal::contract {
 namespace {
 
 // Rows of weight 0 are rows that are not there, but for their labels.
-TEST(KMeans, weights_of_zero) {
+TEST(KMeans, WeightsOfZero) {
   const Rows rows = make_rows(Family::gaussian, {200, 3, 1}, 21);
   std::vector<double> weights;
   std::vector<double> kept;
@@ -55,7 +55,7 @@ TEST(KMeans, weights_of_zero) {
 
 // Rows that `farthest` moves in an iteration are not among those that it changed: two of six are in the second one
 // here, and the share asked for ends it. With the moved row there would be three, and one iteration more.
-TEST(KMeans, moved_rows_are_no_changed_labels) {
+TEST(KMeans, MovedRowsAreNoChangedLabels) {
   const std::vector<double> rows = {3, 2, 6, 5, 6, 5, 2, 0, 6, 5, 5, 4};
   const std::vector<double> centres = {9, 1, 3, 0, 9, 2, 6, 1};
   const TableView table(rows.data(), 6, 2);
@@ -71,7 +71,7 @@ TEST(KMeans, moved_rows_are_no_changed_labels) {
 
 // The mean of two equal rows of this weight is another float64 than their value. At first no row can fill the empty
 // cluster, since its key is 0; in the second iteration one does, and that no label changed ends nothing.
-TEST(KMeans, a_row_moved_to_an_empty_cluster_goes_on) {
+TEST(KMeans, ARowMovedToAnEmptyClusterGoesOn) {
   const std::vector<double> rows = {0.1, 0.1};
   const std::vector<double> weights = {0.1, 0.1};
   const std::vector<double> centres = {0.1, 5};
@@ -86,7 +86,7 @@ TEST(KMeans, a_row_moved_to_an_empty_cluster_goes_on) {
 }
 
 // Centres move by 0.25 each, and V is 1: a shift of what the tolerance allows ends it.
-TEST(KMeans, a_shift_at_the_tolerance_ends_it) {
+TEST(KMeans, AShiftAtTheToleranceEndsIt) {
   const std::vector<double> rows = {-1, -1, 1, 1};
   const std::vector<double> centres = {-1.5, 1.5};
   const TableView table(rows.data(), 4, 1);
@@ -102,7 +102,7 @@ TEST(KMeans, a_shift_at_the_tolerance_ends_it) {
 }
 
 // Rows as far from candidates of two rounds belong to those of the first.
-TEST(KMeans, parallel_seeding_of_ties) {
+TEST(KMeans, ParallelSeedingOfTies) {
   for (int seed = 0; seed < 40; ++seed) {
     std::vector<double> rows;
     for (int i = 0; i < 60; ++i) rows.push_back((i * 7 + seed) % 13);
@@ -113,7 +113,7 @@ TEST(KMeans, parallel_seeding_of_ties) {
 }
 
 // The centres are the means at once, so that they shift by 0; where the allowed shift is 0, too, labels must settle.
-TEST(KMeans, an_allowed_shift_of_zero_ends_nothing) {
+TEST(KMeans, AnAllowedShiftOfZeroEndsNothing) {
   const std::vector<double> rows = {0.03125, 0.0625, 0.125, 0.15625};
   const std::vector<double> centres = {0.046875, 0.140625};
   const TableView table(rows.data(), 4, 1);
@@ -131,7 +131,7 @@ TEST(KMeans, an_allowed_shift_of_zero_ends_nothing) {
 }
 
 // Each round draws next to nothing but the farthest row: there are more rounds until there are enough candidates.
-TEST(KMeans, parallel_seeding_of_far_rows) {
+TEST(KMeans, ParallelSeedingOfFarRows) {
   std::vector<double> rows;
   for (int i = 0; i < 40; ++i) rows.push_back(std::ldexp(1.0, 12 * i));
   const KMeansOptions options{.clusters = 25, .init = KMeansInit::parallel, .max_iterations = 1};
@@ -139,7 +139,7 @@ TEST(KMeans, parallel_seeding_of_far_rows) {
 }
 
 // Batches smaller and larger than the table, with weights and without, by both metrics, filling clusters or not.
-TEST(KMeansMiniBatch, equals_the_reference) {
+TEST(KMeansMiniBatch, EqualsTheReference) {
   const std::int64_t n = 500;
   const Rows rows = make_rows(Family::clusters_1e2, {n, 4, 1}, 14);
   std::vector<double> weights;
@@ -163,7 +163,7 @@ TEST(KMeansMiniBatch, equals_the_reference) {
 }
 
 // A given centre that no row is near takes the farthest row of the first batch, once.
-TEST(KMeansMiniBatch, clusters_without_rows) {
+TEST(KMeansMiniBatch, ClustersWithoutRows) {
   const Rows rows = make_rows(Family::gaussian, {300, 2, 1}, 31);
   const TableView table(rows.table.data(), 300, 2);
   const std::vector<double> centres = {0, 0, 1e6, 1e6, -1e6, 1e6};
@@ -180,7 +180,7 @@ TEST(KMeansMiniBatch, clusters_without_rows) {
   }
 }
 
-TEST(KMeansMiniBatch, ends_without_improvement) {
+TEST(KMeansMiniBatch, EndsWithoutImprovement) {
   const Rows rows = make_rows(Family::clusters_1e2, {5000, 6, 1}, 7);
   const KMeansOptions options{.clusters = 8, .max_iterations = 5000, .batch_size = 256};
   const KMeans got = kmeans(contexts(0).front(), TableView(rows.table.data(), 5000, 6), options);
@@ -189,7 +189,7 @@ TEST(KMeansMiniBatch, ends_without_improvement) {
 }
 
 // Opposite rows have no mean direction; given centres are brought to length one; far centres have no rows.
-TEST(KMeansCosine, equals_the_reference_where_means_vanish) {
+TEST(KMeansCosine, EqualsTheReferenceWhereMeansVanish) {
   const std::vector<double> rows = {1, 0, -2, 0, 0, 3, 0, -5, 1e-300, 0, 4, 4, -4e140, 4e140, 0.5, 0.5};
   const std::vector<double> centres = {0, 7, 1e-9, 1e-9, -3, -3.5};
   for (const EmptyClusters empty : {EmptyClusters::farthest, EmptyClusters::keep}) {
@@ -211,7 +211,7 @@ TEST(KMeansCosine, equals_the_reference_where_means_vanish) {
   EXPECT_EQ(kept.centres, start);
 }
 
-TEST(KMeansCosine, does_not_see_lengths) {
+TEST(KMeansCosine, DoesNotSeeLengths) {
   const Rows rows = make_rows(Family::gaussian, {300, 5, 1}, 12);
   std::vector<double> scaled = rows.table;
   for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i] = std::ldexp(scaled[i], static_cast<int>(i / 5 % 9) - 4);
@@ -231,7 +231,7 @@ TEST(KMeansCosine, does_not_see_lengths) {
   }
 }
 
-TEST(KMeansCosine, predict_transform_score) {
+TEST(KMeansCosine, PredictTransformScore) {
   const Rows rows = make_rows(Family::gaussian, {400, 7, 90}, 4);
   const TableView table(rows.table.data(), 400, 7);
   const TableView queries(rows.queries.data(), 90, 7);
@@ -251,7 +251,7 @@ TEST(KMeansCosine, predict_transform_score) {
 }
 
 // 84 MB of rows that are made when they are asked for, within 64 MB.
-TEST(KMeans, a_table_larger_than_the_memory_limit) {
+TEST(KMeans, ATableLargerThanTheMemoryLimit) {
   constexpr std::int64_t n = 82000;
   constexpr std::int64_t d = 256;
   constexpr std::uint64_t limit = 64 << 20;

@@ -25,7 +25,7 @@ bool says(const KMeans& found, const char* words) {
 }
 
 // The CPU's bits, wherever the host has the rows and however the first centres are chosen.
-TEST_F(KMeansInParts, the_same_bits) {
+TEST_F(KMeansInParts, TheSameBits) {
   const Shape shapes[] = {{40000, 16, 30, 2}, {9000, 300, 20, 4}, {30000, 64, 600, 8}, {45000, 3, 700, 1}};
   std::uint64_t seed = 0;
   for (const Shape& shape : shapes) {
@@ -63,7 +63,7 @@ TEST_F(KMeansInParts, the_same_bits) {
   }
 }
 
-TEST_F(KMeansInParts, every_option) {
+TEST_F(KMeansInParts, EveryOption) {
   constexpr std::int64_t n = 30000;
   constexpr std::int64_t d = 12;
   const Rows rows = make_rows(Family::gaussian, {n, d, 1}, 7);
@@ -95,7 +95,7 @@ TEST_F(KMeansInParts, every_option) {
   }
 }
 
-TEST_F(KMeansInParts, what_goes_wrong_on_the_way) {
+TEST_F(KMeansInParts, WhatGoesWrongOnTheWay) {
   constexpr std::int64_t n = 40000;
   constexpr std::int64_t d = 16;
   const Rows rows = make_rows(Family::gaussian, {n, d, 1}, 9);
@@ -144,7 +144,7 @@ TEST_F(KMeansInParts, what_goes_wrong_on_the_way) {
 }
 
 // Parts so large that changes are put in order before they are added.
-TEST(KMeans, parts_at_a_devices_full_width) {
+TEST(KMeans, PartsAtADevicesFullWidth) {
   if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
   constexpr std::int64_t n = 530000;
   constexpr std::int64_t d = 128;

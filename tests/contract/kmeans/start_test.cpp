@@ -66,7 +66,7 @@ std::vector<Start> starts() {
 
 class KMeansStart : public ::testing::TestWithParam<int> {};
 
-TEST_P(KMeansStart, equals_the_reference) {
+TEST_P(KMeansStart, EqualsTheReference) {
   const Start start = starts()[static_cast<std::size_t>(GetParam())];
   const auto turn = static_cast<std::uint64_t>(GetParam());
   std::vector<double> rows;

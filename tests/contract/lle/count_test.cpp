@@ -11,7 +11,7 @@ namespace vicinal {
 namespace {
 
 // Points at equal distances on a circle: by symmetry all eigenvalues but 0 come in pairs.
-TEST(LleCount, is_not_made_within_a_pair_of_equal_eigenvalues) {
+TEST(LleCount, IsNotMadeWithinAPairOfEqualEigenvalues) {
   for (const int n : {24, 48, 96}) {
     std::vector<double> rows;
     for (int i = 0; i < n; ++i) {

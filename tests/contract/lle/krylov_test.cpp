@@ -46,7 +46,7 @@ Sparse sparse(std::int64_t rows, std::int64_t cols, const std::function<std::int
   return made;
 }
 
-TEST(Spmv, equals_sums_in_long_double) {
+TEST(Spmv, EqualsSumsInLongDouble) {
   const auto regular = [](std::int64_t) { return std::int64_t{10}; };
   const auto ragged = [](std::int64_t i) { return i % 7 == 3 ? std::int64_t{0} : (i * 37) % 71; };
   const auto hub = [](std::int64_t i) { return i == 5 ? std::int64_t{3001} : std::int64_t{1}; };
@@ -84,7 +84,7 @@ TEST(Spmv, equals_sums_in_long_double) {
   }
 }
 
-TEST(SpmvRefusal, of_sizes_columns_and_methods) {
+TEST(SpmvRefusal, OfSizesColumnsAndMethods) {
   const Context ctx = Context::cpu({.threads = 2});
   const Sparse good = sparse(20, 10, [](std::int64_t) { return 4; });
   const std::vector<double> x(10, 1.0);
@@ -124,7 +124,7 @@ TEST(SpmvRefusal, of_sizes_columns_and_methods) {
 
 class KrylovOnDevice : public DeviceTest {};
 
-TEST_F(KrylovOnDevice, finds_what_the_cpu_finds) {
+TEST_F(KrylovOnDevice, FindsWhatTheCpuFinds) {
   struct Case {
     Family family;
     std::int64_t n;

@@ -134,25 +134,25 @@ void check_every_variant(const Points& points, std::int64_t k, std::int64_t dim)
   }
 }
 
-TEST(Lle, equals_the_reference_on_a_swiss_roll) {
+TEST(Lle, EqualsTheReferenceOnASwissRoll) {
   check_every_variant(shape(vicinal::Shape::swiss_roll, 90), 10, 2);
 }
-TEST(Lle, equals_the_reference_on_an_s_curve) {
+TEST(Lle, EqualsTheReferenceOnAnSCurve) {
   check_every_variant(shape(vicinal::Shape::s_curve, 71), 9, 1);
 }
-TEST(Lle, equals_the_reference_with_noise) {
+TEST(Lle, EqualsTheReferenceWithNoise) {
   check_every_variant(shape(vicinal::Shape::swiss_roll, 75, 0.5), 12, 2);
 }
-TEST(Lle, equals_the_reference_in_many_columns) {
+TEST(Lle, EqualsTheReferenceInManyColumns) {
   check_every_variant(family(Family::gaussian, 67, 23), 11, 3);
 }
-TEST(Lle, equals_the_reference_far_from_the_origin) {
+TEST(Lle, EqualsTheReferenceFarFromTheOrigin) {
   Points points = shape(vicinal::Shape::swiss_roll, 70);
   for (double& x : points.rows) x = x * 0x1p20 + 0x1p40;
   points.name = "offset";
   check_every_variant(points, 10, 2);
 }
-TEST(Lle, equals_the_reference_at_tiny_and_huge_scale) {
+TEST(Lle, EqualsTheReferenceAtTinyAndHugeScale) {
   for (const double scale : {0x1p-120, 0x1p120}) {
     Points points = shape(vicinal::Shape::s_curve, 66);
     for (double& x : points.rows) x *= scale;
@@ -168,7 +168,7 @@ std::vector<Isa> isas_of_blocks() {
   return all;
 }
 
-TEST(Lle, gives_the_same_bits_on_every_thread_count) {
+TEST(Lle, GivesTheSameBitsOnEveryThreadCount) {
   const Points points = shape(vicinal::Shape::swiss_roll, 9001);
   for (const Isa isa : isas_of_blocks()) {
     const Lle once = lle(Context::cpu({.threads = 1, .isa = isa}), points.view(), {});
@@ -183,7 +183,7 @@ TEST(Lle, gives_the_same_bits_on_every_thread_count) {
 }
 
 // Eigenvalues close together: each step of the iteration gains little, which is no sign that it has arrived.
-TEST(Lle, the_iteration_goes_on_where_it_is_slow) {
+TEST(Lle, TheIterationGoesOnWhereItIsSlow) {
   const Points points = family(Family::gaussian, 331, 70);
   for (const LleVariant variant : {LleVariant::standard, LleVariant::modified}) {
     const Lle found = lle(plain(), points.view(), {.variant = variant, .solver = LleSolver::direct});
@@ -194,7 +194,7 @@ TEST(Lle, the_iteration_goes_on_where_it_is_slow) {
   }
 }
 
-TEST(Lle, direct_and_dense_agree_on_real_sizes) {
+TEST(Lle, DirectAndDenseAgreeOnRealSizes) {
   const Points points = shape(vicinal::Shape::swiss_roll, 400);
   const Lle dense = lle(plain(), points.view(), {.solver = LleSolver::dense});
   const Lle direct = lle(plain(), points.view(), {.solver = LleSolver::direct});
@@ -210,7 +210,7 @@ TEST(Lle, direct_and_dense_agree_on_real_sizes) {
 }
 
 // Where no basis spans all there is: restarts, filters and several blocks take part.
-TEST(Lle, lanczos_and_dense_agree_on_real_sizes) {
+TEST(Lle, LanczosAndDenseAgreeOnRealSizes) {
   struct Case {
     Points points;
     LleOptions options;
@@ -245,7 +245,7 @@ TEST(Lle, lanczos_and_dense_agree_on_real_sizes) {
 }
 
 // The pairs of a circle: sine and cosine have the same eigenvalue, and one column cuts a pair.
-TEST(Lle, tells_a_cluster_at_the_cut_from_skipped_eigenvalues) {
+TEST(Lle, TellsAClusterAtTheCutFromSkippedEigenvalues) {
   Points points{{}, 2, "a circle"};
   for (int i = 0; i < 400; ++i) {
     const double angle = i * 0.015707963267948967;
@@ -262,7 +262,7 @@ TEST(Lle, tells_a_cluster_at_the_cut_from_skipped_eigenvalues) {
 }
 
 // Masses of copies make filters of high degree, of which one basis alone would take more products than are allowed.
-TEST(Lle, lanczos_never_takes_more_products_than_allowed) {
+TEST(Lle, LanczosNeverTakesMoreProductsThanAllowed) {
   Points points = family(Family::gaussian, 700, 3);
   for (int copies = 0; copies < 700; ++copies) points.rows.insert(points.rows.end(), {0.1, 0.2, 0.3});
   for (const std::int64_t most : {10, 300, 3000}) {
@@ -279,7 +279,7 @@ TEST(Lle, lanczos_never_takes_more_products_than_allowed) {
   }
 }
 
-TEST(Lle, krylov_gives_the_same_bits_on_every_thread_count) {
+TEST(Lle, KrylovGivesTheSameBitsOnEveryThreadCount) {
   const Points points = family(Family::gaussian, 4107, 60);
   for (const Isa isa : isas_of_blocks()) {
     LleOptions options{.k = 8, .solver = LleSolver::lanczos};
@@ -293,7 +293,7 @@ TEST(Lle, krylov_gives_the_same_bits_on_every_thread_count) {
   }
 }
 
-TEST(Lle, automatic_takes_products_where_the_factor_does_not_fit) {
+TEST(Lle, AutomaticTakesProductsWhereTheFactorDoesNotFit) {
   const std::int64_t rows = sanitized(3000, 1200);
   const Points points = family(Family::gaussian, rows, 15);
   const Lle direct = lle(plain(), points.view(), {.k = 10, .solver = LleSolver::direct});
@@ -316,7 +316,7 @@ TEST(Lle, automatic_takes_products_where_the_factor_does_not_fit) {
 }
 
 // The first number that a run is refused with is the plan's, and with that much it runs as it does with more.
-TEST(Lle, runs_as_planned_with_the_memory_that_a_refusal_names) {
+TEST(Lle, RunsAsPlannedWithTheMemoryThatARefusalNames) {
   for (const Points& points : {family(Family::gaussian, sanitized(3000, 1200), 15),
                                shape(vicinal::Shape::swiss_roll, sanitized(15000, 5000))}) {
     const LlePlan plan = plan_lle(plain(), points.view(), {.k = 10});
@@ -336,7 +336,7 @@ TEST(Lle, runs_as_planned_with_the_memory_that_a_refusal_names) {
   }
 }
 
-TEST(Lle, embeds_pieces_apart_or_refuses_them) {
+TEST(Lle, EmbedsPiecesApartOrRefusesThem) {
   Points points = shape(vicinal::Shape::s_curve, 300);
   for (std::int64_t i = 200; i < 300; ++i) points.rows[i * 3] += 100;  // the second piece
   const LleOptions options{.k = 10, .solver = LleSolver::direct};
@@ -437,20 +437,20 @@ void check_closed_classes(const Context& ctx, LleSolver solver) {
   }
 }
 
-TEST(Lle, embeds_closed_classes_apart) {
+TEST(Lle, EmbedsClosedClassesApart) {
   std::uint64_t turn = 0;
   for (const LleSolver solver : {LleSolver::automatic, LleSolver::direct, LleSolver::lanczos}) {
     for (const Context& ctx : contexts(++turn)) check_closed_classes(ctx, solver);
   }
 }
 
-TEST(Lle, refuses_closed_classes_by_choice) {
+TEST(Lle, RefusesClosedClassesByChoice) {
   const Points points = clusters_with_strays();
   refused([&] { lle(plain(), points.view(), {.k = 8, .pieces = LlePieces::refuse}); }, ErrorCode::bad_data,
           "in 4 pieces, which are closed classes of its 2 connected components");
 }
 
-TEST(Lle, of_a_graph_is_that_of_the_table) {
+TEST(Lle, OfAGraphIsThatOfTheTable) {
   const Points points = shape(vicinal::Shape::swiss_roll, 200);
   const NeighborGraph graph = knn(plain(), points.view(), {.k = 9});
   const Lle by_graph = lle(plain(), points.view(), graph, {});
@@ -458,7 +458,7 @@ TEST(Lle, of_a_graph_is_that_of_the_table) {
   EXPECT_TRUE(same_bits(by_graph.embedding, by_table.embedding));
 }
 
-TEST(Lle, transform_is_the_weighted_sum_of_the_neighbors) {
+TEST(Lle, TransformIsTheWeightedSumOfTheNeighbors) {
   const Points points = shape(vicinal::Shape::swiss_roll, 250);
   const Points others = shape(vicinal::Shape::swiss_roll, 300, 0.1);
   const Lle fitted = lle(plain(), points.view(), {.k = 8});
@@ -483,7 +483,7 @@ TEST(Lle, transform_is_the_weighted_sum_of_the_neighbors) {
   }
 }
 
-TEST(Lle, duplicates_and_constant_tables_are_embedded) {
+TEST(Lle, DuplicatesAndConstantTablesAreEmbedded) {
   for (const Family which : {Family::duplicates, Family::constant, Family::mostly_duplicates, Family::on_a_line,
                              Family::grid, Family::far_outlier, Family::subnormal, Family::constant_column}) {
     const Points points = family(which, 180, 3);
@@ -500,7 +500,7 @@ TEST(Lle, duplicates_and_constant_tables_are_embedded) {
 }
 
 // Where vectors all but depend on those before them, what rounding left of their means has grown.
-TEST(Lle, vectors_of_a_line_are_orthogonal_to_the_constant) {
+TEST(Lle, VectorsOfALineAreOrthogonalToTheConstant) {
   Points points{{}, 3, "a line"};
   for (int i = 0; i < 180; ++i) points.rows.insert(points.rows.end(), {1.0 * i, 2.0 * i, 3.0 * i});
   for (const LleVariant variant : kVariants) {
@@ -510,7 +510,7 @@ TEST(Lle, vectors_of_a_line_are_orthogonal_to_the_constant) {
 
 // One row a million away: its neighbors are the cloud's, but it is nobody's. And two clumps of copies, which are
 // pieces.
-TEST(Lle, isolated_rows_and_clumps_of_copies_are_embedded) {
+TEST(Lle, IsolatedRowsAndClumpsOfCopiesAreEmbedded) {
   Points points = family(Family::gaussian, 160, 3);
   points.rows.insert(points.rows.end(), {1e6, 0, 0});
   for (int copies = 0; copies < 20; ++copies) points.rows.insert(points.rows.end(), {0, 5e5, 0});
@@ -584,13 +584,13 @@ void check_device_agrees(const Context& device, const Points& points, std::int64
   }
 }
 
-TEST_F(LleOnDevice, agrees_with_the_host_on_a_swiss_roll) {
+TEST_F(LleOnDevice, AgreesWithTheHostOnASwissRoll) {
   check_device_agrees(device(), shape(vicinal::Shape::swiss_roll, 2000), 12, 2);
 }
-TEST_F(LleOnDevice, agrees_with_the_host_on_an_s_curve) {
+TEST_F(LleOnDevice, AgreesWithTheHostOnAnSCurve) {
   check_device_agrees(device(), shape(vicinal::Shape::s_curve, 1301), 10, 1);
 }
-TEST_F(LleOnDevice, agrees_with_the_host_in_many_columns) {
+TEST_F(LleOnDevice, AgreesWithTheHostInManyColumns) {
   const Points plane = shape(vicinal::Shape::swiss_roll, 600, 0.01);
   constexpr std::int64_t kCols = 70;
   Points points{{}, kCols, "swiss roll in many columns"};
@@ -605,10 +605,10 @@ TEST_F(LleOnDevice, agrees_with_the_host_in_many_columns) {
   check_device_agrees(device(), points, 14, 2);
 }
 // Neighborhoods that shared memory does not hold.
-TEST_F(LleOnDevice, agrees_with_the_host_with_many_neighbors) {
+TEST_F(LleOnDevice, AgreesWithTheHostWithManyNeighbors) {
   check_device_agrees(device(), shape(vicinal::Shape::swiss_roll, 300, 0.1), 90, 2);
 }
-TEST_F(LleOnDevice, embeds_pieces_of_every_size) {
+TEST_F(LleOnDevice, EmbedsPiecesOfEverySize) {
   Points points = shape(vicinal::Shape::s_curve, 700);
   for (std::int64_t i = 400; i < 600; ++i) points.rows[i * 3] += 100;
   for (std::int64_t i = 600; i < 700; ++i) points.rows[i * 3] += 300;  // small enough for the dense solver
@@ -621,7 +621,7 @@ TEST_F(LleOnDevice, embeds_pieces_of_every_size) {
     EXPECT_TRUE(std::abs(found.embedding[i] - host.embedding[i]) <= 2e-6) << i;
   }
 }
-TEST_F(LleOnDevice, is_left_to_the_host_where_that_is_asked_for) {
+TEST_F(LleOnDevice, IsLeftToTheHostWhereThatIsAskedFor) {
   const Points points = shape(vicinal::Shape::swiss_roll, 500);
   const NeighborGraph graph = knn(plain(), points.view(), {.k = 12});
   const Lle host = lle(plain(), points.view(), graph, {});
@@ -629,7 +629,7 @@ TEST_F(LleOnDevice, is_left_to_the_host_where_that_is_asked_for) {
   EXPECT_NE(found.plan.reason.find("solved on the host"), std::string::npos) << found.plan.reason;
   EXPECT_TRUE(same_bits(found.embedding, host.embedding));
 }
-TEST_F(LleOnDevice, takes_tables_in_its_memory) {
+TEST_F(LleOnDevice, TakesTablesInItsMemory) {
   const Points points = shape(vicinal::Shape::swiss_roll, 400);
   const auto n = static_cast<std::int64_t>(points.rows.size()) / 3;
   const DeviceArray<double> array(points.rows);
@@ -659,7 +659,7 @@ TEST_F(LleOnDevice, takes_tables_in_its_memory) {
             plan_lle(device(), points.view(), {.solver = LleSolver::cpu}).memory + points.rows.size() * 8);
   refused([&] { lle(plain(), there, {}); }, ErrorCode::device_unavailable, "table");
 }
-TEST_F(LleOnDevice, is_taken_where_it_is_there) {
+TEST_F(LleOnDevice, IsTakenWhereItIsThere) {
   const Points points = shape(vicinal::Shape::swiss_roll, 300);
   const Context chosen = Context::automatic({.threads = 3});
   const Plan plan = plan_lle(chosen, points.view());
@@ -671,7 +671,7 @@ TEST_F(LleOnDevice, is_taken_where_it_is_there) {
   EXPECT_GT(found.plan.device_memory, 0U);
   EXPECT_TRUE(same_bits(lle(chosen, points.view()).embedding, found.embedding));
 }
-TEST_F(LleOnDevice, orders_many_points_as_the_host_does) {
+TEST_F(LleOnDevice, OrdersManyPointsAsTheHostDoes) {
   const Points points = shape(vicinal::Shape::swiss_roll, 150000);
   const NeighborGraph graph = knn(plain(), points.view(), {.k = 12});
   const LleOptions options{.solver = LleSolver::direct, .certify = false};
@@ -685,7 +685,7 @@ TEST_F(LleOnDevice, orders_many_points_as_the_host_does) {
     EXPECT_TRUE(std::abs(found.pieces[0].singular_values[c] - sigma) <= std::max(1e-6 * sigma, least)) << c;
   }
 }
-TEST_F(LleOnDevice, refuses_a_factor_that_does_not_fit_before_it_starts) {
+TEST_F(LleOnDevice, RefusesAFactorThatDoesNotFitBeforeItStarts) {
   const Points points = family(Family::gaussian, 3000, 15);
   const NeighborGraph graph = knn(plain(), points.view(), {.k = 12});
   const LleOptions direct{.solver = LleSolver::direct};
@@ -705,7 +705,7 @@ TEST_F(LleOnDevice, refuses_a_factor_that_does_not_fit_before_it_starts) {
   EXPECT_TRUE(
       same_bits(found.embedding, lle(device(), points.view(), graph, {.solver = LleSolver::lanczos}).embedding));
 }
-TEST_F(LleOnDevice, refuses_as_the_host_does) {
+TEST_F(LleOnDevice, RefusesAsTheHostDoes) {
   const Points points = shape(vicinal::Shape::swiss_roll, 3000);
   const auto code_of = [&](const Context& ctx, const LleOptions& options) {
     try {
@@ -730,7 +730,7 @@ TEST_F(LleOnDevice, refuses_as_the_host_does) {
   }
 }
 
-TEST(LleRefusal, of_options_tables_and_graphs) {
+TEST(LleRefusal, OfOptionsTablesAndGraphs) {
   const Points points = shape(vicinal::Shape::swiss_roll, 60);
   const auto with = [&](const LleOptions& options) { return [&, options] { lle(plain(), points.view(), options); }; };
   const auto bad = ErrorCode::invalid_argument;
@@ -773,7 +773,7 @@ TEST(LleRefusal, of_options_tables_and_graphs) {
   EXPECT_THROW(lle_pieces_from("best"), Error);
 }
 
-TEST(LleRefusal, stops_when_it_is_cancelled) {
+TEST(LleRefusal, StopsWhenItIsCancelled) {
   const Points points = shape(vicinal::Shape::swiss_roll, 20000);
   for (const std::string_view stage : {"weights", "order", "factor", "solve"}) {
     const CancelToken token;

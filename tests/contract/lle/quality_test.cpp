@@ -60,7 +60,7 @@ void check_quality(const Judged& given, const LleQualityOptions& asked) {
   }
 }
 
-TEST(LleQuality, equals_the_reference_for_every_family) {
+TEST(LleQuality, EqualsTheReferenceForEveryFamily) {
   for (const Family which :
        {Family::gaussian, Family::integer_ties, Family::duplicates, Family::offset, Family::column_scales,
         Family::constant, Family::grid, Family::on_a_line, Family::far_outlier, Family::swiss_roll}) {
@@ -69,14 +69,14 @@ TEST(LleQuality, equals_the_reference_for_every_family) {
   }
 }
 
-TEST(LleQuality, equals_the_reference_for_every_metric) {
+TEST(LleQuality, EqualsTheReferenceForEveryMetric) {
   for (const Metric metric : {Metric::sqeuclidean, Metric::cosine, Metric::manhattan, Metric::chebyshev,
                               Metric::minkowski, Metric::hamming}) {
     check_quality(judged(Family::gaussian, 90, 6, {.k = 8, .metric = metric, .p = 3}), {.rows = 40});
   }
 }
 
-TEST(LleQuality, judges_pieces_by_themselves) {
+TEST(LleQuality, JudgesPiecesByThemselves) {
   Judged given = judged(Family::gaussian, 140, 3, {.k = 6});
   for (std::int64_t i = 0; i < 140; ++i) given.rows[i * 3] += i % 10 == 0 ? 1000 : 0;
   given.name = "two pieces, one of 14 rows";
@@ -85,7 +85,7 @@ TEST(LleQuality, judges_pieces_by_themselves) {
   check_quality(given, {.k = 30, .rows = 0});  // more than the small piece can compare
 }
 
-TEST(LleQuality, of_any_element_type_is_that_of_float64) {
+TEST(LleQuality, OfAnyElementTypeIsThatOfFloat64) {
   const Generated roll = generate(on(2), {.shape = vicinal::Shape::swiss_roll, .rows = 300, .seed = 3});
   const std::vector<float> narrow(roll.points.begin(), roll.points.end());
   const std::vector<double> wide(narrow.begin(), narrow.end());
@@ -99,7 +99,7 @@ TEST(LleQuality, of_any_element_type_is_that_of_float64) {
   EXPECT_GT(found.trustworthiness, 0.8);
 }
 
-TEST(LleQuality, what_is_left_of_parameters_equals_the_reference) {
+TEST(LleQuality, WhatIsLeftOfParametersEqualsTheReference) {
   for (const std::int64_t columns : {1, 2, 5}) {
     Judged given = judged(Family::gaussian, 150, 3, {.k = 8, .dim = 2});
     for (std::int64_t i = 90; i < 150; ++i) given.rows[i * 3] += 500;  // two pieces
@@ -118,7 +118,7 @@ TEST(LleQuality, what_is_left_of_parameters_equals_the_reference) {
   }
 }
 
-TEST(LleQuality, constant_parameters_leave_nothing) {
+TEST(LleQuality, ConstantParametersLeaveNothing) {
   const Judged given = judged(Family::gaussian, 60, 3, {.k = 8});
   const Lle fitted = lle(on(2), given.view(), given.options);
   const std::vector<double> known(60, 4.0);
@@ -127,7 +127,7 @@ TEST(LleQuality, constant_parameters_leave_nothing) {
   EXPECT_EQ(found.procrustes, 0);
 }
 
-TEST(LleQualityRefusal, of_options_tables_and_parameters) {
+TEST(LleQualityRefusal, OfOptionsTablesAndParameters) {
   const Judged given = judged(Family::gaussian, 60, 3, {.k = 8});
   const Lle fitted = lle(on(2), given.view(), given.options);
   const auto bad = ErrorCode::invalid_argument;
@@ -149,7 +149,7 @@ TEST(LleQualityRefusal, of_options_tables_and_parameters) {
   refused([&] { lle_quality(Context::cpu({.memory_limit = 500}), given.view(), fitted); }, ErrorCode::over_memory, "");
 }
 
-TEST(LleQualityRefusal, stops_when_it_is_cancelled) {
+TEST(LleQualityRefusal, StopsWhenItIsCancelled) {
   const Judged given = judged(Family::gaussian, 3000, 3, {.k = 8});
   const Lle fitted = lle(on(2), given.view(), given.options);
   const CancelToken token;

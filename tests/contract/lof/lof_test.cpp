@@ -75,7 +75,7 @@ const By kMetrics[] = {{Metric::euclidean}, {Metric::sqeuclidean}, {Metric::manh
 
 class LofOfFamily : public ::testing::TestWithParam<Family> {};
 
-TEST_P(LofOfFamily, equals_the_reference) {
+TEST_P(LofOfFamily, EqualsTheReference) {
   const auto family = static_cast<std::uint64_t>(GetParam());
   const Shape shape = {157, 5, 23};
   const Rows rows = make_rows(GetParam(), shape, 3);
@@ -100,7 +100,7 @@ std::vector<Family> families() {
 INSTANTIATE_TEST_SUITE_P(All, LofOfFamily, ::testing::ValuesIn(families()),
                          [](const auto& of) { return std::string(name_of(of.param)); });
 
-TEST(Lof, sizes) {
+TEST(Lof, Sizes) {
   struct Size {
     std::int64_t n, d, k;
   };
@@ -115,7 +115,7 @@ TEST(Lof, sizes) {
   }
 }
 
-TEST(Lof, rows_that_come_in_blocks) {
+TEST(Lof, RowsThatComeInBlocks) {
   const Ranked data(make_rows(Family::integer_ties, {300, 3, 40}, 4), 3, Metric::euclidean, 2, DType::float32,
                     Layout::blocks);
   for (LofOptions options : every_score(9)) {
@@ -128,7 +128,7 @@ TEST(Lof, rows_that_come_in_blocks) {
 }
 
 // Where the rows lie must not show, but that places are looked for in host memory.
-TEST(Lof, tables_on_a_device) {
+TEST(Lof, TablesOnADevice) {
   if (!cuda_missing().empty()) GTEST_SKIP() << "no CUDA: " << cuda_missing();
   const Ranked data(make_rows(Family::clusters_1e2, {500, 4, 60}, 4), 4);
   const std::vector<double> values = reference::widen(data.table.view());
@@ -159,7 +159,7 @@ TEST(Lof, tables_on_a_device) {
 
 // Two places of a thousand rows each among a few hundred others: neighborhoods within copies, beside them, and half of
 // them copies.
-TEST(Lof, copies_by_the_thousand) {
+TEST(Lof, CopiesByTheThousand) {
   Rows rows = make_rows(Family::gaussian, {2300, 2, 40}, 5);
   for (std::size_t i = 0; i < 2000; ++i) {
     rows.table[2 * i] = i % 2 == 0 ? 0.5 : -0.0;
@@ -183,7 +183,7 @@ TEST(Lof, copies_by_the_thousand) {
 }
 
 // A table worth dividing among threads, and neighborhoods longer than any block of them.
-TEST(Lof, more_rows_whatever_the_threads) {
+TEST(Lof, MoreRowsWhateverTheThreads) {
   const Ranked data(make_rows(Family::clusters_1e2, {1500, 3, 300}, 8), 3);
   for (const OutlierScore score :
        {OutlierScore::lof, OutlierScore::loop, OutlierScore::inflo, OutlierScore::ldof, OutlierScore::cof_pyod}) {
@@ -196,7 +196,7 @@ TEST(Lof, more_rows_whatever_the_threads) {
 }
 
 // On a lattice most k-th distances are shared, on a line with copies the k-th place is far beyond the k-th row.
-TEST(Lof, ties_and_places_on_a_lattice) {
+TEST(Lof, TiesAndPlacesOnALattice) {
   Rows rows = make_rows(Family::grid, {400, 2, 30}, 1);
   for (std::size_t i = 0; i < rows.table.size() / 4; ++i) rows.table[i] = rows.table[i % 10];
   for (const std::int64_t k : {1, 3, 4, 12, 50}) {
@@ -217,7 +217,7 @@ TEST(Lof, ties_and_places_on_a_lattice) {
 }
 
 // Four points and their scores from scikit-learn's manual page of LocalOutlierFactor, to the digits given there.
-TEST(Lof, the_example_of_scikit_learn) {
+TEST(Lof, TheExampleOfScikitLearn) {
   const std::vector<double> rows = {-1.1, 0.2, 101.1, 0.3};
   const std::vector<double> expected = {0.9821, 1.0370, 73.3697, 0.9821};
   for (const Context& ctx : contexts(0)) {
@@ -230,7 +230,7 @@ TEST(Lof, the_example_of_scikit_learn) {
 }
 
 // What the policies are for, on rows that anyone can follow: four copies of 0, a row beside them, and three far away.
-TEST(Lof, policies_for_copies) {
+TEST(Lof, PoliciesForCopies) {
   const std::vector<double> rows = {0, 0, 0, 0, 1, 10, 12, 13};
   const double infinity = std::numeric_limits<double>::infinity();
   for (const Context& ctx : contexts(0)) {

@@ -27,7 +27,7 @@ bool needs_table(OutlierScore score) {
 }
 
 // The first k of longer lists are the neighborhood, and a graph says what a search would have found.
-TEST(LofOfGraph, longer_lists_score_as_the_table) {
+TEST(LofOfGraph, LongerListsScoreAsTheTable) {
   for (const Family family : {Family::gaussian, Family::integer_ties, Family::mostly_duplicates}) {
     for (const Metric metric : {Metric::euclidean, Metric::manhattan}) {
       const Ranked data(make_rows(family, {223, 3, 1}, 4), 3, metric);
@@ -59,7 +59,7 @@ TEST(LofOfGraph, longer_lists_score_as_the_table) {
 }
 
 // Of a radius search every neighbor counts, whatever k says; lists are of all lengths.
-TEST(LofOfGraph, lists_of_all_lengths) {
+TEST(LofOfGraph, ListsOfAllLengths) {
   for (const Family family : {Family::gaussian, Family::integer_ties, Family::clusters_1e2}) {
     const Ranked data(make_rows(family, {180, 2, 1}, 6), 2);
     double radius = 0;
@@ -84,7 +84,7 @@ TEST(LofOfGraph, lists_of_all_lengths) {
 }
 
 // The graph that the library itself finds.
-TEST(LofOfGraph, found_by_the_library) {
+TEST(LofOfGraph, FoundByTheLibrary) {
   const Ranked data(make_rows(Family::clusters_1e3, {400, 4, 1}, 2), 4);
   for (const Context& ctx : contexts(0)) {
     const LofOptions options{.k = 15};
@@ -97,7 +97,7 @@ TEST(LofOfGraph, found_by_the_library) {
   }
 }
 
-TEST(LofThreshold, every_share) {
+TEST(LofThreshold, EveryShare) {
   const Ranked data(make_rows(Family::gaussian, {101, 3, 1}, 9), 3);
   const Ranked copied(make_rows(Family::mostly_duplicates, {90, 3, 1}, 9), 3);
   for (const double share : {5e-324, 1e-17, 0.001, 0.01, 0.02, 0.1, 1.0 / 3, 0.4999, 0.5}) {
@@ -117,7 +117,7 @@ TEST(LofThreshold, every_share) {
   }
 }
 
-TEST(LofNames, there_and_back) {
+TEST(LofNames, ThereAndBack) {
   for (const OutlierScore score : kScores) EXPECT_EQ(outlier_score_from(name_of(score)), score);
   for (const Ties ties : {Ties::cut, Ties::all}) EXPECT_EQ(ties_from(name_of(ties)), ties);
   for (const AcrossK across : {AcrossK::max, AcrossK::mean, AcrossK::min})
@@ -126,7 +126,7 @@ TEST(LofNames, there_and_back) {
 }
 
 // A table's own rows asked as others: each is a neighbor of its own, so that only the scores change.
-TEST(LofNovelty, rows_of_the_table) {
+TEST(LofNovelty, RowsOfTheTable) {
   const Ranked data(make_rows(Family::gaussian, {120, 3, 1}, 3), 3);
   for (const Context& ctx : contexts(0)) {
     const Index index(ctx, data.table.view());
@@ -141,7 +141,7 @@ TEST(LofNovelty, rows_of_the_table) {
 }
 
 // What is said of a graph's rows is true of queries by the graph's metric, whatever the options say.
-TEST(LofNovelty, of_a_graph) {
+TEST(LofNovelty, OfAGraph) {
   const Ranked data(make_rows(Family::gaussian, {90, 3, 12}, 7), 3, Metric::manhattan);
   for (const Context& ctx : contexts(0)) {
     const Index index(ctx, data.table.view());
@@ -156,7 +156,7 @@ TEST(LofNovelty, of_a_graph) {
 }
 
 // Policies for densities are nothing to scores that know none.
-TEST(LofNovelty, policies_of_no_matter) {
+TEST(LofNovelty, PoliciesOfNoMatter) {
   const Ranked data(make_rows(Family::mostly_duplicates, {120, 3, 12}, 7), 3);
   for (const OutlierScore score : {OutlierScore::knn, OutlierScore::knn_weighted, OutlierScore::loop,
                                    OutlierScore::ldof, OutlierScore::cof, OutlierScore::cof_pyod}) {
@@ -203,7 +203,7 @@ class LofRefusal : public ::testing::Test {
   NeighborGraph graph_ = knn(Context::cpu({.threads = 1}), table(), {.k = 10});
 };
 
-TEST_F(LofRefusal, options_outside_their_domain) {
+TEST_F(LofRefusal, OptionsOutsideTheirDomain) {
   expect_options({"k", "0"}, {.k = 0});
   expect_options({"k", "-4"}, {.k = -4});
   expect_options({"k", "40", "39"}, {.k = 40});
@@ -232,14 +232,14 @@ TEST_F(LofRefusal, options_outside_their_domain) {
   expect_options({"p"}, {.k = 5, .metric = Metric::minkowski, .p = 0.5});
 }
 
-TEST_F(LofRefusal, ranges_of_places) {
+TEST_F(LofRefusal, RangesOfPlaces) {
   for (const Duplicates duplicates : {Duplicates::sklearn, Duplicates::distinct}) {
     const Ties ties = duplicates == Duplicates::sklearn ? Ties::all : Ties::cut;
     expect_options({"k_to"}, {.k = 5, .k_to = 9, .duplicates = duplicates, .ties = ties});
   }
 }
 
-TEST_F(LofRefusal, data_that_cannot_be_used) {
+TEST_F(LofRefusal, DataThatCannotBeUsed) {
   rows_.table[3 * 17 + 1] = kNaN;
   expect(ErrorCode::bad_data, {"row 17", "column 1"}, [&](const Context& ctx) { (void)lof(ctx, table(), {.k = 5}); });
   rows_.table[3 * 17 + 1] = 1e300;
@@ -247,7 +247,7 @@ TEST_F(LofRefusal, data_that_cannot_be_used) {
 }
 
 // Sums of distances leave the range of float64, though every distance is in it.
-TEST_F(LofRefusal, scores_that_are_no_numbers) {
+TEST_F(LofRefusal, ScoresThatAreNoNumbers) {
   for (std::size_t i = 0; i < 3 * kRows; ++i) rows_.table[i] *= 1e307;
   for (const OutlierScore score : {OutlierScore::lof, OutlierScore::loop}) {
     expect(ErrorCode::bad_data, {"row 0"}, [&](const Context& ctx) {
@@ -256,7 +256,7 @@ TEST_F(LofRefusal, scores_that_are_no_numbers) {
   }
 }
 
-TEST_F(LofRefusal, tables_that_places_cannot_be_found_in) {
+TEST_F(LofRefusal, TablesThatPlacesCannotBeFoundIn) {
   const Stored blocks(rows_.table, 3, DType::float64, Layout::blocks);
   for (const LofOptions& options :
        {LofOptions{.k = 5, .ties = Ties::all}, LofOptions{.k = 5, .duplicates = Duplicates::distinct},
@@ -266,7 +266,7 @@ TEST_F(LofRefusal, tables_that_places_cannot_be_found_in) {
   }
 }
 
-TEST_F(LofRefusal, graphs_without_what_is_needed) {
+TEST_F(LofRefusal, GraphsWithoutWhatIsNeeded) {
   for (const OutlierScore score : {OutlierScore::ldof, OutlierScore::cof, OutlierScore::cof_pyod}) {
     expect(ErrorCode::invalid_argument, {std::string(name_of(score)), "table"},
            [&](const Context& ctx) { (void)lof(ctx, graph_, {.k = 5, .score = score}); });
@@ -280,7 +280,7 @@ TEST_F(LofRefusal, graphs_without_what_is_needed) {
   expect_graph(ErrorCode::invalid_argument, {"k", "0"}, graph_, {.k = 0});
 }
 
-TEST_F(LofRefusal, graphs_that_no_search_made) {
+TEST_F(LofRefusal, GraphsThatNoSearchMade) {
   const auto broken = [&](const std::function<void(NeighborGraph&)>& spoil) {
     NeighborGraph graph = graph_;
     spoil(graph);
@@ -307,7 +307,7 @@ TEST_F(LofRefusal, graphs_that_no_search_made) {
   expect_graph(ErrorCode::invalid_argument, {"graph", "0 rows"}, NeighborGraph{}, {.k = 1});
 }
 
-TEST_F(LofRefusal, lists_that_no_search_made) {
+TEST_F(LofRefusal, ListsThatNoSearchMade) {
   const NeighborGraph ball = radius(Context::cpu({.threads = 1}), table(), {.radius = 100});
   const auto broken = [&](const std::function<void(NeighborGraph&)>& spoil) {
     NeighborGraph graph = ball;
@@ -329,7 +329,7 @@ TEST_F(LofRefusal, lists_that_no_search_made) {
                broken([](NeighborGraph& g) { std::swap(g.distances[1], g.distances[2]); }));
 }
 
-TEST_F(LofRefusal, models_of_something_else) {
+TEST_F(LofRefusal, ModelsOfSomethingElse) {
   expect(ErrorCode::invalid_argument, {"novelty"}, [&](const Context& ctx) {
     const Index index(ctx, table());
     (void)novelty(ctx, index, lof(ctx, index, {.k = 5}), queries());
@@ -361,7 +361,7 @@ TEST_F(LofRefusal, models_of_something_else) {
   });
 }
 
-TEST_F(LofRefusal, over_memory_before_it_starts) {
+TEST_F(LofRefusal, OverMemoryBeforeItStarts) {
   const Rows rows = make_rows(Family::gaussian, {5000, 4, 1}, 2);
   const Context ctx = Context::cpu({.threads = 1, .memory_limit = 200000});
   try {
@@ -373,7 +373,7 @@ TEST_F(LofRefusal, over_memory_before_it_starts) {
 }
 
 // By hamming distance all rows of one column are neighbors of each other: all ties are a list of n rows for each.
-TEST_F(LofRefusal, ties_of_everything_over_memory) {
+TEST_F(LofRefusal, TiesOfEverythingOverMemory) {
   std::vector<float> rows(2000);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i);
   const TableView different(rows.data(), 2000, 1);
@@ -384,7 +384,7 @@ TEST_F(LofRefusal, ties_of_everything_over_memory) {
   expect_refused(ErrorCode::over_memory, "lof", "all ties", [&] { (void)lof(ctx, different, options); });
 }
 
-TEST_F(LofRefusal, unknown_names_list_those_there_are) {
+TEST_F(LofRefusal, UnknownNamesListThoseThereAre) {
   expect(ErrorCode::invalid_argument, {"lofty", "simplified_lof"},
          [](const Context&) { (void)outlier_score_from("lofty"); });
   expect(ErrorCode::invalid_argument, {"none", "distinct"}, [](const Context&) { (void)duplicates_from("none"); });

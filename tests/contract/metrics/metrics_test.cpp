@@ -39,7 +39,7 @@ void expect_same(const PrecisionRecall& a, const PrecisionRecall& b, const std::
   EXPECT_EQ(a.f1, b.f1) << what;
 }
 
-TEST(ClassificationScores, equal_the_reference) {
+TEST(ClassificationScores, EqualTheReference) {
   for (const std::int64_t rows : {1, 7, 500}) {
     for (const std::int32_t classes : {1, 2, 3, 40}) {
       const std::string what = std::to_string(rows) + " rows, " + std::to_string(classes) + " classes";
@@ -66,7 +66,7 @@ TEST(ClassificationScores, equal_the_reference) {
   }
 }
 
-TEST(ClassificationScores, classes_that_do_not_occur_have_zeros_and_no_weight) {
+TEST(ClassificationScores, ClassesThatDoNotOccurHaveZerosAndNoWeight) {
   const std::vector<std::int32_t> truth = {0, 0, 2, 2};
   const std::vector<std::int32_t> predicted = {0, 1, 2, -1};
   const ClassificationScores found = classification_scores(on(1), truth, predicted, 4);
@@ -79,7 +79,7 @@ TEST(ClassificationScores, classes_that_do_not_occur_have_zeros_and_no_weight) {
   EXPECT_EQ(found.weighted.precision, 1);
 }
 
-TEST(ClassificationScores, refuse_what_is_no_code) {
+TEST(ClassificationScores, RefuseWhatIsNoCode) {
   const auto bad = ErrorCode::invalid_argument;
   const std::vector<std::int32_t> some = {0, 1, 1};
   const std::vector<std::int32_t> fewer = {0, 1};
@@ -105,7 +105,7 @@ TEST(ClassificationScores, refuse_what_is_no_code) {
   refused([&] { confusion_matrix(on(1), some, some, (std::int64_t{1} << 31) - 1); }, ErrorCode::over_memory, "");
 }
 
-TEST(RocAucScore, equals_the_share_of_pairs) {
+TEST(RocAucScore, EqualsTheShareOfPairs) {
   for (const std::int64_t rows : {2, 9, 300}) {
     for (const int values : {1, 3, 1000}) {  // distinct scores: mass ties, some, hardly any
       std::vector<std::int32_t> truth;
@@ -121,7 +121,7 @@ TEST(RocAucScore, equals_the_share_of_pairs) {
   EXPECT_EQ(roc_auc_score(on(1), std::vector<std::int32_t>{0, 1, 0, 1}, std::vector<double>{1, 2, 3, 4}), 0.75);
 }
 
-TEST(RocAucScore, is_refused_where_there_is_no_pair) {
+TEST(RocAucScore, IsRefusedWhereThereIsNoPair) {
   const std::vector<double> scores = {1, 2, 3};
   const std::vector<std::int32_t> truth = {0, 1, 0};
   const std::vector<double> nan = {1, 2, std::nan("")};
@@ -141,7 +141,7 @@ TEST(RocAucScore, is_refused_where_there_is_no_pair) {
           ErrorCode::over_memory, "roc_auc_score");
 }
 
-TEST(RegressionScores, equal_the_reference_for_values_of_very_different_sizes) {
+TEST(RegressionScores, EqualTheReferenceForValuesOfVeryDifferentSizes) {
   for (const std::int64_t outputs : {1, 3}) {
     for (const std::int64_t rows : {1, 2, 400}) {
       std::vector<double> truth;
@@ -172,7 +172,7 @@ TEST(RegressionScores, equal_the_reference_for_values_of_very_different_sizes) {
   }
 }
 
-TEST(RegressionScores, refuse_what_is_not_finite_or_overflows) {
+TEST(RegressionScores, RefuseWhatIsNotFiniteOrOverflows) {
   const std::vector<double> truth = {1, 2, 3, 4, 5, 6};
   std::vector<double> predicted = truth;
   const auto bad = ErrorCode::invalid_argument;
@@ -216,7 +216,7 @@ void check(const SilhouetteScores& found, const SilhouetteScores& wanted, const 
   for (const double one : found.samples) EXPECT_TRUE(one >= -1 && one <= 1) << what << ": " << one;
 }
 
-TEST(SilhouetteScores, equal_the_reference_for_every_family) {
+TEST(SilhouetteScores, EqualTheReferenceForEveryFamily) {
   for (const Family family :
        {Family::gaussian, Family::integer_ties, Family::duplicates, Family::constant, Family::huge, Family::subnormal,
         Family::column_scales, Family::zero_rows, Family::mostly_duplicates}) {
@@ -229,7 +229,7 @@ TEST(SilhouetteScores, equal_the_reference_for_every_family) {
   }
 }
 
-TEST(SilhouetteScores, equal_the_reference_for_every_metric) {
+TEST(SilhouetteScores, EqualTheReferenceForEveryMetric) {
   const Case given = clustered(Family::zero_rows, 150, 3, 3);
   for (const Metric metric : {Metric::sqeuclidean, Metric::cosine, Metric::manhattan, Metric::chebyshev,
                               Metric::minkowski, Metric::hamming}) {
@@ -241,7 +241,7 @@ TEST(SilhouetteScores, equal_the_reference_for_every_metric) {
   }
 }
 
-TEST(SilhouetteScores, of_every_layout_and_type) {
+TEST(SilhouetteScores, OfEveryLayoutAndType) {
   const Case given = clustered(Family::images, 120, 7, 3);
   for (const DType dtype : {DType::uint8, DType::float16, DType::float32, DType::float64}) {
     const Stored plain(given.rows, given.d, dtype);
@@ -254,7 +254,7 @@ TEST(SilhouetteScores, of_every_layout_and_type) {
   }
 }
 
-TEST(SilhouetteScores, of_several_labelings_are_those_of_each) {
+TEST(SilhouetteScores, OfSeveralLabelingsAreThoseOfEach) {
   const Case given = clustered(Family::gaussian, 530, 4, 3);  // more than one block
   const std::vector<std::int32_t> others = codes(530, 9, 0, 11);
   const std::vector<Labeling> labelings = {given.labeling(), {others, 9}};
@@ -265,7 +265,7 @@ TEST(SilhouetteScores, of_several_labelings_are_those_of_each) {
   }
 }
 
-TEST(SilhouetteScores, of_one_cluster_have_no_mean) {
+TEST(SilhouetteScores, OfOneClusterHaveNoMean) {
   Case given = clustered(Family::gaussian, 20, 2, 1);
   given.labels.assign(20, 2);
   const SilhouetteScores found = silhouette_scores(on(2), given.view(), given.labeling());
@@ -277,7 +277,7 @@ TEST(SilhouetteScores, of_one_cluster_have_no_mean) {
   EXPECT_FALSE(silhouette_scores(on(1), given.view().slice(0, 1), {one, 1}).mean.has_value());
 }
 
-TEST(SilhouetteScores, refuse_labels_metrics_and_values) {
+TEST(SilhouetteScores, RefuseLabelsMetricsAndValues) {
   Case given = clustered(Family::gaussian, 60, 3, 3);
   const auto bad = ErrorCode::invalid_argument;
   const auto asking = [&](const Labeling& labeling, const SilhouetteOptions& options = {}) {
@@ -308,7 +308,7 @@ TEST(SilhouetteScores, refuse_labels_metrics_and_values) {
   refused(asking(given.labeling(), {.metric = Metric::manhattan}), ErrorCode::bad_data, "sum of the distances of row");
 }
 
-TEST(SilhouetteScores, take_no_more_than_they_say) {
+TEST(SilhouetteScores, TakeNoMoreThanTheySay) {
   const Case given = clustered(Family::gaussian, 600, 3, 3);
   const std::uint64_t bytes = silhouette_bytes(on(2), given.view(), 1, given.clusters);
   const Context enough = Context::cpu({.threads = 2, .memory_limit = bytes});
@@ -317,7 +317,7 @@ TEST(SilhouetteScores, take_no_more_than_they_say) {
   refused([&] { silhouette_scores(short_by_one, given.view(), given.labeling()); }, ErrorCode::over_memory, "");
 }
 
-TEST(SilhouetteScores, stop_when_they_are_cancelled) {
+TEST(SilhouetteScores, StopWhenTheyAreCancelled) {
   const Case given = clustered(Family::gaussian, 3000, 3, 3);
   const CancelToken token;
   CpuOptions options{.threads = 2, .cancel = token};

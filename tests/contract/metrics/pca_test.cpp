@@ -53,7 +53,7 @@ void check_axes(const Pca& found, const std::vector<double>& wanted, const std::
   }
 }
 
-TEST(Pca, of_few_columns_is_that_of_the_reference) {
+TEST(Pca, OfFewColumnsIsThatOfTheReference) {
   for (const Family family : {Family::gaussian, Family::integer_ties, Family::duplicates, Family::constant,
                               Family::offset, Family::column_scales, Family::on_a_line, Family::far_outlier,
                               Family::subnormal, Family::huge, Family::constant_column}) {
@@ -74,7 +74,7 @@ TEST(Pca, of_few_columns_is_that_of_the_reference) {
   }
 }
 
-TEST(Pca, of_many_columns_finds_variances_that_are_apart) {
+TEST(Pca, OfManyColumnsFindsVariancesThatAreApart) {
   constexpr std::int64_t kCols = 40;
   std::vector<double> rows = make_rows(Family::gaussian, {500, kCols, 1}, 3).table;
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] *= std::pow(0.8, static_cast<double>(i % kCols));
@@ -91,14 +91,14 @@ TEST(Pca, of_many_columns_finds_variances_that_are_apart) {
   check_axes(once, wanted, "one iteration");
 }
 
-TEST(Pca, of_a_line_leaves_axes_without_variance) {
+TEST(Pca, OfALineLeavesAxesWithoutVariance) {
   const std::vector<double> rows = make_rows(Family::on_a_line, {90, 20, 1}, 3).table;
   const Pca found = pca(on(2), {rows.data(), 90, 20}, {.components = 4});
   check_axes(found, reference::variance_ratios(rows, 20), "line");
   EXPECT_TRUE(std::abs(found.explained_variance_ratio[0] - 1) <= 1e-12);
 }
 
-TEST(Pca, of_one_column_that_varies_leaves_axes_of_zeros) {
+TEST(Pca, OfOneColumnThatVariesLeavesAxesOfZeros) {
   std::vector<double> rows(768, 0.0);
   for (std::size_t i = 0; i < 64; ++i) rows[i * 12 + 4] = i % 2 == 0 ? 1 : -1;
   const Pca found = pca(on(2), {rows.data(), 64, 12}, {.components = 3});
@@ -106,7 +106,7 @@ TEST(Pca, of_one_column_that_varies_leaves_axes_of_zeros) {
   EXPECT_EQ(found.explained_variance_ratio, (std::vector<double>{1, 0, 0}));
 }
 
-TEST(Pca, has_the_same_bits_on_every_context) {
+TEST(Pca, HasTheSameBitsOnEveryContext) {
   const std::vector<double> rows = make_rows(Family::images, {300, 30, 1}, 3).table;
   const Stored plain(rows, 30, DType::uint8);
   const Pca wanted = pca(on(1), plain.view());
@@ -124,7 +124,7 @@ TEST(Pca, has_the_same_bits_on_every_context) {
   }
 }
 
-TEST(Pca, transform_gives_products_with_the_axes) {
+TEST(Pca, TransformGivesProductsWithTheAxes) {
   const std::vector<double> rows = make_rows(Family::gaussian, {80, 12, 1}, 3).table;
   const Pca model = pca(on(2), {rows.data(), 80, 12});
   const std::vector<double> places = transform(on(2), model, {rows.data(), 80, 12});
@@ -143,7 +143,7 @@ TEST(Pca, transform_gives_products_with_the_axes) {
   EXPECT_EQ(place[0], 3 * flat.axes[1]);
 }
 
-TEST(Pca, refuses_options_and_values) {
+TEST(Pca, RefusesOptionsAndValues) {
   std::vector<double> rows = make_rows(Family::gaussian, {50, 4, 1}, 3).table;
   const TableView table(rows.data(), 50, 4);
   const auto bad = ErrorCode::invalid_argument;
@@ -174,7 +174,7 @@ TEST(Pca, refuses_options_and_values) {
   refused([&] { pca(on(1), {apart.data(), 3, 1}, {.components = 1}); }, ErrorCode::bad_data, "overflow float64");
 }
 
-TEST(Pca, stops_when_it_is_cancelled) {
+TEST(Pca, StopsWhenItIsCancelled) {
   const std::vector<double> rows = make_rows(Family::gaussian, {500, 60, 1}, 3).table;
   const CancelToken token;
   CpuOptions options{.threads = 2, .cancel = token};
@@ -184,7 +184,7 @@ TEST(Pca, stops_when_it_is_cancelled) {
   refused([&] { pca(Context::cpu(options), {rows.data(), 500, 60}); }, ErrorCode::cancelled, "");
 }
 
-TEST(SampleRows, are_those_of_the_reference) {
+TEST(SampleRows, AreThoseOfTheReference) {
   const std::vector<double> rows = make_rows(Family::images, {400, 3, 1}, 3).table;
   for (int layout = 0; layout < kLayouts; ++layout) {
     const Stored stored(rows, 3, DType::float32, static_cast<Layout>(layout));
@@ -203,7 +203,7 @@ TEST(SampleRows, are_those_of_the_reference) {
   EXPECT_NE(reference::sampled_rows(400, 7, 1), reference::sampled_rows(400, 7, 2));
 }
 
-TEST(SampleRows, refuse_counts_and_limits) {
+TEST(SampleRows, RefuseCountsAndLimits) {
   const std::vector<double> rows(300, 1.0);
   const TableView table(rows.data(), 100, 3);
   refused([&] { sample_rows(on(1), table, 0); }, ErrorCode::invalid_argument, "count: is 0");

@@ -41,7 +41,7 @@ ErrorCode code_of(const std::function<void()>& call, std::string* sentence = nul
   return ErrorCode::internal;
 }
 
-TEST_F(Cuda, says_what_it_is) {
+TEST_F(Cuda, SaysWhatItIs) {
   EXPECT_EQ(cuda().device(), "cuda:0");
   const CudaStatus status = cuda_status();
   ASSERT_FALSE(status.devices.empty());
@@ -55,7 +55,7 @@ TEST_F(Cuda, says_what_it_is) {
   EXPECT_EQ(knn(cuda(), table, {.k = 5}).plan.device, "cuda:0");
 }
 
-TEST_F(Cuda, tensor_cores_add_as_the_screen_assumes) {
+TEST_F(Cuda, TensorCoresAddAsTheScreenAssumes) {
   EXPECT_TRUE(tensor_core_sums(cpu()).instruction.empty());
   const TensorCoreSums sums = tensor_core_sums(cuda());
   if (sums.instruction.empty()) GTEST_SKIP() << "the fake device has no tensor cores";
@@ -70,7 +70,7 @@ TEST_F(Cuda, tensor_cores_add_as_the_screen_assumes) {
   }
 }
 
-TEST_F(Cuda, tables_in_device_memory) {
+TEST_F(Cuda, TablesInDeviceMemory) {
   const Shape shape = {3001, 23, 101};
   const Rows rows = make_rows(Family::gaussian, shape, 2);
   const TableView table(rows.table.data(), shape.n, shape.d);
@@ -101,7 +101,7 @@ TEST_F(Cuda, tables_in_device_memory) {
   expect_same(knn(cuda(), fewer_there, queries, {.k = 5}), knn(cpu(), fewer, queries, {.k = 5}), "every other row");
 }
 
-TEST_F(Cuda, values_in_device_memory_that_are_not_finite) {
+TEST_F(Cuda, ValuesInDeviceMemoryThatAreNotFinite) {
   Rows rows = make_rows(Family::gaussian, {500, 7, 50}, 2);
   rows.queries[31 * 7 + 2] = std::numeric_limits<double>::quiet_NaN();
   rows.queries[40 * 7 + 1] = std::numeric_limits<double>::infinity();
@@ -115,7 +115,7 @@ TEST_F(Cuda, values_in_device_memory_that_are_not_finite) {
   EXPECT_NE(sentence.find("table: row 31, column 2"), std::string::npos) << sentence;
 }
 
-TEST_F(Cuda, memory_that_is_not_where_it_is_said_to_be) {
+TEST_F(Cuda, MemoryThatIsNotWhereItIsSaidToBe) {
   const Rows rows = make_rows(Family::gaussian, {100, 3, 10}, 1);
   const TableView host(rows.table.data(), 100, 3);
   const TableView false_one(rows.table.data(), DType::float64, 100, 3, 3, 1, Memory::cuda);
@@ -134,7 +134,7 @@ TEST_F(Cuda, memory_that_is_not_where_it_is_said_to_be) {
   EXPECT_EQ(code_of([&] { (void)knn(cpu(), index, {.k = 3}); }), ErrorCode::device_unavailable);
 }
 
-TEST_F(Cuda, lists_into_memory_of_the_callers) {
+TEST_F(Cuda, ListsIntoMemoryOfTheCallers) {
   const Shape shape = {2000, 17, 300};
   const Rows rows = make_rows(Family::integer_ties, shape, 3);
   const TableView table(rows.table.data(), shape.n, shape.d);
@@ -171,7 +171,7 @@ std::vector<Labels> some_labels(std::int64_t rows) {
   return outputs;
 }
 
-TEST_F(Cuda, votes_on_the_device) {
+TEST_F(Cuda, VotesOnTheDevice) {
   for (const Family family : {Family::gaussian, Family::duplicates, Family::integer_ties}) {
     const Shape shape = {3000, 6, 257};
     const Rows rows = make_rows(family, shape, 4);
@@ -197,7 +197,7 @@ TEST_F(Cuda, votes_on_the_device) {
   }
 }
 
-TEST_F(Cuda, custom_weights_are_called_on_the_host) {
+TEST_F(Cuda, CustomWeightsAreCalledOnTheHost) {
   const Rows rows = make_rows(Family::gaussian, {500, 6, 50}, 4);
   const TableView table(rows.table.data(), 500, 6);
   const TableView queries(rows.queries.data(), 50, 6);
@@ -212,7 +212,7 @@ TEST_F(Cuda, custom_weights_are_called_on_the_host) {
   for (std::size_t o = 0; o < outputs.size(); ++o) EXPECT_EQ(got.votes[o].codes, wanted.votes[o].codes);
 }
 
-TEST_F(Cuda, lists_of_every_length) {
+TEST_F(Cuda, ListsOfEveryLength) {
   const Shape shape = {9000, 5, 40};
   const Rows rows = make_rows(Family::integer_ties, shape, 5);
   const TableView table(rows.table.data(), shape.n, shape.d);
@@ -225,7 +225,7 @@ TEST_F(Cuda, lists_of_every_length) {
   }
 }
 
-TEST_F(Cuda, few_and_many_queries) {
+TEST_F(Cuda, FewAndManyQueries) {
   const Rows rows = make_rows(Family::gaussian, {70001, 12, 1000}, 6);
   const auto table_values = singles(rows.table);
   const auto query_values = singles(rows.queries);
@@ -239,7 +239,7 @@ TEST_F(Cuda, few_and_many_queries) {
   }
 }
 
-TEST_F(Cuda, mass_ties_and_sorted_tables) {
+TEST_F(Cuda, MassTiesAndSortedTables) {
   for (const Family family : {Family::constant, Family::duplicates, Family::near_first, Family::far_first}) {
     const Rows rows = make_rows(family, {40000, 4, 70}, 7);
     const TableView table(rows.table.data(), 40000, 4);
@@ -272,7 +272,7 @@ void check_streaming(const Context& ctx, const Context& cpu, const TableView& ta
   EXPECT_EQ(count(ctx, there, queries, {.radius = r}).counts, count(cpu, here, queries, {.radius = r}).counts);
 }
 
-TEST_F(Cuda, tables_that_do_not_fit_are_streamed) {
+TEST_F(Cuda, TablesThatDoNotFitAreStreamed) {
   const Shape shape = {60000, 64, 70};
   const Rows rows = make_rows(Family::gaussian, shape, 8);
   const TableView table(rows.table.data(), shape.n, shape.d);  // 31 MB
@@ -292,7 +292,7 @@ TEST_F(Cuda, tables_that_do_not_fit_are_streamed) {
   expect_same(knn(ctx, itself, {.k = 40}), knn(cpu(), itself, {.k = 40}), "within itself");
 }
 
-TEST_F(Cuda, tiles_through_the_screen_are_merged) {
+TEST_F(Cuda, TilesThroughTheScreenAreMerged) {
   if (cuda_status().architectures == "fake") GTEST_SKIP() << "the fake device has no screen";
   const Shape shape = {300000, 96, 300};
   const Context ctx = small(160);
@@ -329,7 +329,7 @@ TEST_F(Cuda, tiles_through_the_screen_are_merged) {
   }
 }
 
-TEST_F(Cuda, bytes_are_multiplied_as_bytes) {
+TEST_F(Cuda, BytesAreMultipliedAsBytes) {
   if (cuda_status().architectures == "fake") GTEST_SKIP() << "the fake device has no screen";
   // Widths of one step and less, of whole and broken ones, resident and streamed; many values, and so few that ties
   // are the rule.
@@ -379,7 +379,7 @@ TEST_F(Cuda, bytes_are_multiplied_as_bytes) {
   }
 }
 
-TEST_F(Cuda, what_goes_wrong_while_streaming) {
+TEST_F(Cuda, WhatGoesWrongWhileStreaming) {
   const Rows rows = make_rows(Family::gaussian, {60000, 64, 10}, 8);
   const TableView queries(rows.queries.data(), 10, 64);
   std::atomic<bool> fails{false};
@@ -406,7 +406,7 @@ TEST_F(Cuda, what_goes_wrong_while_streaming) {
   EXPECT_NE(sentence.find("55555"), std::string::npos) << sentence;
 }
 
-TEST_F(Cuda, limits_that_nothing_fits_into) {
+TEST_F(Cuda, LimitsThatNothingFitsInto) {
   const Rows rows = make_rows(Family::gaussian, {2000, 8, 10}, 8);
   const TableView table(rows.table.data(), 2000, 8);
   EXPECT_EQ(code_of([&] { (void)knn(Context::cuda({.device_memory_limit = 1000}), table, {.k = 5}); }),
@@ -415,7 +415,7 @@ TEST_F(Cuda, limits_that_nothing_fits_into) {
             ErrorCode::over_memory);
 }
 
-TEST_F(Cuda, a_radius_that_catches_everything) {
+TEST_F(Cuda, ARadiusThatCatchesEverything) {
   const Rows rows = make_rows(Family::gaussian, {12000, 3, 500}, 10);
   const TableView table(rows.table.data(), 12000, 3);
   const TableView queries(rows.queries.data(), 500, 3);
@@ -427,7 +427,7 @@ TEST_F(Cuda, a_radius_that_catches_everything) {
       ErrorCode::over_memory);
 }
 
-TEST_F(Cuda, an_index_moves_between_processor_and_device) {
+TEST_F(Cuda, AnIndexMovesBetweenProcessorAndDevice) {
   const Rows rows = make_rows(Family::mostly_duplicates, {5000, 9, 60}, 11);
   const TableView table(rows.table.data(), 5000, 9);
   const TableView queries(rows.queries.data(), 60, 9);
@@ -445,7 +445,7 @@ TEST_F(Cuda, an_index_moves_between_processor_and_device) {
   std::filesystem::remove(path);
 }
 
-TEST_F(Cuda, several_threads_take_turns) {
+TEST_F(Cuda, SeveralThreadsTakeTurns) {
   const Rows rows = make_rows(Family::gaussian, {4000, 16, 80}, 12);
   const TableView table(rows.table.data(), 4000, 16);
   const TableView queries(rows.queries.data(), 80, 16);
@@ -464,7 +464,7 @@ TEST_F(Cuda, several_threads_take_turns) {
   for (const NeighborGraph& graph : got) expect_same(graph, wanted, "of several threads");
 }
 
-TEST_F(Cuda, cancel_stops_a_search_soon) {
+TEST_F(Cuda, CancelStopsASearchSoon) {
   const Rows rows = make_rows(Family::gaussian, {200000, 64, 1}, 1);
   const TableView table(rows.table.data(), 200000, 64);
   for (const std::uint64_t megabytes : {std::uint64_t{4000}, std::uint64_t{64}}) {
@@ -486,7 +486,7 @@ TEST_F(Cuda, cancel_stops_a_search_soon) {
   }
 }
 
-TEST_F(Cuda, what_is_not_served_is_refused) {
+TEST_F(Cuda, WhatIsNotServedIsRefused) {
   const Rows rows = make_rows(Family::gaussian, {100, 3, 10}, 1);
   const TableView table(rows.table.data(), 100, 3);
   std::string sentence;

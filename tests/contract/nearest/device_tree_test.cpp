@@ -24,7 +24,7 @@ namespace {
 
 class CudaTree : public DeviceTest {};
 
-TEST_F(CudaTree, lists_of_every_length) {
+TEST_F(CudaTree, ListsOfEveryLength) {
   const Shape shape = {9001, 3, 77};
   for (const Family family : {Family::gaussian, Family::grid, Family::mostly_duplicates, Family::constant}) {
     const Rows rows = make_rows(family, shape, 21);
@@ -46,7 +46,7 @@ TEST_F(CudaTree, lists_of_every_length) {
 }
 
 /// Heights of one, two and three levels, and sizes around their edges.
-TEST_F(CudaTree, tables_of_every_size) {
+TEST_F(CudaTree, TablesOfEverySize) {
   for (const std::int64_t n : {1, 31, 32, 33, 63, 65, 1023, 1024, 1025, 2047, 2049, 32767, 32768, 32769, 70000}) {
     for (const std::int64_t d : {1, 2, 8, 16}) {
       if (is_fake() && n > 3000 && d > 1) continue;
@@ -61,7 +61,7 @@ TEST_F(CudaTree, tables_of_every_size) {
   }
 }
 
-TEST_F(CudaTree, little_memory_and_many_neighbors) {
+TEST_F(CudaTree, LittleMemoryAndManyNeighbors) {
   const std::int64_t n = is_fake() ? 3000 : 30000;
   const Rows rows = make_rows(Family::clusters_1e3, {n, 3, 1}, 23);
   const TableView table(rows.table.data(), n, 3);
@@ -87,7 +87,7 @@ TEST_F(CudaTree, little_memory_and_many_neighbors) {
   }
 }
 
-TEST_F(CudaTree, an_index_with_a_tree_moves_between_processor_and_device) {
+TEST_F(CudaTree, AnIndexWithATreeMovesBetweenProcessorAndDevice) {
   const Rows rows = make_rows(Family::mostly_duplicates, {5000, 4, 60}, 24);
   const TableView table(rows.table.data(), 5000, 4);
   const TableView queries(rows.queries.data(), 60, 4);
@@ -113,7 +113,7 @@ TEST_F(CudaTree, an_index_with_a_tree_moves_between_processor_and_device) {
   std::filesystem::remove(path);
 }
 
-TEST_F(CudaTree, of_tables_and_queries_in_device_memory) {
+TEST_F(CudaTree, OfTablesAndQueriesInDeviceMemory) {
   const Rows rows = make_rows(Family::on_a_line, {20000, 5, 400}, 25);
   const DeviceArray<double> device_table(rows.table);
   const DeviceArray<double> device_queries(rows.queries);
@@ -135,7 +135,7 @@ TEST_F(CudaTree, of_tables_and_queries_in_device_memory) {
 }
 
 /// Two thin curves: the squared distances of neighbors are far below 1e-3, and most boxes are long and flat.
-TEST_F(CudaTree, a_million_rows_on_two_moons) {
+TEST_F(CudaTree, AMillionRowsOnTwoMoons) {
   if (is_fake()) GTEST_SKIP() << "too many rows for it";
   constexpr std::int64_t kRows = 1000000;
   constexpr std::int64_t kAsked = 2000;
@@ -165,7 +165,7 @@ TEST_F(CudaTree, a_million_rows_on_two_moons) {
   }
 }
 
-TEST_F(CudaTree, a_key_that_overflows_is_named) {
+TEST_F(CudaTree, AKeyThatOverflowsIsNamed) {
   Rows rows = make_rows(Family::gaussian, {3000, 3, 40}, 27);
   rows.table[3 * 1234 + 1] = 1e200;
   const TableView table(rows.table.data(), 3000, 3);
@@ -187,7 +187,7 @@ TEST_F(CudaTree, a_key_that_overflows_is_named) {
 }
 
 /// Every query meets every row: a launch of minutes, unless it is told to stop.
-TEST_F(CudaTree, cancel_stops_a_search_soon) {
+TEST_F(CudaTree, CancelStopsASearchSoon) {
   if (is_fake()) GTEST_SKIP() << "too many rows for it";
   constexpr std::int64_t kRows = 1000000;
   const Rows rows = make_rows(Family::gaussian, {kRows, 8, 1}, 28);

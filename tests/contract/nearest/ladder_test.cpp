@@ -70,7 +70,7 @@ void check_lists(const Context& cpu, const TableView& table, const TableView& qu
   expect_same(knn(cuda_context(), there, queries, options), knn(cpu, here, queries, plain), what + ", filtered");
 }
 
-TEST_F(Ladder, finds_all_rows_within_a_radius) {
+TEST_F(Ladder, FindsAllRowsWithinARadius) {
   const contract::Shape shape = {20011, 24, 307};
   const auto filter = filter_of(shape.n, 5);
   const auto exclude = exclude_of(shape.m, shape.n);
@@ -109,7 +109,7 @@ TEST_F(Ladder, finds_all_rows_within_a_radius) {
   }
 }
 
-TEST_F(Ladder, takes_equal_rows_together) {
+TEST_F(Ladder, TakesEqualRowsTogether) {
   const contract::Shape shape = {50021, 19, 301};
   for (const Family family : {Family::mostly_duplicates, Family::duplicates, Family::integer_ties, Family::constant}) {
     const Rows rows = make_rows(family, shape, 5);
@@ -123,7 +123,7 @@ TEST_F(Ladder, takes_equal_rows_together) {
   }
 }
 
-TEST_F(Ladder, sees_into_clusters) {
+TEST_F(Ladder, SeesIntoClusters) {
   const contract::Shape shape = {60013, 32, 203};
   for (const Family family : {Family::clusters_1e3, Family::clusters_1e6}) {
     const Rows rows = make_rows(family, shape, 6);
@@ -134,7 +134,7 @@ TEST_F(Ladder, sees_into_clusters) {
 }
 
 // A scale for the farthest row would leave nothing of the others.
-TEST_F(Ladder, sees_past_rows_far_out) {
+TEST_F(Ladder, SeesPastRowsFarOut) {
   const contract::Shape shape = {60013, 32, 203};
   for (const Family family : {Family::gaussian, Family::clusters_1e2, Family::mostly_duplicates}) {
     Rows rows = make_rows(family, shape, 8);
@@ -155,7 +155,7 @@ TEST_F(Ladder, sees_past_rows_far_out) {
   }
 }
 
-TEST_F(Ladder, packs_only_what_a_filter_admits) {
+TEST_F(Ladder, PacksOnlyWhatAFilterAdmits) {
   const contract::Shape shape = {90017, 40, 150};
   const Rows rows = make_rows(Family::gaussian, shape, 7);
   const auto table_values = singles(rows.table);
@@ -175,7 +175,7 @@ TEST_F(Ladder, packs_only_what_a_filter_admits) {
 }
 
 // Two columns, a million rows, squared distances below 1e-3: float16 alone cannot order them.
-TEST_F(Ladder, orders_a_million_rows_of_two_columns) {
+TEST_F(Ladder, OrdersAMillionRowsOfTwoColumns) {
   for (const double noise : {0.0, 0.05}) {
     const Generated moons = generate(cpu(), {.shape = vicinal::Shape::moons, .rows = 1000000, .noise = noise});
     const auto values = singles(moons.points);

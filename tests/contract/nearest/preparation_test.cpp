@@ -89,7 +89,7 @@ class PreparationOf : public ::testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(PreparationOf, equals_the_reference) {
+TEST_P(PreparationOf, EqualsTheReference) {
   const auto raw = raw_table(kRows, 1);
   const auto others = raw_table(211, 2);
   const Table table = table_of(raw);
@@ -124,7 +124,7 @@ TEST_P(PreparationOf, equals_the_reference) {
   }
 }
 
-TEST_P(PreparationOf, many_blocks_give_the_same_bits_whatever_the_threads) {
+TEST_P(PreparationOf, ManyBlocksGiveTheSameBitsWhateverTheThreads) {
   const Table table = table_of(raw_table(40'000, 1));
   const Context one = Context::cpu({.threads = 1});
   const Preparation expected = Preparation::fit(one, table, options());
@@ -135,7 +135,7 @@ TEST_P(PreparationOf, many_blocks_give_the_same_bits_whatever_the_threads) {
   }
 }
 
-TEST_P(PreparationOf, models_answer_raw_rows_as_prepared_ones) {
+TEST_P(PreparationOf, ModelsAnswerRawRowsAsPreparedOnes) {
   // Without the columns at the ends of float64, whose distances overflow.
   auto raw = raw_table(kRows, 1);
   auto others = raw_table(60, 2);
@@ -220,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{Scaling::minmax, TextCodes::ordinal}, Case{Scaling::minmax, TextCodes::one_hot}),
     [](const auto& one) { return text(one.param); });
 
-TEST(Preparation, numbers_of_every_type_and_a_model_without_a_preparation) {
+TEST(Preparation, NumbersOfEveryTypeAndAModelWithoutAPreparation) {
   const Context ctx = Context::cpu({.threads = 3});
   const std::vector<std::uint8_t> bytes = {3, 200, 7, 1, 0, 255, 9, 9};
   const std::vector<double> wide(bytes.begin(), bytes.end());
@@ -242,7 +242,7 @@ Preparation::Column column_of(std::vector<std::string> categories, double scale)
   return column;
 }
 
-TEST(Preparation, refuses_what_it_cannot_do) {
+TEST(Preparation, RefusesWhatItCannotDo) {
   const Context ctx = Context::cpu({.threads = 2});
   const double inf = std::numeric_limits<double>::infinity();
   std::vector<double> values(40'000, 1);

@@ -41,7 +41,7 @@ Case random_case(std::uint64_t seed) {
   return c;
 }
 
-TEST(Random, cases) {
+TEST(Random, Cases) {
   const std::uint64_t start = first_seed();
   for (std::uint64_t i = 0; i < 1500 / kSparse; ++i) {
     const Case c = random_case(start + i);

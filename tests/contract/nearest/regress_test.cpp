@@ -39,7 +39,7 @@ std::string text(Weighting weights, const Context& ctx) {
 
 class SupervisedOfFamily : public ::testing::TestWithParam<Family> {};
 
-TEST_P(SupervisedOfFamily, regress_equals_the_reference) {
+TEST_P(SupervisedOfFamily, RegressEqualsTheReference) {
   const Shape shape = {263, 5, 61};
   const Rows rows = make_rows(GetParam(), shape, 11);
   const TableView table(rows.table.data(), shape.n, shape.d);
@@ -69,7 +69,7 @@ TEST_P(SupervisedOfFamily, regress_equals_the_reference) {
   }
 }
 
-TEST_P(SupervisedOfFamily, a_radius_classifies_as_its_votes) {
+TEST_P(SupervisedOfFamily, ARadiusClassifiesAsItsVotes) {
   const Shape shape = {263, 5, 61};
   const Rows rows = make_rows(GetParam(), shape, 12);
   const TableView table(rows.table.data(), shape.n, shape.d);
@@ -92,7 +92,7 @@ TEST_P(SupervisedOfFamily, a_radius_classifies_as_its_votes) {
   }
 }
 
-TEST_P(SupervisedOfFamily, the_choice_of_k_equals_the_reference) {
+TEST_P(SupervisedOfFamily, TheChoiceOfKEqualsTheReference) {
   const Shape shape = {150, 4, 1};
   const Rows rows = make_rows(GetParam(), shape, 13);
   const TableView table(rows.table.data(), shape.n, shape.d);
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Regress, SupervisedOfFamily,
                                            Family::column_scales, Family::outliers),
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
 
-TEST(CrossValidate, rows_that_fall_short_are_searched_again) {
+TEST(CrossValidate, RowsThatFallShortAreSearchedAgain) {
   // All rows of a class lie together, and folds are spread over it: some row has most of its neighbors in its own fold
   // only by the luck of the draw, so that many seeds are tried.
   const Shape shape = {400, 2, 1};
@@ -152,7 +152,7 @@ TEST(CrossValidate, rows_that_fall_short_are_searched_again) {
   EXPECT_GT(topped_up, 0);
 }
 
-TEST(CrossValidate, folds_are_even_within_each_class) {
+TEST(CrossValidate, FoldsAreEvenWithinEachClass) {
   const std::int64_t n = 1003;
   const std::vector<double> line(static_cast<std::size_t>(n), 1.0);
   const Labels labels = labels_of(n, 7);
@@ -171,7 +171,7 @@ TEST(CrossValidate, folds_are_even_within_each_class) {
   EXPECT_LE(*most - *least, 1);
 }
 
-TEST(Regress, custom_weights_are_the_callers) {
+TEST(Regress, CustomWeightsAreTheCallers) {
   const std::vector<double> line = {0, 1, 2, 3, 4, 5};
   const std::vector<double> targets = {10, 20, 40, 80, 160, 320};
   const std::vector<double> query = {0.25};
@@ -187,7 +187,7 @@ TEST(Regress, custom_weights_are_the_callers) {
   EXPECT_TRUE(std::isnan(regress(ctx, table, queries, given, {.k = 3}, none).values[0]));
 }
 
-TEST(Regress, refuses_what_it_cannot_average) {
+TEST(Regress, RefusesWhatItCannotAverage) {
   const std::vector<double> line = {0, 1, 2, 3, 4, 5};
   const std::vector<double> huge = {1e308, 1e308, 1e308, 1e308, 1e308, 1e308};
   const std::vector<double> broken = {1, 2, NAN, 4, 5, 6};
@@ -213,7 +213,7 @@ TEST(Regress, refuses_what_it_cannot_average) {
             "regress: weights by distance need distances that are not negative, which inner_product does not give");
 }
 
-TEST(CrossValidate, is_refused_before_it_starts_where_memory_is_short) {
+TEST(CrossValidate, IsRefusedBeforeItStartsWhereMemoryIsShort) {
   const std::vector<double> line(4000, 1);
   const Labels labels = labels_of(4000, 2);
   const Context small = Context::cpu({.threads = 1, .memory_limit = 1 << 20});
@@ -233,7 +233,7 @@ TEST(CrossValidate, is_refused_before_it_starts_where_memory_is_short) {
   EXPECT_GE(plan.memory, 4000U * (25 + 44) * 16);
 }
 
-TEST(CrossValidate, is_cancelled) {
+TEST(CrossValidate, IsCancelled) {
   const std::vector<double> line(4000, 1);
   const CancelToken cancel;
   const Context ctx = Context::cpu({.threads = 2, .cancel = cancel});
@@ -246,7 +246,7 @@ TEST(CrossValidate, is_cancelled) {
   }
 }
 
-TEST(CrossValidate, refuses_options_outside_their_domain) {
+TEST(CrossValidate, RefusesOptionsOutsideTheirDomain) {
   const std::vector<double> line = {0, 1, 2, 3, 4, 5};
   const Labels labels = labels_of(6, 2);
   const Context& ctx = context_of(available_isas().front(), 1);

@@ -42,7 +42,7 @@ class PerMetricAndDType : public ::testing::TestWithParam<std::tuple<Metric, DTy
   [[nodiscard]] DType dtype() const { return std::get<1>(GetParam()); }
 };
 
-TEST_P(PerMetricAndDType, on_every_family) {
+TEST_P(PerMetricAndDType, OnEveryFamily) {
   constexpr std::int64_t kCols[] = {3, 8, 33, 17, 41};
   constexpr std::int64_t kQueries[] = {13, 47, 12, 49, 11};
   const int first = (static_cast<int>(metric()) + static_cast<int>(dtype())) % kSparse;
@@ -56,7 +56,7 @@ TEST_P(PerMetricAndDType, on_every_family) {
   }
 }
 
-TEST_P(PerMetricAndDType, in_every_way) {
+TEST_P(PerMetricAndDType, InEveryWay) {
   for (const Family family : {Family::gaussian, Family::integer_ties, Family::clusters_1e3}) {
     Case c = case_of(metric(), family, {1057, 41, 49}, 5);
     c.dtype = dtype();
@@ -65,7 +65,7 @@ TEST_P(PerMetricAndDType, in_every_way) {
   }
 }
 
-TEST_P(PerMetricAndDType, within_itself_filtered_and_excluding) {
+TEST_P(PerMetricAndDType, WithinItselfFilteredAndExcluding) {
   std::uint64_t turn = static_cast<std::uint64_t>(dtype());
   // A key of the reference's takes a power in 113 bits for each column.
   const std::int64_t n = metric() == Metric::minkowski ? 131 : 400;
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Search, PerMetricAndDType,
 
 class PerMetric : public ::testing::TestWithParam<Metric> {};
 
-TEST_P(PerMetric, at_every_size) {
+TEST_P(PerMetric, AtEverySize) {
   constexpr std::int64_t kQueries[] = {1, 11, 12, 13, 47, 49};
   constexpr Family kSizeFamilies[] = {Family::gaussian, Family::integer_ties, Family::duplicates};
   std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
@@ -110,7 +110,7 @@ TEST_P(PerMetric, at_every_size) {
   }
 }
 
-TEST_P(PerMetric, in_every_layout) {
+TEST_P(PerMetric, InEveryLayout) {
   std::uint64_t turn = 0;
   for (int layout = 0; layout < kLayouts; ++layout) {
     for (const DType dtype : kDTypes) {
@@ -127,7 +127,7 @@ TEST_P(PerMetric, in_every_layout) {
   }
 }
 
-TEST_P(PerMetric, with_many_columns) {
+TEST_P(PerMetric, WithManyColumns) {
   std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
   for (const Family family :
        {Family::one_large_many_small, Family::gaussian, Family::permutations, Family::column_scales}) {
@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Search, PerMetric, ::testing::ValuesIn(kMetrics),
 // Tables large enough for several blocks and threads; the reference's keys, one for each row and query, are the cost.
 class Large : public ::testing::TestWithParam<Family> {};
 
-TEST_P(Large, of_twenty_thousand_rows) {
+TEST_P(Large, OfTwentyThousandRows) {
   std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
   const Shape shape = kSparse > 1 ? Shape{5003, 41, 25} : Shape{20011, 41, 49};
   Case c = case_of(Metric::euclidean, GetParam(), shape, 9);
@@ -154,7 +154,7 @@ TEST_P(Large, of_twenty_thousand_rows) {
   check(c, {.ks = {7}, .radii = false}, two_ways(turn));
 }
 
-TEST_P(Large, within_itself) {
+TEST_P(Large, WithinItself) {
   Case c = case_of(Metric::euclidean, GetParam(), {1801, 16, 1}, 10);
   c.self = true;
   check(c, {.ks = {5}, .radii = false}, some_ways(static_cast<std::uint64_t>(GetParam())));
@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(Search, Large,
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
 
 // Batch after batch: the account of memory must come out even (it once fell below zero after the first).
-TEST(Radius, in_many_batches) {
+TEST(Radius, InManyBatches) {
   const Shape shape = {20011, 24, 1};
   const Rows rows = make_rows(Family::gaussian, shape, 3);
   const TableView table(rows.table.data(), shape.n, shape.d);

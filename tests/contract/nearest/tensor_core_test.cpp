@@ -302,7 +302,7 @@ Outcome run_screen(const Data& data, const Keys& keys, Packed& packed, const Ten
   return run_screen(data, keys, packed, core, forms, [](const HalfRow& row) { return row; });
 }
 
-TEST(TensorCore, loses_no_neighbor) {
+TEST(TensorCore, LosesNoNeighbor) {
   for (const Data& data : all_data()) {
     const Keys keys(data, Metric::sqeuclidean);
     Packed packed(data, centre_of(data));
@@ -322,7 +322,7 @@ TEST(TensorCore, loses_no_neighbor) {
 }
 
 // Scales that leave a half, a sixteenth or all but a few of the rows far out.
-TEST(TensorCore, loses_no_neighbor_where_rows_are_shortened) {
+TEST(TensorCore, LosesNoNeighborWhereRowsAreShortened) {
   std::int64_t screened = 0;
   for (const Data& data : all_data()) {
     const Keys keys(data, Metric::sqeuclidean);
@@ -346,7 +346,7 @@ TEST(TensorCore, loses_no_neighbor_where_rows_are_shortened) {
   EXPECT_GT(screened, 0);
 }
 
-TEST(TensorCore, loses_no_largest_product) {
+TEST(TensorCore, LosesNoLargestProduct) {
   for (const Data& data : all_data()) {
     const Keys keys(data, Metric::inner_product);
     Packed packed(data, std::vector<double>(static_cast<std::size_t>(data.shape.d), 0.0));
@@ -385,7 +385,7 @@ double largest_error(const Data& data, Packed& packed, const TensorCore& core) {
   return largest;
 }
 
-TEST(TensorCore, sums_within_their_bound) {
+TEST(TensorCore, SumsWithinTheirBound) {
   for (const TensorCore& core : all_cores()) {
     for (const Data& data : all_data()) {
       Packed packed(data, data.name == "one_large_many_small" ? std::vector<double>(512, 0.0) : centre_of(data));
@@ -396,7 +396,7 @@ TEST(TensorCore, sums_within_their_bound) {
 }
 
 // One large early product, then 511 just below what the alignment keeps: all are lost, and the bound is nearly met.
-TEST(TensorCore, comes_close_to_its_bound) {
+TEST(TensorCore, ComesCloseToItsBound) {
   for (const TensorCore& core : all_cores()) {
     constexpr std::int64_t kColumns = 512;
     std::vector<std::uint16_t> x;
@@ -420,7 +420,7 @@ TEST(TensorCore, comes_close_to_its_bound) {
 }
 
 // The rows that a device is tried with stay within the bound of what it is, and break that of what it is not quite.
-TEST(TensorCore, made_up_rows_tell_the_models_apart) {
+TEST(TensorCore, MadeUpRowsTellTheModelsApart) {
   const auto largest_of = [](const TensorCore& core) {
     double largest = 0;
     for (const std::int64_t columns : {16, 128, 512}) {
@@ -458,7 +458,7 @@ TEST(TensorCore, made_up_rows_tell_the_models_apart) {
 }
 
 // Known steps of the real thing, seen on an H200: what is added to 1 when it is small.
-TEST(TensorCore, cuts_what_lies_25_bits_below) {
+TEST(TensorCore, CutsWhatLies25BitsBelow) {
   const auto sum_of = [](const std::vector<double>& products) {
     std::vector<std::uint16_t> x(32, 0);
     std::vector<std::uint16_t> y(32, 0);
@@ -479,7 +479,7 @@ TEST(TensorCore, cuts_what_lies_25_bits_below) {
 }
 
 // With the norm of the exact row in place of the rounded one, the natural way of writing it, neighbors are lost.
-TEST(TensorCore, exact_norms_lose_neighbors_of_tight_clusters) {
+TEST(TensorCore, ExactNormsLoseNeighborsOfTightClusters) {
   const Data data = clusters("16_clusters_1e-2", {1500, 16, 9}, 16, 1e-2);
   const Keys keys(data, Metric::sqeuclidean);
   Packed packed(data, centre_of(data));
@@ -491,7 +491,7 @@ TEST(TensorCore, exact_norms_lose_neighbors_of_tight_clusters) {
 }
 
 // A row that the scale does not fit, and a query for which nothing is known, survive.
-TEST(TensorCore, keeps_what_it_cannot_judge) {
+TEST(TensorCore, KeepsWhatItCannotJudge) {
   constexpr std::int64_t kColumns = 16;
   std::vector<std::uint16_t> table(kColumns, 0);
   std::vector<std::uint16_t> query(kColumns, 0);

@@ -23,7 +23,7 @@ std::vector<Way> tree_ways(std::uint64_t turn) {
 
 class Tree : public ::testing::TestWithParam<Family> {};
 
-TEST_P(Tree, of_every_width_and_of_sizes_around_a_leaf) {
+TEST_P(Tree, OfEveryWidthAndOfSizesAroundALeaf) {
   std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
   for (const std::int64_t d : {1, 2, 3, 8, 9, 17, 41}) {
     for (const std::int64_t n : {1, 19, 20, 21, 39, 41, 80, 81, 319, 321, 640, 2561}) {
@@ -43,7 +43,7 @@ TEST_P(Tree, of_every_width_and_of_sizes_around_a_leaf) {
   }
 }
 
-TEST_P(Tree, built_by_several_workers) {
+TEST_P(Tree, BuiltBySeveralWorkers) {
   if (kSparse > 1 && GetParam() != Family::gaussian && GetParam() != Family::mostly_duplicates) {
     GTEST_SKIP() << "under a sanitizer two families are enough";
   }
@@ -57,7 +57,7 @@ TEST_P(Tree, built_by_several_workers) {
 }
 
 // Enough of them to be put in the order of the leaves, where equal ones share an answer.
-TEST_P(Tree, asked_by_equal_queries) {
+TEST_P(Tree, AskedByEqualQueries) {
   std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
   for (const std::int64_t d : {1, 3, 9}) {
     for (const Filter filter : {Filter::none, Filter::few, Filter::many}) {

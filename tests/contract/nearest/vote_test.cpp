@@ -37,7 +37,7 @@ void expect_same(const Vote& got, const Vote& expected, const std::string& what)
 
 class VoteOfFamily : public ::testing::TestWithParam<Family> {};
 
-TEST_P(VoteOfFamily, equals_the_reference) {
+TEST_P(VoteOfFamily, EqualsTheReference) {
   const Shape shape = {701, 6, 53};
   const Rows rows = make_rows(GetParam(), shape, 4);
   const TableView table(rows.table.data(), shape.n, shape.d);
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Vote, VoteOfFamily,
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
 
 // Distances below 2^-960 weigh as 0 does, so that no sum of reciprocals overflows (contract clause 14).
-TEST(Vote, tiny_distances_count_as_zero) {
+TEST(Vote, TinyDistancesCountAsZero) {
   NeighborGraph graph;
   graph.rows = 4;
   graph.k = 3;
@@ -89,7 +89,7 @@ TEST(Vote, tiny_distances_count_as_zero) {
   EXPECT_EQ(got.probabilities, (std::vector<double>{0.5, 0.5, 0.5, 0.5, 1.0 / 3, 2.0 / 3, 0, 1}));
 }
 
-TEST(Vote, custom_weights_are_the_callers) {
+TEST(Vote, CustomWeightsAreTheCallers) {
   const Shape shape = {97, 3, 11};
   const Rows rows = make_rows(Family::gaussian, shape, 5);
   const TableView table(rows.table.data(), shape.n, shape.d);
@@ -126,7 +126,7 @@ TEST(Vote, custom_weights_are_the_callers) {
   }
 }
 
-TEST(Vote, text_labels_sort_by_byte_and_ties_go_to_the_smaller) {
+TEST(Vote, TextLabelsSortByByteAndTiesGoToTheSmaller) {
   const std::vector<std::string> texts = {"b", "a", "B", "b", "a", "aa"};
   const Labels labels = encode_labels(texts);
   EXPECT_EQ(std::get<std::vector<std::string>>(labels.classes), (std::vector<std::string>{"B", "a", "aa", "b"}));

@@ -53,7 +53,7 @@ struct Town {
   }
 };
 
-TEST(Match, says_what_became_of_each_feature) {
+TEST(Match, SaysWhatBecameOfEachFeature) {
   const Town town;
   const Match found = match(two_threads(), town.a.view(), town.b.view());
   std::vector<std::string> words;
@@ -74,7 +74,7 @@ TEST(Match, says_what_became_of_each_feature) {
   EXPECT_EQ(found.b[4].best, 4);
 }
 
-TEST(Match, touching_chains_neighbors_and_area_does_not) {
+TEST(Match, TouchingChainsNeighborsAndAreaDoesNot) {
   Polygons a;
   Polygons b;
   for (int i = 0; i < 5; ++i) {
@@ -93,7 +93,7 @@ TEST(Match, touching_chains_neighbors_and_area_does_not) {
 }
 
 // A chain: each field of b takes a tenth of the next one of a, so that area joins all.
-TEST(Match, divides_groups_above_a_limit_where_shares_are_small) {
+TEST(Match, DividesGroupsAboveALimitWhereSharesAreSmall) {
   Polygons a;
   Polygons b;
   for (int i = 0; i < 40; ++i) {
@@ -167,7 +167,7 @@ const Kept kRules[] = {
 };
 
 // Boxes with corners at multiples of 1/7, so that no share is a threshold to the last bit.
-TEST(Match, keeps_what_the_rule_says) {
+TEST(Match, KeepsWhatTheRuleSays) {
   std::mt19937_64 random(5);
   const auto place = [&random](int most) {
     return static_cast<double>(random() % static_cast<unsigned>(most)) / 7 + 0.01;
@@ -219,7 +219,7 @@ TEST(Match, keeps_what_the_rule_says) {
   }
 }
 
-TEST(Match, keeps_a_quarter_of_the_smaller_by_default) {
+TEST(Match, KeepsAQuarterOfTheSmallerByDefault) {
   Polygons a;
   Polygons b;
   const double shares[] = {0.1, 0.249, 0.251, 0.9};
@@ -233,7 +233,7 @@ TEST(Match, keeps_a_quarter_of_the_smaller_by_default) {
   for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(found.pairs[k].kept, k >= 2) << k;
 }
 
-TEST(Match, codes_may_be_required_or_enough) {
+TEST(Match, CodesMayBeRequiredOrEnough) {
   Polygons a;
   Polygons b;
   add_box(a, 0, 0, 100, 1);
@@ -255,7 +255,7 @@ TEST(Match, codes_may_be_required_or_enough) {
   EXPECT_EQ(kept(Agreement::enough), (std::vector<std::int64_t>{0, 1}));
 }
 
-TEST(Match, lists_what_is_near_the_threshold) {
+TEST(Match, ListsWhatIsNearTheThreshold) {
   Polygons a;
   Polygons b;
   for (int i = 0; i < 4; ++i) {
@@ -270,7 +270,7 @@ TEST(Match, lists_what_is_near_the_threshold) {
   EXPECT_FALSE(found.pairs[3].doubtful);
 }
 
-TEST(Match, refuses_options_out_of_range) {
+TEST(Match, RefusesOptionsOutOfRange) {
   const Town town;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<std::pair<MatchOptions, std::string>> wrong = {

@@ -137,7 +137,7 @@ bool has_device() {
   return cuda_missing().empty();
 }
 
-TEST(Overlaps, equal_the_reference_on_a_grid) {
+TEST(Overlaps, EqualTheReferenceOnAGrid) {
   Random random(1);
   for (std::uint64_t round = 0; round < 12; ++round) {
     if (is_left_out(round)) continue;
@@ -153,7 +153,7 @@ TEST(Overlaps, equal_the_reference_on_a_grid) {
   }
 }
 
-TEST(Overlaps, equal_the_reference_in_general_position) {
+TEST(Overlaps, EqualTheReferenceInGeneralPosition) {
   Random random(2);
   std::uniform_real_distribution<double> place(0, 10);
   for (std::uint64_t round = 0; round < 6; ++round) {
@@ -174,7 +174,7 @@ TEST(Overlaps, equal_the_reference_in_general_position) {
 }
 
 // Thousands of corners: boxes are halved many times, and the sum is that of two rings cut into slices.
-TEST(Overlaps, of_regions_with_many_corners) {
+TEST(Overlaps, OfRegionsWithManyCorners) {
   Random random(3);
   const int corners = kSparse > 1 ? 500 : 5000;
   Polygons a;
@@ -211,7 +211,7 @@ TEST(Overlaps, of_regions_with_many_corners) {
 
 // Every size that a device has a class for, and the first beyond it; edges that stand upright, lie on the same line,
 // are a few roundings long, or a whole map's width from the origin; the same polygon thrice; holes that fit.
-TEST(Overlaps, the_same_bits_of_hostile_shapes) {
+TEST(Overlaps, TheSameBitsOfHostileShapes) {
   Random random(5);
   std::uniform_real_distribution<double> place(0, 40);
   for (const double offset : {0.0, 1e7, -1e12}) {
@@ -250,7 +250,7 @@ TEST(Overlaps, the_same_bits_of_hostile_shapes) {
 }
 
 // Coordinates at the ends of the range that clause 18 names.
-TEST(Overlaps, the_same_bits_of_the_largest_and_the_smallest) {
+TEST(Overlaps, TheSameBitsOfTheLargestAndTheSmallest) {
   for (const double scale : {1e140, 1e-120}) {
     Polygons a;
     Polygons b;
@@ -269,7 +269,7 @@ TEST(Overlaps, the_same_bits_of_the_largest_and_the_smallest) {
 
 // Six-sided buildings, which a device decides almost alone; beside them a feature that meets them all, and one far
 // away.
-TEST(Overlaps, the_same_bits_of_many_buildings) {
+TEST(Overlaps, TheSameBitsOfManyBuildings) {
   Random random(6);
   std::uniform_real_distribution<double> moved(-2, 2);
   const int side = kSparse > 1 ? 20 : 60;
@@ -318,7 +318,7 @@ Polygons feature(const std::vector<std::vector<std::vector<double>>>& parts) {
 }
 
 // A corner on an edge of the same feature, where that edge runs along the other feature's.
-TEST(Overlaps, of_features_that_touch_themselves) {
+TEST(Overlaps, OfFeaturesThatTouchThemselves) {
   const std::vector<double> square = {0, 0, 4, 0, 4, 4, 0, 4};
   const Polygons plain = feature({{square}});
   const Polygons with_hole = feature({{square, {2, 0, 3, 2, 1, 2}}});  // its tip on an edge
@@ -333,7 +333,7 @@ TEST(Overlaps, of_features_that_touch_themselves) {
 }
 
 // The border between two parts, or between a hole and another, is no border of the feature.
-TEST(Overlaps, of_features_whose_parts_share_edges) {
+TEST(Overlaps, OfFeaturesWhosePartsShareEdges) {
   const Polygons halves = feature({{{0, 0, 2, 0, 2, 4, 0, 4}}, {{2, -1, 4, -1, 4, 3, 2, 3}}});
   const Polygons whole = feature({{{0, 0, 2, 0, 2, -1, 4, -1, 4, 3, 2, 3, 2, 4, 0, 4}}});
   expect_pair(halves, whole, RegionRelation::equals, 16);
@@ -344,7 +344,7 @@ TEST(Overlaps, of_features_whose_parts_share_edges) {
 }
 
 // Their area is below the rounding of its float64 terms, so that its sign is not that of the rounded sum.
-TEST(Overlaps, of_slivers_begun_at_any_corner) {
+TEST(Overlaps, OfSliversBegunAtAnyCorner) {
   Random random(7);
   std::uniform_real_distribution<double> anywhere(0, 1);
   for (int repeat = 0; repeat < 300; ++repeat) {
@@ -366,7 +366,7 @@ TEST(Overlaps, of_slivers_begun_at_any_corner) {
 }
 
 // Edges whose slope is near the largest float, and squares whose area is near the smallest.
-TEST(Overlaps, at_the_ends_of_the_range) {
+TEST(Overlaps, AtTheEndsOfTheRange) {
   const double low = 1e-120;
   const double high = 1e140;
   const double next = std::nextafter(low, 1.0);
@@ -388,7 +388,7 @@ TEST(Overlaps, at_the_ends_of_the_range) {
 }
 
 // Where a device's memory is too small for both maps they go there in parts; for a feature's, it is refused.
-TEST(Overlaps, go_to_a_small_device_in_parts) {
+TEST(Overlaps, GoToASmallDeviceInParts) {
   if (!has_device()) GTEST_SKIP() << cuda_missing();
   Random random(7);
   std::uniform_real_distribution<double> place(0, 300);
@@ -421,7 +421,7 @@ TEST(Overlaps, go_to_a_small_device_in_parts) {
   EXPECT_TRUE(overlaps(cuda_context(), a.view(), Polygons().view()).pairs.empty());
 }
 
-TEST(Overlaps, rings_may_be_closed_or_not_and_run_either_way) {
+TEST(Overlaps, RingsMayBeClosedOrNotAndRunEitherWay) {
   Polygons a;
   Polygons b;
   const double open[] = {0, 0, 4, 0, 4, 4, 0, 4};
@@ -439,7 +439,7 @@ TEST(Overlaps, rings_may_be_closed_or_not_and_run_either_way) {
   EXPECT_EQ(found.pairs[0].width, 2);
 }
 
-TEST(Overlaps, of_empty_features_and_layers) {
+TEST(Overlaps, OfEmptyFeaturesAndLayers) {
   Polygons a;
   a.end_feature();
   const double line[] = {0, 0, 1, 1, 0, 0};
@@ -457,7 +457,7 @@ TEST(Overlaps, of_empty_features_and_layers) {
   EXPECT_TRUE(overlaps(one_context(), b.view(), Polygons().view()).pairs.empty());
 }
 
-TEST(Overlaps, finds_what_covers_itself) {
+TEST(Overlaps, FindsWhatCoversItself) {
   Polygons a;
   add_rectangle(a, 0, 0, 4, 4);  // fine
   a.end_part();
@@ -499,7 +499,7 @@ void expect_refusal(const Polygons& a, ErrorCode code, const std::string& part) 
   }
 }
 
-TEST(Overlaps, refuses_what_is_no_layer) {
+TEST(Overlaps, RefusesWhatIsNoLayer) {
   Polygons good;
   add_rectangle(good, 0, 0, 1, 1);
   good.end_part();
@@ -532,7 +532,7 @@ TEST(Overlaps, refuses_what_is_no_layer) {
 }
 
 // One feature whose corners share each other's x: told apart by their y.
-TEST(Overlaps, of_a_high_and_narrow_feature_with_many_corners) {
+TEST(Overlaps, OfAHighAndNarrowFeatureWithManyCorners) {
   std::vector<double> comb;
   constexpr int kTeeth = 2000;
   for (int k = 0; k < kTeeth; ++k) comb.insert(comb.end(), {1, 2.0 * k, 0, 2.0 * k + 1});
@@ -541,7 +541,7 @@ TEST(Overlaps, of_a_high_and_narrow_feature_with_many_corners) {
   expect_pair(high, high, RegionRelation::equals, overlaps(Context::cpu(), high.view(), high.view()).areas_a[0]);
 }
 
-TEST(Overlaps, needs_its_memory_before_it_starts) {
+TEST(Overlaps, NeedsItsMemoryBeforeItStarts) {
   Random random(4);
   Polygons a;
   for (int i = 0; i < 200; ++i) add_star(a, random, 9, 0, 0, 1);  // all on each other

@@ -54,7 +54,7 @@ std::vector<float> random_rows(std::int64_t n, std::int64_t d) {
   return rows;
 }
 
-TEST(Polls, each_task_of_a_parallel_loop) {
+TEST(Polls, EachTaskOfAParallelLoop) {
   for (const int threads : {1, 3}) {
     const Context ctx = Context::cpu({.threads = threads});
     EXPECT_GE(polls_of([&] { core::parallel_for(ctx, 100, [](std::int64_t, int) {}); }), 100);
@@ -62,7 +62,7 @@ TEST(Polls, each_task_of_a_parallel_loop) {
 }
 
 // Reading in tasks of 4096 rows, and then row by row for the first value at fault.
-TEST(Polls, a_table_that_is_refused) {
+TEST(Polls, ATableThatIsRefused) {
   constexpr std::int64_t kRows = 16 * 4096;
   std::vector<float> values(kRows, 1);
   values.back() = std::numeric_limits<float>::infinity();
@@ -71,7 +71,7 @@ TEST(Polls, a_table_that_is_refused) {
   EXPECT_GE(polls_of([&] { EXPECT_THROW(scan(), Error); }), 2 * kRows / 4096);
 }
 
-TEST(Polls, a_tree_descent) {
+TEST(Polls, ATreeDescent) {
   constexpr std::int64_t kRows = 1 << 16;
   const std::vector<float> rows = random_rows(kRows, 2);
   const Context ctx = Context::cpu({.threads = 1});
@@ -89,7 +89,7 @@ TEST(Polls, a_tree_descent) {
 }
 
 // A leaf of equal points may be of any size, where they are too few of the table to be made one.
-TEST(Polls, a_large_leaf) {
+TEST(Polls, ALargeLeaf) {
   constexpr std::int64_t kRows = 1 << 17;
   constexpr std::int64_t kEqual = kRows / 64;
   std::vector<float> rows = random_rows(kRows, 2);
@@ -103,7 +103,7 @@ TEST(Polls, a_large_leaf) {
   EXPECT_GE(polls_at(0) - polls_at(kRows - 1), kEqual / 256 - 2);
 }
 
-TEST(Polls, brute_force) {
+TEST(Polls, BruteForce) {
   constexpr std::int64_t kRows = 1 << 16;
   const std::vector<float> rows = random_rows(kRows, 2);
   const Context ctx = Context::cpu({.threads = 1});
@@ -131,7 +131,7 @@ std::int64_t polls_reading(const std::string& text, const Read& read) {
 }
 
 // A row, a field or a line may be all of a file: it is scanned in blocks of 4 MiB. How often it is scanned, each says.
-TEST(Polls, text_without_line_ends) {
+TEST(Polls, TextWithoutLineEnds) {
   constexpr std::int64_t kBlock = std::int64_t{4} << 20;
   constexpr std::int64_t kBlocks = 4;
   std::string row;
@@ -161,7 +161,7 @@ TEST(Polls, text_without_line_ends) {
 }
 
 // Labels are looked up, sorted and given their codes: whole numbers and texts.
-TEST(Polls, labels) {
+TEST(Polls, Labels) {
   constexpr std::int64_t kRows = 1 << 16;
   constexpr std::int64_t kStep = 1 << 14;
   const auto labels = [](const Context& ctx, const std::string& path) { read_labels(ctx, path); };
@@ -173,7 +173,7 @@ TEST(Polls, labels) {
 }
 
 // Equal texts are looked up and given their numbers; distinct ones are sorted, too.
-TEST(Polls, columns_of_text) {
+TEST(Polls, ColumnsOfText) {
   constexpr std::int64_t kRows = std::int64_t{1} << 18;
   constexpr std::int64_t kStep = std::int64_t{1} << 14;
   const Context ctx = Context::cpu({.threads = 1});
@@ -192,7 +192,7 @@ TEST(Polls, columns_of_text) {
 }
 
 // Finding the score that a share of the rows lies above compares every score at least once.
-TEST(Polls, a_threshold_by_contamination) {
+TEST(Polls, AThresholdByContamination) {
   constexpr std::int64_t kRows = std::int64_t{1} << 18;
   constexpr std::int64_t kStep = std::int64_t{1} << 16;
   const std::vector<float> rows = random_rows(kRows, 1);
@@ -208,7 +208,7 @@ TEST(Polls, a_threshold_by_contamination) {
 }
 
 // A star, no member of which is further than two steps from another: it is looked at and not divided.
-TEST(Polls, a_split) {
+TEST(Polls, ASplit) {
   constexpr std::int64_t kPart = 1 << 16;
   constexpr std::int64_t kLeaves = 8 * kPart;
   const std::vector<std::int64_t> a(kLeaves, 0);
@@ -224,7 +224,7 @@ TEST(Polls, a_split) {
 }
 
 // A path: every row of the first product is made.
-TEST(Polls, a_closure) {
+TEST(Polls, AClosure) {
   constexpr std::int64_t kSide = 512;
   std::vector<std::int64_t> a;
   std::vector<std::int64_t> b;

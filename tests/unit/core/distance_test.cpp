@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kTiny = std::numeric_limits<double>::denorm_min();
 
-TEST(Order, is_by_key_then_by_id) {
+TEST(Order, IsByKeyThenById) {
   EXPECT_TRUE(nearer(1, 9, 2, 0));
   EXPECT_FALSE(nearer(2, 0, 1, 9));
   EXPECT_TRUE(nearer(1, 3, 1, 4));
@@ -21,7 +21,7 @@ TEST(Order, is_by_key_then_by_id) {
   EXPECT_FALSE(nearer(0.0, 4, -0.0, 3));
 }
 
-TEST(Distance, keys_of_a_small_pair) {
+TEST(Distance, KeysOfASmallPair) {
   const std::vector<double> x = {1, 2, 3};
   const std::vector<double> y = {4, 2, 1};
   EXPECT_EQ(euclidean_key(x.data(), y.data(), 3), 13);
@@ -32,7 +32,7 @@ TEST(Distance, keys_of_a_small_pair) {
   EXPECT_EQ(hamming_key(x.data(), y.data(), 3), 2.0 / 3.0);
 }
 
-TEST(Distance, the_tree_of_eight_accumulators_shows) {
+TEST(Distance, TheTreeOfEightAccumulatorsShows) {
   // Columns 0 and 4 meet first, so 1 is lost beside 2^53 unless its partner is 1 as well.
   std::vector<double> x(8, 0.0);
   x[0] = 0x1p53;
@@ -44,7 +44,7 @@ TEST(Distance, the_tree_of_eight_accumulators_shows) {
   EXPECT_EQ(manhattan_key(x.data(), std::vector<double>(8, 0.0).data(), 8), 0x1p53 + 2);
 }
 
-TEST(Distance, euclidean_terms_are_fused) {
+TEST(Distance, EuclideanTermsAreFused) {
   // t^2 = 1 + 2^-29 + 2^-60 does not fit. With the accumulator, a little below 2^-53, it is beyond the middle between
   // two float64; 1 + 2^-29 would not be.
   const double t = 1 + 0x1p-30;
@@ -55,20 +55,20 @@ TEST(Distance, euclidean_terms_are_fused) {
   EXPECT_EQ(euclidean_key(x.data(), zero.data(), 9), 1 + 0x1p-29 + 0x1p-52);
 }
 
-TEST(Distance, an_empty_product_is_plus_zero) {
+TEST(Distance, AnEmptyProductIsPlusZero) {
   const std::vector<double> x = {0, 1};
   const std::vector<double> y = {1, 0};
   EXPECT_FALSE(std::signbit(inner_product_key(x.data(), y.data(), 2)));
 }
 
-TEST(Distance, minus_zero_equals_zero) {
+TEST(Distance, MinusZeroEqualsZero) {
   const std::vector<double> x = {-0.0, 1};
   const std::vector<double> y = {0.0, 1};
   EXPECT_EQ(hamming_key(x.data(), y.data(), 2), 0);
   EXPECT_EQ(chebyshev_key(x.data(), y.data(), 2), 0);
 }
 
-TEST(Distance, rows_of_length_one_at_both_ends_of_the_range) {
+TEST(Distance, RowsOfLengthOneAtBothEndsOfTheRange) {
   for (const double scale : {1.0, kTiny, 0x1p-1060, 0x1p-1022, 0x1p-500, 0x1p1020}) {
     const std::vector<double> x = {3 * scale, 4 * scale, 0};
     std::vector<double> unit(3);
@@ -79,7 +79,7 @@ TEST(Distance, rows_of_length_one_at_both_ends_of_the_range) {
   EXPECT_FALSE(normalize_row(zero.data(), 2, zero.data()));
 }
 
-TEST(Distance, cosine) {
+TEST(Distance, Cosine) {
   const std::vector<double> x = {1, 0};
   const std::vector<double> y = {0, 1};
   EXPECT_EQ(cosine_key_normalized(x.data(), false, x.data(), false, 2), 0);
@@ -88,7 +88,7 @@ TEST(Distance, cosine) {
   EXPECT_EQ(cosine_key_normalized(x.data(), true, x.data(), true, 2), 1);
 }
 
-TEST(Distance, reported_distances) {
+TEST(Distance, ReportedDistances) {
   EXPECT_EQ(reported_distance(Metric::euclidean, 2, 2), std::sqrt(2.0));
   EXPECT_EQ(reported_distance(Metric::sqeuclidean, 2, 2), 2);
   EXPECT_EQ(reported_distance(Metric::minkowski, 27, 1), 27);
@@ -96,7 +96,7 @@ TEST(Distance, reported_distances) {
   EXPECT_EQ(reported_distance(Metric::inner_product, -3, 2), -3);
 }
 
-TEST(Distance, every_power_of_two) {
+TEST(Distance, EveryPowerOfTwo) {
   for (int e = -1074; e <= 1023; ++e) EXPECT_EQ(power_of_two(e), std::ldexp(1.0, e));
 }
 

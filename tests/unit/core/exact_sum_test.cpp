@@ -36,7 +36,7 @@ std::vector<double> wild(std::uint64_t seed, int count, int least, int most) {
   return terms;
 }
 
-TEST(ExactSum, known_answers) {
+TEST(ExactSum, KnownAnswers) {
   const double tiny = std::numeric_limits<double>::denorm_min();
   const double largest = std::numeric_limits<double>::max();
   EXPECT_EQ(sum_of({}), 0);
@@ -54,7 +54,7 @@ TEST(ExactSum, known_answers) {
 }
 
 // Every bit of a float64, wherever its limbs divide it.
-TEST(ExactSum, one_number_is_its_sum) {
+TEST(ExactSum, OneNumberIsItsSum) {
   for (int exponent = -1074; exponent < 1024; ++exponent) {
     for (const double fraction : {0x1.fffffffffffffp0, -0x1.123456789abcdp0, 0x1.0000080000001p0}) {
       const double x = std::ldexp(fraction, exponent);
@@ -65,7 +65,7 @@ TEST(ExactSum, one_number_is_its_sum) {
   }
 }
 
-TEST(ExactSum, order_and_division_do_not_show) {
+TEST(ExactSum, OrderAndDivisionDoNotShow) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     std::vector<double> terms = wild(seed, 500, -1074, 900);
     const double expected = sum_of(terms);
@@ -82,7 +82,7 @@ TEST(ExactSum, order_and_division_do_not_show) {
 }
 
 // A column of terms cut into slices, by every instruction set.
-TEST(ClusterSums, slices_sum_exactly) {
+TEST(ClusterSums, SlicesSumExactly) {
   for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
     try {
       Context::cpu({.threads = 1, .isa = isa});

@@ -22,7 +22,7 @@ double rounded(double value, HalfRounding rounding) {
   return half_value(half_bits(value, rounding));
 }
 
-TEST(Half, values_ascend_and_come_back) {
+TEST(Half, ValuesAscendAndComeBack) {
   for (int n = 0; n < kCount; ++n) {
     ASSERT_GT(nth(n), n > 0 ? nth(n - 1) : -kInfinity);
     for (const HalfRounding way : {HalfRounding::nearest_even, HalfRounding::up, HalfRounding::down}) {
@@ -39,7 +39,7 @@ TEST(Half, values_ascend_and_come_back) {
   EXPECT_EQ(half_bits(-0.0, HalfRounding::up), 0x8000);
 }
 
-TEST(Half, rounds_between_neighbors) {
+TEST(Half, RoundsBetweenNeighbors) {
   for (int n = 0; n + 1 < kCount; ++n) {
     const double below = nth(n);
     const double above = nth(n + 1);
@@ -55,7 +55,7 @@ TEST(Half, rounds_between_neighbors) {
   }
 }
 
-TEST(Half, beyond_the_ends) {
+TEST(Half, BeyondTheEnds) {
   EXPECT_EQ(rounded(65519.99, HalfRounding::nearest_even), kHalfMax);
   EXPECT_EQ(rounded(65520, HalfRounding::nearest_even), kInfinity);
   for (const double value : {65504.001, 65536.0, 1e10, 1e300}) {
@@ -78,7 +78,7 @@ TEST(Half, beyond_the_ends) {
   }
 }
 
-TEST(Half, float_down_is_the_largest_float_not_above) {
+TEST(Half, FloatDownIsTheLargestFloatNotAbove) {
   for (const double value : {0.1, -0.1, 1.0, 1 + 0x1p-40, -1 - 0x1p-40, 1 - 0x1p-40, 1e-50, -1e-50, 1e-310, 3.5e38}) {
     const float below = float_down(value);
     EXPECT_LE(static_cast<double>(below), value);

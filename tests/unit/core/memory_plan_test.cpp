@@ -29,7 +29,7 @@ double bytes_per_row(const Tables& tables, const PlanOf& plan_of) {
          static_cast<double>(kRows);
 }
 
-TEST(MemoryPlan, lists_of_neighbors) {
+TEST(MemoryPlan, ListsOfNeighbors) {
   const Tables tables;
   const auto plan = [&](std::int64_t k) {
     return static_cast<double>(plan_knn(tables.ctx, tables.small, nullptr, {.k = k, .method = Method::direct}).memory);
@@ -44,7 +44,7 @@ TEST(MemoryPlan, lists_of_neighbors) {
   EXPECT_GE(within(tables.large) - within(tables.small), 8.0 * kRows);
 }
 
-TEST(MemoryPlan, scores_of_outliers) {
+TEST(MemoryPlan, ScoresOfOutliers) {
   const Tables tables;
   const auto more_than_search = [&](bool novelty, std::int64_t k_to) {
     return bytes_per_row(tables, [&](const TableView& table) {
@@ -59,7 +59,7 @@ TEST(MemoryPlan, scores_of_outliers) {
   EXPECT_GE(more_than_search(true, 0), 8 + 16 + 16);
 }
 
-TEST(MemoryPlan, rows_of_clusters) {
+TEST(MemoryPlan, RowsOfClusters) {
   const Tables tables;
   const auto bytes = [&](KMeansInit init, std::int64_t clusters) {
     return bytes_per_row(tables, [&](const TableView& table) {

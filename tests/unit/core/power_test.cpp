@@ -49,7 +49,7 @@ double any_exponent(std::mt19937_64& random) {
   return std::ldexp(1 + uniform(random), static_cast<int>(random() % 2098) - 1074);
 }
 
-TEST(Power, equals_the_nearest_float_over_the_whole_exponent_range) {
+TEST(Power, EqualsTheNearestFloatOverTheWholeExponentRange) {
   std::mt19937_64 random(20240601);
   Comparison comparison;
   for (int i = 0; i < 120000; ++i) {
@@ -63,7 +63,7 @@ TEST(Power, equals_the_nearest_float_over_the_whole_exponent_range) {
   }
 }
 
-TEST(Power, equals_the_nearest_float_near_one) {
+TEST(Power, EqualsTheNearestFloatNearOne) {
   std::mt19937_64 random(7);
   Comparison comparison;
   for (int i = 0; i < 120000; ++i) {
@@ -75,7 +75,7 @@ TEST(Power, equals_the_nearest_float_near_one) {
   }
 }
 
-TEST(Power, rounds_subnormal_results_once) {
+TEST(Power, RoundsSubnormalResultsOnce) {
   std::mt19937_64 random(11);
   Comparison comparison;
   for (int i = 0; i < 120000; ++i) {
@@ -86,7 +86,7 @@ TEST(Power, rounds_subnormal_results_once) {
   }
 }
 
-TEST(Power, logarithms_are_within_2_to_minus_104) {
+TEST(Power, LogarithmsAreWithin2ToMinus104) {
   std::mt19937_64 random(13);
   double worst = 0;
   for (int i = 0; i < 200000; ++i) {
@@ -105,7 +105,7 @@ TEST(Power, logarithms_are_within_2_to_minus_104) {
   EXPECT_TRUE(worst <= 0x1p-104) << std::hexfloat << worst;
 }
 
-TEST(Power, tables_are_within_2_to_minus_110) {
+TEST(Power, TablesAreWithin2ToMinus110) {
   const fixed::PowerTables& tables = fixed::power_tables();
   const auto value = [](fixed::U128 x, int unit) {
     return ldexpq(static_cast<__float128>(x >> 64), 64 - unit) +
@@ -126,7 +126,7 @@ TEST(Power, tables_are_within_2_to_minus_110) {
   }
 }
 
-TEST(Power, exact_middles_go_to_the_even_float) {
+TEST(Power, ExactMiddlesGoToTheEvenFloat) {
   // r^q with exactly 54 significant bits is a middle: its float is r^q rounded to even, as integer conversion does.
   std::mt19937_64 random(17);
   int middles = 0;
@@ -154,7 +154,7 @@ TEST(Power, exact_middles_go_to_the_even_float) {
   EXPECT_GT(middles, 3000);
 }
 
-TEST(Power, exact_middles_of_subnormals_go_to_the_even_float) {
+TEST(Power, ExactMiddlesOfSubnormalsGoToTheEvenFloat) {
   // In units of 2^-1074: 243 / 2 lies between 121 and 122, 27 / 2 between 13 and 14, 1 / 2 between 0 and 1.
   EXPECT_EQ(power(std::ldexp(3, -215), 5), 122 * kTiny);
   EXPECT_EQ(power(std::ldexp(9, -430), 2.5), 122 * kTiny);
@@ -165,7 +165,7 @@ TEST(Power, exact_middles_of_subnormals_go_to_the_even_float) {
   EXPECT_EQ(power(std::nextafter(std::ldexp(1, -215), 1.0), 5), kTiny);
 }
 
-TEST(Power, special_values) {
+TEST(Power, SpecialValues) {
   EXPECT_EQ(power(0, 0.3), 0);
   EXPECT_EQ(power(0, 3), 0);
   EXPECT_EQ(power(1, 1e300), 1);

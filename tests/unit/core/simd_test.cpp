@@ -69,7 +69,7 @@ void expect_same_keys(const SimdKernels& simd, Element element, std::int64_t d, 
   });
 }
 
-TEST(Simd, keys_equal_the_scalar_ones_at_every_width) {
+TEST(Simd, KeysEqualTheScalarOnesAtEveryWidth) {
   std::mt19937_64 random(7);
   for (const Isa isa : isas()) {
     for (const std::int64_t d : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 41, 64, 127, 128, 129, 784}) {
@@ -277,7 +277,7 @@ std::int64_t expect_nothing_lost(const SimdKernels& simd, ScreenType type, const
   return dropped;
 }
 
-TEST(Screen, never_drops_a_row_that_its_key_admits) {
+TEST(Screen, NeverDropsARowThatItsKeyAdmits) {
   for (const SimdKernels* simd : kernel_tables()) {
     for (const ScreenType type : kScreenTypes) {
       for (const Family& family : kFamilies) expect_nothing_lost(*simd, type, family, simd->tile_rows > 8 ? 24 : 60);
@@ -285,7 +285,7 @@ TEST(Screen, never_drops_a_row_that_its_key_admits) {
   }
 }
 
-TEST(Screen, drops_what_is_clearly_farther) {
+TEST(Screen, DropsWhatIsClearlyFarther) {
   for (const SimdKernels* simd : kernel_tables()) {
     for (const ScreenType type : kScreenTypes) {
       const std::int64_t dropped = expect_nothing_lost(*simd, type, kFamilies[0], 12);
@@ -296,7 +296,7 @@ TEST(Screen, drops_what_is_clearly_farther) {
 }
 
 // Bytes are exact integers: with rows of whole numbers nothing but the rows that tie or win survives.
-TEST(Screen, of_int8_is_exact_on_bytes) {
+TEST(Screen, OfInt8IsExactOnBytes) {
   std::mt19937_64 random(5);
   constexpr std::int64_t kColumns = 50;
   for (const SimdKernels* simd : kernel_tables()) {
@@ -320,7 +320,7 @@ TEST(Screen, of_int8_is_exact_on_bytes) {
 }
 
 // Rows and queries at the ends of the integer range, as many columns as the bound covers: 32 bits must hold the sum.
-TEST(Screen, of_int8_does_not_overflow_at_its_widest) {
+TEST(Screen, OfInt8DoesNotOverflowAtItsWidest) {
   const std::int64_t d = Screen::largest_columns(ScreenType::int8);
   for (const SimdKernels* simd : kernel_tables()) {
     for (const double sign : {1.0, -1.0}) {
@@ -341,7 +341,7 @@ TEST(Screen, of_int8_does_not_overflow_at_its_widest) {
   }
 }
 
-TEST(Screen, unknown_limit_and_huge_query_let_everything_through) {
+TEST(Screen, UnknownLimitAndHugeQueryLetEverythingThrough) {
   alignas(4) std::byte out[16];
   const double ordinary[] = {1, 2};
   const double huge[] = {1e60, 0};

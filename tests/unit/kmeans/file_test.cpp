@@ -67,7 +67,7 @@ class KMeansFile : public ::testing::Test {
       std::filesystem::temp_directory_path() / ("clusters-" + std::to_string(::getpid()) + ".vkm");
 };
 
-TEST_F(KMeansFile, comes_back) {
+TEST_F(KMeansFile, ComesBack) {
   for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
     const KMeans saved = clusters(metric);
     KMeansModel{saved, "what the caller said"}.save(ctx_, path_);
@@ -82,7 +82,7 @@ TEST_F(KMeansFile, comes_back) {
   }
 }
 
-TEST_F(KMeansFile, keeps_centres_that_are_equal) {
+TEST_F(KMeansFile, KeepsCentresThatAreEqual) {
   const std::vector<double> twice = {1, 2, 3, 1, 2, 3, -0.0, 1e-310, 5};
   KMeans model;
   model.clusters = 3;
@@ -94,7 +94,7 @@ TEST_F(KMeansFile, keeps_centres_that_are_equal) {
   EXPECT_EQ(std::memcmp(read.fitted.centres.data(), twice.data(), sizeof(double) * twice.size()), 0);
 }
 
-TEST_F(KMeansFile, is_not_written_for_what_is_no_model) {
+TEST_F(KMeansFile, IsNotWrittenForWhatIsNoModel) {
   const KMeans good = clusters(Metric::euclidean);
   const auto refused = [&](KMeans model, const char* what) {
     EXPECT_THROW(KMeansModel{std::move(model)}.save(ctx_, path_), Error) << what;
@@ -120,7 +120,7 @@ TEST_F(KMeansFile, is_not_written_for_what_is_no_model) {
   refused(model, "inertia");
 }
 
-TEST_F(KMeansFile, refuses_what_save_did_not_write) {
+TEST_F(KMeansFile, RefusesWhatSaveDidNotWrite) {
   KMeansModel{clusters(Metric::euclidean), "x"}.save(ctx_, path_);
   const std::string good = bytes();
   refuses("", "nothing");

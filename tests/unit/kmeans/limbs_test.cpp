@@ -55,7 +55,7 @@ void check(const std::vector<double>& terms, const std::string& what) {
   }
 }
 
-TEST(Limbs, sums_are_those_of_exact_sum) {
+TEST(Limbs, SumsAreThoseOfExactSum) {
   for (std::uint64_t turn = 0; turn < 400; ++turn) {
     std::vector<double> terms;
     const int spread = static_cast<int>(turn % 7) * 40;
@@ -70,7 +70,7 @@ TEST(Limbs, sums_are_those_of_exact_sum) {
   }
 }
 
-TEST(Limbs, edges) {
+TEST(Limbs, Edges) {
   check({}, "nothing");
   check({0.0, -0.0}, "zeros");
   check({1.5, -1.5}, "cancelled");

@@ -77,7 +77,7 @@ std::vector<const LloydKernels*> all_kernels() {
   return all;
 }
 
-TEST(LloydScreenBound, constants_are_on_their_safe_sides) {
+TEST(LloydScreenBound, ConstantsAreOnTheirSafeSides) {
   for (const LloydKernels* kernels : all_kernels()) {
     for (const std::int64_t d : {1, 2, 7, 64, 1000, 65536}) {
       std::vector<double> values(static_cast<std::size_t>(5 * d), 0.0);
@@ -143,7 +143,7 @@ void expect_lemma(const LloydKernels& kernels, Staged& staged) {
   }
 }
 
-TEST(LloydScreenBound, a_tile_allows_for_every_term_of_the_lemma) {
+TEST(LloydScreenBound, ATileAllowsForEveryTermOfTheLemma) {
   for (const LloydKernels* kernels : all_kernels()) {
     for (int trial = 0; trial < 400; ++trial) {
       const std::int64_t d = 1 + trial % 5;
@@ -170,7 +170,7 @@ TEST(LloydScreenBound, a_tile_allows_for_every_term_of_the_lemma) {
 }
 
 // Where rounding is all there is, so that the lemma's constants decide alone: the nearest centre at the origin.
-TEST(LloydScreenBound, a_tile_allows_for_roundings_around_the_origin) {
+TEST(LloydScreenBound, ATileAllowsForRoundingsAroundTheOrigin) {
   for (const LloydKernels* kernels : all_kernels()) {
     for (const double away : {0.0, 1.0, 1024.0}) {
       Staged staged(*kernels, {0, 0, 3 * away + 1, 3 * away}, 2);
@@ -182,7 +182,7 @@ TEST(LloydScreenBound, a_tile_allows_for_roundings_around_the_origin) {
   }
 }
 
-TEST(LloydScreenBound, a_centre_shift_is_not_below_the_exact_one) {
+TEST(LloydScreenBound, ACentreShiftIsNotBelowTheExactOne) {
   const auto expect_above = [](const std::vector<double>& a, const std::vector<double>& b, double scale) {
     Quad squares = 0;
     for (std::size_t j = 0; j < a.size(); ++j) squares += (Quad(a[j]) - b[j]) * (Quad(a[j]) - b[j]);

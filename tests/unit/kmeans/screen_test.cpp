@@ -89,7 +89,7 @@ void check(const LloydKernels& kernels, const Data& data, std::int64_t d, std::i
   }
 }
 
-TEST(LloydScreen, keeps_every_nearest_centre_and_its_bounds) {
+TEST(LloydScreen, KeepsEveryNearestCentreAndItsBounds) {
   const Data all[] = {{"gaussian", 0, 1, 0},        {"offset", 1e6, 1, 0},    {"small offset", 10, 1, 0},
                       {"tiny", 0, 1e-30, 0},        {"huge", 0, 1e30, 0},     {"ties", 0, 2, 1},
                       {"ties far out", 1000, 2, 1}, {"one point", 5, 1e-9, 0}};
@@ -107,7 +107,7 @@ TEST(LloydScreen, keeps_every_nearest_centre_and_its_bounds) {
   }
 }
 
-TEST(LloydScreen, moves_bounds_as_one_row_after_the_other_would) {
+TEST(LloydScreen, MovesBoundsAsOneRowAfterTheOtherWould) {
   const float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> of = {0, 0.25F, 3, 0x1p-149F, 1e30F};
   for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {

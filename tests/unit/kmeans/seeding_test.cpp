@@ -25,7 +25,7 @@ bool is_ruled_out(const std::vector<double>& x, const std::vector<double>& c, co
 }
 
 // c = 0, and y nearly 2 x: on the line through both, as far from x as the centre is.
-TEST(KMeansSeeding, no_draw_is_ruled_out_that_is_nearer) {
+TEST(KMeansSeeding, NoDrawIsRuledOutThatIsNearer) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> uniform(0.5, 1);
   std::int64_t ruled_out = 0;
@@ -50,7 +50,7 @@ TEST(KMeansSeeding, no_draw_is_ruled_out_that_is_nearer) {
   EXPECT_EQ(ruled_out, 0);  // all of them are nearer, or as near
 }
 
-TEST(KMeansSeeding, rules_out_what_is_far_and_all_of_a_key_of_zero) {
+TEST(KMeansSeeding, RulesOutWhatIsFarAndAllOfAKeyOfZero) {
   EXPECT_TRUE(is_ruled_out({1, 1}, {0, 0}, {2.001, 2}));
   EXPECT_LE(unchanged_from(0, 2), 0);
 }

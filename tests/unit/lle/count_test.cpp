@@ -19,7 +19,7 @@ struct Case {
   std::int64_t counted;
 };
 
-TEST(LleCount, says_what_the_signs_prove) {
+TEST(LleCount, SaysWhatTheSignsProve) {
   const Case cases[] = {
       {"apart", {1, 2, 3}, {1, 2}, 3, LleCount::complete, 2},
       {"one between", {1, 1.5, 2, 3}, {1, 2}, 3, LleCount::skipped, 3},

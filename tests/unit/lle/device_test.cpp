@@ -186,27 +186,27 @@ class LleFactorOnDevice : public testing::Test {
   }
 };
 
-TEST_F(LleFactorOnDevice, of_a_few_points) {
+TEST_F(LleFactorOnDevice, OfAFewPoints) {
   for (const std::int64_t n : {5, 13, 63, 64, 65, 66, 151}) check(rolled(n, std::min<std::int64_t>(n - 1, 10)), 6);
 }
-TEST_F(LleFactorOnDevice, of_one_dense_front) {
+TEST_F(LleFactorOnDevice, OfOneDenseFront) {
   check(rolled(200, 199), 3);
   check(rolled(321, 320), 8);
 }
-TEST_F(LleFactorOnDevice, of_a_surface) {
+TEST_F(LleFactorOnDevice, OfASurface) {
   check(rolled(2500, 12), 6);
   check(rolled(1111, 9, LleVariant::hessian), 1);
 }
-TEST_F(LleFactorOnDevice, of_a_line) {
+TEST_F(LleFactorOnDevice, OfALine) {
   check(line(5000), 6);
 }
-TEST_F(LleFactorOnDevice, of_a_star) {
+TEST_F(LleFactorOnDevice, OfAStar) {
   check(equal_rows(5000), 6);
 }
-TEST_F(LleFactorOnDevice, of_a_cube) {
+TEST_F(LleFactorOnDevice, OfACube) {
   check(cube(1500), 9);
 }
-TEST_F(LleFactorOnDevice, of_many_right_sides) {
+TEST_F(LleFactorOnDevice, OfManyRightSides) {
   check(rolled(400, 8), 32);
   check(rolled(300, 8), 17);
 }
@@ -269,28 +269,28 @@ class LleOrderOnDevice : public LleFactorOnDevice {
   }
 };
 
-TEST_F(LleOrderOnDevice, of_a_surface) {
+TEST_F(LleOrderOnDevice, OfASurface) {
   check(rolled(20000, 12));
 }
-TEST_F(LleOrderOnDevice, of_blocks_without_their_own_points) {
+TEST_F(LleOrderOnDevice, OfBlocksWithoutTheirOwnPoints) {
   check(rolled(40000, 4, LleVariant::ltsa));  // of which many points are nobody's neighbors
   check(rolled(9001, 7, LleVariant::ltsa));
   check(rolled(40000, 12, LleVariant::hessian));
 }
-TEST_F(LleOrderOnDevice, of_a_cube) {
+TEST_F(LleOrderOnDevice, OfACube) {
   check(cube(12000));
 }
-TEST_F(LleOrderOnDevice, of_a_line) {
+TEST_F(LleOrderOnDevice, OfALine) {
   check(line(30000));
 }
-TEST_F(LleOrderOnDevice, of_a_star) {
+TEST_F(LleOrderOnDevice, OfAStar) {
   check(equal_rows(9000));
 }
-TEST_F(LleOrderOnDevice, of_one_part) {
+TEST_F(LleOrderOnDevice, OfOnePart) {
   for (const std::int64_t n : {63, 65, 200, 1999}) check(rolled(n, 12));
   check(rolled(200, 199));
 }
-TEST_F(LleOrderOnDevice, of_clusters_joined_by_a_thread) {
+TEST_F(LleOrderOnDevice, OfClustersJoinedByAThread) {
   check(beads(40, 500));
 }
 

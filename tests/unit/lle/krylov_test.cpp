@@ -52,7 +52,7 @@ Vectors product_with_m(const Context& ctx, const LocalRows& a, const Vectors& x)
   return y;
 }
 
-TEST(Csr, multiplies_as_the_blocks_do) {
+TEST(Csr, MultipliesAsTheBlocksDo) {
   for (const Isa isa : {Isa::baseline, Isa::automatic}) {
     const Context ctx = Context::cpu({.threads = 3, .isa = isa});
     const LocalRows a = ring(1500);
@@ -76,7 +76,7 @@ TEST(Csr, multiplies_as_the_blocks_do) {
   }
 }
 
-TEST(HostSpace, filters_by_chebyshevs_polynomial) {
+TEST(HostSpace, FiltersByChebyshevsPolynomial) {
   const Context ctx = Context::cpu({.threads = 2});
   const LocalRows a = ring(300);
   const Csr rows = csr_of(a);
@@ -107,7 +107,7 @@ TEST(HostSpace, filters_by_chebyshevs_polynomial) {
   }
 }
 
-TEST(HostSpace, projects_rotates_and_scales) {
+TEST(HostSpace, ProjectsRotatesAndScales) {
   const Context ctx = Context::cpu({.threads = 3});
   const LocalRows a = ring(5000);
   const Csr rows = csr_of(a);

@@ -76,7 +76,7 @@ bool cuts(const Band& band, std::uint32_t out) {
   return true;
 }
 
-TEST(Separator, is_a_cut_of_the_fewest_vertices) {
+TEST(Separator, IsACutOfTheFewestVertices) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const auto n = static_cast<Point>(1 + seed % 11);
     const Band band = random_band(seed, n, 0.1 + 0.02 * static_cast<double>(seed % 17));
@@ -98,7 +98,7 @@ TEST(Separator, is_a_cut_of_the_fewest_vertices) {
   }
 }
 
-TEST(Dissection, is_a_permutation_the_same_on_every_thread_count) {
+TEST(Dissection, IsAPermutationTheSameOnEveryThreadCount) {
   const Ordered once = ordered(threads(1), grid(61), 61);
   std::vector<Point> sorted = once.dissection.order;
   std::sort(sorted.begin(), sorted.end());
@@ -137,7 +137,7 @@ LocalRows scattered(Point n, Point width, Point reach) {
   return a;
 }
 
-TEST(Incidence, lists_blocks_of_each_point_in_order) {
+TEST(Incidence, ListsBlocksOfEachPointInOrder) {
   for (const Point n : {1, 2, 5000, 9001}) {
     const LocalRows a = scattered(n, std::min<Point>(n, 6), n);
     std::vector<std::vector<std::pair<Point, Point>>> lists(static_cast<std::size_t>(n));
@@ -157,7 +157,7 @@ TEST(Incidence, lists_blocks_of_each_point_in_order) {
   }
 }
 
-TEST(KdCells, hold_every_point_once_whatever_repeats) {
+TEST(KdCells, HoldEveryPointOnceWhateverRepeats) {
   for (const Point n : {1, 17, 16384, 30001}) {
     for (const int kind : {0, 1, 2}) {
       core::RawVector<float> places;
@@ -211,7 +211,7 @@ void expect_no_block_torn(const LocalRows& a, const Dissection& found) {
   }
 }
 
-TEST(Dissection, tears_no_block_whatever_the_cells) {
+TEST(Dissection, TearsNoBlockWhateverTheCells) {
   // A ring, near and far reaching; cells that know nothing of it, of one point, of all; a complete graph.
   for (const Point reach : {8, 60, 6000}) {
     const LocalRows a = scattered(6000, 6, reach);
@@ -297,7 +297,7 @@ constexpr std::array<int, 2> kThreadCounts = {2, 7};
 #endif
 
 // With a cell a point there are more cells than a part is halved on at once.
-TEST(Dissection, large_parts_are_halved_on_coarser_cells) {
+TEST(Dissection, LargePartsAreHalvedOnCoarserCells) {
   const LocalRows graphs[] = {
       lattice({20001, 1, 1}, 3), lattice({150, 150, 1}, 9), lattice({28, 28, 28}, 7), folded(100, 3), star(12000),
       scattered(15000, 5, 40)};
@@ -325,7 +325,7 @@ TEST(Dissection, large_parts_are_halved_on_coarser_cells) {
 
 // On every level: each point has a cell, and what a block joins lies in the cell of its own point and its neighbors;
 // cells reach each other within what they are part of.
-TEST(CellGraphs, join_what_blocks_join_on_every_level) {
+TEST(CellGraphs, JoinWhatBlocksJoinOnEveryLevel) {
   const LocalRows graphs[] = {lattice({96, 96, 1}, 9), folded(56, 3), star(9000), scattered(9000, 5, 9000)};
   for (const LocalRows& a : graphs) {
     for (const Point size : {1, 16}) {
@@ -364,7 +364,7 @@ TEST(CellGraphs, join_what_blocks_join_on_every_level) {
 
 // Once the hub is cut off, every point is a piece of its own: keys as many times as far from each other as there are
 // cells.
-TEST(Dissection, points_that_come_apart_are_shared_out) {
+TEST(Dissection, PointsThatComeApartAreSharedOut) {
   constexpr Point kPoints = 40000;
   const Context ctx = threads(2);
   LocalRows a;
@@ -389,14 +389,14 @@ TEST(Dissection, points_that_come_apart_are_shared_out) {
 }
 
 // 10 million rows are ordered in some 7 GB; a worker more costs it the notes of its own, not those of all.
-TEST(Dissection, its_memory_hardly_grows_with_workers) {
+TEST(Dissection, ItsMemoryHardlyGrowsWithWorkers) {
   const std::uint64_t one = ordering_bytes(threads(1), 10'000'000, 13);
   const std::uint64_t many = ordering_bytes(threads(64), 10'000'000, 13);
   EXPECT_GE(one, std::uint64_t{2} << 30);
   EXPECT_LE(many, std::uint64_t{8} << 30);
 }
 
-TEST(Dissection, pieces_of_a_graph_are_parted_for_nothing) {
+TEST(Dissection, PiecesOfAGraphArePartedForNothing) {
   // Two grids that know nothing of each other: their points are of different subtrees, and no separator lies between.
   const LocalRows a = grid(60, true);
   core::RawVector<float> places;
@@ -415,7 +415,7 @@ TEST(Dissection, pieces_of_a_graph_are_parted_for_nothing) {
 
 // Where a step of the ordering may take longer than cancelling may, it looks at the token itself: each is called with
 // one that is set already, outside of what polls before a task.
-TEST(Dissection, its_long_steps_can_be_cancelled) {
+TEST(Dissection, ItsLongStepsCanBeCancelled) {
   const Context free = threads(1);
   CpuOptions options{.threads = 1};
   options.cancel.cancel();
@@ -448,7 +448,7 @@ TEST(Dissection, its_long_steps_can_be_cancelled) {
   EXPECT_THROW(dissect(cancelled, Pattern{a, in}, near), Error);
 }
 
-TEST(Pieces, are_numbered_by_their_smallest_points) {
+TEST(Pieces, AreNumberedByTheirSmallestPoints) {
   // Piece p has the points p, p + pieces, ..
   for (const Point pieces : {1, 2, 7, 500}) {
     LocalRows a;

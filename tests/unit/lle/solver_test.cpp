@@ -13,7 +13,7 @@
 namespace vicinal::solver {
 namespace {
 
-TEST(Factor, solves_what_it_was_made_of) {
+TEST(Factor, SolvesWhatItWasMadeOf) {
   for (const Point side : {3, 8, 40, 71}) {
     for (const Isa isa : {Isa::baseline, Isa::automatic}) {
       for (const int count : {1, 3}) {
@@ -43,7 +43,7 @@ TEST(Factor, solves_what_it_was_made_of) {
   }
 }
 
-TEST(Factor, counts_eigenvalues_below_the_shift) {
+TEST(Factor, CountsEigenvaluesBelowTheShift) {
   const Context ctx = threads(2);
   const Ordered made = ordered(ctx, grid(12), 12);
   const Smallest all = dense(ctx, made.a, 143);
@@ -55,7 +55,7 @@ TEST(Factor, counts_eigenvalues_below_the_shift) {
   }
 }
 
-TEST(InverseIteration, finds_what_the_dense_way_finds) {
+TEST(InverseIteration, FindsWhatTheDenseWayFinds) {
   const Context ctx = threads(2);
   const Ordered made = ordered(ctx, grid(13), 13);
   const Factor factor(ctx, made.a, made.in, made.symbolic, {0, 1});
@@ -65,7 +65,7 @@ TEST(InverseIteration, finds_what_the_dense_way_finds) {
   for (int c = 0; c < 5; ++c) EXPECT_TRUE(std::abs(found.values[c] - truth.values[c]) <= 1e-12) << c;
 }
 
-TEST(SingularValues, of_a_graded_matrix_are_right_relative_to_themselves) {
+TEST(SingularValues, OfAGradedMatrixAreRightRelativeToThemselves) {
   // Columns of a rotation, scaled by powers of two over 30 orders of magnitude.
   const double c = 0.6;
   const double s = 0.8;
@@ -79,7 +79,7 @@ TEST(SingularValues, of_a_graded_matrix_are_right_relative_to_themselves) {
   EXPECT_TRUE(std::abs(found.values[1] - 1) <= 1e-14);
 }
 
-TEST(SingularValues, of_few_and_many_columns_decompose_the_matrix_with_the_same_bits_on_every_thread_count) {
+TEST(SingularValues, OfFewAndManyColumnsDecomposeTheMatrixWithTheSameBitsOnEveryThreadCount) {
   for (const std::int64_t q : {1, 2, 63, 64, 65, 66, 131}) {
     const std::int64_t m = q + 70;  // more than a strip
     Small a(m, q);
@@ -114,7 +114,7 @@ TEST(SingularValues, of_few_and_many_columns_decompose_the_matrix_with_the_same_
   }
 }
 
-TEST(Orthonormalize, drops_what_depends_on_what_came_before) {
+TEST(Orthonormalize, DropsWhatDependsOnWhatCameBefore) {
   Vectors x(5000, 4);
   for (std::int64_t i = 0; i < 5000; ++i) {
     x.row(i)[0] = draw(1, static_cast<std::uint64_t>(i));

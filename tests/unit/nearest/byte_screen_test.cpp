@@ -42,7 +42,7 @@ std::vector<std::uint8_t> row(std::mt19937& random, std::size_t d, int kind) {
   return values;
 }
 
-TEST(ByteScreen, keeps_every_row_within_the_limit) {
+TEST(ByteScreen, KeepsEveryRowWithinTheLimit) {
   std::mt19937 random(1);
   for (const bool product : {false, true}) {
     for (const std::size_t d : {1, 12, 31, 33, 784, 8187}) {
@@ -66,7 +66,7 @@ TEST(ByteScreen, keeps_every_row_within_the_limit) {
   }
 }
 
-TEST(ByteScreen, serves_bytes_alone) {
+TEST(ByteScreen, ServesBytesAlone) {
   const auto serves = [](DType table, DType queries, Metric metric, std::int64_t d, int capability) {
     return byte_screen_serves(table, queries, metric, d, capability);
   };

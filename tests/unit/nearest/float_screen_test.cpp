@@ -21,7 +21,7 @@ Quad error_of_sum(std::int64_t d) {
   return static_cast<Quad>(d) * power2(-53);
 }
 
-TEST(FloatScreen, a_start_is_above_every_term) {
+TEST(FloatScreen, AStartIsAboveEveryTerm) {
   for (const std::int64_t d : {1, 50, 100000}) {
     const Quad v = unit_of(d);
     for (const FloatForm form : {FloatForm::triangle, FloatForm::far, FloatForm::product}) {
@@ -45,7 +45,7 @@ TEST(FloatScreen, a_start_is_above_every_term) {
   }
 }
 
-TEST(FloatScreen, a_query_allows_for_every_term) {
+TEST(FloatScreen, AQueryAllowsForEveryTerm) {
   for (const std::int64_t d : {1, 50, 100000}) {
     const Quad v = unit_of(d);
     for (const double key : {0.0, 1.0, 5.0, 1e4}) {
@@ -82,7 +82,7 @@ TEST(FloatScreen, a_query_allows_for_every_term) {
   }
 }
 
-TEST(FloatScreen, a_row_is_measured_from_above) {
+TEST(FloatScreen, ARowIsMeasuredFromAbove) {
   const FloatRow row = float_row({1, 2, 3});
   EXPECT_FALSE(!(row.rho >= sqrtq(3) + power2(-53)));
   EXPECT_FALSE(!(row.norm >= sqrtq(2)));

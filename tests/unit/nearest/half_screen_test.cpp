@@ -22,7 +22,7 @@ Quad error_of_sum(std::int64_t d) {
 }
 const Quad kGrown = 1 + power2(-9);
 
-TEST(HalfScreen, beta_counts_every_error_of_a_step) {
+TEST(HalfScreen, BetaCountsEveryErrorOfAStep) {
   for (const Accumulation& sums : {kSums, Accumulation{.width = 4, .alignment = 23}}) {
     const Quad step = static_cast<Quad>(sums.width + 1) * power2(-sums.alignment) + power2(-23);
     EXPECT_FALSE(!(half_beta(sums) >= static_cast<Quad>(16) / sums.width * step * (1 + power2(-9))));
@@ -34,7 +34,7 @@ TEST(HalfScreen, beta_counts_every_error_of_a_step) {
   EXPECT_EQ(half_weight(16, 32), 1);
 }
 
-TEST(HalfScreen, columns_of_a_row_hold_its_terms) {
+TEST(HalfScreen, ColumnsOfARowHoldItsTerms) {
   const double beta = half_beta(kSums);
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> uniform(0, 1);
@@ -60,7 +60,7 @@ TEST(HalfScreen, columns_of_a_row_hold_its_terms) {
   EXPECT_EQ(half_value(spare[0]), -HUGE_VAL);
 }
 
-TEST(HalfScreen, columns_of_a_query_hold_its_terms) {
+TEST(HalfScreen, ColumnsOfAQueryHoldItsTerms) {
   std::mt19937_64 random(4);
   std::uniform_real_distribution<double> uniform(0, 1);
   for (int trial = 0; trial < 20000; ++trial) {
@@ -97,7 +97,7 @@ TEST(HalfScreen, columns_of_a_query_hold_its_terms) {
 }
 
 // What zeros take part with is below 2 beta.
-TEST(HalfScreen, a_threshold_is_below_every_term) {
+TEST(HalfScreen, AThresholdIsBelowEveryTerm) {
   const double beta = half_beta(kSums);
   for (const std::int64_t d : {1, 100, 8000}) {
     for (const int exponent : {0, -3}) {
@@ -133,7 +133,7 @@ TEST(HalfScreen, a_threshold_is_below_every_term) {
   EXPECT_EQ(half_threshold({1, 1, 0, 1, 0x1p15}, 0, HalfForm::triangle, 1, 4, 0, beta), -HUGE_VALF);
 }
 
-TEST(HalfScreen, a_row_is_measured_from_above) {
+TEST(HalfScreen, ARowIsMeasuredFromAbove) {
   const HalfRow row = half_row({1, 2, 3, 5});
   EXPECT_FALSE(!(row.rho >= sqrtq(3) + power2(-53)));
   EXPECT_FALSE(!(row.kappa >= sqrtq(5)));

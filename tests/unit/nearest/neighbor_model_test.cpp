@@ -70,7 +70,7 @@ class NeighborModelFile : public ::testing::Test {
       std::filesystem::temp_directory_path() / ("neighbors-" + std::to_string(::getpid()) + ".vnm");
 };
 
-TEST_F(NeighborModelFile, labels_come_back) {
+TEST_F(NeighborModelFile, LabelsComeBack) {
   const NeighborModel saved = classifier();
   saved.save(ctx_, path_);
   const NeighborModel read = NeighborModel::load(ctx_, path_);
@@ -91,7 +91,7 @@ TEST_F(NeighborModelFile, labels_come_back) {
   EXPECT_EQ(before.votes[1].probabilities, after.votes[1].probabilities);
 }
 
-TEST_F(NeighborModelFile, targets_come_back_and_an_index_is_in_it) {
+TEST_F(NeighborModelFile, TargetsComeBackAndAnIndexIsInIt) {
   const NeighborModel saved = regressor();
   saved.save(ctx_, path_);
   const NeighborModel read = NeighborModel::load(ctx_, path_);
@@ -110,7 +110,7 @@ Preparation minmax_of(std::int64_t columns) {
   return Preparation::of(std::move(made), Scaling::minmax);
 }
 
-TEST_F(NeighborModelFile, a_preparation_comes_back_and_is_no_part_of_an_index) {
+TEST_F(NeighborModelFile, APreparationComesBackAndIsNoPartOfAnIndex) {
   NeighborModel saved = classifier();
   saved.preparation = minmax_of(saved.index.cols());
   saved.save(ctx_, path_);
@@ -142,7 +142,7 @@ void write_parts(const Context& ctx, const std::filesystem::path& path, const Ne
   ops::write_index(ctx, path, kernels::prepared_of(model.index), ops::kNeighborFile, parts);
 }
 
-TEST_F(NeighborModelFile, what_earlier_builds_of_the_command_wrote_is_read) {
+TEST_F(NeighborModelFile, WhatEarlierBuildsOfTheCommandWroteIsRead) {
   const NeighborModel model = regressor();
   std::string columns;
   for (std::int64_t j = 0; j < model.index.cols(); ++j) {
@@ -174,7 +174,7 @@ TEST_F(NeighborModelFile, what_earlier_builds_of_the_command_wrote_is_read) {
   }
 }
 
-TEST_F(NeighborModelFile, refuses_to_save_what_is_no_model) {
+TEST_F(NeighborModelFile, RefusesToSaveWhatIsNoModel) {
   const auto refused = [&](NeighborModel model) { return refusal([&] { model.save(ctx_, path_); }); };
   NeighborModel both = classifier();
   both.targets = regressor().targets;
@@ -200,7 +200,7 @@ TEST_F(NeighborModelFile, refuses_to_save_what_is_no_model) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-TEST_F(NeighborModelFile, refuses_every_file_that_is_none) {
+TEST_F(NeighborModelFile, RefusesEveryFileThatIsNone) {
   classifier().save(ctx_, path_);
   const std::string whole = bytes();
   const auto refused = [&] { return refusal([&] { NeighborModel::load(ctx_, path_); }); };

@@ -75,7 +75,7 @@ void expect_selects(const Select& select) {
   }
 }
 
-TEST(Papers, a_sorted_list_takes_keys_in_one_go_or_by_tiles) {
+TEST(Papers, ASortedListTakesKeysInOneGoOrByTiles) {
   expect_selects([](const std::vector<double>& keys, List list) { SortedList(list).insert(keys, 0); });
   expect_selects([](const std::vector<double>& keys, List list) {
     SortedList sorted(list);
@@ -86,11 +86,11 @@ TEST(Papers, a_sorted_list_takes_keys_in_one_go_or_by_tiles) {
   });
 }
 
-TEST(Papers, lanes_share_a_heap) {
+TEST(Papers, LanesShareAHeap) {
   expect_selects([](const std::vector<double>& keys, List list) { select_by_block_heap(keys, list); });
 }
 
-TEST(Papers, a_filter_needs_no_good_sequence) {
+TEST(Papers, AFilterNeedsNoGoodSequence) {
   const std::vector<std::vector<double>> sequences = {
       {}, {50}, {0, 0, 0, 0}, {1, 2, 3, 4, 5, 10, 20, 40}, {1e-300, 1e300}, {-7, -3}, {-1e308, 1e308}, {1e200}};
   for (const std::vector<double>& sequence : sequences) {
@@ -100,7 +100,7 @@ TEST(Papers, a_filter_needs_no_good_sequence) {
   }
 }
 
-TEST(Papers, both_selections_of_products_go_down_the_scores) {
+TEST(Papers, BothSelectionsOfProductsGoDownTheScores) {
   const Context ctx = Context::cpu({.threads = 1});
   std::mt19937_64 random(9);
   for (const std::int64_t n : {1, 2, 3, 7, 8, 100, 1000, 1025}) {
@@ -140,7 +140,7 @@ std::vector<float> normal_rows(std::int64_t rows, std::int64_t cols) {
   return values;
 }
 
-TEST(Papers, a_product_ranks_little_more_than_the_answer) {
+TEST(Papers, AProductRanksLittleMoreThanTheAnswer) {
   const Context ctx = Context::cpu({.threads = 2});
   const std::vector<float> data = normal_rows(5000, 24);
   const TableView table(data.data(), 5000, 24);
@@ -154,7 +154,7 @@ TEST(Papers, a_product_ranks_little_more_than_the_answer) {
   }
 }
 
-TEST(Papers, answer_alike_whatever_the_threads) {
+TEST(Papers, AnswerAlikeWhateverTheThreads) {
   const std::vector<float> data = normal_rows(700, 7);
   const TableView table(data.data(), 700, 7);
   const NeighborGraph wanted = knn(Context::cpu({.threads = 1}), table, {.k = 9, .method = Method::direct});
@@ -167,7 +167,7 @@ TEST(Papers, answer_alike_whatever_the_threads) {
   }
 }
 
-TEST(Papers, are_refused_where_they_do_not_fit) {
+TEST(Papers, AreRefusedWhereTheyDoNotFit) {
   const std::vector<float> data = normal_rows(3000, 40);
   const TableView table(data.data(), 3000, 40);
   const Context small = Context::cpu({.threads = 1, .memory_limit = 700000});
@@ -184,7 +184,7 @@ TEST(Papers, are_refused_where_they_do_not_fit) {
   }
 }
 
-TEST(Papers, k_distances_stay_in_the_index_and_its_file) {
+TEST(Papers, KDistancesStayInTheIndexAndItsFile) {
   const Context ctx = Context::cpu({.threads = 2});
   const std::vector<float> data = normal_rows(3000, 4);
   const TableView table(data.data(), 3000, 4);

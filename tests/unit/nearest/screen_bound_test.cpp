@@ -34,7 +34,7 @@ Quad error_of_sum(std::int64_t d) {
   return (static_cast<Quad>(d) / 8 + 4) * power2(-53);
 }
 
-TEST(ScreenBound, a_row_starts_above_every_term_of_its_own) {
+TEST(ScreenBound, ARowStartsAboveEveryTermOfItsOwn) {
   for (const ScreenType type : {ScreenType::float32, ScreenType::bfloat16}) {
     for (const std::int64_t d : {1, 5, 100, 10000}) {
       const Screen screen(type, ScreenKind::distance, d, 1, {});
@@ -60,7 +60,7 @@ TEST(ScreenBound, a_row_starts_above_every_term_of_its_own) {
   }
 }
 
-TEST(ScreenBound, a_row_of_bytes_starts_above_every_term_of_its_own) {
+TEST(ScreenBound, ARowOfBytesStartsAboveEveryTermOfItsOwn) {
   const Screen screen(ScreenType::int8, ScreenKind::distance, 10, 1, {});
   for (const double rounded_sq : {0.0, 1.0, 8.0, 9.0, 10.0}) {
     for (const double error_sq : {0.0, 0x1p-60, 0.5, 2 * (1 - 0x1p-18), 2.0, 3.0}) {
@@ -75,7 +75,7 @@ TEST(ScreenBound, a_row_of_bytes_starts_above_every_term_of_its_own) {
   }
 }
 
-TEST(ScreenBound, rows_beyond_the_scale_survive_always) {
+TEST(ScreenBound, RowsBeyondTheScaleSurviveAlways) {
   const Screen screen(ScreenType::float32, ScreenKind::distance, 4, 1, {});
   EXPECT_EQ(screen.row_terms({9, 8.0001, 0, 0, 0, true}).start, HUGE_VALF);
   EXPECT_EQ(screen.row_terms({1, 1, 0, 0, 0, false}).start, HUGE_VALF);
@@ -85,7 +85,7 @@ TEST(ScreenBound, rows_beyond_the_scale_survive_always) {
   EXPECT_EQ(bytes.row_terms({9, 9, 0, 0, 1, false}).base, (1 << 30) - 128);
 }
 
-TEST(ScreenBound, a_threshold_is_below_every_term_of_t_and_f) {
+TEST(ScreenBound, AThresholdIsBelowEveryTermOfTAndF) {
   for (const ScreenType type : kTypes) {
     for (const std::int64_t d : {1, 100, 30000}) {
       const Screen screen(type, ScreenKind::distance, d, 0.25, {});
@@ -120,7 +120,7 @@ TEST(ScreenBound, a_threshold_is_below_every_term_of_t_and_f) {
   }
 }
 
-TEST(ScreenBound, a_threshold_is_below_every_term_of_p) {
+TEST(ScreenBound, AThresholdIsBelowEveryTermOfP) {
   for (const ScreenType type : kTypes) {
     for (const std::int64_t d : {1, 100, 30000}) {
       const Screen screen(type, ScreenKind::product, d, 0.5, {});
@@ -145,7 +145,7 @@ TEST(ScreenBound, a_threshold_is_below_every_term_of_p) {
   }
 }
 
-TEST(ScreenBound, nothing_is_known_of_an_infinite_key_and_of_unusable_queries) {
+TEST(ScreenBound, NothingIsKnownOfAnInfiniteKeyAndOfUnusableQueries) {
   for (const ScreenType type : kTypes) {
     const Screen screen(type, ScreenKind::distance, 3, 1, {});
     EXPECT_TRUE(screen.threshold({1, 1, 0, 0, true}, HUGE_VAL, 1).open());
@@ -157,7 +157,7 @@ TEST(ScreenBound, nothing_is_known_of_an_infinite_key_and_of_unusable_queries) {
   EXPECT_EQ(integer_threshold({0, 0, -HUGE_VAL}, 1, 1, 1, 1), std::numeric_limits<std::int32_t>::min());
 }
 
-TEST(ScreenBound, the_least_sum_of_bytes_is_not_above_the_exact_one) {
+TEST(ScreenBound, TheLeastSumOfBytesIsNotAboveTheExactOne) {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> uniform(0, 1);
   for (int trial = 0; trial < 100000; ++trial) {
@@ -176,7 +176,7 @@ TEST(ScreenBound, the_least_sum_of_bytes_is_not_above_the_exact_one) {
   EXPECT_EQ(integer_threshold({0, 0, -0x1p40}, 0, 0, 0, 0), std::numeric_limits<std::int32_t>::min());
 }
 
-TEST(ScreenBound, a_survivor_is_dropped_only_when_its_exact_bound_is_below) {
+TEST(ScreenBound, ASurvivorIsDroppedOnlyWhenItsExactBoundIsBelow) {
   std::mt19937_64 random(6);
   std::uniform_real_distribution<double> uniform(-1, 1);
   for (int trial = 0; trial < 100000; ++trial) {
@@ -201,7 +201,7 @@ TEST(ScreenBound, a_survivor_is_dropped_only_when_its_exact_bound_is_below) {
   EXPECT_GT(least_score(1000), 999);
 }
 
-TEST(ScreenBound, rounds_to_the_neighboring_float) {
+TEST(ScreenBound, RoundsToTheNeighboringFloat) {
   for (const double x : {1.0, 1 + 0x1p-40, 1 - 0x1p-40, -1 - 0x1p-40, 0x1p-160, -0x1p-160, 0.0}) {
     EXPECT_GE(round_up(x), x);
     EXPECT_LE(round_down(x), x);

@@ -24,7 +24,7 @@ std::vector<float> random_rows(std::int64_t n, std::int64_t d, std::uint64_t see
 }
 
 // The sample that seeds the thresholds judged self, filter and exclusions by a dead variable: neighbors were lost.
-TEST(SearchRegression, the_sample_leaves_out_who_may_not_be_a_neighbor) {
+TEST(SearchRegression, TheSampleLeavesOutWhoMayNotBeANeighbor) {
   struct Case {
     std::int64_t n, d, k;
   };
@@ -49,7 +49,7 @@ TEST(SearchRegression, the_sample_leaves_out_who_may_not_be_a_neighbor) {
 }
 
 // Work outside the pool's tasks ran in whatever floating-point environment the caller had.
-TEST(SearchRegression, the_rounding_mode_of_the_caller_does_not_show) {
+TEST(SearchRegression, TheRoundingModeOfTheCallerDoesNotShow) {
   const std::vector<double> rows = {0, 0, 0, 1, 1, 1};
   const std::vector<double> queries(3 * 64, 0.0);
   const Context ctx = Context::cpu({.threads = 1});
@@ -62,7 +62,7 @@ TEST(SearchRegression, the_rounding_mode_of_the_caller_does_not_show) {
 }
 
 #if defined(__x86_64__)
-TEST(SearchRegression, flushing_switched_on_by_the_caller_does_not_show) {
+TEST(SearchRegression, FlushingSwitchedOnByTheCallerDoesNotShow) {
   const std::vector<float> rows = {0, 1e-40F};
   const float query = 1e-40F;
   const Context ctx = Context::cpu({.threads = 1});
@@ -76,7 +76,7 @@ TEST(SearchRegression, flushing_switched_on_by_the_caller_does_not_show) {
 }
 #endif
 
-TEST(SearchRegression, an_index_whose_deviation_overflows_is_loaded_again) {
+TEST(SearchRegression, AnIndexWhoseDeviationOverflowsIsLoadedAgain) {
   const std::vector<double> rows = {1e308, -1e308};
   const Context ctx = Context::cpu({.threads = 1});
   const auto path = std::filesystem::path(testing::TempDir()) / "vicinal_far_apart.index";
@@ -86,7 +86,7 @@ TEST(SearchRegression, an_index_whose_deviation_overflows_is_loaded_again) {
   EXPECT_EQ(knn(ctx, index, {.k = 1, .metric = Metric::cosine}).distances, (std::vector<double>{2, 2}));
 }
 
-TEST(SearchRegression, rows_need_not_be_aligned) {
+TEST(SearchRegression, RowsNeedNotBeAligned) {
   const std::vector<float> rows = random_rows(300, 5, 23);
   std::vector<std::byte> shifted(rows.size() * sizeof(float) + 1);
   std::memcpy(shifted.data() + 1, rows.data(), rows.size() * sizeof(float));
@@ -100,7 +100,7 @@ TEST(SearchRegression, rows_need_not_be_aligned) {
 
 // Rows whose hashes were made to collide took time quadratic in their number; whatever the hash, the answer is the
 // same.
-TEST(SearchRegression, rows_made_to_share_a_hash_are_told_apart) {
+TEST(SearchRegression, RowsMadeToShareAHashAreToldApart) {
   constexpr std::int64_t kRows = 4096;
   std::vector<std::uint8_t> rows(kRows * 16);
   for (std::int64_t i = 0; i < kRows; ++i) {

@@ -136,7 +136,7 @@ void expect_boxes_below_points(Isa isa, cpu::Element element, std::int64_t d, st
   }
 }
 
-TEST(TreeBound, no_box_is_farther_than_a_point_in_it) {
+TEST(TreeBound, NoBoxIsFartherThanAPointInIt) {
   std::mt19937_64 random(5);
   for (const Isa isa : isas()) {
     for (const std::int64_t d : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 41}) {
@@ -149,7 +149,7 @@ TEST(TreeBound, no_box_is_farther_than_a_point_in_it) {
   }
 }
 
-TEST(TreeBound, powers_are_monotone) {
+TEST(TreeBound, PowersAreMonotone) {
   std::mt19937_64 random(6);
   for (int trial = 0; trial < 20000; ++trial) {
     const double p = 1 + static_cast<double>(random() % 64) / 16;
@@ -165,7 +165,7 @@ kernels::Prepared prepared(const Context& ctx, const TableView& table) {
   return index;
 }
 
-TEST(Tree, is_the_same_whatever_the_threads) {
+TEST(Tree, IsTheSameWhateverTheThreads) {
   constexpr std::int64_t kRows = 100000;
   const std::vector<double> rows = random_rows(kRows, 3, 1);
   const TableView table(rows.data(), kRows, 3);
@@ -181,7 +181,7 @@ TEST(Tree, is_the_same_whatever_the_threads) {
 }
 
 // One hot column a row: every split takes off a few rows, and no box but the root's says much.
-TEST(Tree, of_one_hot_rows_stays_within_its_memory) {
+TEST(Tree, OfOneHotRowsStaysWithinItsMemory) {
   constexpr std::int64_t kRows = 1500;
   std::vector<std::uint8_t> rows(kRows * 300, 0);
   for (std::int64_t i = 0; i < kRows; ++i) rows[i * 300 + i % 300] = static_cast<std::uint8_t>(1 + i / 300);
@@ -193,7 +193,7 @@ TEST(Tree, of_one_hot_rows_stays_within_its_memory) {
             knn(ctx, table, {.k = 7, .method = Method::direct}).ids);
 }
 
-TEST(Tree, equal_rows_are_one_leaf_of_any_size) {
+TEST(Tree, EqualRowsAreOneLeafOfAnySize) {
   const std::vector<float> rows(30000, 2.5F);
   const Context ctx = Context::cpu({.threads = 2});
   kernels::Prepared index;  // not grouped
@@ -202,7 +202,7 @@ TEST(Tree, equal_rows_are_one_leaf_of_any_size) {
   EXPECT_EQ(tree->shape().leaf_sizes, std::vector<std::int64_t>{10000});
 }
 
-TEST(Tree, is_built_once_by_searches_at_the_same_time) {
+TEST(Tree, IsBuiltOnceBySearchesAtTheSameTime) {
   const std::vector<double> rows = random_rows(20000, 3, 2);
   const Context ctx = Context::cpu({.threads = 2});
   const Index index(ctx, TableView(rows.data(), 20000, 3));
@@ -222,7 +222,7 @@ TEST(Tree, is_built_once_by_searches_at_the_same_time) {
   EXPECT_NE(kernels::prepared_of(index).tree.get(), nullptr);
 }
 
-TEST(Tree, statistics_do_not_depend_on_threads_or_instruction_sets) {
+TEST(Tree, StatisticsDoNotDependOnThreadsOrInstructionSets) {
   const std::vector<double> rows = random_rows(20000, 4, 3);
   std::set<std::int64_t> survivors;
   for (const Isa isa : isas()) {
@@ -234,7 +234,7 @@ TEST(Tree, statistics_do_not_depend_on_threads_or_instruction_sets) {
   EXPECT_EQ(survivors.size(), 1U);
 }
 
-TEST(Tree, of_a_block_source_is_refused_unless_it_is_copied) {
+TEST(Tree, OfABlockSourceIsRefusedUnlessItIsCopied) {
   const TableView source =
       TableView::blocks(DType::float64, 1000, 3, [](std::int64_t begin, std::int64_t end, void* to) {
         for (std::int64_t i = begin * 3; i < end * 3; ++i) static_cast<double*>(to)[i - begin * 3] = std::sin(i);
@@ -244,7 +244,7 @@ TEST(Tree, of_a_block_source_is_refused_unless_it_is_copied) {
   EXPECT_NE(kernels::prepared_of(Index(ctx, source, {.copy = true, .tree = true})).tree.get(), nullptr);
 }
 
-TEST(Tree, beyond_the_memory_limit_is_refused) {
+TEST(Tree, BeyondTheMemoryLimitIsRefused) {
   const std::vector<double> rows = random_rows(20000, 8, 4);
   const TableView table(rows.data(), 20000, 8);
   const Context ctx = Context::cpu({.threads = 1, .memory_limit = 7000000});
@@ -258,7 +258,7 @@ TEST(Tree, beyond_the_memory_limit_is_refused) {
   EXPECT_EQ(knn(ctx, index, {.k = 1}).plan.method, Method::fused);
 }
 
-TEST(Tree, building_is_cancelled) {
+TEST(Tree, BuildingIsCancelled) {
   const std::vector<double> rows = random_rows(100000, 3, 5);
   const CancelToken token;
   const Context ctx = Context::cpu({.threads = 2, .cancel = token});
@@ -284,7 +284,7 @@ class TreeFile : public testing::Test {
   std::vector<double> rows_;
 };
 
-TEST_F(TreeFile, there_and_back) {
+TEST_F(TreeFile, ThereAndBack) {
   const Index index(ctx_, table(), {.tree = true});
   index.save(ctx_, path_);
   const Index loaded = Index::load(ctx_, path_);
@@ -302,7 +302,7 @@ TEST_F(TreeFile, there_and_back) {
   EXPECT_EQ(kernels::prepared_of(Index::load(ctx_, path_)).tree.get(), nullptr);
 }
 
-TEST_F(TreeFile, a_shape_that_is_no_tree_is_refused_and_any_other_answers_rightly) {
+TEST_F(TreeFile, AShapeThatIsNoTreeIsRefusedAndAnyOtherAnswersRightly) {
   const kernels::Prepared index = prepared(ctx_, table());
   const auto tree = cpu::Tree::build(ctx_, index);
   const kernels::TreeShape good = tree->shape();
@@ -355,7 +355,7 @@ TEST_F(TreeFile, a_shape_that_is_no_tree_is_refused_and_any_other_answers_rightl
 }
 
 // What a device hands over is an order of all rows; the index may group equal ones.
-TEST_F(TreeFile, any_order_of_the_rows_is_a_tree) {
+TEST_F(TreeFile, AnyOrderOfTheRowsIsATree) {
   const kernels::Prepared index = prepared(ctx_, table());
   ASSERT_TRUE(index.grouped());
   std::vector<std::int64_t> rows(2000);
@@ -382,7 +382,7 @@ TEST_F(TreeFile, any_order_of_the_rows_is_a_tree) {
   }
 }
 
-TEST(TreeSlot, keeps_one_tree_a_device_and_copies_none) {
+TEST(TreeSlot, KeepsOneTreeADeviceAndCopiesNone) {
   const std::vector<double> rows = random_rows(100, 2, 12);
   const Context ctx = Context::cpu({.threads = 1});
   const kernels::Prepared index = prepared(ctx, TableView(rows.data(), 100, 2));
@@ -418,7 +418,7 @@ std::vector<float> embedded_rows(std::int64_t n, std::uint64_t seed) {
   return rows;
 }
 
-TEST(Planner, takes_a_tree_by_intrinsic_dimension) {
+TEST(Planner, TakesATreeByIntrinsicDimension) {
   const Context ctx = Context::cpu({.threads = 2});
   const std::vector<float> flat = embedded_rows(200000, 1);
   const Plan tree = plan_knn(ctx, TableView(flat.data(), 200000, 41), nullptr, {.k = 10});
@@ -431,7 +431,7 @@ TEST(Planner, takes_a_tree_by_intrinsic_dimension) {
   EXPECT_EQ(brute.method, Method::fused) << brute.reason;
 }
 
-TEST(Planner, plans_what_the_search_does) {
+TEST(Planner, PlansWhatTheSearchDoes) {
   const Context ctx = Context::cpu({.threads = 2});
   const std::vector<double> rows = random_rows(50000, 3, 7);
   const TableView table(rows.data(), 50000, 3);
@@ -444,7 +444,7 @@ TEST(Planner, plans_what_the_search_does) {
   EXPECT_NE(plan_knn(ctx, few, nullptr, {.k = 5}).method, Method::kdtree);
 }
 
-TEST(Planner, plans_what_a_search_within_a_radius_does) {
+TEST(Planner, PlansWhatASearchWithinARadiusDoes) {
   const Context ctx = Context::cpu({.threads = 2});
   const std::vector<double> rows = random_rows(50000, 3, 9);
   const TableView table(rows.data(), 50000, 3);
@@ -455,7 +455,7 @@ TEST(Planner, plans_what_a_search_within_a_radius_does) {
 }
 
 // What the fused search needs depends on the machine's screens; it hardly grows with the table, as a tree does.
-TEST(Planner, takes_no_tree_that_does_not_fit) {
+TEST(Planner, TakesNoTreeThatDoesNotFit) {
   const std::vector<double> rows = random_rows(200000, 3, 10);
   const TableView table(rows.data(), 200000, 3);
   const TableView queries = table.slice(0, 2000);
@@ -467,7 +467,7 @@ TEST(Planner, takes_no_tree_that_does_not_fit) {
   EXPECT_EQ(graph.plan.method, Method::fused) << graph.plan.reason;
 }
 
-TEST(Planner, uses_a_tree_that_stands) {
+TEST(Planner, UsesATreeThatStands) {
   const std::vector<double> rows = random_rows(50000, 3, 11);
   const TableView table(rows.data(), 50000, 3);
   const Context ctx = Context::cpu({.threads = 2});
@@ -478,7 +478,7 @@ TEST(Planner, uses_a_tree_that_stands) {
   EXPECT_NE(cosine.plan.method, Method::kdtree);
 }
 
-TEST(Planner, leaves_an_overflow_to_the_search) {
+TEST(Planner, LeavesAnOverflowToTheSearch) {
   std::vector<double> rows = random_rows(50000, 3, 8);
   rows[3 * 40000] = 1e200;
   const Context ctx = Context::cpu({.threads = 2});

@@ -130,7 +130,7 @@ double uniform(std::mt19937_64& draws) {
 }
 
 // Stars of 3 to 200 corners, which are cut at every side of each other's boxes, and some boxes halved.
-TEST(OverlapBits, of_stars) {
+TEST(OverlapBits, OfStars) {
   std::mt19937_64 draws(1);
   Polygons polygons;
   for (const int corners : {3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 33, 50, 90, 200}) {
@@ -150,7 +150,7 @@ TEST(OverlapBits, of_stars) {
 }
 
 // Corners on a small grid: edges upright and flat, along sides of boxes, equal ones, and regions that cover themselves.
-TEST(OverlapBits, on_a_grid) {
+TEST(OverlapBits, OnAGrid) {
   std::mt19937_64 draws(2);
   Polygons polygons;
   for (int feature = 0; feature < 40; ++feature) {
@@ -164,7 +164,7 @@ TEST(OverlapBits, on_a_grid) {
 }
 
 // As large and as small as coordinates may be, beside each other; zeros of both signs.
-TEST(OverlapBits, of_hostile_numbers) {
+TEST(OverlapBits, OfHostileNumbers) {
   std::mt19937_64 draws(3);
   const double numbers[] = {0, -0.0, 1, -1, 1e140, -1e140, 1e-120, 1 + 0x1p-52, 1e100, 0x1p-300};
   Polygons polygons;

@@ -199,7 +199,7 @@ double magnitude(__float128 v) {
   return static_cast<double>(v < 0 ? -v : v);
 }
 
-TEST(OverlapFuzz, equals_exact_arithmetic_on_regions_that_touch_themselves) {
+TEST(OverlapFuzz, EqualsExactArithmeticOnRegionsThatTouchThemselves) {
   Random random(24);
   std::map<std::string, std::int64_t> kinds;
   const Context ctx = Context::cpu({.threads = 1});

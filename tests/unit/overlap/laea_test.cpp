@@ -11,7 +11,7 @@ namespace vicinal::gdal {
 namespace {
 
 // IOGP guidance note 7-2, ETRS89-LAEA (EPSG:3035), to its last figure.
-TEST(Laea, published_point) {
+TEST(Laea, PublishedPoint) {
   const Laea europe({6378137.0, 1 / 298.257222101}, 52, 10);
   const Laea::Place place = europe(5, 50);
   EXPECT_TRUE(std::fabs(place.x + 4321000 - 3962799.45) <= 0.006) << place.x;
@@ -24,7 +24,7 @@ TEST(Laea, published_point) {
 // curvature. Central differences of step h are off by h^2 / 6 times a third derivative, of the order of 1e-6 of the
 // first for h = 1e-3 degrees, and by rounding, 1e-9 m by 2 h: less than 1e-5 together, 15 degrees or more from
 // the point opposite to the middle.
-TEST(Laea, keeps_areas) {
+TEST(Laea, KeepsAreas) {
   const double squared = kWgs84.flattening * (2 - kWgs84.flattening);
   const double radian = std::numbers::pi / 180;
   const double h = 1e-3;
@@ -48,7 +48,7 @@ TEST(Laea, keeps_areas) {
 }
 
 // A latitude a rounding beyond a pole, up to 1e-12 radians as PROJ has it, is the pole.
-TEST(Laea, rounding_beyond_a_pole) {
+TEST(Laea, RoundingBeyondAPole) {
   const Laea plane(kWgs84, 45, 10);
   for (const double pole : {-90.0, 90.0}) {
     const Laea::Place at = plane(50, pole);
@@ -60,7 +60,7 @@ TEST(Laea, rounding_beyond_a_pole) {
   }
 }
 
-TEST(Laea, nowhere) {
+TEST(Laea, Nowhere) {
   const Laea plane(kWgs84, 0.1, 0);
   EXPECT_FALSE(std::isfinite(plane(0, 90.001).x));
   EXPECT_FALSE(std::isfinite(plane(0, NAN).x));

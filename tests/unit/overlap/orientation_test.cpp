@@ -20,7 +20,7 @@ int exact_side(const Point& p, const Point& q, const Point& r) {
   return determinant > 0 ? 1 : determinant < 0 ? -1 : 0;
 }
 
-TEST(Orientation, is_exact_where_every_step_is_rounded) {
+TEST(Orientation, IsExactWhereEveryStepIsRounded) {
   std::mt19937_64 random(11);
   std::uniform_real_distribution<double> uniform(0, 1);
   const auto far = [&](double from) { return std::nearbyint((from + (1 - from) * uniform(random)) * 0x1p53); };
@@ -39,7 +39,7 @@ TEST(Orientation, is_exact_where_every_step_is_rounded) {
   }
 }
 
-TEST(Orientation, tells_points_of_a_line) {
+TEST(Orientation, TellsPointsOfALine) {
   const Point p = {0.1, 0.3};
   const Point q = {0.2, 0.6};  // 2 p in float64, too
   EXPECT_EQ(orientation({0, 0}, p, q), 0);

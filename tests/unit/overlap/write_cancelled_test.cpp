@@ -41,7 +41,7 @@ void write_squares(const std::filesystem::path& path) {
   file << "]}";
 }
 
-TEST(WriteCancelled, at_every_poll) {
+TEST(WriteCancelled, AtEveryPoll) {
   if (const std::string missing = polygon_files_missing(); !missing.empty()) GTEST_SKIP() << missing;
   const gdal::Functions& plugin = plugin::geo_plugin();
   const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "write_cancelled.geojson";
