@@ -32,6 +32,7 @@ bool is_text_format(FileFormat format) {
 void check_options(const io::Content& content, const ReadOptions& options) {
   const FileFormat format = content.format;
   std::string_view name;
+  std::string_view serves = "CSV";
   if (format != FileFormat::csv) {
     if (!options.label.empty()) name = "label";
     if (!options.drop.empty()) name = "drop";
@@ -41,11 +42,17 @@ void check_options(const io::Content& content, const ReadOptions& options) {
     if (options.comment != 0) name = "comment";
     if (options.header.has_value()) name = "header";
   }
-  if (format != FileFormat::npz && format != FileFormat::hdf5 && !options.member.empty()) name = "member";
-  if (format != FileFormat::libsvm && options.columns != 0) name = "columns";
+  if (format != FileFormat::npz && format != FileFormat::hdf5 && !options.member.empty()) {
+    name = "member";
+    serves = "npz and HDF5";
+  }
+  if (format != FileFormat::libsvm && options.columns != 0) {
+    name = "columns";
+    serves = "libsvm";
+  }
   if (!name.empty()) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' is {} and has no use for the option {}", content.file, name_of(format), name));
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: applies to {} files only, and '{}' is {}", name, serves,
+                                                         content.file, name_of(format)));
   }
   if (options.columns < 0 || options.columns > std::int64_t{1} << 40) {
     throw Error(ErrorCode::invalid_argument, fmt::format("columns is {}, not between 1 and 2^40", options.columns));
