@@ -129,20 +129,28 @@ LleModel LleModel::load(const Context& ctx, const std::filesystem::path& path) t
   core::refuse_allocation();
 }
 
-std::vector<double> transform(const Context& ctx, const LleModel& model, const Table& queries) try {
-  const core::Entry entry;
+namespace {
+
+/// Of rows as the model's were given: a Table or a TableView.
+template <class Rows>
+std::vector<double> of_prepared(const Context& ctx, const LleModel& model, const Rows& queries) {
   return ops::with_prepared(
       ctx, model.preparation, queries, "queries",
       [&](const Context& rest, const TableView& rows) { return transform(rest, model.index, model.fitted, rows); });
+}
+
+}  // namespace
+
+std::vector<double> transform(const Context& ctx, const LleModel& model, const Table& queries) try {
+  const core::Entry entry;
+  return of_prepared(ctx, model, queries);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
 
 std::vector<double> transform(const Context& ctx, const LleModel& model, const TableView& queries) try {
   const core::Entry entry;
-  return ops::with_prepared(
-      ctx, model.preparation, queries, "queries",
-      [&](const Context& rest, const TableView& rows) { return transform(rest, model.index, model.fitted, rows); });
+  return of_prepared(ctx, model, queries);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
