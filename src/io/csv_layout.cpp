@@ -397,7 +397,7 @@ CsvLayout lay_out(const Context& ctx, const Bytes& bytes, const std::string& fil
     for (const Field& field : first.cells) layout.names.push_back(unescape(field));
     layout.body = first.next;
     layout.body_line += first.lines;
-    layout.unnamed_first = layout.names.size() > 1 && (layout.names[0].empty() || layout.names[0] == "Unnamed: 0");
+    layout.unnamed_first = layout.names.size() > 1 && is_no_name(layout.names[0]);
     if (layout.unnamed_first && !options.keep_index && counts_rows(records, 1, &layout.index_base)) {
       layout.roles[0] = ColumnRole::index;
     }

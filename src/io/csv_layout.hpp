@@ -55,6 +55,11 @@ CsvLayout lay_out_csv(const Context& ctx, const Bytes& bytes, const std::string&
 CsvLayout lay_out_csv_labels(const Context& ctx, const Bytes& bytes, const std::string& file,
                              const std::string& column);
 
+/// What pandas and R write for the name of an index column, and what pandas makes of that when it reads it.
+inline bool is_no_name(std::string_view name) noexcept {
+  return name.empty() || name == "Unnamed: 0";
+}
+
 /// Whether a text is a number (surrounding blanks removed before).
 enum class NumberKind : std::uint8_t { number, missing, not_finite, too_large, text };
 NumberKind parse_number(std::string_view text, double* value, char decimal = '.') noexcept;

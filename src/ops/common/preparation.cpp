@@ -21,6 +21,7 @@
 #include "core/parallel.hpp"
 #include "core/raw_vector.hpp"
 #include "core/table_access.hpp"
+#include "io/csv_layout.hpp"
 #include "ops/common/check.hpp"
 #include "ops/common/refuse.hpp"
 #include "vicinal/preprocess.hpp"
@@ -449,7 +450,7 @@ ReadOptions Preparation::with_texts(ReadOptions options, const std::vector<std::
     if (skipped.count(static_cast<std::int64_t>(i)) == 0) kept.push_back(names[i]);
   }
   // An index column, which is no part of the table (read_table).
-  if (kept.size() == columns_.size() + 1 && (names[0].empty() || names[0] == "Unnamed: 0") && skipped.count(0) == 0) {
+  if (kept.size() == columns_.size() + 1 && io::is_no_name(names[0]) && skipped.count(0) == 0) {
     skipped.insert(0);
     kept.erase(kept.begin());
   }
