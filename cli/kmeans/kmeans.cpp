@@ -76,10 +76,6 @@ bool is_init_name(const std::string& init) {
   return init == "k-means++" || init == "k-means||" || init == "random" || init == "first-k";
 }
 
-bool ends_with(const std::string& path, const std::string& ending) {
-  return path.size() > ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
-}
-
 /// One number a row.
 std::vector<double> read_weights(const Context& ctx, const std::string& path) {
   if (path.empty()) return {};
@@ -127,7 +123,7 @@ Table KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation)
 /// As .csv a text that grows as it is written.
 std::uint64_t KMeansCommand::output_bytes(std::int64_t rows) const {
   constexpr std::uint64_t kLine = std::uint64_t{2} * 16;
-  return ends_with(output, ".csv") ? static_cast<std::uint64_t>(rows) * kLine : 0;
+  return output.ends_with(".csv") ? static_cast<std::uint64_t>(rows) * kLine : 0;
 }
 
 /// One plan for the inputs and the clustering, before they are read.
@@ -160,7 +156,7 @@ void KMeansCommand::label(const Context& ctx, const TableView& rows, KMeans& fou
 
 void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
   if (output.empty()) return;
-  if (ends_with(output, ".npz")) {
+  if (output.ends_with(".npz")) {
     const auto n = static_cast<std::int64_t>(found.labels.size());
     const NamedArray arrays[] = {{"labels", {found.labels.data(), "<i4", {n}}},
                                  {"centres", {found.centres.data(), "<f8", {found.clusters, found.cols}}},
@@ -168,7 +164,7 @@ void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
                                  {"iterations", {&found.iterations, "<i8", {1}}}};
     return write_npz(output, arrays);
   }
-  if (!ends_with(output, ".csv")) return write_classical(ctx, output, found);
+  if (!output.ends_with(".csv")) return write_classical(ctx, output, found);
   std::string text = "row,label\n";
   for (std::size_t i = 0; i < found.labels.size(); ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();

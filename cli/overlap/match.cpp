@@ -57,10 +57,6 @@ std::vector<std::int64_t> numbered(const std::vector<std::string>& codes, std::m
   return numbers;
 }
 
-bool ends_with(const std::string& path, const std::string& ending) {
-  return path.size() > ending.size() && path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
-}
-
 MatchOptions MatchCommand::options() const {
   MatchOptions options;
   options.rule = edge_rule_from(rule);
@@ -105,7 +101,7 @@ void MatchCommand::run() const {
   if (second.crs.empty()) second.crs = first.crs;
   constexpr std::uint64_t kGdal = 40'000'000;  // its library, PROJ's and those that they need
   PlannedInputs inputs(runtime, common);
-  const bool is_copied = (!output.empty() && !ends_with(output, ".csv")) || !report.empty();
+  const bool is_copied = (!output.empty() && !output.ends_with(".csv")) || !report.empty();
   inputs.add_map(path_a, is_copied);
   inputs.add_map(path_b, is_copied);
   inputs.add(kGdal);
@@ -120,7 +116,7 @@ void MatchCommand::run() const {
   const Match found = match(ctx, layers.a.polygons.view(), layers.b.polygons.view(), chosen);
   ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
-  if (ends_with(output, ".csv")) {
+  if (output.ends_with(".csv")) {
     write_text(output, pairs_csv(layers, found));
   } else if (!output.empty()) {
     write_match(ctx, output, layers, found);

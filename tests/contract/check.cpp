@@ -130,7 +130,7 @@ class Asker {
   Index index_;
 };
 
-bool same_bits(double a, double b) {
+bool same_value(double a, double b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
@@ -150,7 +150,7 @@ std::string difference(const NeighborGraph& got, const NeighborGraph& expected) 
     for (std::size_t r = 0; r < std::min(ids.size(), want.size()); ++r) {
       const double distance = got.distances_of(row)[r];
       const double wanted = expected.distances_of(row)[r];
-      if (ids[r] == want[r] && same_bits(distance, wanted)) continue;
+      if (ids[r] == want[r] && same_value(distance, wanted)) continue;
       text << "row " << row << " rank " << r << ": got (" << ids[r] << ", " << distance << "), expected (" << want[r]
            << ", " << wanted << ")" << std::hexfloat << " " << distance << " / " << wanted;
       return text.str();

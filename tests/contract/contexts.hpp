@@ -27,6 +27,11 @@ inline std::vector<Context> contexts(std::uint64_t turn) {
   return made;
 }
 
+/// The CPU with as many threads.
+inline Context on(int threads) {
+  return Context::cpu({.threads = threads});
+}
+
 inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }

@@ -80,7 +80,7 @@ struct Inputs {
   static constexpr std::int64_t kCols = 3;
 
   Context ctx = Context::cpu({.threads = 2});
-  Generated roll = generate(ctx, {.shape = Shape::swiss_roll, .rows = kRows, .noise = 0.01, .seed = 5});
+  Generated roll = generate(ctx, {.shape = vicinal::Shape::swiss_roll, .rows = kRows, .noise = 0.01, .seed = 5});
   std::vector<double> small = scaled(roll.points, 1e-310);
   TableView table{roll.points.data(), kRows, kCols};
   TableView tiny{small.data(), kRows, kCols};
@@ -186,7 +186,7 @@ const Inputs& inputs() {
   return made;
 }
 
-struct Case {
+struct Call {
   const char* name;  ///< of the function, without the namespace
   std::function<void(Bits&, const Context&, const Inputs&)> call;
 };
@@ -230,13 +230,13 @@ const RegressOptions kMeanByDistance = {.weights = Weighting::distance};
 const RadiusOptions kNear = {.radius = 4.1};
 
 // clang-format off
-const std::vector<Case> kCases = {
+const std::vector<Call> kCases = {
   {"Context::cpu", [](Bits& b, const Context&, const Inputs&) { b.add(static_cast<double>(Context::cpu({.memory_limit = 1 << 30}).threads())); }},
   {"Context::cuda", [](Bits& b, const Context&, const Inputs&) { try { b.add(Context::cuda().device()); } catch (const Error& e) { b.add(std::string(e.what())); } }},
   {"Context::automatic", [](Bits& b, const Context&, const Inputs&) { b.add(Context::automatic().device()); }},
   {"cuda_status", [](Bits& b, const Context&, const Inputs&) { b.add(cuda_status().missing); }},
   {"tensor_core_sums", [](Bits& b, const Context& c, const Inputs&) { b.add(tensor_core_sums(c).model); }},
-  {"generate", [](Bits& b, const Context& c, const Inputs&) { for (const Shape s : {Shape::blobs, Shape::swiss_roll, Shape::moons, Shape::s_curve}) b.add(generate(c, {.shape = s, .rows = 50, .noise = 0.1}).points); }},
+  {"generate", [](Bits& b, const Context& c, const Inputs&) { for (const vicinal::Shape s : {vicinal::Shape::blobs, vicinal::Shape::swiss_roll, vicinal::Shape::moons, vicinal::Shape::s_curve}) b.add(generate(c, {.shape = s, .rows = 50, .noise = 0.1}).points); }},
   {"Index::Index", [](Bits& b, const Context& c, const Inputs& in) { const Index index(c, in.tiny, {.copy = true, .tree = true}); b.add(knn(c, index, {.k = 5})); }},
   {"Index::save", [](Bits& b, const Context& c, const Inputs& in) { in.index.save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
   {"Index::load", [](Bits& b, const Context& c, const Inputs& in) { b.add(knn(c, Index::load(c, in.folder / "index"), {.k = 5})); }},
@@ -376,7 +376,7 @@ const std::vector<Case> kCases = {
 class Entry : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Entry, SameBitsAndTheCallersModeFlagsAndErrno) {
-  for (const Case& one : kCases) {
+  for (const Call& one : kCases) {
     SCOPED_TRACE(one.name);
     Bits expected;
     one.call(expected, Context::cpu({.threads = 2}), inputs());

@@ -13,13 +13,11 @@
 
 #include "check.hpp"
 #include "data.hpp"
+#include "extremes.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Runs `call`; it must throw Error{code} with every word in its sentence.
 void expect_refusal(ErrorCode code, const std::vector<std::string>& words, const std::function<void()>& call) {

@@ -23,7 +23,7 @@ namespace vicinal::contract {
 namespace {
 
 /// The device, where there is one and none else is asked for, and one and three threads.
-std::vector<Context> contexts() {
+std::vector<Context> classical_contexts() {
   std::vector<Context> made;
   const char* const asked = std::getenv("VICINAL_TEST_DEVICE");
   const std::string device = asked != nullptr ? asked : "";
@@ -84,7 +84,7 @@ void expect_classical(const Objects& objects, std::int64_t k, const std::string&
   for (const std::int32_t label : serial.labels) ++sizes[static_cast<std::size_t>(label)];
   double largest = 0;
   for (const float value : objects.values) largest = std::max(largest, std::fabs(static_cast<double>(value)));
-  for (const Context& ctx : contexts()) {
+  for (const Context& ctx : classical_contexts()) {
     const std::string where = what + ", k " + std::to_string(k) + ", " + ctx.device();
     const KMeans got = kmeans(ctx, objects.view(), classical(k));
     EXPECT_EQ(got.labels, serial.labels) << where;

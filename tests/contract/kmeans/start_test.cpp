@@ -27,7 +27,7 @@ struct Start {
 };
 
 // About normal, from a counter.
-double normal(std::uint64_t seed, std::int64_t at) {
+double start_normal(std::uint64_t seed, std::int64_t at) {
   double sum = -6;
   for (std::uint64_t i = 0; i < 12; ++i) sum += core::philox_uniform(seed, i, static_cast<std::uint64_t>(at));
   return sum;
@@ -36,7 +36,7 @@ double normal(std::uint64_t seed, std::int64_t at) {
 std::vector<Start> starts() {
   const auto plain = [](std::int64_t, std::int64_t, double x) { return x; };
   const auto blobs = [](std::int64_t row, std::int64_t column, double x) {
-    return 9 * normal(77, row % 40 * 1000 + column) + x;
+    return 9 * start_normal(77, row % 40 * 1000 + column) + x;
   };
   return {
       {"normal", 2500, 33, 60, DType::float32, plain},
@@ -45,7 +45,7 @@ std::vector<Start> starts() {
        [=](std::int64_t row, std::int64_t column, double x) { return 1e6 + blobs(row, column, x); }},
       {"ties", 4000, 3, 64, DType::float32, [](std::int64_t, std::int64_t, double x) { return std::floor(x + 0.5); }},
       {"every row many times", 3000, 5, 90, DType::float32,
-       [](std::int64_t row, std::int64_t column, double) { return normal(5, row % 70 * 10 + column); }},
+       [](std::int64_t row, std::int64_t column, double) { return start_normal(5, row % 70 * 10 + column); }},
       {"a row far out", 2200, 8, 40, DType::float32,
        [](std::int64_t row, std::int64_t, double x) { return row == 1500 ? 1e12 : x; }},
       {"columns of all magnitudes", 2000, 12, 33, DType::float64,
@@ -71,7 +71,7 @@ TEST_P(KMeansStart, EqualsTheReference) {
   const auto turn = static_cast<std::uint64_t>(GetParam());
   std::vector<double> rows;
   for (std::int64_t i = 0; i < start.n * start.d; ++i)
-    rows.push_back(start.value(i / start.d, i % start.d, normal(turn, i)));
+    rows.push_back(start.value(i / start.d, i % start.d, start_normal(turn, i)));
   std::vector<double> weights;
   for (std::int64_t i = 0; i < start.n && start.weight; ++i) weights.push_back(start.weight(i));
   const Stored stored(rows, start.d, start.dtype);

@@ -29,10 +29,6 @@ Judged judged(Family which, std::int64_t n, std::int64_t d, const LleOptions& op
   return {make_rows(which, {n, d, 1}, 5).table, d, options, std::string(name_of(which))};
 }
 
-Context on(int threads) {
-  return Context::cpu({.threads = threads});
-}
-
 /// Ranks are whole numbers, and so are sums of penalties; two quotients and the sums over pieces are rounded.
 void check_quality(const Judged& given, const LleQualityOptions& asked) {
   const Lle fitted = lle(on(2), given.view(), given.options);

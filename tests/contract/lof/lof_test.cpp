@@ -70,8 +70,8 @@ struct By {
   Metric metric;
   double p = 2;
 };
-const By kMetrics[] = {{Metric::euclidean}, {Metric::sqeuclidean}, {Metric::manhattan},   {Metric::chebyshev},
-                       {Metric::cosine},    {Metric::hamming},     {Metric::minkowski, 3}};
+const By kLofMetrics[] = {{Metric::euclidean}, {Metric::sqeuclidean}, {Metric::manhattan},   {Metric::chebyshev},
+                          {Metric::cosine},    {Metric::hamming},     {Metric::minkowski, 3}};
 
 class LofOfFamily : public ::testing::TestWithParam<Family> {};
 
@@ -80,7 +80,7 @@ TEST_P(LofOfFamily, EqualsTheReference) {
   const Shape shape = {157, 5, 23};
   const Rows rows = make_rows(GetParam(), shape, 3);
   for (std::uint64_t i = 0; i < 3; ++i) {
-    const By by = i == 0 ? By{Metric::euclidean} : kMetrics[1 + (2 * family + i) % 6];
+    const By by = i == 0 ? By{Metric::euclidean} : kLofMetrics[1 + (2 * family + i) % 6];
     const DType dtype = i == 1 ? DType::float32 : DType::float64;
     const auto layout = static_cast<Layout>((family + i) % static_cast<std::uint64_t>(Layout::blocks));
     const Ranked data(rows, shape.d, by.metric, by.p, dtype, layout);
@@ -91,13 +91,13 @@ TEST_P(LofOfFamily, EqualsTheReference) {
   }
 }
 
-std::vector<Family> families() {
+std::vector<Family> lof_families() {
   std::vector<Family> all;
   for (int i = 0; i < kFamilies; ++i) all.push_back(static_cast<Family>(i));
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LofOfFamily, ::testing::ValuesIn(families()),
+INSTANTIATE_TEST_SUITE_P(All, LofOfFamily, ::testing::ValuesIn(lof_families()),
                          [](const auto& of) { return std::string(name_of(of.param)); });
 
 TEST(Lof, Sizes) {

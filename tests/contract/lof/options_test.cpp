@@ -9,14 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "extremes.hpp"
 #include "lof_check.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const OutlierScore kScores[] = {
     OutlierScore::lof,  OutlierScore::simplified_lof, OutlierScore::knn, OutlierScore::knn_weighted, OutlierScore::loop,

@@ -11,18 +11,13 @@
 
 #include "contexts.hpp"
 #include "data.hpp"
+#include "extremes.hpp"
 #include "reference/metrics.hpp"
 #include "refused.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-Context on(int threads) {
-  return Context::cpu({.threads = threads});
-}
 
 /// Codes from `least` on; `step` makes other ones.
 std::vector<std::int32_t> codes(std::int64_t rows, std::int32_t classes, std::int32_t least, std::int64_t step) {
@@ -33,7 +28,7 @@ std::vector<std::int32_t> codes(std::int64_t rows, std::int32_t classes, std::in
   return made;
 }
 
-void expect_same(const PrecisionRecall& a, const PrecisionRecall& b, const std::string& what) {
+void expect_same_points(const PrecisionRecall& a, const PrecisionRecall& b, const std::string& what) {
   EXPECT_EQ(a.precision, b.precision) << what;
   EXPECT_EQ(a.recall, b.recall) << what;
   EXPECT_EQ(a.f1, b.f1) << what;
@@ -50,14 +45,14 @@ TEST(ClassificationScores, EqualTheReference) {
       EXPECT_EQ(found.rows, rows) << what;
       EXPECT_EQ(found.correct, wanted.correct) << what;
       EXPECT_EQ(found.accuracy, wanted.accuracy) << what;
-      expect_same(found.macro, wanted.macro, what + ", macro");
-      expect_same(found.weighted, wanted.weighted, what + ", weighted");
+      expect_same_points(found.macro, wanted.macro, what + ", macro");
+      expect_same_points(found.weighted, wanted.weighted, what + ", weighted");
       ASSERT_EQ(found.classes.size(), wanted.classes.size()) << what;
       for (std::size_t c = 0; c < found.classes.size(); ++c) {
         EXPECT_EQ(found.classes[c].support, wanted.classes[c].support) << what;
         EXPECT_EQ(found.classes[c].predicted, wanted.classes[c].predicted) << what;
         EXPECT_EQ(found.classes[c].correct, wanted.classes[c].correct) << what;
-        expect_same(found.classes[c], wanted.classes[c], what);
+        expect_same_points(found.classes[c], wanted.classes[c], what);
       }
       EXPECT_EQ(confusion_matrix(on(1), truth, predicted, classes),
                 reference::confusion_matrix(truth, predicted, classes))
@@ -192,7 +187,7 @@ TEST(RegressionScores, RefuseWhatIsNotFiniteOrOverflows) {
   EXPECT_EQ(regression_scores(on(1), near, far)[0].r2, -kInfinity);
 }
 
-struct Case {
+struct Clustering {
   std::vector<double> rows;
   std::int64_t d = 0;
   std::vector<std::int32_t> labels;
@@ -202,13 +197,13 @@ struct Case {
 };
 
 /// The last cluster has no rows, the one before a single one.
-Case clustered(Family family, std::int64_t n, std::int64_t d, std::int32_t clusters) {
-  Case made{make_rows(family, {n, d, 1}, 5).table, d, codes(n, clusters, 0, 7), clusters + 2};
+Clustering clustering_of(Family family, std::int64_t n, std::int64_t d, std::int32_t clusters) {
+  Clustering made{make_rows(family, {n, d, 1}, 5).table, d, codes(n, clusters, 0, 7), clusters + 2};
   made.labels[static_cast<std::size_t>(n / 2)] = clusters;
   return made;
 }
 
-void check(const SilhouetteScores& found, const SilhouetteScores& wanted, const std::string& what) {
+void check_silhouette(const SilhouetteScores& found, const SilhouetteScores& wanted, const std::string& what) {
   EXPECT_TRUE(same_bits(found.samples, wanted.samples)) << what;
   EXPECT_TRUE(same_bits(found.clusters, wanted.clusters)) << what;
   EXPECT_EQ(found.sizes, wanted.sizes) << what;
@@ -220,53 +215,55 @@ TEST(SilhouetteScores, EqualTheReferenceForEveryFamily) {
   for (const Family family :
        {Family::gaussian, Family::integer_ties, Family::duplicates, Family::constant, Family::huge, Family::subnormal,
         Family::column_scales, Family::zero_rows, Family::mostly_duplicates}) {
-    const Case given = clustered(family, 307, 5, 4);
+    const Clustering given = clustering_of(family, 307, 5, 4);
     const SilhouetteScores wanted = reference::silhouette_scores(given.view(), given.labeling(), {});
     for (const Context& ctx : contexts(1)) {
-      check(silhouette_scores(ctx, given.view(), given.labeling()), wanted,
-            std::string(name_of(family)) + ", " + ctx.device() + ", threads " + std::to_string(ctx.threads()));
+      check_silhouette(
+          silhouette_scores(ctx, given.view(), given.labeling()), wanted,
+          std::string(name_of(family)) + ", " + ctx.device() + ", threads " + std::to_string(ctx.threads()));
     }
   }
 }
 
 TEST(SilhouetteScores, EqualTheReferenceForEveryMetric) {
-  const Case given = clustered(Family::zero_rows, 150, 3, 3);
+  const Clustering given = clustering_of(Family::zero_rows, 150, 3, 3);
   for (const Metric metric : {Metric::sqeuclidean, Metric::cosine, Metric::manhattan, Metric::chebyshev,
                               Metric::minkowski, Metric::hamming}) {
     const SilhouetteOptions options{.metric = metric, .p = 3};
     const SilhouetteScores wanted = reference::silhouette_scores(given.view(), given.labeling(), options);
     for (const Context& ctx : contexts(2)) {
-      check(silhouette_scores(ctx, given.view(), given.labeling(), options), wanted, std::string(name_of(metric)));
+      check_silhouette(silhouette_scores(ctx, given.view(), given.labeling(), options), wanted,
+                       std::string(name_of(metric)));
     }
   }
 }
 
 TEST(SilhouetteScores, OfEveryLayoutAndType) {
-  const Case given = clustered(Family::images, 120, 7, 3);
+  const Clustering given = clustering_of(Family::images, 120, 7, 3);
   for (const DType dtype : {DType::uint8, DType::float16, DType::float32, DType::float64}) {
     const Stored plain(given.rows, given.d, dtype);
     const SilhouetteScores wanted = reference::silhouette_scores(plain.view(), given.labeling(), {});
     for (int layout = 0; layout < kLayouts; ++layout) {
       const Stored stored(given.rows, given.d, dtype, static_cast<Layout>(layout));
-      check(silhouette_scores(on(2), stored.view(), given.labeling()), wanted,
-            std::string(name_of(static_cast<Layout>(layout))));
+      check_silhouette(silhouette_scores(on(2), stored.view(), given.labeling()), wanted,
+                       std::string(name_of(static_cast<Layout>(layout))));
     }
   }
 }
 
 TEST(SilhouetteScores, OfSeveralLabelingsAreThoseOfEach) {
-  const Case given = clustered(Family::gaussian, 530, 4, 3);  // more than one block
+  const Clustering given = clustering_of(Family::gaussian, 530, 4, 3);  // more than one block
   const std::vector<std::int32_t> others = codes(530, 9, 0, 11);
   const std::vector<Labeling> labelings = {given.labeling(), {others, 9}};
   const auto found = silhouette_scores(on(3), given.view(), labelings);
   ASSERT_EQ(found.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
-    check(found[i], reference::silhouette_scores(given.view(), labelings[i], {}), std::to_string(i));
+    check_silhouette(found[i], reference::silhouette_scores(given.view(), labelings[i], {}), std::to_string(i));
   }
 }
 
 TEST(SilhouetteScores, OfOneClusterHaveNoMean) {
-  Case given = clustered(Family::gaussian, 20, 2, 1);
+  Clustering given = clustering_of(Family::gaussian, 20, 2, 1);
   given.labels.assign(20, 2);
   const SilhouetteScores found = silhouette_scores(on(2), given.view(), given.labeling());
   EXPECT_FALSE(found.mean.has_value());
@@ -278,7 +275,7 @@ TEST(SilhouetteScores, OfOneClusterHaveNoMean) {
 }
 
 TEST(SilhouetteScores, RefuseLabelsMetricsAndValues) {
-  Case given = clustered(Family::gaussian, 60, 3, 3);
+  Clustering given = clustering_of(Family::gaussian, 60, 3, 3);
   const auto bad = ErrorCode::invalid_argument;
   const auto asking = [&](const Labeling& labeling, const SilhouetteOptions& options = {}) {
     return [&given, labeling, options] { silhouette_scores(on(2), given.view(), labeling, options); };
@@ -309,7 +306,7 @@ TEST(SilhouetteScores, RefuseLabelsMetricsAndValues) {
 }
 
 TEST(SilhouetteScores, TakeNoMoreThanTheySay) {
-  const Case given = clustered(Family::gaussian, 600, 3, 3);
+  const Clustering given = clustering_of(Family::gaussian, 600, 3, 3);
   const std::uint64_t bytes = silhouette_bytes(on(2), given.view(), 1, given.clusters);
   const Context enough = Context::cpu({.threads = 2, .memory_limit = bytes});
   EXPECT_TRUE(silhouette_scores(enough, given.view(), given.labeling()).mean.has_value());
@@ -318,7 +315,7 @@ TEST(SilhouetteScores, TakeNoMoreThanTheySay) {
 }
 
 TEST(SilhouetteScores, StopWhenTheyAreCancelled) {
-  const Case given = clustered(Family::gaussian, 3000, 3, 3);
+  const Clustering given = clustering_of(Family::gaussian, 3000, 3, 3);
   const CancelToken token;
   CpuOptions options{.threads = 2, .cancel = token};
   options.progress = [&](std::string_view at, double) {

@@ -18,10 +18,6 @@
 namespace vicinal::contract {
 namespace {
 
-Context on(int threads) {
-  return Context::cpu({.threads = threads});
-}
-
 double product(const double* a, const double* b, std::int64_t d) {
   return std::inner_product(a, a + d, b, 0.0);
 }

@@ -73,16 +73,16 @@ std::vector<double> values_of(const TableView& view) {
   return {data, data + view.rows() * view.cols()};
 }
 
-struct Case {
+struct PreparedCase {
   Scaling scaling;
   TextCodes texts;
 };
 
-std::string text(const Case& one) {
+std::string text_of_case(const PreparedCase& one) {
   return std::string(name_of(one.scaling)) + "_" + std::string(name_of(one.texts));
 }
 
-class PreparationOf : public ::testing::TestWithParam<Case> {
+class PreparationOf : public ::testing::TestWithParam<PreparedCase> {
  protected:
   [[nodiscard]] PreparationOptions options() const {
     return {.scaling = GetParam().scaling, .texts = GetParam().texts};
@@ -143,8 +143,8 @@ TEST_P(PreparationOf, ModelsAnswerRawRowsAsPreparedOnes) {
   const Table table = table_of(raw);
   const Table asked = table_of(others);
   const Context ctx = Context::cpu({.threads = 2});
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("vicinal_prepared_" + std::to_string(getpid()) + text(GetParam()));
+  const std::filesystem::path path = std::filesystem::temp_directory_path() /
+                                     ("vicinal_prepared_" + std::to_string(getpid()) + text_of_case(GetParam()));
   const Preparation made = Preparation::fit(ctx, table, options());
   const Table rows = made.apply(ctx, table);
   const Table queries = made.apply(ctx, asked);
@@ -213,12 +213,14 @@ TEST_P(PreparationOf, ModelsAnswerRawRowsAsPreparedOnes) {
   std::filesystem::remove(path);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Prepared, PreparationOf,
-    ::testing::Values(Case{Scaling::none, TextCodes::ordinal}, Case{Scaling::none, TextCodes::one_hot},
-                      Case{Scaling::standard, TextCodes::ordinal}, Case{Scaling::standard, TextCodes::one_hot},
-                      Case{Scaling::minmax, TextCodes::ordinal}, Case{Scaling::minmax, TextCodes::one_hot}),
-    [](const auto& one) { return text(one.param); });
+INSTANTIATE_TEST_SUITE_P(Prepared, PreparationOf,
+                         ::testing::Values(PreparedCase{Scaling::none, TextCodes::ordinal},
+                                           PreparedCase{Scaling::none, TextCodes::one_hot},
+                                           PreparedCase{Scaling::standard, TextCodes::ordinal},
+                                           PreparedCase{Scaling::standard, TextCodes::one_hot},
+                                           PreparedCase{Scaling::minmax, TextCodes::ordinal},
+                                           PreparedCase{Scaling::minmax, TextCodes::one_hot}),
+                         [](const auto& one) { return text_of_case(one.param); });
 
 TEST(Preparation, NumbersOfEveryTypeAndAModelWithoutAPreparation) {
   const Context ctx = Context::cpu({.threads = 3});

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "data.hpp"
+#include "extremes.hpp"
 #include "formulas/nearest/sums_test.hpp"
 #include "reference/reference.hpp"
 
@@ -25,7 +26,6 @@ namespace {
 using core::HalfForm;
 using core::HalfRow;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kNeighbors = 20;
 
 struct Data {
@@ -34,7 +34,7 @@ struct Data {
   Rows rows;
 };
 
-double normal(std::mt19937_64& random) {
+double tensor_normal(std::mt19937_64& random) {
   return std::normal_distribution<double>()(random);
 }
 
@@ -42,13 +42,13 @@ double normal(std::mt19937_64& random) {
 Data clusters(const std::string& name, const Shape& shape, int count, double radius) {
   std::mt19937_64 random(static_cast<std::uint64_t>(count) * 7 + static_cast<std::uint64_t>(1 / radius));
   std::vector<double> centers(static_cast<std::size_t>(count * shape.d));
-  for (double& v : centers) v = normal(random);
+  for (double& v : centers) v = tensor_normal(random);
   const auto make = [&](std::int64_t rows) {
     std::vector<double> values(static_cast<std::size_t>(rows * shape.d));
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t j = 0; j < shape.d; ++j) {
         values[static_cast<std::size_t>(i * shape.d + j)] =
-            centers[static_cast<std::size_t>(i % count * shape.d + j)] + radius * normal(random);
+            centers[static_cast<std::size_t>(i % count * shape.d + j)] + radius * tensor_normal(random);
       }
     }
     return values;
@@ -64,7 +64,7 @@ Data scale_free(const Shape& shape) {
   std::mt19937_64 random(11);
   const auto make = [&](std::int64_t rows) {
     std::vector<double> values(static_cast<std::size_t>(rows * shape.d));
-    for (double& v : values) v = normal(random) / (std::fabs(normal(random)) + 0x1p-30);
+    for (double& v : values) v = tensor_normal(random) / (std::fabs(tensor_normal(random)) + 0x1p-30);
     return values;
   };
   Data data{"scale_free", shape, {}};
@@ -73,7 +73,7 @@ Data scale_free(const Shape& shape) {
   return data;
 }
 
-Data family(Family family, const Shape& shape) {
+Data tensor_family(Family family, const Shape& shape) {
   Data data{std::string(name_of(family)), shape, make_rows(family, shape, 3)};
   if (family == Family::offset) {  // what float32 leaves of 1e6 and a little
     for (auto* values : {&data.rows.table, &data.rows.queries}) {
@@ -85,31 +85,31 @@ Data family(Family family, const Shape& shape) {
 
 std::vector<Data> all_data() {
   const Shape shape{1500, 41, 9};
-  return {family(Family::gaussian, shape),
-          family(Family::gaussian, {900, 128, 7}),
-          family(Family::gaussian, {1500, 2, 9}),
+  return {tensor_family(Family::gaussian, shape),
+          tensor_family(Family::gaussian, {900, 128, 7}),
+          tensor_family(Family::gaussian, {1500, 2, 9}),
           clusters("10_clusters_5e-2", shape, 10, 0.05),
           clusters("10_clusters_1e-2", shape, 10, 0.01),
           clusters("16_clusters_1e-2", {1500, 16, 9}, 16, 1e-2),
           clusters("16_clusters_1e-3", {1500, 16, 9}, 16, 1e-3),
           clusters("16_clusters_1e-6", {1500, 16, 9}, 16, 1e-6),
-          family(Family::column_scales, shape),
-          family(Family::large_column, shape),
-          family(Family::offset, shape),
-          family(Family::outliers, shape),
-          family(Family::duplicates, shape),
-          family(Family::integer_ties, shape),
-          family(Family::swiss_roll, shape),
-          family(Family::far_queries, shape),
-          family(Family::very_far_queries, {300, 17, 5}),
-          family(Family::tiny_queries, {900, 17, 5}),
-          family(Family::far_outlier, {900, 17, 5}),
-          family(Family::row_scales, {900, 17, 5}),
-          family(Family::tiny_squares, {300, 17, 5}),
-          family(Family::subnormal, {300, 17, 5}),
-          family(Family::constant, {300, 17, 5}),
-          family(Family::images, {900, 113, 7}),
-          family(Family::one_large_many_small, {400, 512, 5}),
+          tensor_family(Family::column_scales, shape),
+          tensor_family(Family::large_column, shape),
+          tensor_family(Family::offset, shape),
+          tensor_family(Family::outliers, shape),
+          tensor_family(Family::duplicates, shape),
+          tensor_family(Family::integer_ties, shape),
+          tensor_family(Family::swiss_roll, shape),
+          tensor_family(Family::far_queries, shape),
+          tensor_family(Family::very_far_queries, {300, 17, 5}),
+          tensor_family(Family::tiny_queries, {900, 17, 5}),
+          tensor_family(Family::far_outlier, {900, 17, 5}),
+          tensor_family(Family::row_scales, {900, 17, 5}),
+          tensor_family(Family::tiny_squares, {300, 17, 5}),
+          tensor_family(Family::subnormal, {300, 17, 5}),
+          tensor_family(Family::constant, {300, 17, 5}),
+          tensor_family(Family::images, {900, 113, 7}),
+          tensor_family(Family::one_large_many_small, {400, 512, 5}),
           scale_free(shape)};
 }
 
@@ -121,7 +121,7 @@ std::vector<TensorCore> all_cores() {
   return cores;
 }
 
-std::string describe(const TensorCore& core) {
+std::string name_of_core(const TensorCore& core) {
   return "[" + std::to_string(core.sums.alignment) + " bits, " + std::to_string(core.sums.width) + " wide" +
          (core.zeros_align ? ", zeros align] " : "] ");
 }
@@ -311,9 +311,9 @@ TEST(TensorCore, LosesNoNeighbor) {
         // One form a narrower core: the models differ in beta alone.
         if (forms != Forms::chosen && core.zeros_align != (core.sums.width == 8)) continue;
         const Outcome outcome = run_screen(data, keys, packed, core, forms);
-        EXPECT_EQ(outcome.lost, 0) << data.name << " d=" << data.shape.d << describe(core);
+        EXPECT_EQ(outcome.lost, 0) << data.name << " d=" << data.shape.d << name_of_core(core);
         if (data.name == "gaussian" && forms == Forms::chosen) {
-          EXPECT_LE(outcome.survivors, 2 * kNeighbors * data.shape.m) << describe(core);
+          EXPECT_LE(outcome.survivors, 2 * kNeighbors * data.shape.m) << name_of_core(core);
           EXPECT_EQ(outcome.unscreened, 0);
         }
       }
@@ -352,9 +352,9 @@ TEST(TensorCore, LosesNoLargestProduct) {
     Packed packed(data, std::vector<double>(static_cast<std::size_t>(data.shape.d), 0.0));
     for (const TensorCore& core : {TensorCore{core::kHopperSums}, TensorCore{core::kVoltaSums, true}}) {
       const Outcome outcome = run_screen(data, keys, packed, core, Forms::product);
-      EXPECT_EQ(outcome.lost, 0) << data.name << " d=" << data.shape.d << describe(core);
+      EXPECT_EQ(outcome.lost, 0) << data.name << " d=" << data.shape.d << name_of_core(core);
       if (data.name != "gaussian") continue;
-      EXPECT_LE(outcome.survivors, 2 * kNeighbors * data.shape.m) << describe(core);
+      EXPECT_LE(outcome.survivors, 2 * kNeighbors * data.shape.m) << name_of_core(core);
     }
   }
 }
@@ -390,7 +390,7 @@ TEST(TensorCore, SumsWithinTheirBound) {
     for (const Data& data : all_data()) {
       Packed packed(data, data.name == "one_large_many_small" ? std::vector<double>(512, 0.0) : centre_of(data));
       const double share = largest_error(data, packed, core);
-      EXPECT_TRUE(share <= 1) << data.name << " d=" << data.shape.d << describe(core) << share;
+      EXPECT_TRUE(share <= 1) << data.name << " d=" << data.shape.d << name_of_core(core) << share;
     }
   }
 }
@@ -414,8 +414,8 @@ TEST(TensorCore, ComesCloseToItsBound) {
     const Operand b(y, core.zeros_align);
     const auto error = static_cast<double>(multiply(core, a, b) - exact_product(a, b));
     const double bound = core::half_beta(core.sums) * core::half_row(of_x).kappa * core::half_row(of_y).kappa;
-    EXPECT_LE(std::fabs(error), bound) << describe(core);
-    EXPECT_GE(std::fabs(error), bound / 2) << describe(core);
+    EXPECT_LE(std::fabs(error), bound) << name_of_core(core);
+    EXPECT_GE(std::fabs(error), bound / 2) << name_of_core(core);
   }
 }
 

@@ -8,8 +8,8 @@
 namespace vicinal::contract {
 namespace {
 
-constexpr Metric kMetrics[] = {Metric::euclidean, Metric::sqeuclidean, Metric::manhattan, Metric::chebyshev};
-constexpr DType kDTypes[] = {DType::float64, DType::float32, DType::uint8, DType::float16, DType::bfloat16};
+constexpr Metric kTreeMetrics[] = {Metric::euclidean, Metric::sqeuclidean, Metric::manhattan, Metric::chebyshev};
+constexpr DType kTreeDTypes[] = {DType::float64, DType::float32, DType::uint8, DType::float16, DType::bfloat16};
 
 // The tree alone, on every instruction set and on the CUDA device; `turn` varies the threads.
 std::vector<Way> tree_ways(std::uint64_t turn) {
@@ -32,8 +32,8 @@ TEST_P(Tree, OfEveryWidthAndOfSizesAroundALeaf) {
       c.family = GetParam();
       c.shape = {n, d, n > 1000 ? 13 : 31};
       c.seed = turn;
-      c.metric = kMetrics[turn % 4];
-      c.dtype = kDTypes[turn / 4 % 5];
+      c.metric = kTreeMetrics[turn % 4];
+      c.dtype = kTreeDTypes[turn / 4 % 5];
       c.query_dtype = c.dtype;
       c.self = turn % 7 == 0 && n < 1000 && n > 1;
       c.filter = turn % 5 == 0 ? Filter::few : turn % 5 == 1 ? Filter::many : Filter::none;
@@ -50,7 +50,7 @@ TEST_P(Tree, BuiltBySeveralWorkers) {
   Case c;
   c.family = GetParam();
   c.shape = {70001, 3, 19};
-  c.metric = kMetrics[static_cast<std::uint64_t>(GetParam()) % 4];
+  c.metric = kTreeMetrics[static_cast<std::uint64_t>(GetParam()) % 4];
   c.dtype = DType::float64;
   c.query_dtype = DType::float64;
   check(c, {.ks = {10}}, tree_ways(static_cast<std::uint64_t>(GetParam())));
@@ -66,8 +66,8 @@ TEST_P(Tree, AskedByEqualQueries) {
       c.family = GetParam();
       c.shape = {900, d, 200};
       c.seed = turn;
-      c.metric = kMetrics[turn % 4];
-      c.dtype = kDTypes[turn % 5];
+      c.metric = kTreeMetrics[turn % 4];
+      c.dtype = kTreeDTypes[turn % 5];
       c.query_dtype = c.dtype;
       c.filter = filter;
       c.exclude = turn % 4 == 0;

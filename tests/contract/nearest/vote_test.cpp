@@ -14,7 +14,7 @@
 namespace vicinal::contract {
 namespace {
 
-Labels labels_of(std::int64_t rows, std::int64_t classes, std::uint64_t seed) {
+Labels voting_labels(std::int64_t rows, std::int64_t classes, std::uint64_t seed) {
   std::vector<std::int64_t> values;
   for (std::int64_t i = 0; i < rows; ++i) {
     values.push_back(static_cast<std::int64_t>((static_cast<std::uint64_t>(i) + seed) * 2654435761U %
@@ -25,7 +25,7 @@ Labels labels_of(std::int64_t rows, std::int64_t classes, std::uint64_t seed) {
   return encode_labels(values);
 }
 
-void expect_same(const Vote& got, const Vote& expected, const std::string& what) {
+void expect_same_vote(const Vote& got, const Vote& expected, const std::string& what) {
   EXPECT_EQ(got.class_count, expected.class_count) << what;
   EXPECT_EQ(got.codes, expected.codes) << what;
   ASSERT_EQ(got.probabilities.size(), expected.probabilities.size()) << what;
@@ -43,7 +43,8 @@ TEST_P(VoteOfFamily, EqualsTheReference) {
   const TableView table(rows.table.data(), shape.n, shape.d);
   const TableView queries(rows.queries.data(), shape.m, shape.d);
   const auto ranking = reference::rank(table, queries, {});
-  const std::vector<Labels> outputs = {labels_of(shape.n, 2, 1), labels_of(shape.n, 10, 2), labels_of(shape.n, 200, 3)};
+  const std::vector<Labels> outputs = {voting_labels(shape.n, 2, 1), voting_labels(shape.n, 10, 2),
+                                       voting_labels(shape.n, 200, 3)};
   const double middle = ranking[0][20].distance;
   for (const int threads : {1, 2, 3, 7}) {
     const Context& context = context_of(available_isas().back(), threads);
@@ -57,13 +58,13 @@ TEST_P(VoteOfFamily, EqualsTheReference) {
         const NeighborGraph graph = reference::knn(ranking, k);
         for (std::size_t i = 0; i < outputs.size(); ++i) {
           const Vote expected = reference::vote(graph, outputs[i], weights);
-          expect_same(votes[i], expected, "k=" + std::to_string(k));
-          expect_same(at_once.votes[i], expected, "classify k=" + std::to_string(k));
+          expect_same_vote(votes[i], expected, "k=" + std::to_string(k));
+          expect_same_vote(at_once.votes[i], expected, "classify k=" + std::to_string(k));
         }
       }
       const NeighborGraph within = radius(context, table, queries, {.radius = middle});
-      expect_same(vote(context, within, outputs[1], {.weights = weights, .probabilities = true}),
-                  reference::vote(reference::radius(ranking, middle), outputs[1], weights), "radius");
+      expect_same_vote(vote(context, within, outputs[1], {.weights = weights, .probabilities = true}),
+                       reference::vote(reference::radius(ranking, middle), outputs[1], weights), "radius");
     }
   }
 }
@@ -84,7 +85,7 @@ TEST(Vote, TinyDistancesCountAsZero) {
   const Labels labels = encode_labels(std::vector<std::int64_t>{8, 7, 7});
   const Vote got = vote(context_of(available_isas().back(), 1), graph, labels,
                         {.weights = Weighting::distance, .probabilities = true});
-  expect_same(got, reference::vote(graph, labels, Weighting::distance), "tiny distances");
+  expect_same_vote(got, reference::vote(graph, labels, Weighting::distance), "tiny distances");
   EXPECT_EQ(got.codes, (std::vector<std::int32_t>{0, 0, 1, 1}));
   EXPECT_EQ(got.probabilities, (std::vector<double>{0.5, 0.5, 0.5, 0.5, 1.0 / 3, 2.0 / 3, 0, 1}));
 }
@@ -95,13 +96,13 @@ TEST(Vote, CustomWeightsAreTheCallers) {
   const TableView table(rows.table.data(), shape.n, shape.d);
   const Context& context = context_of(available_isas().back(), 3);
   const NeighborGraph graph = knn(context, table, TableView(rows.queries.data(), shape.m, shape.d), {.k = 7});
-  const Labels labels = labels_of(shape.n, 4, 1);
+  const Labels labels = voting_labels(shape.n, 4, 1);
   const auto ones = [](std::span<const double>, std::span<double> weights) {
     std::fill(weights.begin(), weights.end(), 1.0);
   };
   const Vote custom =
       vote(context, graph, labels, {.weights = Weighting::custom, .custom = ones, .probabilities = true});
-  expect_same(custom, vote(context, graph, labels, {.probabilities = true}), "custom");
+  expect_same_vote(custom, vote(context, graph, labels, {.probabilities = true}), "custom");
   for (const double wrong : {-1.0, -0x1p-1074, std::nan(""), HUGE_VAL}) {
     const auto one_wrong = [&](std::span<const double>, std::span<double> weights) {
       std::fill(weights.begin(), weights.end(), 1.0);

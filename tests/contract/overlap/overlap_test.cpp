@@ -485,7 +485,7 @@ TEST(Overlaps, FindsWhatCoversItself) {
   }
 }
 
-void expect_refusal(const Polygons& a, ErrorCode code, const std::string& part) {
+void expect_refused_part(const Polygons& a, ErrorCode code, const std::string& part) {
   Polygons b;
   add_rectangle(b, 0, 0, 1, 1);
   b.end_part();
@@ -506,29 +506,29 @@ TEST(Overlaps, RefusesWhatIsNoLayer) {
   good.end_feature();
   Polygons bad = good;
   bad.points[3] = std::numeric_limits<double>::quiet_NaN();
-  expect_refusal(bad, ErrorCode::bad_data, "a: feature 0, point 1 of ring 0");
+  expect_refused_part(bad, ErrorCode::bad_data, "a: feature 0, point 1 of ring 0");
   for (const double beyond : {1.1e140, -1e300, 0.9e-120, -5e-324, 1e-310}) {
     bad.points[3] = beyond;
-    expect_refusal(bad, ErrorCode::bad_data, "a coordinate must be 0 or of a magnitude from 1e-120 to 1e140");
+    expect_refused_part(bad, ErrorCode::bad_data, "a coordinate must be 0 or of a magnitude from 1e-120 to 1e140");
   }
   Polygons point;  // a ring that encloses nothing is refused for its coordinates all the same
   const double xy[] = {1e-170, 1};
   point.add_ring(xy);
   point.end_part();
   point.end_feature();
-  expect_refusal(point, ErrorCode::bad_data, "point 0 of ring 0");
+  expect_refused_part(point, ErrorCode::bad_data, "point 0 of ring 0");
   bad = good;
   bad.points.push_back(1);
-  expect_refusal(bad, ErrorCode::invalid_argument, "odd number");
+  expect_refused_part(bad, ErrorCode::invalid_argument, "odd number");
   bad = good;
   bad.rings.back() = 7;
-  expect_refusal(bad, ErrorCode::invalid_argument, "offsets of its rings end with 7, but there are 5");
+  expect_refused_part(bad, ErrorCode::invalid_argument, "offsets of its rings end with 7, but there are 5");
   bad = good;
   bad.parts = {1, 1};
-  expect_refusal(bad, ErrorCode::invalid_argument, "offsets of its parts do not begin with 0");
+  expect_refused_part(bad, ErrorCode::invalid_argument, "offsets of its parts do not begin with 0");
   bad = good;
   bad.features = {0, 2, 1};
-  expect_refusal(bad, ErrorCode::invalid_argument, "offsets of its features go down at 2");
+  expect_refused_part(bad, ErrorCode::invalid_argument, "offsets of its features go down at 2");
 }
 
 // One feature whose corners share each other's x: told apart by their y.

@@ -46,7 +46,7 @@ std::int64_t polls_of(const Body& body) {
   return polls - before;
 }
 
-std::vector<float> random_rows(std::int64_t n, std::int64_t d) {
+std::vector<float> polled_rows(std::int64_t n, std::int64_t d) {
   std::mt19937 random(3);
   std::uniform_real_distribution<float> uniform;
   std::vector<float> rows(static_cast<std::size_t>(n * d));
@@ -73,7 +73,7 @@ TEST(Polls, ATableThatIsRefused) {
 
 TEST(Polls, ATreeDescent) {
   constexpr std::int64_t kRows = 1 << 16;
-  const std::vector<float> rows = random_rows(kRows, 2);
+  const std::vector<float> rows = polled_rows(kRows, 2);
   const Context ctx = Context::cpu({.threads = 1});
   const TableView table(rows.data(), kRows, 2);
   const Index index(ctx, table, {.tree = true});
@@ -92,7 +92,7 @@ TEST(Polls, ATreeDescent) {
 TEST(Polls, ALargeLeaf) {
   constexpr std::int64_t kRows = 1 << 17;
   constexpr std::int64_t kEqual = kRows / 64;
-  std::vector<float> rows = random_rows(kRows, 2);
+  std::vector<float> rows = polled_rows(kRows, 2);
   for (std::int64_t i = 0; i < 2 * kEqual; ++i) rows[static_cast<std::size_t>(i)] = 0.5F;
   const Context ctx = Context::cpu({.threads = 1});
   const TableView table(rows.data(), kRows, 2);
@@ -105,7 +105,7 @@ TEST(Polls, ALargeLeaf) {
 
 TEST(Polls, BruteForce) {
   constexpr std::int64_t kRows = 1 << 16;
-  const std::vector<float> rows = random_rows(kRows, 2);
+  const std::vector<float> rows = polled_rows(kRows, 2);
   const Context ctx = Context::cpu({.threads = 1});
   const TableView table(rows.data(), kRows, 2);
   const Index index(ctx, table);
@@ -195,7 +195,7 @@ TEST(Polls, ColumnsOfText) {
 TEST(Polls, AThresholdByContamination) {
   constexpr std::int64_t kRows = std::int64_t{1} << 18;
   constexpr std::int64_t kStep = std::int64_t{1} << 16;
-  const std::vector<float> rows = random_rows(kRows, 1);
+  const std::vector<float> rows = polled_rows(kRows, 1);
   const Context ctx = Context::cpu({.threads = 1});
   const Index index(ctx, TableView(rows.data(), kRows, 1), {.tree = true});
   const auto polls_with = [&](double contamination) {

@@ -14,25 +14,10 @@
 #include "core/isa.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
+#include "variable.hpp"
 
 namespace vicinal {
 namespace {
-
-/// Sets a variable of the environment for a scope.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before;
-    value == nullptr ? unsetenv(name) : setenv(name, value, 1);
-  }
-  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 ErrorCode code_of(const CpuOptions& options, std::string* sentence = nullptr) {
   try {

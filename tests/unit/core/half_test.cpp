@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "infinity.hpp"
+
 namespace vicinal::core {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Finite float16 in ascending order: -65504 is 0, -0 and 0 are one.
 double nth(int n) {

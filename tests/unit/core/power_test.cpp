@@ -9,11 +9,12 @@
 #include <limits>
 #include <random>
 
+#include "infinity.hpp"
+
 namespace vicinal::core {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kTiny = std::numeric_limits<double>::denorm_min();
+constexpr double kTinyBase = std::numeric_limits<double>::denorm_min();
 
 // How far powq's result is from the middle of two floats, relative; below 1e-25 it cannot judge the rounding.
 bool is_judge(__float128 exact) {
@@ -42,11 +43,11 @@ class Comparison {
   long wrong_ = 0;
 };
 
-double uniform(std::mt19937_64& random) {
+double uniform_power(std::mt19937_64& random) {
   return static_cast<double>(random() >> 11) * 0x1p-53;
 }
 double any_exponent(std::mt19937_64& random) {
-  return std::ldexp(1 + uniform(random), static_cast<int>(random() % 2098) - 1074);
+  return std::ldexp(1 + uniform_power(random), static_cast<int>(random() % 2098) - 1074);
 }
 
 TEST(Power, EqualsTheNearestFloatOverTheWholeExponentRange) {
@@ -54,12 +55,12 @@ TEST(Power, EqualsTheNearestFloatOverTheWholeExponentRange) {
   Comparison comparison;
   for (int i = 0; i < 120000; ++i) {
     const double t = any_exponent(random);
-    comparison.check(t, std::exp(std::log(0.5) + uniform(random) * std::log(200.0)));
-    comparison.check(t, uniform(random));
-    comparison.check(t, std::ldexp(1 + uniform(random), -static_cast<int>(random() % 80)));
+    comparison.check(t, std::exp(std::log(0.5) + uniform_power(random) * std::log(200.0)));
+    comparison.check(t, uniform_power(random));
+    comparison.check(t, std::ldexp(1 + uniform_power(random), -static_cast<int>(random() % 80)));
     comparison.check(t, static_cast<double>(1 + random() % 64));
-    comparison.check(100 * uniform(random), 1 + 9 * uniform(random));
-    comparison.check(100 * uniform(random), 1 / (1 + 9 * uniform(random)));
+    comparison.check(100 * uniform_power(random), 1 + 9 * uniform_power(random));
+    comparison.check(100 * uniform_power(random), 1 / (1 + 9 * uniform_power(random)));
   }
 }
 
@@ -67,8 +68,8 @@ TEST(Power, EqualsTheNearestFloatNearOne) {
   std::mt19937_64 random(7);
   Comparison comparison;
   for (int i = 0; i < 120000; ++i) {
-    const double offset = std::ldexp(uniform(random), -static_cast<int>(random() % 52));
-    const double p = std::ldexp(1 + uniform(random), static_cast<int>(random() % 62));
+    const double offset = std::ldexp(uniform_power(random), -static_cast<int>(random() % 52));
+    const double p = std::ldexp(1 + uniform_power(random), static_cast<int>(random() % 62));
     comparison.check(1 + offset, p);
     comparison.check(1 - offset / 2, p);
     comparison.check(1 + offset, 1.5);
@@ -79,10 +80,10 @@ TEST(Power, RoundsSubnormalResultsOnce) {
   std::mt19937_64 random(11);
   Comparison comparison;
   for (int i = 0; i < 120000; ++i) {
-    const double t = std::ldexp(1 + uniform(random), -1 - static_cast<int>(random() % 300));
+    const double t = std::ldexp(1 + uniform_power(random), -1 - static_cast<int>(random() % 300));
     // Exponent chosen so that the result lies between 2^-1077 and 2^-1020.
-    comparison.check(t, (1020 + 57 * uniform(random)) / -std::log2(t));
-    comparison.check(std::ldexp(1 + uniform(random), -350 + static_cast<int>(random() % 10)), 3);
+    comparison.check(t, (1020 + 57 * uniform_power(random)) / -std::log2(t));
+    comparison.check(std::ldexp(1 + uniform_power(random), -350 + static_cast<int>(random() % 10)), 3);
   }
 }
 
@@ -91,7 +92,7 @@ TEST(Power, LogarithmsAreWithin2ToMinus104) {
   double worst = 0;
   for (int i = 0; i < 200000; ++i) {
     const double t =
-        i % 2 == 0 ? any_exponent(random) : 1 + std::ldexp(uniform(random), -static_cast<int>(random() % 52));
+        i % 2 == 0 ? any_exponent(random) : 1 + std::ldexp(uniform_power(random), -static_cast<int>(random() % 52));
     if (t == 1) continue;  // the function leaves that to its caller
     bool is_negative = false;
     const fixed::Number log = fixed::log2_magnitude(fixed::unpack(t), is_negative);
@@ -134,7 +135,7 @@ TEST(Power, ExactMiddlesGoToTheEvenFloat) {
     const double low = std::exp2(53.0 / q);
     const double high = std::exp2(54.0 / q);
     for (int i = 0; i < 2000; ++i) {
-      const auto r = static_cast<std::uint64_t>(low + (high - low) * uniform(random)) | 1;
+      const auto r = static_cast<std::uint64_t>(low + (high - low) * uniform_power(random)) | 1;
       fixed::U128 product = 1;
       for (unsigned k = 0; k < q && product < fixed::U128{1} << 60; ++k) product *= r;
       if (product < fixed::U128{1} << 53 || product >= fixed::U128{1} << 54) continue;
@@ -156,13 +157,13 @@ TEST(Power, ExactMiddlesGoToTheEvenFloat) {
 
 TEST(Power, ExactMiddlesOfSubnormalsGoToTheEvenFloat) {
   // In units of 2^-1074: 243 / 2 lies between 121 and 122, 27 / 2 between 13 and 14, 1 / 2 between 0 and 1.
-  EXPECT_EQ(power(std::ldexp(3, -215), 5), 122 * kTiny);
-  EXPECT_EQ(power(std::ldexp(9, -430), 2.5), 122 * kTiny);
-  EXPECT_EQ(power(std::ldexp(81, -860), 1.25), 122 * kTiny);
+  EXPECT_EQ(power(std::ldexp(3, -215), 5), 122 * kTinyBase);
+  EXPECT_EQ(power(std::ldexp(9, -430), 2.5), 122 * kTinyBase);
+  EXPECT_EQ(power(std::ldexp(81, -860), 1.25), 122 * kTinyBase);
   EXPECT_EQ(power(std::ldexp(1, -215), 5), 0);
   EXPECT_EQ(power(std::ldexp(1, -430), 2.5), 0);
-  EXPECT_EQ(power(std::nextafter(std::ldexp(1, -430), 1.0), 2.5), kTiny);
-  EXPECT_EQ(power(std::nextafter(std::ldexp(1, -215), 1.0), 5), kTiny);
+  EXPECT_EQ(power(std::nextafter(std::ldexp(1, -430), 1.0), 2.5), kTinyBase);
+  EXPECT_EQ(power(std::nextafter(std::ldexp(1, -215), 1.0), 5), kTinyBase);
 }
 
 TEST(Power, SpecialValues) {
@@ -177,11 +178,11 @@ TEST(Power, SpecialValues) {
   EXPECT_EQ(power(2, 1e308), kInfinity);
   EXPECT_EQ(power(0.5, 1e308), 0);
   EXPECT_EQ(power(1e-200, 3), 0);
-  EXPECT_EQ(power(7, kTiny), 1);
+  EXPECT_EQ(power(7, kTinyBase), 1);
   EXPECT_EQ(power(2, 1023), 0x1p1023);
   EXPECT_EQ(power(2, 1024), kInfinity);
-  EXPECT_EQ(power(0.5, 1074), kTiny);
-  EXPECT_EQ(power(kTiny, 0.25), std::sqrt(std::sqrt(kTiny)));
+  EXPECT_EQ(power(0.5, 1074), kTinyBase);
+  EXPECT_EQ(power(kTinyBase, 0.25), std::sqrt(std::sqrt(kTinyBase)));
   EXPECT_EQ(power(std::numeric_limits<double>::max(), 0.5), std::sqrt(std::numeric_limits<double>::max()));
 }
 

@@ -12,26 +12,11 @@
 #include "core/distance.hpp"
 #include "core/isa.hpp"
 #include "cpu/nearest/screen.hpp"
+#include "isas.hpp"
 #include "simd/all_kernels.hpp"
 
 namespace vicinal::cpu {
 namespace {
-
-std::vector<Isa> isas() {
-  std::vector<Isa> found;
-  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
-    try {
-      CpuOptions options;
-      options.isa = isa;
-      options.threads = 1;
-      static_cast<void>(Context::cpu(options));
-      found.push_back(isa);
-    } catch (const Error&) {
-      std::printf("1 instruction set skipped: this machine lacks %s\n", std::string(name_of(isa)).c_str());
-    }
-  }
-  return found;
-}
 
 template <class T>
 void expect_same_keys(const SimdKernels& simd, Element element, std::int64_t d, std::mt19937_64& random) {
@@ -240,7 +225,7 @@ struct TileOfOneQuery {
   QueryTerms query{};
 };
 
-double key_of(ScreenKind kind, const double* x, const double* y, std::int64_t d) {
+double screen_key_of(ScreenKind kind, const double* x, const double* y, std::int64_t d) {
   return kind == ScreenKind::distance ? core::euclidean_key(x, y, d) : core::inner_product_key(x, y, d);
 }
 
@@ -264,7 +249,7 @@ std::int64_t expect_nothing_lost(const SimdKernels& simd, ScreenType type, const
     const Screen screen(type, family.kind, d, scale_for(type, largest, range), centre);
     TileOfOneQuery tile(simd, screen, x, y);
     for (std::int64_t r = 0; r < width; ++r) {
-      const double key = key_of(family.kind, x.data(), y.data() + r * d, d);
+      const double key = screen_key_of(family.kind, x.data(), y.data() + r * d, d);
       for (const double typical : {0.0, 1e300}) {  // form F, form T
         const Threshold threshold = screen.threshold(tile.query, key, typical);
         const std::vector<bool> kept = tile.survivors(threshold, trial % 2 == 0 ? 0 : 0.5);
@@ -308,10 +293,10 @@ TEST(Screen, OfInt8IsExactOnBytes) {
       for (double& value : y) value = static_cast<double>(random() % 256);
       const Screen screen(ScreenType::int8, ScreenKind::distance, kColumns, 1, std::vector<double>(kColumns, 128.0));
       TileOfOneQuery tile(*simd, screen, x, y);
-      const double limit = key_of(ScreenKind::distance, x.data(), y.data(), kColumns);
+      const double limit = screen_key_of(ScreenKind::distance, x.data(), y.data(), kColumns);
       const std::vector<bool> kept = tile.survivors(screen.threshold(tile.query, limit, 0), 0);
       for (std::int64_t r = 0; r < width; ++r) {
-        const double key = key_of(ScreenKind::distance, x.data(), y.data() + r * kColumns, kColumns);
+        const double key = screen_key_of(ScreenKind::distance, x.data(), y.data() + r * kColumns, kColumns);
         EXPECT_TRUE(kept[r] || key > limit);
         EXPECT_FALSE(kept[r] && key > limit + 8) << key << " is beyond " << limit;  // 2 x (halves and rounding up)
       }
@@ -331,7 +316,7 @@ TEST(Screen, OfInt8DoesNotOverflowAtItsWidest) {
         const Screen screen(ScreenType::int8, ScreenKind::distance, d, 1, {});
         TileOfOneQuery tile(*simd, screen, x, y);
         for (std::int64_t r = 0; r < 2; ++r) {
-          const double key = key_of(ScreenKind::distance, x.data(), y.data() + r * d, d);
+          const double key = screen_key_of(ScreenKind::distance, x.data(), y.data() + r * d, d);
           for (const double typical : {0.0, 1e300}) {
             EXPECT_TRUE(tile.survivors(screen.threshold(tile.query, key, typical), 0)[r]) << sign << " " << away;
           }

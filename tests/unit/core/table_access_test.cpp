@@ -22,7 +22,7 @@ double half_by_definition(std::uint16_t bits) {
   return exponent == 0 ? sign * std::ldexp(mantissa, -24) : sign * std::ldexp(1024 + mantissa, exponent - 25);
 }
 
-void expect_same(double got, double wanted, int bits) {
+void expect_value(double got, double wanted, int bits) {
   if (std::isnan(wanted)) {
     EXPECT_TRUE(std::isnan(got)) << bits;
   } else {
@@ -37,14 +37,14 @@ TEST(Widen, EveryFloat16IsExact) {
   widen_rows(TableView(all.data(), 256, 256), 0, 256, wide.data());
   for (int i = 0; i < 65536; ++i) {
     const double wanted = half_by_definition(static_cast<std::uint16_t>(i));
-    expect_same(widen(all[static_cast<std::size_t>(i)]), wanted, i);
-    expect_same(wide[static_cast<std::size_t>(i)], wanted, i);
+    expect_value(widen(all[static_cast<std::size_t>(i)]), wanted, i);
+    expect_value(wide[static_cast<std::size_t>(i)], wanted, i);
   }
 }
 
 TEST(Widen, EveryBfloat16IsTheUpperHalfOfAFloat) {
   for (std::uint32_t i = 0; i < 65536; ++i) {
-    expect_same(widen(bfloat16{static_cast<std::uint16_t>(i)}), std::bit_cast<float>(i << 16), static_cast<int>(i));
+    expect_value(widen(bfloat16{static_cast<std::uint16_t>(i)}), std::bit_cast<float>(i << 16), static_cast<int>(i));
   }
 }
 
@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(DTypes, TableAccess,
                          testing::Values(DType::uint8, DType::float16, DType::bfloat16, DType::float32,
                                          DType::float64));
 
-constexpr std::int64_t kRows = 37;
+constexpr std::int64_t kAccessedRows = 37;
 constexpr std::int64_t kCols = 41;
 
 void expect_rows(const TableView& view, std::int64_t begin, std::int64_t end) {
@@ -111,22 +111,22 @@ void expect_rows(const TableView& view, std::int64_t begin, std::int64_t end) {
 TEST_P(TableAccess, ReadsEveryLayoutAtAnyAlignment) {
   const std::int64_t size = size_of(GetParam());
   // Contiguous, padded rows, column-major, both reversed, every second column.
-  for (const Layout layout : {Layout{kCols, 1}, {kCols + 3, 1}, {1, kRows}, {-kCols, -1}, {2 * kCols, 2}}) {
-    const std::int64_t span = (kRows + 1) * (kCols + 3) * 2;
+  for (const Layout layout : {Layout{kCols, 1}, {kCols + 3, 1}, {1, kAccessedRows}, {-kCols, -1}, {2 * kCols, 2}}) {
+    const std::int64_t span = (kAccessedRows + 1) * (kCols + 3) * 2;
     std::vector<std::byte> memory(static_cast<std::size_t>(span * size + 1));
     const bool reversed = layout.row_stride < 0;
     for (const std::int64_t shift : {0, 1}) {  // 1: nothing is aligned
-      std::byte* base = memory.data() + shift + (reversed ? (kRows * kCols - 1) * size : 0);
-      for (std::int64_t i = 0; i < kRows; ++i) {
+      std::byte* base = memory.data() + shift + (reversed ? (kAccessedRows * kCols - 1) * size : 0);
+      for (std::int64_t i = 0; i < kAccessedRows; ++i) {
         for (std::int64_t j = 0; j < kCols; ++j) {
           store(GetParam(), value_at(i, j), base + (i * layout.row_stride + j * layout.col_stride) * size);
         }
       }
-      const TableView view(base, GetParam(), kRows, kCols, layout.row_stride, layout.col_stride);
-      expect_rows(view, 0, kRows);
+      const TableView view(base, GetParam(), kAccessedRows, kCols, layout.row_stride, layout.col_stride);
+      expect_rows(view, 0, kAccessedRows);
       expect_rows(view, 5, 6);
       expect_rows(view, 7, 7);
-      expect_rows(view, 30, kRows);
+      expect_rows(view, 30, kAccessedRows);
     }
   }
 }
@@ -135,7 +135,7 @@ TEST_P(TableAccess, ReadsABlockSourceWithOneCall) {
   int calls = 0;
   const std::int64_t size = size_of(GetParam());
   const TableView view =
-      TableView::blocks(GetParam(), kRows, kCols, [&](std::int64_t begin, std::int64_t end, void* rows) {
+      TableView::blocks(GetParam(), kAccessedRows, kCols, [&](std::int64_t begin, std::int64_t end, void* rows) {
         ++calls;
         for (std::int64_t i = begin; i < end; ++i) {
           for (std::int64_t j = 0; j < kCols; ++j) {
@@ -143,7 +143,7 @@ TEST_P(TableAccess, ReadsABlockSourceWithOneCall) {
           }
         }
       });
-  expect_rows(view, 0, kRows);  // widened once, copied once
+  expect_rows(view, 0, kAccessedRows);  // widened once, copied once
   EXPECT_EQ(calls, 2);
   expect_rows(view, 3, 4);
   EXPECT_FALSE(is_row_contiguous(view));

@@ -12,26 +12,11 @@
 #include "plugin/cuda/loader.hpp"
 #include "plugin/files.hpp"
 #include "refusal.hpp"
+#include "variable.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal {
 namespace {
-
-/// Sets an environment variable for a scope.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before;
-    value == nullptr ? unsetenv(name) : setenv(name, value, 1);
-  }
-  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 void expect_words(const std::string& sentence, const std::vector<std::string>& words) {
   for (const std::string& word : words) {

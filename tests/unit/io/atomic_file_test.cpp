@@ -171,7 +171,7 @@ TEST(IoAtomicFile, WritesSpecialFilesDirectly) {
 
 /// Runs `body` in a child; its exit status.
 template <class Body>
-int in_child(Body&& body) {
+int exit_status_of(Body&& body) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(body());
   int status = -1;
@@ -183,7 +183,7 @@ TEST(IoAtomicFile, DiskFullLeavesNothing) {
   const Folder folder;
   folder.put("a.bin", "old");
   // A limit on the size of files stands in for a full disk: write() fails after a part was taken.
-  const int status = in_child([&] {
+  const int status = exit_status_of([&] {
     std::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{1 << 20, 1 << 20};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
@@ -205,7 +205,7 @@ TEST(IoAtomicFile, DiskFullLeavesNothing) {
 
 TEST(IoAtomicFile, InterruptRemovesTemporaries) {
   const Folder folder;
-  const int status = in_child([&] {
+  const int status = exit_status_of([&] {
     std::vector<std::unique_ptr<AtomicFile>> files;
     for (int i = 0; i < 20; ++i) {
       files.push_back(std::make_unique<AtomicFile>(folder / ("f" + std::to_string(i))));
@@ -231,7 +231,7 @@ TEST(IoAtomicFile, ChildLeavesTheParentsFilesBe) {
   const Folder folder;
   AtomicFile file(folder / "a");
   file.write("x");
-  EXPECT_EQ(in_child([] {
+  EXPECT_EQ(exit_status_of([] {
               io::remove_temporaries();
               return 0;
             }),

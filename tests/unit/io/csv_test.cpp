@@ -15,7 +15,7 @@ namespace vicinal {
 namespace {
 
 using namespace io_testing;
-using Doubles = std::vector<double>;
+using CsvValues = std::vector<double>;
 using Names = std::vector<std::string>;
 
 class IoCsv : public ::testing::Test {
@@ -32,7 +32,7 @@ class IoCsv : public ::testing::Test {
 };
 
 TEST_F(IoCsv, PlainForms) {
-  const Doubles four = {1, 2, 3, 4};
+  const CsvValues four = {1, 2, 3, 4};
   EXPECT_EQ(values_of(read("1,2\n3,4\n")), four);
   EXPECT_EQ(values_of(read("1,2\n3,4")), four);
   EXPECT_EQ(values_of(read("1,2\r\n3,4\r\n")), four);
@@ -51,8 +51,8 @@ TEST_F(IoCsv, PlainForms) {
   EXPECT_EQ(values_of(read("  1   2 \n 3\t4  \n")), four);
   EXPECT_EQ(values_of(read("1\n2\n\n3\n4")), four);
   EXPECT_EQ(read("1\n2\n").view.cols(), 1);
-  EXPECT_EQ(values_of(read("1,2")), (Doubles{1, 2}));
-  EXPECT_EQ(values_of(read("1., .5\n-0,1E3\n")), (Doubles{1, 0.5, -0.0, 1000}));
+  EXPECT_EQ(values_of(read("1,2")), (CsvValues{1, 2}));
+  EXPECT_EQ(values_of(read("1., .5\n-0,1E3\n")), (CsvValues{1, 0.5, -0.0, 1000}));
   EXPECT_EQ(values_of(read(gzip("1,2\n3,4\n"))), four);
   ReadOptions options;
   options.delimiter = '/';
@@ -70,7 +70,7 @@ TEST_F(IoCsv, Headers) {
   options.header = true;
   const Table table = read("1,2\n3,4\n", options);
   EXPECT_EQ(table.columns, (Names{"1", "2"}));
-  EXPECT_EQ(values_of(table), (Doubles{3, 4}));
+  EXPECT_EQ(values_of(table), (CsvValues{3, 4}));
   options.header = false;
   expect_error(ErrorCode::bad_data, {"line 1", "column 0", "'a'"}, [&] { read("a,b\n1,2\n", options); });
 }
@@ -78,7 +78,7 @@ TEST_F(IoCsv, Headers) {
 TEST_F(IoCsv, HeadersOfNumbers) {
   // pandas: DataFrame(array).to_csv(index=False)
   EXPECT_EQ(read("0,1,2\n5,6,7\n8,9,1\n").columns, (Names{"0", "1", "2"}));
-  EXPECT_EQ(values_of(read("0,1,2\n5,6,7\n8,9,1\n")), (Doubles{5, 6, 7, 8, 9, 1}));
+  EXPECT_EQ(values_of(read("0,1,2\n5,6,7\n8,9,1\n")), (CsvValues{5, 6, 7, 8, 9, 1}));
   EXPECT_EQ(read("0,1,2\n5,6,7\n").notes.size(), 1U);
   EXPECT_EQ(read("0,1\n0.5,1\n2,3\n").view.rows(), 2);
   // Data: rows that count on, edges, other numbers, one row, and what the caller says.
@@ -100,7 +100,7 @@ TEST_F(IoCsv, IndexColumns) {
        {",a,b\n0,5,6\n1,7,8\n", ",0,1\n0,5,6\n1,7,8\n", "\"\",\"a\",\"b\"\n\"1\",5,6\n\"2\",7,8\n",
         "\"a\" \"b\"\n\"1\" 5 6\n\"2\" 7 8\n", "Unnamed: 0,a,b\n0,5,6\n1,7,8\n"}) {
     const Table table = read(text);
-    EXPECT_EQ(values_of(table), (Doubles{5, 6, 7, 8})) << text;
+    EXPECT_EQ(values_of(table), (CsvValues{5, 6, 7, 8})) << text;
     EXPECT_EQ(table.columns.size(), 2U) << text;
     ASSERT_FALSE(table.notes.empty()) << text;
     EXPECT_NE(table.notes.back().find("an index, left out"), std::string::npos) << table.notes.back();
@@ -121,20 +121,20 @@ TEST_F(IoCsv, IndexColumns) {
   // Names and positions are the file's.
   ReadOptions options;
   options.drop = {"1"};
-  EXPECT_EQ(values_of(read(",a,b\n0,5,6\n1,7,8\n", options)), (Doubles{6, 8}));
+  EXPECT_EQ(values_of(read(",a,b\n0,5,6\n1,7,8\n", options)), (CsvValues{6, 8}));
   options.drop = {"0"};
-  EXPECT_EQ(values_of(read(",a,b\n0,5,6\n1,7,8\n", options)), (Doubles{5, 6, 7, 8}));
+  EXPECT_EQ(values_of(read(",a,b\n0,5,6\n1,7,8\n", options)), (CsvValues{5, 6, 7, 8}));
 }
 
 TEST_F(IoCsv, DecimalCommas) {
   // R's write.csv2, Excel in most of Europe
-  const Doubles four = {1.5, 2, -3.25, 4e3};
+  const CsvValues four = {1.5, 2, -3.25, 4e3};
   EXPECT_EQ(values_of(read("a;b\n1,5;2\n-3,25;4e3\n")), four);
   EXPECT_EQ(values_of(read("1,5;2,0\n-3,25;4,0e3\n")), four);
   EXPECT_EQ(values_of(read("\"\";\"a\";\"b\"\n\"1\";1,5;2\n\"2\";-3,25;4e3\n")), four);
   EXPECT_EQ(values_of(read("1.5;2\n-3.25;4e3\n")), four);
-  EXPECT_EQ(values_of(read("1,5\n2,3\n")), (Doubles{1, 5, 2, 3}));
-  EXPECT_EQ(values_of(read("1,5;2\n3,4;5\n")), (Doubles{1.5, 2, 3.4, 5}));
+  EXPECT_EQ(values_of(read("1,5\n2,3\n")), (CsvValues{1, 5, 2, 3}));
+  EXPECT_EQ(values_of(read("1,5;2\n3,4;5\n")), (CsvValues{1.5, 2, 3.4, 5}));
   ReadOptions options;
   options.decimal = ',';
   options.delimiter = '\t';
@@ -154,7 +154,7 @@ TEST_F(IoCsv, BareReturnsAreNamed) {
 }
 
 TEST_F(IoCsv, WordsOfTruth) {
-  EXPECT_EQ(values_of(read("a,b\nTrue,no\nFALSE,Yes\n")), (Doubles{1, 0, 0, 1}));
+  EXPECT_EQ(values_of(read("a,b\nTrue,no\nFALSE,Yes\n")), (CsvValues{1, 0, 0, 1}));
   ReadOptions labels;
   labels.label = "b";
   EXPECT_TRUE(read("a,b\n1,True\n0,False\n", labels).labels->is_text());
@@ -171,7 +171,7 @@ TEST_F(IoCsv, LabelsAndDrops) {
   const std::string text = "id,x,name,y,class\na,1,\"n, 1\",2,dog\nb,3,n2,4,\"the \"\"cat\"\"\"\nc,5,,6,dog\n";
   Table table = read(text, options);
   EXPECT_EQ(table.columns, (Names{"x", "y"}));
-  EXPECT_EQ(values_of(table), (Doubles{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(values_of(table), (CsvValues{1, 2, 3, 4, 5, 6}));
   ASSERT_TRUE(table.labels.has_value());
   EXPECT_EQ(std::get<1>(table.labels->classes), (Names{"dog", "the \"cat\""}));
   EXPECT_EQ(table.labels->codes, (std::vector<std::int32_t>{0, 1, 0}));
@@ -276,14 +276,14 @@ TEST_F(IoCsv, ThreadsAndChunksDoNotShow) {
     bytes.data = reinterpret_cast<const unsigned char*>(text.data());
     bytes.size = text.size();
     std::string wanted_error;
-    Doubles wanted;
+    CsvValues wanted;
     std::vector<std::int32_t> wanted_codes;
     for (const int threads : {1, 2, 3, 7}) {
       const Context ctx = Context::cpu({.threads = threads});
       for (const std::int64_t chunk : {1 << 20, 1, 2, 3, 7, 64, 1000}) {
         SCOPED_TRACE(std::to_string(threads) + " threads, chunks of " + std::to_string(chunk));
         std::string error;
-        Doubles values;
+        CsvValues values;
         std::vector<std::int32_t> codes;
         try {
           const Table table = io::read_csv(ctx, bytes, "t.csv", options, chunk);
@@ -342,7 +342,7 @@ TEST_F(IoCsv, FirstFaultWhateverTheChunk) {
 
 TEST_F(IoCsv, NumbersAreThoseOfStrtod) {
   std::string text;
-  Doubles wanted;
+  CsvValues wanted;
   const auto add = [&](const char* number) {
     text += std::string(number) + "\n";
     wanted.push_back(std::strtod(number, nullptr));
@@ -365,7 +365,7 @@ TEST_F(IoCsv, NumbersAreThoseOfStrtod) {
     add(number);
   }
   ASSERT_GT(wanted.size(), 19000U);
-  const Doubles found = values_of(read(text));
+  const CsvValues found = values_of(read(text));
   ASSERT_EQ(found.size(), wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     ASSERT_EQ(std::bit_cast<std::uint64_t>(found[i]), std::bit_cast<std::uint64_t>(wanted[i])) << i;

@@ -28,7 +28,7 @@ double sum_in_limbs(const std::vector<double>& terms, int base, int bits, int co
   return rounded_limbs(limbs.data(), 1, count, bits, carry, base);
 }
 
-void check(const std::vector<double>& terms, const std::string& what) {
+void check_limbs(const std::vector<double>& terms, const std::string& what) {
   ExactSum exact;
   double largest = 0;
   int last = 1024;
@@ -66,25 +66,25 @@ TEST(Limbs, SumsAreThoseOfExactSum) {
       terms.push_back(std::ldexp(turn % 3 == 0 ? static_cast<double>(static_cast<float>(u)) : u, shift));
       if (turn % 4 == 1 && i > 3) terms.push_back(-terms[i / 2]);
     }
-    check(terms, "turn " + std::to_string(turn));
+    check_limbs(terms, "turn " + std::to_string(turn));
   }
 }
 
 TEST(Limbs, Edges) {
-  check({}, "nothing");
-  check({0.0, -0.0}, "zeros");
-  check({1.5, -1.5}, "cancelled");
-  check({0x1p53, 1.0}, "half, to even");
-  check({0x1p53, 1.0, 0x1p-60}, "just beyond half");
-  check({-0x1p53, -1.0, -0x1p-60}, "and below zero");
-  check({0x1p53, 3.0}, "half, away from odd");
-  check({0x1p-1074, 0x1p-1074, -0x1p-1073, 0x1p-1074}, "the least");
-  check({0x1.fffffffffffffp500, 0x1p-500}, "far apart");
-  check({-0x1p300, 0x1p-300}, "borrowed all the way");
+  check_limbs({}, "nothing");
+  check_limbs({0.0, -0.0}, "zeros");
+  check_limbs({1.5, -1.5}, "cancelled");
+  check_limbs({0x1p53, 1.0}, "half, to even");
+  check_limbs({0x1p53, 1.0, 0x1p-60}, "just beyond half");
+  check_limbs({-0x1p53, -1.0, -0x1p-60}, "and below zero");
+  check_limbs({0x1p53, 3.0}, "half, away from odd");
+  check_limbs({0x1p-1074, 0x1p-1074, -0x1p-1073, 0x1p-1074}, "the least");
+  check_limbs({0x1.fffffffffffffp500, 0x1p-500}, "far apart");
+  check_limbs({-0x1p300, 0x1p-300}, "borrowed all the way");
   // Twice the highest bit of the last limb, for each width.
   for (int exponent = 0; exponent < kMaxLimbBits; ++exponent) {
     const double half = -std::ldexp(1.0, exponent);
-    check({half, half}, "limbs of 0 and a carry below it, " + std::to_string(exponent));
+    check_limbs({half, half}, "limbs of 0 and a carry below it, " + std::to_string(exponent));
   }
 }
 

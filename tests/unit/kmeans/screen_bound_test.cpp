@@ -9,16 +9,11 @@
 
 #include "core/philox.hpp"
 #include "cpu/kmeans/screen.hpp"
+#include "quad.hpp"
 #include "vicinal/context.hpp"
 
 namespace vicinal::cpu {
 namespace {
-
-using Quad = __float128;
-
-Quad power2(int exponent) {
-  return ldexpq(1, exponent);
-}
 
 // Of LloydCentres: k centres of d columns in a frame that moves nothing.
 struct Staged {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "check_sum.hpp"
 #include "core/philox.hpp"
 #include "refusal.hpp"
 #include "vicinal/lof.hpp"
@@ -52,14 +53,6 @@ class LofFile : public testing::Test {
   std::vector<double> data_;
   std::vector<double> queries_;
 };
-
-/// The file's bytes with its check sum made right again.
-std::string summed(std::string bytes) {
-  const std::size_t size = bytes.size() - 4;
-  const auto sum = static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), size));
-  std::memcpy(bytes.data() + size, &sum, 4);
-  return bytes;
-}
 
 TEST_F(LofFile, GoesToAFileAndBackForEveryKindOfScore) {
   const std::vector<LofOptions> kinds = {{.k = 4},

@@ -8,10 +8,10 @@
 #include <random>
 #include <vector>
 
+#include "infinity.hpp"
+
 namespace vicinal::core {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 ByteSums sums_of(const std::vector<std::uint8_t>& row) {
   ByteSums sums;
@@ -22,13 +22,13 @@ ByteSums sums_of(const std::vector<std::uint8_t>& row) {
   return sums;
 }
 
-double key_of(bool product, const std::vector<std::uint8_t>& x, const std::vector<std::uint8_t>& y) {
+double byte_key_of(bool product, const std::vector<std::uint8_t>& x, const std::vector<std::uint8_t>& y) {
   double key = 0;
   for (std::size_t j = 0; j < x.size(); ++j) key += product ? -(x[j] * y[j]) : (x[j] - y[j]) * (x[j] - y[j]);
   return key;
 }
 
-std::int32_t sum_of(bool product, const std::vector<std::uint8_t>& x, const std::vector<std::uint8_t>& y) {
+std::int32_t byte_sum_of(bool product, const std::vector<std::uint8_t>& x, const std::vector<std::uint8_t>& y) {
   std::int32_t sum = byte_start(product, sums_of(y));
   for (std::size_t j = 0; j < x.size(); ++j) sum += (x[j] - 128) * (y[j] - 128);
   return sum;
@@ -50,9 +50,9 @@ TEST(ByteScreen, KeepsEveryRowWithinTheLimit) {
       for (int pair = 0; pair < 64; ++pair) {
         const auto x = row(random, d, pair % 4);
         const auto y = row(random, d, pair / 4 % 4);
-        const double key = key_of(product, x, y);
+        const double key = byte_key_of(product, x, y);
         const double own = byte_own(product, sums_of(x), columns);
-        const auto sum = static_cast<double>(sum_of(product, x, y));
+        const auto sum = static_cast<double>(byte_sum_of(product, x, y));
         EXPECT_EQ(sum, product ? own - key : std::floor((own - key) / 2));
         for (const double limit : {key, key + 0.75, key + 1, key + 1000, key + std::fabs(key) + 7, kInfinity}) {
           EXPECT_FALSE(sum < byte_threshold(product, own, limit)) << key << " " << limit;

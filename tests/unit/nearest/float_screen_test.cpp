@@ -5,19 +5,16 @@
 #include <gtest/gtest.h>
 #include <quadmath.h>
 
+#include "quad.hpp"
+
 namespace vicinal::core {
 namespace {
 
-using Quad = __float128;
-
-Quad power2(int exponent) {
-  return ldexpq(1, exponent);
-}
 Quad unit_of(std::int64_t d) {
   return static_cast<Quad>(d + 4) * power2(-24) * (1 + power2(-4));
 }
 // Relative errors of a sum of d squares in any order, a key's too.
-Quad error_of_sum(std::int64_t d) {
+Quad error_of_float_sum(std::int64_t d) {
   return static_cast<Quad>(d) * power2(-53);
 }
 
@@ -52,24 +49,24 @@ TEST(FloatScreen, AQueryAllowsForEveryTerm) {
       for (const double rho : {0.0, 0x1p-60, 1.0}) {
         const Quad measured = rho * (1 - power2(-21));  // `float_row` has made it larger by a factor, for roundings
         for (const double norm : {0.0, 2.0}) {
-          const Quad reach = sqrtq(key * (1 + error_of_sum(d))) / 2;
+          const Quad reach = sqrtq(key * (1 + error_of_float_sum(d))) / 2;
           const double away = std::sqrt(key) / 2 + rho;
           for (const double length_sq : {away * away, 3 * away * away}) {
             const FloatQuery t = float_query({length_sq, length_sq, rho, norm}, false, key, 1e30, d, -1);
             ASSERT_EQ(t.form, FloatForm::triangle);
             EXPECT_FALSE(!(t.a >= reach + rho));
             EXPECT_FALSE(!(t.b >= v * norm));
-            EXPECT_FALSE(!(t.t <= (length_sq * (1 - error_of_sum(d)) - (reach + rho) * (reach + rho)) / 2));
+            EXPECT_FALSE(!(t.t <= (length_sq * (1 - error_of_float_sum(d)) - (reach + rho) * (reach + rho)) / 2));
           }
           const double far_sq = key / 4;
           const FloatQuery f = float_query({far_sq, 0, rho, norm}, false, key, -1, d, -1);
           ASSERT_EQ(f.form, FloatForm::far);
           EXPECT_FALSE(!(f.a >= reach));
           EXPECT_FALSE(!(f.b >= v * norm + measured));
-          EXPECT_FALSE(!(f.t <= (far_sq * (1 - error_of_sum(d)) - reach * reach) / 2));
+          EXPECT_FALSE(!(f.t <= (far_sq * (1 - error_of_float_sum(d)) - reach * reach) / 2));
           const FloatQuery p = float_query({9, 0, rho, norm}, true, key, 0, d, -1);
           ASSERT_EQ(p.form, FloatForm::product);
-          const Quad length = 3 * (1 + error_of_sum(d) / 2);
+          const Quad length = 3 * (1 + error_of_float_sum(d) / 2);
           EXPECT_FALSE(!(p.a >= length));
           EXPECT_FALSE(!(p.b >= v * norm + measured + static_cast<Quad>(d + 4) * power2(-51) * length));
           EXPECT_FALSE(!(p.t <= -Quad(key) / 4));

@@ -7,16 +7,13 @@
 
 #include <random>
 
+#include "quad.hpp"
+
 namespace vicinal::core {
 namespace {
 
-using Quad = __float128;
-
 constexpr Accumulation kSums = {.width = 16, .alignment = 24};
 
-Quad power2(int exponent) {
-  return ldexpq(1, exponent);
-}
 Quad error_of_sum(std::int64_t d) {
   return static_cast<Quad>(d) * power2(-53);
 }

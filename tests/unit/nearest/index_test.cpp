@@ -15,6 +15,7 @@
 #include "backend/backend.hpp"
 #include "backend/index_access.hpp"
 #include "backend/nearest.hpp"
+#include "check_sum.hpp"
 #include "core/philox.hpp"
 #include "core/table_access.hpp"
 #include "ops/nearest/index_file.hpp"
@@ -217,14 +218,6 @@ TEST_F(IndexTest, ACancelledSaveLeavesTheTargetAsItWas) {
   refusal(ErrorCode::cancelled, [&] { index.save(Context::cpu({.threads = 1, .cancel = token}), path_); });
   EXPECT_EQ(read(), "before");
   EXPECT_EQ(files_in_folder(), 1U);
-}
-
-/// The file's bytes with its check sum made right again.
-std::string summed(std::string bytes) {
-  const std::size_t size = bytes.size() - 4;
-  const auto sum = static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), size));
-  std::memcpy(bytes.data() + size, &sum, 4);
-  return bytes;
 }
 
 /// Reading must end in an index or in bad_data that names the file, and in nothing else.

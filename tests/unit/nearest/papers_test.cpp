@@ -18,12 +18,12 @@
 #include "core/memory.hpp"
 #include "cpu/nearest/papers/product.hpp"
 #include "cpu/nearest/papers/selection.hpp"
+#include "infinity.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal::cpu::papers {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Method kMethods[] = {Method::product_kmin,  Method::product_bitonic, Method::product_timed,
                                Method::direct_filter, Method::tiled_insertion, Method::insertion,
                                Method::block_heap};

@@ -9,16 +9,12 @@
 #include <random>
 
 #include "cpu/nearest/screen.hpp"
+#include "quad.hpp"
 
 namespace vicinal::cpu {
 namespace {
 
-using Quad = __float128;
 constexpr ScreenType kTypes[] = {ScreenType::float32, ScreenType::bfloat16, ScreenType::int8};
-
-Quad power2(int exponent) {
-  return ldexpq(1, exponent);
-}
 
 // v (1 + 4 q) and the results below the normal range.
 Quad beta_of(ScreenType type, std::int64_t d) {
@@ -30,7 +26,7 @@ Quad tiny_of(ScreenType type, std::int64_t d) {
 }
 const Quad kVanishing = power2(-300);  // of t; a row's start allows for 2^-149
 // Relative errors of a sum of d squares in eight lanes, a key's too; the bounds allow for more.
-Quad error_of_sum(std::int64_t d) {
+Quad error_of_eight_sums(std::int64_t d) {
   return (static_cast<Quad>(d) / 8 + 4) * power2(-53);
 }
 
@@ -93,11 +89,12 @@ TEST(ScreenBound, AThresholdIsBelowEveryTermOfTAndF) {
       for (const double key : {0.0, 0x1p-1070, 1.0, 3.0, 1e6}) {
         for (const double rho : {0.0, 0x1p-60, 0.01, 1.0}) {
           for (const double kappa : {0.0, 5.0}) {
-            const Quad reach = Quad(0.25) * sqrtq(key * (1 + error_of_sum(d)) + static_cast<Quad>(d) * power2(-1074));
+            const Quad reach =
+                Quad(0.25) * sqrtq(key * (1 + error_of_eight_sums(d)) + static_cast<Quad>(d) * power2(-1074));
             // T, and a length that leaves nothing of t but its margins.
             const double a = std::sqrt(key) * 0.25 + rho;
             for (const double length_sq : {a * a, std::nextafter(a * a, 1e9), 2 * a * a + 1}) {
-              const Quad length = length_sq * (1 - error_of_sum(d));
+              const Quad length = length_sq * (1 - error_of_eight_sums(d));
               const Threshold of_t = screen.threshold({length_sq, length_sq, rho, kappa, true}, key, 1e30);
               EXPECT_FALSE(!(of_t.a >= reach + rho));
               EXPECT_FALSE(!(of_t.b >= beta_of(type, d) * kappa));
@@ -107,11 +104,11 @@ TEST(ScreenBound, AThresholdIsBelowEveryTermOfTAndF) {
               const Threshold of_f = screen.threshold({far_sq, length_sq, rho, kappa, true}, key, -1);
               EXPECT_FALSE(!(of_f.a >= reach));
               EXPECT_FALSE(!(of_f.b >= beta_of(type, d) * kappa + norms * rho));
-              EXPECT_FALSE(!(of_f.t <= (far_sq * (1 - error_of_sum(d)) - reach * reach) / 2 + kVanishing));
+              EXPECT_FALSE(!(of_f.t <= (far_sq * (1 - error_of_eight_sums(d)) - reach * reach) / 2 + kVanishing));
               // |X|^2 = U^2
               const double far = 0.0625 * key;
               EXPECT_FALSE(!(screen.threshold({far, far, rho, kappa, true}, key, -1).t <=
-                             (far * (1 - error_of_sum(d)) - reach * reach) / 2 + kVanishing));
+                             (far * (1 - error_of_eight_sums(d)) - reach * reach) / 2 + kVanishing));
             }
           }
         }
@@ -129,7 +126,7 @@ TEST(ScreenBound, AThresholdIsBelowEveryTermOfP) {
         for (const double rho : {0.0, 0x1p-60, 1.0}) {
           for (const double exact_sq : {0.0, 1.0, 0x1p100}) {
             const Threshold found = screen.threshold({exact_sq, 0, rho, 3, true}, key, 0);
-            const Quad length = sqrtq(exact_sq * (1 + error_of_sum(d)));
+            const Quad length = sqrtq(exact_sq * (1 + error_of_eight_sums(d)));
             EXPECT_FALSE(!(found.a >= length));
             EXPECT_FALSE(
                 !(found.b >= beta_of(type, d) * 3 + norms * (rho + static_cast<Quad>(d + 4) * power2(-52) * length)))

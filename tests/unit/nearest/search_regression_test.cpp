@@ -17,7 +17,7 @@
 namespace vicinal {
 namespace {
 
-std::vector<float> random_rows(std::int64_t n, std::int64_t d, std::uint64_t seed) {
+std::vector<float> regression_rows(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   std::vector<float> rows(static_cast<std::size_t>(n * d));
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(core::philox_uniform(seed, 0, i));
   return rows;
@@ -30,7 +30,7 @@ TEST(SearchRegression, TheSampleLeavesOutWhoMayNotBeANeighbor) {
   };
   const Context ctx = Context::cpu({.threads = 2});
   for (const Case c : {Case{1567, 3, 1}, {2430, 5, 2}, {4001, 2, 1}}) {
-    const std::vector<float> rows = random_rows(c.n, c.d, 17);
+    const std::vector<float> rows = regression_rows(c.n, c.d, 17);
     const TableView table(rows.data(), c.n, c.d);
     std::vector<std::uint64_t> filter(static_cast<std::size_t>((c.n + 63) / 64), 0x5555555555555555U);
     std::vector<std::int64_t> exclude(static_cast<std::size_t>(c.n));
@@ -87,7 +87,7 @@ TEST(SearchRegression, AnIndexWhoseDeviationOverflowsIsLoadedAgain) {
 }
 
 TEST(SearchRegression, RowsNeedNotBeAligned) {
-  const std::vector<float> rows = random_rows(300, 5, 23);
+  const std::vector<float> rows = regression_rows(300, 5, 23);
   std::vector<std::byte> shifted(rows.size() * sizeof(float) + 1);
   std::memcpy(shifted.data() + 1, rows.data(), rows.size() * sizeof(float));
   const Context ctx = Context::cpu({.threads = 1});

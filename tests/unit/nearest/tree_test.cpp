@@ -20,27 +20,14 @@
 #include "core/distance.hpp"
 #include "core/philox.hpp"
 #include "cpu/nearest/tree/search.hpp"
+#include "infinity.hpp"
+#include "isas.hpp"
 #include "ops/nearest/index_file.hpp"
 #include "plugin/cuda/tree.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::vector<Isa> isas() {
-  std::vector<Isa> found;
-  for (const Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512}) {
-    try {
-      static_cast<void>(Context::cpu({.threads = 1, .isa = isa}));
-      found.push_back(isa);
-    } catch (const Error&) {
-      std::printf("1 instruction set skipped: this machine lacks %s\n", std::string(name_of(isa)).c_str());
-    }
-  }
-  return found;
-}
 
 std::vector<double> random_rows(std::int64_t n, std::int64_t d, std::uint64_t seed) {
   std::vector<double> rows(static_cast<std::size_t>(n * d));

@@ -12,12 +12,12 @@
 #include <tuple>
 #include <vector>
 
+#include "infinity.hpp"
 #include "refusal.hpp"
 
 namespace vicinal {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Labels labels_of(const std::vector<std::int64_t>& values) {

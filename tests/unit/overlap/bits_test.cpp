@@ -24,7 +24,7 @@ double tree_of(const std::array<double, 8>& a) {
   return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
-double sum_of(const Pieces& a, const Pieces& b, Measure measure, double ceiling) {
+double measured_sum_of(const Pieces& a, const Pieces& b, Measure measure, double ceiling) {
   std::array<double, 8> sums{};
   for (const Piece& piece : a) {
     const PieceLine f = line_of(piece, measure, ceiling);
@@ -56,7 +56,8 @@ double sum_of(const Pieces& a, const Pieces& b, Measure measure, double ceiling)
 /// As OverlapArea::integrate halves boxes.
 double integral_of(const Pieces& a, const Pieces& b, Measure measure, double width, double height, int depth = 0) {
   if (a.empty() || b.empty()) return 0;
-  if (static_cast<std::int64_t>(a.size() * b.size()) <= kWhole || depth == 40) return sum_of(a, b, measure, height);
+  if (static_cast<std::int64_t>(a.size() * b.size()) <= kWhole || depth == 40)
+    return measured_sum_of(a, b, measure, height);
   const bool sideways = width >= height;
   double middles = 0;
   for (const Pieces* side : {&a, &b}) {
@@ -125,7 +126,7 @@ void expect_equal(const Polygons& polygons) {
   }
 }
 
-double uniform(std::mt19937_64& draws) {
+double uniform_coordinate(std::mt19937_64& draws) {
   return static_cast<double>(draws() >> 11) * 0x1p-53;
 }
 
@@ -135,10 +136,10 @@ TEST(OverlapBits, OfStars) {
   Polygons polygons;
   for (const int corners : {3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 33, 50, 90, 200}) {
     std::vector<double> ring;
-    const double x = uniform(draws);
-    const double y = uniform(draws);
+    const double x = uniform_coordinate(draws);
+    const double y = uniform_coordinate(draws);
     for (int k = 0; k < corners; ++k) {
-      const double radius = 0.3 + uniform(draws);
+      const double radius = 0.3 + uniform_coordinate(draws);
       ring.push_back(x + radius * std::cos(6.2831853 * k / corners));
       ring.push_back(y + radius * std::sin(6.2831853 * k / corners));
     }
