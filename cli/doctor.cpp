@@ -73,7 +73,7 @@ std::string sums_line(const TensorCoreSums& sums) {
   return fmt::format("tensor cores       {}, {}\n", sums.instruction, what);
 }
 
-Json to_json(const TensorCoreSums& sums) {
+Json sums_json(const TensorCoreSums& sums) {
   if (sums.instruction.empty()) return nullptr;
   // JSON has no infinity: what a sum that is none errs by.
   return {{"instruction", sums.instruction},
@@ -92,7 +92,7 @@ void examine(const CommonOptions& options) {
     Json json = {{"command", "doctor"}, {"version", VICINAL_VERSION}};
     json.update(to_json(machine));
     json["self_test"] = right;
-    json["cuda"]["tensor_cores"] = to_json(device.sums);
+    json["cuda"]["tensor_cores"] = sums_json(device.sums);
     json["cuda"]["fault"] = fault.empty() ? Json(nullptr) : Json(fault);
     json["healthy"] = healthy;
     print_json(json);

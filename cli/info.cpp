@@ -116,7 +116,7 @@ std::string column_name(const Summary& summary, std::size_t j) {
   return j < summary.names.size() ? summary.names[j] : fmt::format("{}", j);
 }
 
-Json to_json(const FileInfo& info, const Summary& summary) {
+Json summary_json(const FileInfo& info, const Summary& summary) {
   Json json = {{"command", "info"},
                {"format", name_of(info.format)},
                {"compression", name_of(info.compression)},
@@ -219,7 +219,7 @@ void InfoCommand::run() const {
   const Summary summary = read_summary(runtime.ctx, *this, info);
   if (!report.empty()) write_report(runtime.ctx, info);
   runtime.progress->clear();
-  if (common.json) return print_json(to_json(info, summary));
+  if (common.json) return print_json(summary_json(info, summary));
   const bool plain = info.compression == Compression::none;
   const std::string packed = plain ? "" : fmt::format(" in {}", name_of(info.compression));
   std::string text = fmt::format("{}: {}{}, {}\n", io::printable(file), name_of(info.format), packed,

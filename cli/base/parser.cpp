@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/one_line.hpp"
+#include "base/suggestion.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::cli {
@@ -30,10 +31,47 @@ bool all(const CLI::App* /*child*/) {
   return true;
 }
 
+std::vector<std::string> names_below(const CLI::App& root) {
+  std::vector<std::string> names;
+  for (const CLI::App* child : root.get_subcommands(all)) names.push_back(child->get_name());
+  return names;
+}
+
+/// What was meant by the first argument, which names no subcommand.
+std::string no_subcommand(const CLI::App& root, const std::string& unknown) {
+  const std::vector<std::string> names = names_below(root);
+  const auto meant = closest_word(unknown, names);
+  return meant ? fmt::format("there is no subcommand '{}'; did you mean {}?", unknown, *meant)
+               : fmt::format("there is no subcommand '{}'; there are {}", unknown, listed(names));
+}
+
+/// What was meant by an argument that a subcommand does not know; an option of its siblings is named as theirs.
+std::string not_expected(const CLI::App& root, const CLI::App& app, const std::vector<std::string>& arguments) {
+  const auto option = std::find_if(arguments.begin(), arguments.end(),
+                                   [](const std::string& word) { return word.size() > 1 && word[0] == '-'; });
+  if (option == arguments.end()) {
+    return fmt::format("'{}' is one argument too many", arguments.empty() ? "" : arguments.front());
+  }
+  const std::string word = option->substr(0, option->find('='));
+  std::vector<std::string> own;
+  for (const CLI::Option* known : app.get_options()) {
+    for (const std::string& name : known->get_snames()) own.push_back("-" + name);
+    for (const std::string& name : known->get_lnames()) own.push_back("--" + name);
+  }
+  std::string what = fmt::format("{} has no option {}", app.get_name(), word);
+  if (const auto meant = closest_word(word, own)) return fmt::format("{}; did you mean {}?", what, *meant);
+  std::vector<std::string> siblings;
+  for (const CLI::App* child : root.get_subcommands(all)) {
+    if (child->get_option_no_throw(word) != nullptr) siblings.push_back(child->get_name());
+  }
+  if (!siblings.empty()) what += fmt::format("; {} {} one", listed(siblings), siblings.size() == 1 ? "has" : "have");
+  return what;
+}
+
 /// The parser's complaint as one sentence that says where help is.
 /// `unknown` is the first argument when it is no option: without a known subcommand, it was meant to be one.
 std::string usage_sentence(const CLI::App& root, const CLI::ParseError& error, const std::string& unknown) {
-  std::string path = "vicinal";
+  std::string path = root.get_name();
   const CLI::App* app = &root;
   while (!app->get_subcommands().empty()) {
     app = app->get_subcommands().front();
@@ -41,11 +79,9 @@ std::string usage_sentence(const CLI::App& root, const CLI::ParseError& error, c
   }
   std::string what = one_line(error.what());
   if (app == &root && !unknown.empty()) {
-    std::vector<std::string> names;
-    for (const CLI::App* child : root.get_subcommands(all)) {
-      names.push_back(child->get_name());
-    }
-    what = fmt::format("there is no subcommand '{}' but {}", unknown, fmt::join(names, ", "));
+    what = no_subcommand(root, unknown);
+  } else if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    what = not_expected(root, *app, root.remaining(true));
   }
   if (what.size() > 1 && what.back() == '.') what.pop_back();
   return fmt::format("{} (see `{} --help`)", what, path);
@@ -79,7 +115,10 @@ Option& Option::repeatable() {
 }
 
 Option& Option::between(std::int64_t least, std::int64_t most) {
-  option_->check(CLI::Range(least, most));
+  // Without its own words, which --help would show as part of the option's type.
+  CLI::Range range(least, most);
+  range.description("");
+  option_->check(range);
   return *this;
 }
 

@@ -123,7 +123,7 @@ void write_cut_edges(const Context& ctx, const std::string& path, const NamedEdg
   file.commit();
 }
 
-Json to_json(const CoclusterPlan& plan, const std::string& method) {
+Json plan_json(const CoclusterPlan& plan, const std::string& method) {
   return {{"method", method},
           {"device", plan.device},
           {"threads", plan.threads},
@@ -132,7 +132,7 @@ Json to_json(const CoclusterPlan& plan, const std::string& method) {
 }
 
 void CoclusterCommand::explain(const CoclusterPlan& plan) const {
-  if (common.json) return print_json({{"plan", to_json(plan, method)}});
+  if (common.json) return print_json({{"plan", plan_json(plan, method)}});
   std::string memory = format_bytes(static_cast<double>(plan.memory));
   if (plan.device_memory > 0) memory += ", " + format_bytes(static_cast<double>(plan.device_memory)) + " on the device";
   print_text(fmt::format("method   {}\nruns on  {}, {} threads\nmemory   {}\n", name_of(plan.method), plan.device,
@@ -203,7 +203,7 @@ void CoclusterCommand::run() {
     Json json = {{"edges", edges.a.size()},
                  {"members_a", edges.ids_a.size()},
                  {"members_b", edges.ids_b.size()},
-                 {"plan", to_json(found.plan, method)},
+                 {"plan", plan_json(found.plan, method)},
                  {"groups", found.groups.size()}};
     for (const Relation relation : kRelations) {
       json["relations"][std::string(name_of(relation))] = summary.relations[static_cast<std::size_t>(relation)];

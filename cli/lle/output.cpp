@@ -22,7 +22,7 @@ std::vector<double> eigenvalues_of(const LlePiece& piece) {
   return values;
 }
 
-Json to_json(const LlePiece& piece) {
+Json piece_json(const LlePiece& piece) {
   return {{"rows", piece.rows},
           {"placed", piece.placed},
           {"component", piece.component},
@@ -46,7 +46,7 @@ Json to_json(const LlePiece& piece) {
           {"flops", piece.flops}};
 }
 
-Json to_json(const LleQuality& quality) {
+Json quality_json(const LleQuality& quality) {
   const ConditionCounts counts = count_conditions(quality);
   Json decades = Json::array();
   for (std::size_t i = 0; i < counts.decades.size(); ++i) {
@@ -214,10 +214,10 @@ void add_embedding(Json& json, const EmbeddedRows& rows) {
   json["eigenvalue_sum"] = found.eigenvalue_sum;
   json["placed_rows"] = found.placed.size();
   json["pieces"] = Json::array();
-  for (const LlePiece& piece : found.pieces) json["pieces"].push_back(to_json(piece));
+  for (const LlePiece& piece : found.pieces) json["pieces"].push_back(piece_json(piece));
   if (found.options.variant == LleVariant::standard) json["largest_weight"] = found.largest_weight;
   json["warnings"] = embedding_warnings(found);
-  json["quality"] = rows.quality ? to_json(*rows.quality) : Json(nullptr);
+  json["quality"] = rows.quality ? quality_json(*rows.quality) : Json(nullptr);
   json["parameters"] = rows.fit ? Json({{"affine_residual", rows.fit->affine},
                                         {"columns", rows.fit->columns},
                                         {"procrustes", rows.fit->procrustes}})

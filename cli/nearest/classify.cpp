@@ -133,7 +133,7 @@ void write_predictions(const Context& ctx, const std::string& path, const std::v
   write_text(path, text);
 }
 
-std::string scores_text(const Outcome& outcome, bool several) {
+std::string outcome_text(const Outcome& outcome, bool several) {
   const Scores& scores = *outcome.scores;
   std::vector<std::vector<std::string>> lines = {{"class", "rows", "precision", "recall", "F1"}};
   for (std::size_t j = 0; j < scores.classes.size(); ++j) {
@@ -156,7 +156,7 @@ std::string predictions_text(const std::vector<Outcome>& outcomes) {
   return format_table(lines);
 }
 
-Json to_json(const Outcome& outcome) {
+Json outcome_json(const Outcome& outcome) {
   Json json = {{"name", outcome.name.empty() ? Json(nullptr) : Json(outcome.name)},
                {"classes", outcome.labels->class_count()}};
   if (!outcome.scores) return json;
@@ -294,12 +294,12 @@ class ClassifyRun : public SupervisedRun {
   }
   void add_to(Json& json) const override {
     json["outputs"] = Json::array();
-    for (const Outcome& one : outcomes_) json["outputs"].push_back(to_json(one));
+    for (const Outcome& one : outcomes_) json["outputs"].push_back(outcome_json(one));
   }
   [[nodiscard]] std::vector<std::string> scores_texts() const override {
     std::vector<std::string> texts;
     for (const Outcome& one : outcomes_) {
-      if (one.scores) texts.push_back(scores_text(one, outcomes_.size() > 1));
+      if (one.scores) texts.push_back(outcome_text(one, outcomes_.size() > 1));
     }
     return texts;
   }

@@ -29,7 +29,7 @@ BinaryShape header_of(const Bytes& bytes) noexcept {
 }
 
 /// Below 2^64: both lengths are below 2^31.
-std::uint64_t size_of(const BinaryShape& shape) noexcept {
+std::uint64_t bytes_of_shape(const BinaryShape& shape) noexcept {
   return kHeaderBytes + static_cast<std::uint64_t>(shape.n) * static_cast<std::uint64_t>(shape.d) * sizeof(float);
 }
 
@@ -44,7 +44,7 @@ ReadOptions text_options() {
 
 bool is_kmeans_binary(const Bytes& bytes) noexcept {
   const BinaryShape shape = header_of(bytes);
-  return shape.n > 0 && size_of(shape) == bytes.size;
+  return shape.n > 0 && bytes_of_shape(shape) == bytes.size;
 }
 
 bool is_kmeans_text(const Context& ctx, const Bytes& bytes) {
@@ -80,10 +80,10 @@ std::vector<std::int64_t> kmeans_binary_shape(const Bytes& bytes, const std::str
         ErrorCode::bad_data,
         fmt::format("'{}' read as kmeans-binary does not begin with numbers of rows and columns above 0", file));
   }
-  if (size_of(shape) != bytes.size) {
+  if (bytes_of_shape(shape) != bytes.size) {
     throw Error(ErrorCode::bad_data, fmt::format("'{}' read as kmeans-binary has {} bytes where its header ({} x {}) "
                                                  "needs {}",
-                                                 file, bytes.size, shape.n, shape.d, size_of(shape)));
+                                                 file, bytes.size, shape.n, shape.d, bytes_of_shape(shape)));
   }
   return {shape.n, shape.d};
 }

@@ -20,7 +20,7 @@ std::string lower_suffix(const std::filesystem::path& path) {
 }
 
 /// A graph that a caller put together may not hold what it says.
-void check_graph(const NeighborGraph& graph) {
+void check_written_graph(const NeighborGraph& graph) {
   const auto count = static_cast<std::int64_t>(graph.ids.size());
   bool sound = graph.rows >= 0 && graph.ids.size() == graph.distances.size();
   if (graph.is_csr()) {
@@ -75,7 +75,7 @@ void write_text(const std::filesystem::path& path, std::string_view text) try {
 
 void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) try {
   const core::Entry entry;
-  check_graph(graph);
+  check_written_graph(graph);
   const auto count = static_cast<std::int64_t>(graph.ids.size());
   const std::string suffix = lower_suffix(path);
   if (suffix == ".csv") {

@@ -82,7 +82,7 @@ std::vector<double> lengths_of(const Small& squares) {
   return found;
 }
 
-void orthonormalize(Space& space, Set set) {
+void orthonormalize_set(Space& space, Set set) {
   for (int pass = 0; pass < 2 && space.width(set) > 0; ++pass) {
     bool whole = true;
     space.multiply(set, orthonormal_change(space.triangle(set), whole));
@@ -122,7 +122,7 @@ Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted
   space.start(width);
   for (int start = 0; start < 2; ++start) {
     space.solve(Set::best);
-    orthonormalize(space, Set::best);
+    orthonormalize_set(space, Set::best);
     if (space.width(Set::best) == 0) {
       throw Error(ErrorCode::internal,
                   "lle: the factor solves nothing; M has more zeros than the constant vector's, to rounding");
@@ -132,7 +132,7 @@ Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted
     // A direction in which M is all but singular swamps the others beyond what rounding leaves of them. From vectors
     // that were not solved for, the steps below find it, and the others after it.
     space.start(width);
-    orthonormalize(space, Set::best);
+    orthonormalize_set(space, Set::best);
   }
   std::vector<double> values = choose_best(ctx, space, width);
 
@@ -158,10 +158,10 @@ Smallest inverse_iteration(const Context& ctx, Space& space, std::int64_t wanted
     found.converged = (largest <= kResolved * found.norm && guarded && worst <= kConverged) ||
                       (largest <= kAllowed * found.norm && stalls >= kStalls && worst <= kUseful);
     if (found.converged || found.iterations >= kMaxSteps) break;
-    orthonormalize(space, Set::next);
+    orthonormalize_set(space, Set::next);
     if (space.width(Set::next) == 0) break;
     space.subtract(space.inner_with_next(Set::best));
-    orthonormalize(space, Set::next);
+    orthonormalize_set(space, Set::next);
     space.join();
     values = choose_best(ctx, space, width);
   }

@@ -168,7 +168,7 @@ Lof result_of(const LofOptions& options) {
 }
 
 /// Scores neighborhoods that are there; what is left to do is `finish`.
-void score(const Context& ctx, const LofTask& task, Lof& found) {
+void score_task(const Context& ctx, const LofTask& task, Lof& found) {
   found.scores.resize(static_cast<std::size_t>(task.near.rows));
   LofResult result{found.scores, found.k_distances, found.densities, found.caps};
   kernels::backend_of(ctx).lof().score(ctx, task, result);
@@ -217,7 +217,7 @@ Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView
   found.plan.device_memory = bytes.device;
   core::require_memory(ctx, found.plan.memory, "lof");
   const auto start = std::chrono::steady_clock::now();
-  score(ctx, task, found);
+  score_task(ctx, task, found);
   finish(ctx, start, found);
   return found;
 }
@@ -281,7 +281,7 @@ Lof lof_of_places(const Context& ctx, const Index& index, const LofOptions& opti
   Lof of_places = result_of(options);
   core::require_memory(ctx, result_bytes(task) + kernels::backend_of(ctx).lof().bytes(ctx, task).host, "lof");
   const auto start = std::chrono::steady_clock::now();
-  score(ctx, task, of_places);
+  score_task(ctx, task, of_places);
 
   Lof found = result_of(options);
   found.plan = made.graph.plan;
@@ -364,7 +364,7 @@ std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& m
     take_graph(made.graph, task);
     task.near.weights = made.weights.data();
     task.model = &known;
-    score(ctx, task, found);
+    score_task(ctx, task, found);
   } else {
     LofJob job = plan_job(ctx, kernels::prepared_of(index), &queries, options);
     job.task.model = &known;

@@ -43,7 +43,7 @@ void check_codes(const Context& ctx, Codes truth, Codes predicted, std::int64_t 
 }
 
 /// Means over the classes: of those that occur, and by their support.
-void average(ClassificationScores& scores) {
+void average_classes(ClassificationScores& scores) {
   std::int64_t occurring = 0;
   for (const ClassScore& one : scores.classes) {
     if (one.support == 0) continue;
@@ -90,7 +90,7 @@ ClassificationScores classification_scores(const Context& ctx, Codes truth, Code
     one.recall = ratio(one.correct, one.support);
     one.f1 = ratio(2 * one.correct, one.support + one.predicted);
   }
-  average(scores);
+  average_classes(scores);
   return scores;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

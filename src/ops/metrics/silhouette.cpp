@@ -41,7 +41,7 @@ void check_silhouette(const Context& ctx, const TableView& table, const Silhouet
   }
 }
 
-void check_labels(const Context& ctx, const Labeling& labeling, std::int64_t n, std::size_t position) {
+void check_clusters(const Context& ctx, const Labeling& labeling, std::int64_t n, std::size_t position) {
   if (labeling.clusters < 1 || labeling.clusters > kMaxLabels) {
     refuse(
         fmt::format("labelings: number {} has {} clusters, must have from 1 to 2^31 - 1", position, labeling.clusters));
@@ -123,7 +123,7 @@ NeighborGraph search_block(const Context& ctx, const Index& index, std::int64_t 
   }
 }
 
-void average(const Labeling& labeling, SilhouetteScores& scores) {
+void average_rows(const Labeling& labeling, SilhouetteScores& scores) {
   double total = 0;
   for (std::size_t i = 0; i < scores.samples.size(); ++i) {
     scores.clusters[static_cast<std::size_t>(labeling.labels[i])] += scores.samples[i];
@@ -144,7 +144,7 @@ std::vector<SilhouetteScores> score(const Context& ctx, const TableView& table, 
   const std::int64_t n = table.rows();
   std::int64_t clusters = 0;
   for (std::size_t t = 0; t < labelings.size(); ++t) {
-    check_labels(ctx, labelings[t], n, t);
+    check_clusters(ctx, labelings[t], n, t);
     clusters = std::max(clusters, labelings[t].clusters);
   }
   core::require_memory(ctx,
@@ -169,7 +169,7 @@ std::vector<SilhouetteScores> score(const Context& ctx, const TableView& table, 
     const NeighborGraph graph = search_block(ctx, index, first, std::min(first + step, n), options);
     score_block(ctx, graph, labelings, first, rooms, scores);
   }
-  for (std::size_t t = 0; t < labelings.size(); ++t) average(labelings[t], scores[t]);
+  for (std::size_t t = 0; t < labelings.size(); ++t) average_rows(labelings[t], scores[t]);
   return scores;
 }
 

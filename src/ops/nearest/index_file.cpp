@@ -120,7 +120,7 @@ json header_of(const FileKind& kind, const std::vector<Tensor>& tensors,
 }
 
 /// Throws `invalid_argument` for text that is not UTF-8.
-std::string text_of(const json& header) {
+std::string header_text(const json& header) {
   try {
     return header.dump();
   } catch (const json::exception&) {
@@ -346,7 +346,7 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
   const auto tensors = layout_of(shape);
   if (!tensors) throw Error(ErrorCode::invalid_argument, "index: it has more than 2^63 bytes, too many for a file");
 
-  std::string header = text_of(header_of(kind, *tensors, parts.metadata));
+  std::string header = header_text(header_of(kind, *tensors, parts.metadata));
   const std::int64_t table_begin = (*tensors)[tensors->size() - 2].begin;
   while ((8 + static_cast<std::int64_t>(header.size()) + table_begin) % kTableAlignment != 0) header += ' ';
   if (static_cast<std::int64_t>(header.size()) > kind.longest_header) {

@@ -68,7 +68,7 @@ void check_model(const NeighborModel& model) {
   check_weights(model.weights, {}, model.metric, "model");
 }
 
-Labels read_labels(ModelReader& file, const std::string& number, std::int64_t n) {
+Labels read_stored_labels(ModelReader& file, const std::string& number, std::int64_t n) {
   Labels read;
   const ops::ModelArray* const codes = file.array("labels_" + number, "I64", {n});
   if (codes == nullptr) file.refuse("its labels do not number its rows");
@@ -103,7 +103,7 @@ void read_model(ModelReader& file, std::int64_t n, NeighborModel& model) {
   model.preparation = ops::read_preparation(file, model.index.cols(), model.notes);
   const auto outputs = file.number<std::int64_t>("outputs");
   if (outputs < 0 || outputs > std::numeric_limits<std::int32_t>::max()) file.refuse("its 'outputs' is not a number");
-  for (std::int64_t o = 0; o < outputs; ++o) model.outputs.push_back(read_labels(file, std::to_string(o), n));
+  for (std::int64_t o = 0; o < outputs; ++o) model.outputs.push_back(read_stored_labels(file, std::to_string(o), n));
   if (const ops::ModelArray* const targets = file.array("targets", "F64", {n, -1})) {
     model.target_columns = targets->shape[1];
     model.targets = ModelReader::values<double>(*targets);

@@ -252,7 +252,8 @@ TEST(KMeans, PredictTransformScore) {
   for (const Context& ctx : contexts(0)) check_predict_transform_score(ctx);
 }
 
-void expect_refused(ErrorCode code, const std::string& word, const TableView& table, const KMeansOptions& options) {
+void expect_kmeans_refused(ErrorCode code, const std::string& word, const TableView& table,
+                           const KMeansOptions& options) {
   for (const Context& ctx : contexts(0)) {
     try {
       kmeans(ctx, table, options);
@@ -267,47 +268,48 @@ void expect_refused(ErrorCode code, const std::string& word, const TableView& ta
 TEST(KMeansRefusal, NamesWhatIsWrong) {
   std::vector<double> rows = {1, 2, 3, 4, 5, 6, 7, 8};
   const TableView table(rows.data(), 4, 2);
-  expect_refused(ErrorCode::invalid_argument, "clusters", table, {.clusters = 5});
-  expect_refused(ErrorCode::invalid_argument, "clusters", table, {.clusters = 0});
-  expect_refused(ErrorCode::invalid_argument, "tolerance", table, {.clusters = 2, .tolerance = -1});
-  expect_refused(ErrorCode::invalid_argument, "max_iterations", table, {.clusters = 2, .max_iterations = 0});
-  expect_refused(ErrorCode::invalid_argument, "runs", table, {.clusters = 2, .runs = 0});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "clusters", table, {.clusters = 5});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "clusters", table, {.clusters = 0});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "tolerance", table, {.clusters = 2, .tolerance = -1});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "max_iterations", table, {.clusters = 2, .max_iterations = 0});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "runs", table, {.clusters = 2, .runs = 0});
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double bad : {-1.0, -5e-324, nan, HUGE_VAL}) {
     const std::vector<double> weights = {1, 1, bad, 1};
-    expect_refused(ErrorCode::invalid_argument, "row 2", table, {.clusters = 2, .weights = weights});
+    expect_kmeans_refused(ErrorCode::invalid_argument, "row 2", table, {.clusters = 2, .weights = weights});
   }
   const std::vector<double> zeros = {0, 0, 0, 0};
-  expect_refused(ErrorCode::invalid_argument, "all are 0", table, {.clusters = 1, .weights = zeros});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "all are 0", table, {.clusters = 1, .weights = zeros});
   const std::vector<double> three = {1, 0, 2, 0.5};
-  expect_refused(ErrorCode::invalid_argument, "only 3 rows with a weight", table, {.clusters = 4, .weights = three});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "only 3 rows with a weight", table,
+                        {.clusters = 4, .weights = three});
   std::vector<double> hidden = rows;
   hidden[3] = nan;  // in a row of weight 0
-  expect_refused(ErrorCode::bad_data, "row 1, column 1", TableView(hidden.data(), 4, 2),
-                 {.clusters = 2, .weights = three});
+  expect_kmeans_refused(ErrorCode::bad_data, "row 1, column 1", TableView(hidden.data(), 4, 2),
+                        {.clusters = 2, .weights = three});
   std::vector<double> with_zeros = rows;
   with_zeros[2] = with_zeros[3] = 0;
-  expect_refused(ErrorCode::bad_data, "row 1 is all zeros", TableView(with_zeros.data(), 4, 2),
-                 {.clusters = 2, .metric = Metric::cosine, .weights = three});
-  expect_refused(ErrorCode::bad_data, "centres: row 1 is all zeros", table,
-                 {.clusters = 2,
-                  .init = KMeansInit::given,
-                  .centres = TableView(with_zeros.data(), 2, 2),
-                  .metric = Metric::cosine});
-  expect_refused(ErrorCode::invalid_argument, "manhattan", table, {.clusters = 2, .metric = Metric::manhattan});
-  expect_refused(ErrorCode::invalid_argument, "rule", table,
-                 {.clusters = 2, .metric = Metric::cosine, .rule = KMeansRule::classical});
-  expect_refused(ErrorCode::invalid_argument, "batch_size", table, {.clusters = 2, .batch_size = -1});
-  expect_refused(ErrorCode::invalid_argument, "rule", table,
-                 {.clusters = 2, .rule = KMeansRule::classical, .batch_size = 3});
+  expect_kmeans_refused(ErrorCode::bad_data, "row 1 is all zeros", TableView(with_zeros.data(), 4, 2),
+                        {.clusters = 2, .metric = Metric::cosine, .weights = three});
+  expect_kmeans_refused(ErrorCode::bad_data, "centres: row 1 is all zeros", table,
+                        {.clusters = 2,
+                         .init = KMeansInit::given,
+                         .centres = TableView(with_zeros.data(), 2, 2),
+                         .metric = Metric::cosine});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "manhattan", table, {.clusters = 2, .metric = Metric::manhattan});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "rule", table,
+                        {.clusters = 2, .metric = Metric::cosine, .rule = KMeansRule::classical});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "batch_size", table, {.clusters = 2, .batch_size = -1});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "rule", table,
+                        {.clusters = 2, .rule = KMeansRule::classical, .batch_size = 3});
   const std::vector<double> few = {1, 1};
-  expect_refused(ErrorCode::invalid_argument, "weights", table, {.clusters = 2, .weights = few});
-  expect_refused(ErrorCode::invalid_argument, "centres", table,
-                 {.clusters = 2, .init = KMeansInit::given, .centres = TableView(rows.data(), 1, 2)});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "weights", table, {.clusters = 2, .weights = few});
+  expect_kmeans_refused(ErrorCode::invalid_argument, "centres", table,
+                        {.clusters = 2, .init = KMeansInit::given, .centres = TableView(rows.data(), 1, 2)});
   for (const double bad : {nan, HUGE_VAL, 1e200}) {
     std::vector<double> broken = rows;
     broken[5] = bad;
-    expect_refused(ErrorCode::bad_data, "row 2, column 1", TableView(broken.data(), 4, 2), {.clusters = 2});
+    expect_kmeans_refused(ErrorCode::bad_data, "row 2, column 1", TableView(broken.data(), 4, 2), {.clusters = 2});
   }
 }
 

@@ -32,7 +32,7 @@ Labels labels_of(std::int64_t rows, std::int64_t classes) {
   return encode_labels(values);
 }
 
-std::string text(Weighting weights, const Context& ctx) {
+std::string text_of_weights(Weighting weights, const Context& ctx) {
   return (weights == Weighting::uniform ? "uniform, " : "distance, ") + ctx.device() + ", threads " +
          std::to_string(ctx.threads());
 }
@@ -57,11 +57,11 @@ TEST_P(SupervisedOfFamily, RegressEqualsTheReference) {
         for (const std::int64_t k : {1, 2, 9, 40}) {
           const Regression got = regress(ctx, table, queries, given, {.k = k}, averaging);
           const auto expected = reference::average(reference::knn(ranking, k), targets, outputs, weights, -7.5);
-          EXPECT_TRUE(same_bits(got.values, expected)) << text(weights, ctx) << ", k " << k;
+          EXPECT_TRUE(same_bits(got.values, expected)) << text_of_weights(weights, ctx) << ", k " << k;
           EXPECT_EQ(got.outliers, 0);
         }
         const Regression got = regress_radius(ctx, table, queries, given, {.radius = middle}, averaging);
-        EXPECT_TRUE(same_bits(got.values, of_radius)) << text(weights, ctx) << ", radius";
+        EXPECT_TRUE(same_bits(got.values, of_radius)) << text_of_weights(weights, ctx) << ", radius";
         const auto counts = reference::count(ranking, middle);
         EXPECT_EQ(got.outliers, std::count(counts.begin(), counts.end(), 0));
       }
@@ -84,8 +84,8 @@ TEST_P(SupervisedOfFamily, ARadiusClassifiesAsItsVotes) {
                                                    {.weights = weights, .probabilities = true});
         for (std::size_t o = 0; o < outputs.size(); ++o) {
           const Vote expected = reference::vote(within, outputs[o], weights);
-          EXPECT_EQ(got.votes[o].codes, expected.codes) << text(weights, ctx);
-          EXPECT_TRUE(same_bits(got.votes[o].probabilities, expected.probabilities)) << text(weights, ctx);
+          EXPECT_EQ(got.votes[o].codes, expected.codes) << text_of_weights(weights, ctx);
+          EXPECT_TRUE(same_bits(got.votes[o].probabilities, expected.probabilities)) << text_of_weights(weights, ctx);
         }
       }
     }
@@ -114,14 +114,14 @@ TEST_P(SupervisedOfFamily, TheChoiceOfKEqualsTheReference) {
       for (const Context& ctx : contexts(seed)) {
         const CrossValidation got = cross_validate(ctx, table, labels, options);
         EXPECT_EQ(got.fold_of, fold_of);
-        EXPECT_EQ(got.k, by_class.k) << text(weights, ctx);
-        EXPECT_TRUE(same_bits(got.scores, by_class.scores)) << text(weights, ctx);
-        EXPECT_TRUE(same_bits(got.fold_scores, by_class.fold_scores)) << text(weights, ctx);
+        EXPECT_EQ(got.k, by_class.k) << text_of_weights(weights, ctx);
+        EXPECT_TRUE(same_bits(got.scores, by_class.scores)) << text_of_weights(weights, ctx);
+        EXPECT_TRUE(same_bits(got.fold_scores, by_class.fold_scores)) << text_of_weights(weights, ctx);
         const CrossValidation means = cross_validate(ctx, table, TableView(targets.data(), shape.n, 2), options);
         EXPECT_EQ(means.fold_of, one_class);
-        EXPECT_EQ(means.k, by_error.k) << text(weights, ctx);
-        EXPECT_TRUE(same_bits(means.scores, by_error.scores)) << text(weights, ctx);
-        EXPECT_TRUE(same_bits(means.fold_scores, by_error.fold_scores)) << text(weights, ctx);
+        EXPECT_EQ(means.k, by_error.k) << text_of_weights(weights, ctx);
+        EXPECT_TRUE(same_bits(means.scores, by_error.scores)) << text_of_weights(weights, ctx);
+        EXPECT_TRUE(same_bits(means.fold_scores, by_error.fold_scores)) << text_of_weights(weights, ctx);
       }
     }
   }

@@ -53,7 +53,7 @@ double value_at(std::int64_t i, std::int64_t j) {
   return static_cast<double>((i * 31 + j * 7) % 200);
 }
 
-std::uint16_t half_bits(double value) {
+std::uint16_t half_bits_of(double value) {
   if (value == 0) return 0;
   int exponent = 0;
   const double mantissa = std::frexp(value, &exponent);
@@ -66,7 +66,7 @@ void store(DType dtype, double value, std::byte* at) {
     case DType::uint8:
       return put(static_cast<std::uint8_t>(value));
     case DType::float16:
-      return put(half_bits(value));
+      return put(half_bits_of(value));
     case DType::bfloat16:
       return put(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16));
     case DType::float32:

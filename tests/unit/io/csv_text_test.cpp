@@ -16,7 +16,7 @@ std::vector<double> values_of(const Table& table) {
   return {data, data + table.view.rows() * table.view.cols()};
 }
 
-std::string refusal(ErrorCode code, const std::string& text, const ReadOptions& options) {
+std::string refusal_of(ErrorCode code, const std::string& text, const ReadOptions& options) {
   return vicinal::refusal(code, [&] { parse_table(Context::cpu({.threads = 1}), text, "t.csv", options); });
 }
 
@@ -71,21 +71,22 @@ TEST(IoCsvText, WhatCannotBeIsRefused) {
   ReadOptions options;
   options.text = {"proto"};
   options.drop = {"proto", "flag", "kind"};
-  EXPECT_NE(refusal(ErrorCode::invalid_argument, kTraffic, options).find("both as text and dropped"),
+  EXPECT_NE(refusal_of(ErrorCode::invalid_argument, kTraffic, options).find("both as text and dropped"),
             std::string::npos);
   options.drop = {"flag"};
   options.label = "proto";
-  EXPECT_NE(refusal(ErrorCode::invalid_argument, kTraffic, options).find("both as text and as label"),
+  EXPECT_NE(refusal_of(ErrorCode::invalid_argument, kTraffic, options).find("both as text and as label"),
             std::string::npos);
   options.label = "";
-  EXPECT_NE(refusal(ErrorCode::bad_data, kTraffic, options).find("line 2, column 'kind' is 'good', not a number"),
+  EXPECT_NE(refusal_of(ErrorCode::bad_data, kTraffic, options).find("line 2, column 'kind' is 'good', not a number"),
             std::string::npos);
   options.drop = {};
   options.text = {"nothing"};
-  EXPECT_NE(refusal(ErrorCode::invalid_argument, kTraffic, options).find("'nothing' for text"), std::string::npos);
+  EXPECT_NE(refusal_of(ErrorCode::invalid_argument, kTraffic, options).find("'nothing' for text"), std::string::npos);
   options.text = {"1"};
-  EXPECT_NE(refusal(ErrorCode::bad_data, "1,a\n2,\n3,b\n", options).find("line 2, column 1 is empty (a missing value)"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal_of(ErrorCode::bad_data, "1,a\n2,\n3,b\n", options).find("line 2, column 1 is empty (a missing value)"),
+      std::string::npos);
 }
 
 TEST(IoCsvText, LinesAreCountedFromTheFirst) {
