@@ -81,7 +81,7 @@ def commands():
             yield f"lle swiss-roll.npy -k 10 --variant {variant} --solver {solver} -o lle-{variant}-{solver}.npy"
     yield "lle swiss-roll.csv -k 10 --report lle.html --quality --save-model lle.vlle -o lle.csv"
     yield "lle swiss-roll.npy --model lle.vlle -o placed.npy"
-    for method in ("components", "closure", "product_serial", "spectral -k 2"):
+    for method in ("components", "closure", "product_serial", "spectral -c 2"):
         yield f"cocluster edges.csv --method {method} -o groups-{method.split()[0]}.csv"
     yield "cocluster edges.csv --split-members 10 -o split.csv"
     yield "cocluster edges.csv --json"

@@ -47,7 +47,7 @@ CASES = {
     "match": "match old.geojson new.geojson --planar -o OUT.csv",
     "match-gpkg": "match old.geojson new.geojson --planar -o OUT.gpkg",
     "cocluster": "cocluster edges.csv -o OUT.csv",
-    "cocluster-spectral": "cocluster edges.csv --method spectral -k 2 -o OUT.csv",
+    "cocluster-spectral": "cocluster edges.csv --method spectral -c 2 -o OUT.csv",
     "cocluster-split": "cocluster edges.csv --split-members 10 -o OUT.csv",
     "convert-csv": "convert t.csv OUT.npy",
     "convert-npy": "convert t.npy OUT.csv",

@@ -146,8 +146,8 @@ void CoclusterCommand::check() const {
   if (!cut_output.empty() && !splits()) {
     refuse("--cut-edges: nothing is cut without --split-members or --split-steps");
   }
-  if (is_spectral() && clusters == 0) refuse("--method spectral: needs the number of clusters (-k)");
-  if (!is_spectral() && clusters != 0) refuse("-k: only --method spectral makes a number of clusters");
+  if (is_spectral() && clusters == 0) refuse("--method spectral: needs the number of clusters (-c)");
+  if (!is_spectral() && clusters != 0) refuse("-c: only --method spectral makes a number of clusters");
   if (is_spectral() && splits()) refuse("--split-members and --split-steps: divide groups, not spectral clusters");
   if (is_spectral() && common.explain) refuse("--explain: there is no plan of --method spectral");
 }
@@ -269,9 +269,9 @@ Command add_cocluster(const Parser& root) {
   app.add_flag("--no-header", input.no_header, "The first line is an edge").group(columns).excludes(header);
   app.add_choice("--method", made.method,
                  {"components", "closure", "product_serial", "product_global", "product_tiled", kSpectral},
-                 "Method; all find the same groups, except spectral, which makes -k clusters");
+                 "Method; all find the same groups, except spectral, which makes -c clusters");
   const std::string spectral = "Spectral clusters";
-  app.add_option("-k,--clusters", made.clusters, "Number of clusters (spectral)").type_name("N").group(spectral);
+  app.add_option("-c,--clusters", made.clusters, "Number of clusters (spectral)").type_name("N").group(spectral);
   app.add_option("--runs", made.runs, "Number of k-means starts; the smallest inertia wins")
       .type_name("N")
       .capture_default_str()
@@ -295,7 +295,7 @@ Command add_cocluster(const Parser& root) {
   add_common_options(app, made.common);
   app.add_examples({"vicinal cocluster edges.csv -o groups.csv", "vicinal cocluster edges.csv --above 0.05 --json",
                     "vicinal cocluster edges.csv --split-members 10 --cut-edges cut.csv",
-                    "vicinal cocluster edges.csv --method spectral -k 2 -o clusters.csv"});
+                    "vicinal cocluster edges.csv --method spectral -c 2 -o clusters.csv"});
   return {app, [command] { command->run(); }, &command->common.json};
 }
 

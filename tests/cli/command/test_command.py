@@ -15,6 +15,29 @@ def test_help_and_its_examples(run_examples, small_files, name):
     run_examples(*name.split())
 
 
+MISTYPED = {
+    "kmens x": "there is no subcommand 'kmens'; did you mean kmeans?",
+    "clas x": "there is no subcommand 'clas'; did you mean classify?",
+    "zzz": "there is no subcommand 'zzz'; there are knn, radius, ",
+    "kmeans --cluster 3 x.npy": "kmeans has no option --cluster; did you mean --clusters?",
+    "knn x.npy --metrik=cosine": "knn has no option --metrik; did you mean --metric?",
+    "classify a b --lable c": "classify has no option --lable; did you mean --label",
+    "lle t.npy --target x": "lle has no option --target; regress has one",
+    "generate --variant ltsa": "generate has no option --variant; lle has one",
+    "knn t.npy --frobnicate": "knn has no option --frobnicate (see",
+    "doctor now": "'now' is one argument too many",
+    "knn " + "--" + "x" * 5000: "has no option --xxx",
+}
+
+
+@pytest.mark.parametrize("arguments", MISTYPED)
+def test_what_was_meant(command, arguments):
+    done = subprocess.run([command, *arguments.split()], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done
+    assert MISTYPED[arguments] in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1 and "--help`" in done.stderr
+
+
 HOSTILE = [
     "info {t}",
     "info {t} --json",

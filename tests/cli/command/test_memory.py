@@ -42,7 +42,7 @@ COMMANDS = {
     "lle of text": "lle table.csv --drop class -k 8 -o out.npy",
     "cocluster": "cocluster edges.csv -o out.csv",
     "cocluster, split": "cocluster edges.csv --split-members 10 -o out.csv",
-    "cocluster, spectral": "cocluster edges.csv --method spectral -k 2 -o out.csv",
+    "cocluster, spectral": "cocluster edges.csv --method spectral -c 2 -o out.csv",
     "match": "match old.geojson new.geojson --planar -o out.csv",
     "match, written by GDAL": "match old.geojson new.geojson --planar -o out.geojson",
     "convert": "convert table.npy out.csv",

@@ -117,7 +117,7 @@ def test_spectral_clusters(ok, ok_json, tmp_path):
     edges = [(f"{side}{i}", f"{side}{j}", 5) for side in "pq" for i in range(3) for j in range(3)]
     lines = [f"{a},{b},{weight}\n" for a, b, weight in [*edges, ("p0", "q2", 0.01)]]
     (tmp_path / "edges.csv").write_text("a,b,weight\n" + "".join(lines))
-    found = ok_json("cocluster", "edges.csv", "--method", "spectral", "-k", 2, "-o", "groups.csv")
+    found = ok_json("cocluster", "edges.csv", "--method", "spectral", "-c", 2, "-o", "groups.csv")
     assert found["groups"] == 2 and found["plan"]["method"] == "spectral" and found["plan"]["device"] == "cpu"
     assert found["spectral"]["singular_values"][0] == 1 and found["spectral"]["residual"] < 1e-9
     groups, rows = groups_of(tmp_path / "groups.csv")
@@ -125,7 +125,7 @@ def test_spectral_clusters(ok, ok_json, tmp_path):
         ("a", "p", 0, "n:m"), ("b", "p", 0, "n:m"), ("a", "q", 1, "n:m"), ("b", "q", 1, "n:m")
     }  # fmt: skip
     assert {(row["count_a"], row["count_b"]) for row in rows} == {("3", "3")}
-    assert "n:m" in ok("cocluster", "edges.csv", "--method", "spectral", "-k", 2, "--seed", 5, "--runs", 1)
+    assert "n:m" in ok("cocluster", "edges.csv", "--method", "spectral", "-c", 2, "--seed", 5, "--runs", 1)
 
 
 def test_explain_and_json(ok, ok_json, example, tmp_path):
@@ -169,11 +169,11 @@ def test_bad_files(vicinal, tmp_path, text, words):
         (("edges.csv", "-o", "groups.txt"), USAGE, ".csv"),
         (("edges.csv", "--split-members", "0"), USAGE, "--split-members"),
         (("edges.csv", "--cut-edges", "cut.csv"), USAGE, "--split-members"),
-        (("edges.csv", "--method", "spectral"), USAGE, "(-k)"),
-        (("edges.csv", "-k", "2"), USAGE, "-k"),
-        (("edges.csv", "--method", "spectral", "-k", "9"), USAGE, "clusters"),
-        (("edges.csv", "--method", "spectral", "-k", "2", "--split-members", "2"), USAGE, "--split-members"),
-        (("edges.csv", "--method", "spectral", "-k", "2", "--explain"), USAGE, "--explain"),
+        (("edges.csv", "--method", "spectral"), USAGE, "(-c)"),
+        (("edges.csv", "-c", "2"), USAGE, "-c"),
+        (("edges.csv", "--method", "spectral", "-c", "9"), USAGE, "clusters"),
+        (("edges.csv", "--method", "spectral", "-c", "2", "--split-members", "2"), USAGE, "--split-members"),
+        (("edges.csv", "--method", "spectral", "-c", "2", "--explain"), USAGE, "--explain"),
         (("edges.csv", "--memory-limit", "200"), OVER_MEMORY, "memory"),
     ],
 )
