@@ -39,6 +39,8 @@ STAGES = {
     "knn-kdtree": "knn IN/low.npy -k 10 -o out.npz --method kdtree",
     "knn-minkowski": "knn IN/low.npy -k 10 -o out.npz --metric minkowski --p 3",
     "radius": "radius IN/low.npy -r 0.01 -o out.npz",
+    "radius-batches": "radius IN/low.npy -r 0.025 --memory-limit 150M -o out.npz",
+    "radius-long-lists": "radius IN/low.npy IN/low_asked.npy -r 9 --memory-limit 150M -o out.npz",
     "classify": "classify IN/wide.npy IN/asked.npy --labels IN/wide_labels.npy -k 1..15 --cv 3 -o out.csv",
     "lof": "lof IN/low.npy -k 20 -o out.csv",
     "kmeans": "kmeans IN/large.npy -c 100 --max-iterations 5 -o out.csv",
@@ -72,6 +74,7 @@ def make_inputs(folder, command):
     save("asked.npy", draws.random((1000, 64), np.float32))
     save("low.npy", draws.random((600_000, 3), np.float32))
     save("noise.npy", draws.standard_normal((4000, 20)))
+    save("low_asked.npy", np.random.default_rng(2).random((40, 3), np.float32))
     subprocess.run([command, "generate", "swiss-roll", "-n", "60000", "-o", folder / "roll.npy", "-q"], check=True)
     for name in ("large.csv", "large.svm"):
         words = ["--to-format", "libsvm"] if name.endswith("svm") else []

@@ -37,6 +37,10 @@ CASES = {
     "regress-csv": "regress t.csv q.csv --target class -k 10 -o OUT.csv",
     "radius-npy": "radius low.npy -r 0.03 -o OUT.npz",
     "radius-count": "radius low.npy -r 0.03 --count -o OUT.npy",
+    "radius-report": "radius low.npy -r 0.03 -o OUT.npz --report OUT.html",
+    "radius-all": "radius low.npy few.npy -r 9 -o OUT.npz",
+    "classify-radius": "classify t.npy q.npy --labels labels.npy -r 6 -o OUT.csv --outlier 0",
+    "regress-radius": "regress t.npy q.npy --targets targets.npy -r 6 -o OUT.npy --outlier 0",
     "lof-npy": "lof low.npy -k 20 -o OUT.csv",
     "lof-csv": "lof t.csv --drop class -k 20 -o OUT.npy",
     "kmeans-npy": "kmeans t.npy -c 20 --max-iterations 10 -o OUT.csv",
@@ -78,6 +82,7 @@ def make_inputs(folder):
     np.save("labels.npy", labels)
     np.save("targets.npy", table[:, 0].astype(np.float64))
     np.save("low.npy", draws.random((100_000, 3)))
+    np.save("few.npy", draws.random((300, 3)))
     np.save("columns.npy", np.asfortranarray(table))
     np.save("wide.npy", draws.integers(0, 100, (8, 100_000), dtype=np.int8))
     pathlib.Path("labels.txt").write_text("".join(f"class{x}\n" for x in labels))

@@ -160,7 +160,7 @@ void PlannedInputs::add_map(const std::string& file, bool is_copied) {
 }
 
 std::uint64_t PlannedInputs::total(std::uint64_t operation) const noexcept {
-  return std::max(reading_, held_ + operation);
+  return std::max(reading_, held_ + std::max(operation, planned_));
 }
 
 Context PlannedInputs::limited_to(std::uint64_t bytes) const {
@@ -183,28 +183,25 @@ Context PlannedInputs::to_plan_from(std::string_view job) const {
   return limited_to(std::max(runtime_->ctx.memory_limit(), common_->explain ? total(0) : kInAnyCase));
 }
 
-Context PlannedInputs::fit(std::string_view job, const std::function<std::uint64_t(const Context& rest)>& operation,
-                           std::string_view more) const {
+Context PlannedInputs::fit(std::string_view job, const std::function<std::uint64_t(const Context& rest)>& operation) {
   Context left = rest();
-  if (!needed_ || !known_ || common_->explain) return left;
-  std::uint64_t bytes = 0;
+  if (!needed_ || !known_) return left;
   try {
-    bytes = operation(left);
+    planned_ = operation(left);
   } catch (const Error&) {
     return left;  // what else is wrong is found when the inputs are read, and said with their names
   }
-  require(job, bytes, more);
+  if (!common_->explain) require(job, planned_);
   return left;
 }
 
-void PlannedInputs::require(std::string_view job, std::uint64_t operation, std::string_view more) const {
+void PlannedInputs::require(std::string_view job, std::uint64_t operation) const {
   const std::uint64_t bytes = total(operation);
   const std::uint64_t limit = runtime_->ctx.memory_limit();
   if (!needed_ || bytes <= limit) return;
-  throw Error(
-      ErrorCode::over_memory,
-      fmt::format("{} needs {} ({} bytes) with its inputs{}, more than the memory limit of {}", job,
-                  format_bytes(static_cast<double>(bytes)), bytes, more, format_bytes(static_cast<double>(limit))));
+  throw Error(ErrorCode::over_memory,
+              fmt::format("{} needs {} ({} bytes) with its inputs, more than the memory limit of {}", job,
+                          format_bytes(static_cast<double>(bytes)), bytes, format_bytes(static_cast<double>(limit))));
 }
 
 }  // namespace vicinal::cli

@@ -37,18 +37,17 @@ class PlannedInputs {
 
   /// Makes the plan of the operation, bytes, where it is needed and the shapes are known, in the context that the
   /// operation gets: its limit is what the inputs leave. Throws `over_memory` with a number of bytes that is enough for
-  /// the whole command, unless --explain asks for the plan. `more` names in that sentence what no plan can know.
-  [[nodiscard]] Context fit(std::string_view job, const std::function<std::uint64_t(const Context& rest)>& operation,
-                            std::string_view more = {}) const;
+  /// the whole command, unless --explain asks for the plan, which `total` then says.
+  [[nodiscard]] Context fit(std::string_view job, const std::function<std::uint64_t(const Context& rest)>& operation);
   /// What inputs are read with where the plan depends on their rows: its limit is at least what a process takes in any
   /// case, and `fit` and `require` tell the rest. Throws as `fit` does where they do not fit that.
   [[nodiscard]] Context to_plan_from(std::string_view job) const;
   /// What the inputs leave to the operation.
   [[nodiscard]] Context rest() const;
-  /// Bytes of the whole command, whose operation takes `operation`.
+  /// Bytes of the whole command, whose operation takes `operation`, or what `fit` planned for it from shapes alone.
   [[nodiscard]] std::uint64_t total(std::uint64_t operation) const noexcept;
   /// Throws as `fit` does, where a limit is planned for.
-  void require(std::string_view job, std::uint64_t operation, std::string_view more = {}) const;
+  void require(std::string_view job, std::uint64_t operation) const;
 
  private:
   [[nodiscard]] Context limited_to(std::uint64_t bytes) const;
@@ -60,6 +59,7 @@ class PlannedInputs {
   bool known_ = true;          ///< all shapes are
   std::uint64_t held_ = 0;     ///< while the operation runs
   std::uint64_t reading_ = 0;  ///< the most while inputs are read
+  std::uint64_t planned_ = 0;  ///< for the operation, by `fit`
 };
 
 }  // namespace vicinal::cli

@@ -210,7 +210,7 @@ RowBytes ClassifyCommand::row_bytes() const {
   constexpr std::uint64_t kCode = sizeof(std::int32_t);
   constexpr std::uint64_t kLine = 32;
   const std::uint64_t outputs = std::max<std::size_t>(1, input.labels.size());
-  return {0, 0, outputs * (3 * kCode + kLine)};
+  return {0, 0, outputs * (3 * kCode + kLine), {report.empty() ? 0 : report::kNeighborsDrawn}};
 }
 
 Context ClassifyCommand::plan(PlannedInputs& inputs) const {
@@ -288,7 +288,7 @@ class ClassifyRun : public SupervisedRun {
   void score(const Context& ctx) override;
 
   [[nodiscard]] bool is_scored() const override { return is_scored_; }
-  [[nodiscard]] std::string page(const NeighborGraph& graph, double seconds) const override;
+  [[nodiscard]] std::string page(const report::NeighborProfile& profile, double seconds) const override;
   void write(const Context& ctx) const override {
     write_predictions(ctx, command_.output, outcomes_, command_.probabilities);
   }
@@ -363,13 +363,13 @@ void ClassifyRun::score(const Context& ctx) {
   }
 }
 
-std::string ClassifyRun::page(const NeighborGraph& graph, double seconds) const {
+std::string ClassifyRun::page(const report::NeighborProfile& profile, double seconds) const {
   std::vector<report::Classification> shown;
   shown.reserve(outcomes_.size());
   for (const Outcome& one : outcomes_) {
     shown.push_back({one.name, one.labels, &one.vote, one.truth, &*one.scores});
   }
-  auto content = report_of<report::ClassificationReport>(graph, seconds);
+  auto content = report_of<report::ClassificationReport>(profile, seconds);
   content.weights = weighting_text(fitted_);
   content.radius = fitted_.model->radius;
   content.image = image_;

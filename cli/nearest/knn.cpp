@@ -6,6 +6,7 @@
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
+#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
@@ -29,6 +30,7 @@ void KnnCommand::run() const {
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
+  inputs.add(page_bytes(shape, shape_asked));
   const Context ctx = inputs.fit("knn", [&](const Context& rest) {
     return plan_knn(rest, shape, queries.empty() ? nullptr : &shape_asked, knn_options(search, k, {})).memory;
   });
@@ -43,7 +45,12 @@ void KnnCommand::run() const {
   }
   const NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  deliver(runtime, {rows, asked, graph, seconds});
+  report::NeighborProfile profile = profile_of(rows, asked);
+  profile.add(graph);
+  runtime.ctx.check_cancelled();
+  io::OutputGroup together(interrupt_token());
+  if (!output.empty()) write_graph(output, graph);
+  deliver(runtime, {rows, asked, profile, seconds}, together);
 }
 
 }  // namespace

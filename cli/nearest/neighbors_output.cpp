@@ -7,36 +7,28 @@
 #include <nlohmann/json.hpp>
 
 #include "base/image_shape.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
-#include "io/atomic_file.hpp"
 #include "report/neighbors.hpp"
 
 namespace vicinal::cli {
 namespace {
 
-constexpr std::int64_t kRowsShown = 10;
-constexpr std::size_t kNeighborsShown = 5;
-
-std::int64_t neighbors_in(const NeighborGraph& graph) {
-  return static_cast<std::int64_t>(graph.ids.size());
-}
+constexpr std::size_t kNeighborsPrinted = 5;
 
 /// A table of the first rows and their first neighbors, `id (distance)`.
-std::string first_rows(const NeighborGraph& graph) {
+std::string first_rows(const report::NeighborProfile& profile) {
   std::vector<std::vector<std::string>> lines = {{"row"}};
-  if (graph.is_csr()) lines[0].push_back("found");
+  if (profile.within_radius()) lines[0].push_back("found");
   std::size_t widest = 0;
-  for (std::int64_t row = 0; row < std::min(graph.rows, kRowsShown); ++row) {
-    const auto ids = graph.ids_of(row);
-    const auto distances = graph.distances_of(row);
+  for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
+    const auto& [size, ids, distances] = profile.first_rows[row];
     std::vector<std::string> line = {fmt::format("{}", row)};
-    if (graph.is_csr()) line.push_back(fmt::format("{}", ids.size()));
-    const std::size_t shown = std::min(ids.size(), kNeighborsShown);
+    if (profile.within_radius()) line.push_back(fmt::format("{}", size));
+    const std::size_t shown = std::min(ids.size(), kNeighborsPrinted);
     for (std::size_t rank = 0; rank < shown; ++rank) {
       line.push_back(fmt::format("{} ({:.6g})", ids[rank], distances[rank]));
     }
-    if (ids.size() > shown) line.push_back("...");
+    if (size > static_cast<std::int64_t>(shown)) line.push_back("...");
     widest = std::max(widest, shown);
     lines.push_back(line);
   }
@@ -45,41 +37,39 @@ std::string first_rows(const NeighborGraph& graph) {
 }
 
 /// What was found, where it went, how it ran, and the first rows.
-void describe_graph(const NeighborGraph& graph, const std::string& output, double seconds, Json& json) {
-  json["rows"] = graph.rows;
-  json["table_rows"] = graph.table_rows;
-  if (!graph.is_csr()) json["k"] = graph.k;
-  json["neighbors"] = neighbors_in(graph);
-  json["metric"] = name_of(graph.metric);
-  if (graph.metric == Metric::minkowski) json["p"] = graph.p;
+void describe_neighbors(const report::NeighborProfile& profile, const std::string& output, double seconds, Json& json) {
+  json["rows"] = profile.rows;
+  json["table_rows"] = profile.table_rows;
+  if (!profile.within_radius()) json["k"] = profile.k;
+  json["neighbors"] = profile.neighbors;
+  json["metric"] = name_of(profile.metric);
+  if (profile.metric == Metric::minkowski) json["p"] = profile.p;
   if (output.empty()) {
     json["output"] = nullptr;
   } else {
     json["output"] = output;
   }
   json["seconds"] = seconds;
-  json["plan"] = to_json(graph.plan);
-  json["stats"] = to_json(graph.stats);
+  json["plan"] = to_json(profile.plan);
+  json["stats"] = to_json(profile.stats);
   Json head = Json::array();
-  for (std::int64_t row = 0; row < std::min(graph.rows, kRowsShown); ++row) {
-    const auto ids = graph.ids_of(row);
-    const auto distances = graph.distances_of(row);
-    const std::size_t shown = std::min(ids.size(), std::size_t{100});
-    head.push_back({{"row", row},
-                    {"ids", std::vector<std::int64_t>(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(shown))},
-                    {"distances",
-                     std::vector<double>(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(shown))}});
+  for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
+    head.push_back(
+        {{"row", row}, {"ids", profile.first_rows[row].ids}, {"distances", profile.first_rows[row].distances}});
   }
   json["first_rows"] = head;
 }
 
 /// One sentence on how many neighbors were found, how, how fast and where they are.
-std::string graph_sentence(const NeighborGraph& graph, const std::string& output, double seconds) {
-  std::string text = fmt::format("{} neighbors of {} rows among {} by {} in {} ({})", format_count(neighbors_in(graph)),
-                                 format_count(graph.rows), format_count(graph.table_rows), name_of(graph.metric),
-                                 format_duration(seconds), ran_as(graph.plan));
+std::string neighbors_sentence(const report::NeighborProfile& profile, const std::string& output, double seconds) {
+  std::string text = fmt::format("{} neighbors of {} rows among {} by {} in {} ({})", format_count(profile.neighbors),
+                                 format_count(profile.rows), format_count(profile.table_rows), name_of(profile.metric),
+                                 format_duration(seconds), ran_as(profile.plan));
   if (!output.empty()) return text + fmt::format(", written to {}", output);
-  if (graph.rows > kRowsShown) text += fmt::format("; the first {} rows are shown, -o FILE writes all", kRowsShown);
+  const std::size_t shown = profile.first_rows.size();
+  if (profile.rows > static_cast<std::int64_t>(shown)) {
+    text += fmt::format("; the first {} rows are shown, -o FILE writes all", shown);
+  }
   return text;
 }
 
@@ -90,7 +80,7 @@ std::string page_of(const NeighborsCommand& command, const FoundNeighbors& found
   content.queries_file = command.queries;
   content.radius = found.radius.value_or(0);
   content.seconds = found.seconds;
-  content.shown = {&found.graph, &found.rows.view, self ? &found.rows.view : &found.asked.view, self,
+  content.shown = {&found.profile, &found.rows.view, self ? &found.rows.view : &found.asked.view, self,
                    image_shape_of(command.image_shape, found.rows)};
   return render(content);
 }
@@ -106,23 +96,28 @@ void NeighborsCommand::add_to(const Parser& app) {
   add_common_options(app, common);
 }
 
-void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found) const {
-  const std::string page = report.empty() ? std::string() : page_of(*this, found);
+std::uint64_t NeighborsCommand::page_bytes(const TableView& rows, const TableView& asked) const {
+  return report::NeighborProfile::page_bytes(depth(), queries.empty() ? rows.rows() : asked.rows(), rows.rows());
+}
+
+report::NeighborProfile NeighborsCommand::profile_of(const Table& rows, const Table& asked) const {
+  return {depth(), queries.empty() ? rows.view.rows() : asked.view.rows(), rows.view.rows()};
+}
+
+void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found, io::OutputGroup& together) const {
+  if (!report.empty()) write_text(report, page_of(*this, found));
   runtime.ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
-  if (!output.empty()) write_graph(output, found.graph);
-  if (!report.empty()) write_text(report, page);
   together.commit();
   runtime.progress->clear();
   if (common.json) {
     Json json = {{"command", found.radius ? "radius" : "knn"}};
     if (found.radius) json["radius"] = *found.radius;
-    describe_graph(found.graph, output, found.seconds, json);
+    describe_neighbors(found.profile, output, found.seconds, json);
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
     return print_json(json);
   }
-  if (output.empty()) print_text(first_rows(found.graph));
-  tell(runtime, common, graph_sentence(found.graph, output, found.seconds));
+  if (output.empty()) print_text(first_rows(found.profile));
+  tell(runtime, common, neighbors_sentence(found.profile, output, found.seconds));
 }
 
 }  // namespace vicinal::cli

@@ -6,14 +6,18 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
+#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
+#include "io/graph_writer.hpp"
 #include "nearest/neighbors_output.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/radius_batches.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -25,28 +29,16 @@ struct RadiusCommand : NeighborsCommand {
   bool count_only = false;
 
   void run() const;
-  void explain(const PlannedInputs& inputs, Plan plan) const;
-  [[nodiscard]] std::uint64_t neighbors_bytes(const Context& ctx, const Table& rows, const Table& asked,
-                                              const RadiusOptions& options) const;
+  [[nodiscard]] Plan plan(const Context& ctx, const TableView& rows, const TableView& asked,
+                          const RadiusOptions& options) const;
   void run_count(const Runtime& runtime, const Context& ctx, const Table& rows, const Table& asked,
                  const RadiusOptions& options, Clock::time_point start) const;
 };
 
-/// How many are found is not known before the search, so the plan's memory is that of the smallest answer.
-void RadiusCommand::explain(const PlannedInputs& inputs, Plan plan) const {
-  plan.memory = inputs.total(plan.memory);
-  if (!count_only) plan.reason += "; memory grows by 16 bytes a neighbor found";
-  print_plan(common, plan);
-}
-
-/// Memory that holds all neighbors while they are found, counted when they have met the limit. Lists of ids and of
-/// distances grow by half, and stand twice while they do: for T neighbors (1 + 1.5 + 1.5) 8 T bytes. Each was found as
-/// a pair, in lists that may have doubled: 2 * 16 T.
-std::uint64_t RadiusCommand::neighbors_bytes(const Context& ctx, const Table& rows, const Table& asked,
-                                             const RadiusOptions& options) const {
-  const Index index(ctx, rows.view);
-  const NeighborCounts found = queries.empty() ? count(ctx, index, options) : count(ctx, index, asked.view, options);
-  return 64 * static_cast<std::uint64_t>(std::accumulate(found.counts.begin(), found.counts.end(), std::int64_t{0}));
+Plan RadiusCommand::plan(const Context& ctx, const TableView& rows, const TableView& asked,
+                         const RadiusOptions& options) const {
+  const TableView* const around = queries.empty() ? nullptr : &asked;
+  return count_only ? plan_radius(ctx, rows, around, options) : plan_radius_batches(ctx, rows, around, options);
 }
 
 void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const Table& rows, const Table& asked,
@@ -113,31 +105,40 @@ void RadiusCommand::run() const {
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
-  const Context ctx = inputs.fit(
-      "radius",
-      [&](const Context& rest) {
-        return plan_radius(rest, shape, queries.empty() ? nullptr : &shape_asked, radius_options(search, radius, {}))
-            .memory;
-      },
-      count_only ? "" : " and 64 bytes for each neighbor that it finds");
+  inputs.add(page_bytes(shape, shape_asked));
+  const Context ctx = inputs.fit("radius", [&](const Context& rest) {
+    return plan(rest, shape, shape_asked, radius_options(search, radius, {})).memory;
+  });
   const Table rows = load_table(runtime, common, table, reading);
   const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
   const RadiusOptions options = radius_options(search, radius, filter);
-  const auto plan = [&] { return plan_radius(ctx, rows.view, queries.empty() ? nullptr : &asked.view, options); };
-  if (common.explain) return explain(inputs, plan());
+  if (common.explain) {
+    Plan shown = plan(ctx, rows.view, asked.view, options);
+    shown.memory = inputs.total(shown.memory);
+    return print_plan(common, shown);
+  }
   if (count_only) return run_count(runtime, ctx, rows, asked, options, start);
-  NeighborGraph graph;
+  io::OutputGroup together(interrupt_token());
+  std::optional<io::GraphWriter> writer;
+  if (!output.empty()) writer.emplace(runtime.ctx, output);
+  report::NeighborProfile profile = profile_of(rows, asked);
+  const auto take = [&](std::int64_t first, const NeighborGraph& lists) {
+    profile.add(lists);
+    if (writer) writer->add(first, lists);
+  };
   try {
-    graph = queries.empty() ? vicinal::radius(ctx, rows.view, options)
-                            : vicinal::radius(ctx, rows.view, asked.view, options);
+    profile.stats = (queries.empty() ? radius_batches(ctx, rows.view, options, take)
+                                     : radius_batches(ctx, rows.view, asked.view, options, take))
+                        .stats;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::over_memory) throw;
-    inputs.require("radius", plan().memory + neighbors_bytes(ctx, rows, asked, options));
+    inputs.require("radius", plan(ctx.with_memory_limit(1), rows.view, asked.view, options).memory);
     throw;
   }
+  if (writer) writer->commit();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  deliver(runtime, {rows, asked, graph, seconds, radius});
+  deliver(runtime, {rows, asked, profile, seconds, radius}, together);
 }
 
 }  // namespace

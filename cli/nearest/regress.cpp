@@ -174,7 +174,7 @@ RowBytes RegressCommand::row_bytes() const {
   constexpr std::uint64_t kText = 32;
   const std::uint64_t outputs = std::max<std::size_t>(1, targets.size());
   const std::uint64_t values = outputs * sizeof(double);
-  return {values, values, 2 * values + outputs * kText};
+  return {values, values, 2 * values + outputs * kText, {report.empty() ? 0 : 1}};
 }
 
 Context RegressCommand::plan(PlannedInputs& inputs) const {
@@ -231,7 +231,7 @@ class RegressRun : public SupervisedRun {
   void score(const Context& ctx) override;
 
   [[nodiscard]] bool is_scored() const override { return truth_.has_value(); }
-  [[nodiscard]] std::string page(const NeighborGraph& graph, double seconds) const override;
+  [[nodiscard]] std::string page(const report::NeighborProfile& profile, double seconds) const override;
   void write(const Context& ctx) const override { write_values(ctx, command_.output, found_, names_); }
   void add_to(Json& json) const override {
     json["targets"] = fitted_.model->target_columns;
@@ -298,8 +298,8 @@ void RegressRun::score(const Context& ctx) {
   if (truth_) scores_ = score_values(ctx, truth_->values, found_.values, names_.size());
 }
 
-std::string RegressRun::page(const NeighborGraph& graph, double seconds) const {
-  auto content = report_of<report::RegressionReport>(graph, seconds);
+std::string RegressRun::page(const report::NeighborProfile& profile, double seconds) const {
+  auto content = report_of<report::RegressionReport>(profile, seconds);
   content.how = {{"Neighbors", neighborhood_text(fitted_)}, {"Weights", weighting_text(fitted_)}};
   content.names = names_;
   content.found = &found_;

@@ -11,6 +11,7 @@
 #include "base/input.hpp"
 #include "base/progress.hpp"
 #include "vicinal/error.hpp"
+#include "vicinal/radius_batches.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -34,16 +35,19 @@ Plan search_plan(const Context& ctx, const SupervisedOptions& options, const Tab
     return plan;
   }
   const TableView* const queries = asked.rows() > 0 ? &asked : nullptr;
-  if (options.by_radius()) return plan_radius(ctx, rows, queries, radius_options(options.search, options.radius, {}));
+  if (options.by_radius()) {
+    const RadiusOptions within = radius_options(options.search, options.radius, {});
+    return plan_radius_batches(ctx, rows, queries, within);
+  }
   return plan_knn(ctx, rows, queries, knn_options(options.search, parse_k(options.k).first, {}));
 }
 
-std::uint64_t beside(const RowBytes& bytes, const TableView& rows, const TableView& asked) {
-  return bytes.copied * static_cast<std::uint64_t>(rows.rows()) +
-         bytes.answered * static_cast<std::uint64_t>(asked.rows());
-}
-
 }  // namespace
+
+std::uint64_t bytes_beside(const RowBytes& bytes, std::int64_t rows, std::int64_t asked) {
+  return bytes.copied * static_cast<std::uint64_t>(rows) + bytes.answered * static_cast<std::uint64_t>(asked) +
+         report::NeighborProfile::page_bytes(bytes.page, asked, rows);
+}
 
 void add_supervised_options(const Parser& app, SupervisedOptions& options, const std::string& asked) {
   app.add_option("TRAIN", options.first,
@@ -194,7 +198,7 @@ Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs,
   return inputs.fit(options.test().empty() ? "fitting" : "answering", [&](const Context& rest) {
     // TEST may have columns that TRAIN was read without.
     const TableView like(asked.data(), asked.dtype(), asked.rows(), asked.rows() > 0 ? rows.cols() : 0, 0, 0);
-    return beside(bytes, rows, like) + search_plan(rest, options, rows, like).memory;
+    return bytes_beside(bytes, rows.rows(), like.rows()) + search_plan(rest, options, rows, like).memory;
   });
 }
 
@@ -339,9 +343,9 @@ void explain_supervised(const Context& ctx, const SupervisedOptions& options, co
   } else {
     const auto filter = read_filter(ctx, options.search.filter, rows.rows());
     plan = fitted.model->k > 0 ? plan_knn(ctx, rows, &asked.view, knn_of(options, fitted, filter))
-                               : plan_radius(ctx, rows, &asked.view, radius_of(options, fitted, filter));
+                               : plan_radius_batches(ctx, rows, &asked.view, radius_of(options, fitted, filter));
   }
-  plan.memory = inputs.total(plan.memory + beside(bytes, rows, asked.view));
+  plan.memory = inputs.total(plan.memory + bytes_beside(bytes, rows.rows(), asked.view.rows()));
   print_plan(options.common, plan);
 }
 

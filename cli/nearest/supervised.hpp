@@ -11,6 +11,7 @@
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/preparation.hpp"
+#include "report/neighbor_profile.hpp"
 #include "vicinal/cross_validate.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/neighbor_model.hpp"
@@ -75,7 +76,10 @@ struct RowBytes {
   std::uint64_t known = 0;     ///< as it is held, of TRAIN
   std::uint64_t copied = 0;    ///< by the library, of TRAIN
   std::uint64_t answered = 0;  ///< of TEST, what is known of it included
+  report::ProfileDepth page;   ///< of neighbors, for the page
 };
+/// Their sum for so many rows of TRAIN and TEST, beside a search.
+std::uint64_t bytes_beside(const RowBytes& bytes, std::int64_t rows, std::int64_t asked);
 /// One plan for TRAIN, read by `training`, TEST and what is made of them, before they are read; other files are added
 /// to `inputs` before. The context that fitting and answering get.
 Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs, const ReadOptions& training,

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "io/atomic_file.hpp"
+#include "vicinal/radius_batches.hpp"
 
 namespace vicinal::cli {
 
@@ -34,12 +36,9 @@ void SupervisedRun::run() {
   }
   const auto filter = read_filter(ctx, options_.search.filter, index().rows());
   const bool by_k = fitted_.model->k > 0;
-  const TableView& queries = asked_.table.view;
-  NeighborGraph graph;  // only a report shows neighbors
+  report::NeighborProfile profile;  // only a page shows neighbors
   if (has_test() && !options_.report.empty()) {
-    graph = by_k ? knn(rest, index(), queries, knn_of(options_, fitted_, filter))
-                 : radius(rest, index(), queries, radius_of(options_, fitted_, filter));
-    answer(rest, graph);
+    profile = answer_and_keep(rest, filter);
   } else if (has_test() && by_k) {
     answer(rest, knn_of(options_, fitted_, filter));
   } else if (has_test()) {
@@ -49,7 +48,7 @@ void SupervisedRun::run() {
   score(ctx);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
-  const std::string shown = options_.report.empty() ? "" : page(graph, seconds);
+  const std::string shown = options_.report.empty() ? "" : page(profile, seconds);
   ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
   if (!options_.output.empty()) write(ctx);
@@ -58,6 +57,26 @@ void SupervisedRun::run() {
   together.commit();
   runtime.progress->clear();
   print(runtime, seconds);
+}
+
+report::NeighborProfile SupervisedRun::answer_and_keep(const Context& rest, const std::vector<std::uint64_t>& filter) {
+  const TableView& queries = asked_.table.view;
+  const RowBytes bytes = options_.row_bytes();
+  report::NeighborProfile profile(bytes.page, queries.rows(), index().rows());
+  if (fitted_.model->k > 0) {
+    const NeighborGraph graph = knn(rest, index(), queries, knn_of(options_, fitted_, filter));
+    answer(rest, graph);
+    profile.add(graph);
+  } else {
+    // Lists of all rows may not fit into memory: they are found once more for the page.
+    const RadiusOptions within = radius_of(options_, fitted_, filter);
+    answer(rest, within);
+    const std::uint64_t beside = bytes_beside(bytes, index().rows(), queries.rows());
+    const Context search = rest.with_memory_limit(std::max(rest.memory_limit(), beside + 1) - beside);
+    radius_batches(search, index(), queries, within,
+                   [&](std::int64_t /*first*/, const NeighborGraph& lists) { profile.add(lists); });
+  }
+  return profile;
 }
 
 void SupervisedRun::print(const Runtime& runtime, double seconds) {

@@ -56,14 +56,14 @@ class SupervisedRun {
 
   virtual void answer(const Context& ctx, const KnnOptions& search) = 0;
   virtual void answer(const Context& ctx, const RadiusOptions& search) = 0;
-  /// From neighbors, which a report shows.
+  /// From neighbors, which a page shows.
   virtual void answer(const Context& ctx, const NeighborGraph& graph) = 0;
   virtual Answered answered() = 0;
   /// Of rows without neighbors what --outlier says, and scores where the truth is known.
   virtual void score(const Context& ctx) = 0;
 
   [[nodiscard]] virtual bool is_scored() const = 0;
-  [[nodiscard]] virtual std::string page(const NeighborGraph& graph, double seconds) const = 0;
+  [[nodiscard]] virtual std::string page(const report::NeighborProfile& profile, double seconds) const = 0;
   virtual void write(const Context& ctx) const = 0;
   virtual void add_to(Json& json) const = 0;
   /// Printed with blank lines between.
@@ -75,12 +75,12 @@ class SupervisedRun {
   [[nodiscard]] bool has_test() const { return !options_.test().empty(); }
   /// What the pages of both begin with.
   template <class Report>
-  Report report_of(const NeighborGraph& graph, double seconds) const {
+  Report report_of(const report::NeighborProfile& profile, double seconds) const {
     Report content;
     content.train_file = options_.train();
     content.test_file = options_.test();
     content.seconds = seconds;
-    content.graph = &graph;
+    content.profile = &profile;
     content.train = &index().table();
     content.test = &asked_.table.view;
     return content;
@@ -91,6 +91,8 @@ class SupervisedRun {
   AskedTable asked_;  ///< to be filled by read_test
 
  private:
+  /// Answers from neighbors, and keeps of them what a page shows.
+  report::NeighborProfile answer_and_keep(const Context& rest, const std::vector<std::uint64_t>& filter);
   void print(const Runtime& runtime, double seconds);
 
   const SupervisedCommand& options_;

@@ -24,14 +24,15 @@ constexpr std::size_t kLongestLabel = 16;
 
 std::string header(const ClassificationReport& report) {
   const std::string name = std::filesystem::path(report.test_file).filename().string();
-  const NeighborGraph& graph = *report.graph;
-  const std::string training = format_count(graph.table_rows);
-  const std::string who = graph.is_csr() ? fmt::format("those of {} training rows within {}", training, report.radius)
-                                         : fmt::format("its {} nearest of {} training rows", graph.k, training);
+  const NeighborProfile& profile = *report.profile;
+  const std::string training = format_count(profile.table_rows);
+  const std::string who = profile.within_radius()
+                              ? fmt::format("those of {} training rows within {}", training, report.radius)
+                              : fmt::format("its {} nearest of {} training rows", profile.k, training);
   return fmt::format(
       "<header><p class=\"over\">Classification report</p><h1>{}</h1><p>{} rows, each given the class that {} vote "
       "for</p></header>\n",
-      escape(name), format_count(graph.rows), who);
+      escape(name), format_count(profile.rows), who);
 }
 
 std::string hero(const ClassificationReport& report, const Scores& scores) {
@@ -45,21 +46,22 @@ std::string hero(const ClassificationReport& report, const Scores& scores) {
 }
 
 std::string facts(const ClassificationReport& report) {
-  const NeighborGraph& graph = *report.graph;
+  const NeighborProfile& profile = *report.profile;
   const auto table = [](const TableView& view) {
     return fmt::format("{} x {} ({})", format_count(view.rows()), format_count(view.cols()), name_of(view.dtype()));
   };
-  std::string metric(name_of(graph.metric));
-  if (graph.metric == Metric::minkowski) metric += fmt::format(", p = {}", graph.p);
+  std::string metric(name_of(profile.metric));
+  if (profile.metric == Metric::minkowski) metric += fmt::format(", p = {}", profile.p);
   return "<dl class=\"facts\">\n" + fact("Training file", report.train_file) +
          fact("Training table", table(*report.train)) + fact("Test file", report.test_file) +
          fact("Test table", table(*report.test)) +
-         fact("Neighbors and weights", graph.is_csr() ? fmt::format("within {}, {}", report.radius, report.weights)
-                                                      : fmt::format("k = {}, {}", graph.k, report.weights)) +
+         fact("Neighbors and weights", profile.within_radius()
+                                           ? fmt::format("within {}, {}", report.radius, report.weights)
+                                           : fmt::format("k = {}, {}", profile.k, report.weights)) +
          fact("Metric", metric) +
-         fact("Ran as", fmt::format("{}, {}, {} thread{}", name_of(graph.plan.method), graph.plan.isa,
-                                    graph.plan.threads, graph.plan.threads == 1 ? "" : "s")) +
-         fact("Version", "vicinal " VICINAL_VERSION) + fact("Why this method", graph.plan.reason, true) + "</dl>\n";
+         fact("Ran as", fmt::format("{}, {}, {} thread{}", name_of(profile.plan.method), profile.plan.isa,
+                                    profile.plan.threads, profile.plan.threads == 1 ? "" : "s")) +
+         fact("Version", "vicinal " VICINAL_VERSION) + fact("Why this method", profile.plan.reason, true) + "</dl>\n";
 }
 
 /// Rows are true classes, columns predicted ones; the shade is the share of the row, as a root so that rare errors
@@ -161,12 +163,12 @@ struct Bin {
 };
 
 bool by_votes_of(const ClassificationReport& report) {
-  return report.weights == "uniform" && !report.graph->is_csr() && report.graph->k <= 10;
+  return report.weights == "uniform" && !report.profile->within_radius() && report.profile->k <= 10;
 }
 
 /// With equal weights the winning share is one of k values, each a bin of its own; otherwise ten bins of a tenth.
 std::vector<Bin> confidence_bins(const ClassificationReport& report, const Classification& output) {
-  const std::int64_t k = report.graph->k;
+  const std::int64_t k = report.profile->k;
   const bool by_votes = by_votes_of(report);
   std::vector<Bin> bins(by_votes ? static_cast<std::size_t>(k) : 10);
   for (std::size_t b = 0; b < bins.size(); ++b) {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "nearest/scores.hpp"
+#include "report/neighbor_profile.hpp"
 #include "report/picture.hpp"
-#include "vicinal/graph.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/vote.hpp"
 
@@ -22,14 +22,17 @@ struct Classification {
   const Scores* scores = nullptr;
 };
 
+/// Neighbors that are shown beside a row.
+inline constexpr std::int64_t kNeighborsDrawn = 10;
+
 struct ClassificationReport {
   std::string train_file;
   std::string test_file;
   std::string weights;
-  double radius = 0;  ///< where the graph's rows have no fixed number of neighbors
+  double radius = 0;  ///< where rows have no fixed number of neighbors
   ImageShape image;
   double seconds = 0;
-  const NeighborGraph* graph = nullptr;
+  const NeighborProfile* profile = nullptr;  ///< with kNeighborsDrawn nearest ones of each row
   const TableView* train = nullptr;
   const TableView* test = nullptr;
   std::span<const Classification> outputs;

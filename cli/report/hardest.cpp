@@ -18,7 +18,7 @@ namespace vicinal::cli::report {
 namespace {
 
 constexpr std::size_t kHardestShown = 12;
-constexpr std::size_t kNeighborsShown = 10;
+constexpr std::size_t kNeighborsShown = kNeighborsDrawn;
 
 struct HardRow {
   bool right = false;
@@ -83,8 +83,8 @@ std::string card(const ClassificationReport& report, const Classification& outpu
   text += fmt::format("row {}; {:.0f} % of the vote for {}, {:.0f} % for {}</p></div>", hard.row,
                       100 * hard.winning_share, name(said), 100 * hard.truth_share, name(truth));
   text += image ? "<ul class=\"near\">" : "<ul class=\"near words\">";
-  const auto ids = report.graph->ids_of(hard.row);
-  const auto distances = report.graph->distances_of(hard.row);
+  const auto ids = report.profile->ids_of(hard.row);
+  const auto distances = report.profile->distances_of(hard.row);
   for (std::size_t rank = 0; rank < std::min(ids.size(), kNeighborsShown); ++rank) {
     text += neighbor_item(report, output, ids[rank], distances[rank], truth);
   }
@@ -96,7 +96,7 @@ std::string card(const ClassificationReport& report, const Classification& outpu
 std::string hardest_section(const ClassificationReport& report, const Classification& output) {
   const std::vector<HardRow> rows = hardest_rows(output);
   if (rows.empty()) return {};
-  const std::int64_t k = report.graph->k;
+  const std::int64_t k = report.profile->k;
   std::string text = fmt::format(
       "<section><h2>The hardest {}</h2><p class=\"note\">Where the true class got the least of the vote, most certain "
       "errors "

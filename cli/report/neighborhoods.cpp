@@ -43,13 +43,14 @@ std::string chart(const std::vector<double>& values, const std::string& title, c
 
 /// The first of each row's neighbors; a pair of rows that are each other's is there once.
 std::vector<Pair> nearest_pairs(const Neighborhoods& shown) {
-  const NeighborGraph& graph = *shown.graph;
+  const NeighborProfile& profile = *shown.profile;
   std::vector<Pair> pairs;
-  for (std::int64_t i = 0; i < graph.rows; ++i) {
-    const auto ids = graph.ids_of(i);
+  pairs.reserve(static_cast<std::size_t>(profile.rows));
+  for (std::int64_t i = 0; i < profile.rows; ++i) {
+    const auto ids = profile.ids_of(i);
     if (ids.empty()) continue;
-    if (shown.self && ids[0] < i && !graph.ids_of(ids[0]).empty() && graph.ids_of(ids[0])[0] == i) continue;
-    pairs.push_back({graph.distances_of(i)[0], i, ids[0]});
+    if (shown.self && ids[0] < i && profile.size_of(ids[0]) > 0 && profile.ids_of(ids[0])[0] == i) continue;
+    pairs.push_back({profile.distances_of(i)[0], i, ids[0]});
   }
   return pairs;
 }
@@ -71,15 +72,13 @@ std::string card(const Neighborhoods& shown, const Pair& pair) {
 
 }  // namespace
 
-Hubness hubness_of(const NeighborGraph& graph) {
+Hubness hubness_of(const NeighborProfile& profile) {
   Hubness found;
-  found.counts.assign(static_cast<std::size_t>(graph.table_rows), 0);
-  for (const std::int64_t id : graph.ids) ++found.counts[static_cast<std::size_t>(id)];
-  const auto n = static_cast<double>(found.counts.size());
-  const double mean = static_cast<double>(graph.ids.size()) / n;
+  const auto n = static_cast<double>(profile.table_rows);
+  const double mean = static_cast<double>(profile.neighbors) / n;
   double second = 0;
   double third = 0;
-  for (const double count : found.counts) {
+  for (const double count : profile.times_a_neighbor()) {
     found.never += count == 0 ? 1 : 0;
     found.most = std::max(found.most, static_cast<std::int64_t>(count));
     const double away = count - mean;
@@ -92,34 +91,35 @@ Hubness hubness_of(const NeighborGraph& graph) {
 }
 
 std::string distances_pair(const Neighborhoods& shown) {
-  const NeighborGraph& graph = *shown.graph;
+  const NeighborProfile& profile = *shown.profile;
   std::vector<double> nearest;
   std::vector<double> last;
-  for (std::int64_t i = 0; i < graph.rows; ++i) {
-    const auto distances = graph.distances_of(i);
-    if (graph.is_csr()) last.push_back(static_cast<double>(distances.size()));
-    if (distances.empty()) continue;
-    nearest.push_back(distances.front());
-    if (!graph.is_csr()) last.push_back(distances.back());
+  nearest.reserve(static_cast<std::size_t>(profile.rows));
+  last.reserve(static_cast<std::size_t>(profile.rows));
+  for (std::int64_t i = 0; i < profile.rows; ++i) {
+    if (profile.within_radius()) last.push_back(static_cast<double>(profile.size_of(i)));
+    if (profile.size_of(i) == 0) continue;
+    nearest.push_back(profile.distances_of(i).front());
+    if (!profile.within_radius()) last.push_back(profile.last_of(i));
   }
   std::string text = "<div class=\"pair\">\n";
   text +=
       chart(nearest, "How far the nearest neighbor is", "Rows by the distance to their first neighbor.", "distance");
-  if (graph.is_csr()) {
+  if (profile.within_radius()) {
     text += chart(last, "How many lie within the radius", "Rows by the number of their neighbors.", "neighbors");
   } else {
-    text += chart(last, fmt::format("How far {} neighbors reach", graph.k),
+    text += chart(last, fmt::format("How far {} neighbors reach", profile.k),
                   "Rows by the distance to their last neighbor.", "distance");
   }
   return text + "</div>\n";
 }
 
-std::string hubness_section(const Hubness& hubness) {
+std::string hubness_section(const NeighborProfile& profile, const Hubness& hubness) {
   const std::string note = fmt::format(
       "Table rows by how often they are a neighbor. The most popular one is {} times; {} are nobody's neighbor. The "
       "skewness of these numbers is {:.2f}: above 1, a few rows are the neighbors of many.",
       format_count(hubness.most), format_count(hubness.never), hubness.skewness);
-  return chart(hubness.counts, "Who is often a neighbor", note, "times a neighbor");
+  return chart(profile.times_a_neighbor(), "Who is often a neighbor", note, "times a neighbor");
 }
 
 std::string pairs_sections(const Neighborhoods& shown) {

@@ -17,22 +17,23 @@ namespace vicinal::cli::report {
 namespace {
 
 std::string header(const NeighborsReport& report) {
-  const NeighborGraph& graph = *report.shown.graph;
+  const NeighborProfile& profile = *report.shown.profile;
   const std::string& file = report.queries_file.empty() ? report.table_file : report.queries_file;
-  const std::string who = graph.is_csr() ? fmt::format("all neighbors within {}", report.radius)
-                                         : fmt::format("its {} nearest neighbors", graph.k);
+  const std::string who = profile.within_radius() ? fmt::format("all neighbors within {}", report.radius)
+                                                  : fmt::format("its {} nearest neighbors", profile.k);
   const std::string where = report.queries_file.empty()
                                 ? std::string("among the others")
-                                : fmt::format("among {} table rows", format_count(graph.table_rows));
+                                : fmt::format("among {} table rows", format_count(profile.table_rows));
   return fmt::format(
       "<header><p class=\"over\">Neighbors report</p><h1>{}</h1><p>{} rows, each with {} {}</p></header>\n",
-      escape(std::filesystem::path(file).filename().string()), format_count(graph.rows), who, where);
+      escape(std::filesystem::path(file).filename().string()), format_count(profile.rows), who, where);
 }
 
-double median_nearest(const NeighborGraph& graph) {
+double median_nearest(const NeighborProfile& profile) {
   std::vector<double> nearest;
-  for (std::int64_t i = 0; i < graph.rows; ++i) {
-    if (!graph.distances_of(i).empty()) nearest.push_back(graph.distances_of(i)[0]);
+  nearest.reserve(static_cast<std::size_t>(profile.rows));
+  for (std::int64_t i = 0; i < profile.rows; ++i) {
+    if (profile.size_of(i) > 0) nearest.push_back(profile.distances_of(i)[0]);
   }
   if (nearest.empty()) return 0;
   const auto middle = nearest.begin() + static_cast<std::ptrdiff_t>(nearest.size() / 2);
@@ -44,44 +45,45 @@ double median_nearest(const NeighborGraph& graph) {
 }
 
 std::string hero(const NeighborsReport& report, const Hubness& hubness) {
-  const NeighborGraph& graph = *report.shown.graph;
+  const NeighborProfile& profile = *report.shown.profile;
   std::int64_t alone = 0;
-  for (std::int64_t i = 0; i < graph.rows; ++i) alone += graph.ids_of(i).empty() ? 1 : 0;
+  for (std::int64_t i = 0; i < profile.rows; ++i) alone += profile.size_of(i) == 0 ? 1 : 0;
   std::string text = fmt::format(
       "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>median distance to the nearest "
       "neighbor</span></div>\n",
-      short_number(median_nearest(graph)));
-  text += figure(format_count(static_cast<std::int64_t>(graph.ids.size())), "neighbors");
-  if (graph.is_csr()) text += figure(format_count(alone), "rows without any");
+      short_number(median_nearest(profile)));
+  text += figure(format_count(profile.neighbors), "neighbors");
+  if (profile.within_radius()) text += figure(format_count(alone), "rows without any");
   text += figure(format_count(hubness.most), "times the most popular row is one");
   return text + figure(escape(format_duration(report.seconds)), "from file to answer") + "</div>\n";
 }
 
 std::string facts(const NeighborsReport& report) {
-  const NeighborGraph& graph = *report.shown.graph;
+  const NeighborProfile& profile = *report.shown.profile;
   const auto table = [](const TableView& view) {
     return fmt::format("{} x {} ({})", format_count(view.rows()), format_count(view.cols()), name_of(view.dtype()));
   };
-  std::string metric(name_of(graph.metric));
-  if (graph.metric == Metric::minkowski) metric += fmt::format(", p = {}", graph.p);
+  std::string metric(name_of(profile.metric));
+  if (profile.metric == Metric::minkowski) metric += fmt::format(", p = {}", profile.p);
   std::string text =
       "<dl class=\"facts\">\n" + fact("Table file", report.table_file) + fact("Table", table(*report.shown.table));
   if (!report.queries_file.empty()) {
     text += fact("Query file", report.queries_file) + fact("Queries", table(*report.shown.queries));
   }
-  text += fact("Neighbors", graph.is_csr() ? fmt::format("within {}", report.radius) : fmt::format("k = {}", graph.k));
-  return text + fact("Metric", metric) + fact("Ran as", ran_as(graph.plan)) +
-         fact("Version", "vicinal " VICINAL_VERSION) + fact("Why this method", graph.plan.reason, true) + "</dl>\n";
+  text += fact("Neighbors",
+               profile.within_radius() ? fmt::format("within {}", report.radius) : fmt::format("k = {}", profile.k));
+  return text + fact("Metric", metric) + fact("Ran as", ran_as(profile.plan)) +
+         fact("Version", "vicinal " VICINAL_VERSION) + fact("Why this method", profile.plan.reason, true) + "</dl>\n";
 }
 
 }  // namespace
 
 std::string render(const NeighborsReport& report) {
-  const Hubness hubness = hubness_of(*report.shown.graph);
+  const Hubness hubness = hubness_of(*report.shown.profile);
   const std::string& file = report.queries_file.empty() ? report.table_file : report.queries_file;
   return page("Neighbors of " + std::filesystem::path(file).filename().string(),
               header(report) + hero(report, hubness) + facts(report) + distances_pair(report.shown) +
-                  hubness_section(hubness) + pairs_sections(report.shown) +
+                  hubness_section(*report.shown.profile, hubness) + pairs_sections(report.shown) +
                   footer("The neighbors are those of brute force in float64, ties to the smaller row."));
 }
 

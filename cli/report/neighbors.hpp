@@ -12,7 +12,7 @@ namespace vicinal::cli::report {
 struct NeighborsReport {
   std::string table_file;
   std::string queries_file;  ///< empty: the table within itself
-  double radius = 0;         ///< where the graph is one of a radius
+  double radius = 0;         ///< where they are those within one
   double seconds = 0;
   Neighborhoods shown;
 };

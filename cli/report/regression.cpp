@@ -58,9 +58,9 @@ std::string facts(const RegressionReport& report) {
                      fact("Training table", table(*report.train)) + fact("Test file", report.test_file) +
                      fact("Test table", table(*report.test));
   for (const auto& [name, value] : report.how) text += fact(name, value);
-  return text + fact("Metric", std::string(name_of(report.graph->metric))) +
-         fact("Ran as", ran_as(report.graph->plan)) + fact("Version", "vicinal " VICINAL_VERSION) +
-         fact("Why this method", report.graph->plan.reason, true) + "</dl>\n";
+  return text + fact("Metric", std::string(name_of(report.profile->metric))) +
+         fact("Ran as", ran_as(report.profile->plan)) + fact("Version", "vicinal " VICINAL_VERSION) +
+         fact("Why this method", report.profile->plan.reason, true) + "</dl>\n";
 }
 
 /// Predicted over true values, with the line on which they are equal; one scale for both.
@@ -152,9 +152,10 @@ std::string largest_errors(const RegressionReport& report) {
           ? "Of " + escape(shortened(report.names[0], 40)) + ", with the distances of the neighbors."
           : "With the distances of the neighbors.");
   for (std::size_t i = 0; i < shown; ++i) {
-    const auto distances = report.graph->distances_of(rows[i]);
     const auto far = [&](bool last) {
-      return distances.empty() ? std::string("none") : short_number(last ? distances.back() : distances.front());
+      const NeighborProfile& profile = *report.profile;
+      if (profile.size_of(rows[i]) == 0) return std::string("none");
+      return short_number(last ? profile.last_of(rows[i]) : profile.distances_of(rows[i])[0]);
     };
     text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", rows[i],
                         short_number(at(report.truth, report, rows[i], 0), 6),
@@ -170,15 +171,15 @@ std::string render(const RegressionReport& report) {
   std::string body = fmt::format(
       "<header><p class=\"over\">Regression report</p><h1>{}</h1><p>{} rows, each given the mean of its nearest of {} "
       "training rows</p></header>\n",
-      escape(name), format_count(report.found->rows), format_count(report.graph->table_rows));
+      escape(name), format_count(report.found->rows), format_count(report.profile->table_rows));
   body += hero(report) + facts(report);
   for (std::size_t o = 0; o < std::min(kOutputsShown, report.names.size()); ++o) body += target_sections(report, o);
   if (report.names.size() > kOutputsShown) {
     body += fmt::format("<p class=\"note\">The first {} of {} targets.</p>\n", kOutputsShown, report.names.size());
   }
   body += largest_errors(report);
-  body += distances_pair({.graph = report.graph, .table = report.train, .queries = report.test});
-  body += hubness_section(hubness_of(*report.graph));
+  body += distances_pair({.profile = report.profile, .table = report.train, .queries = report.test});
+  body += hubness_section(*report.profile, hubness_of(*report.profile));
   body += footer("The neighbors are those of brute force in float64, ties to the smaller row.");
   return page("Regression of " + name, body);
 }

@@ -20,7 +20,7 @@ struct RegressionReport {
   std::vector<std::string> names;                        ///< of the outputs
   const TableView* train = nullptr;
   const TableView* test = nullptr;
-  const NeighborGraph* graph = nullptr;
+  const NeighborProfile* profile = nullptr;
   const Regression* found = nullptr;
   std::span<const double> truth;            ///< [m, outputs]; empty: not known
   std::span<const RegressionScore> scores;  ///< of each output; empty without truth

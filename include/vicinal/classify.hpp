@@ -38,8 +38,8 @@ VICINAL_API Classification classify(const Context& ctx, const TableView& table, 
 ///
 /// Throws `invalid_argument` for options outside their domain, queries of another width than the table, labels that do
 /// not number the table's rows, weights by distance with inner_product, and custom weights that are negative or not
-/// finite, `bad_data` for NaN, infinity and distances that overflow, `over_memory` before work begins or when the
-/// neighbors found so far exceed the limit, `cancelled`. Cost of `radius`, and O(neighbors) for each output.
+/// finite, `bad_data` for NaN, infinity and distances that overflow, `over_memory` as `radius_batches` does,
+/// `cancelled`. Cost of `radius_batches`, and O(neighbors) for each output.
 VICINAL_API Classification classify_radius(const Context& ctx, const Index& index, const TableView& queries,
                                            std::span<const Labels> outputs, const RadiusOptions& options,
                                            const VoteOptions& voting = {});

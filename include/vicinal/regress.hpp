@@ -53,7 +53,7 @@ VICINAL_API Regression regress(const Context& ctx, const TableView& table, const
                                const TableView& targets, const KnnOptions& options,
                                const RegressOptions& averaging = {});
 /// The weighted means of the targets of all rows within a radius of each query. Throws as `regress` does, and
-/// `over_memory` also when the neighbors found so far exceed the limit. Cost of `radius`, and O(neighbors outputs).
+/// `over_memory` as `radius_batches` does. Cost of `radius_batches`, and O(neighbors outputs).
 VICINAL_API Regression regress_radius(const Context& ctx, const Index& index, const TableView& queries,
                                       const TableView& targets, const RadiusOptions& options,
                                       const RegressOptions& averaging = {});

@@ -24,6 +24,7 @@
 #include "vicinal/polygon_file.hpp"
 #include "vicinal/polygons.hpp"
 #include "vicinal/preprocess.hpp"
+#include "vicinal/radius_batches.hpp"
 #include "vicinal/regress.hpp"
 #include "vicinal/sample.hpp"
 #include "vicinal/sparse.hpp"

@@ -153,13 +153,26 @@ struct NearestTask {
   std::span<const std::int64_t> exclude;
 };
 
-/// Where results go: sized by the caller for k_list (ids, distances: m * k) and count (counts: m); radius fills CSR.
+/// Takes the lists of a radius search batch by batch, in the order of the queries, so that no more than one is held.
+struct Handover {
+  std::uint64_t room = 0;  ///< bytes that the lists of a batch may take, from when they are found until they are taken
+  /// The result has the lists of the queries from `first` on: ids, distances, and offsets from 0. They are cleared
+  /// afterwards.
+  std::function<void(std::int64_t first)> take;
+};
+
+/// Thrown where the list of one query alone does not fit into the room of a Handover.
+struct NoRoom {};
+
+/// Where results go: sized by the caller for k_list (ids, distances: m * k) and count (counts: m); radius fills CSR,
+/// all of it or what a batch has.
 struct NearestResult {
   std::vector<std::int64_t>& ids;
   std::vector<double>& distances;
   std::vector<std::int64_t>& offsets;
   std::vector<std::int64_t>& counts;
   SearchStats& stats;
+  const Handover* handover = nullptr;
 };
 
 /// Memory of the caller's for k lists: [m, k] each.
@@ -173,6 +186,7 @@ struct VoteTask {
   const NeighborGraph* graph = nullptr;  ///< null where the lists are yet to be found
   std::span<const Labels> outputs;
   const VoteOptions* options = nullptr;
+  std::int64_t first = 0;  ///< row of the votes for the graph's row 0, and its number in sentences
 };
 
 /// A method for a task that leaves the choice, and one sentence why.

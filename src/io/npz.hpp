@@ -1,7 +1,9 @@
 // .npz: a zip archive whose members are .npy files.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "io/array.hpp"
@@ -25,7 +27,30 @@ std::vector<NpzMember> list_npz(const Context& ctx, const Bytes& archive, const 
 RawArray read_npz(const Context& ctx, const Bytes& archive, const std::string& file, const std::string& name,
                   std::size_t axes, bool bfloat16 = false);
 
-/// Writes a whole archive, members at multiples of 64 bytes. Throws `invalid_argument` for names that are none.
+/// A member that was written, as the directory tells it.
+struct NpzEntry {
+  std::string name;
+  std::uint64_t size = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t crc = 0;
+};
+
+/// Writes an archive, array by array, members at multiples of 64 bytes.
+class NpzWriter {
+ public:
+  explicit NpzWriter(PackedFile& file) : file_(file) {}
+
+  /// The headers of an array. Its elements, which the caller writes to the file next, have the CRC-32 `crc`.
+  void begin(const std::string& name, const ArrayView& array, std::uint32_t crc);
+  /// The directory, at the end.
+  void finish();
+
+ private:
+  PackedFile& file_;
+  std::vector<NpzEntry> members_;
+};
+
+/// Writes a whole archive. Throws `invalid_argument` for names that are none.
 void write_npz_members(PackedFile& file, std::span<const NamedArray> arrays);
 
 }  // namespace vicinal::io

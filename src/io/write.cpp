@@ -1,57 +1,11 @@
 // Writers of results. Everything goes through AtomicFile: whole or not there (contract clause 11).
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <iterator>
-
 #include "core/entry.hpp"
 #include "io/atomic_file.hpp"
+#include "io/graph_writer.hpp"
 #include "io/npy.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal {
-namespace {
-
-std::string lower_suffix(const std::filesystem::path& path) {
-  std::string suffix = path.extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return suffix;
-}
-
-/// A graph that a caller put together may not hold what it says.
-void check_written_graph(const NeighborGraph& graph) {
-  const auto count = static_cast<std::int64_t>(graph.ids.size());
-  bool sound = graph.rows >= 0 && graph.ids.size() == graph.distances.size();
-  if (graph.is_csr()) {
-    sound = sound && static_cast<std::int64_t>(graph.offsets.size()) == graph.rows + 1 && graph.offsets.front() == 0 &&
-            graph.offsets.back() == count && std::is_sorted(graph.offsets.begin(), graph.offsets.end());
-  } else {
-    std::int64_t expected = 0;
-    sound = sound && !__builtin_mul_overflow(graph.rows, graph.k, &expected) && expected == count;
-  }
-  if (!sound) {
-    throw Error(ErrorCode::invalid_argument, "graph has ids, distances or offsets that do not fit its rows and k");
-  }
-}
-
-void write_graph_csv(const std::filesystem::path& path, const NeighborGraph& graph) {
-  io::AtomicFile file(path);
-  file.write("row,rank,id,distance\n");
-  std::string lines;
-  for (std::int64_t row = 0; row < graph.rows; ++row) {
-    const auto ids = graph.ids_of(row);
-    const auto distances = graph.distances_of(row);
-    for (std::size_t rank = 0; rank < ids.size(); ++rank) {
-      fmt::format_to(std::back_inserter(lines), "{},{},{},{}\n", row, rank, ids[rank], distances[rank]);
-    }
-    file.write(lines);
-    lines.clear();
-  }
-  file.commit();
-}
-
-}  // namespace
 
 void write_npy(const std::filesystem::path& path, const ArrayView& array) try {
   const core::Entry entry;
@@ -75,17 +29,15 @@ void write_text(const std::filesystem::path& path, std::string_view text) try {
 
 void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) try {
   const core::Entry entry;
-  check_written_graph(graph);
-  const auto count = static_cast<std::int64_t>(graph.ids.size());
-  const std::string suffix = lower_suffix(path);
-  if (suffix == ".csv") {
-    write_graph_csv(path, graph);
+  io::check_arrays(graph);
+  if (io::graph_format_of(path) == io::GraphFormat::csv) {
+    io::PackedFile file(path);
+    io::write_graph_header(file);
+    io::write_graph_lines(file, 0, graph);
+    file.commit();
     return;
   }
-  if (suffix != ".npz") {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' has no suffix neighbors are written as; .npz and .csv there are", path.string()));
-  }
+  const auto count = static_cast<std::int64_t>(graph.ids.size());
   std::vector<std::int64_t> shape = {graph.rows, graph.k};
   if (graph.is_csr()) shape = {count};
   std::vector<NamedArray> arrays = {{"ids", {graph.ids.data(), "<i8", shape}},

@@ -42,26 +42,18 @@ class Record {
   std::string bytes_;
 };
 
-struct Member {
-  std::string name;
-  std::string header;
-  std::uint64_t size = 0;
-  std::uint64_t offset = 0;
-  std::uint32_t crc = 0;
-};
-
 bool is_big(std::uint64_t value) {
   return value >= kSaturated;
 }
 
 /// What the local header and the directory entry have in common, from "version needed" to the sizes.
-void common_fields(Record& record, const Member& member, bool zip64) {
+void common_fields(Record& record, const NpzEntry& member, bool zip64) {
   constexpr std::uint64_t kUtf8Names = 1 << 11;
   const std::uint64_t size = is_big(member.size) ? kSaturated : member.size;
   record.u16(zip64 ? 45 : 20).u16(kUtf8Names).u16(0).u16(0).u16(kOldestDate).u32(member.crc).u32(size).u32(size);
 }
 
-std::string local_header(const Member& member) {
+std::string local_header(const NpzEntry& member) {
   constexpr std::uint64_t kFixed = 30;
   constexpr std::uint64_t kAlignment = 64;
   constexpr std::uint64_t kPaddingId = 0xd935;  // the id that archive aligners use
@@ -77,7 +69,7 @@ std::string local_header(const Member& member) {
   return record.bytes();
 }
 
-std::string directory_entry(const Member& member) {
+std::string directory_entry(const NpzEntry& member) {
   Record extra;
   if (is_big(member.size)) extra.u64(member.size).u64(member.size);
   if (is_big(member.offset)) extra.u64(member.offset);
@@ -117,9 +109,9 @@ void check_names(std::span<const NamedArray> arrays) {
   }
 }
 
-std::uint32_t checksum(const PackedFile& file, const std::string& header, const void* data, std::uint64_t bytes) {
+std::uint32_t checksum(const PackedFile& file, const void* data, std::uint64_t bytes) {
   constexpr std::uint64_t kStep = std::uint64_t{1} << 24;
-  uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(header.data()), header.size());
+  uLong crc = 0;
   const auto* from = static_cast<const Bytef*>(data);
   for (std::uint64_t at = 0; at < bytes; at += kStep) {
     file.poll();
@@ -130,25 +122,35 @@ std::uint32_t checksum(const PackedFile& file, const std::string& header, const 
 
 }  // namespace
 
+void NpzWriter::begin(const std::string& name, const ArrayView& array, std::uint32_t crc) {
+  const std::uint64_t bytes = bytes_of(array);
+  const std::string header = make_npy_header(array);
+  const uLong of_header = crc32_z(0, reinterpret_cast<const Bytef*>(header.data()), header.size());
+  NpzEntry member;
+  member.name = name + ".npy";
+  member.size = header.size() + bytes;
+  member.offset = file_.size();
+  member.crc = static_cast<std::uint32_t>(crc32_combine(of_header, crc, static_cast<z_off_t>(bytes)));
+  file_.write(local_header(member));
+  file_.write(header);
+  members_.push_back(std::move(member));
+}
+
+void NpzWriter::finish() {
+  const std::uint64_t directory = file_.size();
+  for (const NpzEntry& member : members_) file_.write(directory_entry(member));
+  file_.write(directory_end(members_.size(), directory, file_.size() - directory));
+}
+
 void write_npz_members(PackedFile& file, std::span<const NamedArray> arrays) {
   check_names(arrays);
-  std::vector<Member> members;
+  NpzWriter writer(file);
   for (const NamedArray& array : arrays) {
     const std::uint64_t bytes = bytes_of(array.array);
-    Member member;
-    member.name = array.name + ".npy";
-    member.header = make_npy_header(array.array);
-    member.size = member.header.size() + bytes;
-    member.offset = file.size();
-    member.crc = checksum(file, member.header, array.array.data, bytes);
-    file.write(local_header(member));
-    file.write(member.header);
+    writer.begin(array.name, array.array, checksum(file, array.array.data, bytes));
     file.write(array.array.data, bytes);
-    members.push_back(std::move(member));
   }
-  const std::uint64_t directory = file.size();
-  for (const Member& member : members) file.write(directory_entry(member));
-  file.write(directory_end(members.size(), directory, file.size() - directory));
+  writer.finish();
 }
 
 }  // namespace io

@@ -240,8 +240,11 @@ class Run {
     double* distances = search_.distances;
     // In two parts, as a device that has little room would.
     const std::size_t half = search_.collect == kRadius ? found_.size() / 2 : 0;
-    for (const auto& [begin, end] : {std::pair(std::size_t{0}, half), std::pair(half, found_.size())}) {
-      if (begin == end) continue;
+    std::size_t end = 0;
+    for (std::size_t begin = 0; begin < found_.size(); begin = end) {
+      const std::size_t last = begin < half ? half : found_.size();
+      std::int64_t neighbors = counts[end++];
+      while (end < last && neighbors + counts[end] <= search_.most_neighbors) neighbors += counts[end++];
       if (search_.collect == kRadius &&
           search_.make_room(search_.user, counts.data() + begin, static_cast<std::int64_t>(end - begin), &ids,
                             &distances) != 0) {

@@ -8,6 +8,7 @@
 #include "core/infinity.hpp"
 #include "core/memory.hpp"
 #include "core/order.hpp"
+#include "core/poll.hpp"
 #include "formulas/nearest/radius.hpp"
 
 namespace vicinal::cpu {
@@ -73,10 +74,17 @@ class Radius final : public Collector {
         bytes_(bytes),
         limit_(core::largest_key_within(task.metric, task.radius, task.p)) {
     result_.offsets.assign(1, 0);
-    result_.offsets.reserve(static_cast<std::size_t>(task.queries.rows()) + 1);
+    if (result.handover == nullptr) result_.offsets.reserve(static_cast<std::size_t>(task.queries.rows()) + 1);
   }
+  ~Radius() override { forget_found(); }
+  Radius(const Radius&) = delete;
+  Radius& operator=(const Radius&) = delete;
 
   void begin(std::int64_t begin, std::int64_t end) override {
+    if (result_.handover != nullptr) {  // a round that did not fit may have left something
+      forget_found();
+      forget_lists();
+    }
     begin_ = begin;
     found_.resize(static_cast<std::size_t>(end - begin));
   }
@@ -101,33 +109,70 @@ class Radius final : public Collector {
   }
   void finish(std::int64_t query) override {
     Found& found = found_[query - begin_];
-    std::sort(found.begin(), found.end());  // pairs (key, id): the total order
-    for (auto& [key, id] : found) key = core::reported_distance(task_.metric, key, task_.p);
+    core::Poll poll(ctx_);
+    // Pairs (key, id): the total order.
+    if (found.size() < kLongList) {
+      std::sort(found.begin(), found.end());
+    } else {
+      std::sort(found.begin(), found.end(), [&poll](const auto& a, const auto& b) {
+        poll.step();
+        return a < b;
+      });
+    }
+    for (auto& [key, id] : found) {
+      poll.step();
+      key = core::reported_distance(task_.metric, key, task_.p);
+    }
   }
   void end() override {
     std::int64_t total = result_.offsets.back();
     for (const Found& found : found_) total += static_cast<std::int64_t>(found.size());
     grow(result_.ids, total);
     grow(result_.distances, total);
+    core::Poll poll(ctx_);
     for (Found& found : found_) {
       ctx_.check_cancelled();
       for (const auto& [distance, id] : found) {
+        poll.step();
         result_.distances.push_back(distance);
         result_.ids.push_back(id);
       }
       result_.offsets.push_back(static_cast<std::int64_t>(result_.ids.size()));
-      bytes_.fetch_sub(found.capacity() * sizeof(Found::value_type), std::memory_order_relaxed);
-      Found().swap(found);  // `= {}` would keep the memory
+      release(found);
     }
+    if (result_.handover == nullptr) return;
+    result_.handover->take(begin_);
+    forget_lists();
   }
 
  private:
   using Found = std::vector<std::pair<double, std::int64_t>>;
 
-  // How many neighbors a radius catches is not known beforehand: each growth is held against the limit.
+  static constexpr std::size_t kLongList = 131072;  // that takes tens of milliseconds to sort
+
+  // How many neighbors a radius catches is not known beforehand: each growth is held against the room of a batch, or
+  // where all are kept against the limit.
   void take(std::uint64_t added) {
-    core::require_memory(ctx_, bytes_.fetch_add(added, std::memory_order_relaxed) + added,
-                         "radius: the neighbors found so far");
+    const std::uint64_t bytes = bytes_.fetch_add(added, std::memory_order_relaxed) + added;
+    if (result_.handover == nullptr) {
+      core::require_memory(ctx_, bytes, "radius: the neighbors found so far");
+    } else if (bytes > result_.handover->room) {
+      bytes_.fetch_sub(added, std::memory_order_relaxed);
+      throw kernels::NoRoom{};
+    }
+  }
+  template <class T>
+  void release(std::vector<T>& values) {
+    bytes_.fetch_sub(values.capacity() * sizeof(T), std::memory_order_relaxed);
+    std::vector<T>().swap(values);  // `= {}` would keep the memory
+  }
+  void forget_found() {
+    for (Found& found : found_) release(found);
+  }
+  void forget_lists() {
+    release(result_.ids);
+    release(result_.distances);
+    result_.offsets.assign(1, 0);
   }
   void make_room(Found& found, std::size_t capacity) {
     take((capacity - found.capacity()) * sizeof(Found::value_type));

@@ -16,10 +16,12 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "core/context_state.hpp"
 #include "core/infinity.hpp"
 #include "core/parallel.hpp"
+#include "cpu/nearest/batch_steps.hpp"
 #include "cpu/nearest/block.hpp"
 #include "cpu/nearest/collector.hpp"
 #include "cpu/nearest/keys.hpp"
@@ -101,7 +103,7 @@ class Search {
         splits_rows_(splits_rows(ctx, task, sizes_, screened())),
         candidates_(task),
         keys_(ctx, task, candidates_),
-        bytes_(nearest_scratch(ctx, task)),
+        bytes_(result.handover != nullptr ? 0 : nearest_scratch(ctx, task)),
         collector_(make_collector(ctx, task, candidates_, result, bytes_)),
         workers_(static_cast<std::size_t>(ctx.threads())),
         ladder_(make_ladder(ctx, task, types_)) {}
@@ -110,43 +112,17 @@ class Search {
     QueryBatch batch(task_, simd_, ladder_);
     RowBlock block(task_, simd_, std::max(sizes_.block, sizes_.sample), ladder_);
     const std::int64_t m = task_.queries.rows();
-    const std::int64_t blocks = (n_ + sizes_.block - 1) / sizes_.block;
-    for (std::int64_t begin = 0; begin < m; begin += sizes_.batch) {
-      const std::int64_t end = std::min(m, begin + sizes_.batch);
-      batch.load(ctx_, begin, end);
-      collector_->begin(begin, end);
-      seeds_.assign(static_cast<std::size_t>(end - begin), kInfinity);
-      weak_.assign(static_cast<std::size_t>(end - begin), 0);
-      climbs_.assign(static_cast<std::size_t>(batch.tiles()), {});
-      if (sizes_.sample > 0) {
-        // A few rows first: with the limits they give, most of the sample does not survive its own screen.
-        const std::int64_t few = std::max<std::int64_t>(256, 4 * task_.k);
-        if (few < sizes_.sample) search_sample(batch, block, few, Stage::few);
-        search_sample(batch, block, sizes_.sample, few < sizes_.sample ? Stage::sample : Stage::few);
-      }
-      if (splits_rows_) search_by_rows(batch);
-      for (std::int64_t b = 0; b < blocks && !splits_rows_; ++b) {
-        const std::int64_t first = b * sizes_.block;
-        block.assign(first, std::min(n_, first + sizes_.block) - first);
-        search_block(batch, block, Stage::table);
-        const double done = (static_cast<double>(begin) + static_cast<double>(end - begin) *
-                                                              static_cast<double>(b + 1) / static_cast<double>(blocks));
-        ctx_.report("search", done / static_cast<double>(m));
-      }
-      core::parallel_for(ctx_, (end - begin + 255) / 256, [&](std::int64_t task, int) {
-        const std::int64_t last = std::min(end, begin + (task + 1) * 256);
-        for (std::int64_t q = begin + task * 256; q < last; ++q) {
-          ctx_.check_cancelled();
-          collector_->finish(q);
-        }
-      });
-      collector_->end();
-      for (const std::uint8_t weak : weak_) result_.stats.uncertified += weak;
-      for (std::int64_t tile = 0; tile < batch.tiles(); ++tile) {
-        if (climbs_[tile].level > 0) result_.stats.escalated += queries_of(batch, tile);
+    BatchSteps steps(sizes_.batch, result_.handover);
+    for (std::int64_t begin = 0; begin < m;) {
+      const std::int64_t end = std::min(m, begin + steps.next());
+      try {
+        steps.fitted(end - begin, search_batch(batch, block, begin, end));
+        begin = end;
+      } catch (const kernels::NoRoom&) {
+        steps.failed(end - begin);
+        for (WorkerScratch& worker : workers_) worker.survived = 0;
       }
     }
-    for (const WorkerScratch& worker : workers_) result_.stats.survivors += worker.survived;
     result_.stats.distinct_rows = n_;
   }
 
@@ -167,6 +143,52 @@ class Search {
   };
 
   [[nodiscard]] bool screened() const { return !types_.empty(); }
+
+  // The answers of queries [begin, end). Returns the bytes that lists took of the room of a Handover.
+  std::uint64_t search_batch(QueryBatch& batch, RowBlock& block, std::int64_t begin, std::int64_t end) {
+    const std::int64_t m = task_.queries.rows();
+    const std::int64_t blocks = (n_ + sizes_.block - 1) / sizes_.block;
+    batch.load(ctx_, begin, end);
+    collector_->begin(begin, end);
+    seeds_.assign(static_cast<std::size_t>(end - begin), kInfinity);
+    weak_.assign(static_cast<std::size_t>(end - begin), 0);
+    climbs_.assign(static_cast<std::size_t>(batch.tiles()), {});
+    if (sizes_.sample > 0) {
+      // A few rows first: with the limits they give, most of the sample does not survive its own screen.
+      const std::int64_t few = std::max<std::int64_t>(256, 4 * task_.k);
+      if (few < sizes_.sample) search_sample(batch, block, few, Stage::few);
+      search_sample(batch, block, sizes_.sample, few < sizes_.sample ? Stage::sample : Stage::few);
+    }
+    if (splits_rows_) search_by_rows(batch);
+    for (std::int64_t b = 0; b < blocks && !splits_rows_; ++b) {
+      const std::int64_t first = b * sizes_.block;
+      block.assign(first, std::min(n_, first + sizes_.block) - first);
+      search_block(batch, block, Stage::table);
+      const double done = (static_cast<double>(begin) +
+                           static_cast<double>(end - begin) * static_cast<double>(b + 1) / static_cast<double>(blocks));
+      ctx_.report("search", done / static_cast<double>(m));
+    }
+    // Long lists take long to sort: few of them are spread over all workers.
+    const std::int64_t share =
+        task_.collect == kernels::Collect::radius
+            ? std::clamp<std::int64_t>((end - begin) / (4 * std::int64_t{ctx_.threads()}), 1, 256)
+            : 256;
+    core::parallel_for(ctx_, (end - begin + share - 1) / share, [&](std::int64_t task, int) {
+      const std::int64_t last = std::min(end, begin + (task + 1) * share);
+      for (std::int64_t q = begin + task * share; q < last; ++q) {
+        ctx_.check_cancelled();
+        collector_->finish(q);
+      }
+    });
+    const std::uint64_t found = bytes_.load();
+    collector_->end();
+    for (const std::uint8_t weak : weak_) result_.stats.uncertified += weak;
+    for (std::int64_t tile = 0; tile < batch.tiles(); ++tile) {
+      if (climbs_[tile].level > 0) result_.stats.escalated += queries_of(batch, tile);
+    }
+    for (WorkerScratch& worker : workers_) result_.stats.survivors += std::exchange(worker.survived, 0);
+    return 2 * found;  // and once more as they were taken
+  }
   [[nodiscard]] std::int64_t queries_of(const QueryBatch& batch, std::int64_t tile) const {
     return std::min<std::int64_t>(simd_.tile_queries, batch.size() - tile * simd_.tile_queries);
   }
@@ -318,6 +340,7 @@ class Search {
         part->ids.resize(result_.ids.size());
         part->distances.resize(result_.distances.size());
         part->counts.resize(result_.counts.size());
+        part->result.handover = result_.handover;
         part->collector = make_collector(ctx_, task_, candidates_, part->result, bytes_);
         part->collector->begin(batch.begin(), batch.begin() + batch.size());
         part->block = std::make_unique<RowBlock>(task_, simd_, sizes_.block, std::span<const Screen>());

@@ -20,8 +20,8 @@ struct VoteScratch {
   std::vector<double> totals;   // by class; all zero between rows
 };
 
-/// Votes on one row for one output; `sum` is the sum of all weights.
-void vote_row(const Labels& labels, std::int64_t row, std::span<const std::int64_t> ids, double sum,
+/// One row's vote for one output, put at `place`; `sum` is the sum of all weights.
+void vote_row(const Labels& labels, std::int64_t place, std::span<const std::int64_t> ids, double sum,
               VoteScratch& scratch, Vote& vote) {
   std::int32_t best = -1;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -36,8 +36,8 @@ void vote_row(const Labels& labels, std::int64_t row, std::span<const std::int64
       best_total = total;
     }
   }
-  vote.codes[static_cast<std::size_t>(row)] = best;
-  double* shares = vote.probabilities.empty() ? nullptr : vote.probabilities.data() + row * vote.class_count;
+  vote.codes[static_cast<std::size_t>(place)] = best;
+  double* shares = vote.probabilities.empty() ? nullptr : vote.probabilities.data() + place * vote.class_count;
   for (const std::int64_t id : ids) {
     const std::int32_t code = labels.codes[static_cast<std::size_t>(id)];
     double& total = scratch.totals[static_cast<std::size_t>(code)];
@@ -70,16 +70,16 @@ void cpu_vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) 
     for (std::int64_t row = task_number * rows_per_task; row < end; ++row) {
       const std::span<const std::int64_t> ids = graph.ids_of(row);
       for (const std::int64_t id : ids) {
-        if (id < 0 || id >= graph.table_rows) weights_of.refuse_id(id, graph.table_rows, row);
+        if (id < 0 || id >= graph.table_rows) weights_of.refuse_id(id, graph.table_rows, task.first + row);
       }
       scratch.weights.resize(std::max(scratch.weights.size(), ids.size()));
       const std::span<double> weights(scratch.weights.data(), ids.size());
-      weights_of.weigh(row, graph.distances_of(row), weights);
+      weights_of.weigh(task.first + row, graph.distances_of(row), weights);
       double sum = 0;
       for (const double weight : weights) sum += weight;
-      if (std::isinf(sum)) weights_of.refuse_sum(row);
+      if (std::isinf(sum)) weights_of.refuse_sum(task.first + row);
       for (std::size_t output = 0; output < task.outputs.size(); ++output) {
-        vote_row(task.outputs[output], row, ids, sum, scratch, result[output]);
+        vote_row(task.outputs[output], task.first + row, ids, sum, scratch, result[output]);
       }
     }
   });

@@ -207,7 +207,8 @@ class Run {
   }
 
   /// Count, and radius: the first pass counts, and keeps what it finds where there is room for the same number of
-  /// neighbors of each query. Where that was too little, a second pass has room for just so many as there are.
+  /// neighbors of each query. Where that was too little, or is too much for the host, a second pass has room for just
+  /// so many as there are.
   void find_within(std::int64_t begin, std::int64_t count) {
     const Buffer<unsigned long long> found(engine_, count);
     found.zero();
@@ -237,7 +238,8 @@ class Run {
       std::copy(counts.begin(), counts.end(), call_.counts + begin);
       return;
     }
-    if (room > 0 && *std::max_element(counts.begin(), counts.end()) <= room) {
+    const std::int64_t all = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+    if (room > 0 && all <= call_.most_neighbors && *std::max_element(counts.begin(), counts.end()) <= room) {
       return hand_over(counts, [&](const Within& within) {
         compact_kernel<<<static_cast<unsigned>(count), 64, 0, engine_.stream>>>(
             keys.data(), ids.data(), room, within.offsets.data(), within.keys.data(), within.ids.data());
@@ -246,7 +248,8 @@ class Run {
     }
     keys = {};
     ids = {};
-    const auto most = static_cast<std::int64_t>(limit / 2 / 16);
+    const auto fitting = static_cast<std::int64_t>(limit / 2 / 16);
+    const std::int64_t most = std::min(fitting, call_.most_neighbors);
     for (std::int64_t first = 0; first < count;) {
       std::int64_t last = first;
       std::int64_t total = 0;
@@ -254,7 +257,8 @@ class Run {
         total += counts[static_cast<std::size_t>(last++)];
       }
       if (last == first) {
-        refuse_memory(static_cast<std::uint64_t>(counts[static_cast<std::size_t>(first)]) * 32, limit);
+        const std::int64_t alone = counts[static_cast<std::size_t>(last++)];
+        if (alone > fitting) refuse_memory(static_cast<std::uint64_t>(alone) * 32, limit);
       }
       find_again({counts.data() + first, static_cast<std::size_t>(last - first)}, first);
       first = last;

@@ -63,10 +63,20 @@ Classification classify_by(const Context& ctx, const Index& index, SearchRequest
 /// The same of neighbors within a radius.
 Classification classify_within(const Context& ctx, const Index& index, SearchRequest& request,
                                std::span<const Labels> outputs, const VoteOptions& voting) {
-  request.bytes_beside = vote_bytes(ctx, request.task.queries.rows(), outputs, voting);
+  const std::int64_t queries = request.task.queries.rows();
+  request.bytes_beside = vote_bytes(ctx, queries, outputs, voting);
   request.operation = "classify";
-  NeighborGraph graph = ops::find_neighbors(ctx, index, request);
-  return {vote(ctx, graph, outputs, voting), graph.rows, graph.table_rows, graph.plan, graph.stats};
+  Classification result;
+  const RadiusSummary found =
+      ops::find_in_batches(ctx, index, request, [&](std::int64_t first, const NeighborGraph& lists) {
+        if (result.votes.empty()) result.votes = make_votes(queries, outputs, voting);
+        kernels::backend_of(ctx).nearest().vote(ctx, {&lists, outputs, &voting, first}, result.votes);
+      });
+  result.rows = found.rows;
+  result.table_rows = found.table_rows;
+  result.plan = found.plan;
+  result.stats = found.stats;
+  return result;
 }
 
 }  // namespace

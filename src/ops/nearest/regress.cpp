@@ -68,10 +68,9 @@ Targets read_targets(const Context& ctx, const TableView& targets, std::int64_t 
   return read;
 }
 
-std::vector<double> average(const Context& ctx, const NeighborGraph& graph, const Targets& targets,
-                            const RegressOptions& options, std::string_view operation) {
+void average(const Context& ctx, const NeighborGraph& graph, const Targets& targets, const RegressOptions& options,
+             std::string_view operation, std::int64_t first, std::span<double> means) {
   const std::int64_t m = graph.rows;
-  std::vector<double> means(static_cast<std::size_t>(m * targets.outputs));
   const std::int64_t per_row = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(graph.ids.size()) * targets.outputs / std::max<std::int64_t>(1, m));
   const std::int64_t rows_per_task = std::max<std::int64_t>(1, kNeighborsPerTask / per_row);
@@ -84,13 +83,13 @@ std::vector<double> average(const Context& ctx, const NeighborGraph& graph, cons
       const std::span<const std::int64_t> ids = graph.ids_of(row);
       const auto size = static_cast<std::int64_t>(ids.size());
       for (const std::int64_t id : ids) {
-        if (id < 0 || id >= targets.rows) weights_of.refuse_id(id, targets.rows, row);
+        if (id < 0 || id >= targets.rows) weights_of.refuse_id(id, targets.rows, first + row);
       }
       weights.resize(ids.size());
-      weights_of.weigh(row, graph.distances_of(row), weights);
+      weights_of.weigh(first + row, graph.distances_of(row), weights);
       const double* const w = weights.data();
       const double weight = sum_of(size, [w](std::int64_t i, double a) { return a + w[i]; });
-      if (std::isinf(weight)) weights_of.refuse_sum(row);
+      if (std::isinf(weight)) weights_of.refuse_sum(first + row);
       for (std::int64_t o = 0; o < targets.outputs; ++o) {
         double& mean = means[static_cast<std::size_t>(row * targets.outputs + o)];
         const double* const t = targets.values.data() + o;
@@ -98,17 +97,29 @@ std::vector<double> average(const Context& ctx, const NeighborGraph& graph, cons
             sum_of(size, [&](std::int64_t i, double a) { return std::fma(w[i], t[ids[i] * targets.outputs], a); });
         mean = weight == 0 ? options.outlier : sum / weight;
         if (weight != 0 && !std::isfinite(mean)) {
-          throw Error(ErrorCode::bad_data, std::string(operation) + ": query row " + std::to_string(row) +
+          throw Error(ErrorCode::bad_data, std::string(operation) + ": query row " + std::to_string(first + row) +
                                                ": the weighted sum of its neighbors' targets in column " +
                                                std::to_string(o) + " is beyond a float64");
         }
       }
     }
   });
+}
+
+std::vector<double> average(const Context& ctx, const NeighborGraph& graph, const Targets& targets,
+                            const RegressOptions& options, std::string_view operation) {
+  std::vector<double> means(static_cast<std::size_t>(graph.rows * targets.outputs));
+  average(ctx, graph, targets, options, operation, 0, means);
   return means;
 }
 
 namespace {
+
+std::int64_t without_neighbors(const NeighborGraph& graph) {
+  std::int64_t count = 0;
+  for (std::int64_t row = 0; row < graph.rows; ++row) count += graph.ids_of(row).empty() ? 1 : 0;
+  return count;
+}
 
 Regression regress(const Context& ctx, const Index& index, const TableView& queries, const TableView& targets,
                    SearchRequest& request, const RegressOptions& averaging) {
@@ -119,15 +130,26 @@ Regression regress(const Context& ctx, const Index& index, const TableView& quer
   request.operation = "regress";
   core::require_memory(ctx, request.bytes_beside, request.operation);
   const Targets read = read_targets(ctx, targets, index.rows());
-  const NeighborGraph graph = find_neighbors(ctx, index, request);
-  Regression result{average(ctx, graph, read, averaging, "regress"),
-                    graph.rows,
-                    graph.table_rows,
-                    read.outputs,
-                    0,
-                    graph.plan,
-                    graph.stats};
-  for (std::int64_t row = 0; row < graph.rows; ++row) result.outliers += graph.ids_of(row).empty() ? 1 : 0;
+  Regression result{{}, queries.rows(), index.rows(), read.outputs, 0, {}, {}};
+  if (request.task.collect == kernels::Collect::radius) {
+    const RadiusSummary found =
+        find_in_batches(ctx, index, request, [&](std::int64_t first, const NeighborGraph& lists) {
+          result.values.resize(static_cast<std::size_t>(result.rows * read.outputs));
+          const std::span<double> values(result.values);
+          average(ctx, lists, read, averaging, "regress", first,
+                  values.subspan(static_cast<std::size_t>(first * read.outputs),
+                                 static_cast<std::size_t>(lists.rows * read.outputs)));
+          result.outliers += without_neighbors(lists);
+        });
+    result.plan = found.plan;
+    result.stats = found.stats;
+  } else {
+    const NeighborGraph graph = find_neighbors(ctx, index, request);
+    result.values = average(ctx, graph, read, averaging, "regress");
+    result.outliers = without_neighbors(graph);
+    result.plan = graph.plan;
+    result.stats = graph.stats;
+  }
   if (result.plan.device != "cpu") result.plan.reason += "; lists come to the host, where they are averaged";
   return result;
 }

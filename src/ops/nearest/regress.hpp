@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -23,8 +24,10 @@ std::uint64_t target_bytes(const TableView& targets);
 /// Throws `bad_data` naming row and column of a target that is not finite.
 Targets read_targets(const Context& ctx, const TableView& targets, std::int64_t table_rows);
 
-/// The means [graph.rows, outputs] of each row's neighbors. The graph has been checked, but for its ids; `operation`
-/// begins sentences.
+/// Writes the means of each row's neighbors to `means` [graph.rows, outputs]. The graph has been checked, but for its
+/// ids; `operation` begins sentences, which name row i as `first` + i.
+void average(const Context& ctx, const NeighborGraph& graph, const Targets& targets, const RegressOptions& options,
+             std::string_view operation, std::int64_t first, std::span<double> means);
 std::vector<double> average(const Context& ctx, const NeighborGraph& graph, const Targets& targets,
                             const RegressOptions& options, std::string_view operation);
 

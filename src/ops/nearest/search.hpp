@@ -11,6 +11,7 @@
 
 #include "backend/nearest.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/radius_batches.hpp"
 
 namespace vicinal::ops {
 
@@ -75,6 +76,11 @@ auto with_index(const Context& ctx, const TableView& table, const Body& body) {
 /// The neighbors of the request's queries among the rows of an index. `counts`: where they are only counted.
 NeighborGraph find_neighbors(const Context& ctx, const Index& index, SearchRequest& request,
                              std::vector<std::int64_t>* counts = nullptr);
+
+/// The same in batches, each handed to `take` (docs: radius_batches).
+RadiusSummary find_in_batches(const Context& ctx, const Index& index, SearchRequest& request, const TakeLists& take);
+/// As plan_search, of find_in_batches.
+Plan plan_batches(const Context& ctx, const TableView& table, SearchRequest& request);
 
 /// A request whose arguments are refused before the table is read: what is known from shapes alone.
 SearchRequest checked_request(const Context& ctx, const TableView& table, const TableView* queries,

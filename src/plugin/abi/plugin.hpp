@@ -5,10 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 14;
+inline constexpr std::uint32_t kPluginVersion = 15;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -109,6 +110,8 @@ struct Search {
   std::int32_t (*make_room)(void* user, const std::int64_t* counts, std::int64_t queries, std::int64_t** ids,
                             double** distances) = nullptr;
   void* user = nullptr;  ///< of make_room
+  /// Radius: neighbors of several queries that the host has room for at once.
+  std::int64_t most_neighbors = std::numeric_limits<std::int64_t>::max();
 };
 
 /// As SearchStats.

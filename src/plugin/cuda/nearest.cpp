@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
+#include <vector>
 
 #include "backend/backend.hpp"
 #include "core/distance.hpp"
@@ -41,7 +43,7 @@ constexpr double kTransferRate = 2e10;       // bytes to the device a second
 constexpr std::int64_t kKDistances = 1024;
 
 /// Room for the neighbors within a radius: how many there are is not known before, so each growth is held against the
-/// limit.
+/// limit. With a Handover there is room for those of one call, taken before the next.
 class Room {
  public:
   Room(Call& call, kernels::NearestResult& result, std::uint64_t scratch)
@@ -49,15 +51,33 @@ class Room {
     result_.offsets.assign(1, 0);
   }
 
+  [[nodiscard]] std::int64_t most_neighbors() const {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    if (result_.handover == nullptr) return static_cast<std::int64_t>(kMost);
+    return static_cast<std::int64_t>(std::clamp<std::uint64_t>(result_.handover->room / kBytes, 1, kMost));
+  }
+  /// Has the lists taken that were found since, where there is a Handover.
+  void hand_over() {
+    if (result_.handover == nullptr || result_.offsets.size() == 1) return;
+    result_.handover->take(first_);
+    first_ += static_cast<std::int64_t>(result_.offsets.size()) - 1;
+    std::vector<std::int64_t>().swap(result_.ids);
+    std::vector<double>().swap(result_.distances);
+    result_.offsets.assign(1, 0);
+  }
+
   static std::int32_t make(void* user, const std::int64_t* counts, std::int64_t queries, std::int64_t** ids,
                            double** distances) {
     Room& room = *static_cast<Room*>(user);
     return room.call_.keep([&] {
+      room.hand_over();
       const std::size_t size = room.result_.ids.size();
       for (std::int64_t q = 0; q < queries; ++q) {
         room.result_.offsets.push_back(room.result_.offsets.back() + counts[q]);
       }
       const auto total = static_cast<std::size_t>(room.result_.offsets.back());
+      const kernels::Handover* const handover = room.result_.handover;
+      if (handover != nullptr && total * kBytes > handover->room) throw kernels::NoRoom{};
       room.grow(room.result_.ids, total);
       room.grow(room.result_.distances, total);
       *ids = room.result_.ids.data() + size;
@@ -72,16 +92,21 @@ class Room {
       const std::uint64_t before = values.capacity() * sizeof(T);
       const std::size_t capacity = std::max(total, values.capacity() + values.capacity() / 2);
       // Old and new stand side by side while it moves.
-      core::require_memory(call_.context(), bytes_ + capacity * sizeof(T), "radius: the neighbors found so far");
+      if (result_.handover == nullptr) {
+        core::require_memory(call_.context(), bytes_ + capacity * sizeof(T), "radius: the neighbors found so far");
+      }
       values.reserve(capacity);
       bytes_ += capacity * sizeof(T) - before;
     }
     values.resize(total);
   }
 
+  static constexpr std::uint64_t kBytes = 16;  // of a neighbor
+
   Call& call_;
   kernels::NearestResult& result_;
   std::uint64_t bytes_;
+  std::int64_t first_ = 0;  // query whose list comes next
 };
 
 class DeviceNearest final : public CudaNearest {
@@ -195,7 +220,9 @@ class DeviceNearest final : public CudaNearest {
       Room room(call, result, host_bytes(ctx, task));
       asked.make_room = Room::make;
       asked.user = &room;
+      asked.most_neighbors = room.most_neighbors();
       run(call, asked, counters, status);
+      if (status.code == kOk) room.hand_over();
     });
   }
   void search_into(const Context& ctx, const NearestTask& task, const kernels::ListMemory& lists,

@@ -4,9 +4,31 @@ and the number of bytes that a refusal names: enough, and what --explain says.""
 import json
 import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+
+
+# In a small process of its own: a child's ru_maxrss begins at what its parent held. wait4 measures this child alone.
+MEASURE = """
+import os, sys
+pid = os.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+_, status, usage = os.wait4(pid, 0)
+assert os.waitstatus_to_exitcode(status) == 0
+print(usage.ru_maxrss * 1024)
+"""
+
+
+def peak_of(command, folder, arguments):
+    """Bytes, of a command that must succeed."""
+    words = [sys.executable, "-S", "-c", MEASURE, command, *arguments]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
 
 
 def test_peak_memory(command, tmp_path):
@@ -14,17 +36,26 @@ def test_peak_memory(command, tmp_path):
     generator = np.random.default_rng(0)
     np.save(tmp_path / "table.npy", generator.random((rows, columns), np.float32))
     np.save(tmp_path / "queries.npy", generator.random((queries, columns), np.float32))
-    arguments = [command, "knn", "table.npy", "queries.npy", "-k", str(k), "-o", "graph.npz", "-q"]
-    # wait4 measures this child alone; what it shares with its parent before exec is below what it needs afterwards.
-    pid = os.fork()
-    if pid == 0:
-        os.chdir(tmp_path)
-        os.execv(command, arguments)
-    _, status, usage = os.wait4(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
+    arguments = ["knn", "table.npy", "queries.npy", "-k", str(k), "-o", "graph.npz", "-q"]
     needed = (rows + queries) * columns * 4 + queries * k * 16
-    assert usage.ru_maxrss * 1024 <= needed + 256_000_000
+    assert peak_of(command, tmp_path, arguments) <= needed + 256_000_000
     assert np.load(tmp_path / "graph.npz")["ids"].shape == (queries, k)
+
+
+def test_any_number_of_neighbors_keeps_the_limit(command, vicinal, tmp_path):
+    draws = np.random.default_rng(0)
+    rows, queries = 6_000, 1_000
+    np.save(tmp_path / "table.npy", draws.random((rows, 3)))
+    np.save(tmp_path / "queries.npy", draws.random((queries, 3)))
+    arguments = ["radius", "table.npy", "queries.npy", "-r", "9", "-o", "out.npz", "-q", "--memory-limit"]
+    told = int(re.search(r"\((\d+) bytes\)", vicinal(*arguments, "1").stderr)[1])
+    shown = json.loads(vicinal(*arguments[:-1], "--explain", "--json").stdout)
+    assert shown["plan"]["memory_bytes"] == told
+    peak = peak_of(command, tmp_path, [*arguments, str(told)])
+    found = np.load(tmp_path / "out.npz")
+    assert len(found["ids"]) == rows * queries and found["offsets"][-1] == rows * queries
+    assert told < 90e6 < 16 * rows * queries
+    assert peak <= told + 30e6
 
 
 COMMANDS = {
@@ -32,6 +63,12 @@ COMMANDS = {
     "knn of queries": "knn table.npy queries.npy -k 10 -o out.npz",
     "knn of text": "knn table.csv --drop class -k 10 -o out.csv",
     "count": "radius table.npy -r 0.1 --count -o out.npy",
+    "radius": "radius table.npy -r 0.15 -o out.npz",
+    "radius of queries": "radius table.npy queries.npy -r 0.3 -o out.csv",
+    "radius, a page": "radius table.npy -r 0.1 -o out.npz --report out.html",
+    "radius, everything": "radius table.npy few.npy -r 9 -o out.npz",
+    "classify within": "classify table.npy queries.npy --labels labels.npy -r 9 -o out.csv",
+    "regress within": "regress table.npy queries.npy --targets targets.npy -r 9 -o out.npy",
     "classify": "classify table.npy queries.npy --labels labels.npy -k 10 -o out.csv",
     "classify of text": "classify table.csv --label class table.csv -k 10 -o out.csv",
     "classify, labels that all differ": "classify table.npy queries.npy --labels texts.txt -k 10 -o out.csv",
@@ -68,6 +105,7 @@ def test_the_first_number_told_is_enough(vicinal, tmp_path, arguments):
     labels = draws.integers(0, 3, rows)
     np.save(tmp_path / "table.npy", table)
     np.save(tmp_path / "queries.npy", draws.random((500, columns)))
+    np.save(tmp_path / "few.npy", draws.random((100, columns)))
     np.save(tmp_path / "labels.npy", labels)
     (tmp_path / "texts.txt").write_text("".join(f"the label of row {i}\n" for i in range(rows)))
     np.save(tmp_path / "targets.npy", draws.random(rows))

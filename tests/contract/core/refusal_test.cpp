@@ -120,6 +120,9 @@ TEST_F(Refusal, ValuesThatAreNotFinite) {
                    [&] { (void)knn(context_, table(), queries(), {.k = 1}); });
     expect_refusal(ErrorCode::bad_data, {"queries", "row 30", "column 0"},
                    [&] { (void)radius(context_, table(), queries(), {.radius = 1}); });
+    expect_refusal(ErrorCode::bad_data, {"queries", "row 30", "column 0"}, [&] {
+      (void)radius_batches(context_, table(), queries(), {.radius = 1}, [](std::int64_t, const NeighborGraph&) {});
+    });
     queries_[30 * kCols] = 0;
   }
 }
@@ -146,6 +149,9 @@ TEST_F(Refusal, RadiiAndExponentsOutsideTheirDomain) {
   for (const double r : {-1.0, kNaN}) {
     expect_refusal(ErrorCode::invalid_argument, {"radius"},
                    [&] { (void)radius(context_, table(), queries(), {.radius = r}); });
+    expect_refusal(ErrorCode::invalid_argument, {"radius"}, [&] {
+      (void)radius_batches(context_, table(), queries(), {.radius = r}, [](std::int64_t, const NeighborGraph&) {});
+    });
   }
   EXPECT_NO_THROW((void)radius(context_, table(), queries(), {.radius = -1, .metric = Metric::inner_product}));
   for (const double p : {0.5, kNaN, kInfinity, -2.0}) {

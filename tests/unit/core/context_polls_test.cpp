@@ -88,6 +88,18 @@ TEST(Polls, ATreeDescent) {
   EXPECT_GE(polls_within(10, Metric::minkowski), kRows);
 }
 
+// 2^18 neighbors take some 2^18 * 18 comparisons to sort, and then are made distances and copied.
+TEST(Polls, ALongListWithinARadius) {
+  constexpr std::int64_t kRows = 1 << 18;
+  const std::vector<float> rows = random_rows(kRows, 1);
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.data(), kRows, 1);
+  const Index index(ctx, table);
+  const RadiusOptions options = {.radius = 10, .method = Method::direct};
+  const std::int64_t counting = polls_of([&] { count(ctx, index, table.slice(0, 1), options); });
+  EXPECT_GE(polls_of([&] { radius(ctx, index, table.slice(0, 1), options); }) - counting, 4 * 18);
+}
+
 // A leaf of equal points may be of any size, where they are too few of the table to be made one.
 TEST(Polls, ALargeLeaf) {
   constexpr std::int64_t kRows = 1 << 17;

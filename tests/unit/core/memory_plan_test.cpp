@@ -9,6 +9,7 @@
 #include "vicinal/kmeans.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"
+#include "vicinal/radius_batches.hpp"
 
 namespace vicinal {
 namespace {
@@ -42,6 +43,24 @@ TEST(MemoryPlan, ListsOfNeighbors) {
         plan_radius(tables.ctx, tables.small, &queries, {.radius = 1, .method = Method::direct}).memory);
   };
   EXPECT_GE(within(tables.large) - within(tables.small), 8.0 * kRows);
+}
+
+TEST(MemoryPlan, ListsInBatches) {
+  const Context ctx = Context::cpu({.threads = 1, .memory_limit = std::uint64_t{1} << 40});
+  constexpr double kOne = 0;
+  // Of shapes: room for a list of all rows, and for many short ones, but not for more than there are.
+  const auto room = [&](std::int64_t n, std::int64_t m) {
+    const TableView table(&kOne, DType::float64, n, 2, 0, 0);
+    const TableView queries(&kOne, DType::float64, m, 2, 0, 0);
+    const RadiusOptions options = {.radius = 1, .method = Method::direct};
+    return static_cast<std::int64_t>(plan_radius_batches(ctx, table, &queries, options).memory -
+                                     plan_radius(ctx, table, &queries, options).memory);
+  };
+  EXPECT_GE(room(4'000'000, 100), 4'000'000 * 64);
+  EXPECT_GE(room(10'000, 100'000), std::int64_t{64} << 20);
+  EXPECT_LE(room(10'000, 100'000), std::int64_t{64} << 20);
+  EXPECT_GE(room(10'000, 3), 3 * 10'000 * 64);
+  EXPECT_LE(room(10'000, 3), 3 * (10'000 * 64 + 65'536));
 }
 
 TEST(MemoryPlan, ScoresOfOutliers) {

@@ -16,6 +16,7 @@
 #include "core/distance.hpp"
 #include "core/infinity.hpp"
 #include "core/parallel.hpp"
+#include "cpu/nearest/batch_steps.hpp"
 #include "cpu/nearest/collector.hpp"
 #include "cpu/nearest/query_batch.hpp"
 #include "cpu/nearest/tree/tree.hpp"
@@ -219,46 +220,59 @@ class TreeSearch {
         candidates_(task),
         grouped_(task.index->grouped()),
         shares_answers_(grouped_ && task.collect == kernels::Collect::k_list && !task.self && task.exclude.empty()),
-        bytes_(nearest_in_tree_scratch(ctx, task)) {
+        bytes_(result.handover != nullptr ? 0 : nearest_in_tree_scratch(ctx, task)) {
     if (task.collect != kernels::Collect::k_list) collector_ = make_collector(ctx, task, candidates_, result, bytes_);
   }
 
   void run() {
     const std::int64_t m = task_.queries.rows();
-    const std::int64_t step = batch_of(task_);
     QueryBatch batch(task_, simd_kernels(ctx_.isa()), {});
-    std::vector<std::int64_t> ranked(static_cast<std::size_t>(ctx_.threads()), 0);
-    for (std::int64_t begin = 0; begin < m; begin += step) {
-      batch.load(ctx_, begin, std::min(m, begin + step));
-      if (collector_) collector_->begin(begin, begin + batch.size());
-      const std::vector<std::int64_t> order = order_of(batch);
-      const std::int64_t chunk = std::clamp<std::int64_t>(batch.size() / 16 / ctx_.threads(), 1, 256);
-      std::atomic<std::int64_t> done{begin};
-      core::parallel_for(ctx_, (batch.size() + chunk - 1) / chunk, [&](std::int64_t task, int worker) {
-        const std::int64_t end = std::min(batch.size(), (task + 1) * chunk);
-        std::int64_t points = 0;
-        for (std::int64_t at = task * chunk; at < end; ++at) {
-          ctx_.check_cancelled();
-          if (at + 2 < end) __builtin_prefetch(batch.row(order[static_cast<std::size_t>(at) + 2]));
-          const std::int64_t i = order[static_cast<std::size_t>(at)];
-          const std::int64_t before = at > task * chunk ? order[static_cast<std::size_t>(at) - 1] : i;
-          if (shares_answers_ && before != i && are_equal(batch, before, i)) {
-            copy_answer(batch.begin() + before, batch.begin() + i);
-          } else {
-            points = search(batch, i);
-          }
-          ranked[static_cast<std::size_t>(worker)] += points;  // as if searched: no chunk shows
-        }
-        const std::int64_t now = done.fetch_add(end - task * chunk) + end - task * chunk;
-        ctx_.report("search", static_cast<double>(now) / static_cast<double>(m));
-      });
-      if (collector_) collector_->end();
+    BatchSteps steps(batch_of(task_), result_.handover);
+    for (std::int64_t begin = 0; begin < m;) {
+      const std::int64_t end = std::min(m, begin + steps.next());
+      try {
+        steps.fitted(end - begin, search_batch(batch, begin, end));
+        begin = end;
+      } catch (const kernels::NoRoom&) {
+        steps.failed(end - begin);
+      }
     }
-    result_.stats.survivors = std::accumulate(ranked.begin(), ranked.end(), std::int64_t{0});
     result_.stats.distinct_rows = task_.index->distinct_rows();
   }
 
  private:
+  // The answers of queries [begin, end). Returns the bytes that lists took of the room of a Handover.
+  std::uint64_t search_batch(QueryBatch& batch, std::int64_t begin, std::int64_t last) {
+    batch.load(ctx_, begin, last);
+    if (collector_) collector_->begin(begin, last);
+    const std::vector<std::int64_t> order = order_of(batch);
+    const std::int64_t chunk = std::clamp<std::int64_t>(batch.size() / 16 / ctx_.threads(), 1, 256);
+    std::vector<std::int64_t> ranked(static_cast<std::size_t>(ctx_.threads()), 0);
+    std::atomic<std::int64_t> done{begin};
+    core::parallel_for(ctx_, (batch.size() + chunk - 1) / chunk, [&](std::int64_t task, int worker) {
+      const std::int64_t end = std::min(batch.size(), (task + 1) * chunk);
+      std::int64_t points = 0;
+      for (std::int64_t at = task * chunk; at < end; ++at) {
+        ctx_.check_cancelled();
+        if (at + 2 < end) __builtin_prefetch(batch.row(order[static_cast<std::size_t>(at) + 2]));
+        const std::int64_t i = order[static_cast<std::size_t>(at)];
+        const std::int64_t before = at > task * chunk ? order[static_cast<std::size_t>(at) - 1] : i;
+        if (shares_answers_ && before != i && are_equal(batch, before, i)) {
+          copy_answer(batch.begin() + before, batch.begin() + i);
+        } else {
+          points = search(batch, i);
+        }
+        ranked[static_cast<std::size_t>(worker)] += points;  // as if searched: no chunk shows
+      }
+      const std::int64_t now = done.fetch_add(end - task * chunk) + end - task * chunk;
+      ctx_.report("search", static_cast<double>(now) / static_cast<double>(task_.queries.rows()));
+    });
+    const std::uint64_t found = bytes_.load();
+    if (collector_) collector_->end();
+    result_.stats.survivors += std::accumulate(ranked.begin(), ranked.end(), std::int64_t{0});
+    return 2 * found;  // and once more as they were taken
+  }
+
   // Queries of the batch in the order of the leaves whose boxes they are nearest to; where they share answers, equal
   // ones beside each other in each stretch of that order.
   std::vector<std::int64_t> order_of(const QueryBatch& batch) const {

@@ -1,0 +1,151 @@
+// GraphWriter: the bytes of write_graph, whatever the batches; and nothing is left behind where a graph is not
+// complete.
+#include "io/graph_writer.hpp"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "io_testing.hpp"
+
+namespace vicinal {
+namespace {
+
+using io::GraphWriter;
+using io_testing::expect_error;
+using io_testing::Folder;
+
+/// Lists of 0 to 4 neighbors.
+NeighborGraph lists_of(std::int64_t rows) {
+  NeighborGraph graph;
+  graph.rows = rows;
+  graph.table_rows = 1000;
+  graph.offsets = {0};
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t rank = 0; rank < (row * 7) % 5; ++rank) {
+      graph.ids.push_back((row * 31 + rank) % 1000);
+      graph.distances.push_back(0.1 * static_cast<double>(rank) + static_cast<double>(row));
+    }
+    graph.offsets.push_back(static_cast<std::int64_t>(graph.ids.size()));
+  }
+  return graph;
+}
+
+NeighborGraph part_of(const NeighborGraph& graph, std::int64_t first, std::int64_t rows) {
+  NeighborGraph part;
+  part.rows = rows;
+  part.table_rows = graph.table_rows;
+  part.offsets = {0};
+  for (std::int64_t row = first; row < first + rows; ++row) {
+    part.ids.insert(part.ids.end(), graph.ids_of(row).begin(), graph.ids_of(row).end());
+    part.distances.insert(part.distances.end(), graph.distances_of(row).begin(), graph.distances_of(row).end());
+    part.offsets.push_back(static_cast<std::int64_t>(part.ids.size()));
+  }
+  return part;
+}
+
+TEST(GraphWriter, WritesTheBytesOfWriteGraph) {
+  const Folder folder;
+  const Context ctx = Context::cpu();
+  for (const std::int64_t rows : {1, 5, 37, 20000}) {
+    const NeighborGraph graph = lists_of(rows);
+    for (const char* const name : {"g.npz", "g.csv", "g.NPZ"}) {
+      write_graph(folder / name, graph);
+      const std::string expected = folder.get(name);
+      for (const std::int64_t batch : {std::int64_t{1}, std::int64_t{3}, std::int64_t{9000}, rows}) {
+        if (batch > rows || rows / batch > 20000 / 3) continue;
+        GraphWriter writer(ctx, folder / name);
+        for (std::int64_t first = 0; first < rows; first += batch) {
+          writer.add(first, part_of(graph, first, std::min(batch, rows - first)));
+        }
+        EXPECT_EQ(folder.get(name), expected);  // still the old one
+        writer.commit();
+        EXPECT_EQ(folder.get(name), expected) << name << ", " << rows << " rows by " << batch;
+      }
+      std::filesystem::remove(folder / name);
+    }
+  }
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(GraphWriter, LeavesNothingWithoutCommit) {
+  const Folder folder;
+  const Context ctx = Context::cpu();
+  folder.put("g.npz", "old");
+  for (const char* const name : {"g.npz", "g.csv"}) {
+    GraphWriter writer(ctx, folder / name);
+    writer.add(0, lists_of(10));
+    EXPECT_LE(folder.names().size(), 2U);  // the output's temporary alone has a name
+  }
+  EXPECT_EQ(folder.get("g.npz"), "old");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"g.npz"});
+}
+
+TEST(GraphWriter, RefusesWhatComesOutOfTurn) {
+  const Folder folder;
+  const Context ctx = Context::cpu();
+  GraphWriter writer(ctx, folder / "g.npz");
+  writer.add(0, lists_of(4));
+  expect_error(ErrorCode::invalid_argument, {"4"}, [&] { writer.add(0, lists_of(4)); });
+  NeighborGraph broken = lists_of(4);
+  broken.ids.pop_back();
+  expect_error(ErrorCode::invalid_argument, {"ids"}, [&] { writer.add(4, broken); });
+  expect_error(ErrorCode::invalid_argument, {".npz", ".csv"}, [&] { GraphWriter(ctx, folder / "g.txt"); });
+  expect_error(ErrorCode::io, {"nowhere"}, [&] { GraphWriter(ctx, folder / "nowhere" / "g.npz"); });
+}
+
+TEST(GraphWriter, StopsWhenItIsCancelled) {
+  const Folder folder;
+  const CancelToken cancel;
+  const Context ctx = Context::cpu({.cancel = cancel});
+  for (const char* const name : {"g.npz", "g.csv"}) {
+    GraphWriter writer(ctx, folder / name);
+    cancel.cancel();
+    expect_error(ErrorCode::cancelled, {}, [&] { writer.add(0, lists_of(4)); });
+    break;
+  }
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(GraphWriter, IntoWhatIsNoFile) {
+  const Context ctx = Context::cpu();
+  const Folder folder;
+  std::filesystem::create_symlink("/dev/full", folder / "g.npz");
+  GraphWriter writer(ctx, folder / "g.npz");
+  writer.add(0, lists_of(5));
+  expect_error(ErrorCode::io, {"g.npz", "No space left"}, [&] { writer.commit(); });
+  EXPECT_EQ(folder.names().size(), 1U);
+}
+
+TEST(GraphWriter, DiskFullLeavesNothing) {
+  const Folder folder;
+  folder.put("g.npz", "old");
+  // In a child, a limit on the size of files stands in for a full disk.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1 << 14, 1 << 14};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(1);
+    try {
+      const Context ctx = Context::cpu({.threads = 1});
+      GraphWriter writer(ctx, folder / "g.npz");
+      writer.add(0, lists_of(20000));
+    } catch (const Error& error) {
+      const std::string_view sentence = error.what();
+      const bool says =
+          sentence.find("g.npz") != std::string_view::npos && sentence.find("File too large") != std::string_view::npos;
+      ::_exit(error.code() == ErrorCode::io && says ? 0 : 2);
+    }
+    ::_exit(3);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(folder.get("g.npz"), "old");
+  EXPECT_EQ(folder.names().size(), 1U);
+}
+
+}  // namespace
+}  // namespace vicinal
