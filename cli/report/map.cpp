@@ -103,8 +103,8 @@ std::string header(const MatchedFiles& files) {
   const auto name = [](const std::string& path) { return escape(std::filesystem::path(path).filename().string()); };
   return fmt::format(
       "<header><p class=\"over\">Match of two maps</p><h1>{} and {}</h1><p>{} and {} features</p></header>\n",
-      name(files.path_a), name(files.path_b), format_count(files.layers->a.polygons.size()),
-      format_count(files.layers->b.polygons.size()));
+      name(files.path_a), name(files.path_b), count_text(files.layers->a.polygons.size()),
+      count_text(files.layers->b.polygons.size()));
 }
 
 std::string hero(const MatchedFiles& files, double seconds) {
@@ -116,10 +116,10 @@ std::string hero(const MatchedFiles& files, double seconds) {
   std::string text = fmt::format(
       "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>groups that "
       "correspond</span></div>\n",
-      format_count(matched));
-  text += figure(format_count(count_kept(match)), "pairs kept");
-  text += figure(format_count(of(Change::removed)), "without a partner in the new map");
-  text += figure(format_count(of(Change::created)), "without one in the old map");
+      count_text(matched));
+  text += figure(count_text(count_kept(match)), "pairs kept");
+  text += figure(count_text(of(Change::removed)), "without a partner in the new map");
+  text += figure(count_text(of(Change::created)), "without one in the old map");
   return text + figure(escape(format_duration(seconds)), "from files to answer") + "</div>\n";
 }
 
@@ -129,9 +129,9 @@ std::string facts(const MatchedFiles& files) {
   text += fact("Rule", fmt::format("{}, threshold {}{}", name_of(options.rule), options.threshold,
                                    options.min_width > 0 ? fmt::format(", width {} m", options.min_width) : ""));
   text += fact("Coordinates", fmt::format("{} and {}", files.layers->a.crs, files.layers->b.crs));
-  text += fact("Repaired", fmt::format("{} and {} features",
-                                       format_count(static_cast<std::int64_t>(files.layers->a.repaired.size())),
-                                       format_count(static_cast<std::int64_t>(files.layers->b.repaired.size()))));
+  text += fact("Repaired",
+               fmt::format("{} and {} features", count_text(static_cast<std::int64_t>(files.layers->a.repaired.size())),
+                           count_text(static_cast<std::int64_t>(files.layers->b.repaired.size()))));
   text += fact("Areas in", files.layers->projection, true);
   return text + fact("Version", fmt::format("vicinal {}, {}", VICINAL_VERSION, files.layers->versions), true) +
          "</dl>\n";
@@ -143,7 +143,7 @@ std::string key(const Match& match) {
   for (int c = 0; c < kChanges; ++c) {
     const auto change = static_cast<Change>(c);
     text += fmt::format("<span><i class=\"{}\"></i>{} {}</span>", class_of(change), name_of(change),
-                        format_count(counts[static_cast<std::size_t>(c)]));
+                        count_text(counts[static_cast<std::size_t>(c)]));
   }
   return text + "</p>\n";
 }
@@ -222,11 +222,12 @@ std::string card(const MatchedFiles& files, const MatchPair& pair) {
   };
   return fmt::format(
       "<div class=\"card pairing\"><svg viewBox=\"-20 -20 {:.0f} {:.0f}\" role=\"img\" aria-label=\"a pair\" "
-      "fill-rule=\"evenodd\">{}</svg><p><strong>{} · {}</strong>{}: {:.2g} % of the old one, {:.2g} % of the new one, "
+      "fill-rule=\"evenodd\">{}</svg><p><strong>{} · {}</strong>{}: {:.2g}\u202f% of the old one, {:.2g}\u202f% of the "
+      "new one, "
       "{} m wide</p></div>\n",
       frame.width + 40, frame.height + 40, shapes, name(files.layers->a.ids, pair.overlap.a),
       name(files.layers->b.ids, pair.overlap.b), pair.kept ? "kept" : "not kept", 100 * pair.share_a,
-      100 * pair.share_b, short_number(pair.overlap.width, 3));
+      100 * pair.share_b, number_text(pair.overlap.width, 3));
 }
 
 /// Those that share most area first: a mistake there matters most.
@@ -245,7 +246,7 @@ std::string doubtful_section(const MatchedFiles& files) {
       "<section><h2>Worth a look</h2><p class=\"note\">{} pairs are within a factor of two of what decides; the {} "
       "that "
       "share most. The old feature is dashed.</p>\n<div class=\"cards\">\n",
-      format_count(static_cast<std::int64_t>(doubtful.size())), shown);
+      count_text(static_cast<std::int64_t>(doubtful.size())), shown);
   for (std::size_t i = 0; i < shown; ++i) text += card(files, *doubtful[i]);
   return text + "</div>\n</section>\n";
 }

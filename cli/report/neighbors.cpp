@@ -23,10 +23,10 @@ std::string header(const NeighborsReport& report) {
                                          : fmt::format("its {} nearest neighbors", graph.k);
   const std::string where = report.queries_file.empty()
                                 ? std::string("among the others")
-                                : fmt::format("among {} table rows", format_count(graph.table_rows));
+                                : fmt::format("among {} table rows", count_text(graph.table_rows));
   return fmt::format(
       "<header><p class=\"over\">Neighbors report</p><h1>{}</h1><p>{} rows, each with {} {}</p></header>\n",
-      escape(std::filesystem::path(file).filename().string()), format_count(graph.rows), who, where);
+      escape(std::filesystem::path(file).filename().string()), count_text(graph.rows), who, where);
 }
 
 double median_nearest(const NeighborGraph& graph) {
@@ -50,17 +50,17 @@ std::string hero(const NeighborsReport& report, const Hubness& hubness) {
   std::string text = fmt::format(
       "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>median distance to the nearest "
       "neighbor</span></div>\n",
-      short_number(median_nearest(graph)));
-  text += figure(format_count(static_cast<std::int64_t>(graph.ids.size())), "neighbors");
-  if (graph.is_csr()) text += figure(format_count(alone), "rows without any");
-  text += figure(format_count(hubness.most), "times the most popular row is one");
+      number_text(median_nearest(graph)));
+  text += figure(count_text(static_cast<std::int64_t>(graph.ids.size())), "neighbors");
+  if (graph.is_csr()) text += figure(count_text(alone), "rows without any");
+  text += figure(count_text(hubness.most), "times the most popular row is one");
   return text + figure(escape(format_duration(report.seconds)), "from file to answer") + "</div>\n";
 }
 
 std::string facts(const NeighborsReport& report) {
   const NeighborGraph& graph = *report.shown.graph;
   const auto table = [](const TableView& view) {
-    return fmt::format("{} x {} ({})", format_count(view.rows()), format_count(view.cols()), name_of(view.dtype()));
+    return fmt::format("{} x {} ({})", count_text(view.rows()), count_text(view.cols()), name_of(view.dtype()));
   };
   std::string metric(name_of(graph.metric));
   if (graph.metric == Metric::minkowski) metric += fmt::format(", p = {}", graph.p);
