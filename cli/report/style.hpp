@@ -58,7 +58,7 @@ section, .facts { background: var(--card); border: 1px solid var(--line); border
 svg { display: block; width: 100%; height: auto; margin: 0 auto; }
 svg.strip { height: 28px; border-radius: 8px; overflow: hidden; margin: 4px 0 18px; }
 .key { display: flex; flex-wrap: wrap; gap: 4px 18px; color: var(--muted); font-size: 13px; margin: 14px 0 0; }
-.key i, td .swatch, .track, .good, .bad { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+.key i, .view svg, td .swatch, .track, .good, .bad { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 .key i { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 7px; }
 table { width: 100%; border-collapse: collapse; table-layout: fixed; font-variant-numeric: tabular-nums; font-size: 14px; }
 th { font-weight: 500; color: var(--muted); font-size: 13px; text-align: left; padding: 0 10px 8px 0; }
@@ -92,10 +92,31 @@ img { display: block; image-rendering: pixelated; border-radius: 6px; background
 .atlas g, .atlas path { fill: var(--c); stroke: var(--card); stroke-width: .4; vector-effect: non-scaling-stroke; }
 .atlas g path { vector-effect: non-scaling-stroke; } .atlas g path:hover { fill-opacity: .6; }
 .atlas path.old, .pairing .first { fill: none; stroke: var(--ink); stroke-width: .8; stroke-dasharray: 3 2; vector-effect: non-scaling-stroke; pointer-events: none; }
-.atlas input { position: absolute; opacity: 0; } .atlas label { display: inline-block; border: 1px solid var(--line); border-radius: 8px;
-  padding: 2px 12px; margin: 0 6px 12px 0; font-size: 13px; cursor: pointer; } .atlas input:checked + label { background: var(--track); font-weight: 600; }
-.atlas input:focus-visible + label { outline: 2px solid var(--good); }
-.view { overflow: auto; max-height: 80vh; border: 1px solid var(--line); border-radius: 10px; } .view svg { margin: 0; max-height: 78vh; }
+.atlas > input { position: absolute; opacity: 0; } .atlas > label { display: inline-block; border: 1px solid var(--line); border-radius: 8px;
+  padding: 2px 12px; margin: 0 6px 12px 0; font-size: 13px; cursor: pointer; } .atlas > input:checked + label { background: var(--track); font-weight: 600; }
+.atlas > input:focus-visible + label { outline: 2px solid var(--good); }
+.view { position: relative; overflow: auto; max-height: 80vh; border: 1px solid var(--line); border-radius: 10px; }
+.view svg { margin: 0; max-height: 78vh; } .view:focus-visible { outline: 2px solid var(--good); }
+.tools, .search { display: none; align-items: center; flex-wrap: wrap; gap: 6px; margin: 0 0 12px; color: var(--muted);
+  font-size: 13px; }
+.live .tools, .live .search { display: flex; } .live .atlas > input, .live .atlas > label { display: none; }
+.live .view { overflow: hidden; } .live .view svg { cursor: grab; }
+.tools button { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--line);
+  border-radius: 8px; padding: 2px 12px; cursor: pointer; }
+.tip { position: absolute; max-width: 260px; pointer-events: none; background: var(--ink); color: var(--paper);
+  border-radius: 6px; padding: 2px 8px; font-size: 13px; } .tip[hidden] { display: none; }
+.atlas .inset { fill: none; stroke: var(--line); vector-effect: non-scaling-stroke; }
+.atlas .mark { fill: none; stroke: none; pointer-events: none; vector-effect: non-scaling-stroke; }
+.atlas .marked { stroke: var(--ink); stroke-width: 2; }
+.search input { font: inherit; color: var(--ink); background: var(--paper); border: 1px solid var(--line);
+  border-radius: 8px; padding: 3px 10px; margin-left: 6px; width: 220px; max-width: 100%; }
+.changes ol { list-style: none; margin: 0; padding: 0; max-height: 380px; overflow: auto; border: 1px solid var(--line);
+  border-radius: 10px; font-size: 14px; } .cards + .changes { margin-top: 18px; }
+.changes li { padding: 5px 12px; border-bottom: 1px solid var(--line); } .changes li[hidden] { display: none; }
+.changes li i { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 9px;
+  background: var(--c); print-color-adjust: exact; }
+.changes button { all: unset; display: block; cursor: pointer; } .changes button:hover { text-decoration: underline; }
+.changes button:focus-visible { outline: 2px solid var(--good); }
 #z2:checked ~ .view svg, #z4:checked ~ .view svg, #z8:checked ~ .view svg { max-height: none; }
 #z2:checked ~ .view svg { width: 200%; } #z4:checked ~ .view svg { width: 400%; } #z8:checked ~ .view svg { width: 800%; }
 .pairing svg { max-height: 220px; } .pairing .second { fill: var(--good); fill-opacity: .35; stroke: var(--good); vector-effect: non-scaling-stroke; }
@@ -106,7 +127,8 @@ footer { color: var(--muted); font-size: 13px; margin-top: 28px; }
   .hero .figure:first-child { grid-column: 1 / -1; } .pair { grid-template-columns: minmax(0, 1fr); } td .shares { grid-template-columns: minmax(0, 1fr); } }
 @media (max-width: 560px) { main { padding: 28px 14px 44px; } section, .facts { padding: 18px 16px; } .big { font-size: 64px; }
   h1 { font-size: 24px; } .hero { gap: 18px 24px; margin: 26px 0 24px; } td, th { padding-right: 8px; } }
-@media print { :root { color-scheme: light; --paper: #ffffff; } main { max-width: none; padding: 0; } section, .card { break-inside: avoid; } }
+@media print { :root { color-scheme: light; --paper: #ffffff; } main { max-width: none; padding: 0; } section, .card { break-inside: avoid; }
+  .atlas > input, .atlas > label, .live .tools, .live .search { display: none; } .changes ol { max-height: none; } }
 )css";
 
 }  // namespace vicinal::cli::report

@@ -125,7 +125,7 @@ function drive(window) {
   pointer('pointermove', 1, -20, -10);
   pointer('pointerup', 1, -20, -10);
   found.drag = view();
-  found.pixel = found.drag[2] / box.width;
+  found.pixel = 1 / svg.getScreenCTM().a;
   pointer('pointerdown', 1, -30, 0);
   pointer('pointerdown', 2, 30, 0);
   pointer('pointermove', 2, 90, 0);
@@ -147,15 +147,16 @@ function drive(window) {
   found.name = shape.dataset.name;
   found.tip = tip.hidden ? '' : tip.textContent;
   // The search.
-  const search = document.querySelector('.changes input[type=search]'), items = [...document.querySelectorAll('.changes li')];
+  const list = document.querySelector('.changes'), search = list.querySelector('input[type=search]');
+  const items = [...list.querySelectorAll('li')];
   const shown = () => items.filter(item => item.getBoundingClientRect().height > 0).map(item => item.textContent.trim());
   found.all = shown();
-  const word = items[items.length - 1].dataset.find;
+  const word = items[items.length - 1].textContent.trim();
   search.value = word.toUpperCase();
   search.dispatchEvent(new window.Event('input', {bubbles: true}));
   found.word = word;
   found.searched = shown();
-  found.status = document.querySelector('.changes [role=status]').textContent;
+  found.status = list.querySelector('[role=status]').textContent;
   items[items.length - 1].querySelector('button').click();
   found.chosen = view();
   found.marked = svg.querySelectorAll('.marked').length;

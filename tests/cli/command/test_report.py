@@ -1,5 +1,6 @@
 """The pages that the commands write with --report: each made once, and all looked at by one start of Chromium."""
 
+import re
 import subprocess
 
 import numpy as np
@@ -130,12 +131,13 @@ def pieces(folder):
 
 
 def maps(folder):
-    """A country with two outlying parts; of the old features some are gone, some halved."""
+    """A country with two outlying parts; of the old features some are gone, some halved, and 14 moved by more than half of them."""
     mainland = [(x, y) for x in range(8) for y in range(6)]
-    far = [(90, -40), (91, -40), (-60, 45)]
-    old = polygons(*mainland, *far)
+    far = [(150, -40), (151, -40), (-60, 45)]
+    moved = [(2 * i, 8) for i in range(14)]
+    old = polygons(*mainland, *far, *moved)
     halves = [(0, 0), (0.5, 0), (0, 0.5), (0.5, 0.5)]
-    new = polygons(*mainland[6:], *far[1:]) + polygons(*halves, size=0.5) + polygons((8.2, 2), size=0.6) + polygons((1, 6), size=1)
+    new = polygons(*mainland[6:], *far[1:], *((x + 0.6, y) for x, y in moved), (1, 6)) + polygons(*halves, (8.2, 2), size=0.5)
     names = TEXTS + [f"old {i}" for i in range(len(old))]
     layer(folder / "<b>old&.geojson", old, names[: len(old)])
     layer(folder / "new.geojson", new, [f"new {i}" for i in range(len(new))])
@@ -185,3 +187,49 @@ def test_colors_of_legends(pages):
     light, dark = {"right": "rgb(31, 111, 139)", "wrong": "rgb(200, 85, 61)"}, {"right": "rgb(95, 179, 207)", "wrong": "rgb(240, 135, 106)"}
     for medium, width in FRAMES:
         assert frames[medium, width]["legend"] == (dark if medium == "dark" else light)
+
+
+def test_counts_have_whole_bins_and_ticks(pages):
+    """Of neighbors within a radius: a bar for each number of them, and for each so many."""
+    text = pages.of("radius")[0].read_text(encoding="utf-8")
+    for title in ("How many lie within the radius", "Who is often a neighbor"):
+        chart = text.split(f"<h2>{title}</h2>")[1].split("</svg>")[0]
+        bars = re.findall(r"<title>(\S+)(?: to (\S+))?: [\d\u202f]+ rows?</title>", chart)
+        widths = {int(to or from_) - int(from_) for from_, to in bars}
+        assert len(bars) > 5 and len(widths) == 1
+        assert all(re.fullmatch(r"[\d\u202f]+", tick) for tick in re.findall(r'class="soft">([^a-z<]+)</text>', chart))
+
+
+def test_an_embedding_of_three_columns_has_three_pairs_of_axes_for_each_piece(pages):
+    text = pages.of("pieces")[0].read_text(encoding="utf-8")
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", text)
+    pairs = ["column 1 over column 0", "column 2 over column 0", "column 2 over column 1"]
+    assert captions == [f"piece {p}, {rows} rows: {pair}" for p, rows in ((0, 150), (1, 120)) for pair in pairs]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_map_is_zoomed_moved_and_searched(pages, width):
+    path, frames = pages.of("maps")
+    text = path.read_text(encoding="utf-8")
+    found = frames["light", width]["map"]
+    whole = found["whole"]
+    # Two insets below a country that fills the width.
+    assert text.count('class="inset"') == 2 and whole[2] == 8080
+    assert not found["outAtWhole"] and found["inAtWhole"]
+    near = lambda values: pytest.approx(values, abs=0.1)
+    assert found["wheel"][2] == near(whole[2] * 2**-0.4)
+    moved = [found["wheel"][0] + 20 * found["pixel"], found["wheel"][1] + 10 * found["pixel"]]
+    assert found["drag"] == near(moved + found["wheel"][2:])
+    assert found["pinch"][2:] == near([size / 2 for size in found["drag"][2:]])
+    assert found["right"] == near([found["pinch"][0] + found["pinch"][2] / 8] + found["pinch"][1:])
+    assert found["plus"][2] == near(found["right"][2] / 1.5)
+    assert found["reset"] == whole and found["button"][2] == near(whole[2] / 2)
+    assert found["tip"] == found["name"] != ""
+    # 14 moved, one split, six gone or come: each has a line, and the search leaves the one that was searched.
+    assert len(found["all"]) == 23 and found["all"][-1] == found["word"] and found["searched"] == [found["word"]]
+    assert found["status"] == "1 of 23"
+    assert found["chosen"][2] < whole[2] / 2 and found["marked"] == 1
+    # All doubtful pairs are in a list, and the first of them drawn.
+    assert text.count('class="card pairing"') == 12
+    pairs = text.split('aria-label="Doubtful pairs"')[1].split("</ol>")[0]
+    assert pairs.count("<li") == int(re.search(r"(\d+) pairs are within a factor", text).group(1)) > 12
