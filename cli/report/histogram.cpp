@@ -116,6 +116,7 @@ std::string range_text(const Bars& bars, std::size_t bar) {
 /// Round values where there are enough of them, else the ends; none over another.
 std::string value_ticks(const Bars& bars) {
   constexpr double kTicks = 5;
+  constexpr std::size_t kLogTicks = 7;
   const double low = bars.edges.front();
   const double high = bars.edges.back() - (bars.whole ? 1 : 0);
   std::vector<double> values;
@@ -125,6 +126,9 @@ std::string value_ticks(const Bars& bars) {
     values = log_ticks(std::max(low, bars.whole ? 1.0 : low), high);
     if (bars.whole && low == 0) values.insert(values.begin(), 0);
     std::erase_if(values, [&](double value) { return value < low || value > high; });
+    const std::size_t stride = (values.size() + kLogTicks - 1) / kLogTicks;
+    for (std::size_t i = 0; stride > 1 && i * stride < values.size(); ++i) values[i] = values[i * stride];
+    if (stride > 1) values.resize((values.size() + stride - 1) / stride);
   }
   if (values.size() < 2 && low < high) values = {low, high};
   std::string shapes;

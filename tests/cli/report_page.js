@@ -27,9 +27,11 @@ function measure(window) {
 
   for (const e of document.querySelectorAll('body *')) {
     if (e.closest('svg') && e.tagName.toLowerCase() !== 'svg' || e.closest('script')) continue;
-    if (e.clientWidth > 0 && e.scrollWidth > e.clientWidth && !scrolls(e) && e.tagName !== 'INPUT') say('overflows:', named(e));
+    const overflows = e.clientWidth > 0 && e.scrollWidth > e.clientWidth;
+    if (overflows && !scrolls(e) && e.tagName !== 'INPUT') say('overflows:', named(e));
     const box = e.getBoundingClientRect();
-    if ((box.right > root.clientWidth + 0.5 || box.left < -0.5) && !inScroll(e.parentElement)) say('outside the page:', named(e));
+    const outside = box.right > root.clientWidth + 0.5 || box.left < -0.5;
+    if (outside && !inScroll(e.parentElement)) say('outside the page:', named(e));
   }
   for (const s of document.querySelectorAll('svg[role]')) {
     const out = s.getBoundingClientRect();
@@ -57,7 +59,8 @@ function measure(window) {
     for (const box of range.getClientRects()) {
       // The largest numbers are higher than their lines.
       const high = card.className === 'hero' ? 20 : 2;
-      if (box.left < out.left - 0.5 || box.right > out.right + 0.5 || box.top < out.top - high || box.bottom > out.bottom + high)
+      const beside = box.left < out.left - 0.5 || box.right > out.right + 0.5;
+      if (beside || box.top < out.top - high || box.bottom > out.bottom + high)
         say('text outside its card:', node.data.slice(0, 60));
     }
   }
@@ -73,8 +76,10 @@ function measure(window) {
       if (box.width < 8 || box.height < 8) say('a small swatch:', entry.textContent);
     }
   }
-  for (const image of document.images) if (!(image.complete && image.naturalWidth > 0)) say('an image not shown:', image.alt);
-  for (const image of document.images) if (!image.alt) say('an image without a text:', named(image));
+  for (const image of document.images) {
+    if (!(image.complete && image.naturalWidth > 0)) say('an image not shown:', image.alt);
+    if (!image.alt) say('an image without a text:', named(image));
+  }
   for (const e of document.querySelectorAll('input, button')) {
     if (!(e.labels && e.labels.length) && !e.getAttribute('aria-label') && !e.textContent) say('no name:', named(e));
   }
@@ -83,7 +88,7 @@ function measure(window) {
     const heights = {};
     for (const card of group.children) {
       const box = card.getBoundingClientRect(), row = Math.round(box.top);
-      if (heights[row] !== undefined && Math.abs(heights[row] - box.height) > 1) say('cards of unequal height:', named(group));
+      if (Math.abs((heights[row] ?? box.height) - box.height) > 1) say('cards of unequal height:', named(group));
       heights[row] = box.height;
     }
   }
@@ -109,14 +114,15 @@ function drive(window) {
   const document = window.document, svg = document.querySelector('.view svg');
   const box = svg.getBoundingClientRect(), x = box.left + box.width / 4, y = box.top + box.height / 4;
   const found = {}, view = () => svg.getAttribute('viewBox').split(' ').map(Number);
-  const pointer = (type, id, dx, dy) => svg.dispatchEvent(new window.PointerEvent(type,
-    {pointerId: id, clientX: x + dx, clientY: y + dy, bubbles: true, cancelable: true, isPrimary: id === 1, button: 0, buttons: 1}));
+  const pointer = (type, id, dx, dy) => svg.dispatchEvent(
+    new window.PointerEvent(type, {pointerId: id, clientX: x + dx, clientY: y + dy, bubbles: true, cancelable: true}));
   const wheel = deltaY => {
     const event = new window.WheelEvent('wheel', {deltaY, clientX: x, clientY: y, bubbles: true, cancelable: true});
     svg.dispatchEvent(event);
     return event.defaultPrevented;
   };
-  const key = name => svg.parentElement.dispatchEvent(new window.KeyboardEvent('keydown', {key: name, bubbles: true, cancelable: true}));
+  const key = name => svg.parentElement.dispatchEvent(
+    new window.KeyboardEvent('keydown', {key: name, bubbles: true, cancelable: true}));
   found.whole = view();
   found.outAtWhole = wheel(100);
   found.inAtWhole = wheel(-100);
@@ -143,13 +149,14 @@ function drive(window) {
   key('0');
   // Names.
   const shape = svg.querySelector('[data-name]'), tip = document.querySelector('.tip');
-  shape.dispatchEvent(new window.PointerEvent('pointermove', {clientX: x, clientY: y, bubbles: true, pointerType: 'mouse'}));
+  shape.dispatchEvent(new window.PointerEvent('pointermove', {clientX: x, clientY: y, bubbles: true}));
   found.name = shape.dataset.name;
   found.tip = tip.hidden ? '' : tip.textContent;
   // The search.
   const list = document.querySelector('.changes'), search = list.querySelector('input[type=search]');
   const items = [...list.querySelectorAll('li')];
-  const shown = () => items.filter(item => item.getBoundingClientRect().height > 0).map(item => item.textContent.trim());
+  const seen = item => item.getBoundingClientRect().height > 0;
+  const shown = () => items.filter(seen).map(item => item.textContent.trim());
   found.all = shown();
   const word = items[items.length - 1].textContent.trim();
   search.value = word.toUpperCase();

@@ -49,7 +49,8 @@ def chromium(url):
 def start(url, folder):
     """Output goes to files: a pipe would stay open as long as any process that Chromium started."""
     home = {name: str(folder) for name in ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")}
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "DBUS_SESSION_BUS_ADDRESS": "disabled:"}
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
+    environment["DBUS_SESSION_BUS_ADDRESS"] = "disabled:"
     with open(folder / "out", "wb") as out, open(folder / "log", "wb") as log:
         process = subprocess.Popen(
             [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", url], stdin=subprocess.DEVNULL, stdout=out,
@@ -88,8 +89,10 @@ def measure(pages, folder):
         frames += [{"name": name, "medium": medium, "width": width} for medium, width in FRAMES]
     script = (pathlib.Path(__file__).parent / "report_page.js").read_text(encoding="utf-8")
     (folder / "frames.html").write_text(
-        f"<!DOCTYPE html><meta charset='utf-8'><pre id='found'></pre><script>{script}\nmeasureAll({json.dumps(frames)})</script>",
-        encoding="utf-8")  # fmt: skip
+        "<!DOCTYPE html><meta charset='utf-8'><pre id='found'></pre>"
+        f"<script>{script}\nmeasureAll({json.dumps(frames)})</script>",
+        encoding="utf-8",
+    )
     found, log = chromium((folder / "frames.html").as_uri())
     assert "CONSOLE" not in log, log
     measured = {name: {} for name in pages}
@@ -113,7 +116,8 @@ class References(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags.add(tag)
-        self.found += [value for name, value in attributes if name in ("src", "srcset", "data", "action", "xlink:href", "href")]
+        loads = ("src", "srcset", "data", "action", "xlink:href", "href")
+        self.found += [value for name, value in attributes if name in loads]
         assert not [name for name, _ in attributes if name.startswith("on")]
         if tag == "meta" and dict(attributes).get("http-equiv") == "Content-Security-Policy":
             self.policy = dict(attributes)["content"]

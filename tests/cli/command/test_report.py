@@ -1,20 +1,26 @@
 """The pages that the commands write with --report: each made once, and all looked at by one start of Chromium."""
 
+import pathlib
 import re
 import subprocess
+import time
 
 import numpy as np
 import pytest
+import report_page
 from conftest import FASHION, command_path, read_idx
 from maps import layer, polygons
 from report_page import FRAMES, check_one_file, measure
 
 # Texts that would break a page that does not escape, and long ones that would break its layout.
-TEXTS = ["<script>alert(1)</script>", "a \"quoted\" & 'odd' one", "an-extraordinarily-long-name-without-an-end-that-goes-on", "é"]
+TEXTS = [
+    "<script>alert(1)</script>", "a \"quoted\" & 'odd' one", "an-extraordinarily-long-name-without-an-end", "é",
+]  # fmt: skip
 
 
 def run(folder, *arguments):
-    done = subprocess.run([command_path(), *map(str, arguments)], cwd=folder, text=True, capture_output=True, timeout=120)
+    words = [command_path(), *map(str, arguments)]
+    done = subprocess.run(words, cwd=folder, text=True, capture_output=True, timeout=120)
     if done.returncode == 5 and "libvicinal_geo.so" in done.stderr:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr
@@ -25,7 +31,8 @@ def quoted(text):
 
 
 def write_table(path, names, rows):
-    lines = [",".join(map(quoted, names))] + [",".join(value if isinstance(value, str) else repr(value) for value in row) for row in rows]
+    lines = [",".join(map(quoted, names))]
+    lines += [",".join(value if isinstance(value, str) else repr(value) for value in row) for row in rows]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -45,8 +52,8 @@ def texts(folder):
         codes = generator.integers(0, 4, rows)
         np.save(folder / f"<b>{name}&.npy", generator.normal(size=(rows, 3)) + codes[:, None])
         (folder / f"{name}.txt").write_text("".join(TEXTS[code] + "\n" for code in codes))
-    run(folder, "classify", "<b>train&.npy", "<b>test&.npy", "--labels", "train.txt", "--test-labels", "test.txt", "-k", 12,
-        "--weights", "distance", "--report", "report.html")  # fmt: skip
+    run(folder, "classify", "<b>train&.npy", "<b>test&.npy", "--labels", "train.txt", "--test-labels", "test.txt",
+        "-k", 12, "--weights", "distance", "--report", "report.html")  # fmt: skip
 
 
 def neighbors(folder):
@@ -79,8 +86,8 @@ def regression(folder):
     names = ["x", TEXTS[0], TEXTS[2], "y"]
     for name, rows in (("train", 1200), ("test", 60)):
         write_table(folder / f"{name}.csv", names, (generator.normal(size=(rows, 4)) * [1, 1e9, 1e-9, 1]).tolist())
-    run(folder, "regress", "train.csv", "test.csv", "--target", names[2], "--target", names[1], "-r", 0.05, "--outlier", 0,
-        "--report", "report.html")  # fmt: skip
+    run(folder, "regress", "train.csv", "test.csv", "--target", names[2], "--target", names[1], "-r", 0.05,
+        "--outlier", 0, "--report", "report.html")  # fmt: skip
 
 
 def clusters(folder):
@@ -99,10 +106,12 @@ def many_clusters(folder):
 def outliers(folder):
     """Scores over many magnitudes, some infinite."""
     generator = np.random.default_rng(6)
-    rows = np.concatenate([generator.normal(size=(2500, 7)) * np.logspace(-6, 6, 7), np.ones((40, 7)), np.full((3, 7), 1e9)])
+    many = generator.normal(size=(2500, 7)) * np.logspace(-6, 6, 7)
+    rows = np.concatenate([many, np.ones((40, 7)), np.full((3, 7), 1e9)])
     lines = [[*row, quoted(TEXTS[i % 4])] for i, row in enumerate(rows.tolist())]
     write_table(folder / "<b>rows&.csv", [*TEXTS, "it's", "f", "g", "kind"], lines)
-    run(folder, "lof", "<b>rows&.csv", "--label", "kind", "--normal", TEXTS[2], "--duplicates", "inf", "--report", "report.html")
+    run(folder, "lof", "<b>rows&.csv", "--label", "kind", "--normal", TEXTS[2], "--duplicates", "inf",
+        "--report", "report.html")  # fmt: skip
 
 
 def graph_outliers(folder):
@@ -126,18 +135,20 @@ def pieces(folder):
     """Two components in three dimensions, with labels."""
     generator = np.random.default_rng(9)
     rows = np.concatenate([generator.normal(size=(150, 5)), generator.normal(size=(120, 5)) + 100])
-    write_table(folder / "rows.csv", [*"abcde", "kind"], [[*row, quoted(TEXTS[i % 4])] for i, row in enumerate(rows.tolist())])
+    lines = [[*row, quoted(TEXTS[i % 4])] for i, row in enumerate(rows.tolist())]
+    write_table(folder / "rows.csv", [*"abcde", "kind"], lines)
     run(folder, "lle", "rows.csv", "-k", 8, "--dim", 3, "--label", "kind", "--report", "report.html")
 
 
 def maps(folder):
-    """A country with two outlying parts; of the old features some are gone, some halved, and 14 moved by more than half of them."""
+    """A country with two outlying parts; six old features are gone, one is split, 14 moved by more than half."""
     mainland = [(x, y) for x in range(8) for y in range(6)]
     far = [(150, -40), (151, -40), (-60, 45)]
     moved = [(2 * i, 8) for i in range(14)]
     old = polygons(*mainland, *far, *moved)
     halves = [(0, 0), (0.5, 0), (0, 0.5), (0.5, 0.5)]
-    new = polygons(*mainland[6:], *far[1:], *((x + 0.6, y) for x, y in moved), (1, 6)) + polygons(*halves, (8.2, 2), size=0.5)
+    new = polygons(*mainland[6:], *far[1:], *((x + 0.6, y) for x, y in moved), (1, 6))
+    new += polygons(*halves, (8.2, 2), size=0.5)
     names = TEXTS + [f"old {i}" for i in range(len(old))]
     layer(folder / "<b>old&.geojson", old, names[: len(old)])
     layer(folder / "new.geojson", new, [f"new {i}" for i in range(len(new))])
@@ -184,7 +195,8 @@ def test_page(pages, name):
 
 def test_colors_of_legends(pages):
     frames = pages.of("texts")[1]
-    light, dark = {"right": "rgb(31, 111, 139)", "wrong": "rgb(200, 85, 61)"}, {"right": "rgb(95, 179, 207)", "wrong": "rgb(240, 135, 106)"}
+    light = {"right": "rgb(31, 111, 139)", "wrong": "rgb(200, 85, 61)"}
+    dark = {"right": "rgb(95, 179, 207)", "wrong": "rgb(240, 135, 106)"}
     for medium, width in FRAMES:
         assert frames[medium, width]["legend"] == (dark if medium == "dark" else light)
 
@@ -233,3 +245,30 @@ def test_the_map_is_zoomed_moved_and_searched(pages, width):
     assert text.count('class="card pairing"') == 12
     pairs = text.split('aria-label="Doubtful pairs"')[1].split("</ol>")[0]
     assert pairs.count("<li") == int(re.search(r"(\d+) pairs are within a factor", text).group(1)) > 12
+
+
+def alive(group):
+    """Whether a process of the group runs; one that has ended and waits for its parent does not."""
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state = stat.read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(state[2]) == group and state[0] not in "ZX":
+            return True
+    return False
+
+
+def test_a_browser_that_hangs_is_killed_with_its_children_and_tried_once_more(monkeypatch, tmp_path):
+    hanging = tmp_path / "hanging"
+    hanging.write_text(f"#!/bin/sh\necho $$ >> {tmp_path}/groups\nsleep 50 &\nsleep 50\n")
+    hanging.chmod(0o755)
+    monkeypatch.setattr(report_page, "CHROMIUM", str(hanging))
+    monkeypatch.setattr(report_page, "SECONDS", 0.5)
+    with pytest.raises(AssertionError, match="(?s)killed after 0.5 s.*killed after 0.5 s"):
+        report_page.chromium("about:blank")
+    groups = [int(line) for line in (tmp_path / "groups").read_text().split()]
+    latest = time.monotonic() + 20
+    while any(map(alive, groups)) and time.monotonic() < latest:
+        time.sleep(0.02)
+    assert not any(map(alive, groups))
