@@ -164,7 +164,7 @@ std::string top_section(const OutliersReport& report) {
     text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", one.row, number_text(one.score));
     if (scored.labels != nullptr) {
       const std::string label = scored.labels->name_of(scored.labels->codes[static_cast<std::size_t>(one.row)]);
-      text += fmt::format("<td>{}</td>", escape(shortened(label, 24)));
+      text += fmt::format("<td class=\"words\">{}</td>", escape(shortened(label, 24)));
     }
     if (columns) {
       text += "<td><div class=\"shares\">";

@@ -146,7 +146,9 @@ footer { color: var(--muted); font-size: 13px; margin-top: 28px; }
 @media (max-width: 560px) { main { padding: 28px 14px 44px; } section, .facts { padding: 18px 16px; } .big {
   font-size: 64px; }
   .scroll table { table-layout: auto; } td:not(.name), th { white-space: nowrap; overflow-wrap: normal; }
-  td:not(.name) svg { min-width: 44px; } td.name { min-width: 72px; } td .shares { min-width: 150px;
+  td:not(.name) svg { min-width: 44px; }
+  td.name, td.words { min-width: 72px; white-space: normal; overflow-wrap: anywhere; }
+  td .shares { min-width: 150px;
   white-space: normal; }
   .cards { grid-auto-rows: auto; } h1 { font-size: 24px; } .hero { gap: 18px 24px; margin: 26px 0 24px; }
   td, th { padding-right: 8px; } }

@@ -105,7 +105,9 @@ function measure(window) {
       if (number.tagName === 'B' && lines.size > 1) say('a headline number of two lines:', figure.textContent);
     }
   }
-  return {faults, legend, width: root.clientWidth, paper: style(document.body).backgroundColor,
+  const controls = [...document.querySelectorAll('.atlas label, .atlas button')]
+    .filter(control => control.getBoundingClientRect().height > 0).map(control => control.textContent);
+  return {faults, legend, controls, width: root.clientWidth, paper: style(document.body).backgroundColor,
     scheme: style(root).colorScheme};
 }
 
@@ -182,7 +184,8 @@ async function measureAll(frames) {
     let found;
     try {
       found = measure(window);
-      if (window.document.querySelector('.atlas .tools') && medium !== 'print') found.map = drive(window);
+      const driven = medium === 'light' || medium === 'dark';
+      if (driven && window.document.querySelector('.atlas')) found.map = drive(window);
     } catch (error) {
       found = {faults: [String(error.stack || error)]};
     }

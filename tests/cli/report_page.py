@@ -28,6 +28,7 @@ FLAGS = """--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-fi
 --password-store=basic --hide-scrollbars --mute-audio --enable-logging=stderr --allow-file-access-from-files
 --window-size=1400,1000 --virtual-time-budget=120000 --dump-dom""".split()
 # Medium, width in pixels. A4 within the margins that browsers print with is 718 pixels wide.
+# "bare" is the page without its script, and only of pages that have one.
 FRAMES = [("light", 1280), ("light", 390), ("dark", 1280), ("dark", 390), ("print", 718)]
 
 
@@ -76,6 +77,8 @@ def for_medium(text, medium):
         text = text.replace("color-scheme: light dark", "color-scheme: dark")
         return text.replace("@media screen and (prefers-color-scheme: dark)", "@media all")
     text = text.replace("@media screen and (prefers-color-scheme: dark)", "@media not all")
+    if medium == "bare":
+        return re.sub("<script>.*</script>", "", text, flags=re.DOTALL)
     return text.replace("@media print", "@media all") if medium == "print" else text
 
 
@@ -84,9 +87,10 @@ def measure(pages, folder):
     frames = []
     for name, path in pages.items():
         text = path.read_text(encoding="utf-8")
-        for medium in {medium for medium, _ in FRAMES}:
+        shown = FRAMES + [("bare", 390)] * ("<script>" in text)
+        for medium in {medium for medium, _ in shown}:
             (folder / f"{name}.{medium}.html").write_text(for_medium(text, medium), encoding="utf-8")
-        frames += [{"name": name, "medium": medium, "width": width} for medium, width in FRAMES]
+        frames += [{"name": name, "medium": medium, "width": width} for medium, width in shown]
     script = (pathlib.Path(__file__).parent / "report_page.js").read_text(encoding="utf-8")
     (folder / "frames.html").write_text(
         "<!DOCTYPE html><meta charset='utf-8'><pre id='found'></pre>"
