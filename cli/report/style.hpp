@@ -7,8 +7,7 @@ namespace vicinal::cli::report {
 inline constexpr char kColors[] = R"css(
 :root { color-scheme: light dark; --paper: #faf9f6; --card: #ffffff; --ink: #1b1d22; --muted: #666a73; --line: #e5e2db;
   --good: #1f6f8b; --bad: #c8553d; --track: #ecebe6; --on: #ffffff; }
-@media screen and (prefers-color-scheme: dark) { :root { --paper: #14161a; --card: #1b1e24; --ink: #e9e7e2;
-  --muted: #9a9ea8;
+@media (prefers-color-scheme: dark) { :root { --paper: #14161a; --card: #1b1e24; --ink: #e9e7e2; --muted: #9a9ea8;
   --line: #2c3038; --good: #5fb3cf; --bad: #f0876a; --track: #2a2e36; --on: #10141a; } }
 )css";
 

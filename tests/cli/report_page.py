@@ -75,8 +75,8 @@ def for_medium(text, medium):
     """The page as it is in a medium, whatever the one is that it is opened in."""
     if medium == "dark":
         text = text.replace("color-scheme: light dark", "color-scheme: dark")
-        return text.replace("@media screen and (prefers-color-scheme: dark)", "@media all")
-    text = text.replace("@media screen and (prefers-color-scheme: dark)", "@media not all")
+        return text.replace("@media (prefers-color-scheme: dark)", "@media all")
+    text = text.replace("@media (prefers-color-scheme: dark)", "@media not all")
     if medium == "bare":
         return re.sub("<script>.*</script>", "", text, flags=re.DOTALL)
     return text.replace("@media print", "@media all") if medium == "print" else text
