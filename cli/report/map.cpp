@@ -25,7 +25,7 @@ namespace {
 
 constexpr double kAcross = 8000;
 constexpr double kEdge = 40;
-constexpr std::int64_t kFeaturesNamed = 6000;  // with more, shapes of a kind are one path
+constexpr std::int64_t kFeaturesNamed = 20000;  // with more, shapes of a kind are one path
 constexpr std::size_t kPairsDrawn = 12;
 constexpr std::size_t kMostListed = 10000;
 constexpr std::size_t kNamesListed = 8;

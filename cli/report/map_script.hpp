@@ -40,8 +40,11 @@ const grip = () => {
   const [a, b = a] = down.values();
   return {x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, size: Math.hypot(a.x - b.x, a.y - b.y)};
 };
-svg.addEventListener('pointerdown', event => down.set(event.pointerId, {x: event.clientX, y: event.clientY}));
+svg.addEventListener('pointerdown', event => {
+  if (event.button === 0) down.set(event.pointerId, {x: event.clientX, y: event.clientY});
+});
 addEventListener('pointermove', event => {
+  if (!event.buttons) down.delete(event.pointerId);  // it was lifted outside the window
   if (!down.has(event.pointerId)) return;
   const before = grip(), from = at(before.x, before.y);
   down.set(event.pointerId, {x: event.clientX, y: event.clientY});
@@ -111,6 +114,6 @@ document.documentElement.classList.add('live');
 show(...whole);
 })();
 )js",
-    "Pi99md4pV1m7MOPNcG9Lq4b8mXoGM3ADYgk2YTP+YUk="};
+    "ECxmR/WtgE8zxV/T1J7NxvpQOIX/kmJQM+dxif640rw="};
 
 }  // namespace vicinal::cli::report

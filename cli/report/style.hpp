@@ -113,7 +113,7 @@ img { display: block; image-rendering: pixelated; border-radius: 6px; background
 .tools, .search { display: none; align-items: center; flex-wrap: wrap; gap: 6px; margin: 0 0 12px; color: var(--muted);
   font-size: 13px; }
 .live .tools, .live .search { display: flex; } .live .atlas > input, .live .atlas > label { display: none; }
-.live .view { overflow: hidden; } .live .view svg { cursor: grab; }
+.live .view { overflow: hidden; } .live .view svg { cursor: grab; user-select: none; }
 .tools button { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--line);
   border-radius: 8px; padding: 2px 12px; cursor: pointer; }
 .tip { position: absolute; max-width: 260px; pointer-events: none; background: var(--ink); color: var(--paper);

@@ -116,8 +116,8 @@ function drive(window) {
   const document = window.document, svg = document.querySelector('.view svg');
   const box = svg.getBoundingClientRect(), x = box.left + box.width / 4, y = box.top + box.height / 4;
   const found = {}, view = () => svg.getAttribute('viewBox').split(' ').map(Number);
-  const pointer = (type, id, dx, dy) => svg.dispatchEvent(
-    new window.PointerEvent(type, {pointerId: id, clientX: x + dx, clientY: y + dy, bubbles: true, cancelable: true}));
+  const pointer = (type, id, dx, dy, buttons = 1) => svg.dispatchEvent(
+    new window.PointerEvent(type, {pointerId: id, clientX: x + dx, clientY: y + dy, buttons, bubbles: true}));
   const wheel = deltaY => {
     const event = new window.WheelEvent('wheel', {deltaY, clientX: x, clientY: y, bubbles: true, cancelable: true});
     svg.dispatchEvent(event);
@@ -140,6 +140,10 @@ function drive(window) {
   pointer('pointerup', 2, 90, 0);
   pointer('pointerup', 1, -30, 0);
   found.pinch = view();
+  pointer('pointerdown', 1, 0, 0);
+  pointer('pointermove', 1, 50, 50, 0);
+  pointer('pointermove', 1, 90, 90);
+  found.lifted = view();
   key('ArrowRight');
   found.right = view();
   key('+');

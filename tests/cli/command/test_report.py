@@ -238,6 +238,7 @@ def test_the_map_is_zoomed_moved_and_searched(pages, width):
     moved = [found["wheel"][0] + 20 * found["pixel"], found["wheel"][1] + 10 * found["pixel"]]
     assert found["drag"] == near(moved + found["wheel"][2:])
     assert found["pinch"][2:] == near([size / 2 for size in found["drag"][2:]])
+    assert found["lifted"] == found["pinch"]  # a button released outside the window ends the drag
     assert found["right"] == near([found["pinch"][0] + found["pinch"][2] / 8] + found["pinch"][1:])
     assert found["plus"][2] == near(found["right"][2] / 1.5)
     assert found["reset"] == whole and found["button"][2] == near(whole[2] / 2)
