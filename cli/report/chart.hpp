@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vicinal::cli::report {
 
@@ -32,6 +33,13 @@ struct ChartFrame {
   /// A dashed line from `above` the plot to its lower edge.
   [[nodiscard]] std::string upright(double x, double above) const;
 };
+
+/// 1, 2 or 5 times a power of ten, so that about `count` of them cover the range, which is above 0.
+double round_step(double range, double count);
+/// Multiples of a round step from `low` to `high`, about `count` of them; whole ones where `whole`.
+std::vector<double> round_ticks(double low, double high, double count, bool whole = false);
+/// 1, 2 and 5 times powers of ten from below `least` to above `most`; powers alone where that were too many.
+std::vector<double> log_ticks(double least, double most);
 
 /// A dot in a color of the style sheet.
 std::string chart_dot(double x, double y, int radius, std::string_view style_class);

@@ -25,30 +25,30 @@ constexpr std::size_t kLongestLabel = 16;
 std::string header(const ClassificationReport& report) {
   const std::string name = std::filesystem::path(report.test_file).filename().string();
   const NeighborProfile& profile = *report.profile;
-  const std::string training = format_count(profile.table_rows);
+  const std::string training = count_text(profile.table_rows);
   const std::string who = profile.within_radius()
                               ? fmt::format("those of {} training rows within {}", training, report.radius)
                               : fmt::format("its {} nearest of {} training rows", profile.k, training);
   return fmt::format(
       "<header><p class=\"over\">Classification report</p><h1>{}</h1><p>{} rows, each given the class that {} vote "
       "for</p></header>\n",
-      escape(name), format_count(profile.rows), who);
+      escape(name), count_text(profile.rows), who);
 }
 
 std::string hero(const ClassificationReport& report, const Scores& scores) {
   return fmt::format(
              "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{:.2f}<small>%</small></div><span>accuracy: "
              "{} of {} rows right</span></div>\n",
-             100 * scores.accuracy, format_count(scores.correct), format_count(scores.rows)) +
+             100 * scores.accuracy, count_text(scores.correct), count_text(scores.rows)) +
          figure(fmt::format("{:.4f}", scores.macro.f1), "mean F1 of the classes") +
-         figure(format_count(scores.rows - scores.correct), "errors") +
+         figure(count_text(scores.rows - scores.correct), "errors") +
          figure(escape(format_duration(report.seconds)), "from files to answer") + "</div>\n";
 }
 
 std::string facts(const ClassificationReport& report) {
   const NeighborProfile& profile = *report.profile;
   const auto table = [](const TableView& view) {
-    return fmt::format("{} x {} ({})", format_count(view.rows()), format_count(view.cols()), name_of(view.dtype()));
+    return fmt::format("{} x {} ({})", count_text(view.rows()), count_text(view.cols()), name_of(view.dtype()));
   };
   std::string metric(name_of(profile.metric));
   if (profile.metric == Metric::minkowski) metric += fmt::format(", p = {}", profile.p);
@@ -146,7 +146,7 @@ std::string classes_section(const Scores& scores) {
   for (std::size_t j = 0; j < std::min(scores.classes.size(), kClassesShown); ++j) {
     const ClassScore& one = scores.classes[j];
     text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", escape(shortened(scores.names[j], 40)),
-                        format_count(one.support)) +
+                        count_text(one.support)) +
             bar_cell(one.precision) + bar_cell(one.recall) + bar_cell(one.f1) + "</tr>\n";
   }
   text += "</tbody></table>\n";
@@ -213,9 +213,10 @@ std::string confidence_svg(const std::vector<Bin>& bins) {
       shapes += svg_rect(middle - bar / 2, top + height - right - wrong, bar, std::max(wrong - 1, 0.5), "bad");
     if (total > 0) {
       const double above = top + height - right - wrong;
-      shapes += svg_text(middle, above - 20, "middle", "strong",
-                         fmt::format("{:.0f} %", 100 * static_cast<double>(bin.right) / static_cast<double>(total)));
-      shapes += svg_text(middle, above - 6, "middle", "soft", format_count(total));
+      shapes +=
+          svg_text(middle, above - 20, "middle", "strong",
+                   fmt::format("{:.0f}\u202f%", 100 * static_cast<double>(bin.right) / static_cast<double>(total)));
+      shapes += svg_text(middle, above - 6, "middle", "soft", count_text(total));
     }
     shapes += "</g>" + svg_text(middle, top + height + 18, "middle", "soft", bin.label);
   }

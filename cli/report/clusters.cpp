@@ -29,7 +29,7 @@ std::string header(const ClustersReport& report) {
   return fmt::format(
       "<header><p class=\"over\">Clustering report</p><h1>{}</h1><p>{} rows of {} column{} in {} "
       "cluster{}</p></header>\n",
-      escape(name), format_count(report.table->rows()), format_count(report.table->cols()),
+      escape(name), count_text(report.table->rows()), count_text(report.table->cols()),
       report.table->cols() == 1 ? "" : "s", report.found->clusters, report.found->clusters == 1 ? "" : "s");
 }
 
@@ -40,10 +40,10 @@ std::string hero(const ClustersReport& report) {
       found.clusters, found.clusters == 1 ? "" : "s",
       report.scan != nullptr && report.scan->best ? ", the best silhouette of the scan" : "");
   text += figure(silhouette_text(report.fit->scores.mean),
-                 fmt::format("silhouette, of {} rows", format_count(report.sample->size())));
-  text += figure(short_number(found.inertia), "inertia");
+                 fmt::format("silhouette, of {} rows", count_text(report.sample->size())));
+  text += figure(number_text(found.inertia), "inertia");
   if (found.iterations > 0) {
-    text += figure(format_count(found.iterations), found.iterations == 1 ? "iteration" : "iterations");
+    text += figure(count_text(found.iterations), found.iterations == 1 ? "iteration" : "iterations");
   }
   return text + figure(escape(format_duration(report.seconds)), "from file to answer") + "</div>\n";
 }
@@ -51,7 +51,7 @@ std::string hero(const ClustersReport& report) {
 std::string facts(const ClustersReport& report) {
   const TableView& table = *report.table;
   std::string text = "<dl class=\"facts\">\n" + fact("File", report.file) +
-                     fact("Table", fmt::format("{} x {} ({})", format_count(table.rows()), format_count(table.cols()),
+                     fact("Table", fmt::format("{} x {} ({})", count_text(table.rows()), count_text(table.cols()),
                                                name_of(table.dtype())));
   for (const auto& [name, value] : report.how) text += fact(name, value);
   return text + fact("Ran as", ran_as(report.found->plan)) + fact("Version", "vicinal " VICINAL_VERSION) + "</dl>\n";
@@ -120,12 +120,12 @@ std::string projection_section(const Context& ctx, const ClustersReport& report)
   const Projection projection = project(ctx, *report.sample, report.found->centres);
   const std::string what =
       report.sample->size() < report.table->rows()
-          ? fmt::format("{} of {} rows", format_count(report.sample->size()), format_count(report.table->rows()))
+          ? fmt::format("{} of {} rows", count_text(report.sample->size()), count_text(report.table->rows()))
           : "All rows";
   const std::string where =
       report.table->cols() == 1
           ? std::string("along their one column")
-          : fmt::format("on the two principal components, which have {:.0f} % and {:.0f} % of the variance",
+          : fmt::format("on the two principal components, which have {:.0f}\u202f% and {:.0f}\u202f% of the variance",
                         100 * projection.share[0], 100 * projection.share[1]);
   return fmt::format("<section><h2>Where the clusters lie</h2><p class=\"note\">{} and the centres {}.</p>\n", what,
                      where) +
@@ -229,10 +229,10 @@ std::string sizes_section(const ClustersReport& report) {
     const std::int64_t size = found.sizes[static_cast<std::size_t>(c)];
     text += fmt::format(
         "<tr><td class=\"name\"><svg viewBox=\"0 0 10 10\" class=\"swatch\" aria-hidden=\"true\"><rect width=\"10\" "
-        "height=\"10\" rx=\"3\" fill=\"{}\"/></svg>{}</td><td>{}</td><td>{:.1f} %<svg viewBox=\"0 0 100 4\" "
+        "height=\"10\" rx=\"3\" fill=\"{}\"/></svg>{}</td><td>{}</td><td>{:.1f}\u202f%<svg viewBox=\"0 0 100 4\" "
         "preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"100\" height=\"4\" class=\"track\"/><rect "
         "width=\"{:.1f}\" height=\"4\" fill=\"{}\"/></svg></td><td>{}</td></tr>\n",
-        kind_color(c), c, format_count(size), 100 * static_cast<double>(size) / rows,
+        kind_color(c), c, count_text(size), 100 * static_cast<double>(size) / rows,
         100 * static_cast<double>(size) / static_cast<double>(largest), kind_color(c),
         silhouette_text(mean_of(report.fit->scores, static_cast<std::size_t>(c))));
   }
@@ -282,7 +282,7 @@ std::string centres_section(const ClustersReport& report) {
   const std::vector<std::int64_t> columns = telling_columns(found);
   std::string text = "<section><h2>The centres</h2><p class=\"note\">";
   text += static_cast<std::int64_t>(columns.size()) < found.cols
-              ? fmt::format("The {} of {} columns in which they differ most.", columns.size(), format_count(found.cols))
+              ? fmt::format("The {} of {} columns in which they differ most.", columns.size(), count_text(found.cols))
               : std::string("The mean of each cluster's rows, column by column.");
   text += "</p>\n<table><thead><tr><th>cluster</th>";
   for (const std::int64_t j : columns) {
@@ -294,7 +294,7 @@ std::string centres_section(const ClustersReport& report) {
   for (std::int64_t c = 0; c < std::min(found.clusters, kClustersShown); ++c) {
     text += fmt::format("<tr><td class=\"name\">{}</td>", c);
     for (const std::int64_t j : columns) {
-      text += fmt::format("<td>{}</td>", short_number(found.centres[static_cast<std::size_t>(c * found.cols + j)]));
+      text += fmt::format("<td>{}</td>", number_text(found.centres[static_cast<std::size_t>(c * found.cols + j)]));
     }
     text += "</tr>\n";
   }
@@ -311,7 +311,7 @@ std::string render(const Context& ctx, const ClustersReport& report) {
   if (history.empty()) {
     body += sizes_section(report);
   } else {
-    body += "<div class=\"pair top\">\n" + sizes_section(report) + history + "</div>\n";
+    body += "<div class=\"pair\">\n" + sizes_section(report) + history + "</div>\n";
   }
   body += centres_section(report);
   body += footer(

@@ -90,10 +90,11 @@ std::string hero(const ContentsReport& report, const Contents& contents) {
   const TableView& view = report.table->view;
   const auto cells = static_cast<double>(view.rows()) * static_cast<double>(view.cols());
   return fmt::format("<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>row{}</span></div>\n",
-                     format_count(view.rows()), view.rows() == 1 ? "" : "s") +
-         figure(format_count(view.cols()), view.cols() == 1 ? "column" : "columns") +
-         figure(fmt::format("{:.1f} %", 100 * static_cast<double>(contents.zeros) / cells), "of the values are 0") +
-         figure(format_count(contents.missing), "values are not finite") +
+                     count_text(view.rows()), view.rows() == 1 ? "" : "s") +
+         figure(count_text(view.cols()), view.cols() == 1 ? "column" : "columns") +
+         figure(fmt::format("{:.1f}\u202f%", 100 * static_cast<double>(contents.zeros) / cells),
+                "of the values are 0") +
+         figure(count_text(contents.missing), "values are not finite") +
          figure(escape(format_duration(report.seconds)), "to read") + "</div>\n";
 }
 
@@ -105,7 +106,7 @@ std::string facts(const ContentsReport& report, const Contents& contents) {
   text += fact("Format", format) + fact("Size", format_bytes(static_cast<double>(info.bytes)));
   text += fact("Read as", std::string(name_of(report.table->view.dtype())));
   if (report.table->shape.size() > 1) text += fact("Shape", fmt::format("{}", fmt::join(report.table->shape, " x ")));
-  return text + fact("Columns of one value", format_count(contents.constant)) +
+  return text + fact("Columns of one value", count_text(contents.constant)) +
          fact("Version", "vicinal " VICINAL_VERSION) + "</dl>\n";
 }
 
@@ -116,11 +117,11 @@ std::string values_section(const Contents& contents, const TableView& view) {
   const bool all = static_cast<std::int64_t>(contents.sample.size()) == view.rows() * view.cols();
   std::string text =
       fmt::format("<section><h2>How the values lie</h2><p class=\"note\">{} of the values of all columns{}.</p>\n{}",
-                  all ? std::string("All") : format_count(static_cast<std::int64_t>(contents.sample.size())),
+                  all ? std::string("All") : count_text(static_cast<std::int64_t>(contents.sample.size())),
                   all ? "" : ", spread evenly over the table", drawn.svg);
   if (drawn.zeros > 0) {
     text +=
-        fmt::format("<p class=\"note\">{} of them are at 0 or below, in the first bar.</p>", format_count(drawn.zeros));
+        fmt::format("<p class=\"note\">{} of them are at 0 or below, in the first bar.</p>", count_text(drawn.zeros));
   }
   return text + "</section>\n";
 }
@@ -134,17 +135,17 @@ std::string columns_section(const ContentsReport& report, const Contents& conten
   for (std::size_t j = 0; j < shown; ++j) {
     const Column& column = contents.columns[j];
     const bool named = j < report.table->columns.size();
-    const auto number = [&](double value) { return column.finite > 0 ? short_number(value) : std::string("-"); };
+    const auto number = [&](double value) { return column.finite > 0 ? number_text(value) : std::string("-"); };
     text += fmt::format(
         "<tr><td class=\"name\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
         escape(shortened(named ? report.table->columns[j] : fmt::format("{}", j), 40)), number(column.least),
-        number(column.most), number(column.mean), number(column.deviation()), format_count(column.zeros),
-        format_count(column.missing));
+        number(column.most), number(column.mean), number(column.deviation()), count_text(column.zeros),
+        count_text(column.missing));
   }
   text += "</tbody></table>\n";
   if (shown < contents.columns.size()) {
     text += fmt::format("<p class=\"note\">The first {} of {} columns.</p>", shown,
-                        format_count(static_cast<std::int64_t>(contents.columns.size())));
+                        count_text(static_cast<std::int64_t>(contents.columns.size())));
   }
   return text + "</section>\n";
 }

@@ -15,14 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxDots = 60;
 
-/// 1, 2 or 5 times a power of ten, so that about `count` of them cover the range.
-double round_step(double range, double count) {
-  const double rough = range / count;
-  const double power = std::pow(10, std::floor(std::log10(rough)));
-  const double digit = rough / power;
-  return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
-}
-
 struct Axis {
   double low = 0;
   double high = 1;
@@ -56,8 +48,8 @@ std::string curve_svg(const std::vector<Point>& points, const std::string& label
   std::size_t longest = 1;
   for (int i = 0; axis.low + i * axis.step <= axis.high + axis.step / 2; ++i) {
     const double value = axis.low + i * axis.step;
-    ticks.push_back(short_number(std::fabs(value) < axis.step / 2 ? 0 : value));
-    longest = std::max(longest, ticks.back().size());
+    ticks.push_back(number_text(std::fabs(value) < axis.step / 2 ? 0 : value));
+    longest = std::max(longest, character_count(ticks.back()));
   }
   const ChartFrame frame = {480, 300, 26, 44, 16 + 7.4 * static_cast<double>(longest), 22};
   const double first = shown.front().x;
@@ -87,8 +79,8 @@ std::string curve_svg(const std::vector<Point>& points, const std::string& label
     const double x = across(mark->x);
     const double y = down(mark->y);
     shapes += chart_dot(x, y, 6, "bad");
-    const std::string text = fmt::format("{:.0f}: {}", mark->x, short_number(mark->y));
-    const double half = 4.0 * static_cast<double>(text.size());
+    const std::string text = fmt::format("{:.0f}: {}", mark->x, number_text(mark->y));
+    const double half = 4.0 * static_cast<double>(character_count(text));
     shapes += svg_text(std::clamp(x, frame.left + half + 6, frame.width - half), std::max(y - 12, 12.0), "middle",
                        "strong", text);
   }

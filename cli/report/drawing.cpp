@@ -26,24 +26,6 @@ constexpr int kPanelTitle = 44;
 constexpr int kPanelGap = 20;
 constexpr std::size_t kLayers = 6;  // of depth; within one, dots of one color are one path
 
-/// 1, 2 and 5 times powers of ten from below `least` to above `most`; powers alone where that were too many.
-std::vector<double> log_ticks(double least, double most) {
-  std::vector<double> ticks;
-  const auto first = static_cast<int>(std::floor(std::log10(least)));
-  const auto last = static_cast<int>(std::ceil(std::log10(most)));
-  for (int decade = first; decade <= last; ++decade) {
-    for (const double digit : {1.0, 2.0, 5.0}) {
-      if (digit > 1 && last - first > 4) continue;
-      ticks.push_back(digit * std::pow(10, decade));
-    }
-  }
-  std::size_t from = 0;
-  while (from + 1 < ticks.size() && ticks[from + 1] <= least) ++from;
-  std::size_t to = ticks.size() - 1;
-  while (to > from + 1 && ticks[to - 1] >= most) --to;
-  return {ticks.begin() + static_cast<std::ptrdiff_t>(from), ticks.begin() + static_cast<std::ptrdiff_t>(to) + 1};
-}
-
 /// Places for names at the lines' ends, from above to below, none over another: by line.
 std::vector<double> name_places(const std::vector<double>& ends) {
   std::vector<std::size_t> order(ends.size());

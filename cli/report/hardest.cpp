@@ -80,7 +80,7 @@ std::string card(const ClassificationReport& report, const Classification& outpu
   }
   text += fmt::format("<p><strong><span class=\"truth\">{}</span> taken for <span class=\"{}\">{}</span></strong>",
                       name(truth), hard.right ? "truth" : "said", name(said));
-  text += fmt::format("row {}; {:.0f} % of the vote for {}, {:.0f} % for {}</p></div>", hard.row,
+  text += fmt::format("row {}; {:.0f}\u202f% of the vote for {}, {:.0f}\u202f% for {}</p></div>", hard.row,
                       100 * hard.winning_share, name(said), 100 * hard.truth_share, name(truth));
   text += image ? "<ul class=\"near\">" : "<ul class=\"near words\">";
   const auto ids = report.profile->ids_of(hard.row);

@@ -1,4 +1,5 @@
-// See html.hpp. The content policy forbids what the page promises not to do: scripts, and requests of any kind.
+// See html.hpp. The content policy forbids what the page promises not to do: requests of any kind, and scripts other
+// than the page's own.
 #include "report/html.hpp"
 
 #include <fmt/core.h>
@@ -66,17 +67,51 @@ std::string short_number(double value, int digits) {
   return text;
 }
 
+std::string thin(std::string text) {
+  for (std::size_t at = text.find(' '); at != std::string::npos; at = text.find(' ', at)) text.replace(at, 1, "\u202f");
+  return text;
+}
+
+std::string count_text(std::int64_t value) {
+  return thin(format_count(value));
+}
+
+std::string number_text(double value, int digits) {
+  return thin(short_number(value, digits));
+}
+
 std::string footer(std::string_view sentence) {
   return fmt::format("<footer>vicinal {}.{}{}</footer>\n", VICINAL_VERSION, sentence.empty() ? "" : " ", sentence);
 }
 
-std::string page(const std::string& title, const std::string& body) {
+namespace {
+
+/// Tables scroll within their cards where these are too narrow for their numbers.
+std::string with_scrolled_tables(std::string body) {
+  constexpr std::string_view kOpen = "<table",
+                             kBegin = "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"table\">";
+  constexpr std::string_view kClose = "</table>", kEnd = "</div>";
+  for (std::size_t at = body.find(kOpen); at != std::string::npos; at = body.find(kOpen, at + kBegin.size() + 1)) {
+    body.insert(at, kBegin);
+  }
+  for (std::size_t at = body.find(kClose); at != std::string::npos; at = body.find(kClose, at + kClose.size())) {
+    body.insert(at + kClose.size(), kEnd);
+  }
+  return body;
+}
+
+}  // namespace
+
+std::string page(const std::string& title, const std::string& body, const Script& script) {
+  const std::string allowed =
+      script.text.empty() ? std::string() : fmt::format("; script-src 'sha256-{}'", script.sha256);
+  const std::string run = script.text.empty() ? std::string() : fmt::format("<script>{}</script>\n", script.text);
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
-      "'unsafe-inline'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>{}</title>\n<style>{}{}{}</style>\n</head>\n<body>\n<main>\n{}</main>\n</body>\n</html>\n",
-      escape(title), kColors, kDrawn, kStyle, body);
+      "'unsafe-inline'{}\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{}</title>\n<style>{}{}{}</style>\n</head>\n<body>\n<main>\n{}</main>\n{}</body>\n</html>\n",
+      allowed, escape(title), kColors, kDrawn, kStyle, with_scrolled_tables(body), run);
 }
 
 std::string svg_rect(double x, double y, double width, double height, std::string_view style_class, double opacity) {

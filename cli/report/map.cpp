@@ -1,5 +1,5 @@
-// See map.hpp. The map is one drawing of 8,000 units across, so that it can be looked at closely: buttons without a
-// script make it two, four and eight times as wide as its frame. Points closer than three units are left out.
+// See map.hpp. The map is one drawing of 8,000 units across, so that it can be looked at closely: by the page's script,
+// or where scripts do not run by buttons that make it two, four and eight times as wide as its frame.
 #include "report/map.hpp"
 
 #include <fmt/format.h>
@@ -9,86 +9,31 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "base/interrupt.hpp"
 #include "report/facts.hpp"
 #include "report/html.hpp"
+#include "report/map_layout.hpp"
+#include "report/map_script.hpp"
 #include "vicinal/version.hpp"
 
 namespace vicinal::cli::report {
 namespace {
 
 constexpr double kAcross = 8000;
-constexpr std::int64_t kFeaturesNamed = 6000;  // with more, shapes of a kind are one path
-constexpr std::size_t kPairsShown = 12;
+constexpr double kEdge = 40;
+constexpr std::int64_t kFeaturesNamed = 20000;  // with more, shapes of a kind are one path
+constexpr std::size_t kPairsDrawn = 12;
+constexpr std::size_t kMostListed = 10000;
+constexpr std::size_t kNamesListed = 8;
 constexpr int kChanges = static_cast<int>(Change::complex) + 1;
 
-struct Frame {
-  double x = 0;
-  double y = 0;  ///< of the upper left corner
-  double width = 0;
-  double height = 0;
-  double scale = 1;
-};
-
-struct Extent {
-  double x0 = HUGE_VAL;
-  double y0 = HUGE_VAL;
-  double x1 = -HUGE_VAL;
-  double y1 = -HUGE_VAL;
-
-  void add(const PolygonsView& polygons, std::int64_t first, std::int64_t last) {
-    const auto at = [](std::span<const std::int64_t> list, std::int64_t i) {
-      return list[static_cast<std::size_t>(i)];
-    };
-    for (std::int64_t p = at(polygons.rings, at(polygons.parts, at(polygons.features, first)));
-         p < at(polygons.rings, at(polygons.parts, at(polygons.features, last))); ++p) {
-      x0 = std::min(x0, polygons.points[static_cast<std::size_t>(2 * p)]);
-      x1 = std::max(x1, polygons.points[static_cast<std::size_t>(2 * p)]);
-      y0 = std::min(y0, polygons.points[static_cast<std::size_t>(2 * p) + 1]);
-      y1 = std::max(y1, polygons.points[static_cast<std::size_t>(2 * p) + 1]);
-    }
-  }
-  [[nodiscard]] Frame frame(double across) const {
-    if (!(x0 <= x1)) return {0, 0, across, across, 1};
-    const double size = std::max({x1 - x0, y1 - y0, 1e-300});
-    const double scale = across / size;
-    return {x0, y1, std::max(1.0, (x1 - x0) * scale), std::max(1.0, (y1 - y0) * scale), scale};
-  }
-};
-
-/// The feature's rings as SVG path data, in whole units of the frame; empty for one too small to be seen.
-std::string path_of(const PolygonsView& polygons, std::int64_t feature, const Frame& frame) {
-  std::string text;
-  const auto at = [](std::span<const std::int64_t> list, std::int64_t i) { return list[static_cast<std::size_t>(i)]; };
-  for (std::int64_t ring = at(polygons.parts, at(polygons.features, feature));
-       ring < at(polygons.parts, at(polygons.features, feature + 1)); ++ring) {
-    const std::size_t begin = text.size();
-    std::int64_t last_x = 0;
-    std::int64_t last_y = 0;
-    int points = 0;
-    for (std::int64_t p = at(polygons.rings, ring); p < at(polygons.rings, ring + 1); ++p) {
-      const double* const xy = polygons.points.data() + 2 * p;
-      const std::int64_t x = std::llround((xy[0] - frame.x) * frame.scale);
-      const std::int64_t y = std::llround((frame.y - xy[1]) * frame.scale);
-      if (points == 0) {
-        fmt::format_to(std::back_inserter(text), "M{} {}", x, y);
-      } else if (std::llabs(x - last_x) + std::llabs(y - last_y) < 3) {
-        continue;
-      } else {
-        fmt::format_to(std::back_inserter(text), "l{} {}", x - last_x, y - last_y);
-      }
-      last_x = x;
-      last_y = y;
-      ++points;
-    }
-    if (points < 3) {
-      text.resize(begin);
-    } else {
-      text += 'z';
-    }
-  }
-  return text;
+/// What a page calls a feature.
+const std::string& label_of_feature(const PolygonLayer& layer, std::int64_t feature) {
+  return layer.ids[static_cast<std::size_t>(feature)];
 }
 
 Change change_of(const Match& match, const MatchFeature& feature) {
@@ -103,8 +48,8 @@ std::string header(const MatchedFiles& files) {
   const auto name = [](const std::string& path) { return escape(std::filesystem::path(path).filename().string()); };
   return fmt::format(
       "<header><p class=\"over\">Match of two maps</p><h1>{} and {}</h1><p>{} and {} features</p></header>\n",
-      name(files.path_a), name(files.path_b), format_count(files.layers->a.polygons.size()),
-      format_count(files.layers->b.polygons.size()));
+      name(files.path_a), name(files.path_b), count_text(files.layers->a.polygons.size()),
+      count_text(files.layers->b.polygons.size()));
 }
 
 std::string hero(const MatchedFiles& files, double seconds) {
@@ -116,10 +61,10 @@ std::string hero(const MatchedFiles& files, double seconds) {
   std::string text = fmt::format(
       "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>groups that "
       "correspond</span></div>\n",
-      format_count(matched));
-  text += figure(format_count(count_kept(match)), "pairs kept");
-  text += figure(format_count(of(Change::removed)), "without a partner in the new map");
-  text += figure(format_count(of(Change::created)), "without one in the old map");
+      count_text(matched));
+  text += figure(count_text(count_kept(match)), "pairs kept");
+  text += figure(count_text(of(Change::removed)), "without a partner in the new map");
+  text += figure(count_text(of(Change::created)), "without one in the old map");
   return text + figure(escape(format_duration(seconds)), "from files to answer") + "</div>\n";
 }
 
@@ -129,9 +74,9 @@ std::string facts(const MatchedFiles& files) {
   text += fact("Rule", fmt::format("{}, threshold {}{}", name_of(options.rule), options.threshold,
                                    options.min_width > 0 ? fmt::format(", width {} m", options.min_width) : ""));
   text += fact("Coordinates", fmt::format("{} and {}", files.layers->a.crs, files.layers->b.crs));
-  text += fact("Repaired", fmt::format("{} and {} features",
-                                       format_count(static_cast<std::int64_t>(files.layers->a.repaired.size())),
-                                       format_count(static_cast<std::int64_t>(files.layers->b.repaired.size()))));
+  text += fact("Repaired",
+               fmt::format("{} and {} features", count_text(static_cast<std::int64_t>(files.layers->a.repaired.size())),
+                           count_text(static_cast<std::int64_t>(files.layers->b.repaired.size()))));
   text += fact("Areas in", files.layers->projection, true);
   return text + fact("Version", fmt::format("vicinal {}, {}", VICINAL_VERSION, files.layers->versions), true) +
          "</dl>\n";
@@ -143,45 +88,46 @@ std::string key(const Match& match) {
   for (int c = 0; c < kChanges; ++c) {
     const auto change = static_cast<Change>(c);
     text += fmt::format("<span><i class=\"{}\"></i>{} {}</span>", class_of(change), name_of(change),
-                        format_count(counts[static_cast<std::size_t>(c)]));
+                        count_text(counts[static_cast<std::size_t>(c)]));
   }
   return text + "</p>\n";
 }
 
 /// The new map's features, and of the old one those that are gone; then the old borders of whatever is not unchanged.
-std::string map_section(const MatchedFiles& files) {
+std::string map_section(const MatchedFiles& files, const MapLayout& layout) {
   const Match& match = *files.match;
   const PolygonsView a = files.layers->a.polygons.view();
   const PolygonsView b = files.layers->b.polygons.view();
-  Extent extent;
-  extent.add(a, 0, a.size());
-  extent.add(b, 0, b.size());
-  const Frame frame = extent.frame(kAcross);
   const bool named = a.size() + b.size() <= kFeaturesNamed;
   std::array<std::string, kChanges> fills;
   std::string old_borders;
-  const auto fill = [&](const PolygonsView& layer, std::int64_t i, const MatchFeature& feature, const std::string& id) {
-    const std::string path = path_of(layer, i, frame);
+  const auto fill = [&](const PolygonLayer& layer, std::int64_t i, const MatchFeature& feature) {
+    const std::string path = layout.path(layer.polygons.view(), i);
     if (path.empty()) return;
     const Change change = change_of(match, feature);
     std::string& to = fills[static_cast<std::size_t>(change)];
     if (named) {
       fmt::format_to(std::back_inserter(to), "<path d=\"{}\"><title>{}: {}, group {}</title></path>", path,
-                     escape(shortened(id, 40)), name_of(change), feature.group);
+                     escape(shortened(label_of_feature(layer, i), 60)), name_of(change), feature.group);
     } else {
       to += path;
     }
   };
-  for (std::int64_t j = 0; j < b.size(); ++j) {
-    fill(b, j, match.b[static_cast<std::size_t>(j)], files.layers->b.ids[static_cast<std::size_t>(j)]);
-  }
+  for (std::int64_t j = 0; j < b.size(); ++j) fill(files.layers->b, j, match.b[static_cast<std::size_t>(j)]);
   for (std::int64_t i = 0; i < a.size(); ++i) {
     const MatchFeature& feature = match.a[static_cast<std::size_t>(i)];
     const Change change = change_of(match, feature);
-    if (change == Change::removed) fill(a, i, feature, files.layers->a.ids[static_cast<std::size_t>(i)]);
-    if (change != Change::unchanged) old_borders += path_of(a, i, frame);
+    if (change == Change::removed) fill(files.layers->a, i, feature);
+    if (change != Change::unchanged) old_borders += layout.path(a, i);
   }
   std::string shapes;
+  for (std::size_t f = 1; f < layout.frames().size(); ++f) {
+    const MapFrame& inset = layout.frames()[f];
+    constexpr double kMargin = 60;
+    shapes +=
+        fmt::format("<rect class=\"inset\" x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\" rx=\"40\"/>\n",
+                    inset.left - kMargin, inset.top - kMargin, inset.width + 2 * kMargin, inset.height + 2 * kMargin);
+  }
   for (int c = 0; c < kChanges; ++c) {
     const std::string& d = fills[static_cast<std::size_t>(c)];
     if (d.empty()) continue;
@@ -189,48 +135,132 @@ std::string map_section(const MatchedFiles& files) {
     shapes += named ? fmt::format("<g class=\"{}\">{}</g>\n", style, d)
                     : fmt::format("<path class=\"{}\" d=\"{}\"/>\n", style, d);
   }
-  shapes += fmt::format("<path class=\"old\" d=\"{}\"/>", old_borders);
+  shapes += fmt::format("<path class=\"old\" d=\"{}\"/><rect class=\"mark\"/>", old_borders);
   std::string text =
       "<section class=\"atlas\"><h2>What became of each feature</h2><p class=\"note\">The new map by what happened to "
-      "it, "
-      "borders of the old one dashed where something did.";
-  text += named ? " Point at a feature for its name." : "";
+      "it, borders of the old one dashed where something did.";
+  if (named) text += " Point at a feature for its name.";
+  if (layout.frames().size() > 1) text += " Parts that lie far away are in frames below, each in a scale of its own.";
   text += "</p>\n" + key(match);
   for (const int zoom : {1, 2, 4, 8}) {
     text += fmt::format("<input type=\"radio\" name=\"zoom\" id=\"z{0}\"{1}><label for=\"z{0}\">{0}×</label>", zoom,
                         zoom == 1 ? " checked" : "");
   }
+  text +=
+      "<p class=\"tools\"><button type=\"button\" data-zoom=\"2\" aria-label=\"closer\">+</button><button "
+      "type=\"button\" data-zoom=\"0.5\" aria-label=\"farther\">−</button><button type=\"button\" "
+      "data-zoom=\"0\">whole map</button> Wheel, two fingers or + and − zoom, dragging or arrows move, 0 shows "
+      "all.</p>\n";
   text += fmt::format(
-      "<div class=\"view\"><svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"Both maps, coloured by "
-      "change\" "
-      "fill-rule=\"evenodd\">\n{}</svg></div></section>\n",
-      frame.width, frame.height, shapes);
+      "<div class=\"view\" tabindex=\"0\" role=\"group\" aria-label=\"Map: plus and minus zoom, arrows move, 0 shows "
+      "all\"><svg viewBox=\"{:.0f} {:.0f} {:.0f} {:.0f}\" role=\"img\" aria-label=\"Both maps, coloured by change\" "
+      "fill-rule=\"evenodd\">\n{}</svg><div class=\"tip\" hidden></div></div></section>\n",
+      -kEdge, -kEdge, layout.width() + 2 * kEdge, layout.height() + 2 * kEdge, shapes);
   return text;
 }
 
+/// `data-box` of a list's item: where the map shows the features.
+std::string box_of(const MapLayout& layout, std::span<const MapMember> members) {
+  const std::optional<Box> box = layout.place(members);
+  if (!box) return {};
+  return fmt::format(" data-box=\"{:.0f} {:.0f} {:.0f} {:.0f}\"", box->x0, box->y0, box->width(), box->height());
+}
+
+/// A list with a field to search it; `shown` of `count` are in it.
+std::string list_of(const std::string& name, const std::string& items, std::size_t shown, std::size_t count) {
+  std::string text = fmt::format(
+      "<div class=\"changes\"><p class=\"search\"><label>Search <input type=\"search\"></label> <span "
+      "role=\"status\">{}</span></p><ol aria-label=\"{}\" tabindex=\"0\">\n{}</ol></div>\n",
+      count_text(static_cast<std::int64_t>(shown)), escape(name), items);
+  if (shown < count) {
+    text += fmt::format("<p class=\"note\">The first {} of {}; the table of pairs has all of them.</p>\n",
+                        count_text(static_cast<std::int64_t>(shown)), count_text(static_cast<std::int64_t>(count)));
+  }
+  return text;
+}
+
+/// Groups in which something happened, by the kind of change.
+std::string changes_section(const MatchedFiles& files, const MapLayout& layout) {
+  const Match& match = *files.match;
+  const PolygonsView views[] = {files.layers->a.polygons.view(), files.layers->b.polygons.view()};
+  struct Members {
+    std::vector<std::int64_t> of[2];
+  };
+  std::vector<Members> members(match.groups.size());
+  for (const int side : {0, 1}) {
+    const std::vector<MatchFeature>& features = side == 0 ? match.a : match.b;
+    for (std::size_t i = 0; i < features.size(); ++i) {
+      members[static_cast<std::size_t>(features[i].group)].of[side].push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  std::vector<std::size_t> changed;
+  for (std::size_t g = 0; g < match.groups.size(); ++g) {
+    if (match.groups[g].change != Change::unchanged) changed.push_back(g);
+  }
+  if (changed.empty()) return {};
+  std::stable_sort(changed.begin(), changed.end(), [&](std::size_t x, std::size_t y) {
+    poll_interrupt();
+    return match.groups[x].change < match.groups[y].change;
+  });
+  const std::size_t shown = std::min(changed.size(), kMostListed);
+  std::string items;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Members& group = members[changed[i]];
+    const Change change = match.groups[changed[i]].change;
+    std::vector<MapMember> placed;
+    std::string names[2];
+    for (const int side : {0, 1}) {
+      const std::vector<std::int64_t>& of = group.of[side];
+      for (std::size_t m = 0; m < of.size(); ++m) {
+        placed.push_back({&views[side], of[m]});
+        if (m >= kNamesListed) continue;
+        names[side] += (m == 0 ? "" : ", ") +
+                       escape(shortened(label_of_feature(side == 0 ? files.layers->a : files.layers->b, of[m]), 60));
+      }
+      if (of.size() > kNamesListed) {
+        names[side] +=
+            fmt::format(" and {} more", count_text(std::ssize(of) - static_cast<std::int64_t>(kNamesListed)));
+      }
+    }
+    const char* const between = names[0].empty() || names[1].empty() ? "" : " → ";
+    items += fmt::format("<li{}><i class=\"{}\"></i>{}: {}{}{}</li>\n", box_of(layout, placed), class_of(change),
+                         name_of(change), names[0], between, names[1]);
+  }
+  return fmt::format(
+             "<section><h2>What changed</h2><p class=\"note\">{} groups that are not unchanged: old features, and the "
+             "new "
+             "ones that they became.</p>\n",
+             count_text(std::ssize(changed))) +
+         list_of("What changed", items, shown, changed.size()) + "</section>\n";
+}
+
+std::string names_of(const MatchedFiles& files, const MatchPair& pair) {
+  return escape(shortened(label_of_feature(files.layers->a, pair.overlap.a), 32)) + " · " +
+         escape(shortened(label_of_feature(files.layers->b, pair.overlap.b), 32));
+}
+
+std::string shares_of(const MatchPair& pair) {
+  return fmt::format("{}: {}\u202f% of the old one, {}\u202f% of the new one, {}\u202fm wide",
+                     pair.kept ? "kept" : "not kept", number_text(100 * pair.share_a, 2),
+                     number_text(100 * pair.share_b, 2), number_text(pair.overlap.width, 3));
+}
+
+/// The two features alone, in one frame.
 std::string card(const MatchedFiles& files, const MatchPair& pair) {
   const PolygonsView a = files.layers->a.polygons.view();
   const PolygonsView b = files.layers->b.polygons.view();
-  Extent extent;
-  extent.add(a, pair.overlap.a, pair.overlap.a + 1);
-  extent.add(b, pair.overlap.b, pair.overlap.b + 1);
-  Frame frame = extent.frame(600);
-  const std::string shapes = fmt::format("<path class=\"first\" d=\"{}\"/><path class=\"second\" d=\"{}\"/>",
-                                         path_of(a, pair.overlap.a, frame), path_of(b, pair.overlap.b, frame));
-  const auto name = [](const std::vector<std::string>& ids, std::int64_t at) {
-    return escape(shortened(ids[static_cast<std::size_t>(at)], 32));
-  };
+  const MapMember both[] = {{&a, pair.overlap.a}, {&b, pair.overlap.b}};
+  const MapLayout layout(std::span<const MapMember>(both), 600);
   return fmt::format(
       "<div class=\"card pairing\"><svg viewBox=\"-20 -20 {:.0f} {:.0f}\" role=\"img\" aria-label=\"a pair\" "
-      "fill-rule=\"evenodd\">{}</svg><p><strong>{} · {}</strong>{}: {:.2g} % of the old one, {:.2g} % of the new one, "
-      "{} m wide</p></div>\n",
-      frame.width + 40, frame.height + 40, shapes, name(files.layers->a.ids, pair.overlap.a),
-      name(files.layers->b.ids, pair.overlap.b), pair.kept ? "kept" : "not kept", 100 * pair.share_a,
-      100 * pair.share_b, short_number(pair.overlap.width, 3));
+      "fill-rule=\"evenodd\"><path class=\"first\" d=\"{}\"/><path class=\"second\" "
+      "d=\"{}\"/></svg><p><strong>{}</strong>{}</p></div>\n",
+      layout.width() + 40, layout.height() + 40, layout.path(a, pair.overlap.a), layout.path(b, pair.overlap.b),
+      names_of(files, pair), shares_of(pair));
 }
 
 /// Those that share most area first: a mistake there matters most.
-std::string doubtful_section(const MatchedFiles& files) {
+std::string doubtful_section(const MatchedFiles& files, const MapLayout& layout) {
   std::vector<const MatchPair*> doubtful;
   for (const MatchPair& pair : files.match->pairs) {
     if (pair.doubtful) doubtful.push_back(&pair);
@@ -240,24 +270,37 @@ std::string doubtful_section(const MatchedFiles& files) {
     poll_interrupt();
     return x->overlap.area > y->overlap.area;
   });
-  const std::size_t shown = std::min(doubtful.size(), kPairsShown);
+  const std::size_t drawn = std::min(doubtful.size(), kPairsDrawn);
+  const std::size_t shown = std::min(doubtful.size(), kMostListed);
   std::string text = fmt::format(
-      "<section><h2>Worth a look</h2><p class=\"note\">{} pairs are within a factor of two of what decides; the {} "
-      "that "
-      "share most. The old feature is dashed.</p>\n<div class=\"cards\">\n",
-      format_count(static_cast<std::int64_t>(doubtful.size())), shown);
-  for (std::size_t i = 0; i < shown; ++i) text += card(files, *doubtful[i]);
-  return text + "</div>\n</section>\n";
+      "<section><h2>Worth a look</h2><p class=\"note\">{} pair{} within a factor of two of what decides, those that "
+      "share most area first. The old feature is dashed.</p>\n<div class=\"cards\">\n",
+      count_text(std::ssize(doubtful)), doubtful.size() == 1 ? " is" : "s are");
+  for (std::size_t i = 0; i < drawn; ++i) text += card(files, *doubtful[i]);
+  text += "</div>\n";
+  if (drawn == doubtful.size()) return text + "</section>\n";
+  const PolygonsView a = files.layers->a.polygons.view();
+  const PolygonsView b = files.layers->b.polygons.view();
+  std::string items;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const MatchPair& pair = *doubtful[i];
+    const MapMember both[] = {{&a, pair.overlap.a}, {&b, pair.overlap.b}};
+    items += fmt::format("<li{}>{}, {}</li>\n", box_of(layout, both), names_of(files, pair), shares_of(pair));
+  }
+  return text + list_of("Doubtful pairs", items, shown, doubtful.size()) + "</section>\n";
 }
 
 }  // namespace
 
 std::string render_map(const MatchedFiles& files, double seconds) {
-  std::string body = header(files) + hero(files, seconds) + facts(files) + map_section(files) + doubtful_section(files);
+  const PolygonsView views[] = {files.layers->a.polygons.view(), files.layers->b.polygons.view()};
+  const MapLayout layout(std::span<const PolygonsView>(views), kAcross);
+  std::string body = header(files) + hero(files, seconds) + facts(files) + map_section(files, layout) +
+                     changes_section(files, layout) + doubtful_section(files, layout);
   body += footer("Areas are those of the polygons' own coordinates, whatever their borders touch.");
   return page("Match of " + std::filesystem::path(files.path_a).filename().string() + " and " +
                   std::filesystem::path(files.path_b).filename().string(),
-              body);
+              body, kMapScript);
 }
 
 }  // namespace vicinal::cli::report

@@ -35,7 +35,7 @@ std::string chart(const std::vector<double>& values, const std::string& title, c
   std::string text = fmt::format("<section><h2>{}</h2><p class=\"note\">{}</p>\n", title, note);
   text += drawn.svg.empty() ? "<p class=\"note\">There is nothing to draw.</p>\n" : drawn.svg;
   if (drawn.zeros > 0) {
-    text += fmt::format("<p class=\"note\">{} row{} at 0 or below in the first bar.</p>", format_count(drawn.zeros),
+    text += fmt::format("<p class=\"note\">{} row{} at 0 or below in the first bar.</p>", count_text(drawn.zeros),
                         drawn.zeros == 1 ? " is" : "s are");
   }
   return text + "</section>\n";
@@ -118,7 +118,7 @@ std::string hubness_section(const NeighborProfile& profile, const Hubness& hubne
   const std::string note = fmt::format(
       "Table rows by how often they are a neighbor. The most popular one is {} times; {} are nobody's neighbor. The "
       "skewness of these numbers is {:.2f}: above 1, a few rows are the neighbors of many.",
-      format_count(hubness.most), format_count(hubness.never), hubness.skewness);
+      count_text(hubness.most), count_text(hubness.never), hubness.skewness);
   return chart(profile.times_a_neighbor(), "Who is often a neighbor", note, "times a neighbor");
 }
 

@@ -23,10 +23,10 @@ std::string header(const NeighborsReport& report) {
                                                   : fmt::format("its {} nearest neighbors", profile.k);
   const std::string where = report.queries_file.empty()
                                 ? std::string("among the others")
-                                : fmt::format("among {} table rows", format_count(profile.table_rows));
+                                : fmt::format("among {} table rows", count_text(profile.table_rows));
   return fmt::format(
       "<header><p class=\"over\">Neighbors report</p><h1>{}</h1><p>{} rows, each with {} {}</p></header>\n",
-      escape(std::filesystem::path(file).filename().string()), format_count(profile.rows), who, where);
+      escape(std::filesystem::path(file).filename().string()), count_text(profile.rows), who, where);
 }
 
 double median_nearest(const NeighborProfile& profile) {
@@ -51,17 +51,17 @@ std::string hero(const NeighborsReport& report, const Hubness& hubness) {
   std::string text = fmt::format(
       "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>median distance to the nearest "
       "neighbor</span></div>\n",
-      short_number(median_nearest(profile)));
-  text += figure(format_count(profile.neighbors), "neighbors");
-  if (profile.within_radius()) text += figure(format_count(alone), "rows without any");
-  text += figure(format_count(hubness.most), "times the most popular row is one");
+      number_text(median_nearest(profile)));
+  text += figure(count_text(profile.neighbors), "neighbors");
+  if (profile.within_radius()) text += figure(count_text(alone), "rows without any");
+  text += figure(count_text(hubness.most), "times the most popular row is one");
   return text + figure(escape(format_duration(report.seconds)), "from file to answer") + "</div>\n";
 }
 
 std::string facts(const NeighborsReport& report) {
   const NeighborProfile& profile = *report.shown.profile;
   const auto table = [](const TableView& view) {
-    return fmt::format("{} x {} ({})", format_count(view.rows()), format_count(view.cols()), name_of(view.dtype()));
+    return fmt::format("{} x {} ({})", count_text(view.rows()), count_text(view.cols()), name_of(view.dtype()));
   };
   std::string metric(name_of(profile.metric));
   if (profile.metric == Metric::minkowski) metric += fmt::format(", p = {}", profile.p);

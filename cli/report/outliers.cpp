@@ -26,10 +26,10 @@ constexpr std::uint64_t kSeed = 0;
 
 std::string header(const OutliersReport& report) {
   const auto rows = static_cast<std::int64_t>(report.scored->scores.size());
-  std::string size = fmt::format("{} rows", format_count(rows));
+  std::string size = fmt::format("{} rows", count_text(rows));
   if (report.scored->table != nullptr) {
     const std::int64_t d = report.scored->table->view.cols();
-    size += fmt::format(" of {} column{}", format_count(d), d == 1 ? "" : "s");
+    size += fmt::format(" of {} column{}", count_text(d), d == 1 ? "" : "s");
   }
   return fmt::format("<header><p class=\"over\">Outlier report</p><h1>{}</h1><p>{}, scored by {}</p></header>\n",
                      escape(std::filesystem::path(report.file).filename().string()), size,
@@ -41,11 +41,11 @@ std::string hero(const OutliersReport& report) {
   const double share = static_cast<double>(scored.outliers) / static_cast<double>(scored.scores.size());
   std::string text = fmt::format(
       "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>row{} above the threshold, "
-      "{:.3g} % of all</span></div>\n",
-      format_count(scored.outliers), scored.outliers == 1 ? "" : "s", 100 * share);
-  text += figure(escape(short_number(report.lof->threshold)), "threshold");
+      "{:.3g}\u202f% of all</span></div>\n",
+      count_text(scored.outliers), scored.outliers == 1 ? "" : "s", 100 * share);
+  text += figure(escape(number_text(report.lof->threshold)), "threshold");
   if (!scored.ranked.empty()) {
-    text += figure(escape(short_number(scored.scores[static_cast<std::size_t>(scored.ranked[0])])), "largest score");
+    text += figure(escape(number_text(scored.scores[static_cast<std::size_t>(scored.ranked[0])])), "largest score");
   }
   if (scored.detection && scored.detection->auc)
     text += figure(fmt::format("{:.4f}", *scored.detection->auc), "ROC-AUC");
@@ -67,9 +67,8 @@ std::string histogram_section(const OutliersReport& report) {
       "<section><h2>How the scores lie</h2><p class=\"note\">Rows by score, on a logarithmic axis upwards; those above "
       "the threshold in "
       "the other color.";
-  if (found.infinite > 0)
-    text += fmt::format(" {} with an infinite score are not drawn.", format_count(found.infinite));
-  if (found.zeros > 0) text += fmt::format(" {} with a score of 0 are in the first bar.", format_count(found.zeros));
+  if (found.infinite > 0) text += fmt::format(" {} with an infinite score are not drawn.", count_text(found.infinite));
+  if (found.zeros > 0) text += fmt::format(" {} with a score of 0 are in the first bar.", count_text(found.zeros));
   if (found.svg.empty()) return text + " None has a finite score.</p></section>\n";
   return text + "</p>\n" + found.svg + "</section>\n";
 }
@@ -118,19 +117,20 @@ std::string map_section(const Context& ctx, const OutliersReport& report) {
     const Point at = placed(projection.centres[i]);
     shapes += fmt::format(
         "<g><title>rank {}: row {}, {}</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5.5\" class=\"ring\"/></g>",
-        i + 1, scored.top[i].row, short_number(scored.top[i].score), at.x, at.y);
+        i + 1, scored.top[i].row, number_text(scored.top[i].score), at.x, at.y);
   }
   const std::string what = sample.size() < view.rows()
-                               ? fmt::format("{} of {} rows", format_count(sample.size()), format_count(view.rows()))
+                               ? fmt::format("{} of {} rows", count_text(sample.size()), count_text(view.rows()))
                                : std::string("All rows");
   const std::string where =
       view.cols() == 1
           ? std::string("along their one column")
-          : fmt::format("on their two principal components, which have {:.0f} % and {:.0f} % of the variance",
+          : fmt::format("on their two principal components, which have {:.0f}\u202f% and {:.0f}\u202f% of the variance",
                         100 * projection.share[0], 100 * projection.share[1]);
-  return fmt::format(
-             "<section><h2>Where they lie</h2><p class=\"note\">{} {}; rings around the {} most outlying.</p>\n", what,
-             where, marked) +
+  return fmt::format("<section><h2>Where they lie</h2><p class=\"note\">{} {}{}.</p>\n", what, where,
+                     marked == 0   ? std::string()
+                     : marked == 1 ? std::string("; a ring around the most outlying one")
+                                   : fmt::format("; rings around the {} most outlying", marked)) +
          svg(kWidth, kHeight, "Rows on two principal components, outliers marked", shapes) + "</section>\n";
 }
 
@@ -147,7 +147,8 @@ std::string top_section(const OutliersReport& report) {
   const std::size_t shown = std::min(scored.top.size(), kOutliersShown);
   const bool columns =
       std::any_of(scored.top.begin(), scored.top.end(), [](const OutlyingRow& one) { return !one.columns.empty(); });
-  std::string text = fmt::format("<section><h2>The {} most outlying</h2><p class=\"note\">", shown);
+  std::string text = shown == 1 ? std::string("<section><h2>The most outlying row</h2><p class=\"note\">")
+                                : fmt::format("<section><h2>The {} most outlying</h2><p class=\"note\">", shown);
   text += columns
               ? "With the columns that have the largest shares of the squared distance to the mean of the neighbors."
               : "Largest scores first.";
@@ -160,16 +161,16 @@ std::string top_section(const OutliersReport& report) {
   text += "</tr></thead><tbody>\n";
   for (std::size_t i = 0; i < shown; ++i) {
     const OutlyingRow& one = scored.top[i];
-    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", one.row, short_number(one.score));
+    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", one.row, number_text(one.score));
     if (scored.labels != nullptr) {
       const std::string label = scored.labels->name_of(scored.labels->codes[static_cast<std::size_t>(one.row)]);
-      text += fmt::format("<td>{}</td>", escape(shortened(label, 24)));
+      text += fmt::format("<td class=\"words\">{}</td>", escape(shortened(label, 24)));
     }
     if (columns) {
       text += "<td><div class=\"shares\">";
       for (const ColumnShare& share : one.columns) {
         if (share.share < kShareShown) continue;
-        text += fmt::format("<div><p><span>{}</span><span>{:.0f} %</span></p>{}</div>",
+        text += fmt::format("<div><p><span>{}</span><span>{:.0f}\u202f%</span></p>{}</div>",
                             escape(shortened(report.preparation->name_of(share.column), 24)), 100 * share.share,
                             bar(share.share));
       }
@@ -183,20 +184,21 @@ std::string top_section(const OutliersReport& report) {
 std::string labels_section(const Detection& detection) {
   std::string text = fmt::format(
       "<section><h2>What was found of each label</h2><p class=\"note\">Among the {} rows with the largest scores, "
-      "{:.3g} "
-      "% of all.",
-      format_count(detection.top_rows), 100 * detection.top_share);
+      "{:.3g}\u202f% "
+      "of all.",
+      count_text(detection.top_rows), 100 * detection.top_share);
   if (detection.auc) {
-    text += fmt::format(" A row of another label than {} has a larger score than one of it in {:.2f} % of all pairs.",
-                        escape(shortened(*detection.normal, 24)), 100 * *detection.auc);
+    text +=
+        fmt::format(" A row of another label than {} has a larger score than one of it in {:.2f}\u202f% of all pairs.",
+                    escape(shortened(*detection.normal, 24)), 100 * *detection.auc);
   }
   text += "</p>\n<table><thead><tr><th>label</th><th>rows</th><th>found</th><th>share</th></tr></thead><tbody>\n";
   std::int64_t shown = 0;
   for (const Detection::Class& one : detection.classes) {
     if (++shown > kClassesShown) break;
     const double share = static_cast<double>(one.found) / static_cast<double>(one.rows);
-    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td><td>{}</td><td>{:.1f} %{}</td></tr>\n",
-                        escape(shortened(one.name, 32)), format_count(one.rows), format_count(one.found), 100 * share,
+    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td><td>{}</td><td>{:.1f}\u202f%{}</td></tr>\n",
+                        escape(shortened(one.name, 32)), count_text(one.rows), count_text(one.found), 100 * share,
                         bar(share));
   }
   text += "</tbody></table>\n";

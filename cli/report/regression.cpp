@@ -34,25 +34,25 @@ std::string hero(const RegressionReport& report) {
   std::string text = "<div class=\"hero\">";
   if (report.scores.empty()) {
     text += fmt::format("<div class=\"figure\"><div class=\"big\">{}</div><span>rows answered</span></div>\n",
-                        format_count(report.found->rows));
+                        count_text(report.found->rows));
   } else {
     const RegressionScore& first = report.scores[0];
     const std::string of = report.names.size() > 1 ? " of " + report.names[0] : "";
     text +=
         fmt::format("<div class=\"figure\"><div class=\"big\">{}</div><span>root mean square error{}</span></div>\n",
-                    short_number(first.root_mean_squared_error), escape(shortened(of, 40)));
+                    number_text(first.root_mean_squared_error), escape(shortened(of, 40)));
     if (first.r2 && std::isfinite(*first.r2))
       text += figure(fmt::format("{:.4f}", *first.r2), "share of the variance explained");
-    text += figure(short_number(first.mean_absolute_error), "mean size of the errors");
-    text += figure(short_number(first.max_error), "largest error");
+    text += figure(number_text(first.mean_absolute_error), "mean size of the errors");
+    text += figure(number_text(first.max_error), "largest error");
   }
-  if (report.found->outliers > 0) text += figure(format_count(report.found->outliers), "rows without neighbors");
+  if (report.found->outliers > 0) text += figure(count_text(report.found->outliers), "rows without neighbors");
   return text + figure(escape(format_duration(report.seconds)), "from files to answer") + "</div>\n";
 }
 
 std::string facts(const RegressionReport& report) {
   const auto table = [](const TableView& view) {
-    return fmt::format("{} x {} ({})", format_count(view.rows()), format_count(view.cols()), name_of(view.dtype()));
+    return fmt::format("{} x {} ({})", count_text(view.rows()), count_text(view.cols()), name_of(view.dtype()));
   };
   std::string text = "<dl class=\"facts\">\n" + fact("Training file", report.train_file) +
                      fact("Training table", table(*report.train)) + fact("Test file", report.test_file) +
@@ -99,8 +99,8 @@ std::string scatter_svg(const RegressionReport& report, std::size_t output) {
                         rows > 600 ? "4" : "6");
   for (const double value : {low, low / 2 + high / 2, high}) {
     const char* const anchor = value == low ? "start" : value == high ? "end" : "middle";
-    shapes += kFrame.tick(kLeft + place(value), short_number(value, 3), anchor);
-    shapes += svg_text(kLeft - 8, kTop + kSide - place(value) + 4, "end", "soft", short_number(value, 3));
+    shapes += kFrame.tick(kLeft + place(value), number_text(value, 3), anchor);
+    shapes += svg_text(kLeft - 8, kTop + kSide - place(value) + 4, "end", "soft", number_text(value, 3));
   }
   shapes += svg_text(kLeft + kSide / 2, kFrame.height - 8, "middle", "soft", "true value");
   shapes += fmt::format(
@@ -155,11 +155,11 @@ std::string largest_errors(const RegressionReport& report) {
     const auto far = [&](bool last) {
       const NeighborProfile& profile = *report.profile;
       if (profile.size_of(rows[i]) == 0) return std::string("none");
-      return short_number(last ? profile.last_of(rows[i]) : profile.distances_of(rows[i])[0]);
+      return number_text(last ? profile.last_of(rows[i]) : profile.distances_of(rows[i])[0]);
     };
     text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", rows[i],
-                        short_number(at(report.truth, report, rows[i], 0), 6),
-                        short_number(at(report.found->values, report, rows[i], 0), 6), far(false), far(true));
+                        number_text(at(report.truth, report, rows[i], 0), 6),
+                        number_text(at(report.found->values, report, rows[i], 0), 6), far(false), far(true));
   }
   return text + "</tbody></table></section>\n";
 }
@@ -171,7 +171,7 @@ std::string render(const RegressionReport& report) {
   std::string body = fmt::format(
       "<header><p class=\"over\">Regression report</p><h1>{}</h1><p>{} rows, each given the mean of its nearest of {} "
       "training rows</p></header>\n",
-      escape(name), format_count(report.found->rows), format_count(report.profile->table_rows));
+      escape(name), count_text(report.found->rows), count_text(report.profile->table_rows));
   body += hero(report) + facts(report);
   for (std::size_t o = 0; o < std::min(kOutputsShown, report.names.size()); ++o) body += target_sections(report, o);
   if (report.names.size() > kOutputsShown) {
