@@ -173,12 +173,12 @@ std::string map_section(const MatchedFiles& files) {
     }
   };
   for (std::int64_t j = 0; j < b.size(); ++j) {
-    fill(b, j, match.b[static_cast<std::size_t>(j)], files.layers->b.ids[static_cast<std::size_t>(j)]);
+    fill(b, j, match.b[static_cast<std::size_t>(j)], label_of(files.layers->b, j));
   }
   for (std::int64_t i = 0; i < a.size(); ++i) {
     const MatchFeature& feature = match.a[static_cast<std::size_t>(i)];
     const Change change = change_of(match, feature);
-    if (change == Change::removed) fill(a, i, feature, files.layers->a.ids[static_cast<std::size_t>(i)]);
+    if (change == Change::removed) fill(a, i, feature, label_of(files.layers->a, i));
     if (change != Change::unchanged) old_borders += path_of(a, i, frame);
   }
   std::string shapes;
@@ -217,16 +217,16 @@ std::string card(const MatchedFiles& files, const MatchPair& pair) {
   Frame frame = extent.frame(600);
   const std::string shapes = fmt::format("<path class=\"first\" d=\"{}\"/><path class=\"second\" d=\"{}\"/>",
                                          path_of(a, pair.overlap.a, frame), path_of(b, pair.overlap.b, frame));
-  const auto name = [](const std::vector<std::string>& ids, std::int64_t at) {
-    return escape(shortened(ids[static_cast<std::size_t>(at)], 32));
+  const auto name = [](const PolygonLayer& layer, std::int64_t at) {
+    return escape(shortened(label_of(layer, at), 32));
   };
   return fmt::format(
       "<div class=\"card pairing\"><svg viewBox=\"-20 -20 {:.0f} {:.0f}\" role=\"img\" aria-label=\"a pair\" "
       "fill-rule=\"evenodd\">{}</svg><p><strong>{} · {}</strong>{}: {:.2g} % of the old one, {:.2g} % of the new one, "
       "{} m wide</p></div>\n",
-      frame.width + 40, frame.height + 40, shapes, name(files.layers->a.ids, pair.overlap.a),
-      name(files.layers->b.ids, pair.overlap.b), pair.kept ? "kept" : "not kept", 100 * pair.share_a,
-      100 * pair.share_b, short_number(pair.overlap.width, 3));
+      frame.width + 40, frame.height + 40, shapes, name(files.layers->a, pair.overlap.a),
+      name(files.layers->b, pair.overlap.b), pair.kept ? "kept" : "not kept", 100 * pair.share_a, 100 * pair.share_b,
+      short_number(pair.overlap.width, 3));
 }
 
 /// Those that share most area first: a mistake there matters most.
