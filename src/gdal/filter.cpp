@@ -60,8 +60,8 @@ class FilterText {
   [[noreturn]] void refuse(const std::string& wanted) {
     at_end();
     const std::string read(text_.substr(0, at_));
-    throw Failure(kInvalidArgument,
-                  path_ + ": the filter \"" + std::string(text_) + "\" cannot be read: after '" + read + "' " + wanted);
+    throw Failure(kInvalidArgument, path_ + ": the filter \"" + std::string(text_) + "\" cannot be read: " +
+                                        (read.empty() ? "at its beginning" : "after '" + read + "'") + " " + wanted);
   }
   bool at_end() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
