@@ -28,8 +28,8 @@ class PlannedInputs {
   void add_labels(const std::string& file, const std::string& column = {});
   /// A map of polygons, by its size: GDAL reads it whole, and what it takes for a feature depends on the format. So
   /// this is counted only where a limit is set or the plan asked for. `is_copied`: it is part of what is written by
-  /// GDAL.
-  void add_map(const std::string& file, bool is_copied);
+  /// GDAL. `columns`: whose values are read or carried to it.
+  void add_map(const std::string& file, bool is_copied, std::int64_t columns);
   /// Bytes that stay while the operation runs: what inputs are converted to.
   void add(std::uint64_t bytes) { held_ += bytes; }
   /// Inputs whose shapes their headers do not say: the plan is made when they are read.

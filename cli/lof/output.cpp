@@ -18,7 +18,7 @@ Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(fmt::format("{}", value));
 }
 
-std::string label_of(const ScoredRows& scored, std::int64_t row) {
+std::string label_of_row(const ScoredRows& scored, std::int64_t row) {
   return scored.labels->name_of(scored.labels->codes[static_cast<std::size_t>(row)]);
 }
 
@@ -33,7 +33,7 @@ std::string top_text(const Lof& lof, const ScoredRows& scored, const Preparation
   for (std::size_t i = 0; i < scored.top.size(); ++i) {
     const OutlyingRow& one = scored.top[i];
     lines.push_back({fmt::format("{}", i + 1), fmt::format("{}", one.row), fmt::format("{:.6g}", one.score)});
-    if (labelled) lines.back().push_back(report::shortened(label_of(scored, one.row), kLongestName));
+    if (labelled) lines.back().push_back(report::shortened(label_of_row(scored, one.row), kLongestName));
     for (const ColumnShare& share : one.columns) {
       if (share.share < kShareShown) continue;
       lines.back().push_back(fmt::format(
@@ -104,7 +104,7 @@ void add_scores(Json& json, const Lof& lof, const ScoredRows& scored, const Prep
   for (std::size_t i = 0; i < scored.top.size(); ++i) {
     const OutlyingRow& one = scored.top[i];
     Json row = {{"rank", i + 1}, {"row", one.row}, {"score", number(one.score)}};
-    if (scored.labels != nullptr) row["label"] = label_of(scored, one.row);
+    if (scored.labels != nullptr) row["label"] = label_of_row(scored, one.row);
     row["columns"] = Json::array();
     for (const ColumnShare& share : one.columns) {
       row["columns"].push_back({{"column", preparation.name_of(share.column)}, {"share", share.share}});

@@ -16,6 +16,9 @@
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
 #include "io/atomic_file.hpp"
+#include "overlap/advice.hpp"
+#include "overlap/carried.hpp"
+#include "overlap/changes.hpp"
 #include "overlap/output.hpp"
 #include "report/map.hpp"
 #include "vicinal/io.hpp"
@@ -33,12 +36,16 @@ struct MatchCommand {
   std::string rule = "standard";
   double threshold = 0;
   double width = 0;
+  double sliver_width = 0;
   double unchanged = 0.98;
   std::int64_t max_partners = 0;
   double max_area = 0;
   SplitOptions split;
   std::string agreement = "ignored";
+  CarryOptions carry;
   std::string output;
+  std::string changes;
+  std::string carried;
   std::string report;
   CommonOptions common;
 
@@ -62,6 +69,7 @@ MatchOptions MatchCommand::options() const {
   options.rule = edge_rule_from(rule);
   options.threshold = threshold;
   options.min_width = width;
+  options.sliver_width = sliver_width;
   options.unchanged_iou = unchanged;
   options.widths = true;
   options.max_partners = max_partners;
@@ -86,8 +94,12 @@ void MatchCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   const Runtime runtime = make_runtime(common);
   const Context& ctx = runtime.ctx;
-  check_output("-o", output, {".gpkg", ".shp", ".geojson", ".fgb", ".csv"});
+  check_output("-o", output, {".gpkg", ".shp", ".geojson", ".fgb", ".parquet", ".csv"});
+  check_output("--changes", changes, {".csv"});
+  check_output("--carried", carried, {".csv"});
   check_output("--report", report, {".html", ".htm"});
+  const bool is_map = !output.empty() && !output.ends_with(".csv");
+  if (is_map) check_match_output(output);
   MatchOptions chosen = options();
   if ((chosen.agreement != Agreement::ignored) == a.code.empty()) {
     throw Error(ErrorCode::invalid_argument, "--agree and --agreement go together: a column, and what it decides");
@@ -98,12 +110,20 @@ void MatchCommand::run() const {
   second.path = path_b;
   if (second.id.empty()) second.id = first.id;
   if (second.code.empty()) second.code = first.code;
+  if (second.name.empty()) second.name = first.name;
   if (second.crs.empty()) second.crs = first.crs;
+  first.columns = carry.columns();
+  if (carry.empty() ? !carried.empty() : carried.empty() && !is_map) {
+    throw Error(ErrorCode::invalid_argument,
+                "--carry, --carry-sum and --carry-mean name columns, whose values go to --carried FILE.csv or to a map "
+                "(-o NAME.gpkg): give both");
+  }
   constexpr std::uint64_t kGdal = 40'000'000;  // its library, PROJ's and those that they need
   PlannedInputs inputs(runtime, common);
-  const bool is_copied = (!output.empty() && !output.ends_with(".csv")) || !report.empty();
-  inputs.add_map(path_a, is_copied);
-  inputs.add_map(path_b, is_copied);
+  const bool is_copied = is_map || !report.empty();
+  const auto named = static_cast<std::int64_t>(first.name.empty() ? 0 : 1);
+  inputs.add_map(path_a, is_copied, named + static_cast<std::int64_t>(first.columns.size()));
+  inputs.add_map(path_b, is_copied, named + 2 * static_cast<std::int64_t>(first.columns.size()));
   inputs.add(kGdal);
   if (common.explain) return explain(runtime, inputs.total(0));
   inputs.require("match", 0);
@@ -113,21 +133,32 @@ void MatchCommand::run() const {
   const std::vector<std::int64_t> codes_b = numbered(layers.b.codes, known);
   chosen.codes_a = codes_a;
   chosen.codes_b = codes_b;
+  const LayerOverlap within_a = overlaps_within(ctx, layers.a.polygons.view());
+  const LayerOverlap within_b = overlaps_within(ctx, layers.b.polygons.view());
   const Match found = match(ctx, layers.a.polygons.view(), layers.b.polygons.view(), chosen);
+  const std::vector<ListedChange> listed_changes = list_changes(ctx, found);
+  const CarriedColumns values = carry_columns(ctx, carry, path_a, layers, found);
+  const MatchedFiles files{path_a,    path_b,    &layers, &found, &listed_changes,
+                           &within_a, &within_b, &values, &carry, advise(found)};
   ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
-  if (output.ends_with(".csv")) {
-    write_text(output, pairs_csv(layers, found));
+  if (is_map) {
+    write_match(ctx, output, layers, found, values.columns);
   } else if (!output.empty()) {
-    write_match(ctx, output, layers, found);
+    write_text(output, pairs_csv(layers, found));
   }
+  if (!changes.empty()) write_text(changes, changes_csv(layers, listed_changes));
+  if (!carried.empty()) write_text(carried, carried_csv(layers, found, values));
   const auto seconds = [&start] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  const MatchedFiles files{path_a, path_b, &layers, &found};
   if (!report.empty()) write_text(report, report::render_map(files, seconds()));
   together.commit();
   runtime.progress->clear();
+  for (const std::string& note : {told(within_a, layers.a, path_a, "--where"),
+                                  told(within_b, layers.b, path_b, "--where-new"), told(files.advice, found)}) {
+    if (!note.empty()) add_note(note);
+  }
   if (common.json) {
     print_json(to_json(files, seconds()));
   } else {
@@ -141,7 +172,8 @@ Command add_match(const Parser& root) {
   auto command = std::make_shared<MatchCommand>();
   const Parser app =
       root.add_subcommand("match", "Match the features of two polygon maps, from one-to-one to many-to-many");
-  app.add_option("OLD", command->path_a, "The first map: GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf")
+  app.add_option("OLD", command->path_a,
+                 "The first map: GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf, CSV, GeoParquet")
       .type_name("FILE")
       .required();
   app.add_option("NEW", command->path_b, "The second map").type_name("FILE").required();
@@ -155,6 +187,11 @@ Command add_match(const Parser& root) {
       .capture_default_str()
       .group(rules);
   app.add_option("--width", command->width, "Minimum mean width of a pair's overlap, in meters")
+      .type_name("X")
+      .capture_default_str()
+      .group(rules);
+  app.add_option("--sliver-width", command->sliver_width,
+                 "Never keep an overlap of a smaller mean width, in meters, that is not half of both features; 0: none")
       .type_name("X")
       .capture_default_str()
       .group(rules);
@@ -193,6 +230,17 @@ Command add_match(const Parser& root) {
   app.add_option("--id-new", command->b.id, "Name of that column in NEW, if it differs")
       .type_name("COLUMN")
       .group(files);
+  app.add_option("--name", command->a.name, "Column with names of the features, shown with the ids")
+      .type_name("COLUMN")
+      .group(files);
+  app.add_option("--name-new", command->b.name, "Name of that column in NEW, if it differs")
+      .type_name("COLUMN")
+      .group(files);
+  app.add_option("--where", command->a.where,
+                 "Read only features of OLD for which this holds: \"LEVEL = 3 and STATE in ('AT', 'DE')\"")
+      .type_name("CONDITION")
+      .group(files);
+  app.add_option("--where-new", command->b.where, "The same for NEW").type_name("CONDITION").group(files);
   app.add_option("--layer", command->a.layer, "Layer of OLD, if it has several").type_name("NAME").group(files);
   app.add_option("--layer-new", command->b.layer, "Layer of NEW").type_name("NAME").group(files);
   app.add_option("--crs", command->a.crs, "Coordinate reference system for files without one, such as EPSG:4326")
@@ -203,16 +251,34 @@ Command add_match(const Parser& root) {
       .group(files);
   app.add_flag("--planar", command->planar, "The coordinates already lie in one plane: do not project them")
       .group(files);
+  const std::string values = "Values of OLD for NEW";
+  app.add_option("--carry", command->carry.largest, "Column of texts or codes: the one with the largest share of area")
+      .type_name("COLUMN")
+      .repeatable()
+      .group(values);
+  app.add_option("--carry-sum", command->carry.sum, "Column of amounts, such as a population: divided by area")
+      .type_name("COLUMN")
+      .repeatable()
+      .group(values);
+  app.add_option("--carry-mean", command->carry.mean, "Column of rates, such as a density: averaged by area")
+      .type_name("COLUMN")
+      .repeatable()
+      .group(values);
+  app.add_option("--carried", command->carried, "CSV of the features of NEW with these values and their shares")
+      .type_name("FILE")
+      .group(values);
+  app.add_option("--changes", command->changes, "CSV of what became of each feature, by group").type_name("FILE");
   app.add_option("--report", command->report, "HTML report with a map of both layers").type_name("FILE");
-  app.add_option(
-         "-o,--output", command->output,
-         "Output: NAME.gpkg (both layers, pairs, groups); NAME.shp, .geojson, .fgb (NAME_a, NAME_b, ...); NAME.csv "
-         "(pairs)")
+  app.add_option("-o,--output", command->output,
+                 "Output: NAME.gpkg (both layers, pairs, groups); NAME.shp, .geojson, .fgb, .parquet (NAME_a, NAME_b, "
+                 "...); NAME.csv "
+                 "(pairs)")
       .type_name("NAME");
   add_common_options(app, command->common);
   app.add_examples({"vicinal match old.geojson new.geojson --id GEOID -o matched.gpkg --report report.html",
                     "vicinal match old.geojson new.geojson --rule share --threshold 0.3 -o pairs.csv",
-                    "vicinal match old.geojson new.geojson --rule touch --json"});
+                    "vicinal match old.geojson new.geojson --rule touch --json",
+                    "vicinal match old.geojson new.geojson --id GEOID --changes changes.csv"});
   return {app, [command] { command->run(); }, &command->common.json};
 }
 

@@ -31,11 +31,6 @@ constexpr std::size_t kMostListed = 10000;
 constexpr std::size_t kNamesListed = 8;
 constexpr int kChanges = static_cast<int>(Change::complex) + 1;
 
-/// What a page calls a feature.
-const std::string& label_of_feature(const PolygonLayer& layer, std::int64_t feature) {
-  return layer.ids[static_cast<std::size_t>(feature)];
-}
-
 Change change_of(const Match& match, const MatchFeature& feature) {
   return match.groups[static_cast<std::size_t>(feature.group)].change;
 }
@@ -108,7 +103,7 @@ std::string map_section(const MatchedFiles& files, const MapLayout& layout) {
     std::string& to = fills[static_cast<std::size_t>(change)];
     if (named) {
       fmt::format_to(std::back_inserter(to), "<path d=\"{}\"><title>{}: {}, group {}</title></path>", path,
-                     escape(shortened(label_of_feature(layer, i), 60)), name_of(change), feature.group);
+                     escape(shortened(label_of(layer, i), 60)), name_of(change), feature.group);
     } else {
       to += path;
     }
@@ -215,7 +210,7 @@ std::string changes_section(const MatchedFiles& files, const MapLayout& layout) 
         placed.push_back({&views[side], of[m]});
         if (m >= kNamesListed) continue;
         names[side] += (m == 0 ? "" : ", ") +
-                       escape(shortened(label_of_feature(side == 0 ? files.layers->a : files.layers->b, of[m]), 60));
+                       escape(shortened(label_of(side == 0 ? files.layers->a : files.layers->b, of[m]), 60));
       }
       if (of.size() > kNamesListed) {
         names[side] +=
@@ -235,8 +230,8 @@ std::string changes_section(const MatchedFiles& files, const MapLayout& layout) 
 }
 
 std::string names_of(const MatchedFiles& files, const MatchPair& pair) {
-  return escape(shortened(label_of_feature(files.layers->a, pair.overlap.a), 32)) + " · " +
-         escape(shortened(label_of_feature(files.layers->b, pair.overlap.b), 32));
+  return escape(shortened(label_of(files.layers->a, pair.overlap.a), 32)) + " · " +
+         escape(shortened(label_of(files.layers->b, pair.overlap.b), 32));
 }
 
 std::string shares_of(const MatchPair& pair) {

@@ -52,6 +52,7 @@ struct MatchOptions {
   EdgeRule rule = EdgeRule::standard;
   double threshold = 0;           ///< in (0, 1]; 0: the rule's own (0.25 for `standard`, 0.05 for shares, 0.5 for iou)
   double min_width = 0;           ///< in units of the coordinates
+  double sliver_width = 0;        ///< narrower pairs that are not half of both features are never kept; 0: none are
   double unchanged_iou = 0.98;    ///< in [0, 1]
   bool widths = false;            ///< of all pairs, also where the rule does not ask for them
   std::int64_t max_partners = 0;  ///< a feature that the rule gives more is a hub and keeps none; 0: there are no hubs
@@ -71,6 +72,7 @@ struct MatchPair {
   bool doubtful = false;    ///< within a factor of two of what decides: worth a look
   std::int64_t group = -1;  ///< of a kept pair, else -1
   bool cut = false;         ///< the rule keeps it, but it joined parts of a group that was divided
+  bool sliver = false;      ///< narrower than MatchOptions::sliver_width, and not half of both features
 };
 
 struct MatchFeature {
@@ -111,5 +113,20 @@ struct Match {
 /// pairs are made, `cancelled`. Cost of `overlaps`, and O(pairs log features).
 VICINAL_API Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b,
                         const MatchOptions& options = {});
+
+/// What became of one feature, or how a feature of `a` goes on in one of `b`.
+struct ListedChange {
+  Change change = Change::removed;  ///< of the group
+  std::int64_t group = 0;
+  std::int64_t a = -1;  ///< -1 where the change is `created`
+  std::int64_t b = -1;  ///< -1 where it is `removed`
+  double area = 0;      ///< that they share
+  double share_a = 0;   ///< of a's area
+  double share_b = 0;
+};
+
+/// Every kept pair, and every feature without one, by (group, a, b): each feature is in at least one line. Throws
+/// `over_memory`, `cancelled`. O(pairs + features) time and memory.
+VICINAL_API std::vector<ListedChange> list_changes(const Context& ctx, const Match& match);
 
 }  // namespace vicinal

@@ -101,4 +101,23 @@ VICINAL_API Overlaps overlaps(const Context& ctx, const PolygonsView& a, const P
 /// per feature of e edges.
 VICINAL_API std::vector<std::int64_t> self_overlapping(const Context& ctx, const PolygonsView& polygons);
 
+/// How much a layer lies on itself.
+struct LayerOverlap {
+  std::int64_t pairs = 0;     ///< of two features of the layer that share area, by more than rounding
+  std::int64_t features = 0;  ///< that are in such a pair
+  double area = 0;            ///< of all features, added up
+  /// Of that, what lies on other features of the layer: the sum over features of what each shares with all others, at
+  /// most its own area. Exact where no place is covered three times, else at most so much too large.
+  double covered = 0;
+  std::int64_t first = -1;  ///< the pair that shares most area, ties to smaller numbers; -1: none
+  std::int64_t second = -1;
+  double largest = 0;  ///< that area
+};
+
+/// How much features of one layer lie on each other, as they do where a file holds several levels of a hierarchy. Two
+/// features count as a pair where they share more than 1e-9 of the smaller one's area and more than the bound of its
+/// rounding. The same bits for every thread count. Throws as `overlaps` does; `over_memory` where pairs are too many.
+/// Cost of the areas of half of `overlaps(polygons, polygons)`.
+VICINAL_API LayerOverlap overlaps_within(const Context& ctx, const PolygonsView& polygons);
+
 }  // namespace vicinal

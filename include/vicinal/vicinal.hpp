@@ -1,6 +1,7 @@
 // The whole public face of vicinal in one include.
 #pragma once
 
+#include "vicinal/carry.hpp"
 #include "vicinal/classify.hpp"
 #include "vicinal/cocluster.hpp"
 #include "vicinal/context.hpp"

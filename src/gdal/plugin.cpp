@@ -102,6 +102,12 @@ void write_all(const Writing* writing, Status* status) {
   guarded(status, [&] { write(*writing); });
 }
 
+std::int32_t writes(const char* driver) {
+  const Quiet quiet;
+  GDALDriver* const found = driver_of(driver);
+  return found != nullptr && found->GetMetadataItem(GDAL_DCAP_CREATE) != nullptr ? 1 : 0;
+}
+
 const char* versions() {
   static const std::string kText = std::string("GDAL ") + GDALVersionInfo("RELEASE_NAME") + ", GEOS " +
                                    std::string(GEOSversion()).substr(0, std::string(GEOSversion()).find('-')) +
@@ -125,7 +131,7 @@ void register_usual_formats() {
 const Functions* functions() {
   register_usual_formats();
   static const Functions kTable = {kPluginVersion, sizeof(Functions), versions(), open, locate, load, view, repair,
-                                   close,          write_all};
+                                   close,          write_all,         writes};
   return &kTable;
 }
 

@@ -1,10 +1,18 @@
 // See source.hpp. One dataset is one thread's: GDAL is re-entrant, not thread-safe.
 #include "gdal/source.hpp"
 
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cmath>
-#include <filesystem>
+#include <fstream>
+#include <limits>
 #include <memory>
+#include <mutex>
 #include <numbers>
 #include <system_error>
 
@@ -58,22 +66,47 @@ std::string layers_of(GDALDataset& dataset) {
 /// Formats that hold their own data. Others, which a file's content could name, may send GDAL to other files or to a
 /// network: OGRVRT, KML, GML and whatever else is built in.
 constexpr const char* kFormats[] = {"GPKG", "ESRI Shapefile", "GeoJSON", "TopoJSON", "FlatGeobuf", "CSV"};
+constexpr const char* kParquet = "Parquet";
+
+bool is_parquet(const std::string& path) {
+  std::array<char, 4> first{};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(first.data(), first.size()) && std::string_view(first.data(), first.size()) == "PAR1";
+}
+
+[[noreturn]] void refuse_to_open(const std::string& path, int error) {
+  throw Failure(kIo, "cannot open '" + path + "': " + std::generic_category().message(error));
+}
 
 /// One format after the other: which driver takes a file depends on the file alone. Only files of this machine: GDAL
 /// would take an address, an archive or a text as a name, too.
 GDALDatasetUniquePtr opened(const std::string& path) {
-  std::error_code unknown;
-  if (!std::filesystem::exists(path, unknown)) throw Failure(kIo, path + ": cannot be read: there is no such file");
-  if (!std::filesystem::is_regular_file(path, unknown)) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) refuse_to_open(path, errno);
+  if (!S_ISREG(found.st_mode)) {
     throw Failure(kIo, path + ": is no file that can be opened as a map, but a folder, a pipe or a device");
   }
-  constexpr unsigned kHow = GDAL_OF_VECTOR | GDAL_OF_READONLY;
-  for (const char* const format : kFormats) {
+  if (::access(path.c_str(), R_OK) != 0) refuse_to_open(path, errno);
+  const auto opened_as = [&path](const char* format) {
+    constexpr unsigned kHow = GDAL_OF_VECTOR | GDAL_OF_READONLY;
     const char* const allowed[] = {format, nullptr};
     CPLErrorReset();
     GDALDatasetUniquePtr dataset(GDALDataset::Open(cancellable(path).c_str(), kHow, allowed));
     if (is_cancelled()) throw Failure(kCancelled, "cancelled");
-    if (dataset) return dataset;
+    return dataset;
+  };
+  if (is_parquet(path)) {
+    if (driver_of(kParquet) == nullptr) {
+      throw Failure(kBadData, path + ": is a Parquet file, which GDAL " + GDALVersionInfo("RELEASE_NAME") +
+                                  ", as it is installed here, cannot read: convert it where GDAL has the driver, "
+                                  "'ogr2ogr map.gpkg map.parquet', or with GeoPandas, "
+                                  "'read_parquet(\"map.parquet\").to_file(\"map.gpkg\")'");
+    }
+    if (GDALDatasetUniquePtr dataset = opened_as(kParquet)) return dataset;
+    throw Failure(kBadData, path + ": is no GeoParquet file that can be read (" + last_message() + ")");
+  }
+  for (const char* const format : kFormats) {
+    if (GDALDatasetUniquePtr dataset = opened_as(format)) return dataset;
   }
   throw Failure(kBadData, path + ": is no GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf or CSV file with " +
                               "geometries that can be read (" + last_message() + ")");
@@ -83,13 +116,14 @@ GDALDatasetUniquePtr opened(const std::string& path) {
 /// of those that agree: a later one of that name is read rather than the first ignored.
 class OnlyColumns {
  public:
-  OnlyColumns(OGRLayer& layer, int id, int code) : layer_(layer) {
+  OnlyColumns(OGRLayer& layer, const std::vector<int>& read) : layer_(layer) {
     if (layer_.TestCapability(OLCIgnoreFields) == 0) return;
     OGRFeatureDefn& columns = *layer_.GetLayerDefn();
     std::vector<const char*> ignored;
     for (int i = 0; i < columns.GetFieldCount(); ++i) {
       const char* const name = columns.GetFieldDefn(i)->GetNameRef();
-      if (i != id && i != code && columns.GetFieldIndex(name) == i) ignored.push_back(name);
+      const bool is_read = std::find(read.begin(), read.end(), i) != read.end();
+      if (!is_read && columns.GetFieldIndex(name) == i) ignored.push_back(name);
     }
     ignored.push_back(nullptr);
     layer_.SetIgnoredFields(ignored.data());
@@ -108,6 +142,19 @@ std::string last_message() {
   std::string text = CPLGetLastErrorMsg();
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text.empty() ? "GDAL does not say why" : text;
+}
+
+GDALDriver* driver_of(const char* name) {
+  GDALDriverManager& drivers = *GetGDALDriverManager();
+  if (std::string_view(name) == kParquet) {
+    static std::once_flag asked;
+    std::call_once(asked, [&drivers] {
+      using Register = void (*)();
+      const auto known = reinterpret_cast<Register>(::dlsym(RTLD_DEFAULT, "RegisterOGRParquet"));
+      known != nullptr ? known() : drivers.AutoLoadDrivers();
+    });
+  }
+  return drivers.GetDriverByName(name);
 }
 
 void OpenLayer::TextList::add(const std::string& text) {
@@ -130,6 +177,8 @@ OpenLayer::OpenLayer(const Source& source)
     : path_(source.path),
       id_(text_or(source.id)),
       code_(text_or(source.code)),
+      name_(text_or(source.name)),
+      columns_(source.columns, source.columns + source.column_count),
       host_(source.host),
       cancelled_(source.cancelled) {
   CPLErrorReset();
@@ -162,6 +211,7 @@ OpenLayer::OpenLayer(const Source& source)
   }
   crs_.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
   crs_name_ = has_crs_ ? name_of_crs(crs_) : "none";
+  if (source.where != nullptr) filter_ = Filter(path_, source.where, *layer_->GetLayerDefn());
 }
 
 std::string OpenLayer::name_of(std::int64_t feature) const {
@@ -172,23 +222,49 @@ std::string OpenLayer::name_of(std::int64_t feature) const {
 }
 
 int OpenLayer::column(const std::string& name) const {
-  if (name.empty()) return -1;
-  const OGRFeatureDefn& columns = *layer_->GetLayerDefn();
-  const int at = columns.GetFieldIndex(name.c_str());
-  if (at >= 0) return at;
-  std::string names;
-  for (int i = 0; i < columns.GetFieldCount(); ++i) {
-    names += (i == 0 ? "" : ", ") + std::string(columns.GetFieldDefn(i)->GetNameRef());
-  }
-  throw Failure(kInvalidArgument, path_ + ": there is no column '" + name + "'; there are: " + names);
+  return name.empty() ? -1 : column_of(path_, *layer_->GetLayerDefn(), name);
 }
 
-bool OpenLayer::locate(Bounds& bounds) const {
-  OGREnvelope box;
-  if (layer_->GetExtent(&box, TRUE) != OGRERR_NONE) {
-    if (layer_->GetFeatureCount(TRUE) != 0) throw Failure(kBadData, path_ + ": its features have no extent");
-    box.MinX = box.MinY = box.MaxX = box.MaxY = 0;
+OGRFeatureUniquePtr OpenLayer::next() {
+  for (;;) {
+    OGRFeatureUniquePtr feature(layer_->GetNextFeature());
+    if (feature == nullptr) return feature;
+    if (passed_++ % kAskEvery == 0 && is_cancelled()) throw Failure(kCancelled, "cancelled");
+    if (filter_.keeps(*feature)) return feature;
   }
+}
+
+/// Of the features that the filter keeps.
+OGREnvelope OpenLayer::extent() {
+  OGREnvelope box;
+  if (filter_.keeps_all()) {
+    if (layer_->GetExtent(&box, TRUE) != OGRERR_NONE) {
+      if (layer_->GetFeatureCount(TRUE) != 0) throw Failure(kBadData, path_ + ": its features have no extent");
+      box.MinX = box.MinY = box.MaxX = box.MaxY = 0;
+    }
+    return box;
+  }
+  const OnlyColumns only(*layer_, filter_.columns());
+  layer_->ResetReading();
+  passed_ = 0;
+  std::int64_t kept = 0;
+  while (const OGRFeatureUniquePtr feature = next()) {
+    ++kept;
+    const OGRGeometry* const geometry = feature->GetGeometryRef();
+    if (geometry == nullptr || geometry->IsEmpty()) continue;
+    OGREnvelope own;
+    geometry->getEnvelope(&own);
+    box.Merge(own);
+  }
+  if (passed_ > 0 && kept == 0) {
+    throw Failure(kInvalidArgument, path_ + ": the filter keeps none of its " + std::to_string(passed_) + " features");
+  }
+  if (!box.IsInit()) box.MinX = box.MinY = box.MaxX = box.MaxY = 0;
+  return box;
+}
+
+bool OpenLayer::locate(Bounds& bounds) {
+  const OGREnvelope box = extent();
   if (!has_crs_) {
     bounds = {box.MinX, box.MinY, box.MaxX, box.MaxY};
     return false;
@@ -269,14 +345,31 @@ void OpenLayer::load(const Loading& loading) {
   CPLErrorReset();
   const int id = column(id_);
   const int code = column(code_);
-  const OnlyColumns only(*layer_, id, code);
+  const int name = column(name_);
+  std::vector<int> read = filter_.columns();
+  read.insert(read.end(), {id, code, name});
+  std::vector<int> valued;
+  for (const std::string& wanted : columns_) valued.push_back(column(wanted));
+  read.insert(read.end(), valued.begin(), valued.end());
+  values_.resize(valued.size());
+  const OnlyColumns only(*layer_, read);
   layer_->ResetReading();
+  passed_ = 0;
   std::int64_t number = 0;
   seam_ = loading.world && has_crs_ && crs_.IsGeographic();
-  while (const OGRFeatureUniquePtr feature{layer_->GetNextFeature()}) {
+  while (const OGRFeatureUniquePtr feature = next()) {
     if (number % kAskEvery == 0 && loading.cancelled(loading.host) != 0) throw Failure(kCancelled, "cancelled");
     ids_.add(id >= 0 ? feature->GetFieldAsString(id) : std::to_string(feature->GetFID()));
     if (code >= 0) codes_.add(feature->GetFieldAsString(code));
+    if (name >= 0) names_.add(feature->GetFieldAsString(name));
+    for (std::size_t c = 0; c < valued.size(); ++c) {
+      const OGRFieldType type = feature->GetFieldDefnRef(valued[c])->GetType();
+      const bool missing = !feature->IsFieldSetAndNotNull(valued[c]);
+      values_[c].texts.add(missing ? "" : feature->GetFieldAsString(valued[c]));
+      if (type != OFTInteger && type != OFTInteger64 && type != OFTReal) continue;
+      values_[c].reals.push_back(missing ? std::numeric_limits<double>::quiet_NaN()
+                                         : feature->GetFieldAsDouble(valued[c]));
+    }
     if (const OGRGeometry* geometry = feature->GetGeometryRef(); geometry != nullptr) {
       add_geometry(*geometry, number);
     }
@@ -285,11 +378,19 @@ void OpenLayer::load(const Loading& loading) {
   }
   if (CPLGetLastErrorType() >= CE_Failure) throw Failure(kBadData, path_ + ": cannot be read: " + last_message());
   const std::int64_t expected = layer_->GetFeatureCount(FALSE);
-  if (expected > number) {
-    throw Failure(kBadData, path_ + ": it ends after " + std::to_string(number) + " of " + std::to_string(expected) +
+  if (expected > passed_) {
+    throw Failure(kBadData, path_ + ": it ends after " + std::to_string(passed_) + " of " + std::to_string(expected) +
                                 " features");
   }
   if (number == 0) throw Failure(kBadData, path_ + ": its layer " + layer_->GetName() + " has no features");
+  for (std::size_t c = 0; c < values_.size(); ++c) {
+    const Values& values = values_[c];
+    view_of_values_.push_back({columns_[c].c_str(),
+                               values.reals.empty() ? kTexts : kReals,
+                               nullptr,
+                               values.reals.empty() ? nullptr : values.reals.data(),
+                               {values.texts.bytes.data(), values.texts.ends.data()}});
+  }
   if (loading.projection != nullptr) project(loading);
 }
 
@@ -360,6 +461,8 @@ Layer OpenLayer::view() const {
   layer.counts[3] = static_cast<std::int64_t>(shapes_.features.size()) - 1;
   layer.ids = {ids_.bytes.data(), ids_.ends.data()};
   if (!code_.empty()) layer.codes = {codes_.bytes.data(), codes_.ends.data()};
+  if (!name_.empty()) layer.names = {names_.bytes.data(), names_.ends.data()};
+  layer.columns = view_of_values_.data();
   layer.crs = crs_name_.c_str();
   layer.cut = cut_.data();
   layer.cut_count = static_cast<std::int64_t>(cut_.size());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gdal/cancellable_files.hpp"
+#include "gdal/filter.hpp"
 #include "plugin/abi/gdal.hpp"
 
 namespace vicinal::gdal {
@@ -28,15 +29,20 @@ class Failure : public std::runtime_error {
 /// GDAL's last message, or something in its place.
 std::string last_message();
 
+/// GDAL's driver, null where it has none. That of Parquet may be a shared library of its own.
+GDALDriver* driver_of(const char* name);
+
 class OpenLayer {
  public:
   explicit OpenLayer(const Source& source);
 
-  [[nodiscard]] bool locate(Bounds& bounds) const;
+  [[nodiscard]] bool locate(Bounds& bounds);
   void load(const Loading& loading);
   [[nodiscard]] Layer view() const;
   void repair(const std::int64_t* features, std::int64_t count);
   [[nodiscard]] OGRLayer& layer() const noexcept { return *layer_; }
+  /// The next feature that the filter keeps, after OGRLayer::ResetReading.
+  [[nodiscard]] OGRFeatureUniquePtr next();
   /// Until it is loaded, whoever opened it is asked.
   [[nodiscard]] Watching watching() const { return {host_, cancelled_}; }
   [[nodiscard]] const OGRSpatialReference* crs() const noexcept { return has_crs_ ? &crs_ : nullptr; }
@@ -58,6 +64,7 @@ class OpenLayer {
 
   [[nodiscard]] std::string name_of(std::int64_t feature) const;
   [[nodiscard]] int column(const std::string& name) const;
+  [[nodiscard]] OGREnvelope extent();
   void add_geometry(const OGRGeometry& geometry, std::int64_t feature);
   void add_polygons(const OGRGeometry& geometry);
   using Transformation = std::unique_ptr<OGRCoordinateTransformation>;
@@ -70,10 +77,14 @@ class OpenLayer {
   std::string path_;
   std::string id_;
   std::string code_;
+  std::string name_;
+  std::vector<std::string> columns_;  // to be read
   void* host_;
   std::int32_t (*cancelled_)(void* host);
   GDALDatasetUniquePtr dataset_;
   OGRLayer* layer_ = nullptr;
+  Filter filter_;
+  std::int64_t passed_ = 0;  // features, kept or not, since the last ResetReading of ours
   OGRSpatialReference crs_;
   bool has_crs_ = false;
   std::string crs_name_;
@@ -82,6 +93,13 @@ class OpenLayer {
   std::vector<std::int64_t> cut_;  // features that were
   TextList ids_;
   TextList codes_;
+  TextList names_;
+  struct Values {
+    TextList texts;
+    std::vector<double> reals;  // of a column of numbers
+  };
+  std::vector<Values> values_;  // of each of columns_
+  std::vector<Column> view_of_values_;
 };
 
 void write(const Writing& writing);

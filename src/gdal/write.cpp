@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -159,7 +160,7 @@ void write_table(const Writing& writing, GDALDataset& dataset, const Table& tabl
     if (row % kAskEveryRows == 0 && writing.cancelled(writing.host) != 0) throw Failure(kCancelled, "cancelled");
     const OGRFeatureUniquePtr feature{OGRFeature::CreateFeature(layer->GetLayerDefn())};
     if (source != nullptr) {
-      const OGRFeatureUniquePtr from{source->layer().GetNextFeature()};
+      const OGRFeatureUniquePtr from = source->next();
       if (!from) throw Failure(kIo, std::string(table.name) + ": the input changed while it was in use");
       for (int i = 0; i < copied; ++i) feature->SetField(i, from->GetRawFieldRef(i));
       feature->SetGeometryDirectly(from->StealGeometry());
@@ -170,7 +171,7 @@ void write_table(const Writing& writing, GDALDataset& dataset, const Table& tabl
       if (column.kind == kIntegers) {
         feature->SetField(at, static_cast<GIntBig>(column.integers[row]));
       } else if (column.kind == kReals) {
-        feature->SetField(at, column.reals[row]);
+        if (!std::isnan(column.reals[row])) feature->SetField(at, column.reals[row]);  // else it stays missing
       } else {
         feature->SetField(at, text_at(column.texts, row).c_str());
       }
@@ -184,7 +185,7 @@ void write_table(const Writing& writing, GDALDataset& dataset, const Table& tabl
 
 void write(const Writing& writing) {
   CPLErrorReset();
-  GDALDriver* const driver = GetGDALDriverManager()->GetDriverByName(writing.driver);
+  GDALDriver* const driver = driver_of(writing.driver);
   if (driver == nullptr) throw Failure(kInvalidArgument, std::string("this GDAL does not write ") + writing.driver);
   // An index that another thread builds with a connection of its own would not be watched; it takes as long here.
   const CPLConfigOptionSetter one_connection("OGR_GPKG_ALLOW_THREADED_RTREE", "NO", false);

@@ -137,6 +137,18 @@ std::int64_t decide(const Context& ctx, const Layer& a, const Layer& b, std::vec
   return count;
 }
 
+namespace {
+
+/// Whether features i and j of a layer share area, by more than rounding.
+bool share_area(PairJudge& judge, const Layer& layer, std::int64_t i, std::int64_t j, double& area) {
+  const SharedArea shared = judge.area(layer, i, layer, j);
+  const double smaller = std::min(layer.areas[static_cast<std::size_t>(i)], layer.areas[static_cast<std::size_t>(j)]);
+  area = std::min(shared.area, smaller);
+  return shared.area > std::max(shared.error, kSliver * smaller);
+}
+
+}  // namespace
+
 std::vector<char> groups_that_overlap(const Context& ctx, const Layer& layer, const std::vector<std::int64_t>& groups,
                                       std::int64_t count) {
   std::vector<char> flags(static_cast<std::size_t>(count), 0);
@@ -154,10 +166,8 @@ std::vector<char> groups_that_overlap(const Context& ctx, const Layer& layer, co
       for (const std::int64_t j : worker.ids) {
         if (j <= i || groups[static_cast<std::size_t>(j)] != groups[static_cast<std::size_t>(i)]) continue;
         if (ctx.cancel_token().cancelled()) return;
-        const SharedArea shared = worker.area(layer, i, layer, j);
-        const double smaller =
-            std::min(layer.areas[static_cast<std::size_t>(i)], layer.areas[static_cast<std::size_t>(j)]);
-        if (shared.area > std::max(shared.error, kSliver * smaller)) {
+        double area = 0;
+        if (share_area(worker, layer, i, j, area)) {
           std::atomic_ref<char>(flags[group]).store(1, std::memory_order_relaxed);
         }
       }
@@ -165,6 +175,57 @@ std::vector<char> groups_that_overlap(const Context& ctx, const Layer& layer, co
   });
   ctx.check_cancelled();
   return flags;
+}
+
+LayerOverlap overlaps_within(const Context& ctx, const Layer& layer) {
+  struct Pair {
+    std::int64_t first;
+    std::int64_t second;
+    double area;
+  };
+  const BoxTree tree(ctx, layer.boxes);
+  const std::vector<std::unique_ptr<PairJudge>> workers = make_workers(ctx);
+  std::vector<std::vector<Pair>> found(static_cast<std::size_t>(chunks_of(layer.size())));
+  std::atomic<std::uint64_t> count{0};
+  core::parallel_for(ctx, chunks_of(layer.size()), [&](std::int64_t task, int number) {
+    PairJudge& worker = *workers[static_cast<std::size_t>(number)];
+    std::vector<Pair>& pairs = found[static_cast<std::size_t>(task)];
+    for (std::int64_t i = task * kChunk; i < std::min(layer.size(), (task + 1) * kChunk); ++i) {
+      const std::size_t before = pairs.size();
+      worker.ids.clear();
+      tree.query(layer.boxes[static_cast<std::size_t>(i)], worker.ids);
+      std::sort(worker.ids.begin(), worker.ids.end());
+      for (const std::int64_t j : worker.ids) {
+        if (j <= i) continue;
+        if (ctx.cancel_token().cancelled()) return;
+        double area = 0;
+        if (share_area(worker, layer, i, j, area)) pairs.push_back({i, j, area});
+      }
+      const std::uint64_t now = count += pairs.size() - before;
+      core::require_memory(ctx, now * 2 * sizeof(Pair), "overlaps_within");
+    }
+  });
+  ctx.check_cancelled();
+  LayerOverlap result;
+  std::vector<double> shared(static_cast<std::size_t>(layer.size()), 0);
+  for (const std::vector<Pair>& pairs : found) {
+    for (const Pair& pair : pairs) {
+      ++result.pairs;
+      shared[static_cast<std::size_t>(pair.first)] += pair.area;
+      shared[static_cast<std::size_t>(pair.second)] += pair.area;
+      if (!(pair.area > result.largest)) continue;
+      result.largest = pair.area;
+      result.first = pair.first;
+      result.second = pair.second;
+    }
+  }
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    result.area += layer.areas[i];
+    if (!(shared[i] > 0)) continue;
+    ++result.features;
+    result.covered += std::min(shared[i], layer.areas[i]);
+  }
+  return result;
 }
 
 /// The integral of the winding number's square is that of itself where it is 0 or 1 everywhere, and nowhere else.

@@ -37,6 +37,9 @@ std::int64_t decide(const Context& ctx, const Layer& a, const Layer& b, std::vec
 std::vector<char> groups_that_overlap(const Context& ctx, const Layer& layer, const std::vector<std::int64_t>& groups,
                                       std::int64_t count);
 
+/// See vicinal::overlaps_within.
+LayerOverlap overlaps_within(const Context& ctx, const Layer& layer);
+
 /// See vicinal::self_overlapping.
 std::vector<std::int64_t> self_overlapping(const Context& ctx, const Layer& layer);
 

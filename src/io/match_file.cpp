@@ -2,6 +2,7 @@
 // are made in memory and written beside their targets before the first is renamed.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <memory>
@@ -97,6 +98,7 @@ Columns pair_columns(const std::vector<MatchPair>& pairs, const PolygonLayers& l
   columns.add("doubtful", column_of(pairs, [](const MatchPair& p) { return std::int64_t{p.doubtful}; }));
   columns.add("match_grp", column_of(pairs, [](const MatchPair& p) { return p.group; }));
   columns.add("cut", column_of(pairs, [](const MatchPair& p) { return std::int64_t{p.cut}; }));
+  columns.add("sliver", column_of(pairs, [](const MatchPair& p) { return std::int64_t{p.sliver}; }));
   return columns;
 }
 
@@ -179,24 +181,38 @@ struct Format {
   const char* driver;
   bool together;
 };
-constexpr std::array<Format, 4> kMapFormats = {{{".gpkg", "GPKG", true},
+constexpr std::array<Format, 5> kMapFormats = {{{".gpkg", "GPKG", true},
                                                 {".shp", "ESRI Shapefile", false},
                                                 {".geojson", "GeoJSON", false},
-                                                {".fgb", "FlatGeobuf", false}}};
+                                                {".fgb", "FlatGeobuf", false},
+                                                {".parquet", "Parquet", false}}};
 
 const Format& format_of(const std::filesystem::path& path) {
   const std::string ending = path.extension().string();
   for (const Format& format : kMapFormats) {
-    if (format.ending == ending) return format;
+    if (format.ending != ending) continue;
+    const gdal::Functions& plugin = plugin::geo_plugin();
+    if (plugin.writes(format.driver) != 0) return format;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("path: '{}': this {} has no driver {} and cannot write such files; write a .gpkg, which "
+                            "ogr2ogr or GeoPandas convert",
+                            path.string(), std::string_view(plugin.versions).substr(0, 10), format.driver));
   }
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("path: '{}' must end in .gpkg, .shp, .geojson or .fgb", path.string()));
+              fmt::format("path: '{}' must end in .gpkg, .shp, .geojson, .fgb or .parquet", path.string()));
 }
 
 }  // namespace
 
-void write_match(const Context& ctx, const std::filesystem::path& path, const PolygonLayers& layers,
-                 const Match& match) try {
+void check_match_output(const std::filesystem::path& path) try {
+  const core::Entry entry;
+  format_of(path);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+void write_match(const Context& ctx, const std::filesystem::path& path, const PolygonLayers& layers, const Match& match,
+                 std::span<const PolygonColumn> carried) try {
   const core::Entry entry;
   const Format& format = format_of(path);
   std::vector<MatchPair> pairs;
@@ -204,7 +220,20 @@ void write_match(const Context& ctx, const std::filesystem::path& path, const Po
     if (pair.kept || pair.cut || pair.overlap.area > 0) pairs.push_back(pair);
   }
   const Columns of_a = feature_columns(match.a, layers.a.ids, layers.b.ids, match);
-  const Columns of_b = feature_columns(match.b, layers.b.ids, layers.a.ids, match);
+  Columns of_b = feature_columns(match.b, layers.b.ids, layers.a.ids, match);
+  for (const PolygonColumn& column : carried) {
+    if (column.numbers.size() != match.b.size() && column.texts.size() != match.b.size()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("write_match: column '{}' has {} values: must be one a feature of b, {}", column.name,
+                              std::max(column.numbers.size(), column.texts.size()), match.b.size()));
+    }
+    if (!column.numbers.empty()) {
+      of_b.add(column.name.c_str(), column.numbers);
+    } else {
+      of_b.add_texts(column.name.c_str(), static_cast<std::int64_t>(match.b.size()),
+                     [&column](std::int64_t i) { return column.texts[static_cast<std::size_t>(i)]; });
+    }
+  }
   const Columns of_pairs = pair_columns(pairs, layers);
   const Columns of_groups = group_columns(match.groups);
   const std::array<gdal::Table, 4> tables = {

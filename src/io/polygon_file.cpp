@@ -30,8 +30,20 @@ const char* or_null(const std::string& text) {
 std::shared_ptr<void> open(const Context& ctx, const gdal::Functions& gdal, const PolygonSource& source) {
   if (source.path.empty()) throw Error(ErrorCode::invalid_argument, "the path of a file of polygons is empty");
   const std::string path = source.path.string();
-  const gdal::Source asked = {path.c_str(),        or_null(source.layer),      or_null(source.id), or_null(source.code),
-                              or_null(source.crs), const_cast<Context*>(&ctx), asks_cancelled};
+  std::vector<const char*> columns;
+  columns.reserve(source.columns.size());
+  for (const std::string& name : source.columns) columns.push_back(name.c_str());
+  const gdal::Source asked = {path.c_str(),
+                              or_null(source.layer),
+                              or_null(source.id),
+                              or_null(source.code),
+                              or_null(source.name),
+                              or_null(source.where),
+                              or_null(source.crs),
+                              columns.data(),
+                              static_cast<std::int64_t>(columns.size()),
+                              const_cast<Context*>(&ctx),
+                              asks_cancelled};
   gdal::Status status{};
   void* const handle = gdal.open(&asked, &status);
   plugin::check(status);
@@ -79,15 +91,25 @@ void copy(const gdal::Layer& from, Polygons& to) {
   to.features.assign(from.features, from.features + from.counts[3] + 1);
 }
 
-void take(const Context& ctx, const gdal::Functions& gdal, void* handle, PolygonLayer& layer) {
+void take(const Context& ctx, const gdal::Functions& gdal, const PolygonSource& source, void* handle,
+          PolygonLayer& layer) {
   gdal::Layer view{};
   gdal.view(handle, &view);
-  const auto bytes =
-      static_cast<std::uint64_t>(view.counts[0] * 16 + (view.counts[1] + view.counts[2]) * 8 + view.counts[3] * 80);
+  const auto columns = static_cast<std::int64_t>(source.columns.size() + (source.name.empty() ? 0 : 1));
+  const auto bytes = static_cast<std::uint64_t>(view.counts[0] * 16 + (view.counts[1] + view.counts[2]) * 8 +
+                                                view.counts[3] * (80 + 40 * columns));
   core::require_memory(ctx, bytes, "reading polygons");
   copy(view, layer.polygons);
   layer.ids = texts_of(view.ids, view.counts[3]);
   if (view.codes.ends != nullptr) layer.codes = texts_of(view.codes, view.counts[3]);
+  if (view.names.ends != nullptr) layer.names = texts_of(view.names, view.counts[3]);
+  for (std::size_t c = 0; c < source.columns.size(); ++c) {
+    const gdal::Column& column = view.columns[c];
+    PolygonColumn& own = layer.columns.emplace_back();
+    own.name = source.columns[c];
+    own.texts = texts_of(column.texts, view.counts[3]);
+    if (column.reals != nullptr) own.numbers.assign(column.reals, column.reals + view.counts[3]);
+  }
   layer.crs = view.crs;
   layer.cut.assign(view.cut, view.cut + view.cut_count);
   for (std::int64_t i = 0; i < view.counts[3]; ++i) {
@@ -139,8 +161,8 @@ PolygonLayers read_polygon_layers(const Context& ctx, const PolygonSource& a, co
     gdal.load(handles[static_cast<std::size_t>(side)]->get(), &loading, &status);
     plugin::check(status);
   });
-  take(ctx, gdal, layers.source_a.get(), layers.a);
-  take(ctx, gdal, layers.source_b.get(), layers.b);
+  take(ctx, gdal, a, layers.source_a.get(), layers.a);
+  take(ctx, gdal, b, layers.source_b.get(), layers.b);
   if (planar && layers.a.crs != layers.b.crs) {
     throw Error(ErrorCode::bad_data, fmt::format("{} is in {}, {} in {}: they are not in one plane (--planar)",
                                                  a.path.string(), layers.a.crs, b.path.string(), layers.b.crs));

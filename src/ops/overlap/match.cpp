@@ -69,6 +69,9 @@ MatchOptions checked(const MatchOptions& given, std::int64_t m, std::int64_t n) 
     refuse("min_width", number(options.min_width), "finite and at least 0");
   }
   if (options.rule == EdgeRule::width && options.min_width == 0) refuse("min_width", "0", "above 0 for rule width");
+  if (!(options.sliver_width >= 0 && std::isfinite(options.sliver_width))) {
+    refuse("sliver_width", number(options.sliver_width), "finite and at least 0");
+  }
   if (!(options.unchanged_iou >= 0 && options.unchanged_iou <= 1)) {
     refuse("unchanged_iou", number(options.unchanged_iou), "in [0, 1]");
   }
@@ -144,6 +147,8 @@ void decide(MatchPair& pair, const MatchOptions& options) {
   const Verdict verdict = verdict_of(pair, options);
   pair.kept = verdict.kept;
   pair.doubtful = verdict.doubtful;
+  pair.sliver = pair.overlap.width < options.sliver_width && std::min(pair.share_a, pair.share_b) < kMostlyInside;
+  if (pair.sliver) pair.kept = pair.doubtful = false;
   if (options.agreement == Agreement::required && !agree(pair, options)) {
     pair.kept = pair.doubtful = false;
   } else if (options.agreement == Agreement::enough && pair.overlap.relation != RegionRelation::touches &&
@@ -344,6 +349,58 @@ EdgeRule edge_rule_from(std::string_view name) {
   return core::value_in(kRules, "rule", name);
 }
 
+std::vector<ListedChange> list_changes(const Context& ctx, const Match& match) try {
+  const core::Entry entry;
+  const auto kept = static_cast<std::size_t>(
+      std::count_if(match.pairs.begin(), match.pairs.end(), [](const MatchPair& pair) { return pair.kept; }));
+  const std::size_t most = kept + match.a.size() + match.b.size();
+  core::require_memory(ctx, most * sizeof(ListedChange) + (match.groups.size() + 1) * sizeof(std::int64_t),
+                       "list_changes");
+  // Lines of a group stand together: kept pairs by (a, b), or the one feature that it consists of.
+  std::vector<std::int64_t> next(match.groups.size() + 1, 0);
+  const auto is_alone = [&match](const MatchFeature& feature) {
+    const MatchGroup& group = match.groups[static_cast<std::size_t>(feature.group)];
+    return group.count_a + group.count_b == 1;
+  };
+  const auto count = [&next](std::int64_t group) { ++next[static_cast<std::size_t>(group) + 1]; };
+  for (const MatchPair& pair : match.pairs) {
+    if (pair.kept) count(pair.group);
+  }
+  for (const auto* const side : {&match.a, &match.b}) {
+    for (const MatchFeature& feature : *side) {
+      if (is_alone(feature)) count(feature.group);
+    }
+  }
+  ctx.check_cancelled();
+  for (std::size_t g = 0; g < match.groups.size(); ++g) next[g + 1] += next[g];
+  std::vector<ListedChange> lines(static_cast<std::size_t>(next.back()));
+  const auto line_of = [&](std::int64_t group) -> ListedChange& {
+    ListedChange& line = lines[static_cast<std::size_t>(next[static_cast<std::size_t>(group)]++)];
+    line.group = group;
+    line.change = match.groups[static_cast<std::size_t>(group)].change;
+    return line;
+  };
+  for (const MatchPair& pair : match.pairs) {
+    if (!pair.kept) continue;
+    ListedChange& line = line_of(pair.group);
+    line.a = pair.overlap.a;
+    line.b = pair.overlap.b;
+    line.area = pair.overlap.area;
+    line.share_a = pair.share_a;
+    line.share_b = pair.share_b;
+  }
+  ctx.check_cancelled();
+  for (std::size_t i = 0; i < match.a.size(); ++i) {
+    if (is_alone(match.a[i])) line_of(match.a[i].group).a = static_cast<std::int64_t>(i);
+  }
+  for (std::size_t j = 0; j < match.b.size(); ++j) {
+    if (is_alone(match.b[j])) line_of(match.b[j].group).b = static_cast<std::int64_t>(j);
+  }
+  return lines;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
 Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b, const MatchOptions& given) try {
   const core::Entry entry;
   const MatchOptions options = checked(given, a.size(), b.size());
@@ -356,7 +413,7 @@ Match match(const Context& ctx, const PolygonsView& a, const PolygonsView& b, co
   Match match;
   Matcher matcher(options, match);
   {
-    const bool widths = options.widths || options.min_width > 0;
+    const bool widths = options.widths || options.min_width > 0 || options.sliver_width > 0;
     const Overlaps found = kernels::backend_of(ctx).overlap().join(ctx, first, second, {.widths = widths});
     core::require_memory(ctx, found.pairs.size() * (sizeof(Overlap) + sizeof(MatchPair) + 2 * sizeof(std::size_t)),
                          "match");

@@ -39,6 +39,14 @@ Overlaps overlaps(const Context& ctx, const PolygonsView& a, const PolygonsView&
   core::refuse_allocation();
 }
 
+LayerOverlap overlaps_within(const Context& ctx, const PolygonsView& polygons) try {
+  const core::Entry entry;
+  core::require_memory(ctx, geo::layer_bytes(polygons) + geo::BoxTree::bytes(polygons.size()), "overlaps_within");
+  return geo::overlaps_within(ctx, geo::make_layer(ctx, polygons, "polygons"));
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
 std::vector<std::int64_t> self_overlapping(const Context& ctx, const PolygonsView& polygons) try {
   const core::Entry entry;
   core::require_memory(ctx, geo::layer_bytes(polygons), "self_overlapping");

@@ -7,7 +7,7 @@
 
 namespace vicinal::gdal {
 
-inline constexpr std::int32_t kPluginVersion = 3;
+inline constexpr std::int32_t kPluginVersion = 4;
 inline constexpr const char* kPluginSymbol = "vicinal_geo_plugin";
 
 enum StatusCode : std::int32_t { kOk = 0, kInvalidArgument = 1, kBadData = 2, kIo = 3, kCancelled = 4, kInternal = 5 };
@@ -20,11 +20,15 @@ struct Status {
 /// What is opened. Strings may be null.
 struct Source {
   const char* path;
-  const char* layer;  ///< null: the only one
-  const char* id;     ///< column; null: the number that the file gives a feature
-  const char* code;   ///< column of codes; null: none
-  const char* crs;    ///< of a file that has none
-  void* host;         ///< asked until the layer is loaded
+  const char* layer;           ///< null: the only one
+  const char* id;              ///< column; null: the number that the file gives a feature
+  const char* code;            ///< column of codes; null: none
+  const char* name;            ///< column of names; null: none
+  const char* where;           ///< a filter (src/gdal/filter.hpp); null: all features
+  const char* crs;             ///< of a file that has none
+  const char* const* columns;  ///< whose values are read
+  std::int64_t column_count;
+  void* host;  ///< asked until the layer is loaded
   std::int32_t (*cancelled)(void* host);
 };
 
@@ -38,6 +42,15 @@ struct Texts {
   const std::int64_t* ends;
 };
 
+enum ColumnKind : std::int32_t { kIntegers = 0, kReals = 1, kTexts = 2 };
+struct Column {
+  const char* name;
+  std::int32_t kind;
+  const std::int64_t* integers;
+  const double* reals;
+  Texts texts;
+};
+
 /// A loaded layer; borrowed from its handle.
 struct Layer {
   const double* points;
@@ -46,7 +59,9 @@ struct Layer {
   const std::int64_t* features;
   std::int64_t counts[4];  ///< of points, rings, parts and features
   Texts ids;
-  Texts codes;  ///< null without a code column
+  Texts codes;            ///< null without a code column
+  Texts names;            ///< null without a column of names
+  const Column* columns;  ///< the source's: texts, empty where missing; of a column of numbers also reals, then NaN
   const char* crs;
   const std::int64_t* cut;  ///< features that were cut at the antimeridian, ascending
   std::int64_t cut_count;
@@ -59,15 +74,6 @@ struct Loading {
   double longitude;
   void* host;
   std::int32_t (*cancelled)(void* host);
-};
-
-enum ColumnKind : std::int32_t { kIntegers = 0, kReals = 1, kTexts = 2 };
-struct Column {
-  const char* name;
-  std::int32_t kind;
-  const std::int64_t* integers;
-  const double* reals;
-  Texts texts;
 };
 
 /// A layer to write: the features of `source` with their own columns and these, or rows without a place (null).
@@ -104,6 +110,8 @@ struct Functions {
   void (*repair)(void* handle, const std::int64_t* features, std::int64_t count, Status* status);
   void (*close)(void* handle);
   void (*write)(const Writing* writing, Status* status);
+  /// Whether this GDAL writes files of a driver.
+  std::int32_t (*writes)(const char* driver);
 };
 
 }  // namespace vicinal::gdal

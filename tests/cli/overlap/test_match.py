@@ -363,7 +363,7 @@ def test_only_formats_that_hold_their_own_data_are_read(tmp_path):
         "</outerBoundaryIs></Polygon></Placemark></Folder></Document></kml>")
     for old, new in [(usual, kml), (kml, usual)]:
         refused(3, "is no GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf or CSV file", old, new)
-    refused(3, "there is no such file", usual, usual.read_text())
+    refused(3, "': No such file or directory", usual, usual.read_text()[:200])
 
 
 @contextlib.contextmanager
@@ -403,7 +403,7 @@ def test_a_map_reads_nothing_but_itself(tmp_path):
             (tmp_path / "linked.geojson").write_text(json.dumps(linked))
             run("match", usual, tmp_path / "linked.geojson")
         for name in (address, f"/vsicurl/{address}"):
-            refused(3, "there is no such file", usual, name)
+            refused(3, f"cannot open '{name}': No such file or directory", usual, name)
     assert not asked
 
 
@@ -444,7 +444,8 @@ def test_bad_input(tmp_path):
     old = layer(tmp_path / "old.geojson", polygons((0, 0)))
     new = layer(tmp_path / "new.geojson", polygons((0, 0)))
     out = tmp_path / "out.csv"
-    refused(3, "missing.gpkg", tmp_path / "missing.gpkg", new)
+    refused(3, f"cannot open '{tmp_path}/missing.gpkg': No such file or directory", tmp_path / "missing.gpkg", new)
+    refused(3, "': Not a directory", old / "x.geojson", new)
     refused(3, "is no file that can be opened", tmp_path, new)
     os.mkfifo(tmp_path / "pipe.geojson")
     refused(3, "is no file that can be opened", tmp_path / "pipe.geojson", new)

@@ -344,6 +344,14 @@ const std::vector<Call> kCases = {
      for (const Overlap& pair : found.pairs) { b.add(pair.area); b.add(pair.width); } }},
   {"self_overlapping", [](Bits& b, const Context& c, const Inputs& in) { b.add(self_overlapping(c, in.map_a.view())); }},
   {"match", [](Bits& b, const Context& c, const Inputs& in) { for (const MatchGroup& group : match(c, in.map_a.view(), in.map_b.view()).groups) { b.add(group.iou); b.add(group.coherence); } }},
+  {"list_changes", [](Bits& b, const Context& c, const Inputs& in) { for (const ListedChange& line : list_changes(c, match(in.ctx, in.map_a.view(), in.map_b.view()))) { b.add(line.area); b.add(line.share_a); } }},
+  {"overlaps_within", [](Bits& b, const Context& c, const Inputs& in) { const LayerOverlap found = overlaps_within(c, in.map_a.view()); b.add(found.area); b.add(found.covered); b.add(found.largest); }},
+  {"carry", [](Bits& b, const Context& c, const Inputs& in) {
+     const Match found = match(in.ctx, in.map_a.view(), in.map_b.view());
+     const std::vector<double> values(found.a.size(), 0.1);
+     for (const CarryRule rule : {CarryRule::sum, CarryRule::mean}) { const CarriedNumbers n = carry(c, found, values, rule); b.add(n.shares); for (const double value : n.values) b.add(value == value ? value : 7); b.add(n.left); } }},
+  {"carry_codes", [](Bits& b, const Context& c, const Inputs& in) { const Match found = match(in.ctx, in.map_a.view(), in.map_b.view()); b.add(carry_codes(c, found, std::vector<std::int64_t>(found.a.size(), 3)).shares); }},
+  {"check_match_output", [](Bits& b, const Context&, const Inputs&) { try { check_match_output("a.gpkg"); } catch (const Error& e) { b.add(std::string(e.what())); } }},
   {"classification_scores", [](Bits& b, const Context& c, const Inputs& in) { const ClassificationScores s = classification_scores(c, in.labels.codes, in.fitted_kmeans.labels, 3); b.add(s.accuracy); b.add(s.macro.f1); b.add(s.weighted.precision); }},
   {"confusion_matrix", [](Bits& b, const Context& c, const Inputs& in) { b.add(confusion_matrix(c, in.labels.codes, in.fitted_kmeans.labels, 3)); }},
   {"roc_auc_score", [](Bits& b, const Context& c, const Inputs& in) { std::vector<std::int32_t> truth = in.labels.codes; for (std::int32_t& one : truth) one = one > 0 ? 1 : 0; b.add(roc_auc_score(c, truth, in.fitted_lof.scores)); }},

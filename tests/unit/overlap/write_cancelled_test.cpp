@@ -48,7 +48,10 @@ TEST(WriteCancelled, AtEveryPoll) {
   write_squares(path);
   Polls never{0, std::int64_t{1} << 40, false};
   gdal::Status status{};
-  const gdal::Source source = {path.c_str(), nullptr, nullptr, nullptr, nullptr, &never, ask};
+  gdal::Source source{};
+  source.path = path.c_str();
+  source.host = &never;
+  source.cancelled = ask;
   void* const handle = plugin.open(&source, &status);
   ASSERT_EQ(status.code, gdal::kOk) << status.text;
   const gdal::Loading loading = {nullptr, false, 0, 0, &never, ask};
