@@ -66,8 +66,7 @@ MapLayout::MapLayout(std::span<const PolygonsView> layers, double size) {
   find_parts(parts);
   std::vector<Box> boxes;
   for (const Box& part : parts) {
-    const auto frame = static_cast<std::size_t>(
-        frame_of_cell_[static_cast<std::size_t>(cell(part.y0, whole_.y0) * kCells + cell(part.x0, whole_.x0))]);
+    const auto frame = static_cast<std::size_t>(frame_of_cell_[cell_of(part)]);
     if (frame >= boxes.size()) boxes.resize(frame + 1);
     boxes[frame].add(part);
   }
@@ -95,10 +94,15 @@ int MapLayout::cell(double value, double low) const {
   return std::clamp(static_cast<int>((value - low) / cell_size_), 0, kCells - 1);
 }
 
+std::size_t MapLayout::cell_of(const Box& part) const {
+  return static_cast<std::size_t>(cell(part.y0, whole_.y0) * kCells + cell(part.x0, whole_.x0));
+}
+
 /// Numbers the components of cells: 0 is the one whose parts have the largest boxes.
 void MapLayout::find_parts(const std::vector<Box>& parts) {
   Cells marked = {};
   for (const Box& part : parts) {
+    poll_interrupt();
     for (int y = cell(part.y0, whole_.y0); y <= cell(part.y1, whole_.y0); ++y) {
       for (int x = cell(part.x0, whole_.x0); x <= cell(part.x1, whole_.x0); ++x) {
         marked[static_cast<std::size_t>(y * kCells + x)] = 1;
@@ -112,7 +116,7 @@ void MapLayout::find_parts(const std::vector<Box>& parts) {
     for (int seed = 0; seed < kCells * kCells; ++seed) {
       if (marked[static_cast<std::size_t>(seed)] == 0 || frame_of_cell_[static_cast<std::size_t>(seed)] >= 0) continue;
       if (weights.size() > kMostFrames) break;
-      const auto number = static_cast<std::int8_t>(weights.size());
+      const auto number = static_cast<int>(weights.size());
       weights.push_back(0);
       std::vector<int> open = {seed};
       frame_of_cell_[static_cast<std::size_t>(seed)] = number;
@@ -132,14 +136,12 @@ void MapLayout::find_parts(const std::vector<Box>& parts) {
     if (weights.size() <= kMostFrames) break;
   }
   if (weights.empty()) return;
-  const auto number_of = [&](const Box& part) {
-    return frame_of_cell_[static_cast<std::size_t>(cell(part.y0, whole_.y0) * kCells + cell(part.x0, whole_.x0))];
-  };
   for (const Box& part : parts) {
-    weights[static_cast<std::size_t>(number_of(part))] += part.width() / cell_size_ * (part.height() / cell_size_);
+    weights[static_cast<std::size_t>(frame_of_cell_[cell_of(part)])] +=
+        part.width() / cell_size_ * (part.height() / cell_size_);
   }
-  const auto main = static_cast<std::int8_t>(std::max_element(weights.begin(), weights.end()) - weights.begin());
-  for (std::int8_t& number : frame_of_cell_) {
+  const auto main = static_cast<int>(std::max_element(weights.begin(), weights.end()) - weights.begin());
+  for (int& number : frame_of_cell_) {
     if (number == main) {
       number = 0;
     } else if (number >= 0 && number < main) {
@@ -191,12 +193,12 @@ void MapLayout::set_frames(const std::vector<Box>& boxes, double size) {
 }
 
 const MapFrame& MapLayout::frame_of(const Box& part) const {
-  if (frames_.size() == 1) return frames_[0];
-  const int at = cell(part.y0, whole_.y0) * kCells + cell(part.x0, whole_.x0);
-  return frames_[static_cast<std::size_t>(std::max<std::int8_t>(0, frame_of_cell_[static_cast<std::size_t>(at)]))];
+  if (frames_.size() == 1 || part.empty()) return frames_[0];
+  return frames_[static_cast<std::size_t>(std::max(0, frame_of_cell_[cell_of(part)]))];
 }
 
 std::string MapLayout::path(const PolygonsView& polygons, std::int64_t feature) const {
+  poll_interrupt();
   std::string text;
   for (std::int64_t part = at(polygons.features, feature); part < at(polygons.features, feature + 1); ++part) {
     const MapFrame& frame = frame_of(box_of_part(polygons, part));
@@ -232,6 +234,7 @@ std::string MapLayout::path(const PolygonsView& polygons, std::int64_t feature) 
 
 std::optional<Box> MapLayout::place(std::span<const MapMember> members) const {
   std::vector<Box> boxes(frames_.size());
+  poll_interrupt();
   for (const MapMember& member : members) {
     const PolygonsView& polygons = *member.polygons;
     for (std::int64_t part = at(polygons.features, member.feature); part < at(polygons.features, member.feature + 1);

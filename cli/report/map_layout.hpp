@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -64,11 +65,13 @@ class MapLayout {
 
  private:
   static constexpr int kCells = 64;
-  using Cells = std::array<std::int8_t, kCells * kCells>;
+  using Cells = std::array<int, std::size_t{kCells} * kCells>;
 
   void find_parts(const std::vector<Box>& parts);
   void set_frames(const std::vector<Box>& boxes, double size);
   [[nodiscard]] int cell(double value, double low) const;
+  /// The cell of the part's corner of least x and y.
+  [[nodiscard]] std::size_t cell_of(const Box& part) const;
   [[nodiscard]] const MapFrame& frame_of(const Box& part) const;
 
   Box whole_;
