@@ -84,7 +84,7 @@ void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) 
   }
   if (suffix != ".npz") {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' has no suffix neighbors are written as; .npz and .csv there are", path.string()));
+                fmt::format("'{}': neighbors are written as .npz or .csv; use one of these suffixes", path.string()));
   }
   std::vector<std::int64_t> shape = {graph.rows, graph.k};
   if (graph.is_csr()) shape = {count};

@@ -40,7 +40,8 @@ void check_targets(const TableView& targets, std::int64_t table_rows) {
                                                  std::to_string(table_rows) + " rows");
   }
   if (targets.memory() == Memory::cuda) {
-    throw Error(ErrorCode::device_unavailable, "targets: lie in CUDA memory, but means are made on the host");
+    throw Error(ErrorCode::device_unavailable,
+                "targets: are in CUDA memory, but means are computed on the host; copy them to host memory");
   }
 }
 
@@ -128,7 +129,7 @@ Regression regress(const Context& ctx, const Index& index, const TableView& quer
                     graph.plan,
                     graph.stats};
   for (std::int64_t row = 0; row < graph.rows; ++row) result.outliers += graph.ids_of(row).empty() ? 1 : 0;
-  if (result.plan.device != "cpu") result.plan.reason += "; lists come to the host, where they are averaged";
+  if (result.plan.device != "cpu") result.plan.reason += "; lists are copied to the host, which computes the means";
   return result;
 }
 
