@@ -63,7 +63,7 @@ WriteOptions ConvertCommand::write_options() const {
   }
   if (!options.format && !format_of_suffix(to)) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' has no suffix that says what to write; --to-format does", to));
+                fmt::format("'{}': its suffix is not that of a format; name the format by --to-format", to));
   }
   InputOptions delimiter;
   delimiter.delimiter = to_delimiter;

@@ -98,7 +98,7 @@ Summary read_summary(const Context& ctx, const InfoCommand& command, const FileI
     if (summary.rows <= 0 || summary.cols <= 0) {
       summary.problem = "the table is empty";
     } else if (!command.all && summary.rows > kSummaryCells / summary.cols) {
-      summary.problem = "the table is large; --columns summarizes it all the same";
+      summary.problem = "the table is large; --columns summarizes its columns nevertheless";
     } else {
       summary.columns = summarize(ctx, table.view);
     }

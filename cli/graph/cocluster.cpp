@@ -149,7 +149,7 @@ void CoclusterCommand::check() const {
   if (is_spectral() && clusters == 0) refuse("--method spectral: needs the number of clusters (-c)");
   if (!is_spectral() && clusters != 0) refuse("-c: only --method spectral makes a number of clusters");
   if (is_spectral() && splits()) refuse("--split-members and --split-steps: divide groups, not spectral clusters");
-  if (is_spectral() && common.explain) refuse("--explain: there is no plan of --method spectral");
+  if (is_spectral() && common.explain) refuse("--explain: --method spectral has no plan");
 }
 
 /// Every edge may join two members of its own: ids are not known before they are read.

@@ -25,7 +25,7 @@ ScanRange parse_scan(const std::string& text, std::int64_t rows) {
   }
   if (range.last > rows) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("--scan: up to {} clusters of {} rows; there can be {} at most", range.last, rows, rows));
+                fmt::format("--scan: goes up to {} clusters, but {} rows allow at most {}", range.last, rows, rows));
   }
   return range;
 }

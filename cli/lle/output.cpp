@@ -136,8 +136,8 @@ std::vector<std::string> embedding_warnings(const Lle& found) {
     if (hit != found.pieces.end()) warn_of(holds, "eigenvalues " + count_sentence(*hit));
   }
   warn_of([](const LlePiece& piece) { return piece.zeros > 0; },
-          "eigenvalues besides the constant's are 0 to rounding, so that any vectors of that space do as well and "
-          "groups of rows may fall on one place");
+          "eigenvalues besides that of the constant vector are 0 within rounding: other columns would fit equally "
+          "well, and groups of rows may fall on one point");
   if (!found.warning.empty()) sentences.push_back(found.warning);
   std::int64_t localized = 0;
   double least = 1;

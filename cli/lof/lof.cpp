@@ -120,7 +120,7 @@ void LofCommand::check() const {
     refuse("TRAIN: a table, a --graph or a --model is needed");
   }
   if (table == "-" && model.empty())
-    refuse("TRAIN: standard input can be scored, but not be what rows are compared with");
+    refuse("TRAIN: cannot be standard input; only rows to score can, as QUERIES or with --model");
   if (asked() == "-") {
     for (const Option& option : of_answers) {
       if (option.given())
@@ -128,7 +128,7 @@ void LofCommand::check() const {
             fmt::format("{}: rows from standard input are answered one by one, and have no use for it", option.name()));
     }
   }
-  if (table.empty() && !save_model.empty()) refuse("--save-model: a model needs TRAIN beside the --graph");
+  if (table.empty() && !save_model.empty()) refuse("--save-model: needs TRAIN in addition to --graph");
   if (novelty && queries.empty() && save_model.empty()) {
     refuse("--novelty: scores other rows than those of TRAIN: QUERIES, or a later --model that --save-model writes");
   }
@@ -352,8 +352,8 @@ void LofCommand::tell_all(const Runtime& runtime, const Fit& fitted, const Score
                           lof.options.score == OutlierScore::inflo;
   if (by_density && lof.copied > 0 && model.empty()) {
     tell(runtime, common,
-         fmt::format("warning: {} rows have {} copies or more, so that their density has no bound; --duplicates {} was "
-                     "applied, others are sklearn, inf, one, distinct and cap",
+         fmt::format("warning: {} rows have {} duplicates or more, so their density is unbounded; --duplicates {} was "
+                     "applied; the choices are sklearn, inf, one, distinct and cap",
                      format_count(lof.copied), lof.options.k, name_of(lof.options.duplicates)));
   }
   if (common.json) return;

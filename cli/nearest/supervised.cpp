@@ -115,7 +115,7 @@ void check_supervised(const SupervisedOptions& options) {
   if (options.second.empty() && !options.output.empty()) refuse("-o: without TEST there is nothing to write");
   if (options.second.empty() && !options.report.empty()) refuse("--report: without TEST there is nothing to show");
   if (!options.outlier.empty() && !options.by_radius()) {
-    refuse("--outlier: every row has k neighbors; only a radius, -r, may find none");
+    refuse("--outlier: needs -r; with -k every row has neighbors");
   }
   const KRange range = parse_k(options.k);
   if (range.last > range.first && options.folds == 0) {
@@ -304,8 +304,8 @@ RadiusOptions radius_of(const SupervisedOptions& options, const Fitted& fitted,
 void require_neighbors(const Fitted& fitted, std::int64_t row) {
   if (!fitted.outlier.empty()) return;
   throw Error(ErrorCode::bad_data,
-              fmt::format("queries: row {} has no neighbor within {}; --outlier VALUE says what such rows are", row,
-                          fitted.model->radius));
+              fmt::format("queries: row {} has no neighbor within {}; --outlier VALUE sets the prediction of such rows",
+                          row, fitted.model->radius));
 }
 
 std::string weighting_text(const Fitted& fitted) {
@@ -385,7 +385,7 @@ std::string places_text(const SupervisedOptions& options, const std::string& wha
 
 std::string validation_table(const CrossValidation& found, const CrossValidateOptions& asked,
                              const std::string& score) {
-  std::vector<std::vector<std::string>> lines = {{"k", score, "least fold", "most fold", ""}};
+  std::vector<std::vector<std::string>> lines = {{"k", score, "lowest fold", "highest fold", ""}};
   for (std::size_t i = 0; i < found.scores.size(); ++i) {
     const auto first = found.fold_scores.begin() + static_cast<std::ptrdiff_t>(i) * asked.folds;
     const auto [least, most] = std::minmax_element(first, first + asked.folds);

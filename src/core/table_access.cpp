@@ -125,7 +125,7 @@ void widen_all(const TableView& table, std::int64_t begin, std::int64_t end, dou
 /// True when there is something to read.
 bool check_range(const TableView& table, std::int64_t begin, std::int64_t end) {
   if (table.memory() == Memory::cuda) {
-    throw Error(ErrorCode::device_unavailable, "table: its rows lie in CUDA memory, which the CPU cannot read");
+    throw Error(ErrorCode::device_unavailable, "table: its rows are in CUDA memory, which the CPU cannot read");
   }
   if (begin < 0 || end > table.rows() || begin > end) {
     throw Error(ErrorCode::internal, "rows outside the table were asked for");

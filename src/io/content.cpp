@@ -89,8 +89,8 @@ FileFormat recognize(const Context& ctx, const Bytes& bytes, const std::filesyst
     for (const FileFormat format : found) names.push_back(name_of(format));
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("'{}' may be {}, which look the same; say which by the option format or by the file's suffix", file,
-                    fmt::join(names, " or ")));
+        fmt::format("'{}' may be {}, which look the same; choose one by the option format or by the file's suffix",
+                    file, fmt::join(names, " or ")));
   }
   // A suffix that promises one of these says what to look for, and its reader where the file is damaged.
   constexpr FileFormat kUnmarked[] = {FileFormat::fvecs, FileFormat::bvecs, FileFormat::ivecs,

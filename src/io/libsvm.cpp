@@ -233,7 +233,7 @@ Table read_libsvm(const Context& ctx, const Bytes& bytes, const std::string& fil
   const Checked found = check(ctx, bytes, file, chunk);
   const std::int64_t n = found.shape.rows;
   if (columns != 0 && found.shape.columns > columns) {
-    throw Error(ErrorCode::bad_data, fmt::format("'{}' has an index for column {}, beyond the {} columns asked for",
+    throw Error(ErrorCode::bad_data, fmt::format("'{}' has an index for column {}, but only {} columns were requested",
                                                  file, found.shape.columns - 1, columns));
   }
   const std::int64_t d = columns != 0 ? columns : found.shape.columns;

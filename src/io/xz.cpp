@@ -56,7 +56,8 @@ class Decoder {
     throw Error(ErrorCode::bad_data, fmt::format("'{}': ends in the middle of its compressed data (truncated)", file));
   }
   if (result == LZMA_OPTIONS_ERROR || result == LZMA_UNSUPPORTED_CHECK) {
-    throw Error(ErrorCode::bad_data, fmt::format("'{}': is packed with an option of xz that is not known here", file));
+    throw Error(ErrorCode::bad_data,
+                fmt::format("'{}': is packed with an option of xz that this build does not support", file));
   }
   throw Error(ErrorCode::bad_data, fmt::format("'{}': is damaged, or has something else after its xz data (near "
                                                "compressed byte {})",

@@ -10,7 +10,7 @@ namespace vicinal {
 
 void check_memory(const Context& ctx, const TableView& table, std::string_view name) {
   if (kernels::backend_of(ctx).reaches(table.memory())) return;
-  throw Error(ErrorCode::device_unavailable, std::string(name) + ": lies in CUDA memory, which " + ctx.device() +
+  throw Error(ErrorCode::device_unavailable, std::string(name) + ": is in CUDA memory, which " + ctx.device() +
                                                  " cannot read; make the context with Context::cuda");
 }
 

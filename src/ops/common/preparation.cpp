@@ -90,7 +90,7 @@ class Blocks {
 
 void require_on_host(const TableView& view, const std::string& name) {
   if (view.memory() == Memory::cuda) {
-    refuse(name + ": lies in device memory; columns are prepared on the host, from rows in host memory");
+    refuse(name + ": is in device memory, but columns are prepared on the host; copy the rows to host memory");
   }
 }
 

@@ -182,7 +182,7 @@ Cocluster cocluster(const Context& ctx, const TableView& relation, const Coclust
   const core::Entry entry;
   check_table(ctx, relation, "relation");
   if (relation.memory() == Memory::cuda) {
-    throw Error(ErrorCode::device_unavailable, "relation: lies in CUDA memory, must be in host memory");
+    throw Error(ErrorCode::device_unavailable, "relation: is in CUDA memory, must be in host memory");
   }
   const RelationEdges edges = edges_of(ctx, relation);
   return cocluster(ctx, BipartiteEdges(relation.rows(), relation.cols(), edges.a, edges.b), options);

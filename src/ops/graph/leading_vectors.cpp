@@ -117,7 +117,7 @@ class Iteration {
       if (found.residual <= kResidual) break;
       if (found.rounds == kMaxRounds) {
         throw Error(ErrorCode::bad_data,
-                    "edges: their singular vectors have not settled; ask for another number of clusters");
+                    "edges: the iteration for their singular vectors did not converge; try another number of clusters");
       }
       x = filtered(x, y, std::clamp(found.values.back(), kMinCut, 0.999));
       orthonormalise(x);

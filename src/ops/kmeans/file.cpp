@@ -27,9 +27,12 @@ void check_clusters(const KMeans& model) {
   ops::check_model(model);
   if (static_cast<std::int64_t>(model.sizes.size()) != model.clusters ||
       std::any_of(model.sizes.begin(), model.sizes.end(), [](std::int64_t size) { return size < 0; })) {
-    refuse("model: it has not one size from 0 for each of its " + std::to_string(model.clusters) + " clusters");
+    refuse("model: it must have one size of at least 0 for each of its " + std::to_string(model.clusters) +
+           " clusters");
   }
-  if (!(model.inertia >= 0) || model.iterations < 0) refuse("model: its inertia or iterations are below 0, or none");
+  if (!(model.inertia >= 0) || model.iterations < 0) {
+    refuse("model: its inertia is NaN or below 0, or its iterations are below 0");
+  }
 }
 
 }  // namespace

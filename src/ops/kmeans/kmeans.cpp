@@ -208,7 +208,7 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansOptions& op
     plan.reason += "; the table does not fit there, so that each iteration reads it anew, " +
                    std::to_string(lloyd.part) + " rows at a time";
   }
-  if (lloyd.seeds_on_host) plan.reason += "; drawing first centres does not fit there, so that the host draws";
+  if (lloyd.seeds_on_host) plan.reason += "; the memory to draw first centres is missing there, so the host draws";
   return plan;
 }
 

@@ -118,8 +118,10 @@ void check_lle_graph(const NeighborGraph& graph, std::int64_t n) {
     if (sorted.front() >= 0 && sorted.back() < n && !twice && !std::binary_search(sorted.begin(), sorted.end(), i)) {
       continue;
     }
-    throw Error(ErrorCode::bad_data,
-                fmt::format("graph: row {} has itself, one row twice or a row that is none among its neighbors", i));
+    throw Error(
+        ErrorCode::bad_data,
+        fmt::format("graph: the neighbors of row {} contain the row itself, a row twice or a number that is not a row",
+                    i));
   }
 }
 
@@ -130,7 +132,7 @@ void check_lle_fitted(const Lle& fitted, std::int64_t n) {
     refuse(fmt::format("fitted: is an embedding of {} rows, but the table has {}", fitted.piece.size(), n));
   }
   if (!std::all_of(fitted.piece.begin(), fitted.piece.end(), [n](std::int64_t p) { return p >= 0 && p < n; })) {
-    refuse("fitted: has a number of a piece that is none");
+    refuse("fitted: has a piece number that is not that of a piece");
   }
 }
 

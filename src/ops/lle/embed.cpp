@@ -235,7 +235,7 @@ class Piece {
     if (!found.smallest.converged) {
       if (how == LleSolver::automatic) return {};
       const std::string left =
-          fmt::format("residuals of {:.1e} of its norm, where {:.0e} are asked for", found.residual, found.asked);
+          fmt::format("residuals of {:.1e} of its norm, but {:.0e} is required", found.residual, found.asked);
       throw Error(ErrorCode::internal,
                   found.out_of_steps
                       ? fmt::format("max_steps: {} products with M are too few, {} left {}; more steps or the solver "

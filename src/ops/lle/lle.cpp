@@ -89,7 +89,7 @@ std::string way_of(LleSolver solver) {
 std::string open_of(LleSolver solver) {
   if (way_of(solver) != "direct") return "";
   return std::string(", whose factor is planned when the graph is known") +
-         (solver == LleSolver::automatic ? "; lanczos where it would not fit, or where products with M come to less"
+         (solver == LleSolver::automatic ? "; lanczos if the factor would not fit, or if products with M cost less"
                                          : "");
 }
 

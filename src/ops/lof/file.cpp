@@ -24,7 +24,7 @@ std::vector<double> numbers(ModelReader& file, const std::string& name, const st
   if (found == nullptr) return {};
   std::vector<double> values = ModelReader::values<double>(*found);
   file.require(std::all_of(values.begin(), values.end(), [](double x) { return x >= 0; }),
-               "its '" + name + "' has a number below 0 or one that is none");
+               "its '" + name + "' has a number that is NaN or below 0");
   return values;
 }
 

@@ -43,7 +43,7 @@ TableView copy_table(const Context& ctx, const TableView& table, std::shared_ptr
 void make_tree(const Context& ctx, const kernels::Prepared& prepared) {
   if (prepared.table.is_block_source()) {
     throw Error(ErrorCode::invalid_argument,
-                "tree: it needs the table in memory, but it comes in blocks; ask for a copy as well");
+                "tree: needs the table in memory, but it comes in blocks; set IndexOptions::copy, too");
   }
   const kernels::Backend& backend = kernels::backend_of(ctx);
   core::require_memory(ctx, backend.nearest().tree_bytes(prepared), "building the tree");

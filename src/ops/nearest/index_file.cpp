@@ -315,7 +315,9 @@ json read_header(const Place& place, const io::Bytes& bytes, std::int64_t& data_
   if (!metadata.is_object() || metadata.value("format", json()) != place.kind.format) {
     refuse_part(place, std::string("it is not ") + place.kind.what);
   }
-  if (metadata.value("version", json()) != "1") refuse_part(place, "its version is not 1, the only one known");
+  if (metadata.value("version", json()) != "1") {
+    refuse_part(place, "its version is not 1; this build reads only version 1");
+  }
   return header;
 }
 

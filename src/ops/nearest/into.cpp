@@ -18,7 +18,7 @@ void check_output(const Context& ctx, const KnnOutput& output) {
     throw Error(ErrorCode::invalid_argument, "output: ids and distances must not be null");
   }
   if (!kernels::backend_of(ctx).reaches(output.memory)) {
-    throw Error(ErrorCode::device_unavailable, "output: lies in CUDA memory, which " + ctx.device() +
+    throw Error(ErrorCode::device_unavailable, "output: is in CUDA memory, which " + ctx.device() +
                                                    " cannot write; make the context with Context::cuda");
   }
 }
@@ -46,7 +46,7 @@ Classification classify_by(const Context& ctx, const Index& index, SearchRequest
   request.lists_held = held;
   ops::Job job = ops::plan_job(ctx, kernels::prepared_of(index), request, true);
   if (held && !backend.nearest().holds_lists(nullptr)) {
-    job.plan.reason += "; custom weights are a function of the host's, so the vote is taken there";
+    job.plan.reason += "; custom weights are a function on the host, so votes are counted there";
   }
   const std::int64_t queries = job.task.queries.rows();
   job.plan.memory += vote_bytes(ctx, queries, outputs, voting);

@@ -110,7 +110,7 @@ double largest_magnitude(const kernels::Prepared& index) {
 void check_paper(const Context& ctx, const NearestTask& task, Method asked) {
   const std::string method = "method: " + std::string(name_of(asked));
   if (task.collect != Collect::k_list) {
-    refuse(method + " finds k nearest neighbors and serves no radius; automatic, fused, direct or kdtree does");
+    refuse(method + " finds the k nearest neighbors only; for a radius use automatic, fused, direct or kdtree");
   }
   if (!kernels::backend_of(ctx).nearest().can_use_paper(asked, task.metric, task.queries.cols())) {
     refuse(method + " does not serve the metric " + std::string(name_of(task.metric)) + " with " +

@@ -115,7 +115,7 @@ void read_model(ModelReader& file, std::int64_t n, NeighborModel& model) {
 template <class Rows>
 Classification classify_rows(const Context& ctx, const NeighborModel& model, const Rows& queries, bool probabilities) {
   check_model(model);
-  if (model.outputs.empty()) refuse_model("it has targets, no labels; regress answers by it");
+  if (model.outputs.empty()) refuse_model("it has targets, not labels; use regress");
   const VoteOptions voting{.weights = model.weights, .probabilities = probabilities};
   return ops::with_prepared(ctx, model.preparation, queries, "queries",
                             [&](const Context& rest, const TableView& rows) {
@@ -131,7 +131,7 @@ Classification classify_rows(const Context& ctx, const NeighborModel& model, con
 template <class Rows>
 Regression regress_rows(const Context& ctx, const NeighborModel& model, const Rows& queries, double outlier) {
   check_model(model);
-  if (model.targets.empty()) refuse_model("it has labels, no targets; classify answers by it");
+  if (model.targets.empty()) refuse_model("it has labels, not targets; use classify");
   const TableView targets(model.targets.data(), model.index.rows(), model.target_columns);
   const RegressOptions averaging{.weights = model.weights, .outlier = outlier};
   return ops::with_prepared(ctx, model.preparation, queries, "queries",

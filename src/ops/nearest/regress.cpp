@@ -40,7 +40,8 @@ void check_targets(const TableView& targets, std::int64_t table_rows) {
                                                  std::to_string(table_rows) + " rows");
   }
   if (targets.memory() == Memory::cuda) {
-    throw Error(ErrorCode::device_unavailable, "targets: lie in CUDA memory, but means are made on the host");
+    throw Error(ErrorCode::device_unavailable,
+                "targets: are in CUDA memory, but means are computed on the host; copy them to host memory");
   }
 }
 
@@ -150,7 +151,7 @@ Regression regress(const Context& ctx, const Index& index, const TableView& quer
     result.plan = graph.plan;
     result.stats = graph.stats;
   }
-  if (result.plan.device != "cpu") result.plan.reason += "; lists come to the host, where they are averaged";
+  if (result.plan.device != "cpu") result.plan.reason += "; lists are copied to the host, which computes the means";
   return result;
 }
 

@@ -28,7 +28,7 @@ const gdal::Functions& load() {
     using Get = const gdal::Functions* (*)();
     const auto get = reinterpret_cast<Get>(dlsym(library, gdal::kPluginSymbol));
     if (get == nullptr) {
-      no_polygon_files("the plug-in " + path + " is none for files of polygons: it has no symbol " +
+      no_polygon_files("the plug-in " + path + " is not a plug-in for files of polygons: it has no symbol " +
                        gdal::kPluginSymbol);
     }
     const gdal::Functions* const functions = get();

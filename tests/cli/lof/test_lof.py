@@ -125,7 +125,7 @@ def test_copies_are_told_and_infinity_is_text(vicinal, tmp_path):
     np.save(tmp_path / "copies.npy", table)
     done = vicinal("lof", "copies.npy", "-k", 5)
     assert done.returncode == 0
-    assert "warning: 30 rows have 5 copies or more" in done.stderr and "--duplicates sklearn was applied" in done.stderr
+    assert "warning: 30 rows have 5 duplicates or more" in done.stderr and "--duplicates sklearn was applied" in done.stderr
     done = vicinal("lof", "copies.npy", "-k", 5, "--duplicates", "inf", "--json", "-o", "scores.csv", "--report", "report.html")
     told = json.loads(done.stdout)
     assert told["copied"] == 30 and told["top"][0]["score"] == "inf"
