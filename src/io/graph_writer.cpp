@@ -31,7 +31,7 @@ GraphFormat graph_format_of(const std::filesystem::path& path) {
   if (suffix == ".csv") return GraphFormat::csv;
   if (suffix == ".npz") return GraphFormat::npz;
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("'{}' has no suffix neighbors are written as; .npz and .csv there are", path.string()));
+              fmt::format("'{}': neighbors are written as .npz or .csv; use one of these suffixes", path.string()));
 }
 
 void check_arrays(const NeighborGraph& graph) {
