@@ -177,6 +177,12 @@ TEST(Carry, RefusesValuesThatDoNotFit) {
   const Context stopped = Context::cpu({.threads = kFewestThreads, .cancel = stop});
   refused(ErrorCode::cancelled, "", [&] { carry_codes(stopped, found, std::vector<std::int64_t>{0, 1}); });
   refused(ErrorCode::cancelled, "", [&] { list_changes(stopped, found); });
+  refused(ErrorCode::cancelled, "", [&] { overlaps_within(stopped, a.view()); });
+  const Context small = Context::cpu({.threads = kFewestThreads, .memory_limit = 20});
+  refused(ErrorCode::over_memory, "carry", [&] { carry(small, found, huge, CarryRule::mean); });
+  refused(ErrorCode::over_memory, "carry", [&] { carry_codes(small, found, std::vector<std::int64_t>{0, 1}); });
+  refused(ErrorCode::over_memory, "list_changes", [&] { list_changes(small, found); });
+  refused(ErrorCode::over_memory, "overlaps_within", [&] { overlaps_within(small, a.view()); });
 }
 
 // Each kept pair in one line, each feature in at least one, by group.
@@ -321,6 +327,20 @@ TEST(OverlapsWithin, IsWhatTheJoinOfALayerWithItselfSays) {
     EXPECT_TRUE(std::abs(found.covered - expected.covered) <= 1e-12 * expected.covered);
     EXPECT_GT(found.covered, 0);
     EXPECT_LT(found.covered, found.area);
+  }
+}
+
+// Their number is known only as they are found.
+TEST(OverlapsWithin, RefusesPairsThatAreTooMany) {
+  Polygons pile;
+  for (int i = 0; i < 300; ++i) add_rectangle(pile, 0, 0, 1, 1);
+  EXPECT_EQ(overlaps_within(one_thread_or_two(), pile.view()).pairs, 300 * 299 / 2);
+  const Context small = Context::cpu({.threads = kFewestThreads, .memory_limit = 1'000'000});
+  try {
+    overlaps_within(small, pile.view());
+    ADD_FAILURE() << "2 MB of pairs fit in 1 MB";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::over_memory);
   }
 }
 
