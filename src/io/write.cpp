@@ -35,15 +35,17 @@ void check_graph(const NeighborGraph& graph) {
   }
 }
 
-void write_graph_csv(const std::filesystem::path& path, const NeighborGraph& graph) {
+void write_graph_csv(const std::filesystem::path& path, const NeighborGraph& graph,
+                     std::span<const std::int64_t> rows) {
   io::AtomicFile file(path);
   file.write("row,rank,id,distance\n");
   std::string lines;
   for (std::int64_t row = 0; row < graph.rows; ++row) {
     const auto ids = graph.ids_of(row);
     const auto distances = graph.distances_of(row);
+    const std::int64_t number = rows.empty() ? row : rows[static_cast<std::size_t>(row)];
     for (std::size_t rank = 0; rank < ids.size(); ++rank) {
-      fmt::format_to(std::back_inserter(lines), "{},{},{},{}\n", row, rank, ids[rank], distances[rank]);
+      fmt::format_to(std::back_inserter(lines), "{},{},{},{}\n", number, rank, ids[rank], distances[rank]);
     }
     file.write(lines);
     lines.clear();
@@ -73,13 +75,17 @@ void write_text(const std::filesystem::path& path, std::string_view text) try {
   core::refuse_allocation();
 }
 
-void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) try {
+void write_graph(const std::filesystem::path& path, const NeighborGraph& graph,
+                 std::span<const std::int64_t> rows) try {
   const core::Entry entry;
   check_graph(graph);
+  if (!rows.empty() && static_cast<std::int64_t>(rows.size()) != graph.rows) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("rows: {} numbers for {} rows", rows.size(), graph.rows));
+  }
   const auto count = static_cast<std::int64_t>(graph.ids.size());
   const std::string suffix = lower_suffix(path);
   if (suffix == ".csv") {
-    write_graph_csv(path, graph);
+    write_graph_csv(path, graph, rows);
     return;
   }
   if (suffix != ".npz") {
@@ -93,6 +99,7 @@ void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) 
   if (graph.is_csr()) {
     arrays.push_back({"offsets", {graph.offsets.data(), "<i8", {static_cast<std::int64_t>(graph.offsets.size())}}});
   }
+  if (!rows.empty()) arrays.push_back({"rows", {rows.data(), "<i8", {graph.rows}}});
   write_npz(path, arrays);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
