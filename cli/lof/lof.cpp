@@ -107,6 +107,7 @@ void LofCommand::check() const {
   check_output("-o", output, {".csv", ".npy", ".npz"});
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
+  prepared.missing.refuse_drop("every row gets a score");
   if (top < 0) refuse(fmt::format("--top: {} is not a number of rows", top));
   if (!(top_share > 0) || !(top_share <= 1)) refuse(fmt::format("--top-share: {} is not in (0, 1]", top_share));
   if (!normal.empty() && label.empty()) refuse("--normal: the labels are needed, by --label COLUMN");
@@ -156,6 +157,7 @@ ReadOptions LofCommand::reading() const {
   ReadOptions reading = read_options(input);
   reading.label = label;
   reading.find_text = prepared.categories != "none";
+  reading.missing = prepared.missing.any();
   return reading;
 }
 
@@ -186,6 +188,7 @@ Context LofCommand::plan(PlannedInputs& inputs) const {
   if (rows.rows() > 0 && prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add(static_cast<std::uint64_t>((rows.rows() + others.rows()) * rows.cols()) * sizeof(double));
+    inputs.add(prepared.missing.fill_bytes(rows));
   }
   return inputs.fit("lof", [&](const Context& rest) {
     const std::uint64_t fitting = plan_lof(rest, rows, options()).memory + output_bytes(rows.rows()) +
@@ -238,6 +241,7 @@ Fit LofCommand::loaded(const Context& ctx) const {
 Table LofCommand::read_asked(const Context& ctx, const Fit& fitted) const {
   const Preparation& preparation = fitted.preparation;
   ReadOptions reading = read_options(input);
+  reading.missing = preparation.imputer().filling() != Filling::none;
   if (!label.empty() || !reading.drop.empty() || preparation.has_texts()) {
     const FileInfo info = describe_file(ctx, asked());
     if (info.format == FileFormat::csv) {
@@ -498,7 +502,8 @@ Command add_lof(const Parser& root) {
   add_common_options(app, lof.common);
   for (const Option& option : app.options()) {
     const std::string name = option.name();
-    if (name == "--metric" || name == "--p" || name == "--method" || name == "--categories" || name == "--scale")
+    if (name == "--metric" || name == "--p" || name == "--method" || name == "--categories" || name == "--scale" ||
+        is_missing_option(name))
       lof.of_fitting.push_back(option);
     if (name == "--json" || name == "--explain") lof.of_answers.push_back(option);
   }

@@ -25,15 +25,17 @@ void KnnCommand::run() const {
   const Runtime runtime = make_runtime(common);
   check_output("-o", output, {".npz", ".csv"});
   check_output("--report", report, {".html", ".htm"});
-  const ReadOptions reading = read_options(input);
+  const ReadOptions reading = this->reading();
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
+  inputs.add(missing.fill_bytes(shape));
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
   const Context ctx = inputs.fit("knn", [&](const Context& rest) {
     return plan_knn(rest, shape, queries.empty() ? nullptr : &shape_asked, knn_options(search, k, {})).memory;
   });
-  const Table rows = load_table(runtime, common, table, reading);
-  const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
+  const NeighborTables tables = read(runtime, ctx);
+  const Table& rows = tables.rows;
+  const Table& asked = tables.asked;
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
   const KnnOptions options = knn_options(search, k, filter);
   if (common.explain) {
@@ -43,7 +45,7 @@ void KnnCommand::run() const {
   }
   const NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  deliver(runtime, {rows, asked, graph, seconds});
+  deliver(runtime, {rows, asked, graph, seconds, {}, tables.kept});
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/image_shape.hpp"
+#include "base/input.hpp"
 #include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "io/atomic_file.hpp"
@@ -22,15 +24,20 @@ std::int64_t neighbors_in(const NeighborGraph& graph) {
   return static_cast<std::int64_t>(graph.ids.size());
 }
 
+/// In its file, where `rows` are not all of it.
+std::int64_t number_of(std::int64_t row, const std::vector<std::int64_t>& rows) {
+  return rows.empty() ? row : rows[static_cast<std::size_t>(row)];
+}
+
 /// A table of the first rows and their first neighbors, `id (distance)`.
-std::string first_rows(const NeighborGraph& graph) {
+std::string first_rows(const NeighborGraph& graph, const std::vector<std::int64_t>& rows) {
   std::vector<std::vector<std::string>> lines = {{"row"}};
   if (graph.is_csr()) lines[0].push_back("found");
   std::size_t widest = 0;
   for (std::int64_t row = 0; row < std::min(graph.rows, kRowsShown); ++row) {
     const auto ids = graph.ids_of(row);
     const auto distances = graph.distances_of(row);
-    std::vector<std::string> line = {fmt::format("{}", row)};
+    std::vector<std::string> line = {fmt::format("{}", number_of(row, rows))};
     if (graph.is_csr()) line.push_back(fmt::format("{}", ids.size()));
     const std::size_t shown = std::min(ids.size(), kNeighborsShown);
     for (std::size_t rank = 0; rank < shown; ++rank) {
@@ -45,7 +52,8 @@ std::string first_rows(const NeighborGraph& graph) {
 }
 
 /// What was found, where it went, how it ran, and the first rows.
-void describe_graph(const NeighborGraph& graph, const std::string& output, double seconds, Json& json) {
+void describe_graph(const NeighborGraph& graph, const std::vector<std::int64_t>& rows, const std::string& output,
+                    double seconds, Json& json) {
   json["rows"] = graph.rows;
   json["table_rows"] = graph.table_rows;
   if (!graph.is_csr()) json["k"] = graph.k;
@@ -65,7 +73,7 @@ void describe_graph(const NeighborGraph& graph, const std::string& output, doubl
     const auto ids = graph.ids_of(row);
     const auto distances = graph.distances_of(row);
     const std::size_t shown = std::min(ids.size(), std::size_t{100});
-    head.push_back({{"row", row},
+    head.push_back({{"row", number_of(row, rows)},
                     {"ids", std::vector<std::int64_t>(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(shown))},
                     {"distances",
                      std::vector<double>(distances.begin(), distances.begin() + static_cast<std::ptrdiff_t>(shown))}});
@@ -102,26 +110,59 @@ void NeighborsCommand::add_to(const Parser& app) {
   app.add_option("--image-shape", image_shape, "Show each row as a gray image of this size in the report")
       .type_name("HxW");
   add_search_options(app, search);
+  add_missing_options(app, missing);
   add_input_options(app, input);
   add_common_options(app, common);
 }
 
+ReadOptions NeighborsCommand::reading() const {
+  ReadOptions reading = read_options(input);
+  reading.missing = missing.any();
+  return reading;
+}
+
+NeighborTables NeighborsCommand::read(const Runtime& runtime, const Context& ctx) const {
+  if (missing.drops() && !search.filter.empty()) {
+    throw Error(ErrorCode::invalid_argument, "--filter: numbers all rows, of which --missing drop leaves out some");
+  }
+  if (!report.empty()) missing.refuse_drop("--report numbers the rows of TABLE as they are in it");
+  ReadOptions of_queries = reading();
+  of_queries.missing = missing.fills();
+  NeighborTables tables{load_table(runtime, common, table, reading()),
+                        queries.empty() ? Table{} : load_table(runtime, common, queries, of_queries)};
+  tables.kept = missing.drop_rows(ctx, tables.rows, table);
+  if (!missing.fills()) return tables;
+  const Imputer imputer = Imputer::fit(ctx, tables.rows, missing.options());
+  tables.rows = imputer.apply(ctx, std::move(tables.rows), table);
+  if (!queries.empty()) tables.asked = imputer.apply(ctx, std::move(tables.asked), queries);
+  return tables;
+}
+
+/// With the ids that rows have in their file.
+NeighborGraph with_ids(NeighborGraph graph, const std::vector<std::int64_t>& kept) {
+  for (std::int64_t& id : graph.ids) id = kept[static_cast<std::size_t>(id)];
+  return graph;
+}
+
 void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found) const {
   const std::string page = report.empty() ? std::string() : page_of(*this, found);
+  const NeighborGraph told = found.kept.empty() ? NeighborGraph{} : with_ids(found.graph, found.kept);
+  const NeighborGraph& graph = found.kept.empty() ? found.graph : told;
+  const std::vector<std::int64_t> rows = queries.empty() ? found.kept : std::vector<std::int64_t>{};
   runtime.ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
-  if (!output.empty()) write_graph(output, found.graph);
+  if (!output.empty()) write_graph(output, graph, rows);
   if (!report.empty()) write_text(report, page);
   together.commit();
   runtime.progress->clear();
   if (common.json) {
     Json json = {{"command", found.radius ? "radius" : "knn"}};
     if (found.radius) json["radius"] = *found.radius;
-    describe_graph(found.graph, output, found.seconds, json);
+    describe_graph(graph, rows, output, found.seconds, json);
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
     return print_json(json);
   }
-  if (output.empty()) print_text(first_rows(found.graph));
+  if (output.empty()) print_text(first_rows(graph, rows));
   tell(runtime, common, graph_sentence(found.graph, output, found.seconds));
 }
 

@@ -104,14 +104,16 @@ void RadiusCommand::run() const {
   if (count_only && !report.empty()) {
     throw Error(ErrorCode::invalid_argument, "--report: shows neighbors, which --count does not keep");
   }
+  if (count_only && queries.empty()) missing.refuse_drop("--count counts for every row of TABLE");
   if (count_only) {
     check_output("-o", output, {".npy", ".csv"});
   } else {
     check_output("-o", output, {".npz", ".csv"});
   }
-  const ReadOptions reading = read_options(input);
+  const ReadOptions reading = this->reading();
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
+  inputs.add(missing.fill_bytes(shape));
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
   const Context ctx = inputs.fit(
       "radius",
@@ -120,8 +122,9 @@ void RadiusCommand::run() const {
             .memory;
       },
       count_only ? "" : " and 64 bytes for each neighbor that it finds");
-  const Table rows = load_table(runtime, common, table, reading);
-  const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
+  const NeighborTables tables = read(runtime, ctx);
+  const Table& rows = tables.rows;
+  const Table& asked = tables.asked;
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
   const RadiusOptions options = radius_options(search, radius, filter);
   const auto plan = [&] { return plan_radius(ctx, rows.view, queries.empty() ? nullptr : &asked.view, options); };
@@ -137,7 +140,7 @@ void RadiusCommand::run() const {
     throw;
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  deliver(runtime, {rows, asked, graph, seconds, radius});
+  deliver(runtime, {rows, asked, graph, seconds, radius, tables.kept});
 }
 
 }  // namespace

@@ -87,7 +87,8 @@ void add_supervised_options(const Parser& app, SupervisedOptions& options, const
   add_common_options(app, options.common);
   for (const Option& option : app.options()) {
     const std::string name = option.name();
-    for (const char* const one : {"--metric", "--p", "--filter", "--categories", "--scale"}) {
+    for (const char* const one :
+         {"--metric", "--p", "--filter", "--categories", "--scale", "--missing", "--missing-k"}) {
       if (name == one) settled(option);
     }
   }
@@ -113,6 +114,10 @@ void check_supervised(const SupervisedOptions& options) {
   if (!options.outlier.empty() && !options.by_radius()) {
     refuse("--outlier: every row has k neighbors; only a radius, -r, may find none");
   }
+  if (options.prepared.missing.drops() && !options.search.filter.empty()) {
+    refuse("--filter: numbers all rows of TRAIN, of which --missing drop leaves out some");
+  }
+  if (!options.report.empty()) options.prepared.missing.refuse_drop("--report numbers the rows of TRAIN");
   const KRange range = parse_k(options.k);
   if (range.last > range.first && options.folds == 0) {
     refuse(fmt::format("-k: {} is a range, from which --cv FOLDS chooses", options.k));
@@ -147,6 +152,7 @@ KRange parse_k(const std::string& text) {
 ReadOptions training_options(const SupervisedOptions& options) {
   ReadOptions reading = read_options(options.input);
   reading.find_text = options.prepared.categories != "none";
+  reading.missing = options.prepared.missing.any();
   return reading;
 }
 
@@ -190,6 +196,7 @@ Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs,
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add((count(rows) + count(asked)) * static_cast<std::uint64_t>(rows.cols()) * sizeof(double));
   }
+  inputs.add(options.prepared.missing.fill_bytes(rows));
   inputs.add(count(rows) * bytes.known);
   return inputs.fit(options.test().empty() ? "fitting" : "answering", [&](const Context& rest) {
     // TEST may have columns that TRAIN was read without.
@@ -226,6 +233,7 @@ AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, cons
   const std::string& file = options.test();
   AskedTable asked;
   ReadOptions reading = read_options(options.input);
+  reading.missing = fitted.preparation.imputer().filling() != Filling::none;
   for (const std::string& column : fitted.dropped) {
     if (std::find(reading.drop.begin(), reading.drop.end(), column) == reading.drop.end())
       reading.drop.push_back(column);

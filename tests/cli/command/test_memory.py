@@ -48,6 +48,8 @@ COMMANDS = {
     "convert": "convert table.npy out.csv",
     "convert, compressed": "convert table.csv out.npz.xz",
     "convert of columns": "convert columns.npy out.npz",
+    "convert, filled": "convert table.npy out.npy --missing mean",
+    "impute": "impute table.npy -o out.csv",
     "info": "info table.npy --json",
     "info of text": "info table.csv",
     "info, a page": "info table.npy --report out.html",
