@@ -155,6 +155,7 @@ void fill_from_donors(const Context& ctx, const DonorTask& task, std::span<const
   const std::int64_t tasks = (count + kRowsPerTask - 1) / kRowsPerTask;
   core::parallel_for(ctx, tasks, [&](std::int64_t number, int worker) {
     std::vector<Receiver> receivers;
+    receivers.reserve(kRowsPerTask);
     for (std::int64_t i = number * kRowsPerTask; i < std::min(count, (number + 1) * kRowsPerTask); ++i) {
       receivers.emplace_back(task, values + rows[static_cast<std::size_t>(i)] * d);
     }

@@ -3,11 +3,13 @@
 #include "reference/impute.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
@@ -198,6 +200,48 @@ TEST(Imputer, StaysWithinItsMemoryAndStops) {
   refused([&] { (void)Imputer::fit(stopped, table); }, ErrorCode::cancelled, "");
   refused([&] { (void)made.apply(stopped, table); }, ErrorCode::cancelled, "");
   refused([&] { (void)count_missing(stopped, table); }, ErrorCode::cancelled, "");
+}
+
+TEST(Imputer, IsKeptInModels) {
+  const Context ctx = Context::cpu({.threads = 2});
+  const Holes holes{80, 4, 0.2, 50, 3};
+  const std::vector<double> fitted = rows_with(holes, 5);
+  const std::vector<double> asked = rows_with(holes, 6);
+  const TableView table(fitted.data(), holes.rows, holes.cols);
+  const TableView queries(asked.data(), holes.rows, holes.cols);
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("vicinal_impute_" + std::to_string(getpid()));
+  std::vector<double> targets;
+  for (std::int64_t i = 0; i < holes.rows; ++i) targets.push_back(static_cast<double>(i * i % 31));
+  for (const Filling filling : {Filling::mean, Filling::median, Filling::knn}) {
+    const std::string name(name_of(filling));
+    const Preparation made =
+        Preparation::fit(ctx, table, {.scaling = Scaling::standard, .missing = {.filling = filling, .k = holes.k}});
+    const Table prepared = made.apply(ctx, table);
+    const NeighborModel model{
+        .index = Index(ctx, prepared.view), .targets = targets, .target_columns = 1, .k = 2, .preparation = made};
+    model.save(ctx, path);
+    refused([&] { (void)Index::load(ctx, path); }, ErrorCode::invalid_argument, "missing values by " + name);
+    const NeighborModel loaded = NeighborModel::load(ctx, path);
+    // The same by hand: filled by the reference, then scaled.
+    const std::vector<double> whole = reference::impute(fitted, 4, fitted, name, 3);
+    const std::vector<double> others = reference::impute(fitted, 4, asked, name, 3);
+    const TableView filled(whole.data(), holes.rows, holes.cols);
+    const Preparation scaling = Preparation::fit(ctx, filled, {.scaling = Scaling::standard});
+    EXPECT_TRUE(equal_bits(numbers_of(prepared), numbers_of(scaling.apply(ctx, filled)))) << name;
+    const NeighborModel by_hand{.index = Index(ctx, scaling.apply(ctx, filled).view, {.copy = true}),
+                                .targets = targets,
+                                .target_columns = 1,
+                                .k = 2,
+                                .preparation = scaling};
+    const std::vector<double> wanted = regress(ctx, by_hand, TableView(others.data(), holes.rows, holes.cols)).values;
+    EXPECT_EQ(regress(ctx, model, queries).values, wanted) << name;
+    EXPECT_EQ(regress(ctx, loaded, queries).values, wanted) << name;
+  }
+  std::filesystem::remove(path);
+  const Imputer three = Imputer::of({.filling = Filling::mean}, {1, 2, 3});
+  refused([&] { (void)Preparation::of(std::vector<Preparation::Column>(2), Scaling::none, three); },
+          ErrorCode::invalid_argument, "imputer: it fills 3 columns, not 2");
 }
 
 TEST(CompleteRows, KeepNumbersAndLabelsOfTheRowsThatAreWhole) {
