@@ -66,7 +66,6 @@ void ConvertCommand::run() const {
   reading.missing = missing.any();
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(from, reading);
-  if (missing.any()) inputs.add(static_cast<std::uint64_t>(shape.rows() * shape.cols()) * sizeof(double));
   inputs.add(missing.fill_bytes(shape));
   const auto writes = [&](const Context& rest) { return table_write_bytes(rest, shape, to, writing); };
   const Context rest = inputs.fit("convert", writes);
@@ -80,10 +79,12 @@ void ConvertCommand::run() const {
     plan.reason = fmt::format("{} is read as {}, then written block by block", from, name_of(info.format));
     return print_plan(common, plan);
   }
-  Table table = load_table(runtime, common, from, reading);
+  Table table = naming_missing([&] { return load_table(runtime, common, from, reading); });
   const std::int64_t rows_read = table.view.rows();
-  static_cast<void>(missing.drop_rows(rest, table, from));
-  if (missing.fills()) table = Imputer::fit(rest, table, missing.options()).apply(rest, std::move(table), from);
+  static_cast<void>(missing.drop_rows(runtime.ctx, table, from));
+  if (missing.fills()) {
+    table = Imputer::fit(runtime.ctx, table, missing.options()).apply(runtime.ctx, std::move(table), from);
+  }
   write_table(rest, to, table, writing);
   runtime.progress->clear();
   const FileFormat format = writing.format ? *writing.format : *format_of_suffix(to);

@@ -95,9 +95,9 @@ void ImputeCommand::run() const {
   PlannedInputs inputs(runtime, common);
   const ReadOptions reading = this->reading(inputs);
   const TableView shape = inputs.add_table(from, reading);
+  inputs.add(filling.fill_bytes(shape));
   const auto needs = [&](const Context& ctx) {
-    const auto bytes = static_cast<std::uint64_t>(shape.rows() * shape.cols()) * sizeof(double);
-    return shape.rows() == 0 ? 0 : bytes + filling.fill_bytes(shape) + table_write_bytes(ctx, shape, output, writing);
+    return shape.rows() == 0 ? 0 : table_write_bytes(ctx, shape, output, writing);
   };
   const Context rest = inputs.fit("impute", needs);
   if (common.explain) {
@@ -110,9 +110,9 @@ void ImputeCommand::run() const {
     return print_plan(common, plan);
   }
   Table table = load_table(runtime, common, from, reading);
-  const std::vector<std::int64_t> missing = count_missing(rest, table.view);
-  const Imputer imputer = Imputer::fit(rest, table, filling.options());
-  table = imputer.apply(rest, std::move(table));
+  const std::vector<std::int64_t> missing = count_missing(runtime.ctx, table.view);
+  const Imputer imputer = Imputer::fit(runtime.ctx, table, filling.options());
+  table = imputer.apply(runtime.ctx, std::move(table));
   write_table(rest, output, table, writing);
   runtime.progress->clear();
   tell_all(runtime, table, missing, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

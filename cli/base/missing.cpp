@@ -15,7 +15,8 @@ ImputeOptions MissingArguments::options() const {
 
 std::uint64_t MissingArguments::fill_bytes(const TableView& table) const {
   const std::uint64_t bytes = static_cast<std::uint64_t>(table.rows() * table.cols()) * sizeof(double);
-  return fills() ? (missing == "knn" ? 3 : 2) * bytes : 0;
+  if (!any()) return 0;
+  return missing == "knn" ? 3 * bytes : fills() ? 2 * bytes : bytes;
 }
 
 std::vector<std::int64_t> MissingArguments::drop_rows(const Context& ctx, Table& table, const std::string& file) const {

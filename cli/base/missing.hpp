@@ -19,7 +19,7 @@ struct MissingArguments {
   [[nodiscard]] bool drops() const { return missing == "drop"; }
   [[nodiscard]] bool fills() const { return any() && !drops(); }
   [[nodiscard]] ImputeOptions options() const;
-  /// Bytes that filling takes beside the table and the filled one.
+  /// Bytes that filling or dropping takes beside the table: of what is filled, of a copy of it, and of what fills.
   [[nodiscard]] std::uint64_t fill_bytes(const TableView& table) const;
   /// Leaves out the rows of a table that have missing values, where that is asked for, and notes how many. The numbers
   /// in the file of the rows that are left; empty where they are as they were.
@@ -31,6 +31,18 @@ struct MissingArguments {
 void add_missing_options(const Parser& command, MissingArguments& arguments);
 /// Whether it is one of theirs.
 bool is_missing_option(const std::string& name);
+
+/// read(), of a table to which --missing applies: where it refuses a missing value, the sentence names the option.
+template <class Read>
+Table naming_missing(const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    const std::string sentence = error.what();
+    if (error.code() != ErrorCode::bad_data || !sentence.ends_with("(a missing value)")) throw;
+    throw Error(error.code(), sentence + "; --missing fills such values or leaves out their rows");
+  }
+}
 
 /// Those of the values that belong to the rows given; all of them where none are.
 template <class Value>

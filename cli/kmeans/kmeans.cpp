@@ -119,7 +119,7 @@ Table KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation)
   if (!preparation.columns().empty()) return preparation.apply(ctx, preparation.read(ctx, table, reading), table);
   reading.find_text = prepared.categories != "none";
   reading.missing = prepared.missing.fills();
-  Table rows = read_rows(ctx, table, reading);
+  Table rows = naming_missing([&] { return read_rows(ctx, table, reading); });
   if (!prepared.any() || !model.empty()) return rows;
   preparation = Preparation::fit(ctx, rows, prepared.options());
   return preparation.apply(ctx, std::move(rows), table);

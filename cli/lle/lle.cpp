@@ -195,17 +195,16 @@ void LleCommand::run() const {
   if (!model.empty()) return place(runtime);
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading_of(runtime.ctx, table));
-  if (missing.fills()) inputs.add(static_cast<std::uint64_t>(shape.rows() * shape.cols()) * sizeof(double));
   inputs.add(missing.fill_bytes(shape));
   if (!queries.empty()) inputs.add_table(queries, reading_of(runtime.ctx, queries));
   if (!parameters.empty()) inputs.add_table(parameters, {});
   const Context reading = inputs.to_plan_from("lle");
   const Context ctx = inputs.rest();
-  Table given = read_rows(reading, table, reading_of(reading, table));
+  Table given = naming_missing([&] { return read_rows(reading, table, reading_of(reading, table)); });
   Preparation preparation;
   if (missing.fills()) {
-    preparation = Preparation::fit(ctx, given, {.missing = missing.options()});
-    given = preparation.apply(ctx, std::move(given), table);
+    preparation = Preparation::fit(runtime.ctx, given, {.missing = missing.options()});
+    given = preparation.apply(runtime.ctx, std::move(given), table);
   }
   LlePlan plan = plan_if_needed(ctx, given.view);
   if (common.explain) {

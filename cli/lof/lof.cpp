@@ -89,7 +89,7 @@ struct LofCommand {
   [[nodiscard]] Table read_train(const Context& ctx) const;
   [[nodiscard]] Context plan(PlannedInputs& inputs) const;
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
-  [[nodiscard]] Fit fit(const Context& ctx, std::optional<Table> rows) const;
+  [[nodiscard]] Fit fit(const Context& ctx, const Context& rest, std::optional<Table> rows) const;
   [[nodiscard]] Fit loaded(const Context& ctx) const;
   [[nodiscard]] Table read_asked(const Context& ctx, const Fit& fitted) const;
   void explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const;
@@ -162,7 +162,7 @@ ReadOptions LofCommand::reading() const {
 }
 
 Table LofCommand::read_train(const Context& ctx) const try {
-  return read_rows(ctx, table, reading());
+  return naming_missing([&] { return read_rows(ctx, table, reading()); });
 } catch (const Error& error) {
   const std::string sentence = error.what();
   const bool text = error.code() == ErrorCode::bad_data && sentence.find(", not a number") != std::string::npos;
@@ -204,7 +204,8 @@ Context LofCommand::plan(PlannedInputs& inputs) const {
   });
 }
 
-Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
+/// Memory of preparing is planned with the inputs; `rest` is what they leave.
+Fit LofCommand::fit(const Context& ctx, const Context& rest, std::optional<Table> rows) const {
   Fit fitted;
   LofOptions asked_for = options();
   const bool has_table = rows.has_value();
@@ -213,17 +214,17 @@ Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
     fitted.rows = fitted.preparation.apply(ctx, *std::move(rows), table);
   }
   if (graph.empty()) {
-    fitted.index.emplace(ctx, fitted.rows.view);
-    fitted.lof = vicinal::lof(ctx, *fitted.index, asked_for);
+    fitted.index.emplace(rest, fitted.rows.view);
+    fitted.lof = vicinal::lof(rest, *fitted.index, asked_for);
     return fitted;
   }
-  fitted.graph = read_graph(ctx, graph);
+  fitted.graph = read_graph(rest, graph);
   if (fitted.graph->k > 0 && !of_neighbors[0].given()) asked_for.k = std::min(asked_for.k, fitted.graph->k);
   fitted.graph->metric = asked_for.metric;
   fitted.graph->p = asked_for.p;
-  if (has_table) fitted.index.emplace(ctx, fitted.rows.view);
-  fitted.lof = has_table ? vicinal::lof(ctx, *fitted.graph, fitted.rows.view, asked_for)
-                         : vicinal::lof(ctx, *fitted.graph, asked_for);
+  if (has_table) fitted.index.emplace(rest, fitted.rows.view);
+  fitted.lof = has_table ? vicinal::lof(rest, *fitted.graph, fitted.rows.view, asked_for)
+                         : vicinal::lof(rest, *fitted.graph, asked_for);
   return fitted;
 }
 
@@ -382,7 +383,7 @@ void LofCommand::run() const {
   if (common.explain) return explain(rest, inputs, rows);
   std::optional<Labels> labels;
   if (rows) labels = std::move(rows->labels);
-  Fit fitted = model.empty() ? fit(rest, std::move(rows)) : loaded(ctx);
+  Fit fitted = model.empty() ? fit(ctx, rest, std::move(rows)) : loaded(ctx);
   const auto save = [&] {
     if (save_model.empty()) return;
     LofModel{.index = *fitted.index, .fitted = fitted.lof, .preparation = fitted.preparation}.save(ctx, save_model);

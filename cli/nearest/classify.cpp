@@ -240,7 +240,7 @@ Fitted ClassifyCommand::fit_rows(const Context& ctx, const Context& rest) const 
   }
   const std::vector<std::int64_t> kept = prepared.missing.drop_rows(ctx, table, first);
   for (Labels& labels : outputs) keep_rows(kept, 1, labels.codes);
-  Fitted fitted = fit(rest, *this, std::move(table), input.labels);
+  Fitted fitted = fit(ctx, rest, *this, std::move(table), input.labels);
   if (!outlier.empty()) {
     for (Labels& labels : outputs) labels = with_class(labels, outlier);
   }

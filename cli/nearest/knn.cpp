@@ -28,12 +28,12 @@ void KnnCommand::run() const {
   const ReadOptions reading = this->reading();
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
-  inputs.add(missing.fill_bytes(shape));
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
+  inputs.add(missing_bytes(shape, shape_asked));
   const Context ctx = inputs.fit("knn", [&](const Context& rest) {
     return plan_knn(rest, shape, queries.empty() ? nullptr : &shape_asked, knn_options(search, k, {})).memory;
   });
-  const NeighborTables tables = read(runtime, ctx);
+  const NeighborTables tables = read(runtime);
   const Table& rows = tables.rows;
   const Table& asked = tables.asked;
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());

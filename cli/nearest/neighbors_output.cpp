@@ -121,14 +121,15 @@ ReadOptions NeighborsCommand::reading() const {
   return reading;
 }
 
-NeighborTables NeighborsCommand::read(const Runtime& runtime, const Context& ctx) const {
+NeighborTables NeighborsCommand::read(const Runtime& runtime) const {
+  const Context& ctx = runtime.ctx;
   if (missing.drops() && !search.filter.empty()) {
     throw Error(ErrorCode::invalid_argument, "--filter: numbers all rows, of which --missing drop leaves out some");
   }
   if (!report.empty()) missing.refuse_drop("--report numbers the rows of TABLE as they are in it");
   ReadOptions of_queries = reading();
   of_queries.missing = missing.fills();
-  NeighborTables tables{load_table(runtime, common, table, reading()),
+  NeighborTables tables{naming_missing([&] { return load_table(runtime, common, table, reading()); }),
                         queries.empty() ? Table{} : load_table(runtime, common, queries, of_queries)};
   tables.kept = missing.drop_rows(ctx, tables.rows, table);
   if (!missing.fills()) return tables;
@@ -136,6 +137,11 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime, const Context& ctx
   tables.rows = imputer.apply(ctx, std::move(tables.rows), table);
   if (!queries.empty()) tables.asked = imputer.apply(ctx, std::move(tables.asked), queries);
   return tables;
+}
+
+std::uint64_t NeighborsCommand::missing_bytes(const TableView& rows, const TableView& asked) const {
+  const auto filled = static_cast<std::uint64_t>(asked.rows() * asked.cols()) * sizeof(double);
+  return missing.fill_bytes(rows) + (missing.fills() ? filled : 0);
 }
 
 /// With the ids that rows have in their file.

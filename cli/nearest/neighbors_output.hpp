@@ -46,8 +46,10 @@ struct NeighborsCommand {
   /// Options that both have, after their own.
   void add_to(const Parser& app);
   [[nodiscard]] ReadOptions reading() const;
-  /// Reads them, and drops rows or fills values by --missing; ctx is what the plan leaves.
-  [[nodiscard]] NeighborTables read(const Runtime& runtime, const Context& ctx) const;
+  /// Reads the tables, and drops rows or fills values by --missing.
+  [[nodiscard]] NeighborTables read(const Runtime& runtime) const;
+  /// Bytes that the latter takes, of tables with these shapes.
+  [[nodiscard]] std::uint64_t missing_bytes(const TableView& rows, const TableView& asked) const;
   /// Writes lists and page, both or neither, and prints what was found: as JSON, or its first rows and a sentence.
   void deliver(const Runtime& runtime, const FoundNeighbors& found) const;
 };

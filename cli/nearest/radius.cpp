@@ -113,8 +113,8 @@ void RadiusCommand::run() const {
   const ReadOptions reading = this->reading();
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
-  inputs.add(missing.fill_bytes(shape));
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
+  inputs.add(missing_bytes(shape, shape_asked));
   const Context ctx = inputs.fit(
       "radius",
       [&](const Context& rest) {
@@ -122,7 +122,7 @@ void RadiusCommand::run() const {
             .memory;
       },
       count_only ? "" : " and 64 bytes for each neighbor that it finds");
-  const NeighborTables tables = read(runtime, ctx);
+  const NeighborTables tables = read(runtime);
   const Table& rows = tables.rows;
   const Table& asked = tables.asked;
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());

@@ -200,7 +200,7 @@ Fitted RegressCommand::fit_rows(const Context& ctx, const Context& rest) const {
   require_rows(targets.empty() ? "--targets" : "--target", targets.empty() ? targets_file : first, known,
                table.view.rows());
   keep_rows(prepared.missing.drop_rows(ctx, table, first), static_cast<std::size_t>(known.columns), known.values);
-  Fitted fitted = fit(rest, *this, std::move(table), targets);
+  Fitted fitted = fit(ctx, rest, *this, std::move(table), targets);
   fitted.model->targets = std::move(known.values);
   fitted.model->target_columns = known.columns;
   return fitted;

@@ -157,7 +157,7 @@ ReadOptions training_options(const SupervisedOptions& options) {
 }
 
 Table read_training(const Context& ctx, const SupervisedOptions& options, const ReadOptions& reading) try {
-  return read_rows(ctx, options.first, reading);
+  return naming_missing([&] { return read_rows(ctx, options.first, reading); });
 } catch (const Error& error) {
   const std::string sentence = error.what();
   const bool text = error.code() == ErrorCode::bad_data && sentence.find(", not a number") != std::string::npos;
@@ -165,7 +165,8 @@ Table read_training(const Context& ctx, const SupervisedOptions& options, const 
   throw Error(error.code(), sentence + "; --categories ordinal or onehot reads columns of text");
 }
 
-Fitted fit(const Context& ctx, const SupervisedOptions& options, Table table, const std::vector<std::string>& columns) {
+Fitted fit(const Context& ctx, const Context& rest, const SupervisedOptions& options, Table table,
+           const std::vector<std::string>& columns) {
   Fitted fitted;
   fitted.columns = columns;
   fitted.dropped = options.input.drop;
@@ -173,7 +174,7 @@ Fitted fit(const Context& ctx, const SupervisedOptions& options, Table table, co
   fitted.preparation = Preparation::fit(ctx, table, options.prepared.options());
   fitted.rows = fitted.preparation.apply(ctx, std::move(table), options.first);
   const auto start = std::chrono::steady_clock::now();
-  fitted.model = NeighborModel{.index = Index(ctx, fitted.rows.view)};
+  fitted.model = NeighborModel{.index = Index(rest, fitted.rows.view)};
   fitted.prepare_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   NeighborModel& model = *fitted.model;
   model.k = options.by_radius() ? 0 : parse_k(options.k).first;

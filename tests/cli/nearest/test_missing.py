@@ -198,7 +198,10 @@ def test_rows_are_dropped_with_their_labels_and_targets(vicinal, ok, tmp_path, g
 
 
 REFUSED = {
-    "a missing value, unasked": ("knn gaps.csv --drop class", 3, ["gaps.csv", "line 3", "a missing value"]),
+    **{f"a missing value, unasked, {words}": (words, 3, ["gaps.csv", "line 3", "column 'x'", "; --missing fills"])
+       for words in ("knn gaps.csv --drop class", "radius gaps.csv --drop class -r 1", "lof gaps.csv --label class -k 1",
+                     "classify gaps.csv gaps.npy --label class", "kmeans gaps.csv -c 1 --drop class",
+                     "lle gaps.csv -k 1 --drop class", "convert gaps.csv x.npy --drop class")},
     "a query under drop": ("knn gaps.csv gaps.csv --drop class --missing drop", 3, ["line 3", "a missing value"]),
     "drop and a filter": ("knn gaps.npy --missing drop --filter gaps.npy", 2, ["--filter", "--missing drop"]),
     "drop and a report": ("knn gaps.npy --missing drop --report x.html", 2, ["--missing drop", "--report"]),
