@@ -130,7 +130,7 @@ std::uint64_t donor_bytes(const Context& ctx, const DonorTask& task, std::int64_
   const auto tasks = static_cast<std::uint64_t>((missing + kRowsPerTask - 1) / kRowsPerTask);
   const std::uint64_t busy = std::min(static_cast<std::uint64_t>(ctx.threads()), tasks);
   const std::uint64_t listed = std::min<std::uint64_t>(static_cast<std::uint64_t>(task.k), n);
-  const std::uint64_t row = sizeof(Receiver) + d * (16 + sizeof(DonorList) + 2 * 16 * listed);
+  const std::uint64_t row = sizeof(Receiver) + d * (16 + sizeof(DonorList) + 32 * listed);
   return (n + static_cast<std::uint64_t>(kDonorRows)) * d * sizeof(double) +
          busy * static_cast<std::uint64_t>(kRowsPerTask) * row;
 }
