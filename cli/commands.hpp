@@ -15,6 +15,7 @@ Command add_lle(const Parser& root);
 Command add_match(const Parser& root);
 Command add_cocluster(const Parser& root);
 Command add_convert(const Parser& root);
+Command add_impute(const Parser& root);
 Command add_info(const Parser& root);
 Command add_doctor(const Parser& root);
 Command add_generate(const Parser& root);

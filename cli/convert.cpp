@@ -5,11 +5,14 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
+#include "base/missing.hpp"
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
+#include "base/table_writing.hpp"
 #include "commands.hpp"
 #include "vicinal/io.hpp"
 
@@ -19,6 +22,7 @@ namespace {
 struct ConvertCommand {
   CommonOptions common;
   InputOptions input;
+  MissingArguments missing;
   std::string from;
   std::string to;
   std::string label;
@@ -30,28 +34,7 @@ struct ConvertCommand {
 
   void run() const;
   [[nodiscard]] WriteOptions write_options() const;
-  [[nodiscard]] std::uint64_t write_bytes(const Context& ctx, const TableView& table,
-                                          const WriteOptions& writing) const;
 };
-
-/// Bytes that writing takes: blocks of rows by every thread, the packer, and all of the table where a format is written
-/// in one piece.
-std::uint64_t ConvertCommand::write_bytes(const Context& ctx, const TableView& table,
-                                          const WriteOptions& writing) const {
-  constexpr std::uint64_t kBlock = 65536;      // elements
-  constexpr std::uint64_t kText = 4 * 26 + 8;  // of an element: texts of four blocks a thread, and a wide number
-  constexpr std::uint64_t kXz = 96'000'000;    // its encoder
-  const auto rows = static_cast<std::uint64_t>(table.rows());
-  const auto cols = static_cast<std::uint64_t>(table.cols());
-  const auto width = static_cast<std::uint64_t>(size_of(writing.dtype.value_or(table.dtype())));
-  const FileFormat format = writing.format ? *writing.format : *format_of_suffix(to);
-  std::uint64_t bytes =
-      static_cast<std::uint64_t>(ctx.threads()) * kText * std::min(rows * cols, std::max(kBlock, cols));
-  if (to.ends_with(".xz") || writing.compression == Compression::xz) bytes += kXz;
-  if (format == FileFormat::npz || format == FileFormat::hdf5) bytes += rows * (cols * width + sizeof(std::int64_t));
-  if (format == FileFormat::hdf5) bytes += 3 * rows * cols * width;
-  return bytes;
-}
 
 WriteOptions ConvertCommand::write_options() const {
   WriteOptions options;
@@ -80,9 +63,11 @@ void ConvertCommand::run() const {
   const WriteOptions writing = write_options();
   ReadOptions reading = read_options(input);
   reading.label = label;
+  reading.missing = missing.any();
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(from, reading);
-  const auto writes = [&](const Context& rest) { return write_bytes(rest, shape, writing); };
+  inputs.add(missing.fill_bytes(shape));
+  const auto writes = [&](const Context& rest) { return table_write_bytes(rest, shape, to, writing); };
   const Context rest = inputs.fit("convert", writes);
   if (common.explain) {
     const FileInfo info = describe_file(runtime.ctx, from, reading.format);
@@ -94,7 +79,12 @@ void ConvertCommand::run() const {
     plan.reason = fmt::format("{} is read as {}, then written block by block", from, name_of(info.format));
     return print_plan(common, plan);
   }
-  const Table table = load_table(runtime, common, from, reading);
+  Table table = naming_missing([&] { return load_table(runtime, common, from, reading); });
+  const std::int64_t rows_read = table.view.rows();
+  static_cast<void>(missing.drop_rows(runtime.ctx, table, from));
+  if (missing.fills()) {
+    table = Imputer::fit(runtime.ctx, table, missing.options()).apply(runtime.ctx, std::move(table), from);
+  }
   write_table(rest, to, table, writing);
   runtime.progress->clear();
   const FileFormat format = writing.format ? *writing.format : *format_of_suffix(to);
@@ -107,6 +97,7 @@ void ConvertCommand::run() const {
                 {"output", to},
                 {"output_format", name_of(format)},
                 {"rows", table.view.rows()},
+                {"dropped_rows", rows_read - table.view.rows()},
                 {"cols", table.view.cols()},
                 {"dtype", name_of(table.view.dtype())},
                 {"labels", table.labels.has_value()},
@@ -146,6 +137,7 @@ Command add_convert(const Parser& root) {
   app.add_flag("--drop-labels", command->drop_labels, "Leave out labels that OUT has no place for, rather than refuse")
       .group(group);
   app.add_option("--label", command->label, "CSV column with labels, by name or position").type_name("COLUMN");
+  add_missing_options(app, command->missing);
   add_input_options(app, command->input);
   add_common_options(app, command->common);
   app.add_examples({"vicinal convert train.csv train.npy --drop class",

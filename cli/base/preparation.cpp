@@ -6,7 +6,9 @@
 namespace vicinal::cli {
 
 PreparationOptions PreparationArguments::options() const {
-  return {.scaling = scaling_from(scale), .texts = categories == "onehot" ? TextCodes::one_hot : TextCodes::ordinal};
+  return {.scaling = scaling_from(scale),
+          .texts = categories == "onehot" ? TextCodes::one_hot : TextCodes::ordinal,
+          .missing = missing.options()};
 }
 
 void add_preparation_options(const Parser& command, PreparationArguments& arguments) {
@@ -20,6 +22,7 @@ void add_preparation_options(const Parser& command, PreparationArguments& argume
       .add_choice("--scale", arguments.scale, {"none", "standard", "minmax"},
                   "Scale columns: standard: mean 0 and deviation 1; minmax: 0 to 1; fitted on TRAIN")
       .group(group);
+  add_missing_options(command, arguments.missing);
 }
 
 std::string texts_as(const Preparation& preparation) {

@@ -1,8 +1,9 @@
-// The options --categories and --scale.
+// The options --categories, --scale and --missing.
 #pragma once
 
 #include <string>
 
+#include "base/missing.hpp"
 #include "base/parser.hpp"
 #include "vicinal/preprocess.hpp"
 
@@ -11,9 +12,10 @@ namespace vicinal::cli {
 struct PreparationArguments {
   std::string categories = "none";
   std::string scale = "none";
+  MissingArguments missing;
 
-  /// Whether either option is given.
-  [[nodiscard]] bool any() const { return categories != "none" || scale != "none"; }
+  /// Whether columns are changed.
+  [[nodiscard]] bool any() const { return categories != "none" || scale != "none" || missing.fills(); }
   [[nodiscard]] PreparationOptions options() const;
 };
 

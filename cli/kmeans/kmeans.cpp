@@ -114,7 +114,8 @@ Table KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation)
   ReadOptions reading = read_options(input);
   if (!preparation.columns().empty()) return preparation.apply(ctx, preparation.read(ctx, table, reading), table);
   reading.find_text = prepared.categories != "none";
-  Table rows = read_rows(ctx, table, reading);
+  reading.missing = prepared.missing.fills();
+  Table rows = naming_missing([&] { return read_rows(ctx, table, reading); });
   if (!prepared.any() || !model.empty()) return rows;
   preparation = Preparation::fit(ctx, rows, prepared.options());
   return preparation.apply(ctx, std::move(rows), table);
@@ -135,6 +136,7 @@ Context KMeansCommand::plan(PlannedInputs& inputs) const {
   if (rows.rows() > 0 && prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add(static_cast<std::uint64_t>(rows.rows() * rows.cols()) * sizeof(double));
+    inputs.add(prepared.missing.fill_bytes(rows));
   }
   if (!weights.empty()) {
     inputs.add_table(weights, {});
@@ -282,6 +284,7 @@ void KMeansCommand::check() const {
   check_output("-o", output);
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
+  prepared.missing.refuse_drop("every row gets a label");
   const bool writes = !output.empty() || !save_model.empty();
   if (!scan.empty() && (writes || !model.empty() || !is_init_name(init))) {
     throw Error(ErrorCode::invalid_argument,
@@ -414,7 +417,8 @@ Command add_kmeans(const Parser& root) {
   add_preparation_options(app, command->prepared);
   for (const Option& option : app.options()) {
     const std::string name = option.name();
-    if (name == "--categories" || name == "--scale" || name == "--save-model") command->of_fitting.push_back(option);
+    if (name == "--categories" || name == "--scale" || name == "--save-model" || is_missing_option(name))
+      command->of_fitting.push_back(option);
   }
   add_input_options(app, command->input);
   add_common_options(app, command->common);

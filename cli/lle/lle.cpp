@@ -11,6 +11,7 @@
 #include "base/common_options.hpp"
 #include "base/input.hpp"
 #include "base/interrupt.hpp"
+#include "base/missing.hpp"
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
@@ -31,6 +32,7 @@ struct LleCommand {
   CommonOptions common;
   SearchOptions search;
   InputOptions input;
+  MissingArguments missing;
   std::string table;
   std::string queries;
   std::string variant = "standard";
@@ -67,6 +69,7 @@ void LleCommand::check() const {
   check_output("-o", output, {".csv", ".npy", ".npz"});
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
+  missing.refuse_drop("every row of TABLE gets a place");
   if (judge < 0)
     throw Error(ErrorCode::invalid_argument, fmt::format("--quality-rows: {} is not a number of rows", judge));
   if (model.empty()) return;
@@ -99,6 +102,7 @@ LleOptions LleCommand::options() const {
 /// Rows that are embedded or placed; other rows than the table's need not have its column of labels.
 ReadOptions LleCommand::reading_of(const Context& ctx, const std::string& file) const {
   ReadOptions reading = read_options(input);
+  reading.missing = missing.fills();
   reading.label = label;
   if (!label.empty() && (file == queries || !model.empty())) {
     const FileInfo info = describe_file(ctx, file);
@@ -190,12 +194,18 @@ void LleCommand::run() const {
   const Runtime runtime = make_runtime(common);
   if (!model.empty()) return place(runtime);
   PlannedInputs inputs(runtime, common);
-  inputs.add_table(table, reading_of(runtime.ctx, table));
+  const TableView shape = inputs.add_table(table, reading_of(runtime.ctx, table));
+  inputs.add(missing.fill_bytes(shape));
   if (!queries.empty()) inputs.add_table(queries, reading_of(runtime.ctx, queries));
   if (!parameters.empty()) inputs.add_table(parameters, {});
   const Context reading = inputs.to_plan_from("lle");
   const Context ctx = inputs.rest();
-  const Table given = read_rows(reading, table, reading_of(reading, table));
+  Table given = naming_missing([&] { return read_rows(reading, table, reading_of(reading, table)); });
+  Preparation preparation;
+  if (missing.fills()) {
+    preparation = Preparation::fit(runtime.ctx, given, {.missing = missing.options()});
+    given = preparation.apply(runtime.ctx, std::move(given), table);
+  }
   LlePlan plan = plan_if_needed(ctx, given.view);
   if (common.explain) {
     plan.memory = inputs.total(plan.memory);
@@ -218,7 +228,7 @@ void LleCommand::run() const {
     }
   }
   if (!queries.empty()) {
-    const Table asked = read_rows(reading, queries, reading_of(reading, queries));
+    const Table asked = preparation.apply(ctx, read_rows(reading, queries, reading_of(reading, queries)), queries);
     rows.placed = transform(ctx, Index(ctx, given.view), rows.found, asked.view);
   }
   if (quality || !report.empty()) rows.quality = lle_quality(ctx, given.view, rows.found, {.rows = judge});
@@ -230,7 +240,7 @@ void LleCommand::run() const {
   }
   ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
-  if (!save_model.empty()) LleModel{Index(ctx, given.view), rows.found}.save(ctx, save_model);
+  if (!save_model.empty()) LleModel{Index(ctx, given.view), rows.found, {}, preparation}.save(ctx, save_model);
   write_embedding(ctx, output, rows);
   if (!report.empty()) write_text(report, text);
   together.commit();
@@ -294,11 +304,13 @@ Command add_lle(const Parser& root) {
       .type_name("FILE");
   fitting(app.add_option("--report", lle.report, "HTML report with the embedding").type_name("FILE"), "");
   add_metric_options(app, lle.search);
+  add_missing_options(app, lle.missing);
   add_input_options(app, lle.input);
   add_common_options(app, lle.common);
   for (const Option& option : app.options()) {
     const std::string name = option.name();
-    if (name == "--metric" || name == "--p" || name == "--method") lle.of_fitting.push_back(option);
+    if (name == "--metric" || name == "--p" || name == "--method" || is_missing_option(name))
+      lle.of_fitting.push_back(option);
   }
   app.add_examples(
       {"vicinal generate swiss-roll -n 600 -o swiss.npy && vicinal lle swiss.npy -k 12 --dim 2 --variant "

@@ -89,7 +89,7 @@ struct LofCommand {
   [[nodiscard]] Table read_train(const Context& ctx) const;
   [[nodiscard]] Context plan(PlannedInputs& inputs) const;
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
-  [[nodiscard]] Fit fit(const Context& ctx, std::optional<Table> rows) const;
+  [[nodiscard]] Fit fit(const Context& ctx, const Context& rest, std::optional<Table> rows) const;
   [[nodiscard]] Fit loaded(const Context& ctx) const;
   [[nodiscard]] Table read_asked(const Context& ctx, const Fit& fitted) const;
   void explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const;
@@ -107,6 +107,7 @@ void LofCommand::check() const {
   check_output("-o", output, {".csv", ".npy", ".npz"});
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
+  prepared.missing.refuse_drop("every row gets a score");
   if (top < 0) refuse(fmt::format("--top: {} is not a number of rows", top));
   if (!(top_share > 0) || !(top_share <= 1)) refuse(fmt::format("--top-share: {} is not in (0, 1]", top_share));
   if (!normal.empty() && label.empty()) refuse("--normal: the labels are needed, by --label COLUMN");
@@ -156,11 +157,12 @@ ReadOptions LofCommand::reading() const {
   ReadOptions reading = read_options(input);
   reading.label = label;
   reading.find_text = prepared.categories != "none";
+  reading.missing = prepared.missing.any();
   return reading;
 }
 
 Table LofCommand::read_train(const Context& ctx) const try {
-  return read_rows(ctx, table, reading());
+  return naming_missing([&] { return read_rows(ctx, table, reading()); });
 } catch (const Error& error) {
   const std::string sentence = error.what();
   const bool text = error.code() == ErrorCode::bad_data && sentence.find(", not a number") != std::string::npos;
@@ -186,6 +188,7 @@ Context LofCommand::plan(PlannedInputs& inputs) const {
   if (rows.rows() > 0 && prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add(static_cast<std::uint64_t>((rows.rows() + others.rows()) * rows.cols()) * sizeof(double));
+    inputs.add(prepared.missing.fill_bytes(rows));
   }
   return inputs.fit("lof", [&](const Context& rest) {
     const std::uint64_t fitting = plan_lof(rest, rows, options()).memory + output_bytes(rows.rows()) +
@@ -201,7 +204,8 @@ Context LofCommand::plan(PlannedInputs& inputs) const {
   });
 }
 
-Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
+/// Memory of preparing is planned with the inputs; `rest` is what they leave.
+Fit LofCommand::fit(const Context& ctx, const Context& rest, std::optional<Table> rows) const {
   Fit fitted;
   LofOptions asked_for = options();
   const bool has_table = rows.has_value();
@@ -210,17 +214,17 @@ Fit LofCommand::fit(const Context& ctx, std::optional<Table> rows) const {
     fitted.rows = fitted.preparation.apply(ctx, *std::move(rows), table);
   }
   if (graph.empty()) {
-    fitted.index.emplace(ctx, fitted.rows.view);
-    fitted.lof = vicinal::lof(ctx, *fitted.index, asked_for);
+    fitted.index.emplace(rest, fitted.rows.view);
+    fitted.lof = vicinal::lof(rest, *fitted.index, asked_for);
     return fitted;
   }
-  fitted.graph = read_graph(ctx, graph);
+  fitted.graph = read_graph(rest, graph);
   if (fitted.graph->k > 0 && !of_neighbors[0].given()) asked_for.k = std::min(asked_for.k, fitted.graph->k);
   fitted.graph->metric = asked_for.metric;
   fitted.graph->p = asked_for.p;
-  if (has_table) fitted.index.emplace(ctx, fitted.rows.view);
-  fitted.lof = has_table ? vicinal::lof(ctx, *fitted.graph, fitted.rows.view, asked_for)
-                         : vicinal::lof(ctx, *fitted.graph, asked_for);
+  if (has_table) fitted.index.emplace(rest, fitted.rows.view);
+  fitted.lof = has_table ? vicinal::lof(rest, *fitted.graph, fitted.rows.view, asked_for)
+                         : vicinal::lof(rest, *fitted.graph, asked_for);
   return fitted;
 }
 
@@ -238,6 +242,7 @@ Fit LofCommand::loaded(const Context& ctx) const {
 Table LofCommand::read_asked(const Context& ctx, const Fit& fitted) const {
   const Preparation& preparation = fitted.preparation;
   ReadOptions reading = read_options(input);
+  reading.missing = preparation.imputer().filling() != Filling::none;
   if (!label.empty() || !reading.drop.empty() || preparation.has_texts()) {
     const FileInfo info = describe_file(ctx, asked());
     if (info.format == FileFormat::csv) {
@@ -378,7 +383,7 @@ void LofCommand::run() const {
   if (common.explain) return explain(rest, inputs, rows);
   std::optional<Labels> labels;
   if (rows) labels = std::move(rows->labels);
-  Fit fitted = model.empty() ? fit(rest, std::move(rows)) : loaded(ctx);
+  Fit fitted = model.empty() ? fit(ctx, rest, std::move(rows)) : loaded(ctx);
   const auto save = [&] {
     if (save_model.empty()) return;
     LofModel{.index = *fitted.index, .fitted = fitted.lof, .preparation = fitted.preparation}.save(ctx, save_model);
@@ -498,7 +503,8 @@ Command add_lof(const Parser& root) {
   add_common_options(app, lof.common);
   for (const Option& option : app.options()) {
     const std::string name = option.name();
-    if (name == "--metric" || name == "--p" || name == "--method" || name == "--categories" || name == "--scale")
+    if (name == "--metric" || name == "--p" || name == "--method" || name == "--categories" || name == "--scale" ||
+        is_missing_option(name))
       lof.of_fitting.push_back(option);
     if (name == "--json" || name == "--explain") lof.of_answers.push_back(option);
   }

@@ -108,6 +108,7 @@ class Scorer {
   Scorer(const Context& ctx, const LofModel& model, const InputOptions& input)
       : ctx_(ctx), model_(model), reading_(read_options(input)), may_have_header_(!input.no_header) {
     if (reading_.delimiter == 0) reading_.delimiter = ',';
+    reading_.missing = model.preparation.imputer().filling() != Filling::none;
   }
 
   void take(std::string text, bool too_long) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/image_shape.hpp"
 #include "base/input.hpp"
@@ -58,7 +59,7 @@ Table read_labelled(const Context& ctx, const SupervisedOptions& options, std::v
   if (columns.size() == 1) {
     reading.label = columns[0];
     Table table = read_training(ctx, options, reading);
-    if (table.labels) outputs.push_back(*std::move(table.labels));
+    if (table.labels) outputs.push_back(*std::exchange(table.labels, std::nullopt));
     return table;
   }
   reading.drop.insert(reading.drop.end(), columns.begin(), columns.end());
@@ -237,7 +238,9 @@ Fitted ClassifyCommand::fit_rows(const Context& ctx, const Context& rest) const 
     outputs.push_back(read_labels(ctx, labels_file));
     require_rows("--labels", labels_file, outputs[0], table);
   }
-  Fitted fitted = fit(rest, *this, std::move(table), input.labels);
+  const std::vector<std::int64_t> kept = prepared.missing.drop_rows(ctx, table, first);
+  for (Labels& labels : outputs) keep_rows(kept, 1, labels.codes);
+  Fitted fitted = fit(ctx, rest, *this, std::move(table), input.labels);
   if (!outlier.empty()) {
     for (Labels& labels : outputs) labels = with_class(labels, outlier);
   }

@@ -26,16 +26,17 @@ void KnnCommand::run() const {
   const Runtime runtime = make_runtime(common);
   check_output("-o", output, {".npz", ".csv"});
   check_output("--report", report, {".html", ".htm"});
-  const ReadOptions reading = read_options(input);
+  const ReadOptions reading = this->reading();
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
-  inputs.add(page_bytes(shape, shape_asked));
+  inputs.add(page_bytes(shape, shape_asked) + missing_bytes(shape, shape_asked));
   const Context ctx = inputs.fit("knn", [&](const Context& rest) {
     return plan_knn(rest, shape, queries.empty() ? nullptr : &shape_asked, knn_options(search, k, {})).memory;
   });
-  const Table rows = load_table(runtime, common, table, reading);
-  const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
+  const NeighborTables tables = read(runtime);
+  const Table& rows = tables.rows;
+  const Table& asked = tables.asked;
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
   const KnnOptions options = knn_options(search, k, filter);
   if (common.explain) {
@@ -43,14 +44,15 @@ void KnnCommand::run() const {
     plan.memory = inputs.total(plan.memory);
     return print_plan(common, plan);
   }
-  const NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
+  NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!tables.kept.empty()) graph = with_ids_of_file(std::move(graph), tables.kept);
   report::NeighborProfile profile = profile_of(rows, asked);
   profile.add(graph);
   runtime.ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
-  if (!output.empty()) write_graph(output, graph);
-  deliver(runtime, {rows, asked, profile, seconds}, together);
+  if (!output.empty()) write_graph(output, graph, row_numbers(tables));
+  deliver(runtime, {rows, asked, profile, row_numbers(tables), seconds, {}}, together);
 }
 
 }  // namespace

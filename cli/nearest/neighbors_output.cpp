@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/image_shape.hpp"
+#include "base/input.hpp"
 #include "base/output.hpp"
 #include "report/neighbors.hpp"
 
@@ -15,14 +17,19 @@ namespace {
 
 constexpr std::size_t kNeighborsPrinted = 5;
 
+/// In its file, where `rows` are not all of it.
+std::int64_t number_of(std::size_t row, std::span<const std::int64_t> rows) {
+  return rows.empty() ? static_cast<std::int64_t>(row) : rows[row];
+}
+
 /// A table of the first rows and their first neighbors, `id (distance)`.
-std::string first_rows(const report::NeighborProfile& profile) {
+std::string first_rows(const report::NeighborProfile& profile, std::span<const std::int64_t> numbers) {
   std::vector<std::vector<std::string>> lines = {{"row"}};
   if (profile.within_radius()) lines[0].push_back("found");
   std::size_t widest = 0;
   for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
     const auto& [size, ids, distances] = profile.first_rows[row];
-    std::vector<std::string> line = {fmt::format("{}", row)};
+    std::vector<std::string> line = {fmt::format("{}", number_of(row, numbers))};
     if (profile.within_radius()) line.push_back(fmt::format("{}", size));
     const std::size_t shown = std::min(ids.size(), kNeighborsPrinted);
     for (std::size_t rank = 0; rank < shown; ++rank) {
@@ -37,7 +44,8 @@ std::string first_rows(const report::NeighborProfile& profile) {
 }
 
 /// What was found, where it went, how it ran, and the first rows.
-void describe_neighbors(const report::NeighborProfile& profile, const std::string& output, double seconds, Json& json) {
+void describe_neighbors(const FoundNeighbors& found, const std::string& output, Json& json) {
+  const report::NeighborProfile& profile = found.profile;
   json["rows"] = profile.rows;
   json["table_rows"] = profile.table_rows;
   if (!profile.within_radius()) json["k"] = profile.k;
@@ -49,13 +57,13 @@ void describe_neighbors(const report::NeighborProfile& profile, const std::strin
   } else {
     json["output"] = output;
   }
-  json["seconds"] = seconds;
+  json["seconds"] = found.seconds;
   json["plan"] = to_json(profile.plan);
   json["stats"] = to_json(profile.stats);
   Json head = Json::array();
   for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
     head.push_back(
-        {{"row", row}, {"ids", profile.first_rows[row].ids}, {"distances", profile.first_rows[row].distances}});
+        {{"row", number_of(row, found.numbers)}, {"ids", profile.first_rows[row].ids}, {"distances", profile.first_rows[row].distances}});
   }
   json["first_rows"] = head;
 }
@@ -92,6 +100,7 @@ void NeighborsCommand::add_to(const Parser& app) {
   app.add_option("--image-shape", image_shape, "Show each row as a gray image of this size in the report")
       .type_name("HxW");
   add_search_options(app, search);
+  add_missing_options(app, missing);
   add_input_options(app, input);
   add_common_options(app, common);
 }
@@ -104,6 +113,44 @@ report::NeighborProfile NeighborsCommand::profile_of(const Table& rows, const Ta
   return {depth(), queries.empty() ? rows.view.rows() : asked.view.rows(), rows.view.rows()};
 }
 
+ReadOptions NeighborsCommand::reading() const {
+  ReadOptions reading = read_options(input);
+  reading.missing = missing.any();
+  return reading;
+}
+
+NeighborTables NeighborsCommand::read(const Runtime& runtime) const {
+  const Context& ctx = runtime.ctx;
+  if (missing.drops() && !search.filter.empty()) {
+    throw Error(ErrorCode::invalid_argument, "--filter: numbers all rows, of which --missing drop leaves out some");
+  }
+  if (!report.empty()) missing.refuse_drop("--report numbers the rows of TABLE as they are in it");
+  ReadOptions of_queries = reading();
+  of_queries.missing = missing.fills();
+  NeighborTables tables{naming_missing([&] { return load_table(runtime, common, table, reading()); }),
+                        queries.empty() ? Table{} : load_table(runtime, common, queries, of_queries)};
+  tables.kept = missing.drop_rows(ctx, tables.rows, table);
+  if (!missing.fills()) return tables;
+  const Imputer imputer = Imputer::fit(ctx, tables.rows, missing.options());
+  tables.rows = imputer.apply(ctx, std::move(tables.rows), table);
+  if (!queries.empty()) tables.asked = imputer.apply(ctx, std::move(tables.asked), queries);
+  return tables;
+}
+
+std::uint64_t NeighborsCommand::missing_bytes(const TableView& rows, const TableView& asked) const {
+  const auto filled = static_cast<std::uint64_t>(asked.rows() * asked.cols()) * sizeof(double);
+  return missing.fill_bytes(rows) + (missing.fills() ? filled : 0);
+}
+
+std::span<const std::int64_t> NeighborsCommand::row_numbers(const NeighborTables& tables) const {
+  return queries.empty() ? std::span<const std::int64_t>(tables.kept) : std::span<const std::int64_t>();
+}
+
+NeighborGraph with_ids_of_file(NeighborGraph graph, const std::vector<std::int64_t>& kept) {
+  for (std::int64_t& id : graph.ids) id = kept[static_cast<std::size_t>(id)];
+  return graph;
+}
+
 void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found, io::OutputGroup& together) const {
   if (!report.empty()) write_text(report, page_of(*this, found));
   runtime.ctx.check_cancelled();
@@ -112,11 +159,11 @@ void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& fou
   if (common.json) {
     Json json = {{"command", found.radius ? "radius" : "knn"}};
     if (found.radius) json["radius"] = *found.radius;
-    describe_neighbors(found.profile, output, found.seconds, json);
+    describe_neighbors(found, output, json);
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
     return print_json(json);
   }
-  if (output.empty()) print_text(first_rows(found.profile));
+  if (output.empty()) print_text(first_rows(found.profile, found.numbers));
   tell(runtime, common, neighbors_sentence(found.profile, output, found.seconds));
 }
 

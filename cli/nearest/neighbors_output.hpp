@@ -1,12 +1,17 @@
 // What `knn` and `radius` have in common: their options, and how neighbors that were found are written and told.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/common_options.hpp"
 #include "io/atomic_file.hpp"
 #include "report/neighbor_profile.hpp"
+#include "base/missing.hpp"
+#include "vicinal/graph.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal::cli {
@@ -15,14 +20,27 @@ struct FoundNeighbors {
   const Table& rows;
   const Table& asked;  ///< not looked at where there are no queries
   const report::NeighborProfile& profile;
+  std::span<const std::int64_t> numbers;  ///< of the rows that were asked about, in their file; empty: 0, 1, ..
   double seconds = 0;
   std::optional<double> radius = {};  ///< none: k nearest rows
 };
+
+/// The tables of a command, without missing values.
+struct NeighborTables {
+  Table rows;
+  Table asked;
+  /// Where rows with missing values were left out: the numbers in its file of the rows that are left; else empty.
+  std::vector<std::int64_t> kept = {};
+};
+
+/// Lists whose ids are those that the rows have in their file.
+NeighborGraph with_ids_of_file(NeighborGraph graph, const std::vector<std::int64_t>& kept);
 
 struct NeighborsCommand {
   CommonOptions common;
   SearchOptions search;
   InputOptions input;
+  MissingArguments missing;
   std::string table;
   std::string queries;  ///< empty: the table within itself
   std::string output;
@@ -42,6 +60,13 @@ struct NeighborsCommand {
   /// Writes the page, has it appear with the lists that `together` has, and prints what was found: as JSON, or its
   /// first rows and a sentence.
   void deliver(const Runtime& runtime, const FoundNeighbors& found, io::OutputGroup& together) const;
+  [[nodiscard]] ReadOptions reading() const;
+  /// Reads the tables, and drops rows or fills values by --missing.
+  [[nodiscard]] NeighborTables read(const Runtime& runtime) const;
+  /// Bytes that the latter takes, of tables with these shapes.
+  [[nodiscard]] std::uint64_t missing_bytes(const TableView& rows, const TableView& asked) const;
+  /// The numbers in its file of the rows that are asked about, where some were left out.
+  [[nodiscard]] std::span<const std::int64_t> row_numbers(const NeighborTables& tables) const;
 };
 
 }  // namespace vicinal::cli

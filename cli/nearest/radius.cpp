@@ -96,21 +96,23 @@ void RadiusCommand::run() const {
   if (count_only && !report.empty()) {
     throw Error(ErrorCode::invalid_argument, "--report: shows neighbors, which --count does not keep");
   }
+  if (count_only && queries.empty()) missing.refuse_drop("--count counts for every row of TABLE");
   if (count_only) {
     check_output("-o", output, {".npy", ".csv"});
   } else {
     check_output("-o", output, {".npz", ".csv"});
   }
-  const ReadOptions reading = read_options(input);
+  const ReadOptions reading = this->reading();
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
-  inputs.add(page_bytes(shape, shape_asked));
+  inputs.add(page_bytes(shape, shape_asked) + missing_bytes(shape, shape_asked));
   const Context ctx = inputs.fit("radius", [&](const Context& rest) {
     return plan(rest, shape, shape_asked, radius_options(search, radius, {})).memory;
   });
-  const Table rows = load_table(runtime, common, table, reading);
-  const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
+  const NeighborTables tables = read(runtime);
+  const Table& rows = tables.rows;
+  const Table& asked = tables.asked;
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
   const RadiusOptions options = radius_options(search, radius, filter);
   if (common.explain) {
@@ -121,9 +123,11 @@ void RadiusCommand::run() const {
   if (count_only) return run_count(runtime, ctx, rows, asked, options, start);
   io::OutputGroup together(interrupt_token());
   std::optional<io::GraphWriter> writer;
-  if (!output.empty()) writer.emplace(runtime.ctx, output);
+  if (!output.empty()) writer.emplace(runtime.ctx, output, row_numbers(tables));
   report::NeighborProfile profile = profile_of(rows, asked);
-  const auto take = [&](std::int64_t first, const NeighborGraph& lists) {
+  const auto take = [&](std::int64_t first, const NeighborGraph& found) {
+    const NeighborGraph renumbered = tables.kept.empty() ? NeighborGraph{} : with_ids_of_file(found, tables.kept);
+    const NeighborGraph& lists = tables.kept.empty() ? found : renumbered;
     profile.add(lists);
     if (writer) writer->add(first, lists);
   };
@@ -138,7 +142,7 @@ void RadiusCommand::run() const {
   }
   if (writer) writer->commit();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  deliver(runtime, {rows, asked, profile, seconds, radius}, together);
+  deliver(runtime, {rows, asked, profile, row_numbers(tables), seconds, radius}, together);
 }
 
 }  // namespace

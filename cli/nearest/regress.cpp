@@ -64,6 +64,7 @@ Numbers read_columns(const Context& ctx, const std::string& file, const ReadOpti
   for (std::size_t c = 0; c < columns.size(); ++c) {
     ReadOptions reading = how;
     reading.find_text = false;
+    reading.missing = false;  // targets are known
     reading.drop = all_columns_but(ctx, file, columns[c]);
     const Numbers one = numbers_of(ctx, read_rows(ctx, file, reading).view);
     if (c == 0) {
@@ -198,7 +199,8 @@ Fitted RegressCommand::fit_rows(const Context& ctx, const Context& rest) const {
   Table table = read_training(ctx, *this, reading);
   require_rows(targets.empty() ? "--targets" : "--target", targets.empty() ? targets_file : first, known,
                table.view.rows());
-  Fitted fitted = fit(rest, *this, std::move(table), targets);
+  keep_rows(prepared.missing.drop_rows(ctx, table, first), static_cast<std::size_t>(known.columns), known.values);
+  Fitted fitted = fit(ctx, rest, *this, std::move(table), targets);
   fitted.model->targets = std::move(known.values);
   fitted.model->target_columns = known.columns;
   return fitted;

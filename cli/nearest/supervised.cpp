@@ -91,7 +91,8 @@ void add_supervised_options(const Parser& app, SupervisedOptions& options, const
   add_common_options(app, options.common);
   for (const Option& option : app.options()) {
     const std::string name = option.name();
-    for (const char* const one : {"--metric", "--p", "--filter", "--categories", "--scale"}) {
+    for (const char* const one :
+         {"--metric", "--p", "--filter", "--categories", "--scale", "--missing", "--missing-k"}) {
       if (name == one) settled(option);
     }
   }
@@ -117,6 +118,10 @@ void check_supervised(const SupervisedOptions& options) {
   if (!options.outlier.empty() && !options.by_radius()) {
     refuse("--outlier: needs -r; with -k every row has neighbors");
   }
+  if (options.prepared.missing.drops() && !options.search.filter.empty()) {
+    refuse("--filter: numbers all rows of TRAIN, of which --missing drop leaves out some");
+  }
+  if (!options.report.empty()) options.prepared.missing.refuse_drop("--report numbers the rows of TRAIN");
   const KRange range = parse_k(options.k);
   if (range.last > range.first && options.folds == 0) {
     refuse(fmt::format("-k: {} is a range, from which --cv FOLDS chooses", options.k));
@@ -151,11 +156,12 @@ KRange parse_k(const std::string& text) {
 ReadOptions training_options(const SupervisedOptions& options) {
   ReadOptions reading = read_options(options.input);
   reading.find_text = options.prepared.categories != "none";
+  reading.missing = options.prepared.missing.any();
   return reading;
 }
 
 Table read_training(const Context& ctx, const SupervisedOptions& options, const ReadOptions& reading) try {
-  return read_rows(ctx, options.first, reading);
+  return naming_missing([&] { return read_rows(ctx, options.first, reading); });
 } catch (const Error& error) {
   const std::string sentence = error.what();
   const bool text = error.code() == ErrorCode::bad_data && sentence.find(", not a number") != std::string::npos;
@@ -163,7 +169,8 @@ Table read_training(const Context& ctx, const SupervisedOptions& options, const 
   throw Error(error.code(), sentence + "; --categories ordinal or onehot reads columns of text");
 }
 
-Fitted fit(const Context& ctx, const SupervisedOptions& options, Table table, const std::vector<std::string>& columns) {
+Fitted fit(const Context& ctx, const Context& rest, const SupervisedOptions& options, Table table,
+           const std::vector<std::string>& columns) {
   Fitted fitted;
   fitted.columns = columns;
   fitted.dropped = options.input.drop;
@@ -171,7 +178,7 @@ Fitted fit(const Context& ctx, const SupervisedOptions& options, Table table, co
   fitted.preparation = Preparation::fit(ctx, table, options.prepared.options());
   fitted.rows = fitted.preparation.apply(ctx, std::move(table), options.first);
   const auto start = std::chrono::steady_clock::now();
-  fitted.model = NeighborModel{.index = Index(ctx, fitted.rows.view)};
+  fitted.model = NeighborModel{.index = Index(rest, fitted.rows.view)};
   fitted.prepare_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   NeighborModel& model = *fitted.model;
   model.k = options.by_radius() ? 0 : parse_k(options.k).first;
@@ -194,6 +201,7 @@ Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs,
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add((count(rows) + count(asked)) * static_cast<std::uint64_t>(rows.cols()) * sizeof(double));
   }
+  inputs.add(options.prepared.missing.fill_bytes(rows));
   inputs.add(count(rows) * bytes.known);
   return inputs.fit(options.test().empty() ? "fitting" : "answering", [&](const Context& rest) {
     // TEST may have columns that TRAIN was read without.
@@ -230,6 +238,7 @@ AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, cons
   const std::string& file = options.test();
   AskedTable asked;
   ReadOptions reading = read_options(options.input);
+  reading.missing = fitted.preparation.imputer().filling() != Filling::none;
   for (const std::string& column : fitted.dropped) {
     if (std::find(reading.drop.begin(), reading.drop.end(), column) == reading.drop.end())
       reading.drop.push_back(column);

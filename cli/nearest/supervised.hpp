@@ -68,8 +68,9 @@ struct Fitted {
 };
 
 /// TRAIN, prepared; `columns` hold labels or targets and are no part of `table`. Labels and targets are the caller's to
-/// fill in.
-Fitted fit(const Context& ctx, const SupervisedOptions& options, Table table, const std::vector<std::string>& columns);
+/// fill in. Memory of preparing is planned with the inputs; `rest` is what they leave.
+Fitted fit(const Context& ctx, const Context& rest, const SupervisedOptions& options, Table table,
+           const std::vector<std::string>& columns);
 
 /// Bytes a row, of what is known of rows and of answers.
 struct RowBytes {

@@ -58,6 +58,7 @@ struct ReadOptions {
   bool find_text = false;         ///< csv: so is every other column with text among the first 32 rows
   bool keep_index = false;        ///< csv: a column that only counts the rows (see `read_table`) is one of the table
   bool bfloat16 = false;          ///< npy, npz: elements of type '<V2', as ml_dtypes stores them, are bfloat16
+  bool missing = false;           ///< csv: missing values are NaN (see `read_table`), not errors
   std::int64_t columns = 0;       ///< libsvm: how many columns; 0: as many as the largest index says
 };
 
@@ -88,7 +89,9 @@ struct Table {
 /// first column; a first column without a name (or `Unnamed: 0`) that counts the rows from 0 or 1 is an index and no
 /// part of the table; True and False, Yes and No are 1 and 0. Between semicolons numbers may have a
 /// decimal comma, as R's write.csv2 and Excel write them: where they have, and none among the first rows has a point.
-/// NaN and infinity in text are refused here, in arrays by whoever computes with the table. libsvm becomes dense, O(n
+/// NaN and infinity in text are refused here, in arrays by whoever computes with the table. So are missing values: an
+/// empty field, NA, N/A, n/a, na, null, NULL, None and ?; with ReadOptions::missing they are NaN, and so is nan; in a
+/// column of text the code is NaN. libsvm becomes dense, O(n
 /// d) memory; indices count from 1, or from 0 where an index 0 occurs. Text whose fields are parted by blanks and whose
 /// first column counts from 0 or 1, to the last line, is kmeans-text, and that column no part of the table, unless an
 /// option only CSV has is given. fvecs and ivecs look the same: the name's suffix tells them apart, or `format`; where
@@ -180,6 +183,9 @@ VICINAL_API void write_table(const Context& ctx, const std::filesystem::path& pa
                              const WriteOptions& options = {});
 
 /// `ids`, `distances` (and `offsets` for CSR) as .npz; or, for a path ending in .csv, lines `row,rank,id,distance`.
-VICINAL_API void write_graph(const std::filesystem::path& path, const NeighborGraph& graph);
+/// `rows` are the numbers of the graph's rows where they are not 0, 1, ..; the .npz has them as `rows`. Throws
+/// `invalid_argument` where they do not number the rows, `io`.
+VICINAL_API void write_graph(const std::filesystem::path& path, const NeighborGraph& graph,
+                             std::span<const std::int64_t> rows = {});
 
 }  // namespace vicinal

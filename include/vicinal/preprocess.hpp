@@ -1,6 +1,6 @@
-// Preparation: what is done to columns before rows are compared (docs/contract.md, clause 20). Texts become codes, and
-// columns of different size are brought to one. It is fitted on one table, applied to that table and to later ones, and
-// saved with every model.
+// Preparation: what is done to columns before rows are compared (docs/contract.md, clause 20). Missing values are
+// filled, texts become codes, and columns of different size are brought to one. It is fitted on one table, applied to
+// that table and to later ones, and saved with every model.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "vicinal/context.hpp"
+#include "vicinal/impute.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/table.hpp"
 
@@ -39,6 +40,8 @@ VICINAL_API TextCodes text_codes_from(std::string_view name);
 struct PreparationOptions {
   Scaling scaling = Scaling::none;
   TextCodes texts = TextCodes::ordinal;  ///< of columns of text (Table::categories)
+  /// How missing values (NaN) are filled, before anything else: what is scaled is the filled table.
+  ImputeOptions missing = {.filling = Filling::none};
 };
 
 class VICINAL_API Preparation {
@@ -61,12 +64,15 @@ class VICINAL_API Preparation {
   Preparation() = default;
 
   /// What brings the columns of a table [n, d] to one size, and its columns of text to numbers. Sums are exact and
-  /// rounded once, so the same bits come for every thread count. Nothing is read with Scaling::none.
+  /// rounded once, so the same bits come for every thread count. Nothing is read with Scaling::none and Filling::none.
+  /// With Filling::knn the result keeps a copy of the table, and with scaling as well the table is filled here to find
+  /// the scales, which `apply` does again.
   ///
   /// Throws `invalid_argument` for options outside their domain, a table in device memory, and categories that do not
   /// number the columns or do not ascend, `bad_data` naming row and column of the first value that is not finite, and a
-  /// column whose range is beyond float64, `over_memory` before work begins, `cancelled`. O(n d) time in one pass over
-  /// the table, with Scaling::standard two; memory: at most 1.2 kB for each column and thread, and the texts.
+  /// column whose range is beyond float64, `over_memory` before work begins, `cancelled`, and what Imputer throws. O(n
+  /// d) time in one pass over the table, with Scaling::standard two; memory: at most 1.2 kB for each column and thread,
+  /// and the texts; with a filling that of Imputer as well.
   static Preparation fit(const Context& ctx, const Table& table, const PreparationOptions& options = {});
   static Preparation fit(const Context& ctx, const TableView& table, const PreparationOptions& options = {});
 
@@ -76,13 +82,15 @@ class VICINAL_API Preparation {
   /// Throws `invalid_argument` for another number of columns than the fitted table has, and for a table in device
   /// memory; `bad_data` for other names of columns, for numbers where the fitted table has text or text where it has
   /// numbers, and naming row and column of the first value that is not finite before or after scaling; `over_memory`
-  /// before work begins; `cancelled`. O(n width()) time, 8 n width() bytes; the same bits for every thread count.
+  /// before work begins; `cancelled`; and with a filling what Imputer::apply throws. O(n width()) time, 8 n width()
+  /// bytes, and those of Imputer::apply; the same bits for every thread count.
   [[nodiscard]] Table apply(const Context& ctx, Table table, const std::string& name = "table") const;
   /// As above. A TableView has no texts: throws `invalid_argument` naming the first column of text, if there is one.
   [[nodiscard]] Table apply(const Context& ctx, const TableView& table, const std::string& name = "table") const;
 
   /// Reads another table of the same columns from a file, as `read_table` does, but does not prepare it: in a CSV, the
-  /// columns that hold text in the fitted table are read as text, whatever they look like. Columns that the fitted
+  /// columns that hold text in the fitted table are read as text, whatever they look like, and missing values are read
+  /// where there is a filling (ReadOptions::missing). Columns that the fitted
   /// table does not have (labels) are left out by `options`. Throws what `read_table` throws, and `bad_data` for other
   /// names of columns.
   [[nodiscard]] Table read(const Context& ctx, const std::filesystem::path& path, ReadOptions options = {}) const;
@@ -95,8 +103,12 @@ class VICINAL_API Preparation {
   [[nodiscard]] const std::vector<Column>& columns() const noexcept { return columns_; }
   [[nodiscard]] Scaling scaling() const noexcept { return scaling_; }
   [[nodiscard]] bool has_texts() const noexcept;
+  /// What fills missing values.
+  [[nodiscard]] const Imputer& imputer() const noexcept { return imputer_; }
   /// Whether `apply` changes rows.
-  [[nodiscard]] bool changes_rows() const noexcept { return scaling_ != Scaling::none || has_texts(); }
+  [[nodiscard]] bool changes_rows() const noexcept {
+    return scaling_ != Scaling::none || has_texts() || imputer_.filling() != Filling::none;
+  }
   /// Columns of prepared rows; 0 for a preparation without columns.
   [[nodiscard]] std::int64_t width() const noexcept;
   /// The name of a prepared column: that of the column it was made of, "column 3" (from 0) where it has none, and
@@ -104,12 +116,13 @@ class VICINAL_API Preparation {
   [[nodiscard]] std::string name_of(std::int64_t column) const;
 
   /// A preparation of given columns. Throws `invalid_argument` for categories that do not ascend, one-hot columns
-  /// without categories, and shifts or scales that are not finite or not above 0.
-  static Preparation of(std::vector<Column> columns, Scaling scaling);
+  /// without categories, shifts or scales that are not finite or not above 0, and an imputer of other columns.
+  static Preparation of(std::vector<Column> columns, Scaling scaling, Imputer imputer = {});
 
  private:
   std::vector<Column> columns_;
   Scaling scaling_ = Scaling::none;
+  Imputer imputer_;
 };
 
 }  // namespace vicinal

@@ -10,6 +10,7 @@
 #include "vicinal/error.hpp"
 #include "vicinal/generate.hpp"
 #include "vicinal/graph.hpp"
+#include "vicinal/impute.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/kmeans.hpp"
 #include "vicinal/kmeans_model.hpp"

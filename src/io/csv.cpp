@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -23,6 +24,8 @@
 
 namespace vicinal::io {
 namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// Parses the rows of one chunk.
 class ChunkParser {
@@ -73,7 +76,9 @@ class ChunkParser {
         if (role == ColumnRole::index) check_index(field);
         if (role == ColumnRole::label) keep(field, j, line_ends, "label", &content_.labels);
         if (role == ColumnRole::text) {
-          keep(field, j, line_ends, "value", content_.texts.empty() ? nullptr : &content_.texts[texts]);
+          double value = 0;
+          const bool lacks = layout_.missing && is_missing(parse_number(trimmed(field.text), &value), value);
+          if (!lacks) keep(field, j, line_ends, "value", content_.texts.empty() ? nullptr : &content_.texts[texts]);
           ++texts;
           if (values != nullptr) *values++ = 0;
         }
@@ -124,6 +129,7 @@ class ChunkParser {
     const NumberKind kind = parse_cell(text, &value, layout_.dialect.decimal);
     if (kind == NumberKind::number) return value;
     check_fields();
+    if (layout_.missing && is_missing(kind, value)) return kNan;
     const std::string place = place_of(column, line_ends - field.line_ends);
     if (kind == NumberKind::missing && text.empty()) fail(fmt::format("{} is empty (a missing value)", place));
     if (kind == NumberKind::missing) fail(fmt::format("{} is '{}' (a missing value)", place, text));
@@ -136,6 +142,10 @@ class ChunkParser {
     double value = 0;
     const bool number = parse_number(trimmed(field.text), &value) == NumberKind::number;
     counts_ = counts_ && number && value == static_cast<double>(row_ + layout_.index_base);
+  }
+
+  static bool is_missing(NumberKind kind, double value) {
+    return kind == NumberKind::missing || (kind == NumberKind::not_finite && std::isnan(value));
   }
 
   /// Quotes may enclose blanks.
@@ -213,17 +223,21 @@ class ChunkParser {
 /// faulty.
 std::uint64_t bytes_of_values(const CsvLayout& layout, std::int64_t rows) {
   __extension__ using Wide = unsigned __int128;
-  const auto least = static_cast<Wide>(rows) * static_cast<Wide>(layout.fields() - 1 + layout.numbers);
+  const std::int64_t digits = layout.missing ? 0 : layout.numbers;  // at least one character each
+  const auto least = static_cast<Wide>(rows) * static_cast<Wide>(layout.fields() - 1 + digits);
   if (least > static_cast<Wide>(layout.end - layout.body)) return 0;
   return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(layout.numbers) * sizeof(double);
 }
 
-/// The distinct texts in ascending order; `values` [rows, numbers] gets at column `j` the number of each row's.
+/// The distinct texts in ascending order; `values` [rows, numbers] gets at column `j` the number of each row's, NaN of
+/// a missing one, which is a view of nothing.
 std::vector<std::string> number_texts(const Context& ctx, const std::vector<std::string_view>& texts,
                                       std::int64_t numbers, std::int64_t j, double* values) {
   core::Distinct<std::string_view> distinct([&ctx] { ctx.check_cancelled(); });
   const auto value = [&](std::size_t row) -> double& { return values[static_cast<std::int64_t>(row) * numbers + j]; };
-  for (std::size_t i = 0; i < texts.size(); ++i) value(i) = static_cast<double>(distinct.number_of(texts[i]));
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    value(i) = texts[i].data() == nullptr ? kNan : static_cast<double>(distinct.number_of(texts[i]));
+  }
   const std::vector<std::int64_t> order = distinct.sorted();
   std::vector<std::string> classes;
   classes.reserve(order.size());
@@ -235,7 +249,7 @@ std::vector<std::string> number_texts(const Context& ctx, const std::vector<std:
   }
   for (std::size_t i = 0; i < texts.size(); ++i) {
     distinct.step();
-    value(i) = rank[static_cast<std::size_t>(value(i))];
+    if (!std::isnan(value(i))) value(i) = rank[static_cast<std::size_t>(value(i))];
   }
   return classes;
 }

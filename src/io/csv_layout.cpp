@@ -480,6 +480,7 @@ CsvLayout lay_out_csv(const Context& ctx, const Bytes& bytes, const std::string&
     }
     role = ColumnRole::text;
   }
+  layout.missing = options.missing;
   if (options.find_text) mark_texts(ctx, layout);
   layout.texts = std::count(layout.roles.begin(), layout.roles.end(), ColumnRole::text);
   layout.numbers = std::count(layout.roles.begin(), layout.roles.end(), ColumnRole::number) + layout.texts;

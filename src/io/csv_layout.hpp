@@ -24,6 +24,7 @@ struct CsvLayout {
   bool header = false;
   bool header_of_numbers = false;  ///< 0, 1, .., d - 1
   bool unnamed_first = false;      ///< the header names the first column by nothing, or by what pandas makes of that
+  bool missing = false;            ///< missing values become NaN
   std::int64_t index_base = 0;     ///< what the first row of an index holds: 0 or 1
   std::vector<std::string> names;  ///< [fields], empty without a header
   std::vector<ColumnRole> roles;   ///< [fields]

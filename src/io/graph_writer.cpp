@@ -53,13 +53,15 @@ void write_graph_header(PackedFile& file) {
   file.write("row,rank,id,distance\n");
 }
 
-void write_graph_lines(PackedFile& file, std::int64_t first, const NeighborGraph& graph) {
+void write_graph_lines(PackedFile& file, std::int64_t first, const NeighborGraph& graph,
+                       std::span<const std::int64_t> numbers) {
   std::string lines;
   for (std::int64_t row = 0; row < graph.rows; ++row) {
     const auto ids = graph.ids_of(row);
     const auto distances = graph.distances_of(row);
+    const std::int64_t number = numbers.empty() ? first + row : numbers[static_cast<std::size_t>(first + row)];
     for (std::size_t rank = 0; rank < ids.size(); ++rank) {
-      fmt::format_to(std::back_inserter(lines), "{},{},{},{}\n", first + row, rank, ids[rank], distances[rank]);
+      fmt::format_to(std::back_inserter(lines), "{},{},{},{}\n", number, rank, ids[rank], distances[rank]);
       if (lines.size() < kLinesAtOnce) continue;
       file.write(lines);
       lines.clear();
@@ -68,7 +70,8 @@ void write_graph_lines(PackedFile& file, std::int64_t first, const NeighborGraph
   file.write(lines);
 }
 
-GraphWriter::GraphWriter(const Context& ctx, const std::filesystem::path& path) : file_(ctx, path, Compression::none) {
+GraphWriter::GraphWriter(const Context& ctx, const std::filesystem::path& path, std::span<const std::int64_t> numbers)
+    : file_(ctx, path, Compression::none), numbers_(numbers) {
   if (graph_format_of(path) == GraphFormat::npz) {
     spools_ = std::make_unique<Spools>(ctx, path);
     constexpr std::int64_t kFirst = 0;
@@ -82,12 +85,15 @@ GraphWriter::~GraphWriter() = default;
 
 void GraphWriter::add(std::int64_t first, const NeighborGraph& lists) {
   check_arrays(lists);
+  if (!numbers_.empty() && first + lists.rows > std::ssize(numbers_)) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("rows: {} numbers for more rows", numbers_.size()));
+  }
   if (!lists.is_csr() || first != rows_) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("lists: must be compressed rows of the queries from {} on", rows_));
   }
   if (!spools_) {
-    write_graph_lines(file_, first, lists);
+    write_graph_lines(file_, first, lists, numbers_);
   } else {
     spools_->ids.write(lists.ids.data(), lists.ids.size() * sizeof(std::int64_t));
     spools_->distances.write(lists.distances.data(), lists.distances.size() * sizeof(double));
@@ -115,6 +121,7 @@ void GraphWriter::commit() {
     put("ids", "<i8", neighbors_, spools_->ids);
     put("distances", "<f8", neighbors_, spools_->distances);
     put("offsets", "<i8", rows_ + 1, spools_->offsets);
+    if (!numbers_.empty()) archive.add("rows", {numbers_.data(), "<i8", {rows_}});
     archive.finish();
   }
   file_.commit();

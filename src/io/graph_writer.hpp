@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 
 #include "io/packed_file.hpp"
 #include "io/spool.hpp"
@@ -21,15 +22,17 @@ GraphFormat graph_format_of(const std::filesystem::path& path);
 /// Throws `invalid_argument` where ids, distances and offsets do not fit rows and k.
 void check_arrays(const NeighborGraph& graph);
 
-/// Lines `row,rank,id,distance`; the graph's row 0 is `first` there.
-void write_graph_lines(PackedFile& file, std::int64_t first, const NeighborGraph& graph);
+/// Lines `row,rank,id,distance`; the graph's row 0 is `first` there, or `numbers[first]` where rows have numbers.
+void write_graph_lines(PackedFile& file, std::int64_t first, const NeighborGraph& graph,
+                       std::span<const std::int64_t> numbers = {});
 /// The line above them.
 void write_graph_header(PackedFile& file);
 
 class VICINAL_API GraphWriter {
  public:
-  /// Creates the output, and throws what AtomicFile throws. Borrows the context.
-  GraphWriter(const Context& ctx, const std::filesystem::path& path);
+  /// Creates the output, and throws what AtomicFile throws. Borrows the context, and the rows' `numbers` where they are
+  /// not 0, 1, .. (as those of write_graph).
+  GraphWriter(const Context& ctx, const std::filesystem::path& path, std::span<const std::int64_t> numbers = {});
   ~GraphWriter();
   GraphWriter(const GraphWriter&) = delete;
   GraphWriter& operator=(const GraphWriter&) = delete;
@@ -52,6 +55,7 @@ class VICINAL_API GraphWriter {
 
   PackedFile file_;
   std::unique_ptr<Spools> spools_;  // none: csv
+  std::span<const std::int64_t> numbers_;
   std::int64_t rows_ = 0;
   std::int64_t neighbors_ = 0;
 };

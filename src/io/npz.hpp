@@ -42,6 +42,8 @@ class NpzWriter {
 
   /// The headers of an array. Its elements, which the caller writes to the file next, have the CRC-32 `crc`.
   void begin(const std::string& name, const ArrayView& array, std::uint32_t crc);
+  /// A whole array.
+  void add(const std::string& name, const ArrayView& array);
   /// The directory, at the end.
   void finish();
 

@@ -27,13 +27,17 @@ void write_text(const std::filesystem::path& path, std::string_view text) try {
   core::refuse_allocation();
 }
 
-void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) try {
+void write_graph(const std::filesystem::path& path, const NeighborGraph& graph,
+                 std::span<const std::int64_t> rows) try {
   const core::Entry entry;
   io::check_arrays(graph);
+  if (!rows.empty() && std::ssize(rows) != graph.rows) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("rows: {} numbers for {} rows", rows.size(), graph.rows));
+  }
   if (io::graph_format_of(path) == io::GraphFormat::csv) {
     io::PackedFile file(path);
     io::write_graph_header(file);
-    io::write_graph_lines(file, 0, graph);
+    io::write_graph_lines(file, 0, graph, rows);
     file.commit();
     return;
   }
@@ -45,6 +49,7 @@ void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) 
   if (graph.is_csr()) {
     arrays.push_back({"offsets", {graph.offsets.data(), "<i8", {static_cast<std::int64_t>(graph.offsets.size())}}});
   }
+  if (!rows.empty()) arrays.push_back({"rows", {rows.data(), "<i8", {graph.rows}}});
   write_npz(path, arrays);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

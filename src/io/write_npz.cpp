@@ -136,6 +136,12 @@ void NpzWriter::begin(const std::string& name, const ArrayView& array, std::uint
   members_.push_back(std::move(member));
 }
 
+void NpzWriter::add(const std::string& name, const ArrayView& array) {
+  const std::uint64_t bytes = bytes_of(array);
+  begin(name, array, checksum(file_, array.data, bytes));
+  file_.write(array.data, bytes);
+}
+
 void NpzWriter::finish() {
   const std::uint64_t directory = file_.size();
   for (const NpzEntry& member : members_) file_.write(directory_entry(member));
@@ -145,11 +151,7 @@ void NpzWriter::finish() {
 void write_npz_members(PackedFile& file, std::span<const NamedArray> arrays) {
   check_names(arrays);
   NpzWriter writer(file);
-  for (const NamedArray& array : arrays) {
-    const std::uint64_t bytes = bytes_of(array.array);
-    writer.begin(array.name, array.array, checksum(file, array.array.data, bytes));
-    file.write(array.array.data, bytes);
-  }
+  for (const NamedArray& array : arrays) writer.add(array.name, array.array);
   writer.finish();
 }
 

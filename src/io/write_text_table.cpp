@@ -88,7 +88,7 @@ class TextRows {
       if (j > 0) out += output_.delimiter;
       const auto at = static_cast<std::size_t>(j);
       if (at < categories.size() && !categories[at].empty()) {
-        out += field(categories[at][static_cast<std::size_t>(row[j])], output_.delimiter);
+        if (!std::isnan(row[j])) out += field(categories[at][static_cast<std::size_t>(row[j])], output_.delimiter);
       } else {
         append_number(out, row[j]);
       }

@@ -4,6 +4,7 @@
 #include "simd/kernels_inl.hpp"
 // after it:
 #include "simd/dense_inl.hpp"
+#include "simd/donor_inl.hpp"
 #include "simd/lloyd_inl.hpp"
 #include "simd/overlap_inl.hpp"
 #include "simd/sparse_inl.hpp"
@@ -15,6 +16,7 @@ namespace vicinal::cpu::VICINAL_SIMD_NAMESPACE {
 constexpr AllKernels make_all_kernels(Isa isa) {
   return {make_kernels(isa),
           make_dense_kernels(),
+          near_donors,
           make_lloyd_kernels(),
           make_overlap_kernels(),
           make_sparse_kernels(),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "simd/dense_kernels.hpp"
+#include "simd/donor_kernels.hpp"
 #include "simd/kernels.hpp"
 #include "simd/lloyd_kernels.hpp"
 #include "simd/overlap_kernels.hpp"
@@ -15,6 +16,7 @@ namespace vicinal::cpu {
 struct AllKernels {
   SimdKernels search;
   DenseKernels dense;
+  NearDonorsFn near_donors;
   LloydKernels lloyd;
   OverlapKernels overlap;
   SparseKernels sparse;

@@ -53,6 +53,10 @@ const DenseKernels& dense_kernels(Isa isa) {
   return all_kernels(isa).dense;
 }
 
+NearDonorsFn near_donors(Isa isa) {
+  return all_kernels(isa).near_donors;
+}
+
 const LloydKernels& lloyd_kernels(Isa isa) {
   return all_kernels(isa).lloyd;
 }

@@ -229,9 +229,11 @@ Preparation fitted(const Context& ctx, const Table& table, const PreparationOpti
     if (!ascend(column.categories)) refuse("table: the categories of column " + std::to_string(j) + " do not ascend");
     columns.push_back(std::move(column));
   }
+  Imputer imputer = Imputer::fit(ctx, table, options.missing);
   if (options.scaling != Scaling::none && view.rows() > 0) {
     require_on_host(view, "table");
-    fit_scales(ctx, view, options.scaling, columns);
+    const Table filled = imputer.apply(ctx, table);
+    fit_scales(ctx, filled.view, options.scaling, columns);
   }
   for (Preparation::Column& column : columns) {
     column.one_hot = options.texts == TextCodes::one_hot && !column.categories.empty();
@@ -239,7 +241,7 @@ Preparation fitted(const Context& ctx, const Table& table, const PreparationOpti
     column.shift = 0;
     column.scale = 1;
   }
-  return Preparation::of(std::move(columns), options.scaling);
+  return Preparation::of(std::move(columns), options.scaling, std::move(imputer));
 }
 
 /// The name of a column of the fitted table, or "column 3".
@@ -323,7 +325,7 @@ Preparation Preparation::fit(const Context& ctx, const TableView& table, const P
   core::refuse_allocation();
 }
 
-Preparation Preparation::of(std::vector<Column> columns, Scaling scaling) try {
+Preparation Preparation::of(std::vector<Column> columns, Scaling scaling, Imputer imputer) try {
   const core::Entry entry;
   if (scaling > Scaling::minmax) refuse("scaling: unknown value; expected one of none, standard, minmax");
   for (std::size_t j = 0; j < columns.size(); ++j) {
@@ -335,7 +337,17 @@ Preparation Preparation::of(std::vector<Column> columns, Scaling scaling) try {
     if (!std::isfinite(column.scale) || !(column.scale > 0))
       refuse(what + " has a scale that is not above 0 or not finite");
   }
+  if (imputer.filling() != Filling::none && imputer.values().size() != columns.size()) {
+    refuse("imputer: it fills " + std::to_string(imputer.values().size()) + " columns, not " +
+           std::to_string(columns.size()));
+  }
+  for (std::size_t j = 0; j < imputer.values().size(); ++j) {
+    if (std::isnan(imputer.values()[j]) == columns[j].categories.empty()) {
+      refuse("imputer: column " + std::to_string(j) + " is text in one of imputer and columns only");
+    }
+  }
   Preparation made;
+  made.imputer_ = std::move(imputer);
   made.columns_ = std::move(columns);
   made.scaling_ = scaling;
   return made;
@@ -375,6 +387,8 @@ Table Preparation::apply(const Context& ctx, Table table, const std::string& nam
   require_same_columns(columns_, table, name);
   if (!changes_rows()) return table;
   require_on_host(table.view, name);
+  table = imputer_.apply(ctx, std::move(table), name);
+  if (scaling_ == Scaling::none && !has_texts()) return table;
   const std::int64_t n = table.view.rows();
   const auto d = static_cast<std::size_t>(width());
   const std::vector<std::vector<double>> codes = codes_of(ctx, columns_, table);
@@ -472,6 +486,7 @@ ReadOptions Preparation::with_texts(ReadOptions options, const std::vector<std::
 
 Table Preparation::read(const Context& ctx, const std::filesystem::path& path, ReadOptions options) const try {
   const core::Entry entry;
+  options.missing = options.missing || imputer_.filling() != Filling::none;
   if (has_texts()) {
     const FileInfo info = describe_file(ctx, path, options.format);
     if (info.format == FileFormat::csv) options = with_texts(std::move(options), info.columns, path.string());

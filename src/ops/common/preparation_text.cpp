@@ -2,6 +2,7 @@
 #include "ops/common/preparation_text.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -14,13 +15,24 @@ namespace {
 using nlohmann::json;
 
 /// Throws json::exception or `invalid_argument` for what is no preparation.
-Preparation preparation_of(const json& all) {
+Preparation preparation_of(const json& all, std::vector<double> donors) {
   std::vector<Preparation::Column> columns;
   for (const json& one : all.at("columns")) {
     columns.push_back({one.at("name").get<std::string>(), one.at("categories").get<std::vector<std::string>>(),
                        one.at("shift").get<double>(), one.at("scale").get<double>(), one.value("one_hot", false)});
   }
-  return Preparation::of(std::move(columns), scaling_from(all.at("scale").get<std::string>()));
+  Imputer imputer;
+  if (all.contains("missing")) {
+    const json& missing = all.at("missing");
+    std::vector<double> values;
+    for (const json& value : missing.at("values")) {
+      values.push_back(value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
+    }
+    const ImputeOptions options{.filling = filling_from(missing.at("filling").get<std::string>()),
+                                .k = missing.at("k").get<std::int64_t>()};
+    imputer = Imputer::of(options, std::move(values), std::move(donors));
+  }
+  return Preparation::of(std::move(columns), scaling_from(all.at("scale").get<std::string>()), std::move(imputer));
 }
 
 bool is_preparation(const json& all) {
@@ -41,7 +53,12 @@ json among_notes(std::string& notes) {
 
 }  // namespace
 
-std::string text_of(const Preparation& preparation, std::int64_t columns) {
+namespace {
+
+constexpr const char* kDonors = "missing_donors";
+
+/// JSON; empty for a preparation without columns.
+std::string json_of(const Preparation& preparation, std::int64_t columns) {
   if (preparation.columns().empty()) return {};
   if (preparation.width() != columns) {
     refuse("model: its preparation makes " + std::to_string(preparation.width()) + " columns, but its rows have " +
@@ -55,14 +72,33 @@ std::string text_of(const Preparation& preparation, std::int64_t columns) {
                      {"shift", column.shift},
                      {"scale", column.scale}});
   }
+  json all = {{"scale", name_of(preparation.scaling())}, {"columns", texts}};
+  const Imputer& imputer = preparation.imputer();
+  if (imputer.filling() != Filling::none) {
+    all["missing"] = {{"filling", name_of(imputer.filling())}, {"k", imputer.k()}, {"values", imputer.values()}};
+  }
   try {
-    return json{{"scale", name_of(preparation.scaling())}, {"columns", texts}}.dump();
+    return all.dump();
   } catch (const json::exception&) {
     refuse("model: the texts of its preparation are not UTF-8, which its file needs");
   }
 }
 
-Preparation read_preparation(const ModelReader& file, std::int64_t columns, std::string& notes) {
+}  // namespace
+
+void add_preparation(ModelParts& parts, const Preparation& preparation, std::int64_t columns) {
+  parts.metadata["preparation"] = json_of(preparation, columns);
+  const TableView donors = preparation.imputer().donors();
+  if (donors.rows() > 0) parts.arrays.push_back({kDonors, "F64", {donors.rows(), donors.cols()}, donors.data()});
+  std::sort(parts.arrays.begin(), parts.arrays.end(),
+            [](const ModelArray& a, const ModelArray& b) { return a.name < b.name; });
+}
+
+void expect_preparation(ModelReader& file) {
+  static_cast<void>(file.array(kDonors, "F64", {-1, -1}));
+}
+
+Preparation read_preparation(ModelReader& file, std::int64_t columns, std::string& notes) {
   const std::string& text = file.text("preparation");
   json all = json::parse(text, nullptr, false);
   const bool before = !all.is_object();
@@ -72,8 +108,11 @@ Preparation read_preparation(const ModelReader& file, std::int64_t columns, std:
     file.refuse("its rows were prepared (" + text + ") in a way that it does not describe; make it again");
   }
   Preparation found;
+  std::vector<double> donors;
+  if (const ModelArray* const array = file.array(kDonors, "F64", {-1, -1})) donors = file.values<double>(*array);
+  file.require(donors.empty() || all.contains("missing"), "it has rows that nothing is filled from");
   try {
-    found = preparation_of(all);
+    found = preparation_of(all, std::move(donors));
   } catch (const json::exception&) {
     file.refuse("its preparation is not one for " + std::to_string(columns) + " columns");
   } catch (const Error& error) {
@@ -89,6 +128,10 @@ std::string summary_of(const Preparation& preparation) {
   std::string words;
   if (preparation.scaling() != Scaling::none) {
     words = "scaling " + std::string(name_of(preparation.scaling()));
+  }
+  if (preparation.imputer().filling() != Filling::none) {
+    words += (words.empty() ? "" : ", ");
+    words += "missing values by " + std::string(name_of(preparation.imputer().filling()));
   }
   if (!preparation.has_texts()) return words;
   const auto& columns = preparation.columns();

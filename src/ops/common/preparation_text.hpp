@@ -1,4 +1,4 @@
-// A preparation as the text that it is in a model's file, and back.
+// A preparation as it is in a model's file, and back.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,17 @@
 
 namespace vicinal::ops {
 
-/// JSON; empty for a preparation without columns. Throws `invalid_argument` where it does not make the model's
-/// `columns`, or its texts are not UTF-8.
-std::string text_of(const Preparation& preparation, std::int64_t columns);
+/// Adds it to what a model's file has, whose other arrays are there already, and sorts them: JSON among the metadata,
+/// empty for a preparation without columns, and the rows that missing values are filled from as an array, which is
+/// borrowed. Throws `invalid_argument` where it does not make the model's `columns`, or its texts are not UTF-8.
+void add_preparation(ModelParts& parts, const Preparation& preparation, std::int64_t columns);
+/// What of it is an array is not unknown (ModelReader::require_all_seen).
+void expect_preparation(ModelReader& file);
 
 /// What a model's file says was done to its rows, which have `columns`. Earlier builds of the command kept it in the
 /// notes, which become empty where they are nothing else. Throws `bad_data` naming the file
-/// for what `text_of` did not write.
-Preparation read_preparation(const ModelReader& file, std::int64_t columns, std::string& notes);
+/// for what `add_preparation` did not write.
+Preparation read_preparation(ModelReader& file, std::int64_t columns, std::string& notes);
 
 /// "scaling standard, texts onehot".
 std::string summary_of(const Preparation& preparation);

@@ -45,9 +45,9 @@ void KMeansModel::save(const Context& ctx, const std::filesystem::path& path) co
   parts.metadata = {{"metric", std::string(name_of(fitted.metric))},
                     {"inertia", ops::text_of(fitted.inertia)},
                     {"iterations", ops::text_of(fitted.iterations)},
-                    {"notes", notes},
-                    {"preparation", ops::text_of(preparation, fitted.cols)}};
+                    {"notes", notes}};
   parts.arrays = {{"sizes", "I64", {fitted.clusters}, fitted.sizes.data()}};
+  ops::add_preparation(parts, preparation, fitted.cols);
   ops::write_index(ctx, path, kernels::prepared_of(index), kClusterFile, parts);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

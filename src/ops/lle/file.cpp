@@ -77,6 +77,7 @@ Lle read_embedding(ModelReader& file, std::int64_t n) {
   for (const std::int64_t number : fitted.piece) {
     if (number >= 0 && number < values->shape[0]) ++fitted.pieces[static_cast<std::size_t>(number)].rows;
   }
+  ops::expect_preparation(file);
   file.require_all_seen();
   check_embedding(fitted, n);
   return fitted;
@@ -102,12 +103,12 @@ void LleModel::save(const Context& ctx, const std::filesystem::path& path) const
                     {"p", ops::text_of(options.p)},
                     {"method", std::string(name_of(options.method))},
                     {"error", ops::text_of(fitted.eigenvalue_sum)},
-                    {"notes", notes},
-                    {"preparation", ops::text_of(preparation, index.cols())}};
+                    {"notes", notes}};
   parts.arrays = {
       {"embedding", "F64", {n, options.dim}, fitted.embedding.data()},
       {"piece", "I64", {n}, fitted.piece.data()},
       {"singular_values", "F64", {static_cast<std::int64_t>(fitted.pieces.size()), options.dim}, values.data()}};
+  ops::add_preparation(parts, preparation, index.cols());
   ops::write_index(ctx, path, kernels::prepared_of(index), kEmbeddingFile, parts);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

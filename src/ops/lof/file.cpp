@@ -65,6 +65,7 @@ Lof read_lof(const std::filesystem::path& path, std::int64_t n, const ModelParts
                                                [&](double score) { return score > model.threshold; }),
                "its outliers are not the scores above its threshold");
   file.require(model.caps.empty() || options.duplicates == Duplicates::cap, "it has caps that no policy asks for");
+  expect_preparation(file);
   file.require_all_seen();
   try {
     check_lof_model(model, n);
@@ -103,12 +104,12 @@ void LofModel::save(const Context& ctx, const std::filesystem::path& path) const
                     {"outliers", ops::text_of(fitted.outliers)},
                     {"copied", ops::text_of(fitted.copied)},
                     {"spread", ops::text_of(fitted.spread)},
-                    {"notes", notes},
-                    {"preparation", ops::text_of(preparation, index.cols())}};
+                    {"notes", notes}};
   if (!fitted.caps.empty()) parts.arrays.push_back({"lof_caps", "F64", {ks}, fitted.caps.data()});
   if (!fitted.densities.empty()) parts.arrays.push_back({"lof_densities", "F64", {n, ks}, fitted.densities.data()});
   parts.arrays.push_back({"lof_k_distances", "F64", {n, ks}, fitted.k_distances.data()});
   parts.arrays.push_back({"lof_scores", "F64", {n}, fitted.scores.data()});
+  ops::add_preparation(parts, preparation, index.cols());
   ops::write_index(ctx, path, kernels::prepared_of(index), ops::kLofFile, parts);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -120,7 +121,7 @@ LofModel LofModel::load(const Context& ctx, const std::filesystem::path& path) t
   auto prepared = ops::load_index(ctx, path, ops::kLofFile, &parts);
   core::require_memory(ctx, ops::numbers_in(parts) * 8, "loading the model '" + path.string() + "'");
   Lof fitted = ops::read_lof(path, prepared->table.rows(), parts);
-  const ops::ModelReader file(ops::kLofFile, path, parts);
+  ops::ModelReader file(ops::kLofFile, path, parts);
   std::string notes = file.text("notes");
   Preparation preparation = ops::read_preparation(file, prepared->table.cols(), notes);
   return {kernels::index_of(std::move(prepared)), std::move(fitted), std::move(notes), std::move(preparation)};

@@ -94,7 +94,8 @@ Index Index::load(const Context& ctx, const std::filesystem::path& path) try {
     ops::ModelParts parts;
     Index index(ops::load_index(ctx, path, kind, &parts));
     std::string notes = parts.metadata["notes"];
-    const Preparation made = ops::read_preparation(ops::ModelReader(kind, path, parts), index.cols(), notes);
+    ops::ModelReader file(kind, path, parts);
+    const Preparation made = ops::read_preparation(file, index.cols(), notes);
     if (!made.changes_rows()) return index;
     refuse("model file '" + path.string() + "': its rows were prepared (" + ops::summary_of(made) +
            "), and an index would search unprepared queries among them; load it as a NeighborModel or LleModel");

@@ -158,8 +158,7 @@ void NeighborModel::save(const Context& ctx, const std::filesystem::path& path) 
                     {"p", text_of(p)},
                     {"weights", kWeightNames[weights == Weighting::distance ? 1 : 0]},
                     {"outputs", text_of(static_cast<std::int64_t>(outputs.size()))},
-                    {"notes", notes},
-                    {"preparation", ops::text_of(preparation, index.cols())}};
+                    {"notes", notes}};
   core::require_memory(ctx, outputs.size() * static_cast<std::uint64_t>(n) * 8, "saving the model");
   std::vector<std::vector<std::int64_t>> codes;
   codes.reserve(outputs.size());  // arrays borrow from it
@@ -178,8 +177,7 @@ void NeighborModel::save(const Context& ctx, const std::filesystem::path& path) 
     }
   }
   if (!targets.empty()) parts.arrays.push_back({"targets", "F64", {n, target_columns}, targets.data()});
-  std::sort(parts.arrays.begin(), parts.arrays.end(),
-            [](const ops::ModelArray& a, const ops::ModelArray& b) { return a.name < b.name; });
+  ops::add_preparation(parts, preparation, index.cols());
   ops::write_index(ctx, path, kernels::prepared_of(index), kNeighborFile, parts);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

@@ -18,6 +18,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -91,6 +92,8 @@ struct Inputs {
   Labels labels = encode_labels(classes);
   Index index{ctx, table};
   Preparation scaled_table = Preparation::fit(ctx, table, {.scaling = Scaling::standard});
+  std::vector<double> gaps = with_gaps(small);
+  Imputer imputer = Imputer::fit(ctx, tiny);
   NeighborGraph graph = knn(ctx, table, {.k = 8});
   Lof fitted_lof = lof(ctx, index, {.k = 8, .novelty = true});
   Lle fitted_lle = lle(ctx, table, {.k = 8});
@@ -136,6 +139,13 @@ struct Inputs {
     made.view = queries;
     return made;
   }
+  [[nodiscard]] std::vector<double> filled(const Context& c, bool as_table) const {
+    Table asked;
+    asked.view = TableView(gaps.data(), kRows, kCols);
+    const Table made = as_table ? imputer.apply(c, asked) : imputer.apply(c, asked.view);
+    const auto* const data = static_cast<const double*>(made.view.data());
+    return {data, data + gaps.size()};
+  }
   [[nodiscard]] SparseView sparse() const { return {3, offsets, columns, std::span(roll.points).subspan(0, 5)}; }
 
   [[nodiscard]] PolygonSource source(const char* name) const {
@@ -146,6 +156,10 @@ struct Inputs {
 
   static std::vector<double> scaled(std::vector<double> values, double by) {
     for (double& value : values) value *= by;
+    return values;
+  }
+  static std::vector<double> with_gaps(std::vector<double> values) {
+    for (std::size_t i = 0; i < values.size(); i += 4) values[i] = std::numeric_limits<double>::quiet_NaN();
     return values;
   }
   static std::vector<double> magnitudes(std::vector<double> values) {
@@ -316,6 +330,13 @@ const std::vector<Call> kCases = {
   {"Preparation::apply", [](Bits& b, const Context& c, const Inputs& in) { Table t; t.view = in.table; b.add(knn(in.ctx, in.scaled_table.apply(c, t).view, {.k = 3})); }},
   {"Preparation::read", [](Bits& b, const Context& c, const Inputs& in) { b.add(knn(in.ctx, Preparation::of({{"", {}, 1e-310, 3, false}, {}}, Scaling::minmax).read(c, in.folder / "a.csv").view, {.k = 1})); }},
   {"Preparation::with_texts", [](Bits& b, const Context&, const Inputs&) { b.add(Preparation::of({{}, {"", {"a"}, 0, 1, false}}, Scaling::none).with_texts({}, {"x", "y"}, "file").text.at(0)); }},
+  {"Imputer::fit", [](Bits& b, const Context& c, const Inputs& in) { b.add(Imputer::fit(c, in.table, {.filling = Filling::mean}).values()); }},
+  {"Imputer::fit", [](Bits& b, const Context& c, const Inputs& in) { Table t; t.view = in.tiny; b.add(Imputer::fit(c, t, {.filling = Filling::median}).values()); }},
+  {"Imputer::of", [](Bits& b, const Context&, const Inputs& in) { b.add(Imputer::of({.filling = Filling::mean}, {in.small[0], 3e-310}).values()); }},
+  {"Imputer::apply", [](Bits& b, const Context& c, const Inputs& in) { b.add(in.filled(c, false)); }},
+  {"Imputer::apply", [](Bits& b, const Context& c, const Inputs& in) { b.add(in.filled(c, true)); }},
+  {"count_missing", [](Bits& b, const Context& c, const Inputs& in) { b.add(count_missing(c, in.table)); }},
+  {"complete_rows", [](Bits& b, const Context& c, const Inputs& in) { Table t; t.view = in.tiny; b.add(complete_rows(c, t).rows); }},
   {"Preparation::name_of", [](Bits& b, const Context&, const Inputs& in) { b.add(in.scaled_table.name_of(1)); }},
   {"Context::with_memory_limit", [](Bits& b, const Context& c, const Inputs&) { b.add(static_cast<double>(c.with_memory_limit(std::uint64_t{1} << 20).memory_limit())); }},
   {"classify", [](Bits& b, const Context& c, const Inputs& in) { b.add(classify(c, in.neighbor_model(), in.queries, true).votes.at(0).probabilities); }},

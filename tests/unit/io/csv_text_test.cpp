@@ -1,6 +1,7 @@
 // Columns of text in a CSV: their codes and categories, and text that is parsed from memory.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,21 @@ TEST(IoCsvText, ColumnsCanBeNamedAndNumbersReadAsText) {
   EXPECT_TRUE(table.columns.empty());
   options.text.clear();
   EXPECT_TRUE(parse_table(Context::cpu({.threads = 1}), "10,1\n9,2\n", "t.csv", options).categories.empty());
+}
+
+TEST(IoCsvText, MissingValuesAreNanWhereTheyMayBe) {
+  const std::string text = "x,word,y\n1,b,\n,NA,nan\nnull,a, ?\n,,None\n";
+  ReadOptions options;
+  options.find_text = true;
+  EXPECT_NE(refusal(ErrorCode::bad_data, text, options).find("line 2, column 'y' is empty (a missing value)"),
+            std::string::npos);
+  options.missing = true;
+  const Table table = parse_table(Context::cpu({.threads = 1}), text, "t.csv", options);
+  std::vector<double> values = values_of(table);
+  for (double& value : values) value = std::isnan(value) ? -1 : value;
+  EXPECT_EQ(values, (std::vector<double>{1, 1, -1, -1, -1, -1, -1, 0, -1, -1, -1, -1}));
+  EXPECT_EQ(table.categories, (std::vector<std::vector<std::string>>{{}, {"a", "b"}, {}}));
+  EXPECT_NE(refusal(ErrorCode::bad_data, "x,y\n1,inf\n", options).find("not a finite number"), std::string::npos);
 }
 
 TEST(IoCsvText, ThreadsAndChunksDoNotShow) {

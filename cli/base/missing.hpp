@@ -1,0 +1,60 @@
+// The options --missing and --missing-k.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/parser.hpp"
+#include "vicinal/impute.hpp"
+#include "vicinal/io.hpp"
+
+namespace vicinal::cli {
+
+struct MissingArguments {
+  std::string missing = "error";
+  std::int64_t k = 5;
+
+  [[nodiscard]] bool any() const { return missing != "error"; }
+  [[nodiscard]] bool drops() const { return missing == "drop"; }
+  [[nodiscard]] bool fills() const { return any() && !drops(); }
+  [[nodiscard]] ImputeOptions options() const;
+  /// Bytes that filling or dropping takes beside the table: of what is filled, of a copy of it, and of what fills.
+  [[nodiscard]] std::uint64_t fill_bytes(const TableView& table) const;
+  /// Leaves out the rows of a table that have missing values, where that is asked for, and notes how many. The numbers
+  /// in the file of the rows that are left; empty where they are as they were.
+  [[nodiscard]] std::vector<std::int64_t> drop_rows(const Context& ctx, Table& table, const std::string& file) const;
+  /// Refuses `drop` for a command that answers for every row.
+  void refuse_drop(const std::string& why) const;
+};
+
+void add_missing_options(const Parser& command, MissingArguments& arguments);
+/// Whether it is one of theirs.
+bool is_missing_option(const std::string& name);
+
+/// read(), of a table to which --missing applies: where it refuses a missing value, the sentence names the option.
+template <class Read>
+Table naming_missing(const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    const std::string sentence = error.what();
+    if (error.code() != ErrorCode::bad_data || !sentence.ends_with("(a missing value)")) throw;
+    throw Error(error.code(), sentence + "; --missing fills such values or leaves out their rows");
+  }
+}
+
+/// Those of the values that belong to the rows given; all of them where none are.
+template <class Value>
+void keep_rows(const std::vector<std::int64_t>& rows, std::size_t width, std::vector<Value>& values) {
+  if (rows.empty()) return;
+  std::vector<Value> kept;
+  kept.reserve(rows.size() * width);
+  for (const std::int64_t row : rows) {
+    const auto first = values.begin() + row * static_cast<std::ptrdiff_t>(width);
+    kept.insert(kept.end(), first, first + static_cast<std::ptrdiff_t>(width));
+  }
+  values = std::move(kept);
+}
+
+}  // namespace vicinal::cli
