@@ -41,6 +41,7 @@ std::uint64_t ConvertCommand::write_bytes(const Context& ctx, const TableView& t
   constexpr std::uint64_t kBlock = 65536;      // elements
   constexpr std::uint64_t kText = 4 * 26 + 8;  // of an element: texts of four blocks a thread, and a wide number
   constexpr std::uint64_t kXz = 96'000'000;    // its encoder
+  constexpr std::uint64_t kBzip2 = 7'600'000;  // likewise
   const auto rows = static_cast<std::uint64_t>(table.rows());
   const auto cols = static_cast<std::uint64_t>(table.cols());
   const auto width = static_cast<std::uint64_t>(size_of(writing.dtype.value_or(table.dtype())));
@@ -48,6 +49,7 @@ std::uint64_t ConvertCommand::write_bytes(const Context& ctx, const TableView& t
   std::uint64_t bytes =
       static_cast<std::uint64_t>(ctx.threads()) * kText * std::min(rows * cols, std::max(kBlock, cols));
   if (to.ends_with(".xz") || writing.compression == Compression::xz) bytes += kXz;
+  if (to.ends_with(".bz2") || writing.compression == Compression::bzip2) bytes += kBzip2;
   if (format == FileFormat::npz || format == FileFormat::hdf5) bytes += rows * (cols * width + sizeof(std::int64_t));
   if (format == FileFormat::hdf5) bytes += 3 * rows * cols * width;
   return bytes;
@@ -61,6 +63,7 @@ WriteOptions ConvertCommand::write_options() const {
       if (name_of(dtype) == to_dtype) options.dtype = dtype;
     }
   }
+  if (!options.format && to == "-") options.format = FileFormat::csv;
   if (!options.format && !format_of_suffix(to)) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("'{}' has no suffix that says what to write; --to-format does", to));
@@ -98,7 +101,7 @@ void ConvertCommand::run() const {
   write_table(rest, to, table, writing);
   runtime.progress->clear();
   const FileFormat format = writing.format ? *writing.format : *format_of_suffix(to);
-  const bool names_stay = table.columns.empty() || format == FileFormat::csv;
+  const bool names_stay = table.columns.empty() || format == FileFormat::csv || format == FileFormat::json_lines;
   if (common.json) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     print_json({{"command", "convert"},
@@ -127,13 +130,13 @@ Command add_convert(const Parser& root) {
   app.add_option("IN", command->from, "Any file that vicinal reads").type_name("FILE").required();
   app.add_option("OUT", command->to,
                  "Where to write: .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs .libsvm .h5 .kmeans-text "
-                 ".kmeans-binary, and .gz or .xz behind that")
+                 ".kmeans-binary .jsonl, and .gz, .bz2 or .xz behind that")
       .type_name("FILE")
       .required();
   const std::string group = "Writing";
   app.add_choice("--to-format", command->to_format,
                  {"auto", "npy", "npz", "csv", "idx", "fvecs", "bvecs", "ivecs", "libsvm", "hdf5", "kmeans-text",
-                  "kmeans-binary"},
+                  "kmeans-binary", "jsonl"},
                  "What to write, whatever OUT's suffix")
       .group(group);
   app.add_choice("--to-dtype", command->to_dtype, {"auto", "uint8", "float16", "bfloat16", "float32", "float64"},

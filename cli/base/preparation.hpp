@@ -1,9 +1,11 @@
-// The options --categories and --scale.
+// The options --categories, --text and --scale.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/parser.hpp"
+#include "vicinal/io.hpp"
 #include "vicinal/preprocess.hpp"
 
 namespace vicinal::cli {
@@ -11,10 +13,13 @@ namespace vicinal::cli {
 struct PreparationArguments {
   std::string categories = "none";
   std::string scale = "none";
+  std::vector<std::string> text;
 
   /// Whether either option is given.
   [[nodiscard]] bool any() const { return categories != "none" || scale != "none"; }
   [[nodiscard]] PreparationOptions options() const;
+  /// Has columns of text read where --categories is given. Throws for --text without it.
+  void ask_for_texts(ReadOptions& reading) const;
 };
 
 void add_preparation_options(const Parser& command, PreparationArguments& arguments);

@@ -156,7 +156,7 @@ std::string predictions_text(const std::vector<Outcome>& outcomes) {
   return format_table(lines);
 }
 
-Json to_json(const Outcome& outcome) {
+Json outcome_json(const Outcome& outcome) {
   Json json = {{"name", outcome.name.empty() ? Json(nullptr) : Json(outcome.name)},
                {"classes", outcome.labels->class_count()}};
   if (!outcome.scores) return json;
@@ -294,7 +294,7 @@ class ClassifyRun : public SupervisedRun {
   }
   void add_to(Json& json) const override {
     json["outputs"] = Json::array();
-    for (const Outcome& one : outcomes_) json["outputs"].push_back(to_json(one));
+    for (const Outcome& one : outcomes_) json["outputs"].push_back(outcome_json(one));
   }
   [[nodiscard]] std::vector<std::string> scores_texts() const override {
     std::vector<std::string> texts;

@@ -64,6 +64,7 @@ Numbers read_columns(const Context& ctx, const std::string& file, const ReadOpti
   for (std::size_t c = 0; c < columns.size(); ++c) {
     ReadOptions reading = how;
     reading.find_text = false;
+    reading.text.clear();
     reading.drop = all_columns_but(ctx, file, columns[c]);
     const Numbers one = numbers_of(ctx, read_rows(ctx, file, reading).view);
     if (c == 0) {
@@ -147,7 +148,7 @@ std::string values_text(const Regression& found, const std::vector<std::string>&
   return format_table(lines);
 }
 
-Json to_json(const std::vector<RegressionScore>& scores, const std::vector<std::string>& names) {
+Json scores_json(const std::vector<RegressionScore>& scores, const std::vector<std::string>& names) {
   Json json = Json::array();
   for (std::size_t o = 0; o < scores.size(); ++o) {
     const RegressionScore& one = scores[o];
@@ -236,7 +237,7 @@ class RegressRun : public SupervisedRun {
   void add_to(Json& json) const override {
     json["targets"] = fitted_.model->target_columns;
     json["outliers"] = found_.outliers;
-    json["scores"] = truth_ ? to_json(scores_, names_) : Json(nullptr);
+    json["scores"] = truth_ ? scores_json(scores_, names_) : Json(nullptr);
   }
   [[nodiscard]] std::vector<std::string> scores_texts() const override {
     if (!truth_) return {};

@@ -6,7 +6,9 @@
 
 #include "core/entry.hpp"
 #include "io/atomic_file.hpp"
+#include "io/format.hpp"
 #include "io/npy.hpp"
+#include "io/packed_file.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal {
@@ -36,7 +38,7 @@ void check_graph(const NeighborGraph& graph) {
 }
 
 void write_graph_csv(const std::filesystem::path& path, const NeighborGraph& graph) {
-  io::AtomicFile file(path);
+  io::PackedFile file(path);
   file.write("row,rank,id,distance\n");
   std::string lines;
   for (std::int64_t row = 0; row < graph.rows; ++row) {
@@ -66,7 +68,7 @@ void write_npy(const std::filesystem::path& path, const ArrayView& array) try {
 
 void write_text(const std::filesystem::path& path, std::string_view text) try {
   const core::Entry entry;
-  io::AtomicFile file(path);
+  io::PackedFile file(path);
   file.write(text);
   file.commit();
 } catch (const std::bad_alloc&) {
@@ -77,8 +79,9 @@ void write_graph(const std::filesystem::path& path, const NeighborGraph& graph) 
   const core::Entry entry;
   check_graph(graph);
   const auto count = static_cast<std::int64_t>(graph.ids.size());
-  const std::string suffix = lower_suffix(path);
-  if (suffix == ".csv") {
+  const bool packed = io::compression_of_suffix(path) != Compression::none;
+  const std::string suffix = lower_suffix(packed ? path.stem() : path);
+  if (suffix == ".csv" || path == "-") {
     write_graph_csv(path, graph);
     return;
   }
