@@ -137,7 +137,6 @@ std::vector<Hostile> hostile_files() {
       {"zip encrypted", zip({{"a.npy", plain, 0, 1, false}}), {"encrypted"}},
       {"zip of text that is no table", zip({{"a.txt", "hello", 0, 0, false}}), {"evil.bin:a.txt", "no data rows"}},
       {"zip of folders", zip({{"a/", "", 0, 0, false}}), {"no files"}},
-      {"zip in zip", zip({{"a.zip", zip_file, 0, 0, false}}), {"evil.bin:a.zip", "a.npy"}},
       {"bzip2 cut", bzip2(plain).substr(0, bzip2(plain).size() - 3), {"truncated"}},
       {"bzip2 damaged", patched(bzip2(plain), 30, "zzzz"), {"damaged"}},
       {"bzip2 garbage behind", bzip2(plain) + "garbage", {"7 bytes of something else"}},
