@@ -44,6 +44,7 @@ WriteOptions ConvertCommand::write_options() const {
       if (name_of(dtype) == to_dtype) options.dtype = dtype;
     }
   }
+  if (!options.format && to == "-") options.format = FileFormat::csv;
   if (!options.format && !format_of_suffix(to)) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("'{}': its suffix is not that of a format; name the format by --to-format", to));
@@ -88,7 +89,7 @@ void ConvertCommand::run() const {
   write_table(rest, to, table, writing);
   runtime.progress->clear();
   const FileFormat format = writing.format ? *writing.format : *format_of_suffix(to);
-  const bool names_stay = table.columns.empty() || format == FileFormat::csv;
+  const bool names_stay = table.columns.empty() || format == FileFormat::csv || format == FileFormat::json_lines;
   if (common.json) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     print_json({{"command", "convert"},
@@ -118,13 +119,13 @@ Command add_convert(const Parser& root) {
   app.add_option("IN", command->from, "Any file that vicinal reads").type_name("FILE").required();
   app.add_option("OUT", command->to,
                  "Where to write: .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs .libsvm .h5 .kmeans-text "
-                 ".kmeans-binary, and .gz or .xz behind that")
+                 ".kmeans-binary .jsonl, and .gz, .bz2 or .xz behind that")
       .type_name("FILE")
       .required();
   const std::string group = "Writing";
   app.add_choice("--to-format", command->to_format,
                  {"auto", "npy", "npz", "csv", "idx", "fvecs", "bvecs", "ivecs", "libsvm", "hdf5", "kmeans-text",
-                  "kmeans-binary"},
+                  "kmeans-binary", "jsonl"},
                  "What to write, whatever OUT's suffix")
       .group(group);
   app.add_choice("--to-dtype", command->to_dtype, {"auto", "uint8", "float16", "bfloat16", "float32", "float64"},

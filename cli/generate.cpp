@@ -49,7 +49,7 @@ std::string csv_of(const Context& ctx, const Generated& made) {
 void write_points(const Context& ctx, const std::string& path, const Generated& made) {
   const ArrayView points = {made.points.data(), "<f8", {made.rows, made.cols}};
   if (path.ends_with(".npy")) return write_npy(path, points);
-  if (path.ends_with(".csv")) return write_text(path, csv_of(ctx, made));
+  if (is_csv_output(path)) return write_text(path, csv_of(ctx, made));
   std::vector<NamedArray> arrays = {{"points", points}};
   if (!made.parameters.empty()) arrays.push_back({"parameters", {made.parameters.data(), "<f8", {made.rows, 2}}});
   if (!made.labels.empty()) arrays.push_back({"labels", {made.labels.data(), "<i8", {made.rows}}});
@@ -67,7 +67,7 @@ void write_parameters(const std::string& path, const Generated& made) {
 
 void write_labels(const std::string& path, const Generated& made) {
   if (path.ends_with(".npy")) return write_npy(path, {made.labels.data(), "<i8", {made.rows}});
-  std::string text = path.ends_with(".csv") ? "label\n" : "";
+  std::string text = is_csv_output(path) ? "label\n" : "";
   for (const std::int64_t label : made.labels) text += fmt::format("{}\n", label);
   write_text(path, text);
 }

@@ -1,10 +1,11 @@
-// `vicinal info`: what a file holds, and per column its range, mean and what is missing. One pass, O(n d).
+// `vicinal info`: what a file holds, and for each column its type, how many values differ, what is missing, range and
+// mean; of a model what was fitted. One pass, O(n d).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,7 +17,10 @@
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
+#include "io/member.hpp"
 #include "io/shown.hpp"
+#include "io/summary.hpp"
+#include "model_info.hpp"
 #include "report/contents.hpp"
 #include "vicinal/io.hpp"
 
@@ -27,28 +31,8 @@ namespace {
 constexpr std::int64_t kSummaryCells = std::int64_t{1} << 28;
 constexpr std::size_t kColumnsShown = 20;
 
-struct ColumnSummary {
-  double smallest = std::numeric_limits<double>::infinity();
-  double largest = -std::numeric_limits<double>::infinity();
-  double sum = 0;
-  std::int64_t finite = 0;
-  std::int64_t nan = 0;
-  std::int64_t infinite = 0;
-
-  void add(double value) {
-    if (std::isnan(value)) {
-      ++nan;
-    } else if (std::isinf(value)) {
-      ++infinite;
-    } else {
-      smallest = std::min(smallest, value);
-      largest = std::max(largest, value);
-      sum += value;
-      ++finite;
-    }
-  }
-  [[nodiscard]] double mean() const { return sum / static_cast<double>(finite); }
-};
+/// What is kept to count the values that differ, all columns together.
+constexpr std::uint64_t kDistinctBytes = std::uint64_t{16} << 20;
 
 struct InfoCommand {
   CommonOptions common;
@@ -61,46 +45,69 @@ struct InfoCommand {
   void run() const;
   void write_report(const Context& ctx, const FileInfo& info) const;
   void plan(PlannedInputs& inputs) const;
+  void print_model(const Json& model) const;
 };
 
 struct Summary {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::string dtype;
-  std::vector<std::string> names;
   std::int64_t classes = -1;  ///< of the labels in the file; -1: none
-  std::vector<ColumnSummary> columns;
+  std::vector<io::ColumnSummary> columns;
   std::string problem;  ///< why there is no summary; empty when there is
 };
 
-std::vector<ColumnSummary> summarize(const Context& ctx, const TableView& view) {
-  std::vector<ColumnSummary> columns(static_cast<std::size_t>(view.cols()));
+void summarize(const Context& ctx, const Table& table, Summary& summary) {
+  const TableView& view = table.view;
+  summary.columns.resize(static_cast<std::size_t>(view.cols()));
+  for (std::size_t j = 0; j < summary.columns.size(); ++j) {
+    summary.columns[j].name = j < table.columns.size() ? table.columns[j] : fmt::format("{}", j);
+    summary.columns[j].limit(kDistinctBytes / summary.columns.size());
+  }
   const std::int64_t rows_a_check = std::max<std::int64_t>(1, 100000 / view.cols());
   for (std::int64_t i = 0; i < view.rows(); ++i) {
     if (i % rows_a_check == 0) {
       ctx.check_cancelled();
       ctx.report("summarize", static_cast<double>(i) / static_cast<double>(view.rows()));
     }
-    for (std::int64_t j = 0; j < view.cols(); ++j) columns[static_cast<std::size_t>(j)].add(value_at(view, i, j));
+    for (std::int64_t j = 0; j < view.cols(); ++j) {
+      summary.columns[static_cast<std::size_t>(j)].add(value_at(view, i, j));
+    }
   }
-  return columns;
+}
+
+/// Whether the columns may be of text: then they are looked at field by field.
+bool has_fields(const FileInfo& info) {
+  return info.format == FileFormat::csv || info.format == FileFormat::json_lines;
+}
+
+void summarize_fields(const Context& ctx, const InfoCommand& command, Summary& summary) {
+  io::TextSummary found = io::summarize_text(ctx, command.file, read_options(command.input), kDistinctBytes);
+  for (const std::string& note : found.notes) add_note(note);
+  summary.rows = found.rows;
+  summary.cols = std::ssize(found.columns);
+  summary.dtype = "float64";
+  summary.columns = std::move(found.columns);
 }
 
 Summary read_summary(const Context& ctx, const InfoCommand& command, const FileInfo& info) {
   Summary summary;
   try {
+    if (has_fields(info)) {
+      summarize_fields(ctx, command, summary);
+      return summary;
+    }
     const Table table = read_rows(ctx, command.file, read_options(command.input));
     summary.rows = table.view.rows();
     summary.cols = table.view.cols();
     summary.dtype = name_of(table.view.dtype());
-    summary.names = table.columns;
     if (table.labels) summary.classes = table.labels->class_count();
     if (summary.rows <= 0 || summary.cols <= 0) {
       summary.problem = "the table is empty";
     } else if (!command.all && summary.rows > kSummaryCells / summary.cols) {
       summary.problem = "the table is large; --columns summarizes its columns nevertheless";
     } else {
-      summary.columns = summarize(ctx, table.view);
+      summarize(ctx, table, summary);
     }
   } catch (const Error& error) {
     // Several arrays are described all the same; which one to summarize, --member says.
@@ -112,11 +119,13 @@ Summary read_summary(const Context& ctx, const InfoCommand& command, const FileI
   return summary;
 }
 
-std::string column_name(const Summary& summary, std::size_t j) {
-  return j < summary.names.size() ? summary.names[j] : fmt::format("{}", j);
+/// Columns that are not read as numbers unless --categories says so.
+std::int64_t text_columns(const Summary& summary) {
+  return std::count_if(summary.columns.begin(), summary.columns.end(),
+                       [](const io::ColumnSummary& column) { return column.texts > 0; });
 }
 
-Json summary_json(const FileInfo& info, const Summary& summary) {
+Json info_json(const FileInfo& info, const Summary& summary) {
   Json json = {{"command", "info"},
                {"format", name_of(info.format)},
                {"compression", name_of(info.compression)},
@@ -133,30 +142,59 @@ Json summary_json(const FileInfo& info, const Summary& summary) {
   }
   Json columns = Json::array();
   for (std::size_t j = 0; j < summary.columns.size(); ++j) {
-    const ColumnSummary& column = summary.columns[j];
-    Json entry = {{"name", column_name(summary, j)}, {"nan", column.nan}, {"infinite", column.infinite}};
-    if (column.finite > 0) {
+    const io::ColumnSummary& column = summary.columns[j];
+    Json entry = {{"name", column.name},           {"type", column.type()},
+                  {"distinct", column.distinct()}, {"distinct_is_least", !column.counts_all()},
+                  {"missing", column.missing},     {"nan", column.nan},
+                  {"infinite", column.infinite}};
+    if (column.texts > 0) {
+      entry["first"] = column.first_text;
+      entry["last"] = column.last_text;
+    } else if (column.finite > 0) {
       entry["min"] = column.smallest;
       entry["max"] = column.largest;
       entry["mean"] = column.mean();
     }
     columns.push_back(entry);
   }
-  json["summary"] = {{"rows", summary.rows}, {"cols", summary.cols}, {"dtype", summary.dtype}, {"columns", columns}};
+  json["summary"] = {{"rows", summary.rows},
+                     {"cols", summary.cols},
+                     {"dtype", summary.dtype},
+                     {"text_columns", text_columns(summary)},
+                     {"columns", columns}};
   if (summary.classes >= 0) json["summary"]["classes"] = summary.classes;
   return json;
 }
 
+/// At most 16 characters or so of a text, for a cell.
+std::string cut_text(const std::string& text) {
+  constexpr std::size_t kMost = 16;
+  const std::string all = io::printable(text);
+  if (all.size() <= kMost) return all;
+  std::size_t end = kMost - 3;
+  while (end > 0 && (static_cast<unsigned char>(all[end]) & 0xc0) == 0x80) --end;
+  return all.substr(0, end) + "...";
+}
+
 std::string columns_text(const Summary& summary) {
-  std::vector<std::vector<std::string>> lines = {{"column", "min", "max", "mean", "NaN", "infinite"}};
+  std::vector<std::vector<std::string>> lines = {{"column", "type", "distinct", "missing", "min", "max", "mean"}};
+  const bool infinite = std::any_of(summary.columns.begin(), summary.columns.end(),
+                                    [](const io::ColumnSummary& column) { return column.infinite > 0; });
+  if (infinite) lines[0].emplace_back("infinite");
   const std::size_t shown = std::min(summary.columns.size(), kColumnsShown);
   for (std::size_t j = 0; j < shown; ++j) {
-    const ColumnSummary& column = summary.columns[j];
-    const bool any = column.finite > 0;
-    lines.push_back({column_name(summary, j), any ? fmt::format("{:.6g}", column.smallest) : "-",
-                     any ? fmt::format("{:.6g}", column.largest) : "-",
-                     any ? fmt::format("{:.6g}", column.mean()) : "-", fmt::format("{}", column.nan),
-                     fmt::format("{}", column.infinite)});
+    const io::ColumnSummary& column = summary.columns[j];
+    const auto number = [&](double value) { return column.finite > 0 ? fmt::format("{:.6g}", value) : "-"; };
+    std::vector<std::string> line = {column.name, std::string(column.type()),
+                                     fmt::format("{}{}", column.counts_all() ? "" : ">= ", column.distinct()),
+                                     fmt::format("{}", column.missing + column.nan)};
+    if (column.texts > 0) {
+      line.insert(line.end(), {cut_text(column.first_text), cut_text(column.last_text), "-"});
+    } else {
+      line.insert(line.end(), {number(column.smallest), number(column.largest), number(column.mean())});
+    }
+    if (infinite) line.push_back(fmt::format("{}", column.infinite));
+    lines.push_back(std::move(line));
   }
   std::string text = format_table(lines);
   if (shown < summary.columns.size()) {
@@ -190,15 +228,24 @@ void InfoCommand::plan(PlannedInputs& inputs) const {
     throw;
   }
   const auto columns = static_cast<std::uint64_t>(table.cols());
-  inputs.add(columns * (sizeof(ColumnSummary) + sizeof(std::string) + (common.json ? kJson : 0)));
+  const std::uint64_t cells = 64 * columns * static_cast<std::uint64_t>(table.rows());
+  inputs.add(columns * (sizeof(io::ColumnSummary) + sizeof(std::string) + (common.json ? kJson : 0)));
+  inputs.add(std::min(kDistinctBytes, cells));
   if (!report.empty()) inputs.add(kPage + columns * kPageColumn);
+}
+
+void InfoCommand::print_model(const Json& model) const {
+  if (!report.empty()) throw Error(ErrorCode::invalid_argument, "--report: is of tables, and the file is a model");
+  if (common.json) return print_json({{"command", "info"}, {"model", model}});
+  print_text(
+      fmt::format("{}: model of {}\n{}", io::printable(file), model.front().get<std::string>(), model_text(model)));
 }
 
 void InfoCommand::run() const {
   check_output("--report", report, {".html", ".htm"});
   const Runtime runtime = make_runtime(common, Computes::on_host);
   std::error_code unknown;
-  if (const auto kind = std::filesystem::status(file, unknown).type();
+  if (const auto kind = std::filesystem::status(io::place_of(file).file, unknown).type();
       kind == std::filesystem::file_type::fifo || kind == std::filesystem::file_type::socket) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("FILE: '{}' is a pipe, which can be read only once; info reads a file twice", file));
@@ -206,6 +253,7 @@ void InfoCommand::run() const {
   PlannedInputs inputs(runtime, common);
   plan(inputs);
   if (!common.explain) inputs.require("info", 0);
+  if (const std::optional<Json> model = describe_model(runtime.ctx, file)) return print_model(*model);
   const FileInfo info = describe_file(runtime.ctx, file, read_options(input).format);
   if (common.explain) {
     Plan plan;
@@ -219,7 +267,7 @@ void InfoCommand::run() const {
   const Summary summary = read_summary(runtime.ctx, *this, info);
   if (!report.empty()) write_report(runtime.ctx, info);
   runtime.progress->clear();
-  if (common.json) return print_json(summary_json(info, summary));
+  if (common.json) return print_json(info_json(info, summary));
   const bool plain = info.compression == Compression::none;
   const std::string packed = plain ? "" : fmt::format(" in {}", name_of(info.compression));
   std::string text = fmt::format("{}: {}{}, {}\n", io::printable(file), name_of(info.format), packed,
@@ -232,8 +280,9 @@ void InfoCommand::run() const {
   if (!summary.problem.empty()) {
     text += fmt::format("no column summary: {}\n", summary.problem);
   } else {
-    text += fmt::format("table {} rows of {} columns, read as {}\n\n", format_count(summary.rows), summary.cols,
-                        summary.dtype);
+    const std::int64_t texts = text_columns(summary);
+    text += fmt::format("table {} rows of {} columns, read as {}{}\n\n", format_count(summary.rows), summary.cols,
+                        summary.dtype, texts > 0 ? fmt::format("; not numbers: {}", texts) : "");
     if (summary.classes >= 0) text += fmt::format("labels of {} classes\n\n", format_count(summary.classes));
     text += columns_text(summary);
   }

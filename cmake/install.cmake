@@ -4,10 +4,10 @@ include(CMakePackageConfigHelpers)
 set(VICINAL_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/vicinal)
 
 if(NOT BUILD_SHARED_LIBS)
-  # A static archive does not carry zlib and liblzma: its users must link them (vicinalConfig.cmake finds them).
+  # A static archive does not carry zlib, liblzma and libbz2: its users must link them (vicinalConfig.cmake finds them).
   target_link_libraries(vicinal PRIVATE $<INSTALL_INTERFACE:ZLIB::ZLIB>
-    $<INSTALL_INTERFACE:LibLZMA::LibLZMA>)
-  set(VICINAL_PC_STATIC_LIBS " -lz -llzma -ldl -pthread")
+    $<INSTALL_INTERFACE:LibLZMA::LibLZMA> $<INSTALL_INTERFACE:BZip2::BZip2>)
+  set(VICINAL_PC_STATIC_LIBS " -lz -llzma -lbz2 -ldl -pthread")
 endif()
 
 install(TARGETS vicinal EXPORT vicinalTargets

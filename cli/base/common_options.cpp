@@ -120,19 +120,21 @@ void add_input_options(const Parser& command, InputOptions& options) {
   command
       .add_choice("--format", options.format,
                   {"auto", "npy", "npz", "csv", "idx", "fvecs", "bvecs", "ivecs", "libsvm", "hdf5", "kmeans-text",
-                   "kmeans-binary"},
+                   "kmeans-binary", "jsonl"},
                   "File format, if the content is ambiguous")
       .group(group);
   command
       .add_choice("--dtype", options.dtype, {"as-stored", "bfloat16"},
                   "bfloat16: read untyped two-byte elements (<V2) of .npy and .npz as bfloat16")
       .group(group);
-  command.add_option("--drop", options.drop, "CSV column to ignore, by name or position; may be repeated")
+  command.add_option("--drop", options.drop, "CSV or JSON column to ignore, by name or position; may be repeated")
       .type_name("COLUMN")
       .repeatable()
       .group(group);
   command.add_flag("--keep-index", options.keep_index, "Keep an unnamed CSV column that counts the rows").group(group);
-  command.add_option("--member", options.member, "Array to read from an .npz or HDF5 file that holds several")
+  command
+      .add_option("--member", options.member,
+                  "Array to read from an .npz or HDF5 file that holds several, as FILE:NAME does")
       .type_name("NAME")
       .group(group);
   const Option header =

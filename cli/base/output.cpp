@@ -30,7 +30,32 @@ std::string printable_lines(std::string_view text) {
   return lines;
 }
 
+/// Whether a result goes to stdout, and all words to stderr.
+bool& stdout_is_taken() {
+  static bool taken = false;
+  return taken;
+}
+
+void print_words(const std::string& text) {
+  if (stdout_is_taken()) {
+    write_stderr(text);
+  } else {
+    write_stdout(text);
+  }
+}
+
+/// The suffix that says what is written: without that of a packer where CSV may be packed.
+std::string ending_of(const std::filesystem::path& path) {
+  const std::string ending = path.extension().string();
+  const bool packed = ending == ".gz" || ending == ".bz2" || ending == ".xz";
+  return packed && path.stem().extension() == ".csv" ? ".csv" : ending;
+}
+
 }  // namespace
+
+bool is_csv_output(const std::filesystem::path& path) {
+  return path == "-" || ending_of(path) == ".csv";
+}
 
 void write_stdout(std::string_view text) {
   const bool waits = io::is_pipe(STDOUT_FILENO);
@@ -48,7 +73,7 @@ void write_stdout(std::string_view text) {
 }
 
 void print_text(std::string_view text) {
-  write_stdout(printable_lines(text));
+  print_words(printable_lines(text));
 }
 
 void print_json(const Json& json) {
@@ -66,7 +91,7 @@ void print_json(const Json& json) {
       escaped += text[at];
     }
   }
-  write_stdout(escaped + "\n");
+  print_words(escaped + "\n");
 }
 
 void tell(const Runtime& runtime, const CommonOptions& options, std::string_view sentence) {
@@ -147,10 +172,14 @@ void print_plan(const CommonOptions& options, const Plan& plan) {
 void check_output(const std::string& option, const std::filesystem::path& path,
                   std::initializer_list<std::string_view> endings) {
   if (path.empty()) return;
-  const std::string ending = path.extension().string();
+  const std::string ending = path == "-" ? ".csv" : ending_of(path);
   if (endings.size() != 0 && std::find(endings.begin(), endings.end(), ending) == endings.end()) {
     throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' must end in {}", option, path.string(),
                                                          fmt::join(endings.begin(), endings.end(), " or ")));
+  }
+  if (path == "-") {
+    stdout_is_taken() = true;
+    return;
   }
   std::error_code ignored;
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");

@@ -42,9 +42,13 @@ std::string ran_as(const Plan& plan);
 void print_plan(const CommonOptions& options, const Plan& plan);
 
 /// Refuses an output path before any work is done: its ending must be one of `endings` (none: any), its folder must be
-/// there and be writable, and it must not be a folder itself. An empty path is fine.
+/// there and be writable, and it must not be a folder itself. An empty path is fine. Where .csv is an ending, so is
+/// .csv.gz (.bz2, .xz), and `-`, standard output: lines for a person then go to stderr.
 void check_output(const std::string& option, const std::filesystem::path& path,
                   std::initializer_list<std::string_view> endings = {});
+
+/// Whether a result goes into CSV, packed or not.
+bool is_csv_output(const std::filesystem::path& path);
 
 /// Lines of text with columns aligned to the right, the first to the left. Control characters in cells are shown.
 std::string format_table(const std::vector<std::vector<std::string>>& rows);

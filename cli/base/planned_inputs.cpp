@@ -10,6 +10,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/output.hpp"
+#include "io/member.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::cli {
@@ -29,7 +30,7 @@ constexpr std::uint64_t kSmall =
 
 std::uint64_t size_of_file(const std::string& file) {
   std::error_code unknown;
-  const auto size = std::filesystem::file_size(file, unknown);
+  const auto size = std::filesystem::file_size(io::place_of(file).file, unknown);
   return unknown ? 0 : static_cast<std::uint64_t>(size);
 }
 
@@ -64,7 +65,8 @@ Element element_of(const std::string& type, FileFormat format) {
 }
 
 bool is_text(const FileInfo& info) {
-  return info.format == FileFormat::csv || info.format == FileFormat::libsvm || info.format == FileFormat::kmeans_text;
+  return info.format == FileFormat::csv || info.format == FileFormat::libsvm ||
+         info.format == FileFormat::kmeans_text || info.format == FileFormat::json_lines;
 }
 
 /// The array that a table is read from: the one that is named, or the first with two axes.
@@ -112,7 +114,8 @@ TableView PlannedInputs::add_table(const std::string& file, const ReadOptions& r
   const std::uint64_t pages = strict_ || info.compression != Compression::none ? info.bytes : 0;
   if (is_text(info)) {
     const auto labels = static_cast<std::int64_t>(reading.label.empty() ? 0 : 1);
-    if (info.format == FileFormat::csv) d -= static_cast<std::int64_t>(reading.drop.size()) + labels;
+    const bool has_columns = info.format == FileFormat::csv || info.format == FileFormat::json_lines;
+    if (has_columns) d -= static_cast<std::int64_t>(reading.drop.size()) + labels;
     if (reading.columns > 0) d = reading.columns;
     known_ = known_ && n > 0 && d > 0;
     if (!known_) return {};
@@ -122,9 +125,10 @@ TableView PlannedInputs::add_table(const std::string& file, const ReadOptions& r
     const std::uint64_t views = rows * (texts * kTextPerRow + (has_labels ? kLabelPerRow : 0));
     // One column is numbered after the other; their strings take what is too long for the object, at most twice the
     // file.
-    const std::uint64_t strings = texts > 0 ? rows * texts * kCategoryPerRow + 2 * info.bytes : 0;
+    const std::uint64_t text = std::max(info.bytes, info.unpacked);
+    const std::uint64_t strings = texts > 0 ? rows * texts * kCategoryPerRow + 2 * text : 0;
     const std::uint64_t numbering = texts > 0 ? rows * kDistinctPerRow + strings : 0;
-    reading_ = std::max(reading_, held_ + values + views + numbering + pages);
+    reading_ = std::max(reading_, held_ + values + views + numbering + pages + info.unpacked);
     held_ += values + strings + (has_labels ? rows * kClassPerRow : 0);
     return shape_view(DType::float64, n, d);
   }
@@ -151,8 +155,9 @@ void PlannedInputs::add_labels(const std::string& file, const std::string& colum
   const FileInfo::Array& array = array_of(info, column, file);
   const std::uint64_t rows = array.shape.empty() ? 0 : static_cast<std::uint64_t>(array.shape[0]);
   // Texts that are too long for a string object, and those with doubled quotes, take at most twice their file.
-  reading_ = std::max(reading_, held_ + rows * kLabelPerRow + 3 * info.bytes);
-  held_ += rows * kClassPerRow + 2 * info.bytes;
+  const std::uint64_t text = std::max(info.bytes, info.unpacked);
+  reading_ = std::max(reading_, held_ + rows * kLabelPerRow + 2 * text + info.bytes + info.unpacked);
+  held_ += rows * kClassPerRow + 2 * text;
 }
 
 void PlannedInputs::add_map(const std::string& file, bool is_copied, std::int64_t columns) {

@@ -1,7 +1,11 @@
 // See preparation.hpp.
 #include "base/preparation.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+
+#include "vicinal/error.hpp"
 
 namespace vicinal::cli {
 
@@ -11,12 +15,28 @@ PreparationOptions PreparationArguments::options() const {
           .missing = missing.options()};
 }
 
+void PreparationArguments::ask_for_texts(ReadOptions& reading) const {
+  if (categories == "none" && !text.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--text: column '{}' becomes numbers by --categories ordinal or onehot only", text[0]));
+  }
+  reading.find_text = categories != "none";
+  reading.text = text;
+}
+
 void add_preparation_options(const Parser& command, PreparationArguments& arguments) {
   const std::string group = "Preparing columns";
   command
       .add_choice(
           "--categories", arguments.categories, {"none", "ordinal", "onehot"},
           "Text columns; ordinal: numbers in the order of the sorted texts of TRAIN; onehot: one column per text")
+      .group(group);
+  command
+      .add_option("--text", arguments.text,
+                  "Column of text, by name or position, whatever is in it; may be repeated [those with text that "
+                  "repeats]")
+      .type_name("COLUMN")
+      .repeatable()
       .group(group);
   command
       .add_choice("--scale", arguments.scale, {"none", "standard", "minmax"},

@@ -1,10 +1,12 @@
-// The options --categories, --scale and --missing.
+// The options --categories, --text, --scale and --missing.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/missing.hpp"
 #include "base/parser.hpp"
+#include "vicinal/io.hpp"
 #include "vicinal/preprocess.hpp"
 
 namespace vicinal::cli {
@@ -13,10 +15,13 @@ struct PreparationArguments {
   std::string categories = "none";
   std::string scale = "none";
   MissingArguments missing;
+  std::vector<std::string> text;
 
   /// Whether columns are changed.
   [[nodiscard]] bool any() const { return categories != "none" || scale != "none" || missing.fills(); }
   [[nodiscard]] PreparationOptions options() const;
+  /// Has columns of text read where --categories is given. Throws for --text without it.
+  void ask_for_texts(ReadOptions& reading) const;
 };
 
 void add_preparation_options(const Parser& command, PreparationArguments& arguments);

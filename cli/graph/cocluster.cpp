@@ -16,6 +16,7 @@
 #include "commands.hpp"
 #include "graph/edges_file.hpp"
 #include "io/atomic_file.hpp"
+#include "io/packed_file.hpp"
 #include "ops/graph/plans.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/spectral_cocluster.hpp"
@@ -87,7 +88,7 @@ Counts summarize(const Cocluster& found) {
 
 /// Lines of an output; `line(i)` is the i-th.
 template <class Line>
-void write_lines(const Context& ctx, io::AtomicFile& file, std::size_t count, const Line& line) {
+void write_lines(const Context& ctx, io::PackedFile& file, std::size_t count, const Line& line) {
   for (std::size_t i = 0; i < count; ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();
     file.write(line(i));
@@ -95,7 +96,7 @@ void write_lines(const Context& ctx, io::AtomicFile& file, std::size_t count, co
 }
 
 void write_members(const Context& ctx, const std::string& path, const NamedEdges& edges, const Cocluster& found) {
-  io::AtomicFile file(path);
+  io::PackedFile file(path);
   file.write("side,id,group,relation,count_a,count_b\n");
   const auto add = [&](char side, const std::vector<std::string>& ids, const std::vector<std::int64_t>& labels) {
     write_lines(ctx, file, ids.size(), [&](std::size_t i) {
@@ -112,7 +113,7 @@ void write_members(const Context& ctx, const std::string& path, const NamedEdges
 
 void write_cut_edges(const Context& ctx, const std::string& path, const NamedEdges& edges,
                      const std::vector<std::int64_t>& cut) {
-  io::AtomicFile file(path);
+  io::PackedFile file(path);
   file.write(edges.weights.empty() ? "a,b\n" : "a,b,weight\n");
   write_lines(ctx, file, cut.size(), [&](std::size_t i) {
     const auto e = static_cast<std::size_t>(cut[i]);

@@ -31,8 +31,8 @@ struct Columns {
 };
 
 Columns columns_of(const FileInfo& info, const EdgesFile& file) {
-  if (info.format != FileFormat::csv) {
-    throw Error(ErrorCode::bad_data, fmt::format("'{}': edges are read from delimited text", file.path));
+  if (info.format != FileFormat::csv && info.format != FileFormat::json_lines) {
+    throw Error(ErrorCode::bad_data, fmt::format("'{}': edges are read from delimited text and JSON lines", file.path));
   }
   const std::int64_t count = info.arrays.at(0).shape.at(1);
   Columns columns;

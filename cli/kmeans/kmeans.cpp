@@ -113,7 +113,7 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
 Table KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation) const {
   ReadOptions reading = read_options(input);
   if (!preparation.columns().empty()) return preparation.apply(ctx, preparation.read(ctx, table, reading), table);
-  reading.find_text = prepared.categories != "none";
+  prepared.ask_for_texts(reading);
   reading.missing = prepared.missing.fills();
   Table rows = naming_missing([&] { return read_rows(ctx, table, reading); });
   if (!prepared.any() || !model.empty()) return rows;
@@ -124,14 +124,14 @@ Table KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation)
 /// As .csv a text that grows as it is written.
 std::uint64_t KMeansCommand::output_bytes(std::int64_t rows) const {
   constexpr std::uint64_t kLine = std::uint64_t{2} * 16;
-  return output.ends_with(".csv") ? static_cast<std::uint64_t>(rows) * kLine : 0;
+  return is_csv_output(output) ? static_cast<std::uint64_t>(rows) * kLine : 0;
 }
 
 /// One plan for the inputs and the clustering, before they are read.
 Context KMeansCommand::plan(PlannedInputs& inputs) const {
   if (!model.empty() || !is_init_name(init) || prepared.categories == "onehot") inputs.add_unknown();
   ReadOptions reading = read_options(input);
-  reading.find_text = prepared.categories != "none";
+  prepared.ask_for_texts(reading);
   TableView rows = inputs.add_table(table, reading);
   if (rows.rows() > 0 && prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
@@ -166,7 +166,7 @@ void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
                                  {"iterations", {&found.iterations, "<i8", {1}}}};
     return write_npz(output, arrays);
   }
-  if (!output.ends_with(".csv")) return write_classical(ctx, output, found);
+  if (!is_csv_output(output)) return write_classical(ctx, output, found);
   std::string text = "row,label\n";
   for (std::size_t i = 0; i < found.labels.size(); ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();
@@ -417,7 +417,8 @@ Command add_kmeans(const Parser& root) {
   add_preparation_options(app, command->prepared);
   for (const Option& option : app.options()) {
     const std::string name = option.name();
-    if (name == "--categories" || name == "--scale" || name == "--save-model" || is_missing_option(name))
+    if (name == "--categories" || name == "--text" || name == "--scale" || name == "--save-model" ||
+        is_missing_option(name))
       command->of_fitting.push_back(option);
   }
   add_input_options(app, command->input);

@@ -156,8 +156,8 @@ LofOptions LofCommand::options() const {
 ReadOptions LofCommand::reading() const {
   ReadOptions reading = read_options(input);
   reading.label = label;
-  reading.find_text = prepared.categories != "none";
   reading.missing = prepared.missing.any();
+  prepared.ask_for_texts(reading);
   return reading;
 }
 
@@ -175,7 +175,7 @@ Table LofCommand::read_train(const Context& ctx) const try {
 std::uint64_t LofCommand::output_bytes(std::int64_t rows) const {
   const std::uint64_t bytes_per_row = 8 + 8 + 8 + (label.empty() ? 0 : 4 + 16);
   constexpr std::uint64_t kLine = std::uint64_t{2} * 48;
-  return static_cast<std::uint64_t>(rows) * (bytes_per_row + (output.ends_with(".csv") ? kLine : 0));
+  return static_cast<std::uint64_t>(rows) * (bytes_per_row + (is_csv_output(output) ? kLine : 0));
 }
 
 /// One plan for the inputs and what is made of them, before they are read.
@@ -245,7 +245,7 @@ Table LofCommand::read_asked(const Context& ctx, const Fit& fitted) const {
   reading.missing = preparation.imputer().filling() != Filling::none;
   if (!label.empty() || !reading.drop.empty() || preparation.has_texts()) {
     const FileInfo info = describe_file(ctx, asked());
-    if (info.format == FileFormat::csv) {
+    if (info.format == FileFormat::csv || info.format == FileFormat::json_lines) {
       const auto& columns = preparation.columns();
       const std::int64_t width = columns.empty() ? fitted.index->cols() : static_cast<std::int64_t>(columns.size());
       const bool wider = columns_in(info) > width;
@@ -503,8 +503,8 @@ Command add_lof(const Parser& root) {
   add_common_options(app, lof.common);
   for (const Option& option : app.options()) {
     const std::string name = option.name();
-    if (name == "--metric" || name == "--p" || name == "--method" || name == "--categories" || name == "--scale" ||
-        is_missing_option(name))
+    if (name == "--metric" || name == "--p" || name == "--method" || name == "--categories" || name == "--text" ||
+        name == "--scale" || is_missing_option(name))
       lof.of_fitting.push_back(option);
     if (name == "--json" || name == "--explain") lof.of_answers.push_back(option);
   }

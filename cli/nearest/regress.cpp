@@ -65,6 +65,7 @@ Numbers read_columns(const Context& ctx, const std::string& file, const ReadOpti
     ReadOptions reading = how;
     reading.find_text = false;
     reading.missing = false;  // targets are known
+    reading.text.clear();
     reading.drop = all_columns_but(ctx, file, columns[c]);
     const Numbers one = numbers_of(ctx, read_rows(ctx, file, reading).view);
     if (c == 0) {

@@ -92,7 +92,7 @@ void add_supervised_options(const Parser& app, SupervisedOptions& options, const
   for (const Option& option : app.options()) {
     const std::string name = option.name();
     for (const char* const one :
-         {"--metric", "--p", "--filter", "--categories", "--scale", "--missing", "--missing-k"}) {
+         {"--metric", "--p", "--filter", "--categories", "--text", "--scale", "--missing", "--missing-k"}) {
       if (name == one) settled(option);
     }
   }
@@ -155,8 +155,8 @@ KRange parse_k(const std::string& text) {
 
 ReadOptions training_options(const SupervisedOptions& options) {
   ReadOptions reading = read_options(options.input);
-  reading.find_text = options.prepared.categories != "none";
   reading.missing = options.prepared.missing.any();
+  options.prepared.ask_for_texts(reading);
   return reading;
 }
 
@@ -244,7 +244,7 @@ AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, cons
       reading.drop.push_back(column);
   }
   const FileInfo info = describe_file(ctx, file);
-  if (info.format == FileFormat::csv) {
+  if (info.format == FileFormat::csv || info.format == FileFormat::json_lines) {
     const auto named = [&](const std::string& column) {
       return std::find(info.columns.begin(), info.columns.end(), column) != info.columns.end();
     };
@@ -277,7 +277,7 @@ AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, cons
 
 std::vector<std::string> all_columns_but(const Context& ctx, const std::string& file, const std::string& column) {
   const FileInfo info = describe_file(ctx, file);
-  if (info.format != FileFormat::csv) {
+  if (info.format != FileFormat::csv && info.format != FileFormat::json_lines) {
     throw Error(ErrorCode::bad_data,
                 fmt::format("{} has no columns with names or positions, which '{}' would be", file, column));
   }

@@ -98,7 +98,7 @@ void MatchCommand::run() const {
   check_output("--changes", changes, {".csv"});
   check_output("--carried", carried, {".csv"});
   check_output("--report", report, {".html", ".htm"});
-  const bool is_map = !output.empty() && !output.ends_with(".csv");
+  const bool is_map = !output.empty() && !is_csv_output(output);
   if (is_map) check_match_output(output);
   MatchOptions chosen = options();
   if ((chosen.agreement != Agreement::ignored) == a.code.empty()) {

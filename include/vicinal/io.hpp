@@ -1,6 +1,6 @@
-// Files: tables, labels and results. The format is found by content (gzip and xz included); a name only decides
-// between formats whose content cannot tell them apart. Output goes to a temporary file beside its target and is
-// renamed: a target is whole or untouched.
+// Files: tables, labels and results. The format is found by content (gzip, bzip2, xz and zip included); a name only
+// decides between formats whose content cannot tell them apart. Output goes to a temporary file beside its target and
+// is renamed: a target is whole or untouched.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,7 @@ namespace vicinal {
 /// Besides NumPy's, delimited text and MNIST's: fvecs, bvecs and ivecs (each row int32 d, then d float32, bytes or
 /// int32), libsvm (lines `label index:value ..`), HDF5 (where libhdf5 is there), and the two files of the classical
 /// parallel k-means tools: lines `id x1 .. xD`, and int32 N, int32 D, N * D float32. All are little-endian but idx.
+/// JSON lines: an object or an array of numbers and texts a line.
 enum class FileFormat : std::uint8_t {
   npy,
   npz,
@@ -33,15 +34,16 @@ enum class FileFormat : std::uint8_t {
   libsvm,
   hdf5,
   kmeans_text,
-  kmeans_binary
+  kmeans_binary,
+  json_lines
 };
-/// "npy", .., "kmeans-text", "kmeans-binary".
+/// "npy", .., "kmeans-text", "kmeans-binary", "jsonl".
 VICINAL_API std::string_view name_of(FileFormat format) noexcept;
 /// Throws `invalid_argument` for a name that is none.
 VICINAL_API FileFormat file_format_from(std::string_view name);
 
-/// What a file is packed in.
-enum class Compression : std::uint8_t { none, gzip, xz };
+/// What a file is packed in; zip: a file of another format within a zip archive, which is only read.
+enum class Compression : std::uint8_t { none, gzip, xz, bzip2, zip };
 VICINAL_API std::string_view name_of(Compression compression) noexcept;
 
 /// How a table file is read.
@@ -55,7 +57,8 @@ struct ReadOptions {
   std::string member;  ///< npz, hdf5: array to read; empty: the only 2-d one, or the only one
   std::vector<std::string> drop;  ///< csv: columns (names or positions) to leave out
   std::vector<std::string> text;  ///< csv: columns (names or positions) of text, read as codes (Table::categories)
-  bool find_text = false;         ///< csv: so is every other column with text among the first 32 rows
+  bool find_text = false;         ///< csv: so is every other column with text among the first 32 rows; `bad_data` where
+                                  ///< it has more than 32 texts, and more than half as many as rows
   bool keep_index = false;        ///< csv: a column that only counts the rows (see `read_table`) is one of the table
   bool bfloat16 = false;          ///< npy, npz: elements of type '<V2', as ml_dtypes stores them, are bfloat16
   bool missing = false;           ///< csv: missing values are NaN (see `read_table`), not errors
@@ -98,6 +101,9 @@ struct Table {
 /// neither does that is `invalid_argument`. hdf5 without libhdf5 is `invalid_argument`, too. Throws `io` when the file
 /// cannot be read, `bad_data` naming file, line or row, and column, `invalid_argument` for an option that does not fit
 /// the file, `over_memory` before more than the memory limit is taken.
+/// JSON lines: the first line says which columns there are; keys that another line lacks are missing values, as null
+/// is, and others are refused; values are as a CSV's fields. Where no file `path` is there, `FILE:MEMBER` is the array
+/// MEMBER of an npz or HDF5 file, or a file within a zip archive; an archive of a single file needs no name.
 VICINAL_API Table read_table(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// Reads delimited text from memory as `read_table` reads a CSV; `name` stands for the file, and `first_line` is the
@@ -126,12 +132,13 @@ struct FileInfo {
   bool has_index = false;           ///< csv: the first column counts the rows and is no part of the table
   std::int64_t stored_values = -1;  ///< of a sparse file: the values it holds; else -1
   std::uint64_t bytes = 0;          ///< of the file as it is stored
+  std::uint64_t unpacked = 0;       ///< bytes of text that are in memory while it is read, beside `bytes`
 };
 /// Errors as `read_table`; a `format` that is given is believed.
 VICINAL_API FileInfo describe_file(const Context& ctx, const std::filesystem::path& path,
                                    std::optional<FileFormat> format = {});
 
-/// The bytes of a file, unpacked where it is gzip or xz.
+/// The bytes of a file, unpacked where it is gzip, bzip2 or xz.
 struct FileBytes {
   std::span<const unsigned char> bytes;
   std::shared_ptr<const void> storage;  ///< what `bytes` borrows from
@@ -156,34 +163,35 @@ struct NamedArray {
 /// Not compressed, every array at a multiple of 64 bytes, so that it can be mapped; the same arrays give the same
 /// bytes.
 VICINAL_API void write_npz(const std::filesystem::path& path, std::span<const NamedArray> arrays);
-/// Text, whole or not at all.
+/// Text, whole or not at all, packed where the path ends in .gz, .bz2 or .xz. `-` is standard output, here and wherever
+/// a file is written.
 VICINAL_API void write_text(const std::filesystem::path& path, std::string_view text);
 
 /// How a table is written; what is unset follows from the path, or from the table.
 struct WriteOptions {
-  std::optional<FileFormat> format = {};        ///< unset: by the path's suffix, .gz or .xz taken off
+  std::optional<FileFormat> format = {};        ///< unset: by the path's suffix, .gz, .bz2 or .xz taken off
   std::optional<Compression> compression = {};  ///< unset: by the path's last suffix
   std::optional<DType> dtype = {};  ///< of elements; unset: the table's, or the next wider one that the format has
   bool lossy = false;        ///< round numbers to nearest even, and write codes for text, where that would be refused
   bool drop_labels = false;  ///< leave out labels rather than refuse them where the format has no place
   char delimiter = 0;        ///< csv; 0: a tab for .tsv, else a comma
 };
-/// The format that a path's suffix stands for, .gz and .xz taken off: .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs
-/// .libsvm .svm .h5 .hdf5 .kmeans-text .kmeans-binary. Nothing for any other.
+/// The format that a path's suffix stands for, .gz, .bz2 and .xz taken off: .npy .npz .csv .tsv .idx .fvecs .bvecs
+/// .ivecs .libsvm .svm .h5 .hdf5 .kmeans-text .kmeans-binary .jsonl .ndjson. Nothing for any other.
 VICINAL_API std::optional<FileFormat> format_of_suffix(const std::filesystem::path& path);
 
 /// Writes a table so that `read_table` reads the same numbers and, where the format has the type, the same bits.
-/// Numbers in text are the shortest that read back as the same float64. Labels go to csv (last column, `label`), libsvm
-/// (0 where there are none), npz and hdf5 (array `labels`, whole numbers only); names of columns to csv. npy, npz, idx
-/// and hdf5 keep the table's shape, others have rows and columns only. Scratch: some MiB, for hdf5 three times the
-/// file. Throws `invalid_argument` for a path without a known suffix, a dtype that the format lacks and labels that it
-/// has no place for, `bad_data` naming row and column of a number that the file cannot hold exactly, `over_memory`,
-/// `io`.
+/// Numbers in text are the shortest that read back as the same float64. Labels go to csv and jsonl (last column,
+/// `label`), libsvm (0 where there are none), npz and hdf5 (array `labels`, whole numbers only); names of columns to
+/// csv and jsonl. npy, npz, idx and hdf5 keep the table's shape, others have rows and columns only. Scratch: some MiB,
+/// for hdf5 three times the file. Throws `invalid_argument` for a path without a known suffix, a dtype that the format
+/// lacks and labels that it has no place for, `bad_data` naming row and column of a number that the file cannot hold
+/// exactly, `over_memory`, `io`.
 VICINAL_API void write_table(const Context& ctx, const std::filesystem::path& path, const Table& table,
                              const WriteOptions& options = {});
 
-/// `ids`, `distances` (and `offsets` for CSR) as .npz; or, for a path ending in .csv, lines `row,rank,id,distance`.
-/// `rows` are the numbers of the graph's rows where they are not 0, 1, ..; the .npz has them as `rows`. Throws
+/// `ids`, `distances` (and `offsets` for CSR) as .npz; or, for a path ending in .csv (or .csv.gz and the like), lines
+/// `row,rank,id,distance`. `rows` are the numbers of the graph's rows where they are not 0, 1, ..; the .npz has them as `rows`. Throws
 /// `invalid_argument` where they do not number the rows, `io`.
 VICINAL_API void write_graph(const std::filesystem::path& path, const NeighborGraph& graph,
                              std::span<const std::int64_t> rows = {});

@@ -98,7 +98,9 @@ fs::path resolve(fs::path target, const std::string& shown, bool* in_proc) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const fs::path& target, const CancelToken* token) : shown_(target.string()) {
+AtomicFile::AtomicFile(const fs::path& given, const CancelToken* token) {
+  const fs::path target = given == "-" ? fs::path("/dev/stdout") : given;
+  shown_ = target.string();
   if (token == nullptr && innermost != nullptr) token = &innermost->token_;
   if (token != nullptr) token_ = *token;
   if (target.empty()) throw Error(ErrorCode::invalid_argument, "the output path is empty");

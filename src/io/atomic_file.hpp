@@ -18,10 +18,10 @@ namespace vicinal::io {
 /// One output file. Every failure is Error{io} naming the target and the reason.
 class VICINAL_API AtomicFile {
  public:
-  /// Creates the temporary. Throws when the folder is missing or not writable, or the target is a folder. A pipe is
-  /// opened once it has a reader. While this waits, for a reader or for what it reads, a cancelled `token`, or that of
-  /// the OutputGroup of this thread, throws `cancelled`.
-  explicit AtomicFile(const std::filesystem::path& target, const CancelToken* token = nullptr);
+  /// Creates the temporary; `-` is standard output. Throws when the folder is missing or not writable, or the target is
+  /// a folder. A pipe is opened once it has a reader. While this waits, for a reader or for what it reads, a cancelled
+  /// `token`, or that of the OutputGroup of this thread, throws `cancelled`.
+  explicit AtomicFile(const std::filesystem::path& given, const CancelToken* token = nullptr);
   /// Removes the temporary unless commit() succeeded.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

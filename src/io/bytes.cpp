@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -61,6 +62,15 @@ Bytes read_stream(const Context& ctx, const std::filesystem::path& path, int fd,
     buffer.add(static_cast<std::uint64_t>(got));
     if (got == 0 || buffer.size() >= at_most) return buffer.take();
   }
+}
+
+/// Standard input that is a pipe can be read only once: it is kept, for a command that looks at its file again.
+Bytes piped_input(const Context& ctx, const std::filesystem::path& path, int fd) {
+  static std::mutex mutex;
+  static Bytes kept;
+  const std::lock_guard lock(mutex);
+  if (kept.size == 0) kept = read_stream(ctx, path, fd, UINT64_MAX);
+  return kept;
 }
 
 [[noreturn]] void shrank(const std::filesystem::path& path) {
@@ -125,6 +135,11 @@ Bytes open_file(const Context& ctx, const std::filesystem::path& path, std::uint
   if (::fstat(file.get(), &status) != 0) fail(path, "read", errno);
   if (S_ISDIR(status.st_mode)) {
     throw Error(ErrorCode::io, fmt::format("cannot read '{}': it is a folder", path.string()));
+  }
+  if (path == "/dev/stdin" && S_ISFIFO(status.st_mode)) {
+    Bytes bytes = piped_input(ctx, path, file.get());
+    bytes.size = std::min(bytes.size, at_most);
+    return bytes;
   }
   // Files of /proc and the like say they have no bytes; reading tells.
   if (!S_ISREG(status.st_mode) || status.st_size == 0) return read_stream(ctx, path, file.get(), at_most);

@@ -21,6 +21,7 @@
 #include "io/labels.hpp"
 #include "io/scan.hpp"
 #include "io/shown.hpp"
+#include "io/written_number.hpp"
 
 namespace vicinal::io {
 namespace {
@@ -135,6 +136,9 @@ class ChunkParser {
     if (kind == NumberKind::missing) fail(fmt::format("{} is '{}' (a missing value)", place, text));
     if (kind == NumberKind::not_finite) fail(fmt::format("{} is '{}', not a finite number", place, shown(text)));
     if (kind == NumberKind::too_large) fail(fmt::format("{} is '{}', too large for float64", place, shown(text)));
+    if (const auto written = written_number(text, layout_.dialect)) {
+      fail(fmt::format("{} is '{}', {}: {}", place, shown(text), written->what, written->way));
+    }
     fail(fmt::format("{} is '{}', not a number", place, shown(text)));
   }
 
@@ -269,6 +273,25 @@ std::vector<std::vector<std::string>> number_all_texts(const Context& ctx, const
   return categories;
 }
 
+/// Columns that were found to be of text, not named: where most texts stand once they are names or ids.
+void refuse_ids(const CsvLayout& layout, const CsvContent& content) {
+  constexpr std::int64_t kFewTexts = 32;
+  std::size_t at = 0;
+  for (std::int64_t j = 0; j < layout.fields(); ++j) {
+    const ColumnRole role = layout.roles[static_cast<std::size_t>(j)];
+    if (role != ColumnRole::number && role != ColumnRole::text) continue;
+    const auto texts = std::ssize(content.categories[at++]);
+    const auto& found = layout.found_texts;
+    if (std::find(found.begin(), found.end(), j) == found.end() || texts <= kFewTexts || 2 * texts <= content.rows) {
+      continue;
+    }
+    throw Error(ErrorCode::bad_data,
+                fmt::format("{}, {} has {} different texts in {} rows, so that they are hardly categories: leave the "
+                            "column out by the option drop, or name it by the option text",
+                            layout.where, layout.column_name(j), texts, content.rows));
+  }
+}
+
 }  // namespace
 
 CsvContent parse_csv(const Context& ctx, const CsvLayout& layout, const Bytes& bytes, std::int64_t chunk) {
@@ -315,6 +338,7 @@ CsvContent parse_csv(const Context& ctx, const CsvLayout& layout, const Bytes& b
   if (!content.counts) return content;
   if (store && layout.texts > 0) {
     content.categories = number_all_texts(ctx, layout, content, reinterpret_cast<double*>(values.get()));
+    refuse_ids(layout, content);
   }
   if (store) content.values = std::shared_ptr<const double>(values, reinterpret_cast<const double*>(values.get()));
   return content;
@@ -326,14 +350,14 @@ std::int64_t count_csv_rows(const Context& ctx, const CsvLayout& layout, std::in
 }
 
 Table read_csv(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
-               std::int64_t chunk, std::int64_t first_line) {
-  const CsvLayout layout = lay_out_csv(ctx, bytes, file, options, first_line);
+               std::int64_t chunk, LineCount lines) {
+  const CsvLayout layout = lay_out_csv(ctx, bytes, file, options, lines);
   CsvContent content = parse_csv(ctx, layout, bytes, chunk);
   if (!content.counts) {
     content = {};
     ReadOptions keeping = options;
     keeping.keep_index = true;
-    return read_csv(ctx, bytes, file, keeping, chunk, first_line);
+    return read_csv(ctx, bytes, file, keeping, chunk, lines);
   }
   if (content.values == nullptr) {
     throw Error(ErrorCode::internal, fmt::format("{} has more fields than it has bytes", layout.where));

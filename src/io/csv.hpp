@@ -31,6 +31,6 @@ std::int64_t count_csv_rows(const Context& ctx, const CsvLayout& layout, std::in
 
 /// A whole table, labels included.
 Table read_csv(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
-               std::int64_t chunk = kCsvChunk, std::int64_t first_line = 1);
+               std::int64_t chunk = kCsvChunk, LineCount lines = {});
 
 }  // namespace vicinal::io

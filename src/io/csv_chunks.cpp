@@ -49,7 +49,7 @@ std::int64_t count_rows(const Context& ctx, const Dialect& dialect, CsvChunk& ch
     for (bool inside = false; p != end;) {
       const char* line_end = find_char(ctx, p, end, '\n');
       if (quotes && count_char(ctx, p, line_end, '"') % 2 != 0) inside = !inside;
-      if (line_end != end) ++lines;
+      if (line_end != end && !(inside && dialect.row_a_line)) ++lines;
       p = line_end == end ? end : line_end + 1;
       if (!inside) break;
     }

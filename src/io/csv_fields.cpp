@@ -27,7 +27,7 @@ Field quoted_field(const Dialect& dialect, const char* p, const char* end) noexc
     field.escaped = true;
     ++p;
   }
-  field.line_ends = std::count(field.text.begin(), field.text.end(), '\n');
+  if (!dialect.row_a_line) field.line_ends = std::count(field.text.begin(), field.text.end(), '\n');
   if (!take_terminator(dialect, p, end, field.end)) field.fault = FieldFault::stray_quote;
   field.next = p;
   return field;

@@ -22,8 +22,9 @@ inline const char* field_limit(const char* p, const char* end) noexcept {
 /// How a file separates fields. ' ' stands for any run of spaces and tabs.
 struct Dialect {
   char delimiter = ',';
-  char comment = 0;    ///< lines that begin with it are as blank; 0: none
-  char decimal = '.';  ///< in numbers: a point or a comma
+  char comment = 0;         ///< lines that begin with it are as blank; 0: none
+  char decimal = '.';       ///< in numbers: a point or a comma
+  bool row_a_line = false;  ///< rows were made of a line each: line ends within quotes do not count
   [[nodiscard]] bool is_blank(char c) const noexcept { return c == ' ' || (c == '\t' && delimiter != '\t'); }
 };
 

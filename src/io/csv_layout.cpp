@@ -16,6 +16,7 @@
 #include "io/bad_data.hpp"
 #include "io/scan.hpp"
 #include "io/shown.hpp"
+#include "io/written_number.hpp"
 
 namespace vicinal::io {
 namespace {
@@ -331,7 +332,11 @@ void mark_texts(const Context& ctx, CsvLayout& layout) {
       if (j % kPollFields == 0) ctx.check_cancelled();
       const bool text = kind_of(layout.dialect, record.cells[j]) == NumberKind::text;
       const bool truth = truth_of(record.cells[j].text).has_value();  // others may follow that are neither
-      if ((text || truth) && layout.roles[j] == ColumnRole::number) layout.roles[j] = ColumnRole::text;
+      if (!(text || truth) || layout.roles[j] != ColumnRole::number) continue;
+      // A number that is only written differently is refused by name where the rows are read.
+      if (text && written_number(record.cells[j].text, layout.dialect)) continue;
+      layout.roles[j] = ColumnRole::text;
+      layout.found_texts.push_back(static_cast<std::int64_t>(j));
     }
   }
 }
@@ -344,11 +349,23 @@ bool has_bare_returns(const char* begin, const char* text_end) {
   return found != end && found + 1 != end;
 }
 
+/// The delimiter of Excel's first line "sep=;", behind which p is moved; 0 where there is none.
+char take_excel_delimiter(const char*& p, const char* end) noexcept {
+  const std::string_view text(p, static_cast<std::size_t>(std::min<std::ptrdiff_t>(end - p, 7)));
+  if (text.size() < 6 || (!text.starts_with("sep=") && !text.starts_with("SEP="))) return 0;
+  const char* behind = p + 5;
+  const int length = line_end_at(behind, end);
+  if (length == 0) return 0;
+  p = behind + length;
+  return text[4];
+}
+
 /// Everything but the roles of the columns.
 CsvLayout lay_out(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
-                  std::int64_t first_line) {
+                  LineCount lines) {
   CsvLayout layout;
-  layout.body_line = first_line;
+  layout.body_line = lines.first;
+  layout.dialect.row_a_line = lines.row_a_line;
   layout.where = fmt::format("'{}'", file);
   const auto* begin = reinterpret_cast<const char*>(bytes.data);
   layout.end = begin + bytes.size;
@@ -358,17 +375,20 @@ CsvLayout lay_out(const Context& ctx, const Bytes& bytes, const std::string& fil
   if (has_bare_returns(p, layout.end)) {
     bad(layout.where, "has lines that end by CR alone; replace CR by LF, in a shell by tr '\\r' '\\n'");
   }
-  if (options.delimiter != 0) check_delimiter(options.delimiter);
   if (options.comment != 0) check_comment(options);
   if (options.decimal != 0 && options.decimal != '.' && options.decimal != ',') {
     throw Error(ErrorCode::invalid_argument, "decimal is neither a point nor a comma");
   }
   layout.dialect.comment = options.comment;
+  char delimiter = take_excel_delimiter(p, layout.end);
+  if (delimiter != 0) ++layout.body_line;
+  if (options.delimiter != 0) delimiter = options.delimiter;
+  if (delimiter != 0) check_delimiter(delimiter);
   layout.dialect.delimiter =
-      options.delimiter != 0 ? options.delimiter : detect_delimiter(ctx, p, layout.end, ",;\t| ", options.comment);
+      delimiter != 0 ? delimiter : detect_delimiter(ctx, p, layout.end, ",;\t| ", options.comment);
 
   layout.body_line += skip_blank_lines(ctx, layout.dialect, p, layout.end);  // comments of the caller's kind
-  if (options.delimiter == 0 && layout.dialect.delimiter == ',' && options.decimal != '.' &&
+  if (delimiter == 0 && layout.dialect.delimiter == ',' && options.decimal != '.' &&
       is_parted_by_semicolons(ctx, layout, p)) {
     layout.dialect.delimiter = ';';
   }
@@ -389,7 +409,7 @@ CsvLayout lay_out(const Context& ctx, const Bytes& bytes, const std::string& fil
   layout.roles.assign(first.fields, ColumnRole::number);
   layout.body = p;
   if (layout.header) {
-    layout.header_of_numbers = is_header_of_numbers(records);
+    layout.header_of_numbers = !options.header && is_header_of_numbers(records);
     if (lacks_first_name(records)) {
       layout.names.emplace_back();
       layout.roles.push_back(ColumnRole::number);
@@ -460,8 +480,8 @@ bool is_text(const Bytes& bytes) noexcept {
 }
 
 CsvLayout lay_out_csv(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
-                      std::int64_t first_line) {
-  CsvLayout layout = lay_out(ctx, bytes, file, options, first_line);
+                      LineCount lines) {
+  CsvLayout layout = lay_out(ctx, bytes, file, options, lines);
   for (const std::string& reference : options.drop) {
     layout.roles[static_cast<std::size_t>(find_column(layout, reference, "drop"))] = ColumnRole::dropped;
   }
@@ -488,11 +508,12 @@ CsvLayout lay_out_csv(const Context& ctx, const Bytes& bytes, const std::string&
   return layout;
 }
 
-CsvLayout lay_out_csv_labels(const Context& ctx, const Bytes& bytes, const std::string& file,
-                             const std::string& column) {
+CsvLayout lay_out_csv_labels(const Context& ctx, const Bytes& bytes, const std::string& file, const std::string& column,
+                             std::optional<bool> header, LineCount lines) {
   ReadOptions options;
   options.label = column;
-  CsvLayout layout = lay_out(ctx, bytes, file, options, 1);
+  options.header = header;
+  CsvLayout layout = lay_out(ctx, bytes, file, options, lines);
   std::fill(layout.roles.begin(), layout.roles.end(), ColumnRole::dropped);
   layout.roles[static_cast<std::size_t>(find_column(layout, column, "label"))] = ColumnRole::label;
   return layout;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,12 @@ namespace vicinal::io {
 
 /// `index`: it has no name and counts the rows, as tables of pandas and R do.
 enum class ColumnRole : std::uint8_t { number, text, label, dropped, index };
+
+/// How the lines of a text are counted in sentences.
+struct LineCount {
+  std::int64_t first = 1;   ///< the number of the first
+  bool row_a_line = false;  ///< as Dialect::row_a_line
+};
 
 struct CsvLayout {
   std::string where;  ///< "'file.csv'", opens every sentence
@@ -28,8 +35,9 @@ struct CsvLayout {
   std::int64_t index_base = 0;     ///< what the first row of an index holds: 0 or 1
   std::vector<std::string> names;  ///< [fields], empty without a header
   std::vector<ColumnRole> roles;   ///< [fields]
-  std::int64_t numbers = 0;        ///< columns of role number or text: those of the table
-  std::int64_t texts = 0;          ///< columns of role text
+  std::vector<std::int64_t> found_texts;  ///< of role text, because of what is in them
+  std::int64_t numbers = 0;               ///< columns of role number or text: those of the table
+  std::int64_t texts = 0;                 ///< columns of role text
 
   [[nodiscard]] std::int64_t fields() const noexcept { return static_cast<std::int64_t>(roles.size()); }
   /// "column 'age'", or "column 3" (from 0) without names.
@@ -47,14 +55,14 @@ std::int64_t skip_preamble(const Context& ctx, const char*& p, const char* end);
 /// Fields that each of the first lines has (1 when they differ), for separators other than blanks.
 std::int64_t columns_of_sample(const Context& ctx, const char* begin, const char* end);
 
-/// Looks at the first records only; their first line has the number `first_line`. `invalid_argument` for options that
+/// Looks at the first records only; their lines count as `lines` says. `invalid_argument` for options that
 /// do not fit the file, `bad_data` for an empty one.
 CsvLayout lay_out_csv(const Context& ctx, const Bytes& bytes, const std::string& file, const ReadOptions& options,
-                      std::int64_t first_line = 1);
+                      LineCount lines = {});
 
 /// The layout for reading nothing but one column as labels.
-CsvLayout lay_out_csv_labels(const Context& ctx, const Bytes& bytes, const std::string& file,
-                             const std::string& column);
+CsvLayout lay_out_csv_labels(const Context& ctx, const Bytes& bytes, const std::string& file, const std::string& column,
+                             std::optional<bool> header = {}, LineCount lines = {});
 
 /// What pandas and R write for the name of an index column, and what pandas makes of that when it reads it.
 inline bool is_no_name(std::string_view name) noexcept {

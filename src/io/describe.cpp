@@ -9,10 +9,12 @@
 #include "io/csv_chunks.hpp"
 #include "io/hdf5.hpp"
 #include "io/idx.hpp"
+#include "io/json_lines.hpp"
 #include "io/kmeans_files.hpp"
 #include "io/libsvm.hpp"
 #include "io/npy.hpp"
 #include "io/npz.hpp"
+#include "io/shown.hpp"
 #include "io/unpack.hpp"
 #include "io/vecs.hpp"
 #include "vicinal/io.hpp"
@@ -29,6 +31,18 @@ void describe_text(const Context& ctx, const io::Bytes& bytes, const std::string
   info.columns = layout.names;
   info.has_index = layout.roles[0] == io::ColumnRole::index;
   info.arrays.push_back({"", "text", {io::count_csv_rows(ctx, layout), layout.fields()}});
+}
+
+void describe_json(const Context& ctx, const io::Bytes& bytes, const std::string& file, FileInfo& info) {
+  constexpr std::int64_t kLines = 64;  // more than a layout is found from
+  const io::DelimitedJson json = io::delimited_json(ctx, bytes, file, {}, kLines);
+  const io::CsvLayout layout = io::lay_out_csv(ctx, json.text, file, json.options, json.lines);
+  info.columns = layout.names;
+  info.has_index = layout.roles[0] == io::ColumnRole::index;
+  const std::int64_t rows = io::count_json_rows(ctx, bytes);
+  info.arrays.push_back({"", "text", {rows, layout.fields()}});
+  // As delimited text no value takes more, but for what a line lacks.
+  info.unpacked = bytes.size + 3 * static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(layout.fields());
 }
 
 /// Formats whose first bytes do not say how much there is.
@@ -49,6 +63,8 @@ void describe_content(const Context& ctx, const io::Content& content, FileInfo& 
       return;
     case FileFormat::csv:
       return describe_text(ctx, bytes, file, info);
+    case FileFormat::json_lines:
+      return describe_json(ctx, bytes, file, info);
     case FileFormat::kmeans_text:
       describe_text(ctx, bytes, file, info);
       info.columns.clear();
@@ -88,18 +104,28 @@ bool describe_beginning(const Context& ctx, const std::filesystem::path& path, s
   return true;
 }
 
+/// Of several arrays the one that FILE:MEMBER names.
+void keep_array(FileInfo& info, const io::Content& content) {
+  std::erase_if(info.arrays, [&](const FileInfo::Array& array) { return array.name != content.member; });
+  if (!info.arrays.empty()) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("'{}' has no array '{}'", content.file, io::shown(content.member)));
+}
+
 }  // namespace
 
 FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, std::optional<FileFormat> format) try {
   const core::Entry entry;
-  const std::string file = path.string();
+  const io::Place place = io::place_of(path);
+  const std::string file = place.file.string();
   const std::string where = fmt::format("'{}'", file);
   FileInfo info;
-  if (!ctx.map_files() && describe_beginning(ctx, path, format, info)) return info;
-  const io::Bytes stored = io::open_file(ctx, path);
+  const bool whole = place.member.empty();
+  if (whole && !ctx.map_files() && describe_beginning(ctx, path, format, info)) return info;
+  const io::Bytes stored = io::open_file(ctx, place.file);
   info.bytes = stored.size;
   info.compression = io::compression_of(stored);
-  if (info.compression != Compression::none && !format) {
+  if (whole && info.compression != Compression::none && !format) {
     // Of a packed array with a header of its own no more than that is unpacked.
     const io::Bytes begin = io::unpack(ctx, stored, file, io::kNpyHeaderLimit);
     info.format = io::marked_format(begin).value_or(FileFormat::csv);
@@ -107,7 +133,11 @@ FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, st
     if (info.format == FileFormat::idx) add(info, "", io::parse_idx_header(begin, where));
     if (!info.arrays.empty()) return info;
   }
-  describe_content(ctx, io::recognized(ctx, stored, path, format), info);
+  const io::Content content = io::recognized(ctx, stored, place, format);
+  if (content.is_zipped) info.compression = Compression::zip;
+  describe_content(ctx, content, info);
+  if (info.compression != Compression::none) info.unpacked += content.bytes.size;
+  if (!content.member.empty()) keep_array(info, content);
   return info;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

@@ -11,7 +11,7 @@
 namespace vicinal {
 namespace {
 
-constexpr std::array<core::Named<FileFormat>, 11> kFormats = {{
+constexpr std::array<core::Named<FileFormat>, 12> kFormats = {{
     {FileFormat::npy, "npy"},
     {FileFormat::npz, "npz"},
     {FileFormat::csv, "csv"},
@@ -23,13 +23,15 @@ constexpr std::array<core::Named<FileFormat>, 11> kFormats = {{
     {FileFormat::hdf5, "hdf5"},
     {FileFormat::kmeans_text, "kmeans-text"},
     {FileFormat::kmeans_binary, "kmeans-binary"},
+    {FileFormat::json_lines, "jsonl"},
 }};
 
 /// Suffixes beside the names themselves.
-constexpr std::array<core::Named<FileFormat>, 3> kSuffixes = {{
+constexpr std::array<core::Named<FileFormat>, 4> kSuffixes = {{
     {FileFormat::csv, "tsv"},
     {FileFormat::libsvm, "svm"},
     {FileFormat::hdf5, "h5"},
+    {FileFormat::json_lines, "ndjson"},
 }};
 
 /// Without the dot, in small letters.
@@ -67,7 +69,9 @@ namespace io {
 
 Compression compression_of_suffix(const std::filesystem::path& path) {
   const std::string suffix = suffix_of(path);
-  return suffix == "gz" ? Compression::gzip : suffix == "xz" ? Compression::xz : Compression::none;
+  if (suffix == "gz") return Compression::gzip;
+  if (suffix == "bz2") return Compression::bzip2;
+  return suffix == "xz" ? Compression::xz : Compression::none;
 }
 
 }  // namespace io

@@ -7,7 +7,7 @@
 
 namespace vicinal::io {
 
-/// By the last suffix: .gz, .xz or none.
+/// By the last suffix: .gz, .bz2, .xz or none.
 Compression compression_of_suffix(const std::filesystem::path& path);
 
 }  // namespace vicinal::io

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "io/format.hpp"
 #include "io/npy.hpp"
 #include "io/npz.hpp"
 #include "vicinal/io.hpp"
@@ -27,8 +28,9 @@ std::string lower_suffix(const std::filesystem::path& path) {
 }  // namespace
 
 GraphFormat graph_format_of(const std::filesystem::path& path) {
-  const std::string suffix = lower_suffix(path);
-  if (suffix == ".csv") return GraphFormat::csv;
+  const bool packed = compression_of_suffix(path) != Compression::none;
+  const std::string suffix = lower_suffix(packed ? path.stem() : path);
+  if (suffix == ".csv" || path == "-") return GraphFormat::csv;
   if (suffix == ".npz") return GraphFormat::npz;
   throw Error(ErrorCode::invalid_argument,
               fmt::format("'{}': neighbors are written as .npz or .csv; use one of these suffixes", path.string()));
@@ -71,7 +73,7 @@ void write_graph_lines(PackedFile& file, std::int64_t first, const NeighborGraph
 }
 
 GraphWriter::GraphWriter(const Context& ctx, const std::filesystem::path& path, std::span<const std::int64_t> numbers)
-    : file_(ctx, path, Compression::none), numbers_(numbers) {
+    : file_(ctx, path, compression_of_suffix(path)), numbers_(numbers) {
   if (graph_format_of(path) == GraphFormat::npz) {
     spools_ = std::make_unique<Spools>(ctx, path);
     constexpr std::int64_t kFirst = 0;

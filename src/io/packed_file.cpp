@@ -1,6 +1,7 @@
 // See packed_file.hpp.
 #include "io/packed_file.hpp"
 
+#include <bzlib.h>
 #include <fmt/core.h>
 #include <lzma.h>
 #include <zlib.h>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core/memory.hpp"
+#include "io/format.hpp"
 
 namespace vicinal::io {
 namespace {
@@ -64,9 +66,9 @@ class PackedFile::Gzip : public PackedFile::Packer {
 
 class PackedFile::Xz : public PackedFile::Packer {
  public:
-  Xz(const Context& ctx, AtomicFile& file) : Packer(file) {
+  Xz(const Context* ctx, AtomicFile& file) : Packer(file) {
     constexpr std::uint32_t kPreset = 6;
-    core::require_memory(ctx, lzma_easy_encoder_memusage(kPreset), "packing as xz");
+    if (ctx != nullptr) core::require_memory(*ctx, lzma_easy_encoder_memusage(kPreset), "packing as xz");
     if (lzma_easy_encoder(&z_, kPreset, LZMA_CHECK_CRC64) != LZMA_OK) fail();
   }
   ~Xz() override { lzma_end(&z_); }
@@ -86,13 +88,46 @@ class PackedFile::Xz : public PackedFile::Packer {
   lzma_stream z_ = LZMA_STREAM_INIT;
 };
 
+class PackedFile::Bzip2 : public PackedFile::Packer {
+ public:
+  Bzip2(const Context* ctx, AtomicFile& file) : Packer(file) {
+    constexpr int kBlocks = 9;  // of 100 kB, as the tool's default
+    if (ctx != nullptr) core::require_memory(*ctx, kBzip2Bytes, "packing as bzip2");
+    if (BZ2_bzCompressInit(&z_, kBlocks, 0, 0) != BZ_OK) fail();
+  }
+  ~Bzip2() override { BZ2_bzCompressEnd(&z_); }
+
+  void pack(const unsigned char* data, std::size_t bytes, bool last) override {
+    z_.next_in = reinterpret_cast<char*>(const_cast<unsigned char*>(data));
+    z_.avail_in = static_cast<unsigned>(bytes);
+    for (bool more = true; more;) {
+      z_.next_out = reinterpret_cast<char*>(out_.data());
+      z_.avail_out = static_cast<unsigned>(out_.size());
+      const int result = BZ2_bzCompress(&z_, last ? BZ_FINISH : BZ_RUN);
+      put(z_.avail_out);
+      more = last ? result == BZ_FINISH_OK : z_.avail_in > 0;
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kBzip2Bytes = 7'600'000;
+  bz_stream z_ = {};
+};
+
 PackedFile::PackedFile(const Context& ctx, const std::filesystem::path& target, Compression compression)
     : ctx_(&ctx), file_(target, &ctx.cancel_token()) {
-  if (compression == Compression::gzip) packer_ = std::make_unique<Gzip>(file_);
-  if (compression == Compression::xz) packer_ = std::make_unique<Xz>(ctx, file_);
+  pack_as(compression);
 }
 
-PackedFile::PackedFile(const std::filesystem::path& target) : file_(target) {}
+PackedFile::PackedFile(const std::filesystem::path& target) : file_(target) {
+  pack_as(compression_of_suffix(target));
+}
+
+void PackedFile::pack_as(Compression compression) {
+  if (compression == Compression::gzip) packer_ = std::make_unique<Gzip>(file_);
+  if (compression == Compression::xz) packer_ = std::make_unique<Xz>(ctx_, file_);
+  if (compression == Compression::bzip2) packer_ = std::make_unique<Bzip2>(ctx_, file_);
+}
 
 PackedFile::~PackedFile() = default;
 

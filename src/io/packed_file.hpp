@@ -1,5 +1,5 @@
-// An output file that may be packed on its way (gzip, xz), whole or not there (atomic_file.hpp). The same bytes give
-// the same file: what gzip could say of its making stays out.
+// An output file that may be packed on its way (gzip, bzip2, xz), whole or not there (atomic_file.hpp). The same bytes
+// give the same file: what gzip could say of its making stays out.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace vicinal::io {
 
-class PackedFile {
+class VICINAL_API PackedFile {
  public:
   /// Polls the context's cancel token while it writes. Throws what AtomicFile throws, and `over_memory` where the
   /// packer has no room.
   PackedFile(const Context& ctx, const std::filesystem::path& target, Compression compression);
-  /// Not packed, and nothing to poll.
+  /// Packed as the target's last suffix says; nothing is polled, nor limited.
   explicit PackedFile(const std::filesystem::path& target);
   ~PackedFile();
   PackedFile(const PackedFile&) = delete;
@@ -35,6 +35,9 @@ class PackedFile {
   class Packer;
   class Gzip;
   class Xz;
+  class Bzip2;
+
+  void pack_as(Compression compression);
 
   const Context* ctx_ = nullptr;
   AtomicFile file_;

@@ -7,6 +7,7 @@
 #include "io/csv.hpp"
 #include "io/hdf5.hpp"
 #include "io/idx.hpp"
+#include "io/json_lines.hpp"
 #include "io/kmeans_files.hpp"
 #include "io/labels.hpp"
 #include "io/libsvm.hpp"
@@ -33,10 +34,14 @@ void check_options(const io::Content& content, const ReadOptions& options) {
   const FileFormat format = content.format;
   std::string_view name;
   std::string_view serves = "CSV";
-  if (format != FileFormat::csv) {
+  const bool has_columns = format == FileFormat::csv || format == FileFormat::json_lines;
+  if (!has_columns) {
     if (!options.label.empty()) name = "label";
     if (!options.drop.empty()) name = "drop";
     if (!options.text.empty() || options.find_text) name = "text";
+    if (!name.empty()) serves = "CSV and JSON lines";
+  }
+  if (format != FileFormat::csv) {
     if (options.delimiter != 0) name = "delimiter";
     if (options.decimal != 0) name = "decimal";
     if (options.comment != 0) name = "comment";
@@ -78,6 +83,10 @@ Table read_content(const Context& ctx, const io::Content& content, const ReadOpt
   switch (content.format) {
     case FileFormat::csv:
       return io::read_csv(ctx, content.bytes, content.file, options);
+    case FileFormat::json_lines: {
+      const io::DelimitedJson json = io::delimited_json(ctx, content.bytes, content.file, options);
+      return io::read_csv(ctx, json.text, content.file, json.options, io::kCsvChunk, json.lines);
+    }
     case FileFormat::libsvm:
       return io::read_libsvm(ctx, content.bytes, content.file, options.columns);
     case FileFormat::kmeans_text:
@@ -93,14 +102,29 @@ Table read_content(const Context& ctx, const io::Content& content, const ReadOpt
   }
 }
 
+[[noreturn]] void ask_for_column(const std::string& file, std::int64_t columns) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("'{}' has {} columns; say which one holds the labels", file, columns));
+}
+
+/// The array that is asked for, by FILE:MEMBER or beside the file.
+std::string member_of(const io::Content& content, const std::string& member) {
+  if (content.member.empty() || content.member == member) return member;
+  if (member.empty()) return content.member;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("member: '{}' of '{}' is asked for, and '{}', too", content.member, content.file, member));
+}
+
 }  // namespace
 
 Table read_table(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options) try {
   const core::Entry entry;
   io::Content content = io::open_content(ctx, path, options.format);
   if (!options.format && is_text_format(content.format) && asks_for_csv(options)) content.format = FileFormat::csv;
-  check_options(content, options);
-  Table table = read_content(ctx, content, options);
+  ReadOptions asked = options;
+  asked.member = member_of(content, options.member);
+  check_options(content, asked);
+  Table table = read_content(ctx, content, asked);
   table.format = content.format;
   return table;
 } catch (const std::bad_alloc&) {
@@ -111,7 +135,7 @@ Table parse_table(const Context& ctx, std::string_view text, const std::string& 
                   std::int64_t first_line) try {
   const core::Entry entry;
   const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
-  return io::read_csv(ctx, io::Bytes{bytes, text.size(), nullptr}, name, options, io::kCsvChunk, first_line);
+  return io::read_csv(ctx, io::Bytes{bytes, text.size(), nullptr}, name, options, io::kCsvChunk, {first_line});
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -124,6 +148,14 @@ Labels read_labels(const Context& ctx, const std::filesystem::path& path, const 
     return table.labels ? *table.labels
                         : core::encode(std::vector<std::int64_t>(static_cast<std::size_t>(table.view.rows())),
                                        [&ctx] { ctx.check_cancelled(); });
+  }
+  if (content.format == FileFormat::json_lines) {
+    const io::DelimitedJson json = io::delimited_json(ctx, content.bytes, content.file, {});
+    const io::CsvLayout whole = io::lay_out_csv(ctx, json.text, content.file, json.options, json.lines);
+    if (column.empty() && whole.fields() > 1) ask_for_column(content.file, whole.fields());
+    const io::CsvLayout layout = io::lay_out_csv_labels(ctx, json.text, content.file, column.empty() ? "0" : column,
+                                                        json.options.header, json.lines);
+    return io::labels_from_texts(ctx, io::parse_csv(ctx, layout, json.text).labels);
   }
   if (is_text_format(content.format)) {
     if (column.empty()) return io::labels_from_lines(ctx, content.bytes, content.file);
@@ -140,7 +172,7 @@ Labels read_labels(const Context& ctx, const std::filesystem::path& path, const 
                 fmt::format("'{}' is {}, which holds no labels", content.file, name_of(content.format)));
   }
   ReadOptions options;
-  options.member = column;
+  options.member = member_of(content, column);
   return io::labels_from_array(ctx, raw_array(ctx, content, options, 1));
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

@@ -32,7 +32,7 @@ void write_rows(const TableOutput& output, PackedFile& file, const RowEncoder& e
 /// type does not hold, or without `lossy` not exactly.
 void encode_elements(const TableOutput& output, std::int64_t begin, std::int64_t end, unsigned char* to);
 
-/// csv, libsvm and kmeans-text.
+/// csv, jsonl, libsvm and kmeans-text.
 void write_text_table(const TableOutput& output, PackedFile& file);
 /// idx, fvecs, bvecs, ivecs and kmeans-binary.
 void write_binary_table(const TableOutput& output, PackedFile& file);

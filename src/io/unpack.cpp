@@ -4,14 +4,18 @@
 #include <algorithm>
 
 #include "core/entry.hpp"
+#include "io/bzip2.hpp"
 #include "io/inflate.hpp"
+#include "io/member.hpp"
 #include "io/xz.hpp"
 
 namespace vicinal {
 namespace io {
 
 Compression compression_of(const Bytes& bytes) noexcept {
-  return is_gzip(bytes) ? Compression::gzip : is_xz(bytes) ? Compression::xz : Compression::none;
+  if (is_gzip(bytes)) return Compression::gzip;
+  if (is_bzip2(bytes)) return Compression::bzip2;
+  return is_xz(bytes) ? Compression::xz : Compression::none;
 }
 
 Bytes unpack(const Context& ctx, const Bytes& bytes, const std::string& file, std::uint64_t at_most) {
@@ -20,6 +24,9 @@ Bytes unpack(const Context& ctx, const Bytes& bytes, const std::string& file, st
       return inflate_gzip(ctx, bytes, file, at_most);
     case Compression::xz:
       return decode_xz(ctx, bytes, file, at_most);
+    case Compression::bzip2:
+      return decode_bzip2(ctx, bytes, file, at_most);
+    case Compression::zip:
     case Compression::none:
       break;
   }
@@ -29,13 +36,13 @@ Bytes unpack(const Context& ctx, const Bytes& bytes, const std::string& file, st
 }  // namespace io
 
 std::string_view name_of(Compression compression) noexcept {
-  constexpr std::string_view kNames[] = {"none", "gzip", "xz"};
+  constexpr std::string_view kNames[] = {"none", "gzip", "xz", "bzip2", "zip"};
   return kNames[static_cast<std::size_t>(compression)];
 }
 
 FileBytes read_bytes(const Context& ctx, const std::filesystem::path& path, std::uint64_t at_most) try {
   const core::Entry entry;
-  const io::Bytes bytes = io::unpack(ctx, io::open_file(ctx, path), path.string(), at_most);
+  const io::Bytes bytes = io::unpack(ctx, io::open_file(ctx, io::place_of(path).file), path.string(), at_most);
   return {{bytes.data, static_cast<std::size_t>(std::min(bytes.size, at_most))}, bytes.owner};
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

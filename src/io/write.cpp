@@ -1,8 +1,12 @@
 // Writers of results. Everything goes through AtomicFile: whole or not there (contract clause 11).
+#include <fmt/core.h>
+
 #include "core/entry.hpp"
 #include "io/atomic_file.hpp"
+#include "io/format.hpp"
 #include "io/graph_writer.hpp"
 #include "io/npy.hpp"
+#include "io/packed_file.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal {
@@ -20,7 +24,7 @@ void write_npy(const std::filesystem::path& path, const ArrayView& array) try {
 
 void write_text(const std::filesystem::path& path, std::string_view text) try {
   const core::Entry entry;
-  io::AtomicFile file(path);
+  io::PackedFile file(path);
   file.write(text);
   file.commit();
 } catch (const std::bad_alloc&) {

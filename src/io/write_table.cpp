@@ -85,7 +85,7 @@ bool are_numbers(const Labels& labels) {
 bool takes_labels(const std::filesystem::path& path, FileFormat format, const Table& table, bool drop) {
   if (!table.labels) return false;
   const bool whole = !table.labels->is_text();
-  if (format == FileFormat::csv) return true;
+  if (format == FileFormat::csv || format == FileFormat::json_lines) return true;
   if (format == FileFormat::libsvm && are_numbers(*table.labels)) return true;
   if ((format == FileFormat::npz || format == FileFormat::hdf5) && whole) return true;
   if (!drop) {
@@ -180,15 +180,16 @@ void write_table(const Context& ctx, const std::filesystem::path& path, const Ta
   if (!format) {
     unfit(path,
           "its suffix is none of .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs .libsvm .svm .h5 .hdf5 "
-          ".kmeans-text .kmeans-binary (nor one of these and .gz or .xz), and no format is given");
+          ".kmeans-text .kmeans-binary .jsonl (nor one of these and .gz, .bz2 or .xz), and no format is given");
   }
+  if (options.compression == Compression::zip) unfit(path, "zip is only read; gzip, bzip2 and xz are written");
   Table table = given;
   if (table.view.rows() < 1 || table.view.cols() < 1) unfit(path, "the table has no rows or no columns");
   if (!keeps_shape(*format) || table.shape.empty()) table.shape = {table.view.rows(), table.view.cols()};
   if (!takes_labels(path, *format, table, options.drop_labels)) table.labels.reset();
   const bool has_text =
       std::any_of(table.categories.begin(), table.categories.end(), [](const auto& texts) { return !texts.empty(); });
-  if (has_text && *format != FileFormat::csv && !options.lossy) {
+  if (has_text && *format != FileFormat::csv && *format != FileFormat::json_lines && !options.lossy) {
     unfit(path, fmt::format("{} has no place for columns of text (lossy writes their codes)", name_of(*format)));
   }
   if (*format == FileFormat::kmeans_text && table.view.rows() < 2) unfit(path, "kmeans-text has at least two rows");
@@ -208,6 +209,7 @@ void write_table(const Context& ctx, const std::filesystem::path& path, const Ta
       write_arrays(output, file, table.labels.has_value());
       break;
     case FileFormat::csv:
+    case FileFormat::json_lines:
     case FileFormat::libsvm:
     case FileFormat::kmeans_text:
       io::write_text_table(output, file);

@@ -1,10 +1,11 @@
-// Tables as CSV, libsvm and the classical k-means tools' text (table_output.hpp). A number is the shortest text that
-// reads back as the same float64; NaN and infinity, which no reader of ours takes from text, are refused.
+// Tables as CSV, JSON lines, libsvm and the classical k-means tools' text (table_output.hpp). A number is the shortest
+// text that reads back as the same float64; NaN and infinity, which no reader of ours takes from text, are refused.
 #include <fmt/core.h>
 
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
@@ -37,10 +38,17 @@ std::string field(std::string_view text, char delimiter) {
   return quoted + "\"";
 }
 
+std::string json_text(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 /// Rows of a table as numbers, and what goes before and between them.
 class TextRows {
  public:
-  explicit TextRows(const TableOutput& output) : output_(output), view_(output.table.view) {}
+  explicit TextRows(const TableOutput& output) : output_(output), view_(output.table.view) {
+    if (output.format != FileFormat::json_lines || (output.table.columns.empty() && !output.table.labels)) return;
+    for (std::int64_t j = 0; j < view_.cols(); ++j) keys_.push_back(json_text(column_name(j)) + ":");
+  }
 
   void encode(std::int64_t begin, std::int64_t end, std::string& out) const {
     const std::int64_t d = view_.cols();
@@ -52,6 +60,7 @@ class TextRows {
         if (!std::isfinite(row[j])) refuse(i, j, row[j]);
       }
       if (output_.format == FileFormat::csv) csv(i, row, out);
+      if (output_.format == FileFormat::json_lines) json(i, row, out);
       if (output_.format == FileFormat::libsvm) libsvm(i, row, out);
       if (output_.format == FileFormat::kmeans_text) kmeans(i, row, out);
       out += '\n';
@@ -63,15 +72,18 @@ class TextRows {
     if (table.columns.empty() && !table.labels && !begins_like_a_header()) return {};
     std::string line;
     for (std::int64_t j = 0; j < view_.cols(); ++j) {
-      const auto at = static_cast<std::size_t>(j);
       if (j > 0) line += output_.delimiter;
-      line += field(at < table.columns.size() ? table.columns[at] : fmt::format("x{}", j), output_.delimiter);
+      line += field(column_name(j), output_.delimiter);
     }
     if (table.labels) line += fmt::format("{}label", output_.delimiter);
     return line + "\n";
   }
 
  private:
+  [[nodiscard]] std::string column_name(std::int64_t j) const {
+    const auto at = static_cast<std::size_t>(j);
+    return at < output_.table.columns.size() ? output_.table.columns[at] : fmt::format("x{}", j);
+  }
   /// The first row is 0, 1, .., d - 1, which a reader of CSV takes for the names of the columns (read_table).
   [[nodiscard]] bool begins_like_a_header() const {
     if (view_.cols() < 2) return false;
@@ -94,6 +106,25 @@ class TextRows {
       }
     }
     if (output_.table.labels) out += output_.delimiter + field(label(i), output_.delimiter);
+  }
+
+  void json(std::int64_t i, const double* row, std::string& out) const {
+    const auto& categories = output_.table.categories;
+    out += keys_.empty() ? '[' : '{';
+    for (std::int64_t j = 0; j < view_.cols(); ++j) {
+      if (j > 0) out += ',';
+      const auto at = static_cast<std::size_t>(j);
+      if (!keys_.empty()) out += keys_[at];
+      if (at < categories.size() && !categories[at].empty()) {
+        out += json_text(categories[at][static_cast<std::size_t>(row[j])]);
+      } else {
+        append_number(out, row[j]);
+      }
+    }
+    if (output_.table.labels) {
+      out += ",\"label\":" + (output_.table.labels->is_text() ? json_text(label(i)) : label(i));
+    }
+    out += keys_.empty() ? ']' : '}';
   }
 
   void libsvm(std::int64_t i, const double* row, std::string& out) const {
@@ -127,6 +158,7 @@ class TextRows {
 
   const TableOutput& output_;
   const TableView& view_;
+  std::vector<std::string> keys_;  ///< of JSON, each with its colon; none for rows that are arrays
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a file is, gzip and xz, and its labels: no format is said. HDF5 is left out, whose reader is not ours.
+// What a file is, what it is packed in, and its labels: no format is said. HDF5 is left out, whose reader is not ours.
 #include "target.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -489,7 +489,8 @@ Table Preparation::read(const Context& ctx, const std::filesystem::path& path, R
   options.missing = options.missing || imputer_.filling() != Filling::none;
   if (has_texts()) {
     const FileInfo info = describe_file(ctx, path, options.format);
-    if (info.format == FileFormat::csv) options = with_texts(std::move(options), info.columns, path.string());
+    const bool has_names = info.format == FileFormat::csv || info.format == FileFormat::json_lines;
+    if (has_names) options = with_texts(std::move(options), info.columns, path.string());
   }
   return read_table(ctx, path, options);
 } catch (const std::bad_alloc&) {

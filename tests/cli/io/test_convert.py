@@ -7,7 +7,8 @@ import struct
 import numpy as np
 import pytest
 
-FORMATS = ["npy", "npz", "csv", "idx", "fvecs", "bvecs", "ivecs", "libsvm", "h5", "kmeans-text", "kmeans-binary"]
+FORMATS = ["npy", "npz", "csv", "idx", "fvecs", "bvecs", "ivecs", "libsvm", "h5", "kmeans-text", "kmeans-binary",
+           "jsonl"]
 
 
 @pytest.fixture

@@ -172,6 +172,16 @@ TEST(Polls, TextWithoutLineEnds) {
   EXPECT_GE(polls_reading("1 1:2" + blanks + "2:3\n", libsvm), 6 * kBlocks);
 }
 
+// Of JSON every value is looked at once and written once; a file of one line polls, too.
+TEST(Polls, JsonLines) {
+  constexpr std::int64_t kValues = std::int64_t{1} << 18;
+  constexpr std::int64_t kStep = std::int64_t{1} << 14;
+  std::string line = "[1";
+  for (std::int64_t i = 1; i < kValues; ++i) line += ",1";
+  const auto table = [](const Context& context, const std::string& path) { read_table(context, path); };
+  EXPECT_GE(polls_reading(line + "]\n", table), 3 * kValues / kStep);
+}
+
 // Labels are looked up, sorted and given their codes: whole numbers and texts.
 TEST(Polls, Labels) {
   constexpr std::int64_t kRows = 1 << 16;

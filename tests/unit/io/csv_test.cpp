@@ -144,8 +144,9 @@ TEST_F(IoCsv, DecimalCommas) {
   options.decimal = ':';
   expect_error(ErrorCode::invalid_argument, {"decimal"}, [&] { read("1,5\n", options); });
   // Points and commas in one file, and what is found to be wrong later.
-  expect_error(ErrorCode::bad_data, {"'1,5', not a number"}, [&] { read("a;b\n1,5;2\n3.5;4\n"); });
-  expect_error(ErrorCode::bad_data, {"'1.000,5', not a number"}, [&] { read("a;b\n1,5;2\n1.000,5;4\n"); });
+  expect_error(ErrorCode::bad_data, {"'1,5', a number with a decimal comma"}, [&] { read("a;b\n1,5;2\n3.5;4\n"); });
+  expect_error(ErrorCode::bad_data, {"'1.000,5', a number with marks between thousands"},
+               [&] { read("a;b\n1,5;2\n1.000,5;4\n"); });
 }
 
 TEST_F(IoCsv, BareReturnsAreNamed) {

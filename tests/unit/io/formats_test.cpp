@@ -1,6 +1,7 @@
 // Readers of the formats without NumPy's header: vecs, libsvm, the classical k-means files, HDF5, and bfloat16. Good
 // files, every kind of bad one, and what tells them apart.
 #include "io/hdf5_library.hpp"
+#include "io/json_lines.hpp"
 #include "io/libsvm.hpp"
 #include "io_testing.hpp"
 
@@ -53,6 +54,22 @@ TEST_F(IoFormats, Vecs) {
   EXPECT_EQ(table.format, FileFormat::bvecs);
   EXPECT_EQ(table.view.dtype(), DType::uint8);
   EXPECT_EQ(values_of(table), (std::vector<double>{1, 2, 255, 0, 4, 5}));
+}
+
+// Chunks of any size join to the same text, and errors name the same line.
+TEST_F(IoFormats, JsonLinesInChunks) {
+  const std::string text =
+      "{\"a\":1,\"b\":\"x\\\"y\"}\n\r\n{\"b\":null,\"a\":-2.5e3}\n{\"a\":true}\n{\"b\":\"\\u00e9\\n\",\"a\":4}";
+  const auto delimited = [&](const std::string& json, std::int64_t chunk) {
+    const io::Bytes bytes{reinterpret_cast<const unsigned char*>(json.data()), json.size(), nullptr};
+    const io::DelimitedJson made = io::delimited_json(ctx_, bytes, "x", {}, INT64_MAX, chunk);
+    return std::string(reinterpret_cast<const char*>(made.text.data), made.text.size);
+  };
+  const std::string wanted = "\"a\",\"b\"\n1,\"x\"\"y\"\n\n-2.5e3,\"\"\ntrue,\"\"\n4,\"\xc3\xa9\n\"\n";
+  for (std::int64_t chunk = 1; chunk < 90; chunk += 3) {
+    EXPECT_EQ(delimited(text, chunk), wanted) << chunk;
+    expect_error(ErrorCode::bad_data, {"'x' line 6", "'c'"}, [&] { delimited(text + "\n{\"c\":1}\n{\"d\":", chunk); });
+  }
 }
 
 TEST_F(IoFormats, VecsThatAreNone) {

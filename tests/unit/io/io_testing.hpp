@@ -2,6 +2,7 @@
 // checked for code and words.
 #pragma once
 
+#include <bzlib.h>
 #include <gtest/gtest.h>
 #include <lzma.h>
 #include <stdlib.h>
@@ -126,6 +127,16 @@ inline std::string xz(const std::string& bytes, std::uint32_t dictionary = 1 << 
       lzma_stream_buffer_encode(filters, LZMA_CHECK_CRC64, nullptr, reinterpret_cast<const std::uint8_t*>(bytes.data()),
                                 bytes.size(), reinterpret_cast<std::uint8_t*>(out.data()), &size, out.size()),
       LZMA_OK);
+  out.resize(size);
+  return out;
+}
+
+inline std::string bzip2(const std::string& bytes) {
+  std::string out(bytes.size() + bytes.size() / 100 + 700, '\0');
+  auto size = static_cast<unsigned>(out.size());
+  EXPECT_EQ(BZ2_bzBuffToBuffCompress(out.data(), &size, const_cast<char*>(bytes.data()),
+                                     static_cast<unsigned>(bytes.size()), 1, 0, 0),
+            BZ_OK);
   out.resize(size);
   return out;
 }

@@ -13,10 +13,10 @@ namespace {
 
 using namespace io_testing;
 
-constexpr FileFormat kFormats[] = {FileFormat::npy,         FileFormat::npz,          FileFormat::csv,
-                                   FileFormat::idx,         FileFormat::fvecs,        FileFormat::bvecs,
-                                   FileFormat::ivecs,       FileFormat::libsvm,       FileFormat::hdf5,
-                                   FileFormat::kmeans_text, FileFormat::kmeans_binary};
+constexpr FileFormat kFormats[] = {FileFormat::npy,         FileFormat::npz,           FileFormat::csv,
+                                   FileFormat::idx,         FileFormat::fvecs,         FileFormat::bvecs,
+                                   FileFormat::ivecs,       FileFormat::libsvm,        FileFormat::hdf5,
+                                   FileFormat::kmeans_text, FileFormat::kmeans_binary, FileFormat::json_lines};
 
 bool has_hdf5() {
   try {
@@ -105,7 +105,7 @@ TEST_F(IoRoundTrip, EveryFormatToEveryOtherAndBack) {
       ++pairs;
     }
   }
-  EXPECT_EQ(pairs, has_hdf5() ? 121 : 100);
+  EXPECT_EQ(pairs, has_hdf5() ? 144 : 121);
 }
 
 /// All of one type: what is hard to hold, and random bits.
@@ -130,7 +130,7 @@ void expect_held(Folder& folder, const Context& ctx, const Owned<T>& source,
   write_table(ctx, folder / "source.npy", source.table);
   for (const FileFormat format : kFormats) {
     if (format == FileFormat::hdf5 && !has_hdf5()) continue;
-    for (const char* packed : {"", ".gz", ".xz"}) {
+    for (const char* packed : {"", ".gz", ".bz2", ".xz"}) {
       const std::string name = "x." + std::string(name_of(format)) + packed;
       SCOPED_TRACE(name + " of " + std::string(name_of(source.table.view.dtype())));
       if (std::find(holding.begin(), holding.end(), format) == holding.end()) {
@@ -158,16 +158,18 @@ TEST_F(IoRoundTrip, Float16) {
   const auto finite = [](std::uint16_t bits) { return (bits & 0x7c00) != 0x7c00; };
   const auto source = table_of(
       hard_values<std::uint16_t>({0, 0x8000, 1, 0x8001, 0x03ff, 0x0400, 0x7bff, 0xfbff}, finite), DType::float16, 5);
-  expect_held(folder_, ctx_, *source,
-              {F::npy, F::npz, F::csv, F::idx, F::fvecs, F::libsvm, F::hdf5, F::kmeans_text, F::kmeans_binary});
+  expect_held(
+      folder_, ctx_, *source,
+      {F::npy, F::npz, F::csv, F::json_lines, F::idx, F::fvecs, F::libsvm, F::hdf5, F::kmeans_text, F::kmeans_binary});
 }
 
 TEST_F(IoRoundTrip, Bfloat16) {
   const auto finite = [](std::uint16_t bits) { return (bits & 0x7f80) != 0x7f80; };
   const auto source = table_of(
       hard_values<std::uint16_t>({0, 0x8000, 1, 0x8001, 0x007f, 0x0080, 0x7f7f, 0xff7f}, finite), DType::bfloat16, 5);
-  expect_held(folder_, ctx_, *source,
-              {F::npy, F::npz, F::csv, F::idx, F::fvecs, F::libsvm, F::hdf5, F::kmeans_text, F::kmeans_binary});
+  expect_held(
+      folder_, ctx_, *source,
+      {F::npy, F::npz, F::csv, F::json_lines, F::idx, F::fvecs, F::libsvm, F::hdf5, F::kmeans_text, F::kmeans_binary});
 }
 
 TEST_F(IoRoundTrip, Float32) {
@@ -176,8 +178,9 @@ TEST_F(IoRoundTrip, Float32) {
       hard_values<float>({0.1F, -0.0F, Limits::denorm_min(), -Limits::min(), Limits::max(), Limits::lowest(), 0, 1},
                          [](float value) { return std::isfinite(value); }),
       DType::float32, 5);
-  expect_held(folder_, ctx_, *source,
-              {F::npy, F::npz, F::csv, F::idx, F::fvecs, F::libsvm, F::hdf5, F::kmeans_text, F::kmeans_binary});
+  expect_held(
+      folder_, ctx_, *source,
+      {F::npy, F::npz, F::csv, F::json_lines, F::idx, F::fvecs, F::libsvm, F::hdf5, F::kmeans_text, F::kmeans_binary});
 }
 
 TEST_F(IoRoundTrip, Float64) {
@@ -187,7 +190,8 @@ TEST_F(IoRoundTrip, Float64) {
                                     5e-324, 9007199254740993.0, 1.7976931348623157e308},
                                    [](double value) { return std::isfinite(value); }),
                DType::float64, 5);
-  expect_held(folder_, ctx_, *source, {F::npy, F::npz, F::csv, F::idx, F::libsvm, F::hdf5, F::kmeans_text});
+  expect_held(folder_, ctx_, *source,
+              {F::npy, F::npz, F::csv, F::json_lines, F::idx, F::libsvm, F::hdf5, F::kmeans_text});
 }
 
 TEST_F(IoRoundTrip, WholeNumbersInInt32) {
@@ -275,7 +279,7 @@ TEST_F(IoRoundTrip, TheSameBytesForAnyNumberOfThreads) {
   std::mt19937_64 draw(3);
   for (double& value : values) value = static_cast<double>(static_cast<std::int64_t>(draw())) * 0x1p-40;
   const auto source = table_of(values, DType::float64, 7);
-  for (const char* name : {"t.csv", "t.libsvm.gz", "t.npy", "t.npz", "t.idx.xz"}) {
+  for (const char* name : {"t.csv", "t.jsonl.bz2", "t.libsvm.gz", "t.npy", "t.npz", "t.idx.xz"}) {
     std::string first;
     for (const int threads : {1, 2, 3, 7}) {
       write_table(Context::cpu({.threads = threads}), folder_ / name, source->table);
@@ -317,6 +321,9 @@ TEST_F(IoRoundTrip, WhatCannotBeWritten) {
   refused("x.idx", halves, {"idx holds", "not float16"});
   refused("x.fvecs", halves, {"fvecs holds float32", "not float16"});
   refused("x.csv", halves, {"csv", "not float16"});
+  WriteOptions zipped;
+  zipped.compression = Compression::zip;
+  refused("x.csv", zipped, {"x.csv", "zip is only read"});
   expect_error(ErrorCode::io, {"none"}, [&] { write_table(ctx_, folder_ / "none/x.npy", source->table); });
   Table one = source->table;
   one.view = one.view.slice(0, 1);
@@ -325,12 +332,13 @@ TEST_F(IoRoundTrip, WhatCannotBeWritten) {
   CpuOptions options;
   options.cancel.cancel();
   const Context cancelled = Context::cpu(options);
-  for (const char* name : {"x.npy", "x.npz", "x.csv.gz", "x.bvecs.xz"}) {
+  for (const char* name : {"x.npy", "x.npz", "x.csv.gz", "x.jsonl.bz2", "x.bvecs.xz"}) {
     expect_error(ErrorCode::cancelled, {}, [&] { write_table(cancelled, folder_ / name, source->table); });
   }
   EXPECT_TRUE(folder_.names().empty());
   const Context little = Context::cpu({.threads = 1, .memory_limit = 1 << 20});
   expect_error(ErrorCode::over_memory, {"xz"}, [&] { write_table(little, folder_ / "x.npy.xz", source->table); });
+  expect_error(ErrorCode::over_memory, {"bzip2"}, [&] { write_table(little, folder_ / "x.npy.bz2", source->table); });
   EXPECT_TRUE(folder_.names().empty());
 }
 
