@@ -1,6 +1,8 @@
 // `vicinal knn`: the k nearest rows, of a table within itself or of queries against it.
 #include "vicinal/knn.hpp"
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <memory>
 
@@ -18,6 +20,10 @@ struct KnnCommand : NeighborsCommand {
   std::int64_t k = 5;
 
   void run() const;
+
+ private:
+  /// Neighbors to search for.
+  [[nodiscard]] std::int64_t searched() const { return k - (graph_output.include_self ? 1 : 0); }
 };
 
 void KnnCommand::run() const {
@@ -25,20 +31,31 @@ void KnnCommand::run() const {
   const Runtime runtime = make_runtime(common);
   check_output("-o", output, {".npz", ".csv"});
   check_output("--report", report, {".html", ".htm"});
+  graph_output.check(queries, search.metric, output);
+  if (graph_output.include_self && k < 2) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("-k: is {}, must be at least 2 with --include-self, which counts the row itself", k));
+  }
   const ReadOptions reading = read_options(input);
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
+  const auto more = [&](const Context& rest, const TableView& rows) {
+    const std::int64_t lists = queries.empty() ? rows.rows() : shape_asked.rows();
+    return graph_output.bytes(rest, lists, lists * searched());
+  };
   const Context ctx = inputs.fit("knn", [&](const Context& rest) {
-    return plan_knn(rest, shape, queries.empty() ? nullptr : &shape_asked, knn_options(search, k, {})).memory;
+    const TableView* const others = queries.empty() ? nullptr : &shape_asked;
+    const std::uint64_t searching = plan_knn(rest, shape, others, knn_options(search, searched(), {})).memory;
+    return searching + more(rest, shape);
   });
   const Table rows = load_table(runtime, common, table, reading);
   const Table asked = queries.empty() ? Table{} : load_table(runtime, common, queries, reading);
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
-  const KnnOptions options = knn_options(search, k, filter);
+  const KnnOptions options = knn_options(search, searched(), filter);
   if (common.explain) {
     Plan plan = plan_knn(ctx, rows.view, queries.empty() ? nullptr : &asked.view, options);
-    plan.memory = inputs.total(plan.memory);
+    plan.memory = inputs.total(plan.memory + more(ctx, rows.view));
     return print_plan(common, plan);
   }
   const NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
@@ -62,7 +79,7 @@ Command add_knn(const Parser& root) {
   command->add_to(app);
   app.add_examples({"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
                     "vicinal knn train.csv --drop class -k 3 -o graph.csv",
-                    "vicinal knn train.npy test.npy -k 5 --report report.html"});
+                    "vicinal knn train.npy -k 10 --include-self --layout scipy -o matrix.npz"});
   return command_naming_files(app, command);
 }
 

@@ -101,6 +101,7 @@ void NeighborsCommand::add_to(const Parser& app) {
   app.add_option("--report", report, "HTML report with distances, hubs and nearest pairs").type_name("FILE");
   app.add_option("--image-shape", image_shape, "Show each row as a gray image of this size in the report")
       .type_name("HxW");
+  graph_output.add_to(app);
   add_search_options(app, search);
   add_input_options(app, input);
   add_common_options(app, common);
@@ -108,21 +109,26 @@ void NeighborsCommand::add_to(const Parser& app) {
 
 void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found) const {
   const std::string page = report.empty() ? std::string() : page_of(*this, found);
+  NeighborGraph changed;
+  if (graph_output.changes_lists()) changed = graph_output.changed(runtime.ctx, found.graph);
+  const NeighborGraph& graph = graph_output.changes_lists() ? changed : found.graph;
   runtime.ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
-  if (!output.empty()) write_graph(output, found.graph);
+  if (!output.empty()) graph_output.write(runtime.ctx, output, graph);
   if (!report.empty()) write_text(report, page);
   together.commit();
   runtime.progress->clear();
   if (common.json) {
     Json json = {{"command", found.radius ? "radius" : "knn"}};
     if (found.radius) json["radius"] = *found.radius;
-    describe_graph(found.graph, output, found.seconds, json);
+    describe_graph(graph, output, found.seconds, json);
+    json["include_self"] = graph_output.include_self;
+    json["symmetric"] = graph_output.symmetric == "no" ? Json(nullptr) : Json(graph_output.symmetric);
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
     return print_json(json);
   }
-  if (output.empty()) print_text(first_rows(found.graph));
-  tell(runtime, common, graph_sentence(found.graph, output, found.seconds));
+  if (output.empty()) print_text(first_rows(graph));
+  tell(runtime, common, graph_sentence(graph, output, found.seconds));
 }
 
 }  // namespace vicinal::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/common_options.hpp"
+#include "nearest/graph_output.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/io.hpp"
 
@@ -22,6 +23,7 @@ struct NeighborsCommand {
   CommonOptions common;
   SearchOptions search;
   InputOptions input;
+  GraphOutput graph_output;
   std::string table;
   std::string queries;  ///< empty: the table within itself
   std::string output;

@@ -104,6 +104,10 @@ void RadiusCommand::run() const {
   if (count_only && !report.empty()) {
     throw Error(ErrorCode::invalid_argument, "--report: shows neighbors, which --count does not keep");
   }
+  if (count_only && !graph_output.given().empty()) {
+    throw Error(ErrorCode::invalid_argument, graph_output.given() + ": changes lists, which --count does not keep");
+  }
+  graph_output.check(queries, search.metric, output);
   if (count_only) {
     check_output("-o", output, {".npy", ".csv"});
   } else {

@@ -20,7 +20,7 @@
 namespace vicinal {
 namespace {
 
-constexpr std::int64_t kDistanceValues = std::int64_t{1} << 20;  // of rows that are widened together
+constexpr std::int64_t kDistanceValues = std::int64_t{1} << 17;  // of rows that are widened together
 
 /// A row whose distance to a centre is not finite.
 [[noreturn]] void refuse_row(const double* row, std::int64_t d, std::size_t number) {
