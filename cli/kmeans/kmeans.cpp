@@ -17,6 +17,7 @@
 #include "base/preparation.hpp"
 #include "commands.hpp"
 #include "io/atomic_file.hpp"
+#include "kmeans/agreement.hpp"
 #include "kmeans/classical.hpp"
 #include "kmeans/scan.hpp"
 #include "kmeans/silhouette.hpp"
@@ -43,6 +44,8 @@ struct KMeansCommand {
   std::string rule = "settled";
   std::string empty = "auto";
   std::string weights;
+  std::string label;
+  std::string labels_file;
   std::string model;
   std::string save_model;
   std::string scan;
@@ -61,15 +64,19 @@ struct KMeansCommand {
  private:
   [[nodiscard]] KMeansOptions options(const Table& first_centres, const std::vector<double>& weights_of_rows) const;
   void check() const;
-  void label(const Context& ctx, const TableView& rows, KMeans& found) const;
+  void predict_rows(const Context& ctx, const TableView& rows, KMeans& found) const;
   [[nodiscard]] Context plan(PlannedInputs& inputs) const;
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
+  [[nodiscard]] bool writes_distances() const;
   [[nodiscard]] Table read_prepared(const Context& ctx, Preparation& preparation) const;
-  void run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const;
+  [[nodiscard]] std::optional<Labels> known_labels(const Context& ctx, const Table& rows) const;
+  void run_scan(const Runtime& runtime, const Table& rows, const Labels* known, KMeansOptions options) const;
   [[nodiscard]] std::string page(const Context& ctx, const Table& rows, const KMeans& found, const TableSample& sample,
-                                 const SampleFit& fit, const Scan* scanned, double seconds) const;
-  void write(const Context& ctx, const KMeans& found) const;
-  void tell_all(const Runtime& runtime, const KMeans& found, const SampleFit& fit, double seconds) const;
+                                 const SampleFit& fit, const Scan* scanned,
+                                 const std::optional<ClusteringScores>& scores, double seconds) const;
+  void write(const Context& ctx, const KMeans& found, const std::vector<double>& distances) const;
+  void tell_all(const Runtime& runtime, const KMeans& found, const SampleFit& fit,
+                const std::optional<ClusteringScores>& scores, double seconds) const;
 };
 
 bool is_init_name(const std::string& init) {
@@ -112,6 +119,7 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
 /// what was done, and stays without columns where nothing was.
 Table KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation) const {
   ReadOptions reading = read_options(input);
+  reading.label = label;
   if (!preparation.columns().empty()) return preparation.apply(ctx, preparation.read(ctx, table, reading), table);
   prepared.ask_for_texts(reading);
   reading.missing = prepared.missing.fills();
@@ -121,10 +129,29 @@ Table KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation)
   return preparation.apply(ctx, std::move(rows), table);
 }
 
-/// As .csv a text that grows as it is written.
+/// Labels that are known of the rows; none where there are none.
+std::optional<Labels> KMeansCommand::known_labels(const Context& ctx, const Table& rows) const {
+  if (labels_file.empty()) return rows.labels;
+  Labels known = read_labels(ctx, labels_file);
+  const auto size = static_cast<std::int64_t>(known.codes.size());
+  if (size == rows.view.rows()) return known;
+  throw Error(ErrorCode::bad_data,
+              fmt::format("--labels: {} has {} labels for a table of {} rows", labels_file, size, rows.view.rows()));
+}
+
+bool KMeansCommand::writes_distances() const {
+  return is_csv_output(output) || output.ends_with(".npz");
+}
+
+/// Distances to the centres, with what computes them; as .csv a text that grows as it is written; and where labels are
+/// known, pairs of them and clusters.
 std::uint64_t KMeansCommand::output_bytes(std::int64_t rows) const {
-  constexpr std::uint64_t kLine = std::uint64_t{2} * 16;
-  return is_csv_output(output) ? static_cast<std::uint64_t>(rows) * kLine : 0;
+  constexpr std::uint64_t kLine = std::uint64_t{2} * 40;
+  constexpr std::uint64_t kBlock = std::uint64_t{1} << 20;
+  std::uint64_t bytes_per_row = is_csv_output(output) ? kLine : 0;
+  if (writes_distances()) bytes_per_row += 8;
+  if (!label.empty() || !labels_file.empty()) bytes_per_row += 8 + 8;
+  return static_cast<std::uint64_t>(rows) * bytes_per_row + (writes_distances() ? kBlock : 0);
 }
 
 /// One plan for the inputs and the clustering, before they are read.
@@ -132,7 +159,9 @@ Context KMeansCommand::plan(PlannedInputs& inputs) const {
   if (!model.empty() || !is_init_name(init) || prepared.categories == "onehot") inputs.add_unknown();
   ReadOptions reading = read_options(input);
   prepared.ask_for_texts(reading);
+  reading.label = label;
   TableView rows = inputs.add_table(table, reading);
+  if (!labels_file.empty()) inputs.add_labels(labels_file);
   if (rows.rows() > 0 && prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add(static_cast<std::uint64_t>(rows.rows() * rows.cols()) * sizeof(double));
@@ -148,34 +177,36 @@ Context KMeansCommand::plan(PlannedInputs& inputs) const {
 }
 
 /// The rows' clusters by the centres of --model.
-void KMeansCommand::label(const Context& ctx, const TableView& rows, KMeans& found) const {
+void KMeansCommand::predict_rows(const Context& ctx, const TableView& rows, KMeans& found) const {
   found.labels = predict(ctx, found, rows);
   found.inertia = -score(ctx, found, rows);
   found.sizes.assign(static_cast<std::size_t>(found.clusters), 0);
-  for (const std::int32_t label : found.labels) ++found.sizes[static_cast<std::size_t>(label)];
+  for (const std::int32_t of_row : found.labels) ++found.sizes[static_cast<std::size_t>(of_row)];
   found.plan = plan_kmeans(ctx, rows, {.clusters = 1, .metric = found.metric});
 }
 
-void KMeansCommand::write(const Context& ctx, const KMeans& found) const {
+void KMeansCommand::write(const Context& ctx, const KMeans& found, const std::vector<double>& distances) const {
   if (output.empty()) return;
   if (output.ends_with(".npz")) {
     const auto n = static_cast<std::int64_t>(found.labels.size());
     const NamedArray arrays[] = {{"labels", {found.labels.data(), "<i4", {n}}},
+                                 {"distances", {distances.data(), "<f8", {n}}},
                                  {"centres", {found.centres.data(), "<f8", {found.clusters, found.cols}}},
                                  {"inertia", {&found.inertia, "<f8", {1}}},
                                  {"iterations", {&found.iterations, "<i8", {1}}}};
     return write_npz(output, arrays);
   }
   if (!is_csv_output(output)) return write_classical(ctx, output, found);
-  std::string text = "row,label\n";
+  std::string text = "row,label,distance\n";
   for (std::size_t i = 0; i < found.labels.size(); ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();
-    text += fmt::format("{},{}\n", i, found.labels[i]);
+    text += fmt::format("{},{},{}\n", i, found.labels[i], format_number(distances[i]));
   }
   write_text(output, text);
 }
 
-void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const SampleFit& fit, double seconds) const {
+void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const SampleFit& fit,
+                             const std::optional<ClusteringScores>& scores, double seconds) const {
   const auto rows = static_cast<std::int64_t>(found.labels.size());
   if (common.json) {
     Json json = {{"command", "kmeans"},        {"rows", rows},
@@ -194,6 +225,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
       json["silhouette"] = fit.scores.mean ? Json(*fit.scores.mean) : Json(nullptr);
       json["silhouette_rows"] = fit.labels.size();
     }
+    json["scores"] = scores ? cli::to_json(*scores) : Json(nullptr);
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
     json["output"] = output.empty() ? Json(nullptr) : Json(output);
     json["model"] = save_model.empty() ? Json(nullptr) : Json(save_model);
@@ -211,8 +243,9 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
         lines.back().push_back(fmt::format("{:.5g}", found.centres[static_cast<std::size_t>(c * found.cols + j)]));
       }
     }
-    print_text(format_table(lines));
+    print_text(format_table(lines) + (scores ? "\n" : ""));
   }
+  if (scores) print_text(agreement_text(*scores));
   std::string places = output.empty() ? "" : ", written to " + output;
   if (!save_model.empty()) places += ", model in " + save_model;
   if (!report.empty()) {
@@ -228,18 +261,21 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
 }
 
 /// --scan FIRST..LAST: inertia and silhouette of each number of clusters; the report shows the best.
-void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, KMeansOptions options) const {
+void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, const Labels* known,
+                             KMeansOptions options) const {
   const auto start = std::chrono::steady_clock::now();
   const ScanRange range = parse_scan(scan, rows.view.rows());
   const Context& ctx = runtime.ctx;
   require_silhouettes(ctx, rows.view, range.last - range.first + 1, range.last);
   const TableSample sample = sample_rows(ctx, rows.view, report::kSampleRows, seed);
-  const Scan found = scan_clusters(ctx, rows.view, options, range, sample, !report.empty());
+  const Scan found = scan_clusters(ctx, rows.view, options, range, sample, !report.empty(), known);
   if (!report.empty()) {
     const KMeans& best = found.clustering;
     const SampleFit fit = fit_of(ctx, sample, best.labels, best.clusters);
+    std::optional<ClusteringScores> scores;
+    if (known != nullptr) scores = agreement(ctx, *known, best.labels, best.clusters);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const std::string text = page(ctx, rows, best, sample, fit, &found, seconds);
+    const std::string text = page(ctx, rows, best, sample, fit, &found, scores, seconds);
     ctx.check_cancelled();
     write_text(report, text);
   }
@@ -258,7 +294,8 @@ void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, KMeansOp
 
 /// The report, as text.
 std::string KMeansCommand::page(const Context& ctx, const Table& rows, const KMeans& found, const TableSample& sample,
-                                const SampleFit& fit, const Scan* scanned, double seconds) const {
+                                const SampleFit& fit, const Scan* scanned,
+                                const std::optional<ClusteringScores>& scores, double seconds) const {
   report::ClustersReport content;
   content.file = table;
   if (model.empty()) {
@@ -277,6 +314,7 @@ std::string KMeansCommand::page(const Context& ctx, const Table& rows, const KMe
   content.sample = &sample;
   content.fit = &fit;
   content.scan = scanned;
+  content.scores = scores;
   return render(ctx, content);
 }
 
@@ -284,7 +322,10 @@ void KMeansCommand::check() const {
   check_output("-o", output);
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
-  prepared.missing.refuse_drop("every row gets a label");
+  if (!label.empty() && !labels_file.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "--labels: --label already says where the labels are; give one of the two");
+  }
   const bool writes = !output.empty() || !save_model.empty();
   if (!scan.empty() && (writes || !model.empty() || !is_init_name(init))) {
     throw Error(ErrorCode::invalid_argument,
@@ -313,10 +354,11 @@ void KMeansCommand::run() const {
   const Context rest = plan(inputs);
   const Table rows = read_prepared(ctx, preparation);
   const std::vector<double> weights_of_rows = read_weights(ctx, weights);
+  const std::optional<Labels> known = known_labels(ctx, rows);
   const bool drawn = !report.empty() && scan.empty() && !common.explain;
   if (drawn) require_silhouettes(ctx, rows.view, 1, model.empty() ? clusters : found.clusters);
   if (!model.empty()) {
-    label(ctx, rows.view, found);
+    predict_rows(ctx, rows.view, found);
   } else {
     const Table first_centres = is_init_name(init) ? Table{} : read_rows(ctx, init, {});
     const KMeansOptions chosen = options(first_centres, weights_of_rows);
@@ -325,25 +367,29 @@ void KMeansCommand::run() const {
       made.memory = inputs.total(made.memory + output_bytes(rows.view.rows()));
       return print_plan(common, made);
     }
-    if (!scan.empty()) return run_scan(runtime, rows, chosen);
+    if (!scan.empty()) return run_scan(runtime, rows, known ? &*known : nullptr, chosen);
     found = kmeans(rest, rows.view, chosen);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::optional<ClusteringScores> scores;
+  if (known) scores = agreement(ctx, *known, found.labels, found.clusters);
+  std::vector<double> distances;
+  if (writes_distances()) distances = centre_distances(rest, found, rows.view, found.labels);
   SampleFit fit;
   std::string text;
   if (drawn) {
     const TableSample sample = sample_rows(ctx, rows.view, report::kSampleRows, seed);
     fit = fit_of(ctx, sample, found.labels, found.clusters);
-    text = page(ctx, rows, found, sample, fit, nullptr, seconds);
+    text = page(ctx, rows, found, sample, fit, nullptr, scores, seconds);
   }
   ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
   if (!save_model.empty()) KMeansModel{.fitted = found, .preparation = preparation}.save(ctx, save_model);
-  write(ctx, found);
+  write(ctx, found, distances);
   if (!report.empty()) write_text(report, text);
   together.commit();
   runtime.progress->clear();
-  tell_all(runtime, found, fit, seconds);
+  tell_all(runtime, found, fit, scores, seconds);
 }
 
 }  // namespace
@@ -401,6 +447,13 @@ Command add_kmeans(const Parser& root) {
                  "File with one weight per row; rows of weight 0 are labelled but do not count")
       .type_name("FILE")
       .group(group);
+  const std::string labels = "Labels";
+  app.add_option("--label", command->label, "CSV column with known labels, to compare the clusters with")
+      .type_name("COLUMN")
+      .group(labels);
+  app.add_option("--labels", command->labels_file, "Separate file with the known labels: .npy, idx or text")
+      .type_name("FILE")
+      .group(labels);
   app.add_option("--model", command->model,
                  "Model file written by --save-model: label the rows of TABLE instead of clustering")
       .type_name("FILE");
@@ -412,7 +465,8 @@ Command add_kmeans(const Parser& root) {
   app.add_option("--report", command->report, "HTML report with the clusters and their silhouettes").type_name("FILE");
   app.add_option(
          "-o,--output", command->output,
-         "Output: NAME.npz (labels, centres), NAME.csv (row,label), or NAME.cluster_centres and NAME.membership")
+         "Output: NAME.npz (labels, distances, centres), NAME.csv (row,label,distance), or NAME.cluster_centres and "
+         "NAME.membership")
       .type_name("NAME");
   add_preparation_options(app, command->prepared);
   for (const Option& option : app.options()) {

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "kmeans/agreement.hpp"
+
 namespace vicinal::cli {
 
 ScanRange parse_scan(const std::string& text, std::int64_t rows) {
@@ -31,13 +33,16 @@ ScanRange parse_scan(const std::string& text, std::int64_t rows) {
 }
 
 Scan scan_clusters(const Context& ctx, const TableView& table, KMeansOptions options, const ScanRange& range,
-                   const TableSample& sample, bool keep) {
+                   const TableSample& sample, bool keep, const Labels* known) {
   Scan scan;
   std::vector<std::vector<std::int32_t>> labels;
   for (std::int64_t k = range.first; k <= range.last; ++k) {
     options.clusters = k;
     scan.clustering = kmeans(ctx, table, options);
-    scan.points.push_back({k, scan.clustering.inertia, {}, scan.clustering.iterations});
+    scan.points.push_back({k, scan.clustering.inertia, {}, scan.clustering.iterations, {}});
+    if (known != nullptr) {
+      scan.points.back().adjusted_rand = agreement(ctx, *known, scan.clustering.labels, k).adjusted_rand;
+    }
     labels.push_back(labels_of(sample, scan.clustering.labels));
   }
   std::vector<Labeling> labelings;
@@ -60,9 +65,11 @@ std::string silhouette_text(std::optional<double> value) {
 
 std::string scan_table(const Scan& scan) {
   std::vector<std::vector<std::string>> lines = {{"clusters", "inertia", "silhouette", "iterations"}};
+  if (scan.points[0].adjusted_rand) lines[0].emplace_back("adjusted Rand");
   for (const ScanPoint& point : scan.points) {
     lines.push_back({fmt::format("{}", point.clusters), fmt::format("{:.6g}", point.inertia),
                      silhouette_text(point.silhouette), fmt::format("{}", point.iterations)});
+    if (point.adjusted_rand) lines.back().push_back(fmt::format("{:.4f}", *point.adjusted_rand));
   }
   return format_table(lines);
 }
@@ -81,6 +88,7 @@ Json to_json(const Scan& scan) {
                       {"inertia", point.inertia},
                       {"silhouette", point.silhouette ? Json(*point.silhouette) : Json(nullptr)},
                       {"iterations", point.iterations}});
+    if (point.adjusted_rand) points.back()["adjusted_rand"] = *point.adjusted_rand;
   }
   return points;
 }

@@ -9,6 +9,7 @@
 #include "base/output.hpp"
 #include "kmeans/silhouette.hpp"
 #include "vicinal/kmeans.hpp"
+#include "vicinal/vote.hpp"
 
 namespace vicinal::cli {
 
@@ -25,6 +26,7 @@ struct ScanPoint {
   double inertia = 0;
   std::optional<double> silhouette;  ///< mean of the sample; none where its rows are all of one cluster
   std::int64_t iterations = 0;
+  std::optional<double> adjusted_rand;  ///< where labels are known
 };
 
 struct Scan {
@@ -35,9 +37,9 @@ struct Scan {
 
 /// Clusters the table once for each number of clusters; `options.clusters` is ignored. `keep`: the clustering is
 /// wanted, for which that of the best point is made once more, unless it is the last. The sample is one of the table's
-/// rows.
+/// rows. `known`: labels of the rows, or null.
 Scan scan_clusters(const Context& ctx, const TableView& table, KMeansOptions options, const ScanRange& range,
-                   const TableSample& sample, bool keep);
+                   const TableSample& sample, bool keep, const Labels* known);
 
 /// "0.7123", "-" where there is none.
 std::string silhouette_text(std::optional<double> value);

@@ -223,6 +223,7 @@ void LleCommand::run() const {
   if (!parameters.empty()) {
     try {
       rows.fit = compare_parameters(ctx, rows.found, known.view);
+      rows.parameters = known.columns;
     } catch (const Error& error) {
       throw Error(error.code(), fmt::format("--parameters: {}: {}", parameters, error.what()));
     }

@@ -66,6 +66,10 @@ Json quality_json(const LleQuality& quality) {
 
 }  // namespace
 
+std::string EmbeddedRows::parameter_name(std::size_t parameter) const {
+  return parameter < parameters.size() ? parameters[parameter] : fmt::format("{}", parameter);
+}
+
 std::vector<double> eigenvalue_gaps(const LlePiece& piece) {
   std::vector<double> gaps;
   for (std::size_t c = 0; c < piece.singular_values.size(); ++c) {
@@ -247,8 +251,12 @@ std::string embedding_text(const EmbeddedRows& rows) {
                           {"largest condition", report::short_number(counts.largest)}});
   }
   if (rows.fit) {
-    text += format_table({{"affine residual", report::short_number(rows.fit->affine)},
-                          {"procrustes", report::short_number(rows.fit->procrustes)}});
+    std::vector<std::vector<std::string>> fit = {{"affine residual", report::short_number(rows.fit->affine)}};
+    for (std::size_t j = 0; j < rows.fit->columns.size(); ++j) {
+      fit.push_back({"of parameter " + rows.parameter_name(j), report::short_number(rows.fit->columns[j])});
+    }
+    fit.push_back({"procrustes", report::short_number(rows.fit->procrustes)});
+    text += format_table(fit);
   }
   return text;
 }

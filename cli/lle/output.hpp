@@ -18,7 +18,11 @@ struct EmbeddedRows {
   Lle found;
   std::optional<LleQuality> quality;
   std::optional<LleParameterFit> fit;         ///< of known parameters
+  std::vector<std::string> parameters;        ///< their names; empty where the file has none
   std::optional<std::vector<double>> placed;  ///< [m, dim] other rows, which are written instead
+
+  /// The name of a known parameter, or its number.
+  [[nodiscard]] std::string parameter_name(std::size_t parameter) const;
 };
 
 /// How far each eigenvalue is from the next one, as a share of that: near 0, the two vectors can be turned into each

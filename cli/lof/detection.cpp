@@ -7,22 +7,24 @@
 #include <cmath>
 
 #include "vicinal/error.hpp"
-#include "vicinal/metrics.hpp"
 
 namespace vicinal::cli {
 namespace {
 
-/// Of all other classes against the one that is normal; none where there is no row of either kind.
-std::optional<double> area(const Context& ctx, const Labels& labels, std::span<const double> scores,
-                           std::int64_t normal) {
+std::optional<Ranking> rank_outliers(const Context& ctx, const Labels& labels, std::span<const double> scores,
+                                     std::int64_t normal) {
   std::vector<std::int32_t> outlying(labels.codes.size());
-  std::size_t outliers = 0;
+  Ranking found;
   for (std::size_t i = 0; i < outlying.size(); ++i) {
     outlying[i] = labels.codes[i] != normal ? 1 : 0;
-    outliers += labels.codes[i] != normal ? 1 : 0;
+    found.outliers += outlying[i];
   }
-  if (outliers == 0 || outliers == outlying.size()) return std::nullopt;
-  return roc_auc_score(ctx, outlying, scores);
+  if (found.outliers == 0 || found.outliers == std::ssize(outlying)) return std::nullopt;
+  found.roc_auc = roc_auc_score(ctx, outlying, scores);
+  found.average_precision = average_precision_score(ctx, outlying, scores);
+  found.precision_at_n = precision_at_n_score(ctx, outlying, scores);
+  found.curve = roc_curve(ctx, outlying, scores);
+  return found;
 }
 
 }  // namespace
@@ -53,7 +55,7 @@ Detection detect(const Context& ctx, const Labels& labels, std::span<const doubl
   if (normal.empty() && count == 2) known = all[0].rows >= all[1].rows ? 0 : 1;
   if (known >= 0) {
     found.normal = all[static_cast<std::size_t>(known)].name;
-    found.auc = area(ctx, labels, scores, known);
+    found.ranking = rank_outliers(ctx, labels, scores, known);
   }
   found.classes = std::move(all);
   return found;

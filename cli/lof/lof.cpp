@@ -170,10 +170,10 @@ Table LofCommand::read_train(const Context& ctx) const try {
   throw Error(error.code(), sentence + "; --categories ordinal reads columns of text as codes");
 }
 
-/// Scores once more, their order, ranks, and with labels what the area is made of; as .csv a text that grows as it is
-/// written.
+/// Scores once more, their order, ranks, flags, and with labels what the curve is made of; as .csv a text that grows as
+/// it is written.
 std::uint64_t LofCommand::output_bytes(std::int64_t rows) const {
-  const std::uint64_t bytes_per_row = 8 + 8 + 8 + (label.empty() ? 0 : 4 + 16);
+  const std::uint64_t bytes_per_row = 8 + 8 + 8 + 1 + (label.empty() ? 0 : 4 + 40);
   constexpr std::uint64_t kLine = std::uint64_t{2} * 48;
   return static_cast<std::uint64_t>(rows) * (bytes_per_row + (is_csv_output(output) ? kLine : 0));
 }
@@ -492,8 +492,9 @@ Command add_lof(const Parser& root) {
   answer(app.add_option("--top", lof.top, "Number of rows to show, with the columns that contribute most")
              .type_name("N")
              .capture_default_str());
-  answer(app.add_option("-o,--output", lof.output,
-                        "Output file with all scores: .csv (row,lof,rank), .npy or .npz (scores, threshold)")
+  answer(app.add_option(
+                "-o,--output", lof.output,
+                "Output file with all scores: .csv (row,lof,rank,outlier), .npy or .npz (scores, threshold, outliers)")
              .type_name("FILE"));
   answer(app.add_option("--report", lof.report, "HTML report with the scores and the most outlying rows")
              .type_name("FILE"));
@@ -506,7 +507,7 @@ Command add_lof(const Parser& root) {
     if (name == "--metric" || name == "--p" || name == "--method" || name == "--categories" || name == "--text" ||
         name == "--scale" || is_missing_option(name))
       lof.of_fitting.push_back(option);
-    if (name == "--json" || name == "--explain") lof.of_answers.push_back(option);
+    if (name == "--explain") lof.of_answers.push_back(option);
   }
   app.add_examples(
       {"vicinal lof train.csv --drop class -k 20 --top 10 -o scores.csv",

@@ -51,8 +51,10 @@ std::string detection_text(const Detection& detection) {
                      fmt::format("{:.1f} %", 100 * static_cast<double>(one.found) / static_cast<double>(one.rows))});
   }
   std::string text = format_table(lines);
-  if (detection.auc) {
-    text += fmt::format("ROC-AUC {:.6f}, normal is {}\n", *detection.auc,
+  if (detection.ranking) {
+    const Ranking& ranking = *detection.ranking;
+    text += fmt::format("ROC-AUC {:.6f}, average precision {:.6f}, precision at {} {:.6f}, normal is {}\n",
+                        ranking.roc_auc, ranking.average_precision, ranking.outliers, ranking.precision_at_n,
                         report::shortened(*detection.normal, kLongestName));
   }
   return text;
@@ -66,17 +68,20 @@ void write_scores(const Context& ctx, const std::filesystem::path& path, const L
   const ArrayView scores{scored.scores.data(), "<f8", {m}};
   if (path.extension() == ".npy") return write_npy(path, scores);
   if (path.extension() == ".npz") {
-    const NamedArray arrays[] = {{"scores", scores}, {"threshold", {&lof.threshold, "<f8", {1}}}};
+    std::vector<unsigned char> flags(scored.scores.size());
+    for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = scored.scores[i] > lof.threshold ? 1 : 0;
+    const NamedArray arrays[] = {
+        {"scores", scores}, {"threshold", {&lof.threshold, "<f8", {1}}}, {"outliers", {flags.data(), "|u1", {m}}}};
     return write_npz(path, arrays);
   }
   std::vector<std::int64_t> ranks(scored.ranked.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     ranks[static_cast<std::size_t>(scored.ranked[i])] = static_cast<std::int64_t>(i) + 1;
   }
-  std::string text = fmt::format("row,{},rank\n", name_of(lof.options.score));
+  std::string text = fmt::format("row,{},rank,outlier\n", name_of(lof.options.score));
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();
-    text += fmt::format("{},{},{}\n", i, scored.scores[i], ranks[i]);
+    text += fmt::format("{},{},{},{}\n", i, scored.scores[i], ranks[i], scored.scores[i] > lof.threshold ? 1 : 0);
   }
   write_text(path, text);
 }
@@ -118,7 +123,13 @@ void add_scores(Json& json, const Lof& lof, const ScoredRows& scored, const Prep
     labels["classes"].push_back({{"label", one.name}, {"rows", one.rows}, {"found", one.found}});
   }
   labels["normal"] = detection.normal ? Json(*detection.normal) : Json(nullptr);
-  labels["roc_auc"] = detection.auc ? Json(*detection.auc) : Json(nullptr);
+  const auto of_ranking = [&](double Ranking::*score) {
+    return detection.ranking ? Json((*detection.ranking).*score) : Json(nullptr);
+  };
+  labels["outliers"] = detection.ranking ? Json(detection.ranking->outliers) : Json(nullptr);
+  labels["roc_auc"] = of_ranking(&Ranking::roc_auc);
+  labels["average_precision"] = of_ranking(&Ranking::average_precision);
+  labels["precision_at_n"] = of_ranking(&Ranking::precision_at_n);
   json["labels"] = labels;
 }
 

@@ -26,8 +26,8 @@ struct ScoredRows {
   std::optional<Detection> detection;
 };
 
-/// .csv: lines `row,score,rank`, rank 1 the most outlying; .npy: scores [m]; .npz: scores and threshold. Nothing for an
-/// empty path.
+/// .csv: lines `row,score,rank,outlier`, rank 1 the most outlying, outlier 1 above the threshold, else 0; .npy: scores
+/// [m]; .npz: scores, threshold and outliers. Nothing for an empty path.
 void write_scores(const Context& ctx, const std::filesystem::path& path, const Lof& lof, const ScoredRows& scored);
 
 /// The most outlying rows and, where there are labels, what was found of each class, as tables.

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -105,8 +107,13 @@ struct Line {
 
 class Scorer {
  public:
-  Scorer(const Context& ctx, const LofModel& model, const InputOptions& input)
-      : ctx_(ctx), model_(model), reading_(read_options(input)), may_have_header_(!input.no_header) {
+  Scorer(const Context& ctx, const LofModel& model, const InputOptions& input, bool json)
+      : ctx_(ctx),
+        model_(model),
+        score_name_(name_of(model.fitted.options.score)),
+        json_(json),
+        reading_(read_options(input)),
+        may_have_header_(!input.no_header) {
     if (reading_.delimiter == 0) reading_.delimiter = ',';
     reading_.missing = model.preparation.imputer().filling() != Filling::none;
   }
@@ -121,8 +128,8 @@ class Scorer {
       if (begin(text)) return;
     }
     const std::int64_t row = rows_++;
-    if (too_long) return refuse(lines_, fmt::format("is longer than {} bytes", kLongestLine));
-    if (text.starts_with(kByteOrderMark)) return refuse(lines_, "begins with a byte order mark");
+    if (too_long) return refuse_at_once(row, fmt::format("is longer than {} bytes", kLongestLine));
+    if (text.starts_with(kByteOrderMark)) return refuse_at_once(row, "begins with a byte order mark");
     bytes_ += text.size();
     batch_.push_back({std::move(text), lines_, row});
   }
@@ -203,25 +210,45 @@ class Scorer {
       for (std::size_t i = 0; i < lines.size(); ++i) {
         const bool outlier = scores[i] > model_.fitted.threshold;
         outliers_ += outlier ? 1 : 0;
-        answers += fmt::format("{},{},{}\n", lines[i].row, scores[i], outlier ? 1 : 0);
+        answers += answer(lines[i], scores[i], outlier);
       }
     } catch (const Error& error) {
       if (error.code() != ErrorCode::bad_data && error.code() != ErrorCode::invalid_argument) throw;
-      if (lines.size() == 1) return refuse(lines[0].number, error.what());
+      if (lines.size() == 1) return refuse(lines[0], error.what(), answers);
       score(lines.first(lines.size() / 2), answers);
       score(lines.last(lines.size() - lines.size() / 2), answers);
     }
   }
 
-  void refuse(std::int64_t number, std::string why) {
-    const std::string place = fmt::format("'{}' line {}", kName, number);
+  [[nodiscard]] std::string answer(const Line& line, double score, bool outlier) const {
+    if (!json_) return fmt::format("{},{},{}\n", line.row, score, outlier ? 1 : 0);
+    const std::string number = std::isfinite(score) ? fmt::format("{}", score) : fmt::format("\"{}\"", score);
+    return fmt::format("{{\"row\":{},\"line\":{},\"{}\":{},\"outlier\":{}}}\n", line.row, line.number, score_name_,
+                       number, outlier);
+  }
+  void refuse(const Line& line, std::string why, std::string& answers) {
+    const std::string place = fmt::format("'{}' line {}", kName, line.number);
     if (why.starts_with(place)) why.erase(0, why.find_first_not_of(", ", place.size()));
-    write_stderr(fmt::format("vicinal: line {}: {}\n", number, io::printable(one_line(why))));
+    why = io::printable(one_line(why));
+    write_stderr(fmt::format("vicinal: line {}: {}\n", line.number, why));
+    if (json_)
+      answers += Json({{"row", line.row}, {"line", line.number}, {"error", why}})
+                     .dump(-1, ' ', false, Json::error_handler_t::replace) +
+                 "\n";
     ++refused_;
+  }
+  /// The line that was taken last, after the answers to those before it.
+  void refuse_at_once(std::int64_t row, const std::string& why) {
+    if (json_) flush();
+    std::string answers;
+    refuse({{}, lines_, row}, why, answers);
+    write_stdout(answers);
   }
 
   const Context& ctx_;
   const LofModel& model_;
+  std::string score_name_;
+  bool json_;
   ReadOptions reading_;
   bool may_have_header_;
   bool begun_ = false;
@@ -238,8 +265,8 @@ class Scorer {
 void score_stream(const Runtime& runtime, const CommonOptions& common, const InputOptions& input,
                   const LofModel& model) {
   LineReader reader(runtime.ctx);
-  Scorer scorer(runtime.ctx, model, input);
-  write_stdout(fmt::format("row,{},outlier\n", name_of(model.fitted.options.score)));
+  Scorer scorer(runtime.ctx, model, input, common.json);
+  if (!common.json) write_stdout(fmt::format("row,{},outlier\n", name_of(model.fitted.options.score)));
   std::string line;
   bool too_long = false;
   while (reader.wait()) {

@@ -7,10 +7,12 @@
 namespace vicinal::cli {
 
 /// Answers each line of standard input, one CSV row, by a line `row,score,outlier` on standard output, whose rows are
-/// counted from 0 over all lines that are not blank, begin with # or name the columns. A line that is no row of the
-/// model's table is told on stderr with its number, and gets no answer; its row is counted. What has arrived is
-/// answered when the input pauses, some thousand rows at a time. Memory: O(a few MB of lines), whatever the length of
-/// the input. Throws what `novelty` throws that is no fault of a line, `cancelled`.
+/// counted from 0 over all lines that are not blank, begin with # or name the columns. With --json each answer is a
+/// JSON object in a line, with `row`, `line` (from 1, over all lines), the score under its name and `outlier`. A line
+/// that is no row of the model's table is told on stderr with its number, and gets no answer, but with --json an object
+/// with `row`, `line` and `error`; its row is counted. What has arrived is answered when the input pauses, some
+/// thousand rows at a time. Memory: O(a few MB of lines), whatever the length of the input. Throws what `novelty`
+/// throws that is no fault of a line, `cancelled`.
 void score_stream(const Runtime& runtime, const CommonOptions& common, const InputOptions& input,
                   const LofModel& model);
 

@@ -142,8 +142,15 @@ std::string outcome_text(const Outcome& outcome, bool several) {
     lines.push_back({scores.names[j], fmt::format("{}", one.support), fmt::format("{:.4f}", one.precision),
                      fmt::format("{:.4f}", one.recall), fmt::format("{:.4f}", one.f1)});
   }
-  return fmt::format("{}accuracy {:.4f} ({} of {})\n\n", several ? outcome.name + ": " : "", scores.accuracy,
-                     scores.correct, scores.rows) +
+  const auto mean = [&](const char* name, const PrecisionRecall& of) {
+    lines.push_back({name, fmt::format("{}", scores.rows), fmt::format("{:.4f}", of.precision),
+                     fmt::format("{:.4f}", of.recall), fmt::format("{:.4f}", of.f1)});
+  };
+  mean("macro mean", scores.macro);
+  mean("weighted mean", scores.weighted);
+  return fmt::format("{}accuracy {:.4f} ({} of {}), kappa {}, Matthews {:.4f}\n\n", several ? outcome.name + ": " : "",
+                     scores.accuracy, scores.correct, scores.rows,
+                     scores.kappa ? fmt::format("{:.4f}", *scores.kappa) : "-", scores.matthews) +
          format_table(lines);
 }
 
@@ -166,6 +173,14 @@ Json outcome_json(const Outcome& outcome) {
   json["right"] = scores.correct;
   json["rows"] = scores.rows;
   json["macro_f1"] = scores.macro.f1;
+  const auto mean = [](const PrecisionRecall& of) {
+    return Json({{"precision", of.precision}, {"recall", of.recall}, {"f1", of.f1}});
+  };
+  json["macro"] = mean(scores.macro);
+  json["weighted"] = mean(scores.weighted);
+  json["balanced_accuracy"] = scores.macro.recall;
+  json["kappa"] = scores.kappa ? Json(*scores.kappa) : Json(nullptr);
+  json["matthews"] = scores.matthews;
   json["per_class"] = Json::array();
   for (std::size_t j = 0; j < scores.classes.size(); ++j) {
     const ClassScore& one = scores.classes[j];

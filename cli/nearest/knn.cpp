@@ -1,6 +1,8 @@
 // `vicinal knn`: the k nearest rows, of a table within itself or of queries against it.
 #include "vicinal/knn.hpp"
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <memory>
 
@@ -19,6 +21,10 @@ struct KnnCommand : NeighborsCommand {
   std::int64_t k = 5;
 
   void run() const;
+
+ private:
+  /// Neighbors to search for.
+  [[nodiscard]] std::int64_t searched() const { return k - (graph_output.include_self ? 1 : 0); }
 };
 
 void KnnCommand::run() const {
@@ -26,33 +32,37 @@ void KnnCommand::run() const {
   const Runtime runtime = make_runtime(common);
   check_output("-o", output, {".npz", ".csv"});
   check_output("--report", report, {".html", ".htm"});
+  graph_output.check(queries, search.metric, output);
+  if (graph_output.include_self && k < 2) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("-k: is {}, must be at least 2 with --include-self, which counts the row itself", k));
+  }
   const ReadOptions reading = this->reading();
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
   inputs.add(page_bytes(shape, shape_asked) + missing_bytes(shape, shape_asked));
+  const auto more = [&](const Context& rest, const TableView& rows) {
+    const std::int64_t lists = queries.empty() ? rows.rows() : shape_asked.rows();
+    return graph_output.bytes(rest, lists, lists * searched());
+  };
   const Context ctx = inputs.fit("knn", [&](const Context& rest) {
-    return plan_knn(rest, shape, queries.empty() ? nullptr : &shape_asked, knn_options(search, k, {})).memory;
+    const TableView* const others = queries.empty() ? nullptr : &shape_asked;
+    const std::uint64_t searching = plan_knn(rest, shape, others, knn_options(search, searched(), {})).memory;
+    return searching + more(rest, shape);
   });
   const NeighborTables tables = read(runtime);
   const Table& rows = tables.rows;
   const Table& asked = tables.asked;
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
-  const KnnOptions options = knn_options(search, k, filter);
+  const KnnOptions options = knn_options(search, searched(), filter);
   if (common.explain) {
     Plan plan = plan_knn(ctx, rows.view, queries.empty() ? nullptr : &asked.view, options);
-    plan.memory = inputs.total(plan.memory);
+    plan.memory = inputs.total(plan.memory + more(ctx, rows.view));
     return print_plan(common, plan);
   }
-  NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!tables.kept.empty()) graph = with_ids_of_file(std::move(graph), tables.kept);
-  report::NeighborProfile profile = profile_of(rows, asked);
-  profile.add(graph);
-  runtime.ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
-  if (!output.empty()) write_graph(output, graph, row_numbers(tables));
-  deliver(runtime, {rows, asked, profile, row_numbers(tables), seconds, {}}, together);
+  const NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
+  deliver_graph(runtime, tables, graph, {}, start);
 }
 
 }  // namespace
@@ -71,7 +81,7 @@ Command add_knn(const Parser& root) {
   command->add_to(app);
   app.add_examples({"vicinal knn train.npy -k 10 -o graph.npz", "vicinal knn train.npy test.npy -k 5 --metric cosine",
                     "vicinal knn train.csv --drop class -k 3 -o graph.csv",
-                    "vicinal knn train.npy test.npy -k 5 --report report.html"});
+                    "vicinal knn train.npy -k 10 --include-self --layout scipy -o matrix.npz"});
   return command_naming_files(app, command);
 }
 

@@ -45,7 +45,7 @@ std::string first_rows(const report::NeighborProfile& profile, std::span<const s
 
 /// What was found, where it went, how it ran, and the first rows.
 void describe_neighbors(const FoundNeighbors& found, const std::string& output, Json& json) {
-  const report::NeighborProfile& profile = found.profile;
+  const report::NeighborProfile& profile = found.written;
   json["rows"] = profile.rows;
   json["table_rows"] = profile.table_rows;
   if (!profile.within_radius()) json["k"] = profile.k;
@@ -99,6 +99,7 @@ void NeighborsCommand::add_to(const Parser& app) {
   app.add_option("--report", report, "HTML report with distances, hubs and nearest pairs").type_name("FILE");
   app.add_option("--image-shape", image_shape, "Show each row as a gray image of this size in the report")
       .type_name("HxW");
+  graph_output.add_to(app);
   add_search_options(app, search);
   add_missing_options(app, missing);
   add_input_options(app, input);
@@ -124,6 +125,7 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime) const {
   if (missing.drops() && !search.filter.empty()) {
     throw Error(ErrorCode::invalid_argument, "--filter: numbers all rows, of which --missing drop leaves out some");
   }
+  if (!graph_output.given().empty()) missing.refuse_drop(graph_output.given() + " numbers the rows of TABLE");
   if (!report.empty()) missing.refuse_drop("--report numbers the rows of TABLE as they are in it");
   ReadOptions of_queries = reading();
   of_queries.missing = missing.fills();
@@ -151,6 +153,32 @@ NeighborGraph with_ids_of_file(NeighborGraph graph, const std::vector<std::int64
   return graph;
 }
 
+void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTables& tables, const NeighborGraph& graph,
+                                     std::optional<double> radius,
+                                     std::chrono::steady_clock::time_point start) const {
+  NeighborGraph changed;
+  if (graph_output.changes_lists()) {
+    changed = graph_output.changed(runtime.ctx, graph);
+  } else if (!tables.kept.empty()) {
+    changed = with_ids_of_file(graph, tables.kept);
+  }
+  const bool is_changed = graph_output.changes_lists() || !tables.kept.empty();
+  const NeighborGraph& lists = is_changed ? changed : graph;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report::NeighborProfile found = profile_of(tables.rows, tables.asked);
+  found.add(tables.kept.empty() ? graph : lists);
+  report::NeighborProfile written({}, lists.rows, lists.table_rows);
+  if (graph_output.changes_lists()) written.add(lists);
+  runtime.ctx.check_cancelled();
+  io::OutputGroup together(interrupt_token());
+  if (!output.empty() && graph_output.given().empty()) write_graph(output, lists, row_numbers(tables));
+  if (!output.empty() && !graph_output.given().empty()) graph_output.write(runtime.ctx, output, lists);
+  deliver(runtime,
+          {tables.rows, tables.asked, found, graph_output.changes_lists() ? written : found, row_numbers(tables), seconds,
+           radius},
+          together);
+}
+
 void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found, io::OutputGroup& together) const {
   if (!report.empty()) write_text(report, page_of(*this, found));
   runtime.ctx.check_cancelled();
@@ -160,11 +188,13 @@ void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& fou
     Json json = {{"command", found.radius ? "radius" : "knn"}};
     if (found.radius) json["radius"] = *found.radius;
     describe_neighbors(found, output, json);
+    json["include_self"] = graph_output.include_self;
+    json["symmetric"] = graph_output.symmetric == "no" ? Json(nullptr) : Json(graph_output.symmetric);
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
     return print_json(json);
   }
-  if (output.empty()) print_text(first_rows(found.profile, found.numbers));
-  tell(runtime, common, neighbors_sentence(found.profile, output, found.seconds));
+  if (output.empty()) print_text(first_rows(found.written, found.numbers));
+  tell(runtime, common, neighbors_sentence(found.written, output, found.seconds));
 }
 
 }  // namespace vicinal::cli

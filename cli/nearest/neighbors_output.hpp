@@ -1,6 +1,7 @@
 // What `knn` and `radius` have in common: their options, and how neighbors that were found are written and told.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -8,9 +9,10 @@
 #include <vector>
 
 #include "base/common_options.hpp"
-#include "io/atomic_file.hpp"
-#include "report/neighbor_profile.hpp"
 #include "base/missing.hpp"
+#include "io/atomic_file.hpp"
+#include "nearest/graph_output.hpp"
+#include "report/neighbor_profile.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/io.hpp"
 
@@ -19,7 +21,8 @@ namespace vicinal::cli {
 struct FoundNeighbors {
   const Table& rows;
   const Table& asked;  ///< not looked at where there are no queries
-  const report::NeighborProfile& profile;
+  const report::NeighborProfile& profile;  ///< of the lists that the search found, for the page
+  const report::NeighborProfile& written;  ///< of those that are written and printed
   std::span<const std::int64_t> numbers;  ///< of the rows that were asked about, in their file; empty: 0, 1, ..
   double seconds = 0;
   std::optional<double> radius = {};  ///< none: k nearest rows
@@ -41,6 +44,7 @@ struct NeighborsCommand {
   SearchOptions search;
   InputOptions input;
   MissingArguments missing;
+  GraphOutput graph_output;
   std::string table;
   std::string queries;  ///< empty: the table within itself
   std::string output;
@@ -57,6 +61,9 @@ struct NeighborsCommand {
   [[nodiscard]] std::uint64_t page_bytes(const TableView& rows, const TableView& asked) const;
   /// An empty profile of a search.
   [[nodiscard]] report::NeighborProfile profile_of(const Table& rows, const Table& asked) const;
+  /// The same for a whole graph, which is changed as asked for, renumbered where rows were left out, and written.
+  void deliver_graph(const Runtime& runtime, const NeighborTables& tables, const NeighborGraph& graph,
+                     std::optional<double> radius, std::chrono::steady_clock::time_point start) const;
   /// Writes the page, has it appear with the lists that `together` has, and prints what was found: as JSON, or its
   /// first rows and a sentence.
   void deliver(const Runtime& runtime, const FoundNeighbors& found, io::OutputGroup& together) const;

@@ -97,6 +97,10 @@ void RadiusCommand::run() const {
     throw Error(ErrorCode::invalid_argument, "--report: shows neighbors, which --count does not keep");
   }
   if (count_only && queries.empty()) missing.refuse_drop("--count counts for every row of TABLE");
+  if (count_only && !graph_output.given().empty()) {
+    throw Error(ErrorCode::invalid_argument, graph_output.given() + ": changes lists, which --count does not keep");
+  }
+  graph_output.check(queries, search.metric, output);
   if (count_only) {
     check_output("-o", output, {".npy", ".csv"});
   } else {
@@ -121,6 +125,11 @@ void RadiusCommand::run() const {
     return print_plan(common, shown);
   }
   if (count_only) return run_count(runtime, ctx, rows, asked, options, start);
+  if (!graph_output.given().empty()) {
+    const NeighborGraph graph = queries.empty() ? vicinal::radius(ctx, rows.view, options)
+                                                : vicinal::radius(ctx, rows.view, asked.view, options);
+    return deliver_graph(runtime, tables, graph, radius, start);
+  }
   io::OutputGroup together(interrupt_token());
   std::optional<io::GraphWriter> writer;
   if (!output.empty()) writer.emplace(runtime.ctx, output, row_numbers(tables));
@@ -142,7 +151,7 @@ void RadiusCommand::run() const {
   }
   if (writer) writer->commit();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  deliver(runtime, {rows, asked, profile, row_numbers(tables), seconds, radius}, together);
+  deliver(runtime, {rows, asked, profile, profile, row_numbers(tables), seconds, radius}, together);
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ std::vector<RegressionScore> score_values(const Context& ctx, std::span<const do
 }
 
 std::string errors_text(const std::vector<RegressionScore>& scores, const std::vector<std::string>& names) {
-  std::vector<std::vector<std::string>> lines = {{"target", "root mean square", "mean error size", "largest", "R2"}};
+  std::vector<std::vector<std::string>> lines = {{"target", "RMSE", "MAE", "largest error", "R2"}};
   for (std::size_t o = 0; o < scores.size(); ++o) {
     const RegressionScore& one = scores[o];
     lines.push_back({names[o], fmt::format("{:.6g}", one.root_mean_squared_error),
@@ -149,7 +149,7 @@ std::string values_text(const Regression& found, const std::vector<std::string>&
   return format_table(lines);
 }
 
-Json scores_json(const std::vector<RegressionScore>& scores, const std::vector<std::string>& names) {
+Json errors_json(const std::vector<RegressionScore>& scores, const std::vector<std::string>& names) {
   Json json = Json::array();
   for (std::size_t o = 0; o < scores.size(); ++o) {
     const RegressionScore& one = scores[o];
@@ -239,7 +239,7 @@ class RegressRun : public SupervisedRun {
   void add_to(Json& json) const override {
     json["targets"] = fitted_.model->target_columns;
     json["outliers"] = found_.outliers;
-    json["scores"] = truth_ ? scores_json(scores_, names_) : Json(nullptr);
+    json["scores"] = truth_ ? errors_json(scores_, names_) : Json(nullptr);
   }
   [[nodiscard]] std::vector<std::string> scores_texts() const override {
     if (!truth_) return {};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "base/output.hpp"
@@ -149,7 +150,14 @@ std::string classes_section(const Scores& scores) {
                         count_text(one.support)) +
             bar_cell(one.precision) + bar_cell(one.recall) + bar_cell(one.f1) + "</tr>\n";
   }
+  for (const auto& [name, mean] :
+       {std::pair("macro mean", scores.macro), std::pair("weighted mean", scores.weighted)}) {
+    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", name, format_count(scores.rows)) +
+            bar_cell(mean.precision) + bar_cell(mean.recall) + bar_cell(mean.f1) + "</tr>\n";
+  }
   text += "</tbody></table>\n";
+  text += fmt::format("<p class=\"note\">Cohen's kappa {}, Matthews' correlation coefficient {:.4f}.</p>",
+                      scores.kappa ? fmt::format("{:.4f}", *scores.kappa) : "none", scores.matthews);
   if (scores.classes.size() > kClassesShown) {
     text += fmt::format("<p class=\"note\">The first {} of {} classes.</p>", kClassesShown, scores.classes.size());
   }

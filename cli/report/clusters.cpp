@@ -42,6 +42,7 @@ std::string hero(const ClustersReport& report) {
   text += figure(silhouette_text(report.fit->scores.mean),
                  fmt::format("silhouette, of {} rows", count_text(report.sample->size())));
   text += figure(number_text(found.inertia), "inertia");
+  if (report.scores) text += figure(fmt::format("{:.4f}", report.scores->adjusted_rand), "adjusted Rand index");
   if (found.iterations > 0) {
     text += figure(count_text(found.iterations), found.iterations == 1 ? "iteration" : "iterations");
   }
@@ -301,6 +302,20 @@ std::string centres_section(const ClustersReport& report) {
   return text + "</tbody></table>\n</section>\n";
 }
 
+std::string agreement_section(const ClusteringScores& scores) {
+  const auto row = [](const char* name, double value, const char* meaning) {
+    return fmt::format("<tr><td class=\"name\">{}</td><td>{:.4f}</td><td>{}</td></tr>\n", name, value, meaning);
+  };
+  return "<section><h2>Clusters and known labels</h2><p class=\"note\">1 where they agree, about 0 where they have "
+         "nothing to do with each other.</p>\n<table><thead><tr><th>score</th><th>value</th><th>1 "
+         "where</th></tr></thead><tbody>\n" +
+         row("adjusted Rand index", scores.adjusted_rand, "the same pairs of rows are together") +
+         row("NMI, V-measure", scores.v_measure, "both of the following are 1") +
+         row("homogeneity", scores.homogeneity, "each cluster has rows of one label") +
+         row("completeness", scores.completeness, "each label has rows of one cluster") +
+         "</tbody></table></section>\n";
+}
+
 }  // namespace
 
 std::string render(const Context& ctx, const ClustersReport& report) {
@@ -313,6 +328,7 @@ std::string render(const Context& ctx, const ClustersReport& report) {
   } else {
     body += "<div class=\"pair\">\n" + sizes_section(report) + history + "</div>\n";
   }
+  if (report.scores) body += agreement_section(*report.scores);
   body += centres_section(report);
   body += footer(
       "Every row has the label that float64 gives it, ties to the smaller cluster; centres are means of exact sums.");

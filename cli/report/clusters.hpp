@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,8 +23,9 @@ struct ClustersReport {
   const TableView* table = nullptr;
   const KMeans* found = nullptr;  ///< its history and iterations may be missing, where a model was read
   const TableSample* sample = nullptr;
-  const SampleFit* fit = nullptr;  ///< of the sample
-  const Scan* scan = nullptr;      ///< null: one number of clusters
+  const SampleFit* fit = nullptr;               ///< of the sample
+  const Scan* scan = nullptr;                   ///< null: one number of clusters
+  std::optional<ClusteringScores> scores = {};  ///< where labels are known
 };
 
 std::string render(const Context& ctx, const ClustersReport& report);

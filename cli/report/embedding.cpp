@@ -194,7 +194,8 @@ std::string pieces(const Lle& found) {
          "single row.</p></section>\n";
 }
 
-std::string left_of_parameters(const LleParameterFit& fit) {
+std::string left_of_parameters(const EmbeddedRows& rows) {
+  const LleParameterFit& fit = *rows.fit;
   std::string text = fmt::format(
       "<section><h2>What is left of the parameters</h2><p class=\"note\">The share of each parameter's variance that "
       "no "
@@ -202,7 +203,8 @@ std::string left_of_parameters(const LleParameterFit& fit) {
       "length.</p>\n<table><thead><tr><th>parameter</th><th>left</th></tr></thead><tbody>\n",
       number_text(fit.procrustes));
   for (std::size_t j = 0; j < fit.columns.size(); ++j) {
-    text += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", j, number_text(fit.columns[j]));
+    text += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escape(shortened(rows.parameter_name(j), 24)),
+                        number_text(fit.columns[j]));
   }
   return text + "</tbody></table></section>\n";
 }
@@ -257,7 +259,7 @@ std::string render(const EmbeddingReport& report) {
       escape(name), count_text(report.table->rows()), count_text(report.table->cols()), found.options.dim,
       found.options.dim == 1 ? "" : "s");
   std::string body = header + summary(report) + facts(report) + warnings(found) + pictures(report) + numbers(report);
-  if (report.rows->fit) body += left_of_parameters(*report.rows->fit);
+  if (report.rows->fit) body += left_of_parameters(*report.rows);
   return page("Embedding of " + name, body + pieces(found) + footer());
 }
 

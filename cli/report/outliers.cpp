@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/input.hpp"
+#include "report/chart.hpp"
 #include "report/facts.hpp"
 #include "report/histogram.hpp"
 #include "report/html.hpp"
@@ -47,8 +48,8 @@ std::string hero(const OutliersReport& report) {
   if (!scored.ranked.empty()) {
     text += figure(escape(number_text(scored.scores[static_cast<std::size_t>(scored.ranked[0])])), "largest score");
   }
-  if (scored.detection && scored.detection->auc)
-    text += figure(fmt::format("{:.4f}", *scored.detection->auc), "ROC-AUC");
+  if (scored.detection && scored.detection->ranking)
+    text += figure(fmt::format("{:.4f}", scored.detection->ranking->roc_auc), "ROC-AUC");
   return text + figure(escape(format_duration(report.seconds)), "from file to answer") + "</div>\n";
 }
 
@@ -181,16 +182,57 @@ std::string top_section(const OutliersReport& report) {
   return text + "</tbody></table>\n</section>\n";
 }
 
+/// True over false positive rates, with the diagonal on which scores that say nothing lie.
+std::string roc_svg(const RocCurve& curve) {
+  constexpr double kSide = 330;
+  constexpr ChartFrame kFrame = {56 + kSide + 26, 14 + kSide + 46, 14, 46, 56, 26};
+  std::string shapes;
+  for (int tick = 0; tick <= 4; ++tick) {
+    const double share = tick / 4.0;
+    const std::string name = fmt::format("{} %", 25 * tick);
+    shapes += kFrame.level(kFrame.down(1 - share), name) + kFrame.tick(kFrame.across(share), name);
+  }
+  shapes += kFrame.name_below("normal rows above the threshold");
+  shapes += fmt::format("<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" class=\"mean\"/>", kFrame.across(0), kFrame.down(1),
+                        kFrame.across(1), kFrame.down(0));
+  std::string path;
+  std::string last;
+  for (std::size_t i = 0; i < curve.thresholds.size(); ++i) {
+    const std::string point = fmt::format("{:.1f},{:.1f} ", kFrame.across(curve.false_positive_rates[i]),
+                                          kFrame.down(1 - curve.true_positive_rates[i]));
+    if (point != last) path += point;
+    last = point;
+  }
+  shapes += fmt::format("<polyline points=\"{}\" class=\"curve\"/>", path);
+  return svg(kFrame.width, kFrame.height, "ROC curve: outliers over normal rows above each threshold", shapes);
+}
+
+std::string roc_sections(const Ranking& ranking) {
+  const auto row = [](const char* name, double value) {
+    return fmt::format("<tr><td class=\"name\">{}</td><td>{:.4f}</td></tr>\n", name, value);
+  };
+  return "<div class=\"pair top\">\n<section><h2>ROC curve</h2><p class=\"note\">Share of the outliers above each "
+         "threshold, over the share of the normal rows above it; scores that say nothing lie on the dashed "
+         "line.</p>\n" +
+         roc_svg(ranking.curve) +
+         fmt::format(
+             "</section>\n<section><h2>How well outliers are found</h2><p class=\"note\">n is {}, the number of "
+             "outliers.</p>\n<table><tbody>\n",
+             format_count(ranking.outliers)) +
+         row("ROC-AUC", ranking.roc_auc) + row("average precision", ranking.average_precision) +
+         row("precision at n", ranking.precision_at_n) + "</tbody></table></section>\n</div>\n";
+}
+
 std::string labels_section(const Detection& detection) {
   std::string text = fmt::format(
       "<section><h2>What was found of each label</h2><p class=\"note\">Among the {} rows with the largest scores, "
       "{:.3g}\u202f% "
       "of all.",
       count_text(detection.top_rows), 100 * detection.top_share);
-  if (detection.auc) {
+  if (detection.ranking) {
     text +=
         fmt::format(" A row of another label than {} has a larger score than one of it in {:.2f}\u202f% of all pairs.",
-                    escape(shortened(*detection.normal, 24)), 100 * *detection.auc);
+                    escape(shortened(*detection.normal, 24)), 100 * detection.ranking->roc_auc);
   }
   text += "</p>\n<table><thead><tr><th>label</th><th>rows</th><th>found</th><th>share</th></tr></thead><tbody>\n";
   std::int64_t shown = 0;
@@ -214,7 +256,10 @@ std::string render(const Context& ctx, const OutliersReport& report) {
   std::string body = header(report) + hero(report) + facts(report);
   body += "<div class=\"pair\">\n" + histogram_section(report) + map_section(ctx, report) + "</div>\n";
   body += top_section(report);
-  if (report.scored->detection) body += labels_section(*report.scored->detection);
+  if (report.scored->detection) {
+    body += labels_section(*report.scored->detection);
+    if (report.scored->detection->ranking) body += roc_sections(*report.scored->detection->ranking);
+  }
   body +=
       footer("Neighbors are those of float64, ties to the smaller row; scores have the same bits on every machine.");
   return page("Outliers of " + std::filesystem::path(report.file).filename().string(), body);

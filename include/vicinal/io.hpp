@@ -151,7 +151,8 @@ VICINAL_API FileBytes read_bytes(const Context& ctx, const std::filesystem::path
 /// An array to write: borrowed, row-major.
 struct ArrayView {
   const void* data = nullptr;
-  std::string dtype;  ///< NumPy's: "<i8", "<f8", "<f4", "|u1", "<i4", "<u8", "<f2", and "<V2" for bfloat16
+  std::string
+      dtype;  ///< NumPy's: "<i8", "<f8", "<f4", "|u1", "<i4", "<u8", "<f2", "<V2": bfloat16, "|S3": 3 characters
   std::vector<std::int64_t> shape;
 };
 /// Throws `invalid_argument` for another dtype or an impossible shape, `io` naming the file when it cannot be written.
@@ -195,5 +196,22 @@ VICINAL_API void write_table(const Context& ctx, const std::filesystem::path& pa
 /// `invalid_argument` where they do not number the rows, `io`.
 VICINAL_API void write_graph(const std::filesystem::path& path, const NeighborGraph& graph,
                              std::span<const std::int64_t> rows = {});
+
+/// How the arrays of a graph's .npz are called, and what they are.
+enum class GraphLayout : std::uint8_t {
+  lists,  ///< `ids`, `distances` and, for CSR, `offsets`
+  scipy,  ///< a sparse matrix of distances that scipy.sparse.load_npz reads; row i has its neighbors in their order
+};
+struct GraphWriteOptions {
+  GraphLayout layout = GraphLayout::lists;
+  DType distances = DType::float64;  ///< or float32, rounded to nearest even
+};
+/// Writes a graph for other programs (docs/graphs.md); with default options as `write_graph` above. The matrix has the
+/// arrays `data`, `indices`, `indptr`, `shape` [rows, table_rows] and `format`; distances of 0 are stored. Indices are
+/// int32 where all fit, else int64. Scratch: 4 bytes a neighbor for float32, and as many for the matrix. Throws
+/// `invalid_argument` for a path that does not end in .npz and arrays that do not fit together, `bad_data` naming the
+/// row of a distance beyond float32, `over_memory`, `cancelled`, `io`.
+VICINAL_API void write_graph(const Context& ctx, const std::filesystem::path& path, const NeighborGraph& graph,
+                             const GraphWriteOptions& options);
 
 }  // namespace vicinal

@@ -113,6 +113,12 @@ VICINAL_API Plan plan_kmeans(const Context& ctx, const TableView& table, const K
 VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeans& model, const TableView& table);
 /// Distances [m, clusters] of each row to every center, by the model's metric.
 VICINAL_API std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table);
+/// The distance of each row of a table [m, d] to the centre of its label, by the model's metric: [m]. `labels` [m],
+/// such as `model.labels` or those of `predict`, are in [0, clusters). O(m d) time, O(m) memory beside a copy of the
+/// rows if the metric is cosine. Throws as `predict`, and `invalid_argument` for labels that do not number the rows or
+/// are no clusters.
+VICINAL_API std::vector<double> centre_distances(const Context& ctx, const KMeans& model, const TableView& table,
+                                                 std::span<const std::int32_t> labels);
 /// Minus the inertia of a table's rows: the sum of `weights` times the distance to the nearest center, squared or
 /// cosine.
 VICINAL_API double score(const Context& ctx, const KMeans& model, const TableView& table,

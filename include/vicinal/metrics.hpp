@@ -31,13 +31,18 @@ struct ClassificationScores {
   std::int64_t correct = 0;
   double accuracy = 0;              ///< correct / rows
   std::vector<ClassScore> classes;  ///< [class_count]
-  PrecisionRecall macro;            ///< means over the classes that occur in `truth`
+  PrecisionRecall macro;            ///< means over the classes that occur in `truth`; its recall is balanced accuracy
   PrecisionRecall weighted;         ///< means over the classes, weighted by their support
+  /// Cohen's kappa, 1 - share of wrong rows / that share if predictions were drawn at random; none where the latter is
+  /// 0: every row is of one class, and predicted to be.
+  std::optional<double> kappa;
+  double matthews = 0;  ///< Matthews' correlation coefficient, in [-1, 1]; 0 where either side has one class only
 };
 
-/// Accuracy, and precision, recall and F1 of each class with their means, of predicted classes. `truth` [m] and
-/// `predicted` [m] are codes in [0, class_count), as `encode_labels` and `vote` give them; a prediction of -1 (a row
-/// without neighbors) is wrong and counts for no class.
+/// Accuracy, and precision, recall and F1 of each class with their means, of predicted classes; kappa and Matthews'
+/// coefficient. `truth` [m] and `predicted` [m] are codes in [0, class_count), as `encode_labels` and `vote` give them;
+/// a prediction of -1 (a row without neighbors) is wrong and counts for no class, but for kappa and Matthews as one of
+/// its own.
 ///
 /// O(m + class_count) time and memory, one thread. No result is NaN: a quotient by 0 is 0. Throws `invalid_argument`
 /// for no rows, arrays of different lengths, codes outside their domain, and fewer than 1 or more than 2^31 - 1
@@ -64,6 +69,36 @@ VICINAL_API std::vector<std::int64_t> confusion_matrix(const Context& ctx, std::
 VICINAL_API double roc_auc_score(const Context& ctx, std::span<const std::int32_t> truth,
                                  std::span<const double> scores);
 
+/// The ROC curve: what is found at each threshold, at and above which a row is said to be positive.
+struct RocCurve {
+  std::vector<double> false_positive_rates;  ///< share of the negative rows, ascending from 0 to 1
+  std::vector<double> true_positive_rates;   ///< share of the positive rows, ascending from 0 to 1
+  std::vector<double> thresholds;            ///< descending: infinity, where nothing is found, then scores that occur
+};
+
+/// The ROC curve of scores, with a point for each score that occurs; `drop_intermediate` leaves out those that the
+/// curve passes in two equal steps (contract, clause 21), as scikit-learn's does. `truth` and `scores` as for
+/// `roc_auc_score`. O(n log n) time, 40 bytes of memory a row, one thread; the same for every order of the rows. Throws
+/// as `roc_auc_score`.
+VICINAL_API RocCurve roc_curve(const Context& ctx, std::span<const std::int32_t> truth, std::span<const double> scores,
+                               bool drop_intermediate = true);
+
+/// Average precision, the area under the steps of precision over recall: the mean over the positive rows of the
+/// precision at their scores. `truth` and `scores` as for `roc_auc_score`; equal scores are found together.
+///
+/// The sum is exact. O(n log n) time, 16 bytes of memory a row, one thread; the same for every order of the rows.
+/// Throws as `roc_auc_score`, but there need be no negative row.
+VICINAL_API double average_precision_score(const Context& ctx, std::span<const std::int32_t> truth,
+                                           std::span<const double> scores);
+
+/// Precision at n: the share of positive rows among the n with the largest scores; n = 0: as many as there are positive
+/// rows, where it is the recall, too. Of rows with the n-th score it counts the number expected in a random order.
+///
+/// O(n log n) time, 16 bytes of memory a row, one thread; the same for every order of the rows. Throws as
+/// `average_precision_score`, and `invalid_argument` for n below 0 and above the number of rows.
+VICINAL_API double precision_at_n_score(const Context& ctx, std::span<const std::int32_t> truth,
+                                        std::span<const double> scores, std::int64_t n = 0);
+
 /// Of one output. Sums are exact and rounded once.
 struct RegressionScore {
   double root_mean_squared_error = 0;
@@ -88,6 +123,26 @@ struct Labeling {
   std::span<const std::int32_t> labels;  ///< [n] in [0, clusters); borrowed
   std::int64_t clusters = 0;             ///< from 1 to 2^31 - 1; some may have no rows
 };
+
+/// How well clusters agree with known classes. But for the first, each is in [0, 1].
+struct ClusteringScores {
+  /// The Rand index less what is expected by chance: 1 where both are the same, about 0 where they have nothing to do
+  /// with each other, and at least -1/2.
+  double adjusted_rand = 0;
+  double normalized_mutual_info = 0;  ///< mutual information / mean of both entropies: the same number as `v_measure`
+  double homogeneity = 0;             ///< mutual information / entropy of the classes; 1: clusters have one class each
+  double completeness = 0;            ///< mutual information / entropy of the clusters; 1: each class is in one cluster
+  double v_measure = 0;               ///< harmonic mean of homogeneity and completeness
+};
+
+/// Compares clusters with known classes (Hubert and Arabie 1985; Rosenberg and Hirschberg 2007). Numbers of labels mean
+/// nothing: any two labelings of the same rows can be compared, and exchanging them exchanges homogeneity and
+/// completeness only.
+///
+/// Counts are whole numbers and sums exact, so that the order of the rows makes no difference. O(n log n) time, 8 bytes
+/// of memory a row and a label, one thread. Throws `invalid_argument` for no rows, labelings of different lengths, and
+/// labels outside their domain; `over_memory`; `cancelled`.
+VICINAL_API ClusteringScores clustering_scores(const Context& ctx, const Labeling& truth, const Labeling& predicted);
 
 struct SilhouetteOptions {
   Metric metric = Metric::euclidean;  ///< any but inner_product

@@ -31,6 +31,7 @@
 #include "vicinal/sample.hpp"
 #include "vicinal/sparse.hpp"
 #include "vicinal/spectral_cocluster.hpp"
+#include "vicinal/symmetrize.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/version.hpp"
 #include "vicinal/vote.hpp"

@@ -6,6 +6,7 @@
 //   } catch (const std::bad_alloc&) {
 //     core::refuse_allocation();
 //   }
+// One that returns a double returns core::computed of it (core/floats.hpp).
 // tests/manners/test_entries.py asks it of every exported function.
 #pragma once
 

@@ -8,11 +8,14 @@ Conventions (every fence must have one of these tags):
             A block that runs ./dev or cmake builds would recurse; of those only the existence of the commands and
             presets is checked. README's Install is typed by tests/release/type_readme.py.
             A block that needs the plug-in for maps, which is not built everywhere, is passed over where it is missing.
+  python    run by the Python that runs this script, in the same folder. A block that imports a package of OPTIONAL,
+            which tests/requirements.txt does not name, is passed over where that is missing.
   output    what the block before it prints, character by character.
   text, console-output, cmake, json    shown, not run.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import pathlib
@@ -26,6 +29,8 @@ import tempfile
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 SHOWN = {"text", "console-output", "cmake", "json"}
 NOT_RUN = re.compile(r"^\s*(sudo |git clone|cd |apt-get |cmake |ctest |pip |\./dev|\.ci/run|g\+\+ )")
+OPTIONAL = {"anndata", "scanpy", "umap"}
+IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 HOISTED = re.compile(r"^\s*(#include\b.*|namespace \w+ = [\w:]+;.*|using namespace .*)$", re.MULTILINE)
 PROLOGUE = """
   const auto ctx = vicinal::Context::cpu();
@@ -85,7 +90,7 @@ class Runner:
     def __init__(self, arguments, folder):
         self.arguments = arguments
         self.folder = folder
-        self.counts = {"cpp": 0, "sh": 0, "checked": 0, "output": 0, "passed over": 0}
+        self.counts = {"cpp": 0, "sh": 0, "python": 0, "checked": 0, "output": 0, "passed over": 0}
         self.printed = ""
 
     def run_cpp(self, code, where):
@@ -112,6 +117,14 @@ class Runner:
         words = ["bash", "-e", "-o", "pipefail", "-c", code]
         self.printed = self.call(words, where, code, env=dict(os.environ, PATH=path))
         self.counts["sh"] += 1
+
+    def run_python(self, code, where):
+        if any(importlib.util.find_spec(package) is None for package in OPTIONAL & set(IMPORTED.findall(code))):
+            self.counts["passed over"] += 1
+            self.printed = None
+            return
+        self.printed = self.call([sys.executable, "-W", "ignore", "-c", code], where, code)
+        self.counts["python"] += 1
 
     def check_only(self, lines, where):
         source = self.arguments.source
@@ -167,12 +180,15 @@ def main():
                     runner.run_cpp(code, where)
                 elif tag == "sh":
                     runner.run_sh(code, where)
+                elif tag == "python":
+                    runner.run_python(code, where)
                 elif tag == "output":
                     runner.check_output(code, where)
                 elif tag not in SHOWN:
                     sys.exit(f"{where}: the fence is tagged '{tag}'; see the conventions in tests/docs/run.py")
             check_links(page, text)
-    print(f"{len(pages)} pages: {runner.counts['cpp']} C++ blocks compiled and run, {runner.counts['sh']} shell blocks run, "
+    print(f"{len(pages)} pages: {runner.counts['cpp']} C++ blocks compiled and run, {runner.counts['sh']} shell blocks and "
+          f"{runner.counts['python']} Python blocks run, "
           f"{runner.counts['output']} outputs compared, {runner.counts['checked']} blocks of build commands checked, "
           f"{runner.counts['passed over']} passed over")
     assert runner.counts["cpp"] and runner.counts["sh"], "a documentation without examples is not being tested"

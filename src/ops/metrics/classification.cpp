@@ -1,11 +1,10 @@
-// Scores of predicted classes, and the area under the ROC curve (contract clause 21). Everything is counted in whole
-// numbers; quotients are rounded once.
+// Scores of predicted classes (contract clause 21). Everything is counted in whole numbers; quotients are rounded once.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
+#include <optional>
 
 #include "core/entry.hpp"
 #include "core/memory.hpp"
@@ -62,6 +61,32 @@ void average_classes(ClassificationScores& scores) {
   }
 }
 
+/// Cohen's kappa and Matthews' coefficient. Rows without a prediction are of a class of their own, which none has.
+void correlate(ClassificationScores& scores) {
+  __extension__ using Wide = __int128;
+  const Wide rows = scores.rows;
+  Wide unpredicted = rows;
+  Wide products = 0;
+  Wide squares_of_truth = 0;
+  Wide squares_of_predicted = 0;
+  for (const ClassScore& one : scores.classes) {
+    unpredicted -= one.predicted;
+    products += Wide{one.support} * one.predicted;
+    squares_of_truth += Wide{one.support} * one.support;
+    squares_of_predicted += Wide{one.predicted} * one.predicted;
+  }
+  squares_of_predicted += unpredicted * unpredicted;
+  const Wide by_chance = rows * rows - products;
+  if (by_chance > 0) {
+    const Wide wrong = rows * (rows - scores.correct);
+    scores.kappa = 1 - static_cast<double>(wrong) / static_cast<double>(by_chance);
+  }
+  const auto spread =
+      static_cast<double>(rows * rows - squares_of_truth) * static_cast<double>(rows * rows - squares_of_predicted);
+  const auto together = static_cast<double>(rows * scores.correct - products);
+  if (spread > 0) scores.matthews = std::clamp(together / std::sqrt(spread), -1.0, 1.0);
+}
+
 }  // namespace
 
 ClassificationScores classification_scores(const Context& ctx, Codes truth, Codes predicted,
@@ -91,6 +116,7 @@ ClassificationScores classification_scores(const Context& ctx, Codes truth, Code
     one.f1 = ratio(2 * one.correct, one.support + one.predicted);
   }
   average_classes(scores);
+  correlate(scores);
   return scores;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -113,51 +139,6 @@ std::vector<std::int64_t> confusion_matrix(const Context& ctx, Codes truth, Code
     ++counts[static_cast<std::size_t>(truth[i]) * static_cast<std::size_t>(c) + static_cast<std::size_t>(predicted[i])];
   }
   return counts;
-} catch (const std::bad_alloc&) {
-  core::refuse_allocation();
-}
-
-double roc_auc_score(const Context& ctx, Codes truth, std::span<const double> scores) try {
-  const core::Entry entry;
-  if (truth.size() != scores.size()) {
-    refuse(fmt::format("scores: has {} rows, but truth has {}", scores.size(), truth.size()));
-  }
-  using Scored = std::pair<double, bool>;  // score, and whether the row is positive
-  core::require_memory(ctx, scores.size() * sizeof(Scored), "roc_auc_score");
-  std::vector<Scored> rows;
-  rows.reserve(scores.size());
-  core::Poll poll(ctx);
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    poll.step();
-    if (truth[i] != 0 && truth[i] != 1) refuse(fmt::format("truth: row {} is {}, must be 0 or 1", i, truth[i]));
-    if (std::isnan(scores[i])) throw Error(ErrorCode::bad_data, fmt::format("scores: row {} is NaN", i));
-    rows.emplace_back(scores[i], truth[i] == 1);
-  }
-  std::sort(rows.begin(), rows.end(), [&poll](const Scored& a, const Scored& b) {
-    poll.step();
-    return a.first > b.first;
-  });
-  __extension__ using Wide = unsigned __int128;
-  Wide twice_won = 0;
-  std::uint64_t positives = 0;
-  std::uint64_t negatives = 0;
-  for (std::size_t begin = 0; begin < rows.size();) {
-    std::uint64_t equal_positives = 0;
-    std::uint64_t equal_negatives = 0;
-    std::size_t end = begin;
-    for (; end < rows.size() && rows[end].first == rows[begin].first; ++end) {
-      (rows[end].second ? equal_positives : equal_negatives) += 1;
-    }
-    twice_won += static_cast<Wide>(equal_negatives) * (2 * static_cast<Wide>(positives) + equal_positives);
-    positives += equal_positives;
-    negatives += equal_negatives;
-    begin = end;
-  }
-  if (positives == 0 || negatives == 0) {
-    throw Error(ErrorCode::bad_data, fmt::format("truth: has no {} row, so that there is no pair to compare",
-                                                 positives == 0 ? "positive" : "negative"));
-  }
-  return static_cast<double>(twice_won) / 2 / (static_cast<double>(positives) * static_cast<double>(negatives));
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

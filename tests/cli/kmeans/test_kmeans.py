@@ -354,7 +354,50 @@ def test_prepared_columns_are_kept_with_the_centres(ok, ok_json, vicinal, tmp_pa
     for label in range(3):
         np.testing.assert_allclose(model["centres"][label][[0, 4]], scaled[model["labels"] == label].mean(axis=0), rtol=1e-11)
     ok("kmeans", "some.csv", "--model", "model.vkm", "-o", "labels.csv")
-    labels = np.loadtxt(tmp_path / "labels.csv", delimiter=",", skiprows=1, dtype=int)[:, 1]
+    labels = np.loadtxt(tmp_path / "labels.csv", delimiter=",", skiprows=1)[:, 1].astype(int)
     np.testing.assert_array_equal(labels, model["labels"][:50])
     refused = vicinal("kmeans", "some.csv", "--model", "model.vkm", "--scale", "minmax")
     assert refused.returncode == 2 and "--scale" in refused.stderr
+
+
+def test_known_labels(vicinal, ok, ok_json, tmp_path, small_files):
+    table, classes = small_files["train"]
+    told = ok_json("kmeans", "train.csv", "--label", "class", "-c", 3, "--seed", 1, "-o", "named.csv")["scores"]
+    names = {"adjusted_rand", "normalized_mutual_info", "homogeneity", "completeness", "v_measure"}
+    assert told.keys() == names and all(0 < told[name] <= 1 for name in names)
+    by_file = ok_json("kmeans", "train.npy", "--labels", "train_labels.npy", "-c", 3, "--seed", 1, "-o", "file.csv")
+    assert by_file["scores"] == told
+    assert (tmp_path / "named.csv").read_text() == (tmp_path / "file.csv").read_text()
+    text = ok("kmeans", "train.csv", "--label", "class", "-c", 3, "--seed", 1, "--report", "report.html")
+    assert "adjusted Rand       NMI  homogeneity" in text and f"{told['adjusted_rand']:.6f}" in text
+    assert "Clusters and known labels" in (tmp_path / "report.html").read_text()
+    assert ok_json("kmeans", "train.npy", "-c", 3)["scores"] is None
+    # By a model, and for each number of clusters.
+    ok("kmeans", "train.csv", "--label", "class", "-c", 3, "--seed", 1, "--save-model", "model.vkm")
+    again = ok_json("kmeans", "train.csv", "--label", "class", "--model", "model.vkm", "-o", "again.csv")
+    assert again["scores"] == told and (tmp_path / "again.csv").read_text() == (tmp_path / "named.csv").read_text()
+    points = ok_json("kmeans", "train.csv", "--label", "class", "--scan", "2..4", "--seed", 1)["scan"]
+    assert points[1]["adjusted_rand"] == told["adjusted_rand"]
+    for arguments, part in ((["--labels", "test_labels.npy"], "--labels: test_labels.npy has 30 labels for a table of 120"),
+                            (["--label", "class", "--labels", "train_labels.npy"], "--labels: --label already says"),
+                            (["--label", "kind"], "kind")):
+        done = vicinal("kmeans", "train.csv", "--drop", "class", "-c", 3, *arguments)
+        assert done.returncode in (2, 3) and part in done.stderr, done.stderr
+
+
+def test_distances_to_the_centre(ok, tmp_path, small_files):
+    table, _ = small_files["train"]
+    ok("kmeans", "train.npy", "-c", 4, "-o", "found.npz")
+    ok("kmeans", "train.npy", "-c", 4, "-o", "found.csv")
+    found = np.load(tmp_path / "found.npz")
+    apart = np.sqrt(((table - found["centres"][found["labels"]]) ** 2).sum(axis=1))
+    assert not (np.abs(found["distances"] - apart) > 1e-13).any()
+    lines = (tmp_path / "found.csv").read_text().splitlines()
+    assert lines[0] == "row,label,distance"
+    written = np.array([line.split(",") for line in lines[1:]], float)
+    assert (written[:, 1] == found["labels"]).all() and (written[:, 2] == found["distances"]).all()
+    ok("kmeans", "train.npy", "-c", 4, "--metric", "cosine", "-o", "cosine.npz")
+    found = np.load(tmp_path / "cosine.npz")
+    units = table / np.linalg.norm(table, axis=1, keepdims=True)
+    apart = ((units - found["centres"][found["labels"]]) ** 2).sum(axis=1) / 2
+    assert not (np.abs(found["distances"] - apart) > 1e-13).any()

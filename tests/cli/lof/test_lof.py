@@ -50,18 +50,20 @@ def test_scores_and_their_files(ok, ok_json, tmp_path, rows):
     told = ok_json("lof", "rows.npy", "-k", 10, "-o", "scores.csv")
     wanted, _, _ = reference_lof(table, 10)
     head, written = read_scores(tmp_path / "scores.csv")
-    assert head == "row,lof,rank"
+    assert head == "row,lof,rank,outlier"
     assert (written[:, 0] == range(205)).all()
     assert not (np.abs(written[:, 1] / wanted - 1) > TOLERANCE).any()
     order = sorted(range(205), key=lambda row: (-written[row, 1], row))
     assert [written[row, 2] for row in order] == list(range(1, 206))
     assert told["threshold"] == 1.5 and told["outliers"] == (written[:, 1] > 1.5).sum()
+    assert (written[:, 3] == (written[:, 1] > 1.5)).all()
     assert [one["row"] for one in told["top"]] == order[:50]
     ok("lof", "rows.csv", "--drop", "class", "-k", 10, "-o", "scores.npy", "--threads", 3)
     assert (np.load(tmp_path / "scores.npy") == written[:, 1]).all()
     ok("lof", "rows.npy", "-k", 10, "-o", "scores.npz", "--contamination", 0.1)
     arrays = np.load(tmp_path / "scores.npz")
     assert (arrays["scores"] == written[:, 1]).all()
+    assert (arrays["outliers"] == (arrays["scores"] > arrays["threshold"])).all() and arrays["outliers"].sum() == 21
     assert not abs(arrays["threshold"][0] + np.percentile(-written[:, 1], 10)) > 1e-12
 
 
@@ -138,7 +140,7 @@ def test_copies_are_told_and_infinity_is_text(vicinal, tmp_path):
 def test_every_score_has_a_name_and_a_column(ok, ok_json, tmp_path, rows, score):
     told = ok_json("lof", "rows.npy", "-k", 8, "--score", score, "-o", "scores.csv")
     head, written = read_scores(tmp_path / "scores.csv")
-    assert told["score"] == score and head == f"row,{score},rank"
+    assert told["score"] == score and head == f"row,{score},rank,outlier"
     assert len(set(np.argsort(-written[:, 1])[:10]) & set(range(200, 205))) >= 4
     if score != "inflo":
         ok("lof", "rows.npy", "-k", 8, "--score", score, "--save-model", "model.vlof")

@@ -1,5 +1,6 @@
 """`vicinal lof --model MODEL -`: rows from standard input, a line in and a line out, whatever comes."""
 
+import json
 import signal
 import subprocess
 import threading
@@ -111,6 +112,21 @@ def test_no_line_is_too_long(vicinal, model):
     assert [row for row, _, _ in answers_of(done.stdout)] == [0, 2]
     assert "line 2: is longer than" in done.stderr and "line 4: is longer than" in done.stderr
     assert "2 lines refused" in done.stderr
+
+
+def test_json_lines(vicinal, model):
+    text = "\ufeff# made by hand\n\nx0,x1,x2\n1,2,3\nx,1,2\n\n" + "1," * (1 << 20) + "\n9,9,9\n1,2,inf\n3,2,1"
+    plain = vicinal("lof", "--model", model, "-", input=text)
+    done = vicinal("lof", "--model", model, "-", "--json", input=text)
+    assert done.returncode == 0
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["row"], one["line"]) for one in told] == [(0, 4), (1, 5), (2, 7), (3, 8), (4, 9), (5, 10)]
+    refused = [one for one in told if "error" in one]
+    assert [one["line"] for one in refused] == [5, 7, 9] and "is longer than" in refused[1]["error"]
+    assert [one.keys() for one in told if one not in refused] == [{"row", "line", "lof", "outlier"}] * 3
+    answers = [(one["row"], one["lof"], int(one["outlier"])) for one in told if one not in refused]
+    assert answers == answers_of(plain.stdout) and told[3]["outlier"] is True
+    assert done.stderr.splitlines()[0].startswith("vicinal: line 5: ")
 
 
 def test_without_a_model_file(vicinal, model):

@@ -216,6 +216,16 @@ void add_into(Bits& bits, const std::function<void(const KnnOutput&)>& call) {
   bits.add(ids);
   bits.add(distances);
 }
+/// Outlier scores of the first rows, for several numbers of rows, so that some quotient is not exact; some rows are
+/// called positive.
+void each_ranking(const Inputs& in, const std::function<void(const std::vector<std::int32_t>& truth,
+                                                            const std::vector<double>& scores)>& call) {
+  for (std::size_t rows = 20; rows <= Inputs::kRows; rows += 7) {
+    std::vector<std::int32_t> truth(in.labels.codes.begin(), in.labels.codes.begin() + static_cast<std::ptrdiff_t>(rows));
+    for (std::int32_t& one : truth) one = one > 0 ? 1 : 0;
+    call(truth, {in.fitted_lof.scores.begin(), in.fitted_lof.scores.begin() + static_cast<std::ptrdiff_t>(rows)});
+  }
+}
 void add_layers(Bits& bits, const PolygonLayers& layers) {
   bits.add(layers.a.polygons.points);
   bits.add(layers.b.polygons.points);
@@ -303,6 +313,7 @@ const std::vector<Call> kCases = {
   {"predict", [](Bits& b, const Context& c, const Inputs& in) { b.add(predict(c, in.fitted_kmeans, in.table)); }},
   {"score", [](Bits& b, const Context& c, const Inputs& in) { b.add(score(c, in.fitted_kmeans, in.table)); }},
   {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, in.fitted_kmeans, in.table)); }},
+  {"centre_distances", [](Bits& b, const Context& c, const Inputs& in) { b.add(centre_distances(c, in.fitted_kmeans, in.table, in.fitted_kmeans.labels)); }},
   {"KMeansModel::save", [](Bits& b, const Context& c, const Inputs& in) { in.kmeans_model().save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
   {"KMeansModel::load", [](Bits& b, const Context& c, const Inputs& in) { const KMeansModel read = KMeansModel::load(c, in.folder / "kmeans"); b.add(read.fitted.centres); b.add(read.fitted.inertia); }},
   {"lof", [](Bits& b, const Context& c, const Inputs& in) { for (const OutlierScore s : {OutlierScore::lof, OutlierScore::loop, OutlierScore::knn_weighted, OutlierScore::inflo}) b.add(lof(c, in.graph, {.k = 8, .score = s}).scores); }},
@@ -373,9 +384,13 @@ const std::vector<Call> kCases = {
      for (const CarryRule rule : {CarryRule::sum, CarryRule::mean}) { const CarriedNumbers n = carry(c, found, values, rule); b.add(n.shares); for (const double value : n.values) b.add(value == value ? value : 7); b.add(n.left); } }},
   {"carry_codes", [](Bits& b, const Context& c, const Inputs& in) { const Match found = match(in.ctx, in.map_a.view(), in.map_b.view()); b.add(carry_codes(c, found, std::vector<std::int64_t>(found.a.size(), 3)).shares); }},
   {"check_match_output", [](Bits& b, const Context&, const Inputs&) { try { check_match_output("a.gpkg"); } catch (const Error& e) { b.add(std::string(e.what())); } }},
-  {"classification_scores", [](Bits& b, const Context& c, const Inputs& in) { const ClassificationScores s = classification_scores(c, in.labels.codes, in.fitted_kmeans.labels, 3); b.add(s.accuracy); b.add(s.macro.f1); b.add(s.weighted.precision); }},
+  {"classification_scores", [](Bits& b, const Context& c, const Inputs& in) { const ClassificationScores s = classification_scores(c, in.labels.codes, in.fitted_kmeans.labels, 3); b.add(s.accuracy); b.add(s.kappa.value_or(7)); b.add(s.matthews); b.add(s.macro.f1); b.add(s.weighted.precision); }},
   {"confusion_matrix", [](Bits& b, const Context& c, const Inputs& in) { b.add(confusion_matrix(c, in.labels.codes, in.fitted_kmeans.labels, 3)); }},
-  {"roc_auc_score", [](Bits& b, const Context& c, const Inputs& in) { std::vector<std::int32_t> truth = in.labels.codes; for (std::int32_t& one : truth) one = one > 0 ? 1 : 0; b.add(roc_auc_score(c, truth, in.fitted_lof.scores)); }},
+  {"roc_auc_score", [](Bits& b, const Context& c, const Inputs& in) { each_ranking(in, [&](const auto& truth, const auto& scores) { b.add(roc_auc_score(c, truth, scores)); }); }},
+  {"roc_curve", [](Bits& b, const Context& c, const Inputs& in) { each_ranking(in, [&](const auto& truth, const auto& scores) { const RocCurve r = roc_curve(c, truth, scores); b.add(r.false_positive_rates); b.add(r.true_positive_rates); b.add(r.thresholds); }); }},
+  {"average_precision_score", [](Bits& b, const Context& c, const Inputs& in) { each_ranking(in, [&](const auto& truth, const auto& scores) { b.add(average_precision_score(c, truth, scores)); }); }},
+  {"precision_at_n_score", [](Bits& b, const Context& c, const Inputs& in) { each_ranking(in, [&](const auto& truth, const auto& scores) { b.add(precision_at_n_score(c, truth, scores)); }); }},
+  {"clustering_scores", [](Bits& b, const Context& c, const Inputs& in) { const ClusteringScores s = clustering_scores(c, {in.labels.codes, 3}, {in.fitted_kmeans.labels, 3}); b.add(s.adjusted_rand); b.add(s.homogeneity); b.add(s.completeness); b.add(s.v_measure); }},
   {"regression_scores", [](Bits& b, const Context& c, const Inputs& in) {
      for (const auto* const truth : {&in.weights, &in.roll.points}) for (const RegressionScore& s : regression_scores(c, *truth, in.small, Inputs::kCols)) { b.add(s.root_mean_squared_error); b.add(s.mean_absolute_error); b.add(s.r2.value_or(7)); } }},
   {"silhouette_scores", [](Bits& b, const Context& c, const Inputs& in) { const SilhouetteScores s = silhouette_scores(c, in.tiny, {in.fitted_kmeans.labels, 3}, {.metric = Metric::manhattan}); b.add(s.samples); b.add(s.clusters); b.add(s.mean.value_or(7)); }},
@@ -404,6 +419,10 @@ const std::vector<Call> kCases = {
   {"write_npz", [](Bits& b, const Context&, const Inputs& in) { write_npz(in.folder / "out.npz", std::vector<NamedArray>{{"a", {in.small.data(), "<f8", {Inputs::kRows, Inputs::kCols}}}}); b.add_file(in.folder / "out.npz"); }},
   {"write_text", [](Bits& b, const Context&, const Inputs& in) { write_text(in.folder / "out.txt", "text"); b.add_file(in.folder / "out.txt"); }},
   {"write_graph", [](Bits& b, const Context&, const Inputs& in) { for (const char* const name : {"graph.csv", "graph.npz"}) { write_graph(in.folder / name, in.graph); b.add_file(in.folder / name); } }},
+  {"write_graph", [](Bits& b, const Context& c, const Inputs& in) { write_graph(c, in.folder / "matrix.npz", in.graph, {.layout = GraphLayout::scipy, .distances = DType::float32}); b.add_file(in.folder / "matrix.npz"); }},
+  {"symmetrize", [](Bits& b, const Context& c, const Inputs& in) { for (const Symmetry s : {Symmetry::either, Symmetry::mutual}) b.add(symmetrize(c, in.graph, s)); }},
+  {"symmetrize_bytes", [](Bits& b, const Context& c, const Inputs&) { b.add(static_cast<double>(symmetrize_bytes(c, 90, 720, Symmetry::either))); }},
+  {"with_self", [](Bits& b, const Context& c, const Inputs& in) { b.add(with_self(c, in.graph)); }},
 };
 // clang-format on
 

@@ -16,6 +16,7 @@
 #include "kmeans_check.hpp"
 #include "reference/kmeans.hpp"
 #include "reference/reference.hpp"
+#include "refused.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {
@@ -246,6 +247,47 @@ void check_predict_transform_score(const Context& ctx) {
     const std::span<const double> x(rows.queries.data() + i * 7, 7);
     EXPECT_EQ(row[3], std::sqrt(reference::key(Metric::sqeuclidean, 2, x, std::span(model.centres).subspan(21, 7))));
   }
+}
+
+TEST(KMeans, CentreDistancesAreThoseOfTransform) {
+  const Rows rows = make_rows(Family::gaussian, {300, 5, 100}, 2);
+  const TableView table(rows.table.data(), 300, 5);
+  for (const Context& ctx : contexts(1)) {
+    for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
+      const KMeans model = kmeans(ctx, table, {.clusters = 6, .metric = metric, .seed = 1});
+      const std::vector<double> all = transform(ctx, model, table);
+      std::vector<std::int32_t> labels = model.labels;
+      labels[7] = (labels[7] + 1) % 6;  // any label will do
+      const std::vector<double> found = centre_distances(ctx, model, table, labels);
+      ASSERT_EQ(found.size(), 300U);
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        EXPECT_EQ(found[i], all[i * 6 + static_cast<std::size_t>(labels[i])]) << name_of(metric) << " " << i;
+      }
+    }
+  }
+}
+
+TEST(KMeans, CentreDistancesRefuseLabelsAndValues) {
+  std::vector<double> rows = {0, 1, 2, 10, 11, 12};
+  const KMeans model = kmeans(Context::cpu({.threads = 1}), TableView(rows.data(), 3, 2), {.clusters = 2});
+  const std::vector<std::int32_t> labels = {0, 1, 1};
+  const std::vector<std::int32_t> beyond = {0, 2, 1};
+  const std::vector<std::int32_t> negative = {0, 1, -1};
+  const auto asking = [&](std::span<const std::int32_t> given, std::uint64_t limit = 0) {
+    return [&rows, &model, given, limit] {
+      const Context ctx = Context::cpu({.threads = 1, .memory_limit = limit});
+      (void)centre_distances(ctx, model, TableView(rows.data(), 3, 2), given);
+    };
+  };
+  const auto bad = ErrorCode::invalid_argument;
+  refused(asking(std::span(labels).first(2)), bad, "labels: there are 2 for 3 rows");
+  refused(asking(beyond), bad, "labels: row 1 has label 2, must be from 0 to 1");
+  refused(asking(negative), bad, "labels: row 2 has label -1");
+  refused(asking(labels, 10), ErrorCode::over_memory, "");
+  rows[3] = std::nan("");
+  refused(asking(labels), ErrorCode::bad_data, "table: row 1, column 1 is NaN");
+  rows[3] = 1e200;
+  refused(asking(labels), ErrorCode::bad_data, "table: row 1 is so far from its centre");
 }
 
 TEST(KMeans, PredictTransformScore) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ TEST(ClassificationScores, EqualTheReference) {
       EXPECT_EQ(found.accuracy, wanted.accuracy) << what;
       expect_same_points(found.macro, wanted.macro, what + ", macro");
       expect_same_points(found.weighted, wanted.weighted, what + ", weighted");
+      EXPECT_EQ(found.kappa, wanted.kappa) << what;
+      EXPECT_EQ(found.matthews, wanted.matthews) << what;
       ASSERT_EQ(found.classes.size(), wanted.classes.size()) << what;
       for (std::size_t c = 0; c < found.classes.size(); ++c) {
         EXPECT_EQ(found.classes[c].support, wanted.classes[c].support) << what;
@@ -72,6 +75,18 @@ TEST(ClassificationScores, ClassesThatDoNotOccurHaveZerosAndNoWeight) {
   EXPECT_EQ(found.macro.precision, 1);
   EXPECT_EQ(found.macro.recall, 0.5);
   EXPECT_EQ(found.weighted.precision, 1);
+}
+
+TEST(ClassificationScores, OfOneClassHaveNoKappa) {
+  const std::vector<std::int32_t> same(5, 1);
+  EXPECT_FALSE(classification_scores(on(1), same, same, 2).kappa.has_value());
+  EXPECT_EQ(classification_scores(on(1), same, same, 2).matthews, 0);
+  const std::vector<std::int32_t> truth = {0, 1, 1, 0};
+  EXPECT_EQ(classification_scores(on(1), truth, truth, 2).kappa, 1);
+  EXPECT_EQ(classification_scores(on(1), truth, truth, 2).matthews, 1);
+  const std::vector<std::int32_t> turned = {1, 0, 0, 1};
+  EXPECT_EQ(classification_scores(on(1), truth, turned, 2).kappa, -1);
+  EXPECT_EQ(classification_scores(on(1), truth, turned, 2).matthews, -1);
 }
 
 TEST(ClassificationScores, RefuseWhatIsNoCode) {
@@ -100,40 +115,171 @@ TEST(ClassificationScores, RefuseWhatIsNoCode) {
   refused([&] { confusion_matrix(on(1), some, some, (std::int64_t{1} << 31) - 1); }, ErrorCode::over_memory, "");
 }
 
-TEST(RocAucScore, EqualsTheShareOfPairs) {
-  for (const std::int64_t rows : {2, 9, 300}) {
-    for (const int values : {1, 3, 1000}) {  // distinct scores: mass ties, some, hardly any
-      std::vector<std::int32_t> truth;
-      std::vector<double> scores;
-      for (std::int64_t i = 0; i < rows; ++i) {
-        truth.push_back(i % 5 == 1 ? 1 : 0);
-        const auto x = static_cast<double>(i * 48271 % 1009 % values);
-        scores.push_back(i % 11 == 3 ? kInfinity : i % 13 == 4 ? -kInfinity : i % 17 == 5 ? -0.0 : x / 7);
-      }
-      EXPECT_EQ(roc_auc_score(on(1), truth, scores), reference::roc_auc_score(truth, scores)) << rows << " " << values;
+/// Rows of which every fifth is positive, or none or all are; scores of few to many values, infinite ones and both
+/// zeros among them.
+struct Ranked {
+  std::vector<std::int32_t> truth;
+  std::vector<double> scores;
+
+  Ranked(std::int64_t rows, int values) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      truth.push_back(i % 5 == 1 ? 1 : 0);
+      const auto x = static_cast<double>(i * 48271 % 1009 % values);
+      scores.push_back(i % 11 == 3 ? kInfinity : i % 13 == 4 ? -kInfinity : i % 17 == 5 ? -0.0 : x / 7);
     }
   }
-  EXPECT_EQ(roc_auc_score(on(1), std::vector<std::int32_t>{0, 1, 0, 1}, std::vector<double>{1, 2, 3, 4}), 0.75);
+};
+
+TEST(RankingScores, EqualTheReference) {
+  for (const std::int64_t rows : {2, 3, 9, 300}) {
+    for (const int values : {1, 3, 1000}) {  // distinct scores: mass ties, some, hardly any
+      const auto [truth, scores] = Ranked(rows, values);
+      const std::string what = std::to_string(rows) + " rows, " + std::to_string(values) + " values";
+      EXPECT_EQ(roc_auc_score(on(1), truth, scores), reference::roc_auc_score(truth, scores)) << what;
+      EXPECT_EQ(average_precision_score(on(1), truth, scores), reference::average_precision_score(truth, scores))
+          << what;
+      for (std::int64_t n = 0; n <= rows; n += 1 + rows / 9) {
+        EXPECT_EQ(precision_at_n_score(on(1), truth, scores, n), reference::precision_at_n_score(truth, scores, n))
+            << what << ", n " << n;
+      }
+      for (const bool drop : {false, true}) {
+        const RocCurve found = roc_curve(on(1), truth, scores, drop);
+        const RocCurve wanted = reference::roc_curve(truth, scores, drop);
+        EXPECT_TRUE(same_bits(found.false_positive_rates, wanted.false_positive_rates)) << what;
+        EXPECT_TRUE(same_bits(found.true_positive_rates, wanted.true_positive_rates)) << what;
+        EXPECT_TRUE(same_bits(found.thresholds, wanted.thresholds)) << what;
+      }
+    }
+  }
 }
 
-TEST(RocAucScore, IsRefusedWhereThereIsNoPair) {
+TEST(RankingScores, OfFourRows) {
+  const std::vector<std::int32_t> truth = {0, 1, 0, 1};
+  const std::vector<double> scores = {1, 2, 3, 4};
+  EXPECT_EQ(roc_auc_score(on(1), truth, scores), 0.75);
+  EXPECT_EQ(average_precision_score(on(1), truth, scores), (1 + 2.0 / 3) / 2);
+  EXPECT_EQ(precision_at_n_score(on(1), truth, scores), 0.5);
+  EXPECT_EQ(precision_at_n_score(on(1), truth, scores, 1), 1);
+  const RocCurve curve = roc_curve(on(1), truth, scores);
+  EXPECT_EQ(curve.false_positive_rates, (std::vector<double>{0, 0, 0.5, 0.5, 1}));
+  EXPECT_EQ(curve.true_positive_rates, (std::vector<double>{0, 0.5, 0.5, 1, 1}));
+  EXPECT_EQ(curve.thresholds, (std::vector<double>{kInfinity, 4, 3, 2, 1}));
+}
+
+TEST(RankingScores, OfOneScoreAreThoseOfARandomOrder) {
+  const std::vector<std::int32_t> truth = {0, 1, 0, 1, 0};
+  const std::vector<double> same(5, 3);
+  EXPECT_EQ(roc_auc_score(on(1), truth, same), 0.5);
+  EXPECT_EQ(average_precision_score(on(1), truth, same), 0.4);
+  EXPECT_EQ(precision_at_n_score(on(1), truth, same), 0.4);
+  EXPECT_EQ(precision_at_n_score(on(1), truth, same, 3), 0.4);
+  EXPECT_EQ(roc_curve(on(1), truth, same).true_positive_rates, (std::vector<double>{0, 1}));
+}
+
+TEST(RankingScores, AreRefusedWhereThereIsNothingToRank) {
   const std::vector<double> scores = {1, 2, 3};
   const std::vector<std::int32_t> truth = {0, 1, 0};
+  const std::vector<std::int32_t> normal = {0, 0, 0};
+  const std::vector<std::int32_t> outliers = {1, 1, 1};
+  const std::vector<std::int32_t> twos = {0, 2, 0};
   const std::vector<double> nan = {1, 2, std::nan("")};
   const std::vector<double> fewer = {1, 2};
-  const auto bad = ErrorCode::bad_data;
-  refused([&] { roc_auc_score(on(1), std::vector<std::int32_t>{0, 0, 0}, scores); }, bad, "truth: has no positive row");
-  refused([&] { roc_auc_score(on(1), std::vector<std::int32_t>{1, 1, 1}, scores); }, bad, "truth: has no negative row");
-  refused([&] { roc_auc_score(on(1), {}, {}); }, bad, "truth: has no positive row");
-  refused([&] { roc_auc_score(on(1), truth, nan); }, bad, "scores: row 2 is NaN");
-  refused([&] { roc_auc_score(on(1), truth, fewer); }, ErrorCode::invalid_argument, "scores: has 2 rows");
-  refused(
-      [&] {
-        roc_auc_score(on(1), std::vector<std::int32_t>{0, 2, 0}, scores);
-      },
-      ErrorCode::invalid_argument, "truth: row 1 is 2");
-  refused([&] { roc_auc_score(Context::cpu({.threads = 1, .memory_limit = 40}), truth, scores); },
-          ErrorCode::over_memory, "roc_auc_score");
+  using Truth = std::span<const std::int32_t>;
+  using Scores = std::span<const double>;
+  struct Score {
+    const char* name;
+    std::function<void(const Context&, Truth, Scores)> call;
+    bool of_pairs;
+  };
+  for (const Score& one : std::vector<Score>{
+           {"roc_auc_score", [](const auto&... given) { (void)roc_auc_score(given...); }, true},
+           {"roc_curve", [](const auto&... given) { (void)roc_curve(given...); }, true},
+           {"average_precision_score", [](const auto&... given) { (void)average_precision_score(given...); }, false},
+           {"precision_at_n_score", [](const auto&... given) { (void)precision_at_n_score(given...); }, false}}) {
+    const auto asking = [&one](Truth t, Scores s, std::uint64_t limit = 0) {
+      return [&one, t, s, limit] { one.call(Context::cpu({.threads = 1, .memory_limit = limit}), t, s); };
+    };
+    refused(asking(normal, scores), ErrorCode::bad_data, "truth: has no positive row");
+    refused(asking({}, {}), ErrorCode::bad_data, "truth: has no positive row");
+    refused(asking(truth, nan), ErrorCode::bad_data, "scores: row 2 is NaN");
+    refused(asking(truth, fewer), ErrorCode::invalid_argument, "scores: has 2 rows");
+    refused(asking(twos, scores), ErrorCode::invalid_argument, "truth: row 1 is 2");
+    refused(asking(truth, scores, 40), ErrorCode::over_memory, one.name);
+    if (one.of_pairs) {
+      refused(asking(outliers, scores), ErrorCode::bad_data, "truth: has no negative row");
+    } else {
+      asking(outliers, scores)();
+    }
+  }
+  refused([&] { precision_at_n_score(on(1), truth, scores, 4); }, ErrorCode::invalid_argument, "n: is 4");
+  refused([&] { precision_at_n_score(on(1), truth, scores, -1); }, ErrorCode::invalid_argument, "n: is -1");
+}
+
+void check(const ClusteringScores& found, const ClusteringScores& wanted, const std::string& what) {
+  EXPECT_EQ(found.adjusted_rand, wanted.adjusted_rand) << what;
+  EXPECT_EQ(found.normalized_mutual_info, wanted.normalized_mutual_info) << what;
+  EXPECT_EQ(found.homogeneity, wanted.homogeneity) << what;
+  EXPECT_EQ(found.completeness, wanted.completeness) << what;
+  EXPECT_EQ(found.v_measure, wanted.v_measure) << what;
+}
+
+TEST(ClusteringScores, EqualTheReference) {
+  for (const std::int64_t rows : {1, 2, 7, 500}) {
+    for (const std::int32_t classes : {1, 2, 3, 40}) {
+      for (const std::int32_t clusters : {1, 2, 5, 300}) {
+        const auto truth = codes(rows, classes, 0, 3);
+        const auto predicted = codes(rows, clusters, 0, 5);
+        const std::string what = std::to_string(rows) + " rows, " + std::to_string(classes) + " classes, " +
+                                 std::to_string(clusters) + " clusters";
+        const Labeling a{truth, classes + 1};  // there may be labels without rows
+        const Labeling b{predicted, clusters + 3};
+        const ClusteringScores found = clustering_scores(on(1), a, b);
+        check(found, reference::clustering_scores(a, b), what);
+        const ClusteringScores turned = clustering_scores(on(1), b, a);
+        EXPECT_EQ(turned.adjusted_rand, found.adjusted_rand) << what;
+        EXPECT_EQ(turned.homogeneity, found.completeness) << what;
+        EXPECT_EQ(turned.completeness, found.homogeneity) << what;
+        EXPECT_EQ(turned.v_measure, found.v_measure) << what;
+        for (const double one : {found.homogeneity, found.completeness, found.v_measure}) {
+          EXPECT_TRUE(one >= 0 && one <= 1) << what << ": " << one;
+        }
+        EXPECT_TRUE(found.adjusted_rand >= -0.5 && found.adjusted_rand <= 1) << what << ": " << found.adjusted_rand;
+      }
+    }
+  }
+}
+
+TEST(ClusteringScores, OfTheSameClustersAreOne) {
+  const auto truth = codes(500, 7, 0, 3);
+  std::vector<std::int32_t> renamed;
+  for (const std::int32_t one : truth) renamed.push_back(6 - one);
+  check(clustering_scores(on(1), {truth, 7}, {renamed, 7}), {1, 1, 1, 1, 1}, "renamed");
+  std::vector<std::int32_t> own;
+  for (std::int32_t i = 0; i < 500; ++i) own.push_back(i);
+  const std::vector<std::int32_t> all(500, 0);
+  check(clustering_scores(on(1), {own, 500}, {own, 500}), {1, 1, 1, 1, 1}, "each alone");
+  check(clustering_scores(on(1), {all, 1}, {all, 1}), {1, 1, 1, 1, 1}, "all together");
+  check(clustering_scores(on(1), {all, 1}, {own, 500}), {0, 0, 1, 0, 0}, "one class, each alone");
+  EXPECT_EQ(clustering_scores(on(1), {truth, 7}, {own, 500}).homogeneity, 1);
+}
+
+TEST(ClusteringScores, RefuseWhatIsNoLabel) {
+  const auto bad = ErrorCode::invalid_argument;
+  const std::vector<std::int32_t> some = {0, 1, 1};
+  const std::vector<std::int32_t> fewer = {0, 1};
+  const std::vector<std::int32_t> negative = {0, -1, 1};
+  const auto asking = [](const Labeling& truth, const Labeling& predicted, std::uint64_t limit = 0) {
+    return [truth, predicted, limit] {
+      (void)clustering_scores(Context::cpu({.threads = 1, .memory_limit = limit}), truth, predicted);
+    };
+  };
+  refused(asking({}, {}), bad, "truth: has no rows");
+  refused(asking({some, 2}, {fewer, 2}), bad, "predicted: has 2 rows, but truth has 3");
+  refused(asking({some, 1}, {some, 2}), bad, "truth: row 1 has label 1, must be from 0 to 0");
+  refused(asking({some, 2}, {negative, 2}), bad, "predicted: row 1 has label -1");
+  refused(asking({some, 0}, {some, 2}), bad, "truth: has 0 clusters");
+  refused(asking({some, 2}, {some, std::int64_t{1} << 31}), bad, "predicted: has 2147483648 clusters");
+  refused(asking({some, 2}, {some, 100}, 800), ErrorCode::over_memory, "clustering_scores");
 }
 
 TEST(RegressionScores, EqualTheReferenceForValuesOfVeryDifferentSizes) {

@@ -1,0 +1,119 @@
+// Graphs in the layouts of other programs: a matrix as scipy.sparse.save_npz writes it, and distances as float32.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/entry.hpp"
+#include "core/memory.hpp"
+#include "core/poll.hpp"
+#include "vicinal/io.hpp"
+
+namespace vicinal {
+namespace {
+
+/// Numbers as int32 where all of them fit, as scipy writes them; else as they are.
+class Whole {
+ public:
+  Whole(core::Poll& poll, std::span<const std::int64_t> values, bool fits) : wide_(values) {
+    if (!fits) return;
+    narrow_.reserve(values.size());
+    for (const std::int64_t value : values) {
+      poll.step();
+      narrow_.push_back(static_cast<std::int32_t>(value));
+    }
+  }
+  [[nodiscard]] ArrayView view() const {
+    const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(wide_.size())};
+    if (narrow_.size() == wide_.size()) return {narrow_.data(), "<i4", shape};
+    return {wide_.data(), "<i8", shape};
+  }
+
+ private:
+  std::span<const std::int64_t> wide_;
+  std::vector<std::int32_t> narrow_;
+};
+
+std::vector<float> rounded_distances(core::Poll& poll, const NeighborGraph& graph) {
+  std::vector<float> rounded;
+  rounded.reserve(graph.distances.size());
+  for (std::int64_t row = 0; row < graph.rows; ++row) {
+    for (const double distance : graph.distances_of(row)) {
+      poll.step();
+      rounded.push_back(static_cast<float>(distance));
+      if (std::isfinite(rounded.back()) || !std::isfinite(distance)) continue;
+      throw Error(ErrorCode::bad_data,
+                  fmt::format("graph: row {} has the distance {}, beyond the range of float32", row, distance));
+    }
+  }
+  return rounded;
+}
+
+void check_layout(const std::filesystem::path& path, const NeighborGraph& graph, const GraphWriteOptions& options) {
+  if (path.extension() != ".npz") {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("'{}' is no .npz, which alone has other layouts and float32", path.string()));
+  }
+  if (options.distances != DType::float64 && options.distances != DType::float32) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("distances: cannot be written as {}; float64 and float32 can", name_of(options.distances)));
+  }
+  std::int64_t size = 0;
+  const bool sound = graph.rows >= 0 && graph.ids.size() == graph.distances.size() &&
+                     (graph.is_csr() ? graph.offsets.size() == static_cast<std::size_t>(graph.rows) + 1 &&
+                                           graph.offsets.back() == static_cast<std::int64_t>(graph.ids.size())
+                                     : !__builtin_mul_overflow(graph.rows, graph.k, &size) &&
+                                           size == static_cast<std::int64_t>(graph.ids.size()));
+  if (!sound) {
+    throw Error(ErrorCode::invalid_argument, "graph has ids, distances or offsets that do not fit its rows and k");
+  }
+}
+
+}  // namespace
+
+void write_graph(const Context& ctx, const std::filesystem::path& path, const NeighborGraph& graph,
+                 const GraphWriteOptions& options) try {
+  const core::Entry entry;
+  const bool is_float = options.distances == DType::float32;
+  if (options.layout == GraphLayout::lists && options.distances == DType::float64) return write_graph(path, graph);
+  check_layout(path, graph, options);
+  const bool is_matrix = options.layout == GraphLayout::scipy;
+  const auto size = static_cast<std::int64_t>(graph.ids.size());
+  const bool fits = std::max({graph.rows, graph.table_rows, size}) <= std::numeric_limits<std::int32_t>::max();
+  const auto rows = static_cast<std::uint64_t>(graph.rows);
+  core::require_memory(ctx,
+                       (is_float ? 4 : 0) * static_cast<std::uint64_t>(size) +
+                           (is_matrix ? 4 * static_cast<std::uint64_t>(size) + 12 * (rows + 1) : 0),
+                       "write_graph");
+  core::Poll poll(ctx);
+  std::vector<float> rounded;
+  if (is_float) rounded = rounded_distances(poll, graph);
+  std::vector<std::int64_t> shape = {size};
+  if (!is_matrix && !graph.is_csr()) shape = {graph.rows, graph.k};
+  const ArrayView distances =
+      is_float ? ArrayView{rounded.data(), "<f4", shape} : ArrayView{graph.distances.data(), "<f8", shape};
+  const auto offsets_size = static_cast<std::int64_t>(graph.offsets.size());
+  if (!is_matrix) {
+    std::vector<NamedArray> arrays = {{"ids", {graph.ids.data(), "<i8", shape}}, {"distances", distances}};
+    if (graph.is_csr()) arrays.push_back({"offsets", {graph.offsets.data(), "<i8", {offsets_size}}});
+    return write_npz(path, arrays);
+  }
+  std::vector<std::int64_t> begins = graph.offsets;
+  if (!graph.is_csr()) {
+    for (std::int64_t row = 0; row <= graph.rows; ++row) begins.push_back(row * graph.k);
+  }
+  const Whole columns(poll, graph.ids, fits);
+  const Whole offsets(poll, begins, fits);
+  const std::int64_t dimensions[] = {graph.rows, graph.table_rows};
+  const NamedArray arrays[] = {{"indices", columns.view()},
+                               {"indptr", offsets.view()},
+                               {"format", {"csr", "|S3", {}}},
+                               {"shape", {dimensions, "<i8", {2}}},
+                               {"data", distances}};
+  write_npz(path, arrays);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+}  // namespace vicinal
