@@ -62,8 +62,9 @@ void describe_neighbors(const FoundNeighbors& found, const std::string& output, 
   json["stats"] = to_json(profile.stats);
   Json head = Json::array();
   for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
-    head.push_back(
-        {{"row", number_of(row, found.numbers)}, {"ids", profile.first_rows[row].ids}, {"distances", profile.first_rows[row].distances}});
+    head.push_back({{"row", number_of(row, found.numbers)},
+                    {"ids", profile.first_rows[row].ids},
+                    {"distances", profile.first_rows[row].distances}});
   }
   json["first_rows"] = head;
 }
@@ -154,8 +155,7 @@ NeighborGraph with_ids_of_file(NeighborGraph graph, const std::vector<std::int64
 }
 
 void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTables& tables, const NeighborGraph& graph,
-                                     std::optional<double> radius,
-                                     std::chrono::steady_clock::time_point start) const {
+                                     std::optional<double> radius, std::chrono::steady_clock::time_point start) const {
   NeighborGraph changed;
   if (graph_output.changes_lists()) {
     changed = graph_output.changed(runtime.ctx, graph);
@@ -174,8 +174,8 @@ void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTable
   if (!output.empty() && graph_output.given().empty()) write_graph(output, lists, row_numbers(tables));
   if (!output.empty() && !graph_output.given().empty()) graph_output.write(runtime.ctx, output, lists);
   deliver(runtime,
-          {tables.rows, tables.asked, found, graph_output.changes_lists() ? written : found, row_numbers(tables), seconds,
-           radius},
+          {tables.rows, tables.asked, found, graph_output.changes_lists() ? written : found, row_numbers(tables),
+           seconds, radius},
           together);
 }
 

@@ -20,10 +20,10 @@ namespace vicinal::cli {
 
 struct FoundNeighbors {
   const Table& rows;
-  const Table& asked;  ///< not looked at where there are no queries
+  const Table& asked;                      ///< not looked at where there are no queries
   const report::NeighborProfile& profile;  ///< of the lists that the search found, for the page
   const report::NeighborProfile& written;  ///< of those that are written and printed
-  std::span<const std::int64_t> numbers;  ///< of the rows that were asked about, in their file; empty: 0, 1, ..
+  std::span<const std::int64_t> numbers;   ///< of the rows that were asked about, in their file; empty: 0, 1, ..
   double seconds = 0;
   std::optional<double> radius = {};  ///< none: k nearest rows
 };

@@ -192,8 +192,8 @@ VICINAL_API void write_table(const Context& ctx, const std::filesystem::path& pa
                              const WriteOptions& options = {});
 
 /// `ids`, `distances` (and `offsets` for CSR) as .npz; or, for a path ending in .csv (or .csv.gz and the like), lines
-/// `row,rank,id,distance`. `rows` are the numbers of the graph's rows where they are not 0, 1, ..; the .npz has them as `rows`. Throws
-/// `invalid_argument` where they do not number the rows, `io`.
+/// `row,rank,id,distance`. `rows` are the numbers of the graph's rows where they are not 0, 1, ..; the .npz has them as
+/// `rows`. Throws `invalid_argument` where they do not number the rows, `io`.
 VICINAL_API void write_graph(const std::filesystem::path& path, const NeighborGraph& graph,
                              std::span<const std::int64_t> rows = {});
 

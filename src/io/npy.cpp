@@ -182,7 +182,8 @@ RawArray parse_npy(const Bytes& bytes, const std::string& where, bool bfloat16) 
 }
 
 std::uint64_t bytes_of(const ArrayView& array) {
-  static constexpr std::array<std::string_view, 9> kTypes = {"<i8", "<f8", "<f4", "|u1", "<i4", "<u8", "<f2", "<V2", "|S3"};
+  static constexpr std::array<std::string_view, 9> kTypes = {"<i8", "<f8", "<f4", "|u1", "<i4",
+                                                             "<u8", "<f2", "<V2", "|S3"};
   if (std::find(kTypes.begin(), kTypes.end(), array.dtype) == kTypes.end()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("dtype '{}' cannot be written; {} can", array.dtype, fmt::join(kTypes, ", ")));

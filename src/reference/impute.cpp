@@ -33,7 +33,7 @@ double median(std::vector<double> values) {
 }
 
 /// NaN where the rows have no column in common.
-double key(std::span<const double> x, std::span<const double> y, const std::vector<bool>& is_text) {
+double donor_key(std::span<const double> x, std::span<const double> y, const std::vector<bool>& is_text) {
   std::array<double, 8> a{};
   double common = 0;
   for (std::size_t j = 0; j < x.size(); ++j) {
@@ -63,7 +63,7 @@ std::vector<double> impute(const std::vector<double>& fitted, std::size_t cols, 
     std::vector<std::pair<double, std::size_t>> donors;
     for (std::size_t i = 0; i < fitted.size() / cols; ++i) {
       const double found =
-          key(std::span(rows).subspan(at - j, cols), std::span(fitted).subspan(i * cols, cols), is_text);
+          donor_key(std::span(rows).subspan(at - j, cols), std::span(fitted).subspan(i * cols, cols), is_text);
       if (!std::isnan(found) && !std::isnan(fitted[i * cols + j])) donors.emplace_back(found, i);
     }
     if (donors.empty()) continue;

@@ -218,10 +218,12 @@ void add_into(Bits& bits, const std::function<void(const KnnOutput&)>& call) {
 }
 /// Outlier scores of the first rows, for several numbers of rows, so that some quotient is not exact; some rows are
 /// called positive.
-void each_ranking(const Inputs& in, const std::function<void(const std::vector<std::int32_t>& truth,
-                                                            const std::vector<double>& scores)>& call) {
+void each_ranking(
+    const Inputs& in,
+    const std::function<void(const std::vector<std::int32_t>& truth, const std::vector<double>& scores)>& call) {
   for (std::size_t rows = 20; rows <= Inputs::kRows; rows += 7) {
-    std::vector<std::int32_t> truth(in.labels.codes.begin(), in.labels.codes.begin() + static_cast<std::ptrdiff_t>(rows));
+    std::vector<std::int32_t> truth(in.labels.codes.begin(),
+                                    in.labels.codes.begin() + static_cast<std::ptrdiff_t>(rows));
     for (std::int32_t& one : truth) one = one > 0 ? 1 : 0;
     call(truth, {in.fitted_lof.scores.begin(), in.fitted_lof.scores.begin() + static_cast<std::ptrdiff_t>(rows)});
   }

@@ -215,7 +215,7 @@ TEST(RankingScores, AreRefusedWhereThereIsNothingToRank) {
   refused([&] { precision_at_n_score(on(1), truth, scores, -1); }, ErrorCode::invalid_argument, "n: is -1");
 }
 
-void check(const ClusteringScores& found, const ClusteringScores& wanted, const std::string& what) {
+void check_scores(const ClusteringScores& found, const ClusteringScores& wanted, const std::string& what) {
   EXPECT_EQ(found.adjusted_rand, wanted.adjusted_rand) << what;
   EXPECT_EQ(found.normalized_mutual_info, wanted.normalized_mutual_info) << what;
   EXPECT_EQ(found.homogeneity, wanted.homogeneity) << what;
@@ -234,7 +234,7 @@ TEST(ClusteringScores, EqualTheReference) {
         const Labeling a{truth, classes + 1};  // there may be labels without rows
         const Labeling b{predicted, clusters + 3};
         const ClusteringScores found = clustering_scores(on(1), a, b);
-        check(found, reference::clustering_scores(a, b), what);
+        check_scores(found, reference::clustering_scores(a, b), what);
         const ClusteringScores turned = clustering_scores(on(1), b, a);
         EXPECT_EQ(turned.adjusted_rand, found.adjusted_rand) << what;
         EXPECT_EQ(turned.homogeneity, found.completeness) << what;
@@ -253,13 +253,13 @@ TEST(ClusteringScores, OfTheSameClustersAreOne) {
   const auto truth = codes(500, 7, 0, 3);
   std::vector<std::int32_t> renamed;
   for (const std::int32_t one : truth) renamed.push_back(6 - one);
-  check(clustering_scores(on(1), {truth, 7}, {renamed, 7}), {1, 1, 1, 1, 1}, "renamed");
+  check_scores(clustering_scores(on(1), {truth, 7}, {renamed, 7}), {1, 1, 1, 1, 1}, "renamed");
   std::vector<std::int32_t> own;
   for (std::int32_t i = 0; i < 500; ++i) own.push_back(i);
   const std::vector<std::int32_t> all(500, 0);
-  check(clustering_scores(on(1), {own, 500}, {own, 500}), {1, 1, 1, 1, 1}, "each alone");
-  check(clustering_scores(on(1), {all, 1}, {all, 1}), {1, 1, 1, 1, 1}, "all together");
-  check(clustering_scores(on(1), {all, 1}, {own, 500}), {0, 0, 1, 0, 0}, "one class, each alone");
+  check_scores(clustering_scores(on(1), {own, 500}, {own, 500}), {1, 1, 1, 1, 1}, "each alone");
+  check_scores(clustering_scores(on(1), {all, 1}, {all, 1}), {1, 1, 1, 1, 1}, "all together");
+  check_scores(clustering_scores(on(1), {all, 1}, {own, 500}), {0, 0, 1, 0, 0}, "one class, each alone");
   EXPECT_EQ(clustering_scores(on(1), {truth, 7}, {own, 500}).homogeneity, 1);
 }
 

@@ -17,7 +17,7 @@
 namespace vicinal::contract {
 namespace {
 
-constexpr std::int64_t kRows = 400;
+constexpr std::int64_t kSymmetricRows = 400;
 constexpr auto kBad = ErrorCode::invalid_argument;
 
 Context one_thread(std::uint64_t memory_limit = 0) {
@@ -28,11 +28,11 @@ Context one_thread(std::uint64_t memory_limit = 0) {
 /// pair say different distances, and one row is in every list.
 NeighborGraph scrambled() {
   NeighborGraph graph;
-  graph.rows = graph.table_rows = kRows;
+  graph.rows = graph.table_rows = kSymmetricRows;
   graph.offsets = {0};
-  for (std::int64_t i = 0; i < kRows; ++i) {
+  for (std::int64_t i = 0; i < kSymmetricRows; ++i) {
     for (std::int64_t at = 0; at < i * i % 13; ++at) {
-      graph.ids.push_back((i * 7 + at * at * 31) % kRows);
+      graph.ids.push_back((i * 7 + at * at * 31) % kSymmetricRows);
       graph.distances.push_back(static_cast<double>((i + at * 5) % 4));
     }
     if (i % 3 > 0) {
@@ -63,8 +63,8 @@ void expect_symmetrized(const NeighborGraph& graph, const std::string& what) {
 
 TEST(Symmetrize, EqualsTheReferenceForListsOfKAndOfARadius) {
   for (const Family family : {Family::gaussian, Family::integer_ties, Family::duplicates, Family::far_outlier}) {
-    const std::vector<double> rows = make_rows(family, {kRows, 3, 1}, 3).table;
-    const TableView table(rows.data(), kRows, 3);
+    const std::vector<double> rows = make_rows(family, {kSymmetricRows, 3, 1}, 3).table;
+    const TableView table(rows.data(), kSymmetricRows, 3);
     const std::string name(name_of(family));
     expect_symmetrized(knn(one_thread(), table, {.k = 5}), name);
     expect_symmetrized(radius(one_thread(), table, {.radius = 0.7, .metric = Metric::manhattan}), name + ", radius");
@@ -80,8 +80,8 @@ TEST(Symmetrize, EqualsTheReferenceForListsThatAreNone) {
 }
 
 TEST(Symmetrize, MutualIsWithinUnionAndBothAreSymmetric) {
-  const std::vector<double> rows = make_rows(Family::gaussian, {kRows, 4, 1}, 5).table;
-  const NeighborGraph graph = knn(one_thread(), {rows.data(), kRows, 4}, {.k = 6});
+  const std::vector<double> rows = make_rows(Family::gaussian, {kSymmetricRows, 4, 1}, 5).table;
+  const NeighborGraph graph = knn(one_thread(), {rows.data(), kSymmetricRows, 4}, {.k = 6});
   const NeighborGraph all = symmetrize(one_thread(), graph, Symmetry::either);
   const NeighborGraph both = symmetrize(one_thread(), graph, Symmetry::mutual);
   EXPECT_EQ(all.ids.size() + both.ids.size(), 2 * graph.ids.size());
@@ -92,10 +92,10 @@ TEST(Symmetrize, MutualIsWithinUnionAndBothAreSymmetric) {
 TEST(Symmetrize, RefusesWhatIsNoGraphOfATableWithinItself) {
   NeighborGraph graph = scrambled();
   const auto asking = [&] { return [&graph] { (void)symmetrize(one_thread(), graph, Symmetry::either); }; };
-  graph.table_rows = kRows + 1;
+  graph.table_rows = kSymmetricRows + 1;
   refused(asking(), kBad, "symmetrize: the graph has 400 rows among 401");
   graph = scrambled();
-  graph.ids[3] = kRows;
+  graph.ids[3] = kSymmetricRows;
   refused(asking(), kBad, "lists 400, which is none of its 400 rows");
   graph.ids[3] = -1;
   refused(asking(), kBad, "lists -1");
@@ -113,7 +113,7 @@ TEST(Symmetrize, TakesNoMoreThanItSays) {
   const NeighborGraph graph = scrambled();
   const auto size = static_cast<std::int64_t>(graph.ids.size());
   for (const Symmetry symmetry : {Symmetry::either, Symmetry::mutual}) {
-    const std::uint64_t bytes = symmetrize_bytes(one_thread(), kRows, size, symmetry);
+    const std::uint64_t bytes = symmetrize_bytes(one_thread(), kSymmetricRows, size, symmetry);
     EXPECT_FALSE(symmetrize(one_thread(bytes), graph, symmetry).ids.empty());
     refused([&] { (void)symmetrize(one_thread(bytes - 1), graph, symmetry); }, ErrorCode::over_memory, "symmetrize");
   }
@@ -131,14 +131,14 @@ TEST(Symmetrize, StopsWhenItIsCancelled) {
 }
 
 TEST(WithSelf, EachRowIsFirstAtDistance0) {
-  const std::vector<double> rows = make_rows(Family::duplicates, {kRows, 3, 1}, 3).table;
-  const TableView table(rows.data(), kRows, 3);
+  const std::vector<double> rows = make_rows(Family::duplicates, {kSymmetricRows, 3, 1}, 3).table;
+  const TableView table(rows.data(), kSymmetricRows, 3);
   for (const NeighborGraph& graph :
        {knn(one_thread(), table, {.k = 4}), radius(one_thread(), table, {.radius = 0.5})}) {
     const NeighborGraph found = with_self(one_thread(), graph);
     EXPECT_EQ(found.k, graph.is_csr() ? 0 : 5);
-    ASSERT_EQ(found.ids.size(), graph.ids.size() + kRows);
-    for (std::int64_t i = 0; i < kRows; ++i) {
+    ASSERT_EQ(found.ids.size(), graph.ids.size() + kSymmetricRows);
+    for (std::int64_t i = 0; i < kSymmetricRows; ++i) {
       const auto ids = found.ids_of(i);
       const auto distances = found.distances_of(i);
       ASSERT_EQ(ids.size(), graph.ids_of(i).size() + 1);
