@@ -9,6 +9,7 @@
 
 #include "base/image_shape.hpp"
 #include "base/input.hpp"
+#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "report/neighbors.hpp"
 

@@ -333,7 +333,7 @@ TEST(OverlapsWithin, IsWhatTheJoinOfALayerWithItselfSays) {
 // Their number is known only as they are found.
 TEST(OverlapsWithin, RefusesPairsThatAreTooMany) {
   Polygons pile;
-  for (int i = 0; i < 300; ++i) add_rectangle(pile, 0, 0, 1, 1);
+  for (int i = 0; i < 300; ++i) add_carried_square(pile, 0, 0, 1, 1);
   EXPECT_EQ(overlaps_within(one_thread_or_two(), pile.view()).pairs, 300 * 299 / 2);
   const Context small = Context::cpu({.threads = kFewestThreads, .memory_limit = 1'000'000});
   try {

@@ -91,7 +91,7 @@ TEST(Polls, ATreeDescent) {
 // 2^18 neighbors take some 2^18 * 18 comparisons to sort, and then are made distances and copied.
 TEST(Polls, ALongListWithinARadius) {
   constexpr std::int64_t kRows = 1 << 18;
-  const std::vector<float> rows = random_rows(kRows, 1);
+  const std::vector<float> rows = polled_rows(kRows, 1);
   const Context ctx = Context::cpu({.threads = 1});
   const TableView table(rows.data(), kRows, 1);
   const Index index(ctx, table);

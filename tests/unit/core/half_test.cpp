@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "infinity.hpp"
+#include "core/infinity.hpp"
 
 namespace vicinal::core {
 namespace {

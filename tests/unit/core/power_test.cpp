@@ -9,7 +9,7 @@
 #include <limits>
 #include <random>
 
-#include "infinity.hpp"
+#include "core/infinity.hpp"
 
 namespace vicinal::core {
 namespace {

@@ -53,7 +53,7 @@ TEST(IoCsvText, MissingValuesAreNanWhereTheyMayBe) {
   const std::string text = "x,word,y\n1,b,\n,NA,nan\nnull,a, ?\n,,None\n";
   ReadOptions options;
   options.find_text = true;
-  EXPECT_NE(refusal(ErrorCode::bad_data, text, options).find("line 2, column 'y' is empty (a missing value)"),
+  EXPECT_NE(refusal_of(ErrorCode::bad_data, text, options).find("line 2, column 'y' is empty (a missing value)"),
             std::string::npos);
   options.missing = true;
   const Table table = parse_table(Context::cpu({.threads = 1}), text, "t.csv", options);
@@ -61,7 +61,7 @@ TEST(IoCsvText, MissingValuesAreNanWhereTheyMayBe) {
   for (double& value : values) value = std::isnan(value) ? -1 : value;
   EXPECT_EQ(values, (std::vector<double>{1, 1, -1, -1, -1, -1, -1, 0, -1, -1, -1, -1}));
   EXPECT_EQ(table.categories, (std::vector<std::vector<std::string>>{{}, {"a", "b"}, {}}));
-  EXPECT_NE(refusal(ErrorCode::bad_data, "x,y\n1,inf\n", options).find("not a finite number"), std::string::npos);
+  EXPECT_NE(refusal_of(ErrorCode::bad_data, "x,y\n1,inf\n", options).find("not a finite number"), std::string::npos);
 }
 
 TEST(IoCsvText, ThreadsAndChunksDoNotShow) {

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "infinity.hpp"
+#include "core/infinity.hpp"
 
 namespace vicinal::core {
 namespace {

@@ -15,10 +15,10 @@
 
 #include "backend/index_access.hpp"
 #include "backend/nearest.hpp"
+#include "core/infinity.hpp"
 #include "core/memory.hpp"
 #include "cpu/nearest/papers/product.hpp"
 #include "cpu/nearest/papers/selection.hpp"
-#include "infinity.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal::cpu::papers {

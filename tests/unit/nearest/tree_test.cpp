@@ -18,9 +18,9 @@
 
 #include "backend/index_access.hpp"
 #include "core/distance.hpp"
+#include "core/infinity.hpp"
 #include "core/philox.hpp"
 #include "cpu/nearest/tree/search.hpp"
-#include "infinity.hpp"
 #include "isas.hpp"
 #include "ops/nearest/index_file.hpp"
 #include "plugin/cuda/tree.hpp"

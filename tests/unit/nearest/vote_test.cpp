@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "infinity.hpp"
+#include "core/infinity.hpp"
 #include "refusal.hpp"
 
 namespace vicinal {
