@@ -152,7 +152,7 @@ std::string classes_section(const Scores& scores) {
   }
   for (const auto& [name, mean] :
        {std::pair("macro mean", scores.macro), std::pair("weighted mean", scores.weighted)}) {
-    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", name, format_count(scores.rows)) +
+    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", name, count_text(scores.rows)) +
             bar_cell(mean.precision) + bar_cell(mean.recall) + bar_cell(mean.f1) + "</tr>\n";
   }
   text += "</tbody></table>\n";

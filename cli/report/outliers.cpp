@@ -218,7 +218,7 @@ std::string roc_sections(const Ranking& ranking) {
          fmt::format(
              "</section>\n<section><h2>How well outliers are found</h2><p class=\"note\">n is {}, the number of "
              "outliers.</p>\n<table><tbody>\n",
-             format_count(ranking.outliers)) +
+             count_text(ranking.outliers)) +
          row("ROC-AUC", ranking.roc_auc) + row("average precision", ranking.average_precision) +
          row("precision at n", ranking.precision_at_n) + "</tbody></table></section>\n</div>\n";
 }
