@@ -27,7 +27,8 @@ def declared_in(text):
     namespace = ""
     for line in text.splitlines():
         if opened := NAMESPACE.match(line):
-            namespace = opened.group(1)
+            # What tests share is known to them by a using-directive.
+            namespace = re.sub(r"::\w+_testing$", "", opened.group(1))
         elif declared := DECLARED.match(line):
             yield namespace, declared.group(1)
 

@@ -138,7 +138,7 @@ TEST(LleQualityRefusal, OfOptionsTablesAndParameters) {
   refused([&] { compare_parameters(on(2), fitted, fewer); }, bad, "parameters: are of 50 rows");
   Lle broken = fitted;
   broken.piece[3] = -2;
-  refused([&] { lle_quality(on(2), given.view(), broken); }, bad, "fitted: has a number of a piece");
+  refused([&] { lle_quality(on(2), given.view(), broken); }, bad, "fitted: has a piece number");
   std::vector<double> known = given.rows;
   known[31] = std::nan("");
   refused([&] { compare_parameters(on(2), fitted, {known.data(), 60, 3}); }, ErrorCode::bad_data, "row 10");

@@ -12,7 +12,7 @@
 namespace vicinal {
 namespace {
 
-std::vector<double> values_of(const Table& table) {
+std::vector<double> text_values_of(const Table& table) {
   const auto* const data = static_cast<const double*>(table.view.data());
   return {data, data + table.view.rows() * table.view.cols()};
 }
@@ -30,7 +30,7 @@ TEST(IoCsvText, CodesAreInTheOrderOfTheTexts) {
   options.label = "kind";
   const Table table = parse_table(Context::cpu({.threads = 1}), kTraffic, "t.csv", options);
   EXPECT_EQ(table.columns, (std::vector<std::string>{"bytes", "proto", "flag"}));
-  EXPECT_EQ(values_of(table), (std::vector<double>{5, 2, 2, 7, 1, 1, 9, 0, 2, 1, 1, 0}));
+  EXPECT_EQ(text_values_of(table), (std::vector<double>{5, 2, 2, 7, 1, 1, 9, 0, 2, 1, 1, 0}));
   EXPECT_EQ(table.categories,
             (std::vector<std::vector<std::string>>{{}, {"icmp", "tcp", "udp"}, {"10", "S,\"0", "S1"}}));
   ASSERT_TRUE(table.labels.has_value());
@@ -42,7 +42,7 @@ TEST(IoCsvText, ColumnsCanBeNamedAndNumbersReadAsText) {
   options.text = {"1", "0"};
   options.header = false;
   const Table table = parse_table(Context::cpu({.threads = 1}), "10,a\n9,b\n10,a\n", "t.csv", options);
-  EXPECT_EQ(values_of(table), (std::vector<double>{0, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(text_values_of(table), (std::vector<double>{0, 0, 1, 1, 0, 0}));
   EXPECT_EQ(table.categories, (std::vector<std::vector<std::string>>{{"10", "9"}, {"a", "b"}}));
   EXPECT_TRUE(table.columns.empty());
   options.text.clear();
@@ -57,7 +57,7 @@ TEST(IoCsvText, MissingValuesAreNanWhereTheyMayBe) {
             std::string::npos);
   options.missing = true;
   const Table table = parse_table(Context::cpu({.threads = 1}), text, "t.csv", options);
-  std::vector<double> values = values_of(table);
+  std::vector<double> values = text_values_of(table);
   for (double& value : values) value = std::isnan(value) ? -1 : value;
   EXPECT_EQ(values, (std::vector<double>{1, 1, -1, -1, -1, -1, -1, 0, -1, -1, -1, -1}));
   EXPECT_EQ(table.categories, (std::vector<std::vector<std::string>>{{}, {"a", "b"}, {}}));
@@ -77,7 +77,7 @@ TEST(IoCsvText, ThreadsAndChunksDoNotShow) {
   for (const int threads : {1, 2, 3, 7}) {
     for (const std::int64_t chunk : {1, 7, 100, 1000}) {
       const Table got = io::read_csv(Context::cpu({.threads = threads}), bytes, "t.csv", options, chunk);
-      EXPECT_EQ(values_of(got), values_of(wanted));
+      EXPECT_EQ(text_values_of(got), text_values_of(wanted));
       EXPECT_EQ(got.categories, wanted.categories);
     }
   }
