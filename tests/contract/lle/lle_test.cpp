@@ -761,7 +761,7 @@ TEST(LleRefusal, OfOptionsTablesAndGraphs) {
           "comes in blocks");
   NeighborGraph graph = knn(plain(), points.view(), {.k = 5});
   graph.ids[10] = 2;  // of row 2
-  refused([&] { lle(plain(), points.view(), graph, {}); }, ErrorCode::bad_data, "graph: row 2");
+  refused([&] { lle(plain(), points.view(), graph, {}); }, ErrorCode::bad_data, "graph: the neighbors of row 2");
   const Points fewer = shape(vicinal::Shape::swiss_roll, 50);
   refused([&] { lle(plain(), fewer.view(), graph, {}); }, bad, "graph: joins 60 rows");
   const Lle fitted = lle(plain(), points.view(), {});

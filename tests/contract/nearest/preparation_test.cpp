@@ -170,7 +170,7 @@ TEST_P(PreparationOf, ModelsAnswerRawRowsAsPreparedOnes) {
     const Classification loaded = classify(ctx, NeighborModel::load(ctx, path), asked, true);
     EXPECT_EQ(loaded.votes[0].codes, direct.votes[0].codes);
     EXPECT_TRUE(same_bits(loaded.votes[0].probabilities, direct.votes[0].probabilities));
-    refused([&] { (void)regress(ctx, model, asked); }, ErrorCode::invalid_argument, "it has labels, no targets");
+    refused([&] { (void)regress(ctx, model, asked); }, ErrorCode::invalid_argument, "it has labels, not targets");
     if (made.changes_rows()) {
       refused([&] { (void)Index::load(ctx, path); }, ErrorCode::invalid_argument, "its rows were prepared");
     }
@@ -184,7 +184,7 @@ TEST_P(PreparationOf, ModelsAnswerRawRowsAsPreparedOnes) {
         k > 0 ? regress(ctx, index, queries.view, target, {.k = k})
               : regress_radius(ctx, index, queries.view, target, {.radius = within}, {.outlier = -1});
     EXPECT_TRUE(same_bits(regress(ctx, NeighborModel::load(ctx, path), asked, -1).values, means.values));
-    refused([&] { (void)classify(ctx, model, asked); }, ErrorCode::invalid_argument, "it has targets, no labels");
+    refused([&] { (void)classify(ctx, model, asked); }, ErrorCode::invalid_argument, "it has targets, not labels");
     refused([&] { (void)regress(ctx, model, asked.view); }, ErrorCode::invalid_argument, "c1 holds text");
   }
 
