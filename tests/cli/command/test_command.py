@@ -23,10 +23,10 @@ MISTYPED = {
     "knn x.npy --metrik=cosine": "knn has no option --metrik; did you mean --metric?",
     "classify a b --lable c": "classify has no option --lable; did you mean --label",
     "lle t.npy --target x": "lle has no option --target; regress has one",
-    "generate --variant ltsa": "generate has no option --variant; lle has one",
+    "generate blobs --variant ltsa": "generate has no option --variant; lle has one",
     "knn t.npy --frobnicate": "knn has no option --frobnicate (see",
     "doctor now": "'now' is one argument too many",
-    "knn " + "--" + "x" * 5000: "has no option --xxx",
+    "knn t.npy --" + "x" * 5000: "has no option --xxx",
 }
 
 
