@@ -322,6 +322,7 @@ void KMeansCommand::check() const {
   check_output("-o", output);
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
+  prepared.missing.refuse_drop("every row gets a label");
   if (!label.empty() && !labels_file.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "--labels: --label already says where the labels are; give one of the two");

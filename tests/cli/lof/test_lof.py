@@ -331,7 +331,6 @@ BAD = {
     "model of other columns": ("lof --model model.vlof wide.npy", 2, ["wide.npy", "5", "4"]),
     "novelty of nothing": ("lof rows.npy --novelty", 2, ["--novelty"]),
     "standard input as table": ("lof -", 2, ["train", "standard input"]),
-    "standard input and output": ("lof --model model.vlof - --json", 2, ["--json"]),
     "explain a graph": ("lof --graph graph.npz --explain", 2, ["--explain"]),
     "over memory": ("lof rows.npy --memory-limit 100", 4, ["100"]),
 }
