@@ -10,7 +10,6 @@ import pytest
 
 from conftest import command_path
 from maps import layer, polygons, square
-from report_page import check_page
 from test_match import needs_plugin, refused, run  # noqa: F401, needs_plugin is for all tests
 
 
@@ -157,7 +156,6 @@ def test_names_with_control_characters(tmp_path):
     assert json.loads(result.stdout)["changed"]["complex"][0]["a_names"] == names
     assert {row["a_name"] for row in rows_of(changes)} == set(names)
     assert [row["old_name"] for row in rows_of(tmp_path / "carried.csv")] == names
-    check_page(page, tmp_path)
     assert "\x1b" not in page.read_text()
 
 
