@@ -84,7 +84,8 @@ void ConvertCommand::run() const {
   const std::int64_t rows_read = table.view.rows();
   static_cast<void>(missing.drop_rows(runtime.ctx, table, from));
   if (missing.fills()) {
-    table = Imputer::fit(runtime.ctx, table, missing.options()).apply(runtime.ctx, std::move(table), from);
+    const Imputer imputer = Imputer::fit(runtime.ctx, table, missing.options());
+    table = imputer.apply(runtime.ctx, std::move(table), from);
   }
   write_table(rest, to, table, writing);
   runtime.progress->clear();

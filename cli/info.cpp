@@ -169,7 +169,7 @@ Json info_json(const FileInfo& info, const Summary& summary) {
 /// At most 16 characters or so of a text, for a cell.
 std::string cut_text(const std::string& text) {
   constexpr std::size_t kMost = 16;
-  const std::string all = io::printable(text);
+  std::string all = io::printable(text);
   if (all.size() <= kMost) return all;
   std::size_t end = kMost - 3;
   while (end > 0 && (static_cast<unsigned char>(all[end]) & 0xc0) == 0x80) --end;
