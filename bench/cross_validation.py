@@ -17,6 +17,9 @@ import statistics
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "peers"))
+from result import processor  # noqa: E402
+
 FOLDER = pathlib.Path("/usr/share/datasets/fashion-mnist")
 IMAGES, LABELS = FOLDER / "train-images-idx3-ubyte.gz", FOLDER / "train-labels-idx1-ubyte.gz"
 
@@ -28,14 +31,6 @@ def run(arguments):
                           check=True, capture_output=True, text=True)
     after = os.times()
     return json.loads(done.stdout), after.children_user + after.children_system - before.children_user - before.children_system
-
-
-def processor():
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return "unknown"
 
 
 def main():

@@ -14,6 +14,7 @@
 #include "base/planned_inputs.hpp"
 #include "base/table_writing.hpp"
 #include "commands.hpp"
+#include "io/format.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal::cli {
@@ -90,7 +91,7 @@ void ConvertCommand::run() const {
   write_table(rest, to, table, writing);
   runtime.progress->clear();
   const FileFormat format = writing.format ? *writing.format : *format_of_suffix(to);
-  const bool names_stay = table.columns.empty() || format == FileFormat::csv || format == FileFormat::json_lines;
+  const bool names_stay = table.columns.empty() || io::has_named_columns(format);
   if (common.json) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     print_json({{"command", "convert"},

@@ -17,6 +17,7 @@
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
+#include "io/format.hpp"
 #include "io/member.hpp"
 #include "io/shown.hpp"
 #include "io/summary.hpp"
@@ -76,11 +77,6 @@ void summarize(const Context& ctx, const Table& table, Summary& summary) {
   }
 }
 
-/// Whether the columns may be of text: then they are looked at field by field.
-bool has_fields(const FileInfo& info) {
-  return info.format == FileFormat::csv || info.format == FileFormat::json_lines;
-}
-
 void summarize_fields(const Context& ctx, const InfoCommand& command, Summary& summary) {
   io::TextSummary found = io::summarize_text(ctx, command.file, read_options(command.input), kDistinctBytes);
   for (const std::string& note : found.notes) add_note(note);
@@ -93,7 +89,7 @@ void summarize_fields(const Context& ctx, const InfoCommand& command, Summary& s
 Summary read_summary(const Context& ctx, const InfoCommand& command, const FileInfo& info) {
   Summary summary;
   try {
-    if (has_fields(info)) {
+    if (io::has_named_columns(info.format)) {
       summarize_fields(ctx, command, summary);
       return summary;
     }

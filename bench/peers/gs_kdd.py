@@ -32,6 +32,8 @@ import sklearn
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
+from result import processor
+
 COLUMNS, TEXT_COLUMNS = 41, (1, 2, 3)
 NORMAL, ATTACKS, TEST_NORMAL, TEST_ATTACKS = 4900, 100, 400, 100
 NEIGHBORS = (1, 3, 5, 7, 9, 15, 25, 51)
@@ -118,14 +120,6 @@ def ours(folder, k):
 def rates(said, truth):
     attack = truth == "attack"
     return float(np.mean(said[attack] == "attack")), float(np.mean(said[~attack] == "attack"))
-
-
-def processor():
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return "unknown"
 
 
 def main():

@@ -20,17 +20,11 @@ import time
 
 import numpy as np
 
+from result import processor
+
 QUERIES, K, CHECKED = 1200, 25, 20
 ROWS = [1 << power for power in range(10, 16)]
 COLUMNS = [8, 16, 32, 64, 128, 256]
-
-
-def processor():
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return "unknown"
 
 
 class Libann:

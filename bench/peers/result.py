@@ -1,4 +1,4 @@
-"""What lle.py, lle_device.py, ordering.py, lu.py and cudss.py share: the options of a result's file, and how it is written."""
+"""What scripts share: the options of a result's file, the name of the processor, and how the file is written."""
 
 import datetime
 import json
@@ -10,6 +10,15 @@ def add_options(parser):
     parser.add_argument("-o", "--output", help="what was measured, as JSON")
     parser.add_argument("--machine", default="unknown", help="what ran it, for whoever reads the result")
     parser.add_argument("--commit", default="unknown")
+
+
+def processor():
+    """The processor's name, as the kernel gives it."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return "unknown"
 
 
 def write(arguments, measured):

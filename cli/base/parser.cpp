@@ -31,6 +31,13 @@ bool all(const CLI::App* /*child*/) {
   return true;
 }
 
+std::vector<std::string> dashed_names_of(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
 std::vector<std::string> names_below(const CLI::App& root) {
   std::vector<std::string> names;
   for (const CLI::App* child : root.get_subcommands(all)) names.push_back(child->get_name());
@@ -55,8 +62,7 @@ std::string not_expected(const CLI::App& root, const CLI::App& app, const std::v
   const std::string word = option->substr(0, option->find('='));
   std::vector<std::string> own;
   for (const CLI::Option* known : app.get_options()) {
-    for (const std::string& name : known->get_snames()) own.push_back("-" + name);
-    for (const std::string& name : known->get_lnames()) own.push_back("--" + name);
+    for (const std::string& name : dashed_names_of(*known)) own.push_back(name);
   }
   std::string what = fmt::format("{} has no option {}", app.get_name(), word);
   if (const auto meant = closest_word(word, own)) return fmt::format("{}; did you mean {}?", what, *meant);
@@ -136,10 +142,7 @@ std::string Option::name() const {
 }
 
 std::vector<std::string> Option::dashed_names() const {
-  std::vector<std::string> names;
-  for (const std::string& name : option_->get_snames()) names.push_back("-" + name);
-  for (const std::string& name : option_->get_lnames()) names.push_back("--" + name);
-  return names;
+  return dashed_names_of(*option_);
 }
 
 std::string Option::type_name() const {

@@ -10,6 +10,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/output.hpp"
+#include "io/format.hpp"
 #include "io/member.hpp"
 #include "vicinal/error.hpp"
 
@@ -114,8 +115,7 @@ TableView PlannedInputs::add_table(const std::string& file, const ReadOptions& r
   const std::uint64_t pages = strict_ || info.compression != Compression::none ? info.bytes : 0;
   if (is_text(info)) {
     const auto labels = static_cast<std::int64_t>(reading.label.empty() ? 0 : 1);
-    const bool has_columns = info.format == FileFormat::csv || info.format == FileFormat::json_lines;
-    if (has_columns) d -= static_cast<std::int64_t>(reading.drop.size()) + labels;
+    if (io::has_named_columns(info.format)) d -= static_cast<std::int64_t>(reading.drop.size()) + labels;
     if (reading.columns > 0) d = reading.columns;
     known_ = known_ && n > 0 && d > 0;
     if (!known_) return {};

@@ -19,6 +19,7 @@
 #include "base/preparation.hpp"
 #include "commands.hpp"
 #include "io/atomic_file.hpp"
+#include "io/format.hpp"
 #include "lof/detection.hpp"
 #include "lof/graph_input.hpp"
 #include "lof/outlying.hpp"
@@ -245,7 +246,7 @@ Table LofCommand::read_asked(const Context& ctx, const Fit& fitted) const {
   reading.missing = preparation.imputer().filling() != Filling::none;
   if (!label.empty() || !reading.drop.empty() || preparation.has_texts()) {
     const FileInfo info = describe_file(ctx, asked());
-    if (info.format == FileFormat::csv || info.format == FileFormat::json_lines) {
+    if (io::has_named_columns(info.format)) {
       const auto& columns = preparation.columns();
       const std::int64_t width = columns.empty() ? fitted.index->cols() : static_cast<std::int64_t>(columns.size());
       const bool wider = columns_in(info) > width;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
@@ -61,8 +62,8 @@ void KnnCommand::run() const {
     plan.memory = inputs.total(plan.memory + more(ctx, rows.view));
     return print_plan(common, plan);
   }
-  const NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
-  deliver_graph(runtime, tables, graph, {}, start);
+  NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
+  deliver_graph(runtime, tables, std::move(graph), {}, start);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kNeighborsPrinted = 5;
 
-/// In its file, where `rows` are not all of it.
+/// The number that a row has in its file: its own, unless `rows` says otherwise.
 std::int64_t number_of(std::size_t row, std::span<const std::int64_t> rows) {
   return rows.empty() ? static_cast<std::int64_t>(row) : rows[row];
 }
@@ -155,28 +155,29 @@ NeighborGraph with_ids_of_file(NeighborGraph graph, const std::vector<std::int64
   return graph;
 }
 
-void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTables& tables, const NeighborGraph& graph,
+void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTables& tables, NeighborGraph graph,
                                      std::optional<double> radius, std::chrono::steady_clock::time_point start) const {
-  NeighborGraph changed;
-  if (graph_output.changes_lists()) {
-    changed = graph_output.changed(runtime.ctx, graph);
-  } else if (!tables.kept.empty()) {
-    changed = with_ids_of_file(graph, tables.kept);
-  }
-  const bool is_changed = graph_output.changes_lists() || !tables.kept.empty();
+  // Where lists are changed no rows were left out (read).
+  const bool is_changed = graph_output.changes_lists();
+  if (!tables.kept.empty()) graph = with_ids_of_file(std::move(graph), tables.kept);
+  const NeighborGraph changed = is_changed ? graph_output.changed(runtime.ctx, graph) : NeighborGraph{};
   const NeighborGraph& lists = is_changed ? changed : graph;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   report::NeighborProfile found = profile_of(tables.rows, tables.asked);
-  found.add(tables.kept.empty() ? graph : lists);
-  report::NeighborProfile written({}, lists.rows, lists.table_rows);
-  if (graph_output.changes_lists()) written.add(lists);
+  found.add(graph);
+  report::NeighborProfile written;
+  if (is_changed) written.add(lists);
   runtime.ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
-  if (!output.empty() && graph_output.given().empty()) write_graph(output, lists, row_numbers(tables));
-  if (!output.empty() && !graph_output.given().empty()) graph_output.write(runtime.ctx, output, lists);
+  if (!output.empty()) {
+    if (graph_output.given().empty()) {
+      write_graph(output, lists, row_numbers(tables));
+    } else {
+      graph_output.write(runtime.ctx, output, lists);
+    }
+  }
   deliver(runtime,
-          {tables.rows, tables.asked, found, graph_output.changes_lists() ? written : found, row_numbers(tables),
-           seconds, radius},
+          {tables.rows, tables.asked, found, is_changed ? written : found, row_numbers(tables), seconds, radius},
           together);
 }
 

@@ -62,7 +62,7 @@ struct NeighborsCommand {
   /// An empty profile of a search.
   [[nodiscard]] report::NeighborProfile profile_of(const Table& rows, const Table& asked) const;
   /// The same for a whole graph, which is changed as asked for, renumbered where rows were left out, and written.
-  void deliver_graph(const Runtime& runtime, const NeighborTables& tables, const NeighborGraph& graph,
+  void deliver_graph(const Runtime& runtime, const NeighborTables& tables, NeighborGraph graph,
                      std::optional<double> radius, std::chrono::steady_clock::time_point start) const;
   /// Writes the page, has it appear with the lists that `together` has, and prints what was found: as JSON, or its
   /// first rows and a sentence.

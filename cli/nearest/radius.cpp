@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
@@ -126,9 +127,9 @@ void RadiusCommand::run() const {
   }
   if (count_only) return run_count(runtime, ctx, rows, asked, options, start);
   if (!graph_output.given().empty()) {
-    const NeighborGraph graph = queries.empty() ? vicinal::radius(ctx, rows.view, options)
-                                                : vicinal::radius(ctx, rows.view, asked.view, options);
-    return deliver_graph(runtime, tables, graph, radius, start);
+    NeighborGraph graph = queries.empty() ? vicinal::radius(ctx, rows.view, options)
+                                          : vicinal::radius(ctx, rows.view, asked.view, options);
+    return deliver_graph(runtime, tables, std::move(graph), radius, start);
   }
   io::OutputGroup together(interrupt_token());
   std::optional<io::GraphWriter> writer;

@@ -10,6 +10,7 @@
 
 #include "base/input.hpp"
 #include "base/progress.hpp"
+#include "io/format.hpp"
 #include "vicinal/error.hpp"
 #include "vicinal/radius_batches.hpp"
 
@@ -244,7 +245,7 @@ AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, cons
       reading.drop.push_back(column);
   }
   const FileInfo info = describe_file(ctx, file);
-  if (info.format == FileFormat::csv || info.format == FileFormat::json_lines) {
+  if (io::has_named_columns(info.format)) {
     const auto named = [&](const std::string& column) {
       return std::find(info.columns.begin(), info.columns.end(), column) != info.columns.end();
     };
@@ -277,7 +278,7 @@ AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, cons
 
 std::vector<std::string> all_columns_but(const Context& ctx, const std::string& file, const std::string& column) {
   const FileInfo info = describe_file(ctx, file);
-  if (info.format != FileFormat::csv && info.format != FileFormat::json_lines) {
+  if (!io::has_named_columns(info.format)) {
     throw Error(ErrorCode::bad_data,
                 fmt::format("{} has no columns with names or positions, which '{}' would be", file, column));
   }

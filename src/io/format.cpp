@@ -54,8 +54,7 @@ FileFormat file_format_from(std::string_view name) {
 }
 
 std::optional<FileFormat> format_of_suffix(const std::filesystem::path& path) {
-  const bool packed = io::compression_of_suffix(path) != Compression::none;
-  const std::string suffix = suffix_of(packed ? path.stem() : path);
+  const std::string suffix = io::unpacked_suffix(path);
   for (const auto& entry : kFormats) {
     if (entry.name == suffix) return entry.value;
   }
@@ -72,6 +71,10 @@ Compression compression_of_suffix(const std::filesystem::path& path) {
   if (suffix == "gz") return Compression::gzip;
   if (suffix == "bz2") return Compression::bzip2;
   return suffix == "xz" ? Compression::xz : Compression::none;
+}
+
+std::string unpacked_suffix(const std::filesystem::path& path) {
+  return suffix_of(compression_of_suffix(path) != Compression::none ? path.stem() : path);
 }
 
 }  // namespace io

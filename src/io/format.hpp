@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "vicinal/io.hpp"
 
@@ -9,5 +10,13 @@ namespace vicinal::io {
 
 /// By the last suffix: .gz, .bz2, .xz or none.
 Compression compression_of_suffix(const std::filesystem::path& path);
+
+/// The suffix before that one, in lower case and without the dot: "csv" of "t.CSV.gz" and of "t.csv".
+std::string unpacked_suffix(const std::filesystem::path& path);
+
+/// Whether columns have names and may contain text: csv and json_lines.
+constexpr bool has_named_columns(FileFormat format) noexcept {
+  return format == FileFormat::csv || format == FileFormat::json_lines;
+}
 
 }  // namespace vicinal::io

@@ -18,20 +18,12 @@ namespace {
 
 constexpr std::size_t kLinesAtOnce = std::size_t{1} << 16;
 
-std::string lower_suffix(const std::filesystem::path& path) {
-  std::string suffix = path.extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return suffix;
-}
-
 }  // namespace
 
 GraphFormat graph_format_of(const std::filesystem::path& path) {
-  const bool packed = compression_of_suffix(path) != Compression::none;
-  const std::string suffix = lower_suffix(packed ? path.stem() : path);
-  if (suffix == ".csv" || path == "-") return GraphFormat::csv;
-  if (suffix == ".npz") return GraphFormat::npz;
+  const std::string suffix = unpacked_suffix(path);
+  if (suffix == "csv" || path == "-") return GraphFormat::csv;
+  if (suffix == "npz") return GraphFormat::npz;
   throw Error(ErrorCode::invalid_argument,
               fmt::format("'{}': neighbors are written as .npz or .csv; use one of these suffixes", path.string()));
 }

@@ -5,6 +5,7 @@
 #include "core/entry.hpp"
 #include "io/content.hpp"
 #include "io/csv.hpp"
+#include "io/format.hpp"
 #include "io/hdf5.hpp"
 #include "io/idx.hpp"
 #include "io/json_lines.hpp"
@@ -34,8 +35,7 @@ void check_options(const io::Content& content, const ReadOptions& options) {
   const FileFormat format = content.format;
   std::string_view name;
   std::string_view serves = "CSV";
-  const bool has_columns = format == FileFormat::csv || format == FileFormat::json_lines;
-  if (!has_columns) {
+  if (!io::has_named_columns(format)) {
     if (!options.label.empty()) name = "label";
     if (!options.drop.empty()) name = "drop";
     if (!options.text.empty() || options.find_text) name = "text";

@@ -8,6 +8,7 @@
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/poll.hpp"
+#include "io/graph_writer.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal {
@@ -59,15 +60,7 @@ void check_layout(const std::filesystem::path& path, const NeighborGraph& graph,
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("distances: cannot be written as {}; float64 and float32 can", name_of(options.distances)));
   }
-  std::int64_t size = 0;
-  const bool sound = graph.rows >= 0 && graph.ids.size() == graph.distances.size() &&
-                     (graph.is_csr() ? graph.offsets.size() == static_cast<std::size_t>(graph.rows) + 1 &&
-                                           graph.offsets.back() == static_cast<std::int64_t>(graph.ids.size())
-                                     : !__builtin_mul_overflow(graph.rows, graph.k, &size) &&
-                                           size == static_cast<std::int64_t>(graph.ids.size()));
-  if (!sound) {
-    throw Error(ErrorCode::invalid_argument, "graph has ids, distances or offsets that do not fit its rows and k");
-  }
+  io::check_arrays(graph);
 }
 
 }  // namespace

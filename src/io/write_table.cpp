@@ -85,7 +85,7 @@ bool are_numbers(const Labels& labels) {
 bool takes_labels(const std::filesystem::path& path, FileFormat format, const Table& table, bool drop) {
   if (!table.labels) return false;
   const bool whole = !table.labels->is_text();
-  if (format == FileFormat::csv || format == FileFormat::json_lines) return true;
+  if (io::has_named_columns(format)) return true;
   if (format == FileFormat::libsvm && are_numbers(*table.labels)) return true;
   if ((format == FileFormat::npz || format == FileFormat::hdf5) && whole) return true;
   if (!drop) {

@@ -22,6 +22,7 @@
 #include "core/raw_vector.hpp"
 #include "core/table_access.hpp"
 #include "io/csv_layout.hpp"
+#include "io/format.hpp"
 #include "ops/common/check.hpp"
 #include "ops/common/refuse.hpp"
 #include "vicinal/preprocess.hpp"
@@ -489,8 +490,7 @@ Table Preparation::read(const Context& ctx, const std::filesystem::path& path, R
   options.missing = options.missing || imputer_.filling() != Filling::none;
   if (has_texts()) {
     const FileInfo info = describe_file(ctx, path, options.format);
-    const bool has_names = info.format == FileFormat::csv || info.format == FileFormat::json_lines;
-    if (has_names) options = with_texts(std::move(options), info.columns, path.string());
+    if (io::has_named_columns(info.format)) options = with_texts(std::move(options), info.columns, path.string());
   }
   return read_table(ctx, path, options);
 } catch (const std::bad_alloc&) {

@@ -13,19 +13,13 @@
 #include <vector>
 
 #include "contexts.hpp"
+#include "overlap/box.hpp"
 #include "reference/carry.hpp"
 
 namespace vicinal::contract {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-void add_carried_square(Polygons& to, double x0, double y0, double x1, double y1) {
-  const double xy[] = {x0, y0, x1, y0, x1, y1, x0, y1};
-  to.add_ring(xy);
-  to.end_part();
-  to.end_feature();
-}
 
 Context one_thread_or_two() {
   return Context::cpu({.threads = kFewestThreads});
@@ -42,23 +36,23 @@ struct ManyBoxes {
       for (Polygons* const layer : {&a, &b}) {
         const double x = place(90);
         const double y = place(90);
-        add_carried_square(*layer, x, y, x + 0.2 + place(15), y + 0.3 + place(15));
+        add_box(*layer, x, y, x + 0.2 + place(15), y + 0.3 + place(15));
       }
     }
-    add_carried_square(a, 100, 0, 101, 1);
-    add_carried_square(b, 200, 0, 201, 1);
+    add_box(a, 100, 0, 101, 1);
+    add_box(b, 200, 0, 201, 1);
   }
 };
 
 TEST(Carry, DividesAmountsAveragesRatesAndTakesTheLargestCode) {
   Polygons a;
   Polygons b;
-  add_carried_square(a, 0, 0, 4, 1);
-  add_carried_square(a, 4, 0, 8, 1);
-  add_carried_square(a, 20, 0, 21, 1);  // retired
-  add_carried_square(b, 0, 0, 1, 1);
-  add_carried_square(b, 1, 0, 8, 1);
-  add_carried_square(b, 30, 0, 31, 1);  // new
+  add_box(a, 0, 0, 4, 1);
+  add_box(a, 4, 0, 8, 1);
+  add_box(a, 20, 0, 21, 1);  // retired
+  add_box(b, 0, 0, 1, 1);
+  add_box(b, 1, 0, 8, 1);
+  add_box(b, 30, 0, 31, 1);  // new
   const Context ctx = one_thread_or_two();
   const Match found = match(ctx, a.view(), b.view());
   const CarriedNumbers people = carry(ctx, found, std::vector<double>{100, 60, 7}, CarryRule::sum);
@@ -79,8 +73,8 @@ TEST(Carry, DividesAmountsAveragesRatesAndTakesTheLargestCode) {
 TEST(Carry, SharesOfOneCodeAddUpAndTiesGoToTheSmaller) {
   Polygons a;
   Polygons b;
-  for (int i = 0; i < 4; ++i) add_carried_square(a, i, 0, i + 1, 1);
-  add_carried_square(b, 0, 0, 4, 1);
+  for (int i = 0; i < 4; ++i) add_box(a, i, 0, i + 1, 1);
+  add_box(b, 0, 0, 4, 1);
   const Context ctx = one_thread_or_two();
   const Match found = match(ctx, a.view(), b.view());
   EXPECT_EQ(carry_codes(ctx, found, std::vector<std::int64_t>{9, 3, 9, 3}).codes[0], 3);
@@ -148,10 +142,10 @@ TEST(Carry, AMeanOfOneValueIsThatValue) {
 
 TEST(Carry, RefusesValuesThatDoNotFit) {
   Polygons a;
-  add_carried_square(a, 0, 0, 1, 1);
-  add_carried_square(a, 0, 0, 1, 1);
+  add_box(a, 0, 0, 1, 1);
+  add_box(a, 0, 0, 1, 1);
   Polygons b;
-  add_carried_square(b, 0, 0, 1, 1);
+  add_box(b, 0, 0, 1, 1);
   const Context ctx = one_thread_or_two();
   const Match found = match(ctx, a.view(), b.view());
   const auto refused = [](ErrorCode code, const std::string& part, const auto& call) {
@@ -227,10 +221,10 @@ TEST(Match, SliversJoinNothing) {
   Polygons a;
   Polygons b;
   for (int i = 0; i < 6; ++i) {
-    add_carried_square(a, 10 * i, 0, 10 * i + 10, 100);          // wide fields
-    add_carried_square(b, 10 * i + 0.5, 0, 10 * i + 10.5, 100);  // moved a little
+    add_box(a, 10 * i, 0, 10 * i + 10, 100);          // wide fields
+    add_box(b, 10 * i + 0.5, 0, 10 * i + 10.5, 100);  // moved a little
   }
-  add_carried_square(a, 60, 0, 60.75, 100);  // a path that is narrower than the shift is large
+  add_box(a, 60, 0, 60.75, 100);  // a path that is narrower than the shift is large
   const Context ctx = one_thread_or_two();
   const Match joined = match(ctx, a.view(), b.view(), {.rule = EdgeRule::area});
   EXPECT_EQ(joined.groups.size(), 1U);
@@ -283,7 +277,7 @@ TEST(Match, WhatHasNoRoomForACircleIsASliver) {
     strip.end_part();
     strip.end_feature();
     Polygons whole;
-    add_carried_square(whole, -100, -100, 200, 200);
+    add_box(whole, -100, -100, 200, 200);
     const Match found = match(ctx, strip.view(), whole.view(), {.sliver_width = 1});
     ASSERT_EQ(found.pairs.size(), 1U);
     EXPECT_TRUE(found.pairs[0].sliver) << found.pairs[0].overlap.width;
@@ -292,9 +286,9 @@ TEST(Match, WhatHasNoRoomForACircleIsASliver) {
 
 TEST(OverlapsWithin, FindsLevelsOfAHierarchy) {
   Polygons levels;
-  add_carried_square(levels, 0, 0, 4, 4);
-  for (int i = 0; i < 4; ++i) add_carried_square(levels, i, 0, i + 1, 4);
-  add_carried_square(levels, 10, 0, 11, 1);
+  add_box(levels, 0, 0, 4, 4);
+  for (int i = 0; i < 4; ++i) add_box(levels, i, 0, i + 1, 4);
+  add_box(levels, 10, 0, 11, 1);
   const LayerOverlap found = overlaps_within(one_thread_or_two(), levels.view());
   EXPECT_EQ(found.pairs, 4);
   EXPECT_EQ(found.features, 5);
@@ -333,7 +327,7 @@ TEST(OverlapsWithin, IsWhatTheJoinOfALayerWithItselfSays) {
 // Their number is known only as they are found.
 TEST(OverlapsWithin, RefusesPairsThatAreTooMany) {
   Polygons pile;
-  for (int i = 0; i < 300; ++i) add_carried_square(pile, 0, 0, 1, 1);
+  for (int i = 0; i < 300; ++i) add_box(pile, 0, 0, 1, 1);
   EXPECT_EQ(overlaps_within(one_thread_or_two(), pile.view()).pairs, 300 * 299 / 2);
   const Context small = Context::cpu({.threads = kFewestThreads, .memory_limit = 1'000'000});
   try {
@@ -346,7 +340,7 @@ TEST(OverlapsWithin, RefusesPairsThatAreTooMany) {
 
 TEST(OverlapsWithin, NeighborsThatTouchAreNone) {
   Polygons grid;
-  for (int i = 0; i < 30; ++i) add_carried_square(grid, i % 6 / 3.0, i / 6 / 3.0, (i % 6 + 1) / 3.0, (i / 6 + 1) / 3.0);
+  for (int i = 0; i < 30; ++i) add_box(grid, i % 6 / 3.0, i / 6 / 3.0, (i % 6 + 1) / 3.0, (i / 6 + 1) / 3.0);
   const LayerOverlap found = overlaps_within(one_thread_or_two(), grid.view());
   EXPECT_EQ(found.pairs, 0);
   EXPECT_EQ(found.covered, 0);

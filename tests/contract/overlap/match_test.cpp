@@ -12,17 +12,11 @@
 #include <vector>
 
 #include "contexts.hpp"
+#include "overlap/box.hpp"
 #include "reference/polygons.hpp"
 
 namespace vicinal::contract {
 namespace {
-
-void add_box(Polygons& to, double x0, double y0, double x1, double y1) {
-  const double xy[] = {x0, y0, x1, y0, x1, y1, x0, y1};
-  to.add_ring(xy);
-  to.end_part();
-  to.end_feature();
-}
 
 Context two_threads() {
   return Context::cpu({.threads = 2});
