@@ -50,7 +50,7 @@ std::string describe(const Case& c);
 /// Under a sanitizer, which makes everything ten times slower and looks for faults that do not depend on the values,
 /// each metric and dtype meets every kSparse-th family, size, layout and filter, another one each, so that together
 /// they still meet all.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(VICINAL_TEST_UNDER_ADDRESS_SANITIZER) || defined(VICINAL_TEST_UNDER_THREAD_SANITIZER)
 inline constexpr int kSparse = 7;
 #else
 inline constexpr int kSparse = 1;
@@ -66,7 +66,7 @@ constexpr T sanitized(T many, T few) {
 }
 
 /// ThreadSanitizer looks for races, which one thread alone does not have: under it nothing is asked of fewer than two.
-#if defined(__SANITIZE_THREAD__)
+#if defined(VICINAL_TEST_UNDER_THREAD_SANITIZER)
 inline constexpr int kFewestThreads = 2;
 #else
 inline constexpr int kFewestThreads = 1;

@@ -515,7 +515,7 @@ std::string said_within(rlim_t bytes, const std::function<void()>& call) {
 
 // Within the memory limit, beyond what the system gives: an Error, never std::bad_alloc.
 TEST(EntryWithoutMemory, IsAnError) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(VICINAL_TEST_UNDER_ADDRESS_SANITIZER) || defined(VICINAL_TEST_UNDER_THREAD_SANITIZER)
   GTEST_SKIP() << "a sanitizer's own address space is without limit";
 #endif
   constexpr std::uint64_t kMuch = std::uint64_t{1} << 40;
