@@ -54,10 +54,9 @@ NeighborGraph GraphOutput::changed(const Context& ctx, const NeighborGraph& grap
   return include_self ? with_self(ctx, made) : made;
 }
 
-void GraphOutput::write(const Context& ctx, const std::filesystem::path& path, const NeighborGraph& graph) const {
-  write_graph(ctx, path, graph,
-              {.layout = layout == "scipy" ? GraphLayout::scipy : GraphLayout::lists,
-               .distances = distances == "float32" ? DType::float32 : DType::float64});
+GraphWriteOptions GraphOutput::options() const {
+  return {.layout = layout == "scipy" ? GraphLayout::scipy : GraphLayout::lists,
+          .distances = distances == "float32" ? DType::float32 : DType::float64};
 }
 
 std::uint64_t GraphOutput::bytes(const Context& ctx, std::int64_t rows, std::int64_t neighbors) const {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 
 #include "base/common_options.hpp"
@@ -29,7 +28,8 @@ struct GraphOutput {
 
   /// The lists to write.
   [[nodiscard]] NeighborGraph changed(const Context& ctx, const NeighborGraph& graph) const;
-  void write(const Context& ctx, const std::filesystem::path& path, const NeighborGraph& graph) const;
+  /// How they are written.
+  [[nodiscard]] GraphWriteOptions options() const;
   /// Bytes that these take at most, beside a graph of `rows` rows and `neighbors` neighbors.
   [[nodiscard]] std::uint64_t bytes(const Context& ctx, std::int64_t rows, std::int64_t neighbors) const;
 };

@@ -63,7 +63,7 @@ void KnnCommand::run() const {
     return print_plan(common, plan);
   }
   NeighborGraph graph = queries.empty() ? knn(ctx, rows.view, options) : knn(ctx, rows.view, asked.view, options);
-  deliver_graph(runtime, tables, std::move(graph), {}, start);
+  deliver_graph(runtime, tables, std::move(graph), start);
 }
 
 }  // namespace

@@ -150,16 +150,13 @@ std::span<const std::int64_t> NeighborsCommand::row_numbers(const NeighborTables
   return queries.empty() ? std::span<const std::int64_t>(tables.kept) : std::span<const std::int64_t>();
 }
 
-NeighborGraph with_ids_of_file(NeighborGraph graph, const std::vector<std::int64_t>& kept) {
-  for (std::int64_t& id : graph.ids) id = kept[static_cast<std::size_t>(id)];
-  return graph;
-}
-
 void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTables& tables, NeighborGraph graph,
-                                     std::optional<double> radius, std::chrono::steady_clock::time_point start) const {
+                                     std::chrono::steady_clock::time_point start) const {
   // Where lists are changed no rows were left out (read).
   const bool is_changed = graph_output.changes_lists();
-  if (!tables.kept.empty()) graph = with_ids_of_file(std::move(graph), tables.kept);
+  if (!tables.kept.empty()) {
+    for (std::int64_t& id : graph.ids) id = tables.kept[static_cast<std::size_t>(id)];
+  }
   const NeighborGraph changed = is_changed ? graph_output.changed(runtime.ctx, graph) : NeighborGraph{};
   const NeighborGraph& lists = is_changed ? changed : graph;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -173,11 +170,10 @@ void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTable
     if (graph_output.given().empty()) {
       write_graph(output, lists, row_numbers(tables));
     } else {
-      graph_output.write(runtime.ctx, output, lists);
+      write_graph(runtime.ctx, output, lists, graph_output.options());
     }
   }
-  deliver(runtime,
-          {tables.rows, tables.asked, found, is_changed ? written : found, row_numbers(tables), seconds, radius},
+  deliver(runtime, {tables.rows, tables.asked, found, is_changed ? written : found, row_numbers(tables), seconds},
           together);
 }
 

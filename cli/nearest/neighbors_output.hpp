@@ -36,9 +36,6 @@ struct NeighborTables {
   std::vector<std::int64_t> kept = {};
 };
 
-/// Lists whose ids are those that the rows have in their file.
-NeighborGraph with_ids_of_file(NeighborGraph graph, const std::vector<std::int64_t>& kept);
-
 struct NeighborsCommand {
   CommonOptions common;
   SearchOptions search;
@@ -61,9 +58,10 @@ struct NeighborsCommand {
   [[nodiscard]] std::uint64_t page_bytes(const TableView& rows, const TableView& asked) const;
   /// An empty profile of a search.
   [[nodiscard]] report::NeighborProfile profile_of(const Table& rows, const Table& asked) const;
-  /// The same for a whole graph, which is changed as asked for, renumbered where rows were left out, and written.
+  /// Writes a whole graph of k neighbors a row, changed as asked for and renumbered where rows were left out, and
+  /// delivers it.
   void deliver_graph(const Runtime& runtime, const NeighborTables& tables, NeighborGraph graph,
-                     std::optional<double> radius, std::chrono::steady_clock::time_point start) const;
+                     std::chrono::steady_clock::time_point start) const;
   /// Writes the page, has it appear with the lists that `together` has, and prints what was found: as JSON, or its
   /// first rows and a sentence.
   void deliver(const Runtime& runtime, const FoundNeighbors& found, io::OutputGroup& together) const;

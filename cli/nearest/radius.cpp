@@ -16,6 +16,7 @@
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
 #include "io/graph_writer.hpp"
+#include "nearest/changed_lists.hpp"
 #include "nearest/neighbors_output.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/radius_batches.hpp"
@@ -112,6 +113,10 @@ void RadiusCommand::run() const {
   const TableView shape = inputs.add_table(table, reading);
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
   inputs.add(page_bytes(shape, shape_asked) + missing_bytes(shape, shape_asked));
+  // Within a radius lists are symmetric, unless a filter makes them differ.
+  const bool searches_all = graph_output.symmetric != "no" && !search.filter.empty();
+  if (searches_all || missing.drops()) inputs.add(changed_bytes(shape.rows()));
+  if (graph_output.include_self) inputs.add(changed_bytes(shape.rows()));
   const Context ctx = inputs.fit("radius", [&](const Context& rest) {
     return plan(rest, shape, shape_asked, radius_options(search, radius, {})).memory;
   });
@@ -119,27 +124,33 @@ void RadiusCommand::run() const {
   const Table& rows = tables.rows;
   const Table& asked = tables.asked;
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());
-  const RadiusOptions options = radius_options(search, radius, filter);
+  RadiusOptions options = radius_options(search, radius, filter);
+  if (searches_all) options.filter = {};
   if (common.explain) {
     Plan shown = plan(ctx, rows.view, asked.view, options);
     shown.memory = inputs.total(shown.memory);
     return print_plan(common, shown);
   }
   if (count_only) return run_count(runtime, ctx, rows, asked, options, start);
-  if (!graph_output.given().empty()) {
-    NeighborGraph graph = queries.empty() ? vicinal::radius(ctx, rows.view, options)
-                                          : vicinal::radius(ctx, rows.view, asked.view, options);
-    return deliver_graph(runtime, tables, std::move(graph), radius, start);
-  }
   io::OutputGroup together(interrupt_token());
   std::optional<io::GraphWriter> writer;
-  if (!output.empty()) writer.emplace(runtime.ctx, output, row_numbers(tables));
+  if (!output.empty()) writer.emplace(runtime.ctx, output, row_numbers(tables), graph_output.options());
   report::NeighborProfile profile = profile_of(rows, asked);
-  const auto take = [&](std::int64_t first, const NeighborGraph& found) {
-    const NeighborGraph renumbered = tables.kept.empty() ? NeighborGraph{} : with_ids_of_file(found, tables.kept);
-    const NeighborGraph& lists = tables.kept.empty() ? found : renumbered;
+  report::NeighborProfile written;
+  const auto deliver_lists = [&](std::int64_t first, const NeighborGraph& lists) {
     profile.add(lists);
-    if (writer) writer->add(first, lists);
+    if (!graph_output.include_self && writer) writer->add(first, lists);
+    if (!graph_output.include_self) return;
+    pass_on_changed(first, lists, with_row_itself(), [&](std::int64_t at, const NeighborGraph& with_itself) {
+      written.add(with_itself);
+      if (writer) writer->add(at, with_itself);
+    });
+  };
+  ChangeList change;
+  if (!tables.kept.empty()) change = renumbered(tables.kept);
+  if (searches_all) change = among_filtered(filter, graph_output.symmetric == "mutual");
+  const auto take = [&](std::int64_t first, const NeighborGraph& found) {
+    change ? pass_on_changed(first, found, change, deliver_lists) : deliver_lists(first, found);
   };
   try {
     profile.stats = (queries.empty() ? radius_batches(ctx, rows.view, options, take)
@@ -152,7 +163,10 @@ void RadiusCommand::run() const {
   }
   if (writer) writer->commit();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  deliver(runtime, {rows, asked, profile, profile, row_numbers(tables), seconds, radius}, together);
+  written.plan = profile.plan;
+  written.stats = profile.stats;
+  const report::NeighborProfile& shown = graph_output.include_self ? written : profile;
+  deliver(runtime, {rows, asked, profile, shown, row_numbers(tables), seconds, radius}, together);
 }
 
 }  // namespace

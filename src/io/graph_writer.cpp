@@ -2,10 +2,16 @@
 #include "io/graph_writer.hpp"
 
 #include <fmt/core.h>
+#include <zlib.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
 #include <iterator>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/format.hpp"
@@ -17,8 +23,65 @@ namespace vicinal::io {
 namespace {
 
 constexpr std::size_t kLinesAtOnce = std::size_t{1} << 16;
+constexpr std::size_t kElementsAtOnce = 8192;
+
+/// Passes on what a spool of int64 holds, as int32.
+void read_narrow(const Spool& spool, const std::function<void(std::string_view piece)>& take) {
+  std::string rest;  // of a number that came in two pieces
+  std::vector<std::int32_t> narrow;
+  spool.read([&](std::string_view piece) {
+    rest += piece;
+    narrow.resize(rest.size() / sizeof(std::int64_t));
+    for (std::size_t at = 0; at < narrow.size(); ++at) {
+      std::int64_t value = 0;
+      std::memcpy(&value, rest.data() + at * sizeof value, sizeof value);
+      narrow[at] = static_cast<std::int32_t>(value);
+    }
+    rest.erase(0, narrow.size() * sizeof(std::int64_t));
+    take({reinterpret_cast<const char*>(narrow.data()), narrow.size() * sizeof(std::int32_t)});
+  });
+}
+
+std::uint32_t narrow_crc(const Spool& spool) {
+  std::uint32_t crc = 0;
+  read_narrow(spool, [&](std::string_view piece) {
+    crc = static_cast<std::uint32_t>(crc32_z(crc, reinterpret_cast<const unsigned char*>(piece.data()), piece.size()));
+  });
+  return crc;
+}
+
+/// A spool as an array of one axis.
+void add_spool(NpzWriter& archive, PackedFile& file, const char* name, const char* dtype, std::int64_t size,
+               const Spool& spool) {
+  const std::vector<std::int64_t> shape = {size};
+  archive.begin(name, {&spool, dtype, shape}, spool.crc());  // its elements are passed on from there
+  spool.read([&](std::string_view piece) { file.write(piece); });
+}
 
 }  // namespace
+
+void check_layout(const std::filesystem::path& path, const GraphWriteOptions& options) {
+  if (options.layout == GraphLayout::lists && options.distances == DType::float64) return;
+  if (path.extension() != ".npz") {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("'{}' is no .npz, which alone has other layouts and float32", path.string()));
+  }
+  if (options.distances != DType::float64 && options.distances != DType::float32) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("distances: cannot be written as {}; float64 and float32 can", name_of(options.distances)));
+  }
+}
+
+float distance_as_float(std::int64_t row, double distance) {
+  const auto rounded = static_cast<float>(distance);
+  if (std::isfinite(rounded) || !std::isfinite(distance)) return rounded;
+  throw Error(ErrorCode::bad_data,
+              fmt::format("graph: row {} has the distance {}, beyond the range of float32", row, distance));
+}
+
+bool fits_int32(std::int64_t rows, std::int64_t table_rows, std::int64_t neighbors) noexcept {
+  return std::max({rows, table_rows, neighbors}) <= std::numeric_limits<std::int32_t>::max();
+}
 
 GraphFormat graph_format_of(const std::filesystem::path& path) {
   const std::string suffix = unpacked_suffix(path);
@@ -64,8 +127,14 @@ void write_graph_lines(PackedFile& file, std::int64_t first, const NeighborGraph
   file.write(lines);
 }
 
-GraphWriter::GraphWriter(const Context& ctx, const std::filesystem::path& path, std::span<const std::int64_t> numbers)
-    : file_(ctx, path, compression_of_suffix(path)), numbers_(numbers) {
+GraphWriter::GraphWriter(const Context& ctx, const std::filesystem::path& path, std::span<const std::int64_t> numbers,
+                         const GraphWriteOptions& options)
+    : file_((check_layout(path, options), ctx), path, compression_of_suffix(path)),
+      numbers_(numbers),
+      options_(options) {
+  if (options.layout == GraphLayout::scipy && !numbers.empty()) {
+    throw Error(ErrorCode::invalid_argument, "numbers: a matrix numbers its rows from 0 on");
+  }
   if (graph_format_of(path) == GraphFormat::npz) {
     spools_ = std::make_unique<Spools>(ctx, path);
     constexpr std::int64_t kFirst = 0;
@@ -90,34 +159,70 @@ void GraphWriter::add(std::int64_t first, const NeighborGraph& lists) {
     write_graph_lines(file_, first, lists, numbers_);
   } else {
     spools_->ids.write(lists.ids.data(), lists.ids.size() * sizeof(std::int64_t));
-    spools_->distances.write(lists.distances.data(), lists.distances.size() * sizeof(double));
-    constexpr std::size_t kOffsetsAtOnce = 8192;
+    spool_distances(first, lists);
     std::vector<std::int64_t> offsets;
-    for (std::size_t i = 1; i < lists.offsets.size(); i += kOffsetsAtOnce) {
+    for (std::size_t i = 1; i < lists.offsets.size(); i += kElementsAtOnce) {
       offsets.clear();
-      const std::size_t last = std::min(lists.offsets.size(), i + kOffsetsAtOnce);
+      const std::size_t last = std::min(lists.offsets.size(), i + kElementsAtOnce);
       for (std::size_t at = i; at < last; ++at) offsets.push_back(neighbors_ + lists.offsets[at]);
       spools_->offsets.write(offsets.data(), offsets.size() * sizeof(std::int64_t));
     }
   }
   rows_ += lists.rows;
+  table_rows_ = lists.table_rows;
   neighbors_ += lists.offsets.back();
 }
 
-void GraphWriter::commit() {
-  if (spools_) {
-    NpzWriter archive(file_);
-    const auto put = [&](const char* name, const char* dtype, std::int64_t size, const Spool& spool) {
-      const std::vector<std::int64_t> shape = {size};
-      archive.begin(name, {&spool, dtype, shape}, spool.crc());  // its elements are passed on from there
-      spool.read([&](std::string_view piece) { file_.write(piece); });
-    };
-    put("ids", "<i8", neighbors_, spools_->ids);
-    put("distances", "<f8", neighbors_, spools_->distances);
-    put("offsets", "<i8", rows_ + 1, spools_->offsets);
-    if (!numbers_.empty()) archive.add("rows", {numbers_.data(), "<i8", {rows_}});
-    archive.finish();
+void GraphWriter::spool_distances(std::int64_t first, const NeighborGraph& lists) {
+  if (options_.distances == DType::float64) {
+    spools_->distances.write(lists.distances.data(), lists.distances.size() * sizeof(double));
+    return;
   }
+  std::vector<float> rounded;
+  const auto flush = [&] {
+    spools_->distances.write(rounded.data(), rounded.size() * sizeof(float));
+    rounded.clear();
+  };
+  for (std::int64_t row = 0; row < lists.rows; ++row) {
+    for (const double distance : lists.distances_of(row)) {
+      rounded.push_back(distance_as_float(first + row, distance));
+      if (rounded.size() == kElementsAtOnce) flush();
+    }
+  }
+  flush();
+}
+
+void GraphWriter::write_lists() {
+  NpzWriter archive(file_);
+  add_spool(archive, file_, "ids", "<i8", neighbors_, spools_->ids);
+  add_spool(archive, file_, "distances", options_.distances == DType::float32 ? "<f4" : "<f8", neighbors_,
+            spools_->distances);
+  add_spool(archive, file_, "offsets", "<i8", rows_ + 1, spools_->offsets);
+  if (!numbers_.empty()) archive.add("rows", {numbers_.data(), "<i8", {rows_}});
+  archive.finish();
+}
+
+// The arrays, and their order, of scipy.sparse.save_npz.
+void GraphWriter::write_matrix() {
+  NpzWriter archive(file_);
+  const bool is_narrow = fits_int32(rows_, table_rows_, neighbors_);
+  const auto put = [&](const char* name, std::int64_t size, const Spool& spool) {
+    if (!is_narrow) return add_spool(archive, file_, name, "<i8", size, spool);
+    archive.begin(name, {&spool, "<i4", {size}}, narrow_crc(spool));
+    read_narrow(spool, [&](std::string_view piece) { file_.write(piece); });
+  };
+  put("indices", neighbors_, spools_->ids);
+  put("indptr", rows_ + 1, spools_->offsets);
+  archive.add("format", {"csr", "|S3", {}});
+  const std::int64_t dimensions[] = {rows_, table_rows_};
+  archive.add("shape", {dimensions, "<i8", {2}});
+  add_spool(archive, file_, "data", options_.distances == DType::float32 ? "<f4" : "<f8", neighbors_,
+            spools_->distances);
+  archive.finish();
+}
+
+void GraphWriter::commit() {
+  if (spools_) options_.layout == GraphLayout::scipy ? write_matrix() : write_lists();
   file_.commit();
 }
 

@@ -1,6 +1,6 @@
-// A graph on its way into a file, batch by batch, with the bytes that write_graph writes of it at once. Of .npz, whose
-// arrays stand one behind the other and whose headers tell their lengths, the arrays are spooled beside the output;
-// .csv is written as it comes.
+// A graph on its way into a file, batch by batch, with the bytes that write_graph writes of it at once, in the same
+// layouts. The arrays of an .npz follow each other and their headers hold their lengths, so they are spooled beside the
+// output until all are known; .csv is written as it comes.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "io/packed_file.hpp"
 #include "io/spool.hpp"
 #include "vicinal/graph.hpp"
+#include "vicinal/io.hpp"
 
 namespace vicinal::io {
 
@@ -22,6 +23,13 @@ GraphFormat graph_format_of(const std::filesystem::path& path);
 /// Throws `invalid_argument` where ids, distances and offsets do not fit rows and k.
 void check_arrays(const NeighborGraph& graph);
 
+/// Throws `invalid_argument` for a path, layout and type of distances that do not go together.
+void check_layout(const std::filesystem::path& path, const GraphWriteOptions& options);
+/// A distance of query `row`. Throws `bad_data` where it is finite and beyond float32.
+float distance_as_float(std::int64_t row, double distance);
+/// Whether a matrix with these sizes has int32 indices, as scipy writes them.
+bool fits_int32(std::int64_t rows, std::int64_t table_rows, std::int64_t neighbors) noexcept;
+
 /// Lines `row,rank,id,distance`; the graph's row 0 is `first` there, or `numbers[first]` where rows have numbers.
 void write_graph_lines(PackedFile& file, std::int64_t first, const NeighborGraph& graph,
                        std::span<const std::int64_t> numbers = {});
@@ -30,15 +38,17 @@ void write_graph_header(PackedFile& file);
 
 class VICINAL_API GraphWriter {
  public:
-  /// Creates the output, and throws what AtomicFile throws. Borrows the context, and the rows' `numbers` where they are
-  /// not 0, 1, .. (as those of write_graph).
-  GraphWriter(const Context& ctx, const std::filesystem::path& path, std::span<const std::int64_t> numbers = {});
+  /// Creates the output. Borrows the context, and the rows' `numbers` where they are not 0, 1, .. (as those of
+  /// write_graph), which the layout scipy has no place for. Throws `invalid_argument` as write_graph does, and what
+  /// AtomicFile throws.
+  GraphWriter(const Context& ctx, const std::filesystem::path& path, std::span<const std::int64_t> numbers = {},
+              const GraphWriteOptions& options = {});
   ~GraphWriter();
   GraphWriter(const GraphWriter&) = delete;
   GraphWriter& operator=(const GraphWriter&) = delete;
 
   /// The lists of the queries that come next, from `first` on, as compressed rows. Throws `invalid_argument` for
-  /// others, `io`, `cancelled`.
+  /// others, `bad_data` for distances beyond float32 where that is written, `io`, `cancelled`.
   void add(std::int64_t first, const NeighborGraph& lists);
   /// The output is complete: see AtomicFile::commit.
   void commit();
@@ -53,10 +63,16 @@ class VICINAL_API GraphWriter {
         : ids(ctx, path), distances(ctx, path), offsets(ctx, path) {}
   };
 
+  void spool_distances(std::int64_t first, const NeighborGraph& lists);
+  void write_lists();
+  void write_matrix();
+
   PackedFile file_;
   std::unique_ptr<Spools> spools_;  // none: csv
   std::span<const std::int64_t> numbers_;
+  GraphWriteOptions options_;
   std::int64_t rows_ = 0;
+  std::int64_t table_rows_ = 0;
   std::int64_t neighbors_ = 0;
 };
 

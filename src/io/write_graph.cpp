@@ -1,10 +1,4 @@
 // Graphs in the layouts of other programs: a matrix as scipy.sparse.save_npz writes it, and distances as float32.
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/poll.hpp"
@@ -42,25 +36,10 @@ std::vector<float> rounded_distances(core::Poll& poll, const NeighborGraph& grap
   for (std::int64_t row = 0; row < graph.rows; ++row) {
     for (const double distance : graph.distances_of(row)) {
       poll.step();
-      rounded.push_back(static_cast<float>(distance));
-      if (std::isfinite(rounded.back()) || !std::isfinite(distance)) continue;
-      throw Error(ErrorCode::bad_data,
-                  fmt::format("graph: row {} has the distance {}, beyond the range of float32", row, distance));
+      rounded.push_back(io::distance_as_float(row, distance));
     }
   }
   return rounded;
-}
-
-void check_layout(const std::filesystem::path& path, const NeighborGraph& graph, const GraphWriteOptions& options) {
-  if (path.extension() != ".npz") {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' is no .npz, which alone has other layouts and float32", path.string()));
-  }
-  if (options.distances != DType::float64 && options.distances != DType::float32) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("distances: cannot be written as {}; float64 and float32 can", name_of(options.distances)));
-  }
-  io::check_arrays(graph);
 }
 
 }  // namespace
@@ -70,10 +49,11 @@ void write_graph(const Context& ctx, const std::filesystem::path& path, const Ne
   const core::Entry entry;
   const bool is_float = options.distances == DType::float32;
   if (options.layout == GraphLayout::lists && options.distances == DType::float64) return write_graph(path, graph);
-  check_layout(path, graph, options);
+  io::check_layout(path, options);
+  io::check_arrays(graph);
   const bool is_matrix = options.layout == GraphLayout::scipy;
   const auto size = static_cast<std::int64_t>(graph.ids.size());
-  const bool fits = std::max({graph.rows, graph.table_rows, size}) <= std::numeric_limits<std::int32_t>::max();
+  const bool fits = io::fits_int32(graph.rows, graph.table_rows, size);
   const auto rows = static_cast<std::uint64_t>(graph.rows);
   core::require_memory(ctx,
                        (is_float ? 4 : 0) * static_cast<std::uint64_t>(size) +

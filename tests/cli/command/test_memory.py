@@ -67,6 +67,9 @@ COMMANDS = {
     "radius of queries": "radius table.npy queries.npy -r 0.3 -o out.csv",
     "radius, a page": "radius table.npy -r 0.1 -o out.npz --report out.html",
     "radius, everything": "radius table.npy few.npy -r 9 -o out.npz",
+    "radius, for others": "radius table.npy -r 0.2 --include-self --layout scipy --distances float32 -o out.npz",
+    "radius, symmetric": "radius table.npy -r 0.2 --symmetric union --filter filter.npy --include-self -o out.csv",
+    "radius, rows left out": "radius gaps.npy few.npy -r 9 --missing drop -o out.npz",
     "classify within": "classify table.npy queries.npy --labels labels.npy -r 9 -o out.csv",
     "regress within": "regress table.npy queries.npy --targets targets.npy -r 9 -o out.npy",
     "classify": "classify table.npy queries.npy --labels labels.npy -k 10 -o out.csv",
@@ -115,6 +118,8 @@ def test_the_first_number_told_is_enough(vicinal, tmp_path, arguments):
     np.save(tmp_path / "table.npy", table)
     np.save(tmp_path / "queries.npy", draws.random((500, columns)))
     np.save(tmp_path / "few.npy", draws.random((100, columns)))
+    np.save(tmp_path / "filter.npy", draws.random(rows) < 0.5)
+    np.save(tmp_path / "gaps.npy", np.where(draws.random((rows, 1)) < 0.1, np.nan, table))
     np.save(tmp_path / "labels.npy", labels)
     (tmp_path / "texts.txt").write_text("".join(f"the label of row {i}\n" for i in range(rows)))
     np.save(tmp_path / "targets.npy", draws.random(rows))

@@ -67,10 +67,35 @@ def test_symmetric_lists(ok, ok_json, tmp_path, copies, table):
     ok("knn", "train.npy", "-k", 5, "--symmetric", "mutual", "--include-self", "-o", "made.npz")
     made = lists_of(tmp_path / "made.npz")
     assert (made["ids"][made["offsets"][:-1]] == range(len(table))).all()
-    # Rows within a radius are so already.
-    ok("radius", "train.npy", "-r", 2, "--layout", "scipy", "-o", "near.npz")
-    ok("radius", "train.npy", "-r", 2, "--symmetric", "mutual", "--layout", "scipy", "-o", "same.npz")
-    assert np.array_equal(matrix_of(tmp_path / "near.npz"), matrix_of(tmp_path / "same.npz"), equal_nan=True)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "cosine",
+                                    "inner_product", "hamming"])
+def test_lists_within_a_radius_are_symmetric(ok, ok_json, tmp_path, copies, table, metric):
+    """By every metric; with a filter each row lists rows of the filter alone, and the others list it in turn."""
+    del copies, table
+    draws = np.random.default_rng(4)
+    np.save(tmp_path / "filter.npy", draws.random(80) < 0.5)
+    is_searched = np.load(tmp_path / "filter.npy")
+    within = {"cosine": 0.2, "inner_product": -1, "hamming": 0.5}.get(metric, 1.5)
+    search = ["radius", "copies.npy", f"--radius={within}", "--metric", metric, *(["--p", 3] if metric == "minkowski" else []),
+              "--layout", "scipy"]
+    ok(*search, "-o", "near.npz")
+    near = matrix_of(tmp_path / "near.npz")
+    assert np.array_equal(near, near.T, equal_nan=True) and 0 < (~np.isnan(near)).sum() < near.size - len(near)
+    for symmetric, lists in (("union", is_searched[:, None] | is_searched), ("mutual", is_searched[:, None] & is_searched)):
+        ok(*search, "--symmetric", symmetric, "-o", "same.npz")
+        assert (tmp_path / "same.npz").read_bytes() == (tmp_path / "near.npz").read_bytes()
+        told = ok_json(*search, "--symmetric", symmetric, "--filter", "filter.npy", "-o", "some.npz", "--report", "r.html")
+        some = matrix_of(tmp_path / "some.npz")
+        assert np.array_equal(some, np.where(lists, near, np.nan), equal_nan=True)
+        assert told["neighbors"] == (~np.isnan(some)).sum()
+        if metric != "inner_product":
+            told = ok_json(*search, "--symmetric", symmetric, "--filter", "filter.npy", "--include-self", "-o", "self.npz")
+            matrix = scipy_sparse.load_npz(tmp_path / "self.npz")
+            assert (matrix.indices[matrix.indptr[:-1]] == range(80)).all()
+            assert told["neighbors"] == matrix.nnz == (~np.isnan(some)).sum() + 80
+            assert told["first_rows"][3]["ids"][0] == 3 and told["first_rows"][3]["distances"][0] == 0
 
 
 def test_matrices_are_scikit_learns(ok, tmp_path, table):
@@ -101,7 +126,15 @@ def test_distances_as_float32(vicinal, ok, tmp_path, table):
     np.save(tmp_path / "far.npy", np.array([[0.0], [1.0], [1e39]]))
     done = vicinal("knn", "far.npy", "-k", 1, "--distances", "float32", "-o", "far.npz")
     assert done.returncode == 3 and "row 2 has the distance 1e+39, beyond the range of float32" in done.stderr
-    assert not (tmp_path / "far.npz").exists()
+    done = vicinal("radius", "far.npy", "-r", "1e50", "--distances", "float32", "-o", "far.npz")
+    assert done.returncode == 3 and "row 0 has the distance 1e+39, beyond the range of float32" in done.stderr
+    assert sorted(path.name for path in tmp_path.glob("*far*")) == ["far.npy"]
+    for layout, key in (("lists", "distances"), ("scipy", "data")):
+        search = ["radius", "train.npy", "-r", 2, "--layout", layout]
+        ok(*search, "-o", "wide.npz")
+        ok(*search, "--distances", "float32", "-o", "narrow.npz")
+        wide, narrow = lists_of(tmp_path / "wide.npz"), lists_of(tmp_path / "narrow.npz")
+        assert narrow[key].dtype == np.float32 and (narrow[key] == wide[key].astype(np.float32)).all()
 
 
 def test_what_scikit_learn_makes_of_them(ok, tmp_path, table):

@@ -70,6 +70,50 @@ TEST(GraphWriter, WritesTheBytesOfWriteGraph) {
   EXPECT_TRUE(folder.names().empty());
 }
 
+TEST(GraphWriter, WritesTheBytesOfWriteGraphInEveryLayout) {
+  const Folder folder;
+  const Context ctx = Context::cpu();
+  const std::int64_t rows = 20000;
+  NeighborGraph graph = lists_of(rows);
+  for (const std::int64_t table_rows : {std::int64_t{1000}, std::int64_t{1} << 31}) {  // int32 and int64 indices
+    graph.table_rows = table_rows;
+    for (const GraphLayout layout : {GraphLayout::lists, GraphLayout::scipy}) {
+      for (const DType distances : {DType::float64, DType::float32}) {
+        const GraphWriteOptions options{.layout = layout, .distances = distances};
+        write_graph(ctx, folder / "whole.npz", graph, options);
+        GraphWriter writer(ctx, folder / "parts.npz", {}, options);
+        for (std::int64_t first = 0; first < rows; first += 7777) {
+          writer.add(first, part_of(graph, first, std::min<std::int64_t>(7777, rows - first)));
+        }
+        writer.commit();
+        EXPECT_EQ(folder.get("parts.npz"), folder.get("whole.npz")) << name_of(distances) << ", " << table_rows;
+      }
+    }
+  }
+}
+
+TEST(GraphWriter, RefusesWhatALayoutHasNoPlaceFor) {
+  const Folder folder;
+  const Context ctx = Context::cpu();
+  const std::vector<std::int64_t> numbers = {3, 4};
+  const GraphWriteOptions matrix{.layout = GraphLayout::scipy};
+  const GraphWriteOptions narrow{.distances = DType::float32};
+  expect_error(ErrorCode::invalid_argument, {"from 0 on"},
+               [&] { GraphWriter(ctx, folder / "g.npz", numbers, matrix); });
+  expect_error(ErrorCode::invalid_argument, {"g.csv"}, [&] { GraphWriter(ctx, folder / "g.csv", {}, matrix); });
+  expect_error(ErrorCode::invalid_argument, {"g.csv"}, [&] { GraphWriter(ctx, folder / "g.csv", {}, narrow); });
+  expect_error(ErrorCode::invalid_argument, {"uint8"},
+               [&] { GraphWriter(ctx, folder / "g.npz", {}, {.distances = DType::uint8}); });
+  {
+    GraphWriter writer(ctx, folder / "g.npz", {}, narrow);
+    NeighborGraph lists = lists_of(3);
+    lists.distances.back() = 1e39;
+    writer.add(0, lists_of(7));
+    expect_error(ErrorCode::bad_data, {"row 9 ", "float32"}, [&] { writer.add(7, lists); });
+  }
+  EXPECT_TRUE(folder.names().empty());
+}
+
 TEST(GraphWriter, LeavesNothingWithoutCommit) {
   const Folder folder;
   const Context ctx = Context::cpu();
