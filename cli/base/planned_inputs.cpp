@@ -195,10 +195,11 @@ Context PlannedInputs::rest() const {
   return limited_to(limit > held_ ? limit - held_ : 1);
 }
 
-Context PlannedInputs::to_plan_from(std::string_view job) const {
+Context PlannedInputs::to_plan_from(std::string_view job,
+                                    const std::function<std::uint64_t(const Context& rest)>& operation) const {
   constexpr std::uint64_t kInAnyCase = std::uint64_t{16} << 20;
   if (!needed_ || !known_ || runtime_->ctx.memory_limit() >= total(0)) return runtime_->ctx;
-  if (total(0) > kInAnyCase && !common_->explain) require(job, 0);
+  if (total(0) > kInAnyCase && !common_->explain) require(job, operation(rest()));
   return limited_to(std::max(runtime_->ctx.memory_limit(), common_->explain ? total(0) : kInAnyCase));
 }
 

@@ -198,7 +198,11 @@ void LleCommand::run() const {
   inputs.add(missing.fill_bytes(shape));
   if (!queries.empty()) inputs.add_table(queries, reading_of(runtime.ctx, queries));
   if (!parameters.empty()) inputs.add_table(parameters, {});
-  const Context reading = inputs.to_plan_from("lle");
+  const Context reading = inputs.to_plan_from("lle", [&](const Context& rest) {
+    LleOptions slowest = options();
+    if (slowest.solver == LleSolver::automatic) slowest.solver = LleSolver::lanczos;  // needs no factor
+    return plan_lle(rest, shape, slowest).memory;
+  });
   const Context ctx = inputs.rest();
   Table given = naming_missing([&] { return read_rows(reading, table, reading_of(reading, table)); });
   Preparation preparation;

@@ -84,6 +84,7 @@ COMMANDS = {
     "lof of text": "lof table.csv --drop class -k 20 -o out.csv",
     "lle": "lle table.npy -k 8 -o out.npy",
     "lle of text": "lle table.csv --drop class -k 8 -o out.npy",
+    "lle of more text than a process takes": "lle wide.csv -k 8 -o out.npy",
     "cocluster": "cocluster edges.csv -o out.csv",
     "cocluster, split": "cocluster edges.csv --split-members 10 -o out.csv",
     "cocluster, spectral": "cocluster edges.csv --method spectral -c 2 -o out.csv",
@@ -125,6 +126,8 @@ def test_the_first_number_told_is_enough(vicinal, tmp_path, arguments):
     np.save(tmp_path / "targets.npy", draws.random(rows))
     header = ",".join(f"c{j}" for j in range(columns)) + ",class"
     np.savetxt(tmp_path / "table.csv", np.column_stack([table, labels]), "%.6g", ",", header=header, comments="")
+    if "wide.csv" in arguments:
+        np.savetxt(tmp_path / "wide.csv", np.tile(table[:1500], 400), "%.3g", ",")
     np.save(tmp_path / "columns.npy", np.asfortranarray(table))
     ends = draws.integers(0, rows, (rows, 2))
     (tmp_path / "edges.csv").write_text("a,b\n" + "".join(f"member {a},{b} of the others\n" for a, b in ends))
