@@ -21,9 +21,11 @@
 #include "io/member.hpp"
 #include "io/shown.hpp"
 #include "io/summary.hpp"
+#include "map_info.hpp"
 #include "model_info.hpp"
 #include "report/contents.hpp"
 #include "vicinal/io.hpp"
+#include "vicinal/polygon_file.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -47,6 +49,7 @@ struct InfoCommand {
   void write_report(const Context& ctx, const FileInfo& info) const;
   void plan(PlannedInputs& inputs) const;
   void print_model(const Json& model) const;
+  void run_map(const Runtime& runtime) const;
 };
 
 struct Summary {
@@ -237,6 +240,29 @@ void InfoCommand::print_model(const Json& model) const {
       fmt::format("{}: model of {}\n{}", io::printable(file), model.front().get<std::string>(), model_text(model)));
 }
 
+void InfoCommand::run_map(const Runtime& runtime) const {
+  if (!report.empty()) throw Error(ErrorCode::invalid_argument, "--report: is of tables, and the file is a map");
+  PlannedInputs inputs(runtime, common);
+  inputs.add_map(file, false, 0);
+  if (common.explain) {
+    Plan plan;
+    plan.method = Method::direct;
+    plan.isa = name_of(runtime.ctx.isa());
+    plan.threads = runtime.ctx.threads();
+    plan.memory = inputs.total(0);
+    plan.reason = fmt::format("the layers of {} are described", file);
+    return print_plan(common, plan);
+  }
+  inputs.require("info", 0);
+  const PolygonFileInfo map = describe_polygon_file(runtime.ctx, file);
+  runtime.progress->clear();
+  if (common.json) return print_json({{"command", "info"}, {"map", map_json(map)}});
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size(file, unknown);
+  print_text(fmt::format("{}: {}, {}\n{}", io::printable(file), map.format,
+                         format_bytes(unknown ? 0 : static_cast<double>(size)), map_text(map)));
+}
+
 void InfoCommand::run() const {
   check_output("--report", report, {".html", ".htm"});
   const Runtime runtime = make_runtime(common, Computes::on_host);
@@ -246,6 +272,7 @@ void InfoCommand::run() const {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("FILE: '{}' is a pipe, which can be read only once; info reads a file twice", file));
   }
+  if (is_map(file)) return run_map(runtime);
   PlannedInputs inputs(runtime, common);
   plan(inputs);
   if (!common.explain) inputs.require("info", 0);

@@ -89,6 +89,26 @@ VICINAL_API void write_match(const Context& ctx, const std::filesystem::path& pa
 /// that it does not know, or of which this GDAL has no driver; `device_unavailable` where the plug-in is missing.
 VICINAL_API void check_match_output(const std::filesystem::path& path);
 
+/// What a file of polygons holds.
+struct PolygonFileInfo {
+  struct Layer {
+    std::string name;
+    std::string geometry;  ///< "Polygon", "Multi Polygon", "Point", "None", as GDAL calls it
+    std::string crs;       ///< "EPSG:4326"; empty: the file has none
+    std::int64_t features = 0;
+    std::vector<double> extent;        ///< least x and y, largest x and y, in its coordinates; empty: none
+    std::vector<std::string> columns;  ///< names
+    std::vector<std::string> types;    ///< [columns]: "String", "Integer", "Real", "Date", as GDAL calls them
+  };
+  std::string format;  ///< "GPKG", "GeoJSON", "ESRI Shapefile", .., as GDAL calls it
+  std::vector<Layer> layers;
+};
+
+/// Describes a file of polygons of any format that `read_polygon_layers` reads. Reads no more than its format makes
+/// necessary: GeoJSON whole. Throws `device_unavailable` where the plug-in is missing, `io` for a file that cannot be
+/// opened, `bad_data` for one that cannot be read, `cancelled`.
+VICINAL_API PolygonFileInfo describe_polygon_file(const Context& ctx, const std::filesystem::path& path);
+
 /// Why files of polygons cannot be read here; empty where they can.
 VICINAL_API std::string polygon_files_missing();
 

@@ -108,6 +108,11 @@ std::int32_t writes(const char* driver) {
   return found != nullptr && found->GetMetadataItem(GDAL_DCAP_CREATE) != nullptr ? 1 : 0;
 }
 
+void describe_all(const Describing* describing, Status* status) {
+  const Watching watching(describing->host, describing->cancelled);
+  guarded(status, [&] { describe(*describing); });
+}
+
 const char* versions() {
   static const std::string kText = std::string("GDAL ") + GDALVersionInfo("RELEASE_NAME") + ", GEOS " +
                                    std::string(GEOSversion()).substr(0, std::string(GEOSversion()).find('-')) +
@@ -130,8 +135,9 @@ void register_usual_formats() {
 
 const Functions* functions() {
   register_usual_formats();
-  static const Functions kTable = {kPluginVersion, sizeof(Functions), versions(), open, locate, load, view, repair,
-                                   close,          write_all,         writes};
+  static const Functions kTable = {
+      kPluginVersion, sizeof(Functions), versions(), open,        locate, load, view, repair,
+      close,          write_all,         writes,     describe_all};
   return &kTable;
 }
 

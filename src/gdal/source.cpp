@@ -31,13 +31,6 @@ std::string text_or(const char* text) {
   return text != nullptr ? text : "";
 }
 
-std::string name_of_crs(const OGRSpatialReference& crs) {
-  const char* const authority = crs.GetAuthorityName(nullptr);
-  const char* const code = crs.GetAuthorityCode(nullptr);
-  if (authority != nullptr && code != nullptr) return std::string(authority) + ":" + code;
-  return text_or(crs.GetName());
-}
-
 bool is_near(double value, double wanted) {
   return std::fabs(value - wanted) <= 1e-9 * std::fabs(wanted);
 }
@@ -78,9 +71,42 @@ bool is_parquet(const std::string& path) {
   throw Failure(kIo, "cannot open '" + path + "': " + std::generic_category().message(error));
 }
 
+/// Columns that are not asked for are not read while this lives. GDAL takes names without regard to case, and the first
+/// of those that agree: a later one of that name is read rather than the first ignored.
+class OnlyColumns {
+ public:
+  OnlyColumns(OGRLayer& layer, const std::vector<int>& read) : layer_(layer) {
+    if (layer_.TestCapability(OLCIgnoreFields) == 0) return;
+    OGRFeatureDefn& columns = *layer_.GetLayerDefn();
+    std::vector<const char*> ignored;
+    for (int i = 0; i < columns.GetFieldCount(); ++i) {
+      const char* const name = columns.GetFieldDefn(i)->GetNameRef();
+      const bool is_read = std::find(read.begin(), read.end(), i) != read.end();
+      if (!is_read && columns.GetFieldIndex(name) == i) ignored.push_back(name);
+    }
+    ignored.push_back(nullptr);
+    layer_.SetIgnoredFields(ignored.data());
+  }
+  ~OnlyColumns() { layer_.SetIgnoredFields(nullptr); }
+  OnlyColumns(const OnlyColumns&) = delete;
+  OnlyColumns& operator=(const OnlyColumns&) = delete;
+
+ private:
+  OGRLayer& layer_;
+};
+
+}  // namespace
+
+std::string name_of_crs(const OGRSpatialReference& crs) {
+  const char* const authority = crs.GetAuthorityName(nullptr);
+  const char* const code = crs.GetAuthorityCode(nullptr);
+  if (authority != nullptr && code != nullptr) return std::string(authority) + ":" + code;
+  return text_or(crs.GetName());
+}
+
 /// One format after the other: which driver takes a file depends on the file alone. Only files of this machine: GDAL
 /// would take an address, an archive or a text as a name, too.
-GDALDatasetUniquePtr opened(const std::string& path) {
+GDALDatasetUniquePtr open_dataset(const std::string& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) refuse_to_open(path, errno);
   if (!S_ISREG(found.st_mode)) {
@@ -111,32 +137,6 @@ GDALDatasetUniquePtr opened(const std::string& path) {
   throw Failure(kBadData, path + ": is no GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf or CSV file with " +
                               "geometries that can be read (" + last_message() + ")");
 }
-
-/// Columns that are not asked for are not read while this lives. GDAL takes names without regard to case, and the first
-/// of those that agree: a later one of that name is read rather than the first ignored.
-class OnlyColumns {
- public:
-  OnlyColumns(OGRLayer& layer, const std::vector<int>& read) : layer_(layer) {
-    if (layer_.TestCapability(OLCIgnoreFields) == 0) return;
-    OGRFeatureDefn& columns = *layer_.GetLayerDefn();
-    std::vector<const char*> ignored;
-    for (int i = 0; i < columns.GetFieldCount(); ++i) {
-      const char* const name = columns.GetFieldDefn(i)->GetNameRef();
-      const bool is_read = std::find(read.begin(), read.end(), i) != read.end();
-      if (!is_read && columns.GetFieldIndex(name) == i) ignored.push_back(name);
-    }
-    ignored.push_back(nullptr);
-    layer_.SetIgnoredFields(ignored.data());
-  }
-  ~OnlyColumns() { layer_.SetIgnoredFields(nullptr); }
-  OnlyColumns(const OnlyColumns&) = delete;
-  OnlyColumns& operator=(const OnlyColumns&) = delete;
-
- private:
-  OGRLayer& layer_;
-};
-
-}  // namespace
 
 std::string last_message() {
   std::string text = CPLGetLastErrorMsg();
@@ -182,7 +182,7 @@ OpenLayer::OpenLayer(const Source& source)
       host_(source.host),
       cancelled_(source.cancelled) {
   CPLErrorReset();
-  dataset_ = opened(path_);
+  dataset_ = open_dataset(path_);
   if (dataset_->GetLayerCount() == 0) {
     throw Failure(kBadData, path_ + ": it has no layer that can be read: " + last_message());
   }

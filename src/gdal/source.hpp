@@ -103,5 +103,12 @@ class OpenLayer {
 };
 
 void write(const Writing& writing);
+/// Hands over each layer of a file.
+void describe(const Describing& describing);
+
+/// "EPSG:4326" where it is known by a code, else its name.
+std::string name_of_crs(const OGRSpatialReference& crs);
+/// Opens a file of this machine as one of the formats that are read. Throws `Failure`.
+GDALDatasetUniquePtr open_dataset(const std::string& path);
 
 }  // namespace vicinal::gdal

@@ -173,6 +173,37 @@ PolygonLayers read_polygon_layers(const Context& ctx, const PolygonSource& a, co
   core::refuse_allocation();
 }
 
+PolygonFileInfo describe_polygon_file(const Context& ctx, const std::filesystem::path& path) try {
+  const core::Entry entry;
+  struct Host {
+    const Context& ctx;
+    PolygonFileInfo info;
+  } host{ctx, {}};
+  const std::string name = path.string();
+  const gdal::Describing describing = {
+      name.c_str(), &host,
+      [](void* asked) -> std::int32_t { return static_cast<Host*>(asked)->ctx.cancel_token().cancelled() ? 1 : 0; },
+      [](void* taker, const gdal::Description* found) {
+        PolygonFileInfo& info = static_cast<Host*>(taker)->info;
+        info.format = found->format;
+        PolygonFileInfo::Layer layer;
+        layer.name = found->name;
+        layer.geometry = found->geometry;
+        if (found->crs != nullptr) layer.crs = found->crs;
+        layer.features = found->features;
+        if (found->has_extent) layer.extent.assign(found->extent, found->extent + 4);
+        layer.columns.assign(found->columns, found->columns + found->column_count);
+        layer.types.assign(found->types, found->types + found->column_count);
+        info.layers.push_back(std::move(layer));
+      }};
+  gdal::Status status{};
+  plugin::geo_plugin().describe(&describing, &status);
+  plugin::check(status);
+  return std::move(host.info);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
 std::string polygon_files_missing() try {
   const core::Entry entry;
   try {

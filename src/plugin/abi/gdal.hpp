@@ -7,7 +7,7 @@
 
 namespace vicinal::gdal {
 
-inline constexpr std::int32_t kPluginVersion = 4;
+inline constexpr std::int32_t kPluginVersion = 5;
 inline constexpr const char* kPluginSymbol = "vicinal_geo_plugin";
 
 enum StatusCode : std::int32_t { kOk = 0, kInvalidArgument = 1, kBadData = 2, kIo = 3, kCancelled = 4, kInternal = 5 };
@@ -97,6 +97,27 @@ struct Writing {
   void (*take)(void* host, const char* ending, const void* bytes, std::int64_t count);
 };
 
+/// A layer as a file describes it. Strings may be null.
+struct Description {
+  const char* format;    ///< GDAL's short name of the driver
+  const char* name;      ///< of the layer
+  const char* geometry;  ///< "Multi Polygon", "None"
+  const char* crs;       ///< null: the file has none
+  std::int64_t features;
+  bool has_extent;
+  double extent[4];            ///< least x and y, largest x and y, in the layer's own coordinates
+  const char* const* columns;  ///< names
+  const char* const* types;    ///< "String", "Integer", "Real", "Date": GDAL's
+  std::int64_t column_count;
+};
+
+struct Describing {
+  const char* path;
+  void* host;
+  std::int32_t (*cancelled)(void* host);
+  void (*take)(void* host, const Description* layer);  ///< one after the other
+};
+
 struct Functions {
   std::int32_t version;
   std::int32_t bytes;
@@ -112,6 +133,7 @@ struct Functions {
   void (*write)(const Writing* writing, Status* status);
   /// Whether this GDAL writes files of a driver.
   std::int32_t (*writes)(const char* driver);
+  void (*describe)(const Describing* describing, Status* status);
 };
 
 }  // namespace vicinal::gdal

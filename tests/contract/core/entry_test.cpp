@@ -402,6 +402,7 @@ const std::vector<Call> kCases = {
   {"pca", [](Bits& b, const Context& c, const Inputs& in) { for (const TableView& table : {in.table, in.tiny}) { const Pca p = pca(c, table); b.add(p.axes); b.add(p.explained_variance_ratio); b.add(p.mean); } }},
   {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, pca(in.ctx, in.table), in.tiny)); }},
   {"polygon_files_missing", [](Bits& b, const Context&, const Inputs&) { b.add(polygon_files_missing()); }},
+  {"describe_polygon_file", [](Bits& b, const Context& c, const Inputs& in) { try { b.add(describe_polygon_file(c, in.folder / "a.geojson").layers[0].extent); } catch (const Error& e) { b.add(std::string(e.what())); } }},
   {"read_polygon_layers", [](Bits& b, const Context& c, const Inputs& in) { try { add_layers(b, read_polygon_layers(c, in.source("a.geojson"), in.source("b.geojson"))); } catch (const Error& e) { b.add(std::string(e.what())); } }},
   {"write_match", [](Bits& b, const Context& c, const Inputs& in) {
      if (!polygon_files_missing().empty()) return;
