@@ -8,6 +8,8 @@ Conventions (every fence must have one of these tags):
             A block that runs ./dev or cmake builds would recurse; of those only the existence of the commands and
             presets is checked. README's Install is typed by tests/release/type_readme.py.
             A block that needs the plug-in for maps, which is not built everywhere, is passed over where it is missing.
+            A page of docs/examples has an empty folder of its own: it makes all that it reads. A block that names a
+            file under DATA_SETS is passed over where the folder is missing.
   python    run by the Python that runs this script, in the same folder. A block that imports a package of OPTIONAL,
             which tests/requirements.txt does not name, is passed over where that is missing.
   output    what the block before it prints, character by character.
@@ -29,6 +31,8 @@ import tempfile
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 SHOWN = {"text", "console-output", "cmake", "json"}
 NOT_RUN = re.compile(r"^\s*(sudo |git clone|cd |apt-get |cmake |ctest |pip |\./dev|\.ci/run|g\+\+ )")
+# What the Debian package dataset-fashion-mnist installs, which `./dev test` asks for.
+DATA_SETS = pathlib.Path("/usr/share/datasets/fashion-mnist")
 OPTIONAL = {"anndata", "scanpy", "umap"}
 IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 HOISTED = re.compile(r"^\s*(#include\b.*|namespace \w+ = [\w:]+;.*|using namespace .*)$", re.MULTILINE)
@@ -120,11 +124,14 @@ class Runner:
 
     def run_python(self, code, where):
         if any(importlib.util.find_spec(package) is None for package in OPTIONAL & set(IMPORTED.findall(code))):
-            self.counts["passed over"] += 1
-            self.printed = None
+            self.pass_over()
             return
         self.printed = self.call([sys.executable, "-W", "ignore", "-c", code], where, code)
         self.counts["python"] += 1
+
+    def pass_over(self):
+        self.counts["passed over"] += 1
+        self.printed = None
 
     def check_only(self, lines, where):
         source = self.arguments.source
@@ -163,20 +170,32 @@ def main():
     parser.add_argument("--bench", type=pathlib.Path, help="vicinal-bench, which some pages of docs/ run")
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--launcher", default="")
+    parser.add_argument("--part", choices=("pages", "examples"), help="only docs/examples, or only the rest")
     parser.add_argument("--page", help="this page alone")
     arguments = parser.parse_args()
-    pages = [arguments.source / arguments.page] if arguments.page else [arguments.source / "README.md", arguments.source / "CONTRIBUTING.md",
+    pages = [arguments.source / "README.md", arguments.source / "CONTRIBUTING.md",
              *sorted((arguments.source / "docs").glob("**/*.md"))]
+    if arguments.page:
+        pages = [arguments.source / arguments.page]
+    elif arguments.part:
+        pages = [page for page in pages if (page.parent.name == "examples") == (arguments.part == "examples")]
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        make_samples(folder)
-        runner = Runner(arguments, folder)
+        samples = pathlib.Path(name) / "samples"
+        samples.mkdir()
+        make_samples(samples)
+        runner = Runner(arguments, samples)
         for page in pages:
             text = page.read_text()
+            runner.folder = samples
+            if page.parent.name == "examples":
+                runner.folder = samples.with_name(page.stem)
+                runner.folder.mkdir()
             for fence in FENCE.finditer(text):
                 where = f"{page.name}:{text.count(chr(10), 0, fence.start()) + 1}"
                 tag, code = fence.group(1).strip(), fence.group(2)
-                if tag == "cpp":
+                if tag not in {"output", *SHOWN} and str(DATA_SETS) in code and not DATA_SETS.exists():
+                    runner.pass_over()
+                elif tag == "cpp":
                     runner.run_cpp(code, where)
                 elif tag == "sh":
                     runner.run_sh(code, where)
