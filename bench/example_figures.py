@@ -34,7 +34,8 @@ def images(placed, size, colour, levels=16):
         for i, value in enumerate(values):
             level = round(value / 16 * levels)
             if level:
-                paths.setdefault(level, []).append(f"M{number(left + size * (i % 8))} {number(top + size * (i // 8))}h{size}")
+                x, y = left + size * (i % 8), top + size * (i // 8)
+                paths.setdefault(level, []).append(f"M{number(x)} {number(y)}h{size}")
     return "".join(f'<path d="{"".join(path)}" stroke="{colour}" stroke-width="{size}" '
                    f'stroke-opacity="{level / levels:.2f}"/>\n' for level, path in sorted(paths.items()))
 
@@ -119,7 +120,7 @@ def draw_diabetes(data, theme):
     x, y = at((k, least))
     drawn += circle(x, y, 5, theme["paper"], 1.2, theme["wrong"])
     drawn += text(x, y - 12, f"k = {k}", theme["text"], 12, "600", "middle")
-    return svg(830, 366, "Predicted and true progression of 110 patients, and the error of cross-validation by k", drawn)
+    return svg(830, 366, "Predicted and true progression of 110 patients, and cross-validation by k", drawn)
 
 
 # ---- graphs ----------------------------------------------------------------------------------------------------------
@@ -136,7 +137,8 @@ def digits_clusters(vicinal):
 
 def draw_digits_clusters(data, theme):
     drawn = heading(4, 0, "knn -k 10 --include-self", "six images, each with its nine nearest to the right", theme)
-    placed = [(values, 8 + 52 * j + 24 * (j > 0), 50 + 52 * i) for i, row in enumerate(data) for j, values in enumerate(row)]
+    placed = [(values, 8 + 52 * j + 24 * (j > 0), 50 + 52 * i)
+              for i, row in enumerate(data) for j, values in enumerate(row)]
     return svg(560, 360, "Six images of digits and their nearest images", drawn + images(placed, 5, theme["text"]))
 
 
@@ -161,7 +163,7 @@ def digits_coclusters(vicinal):
 
 def draw_digits_coclusters(data, theme):
     edges, groups, centers = data
-    drawn = heading(4, 0, "cocluster --above 0.2", "ten digits, 15 clusters of k-means, and the clusters' centers", theme)
+    drawn = heading(4, 0, "cocluster --above 0.2", "ten digits, 15 clusters of k-means, and their centers", theme)
     drawn += frame(4, 44, 872, 250, theme)
     at = {}
     for members, step, y in (([str(i) for i in range(10)], 84, 76), ([f"c{i}" for i in range(15)], 57, 206)):
@@ -193,8 +195,8 @@ def breast_cancer(vicinal):
     truth = [codes[i] == 0 for i in kept]
     curves = {}
     for score in ("lof", "knn"):
-        vicinal("lof", "samples.csv", "--no-header", "--scale", "standard", "-k", 20, "--score", score, "--top", 0, "-o",
-                "scores.csv", "-q")
+        vicinal("lof", "samples.csv", "--no-header", "--scale", "standard", "-k", 20, "--score", score, "--top", 0,
+                "-o", "scores.csv", "-q")
         values = [float(row[score]) for row in vicinal.read("scores.csv")]
         curve, found, wrong = [(0.0, 0.0)], 0, 0
         for i in sorted(range(len(values)), key=lambda i: -values[i]):
@@ -260,7 +262,8 @@ def iris(vicinal):
 
 def draw_iris(data, theme):
     rows, species, labels = data
-    drawn = heading(44, 0, "kmeans -c 3", "150 flowers by length and width of their petals, in cm; ringed: another species", theme)
+    note = "150 flowers by length and width of their petals, in cm; ringed: another species"
+    drawn = heading(44, 0, "kmeans -c 3", note, theme)
     at = Panel([(0.8, 0), (7, 2.6)], 44, 44, 560, 300, 6, True)
     drawn += frame(44, 44, 560, 300, theme) + axes(at, theme, range(1, 8), (0, 1, 2), (44, 344))
     for cluster in range(3):
@@ -294,7 +297,7 @@ def missing_values(vicinal):
 
 
 def draw_missing_values(curves, theme):
-    drawn = heading(44, 0, "impute --method", "error of filled values in deviations, by the percentage of values lost", theme)
+    drawn = heading(44, 0, "impute --method", "error of filled values in deviations, by percentage lost", theme)
     at = Panel([(0, 0), (52, 1.2)], 44, 44, 420, 260, 6, True)
     drawn += frame(44, 44, 420, 260, theme) + axes(at, theme, range(0, 60, 10), (0, 0.5, 1), (44, 304))
     for i, (name, curve) in enumerate(curves.items()):

@@ -2,9 +2,10 @@
 
     figures.py [--check] [--command PATH] [NAME...]
 
-Pictures of times come from bench/results; the others show what the command answers on small made tables. --check
-compares instead of writing. A number may then differ by 0.15, because embeddings have other last bits on another
-machine. Pictures that need the command, or its plug-in for maps, are skipped without it.
+Pictures of times come from bench/results, those of docs/examples from their data (example_figures.py); the others show
+what the command answers on small made tables. --check compares instead of writing. A number may then differ by 0.15,
+because embeddings have other last bits on another machine. Pictures that need the command, its plug-in for maps or a
+data set are skipped without it.
 """
 
 import argparse
