@@ -40,8 +40,8 @@ class PlannedInputs {
   /// the whole command, unless --explain asks for the plan, which `total` then says.
   [[nodiscard]] Context fit(std::string_view job, const std::function<std::uint64_t(const Context& rest)>& operation);
   /// What inputs are read with where the plan depends on their rows: its limit is at least what a process takes in any
-  /// case, and `fit` and `require` tell the rest. Throws as `fit` does where they do not fit that; `operation` is then a
-  /// plan by their shapes alone, with which the operation runs, if slower.
+  /// case, and `fit` and `require` tell the rest. Throws as `fit` does where they do not fit that; `operation` is then
+  /// a plan by their shapes alone, with which the operation runs, if slower.
   [[nodiscard]] Context to_plan_from(std::string_view job,
                                      const std::function<std::uint64_t(const Context& rest)>& operation) const;
   /// What the inputs leave to the operation.
