@@ -50,6 +50,7 @@ struct InfoCommand {
   void plan(PlannedInputs& inputs) const;
   void print_model(const Json& model) const;
   void run_map(const Runtime& runtime) const;
+  void explain(const Runtime& runtime, const PlannedInputs& inputs, const std::string& reason) const;
 };
 
 struct Summary {
@@ -240,19 +241,21 @@ void InfoCommand::print_model(const Json& model) const {
       fmt::format("{}: model of {}\n{}", io::printable(file), model.front().get<std::string>(), model_text(model)));
 }
 
+void InfoCommand::explain(const Runtime& runtime, const PlannedInputs& inputs, const std::string& reason) const {
+  Plan plan;
+  plan.method = Method::direct;
+  plan.isa = name_of(runtime.ctx.isa());
+  plan.threads = runtime.ctx.threads();
+  plan.memory = inputs.total(0);
+  plan.reason = reason;
+  print_plan(common, plan);
+}
+
 void InfoCommand::run_map(const Runtime& runtime) const {
   if (!report.empty()) throw Error(ErrorCode::invalid_argument, "--report: is of tables, and the file is a map");
   PlannedInputs inputs(runtime, common);
   inputs.add_map(file, false, 0);
-  if (common.explain) {
-    Plan plan;
-    plan.method = Method::direct;
-    plan.isa = name_of(runtime.ctx.isa());
-    plan.threads = runtime.ctx.threads();
-    plan.memory = inputs.total(0);
-    plan.reason = fmt::format("the layers of {} are described", file);
-    return print_plan(common, plan);
-  }
+  if (common.explain) return explain(runtime, inputs, fmt::format("the layers of {} are described", file));
   inputs.require("info", 0);
   const PolygonFileInfo map = describe_polygon_file(runtime.ctx, file);
   runtime.progress->clear();
@@ -279,13 +282,8 @@ void InfoCommand::run() const {
   if (const std::optional<Json> model = describe_model(runtime.ctx, file)) return print_model(*model);
   const FileInfo info = describe_file(runtime.ctx, file, read_options(input).format);
   if (common.explain) {
-    Plan plan;
-    plan.method = Method::direct;
-    plan.isa = name_of(runtime.ctx.isa());
-    plan.threads = runtime.ctx.threads();
-    plan.memory = inputs.total(0);
-    plan.reason = fmt::format("{} is described from its header, then read once for the summary of its columns", file);
-    return print_plan(common, plan);
+    return explain(runtime, inputs,
+                   fmt::format("{} is described from its header, then read once for the summary of its columns", file));
   }
   const Summary summary = read_summary(runtime.ctx, *this, info);
   if (!report.empty()) write_report(runtime.ctx, info);

@@ -7,11 +7,11 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
+#include "base/input.hpp"
 #include "io/shown.hpp"
 
 namespace vicinal::cli {
@@ -31,11 +31,8 @@ bool is_map(const std::string& file) {
   std::transform(suffix.begin(), suffix.end(), suffix.begin(),
                  [](unsigned char letter) { return letter < 128 ? static_cast<char>(std::tolower(letter)) : letter; });
   if (std::find(kMapSuffixes.begin(), kMapSuffixes.end(), suffix) != kMapSuffixes.end()) return true;
-  if (suffix != ".json") return false;
-  std::string start(4096, '\0');
-  std::ifstream stream(file, std::ios::binary);
-  stream.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return start.find("\"FeatureCollection\"") != std::string::npos || start.find("\"Topology\"") != std::string::npos;
+  return suffix == ".json" &&
+         (begins_with_word(file, "\"FeatureCollection\"") || begins_with_word(file, "\"Topology\""));
 }
 
 Json map_json(const PolygonFileInfo& map) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <utility>
 
@@ -29,6 +30,13 @@ double half_value(std::uint16_t bits) {
 }
 
 }  // namespace
+
+bool begins_with_word(const std::string& file, std::string_view word) {
+  std::string start(4096, '\0');
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return start.find(word) != std::string::npos;
+}
 
 void naming_files(const std::string& table_file, const std::string& queries_file, const std::function<void()>& work) {
   try {

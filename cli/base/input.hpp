@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/command.hpp"
@@ -39,6 +40,9 @@ std::vector<std::string> references_of(const FileInfo& info);
 /// `read_rows`; of a sparse file it tells that it became dense.
 Table load_table(const Runtime& runtime, const CommonOptions& common, const std::string& file,
                  const ReadOptions& options);
+
+/// Whether a word stands near the beginning of a file, as GDAL tells GeoJSON from TopoJSON.
+bool begins_with_word(const std::string& file, std::string_view word);
 
 /// One bit a table row from a file of bools or uint8. Throws `bad_data` when it does not number the rows.
 std::vector<std::uint64_t> read_filter(const Context& ctx, const std::string& path, std::int64_t rows);

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
+#include "base/input.hpp"
 #include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "io/format.hpp"
@@ -33,14 +33,6 @@ std::uint64_t size_of_file(const std::string& file) {
   std::error_code unknown;
   const auto size = std::filesystem::file_size(io::place_of(file).file, unknown);
   return unknown ? 0 : static_cast<std::uint64_t>(size);
-}
-
-/// As GDAL takes a file for TopoJSON: by a word near its beginning.
-bool is_topology(const std::string& file) {
-  std::string start(4096, '\0');
-  std::ifstream stream(file, std::ios::binary);
-  stream.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return start.find("\"Topology\"") != std::string::npos;
 }
 
 struct Element {
@@ -174,7 +166,7 @@ void PlannedInputs::add_map(const std::string& file, bool is_copied, std::int64_
   attributes.replace_extension(".dbf");
   const bool is_shapefile = std::filesystem::path(file).extension() == ".shp";
   const std::uint64_t bytes = size_of_file(file) + (is_shapefile ? size_of_file(attributes.string()) : 0);
-  const std::uint64_t read = is_topology(file) ? kOfArcs : kOfFeatures;
+  const std::uint64_t read = begins_with_word(file, "\"Topology\"") ? kOfArcs : kOfFeatures;
   held_ += bytes * ((is_copied ? read + kCopied : read) + static_cast<std::uint64_t>(columns));
 }
 
