@@ -24,11 +24,12 @@ import time
 # Name: words of the command, in an empty folder. IN/ are the inputs; what it writes has names that begin with out.
 STAGES = {
     "info-csv": "info IN/large.csv",
+    "info-map": "info IN/old.geojson",
     "read-csv": "convert IN/large.csv out.npy",
     "read-csv-gz": "convert IN/large.csv.gz out.npy",
     "read-csv-xz": "convert IN/large.csv.xz out.npy",
     "read-libsvm": "convert IN/large.svm out.npy",
-    "read-text": "kmeans IN/words.csv -c 2 --categories ordinal --max-iterations 1 -o out.csv",
+    "read-text": "kmeans IN/words.csv -c 2 --categories ordinal --text b --max-iterations 1 -o out.csv",
     "read-labels": "classify IN/few.npy IN/few.npy --labels IN/labels.txt -k 1",  # refused once they are read
     "write-csv": "convert IN/large.npy out.csv",
     "write-libsvm": "convert IN/large.npy out.libsvm",
@@ -40,8 +41,10 @@ STAGES = {
     "knn-minkowski": "knn IN/low.npy -k 10 -o out.npz --metric minkowski --p 3",
     "radius": "radius IN/low.npy -r 0.01 -o out.npz",
     "radius-batches": "radius IN/low.npy -r 0.025 --memory-limit 150M -o out.npz",
+    "radius-graph": "radius IN/low.npy -r 0.02 --include-self --symmetric union --layout scipy -o out.npz",
     "radius-long-lists": "radius IN/low.npy IN/low_asked.npy -r 9 --memory-limit 150M -o out.npz",
     "classify": "classify IN/wide.npy IN/asked.npy --labels IN/wide_labels.npy -k 1..15 --cv 3 -o out.csv",
+    "impute-knn": "impute IN/gaps.npy --method knn -o out.npy",
     "lof": "lof IN/low.npy -k 20 -o out.csv",
     "kmeans": "kmeans IN/large.npy -c 100 --max-iterations 5 -o out.csv",
     "lle-direct": "lle IN/roll.npy -k 12 --solver direct -o out.npy",
@@ -68,6 +71,7 @@ def make_inputs(folder, command):
     large = draws.random((1_500_000, 16), np.float32)
     save("large.npy", large)
     save("some.npy", large[:120_000])
+    save("gaps.npy", np.where(np.random.default_rng(3).random((20_000, 16)) < 0.05, np.nan, large[:20_000]))
     save("few.npy", draws.random((1000, 2)))
     save("wide.npy", draws.random((60_000, 64), np.float32))
     save("wide_labels.npy", draws.integers(0, 5, 60_000))

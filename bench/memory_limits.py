@@ -38,9 +38,16 @@ CASES = {
     "radius-npy": "radius low.npy -r 0.03 -o OUT.npz",
     "radius-count": "radius low.npy -r 0.03 --count -o OUT.npy",
     "radius-report": "radius low.npy -r 0.03 -o OUT.npz --report OUT.html",
+    "radius-graph": "radius low.npy -r 0.03 -o OUT.npz --include-self --symmetric union --layout scipy",
+    "radius-float32": "radius low.npy -r 0.03 -o OUT.npz --distances float32",
     "radius-all": "radius low.npy few.npy -r 9 -o OUT.npz",
     "classify-radius": "classify t.npy q.npy --labels labels.npy -r 6 -o OUT.csv --outlier 0",
     "regress-radius": "regress t.npy q.npy --targets targets.npy -r 6 -o OUT.npy --outlier 0",
+    "classify-missing": "classify gaps.npy q.npy --labels labels.npy -k 10 --missing drop -o OUT.csv",
+    "knn-missing": "knn gaps.npy q.npy -k 10 --missing mean -o OUT.npz",
+    "knn-graph": "knn low.npy -k 10 --include-self --symmetric union --layout scipy -o OUT.npz",
+    "impute-mean": "impute gaps.npy -o OUT.npy --method mean",
+    "impute-knn": "impute some_gaps.npy -o OUT.csv --method knn",
     "lof-npy": "lof low.npy -k 20 -o OUT.csv",
     "lof-csv": "lof t.csv --drop class -k 20 -o OUT.npy",
     "kmeans-npy": "kmeans t.npy -c 20 --max-iterations 10 -o OUT.csv",
@@ -78,6 +85,9 @@ def make_inputs(folder):
     labels = draws.integers(0, 10, len(table))
     np.save("t.npy", table)
     np.save("q.npy", queries)
+    gaps = np.where(np.random.default_rng(25).random(table.shape) < 0.02, np.float32(np.nan), table)
+    np.save("gaps.npy", gaps)
+    np.save("some_gaps.npy", gaps[:5_000])
     np.save("whole.npy", (table * 1000).astype(np.int16))
     np.save("labels.npy", labels)
     np.save("targets.npy", table[:, 0].astype(np.float64))

@@ -25,6 +25,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 18;
+/// Bytes that are written or brought to the disk between two looks at the cancel token.
+constexpr std::size_t kStepBytes = std::size_t{1} << 22;
+/// Bytes on their way to the disk at once.
+constexpr std::size_t kUnderWayBytes = 4 * kStepBytes;
 
 enum EntryState : int { kFree, kClaimed, kLive };
 
@@ -208,11 +212,11 @@ void AtomicFile::flush() {
 }
 
 void AtomicFile::put(const char* data, std::size_t bytes) {
-  // Linux writes no more than 2 GiB a call.
-  const std::size_t most = is_pipe_ ? kPipeBytes : std::size_t{1} << 30;
-  while (bytes > 0) {
+  const std::size_t max_bytes = is_pipe_ ? kPipeBytes : kStepBytes;
+  for (bool first = true; bytes > 0; first = false) {
     if (is_pipe_) wait_for_room(fd_, token_);
-    const ssize_t written = ::write(fd_, data, std::min(bytes, most));
+    if (!first) check_cancelled();
+    const ssize_t written = ::write(fd_, data, std::min(bytes, max_bytes));
     if (written < 0) {
       if (errno == EINTR) continue;
       const int error = errno;
@@ -228,9 +232,36 @@ void AtomicFile::put(const char* data, std::size_t bytes) {
   }
 }
 
+void AtomicFile::check_cancelled() {
+  if (!token_.cancelled()) return;
+  discard();
+  throw Error(ErrorCode::cancelled, "cancelled");
+}
+
+void AtomicFile::write_back() {
+  const auto request = [this](std::uint64_t begin, std::uint64_t end, unsigned flags) {
+    if (begin >= std::min(end, size_)) return;
+    if (::sync_file_range(fd_, static_cast<off64_t>(begin), static_cast<off64_t>(std::min(end, size_) - begin),
+                          flags) == 0)
+      return;
+    // A file system without it leaves all to fsync.
+    if (errno == EINVAL || errno == ESPIPE || errno == ENOSYS || errno == ENOTSUP) return;
+    const int error = errno;
+    discard();
+    fail(shown_, "write", error);
+  };
+  request(0, kUnderWayBytes, SYNC_FILE_RANGE_WRITE);
+  for (std::uint64_t at = 0; at + kStepBytes < size_; at += kStepBytes) {
+    check_cancelled();
+    request(at + kUnderWayBytes, at + kUnderWayBytes + kStepBytes, SYNC_FILE_RANGE_WRITE);
+    request(at, at + kStepBytes, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+  }
+}
+
 void AtomicFile::commit() {
   if (fd_ < 0) throw Error(ErrorCode::internal, fmt::format("'{}' is committed after it was closed", shown_));
   flush();
+  if (!temporary_.empty()) write_back();
   if (::fsync(fd_) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS) {
     const int error = errno;
     discard();

@@ -19,8 +19,9 @@ namespace vicinal::io {
 class VICINAL_API AtomicFile {
  public:
   /// Creates the temporary; `-` is standard output. Throws when the folder is missing or not writable, or the target is
-  /// a folder. A pipe is opened once it has a reader. While this waits, for a reader or for what it reads, a cancelled
-  /// `token`, or that of the OutputGroup of this thread, throws `cancelled`.
+  /// a folder. A pipe is opened once it has a reader. A cancelled `token`, or that of the OutputGroup of this thread,
+  /// throws `cancelled` while this waits for a reader or for what it reads, and every few MB that are written or
+  /// synced.
   explicit AtomicFile(const std::filesystem::path& given, const CancelToken* token = nullptr);
   /// Removes the temporary unless commit() succeeded.
   ~AtomicFile();
@@ -41,6 +42,9 @@ class VICINAL_API AtomicFile {
   void open_direct(const std::filesystem::path& target);
   void flush();
   void put(const char* data, std::size_t bytes);
+  void check_cancelled();
+  /// Brings what was written to the disk step by step: fsync alone would keep a cancelled job waiting for all of it.
+  void write_back();
   void discard() noexcept;
 
   std::string shown_;      // the target as the caller wrote it: for sentences

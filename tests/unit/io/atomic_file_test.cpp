@@ -227,6 +227,19 @@ TEST(IoAtomicFile, InterruptRemovesTemporaries) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"f3"});
 }
 
+TEST(IoAtomicFile, ACancelEndsALongWriteAndALongSync) {
+  const Folder folder;
+  const std::string large(std::size_t{16} << 20, 'x');
+  for (const bool written : {false, true}) {
+    const CancelToken token;
+    AtomicFile file(folder / "a", &token);
+    if (written) file.write(large);
+    token.cancel();
+    expect_error(ErrorCode::cancelled, {}, [&] { written ? file.commit() : file.write(large); });
+    EXPECT_TRUE(folder.names().empty()) << written;
+  }
+}
+
 TEST(IoAtomicFile, ChildLeavesTheParentsFilesBe) {
   const Folder folder;
   AtomicFile file(folder / "a");
