@@ -8,15 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/preparation.hpp"
 #include "commands.hpp"
-#include "io/atomic_file.hpp"
 #include "kmeans/agreement.hpp"
 #include "kmeans/classical.hpp"
 #include "kmeans/scan.hpp"
@@ -231,7 +231,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
     json["model"] = save_model.empty() ? Json(nullptr) : Json(save_model);
     json["seconds"] = seconds;
     json["plan"] = cli::to_json(found.plan);
-    return print_json(json);
+    return print_result(std::move(json));
   }
   if (output.empty()) {
     std::vector<std::vector<std::string>> lines = {{"cluster", "rows"}};
@@ -246,18 +246,17 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
     print_text(format_table(lines) + (scores ? "\n" : ""));
   }
   if (scores) print_text(agreement_text(*scores));
-  std::string places = output.empty() ? "" : ", written to " + output;
-  if (!save_model.empty()) places += ", model in " + save_model;
+  std::string silhouette;
   if (!report.empty()) {
-    places += fmt::format(", silhouette {} of {} rows, report in {}", silhouette_text(fit.scores.mean),
-                          format_count(static_cast<std::int64_t>(fit.labels.size())), report);
+    silhouette = fmt::format(", silhouette {} of {} rows", silhouette_text(fit.scores.mean),
+                             format_count(static_cast<std::int64_t>(fit.labels.size())));
   }
   const std::string how = model.empty()
                               ? fmt::format("{} iterations, stopped by {}", found.iterations, name_of(found.stopped))
                               : "by the centres of " + model;
   tell(runtime, common,
        fmt::format("{} rows in {} clusters, inertia {:.6g}, {}, {} ({}){}", format_count(rows), found.clusters,
-                   found.inertia, how, format_duration(seconds), ran_as(found.plan), places));
+                   found.inertia, how, format_duration(seconds), ran_as(found.plan), silhouette));
 }
 
 /// --scan FIRST..LAST: inertia and silhouette of each number of clusters; the report shows the best.
@@ -277,19 +276,21 @@ void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, const La
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const std::string text = page(ctx, rows, best, sample, fit, &found, scores, seconds);
     ctx.check_cancelled();
+    OutputFiles together;
     write_text(report, text);
+    together.commit();
   }
   runtime.progress->clear();
   if (common.json) {
-    return print_json({{"command", "kmeans"},
-                       {"rows", rows.view.rows()},
-                       {"scan", cli::to_json(found)},
-                       {"best_clusters", found.best ? Json(found.points[*found.best].clusters) : Json(nullptr)},
-                       {"silhouette_rows", sample.size()},
-                       {"report", report.empty() ? Json(nullptr) : Json(report)}});
+    return print_result({{"command", "kmeans"},
+                         {"rows", rows.view.rows()},
+                         {"scan", cli::to_json(found)},
+                         {"best_clusters", found.best ? Json(found.points[*found.best].clusters) : Json(nullptr)},
+                         {"silhouette_rows", sample.size()},
+                         {"report", report.empty() ? Json(nullptr) : Json(report)}});
   }
   print_text(scan_table(found));
-  tell(runtime, common, scan_sentence(found, sample) + (report.empty() ? "" : ", report in " + report));
+  tell(runtime, common, scan_sentence(found, sample));
 }
 
 /// The report, as text.
@@ -384,7 +385,7 @@ void KMeansCommand::run() const {
     text = page(ctx, rows, found, sample, fit, nullptr, scores, seconds);
   }
   ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   if (!save_model.empty()) KMeansModel{.fitted = found, .preparation = preparation}.save(ctx, save_model);
   write(ctx, found, distances);
   if (!report.empty()) write_text(report, text);

@@ -7,15 +7,15 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/missing.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
-#include "io/atomic_file.hpp"
 #include "lle/output.hpp"
 #include "report/embedding.hpp"
 #include "vicinal/io.hpp"
@@ -142,21 +142,18 @@ void LleCommand::tell_all(const Runtime& runtime, const EmbeddedRows& rows, doub
       json["plan"] = cli::to_json(found.plan);
       json["stats"] = cli::to_json(found.stats);
     }
-    return print_json(json);
+    return print_result(std::move(json));
   }
-  std::string places = output.empty() ? "" : ", written to " + output;
-  if (!save_model.empty()) places += ", model in " + save_model;
-  if (!report.empty()) places += ", report in " + report;
   if (!model.empty()) {
     return tell(runtime, common,
-                fmt::format("{} rows placed among the {} of {} in {}{}", format_count(placed), format_count(count),
-                            model, format_duration(seconds), places));
+                fmt::format("{} rows placed among the {} of {} in {}", format_count(placed), format_count(count), model,
+                            format_duration(seconds)));
   }
   print_text(embedding_text(rows));
   for (const std::string& warning : embedding_warnings(found)) tell(runtime, common, "warning: " + warning);
   tell(runtime, common,
-       fmt::format("{} rows embedded in {} dimension{} by {} in {}{}", format_count(count), dim, dim == 1 ? "" : "s",
-                   variant, format_duration(seconds), places));
+       fmt::format("{} rows embedded in {} dimension{} by {} in {}", format_count(count), dim, dim == 1 ? "" : "s",
+                   variant, format_duration(seconds)));
 }
 
 /// Plans where the plan is shown, or where the memory limit may force a slower solver: the user is warned before it
@@ -184,7 +181,9 @@ void LleCommand::place(const Runtime& runtime) const {
   rows.placed = transform(ctx, loaded.index, loaded.fitted, asked.view);
   rows.found = std::move(loaded.fitted);
   ctx.check_cancelled();
+  OutputFiles together;
   write_embedding(ctx, output, rows);
+  together.commit();
   tell_all(runtime, rows, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
@@ -244,7 +243,7 @@ void LleCommand::run() const {
                                 given.labels ? &*given.labels : nullptr, &rows, seconds});
   }
   ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   if (!save_model.empty()) LleModel{Index(ctx, given.view), rows.found, {}, preparation}.save(ctx, save_model);
   write_embedding(ctx, output, rows);
   if (!report.empty()) write_text(report, text);

@@ -10,15 +10,15 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/preparation.hpp"
 #include "commands.hpp"
-#include "io/atomic_file.hpp"
 #include "io/format.hpp"
 #include "lof/detection.hpp"
 #include "lof/graph_input.hpp"
@@ -350,7 +350,7 @@ void LofCommand::tell_all(const Runtime& runtime, const Fit& fitted, const Score
     json["score_seconds"] = lof.score_seconds;
     json["plan"] = cli::to_json(lof.plan);
     json["stats"] = cli::to_json(lof.stats);
-    print_json(json);
+    print_result(std::move(json));
   } else {
     print_text(scores_text(lof, scored, fitted.preparation));
   }
@@ -363,13 +363,9 @@ void LofCommand::tell_all(const Runtime& runtime, const Fit& fitted, const Score
                      format_count(lof.copied), lof.options.k, name_of(lof.options.duplicates)));
   }
   if (common.json) return;
-  std::string places = output.empty() ? "" : ", scores in " + output;
-  if (!save_model.empty()) places += ", model in " + save_model;
-  if (!report.empty()) places += ", report in " + report;
   tell(runtime, common,
-       fmt::format("{} rows scored by {} in {}, {} of them above the threshold of {:.6g}{}", format_count(rows),
-                   name_of(lof.options.score), format_duration(seconds), format_count(scored.outliers), lof.threshold,
-                   places));
+       fmt::format("{} rows scored by {} in {}, {} of them above the threshold of {:.6g}", format_count(rows),
+                   name_of(lof.options.score), format_duration(seconds), format_count(scored.outliers), lof.threshold));
 }
 
 void LofCommand::run() const {
@@ -390,7 +386,9 @@ void LofCommand::run() const {
     LofModel{.index = *fitted.index, .fitted = fitted.lof, .preparation = fitted.preparation}.save(ctx, save_model);
   };
   if (asked() == "-") {
+    OutputFiles together;
     save();
+    together.commit();
     return score_stream(runtime, common, input, {*fitted.index, fitted.lof, {}, fitted.preparation});
   }
   Table others;
@@ -417,7 +415,7 @@ void LofCommand::run() const {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string text = report.empty() ? std::string() : page(ctx, fitted, scored, seconds);
   ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   write_scores(ctx, output, fitted.lof, scored);
   save();
   if (!report.empty()) write_text(report, text);

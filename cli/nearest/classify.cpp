@@ -283,7 +283,7 @@ void call_outliers(const Fitted& fitted, std::vector<Vote>& votes) {
 class ClassifyRun : public SupervisedRun {
  public:
   explicit ClassifyRun(const ClassifyCommand& command)
-      : SupervisedRun(command, {"classify", "labels", "accuracy"}), command_(command) {}
+      : SupervisedRun(command, {"classify", "accuracy"}), command_(command) {}
 
  protected:
   void check_model() const override;

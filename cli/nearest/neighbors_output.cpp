@@ -9,7 +9,6 @@
 
 #include "base/image_shape.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "report/neighbors.hpp"
 
@@ -70,14 +69,13 @@ void describe_neighbors(const FoundNeighbors& found, const std::string& output, 
   json["first_rows"] = head;
 }
 
-/// One sentence on how many neighbors were found, how, how fast and where they are.
-std::string neighbors_sentence(const report::NeighborProfile& profile, const std::string& output, double seconds) {
+/// One sentence on how many neighbors were found, how, how fast.
+std::string neighbors_sentence(const report::NeighborProfile& profile, bool is_shown, double seconds) {
   std::string text = fmt::format("{} neighbors of {} rows among {} by {} in {} ({})", format_count(profile.neighbors),
                                  format_count(profile.rows), format_count(profile.table_rows), name_of(profile.metric),
                                  format_duration(seconds), ran_as(profile.plan));
-  if (!output.empty()) return text + fmt::format(", written to {}", output);
   const std::size_t shown = profile.first_rows.size();
-  if (profile.rows > static_cast<std::int64_t>(shown)) {
+  if (is_shown && profile.rows > static_cast<std::int64_t>(shown)) {
     text += fmt::format("; the first {} rows are shown, -o FILE writes all", shown);
   }
   return text;
@@ -165,7 +163,7 @@ void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTable
   report::NeighborProfile written;
   if (is_changed) written.add(lists);
   runtime.ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   if (!output.empty()) {
     if (graph_output.given().empty()) {
       write_graph(output, lists, row_numbers(tables));
@@ -177,7 +175,7 @@ void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTable
           together);
 }
 
-void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found, io::OutputGroup& together) const {
+void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found, OutputFiles& together) const {
   if (!report.empty()) write_text(report, page_of(*this, found));
   runtime.ctx.check_cancelled();
   together.commit();
@@ -189,10 +187,10 @@ void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& fou
     json["include_self"] = graph_output.include_self;
     json["symmetric"] = graph_output.symmetric == "no" ? Json(nullptr) : Json(graph_output.symmetric);
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
-    return print_json(json);
+    return print_result(std::move(json));
   }
   if (output.empty()) print_text(first_rows(found.written, found.numbers));
-  tell(runtime, common, neighbors_sentence(found.written, output, found.seconds));
+  tell(runtime, common, neighbors_sentence(found.written, output.empty(), found.seconds));
 }
 
 }  // namespace vicinal::cli

@@ -214,7 +214,7 @@ TableView targets_of(const Fitted& fitted) {
 class RegressRun : public SupervisedRun {
  public:
   explicit RegressRun(const RegressCommand& command)
-      : SupervisedRun(command, {"regress", "values", "mean squared error"}), command_(command) {}
+      : SupervisedRun(command, {"regress", "mean squared error"}), command_(command) {}
 
  protected:
   void check_model() const override;

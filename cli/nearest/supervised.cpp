@@ -386,13 +386,6 @@ void finish_json(Json& json, const SupervisedOptions& options, const Plan& plan,
   json["stats"] = to_json(stats);
 }
 
-std::string places_text(const SupervisedOptions& options, const std::string& what) {
-  std::string places = options.output.empty() ? "" : fmt::format(", {} in {}", what, options.output);
-  if (!options.save_model.empty()) places += ", model in " + options.save_model;
-  if (!options.report.empty()) places += ", report in " + options.report;
-  return places;
-}
-
 std::string validation_table(const CrossValidation& found, const CrossValidateOptions& asked,
                              const std::string& score) {
   std::vector<std::vector<std::string>> lines = {{"k", score, "lowest fold", "highest fold", ""}};

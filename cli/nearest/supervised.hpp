@@ -127,8 +127,6 @@ Json answer_json(const std::string& command, std::int64_t rows, const Supervised
 /// And last: where it went, and how it was found.
 void finish_json(Json& json, const SupervisedOptions& options, const Plan& plan, const SearchStats& stats,
                  double seconds);
-/// ", labels in x.csv, model in y, report in z", of those that were asked for.
-std::string places_text(const SupervisedOptions& options, const std::string& what);
 
 /// Lines of text, one a k, the chosen one marked; `score` names what they hold.
 std::string validation_table(const CrossValidation& found, const CrossValidateOptions& asked, const std::string& score);

@@ -9,9 +9,8 @@
 #include <utility>
 
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
-#include "io/atomic_file.hpp"
+#include "base/output_files.hpp"
 #include "vicinal/radius_batches.hpp"
 
 namespace vicinal::cli {
@@ -50,7 +49,7 @@ void SupervisedRun::run() {
 
   const std::string shown = options_.report.empty() ? "" : page(profile, seconds);
   ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   if (!options_.output.empty()) write(ctx);
   if (!options_.save_model.empty()) save_fitted(ctx, options_.save_model, fitted_);
   if (!options_.report.empty()) write_text(options_.report, shown);
@@ -87,7 +86,7 @@ void SupervisedRun::print(const Runtime& runtime, double seconds) {
     add_to(json);
     finish_json(json, options_, has_test() || !fitted_.chosen ? found.plan : fitted_.chosen->plan, found.stats,
                 seconds);
-    return print_json(json);
+    return print_result(std::move(json));
   }
   std::string text;
   if (fitted_.chosen) text = validation_table(*fitted_.chosen, cross_validation_of(options_), words_.score);
@@ -95,10 +94,9 @@ void SupervisedRun::print(const Runtime& runtime, double seconds) {
   if (has_test() && !is_scored() && options_.output.empty()) text += answers_text();
   print_text(text);
   if (fitted_.chosen) tell(runtime, common, validation_sentence(*fitted_.chosen, cross_validation_of(options_)));
-  const std::string places = places_text(options_, words_.answers);
-  if (!has_test()) return tell(runtime, common, fmt::format("{} rows fitted{}", format_count(index().rows()), places));
+  if (!has_test()) return tell(runtime, common, fmt::format("{} rows fitted", format_count(index().rows())));
   tell(runtime, common,
-       fmt::format("{} rows {} ({}){}", format_count(found.rows), done_text(seconds), ran_as(found.plan), places));
+       fmt::format("{} rows {} ({})", format_count(found.rows), done_text(seconds), ran_as(found.plan)));
 }
 
 }  // namespace vicinal::cli

@@ -35,8 +35,7 @@ class SupervisedRun {
  protected:
   struct Words {
     std::string command;
-    std::string answers;  ///< "labels"
-    std::string score;    ///< of --cv: "accuracy"
+    std::string score;  ///< of --cv: "accuracy"
   };
   /// What is known of an answer; before there is one, of nothing.
   struct Answered {
