@@ -253,7 +253,7 @@ Fitted ClassifyCommand::fit_rows(const Context& ctx, const Context& rest) const 
     outputs.push_back(read_labels(ctx, labels_file));
     require_rows("--labels", labels_file, outputs[0], table);
   }
-  const std::vector<std::int64_t> kept = prepared.missing.drop_rows(ctx, table, first);
+  const std::vector<std::int64_t> kept = prepared.missing.drop_rows(ctx, table, first, rows_needed(*this));
   for (Labels& labels : outputs) keep_rows(kept, 1, labels.codes);
   Fitted fitted = fit(ctx, rest, *this, std::move(table), input.labels);
   if (!outlier.empty()) {

@@ -17,11 +17,6 @@ namespace {
 
 constexpr std::size_t kNeighborsPrinted = 5;
 
-/// The number that a row has in its file: its own, unless `rows` says otherwise.
-std::int64_t number_of(std::size_t row, std::span<const std::int64_t> rows) {
-  return rows.empty() ? static_cast<std::int64_t>(row) : rows[row];
-}
-
 /// A table of the first rows and their first neighbors, `id (distance)`.
 std::string first_rows(const report::NeighborProfile& profile, std::span<const std::int64_t> numbers) {
   std::vector<std::vector<std::string>> lines = {{"row"}};
@@ -29,7 +24,7 @@ std::string first_rows(const report::NeighborProfile& profile, std::span<const s
   std::size_t widest = 0;
   for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
     const auto& [size, ids, distances] = profile.first_rows[row];
-    std::vector<std::string> line = {fmt::format("{}", number_of(row, numbers))};
+    std::vector<std::string> line = {fmt::format("{}", row_number(static_cast<std::int64_t>(row), numbers))};
     if (profile.within_radius()) line.push_back(fmt::format("{}", size));
     const std::size_t shown = std::min(ids.size(), kNeighborsPrinted);
     for (std::size_t rank = 0; rank < shown; ++rank) {
@@ -62,7 +57,7 @@ void describe_neighbors(const FoundNeighbors& found, const std::string& output, 
   json["stats"] = to_json(profile.stats);
   Json head = Json::array();
   for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
-    head.push_back({{"row", number_of(row, found.numbers)},
+    head.push_back({{"row", row_number(static_cast<std::int64_t>(row), found.numbers)},
                     {"ids", profile.first_rows[row].ids},
                     {"distances", profile.first_rows[row].distances}});
   }
@@ -120,7 +115,7 @@ ReadOptions NeighborsCommand::reading() const {
   return reading;
 }
 
-NeighborTables NeighborsCommand::read(const Runtime& runtime) const {
+NeighborTables NeighborsCommand::read(const Runtime& runtime, const RowsNeeded& needed) const {
   const Context& ctx = runtime.ctx;
   if (missing.drops() && !search.filter.empty()) {
     throw Error(ErrorCode::invalid_argument, "--filter: numbers all rows, of which --missing drop leaves out some");
@@ -131,7 +126,7 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime) const {
   of_queries.missing = missing.fills();
   NeighborTables tables{naming_missing([&] { return load_table(runtime, common, table, reading()); }),
                         queries.empty() ? Table{} : load_table(runtime, common, queries, of_queries)};
-  tables.kept = missing.drop_rows(ctx, tables.rows, table);
+  tables.kept = missing.drop_rows(ctx, tables.rows, table, needed);
   if (!missing.fills()) return tables;
   const Imputer imputer = Imputer::fit(ctx, tables.rows, missing.options());
   tables.rows = imputer.apply(ctx, std::move(tables.rows), table);

@@ -67,7 +67,7 @@ struct NeighborsCommand {
   void deliver(const Runtime& runtime, const FoundNeighbors& found, OutputFiles& together) const;
   [[nodiscard]] ReadOptions reading() const;
   /// Reads the tables, and drops rows or fills values by --missing.
-  [[nodiscard]] NeighborTables read(const Runtime& runtime) const;
+  [[nodiscard]] NeighborTables read(const Runtime& runtime, const RowsNeeded& needed = {}) const;
   /// Bytes that the latter takes, of tables with these shapes.
   [[nodiscard]] std::uint64_t missing_bytes(const TableView& rows, const TableView& asked) const;
   /// The numbers in its file of the rows that are asked about, where some were left out.

@@ -200,7 +200,8 @@ Fitted RegressCommand::fit_rows(const Context& ctx, const Context& rest) const {
   Table table = read_training(ctx, *this, reading);
   require_rows(targets.empty() ? "--targets" : "--target", targets.empty() ? targets_file : first, known,
                table.view.rows());
-  keep_rows(prepared.missing.drop_rows(ctx, table, first), static_cast<std::size_t>(known.columns), known.values);
+  const std::vector<std::int64_t> kept = prepared.missing.drop_rows(ctx, table, first, rows_needed(*this));
+  keep_rows(kept, static_cast<std::size_t>(known.columns), known.values);
   Fitted fitted = fit(ctx, rest, *this, std::move(table), targets);
   fitted.model->targets = std::move(known.values);
   fitted.model->target_columns = known.columns;

@@ -154,6 +154,14 @@ KRange parse_k(const std::string& text) {
   return range;
 }
 
+RowsNeeded rows_needed(const SupervisedOptions& options) {
+  if (options.by_radius()) return {};
+  const std::int64_t k = parse_k(options.k).last;
+  if (options.folds != 0)
+    return {std::max(options.folds, k + 1), fmt::format("--cv {} -k {}", options.folds, options.k)};
+  return {k, "-k " + options.k};
+}
+
 ReadOptions training_options(const SupervisedOptions& options) {
   ReadOptions reading = read_options(options.input);
   reading.missing = options.prepared.missing.any();

@@ -90,6 +90,8 @@ Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs,
 Fitted load_fitted(const Context& ctx, const std::string& file);
 void save_fitted(const Context& ctx, const std::string& file, const Fitted& fitted);
 
+/// How many rows of TRAIN --cv or -k needs.
+RowsNeeded rows_needed(const SupervisedOptions& options);
 /// How TRAIN is read: texts by --categories.
 ReadOptions training_options(const SupervisedOptions& options);
 /// A table, and where it holds text that it should not, a sentence that says which option reads it.

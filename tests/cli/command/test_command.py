@@ -194,7 +194,7 @@ WRITING = [
 
 
 def test_every_command_ends_by_naming_the_files_it_wrote(vicinal, tmp_path, small_files):
-    """In one line, the last on stderr; as `files` with --json; not with --quiet. Names that drive a terminal are shown."""
+    """In one line, the last on stderr; as `files` with --json; not with --quiet. Control characters are shown."""
     for words, names in WRITING:
         names = [name.replace("l.", "l\x1b.") for name in names]
         files = iter(names)
