@@ -297,8 +297,9 @@ void InfoCommand::run() const {
   std::string text = fmt::format("{}: {}{}, {}\n", io::printable(file), name_of(info.format), packed,
                                  format_bytes(static_cast<double>(info.bytes)));
   for (const FileInfo::Array& array : info.arrays) {
-    text += fmt::format("array {}{} of {}\n", array.name.empty() ? "" : io::printable(array.name) + ": ",
-                        fmt::join(array.shape, " x "), array.dtype);
+    const std::string size = array.shape.empty() ? "one" : fmt::format("{} of", fmt::join(array.shape, " x "));
+    text +=
+        fmt::format("array {}{} {}\n", array.name.empty() ? "" : io::printable(array.name) + ": ", size, array.dtype);
   }
   if (info.stored_values >= 0) text += fmt::format("{} values are stored\n", format_count(info.stored_values));
   if (!summary.problem.empty()) {
