@@ -295,8 +295,8 @@ class ClassifyRun : public SupervisedRun {
   void answer(const Context& ctx, const KnnOptions& search) override {
     found_ = vicinal::classify(ctx, index(), asked_.table.view, fitted_.model->outputs, search, voting());
   }
-  void answer(const Context& ctx, const RadiusOptions& search) override {
-    found_ = classify_radius(ctx, index(), asked_.table.view, fitted_.model->outputs, search, voting());
+  void answer(const Context& ctx, const RadiusOptions& search, const TakeLists& watch) override {
+    found_ = classify_radius(ctx, index(), asked_.table.view, fitted_.model->outputs, search, voting(), watch);
   }
   void answer(const Context& ctx, const NeighborGraph& graph) override {
     found_ = {vote(ctx, graph, fitted_.model->outputs, voting()), graph.rows, graph.table_rows, graph.plan,

@@ -227,8 +227,8 @@ class RegressRun : public SupervisedRun {
   void answer(const Context& ctx, const KnnOptions& search) override {
     found_ = vicinal::regress(ctx, index(), asked_.table.view, targets_of(fitted_), search, averaging_);
   }
-  void answer(const Context& ctx, const RadiusOptions& search) override {
-    found_ = regress_radius(ctx, index(), asked_.table.view, targets_of(fitted_), search, averaging_);
+  void answer(const Context& ctx, const RadiusOptions& search, const TakeLists& watch) override {
+    found_ = regress_radius(ctx, index(), asked_.table.view, targets_of(fitted_), search, averaging_, watch);
   }
   void answer(const Context& ctx, const NeighborGraph& graph) override;
   Answered answered() override { return {found_.rows, found_.plan, found_.stats}; }

@@ -11,7 +11,6 @@
 #include "base/input.hpp"
 #include "base/output.hpp"
 #include "base/output_files.hpp"
-#include "vicinal/radius_batches.hpp"
 
 namespace vicinal::cli {
 
@@ -41,7 +40,7 @@ void SupervisedRun::run() {
   } else if (has_test() && by_k) {
     answer(rest, knn_of(options_, fitted_, filter));
   } else if (has_test()) {
-    answer(rest, radius_of(options_, fitted_, filter));
+    answer(rest, radius_of(options_, fitted_, filter), {});
   }
   answered().stats.prepare_seconds = fitted_.prepare_seconds;
   score(ctx);
@@ -67,13 +66,11 @@ report::NeighborProfile SupervisedRun::answer_and_keep(const Context& rest, cons
     answer(rest, graph);
     profile.add(graph);
   } else {
-    // Lists of all rows may not fit into memory: they are found once more for the page.
-    const RadiusOptions within = radius_of(options_, fitted_, filter);
-    answer(rest, within);
-    const std::uint64_t beside = bytes_beside(bytes, index().rows(), queries.rows());
-    const Context search = rest.with_memory_limit(std::max(rest.memory_limit(), beside + 1) - beside);
-    radius_batches(search, index(), queries, within,
-                   [&](std::int64_t /*first*/, const NeighborGraph& lists) { profile.add(lists); });
+    // Lists of all rows may not fit into memory: each is answered from and kept for the page, then forgotten.
+    const std::uint64_t page = report::NeighborProfile::page_bytes(bytes.page, queries.rows(), index().rows());
+    const Context search = rest.with_memory_limit(std::max(rest.memory_limit(), page + 1) - page);
+    answer(search, radius_of(options_, fitted_, filter),
+           [&](std::int64_t /*first*/, const NeighborGraph& lists) { profile.add(lists); });
   }
   return profile;
 }
