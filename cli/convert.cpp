@@ -11,6 +11,7 @@
 #include "base/input.hpp"
 #include "base/missing.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/table_writing.hpp"
 #include "commands.hpp"
@@ -88,29 +89,30 @@ void ConvertCommand::run() const {
     const Imputer imputer = Imputer::fit(runtime.ctx, table, missing.options());
     table = imputer.apply(runtime.ctx, std::move(table), from);
   }
+  OutputFiles together;
   write_table(rest, to, table, writing);
+  together.commit();
   runtime.progress->clear();
   const FileFormat format = writing.format ? *writing.format : *format_of_suffix(to);
   const bool names_stay = table.columns.empty() || io::has_named_columns(format);
   if (common.json) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    print_json({{"command", "convert"},
-                {"input", from},
-                {"input_format", name_of(table.format)},
-                {"output", to},
-                {"output_format", name_of(format)},
-                {"rows", table.view.rows()},
-                {"dropped_rows", rows_read - table.view.rows()},
-                {"cols", table.view.cols()},
-                {"dtype", name_of(table.view.dtype())},
-                {"labels", table.labels.has_value()},
-                {"column_names_kept", names_stay},
-                {"seconds", seconds}});
-    return;
+    return print_result({{"command", "convert"},
+                         {"input", from},
+                         {"input_format", name_of(table.format)},
+                         {"output", to},
+                         {"output_format", name_of(format)},
+                         {"rows", table.view.rows()},
+                         {"dropped_rows", rows_read - table.view.rows()},
+                         {"cols", table.view.cols()},
+                         {"dtype", name_of(table.view.dtype())},
+                         {"labels", table.labels.has_value()},
+                         {"column_names_kept", names_stay},
+                         {"seconds", seconds}});
   }
   tell(runtime, common,
-       fmt::format("{} rows of {} columns written to {} as {}{}", format_count(table.view.rows()), table.view.cols(),
-                   to, name_of(format), names_stay ? "" : ", which has no place for the names of columns"));
+       fmt::format("{} rows of {} columns converted to {}{}", format_count(table.view.rows()), table.view.cols(),
+                   name_of(format), names_stay ? "" : ", which has no place for the names of columns"));
 }
 
 }  // namespace

@@ -7,12 +7,12 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/common_options.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "commands.hpp"
-#include "io/atomic_file.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal::cli {
@@ -108,7 +108,7 @@ void GenerateCommand::run() const {
   }
   const Generated made = generate(runtime.ctx, making);
   runtime.ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   if (!output.empty()) write_points(runtime.ctx, output, made);
   if (!parameters.empty()) write_parameters(parameters, made);
   if (!labels.empty()) write_labels(labels, made);
@@ -122,14 +122,13 @@ void GenerateCommand::run() const {
     json["parameters"] = parameters.empty() ? Json(nullptr) : Json(parameters);
     json["labels"] = labels.empty() ? Json(nullptr) : Json(labels);
     json["seconds"] = seconds;
-    print_json(json);
-    return;
+    return print_result(std::move(json));
   }
   if (output.empty()) {
     write_stdout(csv_of(runtime.ctx, made));
     return;
   }
-  tell(runtime, common, fmt::format("{} rows of {} columns written to {}", format_count(made.rows), made.cols, output));
+  tell(runtime, common, fmt::format("{} rows of {} columns generated", format_count(made.rows), made.cols));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "base/input.hpp"
 #include "base/missing.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/table_writing.hpp"
 #include "commands.hpp"
@@ -65,22 +66,21 @@ void ImputeCommand::tell_all(const Runtime& runtime, const Table& table, const s
     lines.push_back({name, format_count(missing[j]), fmt::format("{:.1f} %", 100 * share)});
   }
   if (common.json) {
-    print_json({{"command", "impute"},
-                {"input", from},
-                {"output", output},
-                {"method", filling.missing},
-                {"k", filling.missing == "knn" ? Json(filling.k) : Json(nullptr)},
-                {"rows", table.view.rows()},
-                {"cols", table.view.cols()},
-                {"filled", filled},
-                {"columns", columns},
-                {"seconds", seconds}});
-    return;
+    return print_result({{"command", "impute"},
+                         {"input", from},
+                         {"output", output},
+                         {"method", filling.missing},
+                         {"k", filling.missing == "knn" ? Json(filling.k) : Json(nullptr)},
+                         {"rows", table.view.rows()},
+                         {"cols", table.view.cols()},
+                         {"filled", filled},
+                         {"columns", columns},
+                         {"seconds", seconds}});
   }
   if (filled > 0) print_text(format_table(lines));
   tell(runtime, common,
-       fmt::format("{} values of {} columns in {} rows filled by {} in {}, written to {}", format_count(filled),
-                   columns.size(), format_count(table.view.rows()), how(), format_duration(seconds), output));
+       fmt::format("{} values of {} columns in {} rows filled by {} in {}", format_count(filled), columns.size(),
+                   format_count(table.view.rows()), how(), format_duration(seconds)));
 }
 
 void ImputeCommand::run() const {
@@ -113,7 +113,9 @@ void ImputeCommand::run() const {
   const std::vector<std::int64_t> missing = count_missing(runtime.ctx, table.view);
   const Imputer imputer = Imputer::fit(runtime.ctx, table, filling.options());
   table = imputer.apply(runtime.ctx, std::move(table));
+  OutputFiles together;
   write_table(rest, output, table, writing);
+  together.commit();
   runtime.progress->clear();
   tell_all(runtime, table, missing, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }

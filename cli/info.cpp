@@ -15,6 +15,7 @@
 #include "base/image_shape.hpp"
 #include "base/input.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
 #include "io/format.hpp"
@@ -210,7 +211,9 @@ void InfoCommand::write_report(const Context& ctx, const FileInfo& info) const {
   const std::string page =
       report::render(ctx, {file, &info, &table, image_shape_of(image_shape, table), seconds.count()});
   ctx.check_cancelled();
+  OutputFiles together;
   write_text(report, page);
+  together.commit();
 }
 
 /// A summary of each column, and what is printed of it.
@@ -236,7 +239,7 @@ void InfoCommand::plan(PlannedInputs& inputs) const {
 
 void InfoCommand::print_model(const Json& model) const {
   if (!report.empty()) throw Error(ErrorCode::invalid_argument, "--report: is of tables, and the file is a model");
-  if (common.json) return print_json({{"command", "info"}, {"model", model}});
+  if (common.json) return print_result({{"command", "info"}, {"model", model}});
   print_text(
       fmt::format("{}: model of {}\n{}", io::printable(file), model.front().get<std::string>(), model_text(model)));
 }
@@ -259,7 +262,7 @@ void InfoCommand::run_map(const Runtime& runtime) const {
   inputs.require("info", 0);
   const PolygonFileInfo map = describe_polygon_file(runtime.ctx, file);
   runtime.progress->clear();
-  if (common.json) return print_json({{"command", "info"}, {"map", map_json(map)}});
+  if (common.json) return print_result({{"command", "info"}, {"map", map_json(map)}});
   std::error_code unknown;
   const auto size = std::filesystem::file_size(file, unknown);
   print_text(fmt::format("{}: {}, {}\n{}", io::printable(file), map.format,
@@ -288,14 +291,15 @@ void InfoCommand::run() const {
   const Summary summary = read_summary(runtime.ctx, *this, info);
   if (!report.empty()) write_report(runtime.ctx, info);
   runtime.progress->clear();
-  if (common.json) return print_json(info_json(info, summary));
+  if (common.json) return print_result(info_json(info, summary));
   const bool plain = info.compression == Compression::none;
   const std::string packed = plain ? "" : fmt::format(" in {}", name_of(info.compression));
   std::string text = fmt::format("{}: {}{}, {}\n", io::printable(file), name_of(info.format), packed,
                                  format_bytes(static_cast<double>(info.bytes)));
   for (const FileInfo::Array& array : info.arrays) {
-    text += fmt::format("array {}{} of {}\n", array.name.empty() ? "" : io::printable(array.name) + ": ",
-                        fmt::join(array.shape, " x "), array.dtype);
+    const std::string size = array.shape.empty() ? "one" : fmt::format("{} of", fmt::join(array.shape, " x "));
+    text +=
+        fmt::format("array {}{} {}\n", array.name.empty() ? "" : io::printable(array.name) + ": ", size, array.dtype);
   }
   if (info.stored_values >= 0) text += fmt::format("{} values are stored\n", format_count(info.stored_values));
   if (!summary.problem.empty()) {

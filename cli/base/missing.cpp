@@ -3,8 +3,10 @@
 
 #include <fmt/core.h>
 
+#include <memory>
 #include <utility>
 
+#include "base/input.hpp"
 #include "base/output.hpp"
 
 namespace vicinal::cli {
@@ -16,16 +18,25 @@ ImputeOptions MissingArguments::options() const {
 std::uint64_t MissingArguments::fill_bytes(const TableView& table) const {
   const std::uint64_t bytes = static_cast<std::uint64_t>(table.rows() * table.cols()) * sizeof(double);
   if (!any()) return 0;
-  return missing == "knn" ? 3 * bytes : fills() ? 2 * bytes : bytes;
+  if (drops()) return bytes + static_cast<std::uint64_t>(table.rows()) * 3 * sizeof(std::int64_t);
+  return (missing == "knn" ? 3 : 2) * bytes;
 }
 
-std::vector<std::int64_t> MissingArguments::drop_rows(const Context& ctx, Table& table, const std::string& file) const {
+std::vector<std::int64_t> MissingArguments::drop_rows(const Context& ctx, Table& table, const std::string& file,
+                                                      const RowsNeeded& needed) const {
   if (!drops()) return {};
   const std::int64_t rows = table.view.rows();
   CompleteRows kept = complete_rows(ctx, std::move(table), file);
   table = std::move(kept.table);
   const std::int64_t dropped = rows - table.view.rows();
   if (dropped == 0) return {};
+  if (table.view.rows() < needed.rows) {
+    throw Error(
+        ErrorCode::bad_data,
+        fmt::format("{}: {} of {} rows have missing values, so that --missing drop leaves {}, too few for {}; fill the "
+                    "values by mean, median or knn",
+                    file, dropped, rows, table.view.rows(), needed.by));
+  }
   add_note(fmt::format("{}: {} of {} rows have missing values and are left out", file, format_count(dropped),
                        format_count(rows)));
   return std::move(kept.rows);
@@ -37,6 +48,18 @@ void MissingArguments::refuse_drop(const std::string& why) const {
               fmt::format("--missing drop: {}; fill the values by mean, median or knn, or leave out the rows first by "
                           "vicinal convert --missing drop",
                           why));
+}
+
+void keep_rows(const Context& ctx, const std::vector<std::int64_t>& rows, Table& table) {
+  if (rows.empty()) return;
+  const auto values = std::make_shared<std::vector<double>>();
+  values->reserve(rows.size() * static_cast<std::size_t>(table.view.cols()));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i % 4096 == 0) ctx.check_cancelled();
+    for (std::int64_t j = 0; j < table.view.cols(); ++j) values->push_back(value_at(table.view, rows[i], j));
+  }
+  table.view = TableView(values->data(), static_cast<std::int64_t>(rows.size()), table.view.cols());
+  table.storage = values;
 }
 
 void add_missing_options(const Parser& command, MissingArguments& arguments) {

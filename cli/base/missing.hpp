@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,12 @@
 
 namespace vicinal::cli {
 
+/// How many rows an option needs, "-k 5".
+struct RowsNeeded {
+  std::int64_t rows = 1;
+  std::string by;
+};
+
 struct MissingArguments {
   std::string missing = "error";
   std::int64_t k = 5;
@@ -19,12 +26,15 @@ struct MissingArguments {
   [[nodiscard]] bool drops() const { return missing == "drop"; }
   [[nodiscard]] bool fills() const { return any() && !drops(); }
   [[nodiscard]] ImputeOptions options() const;
-  /// Bytes that filling or dropping takes beside the table: of what is filled, of a copy of it, and of what fills.
+  /// Bytes that filling or dropping takes beside the table: of what is filled, of a copy of it, and of what fills; of
+  /// what is left, its rows' numbers and what files of one value a row have for them.
   [[nodiscard]] std::uint64_t fill_bytes(const TableView& table) const;
   /// Leaves out the rows of a table that have missing values, where that is asked for, and notes how many. The numbers
-  /// in the file of the rows that are left; empty where they are as they were.
-  [[nodiscard]] std::vector<std::int64_t> drop_rows(const Context& ctx, Table& table, const std::string& file) const;
-  /// Refuses `drop` for a command that answers for every row.
+  /// in the file of the rows that are left; empty where they are as they were. Throws `bad_data` where some were left
+  /// out and fewer are left than needed.
+  [[nodiscard]] std::vector<std::int64_t> drop_rows(const Context& ctx, Table& table, const std::string& file,
+                                                    const RowsNeeded& needed = {}) const;
+  /// Refuses `drop` for what numbers all rows, or has no place for the numbers of those that are left.
   void refuse_drop(const std::string& why) const;
 };
 
@@ -43,6 +53,14 @@ Table naming_missing(const Read& read) {
     throw Error(error.code(), sentence + "; --missing fills such values or leaves out their rows");
   }
 }
+
+/// The number in its file of a row of a table; `numbers` are those that drop_rows gave.
+inline std::int64_t row_number(std::int64_t row, std::span<const std::int64_t> numbers) {
+  return numbers.empty() ? row : numbers[static_cast<std::size_t>(row)];
+}
+
+/// A table of numbers with the rows given; as it was where none are.
+void keep_rows(const Context& ctx, const std::vector<std::int64_t>& rows, Table& table);
 
 /// Those of the values that belong to the rows given; all of them where none are.
 template <class Value>

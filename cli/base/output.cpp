@@ -119,6 +119,10 @@ void silence_notes() {
   notes().silent = true;
 }
 
+bool notes_are_silent() {
+  return notes().silent;
+}
+
 void print_notes() {
   if (notes().silent) return;
   for (const std::string& note : notes().texts) write_stderr(fmt::format("note: {}\n", printable_lines(note)));

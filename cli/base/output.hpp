@@ -32,6 +32,7 @@ void tell(const Runtime& runtime, const CommonOptions& options, std::string_view
 /// Notes on the inputs, each once: printed on stderr when the command ends, and not with --quiet.
 void add_note(const std::string& note);
 void silence_notes();
+bool notes_are_silent();
 void print_notes();
 
 Json to_json(const Plan& plan);

@@ -11,6 +11,7 @@
 #include "base/interrupt.hpp"
 #include "base/one_line.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "base/standard_streams.hpp"
 #include "io/shown.hpp"
 #include "vicinal/error.hpp"
@@ -57,6 +58,7 @@ int run_command(const char* name, const Command& command) {
   try {
     command.run();
     print_notes();
+    print_written_files();
     return 0;
   } catch (const PipeClosed&) {
     return 0;

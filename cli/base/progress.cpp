@@ -1,4 +1,4 @@
-// See progress.hpp. The time left is that of a steady pace within the stage; it is shown once 1 % is done.
+// See progress.hpp.
 #include "base/progress.hpp"
 
 #include <fmt/core.h>
@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <optional>
 
 #include "base/standard_streams.hpp"
 
@@ -15,6 +17,10 @@ namespace vicinal::cli {
 namespace {
 
 constexpr int kBarWidth = 28;
+
+/// Stages that end when nothing changes any more: what they report is a share of the most iterations that they may
+/// take.
+constexpr std::string_view kStagesOfIterations[] = {"iterate", "pca"};
 
 bool environment_has(const char* name) {
   const char* value = std::getenv(name);
@@ -50,7 +56,7 @@ ProgressLine::ProgressLine(std::string_view when) {
   unicode_ = terminal_speaks_utf8();
 }
 
-std::string ProgressLine::text(double fraction, double elapsed) const {
+std::string ProgressLine::text(double fraction, double now) {
   const int filled = static_cast<int>(fraction * kBarWidth);
   std::string bar;
   for (int i = 0; i < kBarWidth; ++i) {
@@ -61,12 +67,13 @@ std::string ProgressLine::text(double fraction, double elapsed) const {
     }
   }
   if (color_) bar = "\x1b[36m" + bar + "\x1b[0m";
-  std::string line =
-      fmt::format("{:<10} {} {:3.0f} %  {}", stage_, bar, std::floor(fraction * 100), format_duration(elapsed));
-  if (fraction >= 0.01 && fraction < 1) {
-    line += fmt::format(", {} left", format_duration(elapsed * (1 - fraction) / fraction));
-  }
-  return line;
+  std::string line = fmt::format("{:<10} {} {:3.0f} %  {}", stage_, bar, std::floor(fraction * 100),
+                                 format_duration(left_.elapsed(now)));
+  const std::optional<double> left = left_.show(now);
+  if (!left || fraction >= 1) return line;
+  const bool ends_early = std::find(std::begin(kStagesOfIterations), std::end(kStagesOfIterations), stage_) !=
+                          std::end(kStagesOfIterations);
+  return line + fmt::format(", {}{} left", ends_early ? "at most " : "", format_duration(*left));
 }
 
 void ProgressLine::show(std::string_view stage, double fraction) {
@@ -74,15 +81,16 @@ void ProgressLine::show(std::string_view stage, double fraction) {
   const auto now = Clock::now();
   fraction = fraction >= 0 ? std::min(fraction, 1.0) : 0.0;
   const bool new_stage = stage != stage_;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
   if (new_stage) {
     stage_ = stage;
-    stage_start_ = now;
+    left_.begin(seconds);
   }
-  if (!new_stage && fraction < 1 && now - last_drawn_ < std::chrono::milliseconds(100)) return;
+  const bool begins = left_.add(seconds, fraction) || new_stage;
+  if (!begins && fraction < 1 && now - last_drawn_ < std::chrono::milliseconds(100)) return;
   last_drawn_ = now;
   drawn_ = true;
-  const double elapsed = std::chrono::duration<double>(now - stage_start_).count();
-  write_stderr("\r\x1b[2K" + text(fraction, elapsed));
+  write_stderr("\r\x1b[2K" + text(fraction, seconds));
 }
 
 void ProgressLine::clear() {

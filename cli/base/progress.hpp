@@ -1,10 +1,12 @@
-// The progress line on stderr: stage, bar, percent, time passed, time left. One line, redrawn at most ten times a
-// second, and wiped before anything else is written.
+// The progress line on stderr: stage, bar, percent, time passed and time left of the stage (time_left.hpp). One line,
+// redrawn at most ten times a second, and wiped before anything else is written.
 #pragma once
 
 #include <chrono>
 #include <string>
 #include <string_view>
+
+#include "base/time_left.hpp"
 
 namespace vicinal::cli {
 
@@ -24,14 +26,15 @@ class ProgressLine {
 
  private:
   using Clock = std::chrono::steady_clock;
-  [[nodiscard]] std::string text(double fraction, double elapsed) const;
+  [[nodiscard]] std::string text(double fraction, double now);
 
   bool active_ = false;
   bool color_ = false;
   bool unicode_ = false;
   bool drawn_ = false;
   std::string stage_;
-  Clock::time_point stage_start_;
+  TimeLeft left_;
+  Clock::time_point start_ = Clock::now();
   Clock::time_point last_drawn_;
 };
 

@@ -8,14 +8,14 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/common_options.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
 #include "graph/edges_file.hpp"
-#include "io/atomic_file.hpp"
 #include "io/packed_file.hpp"
 #include "ops/graph/plans.hpp"
 #include "vicinal/io.hpp"
@@ -194,7 +194,7 @@ void CoclusterCommand::run() {
     found = std::move(division.parts);
   }
   const Counts summary = summarize(found);
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   if (!output.empty()) write_members(ctx, output, edges, found);
   if (!cut_output.empty()) write_cut_edges(ctx, cut_output, edges, division.cut_edges);
   together.commit();
@@ -219,7 +219,7 @@ void CoclusterCommand::run() {
       json["label_seconds"] = found.label_seconds;
     }
     json["seconds"] = seconds;
-    return print_json(json);
+    return print_result(std::move(json));
   }
   std::vector<std::vector<std::string>> lines = {{"relation", "groups"}};
   for (const Relation relation : kRelations) {

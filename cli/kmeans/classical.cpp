@@ -3,12 +3,14 @@
 
 #include <fmt/core.h>
 
+#include "base/missing.hpp"
 #include "base/output.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal::cli {
 
-void write_classical(const Context& ctx, const std::string& name, const KMeans& found) {
+void write_classical(const Context& ctx, const std::string& name, const KMeans& found,
+                     std::span<const std::int64_t> numbers) {
   std::string text;
   for (std::int64_t c = 0; c < found.clusters; ++c) {
     text += fmt::format("{}", c);
@@ -22,7 +24,7 @@ void write_classical(const Context& ctx, const std::string& name, const KMeans& 
   text.clear();
   for (std::size_t i = 0; i < found.labels.size(); ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();
-    text += fmt::format("{} {}\n", i, found.labels[i]);
+    text += fmt::format("{} {}\n", row_number(static_cast<std::int64_t>(i), numbers), found.labels[i]);
   }
   write_text(name + ".membership", text);
 }

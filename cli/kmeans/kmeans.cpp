@@ -8,15 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/preparation.hpp"
 #include "commands.hpp"
-#include "io/atomic_file.hpp"
 #include "kmeans/agreement.hpp"
 #include "kmeans/classical.hpp"
 #include "kmeans/scan.hpp"
@@ -32,6 +32,14 @@ namespace {
 // What the classical tools stop at.
 constexpr double kClassicalShare = 0.001;
 constexpr std::int64_t kClassicalIterations = 501;
+
+/// Rows to cluster: prepared, and without those that --missing drop leaves out.
+struct ClusteredRows {
+  Table table;
+  std::int64_t read = 0;           ///< rows of the file
+  std::vector<std::int64_t> kept;  ///< their numbers in the file, where some were left out; else empty
+  [[nodiscard]] std::int64_t dropped() const { return read - table.view.rows(); }
+};
 
 struct KMeansCommand {
   CommonOptions common;
@@ -68,14 +76,17 @@ struct KMeansCommand {
   [[nodiscard]] Context plan(PlannedInputs& inputs) const;
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
   [[nodiscard]] bool writes_distances() const;
-  [[nodiscard]] Table read_prepared(const Context& ctx, Preparation& preparation) const;
-  [[nodiscard]] std::optional<Labels> known_labels(const Context& ctx, const Table& rows) const;
-  void run_scan(const Runtime& runtime, const Table& rows, const Labels* known, KMeansOptions options) const;
+  [[nodiscard]] ClusteredRows read_prepared(const Context& ctx, Preparation& preparation) const;
+  [[nodiscard]] std::vector<double> read_weights(const Context& ctx, const ClusteredRows& rows) const;
+  [[nodiscard]] std::optional<Labels> known_labels(const Context& ctx, const ClusteredRows& rows) const;
+  void run_scan(const Runtime& runtime, const ClusteredRows& clustered, const Labels* known,
+                KMeansOptions options) const;
   [[nodiscard]] std::string page(const Context& ctx, const Table& rows, const KMeans& found, const TableSample& sample,
                                  const SampleFit& fit, const Scan* scanned,
                                  const std::optional<ClusteringScores>& scores, double seconds) const;
-  void write(const Context& ctx, const KMeans& found, const std::vector<double>& distances) const;
-  void tell_all(const Runtime& runtime, const KMeans& found, const SampleFit& fit,
+  void write(const Context& ctx, const ClusteredRows& rows, const KMeans& found,
+             const std::vector<double>& distances) const;
+  void tell_all(const Runtime& runtime, const ClusteredRows& rows, const KMeans& found, const SampleFit& fit,
                 const std::optional<ClusteringScores>& scores, double seconds) const;
 };
 
@@ -84,15 +95,21 @@ bool is_init_name(const std::string& init) {
 }
 
 /// One number a row.
-std::vector<double> read_weights(const Context& ctx, const std::string& path) {
-  if (path.empty()) return {};
-  const Table table = read_rows(ctx, path, {});
-  if (table.view.cols() != 1) {
-    throw Error(ErrorCode::bad_data, fmt::format("--weights: {} has {} columns, not one", path, table.view.cols()));
+std::vector<double> KMeansCommand::read_weights(const Context& ctx, const ClusteredRows& rows) const {
+  if (weights.empty()) return {};
+  const Table table_of_weights = read_rows(ctx, weights, {});
+  const TableView& view = table_of_weights.view;
+  if (view.cols() != 1) {
+    throw Error(ErrorCode::bad_data, fmt::format("--weights: {} has {} columns, not one", weights, view.cols()));
   }
-  std::vector<double> weights;
-  for (std::int64_t i = 0; i < table.view.rows(); ++i) weights.push_back(value_at(table.view, i, 0));
-  return weights;
+  if (view.rows() != rows.read) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("--weights: {} has {} weights for a table of {} rows", weights, view.rows(), rows.read));
+  }
+  std::vector<double> of_rows;
+  for (std::int64_t i = 0; i < view.rows(); ++i) of_rows.push_back(value_at(view, i, 0));
+  keep_rows(rows.kept, 1, of_rows);
+  return of_rows;
 }
 
 KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vector<double>& weights_of_rows) const {
@@ -117,26 +134,38 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
 
 /// The rows as they are to be clustered: prepared as asked for, or as those of the model were. `preparation` becomes
 /// what was done, and stays without columns where nothing was.
-Table KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation) const {
+ClusteredRows KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation) const {
   ReadOptions reading = read_options(input);
   reading.label = label;
-  if (!preparation.columns().empty()) return preparation.apply(ctx, preparation.read(ctx, table, reading), table);
+  ClusteredRows rows;
+  if (!preparation.columns().empty()) {
+    rows.table = preparation.apply(ctx, preparation.read(ctx, table, reading), table);
+    rows.read = rows.table.view.rows();
+    return rows;
+  }
   prepared.ask_for_texts(reading);
-  reading.missing = prepared.missing.fills();
-  Table rows = naming_missing([&] { return read_rows(ctx, table, reading); });
+  reading.missing = prepared.missing.any();
+  rows.table = naming_missing([&] { return read_rows(ctx, table, reading); });
+  rows.read = rows.table.view.rows();
+  const RowsNeeded needed{scan.empty() ? clusters : 1, fmt::format("-c {}", clusters)};
+  rows.kept = prepared.missing.drop_rows(ctx, rows.table, table, needed);
   if (!prepared.any() || !model.empty()) return rows;
-  preparation = Preparation::fit(ctx, rows, prepared.options());
-  return preparation.apply(ctx, std::move(rows), table);
+  preparation = Preparation::fit(ctx, rows.table, prepared.options());
+  rows.table = preparation.apply(ctx, std::move(rows.table), table);
+  return rows;
 }
 
 /// Labels that are known of the rows; none where there are none.
-std::optional<Labels> KMeansCommand::known_labels(const Context& ctx, const Table& rows) const {
-  if (labels_file.empty()) return rows.labels;
+std::optional<Labels> KMeansCommand::known_labels(const Context& ctx, const ClusteredRows& rows) const {
+  if (labels_file.empty()) return rows.table.labels;
   Labels known = read_labels(ctx, labels_file);
   const auto size = static_cast<std::int64_t>(known.codes.size());
-  if (size == rows.view.rows()) return known;
-  throw Error(ErrorCode::bad_data,
-              fmt::format("--labels: {} has {} labels for a table of {} rows", labels_file, size, rows.view.rows()));
+  if (size != rows.read) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("--labels: {} has {} labels for a table of {} rows", labels_file, size, rows.read));
+  }
+  keep_rows(rows.kept, 1, known.codes);
+  return known;
 }
 
 bool KMeansCommand::writes_distances() const {
@@ -162,9 +191,9 @@ Context KMeansCommand::plan(PlannedInputs& inputs) const {
   reading.label = label;
   TableView rows = inputs.add_table(table, reading);
   if (!labels_file.empty()) inputs.add_labels(labels_file);
-  if (rows.rows() > 0 && prepared.any()) {
+  if (rows.rows() > 0 && (prepared.any() || prepared.missing.drops())) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
-    inputs.add(static_cast<std::uint64_t>(rows.rows() * rows.cols()) * sizeof(double));
+    if (prepared.any()) inputs.add(static_cast<std::uint64_t>(rows.rows() * rows.cols()) * sizeof(double));
     inputs.add(prepared.missing.fill_bytes(rows));
   }
   if (!weights.empty()) {
@@ -185,33 +214,41 @@ void KMeansCommand::predict_rows(const Context& ctx, const TableView& rows, KMea
   found.plan = plan_kmeans(ctx, rows, {.clusters = 1, .metric = found.metric});
 }
 
-void KMeansCommand::write(const Context& ctx, const KMeans& found, const std::vector<double>& distances) const {
+void KMeansCommand::write(const Context& ctx, const ClusteredRows& rows, const KMeans& found,
+                          const std::vector<double>& distances) const {
   if (output.empty()) return;
   if (output.ends_with(".npz")) {
     const auto n = static_cast<std::int64_t>(found.labels.size());
-    const NamedArray arrays[] = {{"labels", {found.labels.data(), "<i4", {n}}},
-                                 {"distances", {distances.data(), "<f8", {n}}},
-                                 {"centres", {found.centres.data(), "<f8", {found.clusters, found.cols}}},
-                                 {"inertia", {&found.inertia, "<f8", {1}}},
-                                 {"iterations", {&found.iterations, "<i8", {1}}}};
+    std::vector<NamedArray> arrays = {{"labels", {found.labels.data(), "<i4", {n}}},
+                                      {"distances", {distances.data(), "<f8", {n}}},
+                                      {"centres", {found.centres.data(), "<f8", {found.clusters, found.cols}}},
+                                      {"inertia", {&found.inertia, "<f8", {1}}},
+                                      {"iterations", {&found.iterations, "<i8", {1}}}};
+    if (!rows.kept.empty()) arrays.push_back({"rows", {rows.kept.data(), "<i8", {n}}});
     return write_npz(output, arrays);
   }
-  if (!is_csv_output(output)) return write_classical(ctx, output, found);
+  if (!is_csv_output(output)) return write_classical(ctx, output, found, rows.kept);
   std::string text = "row,label,distance\n";
   for (std::size_t i = 0; i < found.labels.size(); ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();
-    text += fmt::format("{},{},{}\n", i, found.labels[i], format_number(distances[i]));
+    text += fmt::format("{},{},{}\n", row_number(static_cast<std::int64_t>(i), rows.kept), found.labels[i],
+                        format_number(distances[i]));
   }
   write_text(output, text);
 }
 
-void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const SampleFit& fit,
-                             const std::optional<ClusteringScores>& scores, double seconds) const {
+void KMeansCommand::tell_all(const Runtime& runtime, const ClusteredRows& clustered, const KMeans& found,
+                             const SampleFit& fit, const std::optional<ClusteringScores>& scores,
+                             double seconds) const {
   const auto rows = static_cast<std::int64_t>(found.labels.size());
   if (common.json) {
-    Json json = {{"command", "kmeans"},        {"rows", rows},
-                 {"clusters", found.clusters}, {"metric", name_of(found.metric)},
-                 {"inertia", found.inertia},   {"sizes", found.sizes}};
+    Json json = {{"command", "kmeans"},
+                 {"rows", rows},
+                 {"clusters", found.clusters},
+                 {"metric", name_of(found.metric)},
+                 {"inertia", found.inertia},
+                 {"sizes", found.sizes},
+                 {"dropped_rows", clustered.dropped()}};
     if (model.empty()) {
       json["iterations"] = found.iterations;
       json["stopped"] = name_of(found.stopped);
@@ -231,7 +268,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
     json["model"] = save_model.empty() ? Json(nullptr) : Json(save_model);
     json["seconds"] = seconds;
     json["plan"] = cli::to_json(found.plan);
-    return print_json(json);
+    return print_result(std::move(json));
   }
   if (output.empty()) {
     std::vector<std::vector<std::string>> lines = {{"cluster", "rows"}};
@@ -246,24 +283,24 @@ void KMeansCommand::tell_all(const Runtime& runtime, const KMeans& found, const 
     print_text(format_table(lines) + (scores ? "\n" : ""));
   }
   if (scores) print_text(agreement_text(*scores));
-  std::string places = output.empty() ? "" : ", written to " + output;
-  if (!save_model.empty()) places += ", model in " + save_model;
+  std::string silhouette;
   if (!report.empty()) {
-    places += fmt::format(", silhouette {} of {} rows, report in {}", silhouette_text(fit.scores.mean),
-                          format_count(static_cast<std::int64_t>(fit.labels.size())), report);
+    silhouette = fmt::format(", silhouette {} of {} rows", silhouette_text(fit.scores.mean),
+                             format_count(static_cast<std::int64_t>(fit.labels.size())));
   }
   const std::string how = model.empty()
                               ? fmt::format("{} iterations, stopped by {}", found.iterations, name_of(found.stopped))
                               : "by the centres of " + model;
   tell(runtime, common,
        fmt::format("{} rows in {} clusters, inertia {:.6g}, {}, {} ({}){}", format_count(rows), found.clusters,
-                   found.inertia, how, format_duration(seconds), ran_as(found.plan), places));
+                   found.inertia, how, format_duration(seconds), ran_as(found.plan), silhouette));
 }
 
 /// --scan FIRST..LAST: inertia and silhouette of each number of clusters; the report shows the best.
-void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, const Labels* known,
+void KMeansCommand::run_scan(const Runtime& runtime, const ClusteredRows& clustered, const Labels* known,
                              KMeansOptions options) const {
   const auto start = std::chrono::steady_clock::now();
+  const Table& rows = clustered.table;
   const ScanRange range = parse_scan(scan, rows.view.rows());
   const Context& ctx = runtime.ctx;
   require_silhouettes(ctx, rows.view, range.last - range.first + 1, range.last);
@@ -277,19 +314,22 @@ void KMeansCommand::run_scan(const Runtime& runtime, const Table& rows, const La
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const std::string text = page(ctx, rows, best, sample, fit, &found, scores, seconds);
     ctx.check_cancelled();
+    OutputFiles together;
     write_text(report, text);
+    together.commit();
   }
   runtime.progress->clear();
   if (common.json) {
-    return print_json({{"command", "kmeans"},
-                       {"rows", rows.view.rows()},
-                       {"scan", cli::to_json(found)},
-                       {"best_clusters", found.best ? Json(found.points[*found.best].clusters) : Json(nullptr)},
-                       {"silhouette_rows", sample.size()},
-                       {"report", report.empty() ? Json(nullptr) : Json(report)}});
+    return print_result({{"command", "kmeans"},
+                         {"rows", rows.view.rows()},
+                         {"dropped_rows", clustered.dropped()},
+                         {"scan", cli::to_json(found)},
+                         {"best_clusters", found.best ? Json(found.points[*found.best].clusters) : Json(nullptr)},
+                         {"silhouette_rows", sample.size()},
+                         {"report", report.empty() ? Json(nullptr) : Json(report)}});
   }
   print_text(scan_table(found));
-  tell(runtime, common, scan_sentence(found, sample) + (report.empty() ? "" : ", report in " + report));
+  tell(runtime, common, scan_sentence(found, sample));
 }
 
 /// The report, as text.
@@ -322,7 +362,6 @@ void KMeansCommand::check() const {
   check_output("-o", output);
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
-  prepared.missing.refuse_drop("every row gets a label");
   if (!label.empty() && !labels_file.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "--labels: --label already says where the labels are; give one of the two");
@@ -353,9 +392,10 @@ void KMeansCommand::run() const {
   }
   PlannedInputs inputs(runtime, common);
   const Context rest = plan(inputs);
-  const Table rows = read_prepared(ctx, preparation);
-  const std::vector<double> weights_of_rows = read_weights(ctx, weights);
-  const std::optional<Labels> known = known_labels(ctx, rows);
+  const ClusteredRows clustered = read_prepared(ctx, preparation);
+  const Table& rows = clustered.table;
+  const std::vector<double> weights_of_rows = read_weights(ctx, clustered);
+  const std::optional<Labels> known = known_labels(ctx, clustered);
   const bool drawn = !report.empty() && scan.empty() && !common.explain;
   if (drawn) require_silhouettes(ctx, rows.view, 1, model.empty() ? clusters : found.clusters);
   if (!model.empty()) {
@@ -368,7 +408,7 @@ void KMeansCommand::run() const {
       made.memory = inputs.total(made.memory + output_bytes(rows.view.rows()));
       return print_plan(common, made);
     }
-    if (!scan.empty()) return run_scan(runtime, rows, known ? &*known : nullptr, chosen);
+    if (!scan.empty()) return run_scan(runtime, clustered, known ? &*known : nullptr, chosen);
     found = kmeans(rest, rows.view, chosen);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -384,13 +424,13 @@ void KMeansCommand::run() const {
     text = page(ctx, rows, found, sample, fit, nullptr, scores, seconds);
   }
   ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   if (!save_model.empty()) KMeansModel{.fitted = found, .preparation = preparation}.save(ctx, save_model);
-  write(ctx, found, distances);
+  write(ctx, clustered, found, distances);
   if (!report.empty()) write_text(report, text);
   together.commit();
   runtime.progress->clear();
-  tell_all(runtime, found, fit, scores, seconds);
+  tell_all(runtime, clustered, found, fit, scores, seconds);
 }
 
 }  // namespace

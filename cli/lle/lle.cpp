@@ -7,15 +7,15 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/missing.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
-#include "io/atomic_file.hpp"
 #include "lle/output.hpp"
 #include "report/embedding.hpp"
 #include "vicinal/io.hpp"
@@ -59,7 +59,9 @@ struct LleCommand {
   void check() const;
   [[nodiscard]] LleOptions options() const;
   [[nodiscard]] ReadOptions reading_of(const Context& ctx, const std::string& file) const;
-  [[nodiscard]] Table read_parameters(const Context& ctx, std::int64_t rows) const;
+  [[nodiscard]] ReadOptions reading_of_table(const Context& ctx) const;
+  [[nodiscard]] Table read_parameters(const Context& ctx, std::int64_t rows,
+                                      const std::vector<std::int64_t>& kept) const;
   [[nodiscard]] LlePlan plan_if_needed(const Context& ctx, const TableView& rows) const;
   void place(const Runtime& runtime) const;
   void tell_all(const Runtime& runtime, const EmbeddedRows& rows, double seconds) const;
@@ -69,7 +71,9 @@ void LleCommand::check() const {
   check_output("-o", output, {".csv", ".npy", ".npz"});
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
-  missing.refuse_drop("every row of TABLE gets a place");
+  if (output.ends_with(".npy") && queries.empty()) {
+    missing.refuse_drop("-o: a .npy has no place for the numbers of rows, as .csv and .npz have");
+  }
   if (judge < 0)
     throw Error(ErrorCode::invalid_argument, fmt::format("--quality-rows: {} is not a number of rows", judge));
   if (model.empty()) return;
@@ -111,13 +115,20 @@ ReadOptions LleCommand::reading_of(const Context& ctx, const std::string& file) 
   return reading;
 }
 
-Table LleCommand::read_parameters(const Context& ctx, std::int64_t rows) const {
+ReadOptions LleCommand::reading_of_table(const Context& ctx) const {
+  ReadOptions reading = reading_of(ctx, table);
+  reading.missing = missing.any();
+  return reading;
+}
+
+Table LleCommand::read_parameters(const Context& ctx, std::int64_t rows, const std::vector<std::int64_t>& kept) const {
   if (parameters.empty()) return {};
   Table known = read_rows(ctx, parameters, {});
   if (known.view.rows() != rows) {
     throw Error(ErrorCode::bad_data,
                 fmt::format("--parameters: {} has {} rows, but the table has {}", parameters, known.view.rows(), rows));
   }
+  keep_rows(ctx, kept, known);
   return known;
 }
 
@@ -129,6 +140,7 @@ void LleCommand::tell_all(const Runtime& runtime, const EmbeddedRows& rows, doub
   if (common.json) {
     const auto path = [](const std::string& name) { return name.empty() ? Json(nullptr) : Json(name); };
     Json json = {{"command", "lle"}, {"rows", count}, {"queries", rows.placed ? Json(placed) : Json(nullptr)}};
+    if (model.empty()) json["dropped_rows"] = rows.dropped;
     add_embedding(json, rows);
     json["output"] = path(output);
     json["model"] = path(save_model);
@@ -142,21 +154,18 @@ void LleCommand::tell_all(const Runtime& runtime, const EmbeddedRows& rows, doub
       json["plan"] = cli::to_json(found.plan);
       json["stats"] = cli::to_json(found.stats);
     }
-    return print_json(json);
+    return print_result(std::move(json));
   }
-  std::string places = output.empty() ? "" : ", written to " + output;
-  if (!save_model.empty()) places += ", model in " + save_model;
-  if (!report.empty()) places += ", report in " + report;
   if (!model.empty()) {
     return tell(runtime, common,
-                fmt::format("{} rows placed among the {} of {} in {}{}", format_count(placed), format_count(count),
-                            model, format_duration(seconds), places));
+                fmt::format("{} rows placed among the {} of {} in {}", format_count(placed), format_count(count), model,
+                            format_duration(seconds)));
   }
   print_text(embedding_text(rows));
   for (const std::string& warning : embedding_warnings(found)) tell(runtime, common, "warning: " + warning);
   tell(runtime, common,
-       fmt::format("{} rows embedded in {} dimension{} by {} in {}{}", format_count(count), dim, dim == 1 ? "" : "s",
-                   variant, format_duration(seconds), places));
+       fmt::format("{} rows embedded in {} dimension{} by {} in {}", format_count(count), dim, dim == 1 ? "" : "s",
+                   variant, format_duration(seconds)));
 }
 
 /// Plans where the plan is shown, or where the memory limit may force a slower solver: the user is warned before it
@@ -184,7 +193,9 @@ void LleCommand::place(const Runtime& runtime) const {
   rows.placed = transform(ctx, loaded.index, loaded.fitted, asked.view);
   rows.found = std::move(loaded.fitted);
   ctx.check_cancelled();
+  OutputFiles together;
   write_embedding(ctx, output, rows);
+  together.commit();
   tell_all(runtime, rows, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
@@ -194,17 +205,25 @@ void LleCommand::run() const {
   const Runtime runtime = make_runtime(common);
   if (!model.empty()) return place(runtime);
   PlannedInputs inputs(runtime, common);
-  const TableView shape = inputs.add_table(table, reading_of(runtime.ctx, table));
+  TableView shape = inputs.add_table(table, reading_of_table(runtime.ctx));
   inputs.add(missing.fill_bytes(shape));
+  if (shape.rows() > 0 && missing.any()) {
+    shape = TableView(shape.data(), DType::float64, shape.rows(), shape.cols(), 0, 0);
+  }
   if (!queries.empty()) inputs.add_table(queries, reading_of(runtime.ctx, queries));
-  if (!parameters.empty()) inputs.add_table(parameters, {});
+  if (!parameters.empty()) {
+    const TableView known = inputs.add_table(parameters, {});
+    if (missing.drops()) inputs.add(static_cast<std::uint64_t>(known.rows() * known.cols()) * sizeof(double));
+  }
   const Context reading = inputs.to_plan_from("lle", [&](const Context& rest) {
     LleOptions slowest = options();
     if (slowest.solver == LleSolver::automatic) slowest.solver = LleSolver::lanczos;  // needs no factor
     return plan_lle(rest, shape, slowest).memory;
   });
   const Context ctx = inputs.rest();
-  Table given = naming_missing([&] { return read_rows(reading, table, reading_of(reading, table)); });
+  Table given = naming_missing([&] { return read_rows(reading, table, reading_of_table(reading)); });
+  const std::int64_t rows_read = given.view.rows();
+  std::vector<std::int64_t> kept = missing.drop_rows(runtime.ctx, given, table, {k + 1, fmt::format("-k {}", k)});
   Preparation preparation;
   if (missing.fills()) {
     preparation = Preparation::fit(runtime.ctx, given, {.missing = missing.options()});
@@ -216,8 +235,10 @@ void LleCommand::run() const {
     return print_plan(common, plan);
   }
   if (!plan.warning.empty()) tell(runtime, common, "warning: " + plan.warning);
-  const Table known = read_parameters(reading, given.view.rows());
+  const Table known = read_parameters(reading, rows_read, kept);
   EmbeddedRows rows;
+  rows.dropped = rows_read - given.view.rows();
+  rows.numbers = std::move(kept);
   try {
     rows.found = lle(ctx, given.view, options());
   } catch (const Error& error) {
@@ -244,7 +265,7 @@ void LleCommand::run() const {
                                 given.labels ? &*given.labels : nullptr, &rows, seconds});
   }
   ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   if (!save_model.empty()) LleModel{Index(ctx, given.view), rows.found, {}, preparation}.save(ctx, save_model);
   write_embedding(ctx, output, rows);
   if (!report.empty()) write_text(report, text);

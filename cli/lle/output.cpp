@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/interrupt.hpp"
+#include "base/missing.hpp"
 #include "report/html.hpp"
 #include "vicinal/io.hpp"
 
@@ -191,11 +192,15 @@ void write_embedding(const Context& ctx, const std::filesystem::path& path, cons
     for (const LlePiece& piece : found.pieces) {
       values.insert(values.end(), piece.singular_values.begin(), piece.singular_values.end());
     }
-    const NamedArray arrays[] = {
+    std::vector<std::int64_t> placed = found.placed;
+    for (std::int64_t& row : placed) row = row_number(row, rows.numbers);
+    std::vector<NamedArray> arrays = {
         {"embedding", view},
         {"piece", {found.piece.data(), "<i8", {static_cast<std::int64_t>(found.piece.size())}}},
-        {"placed", {found.placed.data(), "<i8", {static_cast<std::int64_t>(found.placed.size())}}},
+        {"placed", {placed.data(), "<i8", {static_cast<std::int64_t>(placed.size())}}},
         {"singular_values", {values.data(), "<f8", {static_cast<std::int64_t>(found.pieces.size()), dim}}}};
+    const auto n = static_cast<std::int64_t>(rows.numbers.size());
+    if (n > 0) arrays.push_back({"rows", {rows.numbers.data(), "<i8", {n}}});
     return write_npz(path, arrays);
   }
   std::string text = "row";
@@ -203,7 +208,7 @@ void write_embedding(const Context& ctx, const std::filesystem::path& path, cons
   text += '\n';
   for (std::int64_t i = 0; i < count; ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();
-    text += fmt::format("{}", i);
+    text += fmt::format("{}", rows.placed ? i : row_number(i, rows.numbers));
     for (std::int64_t c = 0; c < dim; ++c) text += fmt::format(",{}", points[static_cast<std::size_t>(i * dim + c)]);
     text += '\n';
   }

@@ -20,6 +20,8 @@ struct EmbeddedRows {
   std::optional<LleParameterFit> fit;         ///< of known parameters
   std::vector<std::string> parameters;        ///< their names; empty where the file has none
   std::optional<std::vector<double>> placed;  ///< [m, dim] other rows, which are written instead
+  std::vector<std::int64_t> numbers;          ///< of the rows in their file, where some were left out; else empty
+  std::int64_t dropped = 0;                   ///< how many were
 
   /// The name of a known parameter, or its number.
   [[nodiscard]] std::string parameter_name(std::size_t parameter) const;
@@ -46,7 +48,8 @@ std::string count_sentence(const LlePiece& piece);
 /// few rows, pieces.
 std::vector<std::string> embedding_warnings(const Lle& found);
 
-/// .npy, .npz (embedding, piece, placed, singular_values) or .csv by the path's ending; nothing for an empty path.
+/// .npy, .npz (embedding, piece, placed, singular_values, and rows where some were left out) or .csv by the path's
+/// ending; nothing for an empty path.
 void write_embedding(const Context& ctx, const std::filesystem::path& path, const EmbeddedRows& rows);
 
 /// Fields of the command's JSON.

@@ -47,16 +47,22 @@ Detection detect(const Context& ctx, const Labels& labels, std::span<const doubl
   for (std::int64_t c = 0; c < count; ++c) {
     auto& one = all[static_cast<std::size_t>(c)];
     one.name = labels.name_of(c);
-    if (one.name == normal) known = c;
+    if (one.name == normal && one.rows > 0) known = c;
   }
   if (!normal.empty() && known < 0) {
     throw Error(ErrorCode::bad_data, fmt::format("--normal: no row has the label '{}'", normal));
   }
-  if (normal.empty() && count == 2) known = all[0].rows >= all[1].rows ? 0 : 1;
+  // Of the labels in a file, those of rows that were left out may not occur.
+  const auto occurs = [](const Detection::Class& one) { return one.rows > 0; };
+  if (normal.empty() && std::count_if(all.begin(), all.end(), occurs) == 2) {
+    const auto larger = [](const Detection::Class& a, const Detection::Class& b) { return a.rows < b.rows; };
+    known = std::max_element(all.begin(), all.end(), larger) - all.begin();
+  }
   if (known >= 0) {
     found.normal = all[static_cast<std::size_t>(known)].name;
     found.ranking = rank_outliers(ctx, labels, scores, known);
   }
+  std::erase_if(all, [&](const Detection::Class& one) { return !occurs(one); });
   found.classes = std::move(all);
   return found;
 }

@@ -10,15 +10,15 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/preparation.hpp"
 #include "commands.hpp"
-#include "io/atomic_file.hpp"
 #include "io/format.hpp"
 #include "lof/detection.hpp"
 #include "lof/graph_input.hpp"
@@ -108,7 +108,10 @@ void LofCommand::check() const {
   check_output("-o", output, {".csv", ".npy", ".npz"});
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
-  prepared.missing.refuse_drop("every row gets a score");
+  if (!graph.empty()) prepared.missing.refuse_drop("--graph numbers the rows of TRAIN");
+  if (output.ends_with(".npy") && !asks_others()) {
+    prepared.missing.refuse_drop("-o: a .npy has no place for the numbers of rows, as .csv and .npz have");
+  }
   if (top < 0) refuse(fmt::format("--top: {} is not a number of rows", top));
   if (!(top_share > 0) || !(top_share <= 1)) refuse(fmt::format("--top-share: {} is not in (0, 1]", top_share));
   if (!normal.empty() && label.empty()) refuse("--normal: the labels are needed, by --label COLUMN");
@@ -186,9 +189,11 @@ Context LofCommand::plan(PlannedInputs& inputs) const {
   TableView rows = by_shape ? inputs.add_table(table, reading()) : TableView{};
   TableView others;
   if (asks_others() && asked() != "-") others = inputs.add_table(asked(), read_options(input));
-  if (rows.rows() > 0 && prepared.any()) {
+  if (rows.rows() > 0 && (prepared.any() || prepared.missing.drops())) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
-    inputs.add(static_cast<std::uint64_t>((rows.rows() + others.rows()) * rows.cols()) * sizeof(double));
+    if (prepared.any()) {
+      inputs.add(static_cast<std::uint64_t>((rows.rows() + others.rows()) * rows.cols()) * sizeof(double));
+    }
     inputs.add(prepared.missing.fill_bytes(rows));
   }
   return inputs.fit("lof", [&](const Context& rest) {
@@ -341,7 +346,8 @@ void LofCommand::tell_all(const Runtime& runtime, const Fit& fitted, const Score
   const auto rows = static_cast<std::int64_t>(scored.scores.size());
   runtime.progress->clear();
   if (common.json) {
-    Json json = {{"command", "lof"}, {"rows", rows}, {"train_rows", lof.scores.size()}};
+    Json json = {
+        {"command", "lof"}, {"rows", rows}, {"train_rows", lof.scores.size()}, {"dropped_rows", scored.dropped}};
     add_scores(json, lof, scored, fitted.preparation);
     json["output"] = output.empty() ? Json(nullptr) : Json(output);
     json["model"] = save_model.empty() ? Json(nullptr) : Json(save_model);
@@ -350,7 +356,7 @@ void LofCommand::tell_all(const Runtime& runtime, const Fit& fitted, const Score
     json["score_seconds"] = lof.score_seconds;
     json["plan"] = cli::to_json(lof.plan);
     json["stats"] = cli::to_json(lof.stats);
-    print_json(json);
+    print_result(std::move(json));
   } else {
     print_text(scores_text(lof, scored, fitted.preparation));
   }
@@ -363,13 +369,9 @@ void LofCommand::tell_all(const Runtime& runtime, const Fit& fitted, const Score
                      format_count(lof.copied), lof.options.k, name_of(lof.options.duplicates)));
   }
   if (common.json) return;
-  std::string places = output.empty() ? "" : ", scores in " + output;
-  if (!save_model.empty()) places += ", model in " + save_model;
-  if (!report.empty()) places += ", report in " + report;
   tell(runtime, common,
-       fmt::format("{} rows scored by {} in {}, {} of them above the threshold of {:.6g}{}", format_count(rows),
-                   name_of(lof.options.score), format_duration(seconds), format_count(scored.outliers), lof.threshold,
-                   places));
+       fmt::format("{} rows scored by {} in {}, {} of them above the threshold of {:.6g}", format_count(rows),
+                   name_of(lof.options.score), format_duration(seconds), format_count(scored.outliers), lof.threshold));
 }
 
 void LofCommand::run() const {
@@ -380,7 +382,16 @@ void LofCommand::run() const {
   PlannedInputs inputs(runtime, common);
   const Context rest = plan(inputs);
   std::optional<Table> rows;
-  if (model.empty() && !table.empty()) rows = read_train(ctx);
+  std::vector<std::int64_t> kept;
+  std::int64_t dropped = 0;
+  if (model.empty() && !table.empty()) {
+    rows = read_train(ctx);
+    dropped = rows->view.rows();
+    const RowsNeeded needed =
+        k_to > k ? RowsNeeded{k_to + 1, fmt::format("--k-to {}", k_to)} : RowsNeeded{k + 1, fmt::format("-k {}", k)};
+    kept = prepared.missing.drop_rows(ctx, *rows, table, needed);
+    dropped -= rows->view.rows();
+  }
   if (common.explain) return explain(rest, inputs, rows);
   std::optional<Labels> labels;
   if (rows) labels = std::move(rows->labels);
@@ -390,7 +401,9 @@ void LofCommand::run() const {
     LofModel{.index = *fitted.index, .fitted = fitted.lof, .preparation = fitted.preparation}.save(ctx, save_model);
   };
   if (asked() == "-") {
+    OutputFiles together;
     save();
+    together.commit();
     return score_stream(runtime, common, input, {*fitted.index, fitted.lof, {}, fitted.preparation});
   }
   Table others;
@@ -404,6 +417,8 @@ void LofCommand::run() const {
   } else {
     scored.scores = fitted.lof.scores;
   }
+  if (!asks_others()) scored.numbers = std::move(kept);
+  scored.dropped = dropped;
   scored.ranked = ranking(scored.scores);
   scored.outliers = std::count_if(scored.scores.begin(), scored.scores.end(),
                                   [&](double score_of_row) { return score_of_row > fitted.lof.threshold; });
@@ -417,7 +432,7 @@ void LofCommand::run() const {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::string text = report.empty() ? std::string() : page(ctx, fitted, scored, seconds);
   ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   write_scores(ctx, output, fitted.lof, scored);
   save();
   if (!report.empty()) write_text(report, text);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/missing.hpp"
 #include "report/html.hpp"
 #include "vicinal/io.hpp"
 
@@ -32,7 +33,8 @@ std::string top_text(const Lof& lof, const ScoredRows& scored, const Preparation
   for (std::size_t c = 0; c < most; ++c) lines[0].emplace_back(c == 0 ? "pushed out by" : "");
   for (std::size_t i = 0; i < scored.top.size(); ++i) {
     const OutlyingRow& one = scored.top[i];
-    lines.push_back({fmt::format("{}", i + 1), fmt::format("{}", one.row), fmt::format("{:.6g}", one.score)});
+    lines.push_back({fmt::format("{}", i + 1), fmt::format("{}", row_number(one.row, scored.numbers)),
+                     fmt::format("{:.6g}", one.score)});
     if (labelled) lines.back().push_back(report::shortened(label_of_row(scored, one.row), kLongestName));
     for (const ColumnShare& share : one.columns) {
       if (share.share < kShareShown) continue;
@@ -70,8 +72,9 @@ void write_scores(const Context& ctx, const std::filesystem::path& path, const L
   if (path.extension() == ".npz") {
     std::vector<unsigned char> flags(scored.scores.size());
     for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = scored.scores[i] > lof.threshold ? 1 : 0;
-    const NamedArray arrays[] = {
+    std::vector<NamedArray> arrays = {
         {"scores", scores}, {"threshold", {&lof.threshold, "<f8", {1}}}, {"outliers", {flags.data(), "|u1", {m}}}};
+    if (!scored.numbers.empty()) arrays.push_back({"rows", {scored.numbers.data(), "<i8", {m}}});
     return write_npz(path, arrays);
   }
   std::vector<std::int64_t> ranks(scored.ranked.size());
@@ -81,7 +84,8 @@ void write_scores(const Context& ctx, const std::filesystem::path& path, const L
   std::string text = fmt::format("row,{},rank,outlier\n", name_of(lof.options.score));
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();
-    text += fmt::format("{},{},{},{}\n", i, scored.scores[i], ranks[i], scored.scores[i] > lof.threshold ? 1 : 0);
+    text += fmt::format("{},{},{},{}\n", row_number(static_cast<std::int64_t>(i), scored.numbers), scored.scores[i],
+                        ranks[i], scored.scores[i] > lof.threshold ? 1 : 0);
   }
   write_text(path, text);
 }
@@ -108,7 +112,7 @@ void add_scores(Json& json, const Lof& lof, const ScoredRows& scored, const Prep
   json["top"] = Json::array();
   for (std::size_t i = 0; i < scored.top.size(); ++i) {
     const OutlyingRow& one = scored.top[i];
-    Json row = {{"rank", i + 1}, {"row", one.row}, {"score", number(one.score)}};
+    Json row = {{"rank", i + 1}, {"row", row_number(one.row, scored.numbers)}, {"score", number(one.score)}};
     if (scored.labels != nullptr) row["label"] = label_of_row(scored, one.row);
     row["columns"] = Json::array();
     for (const ColumnShare& share : one.columns) {

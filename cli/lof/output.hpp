@@ -22,12 +22,14 @@ struct ScoredRows {
   std::vector<std::int64_t> ranked;
   std::int64_t outliers = 0;  ///< above the threshold
   std::vector<OutlyingRow> top;
+  std::vector<std::int64_t> numbers;  ///< of the rows in their file, where some were left out; else empty
+  std::int64_t dropped = 0;           ///< rows of TRAIN that were left out
   const Labels* labels = nullptr;
   std::optional<Detection> detection;
 };
 
 /// .csv: lines `row,score,rank,outlier`, rank 1 the most outlying, outlier 1 above the threshold, else 0; .npy: scores
-/// [m]; .npz: scores, threshold and outliers. Nothing for an empty path.
+/// [m]; .npz: scores, threshold and outliers, and rows where some were left out. Nothing for an empty path.
 void write_scores(const Context& ctx, const std::filesystem::path& path, const Lof& lof, const ScoredRows& scored);
 
 /// The most outlying rows and, where there are labels, what was found of each class, as tables.

@@ -253,7 +253,7 @@ Fitted ClassifyCommand::fit_rows(const Context& ctx, const Context& rest) const 
     outputs.push_back(read_labels(ctx, labels_file));
     require_rows("--labels", labels_file, outputs[0], table);
   }
-  const std::vector<std::int64_t> kept = prepared.missing.drop_rows(ctx, table, first);
+  const std::vector<std::int64_t> kept = prepared.missing.drop_rows(ctx, table, first, rows_needed(*this));
   for (Labels& labels : outputs) keep_rows(kept, 1, labels.codes);
   Fitted fitted = fit(ctx, rest, *this, std::move(table), input.labels);
   if (!outlier.empty()) {
@@ -283,7 +283,7 @@ void call_outliers(const Fitted& fitted, std::vector<Vote>& votes) {
 class ClassifyRun : public SupervisedRun {
  public:
   explicit ClassifyRun(const ClassifyCommand& command)
-      : SupervisedRun(command, {"classify", "labels", "accuracy"}), command_(command) {}
+      : SupervisedRun(command, {"classify", "accuracy"}), command_(command) {}
 
  protected:
   void check_model() const override;
@@ -295,8 +295,8 @@ class ClassifyRun : public SupervisedRun {
   void answer(const Context& ctx, const KnnOptions& search) override {
     found_ = vicinal::classify(ctx, index(), asked_.table.view, fitted_.model->outputs, search, voting());
   }
-  void answer(const Context& ctx, const RadiusOptions& search) override {
-    found_ = classify_radius(ctx, index(), asked_.table.view, fitted_.model->outputs, search, voting());
+  void answer(const Context& ctx, const RadiusOptions& search, const TakeLists& watch) override {
+    found_ = classify_radius(ctx, index(), asked_.table.view, fitted_.model->outputs, search, voting(), watch);
   }
   void answer(const Context& ctx, const NeighborGraph& graph) override {
     found_ = {vote(ctx, graph, fitted_.model->outputs, voting()), graph.rows, graph.table_rows, graph.plan,

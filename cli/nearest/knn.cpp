@@ -9,7 +9,6 @@
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
@@ -52,7 +51,7 @@ void KnnCommand::run() const {
     const std::uint64_t searching = plan_knn(rest, shape, others, knn_options(search, searched(), {})).memory;
     return searching + more(rest, shape);
   });
-  const NeighborTables tables = read(runtime);
+  const NeighborTables tables = read(runtime, {searched() + (queries.empty() ? 1 : 0), fmt::format("-k {}", k)});
   const Table& rows = tables.rows;
   const Table& asked = tables.asked;
   const auto filter = read_filter(runtime.ctx, search.filter, rows.view.rows());

@@ -9,7 +9,6 @@
 
 #include "base/image_shape.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "report/neighbors.hpp"
 
@@ -18,11 +17,6 @@ namespace {
 
 constexpr std::size_t kNeighborsPrinted = 5;
 
-/// The number that a row has in its file: its own, unless `rows` says otherwise.
-std::int64_t number_of(std::size_t row, std::span<const std::int64_t> rows) {
-  return rows.empty() ? static_cast<std::int64_t>(row) : rows[row];
-}
-
 /// A table of the first rows and their first neighbors, `id (distance)`.
 std::string first_rows(const report::NeighborProfile& profile, std::span<const std::int64_t> numbers) {
   std::vector<std::vector<std::string>> lines = {{"row"}};
@@ -30,7 +24,7 @@ std::string first_rows(const report::NeighborProfile& profile, std::span<const s
   std::size_t widest = 0;
   for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
     const auto& [size, ids, distances] = profile.first_rows[row];
-    std::vector<std::string> line = {fmt::format("{}", number_of(row, numbers))};
+    std::vector<std::string> line = {fmt::format("{}", row_number(static_cast<std::int64_t>(row), numbers))};
     if (profile.within_radius()) line.push_back(fmt::format("{}", size));
     const std::size_t shown = std::min(ids.size(), kNeighborsPrinted);
     for (std::size_t rank = 0; rank < shown; ++rank) {
@@ -63,21 +57,20 @@ void describe_neighbors(const FoundNeighbors& found, const std::string& output, 
   json["stats"] = to_json(profile.stats);
   Json head = Json::array();
   for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
-    head.push_back({{"row", number_of(row, found.numbers)},
+    head.push_back({{"row", row_number(static_cast<std::int64_t>(row), found.numbers)},
                     {"ids", profile.first_rows[row].ids},
                     {"distances", profile.first_rows[row].distances}});
   }
   json["first_rows"] = head;
 }
 
-/// One sentence on how many neighbors were found, how, how fast and where they are.
-std::string neighbors_sentence(const report::NeighborProfile& profile, const std::string& output, double seconds) {
+/// One sentence on how many neighbors were found, how, how fast.
+std::string neighbors_sentence(const report::NeighborProfile& profile, bool is_shown, double seconds) {
   std::string text = fmt::format("{} neighbors of {} rows among {} by {} in {} ({})", format_count(profile.neighbors),
                                  format_count(profile.rows), format_count(profile.table_rows), name_of(profile.metric),
                                  format_duration(seconds), ran_as(profile.plan));
-  if (!output.empty()) return text + fmt::format(", written to {}", output);
   const std::size_t shown = profile.first_rows.size();
-  if (profile.rows > static_cast<std::int64_t>(shown)) {
+  if (is_shown && profile.rows > static_cast<std::int64_t>(shown)) {
     text += fmt::format("; the first {} rows are shown, -o FILE writes all", shown);
   }
   return text;
@@ -122,7 +115,7 @@ ReadOptions NeighborsCommand::reading() const {
   return reading;
 }
 
-NeighborTables NeighborsCommand::read(const Runtime& runtime) const {
+NeighborTables NeighborsCommand::read(const Runtime& runtime, const RowsNeeded& needed) const {
   const Context& ctx = runtime.ctx;
   if (missing.drops() && !search.filter.empty()) {
     throw Error(ErrorCode::invalid_argument, "--filter: numbers all rows, of which --missing drop leaves out some");
@@ -133,7 +126,7 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime) const {
   of_queries.missing = missing.fills();
   NeighborTables tables{naming_missing([&] { return load_table(runtime, common, table, reading()); }),
                         queries.empty() ? Table{} : load_table(runtime, common, queries, of_queries)};
-  tables.kept = missing.drop_rows(ctx, tables.rows, table);
+  tables.kept = missing.drop_rows(ctx, tables.rows, table, needed);
   if (!missing.fills()) return tables;
   const Imputer imputer = Imputer::fit(ctx, tables.rows, missing.options());
   tables.rows = imputer.apply(ctx, std::move(tables.rows), table);
@@ -165,7 +158,7 @@ void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTable
   report::NeighborProfile written;
   if (is_changed) written.add(lists);
   runtime.ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   if (!output.empty()) {
     if (graph_output.given().empty()) {
       write_graph(output, lists, row_numbers(tables));
@@ -177,7 +170,7 @@ void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTable
           together);
 }
 
-void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found, io::OutputGroup& together) const {
+void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& found, OutputFiles& together) const {
   if (!report.empty()) write_text(report, page_of(*this, found));
   runtime.ctx.check_cancelled();
   together.commit();
@@ -189,10 +182,10 @@ void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& fou
     json["include_self"] = graph_output.include_self;
     json["symmetric"] = graph_output.symmetric == "no" ? Json(nullptr) : Json(graph_output.symmetric);
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
-    return print_json(json);
+    return print_result(std::move(json));
   }
   if (output.empty()) print_text(first_rows(found.written, found.numbers));
-  tell(runtime, common, neighbors_sentence(found.written, output, found.seconds));
+  tell(runtime, common, neighbors_sentence(found.written, output.empty(), found.seconds));
 }
 
 }  // namespace vicinal::cli

@@ -10,7 +10,7 @@
 
 #include "base/common_options.hpp"
 #include "base/missing.hpp"
-#include "io/atomic_file.hpp"
+#include "base/output_files.hpp"
 #include "nearest/graph_output.hpp"
 #include "report/neighbor_profile.hpp"
 #include "vicinal/graph.hpp"
@@ -64,10 +64,10 @@ struct NeighborsCommand {
                      std::chrono::steady_clock::time_point start) const;
   /// Writes the page, has it appear with the lists that `together` has, and prints what was found: as JSON, or its
   /// first rows and a sentence.
-  void deliver(const Runtime& runtime, const FoundNeighbors& found, io::OutputGroup& together) const;
+  void deliver(const Runtime& runtime, const FoundNeighbors& found, OutputFiles& together) const;
   [[nodiscard]] ReadOptions reading() const;
   /// Reads the tables, and drops rows or fills values by --missing.
-  [[nodiscard]] NeighborTables read(const Runtime& runtime) const;
+  [[nodiscard]] NeighborTables read(const Runtime& runtime, const RowsNeeded& needed = {}) const;
   /// Bytes that the latter takes, of tables with these shapes.
   [[nodiscard]] std::uint64_t missing_bytes(const TableView& rows, const TableView& asked) const;
   /// The numbers in its file of the rows that are asked about, where some were left out.

@@ -11,7 +11,6 @@
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
@@ -49,6 +48,7 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
   const NeighborCounts found = queries.empty() ? count(ctx, index, options) : count(ctx, index, asked.view, options);
   runtime.ctx.check_cancelled();
   const auto m = static_cast<std::int64_t>(found.counts.size());
+  OutputFiles together;
   if (output.ends_with(".npy")) {
     write_npy(output, {found.counts.data(), "<i8", {m}});
   } else if (!output.empty()) {
@@ -56,6 +56,7 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
     for (std::int64_t i = 0; i < m; ++i) text += fmt::format("{},{}\n", i, found.counts[static_cast<std::size_t>(i)]);
     write_text(output, text);
   }
+  together.commit();
   runtime.progress->clear();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const std::int64_t total = std::accumulate(found.counts.begin(), found.counts.end(), std::int64_t{0});
@@ -75,8 +76,7 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
     json["output"] = output.empty() ? Json(nullptr) : Json(output);
     const auto shown = std::min<std::ptrdiff_t>(m, 10);
     json["first_counts"] = std::vector<std::int64_t>(found.counts.begin(), found.counts.begin() + shown);
-    print_json(json);
-    return;
+    return print_result(std::move(json));
   }
   if (output.empty()) {
     std::vector<std::vector<std::string>> lines = {{"row", "count"}};
@@ -86,9 +86,8 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
     print_text(format_table(lines));
   }
   tell(runtime, common,
-       fmt::format("{} neighbors of {} rows within {} by {}, {} to {} a row, in {}{}", format_count(total),
-                   format_count(m), radius, search.metric, *least, *most, format_duration(seconds),
-                   output.empty() ? std::string() : ", written to " + output));
+       fmt::format("{} neighbors of {} rows within {} by {}, {} to {} a row, in {}", format_count(total),
+                   format_count(m), radius, search.metric, *least, *most, format_duration(seconds)));
 }
 
 void RadiusCommand::run() const {
@@ -132,7 +131,7 @@ void RadiusCommand::run() const {
     return print_plan(common, shown);
   }
   if (count_only) return run_count(runtime, ctx, rows, asked, options, start);
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   std::optional<io::GraphWriter> writer;
   if (!output.empty()) writer.emplace(runtime.ctx, output, row_numbers(tables), graph_output.options());
   report::NeighborProfile profile = profile_of(rows, asked);

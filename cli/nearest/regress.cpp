@@ -200,7 +200,8 @@ Fitted RegressCommand::fit_rows(const Context& ctx, const Context& rest) const {
   Table table = read_training(ctx, *this, reading);
   require_rows(targets.empty() ? "--targets" : "--target", targets.empty() ? targets_file : first, known,
                table.view.rows());
-  keep_rows(prepared.missing.drop_rows(ctx, table, first), static_cast<std::size_t>(known.columns), known.values);
+  const std::vector<std::int64_t> kept = prepared.missing.drop_rows(ctx, table, first, rows_needed(*this));
+  keep_rows(kept, static_cast<std::size_t>(known.columns), known.values);
   Fitted fitted = fit(ctx, rest, *this, std::move(table), targets);
   fitted.model->targets = std::move(known.values);
   fitted.model->target_columns = known.columns;
@@ -214,7 +215,7 @@ TableView targets_of(const Fitted& fitted) {
 class RegressRun : public SupervisedRun {
  public:
   explicit RegressRun(const RegressCommand& command)
-      : SupervisedRun(command, {"regress", "values", "mean squared error"}), command_(command) {}
+      : SupervisedRun(command, {"regress", "mean squared error"}), command_(command) {}
 
  protected:
   void check_model() const override;
@@ -226,8 +227,8 @@ class RegressRun : public SupervisedRun {
   void answer(const Context& ctx, const KnnOptions& search) override {
     found_ = vicinal::regress(ctx, index(), asked_.table.view, targets_of(fitted_), search, averaging_);
   }
-  void answer(const Context& ctx, const RadiusOptions& search) override {
-    found_ = regress_radius(ctx, index(), asked_.table.view, targets_of(fitted_), search, averaging_);
+  void answer(const Context& ctx, const RadiusOptions& search, const TakeLists& watch) override {
+    found_ = regress_radius(ctx, index(), asked_.table.view, targets_of(fitted_), search, averaging_, watch);
   }
   void answer(const Context& ctx, const NeighborGraph& graph) override;
   Answered answered() override { return {found_.rows, found_.plan, found_.stats}; }

@@ -154,6 +154,14 @@ KRange parse_k(const std::string& text) {
   return range;
 }
 
+RowsNeeded rows_needed(const SupervisedOptions& options) {
+  if (options.by_radius()) return {};
+  const std::int64_t k = parse_k(options.k).last;
+  if (options.folds != 0)
+    return {std::max(options.folds, k + 1), fmt::format("--cv {} -k {}", options.folds, options.k)};
+  return {k, "-k " + options.k};
+}
+
 ReadOptions training_options(const SupervisedOptions& options) {
   ReadOptions reading = read_options(options.input);
   reading.missing = options.prepared.missing.any();
@@ -384,13 +392,6 @@ void finish_json(Json& json, const SupervisedOptions& options, const Plan& plan,
   json["seconds"] = seconds;
   json["plan"] = to_json(plan);
   json["stats"] = to_json(stats);
-}
-
-std::string places_text(const SupervisedOptions& options, const std::string& what) {
-  std::string places = options.output.empty() ? "" : fmt::format(", {} in {}", what, options.output);
-  if (!options.save_model.empty()) places += ", model in " + options.save_model;
-  if (!options.report.empty()) places += ", report in " + options.report;
-  return places;
 }
 
 std::string validation_table(const CrossValidation& found, const CrossValidateOptions& asked,

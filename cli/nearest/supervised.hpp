@@ -90,6 +90,8 @@ Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs,
 Fitted load_fitted(const Context& ctx, const std::string& file);
 void save_fitted(const Context& ctx, const std::string& file, const Fitted& fitted);
 
+/// How many rows of TRAIN --cv or -k needs.
+RowsNeeded rows_needed(const SupervisedOptions& options);
 /// How TRAIN is read: texts by --categories.
 ReadOptions training_options(const SupervisedOptions& options);
 /// A table, and where it holds text that it should not, a sentence that says which option reads it.
@@ -127,8 +129,6 @@ Json answer_json(const std::string& command, std::int64_t rows, const Supervised
 /// And last: where it went, and how it was found.
 void finish_json(Json& json, const SupervisedOptions& options, const Plan& plan, const SearchStats& stats,
                  double seconds);
-/// ", labels in x.csv, model in y, report in z", of those that were asked for.
-std::string places_text(const SupervisedOptions& options, const std::string& what);
 
 /// Lines of text, one a k, the chosen one marked; `score` names what they hold.
 std::string validation_table(const CrossValidation& found, const CrossValidateOptions& asked, const std::string& score);

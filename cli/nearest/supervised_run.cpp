@@ -9,10 +9,8 @@
 #include <utility>
 
 #include "base/input.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
-#include "io/atomic_file.hpp"
-#include "vicinal/radius_batches.hpp"
+#include "base/output_files.hpp"
 
 namespace vicinal::cli {
 
@@ -42,7 +40,7 @@ void SupervisedRun::run() {
   } else if (has_test() && by_k) {
     answer(rest, knn_of(options_, fitted_, filter));
   } else if (has_test()) {
-    answer(rest, radius_of(options_, fitted_, filter));
+    answer(rest, radius_of(options_, fitted_, filter), {});
   }
   answered().stats.prepare_seconds = fitted_.prepare_seconds;
   score(ctx);
@@ -50,7 +48,7 @@ void SupervisedRun::run() {
 
   const std::string shown = options_.report.empty() ? "" : page(profile, seconds);
   ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   if (!options_.output.empty()) write(ctx);
   if (!options_.save_model.empty()) save_fitted(ctx, options_.save_model, fitted_);
   if (!options_.report.empty()) write_text(options_.report, shown);
@@ -68,13 +66,11 @@ report::NeighborProfile SupervisedRun::answer_and_keep(const Context& rest, cons
     answer(rest, graph);
     profile.add(graph);
   } else {
-    // Lists of all rows may not fit into memory: they are found once more for the page.
-    const RadiusOptions within = radius_of(options_, fitted_, filter);
-    answer(rest, within);
-    const std::uint64_t beside = bytes_beside(bytes, index().rows(), queries.rows());
-    const Context search = rest.with_memory_limit(std::max(rest.memory_limit(), beside + 1) - beside);
-    radius_batches(search, index(), queries, within,
-                   [&](std::int64_t /*first*/, const NeighborGraph& lists) { profile.add(lists); });
+    // Lists of all rows may not fit into memory: each is answered from and kept for the page, then forgotten.
+    const std::uint64_t page = report::NeighborProfile::page_bytes(bytes.page, queries.rows(), index().rows());
+    const Context search = rest.with_memory_limit(std::max(rest.memory_limit(), page + 1) - page);
+    answer(search, radius_of(options_, fitted_, filter),
+           [&](std::int64_t /*first*/, const NeighborGraph& lists) { profile.add(lists); });
   }
   return profile;
 }
@@ -87,7 +83,7 @@ void SupervisedRun::print(const Runtime& runtime, double seconds) {
     add_to(json);
     finish_json(json, options_, has_test() || !fitted_.chosen ? found.plan : fitted_.chosen->plan, found.stats,
                 seconds);
-    return print_json(json);
+    return print_result(std::move(json));
   }
   std::string text;
   if (fitted_.chosen) text = validation_table(*fitted_.chosen, cross_validation_of(options_), words_.score);
@@ -95,10 +91,9 @@ void SupervisedRun::print(const Runtime& runtime, double seconds) {
   if (has_test() && !is_scored() && options_.output.empty()) text += answers_text();
   print_text(text);
   if (fitted_.chosen) tell(runtime, common, validation_sentence(*fitted_.chosen, cross_validation_of(options_)));
-  const std::string places = places_text(options_, words_.answers);
-  if (!has_test()) return tell(runtime, common, fmt::format("{} rows fitted{}", format_count(index().rows()), places));
+  if (!has_test()) return tell(runtime, common, fmt::format("{} rows fitted", format_count(index().rows())));
   tell(runtime, common,
-       fmt::format("{} rows {} ({}){}", format_count(found.rows), done_text(seconds), ran_as(found.plan), places));
+       fmt::format("{} rows {} ({})", format_count(found.rows), done_text(seconds), ran_as(found.plan)));
 }
 
 }  // namespace vicinal::cli

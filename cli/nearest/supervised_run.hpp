@@ -9,6 +9,7 @@
 #include "base/planned_inputs.hpp"
 #include "nearest/supervised.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/radius_batches.hpp"
 
 namespace vicinal::cli {
 
@@ -35,8 +36,7 @@ class SupervisedRun {
  protected:
   struct Words {
     std::string command;
-    std::string answers;  ///< "labels"
-    std::string score;    ///< of --cv: "accuracy"
+    std::string score;  ///< of --cv: "accuracy"
   };
   /// What is known of an answer; before there is one, of nothing.
   struct Answered {
@@ -55,7 +55,8 @@ class SupervisedRun {
   [[nodiscard]] virtual CrossValidation cross_validated(const Context& ctx) const = 0;
 
   virtual void answer(const Context& ctx, const KnnOptions& search) = 0;
-  virtual void answer(const Context& ctx, const RadiusOptions& search) = 0;
+  /// `watch`, where there is one, is handed the lists.
+  virtual void answer(const Context& ctx, const RadiusOptions& search, const TakeLists& watch) = 0;
   /// From neighbors, which a page shows.
   virtual void answer(const Context& ctx, const NeighborGraph& graph) = 0;
   virtual Answered answered() = 0;

@@ -11,11 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/common_options.hpp"
-#include "base/interrupt.hpp"
 #include "base/output.hpp"
+#include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
-#include "io/atomic_file.hpp"
 #include "overlap/advice.hpp"
 #include "overlap/carried.hpp"
 #include "overlap/changes.hpp"
@@ -141,7 +140,7 @@ void MatchCommand::run() const {
   const MatchedFiles files{path_a,    path_b,    &layers, &found, &listed_changes,
                            &within_a, &within_b, &values, &carry, advise(found)};
   ctx.check_cancelled();
-  io::OutputGroup together(interrupt_token());
+  OutputFiles together;
   if (is_map) {
     write_match(ctx, output, layers, found, values.columns);
   } else if (!output.empty()) {
@@ -160,7 +159,7 @@ void MatchCommand::run() const {
     if (!note.empty()) add_note(note);
   }
   if (common.json) {
-    print_json(to_json(files, seconds()));
+    print_result(to_json(files, seconds()));
   } else {
     tell(runtime, common, summary(files, seconds()));
   }

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/input.hpp"
+#include "base/missing.hpp"
 #include "report/chart.hpp"
 #include "report/facts.hpp"
 #include "report/histogram.hpp"
@@ -118,7 +119,7 @@ std::string map_section(const Context& ctx, const OutliersReport& report) {
     const Point at = placed(projection.centres[i]);
     shapes += fmt::format(
         "<g><title>rank {}: row {}, {}</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5.5\" class=\"ring\"/></g>",
-        i + 1, scored.top[i].row, number_text(scored.top[i].score), at.x, at.y);
+        i + 1, row_number(scored.top[i].row, scored.numbers), number_text(scored.top[i].score), at.x, at.y);
   }
   const std::string what = sample.size() < view.rows()
                                ? fmt::format("{} of {} rows", count_text(sample.size()), count_text(view.rows()))
@@ -162,7 +163,8 @@ std::string top_section(const OutliersReport& report) {
   text += "</tr></thead><tbody>\n";
   for (std::size_t i = 0; i < shown; ++i) {
     const OutlyingRow& one = scored.top[i];
-    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", one.row, number_text(one.score));
+    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", row_number(one.row, scored.numbers),
+                        number_text(one.score));
     if (scored.labels != nullptr) {
       const std::string label = scored.labels->name_of(scored.labels->codes[static_cast<std::size_t>(one.row)]);
       text += fmt::format("<td class=\"words\">{}</td>", escape(shortened(label, 24)));

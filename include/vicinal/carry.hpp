@@ -34,8 +34,9 @@ struct CarriedCodes {
 /// takes no part. A sum is the exact sum of value * share_a, each product rounded, itself rounded once; a mean is the
 /// exact sum of value * share_b divided by that of share_b, and within the values that it is made of. So results do not
 /// depend on the order of the pairs, and are the same bits for every thread count. Where `a` covers a place twice, it
-/// counts twice, and `shares` may exceed 1. Throws `invalid_argument` for another number of values and for infinite
-/// ones, `bad_data` for a sum beyond float64, `over_memory`, `cancelled`. O(pairs) time and memory.
+/// counts twice, and `shares` may exceed 1; by at most 1e-9, which may be rounding of coordinates, they are 1. Throws
+/// `invalid_argument` for another number of values and for infinite ones, `bad_data` for a sum beyond float64,
+/// `over_memory`, `cancelled`. O(pairs) time and memory.
 VICINAL_API CarriedNumbers carry(const Context& ctx, const Match& match, std::span<const double> values,
                                  CarryRule rule);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "vicinal/knn.hpp"
+#include "vicinal/radius_batches.hpp"
 #include "vicinal/vote.hpp"
 
 namespace vicinal {
@@ -34,7 +35,8 @@ VICINAL_API Classification classify(const Context& ctx, const TableView& table, 
                                     const VoteOptions& voting = {});
 
 /// The vote of all rows within a radius for each query, with the bits of `radius` followed by `vote`. A query without
-/// neighbors gets the code -1; the caller decides how to label it.
+/// neighbors gets the code -1; the caller decides how to label it. `watch`, where there is one, is handed the lists as
+/// `radius_batches` hands them, after their votes.
 ///
 /// Throws `invalid_argument` for options outside their domain, queries of another width than the table, labels that do
 /// not number the table's rows, weights by distance with inner_product, and custom weights that are negative or not
@@ -42,7 +44,7 @@ VICINAL_API Classification classify(const Context& ctx, const TableView& table, 
 /// `cancelled`. Cost of `radius_batches`, and O(neighbors) for each output.
 VICINAL_API Classification classify_radius(const Context& ctx, const Index& index, const TableView& queries,
                                            std::span<const Labels> outputs, const RadiusOptions& options,
-                                           const VoteOptions& voting = {});
+                                           const VoteOptions& voting = {}, const TakeLists& watch = {});
 VICINAL_API Classification classify_radius(const Context& ctx, const TableView& table, const TableView& queries,
                                            std::span<const Labels> outputs, const RadiusOptions& options,
                                            const VoteOptions& voting = {});

@@ -8,6 +8,7 @@
 #include "vicinal/context.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/radius_batches.hpp"
 #include "vicinal/table.hpp"
 #include "vicinal/vote.hpp"
 
@@ -52,11 +53,12 @@ VICINAL_API Regression regress(const Context& ctx, const Index& index, const Tab
 VICINAL_API Regression regress(const Context& ctx, const TableView& table, const TableView& queries,
                                const TableView& targets, const KnnOptions& options,
                                const RegressOptions& averaging = {});
-/// The weighted means of the targets of all rows within a radius of each query. Throws as `regress` does, and
+/// The weighted means of the targets of all rows within a radius of each query. `watch`, where there is one, is handed
+/// the lists as `radius_batches` hands them, after their means. Throws as `regress` does, and
 /// `over_memory` as `radius_batches` does. Cost of `radius_batches`, and O(neighbors outputs).
 VICINAL_API Regression regress_radius(const Context& ctx, const Index& index, const TableView& queries,
                                       const TableView& targets, const RadiusOptions& options,
-                                      const RegressOptions& averaging = {});
+                                      const RegressOptions& averaging = {}, const TakeLists& watch = {});
 VICINAL_API Regression regress_radius(const Context& ctx, const TableView& table, const TableView& queries,
                                       const TableView& targets, const RadiusOptions& options,
                                       const RegressOptions& averaging = {});

@@ -299,12 +299,13 @@ OutputGroup::~OutputGroup() {
   for (const FinishedFile& file : files_) remove(static_cast<Entry*>(file.entry));
 }
 
-void OutputGroup::commit() {
+std::vector<std::string> OutputGroup::commit() {
   const std::vector<FinishedFile> files = std::exchange(files_, {});
   if (outer_ != nullptr) {
     outer_->files_.insert(outer_->files_.end(), files.begin(), files.end());
-    return;
+    return {};
   }
+  std::vector<std::string> targets;
   for (auto file = files.begin(); file != files.end(); ++file) {
     try {
       rename(*file);
@@ -312,7 +313,9 @@ void OutputGroup::commit() {
       files_.assign(file + 1, files.end());
       throw;
     }
+    targets.push_back(file->shown);
   }
+  return targets;
 }
 
 void remove_temporaries() noexcept {

@@ -77,8 +77,10 @@ class VICINAL_API OutputGroup {
   OutputGroup(const OutputGroup&) = delete;
   OutputGroup& operator=(const OutputGroup&) = delete;
 
-  /// Throws `io` for the first file that cannot be renamed; that one and those after it are removed.
-  void commit();
+  /// Returns the targets, as callers wrote them, in the order of their commits; none for a group within another, whose
+  /// files the outer one returns, and none for what was written directly. Throws `io` for the first file that cannot be
+  /// renamed; that one and those after it are removed.
+  std::vector<std::string> commit();
 
  private:
   friend class AtomicFile;

@@ -30,7 +30,7 @@ CarriedNumbers carry(const Match& match, std::span<const double> values, CarryRu
       used.push_back(value);
     }
     const double share = exact_sum(shares);
-    found.shares.push_back(share);
+    found.shares.push_back(share > 1 && share - 1 <= 1e-9 ? 1 : share);
     if (share == 0) {
       found.values.push_back(std::numeric_limits<double>::quiet_NaN());
     } else if (rule == CarryRule::sum) {
@@ -62,6 +62,7 @@ CarriedCodes carry_codes(const Match& match, std::span<const std::int64_t> codes
       found.codes.back() = code;
       found.shares.back() = exact_sum(terms);
     }
+    if (found.shares.back() > 1 && found.shares.back() - 1 <= 1e-9) found.shares.back() = 1;
   }
   return found;
 }

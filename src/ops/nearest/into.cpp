@@ -62,7 +62,7 @@ Classification classify_by(const Context& ctx, const Index& index, SearchRequest
 
 /// The same of neighbors within a radius.
 Classification classify_within(const Context& ctx, const Index& index, SearchRequest& request,
-                               std::span<const Labels> outputs, const VoteOptions& voting) {
+                               std::span<const Labels> outputs, const VoteOptions& voting, const TakeLists& watch) {
   const std::int64_t queries = request.task.queries.rows();
   request.bytes_beside = vote_bytes(ctx, queries, outputs, voting);
   request.operation = "classify";
@@ -71,6 +71,7 @@ Classification classify_within(const Context& ctx, const Index& index, SearchReq
       ops::find_in_batches(ctx, index, request, [&](std::int64_t first, const NeighborGraph& lists) {
         if (result.votes.empty()) result.votes = make_votes(queries, outputs, voting);
         kernels::backend_of(ctx).nearest().vote(ctx, {&lists, outputs, &voting, first}, result.votes);
+        if (watch) watch(first, lists);
       });
   result.rows = found.rows;
   result.table_rows = found.table_rows;
@@ -142,13 +143,13 @@ Classification classify(const Context& ctx, const TableView& table, const TableV
 }
 
 Classification classify_radius(const Context& ctx, const Index& index, const TableView& queries,
-                               std::span<const Labels> outputs, const RadiusOptions& options,
-                               const VoteOptions& voting) try {
+                               std::span<const Labels> outputs, const RadiusOptions& options, const VoteOptions& voting,
+                               const TakeLists& watch) try {
   const core::Entry entry;
   check_weights(voting.weights, voting.custom, options.metric, "vote");
   for (const Labels& labels : outputs) check_labels(labels, index.rows());
   SearchRequest request = ops::request_of(&queries, options, kernels::Collect::radius);
-  return classify_within(ctx, index, request, outputs, voting);
+  return classify_within(ctx, index, request, outputs, voting, watch);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -162,7 +163,7 @@ Classification classify_radius(const Context& ctx, const TableView& table, const
   for (const Labels& labels : outputs) check_labels(labels, table.rows());
   SearchRequest request = ops::request_of(&queries, options, kernels::Collect::radius);
   return ops::with_index(ctx, table,
-                         [&](const Index& index) { return classify_within(ctx, index, request, outputs, voting); });
+                         [&](const Index& index) { return classify_within(ctx, index, request, outputs, voting, {}); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -123,7 +123,7 @@ std::int64_t without_neighbors(const NeighborGraph& graph) {
 }
 
 Regression regress(const Context& ctx, const Index& index, const TableView& queries, const TableView& targets,
-                   SearchRequest& request, const RegressOptions& averaging) {
+                   SearchRequest& request, const RegressOptions& averaging, const TakeLists& watch = {}) {
   check_weights(averaging.weights, averaging.custom, request.task.metric, "regress");
   check_targets(targets, index.rows());
   const double bytes = static_cast<double>(queries.rows()) * static_cast<double>(targets.cols()) * sizeof(double);
@@ -141,6 +141,7 @@ Regression regress(const Context& ctx, const Index& index, const TableView& quer
                   values.subspan(static_cast<std::size_t>(first * read.outputs),
                                  static_cast<std::size_t>(lists.rows * read.outputs)));
           result.outliers += without_neighbors(lists);
+          if (watch) watch(first, lists);
         });
     result.plan = found.plan;
     result.stats = found.stats;
@@ -193,10 +194,10 @@ Regression regress(const Context& ctx, const TableView& table, const TableView& 
 }
 
 Regression regress_radius(const Context& ctx, const Index& index, const TableView& queries, const TableView& targets,
-                          const RadiusOptions& options, const RegressOptions& averaging) try {
+                          const RadiusOptions& options, const RegressOptions& averaging, const TakeLists& watch) try {
   const core::Entry entry;
   ops::SearchRequest request = ops::request_of(&queries, options, kernels::Collect::radius);
-  return ops::regress(ctx, index, queries, targets, request, averaging);
+  return ops::regress(ctx, index, queries, targets, request, averaging, watch);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -177,6 +177,46 @@ def test_config_file(ok_json, vicinal, tmp_path, small_files):
     assert done.returncode == 2 and "metrik" in done.stderr
 
 
+WRITING = [
+    ("knn train.npy -o {}", ["a.npz"]), ("radius train.npy -r 1 -o {} --report {}", ["b.csv.gz", "b.html"]),
+    ("radius train.npy -r 1 --count -o {}", ["c.npy"]),
+    ("classify train.csv test.csv --label class -o {} --save-model {} --report {}", ["d.csv", "d.vnm", "d.html"]),
+    ("regress train.csv --target x0 --drop class --save-model {}", ["e.vnm"]),
+    ("kmeans train.npy -c 3 --save-model {last} -o f", ["f.cluster_centres", "f.membership", "f.vkm"]),
+    ("kmeans train.npy --scan 2..3 --report {}", ["g.html"]),
+    ("lof train.npy -o {} --save-model {} --report {}", ["h.npz", "h.vlof", "h.html"]),
+    ("lle train.npy -o {} --save-model {} --report {}", ["i.csv", "i.vlle", "i.html"]),
+    ("match old.geojson new.geojson -o {} --changes {} --report {}", ["j.csv", "j_changes.csv", "j.html"]),
+    ("cocluster edges.csv -o {}", ["k.csv"]), ("convert train.npy {} --lossy", ["l.fvecs.gz"]),
+    ("impute train.npy -o {}", ["m.csv"]), ("info train.npy --report {}", ["n.html"]),
+    ("generate moons -n 9 -o {} --parameters {} --labels {}", ["o.npy", "p.csv", "q.txt"]),
+]
+
+
+def test_every_command_ends_by_naming_the_files_it_wrote(vicinal, tmp_path, small_files):
+    """In one line, the last on stderr; as `files` with --json; not with --quiet. Control characters are shown."""
+    for words, names in WRITING:
+        names = [name.replace("l.", "l\x1b.") for name in names]
+        files = iter(names)
+        words = [next(files) if word == "{}" else word for word in words.replace("{last}", names[-1]).split()]
+        done = vicinal(*words)
+        if done.returncode == 5 and words[0] == "match":
+            continue
+        assert done.returncode == 0, (words, done.stderr)
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("written: ") and done.stderr.count("written") == 1, (words, done.stderr)
+        assert sorted(last.removeprefix("written: ").replace("\\x1b", "\x1b").split(", ")) == sorted(names), words
+        assert all((tmp_path / name).exists() for name in names), words
+        said = vicinal(*words, "--json")
+        assert sorted(json.loads(said.stdout)["files"]) == sorted(names), words
+        assert "written" not in said.stderr, words
+    assert vicinal("knn", "train.npy", "-o", "a.npz", "-q").stderr == ""
+    assert "written" not in vicinal("knn", "train.npy", "-o", "-").stderr
+    done = vicinal("lof", "train.npy", "-", "--save-model", "m", input="0,0,0,0\n")
+    assert done.stderr.splitlines()[-1] == "written: m"
+    assert json.loads(vicinal("knn", "train.npy", "-o", "-", "--json").stderr)["files"] == []
+
+
 def test_progress_only_when_asked(vicinal, small_files):
     assert "\x1b" not in vicinal("knn", "train.npy").stderr
     assert "\x1b[2K" in vicinal("knn", "train.npy", "--progress", "always").stderr

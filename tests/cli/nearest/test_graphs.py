@@ -103,6 +103,7 @@ def test_matrices_are_scikit_learns(ok, tmp_path, table):
     ok("knn", "train.npy", "-k", 7, "--include-self", "--layout", "scipy", "-o", "matrix.npz")
     matrix = scipy_sparse.load_npz(tmp_path / "matrix.npz")
     assert matrix.format == "csr" and matrix.shape == (120, 120) and matrix.dtype == np.float64
+    assert {"array format: one |S3", "array indptr: 121 of <i4"} <= set(ok("info", "matrix.npz").splitlines())
     assert matrix.indices.dtype == np.int32 and (np.diff(matrix.indptr) == 7).all()
     assert (matrix.indices[::7] == range(120)).all() and (matrix.data[::7] == 0).all()
     peer = neighbors.kneighbors_graph(table, 7, mode="distance", include_self=True)

@@ -137,6 +137,65 @@ def test_knn_keeps_the_numbers_of_rows(vicinal, ok_json, tmp_path):
     assert [row["ids"] for row in by_mean] == [row["ids"] for row in expected]
 
 
+def test_every_result_of_a_table_keeps_the_numbers_of_rows(ok_json, vicinal, tmp_path):
+    """Under drop lof, kmeans and lle answer as for a file without the rows that are left out, but number rows as the file
+    does; files of one value a row have all rows."""
+    table = np.random.default_rng(2).normal(size=(40, 3))
+    names = np.array(["ash", "birch"])[(table[:, 0] > 0).astype(int)]
+    dropped = [0, 7, 8, 39]
+    names[dropped] = "rare"  # a label that does not occur in what is left
+    kept = np.setdiff1d(np.arange(40), dropped)
+    write_csv(tmp_path / "kept.csv", table[kept], names[kept])
+    for rows, name in ((np.arange(40), "all"), (kept, "some")):
+        np.save(tmp_path / f"{name}.npy", 1 + 0.1 * rows)
+        (tmp_path / f"{name}.txt").write_text("\n".join(names[rows]) + "\n")
+    table[dropped, [1, 2, 0, 1]] = np.nan
+    write_csv(tmp_path / "gaps.csv", table, names)
+    (tmp_path / "gaps.csv").write_text((tmp_path / "gaps.csv").read_text().replace("nan", ""))
+
+    def numbers_and_rest(name):
+        text = (tmp_path / name).read_text().replace(" ", ",")
+        lines = [line.split(",") for line in text.splitlines() if not line.startswith("row")]
+        return [int(line[0]) for line in lines], [line[1:] for line in lines]
+
+    def same(words, output, file, keys):
+        """The JSON of a run on the table with gaps."""
+        expected = ok_json(*words.format("some").split(), "kept.csv", *output, "expected" + file)
+        said = ok_json(*words.format("all").split(), "gaps.csv", "--missing", "drop", *output, "found" + file)
+        assert said["dropped_rows"] == 4 and expected["dropped_rows"] == 0 and said["rows"] == 36
+        assert [said[key] for key in keys] == [expected[key] for key in keys], words
+        if file.endswith(".npz"):
+            found, arrays = np.load(tmp_path / ("found" + file)), np.load(tmp_path / ("expected" + file))
+            np.testing.assert_array_equal(found["rows"], kept)
+            assert set(found) == {*arrays, "rows"}
+            for name in arrays:
+                np.testing.assert_array_equal(found[name], arrays[name], err_msg=words)
+            return said, expected
+        ending = "" if file.endswith(".csv") else ".membership"
+        numbers, values = numbers_and_rest("found" + file + ending)
+        plain, wanted = numbers_and_rest("expected" + file + ending)
+        assert numbers == kept.tolist() and plain == list(range(36)) and values == wanted, words
+        return said, expected
+
+    for file in (".csv", ".npz"):
+        said, expected = same("lof --label class -k 5 --report {}.html", ["-o"], file,
+                              ["threshold", "outliers", "labels"])
+        assert [one["row"] for one in said["top"]] == kept[[one["row"] for one in expected["top"]]].tolist()
+        assert [one["score"] for one in said["top"]] == [one["score"] for one in expected["top"]]
+        same("lle --drop class -k 6 --parameters {}.npy", ["-o"], file, ["eigenvalue_sum", "parameters"])
+    row = f'<td class="name">{said["top"][0]["row"]}</td>'
+    assert row in (tmp_path / "all.html").read_text()
+    for file in (".csv", ".npz", ""):
+        same("kmeans --drop class -c 3 --weights {0}.npy --labels {0}.txt", ["-o"], file,
+             ["inertia", "sizes", "scores"])
+    done = vicinal("kmeans", "gaps.csv", "--drop", "class", "--missing", "drop", "--scan", "2..3")
+    assert done.returncode == 0 and "gaps.csv: 4 of 40 rows have missing values and are left out" in done.stderr
+    for words in ("kmeans gaps.csv -c 2 --weights some.npy", "kmeans gaps.csv -c 2 --labels some.txt",
+                  "lle gaps.csv -k 6 --parameters some.npy"):
+        done = vicinal(*words.split(), "--drop", "class", "--missing", "drop")
+        assert done.returncode == 3 and "36" in done.stderr and "40" in done.stderr, (words, done.stderr)
+
+
 @pytest.fixture
 def gaps(tmp_path, small_files):
     """train and test as CSV with gaps, and the same filled by scikit-learn, from train."""
@@ -205,9 +264,18 @@ REFUSED = {
     "a query under drop": ("knn gaps.csv gaps.csv --drop class --missing drop", 3, ["line 3", "a missing value"]),
     "drop and a filter": ("knn gaps.npy --missing drop --filter gaps.npy", 2, ["--filter", "--missing drop"]),
     "drop and a report": ("knn gaps.npy --missing drop --report x.html", 2, ["--missing drop", "--report"]),
-    "drop of scores": ("lof gaps.npy --missing drop -k 1", 2, ["--missing drop", "mean, median or knn"]),
-    "drop of labels": ("kmeans gaps.npy -c 1 --missing drop", 2, ["--missing drop", "convert"]),
-    "drop of places": ("lle gaps.npy --missing drop -k 1", 2, ["--missing drop", "convert"]),
+    "drop and scores without numbers": ("lof gaps.npy --missing drop -k 1 -o x.npy", 2, [".npy", "numbers of rows"]),
+    "drop and places without numbers": ("lle gaps.npy --missing drop -k 1 -o x.npy", 2, [".npy", "median or knn"]),
+    "drop and a graph": ("lof gaps.npy --graph gaps.npy --missing drop", 2, ["--missing drop: --graph numbers"]),
+    **{f"too few rows for {needs}": (f"{words} --missing drop", 3,
+                                     ["gaps.csv: 1 of 3 rows have missing values, so that --missing drop leaves 2",
+                                      f"too few for {needs}; fill"])
+       for needs, words in (("-k 2", "knn gaps.csv --drop class -k 2"),
+                            ("--cv 3 -k 1", "classify gaps.csv --label class --cv 3 -k 1"),
+                            ("-k 3", "regress gaps.csv gaps.csv --target y --drop class -k 3"),
+                            ("-k 4", "lof gaps.csv --drop class -k 4"),
+                            ("-c 3", "kmeans gaps.csv -c 3 --drop class"),
+                            ("-k 5", "lle gaps.csv -k 5 --drop class"))},
     "every row is dropped": ("convert holes.npy x.npy --missing drop", 3, ["holes.npy", "every row"]),
     "a column without values": ("impute holes.npy -o x.npy", 3, ["holes.npy", "column 1", "no value"]),
     "an infinite value": ("impute infinite.npy -o x.npy", 3, ["infinite.npy", "row 0, column 1", "infinite"]),

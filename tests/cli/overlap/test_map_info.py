@@ -1,7 +1,10 @@
 """vicinal info of maps. Skipped where the plug-in for files of polygons is not built."""
 
 import json
+import signal
 import sqlite3
+import subprocess
+import time
 
 import pytest
 
@@ -53,6 +56,23 @@ def test_what_is_no_map(vicinal, tmp_path):
         assert done.returncode == code and name in done.stderr and done.stdout == "", (name, done)
     done = vicinal("info", "probe.geojson", "--report", "page.html")
     assert done.returncode == 2 and "--report: is of tables, and the file is a map" in done.stderr
+
+
+def test_an_interrupt_ends_it(command, tmp_path):
+    feature = json.dumps({"type": "Feature", "properties": {}, "geometry": {
+        "type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}})
+    whole = '{"type": "FeatureCollection", "features": [' + ",\n".join([feature] * 800_000) + "]}"
+    (tmp_path / "large.geojson").write_text(whole)  # some seconds of GDAL's
+    running = subprocess.Popen([command, "info", "large.geojson"], cwd=tmp_path, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    time.sleep(0.7)
+    assert running.poll() is None, running.communicate()
+    begin = time.monotonic()
+    running.send_signal(signal.SIGINT)
+    stdout, stderr = running.communicate(timeout=60)
+    assert time.monotonic() - begin < 5  # of 0.1, for a machine that is busy with other tests
+    assert running.returncode == 130, stderr
+    assert stdout == "" and stderr.count("\n") == 1
 
 
 def test_the_memory_named_is_enough(vicinal, tmp_path):

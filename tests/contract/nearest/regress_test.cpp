@@ -37,6 +37,20 @@ std::string text_of_weights(Weighting weights, const Context& ctx) {
          std::to_string(ctx.threads());
 }
 
+NeighborGraph empty_lists() {
+  NeighborGraph lists;
+  lists.offsets = {0};
+  return lists;
+}
+
+/// Lists that follow those there are.
+void append(NeighborGraph& to, const NeighborGraph& lists) {
+  const std::int64_t before = to.offsets.back();
+  to.ids.insert(to.ids.end(), lists.ids.begin(), lists.ids.end());
+  to.distances.insert(to.distances.end(), lists.distances.begin(), lists.distances.end());
+  for (std::size_t i = 1; i < lists.offsets.size(); ++i) to.offsets.push_back(before + lists.offsets[i]);
+}
+
 class SupervisedOfFamily : public ::testing::TestWithParam<Family> {};
 
 TEST_P(SupervisedOfFamily, RegressEqualsTheReference) {
@@ -64,6 +78,17 @@ TEST_P(SupervisedOfFamily, RegressEqualsTheReference) {
         EXPECT_TRUE(same_bits(got.values, of_radius)) << text_of_weights(weights, ctx) << ", radius";
         const auto counts = reference::count(ranking, middle);
         EXPECT_EQ(got.outliers, std::count(counts.begin(), counts.end(), 0));
+        const Index index(ctx, table);
+        NeighborGraph watched = empty_lists();
+        const Regression again = regress_radius(ctx, index, queries, given, {.radius = middle}, averaging,
+                                                [&](std::int64_t first, const NeighborGraph& lists) {
+                                                  EXPECT_EQ(first, std::ssize(watched.offsets) - 1);
+                                                  append(watched, lists);
+                                                });
+        EXPECT_TRUE(same_bits(again.values, of_radius));
+        EXPECT_EQ(watched.ids, within.ids);
+        EXPECT_EQ(watched.offsets, within.offsets);
+        EXPECT_TRUE(same_bits(watched.distances, within.distances));
       }
     }
   }
@@ -87,6 +112,13 @@ TEST_P(SupervisedOfFamily, ARadiusClassifiesAsItsVotes) {
           EXPECT_EQ(got.votes[o].codes, expected.codes) << text_of_weights(weights, ctx);
           EXPECT_TRUE(same_bits(got.votes[o].probabilities, expected.probabilities)) << text_of_weights(weights, ctx);
         }
+        NeighborGraph watched = empty_lists();
+        const Classification again =
+            classify_radius(ctx, Index(ctx, table), queries, outputs, {.radius = radius}, {.weights = weights},
+                            [&](std::int64_t /*first*/, const NeighborGraph& lists) { append(watched, lists); });
+        EXPECT_EQ(again.votes[1].codes, got.votes[1].codes);
+        EXPECT_EQ(watched.ids, within.ids);
+        EXPECT_EQ(watched.offsets, within.offsets);
       }
     }
   }

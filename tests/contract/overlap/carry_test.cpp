@@ -82,6 +82,32 @@ TEST(Carry, SharesOfOneCodeAddUpAndTiesGoToTheSmaller) {
   EXPECT_EQ(carry_codes(ctx, found, std::vector<std::int64_t>{-1, -1, -1, 0}).shares[0], 0.25);
 }
 
+TEST(Carry, ASharesRoundingIsNotReportedButWhatLiesTwiceIs) {
+  // Half of b each, and a strip of the given width twice: a share of 1 + width / 2, whose last bits depend on width.
+  const Context ctx = one_thread_or_two();
+  const std::vector<std::int64_t> codes = {4, 4};
+  for (const double width : {0.0, 6e-11, 1.9e-9, 2.1e-9, 0.5}) {
+    Polygons a;
+    Polygons b;
+    add_box(a, 0, 0, 1, 1);
+    add_box(a, 1 - width, 0, 2, 1);
+    add_box(b, 0, 0, 2, 1);
+    const Match found = match(ctx, a.view(), b.view());
+    const CarriedNumbers mean = carry(ctx, found, std::vector<double>{1, 3}, CarryRule::mean);
+    const double share = carry_codes(ctx, found, codes).shares[0];
+    EXPECT_EQ(mean.shares[0], share) << width;
+    if (width < 2e-9) {
+      EXPECT_EQ(share, 1) << width;
+    } else {
+      EXPECT_NEAR(share, 1 + width / 2, 1e-15) << width;
+    }
+    EXPECT_NEAR(mean.values[0], (1 + 3 * (1 + width)) / (2 + width), 4e-15) << width;
+    const CarriedNumbers expected = reference::carry(found, std::vector<double>{1, 3}, CarryRule::mean);
+    EXPECT_TRUE(same_bits(mean.values, expected.values) && same_bits(mean.shares, expected.shares)) << width;
+    EXPECT_EQ(reference::carry_codes(found, codes).shares[0], share) << width;
+  }
+}
+
 TEST(Carry, IsTheReferencesToTheLastBit) {
   const ManyBoxes maps;
   std::mt19937_64 random(3);

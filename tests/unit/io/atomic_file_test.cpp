@@ -69,12 +69,14 @@ TEST(IoOutputGroup, AllFilesAppearOnCommitOnly) {
     {
       OutputGroup inner;
       write_committed(folder / "b.txt", "new");
-      inner.commit();
+      EXPECT_TRUE(inner.commit().empty());
     }
     EXPECT_EQ(folder.get("a.txt"), "old");
     EXPECT_FALSE(std::filesystem::exists(folder / "b.txt"));
     EXPECT_EQ(folder.names().size(), 3U);
-    outer.commit();
+    const std::vector<std::string> targets = outer.commit();
+    EXPECT_EQ(targets, (std::vector<std::string>{(folder / "a.txt").string(), (folder / "b.txt").string()}));
+    EXPECT_TRUE(outer.commit().empty());
   }
   EXPECT_EQ(folder.get("a.txt"), "new");
   EXPECT_EQ(folder.get("b.txt"), "new");
