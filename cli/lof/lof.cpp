@@ -14,12 +14,13 @@
 #include "base/common_options.hpp"
 #include "base/input.hpp"
 #include "base/interrupt.hpp"
+#include "base/known_columns.hpp"
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/preparation.hpp"
+#include "base/row_names.hpp"
 #include "commands.hpp"
 #include "io/atomic_file.hpp"
-#include "io/format.hpp"
 #include "lof/detection.hpp"
 #include "lof/graph_input.hpp"
 #include "lof/outlying.hpp"
@@ -37,7 +38,7 @@ constexpr std::int64_t kNeighbors = 20;
 constexpr std::size_t kColumnsTold = 3;
 
 /// What rows are compared with.
-struct Fit {
+struct Fit : KnownColumns {
   Table rows;                  ///< prepared; none where only a graph or a model was given
   std::optional<Index> index;  ///< none where only a graph was given
   std::optional<NeighborGraph> graph;
@@ -62,6 +63,8 @@ struct LofCommand {
   std::string ties = "cut";
   std::string graph;
   std::string label;
+  std::string labels_file;  ///< of the rows that are scored
+  std::string id;
   std::string normal;
   std::string model;
   std::string save_model;
@@ -86,7 +89,10 @@ struct LofCommand {
   [[nodiscard]] const std::string& asked() const { return model.empty() ? queries : table; }
   void check() const;
   [[nodiscard]] LofOptions options() const;
-  [[nodiscard]] ReadOptions reading() const;
+  [[nodiscard]] bool has_labels() const { return !label.empty() || !labels_file.empty(); }
+  [[nodiscard]] ReadOptions reading(const Context& ctx) const;
+  [[nodiscard]] KnownColumns known_columns(const Context& ctx) const;
+  [[nodiscard]] std::optional<Labels> read_label_file(const Context& ctx, std::size_t rows) const;
   [[nodiscard]] Table read_train(const Context& ctx) const;
   [[nodiscard]] Context plan(PlannedInputs& inputs) const;
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
@@ -111,7 +117,13 @@ void LofCommand::check() const {
   prepared.missing.refuse_drop("every row gets a score");
   if (top < 0) refuse(fmt::format("--top: {} is not a number of rows", top));
   if (!(top_share > 0) || !(top_share <= 1)) refuse(fmt::format("--top-share: {} is not in (0, 1]", top_share));
-  if (!normal.empty() && label.empty()) refuse("--normal: the labels are needed, by --label COLUMN");
+  if (!label.empty() && !labels_file.empty()) {
+    refuse("--labels: --label already says where the labels are; give one of the two");
+  }
+  if (!normal.empty() && !has_labels()) {
+    refuse("--normal: the labels are needed, by --label COLUMN or --labels FILE");
+  }
+  if (!id.empty() && table.empty()) refuse("--id: a --graph has no columns; the ids are those of TRAIN");
   if (!model.empty()) {
     for (const Option& option : of_fitting) {
       if (option.given()) refuse(fmt::format("{}: --model has settled it when it was made", option.name()));
@@ -154,16 +166,37 @@ LofOptions LofCommand::options() const {
   return options;
 }
 
-ReadOptions LofCommand::reading() const {
+/// How TRAIN is read; its ids are of use where it is scored itself.
+ReadOptions LofCommand::reading(const Context& ctx) const {
   ReadOptions reading = read_options(input);
   reading.label = label;
+  if (asks_others()) {
+    leave_out_ids(ctx, table, reading, id);
+  } else {
+    reading.id = id;
+  }
   reading.missing = prepared.missing.any();
   prepared.ask_for_texts(reading);
   return reading;
 }
 
+/// What TRAIN has besides the columns that are compared.
+KnownColumns LofCommand::known_columns(const Context& ctx) const {
+  const std::vector<std::string> labels = label.empty() ? std::vector<std::string>() : std::vector{label};
+  return by_names(ctx, table, {labels, input.drop, id});
+}
+
+/// Those of --labels, of the rows that are scored.
+std::optional<Labels> LofCommand::read_label_file(const Context& ctx, std::size_t rows) const {
+  if (labels_file.empty()) return std::nullopt;
+  Labels labels = read_labels(ctx, labels_file);
+  if (labels.codes.size() == rows) return labels;
+  throw Error(ErrorCode::bad_data, fmt::format("--labels: {} has {} labels for {} rows that are scored", labels_file,
+                                               labels.codes.size(), rows));
+}
+
 Table LofCommand::read_train(const Context& ctx) const try {
-  return naming_missing([&] { return read_rows(ctx, table, reading()); });
+  return naming_missing([&] { return read_rows(ctx, table, reading(ctx)); });
 } catch (const Error& error) {
   const std::string sentence = error.what();
   const bool text = error.code() == ErrorCode::bad_data && sentence.find(", not a number") != std::string::npos;
@@ -174,7 +207,7 @@ Table LofCommand::read_train(const Context& ctx) const try {
 /// Scores once more, their order, ranks, flags, and with labels what the curve is made of; as .csv a text that grows as
 /// it is written.
 std::uint64_t LofCommand::output_bytes(std::int64_t rows) const {
-  const std::uint64_t bytes_per_row = 8 + 8 + 8 + 1 + (label.empty() ? 0 : 4 + 40);
+  const std::uint64_t bytes_per_row = 8 + 8 + 8 + 1 + (has_labels() ? 4 + 40 : 0);
   constexpr std::uint64_t kLine = std::uint64_t{2} * 48;
   return static_cast<std::uint64_t>(rows) * (bytes_per_row + (is_csv_output(output) ? kLine : 0));
 }
@@ -183,9 +216,14 @@ std::uint64_t LofCommand::output_bytes(std::int64_t rows) const {
 Context LofCommand::plan(PlannedInputs& inputs) const {
   const bool by_shape = model.empty() && graph.empty() && prepared.categories != "onehot";
   if (!by_shape) inputs.add_unknown();
-  TableView rows = by_shape ? inputs.add_table(table, reading()) : TableView{};
+  TableView rows = by_shape ? inputs.add_table(table, reading(inputs.to_look())) : TableView{};
   TableView others;
-  if (asks_others() && asked() != "-") others = inputs.add_table(asked(), read_options(input));
+  if (asks_others() && asked() != "-") {
+    ReadOptions reading = read_options(input);
+    reading.id = id;
+    others = inputs.add_table(asked(), reading);
+  }
+  if (!labels_file.empty()) inputs.add_labels(labels_file);
   if (rows.rows() > 0 && prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add(static_cast<std::uint64_t>((rows.rows() + others.rows()) * rows.cols()) * sizeof(double));
@@ -211,6 +249,7 @@ Fit LofCommand::fit(const Context& ctx, const Context& rest, std::optional<Table
   LofOptions asked_for = options();
   const bool has_table = rows.has_value();
   if (has_table) {
+    static_cast<KnownColumns&>(fitted) = known_columns(ctx);
     fitted.preparation = Preparation::fit(ctx, *rows, prepared.options());
     fitted.rows = fitted.preparation.apply(ctx, *std::move(rows), table);
   }
@@ -232,6 +271,7 @@ Fit LofCommand::fit(const Context& ctx, const Context& rest, std::optional<Table
 Fit LofCommand::loaded(const Context& ctx) const {
   LofModel read = LofModel::load(ctx, model);
   Fit fitted;
+  static_cast<KnownColumns&>(fitted) = KnownColumns::of(read.notes, model);
   fitted.preparation = std::move(read.preparation);
   fitted.index = std::move(read.index);
   fitted.lof = std::move(read.fitted);
@@ -239,27 +279,19 @@ Fit LofCommand::loaded(const Context& ctx) const {
 }
 
 /// The rows to be scored, prepared like those that they are compared with. They need not have the columns that were
-/// left out there; labels are read where there are any.
+/// left out there, and may have their columns in another order; labels are read where there are any.
 Table LofCommand::read_asked(const Context& ctx, const Fit& fitted) const {
-  const Preparation& preparation = fitted.preparation;
-  ReadOptions reading = read_options(input);
-  reading.missing = preparation.imputer().filling() != Filling::none;
-  if (!label.empty() || !reading.drop.empty() || preparation.has_texts()) {
-    const FileInfo info = describe_file(ctx, asked());
-    if (io::has_named_columns(info.format)) {
-      const auto& columns = preparation.columns();
-      const std::int64_t width = columns.empty() ? fitted.index->cols() : static_cast<std::int64_t>(columns.size());
-      const bool wider = columns_in(info) > width;
-      const auto has = [&](const std::string& column) {
-        if (std::find(info.columns.begin(), info.columns.end(), column) != info.columns.end()) return true;
-        return wider && column.find_first_not_of("0123456789") == std::string::npos;
-      };
-      std::erase_if(reading.drop, [&](const std::string& column) { return !has(column); });
-      if (!label.empty() && has(label)) reading.label = label;
-      reading = preparation.with_texts(std::move(reading), info.columns, asked());
-    }
+  ReadOptions given = read_options(input);
+  if (model.empty()) {
+    given.drop.clear();  // of TRAIN, and known by their names
+  } else {
+    given.label = label;
   }
-  return preparation.apply(ctx, read_rows(ctx, asked(), reading), asked());
+  given.id = id;
+  const bool of_train = model.empty() && labels_file.empty();
+  const AskedReading reading =
+      asked_reading(ctx, asked(), std::move(given), fitted, fitted.preparation, fitted.index->cols(), of_train);
+  return fitted.preparation.apply(ctx, read_rows(ctx, asked(), reading.options), asked());
 }
 
 void LofCommand::explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const {
@@ -387,11 +419,19 @@ void LofCommand::run() const {
   Fit fitted = model.empty() ? fit(ctx, rest, std::move(rows)) : loaded(ctx);
   const auto save = [&] {
     if (save_model.empty()) return;
-    LofModel{.index = *fitted.index, .fitted = fitted.lof, .preparation = fitted.preparation}.save(ctx, save_model);
+    Json notes;
+    fitted.add_to(notes);
+    LofModel{.index = *fitted.index,
+             .fitted = fitted.lof,
+             .notes = notes.dump(-1, ' ', false, Json::error_handler_t::replace),
+             .preparation = fitted.preparation}
+        .save(ctx, save_model);
   };
   if (asked() == "-") {
     save();
-    return score_stream(runtime, common, input, {*fitted.index, fitted.lof, {}, fitted.preparation});
+    InputOptions of_rows = input;
+    if (model.empty()) of_rows.drop.clear();  // of TRAIN, and known
+    return score_stream(runtime, common, of_rows, {*fitted.index, fitted.lof, {}, fitted.preparation}, fitted, id);
   }
   Table others;
   ScoredRows scored;
@@ -404,6 +444,8 @@ void LofCommand::run() const {
   } else {
     scored.scores = fitted.lof.scores;
   }
+  if (auto read = read_label_file(ctx, scored.scores.size())) labels = std::move(read);
+  scored.names = RowNames(asks_others() ? others : fitted.rows);
   scored.ranked = ranking(scored.scores);
   scored.outliers = std::count_if(scored.scores.begin(), scored.scores.end(),
                                   [&](double score_of_row) { return score_of_row > fitted.lof.threshold; });
@@ -411,7 +453,7 @@ void LofCommand::run() const {
   if (labels) {
     scored.detection = detect(ctx, *labels, scored.scores, scored.ranked, top_share, normal);
     scored.labels = &*labels;
-  } else if (!label.empty() && !normal.empty()) {
+  } else if (!normal.empty()) {
     throw Error(ErrorCode::bad_data, fmt::format("--normal: {} has no labels", asked()));
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -483,6 +525,10 @@ Command add_lof(const Parser& root) {
   answer(app.add_option("--label", lof.label, "CSV column with labels, to evaluate the scores")
              .type_name("COLUMN")
              .group(labels));
+  answer(app.add_option("--labels", lof.labels_file,
+                        "Separate file with the labels of the rows that are scored: .npy, idx or text")
+             .type_name("FILE")
+             .group(labels));
   answer(app.add_option("--normal", lof.normal, "Label of the rows that are not outliers [the larger of two classes]")
              .type_name("NAME")
              .group(labels));
@@ -502,6 +548,7 @@ Command add_lof(const Parser& root) {
   add_metric_options(app, lof.search);
   add_preparation_options(app, lof.prepared);
   add_input_options(app, lof.input);
+  add_id_option(app, lof.id);
   add_common_options(app, lof.common);
   for (const Option& option : app.options()) {
     const std::string name = option.name();

@@ -24,17 +24,18 @@ std::int64_t number_of(std::size_t row, std::span<const std::int64_t> rows) {
 }
 
 /// A table of the first rows and their first neighbors, `id (distance)`.
-std::string first_rows(const report::NeighborProfile& profile, std::span<const std::int64_t> numbers) {
-  std::vector<std::vector<std::string>> lines = {{"row"}};
+std::string first_rows(const report::NeighborProfile& profile, std::span<const std::int64_t> numbers,
+                       const NeighborNames& names) {
+  std::vector<std::vector<std::string>> lines = {{names.asked.header()}};
   if (profile.within_radius()) lines[0].push_back("found");
   std::size_t widest = 0;
   for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
     const auto& [size, ids, distances] = profile.first_rows[row];
-    std::vector<std::string> line = {fmt::format("{}", number_of(row, numbers))};
+    std::vector<std::string> line = {names.asked.text(number_of(row, numbers))};
     if (profile.within_radius()) line.push_back(fmt::format("{}", size));
     const std::size_t shown = std::min(ids.size(), kNeighborsPrinted);
     for (std::size_t rank = 0; rank < shown; ++rank) {
-      line.push_back(fmt::format("{} ({:.6g})", ids[rank], distances[rank]));
+      line.push_back(fmt::format("{} ({:.6g})", names.rows.text(ids[rank]), distances[rank]));
     }
     if (size > static_cast<std::int64_t>(shown)) line.push_back("...");
     widest = std::max(widest, shown);
@@ -63,8 +64,10 @@ void describe_neighbors(const FoundNeighbors& found, const std::string& output, 
   json["stats"] = to_json(profile.stats);
   Json head = Json::array();
   for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
-    head.push_back({{"row", number_of(row, found.numbers)},
-                    {"ids", profile.first_rows[row].ids},
+    Json ids = Json::array();
+    for (const std::int64_t near : profile.first_rows[row].ids) ids.push_back(found.names.rows.json(near));
+    head.push_back({{"row", found.names.asked.json(number_of(row, found.numbers))},
+                    {"ids", ids},
                     {"distances", profile.first_rows[row].distances}});
   }
   json["first_rows"] = head;
@@ -90,8 +93,13 @@ std::string page_of(const NeighborsCommand& command, const FoundNeighbors& found
   content.queries_file = command.queries;
   content.radius = found.radius.value_or(0);
   content.seconds = found.seconds;
-  content.shown = {&found.profile, &found.rows.view, self ? &found.rows.view : &found.asked.view, self,
-                   image_shape_of(command.image_shape, found.rows)};
+  content.shown = {&found.profile,
+                   &found.rows.view,
+                   self ? &found.rows.view : &found.asked.view,
+                   self,
+                   image_shape_of(command.image_shape, found.rows),
+                   found.names.rows,
+                   found.names.asked};
   return render(content);
 }
 
@@ -105,6 +113,7 @@ void NeighborsCommand::add_to(const Parser& app) {
   add_search_options(app, search);
   add_missing_options(app, missing);
   add_input_options(app, input);
+  add_id_option(app, id);
   add_common_options(app, common);
 }
 
@@ -119,6 +128,7 @@ report::NeighborProfile NeighborsCommand::profile_of(const Table& rows, const Ta
 ReadOptions NeighborsCommand::reading() const {
   ReadOptions reading = read_options(input);
   reading.missing = missing.any();
+  reading.id = id;
   return reading;
 }
 
@@ -133,7 +143,10 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime) const {
   of_queries.missing = missing.fills();
   NeighborTables tables{naming_missing([&] { return load_table(runtime, common, table, reading()); }),
                         queries.empty() ? Table{} : load_table(runtime, common, queries, of_queries)};
+  std::optional<RowIds> ids = std::move(tables.rows.ids);
+  tables.rows.ids.reset();
   tables.kept = missing.drop_rows(ctx, tables.rows, table);
+  tables.rows.ids = std::move(ids);
   if (!missing.fills()) return tables;
   const Imputer imputer = Imputer::fit(ctx, tables.rows, missing.options());
   tables.rows = imputer.apply(ctx, std::move(tables.rows), table);
@@ -150,12 +163,25 @@ std::span<const std::int64_t> NeighborsCommand::row_numbers(const NeighborTables
   return queries.empty() ? std::span<const std::int64_t>(tables.kept) : std::span<const std::int64_t>();
 }
 
+NeighborNames NeighborsCommand::names(const NeighborTables& tables) const {
+  return {RowNames(tables.rows), RowNames(queries.empty() ? tables.rows : tables.asked)};
+}
+
+GraphWriteOptions NeighborsCommand::write_options(const NeighborTables& tables) const {
+  GraphWriteOptions options = graph_output.options();
+  const NeighborNames called = names(tables);
+  options.rows = row_numbers(tables);
+  options.row_ids = called.asked.ids();
+  options.table_ids = called.rows.ids();
+  return options;
+}
+
 void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTables& tables, NeighborGraph graph,
                                      std::chrono::steady_clock::time_point start) const {
   // Where lists are changed no rows were left out (read).
   const bool is_changed = graph_output.changes_lists();
   if (!tables.kept.empty()) {
-    for (std::int64_t& id : graph.ids) id = tables.kept[static_cast<std::size_t>(id)];
+    for (std::int64_t& row : graph.ids) row = tables.kept[static_cast<std::size_t>(row)];
   }
   const NeighborGraph changed = is_changed ? graph_output.changed(runtime.ctx, graph) : NeighborGraph{};
   const NeighborGraph& lists = is_changed ? changed : graph;
@@ -166,14 +192,9 @@ void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTable
   if (is_changed) written.add(lists);
   runtime.ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
-  if (!output.empty()) {
-    if (graph_output.given().empty()) {
-      write_graph(output, lists, row_numbers(tables));
-    } else {
-      write_graph(runtime.ctx, output, lists, graph_output.options());
-    }
-  }
-  deliver(runtime, {tables.rows, tables.asked, found, is_changed ? written : found, row_numbers(tables), seconds},
+  if (!output.empty()) write_graph(runtime.ctx, output, lists, write_options(tables));
+  deliver(runtime,
+          {tables.rows, tables.asked, found, is_changed ? written : found, row_numbers(tables), names(tables), seconds},
           together);
 }
 
@@ -191,7 +212,7 @@ void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& fou
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
     return print_json(json);
   }
-  if (output.empty()) print_text(first_rows(found.written, found.numbers));
+  if (output.empty()) print_text(first_rows(found.written, found.numbers, found.names));
   tell(runtime, common, neighbors_sentence(found.written, output, found.seconds));
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/common_options.hpp"
 #include "base/missing.hpp"
+#include "base/row_names.hpp"
 #include "io/atomic_file.hpp"
 #include "nearest/graph_output.hpp"
 #include "report/neighbor_profile.hpp"
@@ -18,17 +19,24 @@
 
 namespace vicinal::cli {
 
+/// What rows are called.
+struct NeighborNames {
+  RowNames rows;   ///< of the table
+  RowNames asked;  ///< of the rows that were asked about
+};
+
 struct FoundNeighbors {
   const Table& rows;
   const Table& asked;                      ///< not looked at where there are no queries
   const report::NeighborProfile& profile;  ///< of the lists that the search found, for the page
   const report::NeighborProfile& written;  ///< of those that are written and printed
   std::span<const std::int64_t> numbers;   ///< of the rows that were asked about, in their file; empty: 0, 1, ..
+  NeighborNames names;
   double seconds = 0;
   std::optional<double> radius = {};  ///< none: k nearest rows
 };
 
-/// The tables of a command, without missing values.
+/// The tables of a command, without missing values. The ids of `rows` are those of all rows in its file.
 struct NeighborTables {
   Table rows;
   Table asked;
@@ -44,6 +52,7 @@ struct NeighborsCommand {
   GraphOutput graph_output;
   std::string table;
   std::string queries;  ///< empty: the table within itself
+  std::string id;
   std::string output;
   std::string report;
   std::string image_shape;
@@ -72,6 +81,9 @@ struct NeighborsCommand {
   [[nodiscard]] std::uint64_t missing_bytes(const TableView& rows, const TableView& asked) const;
   /// The numbers in its file of the rows that are asked about, where some were left out.
   [[nodiscard]] std::span<const std::int64_t> row_numbers(const NeighborTables& tables) const;
+  [[nodiscard]] NeighborNames names(const NeighborTables& tables) const;
+  /// How the lists are written, with the numbers and ids of rows.
+  [[nodiscard]] GraphWriteOptions write_options(const NeighborTables& tables) const;
 };
 
 }  // namespace vicinal::cli
