@@ -27,6 +27,13 @@ void KnownColumns::add_to(Json& notes) const {
   notes["id"] = id;
 }
 
+std::string KnownColumns::notes() const {
+  if (columns.empty() && dropped.empty() && id.empty()) return {};
+  Json all;
+  add_to(all);
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 KnownColumns KnownColumns::of(const std::string& notes, const std::string& file) {
   KnownColumns known;
   const Json all = Json::parse(notes, nullptr, false);

@@ -19,6 +19,8 @@ struct KnownColumns {
   std::string id;
 
   void add_to(Json& notes) const;
+  /// A model's notes that have nothing else; empty where nothing is known.
+  [[nodiscard]] std::string notes() const;
   /// Of a model's notes; nothing where a program has made it, with notes of its own. `file` is the model's.
   static KnownColumns of(const std::string& notes, const std::string& file);
 };

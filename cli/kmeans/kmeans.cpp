@@ -444,13 +444,9 @@ void KMeansCommand::run() const {
   ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
   if (!save_model.empty()) {
-    Json notes;
     const std::vector<std::string> labels = label.empty() ? std::vector<std::string>() : std::vector{label};
-    by_names(ctx, table, {labels, input.drop, id}).add_to(notes);
-    KMeansModel{.fitted = found,
-                .notes = notes.dump(-1, ' ', false, Json::error_handler_t::replace),
-                .preparation = preparation}
-        .save(ctx, save_model);
+    const KnownColumns known_there = by_names(ctx, table, {labels, input.drop, id});
+    KMeansModel{.fitted = found, .notes = known_there.notes(), .preparation = preparation}.save(ctx, save_model);
   }
   write(ctx, rows, found, distances, names);
   if (!report.empty()) write_text(report, text);

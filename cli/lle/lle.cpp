@@ -304,11 +304,7 @@ void LleCommand::run() const {
   ctx.check_cancelled();
   io::OutputGroup together(interrupt_token());
   if (!save_model.empty()) {
-    Json notes;
-    known_columns(reading).add_to(notes);
-    LleModel{Index(ctx, given.view), rows.found, notes.dump(-1, ' ', false, Json::error_handler_t::replace),
-             preparation}
-        .save(ctx, save_model);
+    LleModel{Index(ctx, given.view), rows.found, known_columns(reading).notes(), preparation}.save(ctx, save_model);
   }
   write_embedding(ctx, output, rows);
   if (!report.empty()) write_text(report, text);

@@ -419,12 +419,7 @@ void LofCommand::run() const {
   Fit fitted = model.empty() ? fit(ctx, rest, std::move(rows)) : loaded(ctx);
   const auto save = [&] {
     if (save_model.empty()) return;
-    Json notes;
-    fitted.add_to(notes);
-    LofModel{.index = *fitted.index,
-             .fitted = fitted.lof,
-             .notes = notes.dump(-1, ' ', false, Json::error_handler_t::replace),
-             .preparation = fitted.preparation}
+    LofModel{.index = *fitted.index, .fitted = fitted.lof, .notes = fitted.notes(), .preparation = fitted.preparation}
         .save(ctx, save_model);
   };
   if (asked() == "-") {
