@@ -353,7 +353,7 @@ TEST_F(IoRoundTrip, ARowLikeAHeader) {
   EXPECT_EQ(back.columns, (std::vector<std::string>{"x0", "x1", "x2"}));
 }
 
-TEST(IoRoundTrip, IdsAndTheNameOfLabelsStay) {
+TEST(IoWrittenTables, IdsAndTheNameOfLabelsStay) {
   const Context ctx = Context::cpu({.threads = 2});
   const Folder folder;
   ReadOptions reading;
