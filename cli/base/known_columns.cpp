@@ -79,6 +79,9 @@ void leave_out_ids(const Context& ctx, const std::string& file, ReadOptions& rea
 AskedReading asked_reading(const Context& ctx, const std::string& file, ReadOptions given, const KnownColumns& known,
                            const Preparation& preparation, std::int64_t width, bool with_labels) {
   given.missing = preparation.imputer().filling() != Filling::none;
+  const bool knows = !known.columns.empty() || !known.dropped.empty() || !known.id.empty();
+  const bool is_told = !given.drop.empty() || !given.label.empty();
+  if (!knows && !is_told && !preparation.has_names() && !preparation.has_texts()) return {std::move(given), {}};
   const FileInfo info = describe_file(ctx, file, given.format);
   if (!io::has_named_columns(info.format)) {
     given.drop.clear();

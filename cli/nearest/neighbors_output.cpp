@@ -10,6 +10,7 @@
 #include "base/image_shape.hpp"
 #include "base/input.hpp"
 #include "base/interrupt.hpp"
+#include "base/known_columns.hpp"
 #include "base/output.hpp"
 #include "report/neighbors.hpp"
 
@@ -132,6 +133,19 @@ ReadOptions NeighborsCommand::reading() const {
   return reading;
 }
 
+/// QUERIES may have the columns of TABLE in another order, and need not have those that were left out there.
+ReadOptions NeighborsCommand::reading_of_queries(const Context& ctx, const Table& rows) const {
+  ReadOptions given = read_options(input);
+  given.drop.clear();  // of TABLE, and known by their names
+  given.id = id;
+  const KnownColumns known = by_names(ctx, table, {{}, input.drop, id});
+  ReadOptions reading =
+      asked_reading(ctx, queries, std::move(given), known, Preparation::fit(ctx, rows), rows.view.cols(), false)
+          .options;
+  reading.missing = missing.fills();
+  return reading;
+}
+
 NeighborTables NeighborsCommand::read(const Runtime& runtime) const {
   const Context& ctx = runtime.ctx;
   if (missing.drops() && !search.filter.empty()) {
@@ -139,10 +153,9 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime) const {
   }
   if (!graph_output.given().empty()) missing.refuse_drop(graph_output.given() + " numbers the rows of TABLE");
   if (!report.empty()) missing.refuse_drop("--report numbers the rows of TABLE as they are in it");
-  ReadOptions of_queries = reading();
-  of_queries.missing = missing.fills();
-  NeighborTables tables{naming_missing([&] { return load_table(runtime, common, table, reading()); }),
-                        queries.empty() ? Table{} : load_table(runtime, common, queries, of_queries)};
+  NeighborTables tables;
+  tables.rows = naming_missing([&] { return load_table(runtime, common, table, reading()); });
+  if (!queries.empty()) tables.asked = load_table(runtime, common, queries, reading_of_queries(ctx, tables.rows));
   std::optional<RowIds> ids = std::move(tables.rows.ids);
   tables.rows.ids.reset();
   tables.kept = missing.drop_rows(ctx, tables.rows, table);

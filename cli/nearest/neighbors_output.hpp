@@ -75,6 +75,7 @@ struct NeighborsCommand {
   /// first rows and a sentence.
   void deliver(const Runtime& runtime, const FoundNeighbors& found, io::OutputGroup& together) const;
   [[nodiscard]] ReadOptions reading() const;
+  [[nodiscard]] ReadOptions reading_of_queries(const Context& ctx, const Table& rows) const;
   /// Reads the tables, and drops rows or fills values by --missing.
   [[nodiscard]] NeighborTables read(const Runtime& runtime) const;
   /// Bytes that the latter takes, of tables with these shapes.

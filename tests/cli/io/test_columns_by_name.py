@@ -91,9 +91,12 @@ def test_columns_given_by_their_position_are_known_by_their_names(ok, tmp_path, 
 
 def test_tables_of_one_command_are_matched_by_name(ok, tmp_path, put):
     put("other.csv", ["c", "kind", "a", "b"])
+    within = ("train.csv", "--drop", "kind", "--drop", "when")
+    made = {kind: MAKE[kind] for kind in ("classify", "regress", "lof", "lle")}
+    made |= {"knn": (*within, "-k", 2), "radius": (*within, "-r", 5)}
     found = {}
     for file in ("train.csv", "other.csv"):
-        for kind, words in (("classify", MAKE["classify"]), ("regress", MAKE["regress"]), ("lof", MAKE["lof"]), ("lle", MAKE["lle"])):
+        for kind, words in made.items():
             ok(kind, words[0], file, *words[1:], "--drop", "name", "-o", f"{kind}.csv")
             found.setdefault(kind, []).append(answered(tmp_path, f"{kind}.csv"))
     for kind, (same, other) in found.items():
