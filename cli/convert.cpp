@@ -13,6 +13,7 @@
 #include "base/output.hpp"
 #include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
+#include "base/row_names.hpp"
 #include "base/table_writing.hpp"
 #include "commands.hpp"
 #include "io/format.hpp"
@@ -28,6 +29,7 @@ struct ConvertCommand {
   std::string from;
   std::string to;
   std::string label;
+  std::string id;
   std::string to_format = "auto";
   std::string to_dtype = "auto";
   std::string to_delimiter;
@@ -66,6 +68,7 @@ void ConvertCommand::run() const {
   const WriteOptions writing = write_options();
   ReadOptions reading = read_options(input);
   reading.label = label;
+  reading.id = id;
   reading.missing = missing.any();
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(from, reading);
@@ -144,6 +147,7 @@ Command add_convert(const Parser& root) {
   app.add_option("--label", command->label, "CSV column with labels, by name or position").type_name("COLUMN");
   add_missing_options(app, command->missing);
   add_input_options(app, command->input);
+  add_id_option(app, command->id);
   add_common_options(app, command->common);
   app.add_examples({"vicinal convert train.csv train.npy --drop class",
                     "vicinal convert train.npy train.fvecs.gz --lossy",

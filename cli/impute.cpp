@@ -17,6 +17,7 @@
 #include "base/output.hpp"
 #include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
+#include "base/row_names.hpp"
 #include "base/table_writing.hpp"
 #include "commands.hpp"
 #include "vicinal/io.hpp"
@@ -31,6 +32,7 @@ struct ImputeCommand {
   std::string from;
   std::string output;
   std::string label;
+  std::string id;
   bool lossy = false;
 
   [[nodiscard]] ReadOptions reading(const PlannedInputs& inputs) const;
@@ -44,6 +46,7 @@ struct ImputeCommand {
 ReadOptions ImputeCommand::reading(const PlannedInputs& inputs) const {
   ReadOptions reading = read_options(input);
   reading.label = label;
+  reading.id = id;
   reading.missing = true;
   reading.find_text = inputs.info(from, reading).format == FileFormat::csv;
   return reading;
@@ -87,11 +90,12 @@ void ImputeCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   const Runtime runtime = make_runtime(common, Computes::on_host);
   check_output("-o", output);
-  if (!format_of_suffix(output)) {
+  if (output != "-" && !format_of_suffix(output)) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("-o: '{}' has no suffix that says what to write, such as .csv or .npy", output));
   }
-  const WriteOptions writing{.lossy = lossy};
+  WriteOptions writing{.lossy = lossy};
+  if (output == "-") writing.format = FileFormat::csv;
   PlannedInputs inputs(runtime, common);
   const ReadOptions reading = this->reading(inputs);
   const TableView shape = inputs.add_table(from, reading);
@@ -137,13 +141,15 @@ Command add_impute(const Parser& root) {
       .capture_default_str()
       .group(group);
   app.add_option("-o,--output", command->output,
-                 "Output file: .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs .libsvm .h5, and .gz or .xz behind that")
+                 "Output file: .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs .libsvm .h5, and .gz or .xz behind that; "
+                 "-: CSV on standard output")
       .type_name("FILE")
       .required();
   app.add_flag("--lossy", command->lossy, "Round numbers that the output cannot hold, rather than refuse them");
   app.add_option("--label", command->label, "CSV column with labels, by name or position; kept as it is")
       .type_name("COLUMN");
   add_input_options(app, command->input);
+  add_id_option(app, command->id);
   add_common_options(app, command->common);
   app.add_examples({"vicinal impute train.csv --label class -o filled.csv",
                     "vicinal impute train.npy --method knn -k 3 -o filled.npy",

@@ -17,7 +17,8 @@
 namespace vicinal::cli {
 namespace {
 
-constexpr std::uint64_t kTextPerRow = 16;  // a view of a field
+constexpr std::uint64_t kTextPerRow = 16;   // a view of a field
+constexpr std::uint64_t kIdPerRow = 8 + 8;  // where it ends; in outputs a whole number
 // While a text is numbered, where all of a column differ: its place in a hash table, which has just grown (48), a view
 // in a list that does (48). Then its number in their order, its rank (16) and a string (32).
 constexpr std::uint64_t kDistinctPerRow = 48 + 48;
@@ -84,13 +85,17 @@ TableView shape_view(DType dtype, std::int64_t n, std::int64_t d) {
 PlannedInputs::PlannedInputs(const Runtime& runtime, const CommonOptions& common)
     : runtime_(&runtime), common_(&common), strict_(common.explain || !common.memory_limit.empty()), needed_(strict_) {}
 
-FileInfo PlannedInputs::info(const std::string& file, const ReadOptions& reading) const {
+Context PlannedInputs::to_look() const {
   CpuOptions options;
   options.threads = common_->threads;
   options.memory_limit = std::max(runtime_->ctx.memory_limit(), kMinForHeaders);
   options.cancel = interrupt_token();
   options.map_files = true;
-  return describe_file(Context::cpu(options), file, reading.format);
+  return Context::cpu(options);
+}
+
+FileInfo PlannedInputs::info(const std::string& file, const ReadOptions& reading) const {
+  return describe_file(to_look(), file, reading.format);
 }
 
 TableView PlannedInputs::add_table(const std::string& file, const ReadOptions& reading) {
@@ -107,21 +112,30 @@ TableView PlannedInputs::add_table(const std::string& file, const ReadOptions& r
   const std::uint64_t pages = strict_ || info.compression != Compression::none ? info.bytes : 0;
   if (is_text(info)) {
     const auto labels = static_cast<std::int64_t>(reading.label.empty() ? 0 : 1);
-    if (io::has_named_columns(info.format)) d -= static_cast<std::int64_t>(reading.drop.size()) + labels;
+    const bool has_ids = !reading.id.empty();
+    const std::int64_t fields = d;
+    if (io::has_named_columns(info.format)) {
+      d -= static_cast<std::int64_t>(reading.drop.size()) + labels + (has_ids ? 1 : 0);
+    }
     if (reading.columns > 0) d = reading.columns;
     known_ = known_ && n > 0 && d > 0;
     if (!known_) return {};
     const bool has_labels = labels > 0 || info.format == FileFormat::libsvm;
     const auto texts = reading.find_text ? static_cast<std::uint64_t>(d) : reading.text.size();
     const std::uint64_t values = rows * static_cast<std::uint64_t>(d) * sizeof(double);
-    const std::uint64_t views = rows * (texts * kTextPerRow + (has_labels ? kLabelPerRow : 0));
+    const std::uint64_t views = rows * ((texts + (has_ids ? 1 : 0)) * kTextPerRow + (has_labels ? kLabelPerRow : 0));
     // One column is numbered after the other; their strings take what is too long for the object, at most twice the
     // file.
     const std::uint64_t text = std::max(info.bytes, info.unpacked);
     const std::uint64_t strings = texts > 0 ? rows * texts * kCategoryPerRow + 2 * text : 0;
     const std::uint64_t numbering = texts > 0 ? rows * kDistinctPerRow + strings : 0;
     reading_ = std::max(reading_, held_ + values + views + numbering + pages + info.unpacked);
-    held_ += values + strings + (has_labels ? rows * kClassPerRow : 0);
+    // Ids take what other fields, a character and what parts them each, leave of the text; and as much again four
+    // times in outputs, whose characters may have 4 bytes.
+    const std::uint64_t others = 2 * rows * static_cast<std::uint64_t>(fields - 1);
+    const std::uint64_t ids = has_ids ? rows * kIdPerRow + 5 * (text - std::min(text, others)) : 0;
+    held_ += values + strings + ids + (has_labels ? rows * kClassPerRow : 0);
+    if (has_ids) reading_ = std::max(reading_, held_ + views + pages + info.unpacked);
     return shape_view(DType::float64, n, d);
   }
   known_ = known_ && n > 0 && d > 0;

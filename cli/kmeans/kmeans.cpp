@@ -12,16 +12,20 @@
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
+#include "base/known_columns.hpp"
 #include "base/output.hpp"
 #include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/preparation.hpp"
+#include "base/row_names.hpp"
 #include "commands.hpp"
+#include "io/id_array.hpp"
 #include "kmeans/agreement.hpp"
 #include "kmeans/classical.hpp"
 #include "kmeans/scan.hpp"
 #include "kmeans/silhouette.hpp"
 #include "report/clusters.hpp"
+#include "report/html.hpp"
 #include "report/projection.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/kmeans_model.hpp"
@@ -32,6 +36,7 @@ namespace {
 // What the classical tools stop at.
 constexpr double kClassicalShare = 0.001;
 constexpr std::int64_t kClassicalIterations = 501;
+constexpr std::size_t kLongestColumnName = 20;
 
 /// Rows to cluster: prepared, and without those that --missing drop leaves out.
 struct ClusteredRows {
@@ -54,6 +59,7 @@ struct KMeansCommand {
   std::string weights;
   std::string label;
   std::string labels_file;
+  std::string id;
   std::string model;
   std::string save_model;
   std::string scan;
@@ -76,17 +82,21 @@ struct KMeansCommand {
   [[nodiscard]] Context plan(PlannedInputs& inputs) const;
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
   [[nodiscard]] bool writes_distances() const;
-  [[nodiscard]] ClusteredRows read_prepared(const Context& ctx, Preparation& preparation) const;
+  [[nodiscard]] ReadOptions reading() const;
+  [[nodiscard]] ClusteredRows read_prepared(const Context& ctx, const KMeans& found, const KnownColumns& known,
+                                            Preparation& preparation) const;
   [[nodiscard]] std::vector<double> read_weights(const Context& ctx, const ClusteredRows& rows) const;
   [[nodiscard]] std::optional<Labels> known_labels(const Context& ctx, const ClusteredRows& rows) const;
   void run_scan(const Runtime& runtime, const ClusteredRows& clustered, const Labels* known,
-                KMeansOptions options) const;
+                const std::vector<std::string>& names, KMeansOptions options) const;
   [[nodiscard]] std::string page(const Context& ctx, const Table& rows, const KMeans& found, const TableSample& sample,
                                  const SampleFit& fit, const Scan* scanned,
-                                 const std::optional<ClusteringScores>& scores, double seconds) const;
-  void write(const Context& ctx, const ClusteredRows& rows, const KMeans& found,
-             const std::vector<double>& distances) const;
-  void tell_all(const Runtime& runtime, const ClusteredRows& rows, const KMeans& found, const SampleFit& fit,
+                                 const std::optional<ClusteringScores>& scores, const std::vector<std::string>& names,
+                                 double seconds) const;
+  void write(const Context& ctx, const ClusteredRows& rows, const KMeans& found, const std::vector<double>& distances,
+             const std::vector<std::string>& names) const;
+  void tell_all(const Runtime& runtime, const ClusteredRows& clustered, const KMeans& found,
+                const std::vector<std::string>& names, const SampleFit& fit,
                 const std::optional<ClusteringScores>& scores, double seconds) const;
 };
 
@@ -132,14 +142,22 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
   return options;
 }
 
-/// The rows as they are to be clustered: prepared as asked for, or as those of the model were. `preparation` becomes
-/// what was done, and stays without columns where nothing was.
-ClusteredRows KMeansCommand::read_prepared(const Context& ctx, Preparation& preparation) const {
+ReadOptions KMeansCommand::reading() const {
   ReadOptions reading = read_options(input);
   reading.label = label;
+  reading.id = id;
+  return reading;
+}
+
+/// The rows as they are to be clustered: prepared as asked for, or as those of the model were. `preparation` becomes
+/// what was done, and stays without columns where nothing was and none has a name.
+ClusteredRows KMeansCommand::read_prepared(const Context& ctx, const KMeans& found, const KnownColumns& known,
+                                           Preparation& preparation) const {
+  ReadOptions reading = this->reading();
   ClusteredRows rows;
-  if (!preparation.columns().empty()) {
-    rows.table = preparation.apply(ctx, preparation.read(ctx, table, reading), table);
+  if (!model.empty()) {
+    const AskedReading asked = asked_reading(ctx, table, std::move(reading), known, preparation, found.cols, false);
+    rows.table = preparation.apply(ctx, read_rows(ctx, table, asked.options), table);
     rows.read = rows.table.view.rows();
     return rows;
   }
@@ -149,7 +167,7 @@ ClusteredRows KMeansCommand::read_prepared(const Context& ctx, Preparation& prep
   rows.read = rows.table.view.rows();
   const RowsNeeded needed{scan.empty() ? clusters : 1, fmt::format("-c {}", clusters)};
   rows.kept = prepared.missing.drop_rows(ctx, rows.table, table, needed);
-  if (!prepared.any() || !model.empty()) return rows;
+  if (!prepared.any() && rows.table.columns.empty()) return rows;
   preparation = Preparation::fit(ctx, rows.table, prepared.options());
   rows.table = preparation.apply(ctx, std::move(rows.table), table);
   return rows;
@@ -186,9 +204,8 @@ std::uint64_t KMeansCommand::output_bytes(std::int64_t rows) const {
 /// One plan for the inputs and the clustering, before they are read.
 Context KMeansCommand::plan(PlannedInputs& inputs) const {
   if (!model.empty() || !is_init_name(init) || prepared.categories == "onehot") inputs.add_unknown();
-  ReadOptions reading = read_options(input);
+  ReadOptions reading = this->reading();
   prepared.ask_for_texts(reading);
-  reading.label = label;
   TableView rows = inputs.add_table(table, reading);
   if (!labels_file.empty()) inputs.add_labels(labels_file);
   if (rows.rows() > 0 && (prepared.any() || prepared.missing.drops())) {
@@ -214,8 +231,17 @@ void KMeansCommand::predict_rows(const Context& ctx, const TableView& rows, KMea
   found.plan = plan_kmeans(ctx, rows, {.clusters = 1, .metric = found.metric});
 }
 
+/// Names of the columns of the centres; none where the table has none.
+std::vector<std::string> names_of_columns(const Preparation& preparation, std::int64_t cols) {
+  const auto named = [](const Preparation::Column& column) { return !column.name.empty(); };
+  std::vector<std::string> names;
+  if (std::none_of(preparation.columns().begin(), preparation.columns().end(), named)) return names;
+  for (std::int64_t j = 0; j < cols; ++j) names.push_back(preparation.name_of(j));
+  return names;
+}
+
 void KMeansCommand::write(const Context& ctx, const ClusteredRows& rows, const KMeans& found,
-                          const std::vector<double>& distances) const {
+                          const std::vector<double>& distances, const std::vector<std::string>& names) const {
   if (output.empty()) return;
   if (output.ends_with(".npz")) {
     const auto n = static_cast<std::int64_t>(found.labels.size());
@@ -225,21 +251,31 @@ void KMeansCommand::write(const Context& ctx, const ClusteredRows& rows, const K
                                       {"inertia", {&found.inertia, "<f8", {1}}},
                                       {"iterations", {&found.iterations, "<i8", {1}}}};
     if (!rows.kept.empty()) arrays.push_back({"rows", {rows.kept.data(), "<i8", {n}}});
+    RowIds columns;
+    for (const std::string& name : names) columns.add(name);
+    std::optional<io::IdArray> column_names;
+    if (!names.empty()) arrays.push_back({"columns", column_names.emplace(ctx, columns).view()});
+    std::optional<io::IdArray> row_ids;
+    if (rows.table.ids) arrays.push_back({"row_ids", row_ids.emplace(ctx, *rows.table.ids).view()});
     return write_npz(output, arrays);
   }
+  if (output.ends_with(".npy")) {
+    return write_npy(output, {found.labels.data(), "<i4", {static_cast<std::int64_t>(found.labels.size())}});
+  }
   if (!is_csv_output(output)) return write_classical(ctx, output, found, rows.kept);
-  std::string text = "row,label,distance\n";
+  const RowNames row_names(rows.table, rows.kept);
+  std::string text = csv_field(row_names.header()) + ",label,distance\n";
   for (std::size_t i = 0; i < found.labels.size(); ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();
-    text += fmt::format("{},{},{}\n", row_number(static_cast<std::int64_t>(i), rows.kept), found.labels[i],
+    text += fmt::format("{},{},{}\n", row_names.field(static_cast<std::int64_t>(i)), found.labels[i],
                         format_number(distances[i]));
   }
   write_text(output, text);
 }
 
 void KMeansCommand::tell_all(const Runtime& runtime, const ClusteredRows& clustered, const KMeans& found,
-                             const SampleFit& fit, const std::optional<ClusteringScores>& scores,
-                             double seconds) const {
+                             const std::vector<std::string>& names, const SampleFit& fit,
+                             const std::optional<ClusteringScores>& scores, double seconds) const {
   const auto rows = static_cast<std::int64_t>(found.labels.size());
   if (common.json) {
     Json json = {{"command", "kmeans"},
@@ -273,7 +309,10 @@ void KMeansCommand::tell_all(const Runtime& runtime, const ClusteredRows& cluste
   if (output.empty()) {
     std::vector<std::vector<std::string>> lines = {{"cluster", "rows"}};
     const std::int64_t shown = std::min<std::int64_t>(found.cols, 6);
-    for (std::int64_t j = 0; j < shown; ++j) lines[0].push_back(fmt::format("c{}", j));
+    for (std::int64_t j = 0; j < shown; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      lines[0].push_back(at < names.size() ? report::shortened(names[at], kLongestColumnName) : fmt::format("c{}", j));
+    }
     for (std::int64_t c = 0; c < found.clusters; ++c) {
       lines.push_back({fmt::format("{}", c), fmt::format("{}", found.sizes[static_cast<std::size_t>(c)])});
       for (std::int64_t j = 0; j < shown; ++j) {
@@ -298,7 +337,7 @@ void KMeansCommand::tell_all(const Runtime& runtime, const ClusteredRows& cluste
 
 /// --scan FIRST..LAST: inertia and silhouette of each number of clusters; the report shows the best.
 void KMeansCommand::run_scan(const Runtime& runtime, const ClusteredRows& clustered, const Labels* known,
-                             KMeansOptions options) const {
+                             const std::vector<std::string>& names, KMeansOptions options) const {
   const auto start = std::chrono::steady_clock::now();
   const Table& rows = clustered.table;
   const ScanRange range = parse_scan(scan, rows.view.rows());
@@ -312,7 +351,7 @@ void KMeansCommand::run_scan(const Runtime& runtime, const ClusteredRows& cluste
     std::optional<ClusteringScores> scores;
     if (known != nullptr) scores = agreement(ctx, *known, best.labels, best.clusters);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const std::string text = page(ctx, rows, best, sample, fit, &found, scores, seconds);
+    const std::string text = page(ctx, rows, best, sample, fit, &found, scores, names, seconds);
     ctx.check_cancelled();
     OutputFiles together;
     write_text(report, text);
@@ -335,7 +374,8 @@ void KMeansCommand::run_scan(const Runtime& runtime, const ClusteredRows& cluste
 /// The report, as text.
 std::string KMeansCommand::page(const Context& ctx, const Table& rows, const KMeans& found, const TableSample& sample,
                                 const SampleFit& fit, const Scan* scanned,
-                                const std::optional<ClusteringScores>& scores, double seconds) const {
+                                const std::optional<ClusteringScores>& scores, const std::vector<std::string>& names,
+                                double seconds) const {
   report::ClustersReport content;
   content.file = table;
   if (model.empty()) {
@@ -347,7 +387,7 @@ std::string KMeansCommand::page(const Context& ctx, const Table& rows, const KMe
     content.how = {{"Centres of", model}};
   }
   if (!weights.empty()) content.how.emplace_back("Weights", weights);
-  content.columns = rows.columns;
+  content.columns = names;
   content.seconds = seconds;
   content.table = &rows.view;
   content.found = &found;
@@ -365,6 +405,14 @@ void KMeansCommand::check() const {
   if (!label.empty() && !labels_file.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "--labels: --label already says where the labels are; give one of the two");
+  }
+  const bool is_array = output.ends_with(".npz") || output.ends_with(".npy");
+  const bool is_classical = !output.empty() && !is_array && !is_csv_output(output);
+  if (!id.empty() && is_classical) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--id: the classical files {0}.membership and {0}.cluster_centres number the rows; write "
+                            ".csv or .npz",
+                            output));
   }
   const bool writes = !output.empty() || !save_model.empty();
   if (!scan.empty() && (writes || !model.empty() || !is_init_name(init))) {
@@ -384,15 +432,17 @@ void KMeansCommand::run() const {
   const Context& ctx = runtime.ctx;
   check();
   KMeans found;
+  KnownColumns known_columns;
   Preparation preparation;
   if (!model.empty()) {
     KMeansModel loaded = KMeansModel::load(ctx, model);
+    known_columns = KnownColumns::of(loaded.notes, model);
     found = std::move(loaded.fitted);
     preparation = std::move(loaded.preparation);
   }
   PlannedInputs inputs(runtime, common);
   const Context rest = plan(inputs);
-  const ClusteredRows clustered = read_prepared(ctx, preparation);
+  const ClusteredRows clustered = read_prepared(ctx, found, known_columns, preparation);
   const Table& rows = clustered.table;
   const std::vector<double> weights_of_rows = read_weights(ctx, clustered);
   const std::optional<Labels> known = known_labels(ctx, clustered);
@@ -408,9 +458,11 @@ void KMeansCommand::run() const {
       made.memory = inputs.total(made.memory + output_bytes(rows.view.rows()));
       return print_plan(common, made);
     }
-    if (!scan.empty()) return run_scan(runtime, clustered, known ? &*known : nullptr, chosen);
+    const std::vector<std::string> names = names_of_columns(preparation, rows.view.cols());
+    if (!scan.empty()) return run_scan(runtime, clustered, known ? &*known : nullptr, names, chosen);
     found = kmeans(rest, rows.view, chosen);
   }
+  const std::vector<std::string> names = names_of_columns(preparation, found.cols);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::optional<ClusteringScores> scores;
   if (known) scores = agreement(ctx, *known, found.labels, found.clusters);
@@ -421,16 +473,20 @@ void KMeansCommand::run() const {
   if (drawn) {
     const TableSample sample = sample_rows(ctx, rows.view, report::kSampleRows, seed);
     fit = fit_of(ctx, sample, found.labels, found.clusters);
-    text = page(ctx, rows, found, sample, fit, nullptr, scores, seconds);
+    text = page(ctx, rows, found, sample, fit, nullptr, scores, names, seconds);
   }
   ctx.check_cancelled();
   OutputFiles together;
-  if (!save_model.empty()) KMeansModel{.fitted = found, .preparation = preparation}.save(ctx, save_model);
-  write(ctx, clustered, found, distances);
+  if (!save_model.empty()) {
+    const std::vector<std::string> labels = label.empty() ? std::vector<std::string>() : std::vector{label};
+    const KnownColumns known_there = by_names(ctx, table, {labels, input.drop, id});
+    KMeansModel{.fitted = found, .notes = known_there.notes(), .preparation = preparation}.save(ctx, save_model);
+  }
+  write(ctx, clustered, found, distances, names);
   if (!report.empty()) write_text(report, text);
   together.commit();
   runtime.progress->clear();
-  tell_all(runtime, clustered, found, fit, scores, seconds);
+  tell_all(runtime, clustered, found, names, fit, scores, seconds);
 }
 
 }  // namespace
@@ -506,7 +562,8 @@ Command add_kmeans(const Parser& root) {
   app.add_option("--report", command->report, "HTML report with the clusters and their silhouettes").type_name("FILE");
   app.add_option(
          "-o,--output", command->output,
-         "Output: NAME.npz (labels, distances, centres), NAME.csv (row,label,distance), or NAME.cluster_centres and "
+         "Output: NAME.npz (labels, distances, centres, columns), NAME.csv (row,label,distance), NAME.npy (labels), or "
+         "NAME.cluster_centres and "
          "NAME.membership")
       .type_name("NAME");
   add_preparation_options(app, command->prepared);
@@ -517,6 +574,7 @@ Command add_kmeans(const Parser& root) {
       command->of_fitting.push_back(option);
   }
   add_input_options(app, command->input);
+  add_id_option(app, command->id);
   add_common_options(app, command->common);
   app.add_examples({"vicinal kmeans train.npy -c 3 --seed 42 -o clusters.npz",
                     "vicinal kmeans train.npy -c 3 --init first-k --stop classical -o train",

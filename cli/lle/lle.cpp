@@ -7,14 +7,17 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
+#include "base/known_columns.hpp"
 #include "base/missing.hpp"
 #include "base/output.hpp"
 #include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
+#include "base/row_names.hpp"
 #include "commands.hpp"
 #include "lle/output.hpp"
 #include "report/embedding.hpp"
@@ -39,6 +42,8 @@ struct LleCommand {
   std::string solver = "automatic";
   std::string pieces = "apart";
   std::string label;
+  std::string labels_file;  ///< of TABLE
+  std::string id;
   std::string parameters;
   std::string model;
   std::string save_model;
@@ -58,8 +63,12 @@ struct LleCommand {
  private:
   void check() const;
   [[nodiscard]] LleOptions options() const;
-  [[nodiscard]] ReadOptions reading_of(const Context& ctx, const std::string& file) const;
   [[nodiscard]] ReadOptions reading_of_table(const Context& ctx) const;
+  [[nodiscard]] KnownColumns known_columns(const Context& ctx) const;
+  [[nodiscard]] Table read_asked(const Context& ctx, const std::string& file, const KnownColumns& known,
+                                 const Preparation& preparation, std::int64_t width) const;
+  [[nodiscard]] std::optional<Labels> read_label_file(const Context& ctx, std::int64_t rows,
+                                                      const std::vector<std::int64_t>& kept) const;
   [[nodiscard]] Table read_parameters(const Context& ctx, std::int64_t rows,
                                       const std::vector<std::int64_t>& kept) const;
   [[nodiscard]] LlePlan plan_if_needed(const Context& ctx, const TableView& rows) const;
@@ -76,6 +85,10 @@ void LleCommand::check() const {
   }
   if (judge < 0)
     throw Error(ErrorCode::invalid_argument, fmt::format("--quality-rows: {} is not a number of rows", judge));
+  if (!label.empty() && !labels_file.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "--labels: --label already says where the labels are; give one of the two");
+  }
   if (model.empty()) return;
   for (const Option& option : of_fitting) {
     if (!option.given()) continue;
@@ -103,22 +116,50 @@ LleOptions LleCommand::options() const {
   return options;
 }
 
-/// Rows that are embedded or placed; other rows than the table's need not have its column of labels.
-ReadOptions LleCommand::reading_of(const Context& ctx, const std::string& file) const {
+/// How TABLE is read to be embedded; its ids are of use where no other rows are written.
+ReadOptions LleCommand::reading_of_table(const Context& ctx) const {
   ReadOptions reading = read_options(input);
   reading.missing = missing.fills();
   reading.label = label;
-  if (!label.empty() && (file == queries || !model.empty())) {
-    const FileInfo info = describe_file(ctx, file);
-    if (std::find(info.columns.begin(), info.columns.end(), label) == info.columns.end()) reading.label.clear();
+  if (!queries.empty()) {
+    leave_out_ids(ctx, table, reading, id);
+  } else {
+    reading.id = id;
   }
   return reading;
 }
 
-ReadOptions LleCommand::reading_of_table(const Context& ctx) const {
-  ReadOptions reading = reading_of(ctx, table);
-  reading.missing = missing.any();
-  return reading;
+/// What TABLE has besides the columns that are compared.
+KnownColumns LleCommand::known_columns(const Context& ctx) const {
+  const std::vector<std::string> labels = label.empty() ? std::vector<std::string>() : std::vector{label};
+  return by_names(ctx, table, {labels, input.drop, id});
+}
+
+/// Rows to place, prepared like those of the embedding; they need not have the columns that were left out there.
+Table LleCommand::read_asked(const Context& ctx, const std::string& file, const KnownColumns& known,
+                             const Preparation& preparation, std::int64_t width) const {
+  ReadOptions given = read_options(input);
+  if (model.empty()) {
+    given.drop.clear();  // of TABLE, and known by their names
+  } else {
+    given.label = label;
+  }
+  given.id = id;
+  const AskedReading reading = asked_reading(ctx, file, std::move(given), known, preparation, width, model.empty());
+  return preparation.apply(ctx, read_rows(ctx, file, reading.options), file);
+}
+
+/// Those of --labels, one for each row of the file; without those of rows that were left out.
+std::optional<Labels> LleCommand::read_label_file(const Context& ctx, std::int64_t rows,
+                                                  const std::vector<std::int64_t>& kept) const {
+  if (labels_file.empty()) return std::nullopt;
+  Labels labels = read_labels(ctx, labels_file);
+  if (std::ssize(labels.codes) != rows) {
+    throw Error(ErrorCode::bad_data, fmt::format("--labels: {} has {} labels for a table of {} rows", labels_file,
+                                                 labels.codes.size(), rows));
+  }
+  keep_rows(kept, 1, labels.codes);
+  return labels;
 }
 
 Table LleCommand::read_parameters(const Context& ctx, std::int64_t rows, const std::vector<std::int64_t>& kept) const {
@@ -182,8 +223,8 @@ void LleCommand::place(const Runtime& runtime) const {
   const auto start = std::chrono::steady_clock::now();
   const Context& ctx = runtime.ctx;
   LleModel loaded = LleModel::load(ctx, model);
-  const Preparation& preparation = loaded.preparation;
-  const Table asked = preparation.apply(ctx, preparation.read(ctx, table, reading_of(ctx, table)), table);
+  const Table asked =
+      read_asked(ctx, table, KnownColumns::of(loaded.notes, model), loaded.preparation, loaded.index.cols());
   if (common.explain) {
     const LleOptions& made = loaded.fitted.options;
     return print_plan(common, plan_knn(ctx, loaded.index.table(), &asked.view,
@@ -192,6 +233,9 @@ void LleCommand::place(const Runtime& runtime) const {
   EmbeddedRows rows;
   rows.placed = transform(ctx, loaded.index, loaded.fitted, asked.view);
   rows.found = std::move(loaded.fitted);
+  rows.names = RowNames(asked);
+  rows.labels = asked.labels ? &*asked.labels : nullptr;
+  rows.label_name = asked.label_name;
   ctx.check_cancelled();
   OutputFiles together;
   write_embedding(ctx, output, rows);
@@ -205,12 +249,17 @@ void LleCommand::run() const {
   const Runtime runtime = make_runtime(common);
   if (!model.empty()) return place(runtime);
   PlannedInputs inputs(runtime, common);
-  TableView shape = inputs.add_table(table, reading_of_table(runtime.ctx));
+  TableView shape = inputs.add_table(table, reading_of_table(inputs.to_look()));
   inputs.add(missing.fill_bytes(shape));
   if (shape.rows() > 0 && missing.any()) {
     shape = TableView(shape.data(), DType::float64, shape.rows(), shape.cols(), 0, 0);
   }
-  if (!queries.empty()) inputs.add_table(queries, reading_of(runtime.ctx, queries));
+  if (!labels_file.empty()) inputs.add_labels(labels_file);
+  if (!queries.empty()) {
+    ReadOptions of_queries = read_options(input);
+    of_queries.id = id;
+    inputs.add_table(queries, of_queries);
+  }
   if (!parameters.empty()) {
     const TableView known = inputs.add_table(parameters, {});
     if (missing.drops()) inputs.add(static_cast<std::uint64_t>(known.rows() * known.cols()) * sizeof(double));
@@ -225,7 +274,7 @@ void LleCommand::run() const {
   const std::int64_t rows_read = given.view.rows();
   std::vector<std::int64_t> kept = missing.drop_rows(runtime.ctx, given, table, {k + 1, fmt::format("-k {}", k)});
   Preparation preparation;
-  if (missing.fills()) {
+  if (missing.fills() || !given.columns.empty()) {
     preparation = Preparation::fit(runtime.ctx, given, {.missing = missing.options()});
     given = preparation.apply(runtime.ctx, std::move(given), table);
   }
@@ -236,6 +285,7 @@ void LleCommand::run() const {
   }
   if (!plan.warning.empty()) tell(runtime, common, "warning: " + plan.warning);
   const Table known = read_parameters(reading, rows_read, kept);
+  if (auto labels = read_label_file(reading, rows_read, kept)) given.labels = std::move(labels);
   EmbeddedRows rows;
   rows.dropped = rows_read - given.view.rows();
   rows.numbers = std::move(kept);
@@ -253,8 +303,9 @@ void LleCommand::run() const {
       throw Error(error.code(), fmt::format("--parameters: {}: {}", parameters, error.what()));
     }
   }
+  Table asked;
   if (!queries.empty()) {
-    const Table asked = preparation.apply(ctx, read_rows(reading, queries, reading_of(reading, queries)), queries);
+    asked = read_asked(reading, queries, known_columns(reading), preparation, given.view.cols());
     rows.placed = transform(ctx, Index(ctx, given.view), rows.found, asked.view);
   }
   if (quality || !report.empty()) rows.quality = lle_quality(ctx, given.view, rows.found, {.rows = judge});
@@ -264,9 +315,15 @@ void LleCommand::run() const {
     text = cli::report::render({table, &given.view, parameters.empty() ? nullptr : &known.view,
                                 given.labels ? &*given.labels : nullptr, &rows, seconds});
   }
+  const Table& written = queries.empty() ? given : asked;
+  rows.names = queries.empty() ? RowNames(given, rows.numbers) : RowNames(asked);
+  rows.labels = written.labels ? &*written.labels : nullptr;
+  rows.label_name = written.label_name;
   ctx.check_cancelled();
   OutputFiles together;
-  if (!save_model.empty()) LleModel{Index(ctx, given.view), rows.found, {}, preparation}.save(ctx, save_model);
+  if (!save_model.empty()) {
+    LleModel{Index(ctx, given.view), rows.found, known_columns(reading).notes(), preparation}.save(ctx, save_model);
+  }
   write_embedding(ctx, output, rows);
   if (!report.empty()) write_text(report, text);
   together.commit();
@@ -318,7 +375,13 @@ Command add_lle(const Parser& root) {
                          "much of them the embedding keeps")
               .type_name("FILE"),
           trust);
-  app.add_option("--label", lle.label, "CSV column with labels that color the report").type_name("COLUMN");
+  const std::string labels = "Labels";
+  app.add_option("--label", lle.label, "CSV column with labels that color the report and go into the output")
+      .type_name("COLUMN")
+      .group(labels);
+  fitting(app.add_option("--labels", lle.labels_file, "Separate file with the labels of TABLE: .npy, idx or text")
+              .type_name("FILE"),
+          labels);
   app.add_option("--model", lle.model,
                  "Model file written by --save-model: place the rows of TABLE instead of embedding")
       .type_name("FILE");
@@ -326,12 +389,13 @@ Command add_lle(const Parser& root) {
       app.add_option("--save-model", lle.save_model, "Write a model file for later use with --model").type_name("FILE"),
       "");
   app.add_option("-o,--output", lle.output,
-                 "Output file: .csv, .npy or .npz (embedding, piece, placed, singular_values)")
+                 "Output file: .csv (row,y0,..), .npy or .npz (embedding, piece, placed, singular_values)")
       .type_name("FILE");
   fitting(app.add_option("--report", lle.report, "HTML report with the embedding").type_name("FILE"), "");
   add_metric_options(app, lle.search);
   add_missing_options(app, lle.missing);
   add_input_options(app, lle.input);
+  add_id_option(app, lle.id);
   add_common_options(app, lle.common);
   for (const Option& option : app.options()) {
     const std::string name = option.name();

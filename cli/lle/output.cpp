@@ -9,6 +9,7 @@
 
 #include "base/interrupt.hpp"
 #include "base/missing.hpp"
+#include "io/id_array.hpp"
 #include "report/html.hpp"
 #include "vicinal/io.hpp"
 
@@ -63,6 +64,20 @@ Json quality_json(const LleQuality& quality) {
             {"median", number(counts.median)},
             {"infinite", counts.infinite},
             {"decades", decades}}}};
+}
+
+std::string written_label(const EmbeddedRows& rows, std::int64_t row) {
+  return rows.labels->name_of(rows.labels->codes[static_cast<std::size_t>(row)]);
+}
+
+/// The label of every row that is written.
+RowIds label_texts(const Context& ctx, const EmbeddedRows& rows) {
+  RowIds texts;
+  for (std::int64_t i = 0; i < std::ssize(rows.labels->codes); ++i) {
+    if (i % 65536 == 0) ctx.check_cancelled();
+    texts.add(written_label(rows, i));
+  }
+  return texts;
 }
 
 }  // namespace
@@ -201,15 +216,21 @@ void write_embedding(const Context& ctx, const std::filesystem::path& path, cons
         {"singular_values", {values.data(), "<f8", {static_cast<std::int64_t>(found.pieces.size()), dim}}}};
     const auto n = static_cast<std::int64_t>(rows.numbers.size());
     if (n > 0) arrays.push_back({"rows", {rows.numbers.data(), "<i8", {n}}});
+    std::optional<io::IdArray> ids;
+    if (rows.names.ids() != nullptr) arrays.push_back({"row_ids", ids.emplace(ctx, *rows.names.ids()).view()});
+    std::optional<io::IdArray> labels;
+    if (rows.labels != nullptr) arrays.push_back({"labels", labels.emplace(ctx, label_texts(ctx, rows)).view()});
     return write_npz(path, arrays);
   }
-  std::string text = "row";
+  std::string text = csv_field(rows.names.header());
   for (std::int64_t c = 0; c < dim; ++c) text += fmt::format(",y{}", c);
+  if (rows.labels != nullptr) text += "," + csv_field(rows.label_name.empty() ? "label" : rows.label_name);
   text += '\n';
   for (std::int64_t i = 0; i < count; ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();
-    text += fmt::format("{}", rows.placed ? i : row_number(i, rows.numbers));
+    text += rows.names.field(i);
     for (std::int64_t c = 0; c < dim; ++c) text += fmt::format(",{}", points[static_cast<std::size_t>(i * dim + c)]);
+    if (rows.labels != nullptr) text += "," + csv_field(written_label(rows, i));
     text += '\n';
   }
   write_text(path, text);

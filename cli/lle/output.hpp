@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/output.hpp"
+#include "base/row_names.hpp"
 #include "vicinal/lle.hpp"
 #include "vicinal/lle_quality.hpp"
+#include "vicinal/vote.hpp"
 
 namespace vicinal::cli {
 
@@ -22,6 +24,9 @@ struct EmbeddedRows {
   std::optional<std::vector<double>> placed;  ///< [m, dim] other rows, which are written instead
   std::vector<std::int64_t> numbers;          ///< of the rows in their file, where some were left out; else empty
   std::int64_t dropped = 0;                   ///< how many were
+  RowNames names;                             ///< of the rows that are written
+  const Labels* labels = nullptr;             ///< of these; borrowed, may be missing
+  std::string label_name;                     ///< of the column that they come from; may be empty
 
   /// The name of a known parameter, or its number.
   [[nodiscard]] std::string parameter_name(std::size_t parameter) const;
@@ -48,8 +53,9 @@ std::string count_sentence(const LlePiece& piece);
 /// few rows, pieces.
 std::vector<std::string> embedding_warnings(const Lle& found);
 
-/// .npy, .npz (embedding, piece, placed, singular_values, and rows where some were left out) or .csv by the path's
-/// ending; nothing for an empty path.
+/// .npy, .npz (embedding, piece, placed, singular_values; rows where some were left out; row_ids and labels where there
+/// are any, these as texts unless they are whole numbers) or .csv (row, y0, .., and the label where there are any) by
+/// the path's ending; nothing for an empty path.
 void write_embedding(const Context& ctx, const std::filesystem::path& path, const EmbeddedRows& rows);
 
 /// Fields of the command's JSON.

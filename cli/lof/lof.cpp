@@ -14,10 +14,12 @@
 
 #include "base/common_options.hpp"
 #include "base/input.hpp"
+#include "base/known_columns.hpp"
 #include "base/output.hpp"
 #include "base/output_files.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/preparation.hpp"
+#include "base/row_names.hpp"
 #include "commands.hpp"
 #include "io/format.hpp"
 #include "lof/detection.hpp"
@@ -37,7 +39,7 @@ constexpr std::int64_t kNeighbors = 20;
 constexpr std::size_t kColumnsTold = 3;
 
 /// What rows are compared with.
-struct Fit {
+struct Fit : KnownColumns {
   Table rows;                  ///< prepared; none where only a graph or a model was given
   std::optional<Index> index;  ///< none where only a graph was given
   std::optional<NeighborGraph> graph;
@@ -62,6 +64,8 @@ struct LofCommand {
   std::string ties = "cut";
   std::string graph;
   std::string label;
+  std::string labels_file;  ///< of the rows that are scored
+  std::string id;
   std::string normal;
   std::string model;
   std::string save_model;
@@ -86,7 +90,10 @@ struct LofCommand {
   [[nodiscard]] const std::string& asked() const { return model.empty() ? queries : table; }
   void check() const;
   [[nodiscard]] LofOptions options() const;
-  [[nodiscard]] ReadOptions reading() const;
+  [[nodiscard]] bool has_labels() const { return !label.empty() || !labels_file.empty(); }
+  [[nodiscard]] ReadOptions reading(const Context& ctx) const;
+  [[nodiscard]] KnownColumns known_columns(const Context& ctx) const;
+  [[nodiscard]] std::optional<Labels> read_label_file(const Context& ctx, std::size_t rows) const;
   [[nodiscard]] Table read_train(const Context& ctx) const;
   [[nodiscard]] Context plan(PlannedInputs& inputs) const;
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
@@ -114,7 +121,13 @@ void LofCommand::check() const {
   }
   if (top < 0) refuse(fmt::format("--top: {} is not a number of rows", top));
   if (!(top_share > 0) || !(top_share <= 1)) refuse(fmt::format("--top-share: {} is not in (0, 1]", top_share));
-  if (!normal.empty() && label.empty()) refuse("--normal: the labels are needed, by --label COLUMN");
+  if (!label.empty() && !labels_file.empty()) {
+    refuse("--labels: --label already says where the labels are; give one of the two");
+  }
+  if (!normal.empty() && !has_labels()) {
+    refuse("--normal: the labels are needed, by --label COLUMN or --labels FILE");
+  }
+  if (!id.empty() && table.empty()) refuse("--id: a --graph has no columns; the ids are those of TRAIN");
   if (!model.empty()) {
     for (const Option& option : of_fitting) {
       if (option.given()) refuse(fmt::format("{}: --model has settled it when it was made", option.name()));
@@ -157,16 +170,37 @@ LofOptions LofCommand::options() const {
   return options;
 }
 
-ReadOptions LofCommand::reading() const {
+/// How TRAIN is read; its ids are of use where it is scored itself.
+ReadOptions LofCommand::reading(const Context& ctx) const {
   ReadOptions reading = read_options(input);
   reading.label = label;
+  if (asks_others()) {
+    leave_out_ids(ctx, table, reading, id);
+  } else {
+    reading.id = id;
+  }
   reading.missing = prepared.missing.any();
   prepared.ask_for_texts(reading);
   return reading;
 }
 
+/// What TRAIN has besides the columns that are compared.
+KnownColumns LofCommand::known_columns(const Context& ctx) const {
+  const std::vector<std::string> labels = label.empty() ? std::vector<std::string>() : std::vector{label};
+  return by_names(ctx, table, {labels, input.drop, id});
+}
+
+/// Those of --labels, of the rows that are scored.
+std::optional<Labels> LofCommand::read_label_file(const Context& ctx, std::size_t rows) const {
+  if (labels_file.empty()) return std::nullopt;
+  Labels labels = read_labels(ctx, labels_file);
+  if (labels.codes.size() == rows) return labels;
+  throw Error(ErrorCode::bad_data, fmt::format("--labels: {} has {} labels for {} rows that are scored", labels_file,
+                                               labels.codes.size(), rows));
+}
+
 Table LofCommand::read_train(const Context& ctx) const try {
-  return naming_missing([&] { return read_rows(ctx, table, reading()); });
+  return naming_missing([&] { return read_rows(ctx, table, reading(ctx)); });
 } catch (const Error& error) {
   const std::string sentence = error.what();
   const bool text = error.code() == ErrorCode::bad_data && sentence.find(", not a number") != std::string::npos;
@@ -177,7 +211,7 @@ Table LofCommand::read_train(const Context& ctx) const try {
 /// Scores once more, their order, ranks, flags, and with labels what the curve is made of; as .csv a text that grows as
 /// it is written.
 std::uint64_t LofCommand::output_bytes(std::int64_t rows) const {
-  const std::uint64_t bytes_per_row = 8 + 8 + 8 + 1 + (label.empty() ? 0 : 4 + 40);
+  const std::uint64_t bytes_per_row = 8 + 8 + 8 + 1 + (has_labels() ? 4 + 40 : 0);
   constexpr std::uint64_t kLine = std::uint64_t{2} * 48;
   return static_cast<std::uint64_t>(rows) * (bytes_per_row + (is_csv_output(output) ? kLine : 0));
 }
@@ -186,9 +220,14 @@ std::uint64_t LofCommand::output_bytes(std::int64_t rows) const {
 Context LofCommand::plan(PlannedInputs& inputs) const {
   const bool by_shape = model.empty() && graph.empty() && prepared.categories != "onehot";
   if (!by_shape) inputs.add_unknown();
-  TableView rows = by_shape ? inputs.add_table(table, reading()) : TableView{};
+  TableView rows = by_shape ? inputs.add_table(table, reading(inputs.to_look())) : TableView{};
   TableView others;
-  if (asks_others() && asked() != "-") others = inputs.add_table(asked(), read_options(input));
+  if (asks_others() && asked() != "-") {
+    ReadOptions reading = read_options(input);
+    reading.id = id;
+    others = inputs.add_table(asked(), reading);
+  }
+  if (!labels_file.empty()) inputs.add_labels(labels_file);
   if (rows.rows() > 0 && (prepared.any() || prepared.missing.drops())) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     if (prepared.any()) {
@@ -216,6 +255,7 @@ Fit LofCommand::fit(const Context& ctx, const Context& rest, std::optional<Table
   LofOptions asked_for = options();
   const bool has_table = rows.has_value();
   if (has_table) {
+    static_cast<KnownColumns&>(fitted) = known_columns(ctx);
     fitted.preparation = Preparation::fit(ctx, *rows, prepared.options());
     fitted.rows = fitted.preparation.apply(ctx, *std::move(rows), table);
   }
@@ -237,6 +277,7 @@ Fit LofCommand::fit(const Context& ctx, const Context& rest, std::optional<Table
 Fit LofCommand::loaded(const Context& ctx) const {
   LofModel read = LofModel::load(ctx, model);
   Fit fitted;
+  static_cast<KnownColumns&>(fitted) = KnownColumns::of(read.notes, model);
   fitted.preparation = std::move(read.preparation);
   fitted.index = std::move(read.index);
   fitted.lof = std::move(read.fitted);
@@ -244,27 +285,19 @@ Fit LofCommand::loaded(const Context& ctx) const {
 }
 
 /// The rows to be scored, prepared like those that they are compared with. They need not have the columns that were
-/// left out there; labels are read where there are any.
+/// left out there, and may have their columns in another order; labels are read where there are any.
 Table LofCommand::read_asked(const Context& ctx, const Fit& fitted) const {
-  const Preparation& preparation = fitted.preparation;
-  ReadOptions reading = read_options(input);
-  reading.missing = preparation.imputer().filling() != Filling::none;
-  if (!label.empty() || !reading.drop.empty() || preparation.has_texts()) {
-    const FileInfo info = describe_file(ctx, asked());
-    if (io::has_named_columns(info.format)) {
-      const auto& columns = preparation.columns();
-      const std::int64_t width = columns.empty() ? fitted.index->cols() : static_cast<std::int64_t>(columns.size());
-      const bool wider = columns_in(info) > width;
-      const auto has = [&](const std::string& column) {
-        if (std::find(info.columns.begin(), info.columns.end(), column) != info.columns.end()) return true;
-        return wider && column.find_first_not_of("0123456789") == std::string::npos;
-      };
-      std::erase_if(reading.drop, [&](const std::string& column) { return !has(column); });
-      if (!label.empty() && has(label)) reading.label = label;
-      reading = preparation.with_texts(std::move(reading), info.columns, asked());
-    }
+  ReadOptions given = read_options(input);
+  if (model.empty()) {
+    given.drop.clear();  // of TRAIN, and known by their names
+  } else {
+    given.label = label;
   }
-  return preparation.apply(ctx, read_rows(ctx, asked(), reading), asked());
+  given.id = id;
+  const bool of_train = model.empty() && labels_file.empty();
+  const AskedReading reading =
+      asked_reading(ctx, asked(), std::move(given), fitted, fitted.preparation, fitted.index->cols(), of_train);
+  return fitted.preparation.apply(ctx, read_rows(ctx, asked(), reading.options), asked());
 }
 
 void LofCommand::explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const {
@@ -398,13 +431,17 @@ void LofCommand::run() const {
   Fit fitted = model.empty() ? fit(ctx, rest, std::move(rows)) : loaded(ctx);
   const auto save = [&] {
     if (save_model.empty()) return;
-    LofModel{.index = *fitted.index, .fitted = fitted.lof, .preparation = fitted.preparation}.save(ctx, save_model);
+    LofModel{.index = *fitted.index, .fitted = fitted.lof, .notes = fitted.notes(), .preparation = fitted.preparation}
+        .save(ctx, save_model);
   };
   if (asked() == "-") {
     OutputFiles together;
     save();
     together.commit();
     return score_stream(runtime, common, input, {*fitted.index, fitted.lof, {}, fitted.preparation});
+    InputOptions of_rows = input;
+    if (model.empty()) of_rows.drop.clear();  // of TRAIN, and known
+    return score_stream(runtime, common, of_rows, {*fitted.index, fitted.lof, {}, fitted.preparation}, fitted, id);
   }
   Table others;
   ScoredRows scored;
@@ -417,6 +454,11 @@ void LofCommand::run() const {
   } else {
     scored.scores = fitted.lof.scores;
   }
+  if (auto read = read_label_file(ctx, scored.scores.size() + static_cast<std::size_t>(asks_others() ? 0 : dropped))) {
+    labels = std::move(read);
+    if (!asks_others()) keep_rows(kept, 1, labels->codes);
+  }
+  scored.names = asks_others() ? RowNames(others) : RowNames(fitted.rows, kept);
   if (!asks_others()) scored.numbers = std::move(kept);
   scored.dropped = dropped;
   scored.ranked = ranking(scored.scores);
@@ -426,7 +468,7 @@ void LofCommand::run() const {
   if (labels) {
     scored.detection = detect(ctx, *labels, scored.scores, scored.ranked, top_share, normal);
     scored.labels = &*labels;
-  } else if (!label.empty() && !normal.empty()) {
+  } else if (!normal.empty()) {
     throw Error(ErrorCode::bad_data, fmt::format("--normal: {} has no labels", asked()));
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -498,6 +540,10 @@ Command add_lof(const Parser& root) {
   answer(app.add_option("--label", lof.label, "CSV column with labels, to evaluate the scores")
              .type_name("COLUMN")
              .group(labels));
+  answer(app.add_option("--labels", lof.labels_file,
+                        "Separate file with the labels of the rows that are scored: .npy, idx or text")
+             .type_name("FILE")
+             .group(labels));
   answer(app.add_option("--normal", lof.normal, "Label of the rows that are not outliers [the larger of two classes]")
              .type_name("NAME")
              .group(labels));
@@ -517,6 +563,7 @@ Command add_lof(const Parser& root) {
   add_metric_options(app, lof.search);
   add_preparation_options(app, lof.prepared);
   add_input_options(app, lof.input);
+  add_id_option(app, lof.id);
   add_common_options(app, lof.common);
   for (const Option& option : app.options()) {
     const std::string name = option.name();

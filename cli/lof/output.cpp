@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/missing.hpp"
+#include "io/id_array.hpp"
 #include "report/html.hpp"
 #include "vicinal/io.hpp"
 
@@ -25,7 +26,8 @@ std::string label_of_row(const ScoredRows& scored, std::int64_t row) {
 
 std::string top_text(const Lof& lof, const ScoredRows& scored, const Preparation& preparation) {
   if (scored.top.empty()) return {};
-  std::vector<std::vector<std::string>> lines = {{"rank", "row", std::string(name_of(lof.options.score))}};
+  std::vector<std::vector<std::string>> lines = {
+      {"rank", scored.names.header(), std::string(name_of(lof.options.score))}};
   const bool labelled = scored.labels != nullptr;
   if (labelled) lines[0].emplace_back("label");
   std::size_t most = 0;
@@ -33,7 +35,7 @@ std::string top_text(const Lof& lof, const ScoredRows& scored, const Preparation
   for (std::size_t c = 0; c < most; ++c) lines[0].emplace_back(c == 0 ? "pushed out by" : "");
   for (std::size_t i = 0; i < scored.top.size(); ++i) {
     const OutlyingRow& one = scored.top[i];
-    lines.push_back({fmt::format("{}", i + 1), fmt::format("{}", row_number(one.row, scored.numbers)),
+    lines.push_back({fmt::format("{}", i + 1), report::shortened(scored.names.text(one.row), kLongestName),
                      fmt::format("{:.6g}", one.score)});
     if (labelled) lines.back().push_back(report::shortened(label_of_row(scored, one.row), kLongestName));
     for (const ColumnShare& share : one.columns) {
@@ -75,17 +77,19 @@ void write_scores(const Context& ctx, const std::filesystem::path& path, const L
     std::vector<NamedArray> arrays = {
         {"scores", scores}, {"threshold", {&lof.threshold, "<f8", {1}}}, {"outliers", {flags.data(), "|u1", {m}}}};
     if (!scored.numbers.empty()) arrays.push_back({"rows", {scored.numbers.data(), "<i8", {m}}});
+    std::optional<io::IdArray> ids;
+    if (scored.names.ids() != nullptr) arrays.push_back({"row_ids", ids.emplace(ctx, *scored.names.ids()).view()});
     return write_npz(path, arrays);
   }
   std::vector<std::int64_t> ranks(scored.ranked.size());
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     ranks[static_cast<std::size_t>(scored.ranked[i])] = static_cast<std::int64_t>(i) + 1;
   }
-  std::string text = fmt::format("row,{},rank,outlier\n", name_of(lof.options.score));
+  std::string text = fmt::format("{},{},rank,outlier\n", csv_field(scored.names.header()), name_of(lof.options.score));
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (i % 65536 == 0) ctx.check_cancelled();
-    text += fmt::format("{},{},{},{}\n", row_number(static_cast<std::int64_t>(i), scored.numbers), scored.scores[i],
-                        ranks[i], scored.scores[i] > lof.threshold ? 1 : 0);
+    text += fmt::format("{},{},{},{}\n", scored.names.field(static_cast<std::int64_t>(i)), scored.scores[i], ranks[i],
+                        scored.scores[i] > lof.threshold ? 1 : 0);
   }
   write_text(path, text);
 }
@@ -112,7 +116,7 @@ void add_scores(Json& json, const Lof& lof, const ScoredRows& scored, const Prep
   json["top"] = Json::array();
   for (std::size_t i = 0; i < scored.top.size(); ++i) {
     const OutlyingRow& one = scored.top[i];
-    Json row = {{"rank", i + 1}, {"row", row_number(one.row, scored.numbers)}, {"score", number(one.score)}};
+    Json row = {{"rank", i + 1}, {"row", scored.names.json(one.row)}, {"score", number(one.score)}};
     if (scored.labels != nullptr) row["label"] = label_of_row(scored, one.row);
     row["columns"] = Json::array();
     for (const ColumnShare& share : one.columns) {

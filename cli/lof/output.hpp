@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/output.hpp"
+#include "base/row_names.hpp"
 #include "lof/detection.hpp"
 #include "lof/outlying.hpp"
 #include "vicinal/lof.hpp"
@@ -18,7 +19,8 @@ namespace vicinal::cli {
 /// Rows with their scores; what is borrowed may be missing.
 struct ScoredRows {
   const Table* table = nullptr;  ///< prepared
-  std::vector<double> scores;    ///< [m]
+  RowNames names;
+  std::vector<double> scores;  ///< [m]
   std::vector<std::int64_t> ranked;
   std::int64_t outliers = 0;  ///< above the threshold
   std::vector<OutlyingRow> top;
@@ -29,7 +31,8 @@ struct ScoredRows {
 };
 
 /// .csv: lines `row,score,rank,outlier`, rank 1 the most outlying, outlier 1 above the threshold, else 0; .npy: scores
-/// [m]; .npz: scores, threshold and outliers, and rows where some were left out. Nothing for an empty path.
+/// [m]; .npz: scores, threshold and outliers, rows where some were left out, and row_ids where rows have ids. Nothing
+/// for an empty path.
 void write_scores(const Context& ctx, const std::filesystem::path& path, const Lof& lof, const ScoredRows& scored);
 
 /// The most outlying rows and, where there are labels, what was found of each class, as tables.

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "base/input.hpp"
 #include "base/one_line.hpp"
 #include "base/output.hpp"
+#include "base/row_names.hpp"
 #include "base/standard_streams.hpp"
 #include "io/shown.hpp"
 
@@ -107,15 +109,18 @@ struct Line {
 
 class Scorer {
  public:
-  Scorer(const Context& ctx, const LofModel& model, const InputOptions& input, bool json)
+  Scorer(const Context& ctx, const LofModel& model, const InputOptions& input, const KnownColumns& known,
+         const std::string& id, bool json)
       : ctx_(ctx),
         model_(model),
+        known_(known),
         score_name_(name_of(model.fitted.options.score)),
         json_(json),
         reading_(read_options(input)),
         may_have_header_(!input.no_header) {
     if (reading_.delimiter == 0) reading_.delimiter = ',';
     reading_.missing = model.preparation.imputer().filling() != Filling::none;
+    reading_.id = id;
   }
 
   void take(std::string text, bool too_long) {
@@ -155,23 +160,40 @@ class Scorer {
   bool begin(const std::string& first) {
     std::vector<std::string> names;
     if (may_have_header_) names = names_in(first);
+    const std::int64_t fields = std::ssize(names_in(first));
     const bool named = reading_.header.value_or(false) || is_header(names);
     if (!named) names.clear();
     reading_.header = false;
-    reading_ = model_.preparation.with_texts(std::move(reading_), names, kName);
-    for (std::string& text : reading_.text) {
-      const auto found = std::find(names.begin(), names.end(), text);
-      if (found != names.end()) text = fmt::format("{}", found - names.begin());
+    const auto is_there = [&](const std::string& column) {
+      return std::find(names.begin(), names.end(), column) != names.end();
+    };
+    std::set<std::string> known(known_.columns.begin(), known_.columns.end());
+    known.insert(known_.dropped.begin(), known_.dropped.end());
+    known.insert(known_.id);
+    // Positions are known of a table without names; they hold for lines that have all of its columns.
+    const auto& columns = model_.preparation.columns();
+    const std::int64_t width = columns.empty() ? model_.index.cols() : std::ssize(columns);
+    const bool whole = !named && fields == width + std::count_if(known.begin(), known.end(), is_position);
+    for (const std::string& column : known) {
+      const bool has = is_there(column) || (whole && is_position(column));
+      if (has && column != reading_.id) reading_.drop.push_back(column);
     }
-    for (std::string& column : reading_.drop) {
+    Preparation::Matched matched = model_.preparation.matched(std::move(reading_), names, kName);
+    if (!matched.note.empty()) add_note(matched.note);
+    reading_ = std::move(matched.options);
+    const auto to_position = [&](std::string& column, const char* option) {
       const auto found = std::find(names.begin(), names.end(), column);
       if (found != names.end()) column = fmt::format("{}", found - names.begin());
-      if (column.find_first_not_of("0123456789") != std::string::npos) {
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("--drop: standard input does not name its columns, so '{}' must be a position", column));
-      }
-    }
+      if (column.empty() || is_position(column)) return;
+      throw Error(ErrorCode::invalid_argument,
+                  named ? fmt::format("{}: standard input has no column '{}'", option, column)
+                        : fmt::format("{}: standard input does not name its columns, so '{}' must be a position",
+                                      option, column));
+    };
+    for (std::string& column : reading_.only) to_position(column, "TRAIN");
+    for (std::string& column : reading_.text) to_position(column, "--text");
+    for (std::string& column : reading_.drop) to_position(column, "--drop");
+    to_position(reading_.id, "--id");
     return named;
   }
 
@@ -206,11 +228,12 @@ class Scorer {
         throw Error(ErrorCode::bad_data, "a quote reaches over the end of a line");
       }
       table = model_.preparation.apply(ctx_, std::move(table), kName);
+      const RowNames names(table);
       const std::vector<double> scores = novelty(ctx_, model_.index, model_.fitted, table.view);
       for (std::size_t i = 0; i < lines.size(); ++i) {
         const bool outlier = scores[i] > model_.fitted.threshold;
         outliers_ += outlier ? 1 : 0;
-        answers += answer(lines[i], scores[i], outlier);
+        answers += answer(lines[i], name_in(names, lines[i].row, static_cast<std::int64_t>(i)), scores[i], outlier);
       }
     } catch (const Error& error) {
       if (error.code() != ErrorCode::bad_data && error.code() != ErrorCode::invalid_argument) throw;
@@ -220,11 +243,16 @@ class Scorer {
     }
   }
 
-  [[nodiscard]] std::string answer(const Line& line, double score, bool outlier) const {
-    if (!json_) return fmt::format("{},{},{}\n", line.row, score, outlier ? 1 : 0);
+  /// What the `at`-th row of a table is called in an answer: its number of all rows, or its id.
+  [[nodiscard]] std::string name_in(const RowNames& names, std::int64_t row, std::int64_t at) const {
+    if (names.ids() == nullptr) return fmt::format("{}", row);
+    return json_ ? Json(names.text(at)).dump(-1, ' ', false, Json::error_handler_t::replace) : names.field(at);
+  }
+  [[nodiscard]] std::string answer(const Line& line, const std::string& name, double score, bool outlier) const {
+    if (!json_) return fmt::format("{},{},{}\n", name, score, outlier ? 1 : 0);
     const std::string number = std::isfinite(score) ? fmt::format("{}", score) : fmt::format("\"{}\"", score);
-    return fmt::format("{{\"row\":{},\"line\":{},\"{}\":{},\"outlier\":{}}}\n", line.row, line.number, score_name_,
-                       number, outlier);
+    return fmt::format("{{\"row\":{},\"line\":{},\"{}\":{},\"outlier\":{}}}\n", name, line.number, score_name_, number,
+                       outlier);
   }
   void refuse(const Line& line, std::string why, std::string& answers) {
     const std::string place = fmt::format("'{}' line {}", kName, line.number);
@@ -247,6 +275,7 @@ class Scorer {
 
   const Context& ctx_;
   const LofModel& model_;
+  const KnownColumns& known_;
   std::string score_name_;
   bool json_;
   ReadOptions reading_;
@@ -262,11 +291,14 @@ class Scorer {
 
 }  // namespace
 
-void score_stream(const Runtime& runtime, const CommonOptions& common, const InputOptions& input,
-                  const LofModel& model) {
+void score_stream(const Runtime& runtime, const CommonOptions& common, const InputOptions& input, const LofModel& model,
+                  const KnownColumns& known, const std::string& id) {
   LineReader reader(runtime.ctx);
-  Scorer scorer(runtime.ctx, model, input, common.json);
-  if (!common.json) write_stdout(fmt::format("row,{},outlier\n", name_of(model.fitted.options.score)));
+  Scorer scorer(runtime.ctx, model, input, known, id, common.json);
+  if (!common.json) {
+    const std::string name = id.empty() ? "row" : is_position(id) ? "id" : csv_field(id);
+    write_stdout(fmt::format("{},{},outlier\n", name, name_of(model.fitted.options.score)));
+  }
   std::string line;
   bool too_long = false;
   while (reader.wait()) {

@@ -13,6 +13,7 @@
 #include "base/input.hpp"
 #include "base/output.hpp"
 #include "commands.hpp"
+#include "io/id_array.hpp"
 #include "nearest/scores.hpp"
 #include "nearest/supervised_run.hpp"
 #include "report/classification.hpp"
@@ -54,7 +55,7 @@ void require_rows(const std::string& option, const std::string& file, const Labe
 
 /// TRAIN without its label columns, of which one is read with the table and further ones each by themselves.
 Table read_labelled(const Context& ctx, const SupervisedOptions& options, std::vector<Labels>& outputs) {
-  ReadOptions reading = training_options(options);
+  ReadOptions reading = training_options(ctx, options);
   const std::vector<std::string>& columns = options.input.labels;
   if (columns.size() == 1) {
     reading.label = columns[0];
@@ -103,10 +104,25 @@ std::vector<std::string> read_class_names(const Context& ctx, const std::string&
   return names;
 }
 
-void write_predictions(const Context& ctx, const std::string& path, const std::vector<Outcome>& outcomes,
-                       bool probabilities) {
+/// The labels as an array: whole numbers, or texts of a fixed width.
+void write_label_array(const Context& ctx, const std::string& path, const std::vector<Outcome>& outcomes) {
+  if (outcomes.size() > 1) {  // of a model
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("-o: '{}' would hold the labels of {} outputs; write a .csv", path, outcomes.size()));
+  }
+  RowIds labels;
+  for (std::size_t i = 0; i < outcomes[0].vote.codes.size(); ++i) {
+    if (i % 4096 == 0) ctx.check_cancelled();
+    labels.add(outcomes[0].labels->name_of(outcomes[0].vote.codes[i]));
+  }
+  write_npy(path, io::IdArray(ctx, labels).view());
+}
+
+void write_predictions(const Context& ctx, const std::string& path, const RowNames& names,
+                       const std::vector<Outcome>& outcomes, bool probabilities) {
+  if (path.ends_with(".npy")) return write_label_array(ctx, path, outcomes);
   const bool several = outcomes.size() > 1;
-  std::string text = "row";
+  std::string text = csv_field(names.header());
   for (const Outcome& one : outcomes) text += "," + csv_field(several ? "label_" + one.name : std::string("label"));
   for (const Outcome& one : outcomes) {
     for (std::int64_t c = 0; probabilities && c < one.vote.class_count; ++c) {
@@ -118,7 +134,7 @@ void write_predictions(const Context& ctx, const std::string& path, const std::v
   const std::size_t rows = outcomes[0].vote.codes.size();
   for (std::size_t i = 0; i < rows; ++i) {
     if (i % 4096 == 0) ctx.check_cancelled();
-    text += fmt::format("{}", i);
+    text += names.field(static_cast<std::int64_t>(i));
     for (const Outcome& one : outcomes) {
       text += ',';
       if (one.vote.codes[i] >= 0) text += csv_field(one.labels->name_of(one.vote.codes[i]));
@@ -154,11 +170,11 @@ std::string outcome_text(const Outcome& outcome, bool several) {
          format_table(lines);
 }
 
-std::string predictions_text(const std::vector<Outcome>& outcomes) {
-  std::vector<std::vector<std::string>> lines = {{"row"}};
+std::string predictions_text(const RowNames& names, const std::vector<Outcome>& outcomes) {
+  std::vector<std::vector<std::string>> lines = {{names.header()}};
   for (const Outcome& one : outcomes) lines[0].push_back(outcomes.size() > 1 ? "label_" + one.name : "label");
   for (std::size_t i = 0; i < std::min<std::size_t>(10, outcomes[0].vote.codes.size()); ++i) {
-    lines.push_back({fmt::format("{}", i)});
+    lines.push_back({names.text(static_cast<std::int64_t>(i))});
     for (const Outcome& one : outcomes) lines.back().push_back(one.labels->name_of(one.vote.codes[i]));
   }
   return format_table(lines);
@@ -201,7 +217,13 @@ Json outcome_json(const Outcome& outcome) {
 }
 
 void ClassifyCommand::check() const {
-  check_output("-o", output, {".csv"});
+  check_output("-o", output, {".csv", ".npy"});
+  const bool is_array = output.ends_with(".npy");
+  if (is_array && (probabilities || input.labels.size() > 1)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("-o: an .npy holds the labels of one output alone, without {}; write a .csv",
+                            probabilities ? "--proba" : "others"));
+  }
   check_supervised(*this);
   if (!class_names_file.empty() && input.labels.size() > 1) {
     throw Error(ErrorCode::invalid_argument, "--class-names: several --label columns cannot share one file of names");
@@ -230,7 +252,7 @@ RowBytes ClassifyCommand::row_bytes() const {
 }
 
 Context ClassifyCommand::plan(PlannedInputs& inputs) const {
-  ReadOptions reading = training_options(*this);
+  ReadOptions reading = training_options(inputs.to_look(), *this);
   if (input.labels.size() == 1) {
     reading.label = input.labels[0];
   } else {
@@ -249,7 +271,7 @@ Fitted ClassifyCommand::fit_rows(const Context& ctx, const Context& rest) const 
     table = read_labelled(ctx, *this, outputs);
     if (outputs.empty()) throw Error(ErrorCode::bad_data, fmt::format("--label: {} has no columns of labels", first));
   } else {
-    table = read_training(ctx, *this, training_options(*this));
+    table = read_training(ctx, *this, training_options(ctx, *this));
     outputs.push_back(read_labels(ctx, labels_file));
     require_rows("--labels", labels_file, outputs[0], table);
   }
@@ -308,7 +330,7 @@ class ClassifyRun : public SupervisedRun {
   [[nodiscard]] bool is_scored() const override { return is_scored_; }
   [[nodiscard]] std::string page(const report::NeighborProfile& profile, double seconds) const override;
   void write(const Context& ctx) const override {
-    write_predictions(ctx, command_.output, outcomes_, command_.probabilities);
+    write_predictions(ctx, command_.output, RowNames(asked_.table), outcomes_, command_.probabilities);
   }
   void add_to(Json& json) const override {
     json["outputs"] = Json::array();
@@ -321,7 +343,9 @@ class ClassifyRun : public SupervisedRun {
     }
     return texts;
   }
-  [[nodiscard]] std::string answers_text() const override { return predictions_text(outcomes_); }
+  [[nodiscard]] std::string answers_text() const override {
+    return predictions_text(RowNames(asked_.table), outcomes_);
+  }
   [[nodiscard]] std::string done_text(double seconds) const override {
     return "classified in " + format_duration(seconds);
   }
@@ -421,7 +445,8 @@ Command add_classify(const Parser& root) {
                  "Names of the classes, one per line, in the order of the labels")
       .type_name("FILE")
       .group(labels);
-  app.add_option("-o,--output", command->output, "Output file with row,label (.csv)").type_name("FILE");
+  app.add_option("-o,--output", command->output, "Output file: row,label (.csv), or the labels alone (.npy)")
+      .type_name("FILE");
   app.add_flag("--proba", command->probabilities, "Also write each class's share of the vote, as column p_CLASS");
   app.add_option("--report", command->report, "HTML report with scores and the hardest rows").type_name("FILE");
   app.add_option("--image-shape", command->image_shape, "Show each row as a gray image of this size in the report")

@@ -9,6 +9,7 @@
 
 #include "base/image_shape.hpp"
 #include "base/input.hpp"
+#include "base/known_columns.hpp"
 #include "base/output.hpp"
 #include "report/neighbors.hpp"
 
@@ -18,17 +19,18 @@ namespace {
 constexpr std::size_t kNeighborsPrinted = 5;
 
 /// A table of the first rows and their first neighbors, `id (distance)`.
-std::string first_rows(const report::NeighborProfile& profile, std::span<const std::int64_t> numbers) {
-  std::vector<std::vector<std::string>> lines = {{"row"}};
+std::string first_rows(const report::NeighborProfile& profile, std::span<const std::int64_t> numbers,
+                       const NeighborNames& names) {
+  std::vector<std::vector<std::string>> lines = {{names.asked.header()}};
   if (profile.within_radius()) lines[0].push_back("found");
   std::size_t widest = 0;
   for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
     const auto& [size, ids, distances] = profile.first_rows[row];
-    std::vector<std::string> line = {fmt::format("{}", row_number(static_cast<std::int64_t>(row), numbers))};
+    std::vector<std::string> line = {names.asked.text(row_number(static_cast<std::int64_t>(row), numbers))};
     if (profile.within_radius()) line.push_back(fmt::format("{}", size));
     const std::size_t shown = std::min(ids.size(), kNeighborsPrinted);
     for (std::size_t rank = 0; rank < shown; ++rank) {
-      line.push_back(fmt::format("{} ({:.6g})", ids[rank], distances[rank]));
+      line.push_back(fmt::format("{} ({:.6g})", names.rows.text(ids[rank]), distances[rank]));
     }
     if (size > static_cast<std::int64_t>(shown)) line.push_back("...");
     widest = std::max(widest, shown);
@@ -57,8 +59,10 @@ void describe_neighbors(const FoundNeighbors& found, const std::string& output, 
   json["stats"] = to_json(profile.stats);
   Json head = Json::array();
   for (std::size_t row = 0; row < profile.first_rows.size(); ++row) {
-    head.push_back({{"row", row_number(static_cast<std::int64_t>(row), found.numbers)},
-                    {"ids", profile.first_rows[row].ids},
+    Json ids = Json::array();
+    for (const std::int64_t near : profile.first_rows[row].ids) ids.push_back(found.names.rows.json(near));
+    head.push_back({{"row", found.names.asked.json(row_number(static_cast<std::int64_t>(row), found.numbers))},
+                    {"ids", ids},
                     {"distances", profile.first_rows[row].distances}});
   }
   json["first_rows"] = head;
@@ -83,8 +87,13 @@ std::string page_of(const NeighborsCommand& command, const FoundNeighbors& found
   content.queries_file = command.queries;
   content.radius = found.radius.value_or(0);
   content.seconds = found.seconds;
-  content.shown = {&found.profile, &found.rows.view, self ? &found.rows.view : &found.asked.view, self,
-                   image_shape_of(command.image_shape, found.rows)};
+  content.shown = {&found.profile,
+                   &found.rows.view,
+                   self ? &found.rows.view : &found.asked.view,
+                   self,
+                   image_shape_of(command.image_shape, found.rows),
+                   found.names.rows,
+                   found.names.asked};
   return render(content);
 }
 
@@ -98,6 +107,7 @@ void NeighborsCommand::add_to(const Parser& app) {
   add_search_options(app, search);
   add_missing_options(app, missing);
   add_input_options(app, input);
+  add_id_option(app, id);
   add_common_options(app, common);
 }
 
@@ -112,6 +122,20 @@ report::NeighborProfile NeighborsCommand::profile_of(const Table& rows, const Ta
 ReadOptions NeighborsCommand::reading() const {
   ReadOptions reading = read_options(input);
   reading.missing = missing.any();
+  reading.id = id;
+  return reading;
+}
+
+/// QUERIES may have the columns of TABLE in another order, and need not have those that were left out there.
+ReadOptions NeighborsCommand::reading_of_queries(const Context& ctx, const Table& rows) const {
+  ReadOptions given = read_options(input);
+  given.drop.clear();  // of TABLE, and known by their names
+  given.id = id;
+  const KnownColumns known = by_names(ctx, table, {{}, input.drop, id});
+  ReadOptions reading =
+      asked_reading(ctx, queries, std::move(given), known, Preparation::fit(ctx, rows), rows.view.cols(), false)
+          .options;
+  reading.missing = missing.fills();
   return reading;
 }
 
@@ -122,11 +146,13 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime, const RowsNeeded& 
   }
   if (!graph_output.given().empty()) missing.refuse_drop(graph_output.given() + " numbers the rows of TABLE");
   if (!report.empty()) missing.refuse_drop("--report numbers the rows of TABLE as they are in it");
-  ReadOptions of_queries = reading();
-  of_queries.missing = missing.fills();
-  NeighborTables tables{naming_missing([&] { return load_table(runtime, common, table, reading()); }),
-                        queries.empty() ? Table{} : load_table(runtime, common, queries, of_queries)};
+  NeighborTables tables;
+  tables.rows = naming_missing([&] { return load_table(runtime, common, table, reading()); });
+  if (!queries.empty()) tables.asked = load_table(runtime, common, queries, reading_of_queries(ctx, tables.rows));
+  std::optional<RowIds> ids = std::move(tables.rows.ids);
+  tables.rows.ids.reset();
   tables.kept = missing.drop_rows(ctx, tables.rows, table, needed);
+  tables.rows.ids = std::move(ids);
   if (!missing.fills()) return tables;
   const Imputer imputer = Imputer::fit(ctx, tables.rows, missing.options());
   tables.rows = imputer.apply(ctx, std::move(tables.rows), table);
@@ -143,12 +169,25 @@ std::span<const std::int64_t> NeighborsCommand::row_numbers(const NeighborTables
   return queries.empty() ? std::span<const std::int64_t>(tables.kept) : std::span<const std::int64_t>();
 }
 
+NeighborNames NeighborsCommand::names(const NeighborTables& tables) const {
+  return {RowNames(tables.rows), RowNames(queries.empty() ? tables.rows : tables.asked)};
+}
+
+GraphWriteOptions NeighborsCommand::write_options(const NeighborTables& tables) const {
+  GraphWriteOptions options = graph_output.options();
+  const NeighborNames called = names(tables);
+  options.rows = row_numbers(tables);
+  options.row_ids = called.asked.ids();
+  options.table_ids = called.rows.ids();
+  return options;
+}
+
 void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTables& tables, NeighborGraph graph,
                                      std::chrono::steady_clock::time_point start) const {
   // Where lists are changed no rows were left out (read).
   const bool is_changed = graph_output.changes_lists();
   if (!tables.kept.empty()) {
-    for (std::int64_t& id : graph.ids) id = tables.kept[static_cast<std::size_t>(id)];
+    for (std::int64_t& row : graph.ids) row = tables.kept[static_cast<std::size_t>(row)];
   }
   const NeighborGraph changed = is_changed ? graph_output.changed(runtime.ctx, graph) : NeighborGraph{};
   const NeighborGraph& lists = is_changed ? changed : graph;
@@ -159,14 +198,9 @@ void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTable
   if (is_changed) written.add(lists);
   runtime.ctx.check_cancelled();
   OutputFiles together;
-  if (!output.empty()) {
-    if (graph_output.given().empty()) {
-      write_graph(output, lists, row_numbers(tables));
-    } else {
-      write_graph(runtime.ctx, output, lists, graph_output.options());
-    }
-  }
-  deliver(runtime, {tables.rows, tables.asked, found, is_changed ? written : found, row_numbers(tables), seconds},
+  if (!output.empty()) write_graph(runtime.ctx, output, lists, write_options(tables));
+  deliver(runtime,
+          {tables.rows, tables.asked, found, is_changed ? written : found, row_numbers(tables), names(tables), seconds},
           together);
 }
 
@@ -184,7 +218,7 @@ void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& fou
     json["report"] = report.empty() ? Json(nullptr) : Json(report);
     return print_result(std::move(json));
   }
-  if (output.empty()) print_text(first_rows(found.written, found.numbers));
+  if (output.empty()) print_text(first_rows(found.written, found.numbers, found.names));
   tell(runtime, common, neighbors_sentence(found.written, output.empty(), found.seconds));
 }
 

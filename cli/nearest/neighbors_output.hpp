@@ -11,6 +11,7 @@
 #include "base/common_options.hpp"
 #include "base/missing.hpp"
 #include "base/output_files.hpp"
+#include "base/row_names.hpp"
 #include "nearest/graph_output.hpp"
 #include "report/neighbor_profile.hpp"
 #include "vicinal/graph.hpp"
@@ -18,17 +19,24 @@
 
 namespace vicinal::cli {
 
+/// What rows are called.
+struct NeighborNames {
+  RowNames rows;   ///< of the table
+  RowNames asked;  ///< of the rows that were asked about
+};
+
 struct FoundNeighbors {
   const Table& rows;
   const Table& asked;                      ///< not looked at where there are no queries
   const report::NeighborProfile& profile;  ///< of the lists that the search found, for the page
   const report::NeighborProfile& written;  ///< of those that are written and printed
   std::span<const std::int64_t> numbers;   ///< of the rows that were asked about, in their file; empty: 0, 1, ..
+  NeighborNames names;
   double seconds = 0;
   std::optional<double> radius = {};  ///< none: k nearest rows
 };
 
-/// The tables of a command, without missing values.
+/// The tables of a command, without missing values. The ids of `rows` are those of all rows in its file.
 struct NeighborTables {
   Table rows;
   Table asked;
@@ -44,6 +52,7 @@ struct NeighborsCommand {
   GraphOutput graph_output;
   std::string table;
   std::string queries;  ///< empty: the table within itself
+  std::string id;
   std::string output;
   std::string report;
   std::string image_shape;
@@ -66,12 +75,16 @@ struct NeighborsCommand {
   /// first rows and a sentence.
   void deliver(const Runtime& runtime, const FoundNeighbors& found, OutputFiles& together) const;
   [[nodiscard]] ReadOptions reading() const;
+  [[nodiscard]] ReadOptions reading_of_queries(const Context& ctx, const Table& rows) const;
   /// Reads the tables, and drops rows or fills values by --missing.
   [[nodiscard]] NeighborTables read(const Runtime& runtime, const RowsNeeded& needed = {}) const;
   /// Bytes that the latter takes, of tables with these shapes.
   [[nodiscard]] std::uint64_t missing_bytes(const TableView& rows, const TableView& asked) const;
   /// The numbers in its file of the rows that are asked about, where some were left out.
   [[nodiscard]] std::span<const std::int64_t> row_numbers(const NeighborTables& tables) const;
+  [[nodiscard]] NeighborNames names(const NeighborTables& tables) const;
+  /// How the lists are written, with the numbers and ids of rows.
+  [[nodiscard]] GraphWriteOptions write_options(const NeighborTables& tables) const;
 };
 
 }  // namespace vicinal::cli

@@ -32,8 +32,8 @@ struct RadiusCommand : NeighborsCommand {
   void run() const;
   [[nodiscard]] Plan plan(const Context& ctx, const TableView& rows, const TableView& asked,
                           const RadiusOptions& options) const;
-  void run_count(const Runtime& runtime, const Context& ctx, const Table& rows, const Table& asked,
-                 const RadiusOptions& options, Clock::time_point start) const;
+  void run_count(const Runtime& runtime, const Context& ctx, const NeighborTables& tables, const RadiusOptions& options,
+                 Clock::time_point start) const;
 };
 
 Plan RadiusCommand::plan(const Context& ctx, const TableView& rows, const TableView& asked,
@@ -42,8 +42,11 @@ Plan RadiusCommand::plan(const Context& ctx, const TableView& rows, const TableV
   return count_only ? plan_radius(ctx, rows, around, options) : plan_radius_batches(ctx, rows, around, options);
 }
 
-void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const Table& rows, const Table& asked,
+void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const NeighborTables& tables,
                               const RadiusOptions& options, Clock::time_point start) const {
+  const Table& rows = tables.rows;
+  const Table& asked = tables.asked;
+  const RowNames called = names(tables).asked;
   const Index index(ctx, rows.view);
   const NeighborCounts found = queries.empty() ? count(ctx, index, options) : count(ctx, index, asked.view, options);
   runtime.ctx.check_cancelled();
@@ -52,8 +55,10 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
   if (output.ends_with(".npy")) {
     write_npy(output, {found.counts.data(), "<i8", {m}});
   } else if (!output.empty()) {
-    std::string text = "row,count\n";
-    for (std::int64_t i = 0; i < m; ++i) text += fmt::format("{},{}\n", i, found.counts[static_cast<std::size_t>(i)]);
+    std::string text = csv_field(called.header()) + ",count\n";
+    for (std::int64_t i = 0; i < m; ++i) {
+      text += fmt::format("{},{}\n", called.field(i), found.counts[static_cast<std::size_t>(i)]);
+    }
     write_text(output, text);
   }
   together.commit();
@@ -79,9 +84,9 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
     return print_result(std::move(json));
   }
   if (output.empty()) {
-    std::vector<std::vector<std::string>> lines = {{"row", "count"}};
+    std::vector<std::vector<std::string>> lines = {{called.header(), "count"}};
     for (std::int64_t i = 0; i < std::min<std::int64_t>(m, 10); ++i) {
-      lines.push_back({fmt::format("{}", i), fmt::format("{}", found.counts[static_cast<std::size_t>(i)])});
+      lines.push_back({called.text(i), fmt::format("{}", found.counts[static_cast<std::size_t>(i)])});
     }
     print_text(format_table(lines));
   }
@@ -130,10 +135,10 @@ void RadiusCommand::run() const {
     shown.memory = inputs.total(shown.memory);
     return print_plan(common, shown);
   }
-  if (count_only) return run_count(runtime, ctx, rows, asked, options, start);
+  if (count_only) return run_count(runtime, ctx, tables, options, start);
   OutputFiles together;
   std::optional<io::GraphWriter> writer;
-  if (!output.empty()) writer.emplace(runtime.ctx, output, row_numbers(tables), graph_output.options());
+  if (!output.empty()) writer.emplace(runtime.ctx, output, write_options(tables));
   report::NeighborProfile profile = profile_of(rows, asked);
   report::NeighborProfile written;
   const auto deliver_lists = [&](std::int64_t first, const NeighborGraph& lists) {
@@ -165,7 +170,7 @@ void RadiusCommand::run() const {
   written.plan = profile.plan;
   written.stats = profile.stats;
   const report::NeighborProfile& shown = graph_output.include_self ? written : profile;
-  deliver(runtime, {rows, asked, profile, shown, row_numbers(tables), seconds, radius}, together);
+  deliver(runtime, {rows, asked, profile, shown, row_numbers(tables), names(tables), seconds, radius}, together);
 }
 
 }  // namespace

@@ -88,27 +88,27 @@ double outlier_value(const Fitted& fitted) {
   return value;
 }
 
-/// "value", "value_NAME" where there are several.
+/// Those of the columns of TRAIN; of others "value", or "value_0" and so on where there are several.
 std::vector<std::string> names_of(const Fitted& fitted) {
   const std::int64_t outputs = fitted.model->target_columns;
   std::vector<std::string> names;
   for (std::int64_t o = 0; o < outputs; ++o) {
     const auto at = static_cast<std::size_t>(o);
-    const std::string name = at < fitted.columns.size() ? fitted.columns[at] : fmt::format("{}", o);
-    names.push_back(outputs == 1 ? "value" : "value_" + name);
+    const bool named = at < fitted.columns.size() && !is_position(fitted.columns[at]);
+    names.push_back(named ? fitted.columns[at] : outputs == 1 ? std::string("value") : fmt::format("value_{}", o));
   }
   return names;
 }
 
-void write_values(const Context& ctx, const std::string& path, const Regression& found,
+void write_values(const Context& ctx, const std::string& path, const RowNames& rows, const Regression& found,
                   const std::vector<std::string>& names) {
   if (path.ends_with(".npy")) return write_npy(path, {found.values.data(), "<f8", {found.rows, found.outputs}});
-  std::string text = "row";
+  std::string text = csv_field(rows.header());
   for (const std::string& name : names) text += "," + csv_field(name);
   text += '\n';
   for (std::int64_t i = 0; i < found.rows; ++i) {
     if (i % 4096 == 0) ctx.check_cancelled();
-    text += fmt::format("{}", i);
+    text += rows.field(i);
     for (std::int64_t o = 0; o < found.outputs; ++o) {
       text += "," + format_number(found.values[static_cast<std::size_t>(i * found.outputs + o)]);
     }
@@ -137,11 +137,11 @@ std::string errors_text(const std::vector<RegressionScore>& scores, const std::v
   return format_table(lines);
 }
 
-std::string values_text(const Regression& found, const std::vector<std::string>& names) {
-  std::vector<std::vector<std::string>> lines = {{"row"}};
+std::string values_text(const RowNames& rows, const Regression& found, const std::vector<std::string>& names) {
+  std::vector<std::vector<std::string>> lines = {{rows.header()}};
   lines[0].insert(lines[0].end(), names.begin(), names.end());
   for (std::int64_t i = 0; i < std::min(kRowsPrinted, found.rows); ++i) {
-    lines.push_back({fmt::format("{}", i)});
+    lines.push_back({rows.text(i)});
     for (std::int64_t o = 0; o < found.outputs; ++o) {
       lines.back().push_back(fmt::format("{:.6g}", found.values[static_cast<std::size_t>(i * found.outputs + o)]));
     }
@@ -180,7 +180,7 @@ RowBytes RegressCommand::row_bytes() const {
 }
 
 Context RegressCommand::plan(PlannedInputs& inputs) const {
-  ReadOptions reading = training_options(*this);
+  ReadOptions reading = training_options(inputs.to_look(), *this);
   reading.drop.insert(reading.drop.end(), targets.begin(), targets.end());
   for (const std::string& file : {targets_file, test_targets_file}) {
     if (!file.empty()) inputs.add_table(file, {});
@@ -189,7 +189,7 @@ Context RegressCommand::plan(PlannedInputs& inputs) const {
 }
 
 Fitted RegressCommand::fit_rows(const Context& ctx, const Context& rest) const {
-  ReadOptions reading = training_options(*this);
+  ReadOptions reading = training_options(ctx, *this);
   Numbers known;
   if (!targets.empty()) {
     known = read_columns(ctx, first, reading, targets);
@@ -236,7 +236,9 @@ class RegressRun : public SupervisedRun {
 
   [[nodiscard]] bool is_scored() const override { return truth_.has_value(); }
   [[nodiscard]] std::string page(const report::NeighborProfile& profile, double seconds) const override;
-  void write(const Context& ctx) const override { write_values(ctx, command_.output, found_, names_); }
+  void write(const Context& ctx) const override {
+    write_values(ctx, command_.output, RowNames(asked_.table), found_, names_);
+  }
   void add_to(Json& json) const override {
     json["targets"] = fitted_.model->target_columns;
     json["outliers"] = found_.outliers;
@@ -246,7 +248,9 @@ class RegressRun : public SupervisedRun {
     if (!truth_) return {};
     return {errors_text(scores_, names_)};
   }
-  [[nodiscard]] std::string answers_text() const override { return values_text(found_, names_); }
+  [[nodiscard]] std::string answers_text() const override {
+    return values_text(RowNames(asked_.table), found_, names_);
+  }
   [[nodiscard]] std::string done_text(double seconds) const override {
     return fmt::format("answered {} in {}", neighborhood_text(fitted_), format_duration(seconds));
   }
@@ -334,7 +338,8 @@ Command add_regress(const Parser& root) {
   app.add_option("--test-targets", command->test_targets_file, "True targets of TEST, for scoring")
       .type_name("FILE")
       .group(targets);
-  app.add_option("-o,--output", command->output, "Output file: row,value (.csv) or the values alone (.npy)")
+  app.add_option("-o,--output", command->output,
+                 "Output file: row and a column of each target (.csv), or the values alone (.npy)")
       .type_name("FILE");
   app.add_option("--report", command->report, "HTML report with errors and neighbors").type_name("FILE");
   add_supervised_options(app, *command, "answer for");

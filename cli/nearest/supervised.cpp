@@ -21,10 +21,6 @@ namespace {
   throw Error(ErrorCode::invalid_argument, sentence);
 }
 
-bool is_position(const std::string& column) {
-  return !column.empty() && column.find_first_not_of("0123456789") == std::string::npos;
-}
-
 /// Of TRAIN, and of TEST where there is one: views that may stand for shapes.
 Plan search_plan(const Context& ctx, const SupervisedOptions& options, const TableView& rows, const TableView& asked) {
   if (options.folds != 0) {
@@ -89,6 +85,7 @@ void add_supervised_options(const Parser& app, SupervisedOptions& options, const
   add_search_options(app, options.search);
   add_preparation_options(app, options.prepared);
   add_input_options(app, options.input);
+  add_id_option(app, options.id);
   add_common_options(app, options.common);
   for (const Option& option : app.options()) {
     const std::string name = option.name();
@@ -162,8 +159,9 @@ RowsNeeded rows_needed(const SupervisedOptions& options) {
   return {k, "-k " + options.k};
 }
 
-ReadOptions training_options(const SupervisedOptions& options) {
+ReadOptions training_options(const Context& ctx, const SupervisedOptions& options) {
   ReadOptions reading = read_options(options.input);
+  if (options.model.empty()) leave_out_ids(ctx, options.first, reading, options.id);
   reading.missing = options.prepared.missing.any();
   options.prepared.ask_for_texts(reading);
   return reading;
@@ -181,8 +179,7 @@ Table read_training(const Context& ctx, const SupervisedOptions& options, const 
 Fitted fit(const Context& ctx, const Context& rest, const SupervisedOptions& options, Table table,
            const std::vector<std::string>& columns) {
   Fitted fitted;
-  fitted.columns = columns;
-  fitted.dropped = options.input.drop;
+  static_cast<KnownColumns&>(fitted) = by_names(ctx, options.first, {columns, options.input.drop, options.id});
   fitted.outlier = options.outlier;
   fitted.preparation = Preparation::fit(ctx, table, options.prepared.options());
   fitted.rows = fitted.preparation.apply(ctx, std::move(table), options.first);
@@ -204,7 +201,11 @@ Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs,
   if (options.prepared.categories == "onehot") inputs.add_unknown();  // as many columns as there are texts
   TableView rows = options.model.empty() ? inputs.add_table(options.first, training) : TableView{};
   TableView asked;
-  if (!options.test().empty()) asked = inputs.add_table(options.test(), read_options(options.input));
+  if (!options.test().empty()) {
+    ReadOptions reading = read_options(options.input);
+    reading.id = options.id;
+    asked = inputs.add_table(options.test(), reading);
+  }
   const auto count = [](const TableView& table) { return static_cast<std::uint64_t>(table.rows()); };
   if (rows.rows() > 0 && options.prepared.any()) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
@@ -223,11 +224,10 @@ Fitted load_fitted(const Context& ctx, const std::string& file) {
   Fitted fitted;
   fitted.model = NeighborModel::load(ctx, file);
   fitted.preparation = fitted.model->preparation;
+  static_cast<KnownColumns&>(fitted) = KnownColumns::of(fitted.model->notes, file);
   const Json notes = Json::parse(fitted.model->notes, nullptr, false);
   if (!notes.is_object()) return fitted;  // made by a program, with notes of its own
   try {
-    fitted.columns = notes.at("columns").get<std::vector<std::string>>();
-    fitted.dropped = notes.at("dropped").get<std::vector<std::string>>();
     fitted.outlier = notes.at("outlier").get<std::string>();
   } catch (const Json::exception&) {
     throw Error(ErrorCode::bad_data, fmt::format("model file '{}': its notes are not those of this command", file));
@@ -237,51 +237,21 @@ Fitted load_fitted(const Context& ctx, const std::string& file) {
 
 void save_fitted(const Context& ctx, const std::string& file, const Fitted& fitted) {
   NeighborModel model = *fitted.model;
-  model.notes = Json{{"columns", fitted.columns}, {"dropped", fitted.dropped}, {"outlier", fitted.outlier}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+  Json notes = {{"outlier", fitted.outlier}};
+  fitted.add_to(notes);
+  model.notes = notes.dump(-1, ' ', false, Json::error_handler_t::replace);
   model.preparation = fitted.preparation;
   model.save(ctx, file);
 }
 
 AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, const Fitted& fitted, bool of_labels) {
   const std::string& file = options.test();
-  AskedTable asked;
-  ReadOptions reading = read_options(options.input);
-  reading.missing = fitted.preparation.imputer().filling() != Filling::none;
-  for (const std::string& column : fitted.dropped) {
-    if (std::find(reading.drop.begin(), reading.drop.end(), column) == reading.drop.end())
-      reading.drop.push_back(column);
-  }
-  const FileInfo info = describe_file(ctx, file);
-  if (io::has_named_columns(info.format)) {
-    const auto named = [&](const std::string& column) {
-      return std::find(info.columns.begin(), info.columns.end(), column) != info.columns.end();
-    };
-    // Positions mean the same column only in a file that has all columns that TRAIN had.
-    const auto may_have = [&](const std::string& column) { return named(column) || is_position(column); };
-    const auto left_out = std::count_if(fitted.columns.begin(), fitted.columns.end(), may_have) +
-                          std::count_if(reading.drop.begin(), reading.drop.end(), may_have);
-    const auto& columns = fitted.preparation.columns();
-    const std::int64_t width = columns.empty() ? fitted.model->index.cols() : static_cast<std::int64_t>(columns.size());
-    const bool whole = columns_in(info) == width + left_out;
-    const auto has = [&](const std::string& column) { return named(column) || (whole && is_position(column)); };
-    std::erase_if(reading.drop, [&](const std::string& column) { return !has(column); });
-    if (std::all_of(fitted.columns.begin(), fitted.columns.end(), has)) asked.columns = fitted.columns;
-    std::vector<std::string> left = reading.drop;
-    left.insert(left.end(), asked.columns.begin(), asked.columns.end());
-    if (fitted.preparation.has_texts()) {
-      ReadOptions without = reading;
-      without.drop = left;
-      reading.text = fitted.preparation.with_texts(std::move(without), info.columns, file).text;
-    }
-    if (of_labels && asked.columns.size() == 1) {
-      reading.label = asked.columns[0];
-    } else {
-      reading.drop = left;
-    }
-  }
-  asked.table = fitted.preparation.apply(ctx, read_rows(ctx, file, reading), file);
-  return asked;
+  ReadOptions given = read_options(options.input);
+  if (options.model.empty()) given.drop.clear();  // of TRAIN, and known by their names
+  given.id = options.id;
+  AskedReading reading =
+      asked_reading(ctx, file, std::move(given), fitted, fitted.preparation, fitted.model->index.cols(), of_labels);
+  return {fitted.preparation.apply(ctx, read_rows(ctx, file, reading.options), file), std::move(reading.labels)};
 }
 
 std::vector<std::string> all_columns_but(const Context& ctx, const std::string& file, const std::string& column) {

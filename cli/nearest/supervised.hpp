@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "base/common_options.hpp"
+#include "base/known_columns.hpp"
 #include "base/output.hpp"
 #include "base/planned_inputs.hpp"
 #include "base/preparation.hpp"
+#include "base/row_names.hpp"
 #include "report/neighbor_profile.hpp"
 #include "vicinal/cross_validate.hpp"
 #include "vicinal/io.hpp"
@@ -25,6 +27,7 @@ struct SupervisedOptions {
   PreparationArguments prepared;
   std::string first;   ///< TRAIN; with --model TEST
   std::string second;  ///< TEST; may be empty
+  std::string id;      ///< column of TEST
   std::string k = "5";
   double radius = 0;
   std::string weights = "uniform";
@@ -56,13 +59,11 @@ struct KRange {
 KRange parse_k(const std::string& text);
 
 /// What rows are asked of. `model` has its index, labels or targets and options; k of a choice is filled in later.
-struct Fitted {
+struct Fitted : KnownColumns {
   Table rows;  ///< prepared; none where a model was read
   std::optional<NeighborModel> model;
   Preparation preparation;
-  std::vector<std::string> columns;  ///< that held labels or targets, by name or position
-  std::vector<std::string> dropped;  ///< columns that were left out
-  std::string outlier;               ///< what a row without neighbors is; empty: an error
+  std::string outlier;  ///< what a row without neighbors is; empty: an error
   double prepare_seconds = 0;
   std::optional<CrossValidation> chosen;
 };
@@ -92,14 +93,15 @@ void save_fitted(const Context& ctx, const std::string& file, const Fitted& fitt
 
 /// How many rows of TRAIN --cv or -k needs.
 RowsNeeded rows_needed(const SupervisedOptions& options);
-/// How TRAIN is read: texts by --categories.
-ReadOptions training_options(const SupervisedOptions& options);
+/// How TRAIN is read: texts by --categories, without the column of ids.
+ReadOptions training_options(const Context& ctx, const SupervisedOptions& options);
 /// A table, and where it holds text that it should not, a sentence that says which option reads it.
 Table read_training(const Context& ctx, const SupervisedOptions& options, const ReadOptions& reading);
 
-/// TEST, prepared like TRAIN. It need not have the columns that were left out there.
+/// TEST, prepared like TRAIN. It need not have the columns that were left out there, and may have its columns in
+/// another order.
 struct AskedTable {
-  Table table;  ///< with labels where they are in one column, and asked for
+  Table table;  ///< with labels where they are in one column, and asked for; and ids
   /// Of the columns of labels or targets, those that it has: all of them, or none.
   std::vector<std::string> columns;
 };

@@ -84,6 +84,7 @@ class SupervisedRun {
     content.profile = &profile;
     content.train = &index().table();
     content.test = &asked_.table.view;
+    content.asked = RowNames(asked_.table);
     return content;
   }
   [[nodiscard]] const Index& index() const { return fitted_.model->index; }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "base/row_names.hpp"
 #include "nearest/scores.hpp"
 #include "report/neighbor_profile.hpp"
 #include "report/picture.hpp"
@@ -36,6 +37,7 @@ struct ClassificationReport {
   const TableView* train = nullptr;
   const TableView* test = nullptr;
   std::span<const Classification> outputs;
+  RowNames asked;  ///< of the rows that were answered for
 };
 
 std::string render(const ClassificationReport& report);

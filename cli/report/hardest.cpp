@@ -73,14 +73,14 @@ std::string card(const ClassificationReport& report, const Classification& outpu
                     : escape(shortened(output.scores->names[static_cast<std::size_t>(code)], 32));
   };
   const bool image = report.image.height > 0;
+  const std::string row = escape(shortened(report.asked.text(hard.row), 24));
   std::string text = "<div class=\"card\"><div class=\"what\">";
   if (image) {
-    text +=
-        fmt::format("<img alt=\"test row {}\" src=\"{}\">", hard.row, picture(*report.test, hard.row, report.image));
+    text += fmt::format("<img alt=\"test row {}\" src=\"{}\">", row, picture(*report.test, hard.row, report.image));
   }
   text += fmt::format("<p><strong><span class=\"truth\">{}</span> taken for <span class=\"{}\">{}</span></strong>",
                       name(truth), hard.right ? "truth" : "said", name(said));
-  text += fmt::format("row {}; {:.0f}\u202f% of the vote for {}, {:.0f}\u202f% for {}</p></div>", hard.row,
+  text += fmt::format("row {}; {:.0f}\u202f% of the vote for {}, {:.0f}\u202f% for {}</p></div>", row,
                       100 * hard.winning_share, name(said), 100 * hard.truth_share, name(truth));
   text += image ? "<ul class=\"near\">" : "<ul class=\"near words\">";
   const auto ids = report.profile->ids_of(hard.row);

@@ -19,6 +19,7 @@ namespace vicinal::cli::report {
 namespace {
 
 constexpr std::size_t kNearestPairsShown = 12;
+constexpr std::size_t kLongestRowName = 24;
 constexpr double kNoThreshold = std::numeric_limits<double>::infinity();
 
 struct Pair {
@@ -58,16 +59,18 @@ std::vector<Pair> nearest_pairs(const Neighborhoods& shown) {
 std::string card(const Neighborhoods& shown, const Pair& pair) {
   const auto about = fmt::format("distance {:.6g}", pair.distance);
   const char* const first = shown.self ? "row" : "query";
+  const std::string query = escape(shortened(shown.asked.text(pair.query), kLongestRowName));
+  const std::string row = escape(shortened(shown.rows.text(pair.row), kLongestRowName));
   if (shown.image.height == 0) {
     return fmt::format(
         "<div class=\"card\"><div class=\"what\"><p><strong>{:.6g}</strong>{} {} and row {}</p></div></div>\n",
-        pair.distance, first, pair.query, pair.row);
+        pair.distance, first, query, row);
   }
   return fmt::format(
       "<div class=\"card\"><div class=\"what\"><img alt=\"{0} {1}\" src=\"{2}\"><img alt=\"row {3}\" "
       "src=\"{4}\"><p><strong>{5:.6g}</strong>{0} {1} and row {3}</p></div></div>\n",
-      first, pair.query, picture(*shown.queries, pair.query, shown.image), pair.row,
-      picture(*shown.table, pair.row, shown.image), pair.distance);
+      first, query, picture(*shown.queries, pair.query, shown.image), row, picture(*shown.table, pair.row, shown.image),
+      pair.distance);
 }
 
 }  // namespace

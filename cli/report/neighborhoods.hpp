@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/row_names.hpp"
 #include "report/neighbor_profile.hpp"
 #include "report/picture.hpp"
 #include "vicinal/table.hpp"
@@ -18,6 +19,8 @@ struct Neighborhoods {
   const TableView* queries = nullptr;
   bool self = false;
   ImageShape image = {};
+  RowNames rows = {};   ///< of the table
+  RowNames asked = {};  ///< of the queries
 };
 
 /// How often each table row is a neighbor, and what that says.

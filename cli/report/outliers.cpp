@@ -119,7 +119,7 @@ std::string map_section(const Context& ctx, const OutliersReport& report) {
     const Point at = placed(projection.centres[i]);
     shapes += fmt::format(
         "<g><title>rank {}: row {}, {}</title><circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5.5\" class=\"ring\"/></g>",
-        i + 1, row_number(scored.top[i].row, scored.numbers), number_text(scored.top[i].score), at.x, at.y);
+        i + 1, escape(scored.names.text(scored.top[i].row)), number_text(scored.top[i].score), at.x, at.y);
   }
   const std::string what = sample.size() < view.rows()
                                ? fmt::format("{} of {} rows", count_text(sample.size()), count_text(view.rows()))
@@ -157,13 +157,14 @@ std::string top_section(const OutliersReport& report) {
   text += "</p>\n<table class=\"outliers\"><colgroup><col style=\"width:15%\"><col style=\"width:15%\">";
   if (scored.labels != nullptr) text += "<col style=\"width:18%\">";
   if (columns) text += "<col>";
-  text += fmt::format("</colgroup><thead><tr><th>row</th><th>{}</th>", name_of(report.lof->options.score));
+  text += fmt::format("</colgroup><thead><tr><th>{}</th><th>{}</th>", escape(shortened(scored.names.header(), 32)),
+                      name_of(report.lof->options.score));
   if (scored.labels != nullptr) text += "<th>label</th>";
   if (columns) text += "<th>pushed out by</th>";
   text += "</tr></thead><tbody>\n";
   for (std::size_t i = 0; i < shown; ++i) {
     const OutlyingRow& one = scored.top[i];
-    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", row_number(one.row, scored.numbers),
+    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td>", escape(shortened(scored.names.text(one.row), 32)),
                         number_text(one.score));
     if (scored.labels != nullptr) {
       const std::string label = scored.labels->name_of(scored.labels->codes[static_cast<std::size_t>(one.row)]);

@@ -157,7 +157,8 @@ std::string largest_errors(const RegressionReport& report) {
       if (profile.size_of(rows[i]) == 0) return std::string("none");
       return number_text(last ? profile.last_of(rows[i]) : profile.distances_of(rows[i])[0]);
     };
-    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", rows[i],
+    text += fmt::format("<tr><td class=\"name\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                        escape(shortened(report.asked.text(rows[i]), 32)),
                         number_text(at(report.truth, report, rows[i], 0), 6),
                         number_text(at(report.found->values, report, rows[i], 0), 6), far(false), far(true));
   }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/row_names.hpp"
 #include "report/neighborhoods.hpp"
 #include "vicinal/metrics.hpp"
 #include "vicinal/regress.hpp"
@@ -25,6 +26,7 @@ struct RegressionReport {
   std::span<const double> truth;            ///< [m, outputs]; empty: not known
   std::span<const RegressionScore> scores;  ///< of each output; empty without truth
   double seconds = 0;
+  RowNames asked;  ///< of the rows that were answered for
 };
 
 std::string render(const RegressionReport& report);

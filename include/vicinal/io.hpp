@@ -49,13 +49,16 @@ VICINAL_API std::string_view name_of(Compression compression) noexcept;
 /// How a table file is read.
 struct ReadOptions {
   std::optional<FileFormat> format = {};  ///< unset: found by content
-  std::string label;                ///< csv: name or 0-based position of the column that holds labels; empty: none
+  std::string label;  ///< csv: name or 0-based position of the column that holds labels; empty: none
+  std::string id;     ///< csv: name or position of the column that names the rows (Table::ids); empty: none
   std::optional<bool> header = {};  ///< csv: whether line 1 names the columns; unset: found out
   char delimiter = 0;               ///< csv: 0: found out among , ; tab space |
   char decimal = 0;                 ///< csv: '.' or ','; 0: found out where the delimiter is ;
   char comment = 0;    ///< csv: lines that begin with it are skipped; its quotes must come in pairs. 0: '#', at the top
   std::string member;  ///< npz, hdf5: array to read; empty: the only 2-d one, or the only one
   std::vector<std::string> drop;  ///< csv: columns (names or positions) to leave out
+  std::vector<std::string> only;  ///< csv: columns (names or positions) of the table, in this order, beside those of
+                                  ///< labels and ids; others are left out. Empty: all
   std::vector<std::string> text;  ///< csv: columns (names or positions) of text, read as codes (Table::categories)
   bool find_text = false;         ///< csv: so is every other column with text among the first 32 rows; `bad_data` where
                                   ///< it has more than 32 texts, and more than half as many as rows
@@ -65,11 +68,49 @@ struct ReadOptions {
   std::int64_t columns = 0;       ///< libsvm: how many columns; 0: as many as the largest index says
 };
 
+/// What the rows of a table are called: texts as a file has them, none of them empty, not all of them different.
+class RowIds {
+ public:
+  std::string name;  ///< of the column that they come from; empty where it has none
+
+  [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(ends_.size()); }
+  [[nodiscard]] std::string_view operator[](std::int64_t row) const noexcept {
+    const auto at = static_cast<std::size_t>(row);
+    const std::size_t begin = at == 0 ? 0 : ends_[at - 1];
+    return {texts_.data() + begin, ends_[at] - begin};
+  }
+  /// Whether all are whole numbers, written as such: 7 and -12, neither 07 nor 7.0.
+  [[nodiscard]] bool are_whole_numbers() const noexcept { return whole_; }
+  /// Bytes that they take.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return texts_.capacity() + ends_.capacity() * sizeof(ends_[0]); }
+
+  void reserve(std::int64_t rows, std::size_t bytes) {
+    ends_.reserve(static_cast<std::size_t>(rows));
+    texts_.reserve(bytes);
+  }
+  void add(std::string_view id) {
+    constexpr std::size_t kDigits = 18;  // fewer than 2^63 has
+    const std::string_view digits = id.substr(id.starts_with('-') ? 1 : 0);
+    const bool leads_with_zero = digits.starts_with('0') && id.size() > 1;
+    whole_ = whole_ && !digits.empty() && digits.size() <= kDigits && !leads_with_zero &&
+             digits.find_first_not_of("0123456789") == std::string_view::npos;
+    texts_ += id;
+    ends_.push_back(texts_.size());
+  }
+
+ private:
+  std::string texts_;  // one behind the other
+  std::vector<std::size_t> ends_;
+  bool whole_ = true;
+};
+
 /// A table from a file. What was read stays what it was, whatever becomes of the file, unless it was mapped.
 struct Table {
   TableView view;
   std::vector<std::string> columns;  ///< names of the view's columns, empty when the file has none
   std::optional<Labels> labels;      ///< when ReadOptions::label was given; of libsvm where they are not all 0
+  std::string label_name;            ///< of the column of labels; empty where it has none
+  std::optional<RowIds> ids;         ///< when ReadOptions::id was given
   /// Where columns of text were read: [d], the texts that column j has, in ascending order of their bytes, of which the
   /// view holds the numbers, from 0; none for a column of numbers.
   std::vector<std::vector<std::string>> categories;
@@ -152,7 +193,8 @@ VICINAL_API FileBytes read_bytes(const Context& ctx, const std::filesystem::path
 struct ArrayView {
   const void* data = nullptr;
   std::string
-      dtype;  ///< NumPy's: "<i8", "<f8", "<f4", "|u1", "<i4", "<u8", "<f2", "<V2": bfloat16, "|S3": 3 characters
+      dtype;  ///< NumPy's: "<i8", "<f8", "<f4", "|u1", "<i4", "<u8", "<f2", "<V2": bfloat16, "|S3": 3 characters,
+              ///< "<U5": up to 5 characters of 4 bytes each
   std::vector<std::int64_t> shape;
 };
 /// Throws `invalid_argument` for another dtype or an impossible shape, `io` naming the file when it cannot be written.
@@ -182,12 +224,14 @@ struct WriteOptions {
 VICINAL_API std::optional<FileFormat> format_of_suffix(const std::filesystem::path& path);
 
 /// Writes a table so that `read_table` reads the same numbers and, where the format has the type, the same bits.
-/// Numbers in text are the shortest that read back as the same float64. Labels go to csv and jsonl (last column,
-/// `label`), libsvm (0 where there are none), npz and hdf5 (array `labels`, whole numbers only); names of columns to
-/// csv and jsonl. npy, npz, idx and hdf5 keep the table's shape, others have rows and columns only. Scratch: some MiB,
-/// for hdf5 three times the file. Throws `invalid_argument` for a path without a known suffix, a dtype that the format
-/// lacks and labels that it has no place for, `bad_data` naming row and column of a number that the file cannot hold
-/// exactly, `over_memory`, `io`.
+/// Numbers in text are the shortest that read back as the same float64. Labels go to csv and jsonl (last column, under
+/// its own name or as `label`), libsvm (0 where there are none), npz and hdf5 (array `labels`, whole numbers only);
+/// ids of rows to csv and jsonl (first column, under its own name or as `id`), and npz (array `row_ids`: whole numbers
+/// or texts); names of columns to csv and jsonl. npy, npz, idx and hdf5 keep the table's shape, others have rows and
+/// columns only. Scratch: some MiB, for hdf5 three times the file, for texts in npz 4 bytes a row and character of the
+/// longest. Throws `invalid_argument` for a path without a known suffix, a dtype that the format lacks, labels and ids
+/// that it has no place for, `bad_data` naming row and column of a number that the file cannot hold exactly,
+/// `over_memory`, `io`.
 VICINAL_API void write_table(const Context& ctx, const std::filesystem::path& path, const Table& table,
                              const WriteOptions& options = {});
 
@@ -204,13 +248,19 @@ enum class GraphLayout : std::uint8_t {
 };
 struct GraphWriteOptions {
   GraphLayout layout = GraphLayout::lists;
-  DType distances = DType::float64;  ///< or float32, rounded to nearest even
+  DType distances = DType::float64;         ///< or float32, rounded to nearest even
+  std::span<const std::int64_t> rows = {};  ///< numbers of the graph's rows where they are not 0, 1, ..; of `lists`
+  const RowIds* row_ids = nullptr;          ///< borrowed: what the graph's rows are called, by their numbers
+  const RowIds* table_ids = nullptr;        ///< borrowed: what the rows are called that the graph's ids number
 };
-/// Writes a graph for other programs (docs/graphs.md); with default options as `write_graph` above. The matrix has the
+/// Writes a graph for other programs (docs/graphs.md); with default options as `write_graph` above. In .csv ids stand
+/// in place of numbers; an .npz keeps the numbers and has the arrays `row_ids`, of the graph's rows, and `table_ids`,
+/// whole numbers or texts. The matrix has the
 /// arrays `data`, `indices`, `indptr`, `shape` [rows, table_rows] and `format`; distances of 0 are stored. Indices are
-/// int32 where all fit, else int64. Scratch: 4 bytes a neighbor for float32, and as many for the matrix. Throws
-/// `invalid_argument` for a path that does not end in .npz and arrays that do not fit together, `bad_data` naming the
-/// row of a distance beyond float32, `over_memory`, `cancelled`, `io`.
+/// int32 where all fit, else int64. Scratch: 4 bytes a neighbor for float32, and as many for the matrix; of ids in .npz
+/// 8 bytes a row, of texts 4 a row and character of the longest. Throws `invalid_argument` for a path that does not end
+/// in .npz (or .csv, for lists of float64), arrays that do not fit together, and ids fewer than the numbers, `bad_data`
+/// naming the row of a distance beyond float32, `over_memory`, `cancelled`, `io`.
 VICINAL_API void write_graph(const Context& ctx, const std::filesystem::path& path, const NeighborGraph& graph,
                              const GraphWriteOptions& options);
 

@@ -79,30 +79,41 @@ class VICINAL_API Preparation {
   /// The rows as they are compared: float64 [n, width()], or the table itself where nothing changes. The result owns
   /// its rows; labels and names of the columns are those of the table given. `name` stands for the table in errors.
   ///
-  /// Throws `invalid_argument` for another number of columns than the fitted table has, and for a table in device
-  /// memory; `bad_data` for other names of columns, for numbers where the fitted table has text or text where it has
-  /// numbers, and naming row and column of the first value that is not finite before or after scaling; `over_memory`
-  /// before work begins; `cancelled`; and with a filling what Imputer::apply throws. O(n width()) time, 8 n width()
-  /// bytes, and those of Imputer::apply; the same bits for every thread count.
+  /// Columns are compared in their order: `read` brings those of a file into that of the fitted table. Throws
+  /// `invalid_argument` for another number of columns than the fitted table has, and for a table in device memory;
+  /// `bad_data` for other names of columns, for numbers where the fitted table has text or text where it has numbers,
+  /// and naming row and column of the first value that is not finite before or after scaling; `over_memory` before work
+  /// begins; `cancelled`; and with a filling what Imputer::apply throws. O(n width()) time, 8 n width() bytes, and
+  /// those of Imputer::apply; the same bits for every thread count.
   [[nodiscard]] Table apply(const Context& ctx, Table table, const std::string& name = "table") const;
   /// As above. A TableView has no texts: throws `invalid_argument` naming the first column of text, if there is one.
   [[nodiscard]] Table apply(const Context& ctx, const TableView& table, const std::string& name = "table") const;
 
-  /// Reads another table of the same columns from a file, as `read_table` does, but does not prepare it: in a CSV, the
-  /// columns that hold text in the fitted table are read as text, whatever they look like, and missing values are read
-  /// where there is a filling (ReadOptions::missing). Columns that the fitted
-  /// table does not have (labels) are left out by `options`. Throws what `read_table` throws, and `bad_data` for other
-  /// names of columns.
+  /// Reads another table of the same columns from a file, as `read_table` does, but does not prepare it: where both
+  /// name their columns, those of the fitted table are found by their names and come in its order, and Table::notes
+  /// says which others are left out, unless `options` leave them out, too (`matched`). In a CSV, the columns that hold
+  /// text in the fitted table are read as text, whatever they look like, and missing values are read where there is a
+  /// filling (ReadOptions::missing). Throws what `read_table` throws, and `bad_data` naming the columns that the file
+  /// lacks.
   [[nodiscard]] Table read(const Context& ctx, const std::filesystem::path& path, ReadOptions options = {}) const;
-  /// `options`, with the columns of text among `ReadOptions::text`, for a file whose columns have these names (none
-  /// where they have no names). Throws `bad_data` for other names than the fitted table's; `file` stands for it.
-  [[nodiscard]] ReadOptions with_texts(ReadOptions options, const std::vector<std::string>& names,
-                                       const std::string& file) const;
+
+  struct Matched {
+    ReadOptions options;
+    std::string note;  ///< a sentence on columns that neither the fitted table nor the caller's options name
+  };
+  /// `options` with which a file, whose columns have these names (none where they have no names), is read as the fitted
+  /// table. Where both have names, all of them different in the fitted table, ReadOptions::only has its columns;
+  /// else columns are those of the same position, and names that both have must be the same. Columns of text are in
+  /// ReadOptions::text. Throws `bad_data` naming the columns that are not there; `file` stands for it.
+  [[nodiscard]] Matched matched(ReadOptions options, const std::vector<std::string>& names,
+                                const std::string& file) const;
 
   /// Of the fitted table; empty: a preparation that does nothing.
   [[nodiscard]] const std::vector<Column>& columns() const noexcept { return columns_; }
   [[nodiscard]] Scaling scaling() const noexcept { return scaling_; }
   [[nodiscard]] bool has_texts() const noexcept;
+  /// Whether every column has a name, and no two the same: then `matched` goes by them.
+  [[nodiscard]] bool has_names() const;
   /// What fills missing values.
   [[nodiscard]] const Imputer& imputer() const noexcept { return imputer_; }
   /// Whether `apply` changes rows.

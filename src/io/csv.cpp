@@ -60,6 +60,7 @@ class ChunkParser {
     const std::int64_t fields = layout_.fields();
     std::int64_t line_ends = 0;
     std::size_t texts = 0;
+    std::int64_t column = 0;
     FieldEnd end = FieldEnd::delimiter;
     for (std::int64_t j = 0; j < fields; ++j) {
       poll(p_);
@@ -71,17 +72,18 @@ class ChunkParser {
           const Field field = general_field(&line_ends, &end);
           value = number_or_throw(field, j, line_ends);
         }
-        if (values != nullptr) *values++ = value;
+        if (values != nullptr) values[layout_.place(column++)] = value;
       } else {
         const Field field = general_field(&line_ends, &end);
         if (role == ColumnRole::index) check_index(field);
         if (role == ColumnRole::label) keep(field, j, line_ends, "label", &content_.labels);
+        if (role == ColumnRole::id) keep(field, j, line_ends, "id", &content_.ids);
         if (role == ColumnRole::text) {
           double value = 0;
           const bool lacks = layout_.missing && is_missing(parse_number(trimmed(field.text), &value), value);
           if (!lacks) keep(field, j, line_ends, "value", content_.texts.empty() ? nullptr : &content_.texts[texts]);
           ++texts;
-          if (values != nullptr) *values++ = 0;
+          if (values != nullptr) values[layout_.place(column++)] = 0;
         }
       }
     }
@@ -265,8 +267,9 @@ std::vector<std::vector<std::string>> number_all_texts(const Context& ctx, const
   std::size_t text = 0;
   for (const ColumnRole role : layout.roles) {
     if (role == ColumnRole::text) {
-      categories[static_cast<std::size_t>(column)] =
-          number_texts(ctx, content.texts[text++], layout.numbers, column, values);
+      const std::int64_t place = layout.place(column);
+      categories[static_cast<std::size_t>(place)] =
+          number_texts(ctx, content.texts[text++], layout.numbers, place, values);
     }
     column += role == ColumnRole::number || role == ColumnRole::text ? 1 : 0;
   }
@@ -276,20 +279,41 @@ std::vector<std::vector<std::string>> number_all_texts(const Context& ctx, const
 /// Columns that were found to be of text, not named: where most texts stand once they are names or ids.
 void refuse_ids(const CsvLayout& layout, const CsvContent& content) {
   constexpr std::int64_t kFewTexts = 32;
-  std::size_t at = 0;
+  std::int64_t at = 0;
   for (std::int64_t j = 0; j < layout.fields(); ++j) {
     const ColumnRole role = layout.roles[static_cast<std::size_t>(j)];
     if (role != ColumnRole::number && role != ColumnRole::text) continue;
-    const auto texts = std::ssize(content.categories[at++]);
+    const auto texts = std::ssize(content.categories[static_cast<std::size_t>(layout.place(at++))]);
     const auto& found = layout.found_texts;
     if (std::find(found.begin(), found.end(), j) == found.end() || texts <= kFewTexts || 2 * texts <= content.rows) {
       continue;
     }
     throw Error(ErrorCode::bad_data,
                 fmt::format("{}, {} has {} different texts in {} rows, so that they are hardly categories: leave the "
-                            "column out by the option drop, or name it by the option text",
+                            "column out by the option drop, or name it by the option text or id",
                             layout.where, layout.column_name(j), texts, content.rows));
   }
+}
+
+/// The texts in one piece, beside `held` bytes.
+RowIds ids_from_texts(const Context& ctx, const CsvLayout& layout, const std::vector<std::string_view>& texts,
+                      std::uint64_t held) {
+  constexpr std::size_t kPollIds = std::size_t{1} << 16;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (i % kPollIds == 0) ctx.check_cancelled();
+    bytes += texts[i].size();
+  }
+  core::require_memory(ctx, held + bytes + texts.size() * (sizeof(std::string_view) + sizeof(std::size_t)),
+                       fmt::format("reading the ids of {}", layout.where));
+  RowIds ids;
+  ids.name = layout.name_of(ColumnRole::id);
+  ids.reserve(std::ssize(texts), bytes);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (i % kPollIds == 0) ctx.check_cancelled();
+    ids.add(texts[i]);
+  }
+  return ids;
 }
 
 }  // namespace
@@ -302,7 +326,8 @@ CsvContent parse_csv(const Context& ctx, const CsvLayout& layout, const Bytes& b
     throw Error(ErrorCode::bad_data,
                 fmt::format("{} has {}no data rows", layout.where, layout.header ? "a header line but " : ""));
   }
-  const bool has_label = std::find(layout.roles.begin(), layout.roles.end(), ColumnRole::label) != layout.roles.end();
+  const bool has_label = layout.has(ColumnRole::label);
+  const bool has_id = layout.has(ColumnRole::id);
   const std::uint64_t value_bytes = bytes_of_values(layout, content.rows);
   const bool store = value_bytes > 0;
   std::shared_ptr<unsigned char> values;
@@ -311,11 +336,13 @@ CsvContent parse_csv(const Context& ctx, const CsvLayout& layout, const Bytes& b
   constexpr std::uint64_t kLabelBytes = sizeof(std::string_view) + sizeof(std::string) + sizeof(std::int64_t);
   core::require_memory(ctx,
                        value_bytes + (has_label ? static_cast<std::uint64_t>(content.rows) * kLabelBytes : 0) +
+                           (has_id ? static_cast<std::uint64_t>(content.rows) * sizeof(std::string_view) : 0) +
                            static_cast<std::uint64_t>(content.rows * layout.texts) * sizeof(std::string_view) +
                            bytes.held,
                        job);
   if (store) values = allocate(value_bytes, job);
   if (has_label) content.labels.resize(static_cast<std::size_t>(content.rows));
+  if (has_id) content.ids.resize(static_cast<std::size_t>(content.rows));
   if (store) {
     content.texts.assign(static_cast<std::size_t>(layout.texts),
                          std::vector<std::string_view>(static_cast<std::size_t>(content.rows)));
@@ -367,13 +394,19 @@ Table read_csv(const Context& ctx, const Bytes& bytes, const std::string& file, 
   table.view = TableView(content.values.get(), content.rows, layout.numbers);
   table.shape = {content.rows, layout.numbers};
   table.storage = content.values;
+  if (!layout.names.empty()) table.columns.resize(static_cast<std::size_t>(layout.numbers));
+  std::int64_t column = 0;
   for (std::size_t j = 0; j < layout.names.size(); ++j) {
     const ColumnRole role = layout.roles[j];
-    if (role == ColumnRole::number || role == ColumnRole::text) table.columns.push_back(layout.names[j]);
+    if (role != ColumnRole::number && role != ColumnRole::text) continue;
+    table.columns[static_cast<std::size_t>(layout.place(column++))] = layout.names[j];
   }
   table.notes = layout.notes();
   table.categories = std::move(content.categories);
   if (!content.labels.empty()) table.labels = labels_from_texts(ctx, content.labels);
+  table.label_name = layout.name_of(ColumnRole::label);
+  if (!content.ids.empty())
+    table.ids = ids_from_texts(ctx, layout, content.ids, bytes_of_values(layout, content.rows) + bytes.held);
   return table;
 }
 

@@ -17,9 +17,10 @@ struct CsvContent {
   std::int64_t rows = 0;
   std::shared_ptr<const double> values;  ///< [rows, layout.numbers]
   std::vector<std::string_view> labels;  ///< [rows] when a column has that role; borrows the text or `escaped`
+  std::vector<std::string_view> ids;     ///< [rows], likewise
   std::vector<std::vector<std::string_view>> texts;                ///< [layout.texts, rows], borrowed likewise
   std::vector<std::vector<std::string>> categories;                ///< as Table::categories
-  std::vector<std::vector<std::unique_ptr<std::string>>> escaped;  ///< labels with doubled quotes, per chunk
+  std::vector<std::vector<std::unique_ptr<std::string>>> escaped;  ///< texts with doubled quotes, per chunk
   bool counts = true;  ///< a column of role index does count the rows, as far as was read
 };
 

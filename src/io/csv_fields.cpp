@@ -69,4 +69,19 @@ std::string unescape(const Field& field) {
   return text;
 }
 
+std::string csv_field(std::string_view text, char delimiter) {
+  const bool blanks =
+      !text.empty() && (text.front() == ' ' || text.back() == ' ' || text.front() == '\t' || text.back() == '\t');
+  const bool plain = text.find_first_of("\"\r\n") == std::string_view::npos &&
+                     text.find(delimiter) == std::string_view::npos && !blanks && !text.empty() &&
+                     text.front() != '#' && (delimiter != ' ' || text.find('\t') == std::string_view::npos);
+  if (plain) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
 }  // namespace vicinal::io

@@ -80,6 +80,9 @@ Field next_field(const Dialect& dialect, const char* p, const char* end) noexcep
 /// The text with doubled quotes made single.
 std::string unescape(const Field& field);
 
+/// A text as a field, quoted where a reader would see anything but this text.
+std::string csv_field(std::string_view text, char delimiter);
+
 /// Moves p over lines that hold nothing but blanks or a comment; counts them. A line that is longer than a field may be
 /// is none of these. Behind `most` bytes it stops.
 inline std::int64_t skip_blank_lines(const Dialect& dialect, const char*& p, const char* end,

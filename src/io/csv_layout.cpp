@@ -11,6 +11,8 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/memory.hpp"
 #include "io/bad_data.hpp"
@@ -159,7 +161,9 @@ NumberKind kind_of(const Dialect& dialect, const Field& field) {
 std::vector<std::string> references(const ReadOptions& options) {
   std::vector<std::string> names = options.drop;
   names.insert(names.end(), options.text.begin(), options.text.end());
+  names.insert(names.end(), options.only.begin(), options.only.end());
   if (!options.label.empty()) names.push_back(options.label);
+  if (!options.id.empty()) names.push_back(options.id);
   return names;
 }
 
@@ -341,6 +345,52 @@ void mark_texts(const Context& ctx, CsvLayout& layout) {
   }
 }
 
+/// Leaves of the table's columns those that are named, in their order. Throws `invalid_argument` naming those that are
+/// not there.
+void keep_only(const Context& ctx, CsvLayout& layout, const std::vector<std::string>& only) {
+  constexpr std::int64_t kTwice = -2;
+  std::unordered_map<std::string_view, std::int64_t> fields;
+  for (std::size_t j = 0; j < layout.names.size(); ++j) {
+    if (j % kPollFields == 0) ctx.check_cancelled();
+    const auto [at, is_new] = fields.emplace(layout.names[j], static_cast<std::int64_t>(j));
+    if (!is_new) at->second = kTwice;
+  }
+  std::vector<std::int64_t> place_of(layout.roles.size(), -1);
+  std::vector<std::string> missing;
+  for (std::size_t i = 0; i < only.size(); ++i) {
+    if (i % kPollFields == 0) ctx.check_cancelled();
+    const auto named = fields.find(only[i]);
+    const std::int64_t field = named != fields.end() ? named->second : as_position(only[i]).value_or(layout.fields());
+    if (field == kTwice) bad(layout.where, fmt::format("has several columns named '{}'", shown(only[i])));
+    if (field >= layout.fields()) {
+      missing.push_back(fmt::format("'{}'", shown(only[i])));
+      continue;
+    }
+    const auto at = static_cast<std::size_t>(field);
+    const ColumnRole role = layout.roles[at];
+    if (place_of[at] >= 0 || role == ColumnRole::label || role == ColumnRole::id || role == ColumnRole::dropped) {
+      unfit(layout.where, fmt::format("is to be read with column '{}' {}", shown(only[i]),
+                                      place_of[at] >= 0             ? "twice"
+                                      : role == ColumnRole::dropped ? "both in the table and dropped"
+                                                                    : "both in the table and as label or id"));
+    }
+    place_of[at] = static_cast<std::int64_t>(i);
+  }
+  if (!missing.empty()) {
+    constexpr std::size_t kMaxShown = 20;
+    const bool many = missing.size() > kMaxShown;
+    if (many) missing.resize(kMaxShown);
+    unfit(layout.where, fmt::format("has no column {}{}", fmt::join(missing, ", "), many ? ", ..." : ""));
+  }
+  for (std::size_t j = 0; j < layout.roles.size(); ++j) {
+    ColumnRole& role = layout.roles[j];
+    if (role == ColumnRole::label || role == ColumnRole::id) continue;
+    role = place_of[j] >= 0 ? ColumnRole::number : ColumnRole::dropped;
+    if (place_of[j] >= 0) layout.places.push_back(place_of[j]);
+  }
+  if (std::is_sorted(layout.places.begin(), layout.places.end())) layout.places.clear();
+}
+
 /// Lines that end by CR alone, as on old Macintoshes, are one line here.
 bool has_bare_returns(const char* begin, const char* text_end) {
   const char* const end = text_end - begin > kSampleBytes ? begin + kSampleBytes : text_end;
@@ -433,6 +483,11 @@ std::string CsvLayout::column_name(std::int64_t column) const {
   return fmt::format("column {}", column);
 }
 
+std::string CsvLayout::name_of(ColumnRole role) const {
+  const auto at = static_cast<std::size_t>(std::find(roles.begin(), roles.end(), role) - roles.begin());
+  return at < names.size() ? names[at] : std::string();
+}
+
 std::vector<std::string> CsvLayout::notes() const {
   std::vector<std::string> notes;
   if (header_of_numbers) {
@@ -492,11 +547,22 @@ CsvLayout lay_out_csv(const Context& ctx, const Bytes& bytes, const std::string&
     }
     role = ColumnRole::label;
   }
+  if (!options.id.empty()) {
+    ColumnRole& role = layout.roles[static_cast<std::size_t>(find_column(layout, options.id, "id"))];
+    if (role == ColumnRole::dropped || role == ColumnRole::label) {
+      unfit(layout.where, fmt::format("is to be read with column '{}' both as id and {}", shown(options.id),
+                                      role == ColumnRole::label ? "as label" : "dropped"));
+    }
+    role = ColumnRole::id;
+  }
+  if (!options.only.empty()) keep_only(ctx, layout, options.only);
   for (const std::string& reference : options.text) {
     ColumnRole& role = layout.roles[static_cast<std::size_t>(find_column(layout, reference, "text"))];
-    if (role == ColumnRole::dropped || role == ColumnRole::label) {
+    if (role != ColumnRole::number && role != ColumnRole::text && role != ColumnRole::index) {
       unfit(layout.where, fmt::format("is to be read with column '{}' both as text and {}", shown(reference),
-                                      role == ColumnRole::label ? "as label" : "dropped"));
+                                      role == ColumnRole::label ? "as label"
+                                      : role == ColumnRole::id  ? "as id"
+                                                                : "dropped"));
     }
     role = ColumnRole::text;
   }

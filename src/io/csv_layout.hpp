@@ -1,6 +1,7 @@
 // What a delimited text file looks like before its rows are read: delimiter, header line, what each column is for.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,7 +15,7 @@
 namespace vicinal::io {
 
 /// `index`: it has no name and counts the rows, as tables of pandas and R do.
-enum class ColumnRole : std::uint8_t { number, text, label, dropped, index };
+enum class ColumnRole : std::uint8_t { number, text, label, id, dropped, index };
 
 /// How the lines of a text are counted in sentences.
 struct LineCount {
@@ -38,8 +39,19 @@ struct CsvLayout {
   std::vector<std::int64_t> found_texts;  ///< of role text, because of what is in them
   std::int64_t numbers = 0;               ///< columns of role number or text: those of the table
   std::int64_t texts = 0;                 ///< columns of role text
+  /// Where the columns of role number or text, in the file's order, are in the table; empty: in that order.
+  std::vector<std::int64_t> places;
 
   [[nodiscard]] std::int64_t fields() const noexcept { return static_cast<std::int64_t>(roles.size()); }
+  /// The column of the table that the `at`-th of role number or text is.
+  [[nodiscard]] std::int64_t place(std::int64_t at) const noexcept {
+    return places.empty() ? at : places[static_cast<std::size_t>(at)];
+  }
+  [[nodiscard]] bool has(ColumnRole role) const noexcept {
+    return std::find(roles.begin(), roles.end(), role) != roles.end();
+  }
+  /// The name of the column of that role, empty where there is none.
+  [[nodiscard]] std::string name_of(ColumnRole role) const;
   /// "column 'age'", or "column 3" (from 0) without names.
   [[nodiscard]] std::string column_name(std::int64_t column) const;
   /// What was guessed and may be wrong: Table::notes.

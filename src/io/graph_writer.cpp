@@ -14,7 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "io/csv_fields.hpp"
 #include "io/format.hpp"
+#include "io/id_array.hpp"
 #include "io/npy.hpp"
 #include "io/npz.hpp"
 #include "vicinal/io.hpp"
@@ -61,6 +63,9 @@ void add_spool(NpzWriter& archive, PackedFile& file, const char* name, const cha
 }  // namespace
 
 void check_layout(const std::filesystem::path& path, const GraphWriteOptions& options) {
+  if (options.layout == GraphLayout::scipy && !options.rows.empty()) {
+    throw Error(ErrorCode::invalid_argument, "rows: a matrix numbers its rows from 0 on");
+  }
   if (options.layout == GraphLayout::lists && options.distances == DType::float64) return;
   if (path.extension() != ".npz") {
     throw Error(ErrorCode::invalid_argument,
@@ -106,19 +111,47 @@ void check_arrays(const NeighborGraph& graph) {
   }
 }
 
+void check_ids(std::int64_t first, const NeighborGraph& graph, const GraphWriteOptions& options) {
+  const std::int64_t last = first + graph.rows;
+  if (!options.rows.empty() && last > std::ssize(options.rows)) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("rows: {} numbers for {} rows", options.rows.size(), last));
+  }
+  if (options.row_ids != nullptr) {
+    const std::int64_t known = options.row_ids->size();
+    const auto unknown = [&](std::int64_t row) { return row < 0 || row >= known; };
+    const auto begin = options.rows.begin() + (options.rows.empty() ? 0 : first);
+    const bool fits = options.rows.empty() ? last <= known : std::none_of(begin, begin + graph.rows, unknown);
+    if (!fits) throw Error(ErrorCode::invalid_argument, fmt::format("row_ids: {} ids for more rows", known));
+  }
+  if (options.table_ids == nullptr) return;
+  const std::int64_t known = options.table_ids->size();
+  if (std::all_of(graph.ids.begin(), graph.ids.end(), [&](std::int64_t id) { return id >= 0 && id < known; })) return;
+  throw Error(ErrorCode::invalid_argument, fmt::format("table_ids: {} ids, but the graph numbers more rows", known));
+}
+
 void write_graph_header(PackedFile& file) {
   file.write("row,rank,id,distance\n");
 }
 
 void write_graph_lines(PackedFile& file, std::int64_t first, const NeighborGraph& graph,
-                       std::span<const std::int64_t> numbers) {
+                       const GraphWriteOptions& options) {
+  const auto called = [](const RowIds* ids, std::int64_t number) {
+    return ids != nullptr ? csv_field((*ids)[number], ',') : fmt::format("{}", number);
+  };
   std::string lines;
   for (std::int64_t row = 0; row < graph.rows; ++row) {
     const auto ids = graph.ids_of(row);
     const auto distances = graph.distances_of(row);
-    const std::int64_t number = numbers.empty() ? first + row : numbers[static_cast<std::size_t>(first + row)];
+    const std::int64_t at = first + row;
+    const std::int64_t number = options.rows.empty() ? at : options.rows[static_cast<std::size_t>(at)];
+    const std::string name = called(options.row_ids, number);
     for (std::size_t rank = 0; rank < ids.size(); ++rank) {
-      fmt::format_to(std::back_inserter(lines), "{},{},{},{}\n", number, rank, ids[rank], distances[rank]);
+      if (options.table_ids == nullptr) {
+        fmt::format_to(std::back_inserter(lines), "{},{},{},{}\n", name, rank, ids[rank], distances[rank]);
+      } else {
+        fmt::format_to(std::back_inserter(lines), "{},{},{},{}\n", name, rank, called(options.table_ids, ids[rank]),
+                       distances[rank]);
+      }
       if (lines.size() < kLinesAtOnce) continue;
       file.write(lines);
       lines.clear();
@@ -127,14 +160,8 @@ void write_graph_lines(PackedFile& file, std::int64_t first, const NeighborGraph
   file.write(lines);
 }
 
-GraphWriter::GraphWriter(const Context& ctx, const std::filesystem::path& path, std::span<const std::int64_t> numbers,
-                         const GraphWriteOptions& options)
-    : file_((check_layout(path, options), ctx), path, compression_of_suffix(path)),
-      numbers_(numbers),
-      options_(options) {
-  if (options.layout == GraphLayout::scipy && !numbers.empty()) {
-    throw Error(ErrorCode::invalid_argument, "numbers: a matrix numbers its rows from 0 on");
-  }
+GraphWriter::GraphWriter(const Context& ctx, const std::filesystem::path& path, const GraphWriteOptions& options)
+    : ctx_(ctx), file_((check_layout(path, options), ctx), path, compression_of_suffix(path)), options_(options) {
   if (graph_format_of(path) == GraphFormat::npz) {
     spools_ = std::make_unique<Spools>(ctx, path);
     constexpr std::int64_t kFirst = 0;
@@ -148,15 +175,13 @@ GraphWriter::~GraphWriter() = default;
 
 void GraphWriter::add(std::int64_t first, const NeighborGraph& lists) {
   check_arrays(lists);
-  if (!numbers_.empty() && first + lists.rows > std::ssize(numbers_)) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("rows: {} numbers for more rows", numbers_.size()));
-  }
+  check_ids(first, lists, options_);
   if (!lists.is_csr() || first != rows_) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("lists: must be compressed rows of the queries from {} on", rows_));
   }
   if (!spools_) {
-    write_graph_lines(file_, first, lists, numbers_);
+    write_graph_lines(file_, first, lists, options_);
   } else {
     spools_->ids.write(lists.ids.data(), lists.ids.size() * sizeof(std::int64_t));
     spool_distances(first, lists);
@@ -198,8 +223,14 @@ void GraphWriter::write_lists() {
   add_spool(archive, file_, "distances", options_.distances == DType::float32 ? "<f4" : "<f8", neighbors_,
             spools_->distances);
   add_spool(archive, file_, "offsets", "<i8", rows_ + 1, spools_->offsets);
-  if (!numbers_.empty()) archive.add("rows", {numbers_.data(), "<i8", {rows_}});
+  if (!options_.rows.empty()) archive.add("rows", {options_.rows.data(), "<i8", {rows_}});
+  write_ids(archive);
   archive.finish();
+}
+
+void GraphWriter::write_ids(NpzWriter& archive) {
+  if (options_.row_ids != nullptr) archive.add("row_ids", IdArray(ctx_, *options_.row_ids, options_.rows).view());
+  if (options_.table_ids != nullptr) archive.add("table_ids", IdArray(ctx_, *options_.table_ids).view());
 }
 
 // The arrays, and their order, of scipy.sparse.save_npz.
@@ -218,6 +249,7 @@ void GraphWriter::write_matrix() {
   archive.add("shape", {dimensions, "<i8", {2}});
   add_spool(archive, file_, "data", options_.distances == DType::float32 ? "<f4" : "<f8", neighbors_,
             spools_->distances);
+  write_ids(archive);
   archive.finish();
 }
 

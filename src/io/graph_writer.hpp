@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <span>
 
+#include "io/npz.hpp"
 #include "io/packed_file.hpp"
 #include "io/spool.hpp"
 #include "vicinal/graph.hpp"
@@ -23,26 +23,28 @@ GraphFormat graph_format_of(const std::filesystem::path& path);
 /// Throws `invalid_argument` where ids, distances and offsets do not fit rows and k.
 void check_arrays(const NeighborGraph& graph);
 
-/// Throws `invalid_argument` for a path, layout and type of distances that do not go together.
+/// Throws `invalid_argument` where ids do not number `graph`'s rows, those from `first` on, or what its ids number.
+void check_ids(std::int64_t first, const NeighborGraph& graph, const GraphWriteOptions& options);
+
+/// Throws `invalid_argument` for a path, layout, numbers of rows and type of distances that do not go together.
 void check_layout(const std::filesystem::path& path, const GraphWriteOptions& options);
 /// A distance of query `row`. Throws `bad_data` where it is finite and beyond float32.
 float distance_as_float(std::int64_t row, double distance);
 /// Whether a matrix with these sizes has int32 indices, as scipy writes them.
 bool fits_int32(std::int64_t rows, std::int64_t table_rows, std::int64_t neighbors) noexcept;
 
-/// Lines `row,rank,id,distance`; the graph's row 0 is `first` there, or `numbers[first]` where rows have numbers.
+/// Lines `row,rank,id,distance`; the graph's row 0 is row `first` of all. Rows have the numbers and the ids, those of
+/// GraphWriteOptions, that `options` says.
 void write_graph_lines(PackedFile& file, std::int64_t first, const NeighborGraph& graph,
-                       std::span<const std::int64_t> numbers = {});
+                       const GraphWriteOptions& options = {});
 /// The line above them.
 void write_graph_header(PackedFile& file);
 
 class VICINAL_API GraphWriter {
  public:
-  /// Creates the output. Borrows the context, and the rows' `numbers` where they are not 0, 1, .. (as those of
-  /// write_graph), which the layout scipy has no place for. Throws `invalid_argument` as write_graph does, and what
-  /// AtomicFile throws.
-  GraphWriter(const Context& ctx, const std::filesystem::path& path, std::span<const std::int64_t> numbers = {},
-              const GraphWriteOptions& options = {});
+  /// Creates the output. Borrows the context, and what `options` borrow. Throws `invalid_argument` as write_graph does,
+  /// and what AtomicFile throws.
+  GraphWriter(const Context& ctx, const std::filesystem::path& path, const GraphWriteOptions& options = {});
   ~GraphWriter();
   GraphWriter(const GraphWriter&) = delete;
   GraphWriter& operator=(const GraphWriter&) = delete;
@@ -66,10 +68,11 @@ class VICINAL_API GraphWriter {
   void spool_distances(std::int64_t first, const NeighborGraph& lists);
   void write_lists();
   void write_matrix();
+  void write_ids(NpzWriter& archive);
 
+  const Context& ctx_;
   PackedFile file_;
   std::unique_ptr<Spools> spools_;  // none: csv
-  std::span<const std::int64_t> numbers_;
   GraphWriteOptions options_;
   std::int64_t rows_ = 0;
   std::int64_t table_rows_ = 0;

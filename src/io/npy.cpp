@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <string_view>
 
@@ -136,6 +137,21 @@ class HeaderParser {
   std::size_t at_ = 0;
 };
 
+constexpr std::array<std::string_view, 9> kWrittenTypes = {"<i8", "<f8", "<f4", "|u1", "<i4",
+                                                           "<u8", "<f2", "<V2", "|S3"};
+
+/// Bytes of an element; 0 for a type that is not written.
+std::uint64_t bytes_of_type(std::string_view dtype) noexcept {
+  if (dtype.starts_with("<U")) {  // characters of 4 bytes
+    std::uint32_t characters = 0;
+    const char* const end = dtype.data() + dtype.size();
+    const auto [rest, error] = std::from_chars(dtype.data() + 2, end, characters);
+    return error == std::errc() && rest == end ? std::uint64_t{4} * characters : 0;
+  }
+  if (std::find(kWrittenTypes.begin(), kWrittenTypes.end(), dtype) == kWrittenTypes.end()) return 0;
+  return static_cast<std::uint64_t>(dtype[2] - '0');
+}
+
 }  // namespace
 
 bool is_npy(const Bytes& bytes) noexcept {
@@ -182,13 +198,12 @@ RawArray parse_npy(const Bytes& bytes, const std::string& where, bool bfloat16) 
 }
 
 std::uint64_t bytes_of(const ArrayView& array) {
-  static constexpr std::array<std::string_view, 9> kTypes = {"<i8", "<f8", "<f4", "|u1", "<i4",
-                                                             "<u8", "<f2", "<V2", "|S3"};
-  if (std::find(kTypes.begin(), kTypes.end(), array.dtype) == kTypes.end()) {
+  std::uint64_t bytes = bytes_of_type(array.dtype);
+  if (bytes == 0) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("dtype '{}' cannot be written; {} can", array.dtype, fmt::join(kTypes, ", ")));
+                fmt::format("dtype '{}' cannot be written; {} and <U with a number of characters can", array.dtype,
+                            fmt::join(kWrittenTypes, ", ")));
   }
-  std::uint64_t bytes = static_cast<std::uint64_t>(array.dtype[2] - '0');
   for (const std::int64_t length : array.shape) {
     if (length < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(length), &bytes)) {
       throw Error(ErrorCode::invalid_argument,

@@ -22,8 +22,9 @@ namespace {
 
 /// Options that only CSV has make text CSV, whatever else it looks like.
 bool asks_for_csv(const ReadOptions& options) {
-  return !options.label.empty() || !options.drop.empty() || !options.text.empty() || options.find_text ||
-         options.delimiter != 0 || options.decimal != 0 || options.comment != 0 || options.header.has_value();
+  return !options.label.empty() || !options.id.empty() || !options.drop.empty() || !options.only.empty() ||
+         !options.text.empty() || options.find_text || options.delimiter != 0 || options.decimal != 0 ||
+         options.comment != 0 || options.header.has_value();
 }
 
 bool is_text_format(FileFormat format) {
@@ -37,6 +38,8 @@ void check_options(const io::Content& content, const ReadOptions& options) {
   std::string_view serves = "CSV";
   if (!io::has_named_columns(format)) {
     if (!options.label.empty()) name = "label";
+    if (!options.id.empty()) name = "id";
+    if (!options.only.empty()) name = "only";
     if (!options.drop.empty()) name = "drop";
     if (!options.text.empty() || options.find_text) name = "text";
     if (!name.empty()) serves = "CSV and JSON lines";

@@ -41,7 +41,7 @@ void write_graph(const std::filesystem::path& path, const NeighborGraph& graph,
   if (io::graph_format_of(path) == io::GraphFormat::csv) {
     io::PackedFile file(path);
     io::write_graph_header(file);
-    io::write_graph_lines(file, 0, graph, rows);
+    io::write_graph_lines(file, 0, graph, {.rows = rows});
     file.commit();
     return;
   }

@@ -1,8 +1,17 @@
 // Graphs in the layouts of other programs: a matrix as scipy.sparse.save_npz writes it, and distances as float32.
+#include <fmt/core.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "core/entry.hpp"
 #include "core/memory.hpp"
 #include "core/poll.hpp"
+#include "io/format.hpp"
 #include "io/graph_writer.hpp"
+#include "io/id_array.hpp"
+#include "io/packed_file.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal {
@@ -48,9 +57,21 @@ void write_graph(const Context& ctx, const std::filesystem::path& path, const Ne
                  const GraphWriteOptions& options) try {
   const core::Entry entry;
   const bool is_float = options.distances == DType::float32;
-  if (options.layout == GraphLayout::lists && options.distances == DType::float64) return write_graph(path, graph);
+  const bool has_ids = options.row_ids != nullptr || options.table_ids != nullptr;
   io::check_layout(path, options);
+  if (options.layout == GraphLayout::lists && !is_float && !has_ids) return write_graph(path, graph, options.rows);
   io::check_arrays(graph);
+  io::check_ids(0, graph, options);
+  if (!options.rows.empty() && std::ssize(options.rows) != graph.rows) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("rows: {} numbers for {} rows", options.rows.size(), graph.rows));
+  }
+  if (io::graph_format_of(path) == io::GraphFormat::csv) {
+    io::PackedFile file(ctx, path, io::compression_of_suffix(path));
+    io::write_graph_header(file);
+    io::write_graph_lines(file, 0, graph, options);
+    return file.commit();
+  }
   const bool is_matrix = options.layout == GraphLayout::scipy;
   const auto size = static_cast<std::int64_t>(graph.ids.size());
   const bool fits = io::fits_int32(graph.rows, graph.table_rows, size);
@@ -67,10 +88,20 @@ void write_graph(const Context& ctx, const std::filesystem::path& path, const Ne
   const ArrayView distances =
       is_float ? ArrayView{rounded.data(), "<f4", shape} : ArrayView{graph.distances.data(), "<f8", shape};
   const auto offsets_size = static_cast<std::int64_t>(graph.offsets.size());
+  std::optional<io::IdArray> row_ids;
+  std::optional<io::IdArray> table_ids;
+  if (options.row_ids != nullptr) row_ids.emplace(ctx, *options.row_ids, options.rows);
+  if (options.table_ids != nullptr) table_ids.emplace(ctx, *options.table_ids);
+  const auto write = [&](std::vector<NamedArray> arrays) {
+    if (row_ids) arrays.push_back({"row_ids", row_ids->view()});
+    if (table_ids) arrays.push_back({"table_ids", table_ids->view()});
+    write_npz(path, arrays);
+  };
   if (!is_matrix) {
     std::vector<NamedArray> arrays = {{"ids", {graph.ids.data(), "<i8", shape}}, {"distances", distances}};
     if (graph.is_csr()) arrays.push_back({"offsets", {graph.offsets.data(), "<i8", {offsets_size}}});
-    return write_npz(path, arrays);
+    if (!options.rows.empty()) arrays.push_back({"rows", {options.rows.data(), "<i8", {graph.rows}}});
+    return write(std::move(arrays));
   }
   std::vector<std::int64_t> begins = graph.offsets;
   if (!graph.is_csr()) {
@@ -79,12 +110,11 @@ void write_graph(const Context& ctx, const std::filesystem::path& path, const Ne
   const Whole columns(poll, graph.ids, fits);
   const Whole offsets(poll, begins, fits);
   const std::int64_t dimensions[] = {graph.rows, graph.table_rows};
-  const NamedArray arrays[] = {{"indices", columns.view()},
-                               {"indptr", offsets.view()},
-                               {"format", {"csr", "|S3", {}}},
-                               {"shape", {dimensions, "<i8", {2}}},
-                               {"data", distances}};
-  write_npz(path, arrays);
+  write({{"indices", columns.view()},
+         {"indptr", offsets.view()},
+         {"format", {"csr", "|S3", {}}},
+         {"shape", {dimensions, "<i8", {2}}},
+         {"data", distances}});
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "core/entry.hpp"
@@ -13,6 +14,7 @@
 #include "io/csv_layout.hpp"
 #include "io/format.hpp"
 #include "io/hdf5.hpp"
+#include "io/id_array.hpp"
 #include "io/npy.hpp"
 #include "io/npz.hpp"
 #include "io/table_output.hpp"
@@ -96,6 +98,16 @@ bool takes_labels(const std::filesystem::path& path, FileFormat format, const Ta
   return false;
 }
 
+/// Throws where the ids have no place.
+void require_place_for_ids(const std::filesystem::path& path, FileFormat format, const Table& table) {
+  if (!table.ids) return;
+  if (table.ids->size() != table.view.rows()) {
+    unfit(path, fmt::format("the table has {} ids for {} rows", table.ids->size(), table.view.rows()));
+  }
+  if (io::has_named_columns(format) || format == FileFormat::npz) return;
+  unfit(path, fmt::format("{} has no place for the ids of rows; CSV, JSON lines and npz have", name_of(format)));
+}
+
 /// The elements in one piece: where they lie, or copied.
 struct Elements {
   const void* data = nullptr;
@@ -147,7 +159,7 @@ void write_arrays(const io::TableOutput& output, io::PackedFile& file, bool with
   const std::string dtype = numpy_type(output.type);
   std::vector<std::int64_t> shape = output.table.shape;
   // The table is found as the only array of two axes where there are others.
-  if (with_labels) shape = {output.table.view.rows(), output.table.view.cols()};
+  if (with_labels || output.table.ids) shape = {output.table.view.rows(), output.table.view.cols()};
   if (output.format == FileFormat::npy) {
     file.write(io::make_npy_header({nullptr, dtype, shape}));
     return io::write_rows(output, file, [&](std::int64_t begin, std::int64_t end, std::string& out) {
@@ -165,6 +177,11 @@ void write_arrays(const io::TableOutput& output, io::PackedFile& file, bool with
       labels.push_back(classes[static_cast<std::size_t>(code)]);
     }
     arrays.push_back({"labels", {labels.data(), "<i8", {static_cast<std::int64_t>(labels.size())}}});
+  }
+  std::optional<io::IdArray> ids;
+  if (output.table.ids) {
+    ids.emplace(output.ctx, *output.table.ids);
+    arrays.push_back({"row_ids", ids->view()});
   }
   if (output.format == FileFormat::npz) return io::write_npz_members(file, arrays);
   const io::Bytes image = io::make_hdf5(output.ctx, arrays, output.path.string());
@@ -187,6 +204,7 @@ void write_table(const Context& ctx, const std::filesystem::path& path, const Ta
   if (table.view.rows() < 1 || table.view.cols() < 1) unfit(path, "the table has no rows or no columns");
   if (!keeps_shape(*format) || table.shape.empty()) table.shape = {table.view.rows(), table.view.cols()};
   if (!takes_labels(path, *format, table, options.drop_labels)) table.labels.reset();
+  require_place_for_ids(path, *format, table);
   const bool has_text =
       std::any_of(table.categories.begin(), table.categories.end(), [](const auto& texts) { return !texts.empty(); });
   if (has_text && *format != FileFormat::csv && *format != FileFormat::json_lines && !options.lossy) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/table_access.hpp"
-#include "io/csv_layout.hpp"
+#include "io/csv_fields.hpp"
 #include "io/table_output.hpp"
 
 namespace vicinal::io {
@@ -22,22 +22,6 @@ void append_number(std::string& out, double value) {
   out.append(text, end);
 }
 
-/// Quoted where a reader would see anything but this field.
-std::string field(std::string_view text, char delimiter) {
-  const bool blanks =
-      !text.empty() && (text.front() == ' ' || text.back() == ' ' || text.front() == '\t' || text.back() == '\t');
-  const bool plain = text.find_first_of("\"\r\n") == std::string_view::npos &&
-                     text.find(delimiter) == std::string_view::npos && !blanks && !text.empty() &&
-                     text.front() != '#' && (delimiter != ' ' || text.find('\t') == std::string_view::npos);
-  if (plain) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
-
 std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -46,7 +30,7 @@ std::string json_text(std::string_view text) {
 class TextRows {
  public:
   explicit TextRows(const TableOutput& output) : output_(output), view_(output.table.view) {
-    if (output.format != FileFormat::json_lines || (output.table.columns.empty() && !output.table.labels)) return;
+    if (output.format != FileFormat::json_lines || !has_names()) return;
     for (std::int64_t j = 0; j < view_.cols(); ++j) keys_.push_back(json_text(column_name(j)) + ":");
   }
 
@@ -69,17 +53,25 @@ class TextRows {
 
   [[nodiscard]] std::string csv_header() const {
     const Table& table = output_.table;
-    if (table.columns.empty() && !table.labels && !begins_like_a_header()) return {};
+    if (!has_names() && !begins_like_a_header()) return {};
     std::string line;
+    if (table.ids) line += csv_field(id_name(), output_.delimiter) + output_.delimiter;
     for (std::int64_t j = 0; j < view_.cols(); ++j) {
       if (j > 0) line += output_.delimiter;
-      line += field(column_name(j), output_.delimiter);
+      line += csv_field(column_name(j), output_.delimiter);
     }
-    if (table.labels) line += fmt::format("{}label", output_.delimiter);
+    if (table.labels) line += output_.delimiter + csv_field(label_name(), output_.delimiter);
     return line + "\n";
   }
 
  private:
+  [[nodiscard]] bool has_names() const {
+    return !output_.table.columns.empty() || output_.table.labels || output_.table.ids;
+  }
+  [[nodiscard]] std::string label_name() const {
+    return output_.table.label_name.empty() ? "label" : output_.table.label_name;
+  }
+  [[nodiscard]] std::string id_name() const { return output_.table.ids->name.empty() ? "id" : output_.table.ids->name; }
   [[nodiscard]] std::string column_name(std::int64_t j) const {
     const auto at = static_cast<std::size_t>(j);
     return at < output_.table.columns.size() ? output_.table.columns[at] : fmt::format("x{}", j);
@@ -96,21 +88,28 @@ class TextRows {
   }
   void csv(std::int64_t i, const double* row, std::string& out) const {
     const auto& categories = output_.table.categories;
+    if (output_.table.ids) out += csv_field((*output_.table.ids)[i], output_.delimiter) + output_.delimiter;
     for (std::int64_t j = 0; j < view_.cols(); ++j) {
       if (j > 0) out += output_.delimiter;
       const auto at = static_cast<std::size_t>(j);
       if (at < categories.size() && !categories[at].empty()) {
-        if (!std::isnan(row[j])) out += field(categories[at][static_cast<std::size_t>(row[j])], output_.delimiter);
+        if (!std::isnan(row[j])) out += csv_field(categories[at][static_cast<std::size_t>(row[j])], output_.delimiter);
       } else {
         append_number(out, row[j]);
       }
     }
-    if (output_.table.labels) out += output_.delimiter + field(label(i), output_.delimiter);
+    if (output_.table.labels) out += output_.delimiter + csv_field(label(i), output_.delimiter);
   }
 
   void json(std::int64_t i, const double* row, std::string& out) const {
     const auto& categories = output_.table.categories;
     out += keys_.empty() ? '[' : '{';
+    if (output_.table.ids) {
+      const std::string_view id = (*output_.table.ids)[i];
+      out += json_text(id_name()) + ":";
+      out += output_.table.ids->are_whole_numbers() ? std::string(id) : json_text(id);
+      out += ',';
+    }
     for (std::int64_t j = 0; j < view_.cols(); ++j) {
       if (j > 0) out += ',';
       const auto at = static_cast<std::size_t>(j);
@@ -122,7 +121,8 @@ class TextRows {
       }
     }
     if (output_.table.labels) {
-      out += ",\"label\":" + (output_.table.labels->is_text() ? json_text(label(i)) : label(i));
+      out += "," + json_text(label_name()) + ":";
+      out += output_.table.labels->is_text() ? json_text(label(i)) : label(i);
     }
     out += keys_.empty() ? ']' : '}';
   }

@@ -310,6 +310,10 @@ CompleteRows complete_rows(const Context& ctx, Table table, const std::string& n
   const core::Entry entry;
   require_host_rows(ctx, table.view, name);
   if (table.labels) check_labels(*table.labels, table.view.rows());
+  if (table.ids && table.ids->size() != table.view.rows()) {
+    refuse(name + ": has " + std::to_string(table.ids->size()) + " ids for " + std::to_string(table.view.rows()) +
+           " rows");
+  }
   const std::int64_t d = table.view.cols();
   core::require_memory(ctx, widened_bytes(table.view), "leaving out rows of " + name);
   const auto values = std::make_shared<Widened>(widened(ctx, table.view));
@@ -338,6 +342,16 @@ CompleteRows complete_rows(const Context& ctx, Table table, const std::string& n
     std::vector<std::int32_t>& codes = table.labels->codes;
     for (std::size_t i = 0; i < kept.rows.size(); ++i) codes[i] = codes[static_cast<std::size_t>(kept.rows[i])];
     codes.resize(kept.rows.size());
+  }
+  if (table.ids) {
+    const RowIds all = *std::exchange(table.ids, RowIds());
+    table.ids->name = all.name;
+    core::require_memory(ctx, all.bytes() + widened_bytes(table.view), "leaving out rows of " + name);
+    table.ids->reserve(rows, static_cast<std::size_t>(all.bytes()));
+    for (const std::int64_t row : kept.rows) {
+      poll.step();
+      table.ids->add(all[row]);
+    }
   }
   kept.table = with_rows(std::move(table), values, rows);
   return kept;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "core/table_access.hpp"
 #include "io/csv_layout.hpp"
 #include "io/format.hpp"
+#include "io/shown.hpp"
 #include "ops/common/check.hpp"
 #include "ops/common/refuse.hpp"
 #include "vicinal/preprocess.hpp"
@@ -277,6 +279,54 @@ void require_same_columns(const Columns& columns, const Table& table, const std:
   }
 }
 
+/// "'a', 'b', ..."
+std::string listed_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kMaxShown = 20;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxShown); ++i) {
+    list += (i > 0 ? ", '" : "'") + io::shown(names[i]) + "'";
+  }
+  return list + (names.size() > kMaxShown ? ", ..." : "");
+}
+
+std::string sentence_on_left_out(const std::string& file, const std::vector<std::string>& columns) {
+  return "'" + file + "': " + (columns.size() == 1 ? "column " : "columns ") + listed_names(columns) +
+         (columns.size() == 1 ? " is" : " are") + " left out, as the table that rows are compared with has no such";
+}
+
+/// Each column of the fitted table is the file's of that name; those at positions `skipped` are none of the table's.
+Preparation::Matched by_name(const Columns& columns, const std::set<std::int64_t>& skipped, ReadOptions options,
+                             const std::vector<std::string>& names, const std::string& file) {
+  std::set<std::string_view> there;
+  std::set<std::string_view> wanted;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (skipped.count(static_cast<std::int64_t>(i)) == 0) there.insert(names[i]);
+  }
+  std::vector<std::string> missing;
+  options.drop.clear();
+  options.only.clear();
+  options.text.clear();
+  options.find_text = false;
+  for (const Preparation::Column& column : columns) {
+    wanted.insert(column.name);
+    options.only.push_back(column.name);
+    if (!column.categories.empty()) options.text.push_back(column.name);
+    if (there.count(column.name) == 0) missing.push_back(column.name);
+  }
+  if (!missing.empty()) {
+    throw Error(ErrorCode::bad_data,
+                file + " has no " + (missing.size() == 1 ? "column " : "columns ") + listed_names(missing) +
+                    " as the table that rows are compared with; its columns are " + listed_names(names));
+  }
+  std::vector<std::string> left_out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool is_index = i == 0 && io::is_no_name(names[i]);
+    if (is_index || skipped.count(static_cast<std::int64_t>(i)) != 0 || wanted.count(names[i]) != 0) continue;
+    left_out.push_back(names[i]);
+  }
+  return {std::move(options), left_out.empty() ? std::string() : sentence_on_left_out(file, left_out)};
+}
+
 /// The code here of each text of a table; none of a column of numbers.
 std::vector<std::vector<double>> codes_of(const Context& ctx, const Columns& columns, const Table& table) {
   std::vector<std::vector<double>> codes(columns.size());
@@ -451,8 +501,8 @@ Table Preparation::apply(const Context& ctx, const TableView& table, const std::
   core::refuse_allocation();
 }
 
-ReadOptions Preparation::with_texts(ReadOptions options, const std::vector<std::string>& names,
-                                    const std::string& file) const try {
+Preparation::Matched Preparation::matched(ReadOptions options, const std::vector<std::string>& names,
+                                          const std::string& file) const try {
   const core::Entry entry;
   std::set<std::int64_t> skipped;
   const auto skip = [&](const std::string& reference) {
@@ -460,6 +510,8 @@ ReadOptions Preparation::with_texts(ReadOptions options, const std::vector<std::
   };
   for (const std::string& reference : options.drop) skip(reference);
   if (!options.label.empty()) skip(options.label);
+  if (!options.id.empty()) skip(options.id);
+  if (has_names() && !names.empty()) return by_name(columns_, skipped, std::move(options), names, file);
   std::vector<std::string> kept;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (skipped.count(static_cast<std::int64_t>(i)) == 0) kept.push_back(names[i]);
@@ -480,7 +532,17 @@ ReadOptions Preparation::with_texts(ReadOptions options, const std::vector<std::
     if (!column.categories.empty()) options.text.push_back(reference);
     ++position;
   }
-  return options;
+  return {std::move(options), {}};
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+bool Preparation::has_names() const try {
+  const core::Entry entry;
+  std::set<std::string_view> seen;
+  return !columns_.empty() && std::all_of(columns_.begin(), columns_.end(), [&](const Column& column) {
+    return !column.name.empty() && seen.insert(column.name).second;
+  });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -488,11 +550,18 @@ ReadOptions Preparation::with_texts(ReadOptions options, const std::vector<std::
 Table Preparation::read(const Context& ctx, const std::filesystem::path& path, ReadOptions options) const try {
   const core::Entry entry;
   options.missing = options.missing || imputer_.filling() != Filling::none;
-  if (has_texts()) {
+  std::string note;
+  if (has_texts() || has_names()) {
     const FileInfo info = describe_file(ctx, path, options.format);
-    if (io::has_named_columns(info.format)) options = with_texts(std::move(options), info.columns, path.string());
+    if (io::has_named_columns(info.format)) {
+      Matched found = matched(std::move(options), info.columns, path.string());
+      options = std::move(found.options);
+      note = std::move(found.note);
+    }
   }
-  return read_table(ctx, path, options);
+  Table table = read_table(ctx, path, options);
+  if (!note.empty()) table.notes.push_back(std::move(note));
+  return table;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

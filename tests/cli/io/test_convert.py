@@ -87,7 +87,7 @@ def test_labels_go_where_there_is_a_place(ok, vicinal, tmp_path):
     ok("convert", "rows.csv", "rows.svm", "--label", "kind")
     assert (tmp_path / "rows.svm").read_text() == "7 1:1 2:2\n8 1:3 2:4\n7 1:5 2:6\n"
     ok("convert", "rows.csv", "again.csv", "--label", "kind")
-    assert (tmp_path / "again.csv").read_text() == "a,b,label\n1,2,7\n3,4,8\n5,6,7\n"
+    assert (tmp_path / "again.csv").read_text() == "a,b,kind\n1,2,7\n3,4,8\n5,6,7\n"
     done = vicinal("convert", "rows.csv", "rows.npy", "--label", "kind")
     assert done.returncode == 2 and "labels" in done.stderr and not (tmp_path / "rows.npy").exists()
     done = vicinal("convert", "rows.csv", "rows.npy", "--label", "kind", "--drop-labels")

@@ -137,7 +137,7 @@ def test_standard_input(command, tmp_path, put):
 def test_written(ok, table_of, put, tmp_path):
     put("x.csv", 'name,x,kind\n"a ""b""",1.5,7\né,-2e-9,8\n')
     ok("convert", "x.csv", "numbers.jsonl", "--drop", "name", "--label", "kind")
-    assert (tmp_path / "numbers.jsonl").read_text() == '{"x":1.5,"label":7}\n{"x":-2e-09,"label":8}\n'
+    assert (tmp_path / "numbers.jsonl").read_text() == '{"x":1.5,"kind":7}\n{"x":-2e-09,"kind":8}\n'
     np.save(tmp_path / "plain.npy", ROWS)
     ok("convert", "plain.npy", "plain.jsonl.bz2")
     lines = bz2.decompress((tmp_path / "plain.jsonl.bz2").read_bytes()).decode().splitlines()

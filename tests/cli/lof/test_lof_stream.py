@@ -92,8 +92,8 @@ def test_blank_lines_comments_and_headers_are_no_rows(vicinal, model):
     text = "\ufeff# made by hand\n\n  \nx0,x1,x2\n1,2,3\n\n# a pause\n\t\n3,2,1"
     done = vicinal("lof", "--model", model, "-", input=text)
     assert [row for row, _, _ in answers_of(done.stdout)] == [0, 1] and "0 lines refused" in done.stderr
-    swapped = vicinal("lof", "--model", model, "-", input="x1,x0,x2\n1,2,3\n")
-    assert swapped.returncode == 3 and "'x1'" in swapped.stderr and "'x0'" in swapped.stderr
+    swapped = vicinal("lof", "--model", model, "-", input="x1,x0,x2\n2,1,3\n")
+    assert answers_of(swapped.stdout)[0][1] == answers_of(done.stdout)[0][1]
     dropped = vicinal("lof", "--model", model, "-", "--drop", "time", input="x0,time,x1,x2\n1,noon,2,3\n")
     assert answers_of(dropped.stdout)[0][1] == answers_of(done.stdout)[0][1]
     by_position = vicinal("lof", "--model", model, "-", "--drop", "1", input="1,noon,2,3\n")

@@ -103,7 +103,7 @@ def test_gaps_of_csv_files(ok, ok_json, tmp_path):
     assert said["filled"] == 5 and said["method"] == "median" and said["k"] is None
     assert [(one["name"], one["filled"]) for one in said["columns"]] == [("size", 3), ("weight", 2)]
     assert (tmp_path / "filled.csv").read_text().splitlines() == [
-        "size,colour,weight,label", "1,red,10,a", "3,red,20,b", "3,red,30,a", "3,blue,40,b", "3,red,30,a", "7,blue,60,a"]
+        "size,colour,weight,class", "1,red,10,a", "3,red,20,b", "3,red,30,a", "3,blue,40,b", "3,red,30,a", "7,blue,60,a"]
     table = ok("impute", "whole.csv", "--drop", "class", "--drop", "colour", "--method", "mean", "-o", "filled.npy")
     assert "size" in table and "50.0 %" in table
     said = ok_json("convert", "gaps.csv", "whole.npy", "--drop", "class", "--drop", "colour", "--missing", "drop")

@@ -50,8 +50,8 @@ def test_regress_equals_scikit_learn(ok, tmp_path, numbers, weights, k):
     (table, targets), (queries, _) = numbers["train"], numbers["test"]
     ok("regress", "train.csv", "test.csv", "--target", "x6", "--target", "x5", "-k", k, "--weights", weights, "-o", "v.csv")
     expected = KNeighborsRegressor(k, weights=weights, algorithm="brute").fit(table, targets).predict(queries)
-    np.testing.assert_allclose(values(tmp_path / "v.csv", "value_x6"), expected[:, 1], rtol=CLOSE)
-    np.testing.assert_allclose(values(tmp_path / "v.csv", "value_x5"), expected[:, 0], rtol=CLOSE)
+    np.testing.assert_allclose(values(tmp_path / "v.csv", "x6"), expected[:, 1], rtol=CLOSE)
+    np.testing.assert_allclose(values(tmp_path / "v.csv", "x5"), expected[:, 0], rtol=CLOSE)
     ok("regress", "train.npy", "test.npy", "--targets", "train_targets.npy", "-k", k, "--weights", weights, "-o", "v.npy")
     np.testing.assert_allclose(np.load(tmp_path / "v.npy"), expected, rtol=CLOSE)
 
@@ -137,7 +137,7 @@ def test_a_model_answers_as_its_training_rows(ok, tmp_path, model_texts, categor
     expected = KNeighborsRegressor(4, algorithm="kd_tree").fit(encoded["train"], rows["train"][2]).predict(encoded["test"])
     options = ["--target", "y", "-k", 4, "--categories", categories, "--scale", scale]
     ok("regress", "train.csv", "test.csv", *options, "--save-model", "m.vnm", "-o", "direct.csv")
-    np.testing.assert_allclose(values(tmp_path / "direct.csv"), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(values(tmp_path / "direct.csv", "y"), expected, rtol=1e-9, atol=1e-12)
     assert json.loads(model_texts("m.vnm")["preparation"])["scale"] == scale
     ok("regress", "--model", "m.vnm", "test.csv", "-o", "by_model.csv")
     assert (tmp_path / "direct.csv").read_bytes() == (tmp_path / "by_model.csv").read_bytes()
@@ -152,7 +152,7 @@ def test_a_classifying_model(ok, ok_json, tmp_path, model_texts, small_files):
     options = ["--label", "class", "--weights", "distance", "--metric", "manhattan", "-k", 3]
     told = ok_json("classify", "train.csv", "test.csv", *options, "--save-model", "m.vnm", "--proba", "-o", "direct.csv")
     assert json.loads(model_texts("m.vnm")["preparation"])["scale"] == "none"
-    assert json.loads(model_texts("m.vnm")["notes"]).keys() == {"columns", "dropped", "outlier"}
+    assert json.loads(model_texts("m.vnm")["notes"]).keys() == {"columns", "dropped", "id", "outlier"}
     by_model = ok_json("classify", "--model", "m.vnm", "test.csv", "--proba", "-o", "by_model.csv")
     assert (tmp_path / "direct.csv").read_bytes() == (tmp_path / "by_model.csv").read_bytes()
     assert told["outputs"] == by_model["outputs"] and by_model["metric"] == "manhattan"

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <string>
@@ -242,6 +243,54 @@ Preparation::Column column_of(std::vector<std::string> categories, double scale)
   column.categories = std::move(categories);
   column.scale = scale;
   return column;
+}
+
+TEST(Preparation, FindsTheColumnsOfAFileByTheirNames) {
+  using Strings = std::vector<std::string>;
+  const auto named = [](const std::string& name, Strings categories) {
+    Preparation::Column column = column_of(std::move(categories), 1);
+    column.name = name;
+    return column;
+  };
+  const Preparation made = Preparation::of({named("b", {}), named("t", {"u", "v"}), named("a", {})}, Scaling::none);
+  EXPECT_TRUE(made.has_names());
+  ReadOptions options;
+  options.drop = {"d"};
+  options.label = "y";
+  options.id = "0";
+  const Strings names = {"i", "a", "x", "y", "t", "d", "b"};
+  Preparation::Matched found = made.matched(options, names, "x.csv");
+  EXPECT_EQ(found.options.only, (Strings{"b", "t", "a"}));
+  EXPECT_EQ(found.options.text, Strings{"t"});
+  EXPECT_TRUE(found.options.drop.empty() && found.options.label == "y" && found.options.id == "0");
+  EXPECT_NE(found.note.find("column 'x' is left out"), std::string::npos) << found.note;
+  EXPECT_EQ(made.matched({}, {"", "a", "b", "t"}, "x.csv").note, "");  // an index
+  refused(
+      [&] {
+        (void)made.matched({}, {"a", "x", "y"}, "x.csv");
+      },
+      ErrorCode::bad_data,
+      "x.csv has no columns 'b', 't' as the table that rows are compared with; its columns are 'a', 'x', 'y'");
+  options.drop = {"a"};
+  refused([&] { (void)made.matched(options, names, "x.csv"); }, ErrorCode::bad_data, "has no column 'a'");
+  // Without names on one side, or with one twice, columns are those of the same place.
+  found = made.matched({}, {}, "x.csv");
+  EXPECT_TRUE(found.options.only.empty() && found.options.text == Strings{"1"});
+  const Preparation twice = Preparation::of({named("a", {}), named("a", {"u"})}, Scaling::none);
+  EXPECT_FALSE(twice.has_names() || Preparation().has_names() || Preparation::of({column_of({}, 1)}, {}).has_names());
+  EXPECT_EQ(twice.matched({}, {"a", "a"}, "x.csv").options.text, Strings{"1"});
+  refused([&] { (void)twice.matched({}, {"a", "b"}, "x.csv"); }, ErrorCode::bad_data, "'b'");
+  // Files as they are read.
+  const Context ctx = Context::cpu({.threads = 2});
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("vicinal_matched_" + std::to_string(getpid()) + ".csv");
+  std::ofstream(file) << "a,x,t,b\n1,9,v,2\n3,9,new,4\n";
+  const Table read = made.read(ctx, file);
+  std::filesystem::remove(file);
+  EXPECT_EQ(read.columns, (Strings{"b", "t", "a"}));
+  EXPECT_EQ(values_of(made.apply(ctx, read).view), (std::vector<double>{2, 1, 1, 4, 2, 3}));
+  ASSERT_EQ(read.notes.size(), 1U);
+  EXPECT_NE(read.notes[0].find("'x'"), std::string::npos);
 }
 
 TEST(Preparation, RefusesWhatItCannotDo) {

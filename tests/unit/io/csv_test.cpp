@@ -193,6 +193,96 @@ TEST_F(IoCsv, LabelsAndDrops) {
   expect_error(ErrorCode::bad_data, {"2 columns named 'a'"}, [&] { read("a,a,b\n1,2,3\n", options); });
 }
 
+std::vector<std::string> texts_of(const RowIds& ids) {
+  std::vector<std::string> texts;
+  for (std::int64_t row = 0; row < ids.size(); ++row) texts.emplace_back(ids[row]);
+  return texts;
+}
+
+TEST_F(IoCsv, IdsOfRowsAreTextsAndNoPartOfTheTable) {
+  ReadOptions options;
+  options.id = "name";
+  options.label = "class";
+  const std::string text = "x,name,y,class\n1,ash,2,0\n3,\"the \"\"oak\"\", old\",4,1\n5, 007 ,6,0\n";
+  Table table = read(text, options);
+  EXPECT_EQ(table.columns, (Names{"x", "y"}));
+  EXPECT_EQ(values_of(table), (CsvValues{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(table.label_name, "class");
+  ASSERT_TRUE(table.ids.has_value());
+  EXPECT_EQ(table.ids->name, "name");
+  EXPECT_EQ(texts_of(*table.ids), (Names{"ash", "the \"oak\", old", "007"}));
+  EXPECT_FALSE(table.ids->are_whole_numbers());
+  options = {};
+  options.id = "0";
+  options.find_text = true;
+  table = read("12,a\n-7,b\n12,a\n0,a\n", options);  // the same twice is allowed
+  EXPECT_EQ(texts_of(*table.ids), (Names{"12", "-7", "12", "0"}));
+  EXPECT_TRUE(table.ids->are_whole_numbers() && table.ids->name.empty());
+  EXPECT_EQ(table.categories, (std::vector<Names>{{"a", "b"}}));
+  for (const char* const no_number : {"07", "-0", "1.0", "1e3", "+1", "-", "1234567890123456789"}) {
+    RowIds ids;
+    ids.add(no_number);
+    EXPECT_FALSE(ids.are_whole_numbers()) << no_number;
+  }
+  options.id = "n";
+  EXPECT_EQ(texts_of(*read("{\"n\": 5, \"x\": 1}\n{\"x\": 2, \"n\": \"e\\u00e9\"}\n", options).ids),
+            (Names{"5", "e\u00e9"}));
+  expect_error(ErrorCode::bad_data, {"line 3", "column 'n'", "missing id"}, [&] { read("n,x\na,1\n,2\n", options); });
+  expect_error(ErrorCode::invalid_argument, {"'n'", "for id", "a, b"}, [&] { read("a,b\n1,2\n", options); });
+  options.label = "n";
+  expect_error(ErrorCode::invalid_argument, {"'n'", "both as id and as label"}, [&] { read("n,x\na,1\n", options); });
+  options = {};
+  options.id = "a";
+  folder_.put("t.npy", npy("|u1", "(1, 1)", "x"));
+  expect_error(ErrorCode::invalid_argument, {"npy", "id"}, [&] { read_table(ctx_, folder_ / "t.npy", options); });
+}
+
+TEST_F(IoCsv, IdsAreCountedBeforeTheyAreTaken) {
+  constexpr std::int64_t kRows = 20'000;
+  const std::string id(50, 'x');
+  std::string text;
+  for (std::int64_t i = 0; i < kRows; ++i) text += id + ",1\n";
+  ReadOptions options;
+  options.id = "0";
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
+  const auto read_within = [&](std::uint64_t limit) {
+    const Context ctx = Context::cpu({.threads = 2, .memory_limit = limit});
+    return io::read_csv(ctx, io::Bytes{bytes, text.size(), nullptr}, "t.csv", options).ids->size();
+  };
+  // Values, views of the ids, their ends and their texts.
+  constexpr std::uint64_t kEnough = kRows * (8 + 16 + 8 + 50);
+  EXPECT_EQ(read_within(kEnough), kRows);
+  expect_error(ErrorCode::over_memory, {"ids of 't.csv'"}, [&] { read_within(kEnough - 1); });
+  expect_error(ErrorCode::over_memory, {"reading 't.csv'"}, [&] { read_within(kRows * (8 + 16) - 1); });
+}
+
+TEST_F(IoCsv, OnlySomeColumnsInAnotherOrder) {
+  ReadOptions options;
+  options.only = {"c", "t", "a"};
+  options.text = {"t"};
+  options.id = "i";
+  const std::string text = "a,b,t,i,c\n1,oops,v,r0,3\n4,,u,r1,6\n";
+  for (const std::int64_t chunk : {std::int64_t{1}, std::int64_t{1} << 20}) {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
+    const Table table = io::read_csv(ctx_, io::Bytes{bytes, text.size(), nullptr}, "t.csv", options, chunk);
+    EXPECT_EQ(table.columns, (Names{"c", "t", "a"}));
+    EXPECT_EQ(values_of(table), (CsvValues{3, 1, 1, 6, 0, 4}));
+    EXPECT_EQ(table.categories, (std::vector<Names>{{}, {"u", "v"}, {}}));
+    EXPECT_EQ(texts_of(*table.ids), (Names{"r0", "r1"}));
+  }
+  options = {};
+  options.only = {"2", "0"};
+  EXPECT_EQ(values_of(read("1,x,3\n4,y,6\n", options)), (CsvValues{3, 1, 6, 4}));
+  options.only = {"a", "q", "x,y"};
+  expect_error(ErrorCode::invalid_argument, {"no column 'q', 'x,y'"}, [&] { read("a,b\n1,2\n", options); });
+  options.only = {"a", "0"};
+  expect_error(ErrorCode::invalid_argument, {"'0' twice"}, [&] { read("a,b\n1,2\n", options); });
+  options.only = {"a"};
+  expect_error(ErrorCode::bad_data, {"several columns named 'a'"}, [&] { read("a,a\n1,2\n", options); });
+  options.label = "a";
+  expect_error(ErrorCode::invalid_argument, {"'a'", "label"}, [&] { read("a,b\n1,2\n", options); });
+}
+
 TEST_F(IoCsv, Options) {
   ReadOptions options;
   options.label = "nope";

@@ -81,7 +81,7 @@ TEST(GraphWriter, WritesTheBytesOfWriteGraphInEveryLayout) {
       for (const DType distances : {DType::float64, DType::float32}) {
         const GraphWriteOptions options{.layout = layout, .distances = distances};
         write_graph(ctx, folder / "whole.npz", graph, options);
-        GraphWriter writer(ctx, folder / "parts.npz", {}, options);
+        GraphWriter writer(ctx, folder / "parts.npz", options);
         for (std::int64_t first = 0; first < rows; first += 7777) {
           writer.add(first, part_of(graph, first, std::min<std::int64_t>(7777, rows - first)));
         }
@@ -92,20 +92,66 @@ TEST(GraphWriter, WritesTheBytesOfWriteGraphInEveryLayout) {
   }
 }
 
+RowIds ids_of(std::int64_t rows, const std::string& before) {
+  RowIds ids;
+  for (std::int64_t row = 0; row < rows; ++row) ids.add(before + std::to_string(row));
+  return ids;
+}
+
+TEST(GraphWriter, NamesRowsByTheirIds) {
+  const Folder folder;
+  const Context ctx = Context::cpu();
+  const NeighborGraph graph = lists_of(37);
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t row = 0; row < graph.rows; ++row) numbers.push_back(2 * row);
+  const RowIds texts = ids_of(80, "a,\u00e9");
+  const RowIds whole = ids_of(1000, "-1");
+  const GraphWriteOptions options{.rows = numbers, .row_ids = &texts, .table_ids = &whole};
+  const auto write_parts = [&](const std::string& name, const GraphWriteOptions& how) {
+    GraphWriter writer(ctx, folder / name, how);
+    for (std::int64_t first = 0; first < graph.rows; first += 10) {
+      writer.add(first, part_of(graph, first, std::min<std::int64_t>(10, graph.rows - first)));
+    }
+    writer.commit();
+    return folder.get(name);
+  };
+  for (const char* const name : {"g.csv", "g.npz"}) {
+    write_graph(ctx, folder / name, graph, options);
+    const std::string expected = folder.get(name);
+    EXPECT_EQ(write_parts(name, options), expected);
+  }
+  EXPECT_NE(folder.get("g.csv").find("\n\"a,\u00e92\",1,-132,1.1\n"), std::string::npos);
+  const Labels rows = read_labels(ctx, folder / "g.npz", "row_ids");
+  EXPECT_EQ(rows.name_of(rows.codes[36]), "a,\u00e972");
+  const Labels table = read_labels(ctx, folder / "g.npz", "table_ids");
+  EXPECT_EQ(table.codes.size(), 1000U);
+  EXPECT_EQ(table.name_of(table.codes[999]), "-1999");
+  const GraphWriteOptions matrix{.layout = GraphLayout::scipy, .table_ids = &whole};
+  write_graph(ctx, folder / "g.npz", graph, matrix);
+  EXPECT_EQ(read_labels(ctx, folder / "g.npz", "table_ids").codes, table.codes);
+  const RowIds few = ids_of(72, "x");
+  expect_error(ErrorCode::invalid_argument, {"row_ids: 72"},
+               [&] { write_graph(ctx, folder / "g.npz", graph, {.rows = numbers, .row_ids = &few}); });
+  expect_error(ErrorCode::invalid_argument, {"table_ids: 72"}, [&] { write_parts("g.csv", {.table_ids = &few}); });
+  RowIds wild;
+  for (std::int64_t row = 0; row < graph.rows; ++row) wild.add(row == 5 ? "\xed\xa0\x80" : "ok");
+  expect_error(ErrorCode::bad_data, {"row 5", "UTF-8"}, [&] { write_parts("g.npz", {.row_ids = &wild}); });
+}
+
 TEST(GraphWriter, RefusesWhatALayoutHasNoPlaceFor) {
   const Folder folder;
   const Context ctx = Context::cpu();
   const std::vector<std::int64_t> numbers = {3, 4};
   const GraphWriteOptions matrix{.layout = GraphLayout::scipy};
+  const GraphWriteOptions numbered{.layout = GraphLayout::scipy, .rows = numbers};
   const GraphWriteOptions narrow{.distances = DType::float32};
-  expect_error(ErrorCode::invalid_argument, {"from 0 on"},
-               [&] { GraphWriter(ctx, folder / "g.npz", numbers, matrix); });
-  expect_error(ErrorCode::invalid_argument, {"g.csv"}, [&] { GraphWriter(ctx, folder / "g.csv", {}, matrix); });
-  expect_error(ErrorCode::invalid_argument, {"g.csv"}, [&] { GraphWriter(ctx, folder / "g.csv", {}, narrow); });
+  expect_error(ErrorCode::invalid_argument, {"from 0 on"}, [&] { GraphWriter(ctx, folder / "g.npz", numbered); });
+  expect_error(ErrorCode::invalid_argument, {"g.csv"}, [&] { GraphWriter(ctx, folder / "g.csv", matrix); });
+  expect_error(ErrorCode::invalid_argument, {"g.csv"}, [&] { GraphWriter(ctx, folder / "g.csv", narrow); });
   expect_error(ErrorCode::invalid_argument, {"uint8"},
-               [&] { GraphWriter(ctx, folder / "g.npz", {}, {.distances = DType::uint8}); });
+               [&] { GraphWriter(ctx, folder / "g.npz", {.distances = DType::uint8}); });
   {
-    GraphWriter writer(ctx, folder / "g.npz", {}, narrow);
+    GraphWriter writer(ctx, folder / "g.npz", narrow);
     NeighborGraph lists = lists_of(3);
     lists.distances.back() = 1e39;
     writer.add(0, lists_of(7));

@@ -353,5 +353,31 @@ TEST_F(IoRoundTrip, ARowLikeAHeader) {
   EXPECT_EQ(back.columns, (std::vector<std::string>{"x0", "x1", "x2"}));
 }
 
+TEST(IoWrittenTables, IdsAndTheNameOfLabelsStay) {
+  const Context ctx = Context::cpu({.threads = 2});
+  const Folder folder;
+  ReadOptions reading;
+  reading.id = "who";
+  reading.label = "kind";
+  const std::string text = "who,a,b,kind\n\"x, \u00e9\",1,2,k\nz,3,4.5,l\n";
+  const Table table = read_table(ctx, folder.put("t.csv", text), reading);
+  write_table(ctx, folder / "again.csv", table);
+  EXPECT_EQ(folder.get("again.csv"), text);
+  write_table(ctx, folder / "t.jsonl", table);
+  EXPECT_EQ(
+      folder.get("t.jsonl"),
+      "{\"who\":\"x, \u00e9\",\"a\":1,\"b\":2,\"kind\":\"k\"}\n{\"who\":\"z\",\"a\":3,\"b\":4.5,\"kind\":\"l\"}\n");
+  write_table(ctx, folder / "t.npz", table, {.drop_labels = true});
+  EXPECT_EQ(bits_of(read_table(ctx, folder / "t.npz")), bits_of(table));
+  EXPECT_EQ(std::get<1>(read_labels(ctx, folder / "t.npz", "row_ids").classes),
+            (std::vector<std::string>{"x, \u00e9", "z"}));
+  expect_error(ErrorCode::invalid_argument, {"npy", "no place for the ids"},
+               [&] { write_table(ctx, folder / "t.npy", table, {.drop_labels = true}); });
+  ReadOptions nameless;
+  nameless.id = "1";
+  write_table(ctx, folder / "n.csv", read_table(ctx, folder.put("u.csv", "1,7\n2,8\n"), nameless));
+  EXPECT_EQ(folder.get("n.csv"), "id,x0\n7,1\n8,2\n");
+}
+
 }  // namespace
 }  // namespace vicinal

@@ -1,0 +1,42 @@
+// See row_names.hpp.
+#include "base/row_names.hpp"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace vicinal::cli {
+
+std::string RowNames::header() const {
+  if (ids_ == nullptr) return "row";
+  return ids_->name.empty() ? "id" : ids_->name;
+}
+
+std::string RowNames::text(std::int64_t row) const {
+  return ids_ == nullptr ? fmt::format("{}", number_of(row)) : std::string((*ids_)[row]);
+}
+
+std::string RowNames::field(std::int64_t row) const {
+  return ids_ == nullptr ? fmt::format("{}", number_of(row)) : csv_field(text(row));
+}
+
+Json RowNames::json(std::int64_t row) const {
+  if (ids_ == nullptr) return number_of(row);
+  const std::string_view id = (*ids_)[row];
+  if (!ids_->are_whole_numbers()) return id;
+  std::int64_t number = 0;
+  std::from_chars(id.data(), id.data() + id.size(), number);
+  return number;
+}
+
+void add_id_option(const Parser& command, std::string& id) {
+  command
+      .add_option("--id", id,
+                  "CSV or JSON column with the names of the rows, by name or position: no part of the table, and in "
+                  "every output instead of row numbers")
+      .type_name("COLUMN")
+      .group("Reading tables");
+}
+
+}  // namespace vicinal::cli
