@@ -438,7 +438,6 @@ void LofCommand::run() const {
     OutputFiles together;
     save();
     together.commit();
-    return score_stream(runtime, common, input, {*fitted.index, fitted.lof, {}, fitted.preparation});
     InputOptions of_rows = input;
     if (model.empty()) of_rows.drop.clear();  // of TRAIN, and known
     return score_stream(runtime, common, of_rows, {*fitted.index, fitted.lof, {}, fitted.preparation}, fitted, id);
