@@ -95,11 +95,11 @@ double score_call(nb::handle model, nb::handle table, nb::dict keywords) {
 }  // namespace
 
 void bind_clusters(nb::module_& module) {
-  module.def("kmeans", &kmeans_call, nb::arg("table"), nb::arg("keywords"));
-  module.def("kmeans_of", &model_call, nb::arg("centres"), nb::arg("keywords"));
-  module.def("kmeans_predict", &predict_call, nb::arg("model"), nb::arg("table"), nb::arg("keywords"));
-  module.def("kmeans_transform", &transform_call, nb::arg("model"), nb::arg("table"), nb::arg("keywords"));
-  module.def("kmeans_score", &score_call, nb::arg("model"), nb::arg("table"), nb::arg("keywords"));
+  module.def("kmeans", &kmeans_call, any("table"), nb::arg("keywords"));
+  module.def("kmeans_of", &model_call, any("centres"), nb::arg("keywords"));
+  module.def("kmeans_predict", &predict_call, any("model"), any("table"), nb::arg("keywords"));
+  module.def("kmeans_transform", &transform_call, any("model"), any("table"), nb::arg("keywords"));
+  module.def("kmeans_score", &score_call, any("model"), any("table"), nb::arg("keywords"));
 }
 
 }  // namespace vicinal::python

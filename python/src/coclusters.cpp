@@ -83,8 +83,8 @@ nb::object spectral_call(nb::handle a, nb::handle b, nb::dict keywords) {
 }  // namespace
 
 void bind_coclusters(nb::module_& module) {
-  module.def("cocluster", &cocluster_call, nb::arg("a"), nb::arg("b").none(), nb::arg("keywords"));
-  module.def("spectral_cocluster", &spectral_call, nb::arg("a"), nb::arg("b"), nb::arg("keywords"));
+  module.def("cocluster", &cocluster_call, any("a"), any("b"), nb::arg("keywords"));
+  module.def("spectral_cocluster", &spectral_call, any("a"), any("b"), nb::arg("keywords"));
 }
 
 }  // namespace vicinal::python

@@ -74,9 +74,8 @@ nb::object transform_rows(nb::handle index, nb::handle model, nb::handle queries
 }  // namespace
 
 void bind_embedding(nb::module_& module) {
-  module.def("lle", &lle_call, nb::arg("table"), nb::arg("graph").none(), nb::arg("keywords"));
-  module.def("lle_transform", &transform_rows, nb::arg("index"), nb::arg("model"), nb::arg("queries"),
-             nb::arg("keywords"));
+  module.def("lle", &lle_call, any("table"), any("graph"), nb::arg("keywords"));
+  module.def("lle_transform", &transform_rows, any("index"), any("model"), any("queries"), nb::arg("keywords"));
 }
 
 }  // namespace vicinal::python

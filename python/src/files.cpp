@@ -102,9 +102,9 @@ nb::object generate_call(nb::handle shape, nb::dict keywords) {
 
 void bind_files(nb::module_& module) {
   module.def("read", &read_call, nb::arg("path"), nb::arg("keywords"));
-  module.def("table_layout", &layout_of, nb::arg("table"));
-  module.def("write", &write_call, nb::arg("path"), nb::arg("content"), nb::arg("keywords"));
-  module.def("generate", &generate_call, nb::arg("shape"), nb::arg("keywords"));
+  module.def("table_layout", &layout_of, any("table"));
+  module.def("write", &write_call, nb::arg("path"), any("content"), nb::arg("keywords"));
+  module.def("generate", &generate_call, any("shape"), nb::arg("keywords"));
 }
 
 }  // namespace vicinal::python

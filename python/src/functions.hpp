@@ -6,6 +6,11 @@
 
 namespace vicinal::python {
 
+/// An argument that may be any object, None included: errors are ours.
+inline auto any(const char* name) {
+  return nanobind::arg(name).none();
+}
+
 void bind_nearest(nanobind::module_& module);
 void bind_supervised(nanobind::module_& module);
 void bind_outliers(nanobind::module_& module);

@@ -119,8 +119,8 @@ nb::object match_call(nb::handle a, nb::handle b, nb::dict keywords) {
 }  // namespace
 
 void bind_maps(nb::module_& module) {
-  module.def("overlaps", &overlaps_call, nb::arg("a"), nb::arg("b"), nb::arg("keywords"));
-  module.def("match", &match_call, nb::arg("a"), nb::arg("b"), nb::arg("keywords"));
+  module.def("overlaps", &overlaps_call, any("a"), any("b"), nb::arg("keywords"));
+  module.def("match", &match_call, any("a"), any("b"), nb::arg("keywords"));
 }
 
 }  // namespace vicinal::python

@@ -192,16 +192,15 @@ nb::object graph_answer(const Call& call, std::shared_ptr<const NeighborGraph> g
 }
 
 void bind_nearest(nb::module_& module) {
-  module.def("knn", &knn_call, nb::arg("table"), nb::arg("queries").none(), nb::arg("keywords"));
-  module.def("radius", &radius_call, nb::arg("table"), nb::arg("queries").none(), nb::arg("keywords"));
-  module.def("count", &count_call, nb::arg("table"), nb::arg("queries").none(), nb::arg("keywords"));
-  module.def("index", &index_call, nb::arg("table"), nb::arg("keywords"));
-  module.def("save_index", &save_index, nb::arg("index"), nb::arg("path"), nb::arg("keywords"));
+  module.def("knn", &knn_call, any("table"), any("queries"), nb::arg("keywords"));
+  module.def("radius", &radius_call, any("table"), any("queries"), nb::arg("keywords"));
+  module.def("count", &count_call, any("table"), any("queries"), nb::arg("keywords"));
+  module.def("index", &index_call, any("table"), nb::arg("keywords"));
+  module.def("save_index", &save_index, any("index"), nb::arg("path"), nb::arg("keywords"));
   module.def("load_index", &load_index, nb::arg("path"), nb::arg("keywords"));
-  module.def("graph", &graph_call, nb::arg("ids"), nb::arg("distances"), nb::arg("offsets").none(), nb::arg("rows"),
-             nb::arg("keywords"));
-  module.def("symmetrize", &symmetrize_call, nb::arg("graph"), nb::arg("keywords"));
-  module.def("with_self", &with_self_call, nb::arg("graph"), nb::arg("keywords"));
+  module.def("graph", &graph_call, any("ids"), any("distances"), any("offsets"), any("rows"), nb::arg("keywords"));
+  module.def("symmetrize", &symmetrize_call, any("graph"), nb::arg("keywords"));
+  module.def("with_self", &with_self_call, any("graph"), nb::arg("keywords"));
 }
 
 }  // namespace vicinal::python

@@ -55,8 +55,8 @@ nb::object novelty_call(nb::handle index, nb::handle model, nb::handle queries, 
 }  // namespace
 
 void bind_outliers(nb::module_& module) {
-  module.def("lof", &lof_call, nb::arg("table"), nb::arg("rows").none(), nb::arg("keywords"));
-  module.def("novelty", &novelty_call, nb::arg("index"), nb::arg("model"), nb::arg("queries"), nb::arg("keywords"));
+  module.def("lof", &lof_call, any("table"), any("rows"), nb::arg("keywords"));
+  module.def("novelty", &novelty_call, any("index"), any("model"), any("queries"), nb::arg("keywords"));
 }
 
 }  // namespace vicinal::python

@@ -153,12 +153,11 @@ nb::object cross_validate_call(nb::handle table, nb::handle labels, nb::handle t
 }  // namespace
 
 void bind_supervised(nb::module_& module) {
-  module.def("vote", &vote_call, nb::arg("graph"), nb::arg("labels"), nb::arg("keywords"));
-  module.def("classify", &classify_call, nb::arg("table"), nb::arg("queries"), nb::arg("labels"), nb::arg("keywords"));
-  module.def("average", &average_call, nb::arg("graph"), nb::arg("targets"), nb::arg("keywords"));
-  module.def("regress", &regress_call, nb::arg("table"), nb::arg("queries"), nb::arg("targets"), nb::arg("keywords"));
-  module.def("cross_validate", &cross_validate_call, nb::arg("table"), nb::arg("labels").none(),
-             nb::arg("targets").none(), nb::arg("keywords"));
+  module.def("vote", &vote_call, any("graph"), any("labels"), nb::arg("keywords"));
+  module.def("classify", &classify_call, any("table"), any("queries"), any("labels"), nb::arg("keywords"));
+  module.def("average", &average_call, any("graph"), any("targets"), nb::arg("keywords"));
+  module.def("regress", &regress_call, any("table"), any("queries"), any("targets"), nb::arg("keywords"));
+  module.def("cross_validate", &cross_validate_call, any("table"), any("labels"), any("targets"), nb::arg("keywords"));
 }
 
 }  // namespace vicinal::python

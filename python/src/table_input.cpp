@@ -126,10 +126,12 @@ Input imported_table(const std::string& kind, nb::handle value, const char* name
   if (kind == "dlpack") return dlpack_table(value, name, device);
   if (kind == "cuda") return cuda_table(value, name);
   const auto buffer = Buffer::of(value);
-  const auto dtype = kind == "bfloat16"  ? std::optional(DType::bfloat16)
-                     : buffer != nullptr ? dtype_of(buffer->format())
-                                         : std::nullopt;
-  const auto input = buffer != nullptr && dtype ? view_of(buffer, *dtype) : std::nullopt;
+  std::optional<Input> input;
+  if (buffer != nullptr && kind == "bfloat16") {
+    input = view_of(buffer, DType::bfloat16);
+  } else if (const auto dtype = buffer != nullptr ? dtype_of(buffer->format()) : std::nullopt) {
+    input = view_of(buffer, *dtype);
+  }
   if (!input) throw Error(ErrorCode::internal, std::string(name) + ": vicinal._tables gave an array of another kind");
   return *input;
 }

@@ -150,8 +150,9 @@ def vector(value: Any, name: str, kind: str) -> tuple[NDArray[Any], int]:
         raise InvalidArgument(f"{name}: a number beyond 64 bits")
     if kind == "float64" and array.dtype.kind in "iu":
         array = _widened(array, name)
-    made = np.ascontiguousarray(array, kind)
-    return made, 0 if made is value else made.nbytes
+    # int64 has two names in C, and NumPy would copy one to the other.
+    made = np.ascontiguousarray(array, None if array.dtype == kind else kind)
+    return made, 0 if made is array and array is value else made.nbytes
 
 
 def labels(value: Any, name: str) -> tuple[str, Any, int]:

@@ -8,6 +8,9 @@ import vicinal as vc
 TABLE = np.random.default_rng(0).normal(size=(30, 3))
 
 
+MAP = vc.Polygons.of([[[[(0, 0), (1, 0), (1, 1)]]]])
+
+
 def nan_at(row, column, value=np.nan):
     table = TABLE.copy()
     table[row, column] = value
@@ -86,7 +89,7 @@ CASES = {
     "clusters": (lambda: vc.kmeans(TABLE, clusters=31), vc.InvalidArgument, "clusters"),
     "rule": (lambda: vc.kmeans(TABLE, rule="soon"), vc.InvalidArgument, "rule: .*soon.*settled, classical"),
     "edges": (lambda: vc.cocluster([0, 5], [0, 0], n_a=3), vc.BadData, "5"),
-    "polygons": (lambda: vc.overlaps(vc.Polygons([0.0], [0], [0], [7]), vc.Polygons.of([])), vc.InvalidArgument, ""),
+    "polygons": (lambda: vc.overlaps(vc.Polygons([0.0, 1], [0], [0], [7]), MAP), vc.InvalidArgument, "features|offsets|a"),
     "shape": (lambda: vc.generate("donut"), vc.InvalidArgument, "donut"),
     "suffix": (lambda: vc.write("table.xyz", TABLE), vc.InvalidArgument, "xyz"),
 }

@@ -117,8 +117,8 @@ def test_cross_validate(files, run, rows):
     words = ["-k", "1..6", "--cv", 4, "--seed", 5, "--json"]
     told = json.loads(run("classify", "table.npy", "--labels", "labels.npy", *words))
     found = vc.cross_validate(rows, labels, k=1, k_to=6, folds=4, seed=5)
-    assert found.k == told["k"]
-    assert found.scores.tolist() == [line["accuracy"] for line in told["cv"]["scores"]]
+    assert found.k == told["cross_validation"]["k"]
+    assert found.scores.tolist() == told["cross_validation"]["scores"]
     by_targets = vc.cross_validate(rows, targets=rows[:, 0], k=1, k_to=6, folds=4, seed=5)
     assert by_targets.scores.shape == (6,) and by_targets.fold_scores.shape == (6, 4)
 

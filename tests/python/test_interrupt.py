@@ -83,14 +83,14 @@ def test_a_handler_that_returns_runs_and_the_call_goes_on():
     before = signal.signal(signal.SIGALRM, handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.2)
-        graph = vc.knn(table(6000), k=3, **SLOW)
+        graph = vc.knn(table(900), k=3, **SLOW)
     finally:
         signal.signal(signal.SIGALRM, before)
-    assert seen == [2] and graph.ids.shape == (6000, 3)
+    assert seen == [2] and graph.ids.shape == (900, 3)
 
 
 def test_ctrl_c_of_one_call_leaves_others_alone():
-    rows = table(4000)
+    rows = table(900)
     told = []
     other = threading.Thread(target=lambda: told.append(vc.knn(rows, k=3, **SLOW).rows))
     timer = threading.Timer(0.3, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
@@ -99,4 +99,4 @@ def test_ctrl_c_of_one_call_leaves_others_alone():
     with pytest.raises(KeyboardInterrupt):
         vc.knn(table(), k=10, **SLOW)
     other.join()
-    assert told == [4000]
+    assert told == [900]

@@ -33,7 +33,7 @@ def test_threads_on_one_index():
 
 def test_other_threads_run_meanwhile():
     """The GIL is released: this thread counts while another computes."""
-    rows = np.random.default_rng(0).normal(size=(6000, 64))
+    rows = np.random.default_rng(0).normal(size=(400, 48))
     counted = 0
     done = threading.Event()
 
@@ -51,7 +51,7 @@ def test_other_threads_run_meanwhile():
 
 
 def test_fork_while_another_thread_computes():
-    rows = np.random.default_rng(0).normal(size=(6000, 64))
+    rows = np.random.default_rng(0).normal(size=(400, 48))
     thread = threading.Thread(target=lambda: vc.knn(rows, k=3, metric="minkowski", p=3.5))
     thread.start()
     time.sleep(0.05)
