@@ -134,8 +134,19 @@ std::span<const double> Call::numbers(const char* name, nb::handle value) {
   return {reinterpret_cast<const double*>(bytes.data()), bytes.size() / sizeof(double)};
 }
 std::span<const std::uint64_t> Call::bitmap(const char* name, nb::handle rows) {
-  const auto bytes = elements(name, rows, "bits");
-  return {reinterpret_cast<const std::uint64_t*>(bytes.data()), bytes.size() / sizeof(std::uint64_t)};
+  const nb::tuple seen = nb::cast<nb::tuple>(tables("bitmap")(rows, name));
+  filtered_rows_ = nb::cast<std::int64_t>(seen[1]);
+  const auto buffer = Buffer::of(seen[0]);
+  count_copied(buffer->bytes());
+  keep(buffer);
+  return {static_cast<const std::uint64_t*>(buffer->data()),
+          static_cast<std::size_t>(buffer->bytes()) / sizeof(std::uint64_t)};
+}
+
+void Call::check_filter(std::int64_t rows) const {
+  if (!filtered_rows_ || *filtered_rows_ == rows) return;
+  throw Error(ErrorCode::invalid_argument,
+              "filter: " + std::to_string(*filtered_rows_) + " bools for a table of " + std::to_string(rows) + " rows");
 }
 
 void Call::run(const std::function<void(const Context&)>& work) {

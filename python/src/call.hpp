@@ -64,7 +64,9 @@ class Call {
   /// One-dimensional arrays, borrowed where type and layout fit, else copied.
   std::span<const std::int64_t> integers(const char* name, nanobind::handle value);
   std::span<const double> numbers(const char* name, nanobind::handle value);
+  /// Bools as bits. How many there are, `check_filter` compares with the rows of the table.
   std::span<const std::uint64_t> bitmap(const char* name, nanobind::handle rows);
+  void check_filter(std::int64_t rows) const;
 
   /// Runs `work` without the GIL; Ctrl-C stops it.
   void run(const std::function<void(const Context&)>& work);
@@ -91,6 +93,7 @@ class Call {
   std::unique_ptr<Session> session_;
   std::vector<std::shared_ptr<const void>> kept_;
   std::int64_t copied_ = 0;
+  std::optional<std::int64_t> filtered_rows_;
   std::optional<bool> on_device_;  // the first table
   std::string first_table_;
   std::optional<nanobind::python_error> raised_;  // set with the GIL

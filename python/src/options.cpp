@@ -94,8 +94,7 @@ const Fields<LofOptions>& lof_fields() {
 
 const Fields<KMeansOptions>& kmeans_fields() {
   using Options = KMeansOptions;
-  static const Fields<Options> fields = {field<&Options::clusters>("clusters"),
-                                         field<&Options::init>("init"),
+  static const Fields<Options> fields = {field<&Options::init>("init"),
                                          {"centres",
                                           [](Options& options, const Setting& setting) {
                                             setting.read_table(options.centres);
@@ -103,6 +102,8 @@ const Fields<KMeansOptions>& kmeans_fields() {
                                             options.clusters = options.centres.rows();
                                           },
                                           [](const Options&) -> nb::object { return nb::none(); }},
+                                         // Behind the centres, whose number it must then be.
+                                         field<&Options::clusters>("clusters"),
                                          field<&Options::metric>("metric"),
                                          field<&Options::weights>("weights"),
                                          field<&Options::runs>("runs"),

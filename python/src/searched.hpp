@@ -18,6 +18,7 @@ class Searched {
  public:
   Searched(Call& call, nanobind::handle value) : index_(call.native<HeldIndex>(value)) {
     if (index_ == nullptr) table_ = call.table("table", value);
+    call.check_filter(index_ != nullptr ? index_->index.rows() : table_.view.rows());
   }
   /// Calls `search` with the index or with the table: the library's functions take either.
   template <class Search>

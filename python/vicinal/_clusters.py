@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Unpack
 
 from vicinal import _core
+from vicinal._names import documented
 from vicinal._options import Common, KMeansOptions
 from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Record, Result
 
@@ -70,6 +71,7 @@ def _kmeans(kept: dict[str, Any]) -> KMeans:
     return model
 
 
+@documented("KMeansOptions")
 def kmeans(table: Any, **options: Unpack[KMeansOptions]) -> KMeans:
     """Clusters the rows of a table [n, d] by Lloyd's algorithm; the same bits for every thread count and device.
 

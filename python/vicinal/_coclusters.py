@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Unpack
 
 from vicinal import _core
+from vicinal._names import documented
 from vicinal._options import CoclusterOptions, SpectralOptions
 from vicinal._results import Float64Array, Int32Array, Int64Array, Record, Result
 
@@ -47,6 +48,7 @@ class SpectralCocluster(Result):
     rounds: int
 
 
+@documented("CoclusterOptions")
 def cocluster(
     a: Any,
     b: Any = None,
@@ -64,6 +66,7 @@ def cocluster(
     return Cocluster(_core.cocluster(a, b, {"n_a": n_a, "n_b": n_b, "weights": weights, **options}))
 
 
+@documented("SpectralOptions")
 def spectral_cocluster(
     a: Any,
     b: Any,

@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 from vicinal import _core
 from vicinal._neighbors import Index, NeighborGraph
+from vicinal._names import documented
 from vicinal._options import Common, LleOptions
 from vicinal._results import Float64Array, Int64Array, Plan, Record, Result, SearchStats
 
@@ -47,6 +48,7 @@ class Lle(Result):
         super().__init__(made)
 
 
+@documented("LleOptions")
 def lle(table: Any, graph: NeighborGraph | None = None, **options: Unpack[LleOptions]) -> Lle:
     """Embeds the rows of a table [n, d] in `dim` columns, by `k` neighbors each, or those of a known graph.
 

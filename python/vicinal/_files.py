@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vicinal import _core
 from vicinal._neighbors import NeighborGraph
+from vicinal._names import documented
 from vicinal._options import Common, GenerateOptions, ReadOptions, WriteOptions
 from vicinal._results import Float64Array, Int32Array, Int64Array, Record, Result
 
@@ -82,6 +83,7 @@ class Doctor(Record):
     cuda_missing: str  #: one sentence naming the first thing that CUDA lacks; empty: it can be used
 
 
+@documented("ReadOptions")
 def read(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> Table:
     """A table from a file: npy, npz, CSV, JSON lines, IDX, fvecs, libsvm, HDF5, packed by gzip, bzip2, xz or zip.
 
@@ -91,12 +93,14 @@ def read(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> Table:
     return Table(_core.read(os.fspath(path), options))
 
 
+@documented("WriteOptions")
 def write(path: str | os.PathLike[str], content: Any, **options: Unpack[WriteOptions]) -> None:
     """Writes a table, as `read` reads it, or a NeighborGraph (.npz or .csv), whole or not at all; the path's suffix
     says which format. Raises BadData for a number that the file cannot hold exactly, FileError. O(n d)."""
     _core.write(os.fspath(path), content, options)
 
 
+@documented("GenerateOptions")
 def generate(
     shape: Literal["swiss_roll", "s_curve", "blobs", "moons"], **options: Unpack[GenerateOptions]
 ) -> Generated:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal import _core
+from vicinal._names import documented
 from vicinal._options import MatchOptions, OverlapOptions
 from vicinal._results import Float64Array, Int64Array, Result
 
@@ -117,6 +118,7 @@ class Match(Result):
         super().__init__(made)
 
 
+@documented("OverlapOptions")
 def overlaps(a: Polygons, b: Polygons, **options: Unpack[OverlapOptions]) -> Overlaps:
     """Every pair of a feature of `a` and one of `b` that share a point, with their exact relation and the area of their
     intersection. Coordinates are planar. Raises InvalidArgument for offsets that do not fit, BadData for coordinates
@@ -124,6 +126,7 @@ def overlaps(a: Polygons, b: Polygons, **options: Unpack[OverlapOptions]) -> Ove
     return Overlaps(_core.overlaps(a._flat(), b._flat(), options))
 
 
+@documented("MatchOptions")
 def match(a: Polygons, b: Polygons, **options: Unpack[MatchOptions]) -> Match:
     """Which features of two maps of the same area correspond, from one to one up to many to many. Raises as `overlaps`,
     and InvalidArgument for options out of range. Cost of `overlaps`."""

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vicinal import _core
 from vicinal._errors import InvalidArgument
+from vicinal._names import documented
 from vicinal._options import Common, IndexOptions, KnnOptions, Metric, RadiusOptions
 from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Result, SearchStats
 
@@ -117,6 +118,7 @@ class NeighborCounts(Result):
     stats: SearchStats
 
 
+@documented("KnnOptions")
 def knn(table: Any, queries: Any = None, **options: Unpack[KnnOptions]) -> NeighborGraph:
     """The k nearest rows of `table` [n, d] for each query [m, d], or for each row of the table but itself.
 
@@ -130,6 +132,7 @@ def knn(table: Any, queries: Any = None, **options: Unpack[KnnOptions]) -> Neigh
     return NeighborGraph(_core.knn(table, queries, options))
 
 
+@documented("RadiusOptions")
 def radius(table: Any, queries: Any = None, **options: Unpack[RadiusOptions]) -> NeighborGraph:
     """All rows of `table` [n, d] within `radius` (inclusive, in reported distances) of each query [m, d], or of each
     row of the table but itself. Lists are compressed rows: see NeighborGraph.
@@ -140,6 +143,7 @@ def radius(table: Any, queries: Any = None, **options: Unpack[RadiusOptions]) ->
     return NeighborGraph(_core.radius(table, queries, options))
 
 
+@documented("RadiusOptions")
 def count(table: Any, queries: Any = None, **options: Unpack[RadiusOptions]) -> NeighborCounts:
     """How many rows are within `radius` of each query, or of each row of the table but itself: counts [m].
 

@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 from vicinal import _core
 from vicinal._neighbors import Index, NeighborGraph
+from vicinal._names import documented
 from vicinal._options import Common, LofOptions
 from vicinal._results import Float64Array, Plan, Result, SearchStats
 
@@ -26,6 +27,7 @@ class Lof(Result):
     score_seconds: float
 
 
+@documented("LofOptions")
 def lof(table: Any, rows: Any = None, **options: Unpack[LofOptions]) -> Lof:
     """The local outlier factor of each row of a table [n, d], of an Index, or of the graph of a table within itself,
     or by `score` another outlier score. Of a graph, "ldof" and "cof" need the table's rows, too.

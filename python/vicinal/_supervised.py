@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal import _core
 from vicinal._errors import InvalidArgument
 from vicinal._neighbors import NeighborGraph
+from vicinal._names import documented
 from vicinal._options import ClassifyOptions, CrossValidateOptions, RegressionOptions, RegressOptions, VoteOptions
 from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Result, SearchStats
 
@@ -74,6 +75,7 @@ class CrossValidation(Result):
     score_seconds: float
 
 
+@documented("VoteOptions")
 def vote(graph: NeighborGraph, labels: ArrayLike, **options: Unpack[VoteOptions]) -> Vote:
     """The label with the largest weight among the neighbors of each query; ties to the smaller one.
 
@@ -83,6 +85,7 @@ def vote(graph: NeighborGraph, labels: ArrayLike, **options: Unpack[VoteOptions]
     return Vote(_core.vote(graph, labels, options))
 
 
+@documented("KnnOptions", "VoteOptions")
 def classify(table: Any, queries: Any, labels: ArrayLike, **options: Unpack[ClassifyOptions]) -> Classification:
     """`knn` (or with `radius`, `radius`) and `vote` in one call, with the same bits: on a device lists do not leave it.
 
@@ -91,6 +94,7 @@ def classify(table: Any, queries: Any, labels: ArrayLike, **options: Unpack[Clas
     return Classification(_core.classify(table, queries, labels, options))
 
 
+@documented("RegressOptions")
 def average(graph: NeighborGraph, targets: Any, **options: Unpack[RegressOptions]) -> Float64Array:
     """The weighted means [m, outputs] of the targets [n, outputs] of each query's neighbors; targets [n] are one
     output. Raises InvalidArgument for targets that do not number the table's rows, BadData for NaN and infinity.
@@ -98,11 +102,13 @@ def average(graph: NeighborGraph, targets: Any, **options: Unpack[RegressOptions
     return _core.average(graph, _outputs(targets), options)
 
 
+@documented("KnnOptions", "RegressOptions")
 def regress(table: Any, queries: Any, targets: Any, **options: Unpack[RegressionOptions]) -> Regression:
     """`knn` (or with `radius`, `radius`) and `average` in one call, with the same bits. Raises what these raise."""
     return Regression(_core.regress(table, queries, _outputs(targets), options))
 
 
+@documented("CrossValidateOptions")
 def cross_validate(
     table: Any, labels: ArrayLike | None = None, *, targets: Any = None, **options: Unpack[CrossValidateOptions]
 ) -> CrossValidation:

@@ -129,17 +129,10 @@ def _widened(array: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def vector(value: Any, name: str, kind: str) -> tuple[NDArray[Any], int]:
-    """A contiguous array of "int64" or "float64", or the "bits" of an array of bools, and the bytes copied for it."""
+    """A contiguous array of "int64" or "float64", and the bytes copied for it."""
     if _is_masked(value):
         raise InvalidArgument(f"{name}: a masked array; fill or drop its masked values first")
     array = _array(value, name)
-    if kind == "bits":
-        if array.dtype != np.bool_ or array.ndim != 1:
-            raise InvalidArgument(f"{name}: expected an array of bools, one for each row of the table")
-        bits = np.packbits(array, bitorder="little")
-        words = np.zeros(-(-len(array) // 64), np.uint64)
-        words.view(np.uint8)[: len(bits)] = bits
-        return words, words.nbytes
     allowed = "iu" if kind == "int64" else "iuf"
     if array.size == 0:
         array = array.astype(kind)
@@ -153,6 +146,17 @@ def vector(value: Any, name: str, kind: str) -> tuple[NDArray[Any], int]:
     # int64 has two names in C, and NumPy would copy one to the other.
     made = np.ascontiguousarray(array, None if array.dtype == kind else kind)
     return made, 0 if made is array and array is value else made.nbytes
+
+
+def bitmap(value: Any, name: str) -> tuple[NDArray[Any], int]:
+    """The bits of an array of bools in words of 64, and how many there are."""
+    array = _array(value, name)
+    if array.dtype != np.bool_ or array.ndim != 1:
+        raise InvalidArgument(f"{name}: expected an array of bools, one for each row of the table")
+    bits = np.packbits(array, bitorder="little")
+    words = np.zeros(-(-len(array) // 64), np.uint64)
+    words.view(np.uint8)[: len(bits)] = bits
+    return words, len(array)
 
 
 def labels(value: Any, name: str) -> tuple[str, Any, int]:

@@ -48,6 +48,11 @@ CASES = {
     "NaN radius": (lambda: vc.radius(TABLE, radius=float("nan")), vc.InvalidArgument, "radius"),
     "other columns": (lambda: vc.knn(TABLE, TABLE[:, :2]), vc.InvalidArgument, "2.*3|3.*2"),
     "filter's length": (lambda: vc.knn(TABLE, filter=np.ones(200, bool)), vc.InvalidArgument, "filter"),
+    "filter's length by bits": (
+        lambda: vc.knn(TABLE, filter=np.ones(31, bool)),
+        vc.InvalidArgument,
+        "filter: 31 bools for a table of 30 rows",
+    ),
     "filter's type": (lambda: vc.knn(TABLE, filter=np.ones(30)), vc.InvalidArgument, "filter: expected an array of bools"),
     "exclude's type": (lambda: vc.knn(TABLE, exclude=np.ones(30)), vc.InvalidArgument, "exclude: .*whole numbers"),
     "exclude's length": (lambda: vc.knn(TABLE, exclude=[1, 2]), vc.InvalidArgument, "exclude"),
@@ -87,6 +92,11 @@ CASES = {
         "novelty",
     ),
     "clusters": (lambda: vc.kmeans(TABLE, clusters=31), vc.InvalidArgument, "clusters"),
+    "clusters and centres": (
+        lambda: vc.kmeans(TABLE, clusters=4, centres=TABLE[:3]),
+        vc.InvalidArgument,
+        "centres|clusters",
+    ),
     "rule": (lambda: vc.kmeans(TABLE, rule="soon"), vc.InvalidArgument, "rule: .*soon.*settled, classical"),
     "edges": (lambda: vc.cocluster([0, 5], [0, 0], n_a=3), vc.BadData, "5"),
     "polygons": (lambda: vc.overlaps(vc.Polygons([0.0, 1], [0], [0], [7]), MAP), vc.InvalidArgument, "features|offsets|a"),

@@ -62,3 +62,8 @@ def test_every_word():
         vc.lle(TABLE, k=10, variant=variant)
     for init in typing.get_args(typing.get_type_hints(_options.KMeansOptions)["init"]):
         vc.kmeans(TABLE, clusters=3, init=init)
+
+
+def test_docstrings_have_the_defaults():
+    assert "k=5, metric='euclidean'" in " ".join(vc.knn.__doc__.split())
+    assert "init='k-means++', centres=None, clusters=8" in " ".join(vc.kmeans.__doc__.split())
