@@ -34,6 +34,7 @@ CALLS = {
     "kmeans": lambda: vc.kmeans(table(), clusters=4000, runs=100, threads=1),
     "cross_validate": lambda: vc.cross_validate(table(), np.arange(60000) % 3, **SLOW),
     "lle search": lambda: vc.lle(table(), **SLOW),
+    "lle dense": lambda: vc.lle(table(2500, 8), solver="dense", threads=1),
     "lle direct": lambda: vc.lle(table(60000, 4), solver="direct", threads=1),
     "lle lanczos": lambda: vc.lle(table(20000, 8), solver="lanczos", threads=1),
     "match": lambda: vc.match(MAP, MAP, threads=1),
