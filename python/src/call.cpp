@@ -98,6 +98,9 @@ Input Call::table(const char* name, nb::handle value) {
   int device = 0;
   Input input = look(name, value, &device);
   const bool on_device = input.view.memory() == Memory::cuda;
+  if (on_device && place_.device == "cpu") {
+    throw Error(ErrorCode::invalid_argument, std::string(name) + ": is in device memory, but device is 'cpu'");
+  }
   if (on_device && place_.device == "auto") place_.device = "cuda:" + std::to_string(device);
   if (!on_device_) {
     on_device_ = on_device;

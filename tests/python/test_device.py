@@ -87,7 +87,7 @@ def test_mixed(on_device):
         vc.knn(on_device(TABLE), TABLE[:5])
     with pytest.raises(vc.InvalidArgument, match="queries: is in device memory, but table is not"):
         vc.knn(TABLE, on_device(TABLE[:5]))
-    with pytest.raises(vc.Error, match="table: is in CUDA memory"):
+    with pytest.raises(vc.Error, match="table: is in device memory, but device is 'cpu'"):
         vc.knn(on_device(TABLE), device="cpu")
 
 
