@@ -152,7 +152,8 @@ void Call::check_filter(std::int64_t rows) const {
               "filter: " + std::to_string(*filtered_rows_) + " bools for a table of " + std::to_string(rows) + " rows");
 }
 
-void Call::run(const std::function<void(const Context&)>& work) {
+void Call::run(const std::function<void(const Context&)>& work, double operations) {
+  constexpr double kFew = 1e6;  // about a millisecond; handing the work over takes a hundredth of that
   Session& session = this->session();
   if (progress_ && !progress_.is_none()) {
     session.tell([this](std::string_view stage, double fraction) {
@@ -160,7 +161,12 @@ void Call::run(const std::function<void(const Context&)>& work) {
     });
   }
   try {
-    run_interruptibly([&] { work(session.context()); }, session.context().cancel_token());
+    if (operations < kFew) {
+      const nb::gil_scoped_release released;
+      work(session.context());
+    } else {
+      run_interruptibly([&] { work(session.context()); }, session.context().cancel_token());
+    }
   } catch (const Error&) {
     if (raised_) throw std::move(*raised_);
     throw;

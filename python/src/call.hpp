@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,8 +69,10 @@ class Call {
   std::span<const std::uint64_t> bitmap(const char* name, nanobind::handle rows);
   void check_filter(std::int64_t rows) const;
 
-  /// Runs `work` without the GIL; Ctrl-C stops it.
-  void run(const std::function<void(const Context&)>& work);
+  /// Runs `work` without the GIL; Ctrl-C stops it. What takes few operations is done before Ctrl-C could matter, and
+  /// is not handed to another thread.
+  void run(const std::function<void(const Context&)>& work,
+           double operations = std::numeric_limits<double>::infinity());
   /// Calls Python from within `work`. If that raises, the call is cancelled, and ends with what was raised.
   void ask_python(const std::function<void()>& question);
 

@@ -21,10 +21,12 @@ nb::object knn_call(nb::handle table, nb::handle queries, nb::dict keywords) {
   const Searched searched(call, table);
   const auto asked = optional_table(call, "queries", queries);
   auto graph = std::make_shared<NeighborGraph>();
-  call.run([&](const Context& ctx) {
-    searched.visit(
-        [&](const auto& in) { *graph = asked ? knn(ctx, in, asked->view, options) : knn(ctx, in, options); });
-  });
+  call.run(
+      [&](const Context& ctx) {
+        searched.visit(
+            [&](const auto& in) { *graph = asked ? knn(ctx, in, asked->view, options) : knn(ctx, in, options); });
+      },
+      searched.operations(asked, options.metric));
   return graph_answer(call, graph);
 }
 
@@ -35,10 +37,12 @@ nb::object radius_call(nb::handle table, nb::handle queries, nb::dict keywords) 
   const Searched searched(call, table);
   const auto asked = optional_table(call, "queries", queries);
   auto graph = std::make_shared<NeighborGraph>();
-  call.run([&](const Context& ctx) {
-    searched.visit(
-        [&](const auto& in) { *graph = asked ? radius(ctx, in, asked->view, options) : radius(ctx, in, options); });
-  });
+  call.run(
+      [&](const Context& ctx) {
+        searched.visit(
+            [&](const auto& in) { *graph = asked ? radius(ctx, in, asked->view, options) : radius(ctx, in, options); });
+      },
+      searched.operations(asked, options.metric));
   return graph_answer(call, graph);
 }
 
@@ -49,10 +53,12 @@ nb::object count_call(nb::handle table, nb::handle queries, nb::dict keywords) {
   const Searched searched(call, table);
   const auto asked = optional_table(call, "queries", queries);
   auto counts = std::make_shared<NeighborCounts>();
-  call.run([&](const Context& ctx) {
-    const Index index = searched.index(ctx);
-    *counts = asked ? count(ctx, index, asked->view, options) : count(ctx, index, options);
-  });
+  call.run(
+      [&](const Context& ctx) {
+        const Index index = searched.index(ctx);
+        *counts = asked ? count(ctx, index, asked->view, options) : count(ctx, index, options);
+      },
+      searched.operations(asked, options.metric));
   return Answer(call, std::shared_ptr<const NeighborCounts>(counts))
       .array("counts", counts->counts)
       .plan(counts->plan)
