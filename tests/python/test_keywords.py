@@ -1,5 +1,7 @@
 """Keywords are C++'s: names and defaults come from its structs, types from vicinal._options."""
 
+import ast
+import pathlib
 import typing
 
 import numpy as np
@@ -67,3 +69,17 @@ def test_every_word():
 def test_docstrings_have_the_defaults():
     assert "k=5, metric='euclidean'" in " ".join(vc.knn.__doc__.split())
     assert "init='k-means++', centres=None, clusters=8" in " ".join(vc.kmeans.__doc__.split())
+
+
+def test_the_stub_has_what_the_extension_has():
+    stub = pathlib.Path(vc.__file__).with_name("_core.pyi")
+    told = {
+        node.name: [argument.arg for argument in node.args.args]
+        for node in ast.parse(stub.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    there = {name for name in vars(_core) if callable(getattr(_core, name)) and name != "Native"}
+    assert set(told) == {name for name in there if not name.startswith("__")}
+    for name, arguments in told.items():
+        signature = getattr(_core, name).__doc__.partition("\n")[0]
+        assert all(f"{argument}: " in signature for argument in arguments), signature
