@@ -1,8 +1,9 @@
-// kmeans, predict, transform, score, and models of given centres.
+// kmeans, predict, transform, score, and models of given centres and of files.
 #include <utility>
 
 #include "answer.hpp"
 #include "functions.hpp"
+#include "graphs.hpp"
 #include "options.hpp"
 
 namespace nb = nanobind;
@@ -60,6 +61,25 @@ nb::object model_call(nb::handle centres, nb::dict keywords) {
   return kmeans_answer(call, model);
 }
 
+void save_kmeans(nb::handle model, const std::string& path, nb::dict keywords) {
+  Call call("save", std::move(keywords));
+  call.refuse_others();
+  const auto fitted = call.expect<KMeans>("model", model, "a KMeans");
+  call.run([&](const Context& ctx) { KMeansModel{.fitted = *fitted}.save(ctx, path); });
+}
+
+nb::object load_kmeans(const std::string& path, nb::dict keywords) {
+  Call call("load", std::move(keywords));
+  call.refuse_others();
+  auto model = std::make_shared<KMeans>();
+  call.run([&](const Context& ctx) {
+    KMeansModel read = KMeansModel::load(ctx, path);
+    refuse_preparation(read.preparation, path);
+    *model = std::move(read.fitted);
+  });
+  return kmeans_answer(call, model);
+}
+
 nb::object predict_call(nb::handle model, nb::handle table, nb::dict keywords) {
   Call call("predict", std::move(keywords));
   call.refuse_others();
@@ -97,6 +117,8 @@ double score_call(nb::handle model, nb::handle table, nb::dict keywords) {
 void bind_clusters(nb::module_& module) {
   module.def("kmeans", &kmeans_call, any("table"), nb::arg("keywords"));
   module.def("kmeans_of", &model_call, any("centres"), nb::arg("keywords"));
+  module.def("save_kmeans", &save_kmeans, any("model"), nb::arg("path"), nb::arg("keywords"));
+  module.def("load_kmeans", &load_kmeans, nb::arg("path"), nb::arg("keywords"));
   module.def("kmeans_predict", &predict_call, any("model"), any("table"), nb::arg("keywords"));
   module.def("kmeans_transform", &transform_call, any("model"), any("table"), nb::arg("keywords"));
   module.def("kmeans_score", &score_call, any("model"), any("table"), nb::arg("keywords"));

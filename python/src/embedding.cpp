@@ -1,8 +1,9 @@
-// lle and the placing of other rows.
+// lle, the placing of other rows, and models in files.
 #include <utility>
 
 #include "answer.hpp"
 #include "functions.hpp"
+#include "graphs.hpp"
 #include "options.hpp"
 #include "searched.hpp"
 
@@ -35,6 +36,21 @@ nb::list pieces_of(const Lle& fitted) {
   return pieces;
 }
 
+nb::object lle_answer(const Call& call, const std::shared_ptr<const Lle>& result) {
+  const auto rows = static_cast<std::int64_t>(result->piece.size());
+  return Answer(call, result)
+      .array("embedding", result->embedding, {rows, result->options.dim})
+      .array("piece", result->piece)
+      .array("placed", result->placed)
+      .value("pieces", pieces_of(*result))
+      .text("warning", result->warning)
+      .value("eigenvalue_sum", result->eigenvalue_sum)
+      .value("largest_weight", result->largest_weight)
+      .plan(result->plan)
+      .stats(result->stats)
+      .done();
+}
+
 nb::object lle_call(nb::handle table, nb::handle graph, nb::dict keywords) {
   Call call("lle", std::move(keywords));
   const auto options = call.options(lle_fields());
@@ -47,19 +63,8 @@ nb::object lle_call(nb::handle table, nb::handle graph, nb::dict keywords) {
   call.run([&](const Context& ctx) {
     *result = known ? lle(ctx, input.view, *known, options) : lle(ctx, input.view, options);
   });
-  return Answer(call, std::shared_ptr<const Lle>(result))
-      .array("embedding", result->embedding, {input.view.rows(), options.dim})
-      .array("piece", result->piece)
-      .array("placed", result->placed)
-      .value("pieces", pieces_of(*result))
-      .text("warning", result->warning)
-      .value("eigenvalue_sum", result->eigenvalue_sum)
-      .value("largest_weight", result->largest_weight)
-      .plan(result->plan)
-      .stats(result->stats)
-      .done();
+  return lle_answer(call, result);
 }
-
 nb::object transform_rows(nb::handle index, nb::handle model, nb::handle queries, nb::dict keywords) {
   Call call("transform", std::move(keywords));
   call.refuse_others();
@@ -71,10 +76,34 @@ nb::object transform_rows(nb::handle index, nb::handle model, nb::handle queries
   return array_of(std::move(coordinates), {asked.view.rows(), fitted->options.dim});
 }
 
+void save_lle(nb::handle model, nb::handle index, const std::string& path, nb::dict keywords) {
+  Call call("save", std::move(keywords));
+  call.refuse_others();
+  const auto fitted = call.expect<Lle>("model", model, "a result of lle");
+  const auto held = call.expect<HeldIndex>("index", index, "an Index of the table that was embedded");
+  call.run([&](const Context& ctx) { LleModel{.index = held->index, .fitted = *fitted}.save(ctx, path); });
+}
+
+nb::object load_lle(const std::string& path, nb::dict keywords) {
+  Call call("load", std::move(keywords));
+  call.refuse_others();
+  std::shared_ptr<const HeldIndex> held;
+  std::shared_ptr<const Lle> fitted;
+  call.run([&](const Context& ctx) {
+    LleModel read = LleModel::load(ctx, path);
+    refuse_preparation(read.preparation, path);
+    held = std::make_shared<HeldIndex>(HeldIndex{read.index, nullptr});
+    fitted = std::make_shared<Lle>(std::move(read.fitted));
+  });
+  return nb::make_tuple(index_answer(call, held), lle_answer(call, fitted));
+}
+
 }  // namespace
 
 void bind_embedding(nb::module_& module) {
   module.def("lle", &lle_call, any("table"), any("graph"), nb::arg("keywords"));
+  module.def("save_lle", &save_lle, any("model"), any("index"), nb::arg("path"), nb::arg("keywords"));
+  module.def("load_lle", &load_lle, nb::arg("path"), nb::arg("keywords"));
   module.def("lle_transform", &transform_rows, any("index"), any("model"), any("queries"), nb::arg("keywords"));
 }
 

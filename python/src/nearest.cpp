@@ -66,15 +66,6 @@ nb::object count_call(nb::handle table, nb::handle queries, nb::dict keywords) {
       .done();
 }
 
-nb::object index_answer(const Call& call, const std::shared_ptr<const HeldIndex>& held) {
-  const Index& index = held->index;
-  return Answer(call, held)
-      .value("rows", index.rows())
-      .value("cols", index.cols())
-      .text("dtype", name_of(index.table().dtype()))
-      .done();
-}
-
 nb::object index_call(nb::handle table, nb::dict keywords) {
   Call call("Index", std::move(keywords));
   const auto options = call.options(index_fields());
@@ -195,6 +186,22 @@ nb::object graph_answer(const Call& call, std::shared_ptr<const NeighborGraph> g
         .value("offsets", nb::none());
   }
   return answer.done();
+}
+
+nb::object index_answer(const Call& call, std::shared_ptr<const HeldIndex> held) {
+  const Index& index = held->index;
+  return Answer(call, held)
+      .value("rows", index.rows())
+      .value("cols", index.cols())
+      .text("dtype", name_of(index.table().dtype()))
+      .done();
+}
+
+void refuse_preparation(const Preparation& preparation, const std::string& path) {
+  if (!preparation.changes_rows()) return;
+  throw Error(ErrorCode::invalid_argument, path +
+                                               ": the model's columns were scaled, coded or filled, and Python cannot "
+                                               "do that to queries; use it with the command");
 }
 
 void bind_nearest(nb::module_& module) {

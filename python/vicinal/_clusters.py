@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, ClassVar, Literal, Unpack
 
 from vicinal import _core
@@ -58,6 +59,16 @@ class KMeans(Result):
     def score(self, table: Any, *, weights: Any = None, **options: Unpack[Common]) -> float:
         """Minus the inertia of a table's rows. O(m k d)."""
         return _core.kmeans_score(self, table, {"weights": weights, **options})
+
+    def save(self, path: str | os.PathLike[str], **options: Unpack[Common]) -> None:
+        """Writes centres, metric, sizes, inertia and iterations to a file, which the command and C++ read, too."""
+        _core.save_kmeans(self, os.fspath(path), dict(options))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **options: Unpack[Common]) -> KMeans:
+        """Reads a saved model, which has no labels. Raises BadData for another file, InvalidArgument for one of the
+        command whose columns were scaled or coded."""
+        return cls(_core.load_kmeans(os.fspath(path), dict(options)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         kept = {name: value for name, value in self.__dict__.items() if name not in ("_native", "plan", "stats")}

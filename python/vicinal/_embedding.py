@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Unpack
 
 from vicinal import _core
@@ -46,6 +47,17 @@ class Lle(Result):
     def __init__(self, made: tuple[_core.Native, dict[str, Any]]) -> None:
         made[1]["pieces"] = [LlePiece(fields) for fields in made[1]["pieces"]]
         super().__init__(made)
+
+    def save(self, path: str | os.PathLike[str], index: Index, **options: Unpack[Common]) -> None:
+        """Writes the result, of the table of `index`, and the index to one file, which the command and C++ read, too."""
+        _core.save_lle(self, index, os.fspath(path), dict(options))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **options: Unpack[Common]) -> tuple[Index, Lle]:
+        """Reads a saved index and its result. Raises BadData for another file, InvalidArgument for one of the command
+        whose columns were scaled or coded."""
+        index, fitted = _core.load_lle(os.fspath(path), dict(options))
+        return Index._of(index), cls(fitted)
 
 
 @documented("LleOptions")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Unpack
 
 from vicinal import _core
@@ -25,6 +26,17 @@ class Lof(Result):
     plan: Plan
     stats: SearchStats
     score_seconds: float
+
+    def save(self, path: str | os.PathLike[str], index: Index, **options: Unpack[Common]) -> None:
+        """Writes the result, made with novelty=True of `index`, and the index to one file, which the command and C++ read, too."""
+        _core.save_lof(self, index, os.fspath(path), dict(options))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **options: Unpack[Common]) -> tuple[Index, Lof]:
+        """Reads a saved index and its result. Raises BadData for another file, InvalidArgument for one of the command
+        whose columns were scaled or coded."""
+        index, fitted = _core.load_lof(os.fspath(path), dict(options))
+        return Index._of(index), cls(fitted)
 
 
 @documented("LofOptions")

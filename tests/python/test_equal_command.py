@@ -253,3 +253,38 @@ def test_index_file(files, rows, queries):
     assert (index.rows, index.cols, index.dtype) == (300, 5, "float64")
     same(index.knn(queries, k=3).ids, vc.knn(rows, queries, k=3).ids)
     assert vc.doctor().self_test
+
+
+def test_model_files(files, run, rows, queries):
+    """Models of Python serve the command, and the command's serve Python."""
+    model = vc.kmeans(rows, clusters=4, seed=7)
+    model.save(files / "model.vkm")
+    run("kmeans", "queries.npy", "--model", "model.vkm", "-o", "labels.npz")
+    told = np.load(files / "labels.npz")["labels"]
+    same(model.predict(queries).astype(told.dtype), told)
+    same(vc.KMeans.load(files / "model.vkm").predict(queries), model.predict(queries))
+
+    run("lof", "table.npy", "-k", 8, "--save-model", "model.vlof")
+    index, fitted = vc.Lof.load(files / "model.vlof")
+    scores = vc.novelty(index, fitted, queries)
+    own = vc.Index(rows)
+    vc.lof(own, k=8, novelty=True).save(files / "own.vlof", own)
+    run("lof", "queries.npy", "--model", "own.vlof", "-o", "scores.npy")
+    same(scores, np.load(files / "scores.npy"))
+
+    made = vc.lle(rows, k=8)
+    made.save(files / "own.vlle", own)
+    index, again = vc.Lle.load(files / "own.vlle")
+    same(again.embedding, made.embedding)
+    run("lle", "queries.npy", "--model", "own.vlle", "-o", "placed.npy")
+    same(vc.transform(index, again, queries), np.load(files / "placed.npy"))
+
+
+def test_model_files_that_cannot_be_used(files, run):
+    run("kmeans", "table.npy", "-c", 3, "--scale", "standard", "--save-model", "scaled.vkm")
+    with pytest.raises(vc.InvalidArgument, match="scaled.vkm: the model's columns were scaled"):
+        vc.KMeans.load(files / "scaled.vkm")
+    with pytest.raises(vc.BadData):
+        vc.Lof.load(files / "scaled.vkm")
+    with pytest.raises(vc.BadData):
+        vc.KMeans.load(files / "table.npy")
