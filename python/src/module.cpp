@@ -13,7 +13,7 @@ NB_MODULE(_core, module) {
   // At exit results may still be alive; that is no leak.
   nb::set_leak_warnings(false);
   translate_errors(module);
-  nb::class_<Native>(module, "Native");
+  const nb::class_<Native> native(module, "Native");
   module.attr("__version__") = VICINAL_VERSION;
   module.def("defaults", &defaults);
   bind_nearest(module);

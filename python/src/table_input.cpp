@@ -108,7 +108,8 @@ Input cuda_table(nb::handle value, const char* name) {
     col_stride /= size;
   }
   const nb::tuple data = nb::cast<nb::tuple>(described["data"]);
-  const auto* const pointer = reinterpret_cast<const void*>(nb::cast<std::uintptr_t>(data[0]));
+  const auto* const pointer =  // NOLINTNEXTLINE(performance-no-int-to-ptr): the interface says it by number
+      reinterpret_cast<const void*>(nb::cast<std::uintptr_t>(data[0]));
   return {TableView(pointer, *dtype, n, d, row_stride, col_stride, Memory::cuda), holding(nb::object(both[1]))};
 }
 

@@ -168,7 +168,7 @@ def main():
     parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--command", type=pathlib.Path, required=True)
     parser.add_argument("--bench", type=pathlib.Path, help="vicinal-bench, which some pages of docs/ run")
-    parser.add_argument("--package", help="the folder that holds the Python package, if there is one")
+    parser.add_argument("--package", type=os.path.abspath, help="the folder that holds the Python package, if there is one")
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--launcher", default="")
     parser.add_argument("--part", choices=("pages", "examples"), help="only docs/examples, or only the rest")
