@@ -14,8 +14,8 @@ import zipfile
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MAX_BYTES = 4_000_000
 MAX_TAG = (2, 34)  # RHEL 9 and what is as old
-ALLOWED = {"libc.so.6", "libm.so.6", "libz.so.1", "libgcc_s.so.1", "libpthread.so.0", "libdl.so.2",
-           "ld-linux-x86-64.so.2"}  # a C++ library is inside
+ALLOWED = {"libc.so.6", "libm.so.6", "libz.so.1", "libgcc_s.so.1", "libstdc++.so.6", "libpthread.so.0", "libdl.so.2",
+           "ld-linux-x86-64.so.2"}
 SMOKE = """
 import numpy as np, vicinal as vc
 points = np.array([[0.0], [1], [3], [7]])
