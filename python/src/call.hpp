@@ -48,7 +48,9 @@ class Call {
   }
   /// A keyword of the function alone; null where it is not given.
   nanobind::object keyword(const char* name);
-  [[nodiscard]] bool has(const char* name) const { return keywords_.contains(name); }
+  [[nodiscard]] bool has(const char* name) const {
+    return keywords_.contains(name) && !nanobind::object(keywords_[name]).is_none();
+  }
   /// Raises TypeError for a keyword that nothing has read, naming the nearest one. Called when all are read.
   void refuse_others();
 

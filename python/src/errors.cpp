@@ -1,5 +1,7 @@
 #include "errors.hpp"
 
+#include <nanobind/nanobind.h>
+
 #include <exception>
 
 #include "vicinal/error.hpp"
@@ -32,7 +34,7 @@ const char* code_word(ErrorCode code) {
 
 }  // namespace
 
-void translate_errors(const nb::module_&) {
+void translate_errors() {
   nb::register_exception_translator(
       [](const std::exception_ptr& pointer, void*) {
         try {

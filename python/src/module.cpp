@@ -12,7 +12,7 @@ NB_MODULE(_core, module) {
   using namespace vicinal::python;
   // At exit results may still be alive; that is no leak.
   nb::set_leak_warnings(false);
-  translate_errors(module);
+  translate_errors();
   const nb::class_<Native> native(module, "Native");
   module.attr("__version__") = VICINAL_VERSION;
   module.def("defaults", &defaults);

@@ -15,7 +15,8 @@
 namespace vicinal::python {
 
 struct Session::State {
-  Place place;  // its memory limit aside
+  Place place;              // its memory limit aside
+  std::string environment;  // that the context was made in
   Context context;
   std::shared_ptr<ProgressFn> progress;
   std::chrono::steady_clock::time_point limited;  // when the default memory limit was looked up
@@ -37,16 +38,27 @@ Waiting& waiting() {
   return *all;
 }
 
+/// What a context reads of the environment.
+std::string environment_now() {
+  std::string all;
+  for (const char* const name : {"VICINAL_DEVICE", "VICINAL_ISA", "VICINAL_ABLATION"}) {
+    const char* const value = std::getenv(name);
+    all += value == nullptr ? "" : value;
+    all += '\n';
+  }
+  return all;
+}
+
 bool is_same(const Place& a, const Place& b) {
   return a.device == b.device && a.threads == b.threads && a.device_memory_limit == b.device_memory_limit;
 }
 
 /// The latest session for a place; null where none waits.
-std::unique_ptr<Session::State> taken(const Place& place) {
+std::unique_ptr<Session::State> taken(const Place& place, const std::string& environment) {
   const std::lock_guard lock(waiting().mutex);
   auto& sessions = waiting().sessions;
   for (auto one = sessions.rbegin(); one != sessions.rend(); ++one) {
-    if (!is_same((*one)->place, place)) continue;
+    if (!is_same((*one)->place, place) || (*one)->environment != environment) continue;
     std::unique_ptr<Session::State> state = std::move(*one);
     sessions.erase(std::next(one).base());
     return state;
@@ -95,14 +107,14 @@ Context context_of(const Place& place, const ProgressFn& progress) {
   return Context::cuda(options);
 }
 
-std::unique_ptr<Session::State> made(const Place& place) {
+std::unique_ptr<Session::State> made(const Place& place, const std::string& environment) {
   const nanobind::gil_scoped_release released;  // a device takes some tenths of a second to open
   auto progress = std::make_shared<ProgressFn>();
   const ProgressFn forward = [progress](std::string_view stage, double fraction) {
     if (*progress) (*progress)(stage, fraction);
   };
   return std::make_unique<Session::State>(
-      Session::State{place, context_of(place, forward), progress, std::chrono::steady_clock::now()});
+      Session::State{place, environment, context_of(place, forward), progress, std::chrono::steady_clock::now()});
 }
 
 }  // namespace
@@ -110,8 +122,9 @@ std::unique_ptr<Session::State> made(const Place& place) {
 Session::Session(Place place) {
   if (place.threads == 0) place.threads = threads_allowed();
   const auto now = std::chrono::steady_clock::now();
-  state_ = taken(place);
-  if (state_ == nullptr) state_ = made(place);
+  const std::string environment = environment_now();
+  state_ = taken(place, environment);
+  if (state_ == nullptr) state_ = made(place, environment);
   if (place.memory_limit != 0) {
     context_ = state_->context.with_memory_limit(place.memory_limit);
     return;

@@ -21,6 +21,16 @@ Labels labels_of(Call& call, nb::handle value) {
   return encode_labels(texts);
 }
 
+/// Whether all rows within a radius are asked, rather than the k nearest.
+bool is_by_radius(Call& call) {
+  if (call.has("k") && call.has("radius")) {
+    throw Error(ErrorCode::invalid_argument, "radius: expected either k or radius, not both");
+  }
+  const bool by_radius = call.has("radius");
+  (void)call.keyword(by_radius ? "k" : "radius");  // which is None, or not there
+  return by_radius;
+}
+
 nb::object classes_of(const Labels& labels) {
   if (const auto* numbers = std::get_if<std::vector<std::int64_t>>(&labels.classes)) {
     return array_of(std::vector<std::int64_t>(*numbers), {static_cast<std::int64_t>(numbers->size())});
@@ -57,7 +67,7 @@ nb::object vote_call(nb::handle graph, nb::handle labels, nb::dict keywords) {
 
 nb::object classify_call(nb::handle table, nb::handle queries, nb::handle labels, nb::dict keywords) {
   Call call("classify", std::move(keywords));
-  const bool by_radius = call.has("radius");
+  const bool by_radius = is_by_radius(call);
   const auto near = by_radius ? KnnOptions{} : call.options(knn_fields());
   const auto within = by_radius ? call.options(radius_fields()) : RadiusOptions{};
   const auto voting = call.options(vote_fields());
@@ -90,7 +100,7 @@ nb::object average_call(nb::handle graph, nb::handle targets, nb::dict keywords)
 
 nb::object regress_call(nb::handle table, nb::handle queries, nb::handle targets, nb::dict keywords) {
   Call call("regress", std::move(keywords));
-  const bool by_radius = call.has("radius");
+  const bool by_radius = is_by_radius(call);
   const auto near = by_radius ? KnnOptions{} : call.options(knn_fields());
   const auto within = by_radius ? call.options(radius_fields()) : RadiusOptions{};
   const auto averaging = call.options(regress_fields());

@@ -64,6 +64,11 @@ CASES = {
     "a list as a graph": (lambda: vc.vote([1], [1]), vc.InvalidArgument, "graph: .*expected a NeighborGraph"),
     "labels' number": (lambda: vc.vote(vc.knn(TABLE), [1, 2]), vc.InvalidArgument, "label"),
     "labels' kind": (lambda: vc.vote(vc.knn(TABLE), [0.5] * 30), vc.InvalidArgument, "labels: .*fractions"),
+    "k and radius": (
+        lambda: vc.classify(TABLE, TABLE, [1] * 30, k=3, radius=1.0),
+        vc.InvalidArgument,
+        "either k or radius",
+    ),
     "mixed labels": (lambda: vc.vote(vc.knn(TABLE), np.array([1, "a"] * 15, object)), vc.InvalidArgument, "of one kind"),
     "labels in a table": (lambda: vc.vote(vc.knn(TABLE), TABLE), vc.InvalidArgument, "labels: 2 dimensions"),
     "weights' word": (lambda: vc.vote(vc.knn(TABLE), [1] * 30, weights="near"), vc.InvalidArgument, "weights: .*near"),

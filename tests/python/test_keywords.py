@@ -52,6 +52,8 @@ def test_numbers_of_numpy_count():
 
 def test_none_is_the_default():
     assert vc.knn(TABLE, k=None, threads=None, filter=None).k == _core.defaults()["KnnOptions"]["k"]
+    assert vc.classify(TABLE, TABLE, [1] * 30, k=3, radius=None).labels.tolist() == [1] * 30
+    assert vc.classify(TABLE, TABLE, [1] * 30, k=None, radius=0.5).labels.tolist() == [1] * 30
 
 
 def test_every_word():

@@ -79,6 +79,8 @@ def test_threads_obey_the_environment(monkeypatch):
     assert vc.knn(TABLE, k=3).plan.threads == 1
     monkeypatch.delenv("OMP_NUM_THREADS")
     assert vc.knn(TABLE, k=3, threads=1).plan.threads == 1
+    monkeypatch.setenv("VICINAL_ISA", "baseline")
+    assert vc.knn(TABLE, k=3).plan.isa == "baseline"
 
 
 def resident():
