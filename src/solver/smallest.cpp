@@ -187,6 +187,7 @@ Smallest dense(const Context& ctx, const LocalRows& a, std::int64_t wanted) {
   const double scale = 1 / v[0];  // 2 / |v|^2, |v|^2 = 2 + 2 entry
   Small rows(std::max<std::int64_t>(a.rows(), n - 1), n - 1);
   for (Point i = 0; i < a.points; ++i) {
+    ctx.check_cancelled();
     for (std::int64_t r = a.first[i]; r < a.first[i + 1]; ++r) {
       double sum = 0;
       for (std::int64_t c = 0; c < a.width; ++c) {
@@ -198,7 +199,7 @@ Smallest dense(const Context& ctx, const LocalRows& a, std::int64_t wanted) {
       for (std::int64_t c = 1; c < n; ++c) rows(r, c - 1) -= sum * scale * v[c];
     }
   }
-  const SingularValues svd = singular_values(ctx, triangle_of(std::move(rows)));
+  const SingularValues svd = singular_values(ctx, triangle_of(std::move(rows), &ctx));
   Smallest found;
   found.converged = true;
   found.values.assign(svd.values.begin(), svd.values.begin() + wanted);

@@ -37,10 +37,12 @@ void for_each_row_chunk(const Context& ctx, std::int64_t n,
 }
 
 // Reflects the rows [r; strip] so that r is the triangle of all: r [q, q], strip [m, q] is used up. Rows are passed one
-// after the other, whole, as they lie in memory.
-void fold(double* r, double* strip, std::int64_t m, std::int64_t q) {
+// after the other, whole, as they lie in memory. Where q is large, the caller says whom to ask before each column
+// whether the work is still wanted.
+void fold(double* r, double* strip, std::int64_t m, std::int64_t q, const Context* ctx = nullptr) {
   std::vector<double> sums(static_cast<std::size_t>(q));
   for (std::int64_t j = 0; j < q; ++j) {
+    if (ctx != nullptr) ctx->check_cancelled();
     double largest = std::abs(r[j * q + j]);
     for (std::int64_t i = 0; i < m; ++i) largest = std::max(largest, std::abs(strip[i * q + j]));
     if (largest == 0) continue;
@@ -331,10 +333,10 @@ SingularValues singular_values(const Context& ctx, Small matrix) {
   return found;
 }
 
-Small triangle_of(Small matrix) {
+Small triangle_of(Small matrix, const Context* ctx) {
   Small r(matrix.cols, matrix.cols);
   for (std::int64_t i = 0; i < matrix.rows; i += kStrip) {  // a strip stays in a cache
-    fold(r.values.data(), matrix.values.data() + i * matrix.cols, std::min(kStrip, matrix.rows - i), matrix.cols);
+    fold(r.values.data(), matrix.values.data() + i * matrix.cols, std::min(kStrip, matrix.rows - i), matrix.cols, ctx);
   }
   make_positive(r);
   return r;

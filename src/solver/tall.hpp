@@ -62,7 +62,8 @@ struct SingularValues {
 /// Of a matrix of no fewer rows than columns, by `make_orthogonal`.
 SingularValues singular_values(const Context& ctx, Small matrix);
 
-/// Householder triangle of a dense matrix [rows >= cols], in place of its values.
-Small triangle_of(Small matrix);
+/// Householder triangle of a dense matrix [rows >= cols], in place of its values. With `ctx` it polls the cancel token
+/// for each column of each strip of rows: for matrices that take longer than 100 ms.
+Small triangle_of(Small matrix, const Context* ctx = nullptr);
 
 }  // namespace vicinal::solver

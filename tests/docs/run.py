@@ -33,7 +33,7 @@ SHOWN = {"text", "console-output", "cmake", "json"}
 NOT_RUN = re.compile(r"^\s*(sudo |git clone|cd |apt-get |cmake |ctest |pip |\./dev|\.ci/run|g\+\+ )")
 # What the Debian package dataset-fashion-mnist installs, which `./dev test` asks for.
 DATA_SETS = pathlib.Path("/usr/share/datasets/fashion-mnist")
-OPTIONAL = {"anndata", "scanpy", "umap"}
+OPTIONAL = {"anndata", "scanpy", "umap", "vicinal"}
 IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 HOISTED = re.compile(r"^\s*(#include\b.*|namespace \w+ = [\w:]+;.*|using namespace .*)$", re.MULTILINE)
 PROLOGUE = """
@@ -168,11 +168,15 @@ def main():
     parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--command", type=pathlib.Path, required=True)
     parser.add_argument("--bench", type=pathlib.Path, help="vicinal-bench, which some pages of docs/ run")
+    parser.add_argument("--package", type=os.path.abspath, help="the folder that holds the Python package, if there is one")
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--launcher", default="")
     parser.add_argument("--part", choices=("pages", "examples"), help="only docs/examples, or only the rest")
     parser.add_argument("--page", help="this page alone")
     arguments = parser.parse_args()
+    if arguments.package:
+        sys.path.insert(0, arguments.package)
+        os.environ["PYTHONPATH"] = arguments.package
     pages = [arguments.source / "README.md", arguments.source / "CONTRIBUTING.md",
              *sorted((arguments.source / "docs").glob("**/*.md"))]
     if arguments.page:

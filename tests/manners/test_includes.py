@@ -77,11 +77,18 @@ def main():
     unknown = {layer_of(path) for path in sources} - MAY_INCLUDE.keys()
     faults = [f"src/{folder} has no place in the architecture" for folder in sorted(unknown)]
     faults = faults or list(faults_of(sources, public))
+    # The Python package is a user of the library like any other.
+    package = {file.name: file.read_text() for file in (root / "python" / "src").iterdir()}
+    assert "call.hpp" in package, root
+    for file, text in sorted(package.items()):
+        for included in INCLUDE.findall(text):
+            if included not in public and included not in package:
+                faults.append(f"python/src/{file} includes {included}, which is no public header")
     for header in sorted(public):
         for included in INCLUDE.findall((root / "include" / header).read_text()):
             if included not in public:
                 faults.append(f"include/{header} includes {included}, which is no public header")
-    print("\n".join(faults) or f"{len(sources)} sources include what they may")
+    print("\n".join(faults) or f"{len(sources) + len(package)} sources include what they may")
     return 1 if faults else 0
 
 

@@ -40,7 +40,7 @@ def self_check():
 def main():
     self_check()
     root = pathlib.Path(sys.argv[1])
-    files = [f for folder in ("src", "include") for f in sorted((root / folder).rglob("*")) if f.suffix in (".cpp", ".hpp")]
+    files = [f for folder in ("src", "include", "python/src") for f in sorted((root / folder).rglob("*")) if f.suffix in (".cpp", ".hpp")]
     assert files, f"no sources under {root}"
     faults = [f"{file.relative_to(root)}:{line}: {what}" for file in files for line, what in faults_of(file.read_text())]
     print("\n".join(faults) or f"{len(files)} files, nothing forbidden")

@@ -85,10 +85,11 @@ def main():
     assert hidden({"h": "namespace a {\nint half(long n);\n  int of(int x);\n"}, {"x": sample}) == [
         "x: its own half(int n) hides that of h"]
     root = pathlib.Path(sys.argv[1])
-    found = [file for folder in ("src", "cli", "tests/unit", "tests/contract") for file in (root / folder).rglob("*")
+    found = [file for folder in ("src", "cli", "python/src", "tests/unit", "tests/contract")
+             for file in (root / folder).rglob("*")
              if file.suffix in (".cpp", ".hpp", ".cu", ".cuh") and file.parent.name != "report"]
     assert {program_of(file.relative_to(root)) for file in found} == {
-        "src", "cuda", "gdal", "reference", "cli", "unit", "contract"}, root
+        "src", "cuda", "gdal", "reference", "cli", "python", "unit", "contract"}, root
     # CUDA sources are compiled together in fixed groups, where the compiler finds a name that is there twice.
     group_of = {".cpp": "sources", ".hpp": "headers", ".cuh": "headers"}
     sources = {(f"{group_of[file.suffix]} of {program_of(file.relative_to(root))}", str(file.relative_to(root))):

@@ -18,6 +18,7 @@
 #include "cpu/nearest/tree/tree.hpp"
 #include "io/csv.hpp"
 #include "simd/kernels.hpp"
+#include "solver/tall.hpp"
 #include "vicinal/cocluster.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/knn.hpp"
@@ -227,6 +228,18 @@ TEST(Polls, AThresholdByContamination) {
     });
   };
   EXPECT_GE(polls_with(0.1), polls_with(0) + kRows / kStep);
+}
+
+// Each column of each strip of rows costs a product of the strip and a vector.
+TEST(Polls, TheTriangleOfADenseMatrix) {
+  constexpr std::int64_t kSize = 200;
+  const Context ctx = Context::cpu({.threads = 1});
+  solver::Small matrix(kSize, kSize);
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> uniform;
+  for (double& value : matrix.values) value = uniform(random);
+  EXPECT_EQ(polls_of([&] { (void)solver::triangle_of(matrix); }), 0);
+  EXPECT_GE(polls_of([&] { (void)solver::triangle_of(matrix, &ctx); }), 2 * kSize);
 }
 
 // A star, no member of which is further than two steps from another: it is looked at and not divided.

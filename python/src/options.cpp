@@ -1,0 +1,222 @@
+#include "options.hpp"
+
+namespace nb = nanobind;
+
+namespace vicinal::python {
+namespace {
+
+/// Those of `weights` and `filter`, which every struct that has them calls alike.
+template <class Options>
+Field<Options> weights_field() {
+  return {"weights",
+          [](Options& options, const Setting& setting) { setting.read_weights(options.weights, options.custom); },
+          [](const Options& options) { return shown(options.weights); }};
+}
+template <class Options>
+Field<Options> filter_field() {
+  return {"filter", [](Options& options, const Setting& setting) { setting.read_filter(options.filter); },
+          [](const Options&) -> nb::object { return nb::none(); }};
+}
+
+/// Limits of groups are a struct within the options.
+template <std::int64_t SplitOptions::*Member>
+Field<MatchOptions> split_field(const char* name) {
+  return {name, [](MatchOptions& options, const Setting& setting) { setting.read(options.split.*Member); },
+          [](const MatchOptions& options) { return shown(options.split.*Member); }};
+}
+
+template <class Options>
+nb::dict defaults_of(const Fields<Options>& fields) {
+  const Options options{};
+  nb::dict all;
+  for (const Field<Options>& field : fields) all[field.name] = field.get(options);
+  return all;
+}
+
+}  // namespace
+
+const Fields<KnnOptions>& knn_fields() {
+  static const Fields<KnnOptions> fields = {field<&KnnOptions::k>("k"),
+                                            field<&KnnOptions::metric>("metric"),
+                                            field<&KnnOptions::p>("p"),
+                                            field<&KnnOptions::method>("method"),
+                                            field<&KnnOptions::screen>("screen"),
+                                            filter_field<KnnOptions>(),
+                                            field<&KnnOptions::exclude>("exclude")};
+  return fields;
+}
+
+const Fields<RadiusOptions>& radius_fields() {
+  static const Fields<RadiusOptions> fields = {
+      field<&RadiusOptions::radius>("radius"),  field<&RadiusOptions::metric>("metric"), field<&RadiusOptions::p>("p"),
+      field<&RadiusOptions::method>("method"),  field<&RadiusOptions::screen>("screen"), filter_field<RadiusOptions>(),
+      field<&RadiusOptions::exclude>("exclude")};
+  return fields;
+}
+
+const Fields<IndexOptions>& index_fields() {
+  static const Fields<IndexOptions> fields = {field<&IndexOptions::copy>("copy"), field<&IndexOptions::tree>("tree")};
+  return fields;
+}
+
+const Fields<VoteOptions>& vote_fields() {
+  static const Fields<VoteOptions> fields = {weights_field<VoteOptions>(),
+                                             field<&VoteOptions::probabilities>("probabilities")};
+  return fields;
+}
+
+const Fields<RegressOptions>& regress_fields() {
+  static const Fields<RegressOptions> fields = {weights_field<RegressOptions>(),
+                                                field<&RegressOptions::outlier>("outlier")};
+  return fields;
+}
+
+const Fields<CrossValidateOptions>& cross_validate_fields() {
+  using Options = CrossValidateOptions;
+  static const Fields<Options> fields = {
+      field<&Options::k>("k"),       field<&Options::k_to>("k_to"),     field<&Options::folds>("folds"),
+      field<&Options::seed>("seed"), weights_field<Options>(),          field<&Options::metric>("metric"),
+      field<&Options::p>("p"),       field<&Options::method>("method"), field<&Options::screen>("screen")};
+  return fields;
+}
+
+const Fields<LofOptions>& lof_fields() {
+  using Options = LofOptions;
+  static const Fields<Options> fields = {
+      field<&Options::k>("k"), field<&Options::k_to>("k_to"), field<&Options::across>("across"),
+      field<&Options::score>("score"), field<&Options::duplicates>("duplicates"), field<&Options::ties>("ties"),
+      // `lambda` is a word of Python's own.
+      field<&Options::lambda>("lambda_"), field<&Options::contamination>("contamination"),
+      field<&Options::novelty>("novelty"), field<&Options::metric>("metric"), field<&Options::p>("p"),
+      field<&Options::method>("method")};
+  return fields;
+}
+
+const Fields<KMeansOptions>& kmeans_fields() {
+  using Options = KMeansOptions;
+  static const Fields<Options> fields = {field<&Options::init>("init"),
+                                         {"centres",
+                                          [](Options& options, const Setting& setting) {
+                                            setting.read_table(options.centres);
+                                            options.init = KMeansInit::given;
+                                            options.clusters = options.centres.rows();
+                                          },
+                                          [](const Options&) -> nb::object { return nb::none(); }},
+                                         // Behind the centres, whose number it must then be.
+                                         field<&Options::clusters>("clusters"),
+                                         field<&Options::metric>("metric"),
+                                         field<&Options::weights>("weights"),
+                                         field<&Options::runs>("runs"),
+                                         field<&Options::seed>("seed"),
+                                         field<&Options::max_iterations>("max_iterations"),
+                                         field<&Options::tolerance>("tolerance"),
+                                         field<&Options::changed_share>("changed_share"),
+                                         field<&Options::rule>("rule"),
+                                         field<&Options::empty>("empty"),
+                                         field<&Options::batch_size>("batch_size"),
+                                         field<&Options::history>("history")};
+  return fields;
+}
+
+const Fields<LleOptions>& lle_fields() {
+  using Options = LleOptions;
+  static const Fields<Options> fields = {
+      field<&Options::k>("k"),           field<&Options::dim>("dim"),         field<&Options::variant>("variant"),
+      field<&Options::reg>("reg"),       field<&Options::solver>("solver"),   field<&Options::max_steps>("max_steps"),
+      field<&Options::pieces>("pieces"), field<&Options::certify>("certify"), field<&Options::metric>("metric"),
+      field<&Options::p>("p"),           field<&Options::method>("method")};
+  return fields;
+}
+
+const Fields<CoclusterOptions>& cocluster_fields() {
+  static const Fields<CoclusterOptions> fields = {field<&CoclusterOptions::method>("method")};
+  return fields;
+}
+
+const Fields<SpectralOptions>& spectral_fields() {
+  static const Fields<SpectralOptions> fields = {field<&SpectralOptions::clusters>("clusters"),
+                                                 field<&SpectralOptions::seed>("seed"),
+                                                 field<&SpectralOptions::runs>("runs")};
+  return fields;
+}
+
+const Fields<OverlapOptions>& overlap_fields() {
+  static const Fields<OverlapOptions> fields = {field<&OverlapOptions::widths>("widths")};
+  return fields;
+}
+
+const Fields<MatchOptions>& match_fields() {
+  using Options = MatchOptions;
+  static const Fields<Options> fields = {field<&Options::rule>("rule"),
+                                         field<&Options::threshold>("threshold"),
+                                         field<&Options::min_width>("min_width"),
+                                         field<&Options::sliver_width>("sliver_width"),
+                                         field<&Options::unchanged_iou>("unchanged_iou"),
+                                         field<&Options::widths>("widths"),
+                                         field<&Options::max_partners>("max_partners"),
+                                         field<&Options::max_area>("max_area"),
+                                         field<&Options::agreement>("agreement"),
+                                         field<&Options::codes_a>("codes_a"),
+                                         field<&Options::codes_b>("codes_b"),
+                                         split_field<&SplitOptions::max_members>("max_members"),
+                                         split_field<&SplitOptions::max_steps>("max_steps")};
+  return fields;
+}
+
+const Fields<GenerateOptions>& generate_fields() {
+  using Options = GenerateOptions;
+  static const Fields<Options> fields = {field<&Options::rows>("rows"), field<&Options::cols>("cols"),
+                                         field<&Options::centers>("centers"), field<&Options::noise>("noise"),
+                                         field<&Options::seed>("seed")};
+  return fields;
+}
+
+const Fields<ReadOptions>& read_fields() {
+  using Options = ReadOptions;
+  static const Fields<Options> fields = {field<&Options::format>("format"),
+                                         field<&Options::label>("label"),
+                                         field<&Options::header>("header"),
+                                         field<&Options::delimiter>("delimiter"),
+                                         field<&Options::decimal>("decimal"),
+                                         field<&Options::comment>("comment"),
+                                         field<&Options::member>("member"),
+                                         field<&Options::drop>("drop"),
+                                         field<&Options::text>("text"),
+                                         field<&Options::find_text>("find_text"),
+                                         field<&Options::keep_index>("keep_index"),
+                                         field<&Options::bfloat16>("bfloat16"),
+                                         field<&Options::missing>("missing"),
+                                         field<&Options::columns>("columns")};
+  return fields;
+}
+
+const Fields<WriteOptions>& write_fields() {
+  using Options = WriteOptions;
+  static const Fields<Options> fields = {field<&Options::format>("format"), field<&Options::lossy>("lossy"),
+                                         field<&Options::drop_labels>("drop_labels"),
+                                         field<&Options::delimiter>("delimiter")};
+  return fields;
+}
+
+nb::dict defaults() {
+  nb::dict all;
+  all["KnnOptions"] = defaults_of(knn_fields());
+  all["RadiusOptions"] = defaults_of(radius_fields());
+  all["IndexOptions"] = defaults_of(index_fields());
+  all["VoteOptions"] = defaults_of(vote_fields());
+  all["RegressOptions"] = defaults_of(regress_fields());
+  all["CrossValidateOptions"] = defaults_of(cross_validate_fields());
+  all["LofOptions"] = defaults_of(lof_fields());
+  all["KMeansOptions"] = defaults_of(kmeans_fields());
+  all["LleOptions"] = defaults_of(lle_fields());
+  all["CoclusterOptions"] = defaults_of(cocluster_fields());
+  all["SpectralOptions"] = defaults_of(spectral_fields());
+  all["OverlapOptions"] = defaults_of(overlap_fields());
+  all["MatchOptions"] = defaults_of(match_fields());
+  all["GenerateOptions"] = defaults_of(generate_fields());
+  all["ReadOptions"] = defaults_of(read_fields());
+  all["WriteOptions"] = defaults_of(write_fields());
+  return all;
+}
+
+}  // namespace vicinal::python

@@ -1,0 +1,32 @@
+// The fields of the library's option structs: all that Python knows of names, types and defaults.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "settings.hpp"
+#include "vicinal/vicinal.hpp"
+
+namespace vicinal::python {
+
+/// A function's own keywords beside those of these structs are read where it is bound.
+const Fields<KnnOptions>& knn_fields();
+const Fields<RadiusOptions>& radius_fields();
+const Fields<IndexOptions>& index_fields();
+const Fields<VoteOptions>& vote_fields();
+const Fields<RegressOptions>& regress_fields();
+const Fields<CrossValidateOptions>& cross_validate_fields();
+const Fields<LofOptions>& lof_fields();
+const Fields<KMeansOptions>& kmeans_fields();
+const Fields<LleOptions>& lle_fields();
+const Fields<CoclusterOptions>& cocluster_fields();
+const Fields<SpectralOptions>& spectral_fields();
+const Fields<OverlapOptions>& overlap_fields();
+const Fields<MatchOptions>& match_fields();
+const Fields<GenerateOptions>& generate_fields();
+const Fields<ReadOptions>& read_fields();
+const Fields<WriteOptions>& write_fields();
+
+/// {struct: {keyword: default}}, None where it depends on the call.
+nanobind::dict defaults();
+
+}  // namespace vicinal::python

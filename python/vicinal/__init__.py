@@ -1,0 +1,92 @@
+"""vicinal: exact nearest-neighbor machine learning. Answers equal those of float64 brute force bit for bit."""
+
+from __future__ import annotations
+
+from vicinal._clusters import KMeans, kmeans, predict
+from vicinal._coclusters import Cocluster, SpectralCocluster, cocluster, spectral_cocluster
+from vicinal._core import __version__
+from vicinal._embedding import Lle, lle, transform
+from vicinal._errors import (
+    BadData,
+    Cancelled,
+    DeviceUnavailable,
+    Error,
+    FileError,
+    InternalError,
+    InvalidArgument,
+    OverMemory,
+)
+from vicinal._files import Doctor, Generated, Table, doctor, generate, read, write
+from vicinal._maps import Match, Overlaps, Polygons, match, overlaps
+from vicinal._neighbors import Index, NeighborCounts, NeighborGraph, count, knn, radius, symmetrize, with_self
+from vicinal._outliers import Lof, lof, novelty
+from vicinal._results import Plan, SearchStats
+from vicinal._supervised import (
+    Classification,
+    CrossValidation,
+    Regression,
+    Vote,
+    average,
+    classify,
+    cross_validate,
+    regress,
+    vote,
+)
+from vicinal._tables import BlockSource
+
+__all__ = [
+    "BadData",
+    "BlockSource",
+    "Cancelled",
+    "Classification",
+    "Cocluster",
+    "CrossValidation",
+    "DeviceUnavailable",
+    "Doctor",
+    "Error",
+    "FileError",
+    "Generated",
+    "Index",
+    "InternalError",
+    "InvalidArgument",
+    "KMeans",
+    "Lle",
+    "Lof",
+    "Match",
+    "NeighborCounts",
+    "NeighborGraph",
+    "OverMemory",
+    "Overlaps",
+    "Plan",
+    "Polygons",
+    "Regression",
+    "SearchStats",
+    "SpectralCocluster",
+    "Table",
+    "Vote",
+    "__version__",
+    "average",
+    "classify",
+    "cocluster",
+    "count",
+    "cross_validate",
+    "doctor",
+    "generate",
+    "kmeans",
+    "knn",
+    "lle",
+    "lof",
+    "match",
+    "novelty",
+    "overlaps",
+    "predict",
+    "radius",
+    "read",
+    "regress",
+    "spectral_cocluster",
+    "symmetrize",
+    "transform",
+    "vote",
+    "with_self",
+    "write",
+]

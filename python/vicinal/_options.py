@@ -1,0 +1,221 @@
+"""Keywords of the functions, for type checkers and editors. Names and defaults are those of the C++ structs of the
+same name (tests/python/test_keywords.py compares them); what is not given has C++'s default."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "ClassifyOptions",
+    "CoclusterOptions",
+    "Common",
+    "CrossValidateOptions",
+    "GenerateOptions",
+    "IndexOptions",
+    "KMeansOptions",
+    "KnnOptions",
+    "LleOptions",
+    "LofOptions",
+    "MatchOptions",
+    "OverlapOptions",
+    "RadiusOptions",
+    "ReadOptions",
+    "RegressOptions",
+    "RegressionOptions",
+    "SpectralOptions",
+    "VoteOptions",
+    "WriteOptions",
+]
+
+Metric = Literal[
+    "euclidean", "sqeuclidean", "inner_product", "cosine", "manhattan", "chebyshev", "minkowski", "hamming"
+]
+Method = Literal[
+    "automatic",
+    "fused",
+    "direct",
+    "kdtree",
+    "product_kmin",
+    "product_bitonic",
+    "product_timed",
+    "direct_filter",
+    "tiled_insertion",
+    "insertion",
+    "block_heap",
+]
+Weights = Literal["uniform", "distance"] | Callable[[NDArray[np.float64]], Any]
+
+
+class Common(TypedDict, total=False):
+    """Keywords of every function that computes."""
+
+    device: str  #: "auto" (default), "cpu", "cuda", "cuda:1"
+    threads: int | None  #: default: all cores, at most OMP_NUM_THREADS where that is set
+    memory_limit: int | None  #: bytes; default: 80 % of what the machine or its control group has free
+    device_memory_limit: int | None  #: bytes; default: 80 % of what the device has free
+    progress: bool | Callable[[str, float], object] | None  #: True: a bar by tqdm
+
+
+class _Search(Common, total=False):
+    metric: Metric
+    p: float  #: exponent of "minkowski", at least 1
+    method: Method  #: all give the same result
+
+
+class _Neighbors(_Search, total=False):
+    screen: Literal["automatic", "float32", "bfloat16", "int8"]
+    filter: NDArray[np.bool_] | None  #: [n] rows that may be neighbors
+    exclude: NDArray[np.int64] | None  #: [m] a row for each query that is not its neighbor, -1 for none
+
+
+class KnnOptions(_Neighbors, total=False):
+    k: int
+
+
+class RadiusOptions(_Neighbors, total=False):
+    radius: float  #: inclusive
+
+
+class IndexOptions(Common, total=False):
+    copy: bool  #: own a copy of the table
+    tree: bool  #: build the kd-tree now
+
+
+class _Voting(TypedDict, total=False):
+    weights: Weights  #: a word, or a function of an array of distances; it is called on several threads
+    probabilities: bool
+
+
+class VoteOptions(Common, _Voting, total=False):
+    pass
+
+
+class ClassifyOptions(KnnOptions, RadiusOptions, _Voting, total=False):
+    """`radius` instead of `k` takes all rows within it."""
+
+
+class _Averaging(TypedDict, total=False):
+    weights: Weights
+    outlier: float  #: the value of a query without neighbors; default: NaN
+
+
+class RegressOptions(Common, _Averaging, total=False):
+    """Of `average`."""
+
+
+class RegressionOptions(KnnOptions, RadiusOptions, _Averaging, total=False):
+    """Of `regress`; `radius` instead of `k` takes all rows within it."""
+
+
+class CrossValidateOptions(_Search, total=False):
+    k: int
+    k_to: int
+    folds: int
+    seed: int
+    weights: Weights
+    screen: Literal["automatic", "float32", "bfloat16", "int8"]
+
+
+class LofOptions(_Search, total=False):
+    k: int
+    k_to: int
+    across: Literal["max", "mean", "min"]
+    score: Literal["lof", "simplified_lof", "knn", "knn_weighted", "loop", "ldof", "inflo", "cof", "cof_pyod"]
+    duplicates: Literal["sklearn", "inf", "one", "distinct", "cap"]
+    ties: Literal["cut", "all"]
+    lambda_: float  #: C++'s `lambda`
+    contamination: float
+    novelty: bool
+
+
+class KMeansOptions(Common, total=False):
+    clusters: int
+    init: Literal["k-means++", "k-means||", "random", "first-k"]
+    centres: Any  #: [clusters, d] first centres, instead of `clusters` and `init`
+    metric: Literal["euclidean", "cosine"]
+    weights: Any  #: [n]
+    runs: int
+    seed: int
+    max_iterations: int
+    tolerance: float
+    changed_share: float
+    rule: Literal["settled", "classical"]
+    empty: Literal["farthest", "keep"]
+    batch_size: int
+    history: bool
+
+
+class LleOptions(_Search, total=False):
+    k: int
+    dim: int
+    variant: Literal["standard", "modified", "hessian", "hessian_sklearn", "ltsa"]
+    reg: float
+    solver: Literal["automatic", "dense", "direct", "cpu", "lanczos", "arnoldi"]
+    max_steps: int
+    pieces: Literal["apart", "refuse"]
+    certify: bool
+
+
+class CoclusterOptions(Common, total=False):
+    method: Literal["components", "closure", "product_serial", "product_global", "product_tiled"]
+
+
+class SpectralOptions(Common, total=False):
+    clusters: int
+    seed: int
+    runs: int
+
+
+class OverlapOptions(Common, total=False):
+    widths: bool
+
+
+class MatchOptions(Common, total=False):
+    rule: Literal["standard", "touch", "area", "share", "share_a", "share_b", "iou", "width"]
+    threshold: float
+    min_width: float
+    sliver_width: float
+    unchanged_iou: float
+    widths: bool
+    max_partners: int
+    max_area: float
+    agreement: Literal["ignored", "required", "enough"]
+    codes_a: Any  #: [features of a], -1: unknown
+    codes_b: Any  #: [features of b]
+    max_members: int
+    max_steps: int
+
+
+class GenerateOptions(Common, total=False):
+    rows: int
+    cols: int
+    centers: int
+    noise: float
+    seed: int
+
+
+class ReadOptions(Common, total=False):
+    format: str  #: found by content
+    label: str  #: csv: name or position of the column of labels
+    header: bool | None  #: csv: whether line 1 names the columns; found out
+    delimiter: str
+    decimal: str
+    comment: str
+    member: str  #: npz, hdf5: the array to read
+    drop: list[str]  #: csv: columns to leave out
+    text: list[str]  #: csv: columns of text, read as codes
+    find_text: bool
+    keep_index: bool
+    bfloat16: bool
+    missing: bool  #: csv: missing values are NaN
+    columns: int  #: libsvm: how many
+
+
+class WriteOptions(Common, total=False):
+    format: str  #: by the path's suffix
+    lossy: bool
+    drop_labels: bool
+    delimiter: str

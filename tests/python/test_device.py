@@ -1,0 +1,98 @@
+"""Device tables: on a CUDA device where there is one, else on the fake device (device code compiled for the host, which
+ctest names by VICINAL_CUDA_PLUGIN). Memory comes from the driver's own interface, so that no other package is needed."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from conftest import same
+
+import vicinal as vc
+
+MISSING = vc.doctor(device="cpu").cuda_missing
+pytestmark = pytest.mark.skipif(MISSING != "", reason=MISSING)
+
+
+class Driver:
+    """As tests/contract/device_memory.hpp."""
+
+    def __init__(self):
+        self.library = ctypes.CDLL("libcuda.so.1")
+        self.context = ctypes.c_void_p()
+        device = ctypes.c_int()
+        self("cuInit", 0)
+        self("cuDeviceGet", ctypes.byref(device), 0)
+        self("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), device)
+
+    def __call__(self, name, *arguments):
+        status = getattr(self.library, name)(*arguments)
+        assert status == 0, (name, status)
+
+    def copied(self, array):
+        """The address of a copy on device 0; it is never freed."""
+        at = ctypes.c_uint64()
+        self("cuCtxSetCurrent", self.context)
+        self("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(max(array.nbytes, 1)))
+        self("cuMemcpyHtoD_v2", at, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes))
+        return at.value
+
+
+@pytest.fixture(scope="module")
+def on_device():
+    """Arrays of NumPy copied to the device: what has `__cuda_array_interface__`, as CuPy's and Numba's arrays have."""
+    driver = Driver()
+
+    class OnDevice:
+        def __init__(self, array):
+            fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+            self.__cuda_array_interface__ = {
+                "version": 3,
+                "shape": array.shape,
+                "typestr": array.dtype.str,
+                "strides": array.strides if fortran else None,
+                "data": (driver.copied(array.T if fortran else np.ascontiguousarray(array)), False),
+            }
+
+    return OnDevice
+
+
+TABLE = np.random.default_rng(0).normal(size=(200, 6)).astype(np.float32)
+
+
+@pytest.mark.parametrize("table", [TABLE, TABLE.astype(np.float64), np.asfortranarray(TABLE)])
+def test_knn(table, on_device):
+    expected = vc.knn(table, k=4, device="cpu")
+    graph = vc.knn(on_device(table), k=4)
+    assert graph.plan.device == "cuda:0" and graph.copied == 0
+    same(graph.ids, expected.ids)
+    same(graph.distances, expected.distances)
+    same(vc.Index(on_device(table)).knn(on_device(table[:7]), k=2).ids, vc.knn(table, table[:7], k=2, device="cpu").ids)
+
+
+def test_other_functions(on_device):
+    same(vc.lof(on_device(TABLE), k=5).scores, vc.lof(TABLE, k=5, device="cpu").scores)
+    same(vc.kmeans(on_device(TABLE), clusters=3).labels, vc.kmeans(TABLE, clusters=3, device="cpu").labels)
+    lists = vc.radius(on_device(TABLE), radius=2.0)
+    same(lists.ids, vc.radius(TABLE, radius=2.0, device="cpu").ids)
+
+
+def test_host_tables_on_a_device():
+    graph = vc.knn(TABLE, k=4, device="cuda")
+    assert graph.plan.device == "cuda:0"
+    same(graph.ids, vc.knn(TABLE, k=4, device="cpu").ids)
+
+
+def test_mixed(on_device):
+    with pytest.raises(vc.InvalidArgument, match="queries: is in host memory, but table is not"):
+        vc.knn(on_device(TABLE), TABLE[:5])
+    with pytest.raises(vc.InvalidArgument, match="queries: is in device memory, but table is not"):
+        vc.knn(TABLE, on_device(TABLE[:5]))
+    with pytest.raises(vc.Error, match="table: is in device memory, but device is 'cpu'"):
+        vc.knn(on_device(TABLE), device="cpu")
+
+
+def test_what_it_cannot_be(on_device):
+    with pytest.raises(vc.InvalidArgument, match="table: elements of type <i8 on a device"):
+        vc.knn(on_device(np.arange(6).reshape(3, 2)))
+    with pytest.raises(vc.InvalidArgument, match="table: 1 dimensions"):
+        vc.knn(on_device(TABLE[0]))
