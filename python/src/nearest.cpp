@@ -137,7 +137,7 @@ nb::object graph_call(nb::handle ids, nb::handle distances, nb::handle offsets, 
   } else {
     copy(call.integers("offsets", offsets), graph->offsets);
     const auto& at = graph->offsets;
-    if (static_cast<std::int64_t>(at.size()) != rows + 1 || at.front() != 0 || at.back() != listed ||
+    if (rows < 0 || static_cast<std::int64_t>(at.size()) != rows + 1 || at.front() != 0 || at.back() != listed ||
         !std::is_sorted(at.begin(), at.end())) {
       throw Error(ErrorCode::invalid_argument,
                   "offsets: expected rows + 1 ascending numbers from 0 to the number of ids");

@@ -91,6 +91,14 @@ CASES = {
         vc.InvalidArgument,
         "offsets: ",
     ),
+    "no offsets": (
+        lambda: vc.NeighborGraph.of([1, 2], [1.0, 2], table_rows=9, offsets=[]),
+        vc.InvalidArgument,
+        "offsets: ",
+    ),
+    "NaN centres": (lambda: vc.KMeans.of([[np.nan, 1, 2]]), vc.BadData, "centres: row 0, column 0"),
+    "negative edges": (lambda: vc.cocluster([-1], [0]), vc.BadData, "-1"),
+    "exclude beyond": (lambda: vc.knn(TABLE, exclude=[99] * 30), vc.Error, "exclude"),
     "no novelty": (
         lambda: vc.novelty(vc.Index(TABLE), vc.lof(TABLE, k=3), TABLE),
         vc.InvalidArgument,
