@@ -101,7 +101,7 @@ def diabetes(vicinal):
     words = ("--target", "progression", "--scale", "standard", "-k")
     vicinal("regress", "train.csv", "test.csv", *words, 35, "-o", "predicted.csv", "-q")
     scores = json.loads(vicinal("regress", "train.csv", *words, "1..40", "--cv", 5, "--json"))["cross_validation"]
-    predicted = [float(row["value"]) for row in vicinal.read("predicted.csv")]
+    predicted = [float(row["progression"]) for row in vicinal.read("predicted.csv")]
     return list(zip(target[332:], predicted)), scores["scores"]
 
 

@@ -119,7 +119,7 @@ LleOptions LleCommand::options() const {
 /// How TABLE is read to be embedded; its ids are of use where no other rows are written.
 ReadOptions LleCommand::reading_of_table(const Context& ctx) const {
   ReadOptions reading = read_options(input);
-  reading.missing = missing.fills();
+  reading.missing = missing.any();
   reading.label = label;
   if (!queries.empty()) {
     leave_out_ids(ctx, table, reading, id);

@@ -83,12 +83,12 @@ Input Call::look(const char* name, nb::handle value, int* device) {
   if (const auto read = native<Table>(value)) return {read->view, read};
   // Plain arrays of a native type need no look from Python.
   if (auto input = plain_table(value)) return *input;
-  const nb::tuple seen = nb::cast<nb::tuple>(tables("table")(value, name));
-  count_copied(nb::cast<std::int64_t>(seen[2]));
-  const auto kind = nb::cast<std::string>(seen[0]);
-  if (kind == "blocks") return block_table(*this, seen[1]);
-  if (kind != "path") return imported_table(kind, seen[1], name, device);
-  const auto path = nb::cast<std::string>(seen[1]);
+  const nb::tuple answer = nb::cast<nb::tuple>(tables("table")(value, name));
+  count_copied(nb::cast<std::int64_t>(answer[2]));
+  const auto kind = nb::cast<std::string>(answer[0]);
+  if (kind == "blocks") return block_table(*this, answer[1]);
+  if (kind != "path") return imported_table(kind, answer[1], name, device);
+  const auto path = nb::cast<std::string>(answer[1]);
   auto table = std::make_shared<Table>();
   run([&](const Context& ctx) { *table = read_table(ctx, path); });
   return {table->view, table};
@@ -122,9 +122,9 @@ Input Call::host_table(const char* name, nb::handle value) {
 }
 
 std::span<const std::byte> Call::elements(const char* name, nb::handle value, const char* kind) {
-  const nb::tuple seen = nb::cast<nb::tuple>(tables("vector")(value, name, kind));
-  count_copied(nb::cast<std::int64_t>(seen[1]));
-  const auto buffer = Buffer::of(seen[0]);
+  const nb::tuple answer = nb::cast<nb::tuple>(tables("vector")(value, name, kind));
+  count_copied(nb::cast<std::int64_t>(answer[1]));
+  const auto buffer = Buffer::of(answer[0]);
   keep(buffer);
   return {static_cast<const std::byte*>(buffer->data()), static_cast<std::size_t>(buffer->bytes())};
 }
@@ -137,9 +137,9 @@ std::span<const double> Call::numbers(const char* name, nb::handle value) {
   return {reinterpret_cast<const double*>(bytes.data()), bytes.size() / sizeof(double)};
 }
 std::span<const std::uint64_t> Call::bitmap(const char* name, nb::handle rows) {
-  const nb::tuple seen = nb::cast<nb::tuple>(tables("bitmap")(rows, name));
-  filtered_rows_ = nb::cast<std::int64_t>(seen[1]);
-  const auto buffer = Buffer::of(seen[0]);
+  const nb::tuple answer = nb::cast<nb::tuple>(tables("bitmap")(rows, name));
+  filtered_rows_ = nb::cast<std::int64_t>(answer[1]);
+  const auto buffer = Buffer::of(answer[0]);
   count_copied(buffer->bytes());
   keep(buffer);
   return {static_cast<const std::uint64_t*>(buffer->data()),

@@ -1,4 +1,5 @@
 // kmeans, predict, transform, score, and models of given centres and of files.
+#include <cmath>
 #include <utility>
 
 #include "answer.hpp"
@@ -57,6 +58,12 @@ nb::object model_call(nb::handle centres, nb::dict keywords) {
   });
   model->clusters = view.rows();
   model->cols = view.cols();
+  const auto cols = static_cast<std::size_t>(view.cols());
+  for (std::size_t i = 0; i < model->centres.size(); ++i) {
+    if (std::isfinite(model->centres[i])) continue;
+    throw Error(ErrorCode::bad_data,
+                "centres: row " + std::to_string(i / cols) + ", column " + std::to_string(i % cols) + " is not finite");
+  }
   call.count_copied(static_cast<std::int64_t>(model->centres.size() * sizeof(double)));
   return kmeans_answer(call, model);
 }

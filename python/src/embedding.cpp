@@ -56,12 +56,12 @@ nb::object lle_call(nb::handle table, nb::handle graph, nb::dict keywords) {
   const auto options = call.options(lle_fields());
   call.refuse_others();
   const Input input = call.table("table", table);
-  const auto known = graph.is_none()
-                         ? nullptr
-                         : call.expect<NeighborGraph>("graph", graph, "a NeighborGraph of the table within itself");
+  const auto known_graph =
+      graph.is_none() ? nullptr
+                      : call.expect<NeighborGraph>("graph", graph, "a NeighborGraph of the table within itself");
   auto result = std::make_shared<Lle>();
   call.run([&](const Context& ctx) {
-    *result = known ? lle(ctx, input.view, *known, options) : lle(ctx, input.view, options);
+    *result = known_graph ? lle(ctx, input.view, *known_graph, options) : lle(ctx, input.view, options);
   });
   return lle_answer(call, result);
 }
@@ -70,10 +70,10 @@ nb::object transform_rows(nb::handle index, nb::handle model, nb::handle queries
   call.refuse_others();
   const auto held = call.expect<HeldIndex>("index", index, "an Index of the table that was embedded");
   const auto fitted = call.expect<Lle>("model", model, "a result of lle");
-  const Input asked = call.table("queries", queries);
+  const Input query_table = call.table("queries", queries);
   std::vector<double> coordinates;
-  call.run([&](const Context& ctx) { coordinates = transform(ctx, held->index, *fitted, asked.view); });
-  return array_of(std::move(coordinates), {asked.view.rows(), fitted->options.dim});
+  call.run([&](const Context& ctx) { coordinates = transform(ctx, held->index, *fitted, query_table.view); });
+  return array_of(std::move(coordinates), {query_table.view.rows(), fitted->options.dim});
 }
 
 void save_lle(nb::handle model, nb::handle index, const std::string& path, nb::dict keywords) {

@@ -81,19 +81,19 @@ nb::object generate_call(nb::handle shape, nb::dict keywords) {
   Setting{"shape", shape, call}.read(options.shape);
   options = call.options(generate_fields(), options);
   call.refuse_others();
-  auto made = std::make_shared<Generated>();
-  call.run([&](const Context& ctx) { *made = generate(ctx, options); });
-  Answer answer(call, std::shared_ptr<const Generated>(made));
-  answer.array("points", made->points, {made->rows, made->cols});
-  if (made->parameters.empty()) {
+  auto generated = std::make_shared<Generated>();
+  call.run([&](const Context& ctx) { *generated = generate(ctx, options); });
+  Answer answer(call, std::shared_ptr<const Generated>(generated));
+  answer.array("points", generated->points, {generated->rows, generated->cols});
+  if (generated->parameters.empty()) {
     answer.value("parameters", nb::none());
   } else {
-    answer.array("parameters", made->parameters, {made->rows, 2});
+    answer.array("parameters", generated->parameters, {generated->rows, 2});
   }
-  if (made->labels.empty()) {
+  if (generated->labels.empty()) {
     answer.value("labels", nb::none());
   } else {
-    answer.array("labels", made->labels);
+    answer.array("labels", generated->labels);
   }
   return answer.done();
 }

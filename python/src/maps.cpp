@@ -76,9 +76,9 @@ nb::object match_call(nb::handle a, nb::handle b, nb::dict keywords) {
   call.refuse_others();
   const PolygonsView left = polygons_of(call, "a", a);
   const PolygonsView right = polygons_of(call, "b", b);
-  auto made = std::make_shared<Match>();
-  call.run([&](const Context& ctx) { *made = match(ctx, left, right, options); });
-  const std::shared_ptr<const Match> result = made;
+  auto matched = std::make_shared<Match>();
+  call.run([&](const Context& ctx) { *matched = match(ctx, left, right, options); });
+  const std::shared_ptr<const Match> result = matched;
   const auto pairs = Answer(call, result)
                          .value("a", pair_column(*result, &Overlap::a))
                          .value("b", pair_column(*result, &Overlap::b))

@@ -19,14 +19,15 @@ nb::object knn_call(nb::handle table, nb::handle queries, nb::dict keywords) {
   const auto options = call.options(knn_fields());
   call.refuse_others();
   const Searched searched(call, table);
-  const auto asked = optional_table(call, "queries", queries);
+  const auto query_table = optional_table(call, "queries", queries);
   auto graph = std::make_shared<NeighborGraph>();
   call.run(
       [&](const Context& ctx) {
-        searched.visit(
-            [&](const auto& in) { *graph = asked ? knn(ctx, in, asked->view, options) : knn(ctx, in, options); });
+        searched.visit([&](const auto& in) {
+          *graph = query_table ? knn(ctx, in, query_table->view, options) : knn(ctx, in, options);
+        });
       },
-      searched.operations(asked, options.metric));
+      searched.operations(query_table, options.metric));
   return graph_answer(call, graph);
 }
 
@@ -35,14 +36,15 @@ nb::object radius_call(nb::handle table, nb::handle queries, nb::dict keywords) 
   const auto options = call.options(radius_fields());
   call.refuse_others();
   const Searched searched(call, table);
-  const auto asked = optional_table(call, "queries", queries);
+  const auto query_table = optional_table(call, "queries", queries);
   auto graph = std::make_shared<NeighborGraph>();
   call.run(
       [&](const Context& ctx) {
-        searched.visit(
-            [&](const auto& in) { *graph = asked ? radius(ctx, in, asked->view, options) : radius(ctx, in, options); });
+        searched.visit([&](const auto& in) {
+          *graph = query_table ? radius(ctx, in, query_table->view, options) : radius(ctx, in, options);
+        });
       },
-      searched.operations(asked, options.metric));
+      searched.operations(query_table, options.metric));
   return graph_answer(call, graph);
 }
 
@@ -51,14 +53,14 @@ nb::object count_call(nb::handle table, nb::handle queries, nb::dict keywords) {
   const auto options = call.options(radius_fields());
   call.refuse_others();
   const Searched searched(call, table);
-  const auto asked = optional_table(call, "queries", queries);
+  const auto query_table = optional_table(call, "queries", queries);
   auto counts = std::make_shared<NeighborCounts>();
   call.run(
       [&](const Context& ctx) {
         const Index index = searched.index(ctx);
-        *counts = asked ? count(ctx, index, asked->view, options) : count(ctx, index, options);
+        *counts = query_table ? count(ctx, index, query_table->view, options) : count(ctx, index, options);
       },
-      searched.operations(asked, options.metric));
+      searched.operations(query_table, options.metric));
   return Answer(call, std::shared_ptr<const NeighborCounts>(counts))
       .array("counts", counts->counts)
       .plan(counts->plan)
@@ -137,7 +139,7 @@ nb::object graph_call(nb::handle ids, nb::handle distances, nb::handle offsets, 
   } else {
     copy(call.integers("offsets", offsets), graph->offsets);
     const auto& at = graph->offsets;
-    if (static_cast<std::int64_t>(at.size()) != rows + 1 || at.front() != 0 || at.back() != listed ||
+    if (rows < 0 || static_cast<std::int64_t>(at.size()) != rows + 1 || at.front() != 0 || at.back() != listed ||
         !std::is_sorted(at.begin(), at.end())) {
       throw Error(ErrorCode::invalid_argument,
                   "offsets: expected rows + 1 ascending numbers from 0 to the number of ids");
@@ -153,18 +155,18 @@ nb::object symmetrize_call(nb::handle graph, nb::dict keywords) {
   if (const nb::object given = call.keyword("symmetry")) Setting{"symmetry", given, call}.read(symmetry);
   call.refuse_others();
   const auto held = call.expect<NeighborGraph>("graph", graph, "a NeighborGraph");
-  auto made = std::make_shared<NeighborGraph>();
-  call.run([&](const Context& ctx) { *made = symmetrize(ctx, *held, symmetry); });
-  return graph_answer(call, made);
+  auto result = std::make_shared<NeighborGraph>();
+  call.run([&](const Context& ctx) { *result = symmetrize(ctx, *held, symmetry); });
+  return graph_answer(call, result);
 }
 
 nb::object with_self_call(nb::handle graph, nb::dict keywords) {
   Call call("with_self", std::move(keywords));
   call.refuse_others();
   const auto held = call.expect<NeighborGraph>("graph", graph, "a NeighborGraph");
-  auto made = std::make_shared<NeighborGraph>();
-  call.run([&](const Context& ctx) { *made = with_self(ctx, *held); });
-  return graph_answer(call, made);
+  auto result = std::make_shared<NeighborGraph>();
+  call.run([&](const Context& ctx) { *result = with_self(ctx, *held); });
+  return graph_answer(call, result);
 }
 
 }  // namespace

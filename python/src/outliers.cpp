@@ -49,9 +49,9 @@ nb::object novelty_call(nb::handle index, nb::handle model, nb::handle queries, 
   call.refuse_others();
   const auto held = call.expect<HeldIndex>("index", index, "an Index");
   const auto fitted = call.expect<Lof>("model", model, "a result of lof with novelty=True");
-  const Input asked = call.table("queries", queries);
+  const Input query_table = call.table("queries", queries);
   std::vector<double> scores;
-  call.run([&](const Context& ctx) { scores = novelty(ctx, held->index, *fitted, asked.view); });
+  call.run([&](const Context& ctx) { scores = novelty(ctx, held->index, *fitted, query_table.view); });
   const auto rows = static_cast<std::int64_t>(scores.size());
   return array_of(std::move(scores), {rows});
 }

@@ -33,9 +33,9 @@ class Searched {
   /// About how many operations a search takes at most, for `Call::run`.
   [[nodiscard]] double operations(const std::optional<Input>& queries, Metric metric) const {
     const TableView& table = index_ != nullptr ? index_->index.table() : table_.view;
-    const TableView& asked = queries ? queries->view : table;
-    if (table.is_block_source() || asked.is_block_source()) return std::numeric_limits<double>::infinity();
-    const double keys = static_cast<double>(table.rows()) * static_cast<double>(asked.rows());
+    const TableView& query_table = queries ? queries->view : table;
+    if (table.is_block_source() || query_table.is_block_source()) return std::numeric_limits<double>::infinity();
+    const double keys = static_cast<double>(table.rows()) * static_cast<double>(query_table.rows());
     return keys * static_cast<double>(table.cols()) * (metric == Metric::minkowski ? 100 : 1);
   }
   /// An index of it, made now where there is none.

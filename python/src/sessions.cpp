@@ -54,7 +54,7 @@ bool is_same(const Place& a, const Place& b) {
 }
 
 /// The latest session for a place; null where none waits.
-std::unique_ptr<Session::State> taken(const Place& place, const std::string& environment) {
+std::unique_ptr<Session::State> waiting_state(const Place& place, const std::string& environment) {
   const std::lock_guard lock(waiting().mutex);
   auto& sessions = waiting().sessions;
   for (auto one = sessions.rbegin(); one != sessions.rend(); ++one) {
@@ -107,7 +107,7 @@ Context context_of(const Place& place, const ProgressFn& progress) {
   return Context::cuda(options);
 }
 
-std::unique_ptr<Session::State> made(const Place& place, const std::string& environment) {
+std::unique_ptr<Session::State> new_state(const Place& place, const std::string& environment) {
   const nanobind::gil_scoped_release released;  // a device takes some tenths of a second to open
   auto progress = std::make_shared<ProgressFn>();
   const ProgressFn forward = [progress](std::string_view stage, double fraction) {
@@ -123,8 +123,8 @@ Session::Session(Place place) {
   if (place.threads == 0) place.threads = threads_allowed();
   const auto now = std::chrono::steady_clock::now();
   const std::string environment = environment_now();
-  state_ = taken(place, environment);
-  if (state_ == nullptr) state_ = made(place, environment);
+  state_ = waiting_state(place, environment);
+  if (state_ == nullptr) state_ = new_state(place, environment);
   if (place.memory_limit != 0) {
     context_ = state_->context.with_memory_limit(place.memory_limit);
     return;

@@ -13,15 +13,15 @@ namespace {
 
 /// One label for each row of a table, integers or texts.
 Labels labels_of(Call& call, nb::handle value) {
-  const nb::tuple seen = nb::cast<nb::tuple>(nb::module_::import_("vicinal._tables").attr("labels")(value, "labels"));
-  call.count_copied(nb::cast<std::int64_t>(seen[2]));
-  if (nb::cast<std::string>(seen[0]) == "int") return encode_labels(call.integers("labels", seen[1]));
+  const nb::tuple answer = nb::cast<nb::tuple>(nb::module_::import_("vicinal._tables").attr("labels")(value, "labels"));
+  call.count_copied(nb::cast<std::int64_t>(answer[2]));
+  if (nb::cast<std::string>(answer[0]) == "int") return encode_labels(call.integers("labels", answer[1]));
   std::vector<std::string> texts;
-  for (const nb::handle text : nb::cast<nb::list>(seen[1])) texts.push_back(nb::cast<std::string>(text));
+  for (const nb::handle text : nb::cast<nb::list>(answer[1])) texts.push_back(nb::cast<std::string>(text));
   return encode_labels(texts);
 }
 
-/// Whether all rows within a radius are asked, rather than the k nearest.
+/// Whether all rows within a radius count, rather than the k nearest.
 bool is_by_radius(Call& call) {
   if (call.has("k") && call.has("radius")) {
     throw Error(ErrorCode::invalid_argument, "radius: expected either k or radius, not both");
@@ -73,13 +73,13 @@ nb::object classify_call(nb::handle table, nb::handle queries, nb::handle labels
   const auto voting = call.options(vote_fields());
   call.refuse_others();
   const Searched searched(call, table);
-  const Input asked = call.table("queries", queries);
+  const Input query_table = call.table("queries", queries);
   const std::vector<Labels> outputs = {labels_of(call, labels)};
   auto result = std::make_shared<Classification>();
   call.run([&](const Context& ctx) {
     searched.visit([&](const auto& in) {
-      *result = by_radius ? classify_radius(ctx, in, asked.view, outputs, within, voting)
-                          : classify(ctx, in, asked.view, outputs, near, voting);
+      *result = by_radius ? classify_radius(ctx, in, query_table.view, outputs, within, voting)
+                          : classify(ctx, in, query_table.view, outputs, near, voting);
     });
   });
   Answer answer(call, std::shared_ptr<const Classification>(result));
@@ -92,10 +92,10 @@ nb::object average_call(nb::handle graph, nb::handle targets, nb::dict keywords)
   const auto options = call.options(regress_fields());
   call.refuse_others();
   const auto held = call.expect<NeighborGraph>("graph", graph, "a NeighborGraph");
-  const Input known = call.host_table("targets", targets);
+  const Input target_table = call.host_table("targets", targets);
   std::vector<double> values;
-  call.run([&](const Context& ctx) { values = average(ctx, *held, known.view, options); });
-  return array_of(std::move(values), {held->rows, known.view.cols()});
+  call.run([&](const Context& ctx) { values = average(ctx, *held, target_table.view, options); });
+  return array_of(std::move(values), {held->rows, target_table.view.cols()});
 }
 
 nb::object regress_call(nb::handle table, nb::handle queries, nb::handle targets, nb::dict keywords) {
@@ -106,13 +106,13 @@ nb::object regress_call(nb::handle table, nb::handle queries, nb::handle targets
   const auto averaging = call.options(regress_fields());
   call.refuse_others();
   const Searched searched(call, table);
-  const Input asked = call.table("queries", queries);
-  const Input known = call.host_table("targets", targets);
+  const Input query_table = call.table("queries", queries);
+  const Input target_table = call.host_table("targets", targets);
   auto result = std::make_shared<Regression>();
   call.run([&](const Context& ctx) {
     searched.visit([&](const auto& in) {
-      *result = by_radius ? regress_radius(ctx, in, asked.view, known.view, within, averaging)
-                          : regress(ctx, in, asked.view, known.view, near, averaging);
+      *result = by_radius ? regress_radius(ctx, in, query_table.view, target_table.view, within, averaging)
+                          : regress(ctx, in, query_table.view, target_table.view, near, averaging);
     });
   });
   return Answer(call, std::shared_ptr<const Regression>(result))
@@ -138,9 +138,9 @@ nb::object cross_validate_call(nb::handle table, nb::handle labels, nb::handle t
       searched.visit([&](const auto& in) { *result = cross_validate(ctx, in, encoded, options); });
     });
   } else {
-    const Input known = call.host_table("targets", targets);
+    const Input target_table = call.host_table("targets", targets);
     call.run([&](const Context& ctx) {
-      searched.visit([&](const auto& in) { *result = cross_validate(ctx, in, known.view, options); });
+      searched.visit([&](const auto& in) { *result = cross_validate(ctx, in, target_table.view, options); });
     });
   }
   const auto tried = static_cast<std::int64_t>(result->scores.size());

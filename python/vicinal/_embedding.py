@@ -44,12 +44,13 @@ class Lle(Result):
     plan: Plan
     stats: SearchStats
 
-    def __init__(self, made: tuple[_core.Native, dict[str, Any]]) -> None:
-        made[1]["pieces"] = [LlePiece(fields) for fields in made[1]["pieces"]]
-        super().__init__(made)
+    def __init__(self, answer: tuple[_core.Native, dict[str, Any]]) -> None:
+        answer[1]["pieces"] = [LlePiece(fields) for fields in answer[1]["pieces"]]
+        super().__init__(answer)
 
     def save(self, path: str | os.PathLike[str], index: Index, **options: Unpack[Common]) -> None:
-        """Writes the result, of the table of `index`, and the index to one file, which the command and C++ read, too."""
+        """Writes the result, of the table of `index`, and the index to one file, which the command and C++
+        read, too. Raises FileError."""
         _core.save_lle(self, index, os.fspath(path), dict(options))
 
     @classmethod

@@ -109,13 +109,13 @@ class Match(Result):
     split_groups: int
     threshold: float  #: that was used
 
-    def __init__(self, made: tuple[_core.Native, dict[str, Any]]) -> None:
-        fields = made[1]
+    def __init__(self, answer: tuple[_core.Native, dict[str, Any]]) -> None:
+        fields = answer[1]
         fields["pairs"] = MatchPairs(fields["pairs"])
         fields["a"] = MatchFeatures(fields["a"])
         fields["b"] = MatchFeatures(fields["b"])
         fields["groups"] = MatchGroups(fields["groups"])
-        super().__init__(made)
+        super().__init__(answer)
 
 
 @documented("OverlapOptions")

@@ -29,7 +29,6 @@ def documented(*structs: str) -> Callable[[_Function], _Function]:
     return add
 
 
-
 def unknown(function: str, name: str, known: list[str]) -> str:
     """Names the nearest keyword, or all of them."""
     import difflib

@@ -183,9 +183,9 @@ class Index(Result):
         super().__init__(_core.index(table, options))
 
     @classmethod
-    def _of(cls, made: tuple[_core.Native, dict[str, Any]]) -> Index:
+    def _of(cls, answer: tuple[_core.Native, dict[str, Any]]) -> Index:
         index = cls.__new__(cls)
-        Result.__init__(index, made)
+        Result.__init__(index, answer)
         return index
 
     def knn(self, queries: Any = None, **options: Unpack[KnnOptions]) -> NeighborGraph:

@@ -28,7 +28,8 @@ class Lof(Result):
     score_seconds: float
 
     def save(self, path: str | os.PathLike[str], index: Index, **options: Unpack[Common]) -> None:
-        """Writes the result, made with novelty=True of `index`, and the index to one file, which the command and C++ read, too."""
+        """Writes the result, made with novelty=True of `index`, and the index to one file, which the command and C++
+        read, too. Raises FileError."""
         _core.save_lof(self, index, os.fspath(path), dict(options))
 
     @classmethod

@@ -78,8 +78,8 @@ class Result(Record):
     _native: _core.Native
     _records: ClassVar[dict[str, type[Record]]] = {"plan": Plan, "stats": SearchStats}
 
-    def __init__(self, made: tuple[_core.Native, dict[str, Any]]) -> None:
-        native, fields = made
+    def __init__(self, answer: tuple[_core.Native, dict[str, Any]]) -> None:
+        native, fields = answer
         for name, kind in self._records.items():
             if name in fields:
                 fields[name] = kind(fields[name])

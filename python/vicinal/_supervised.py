@@ -14,7 +14,17 @@ from vicinal._names import documented
 from vicinal._options import ClassifyOptions, CrossValidateOptions, RegressionOptions, RegressOptions, VoteOptions
 from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Result, SearchStats
 
-__all__ = ["Classification", "CrossValidation", "Regression", "Vote", "average", "classify", "cross_validate", "regress", "vote"]
+__all__ = [
+    "Classification",
+    "CrossValidation",
+    "Regression",
+    "Vote",
+    "average",
+    "classify",
+    "cross_validate",
+    "regress",
+    "vote",
+]
 
 
 class Vote(Result):

@@ -66,8 +66,8 @@ def table(value: Any, name: str) -> tuple[str, Any, int]:
         bits = array.view(np.uint16)
         plain = _aligned(bits)
         return "bfloat16", plain, copied if plain is bits else plain.nbytes
-    made = _native(array, name)
-    return "array", made, copied if np.may_share_memory(made, array) else made.nbytes
+    converted = _native(array, name)
+    return "array", converted, copied if np.may_share_memory(converted, array) else converted.nbytes
 
 
 def _is_masked(value: Any) -> bool:
@@ -144,8 +144,8 @@ def vector(value: Any, name: str, kind: str) -> tuple[NDArray[Any], int]:
     if kind == "float64" and array.dtype.kind in "iu":
         array = _widened(array, name)
     # int64 has two names in C, and NumPy would copy one to the other.
-    made = np.ascontiguousarray(array, None if array.dtype == kind else kind)
-    return made, 0 if made is array and array is value else made.nbytes
+    converted = np.ascontiguousarray(array, None if array.dtype == kind else kind)
+    return converted, 0 if converted is array and array is value else converted.nbytes
 
 
 def bitmap(value: Any, name: str) -> tuple[NDArray[Any], int]:
@@ -174,8 +174,8 @@ def labels(value: Any, name: str) -> tuple[str, Any, int]:
             raise InvalidArgument(f"{name}: labels are whole numbers or texts, not fractions; regress takes numbers")
         array = whole
     if array.dtype.kind in "iu":
-        made, copied = vector(array, name, "int64")
-        return "int", made, copied if made is value else made.nbytes
+        converted, copied = vector(array, name, "int64")
+        return "int", converted, copied if converted is value else converted.nbytes
     texts = array.tolist()
     if not all(isinstance(text, str) for text in texts):
         raise InvalidArgument(f"{name}: labels are whole numbers or texts, all of one kind")

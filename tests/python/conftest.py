@@ -23,7 +23,9 @@ def run(tmp_path, command):
     """Runs the command in the test's own folder, which it must like; returns stdout."""
 
     def run(*arguments):
-        done = subprocess.run([command, *map(str, arguments)], cwd=tmp_path, text=True, capture_output=True, timeout=300)
+        done = subprocess.run(
+            [command, *map(str, arguments)], cwd=tmp_path, text=True, capture_output=True, timeout=300
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -22,7 +22,11 @@ CASES = {
     "complex": (lambda: vc.knn(TABLE.astype(complex)), vc.InvalidArgument, "table: holds complex numbers"),
     "texts": (lambda: vc.knn(TABLE.astype(str)), vc.InvalidArgument, "table: holds texts"),
     "structs": (lambda: vc.knn(np.zeros((3, 3), [("a", "f8")])), vc.InvalidArgument, "table: holds structs"),
-    "dates": (lambda: vc.knn(np.zeros((3, 3), "M8[s]")), vc.InvalidArgument, "table: holds elements of type datetime64"),
+    "dates": (
+        lambda: vc.knn(np.zeros((3, 3), "M8[s]")),
+        vc.InvalidArgument,
+        "table: holds elements of type datetime64",
+    ),
     "long double": (lambda: vc.knn(TABLE.astype(np.longdouble)), vc.InvalidArgument, "table: holds elements of type"),
     "no dimension": (lambda: vc.knn(np.float64(3)), vc.InvalidArgument, "table: 0 dimensions; expected 2"),
     "one dimension": (lambda: vc.knn(TABLE[0]), vc.InvalidArgument, r"table: 1 dimensions.*reshape\(-1, 1\)"),
@@ -53,7 +57,11 @@ CASES = {
         vc.InvalidArgument,
         "filter: 31 bools for a table of 30 rows",
     ),
-    "filter's type": (lambda: vc.knn(TABLE, filter=np.ones(30)), vc.InvalidArgument, "filter: expected an array of bools"),
+    "filter's type": (
+        lambda: vc.knn(TABLE, filter=np.ones(30)),
+        vc.InvalidArgument,
+        "filter: expected an array of bools",
+    ),
     "exclude's type": (lambda: vc.knn(TABLE, exclude=np.ones(30)), vc.InvalidArgument, "exclude: .*whole numbers"),
     "exclude's length": (lambda: vc.knn(TABLE, exclude=[1, 2]), vc.InvalidArgument, "exclude"),
     "device": (lambda: vc.knn(TABLE, device="gpu"), vc.InvalidArgument, "device: unknown value 'gpu'"),
@@ -69,7 +77,11 @@ CASES = {
         vc.InvalidArgument,
         "either k or radius",
     ),
-    "mixed labels": (lambda: vc.vote(vc.knn(TABLE), np.array([1, "a"] * 15, object)), vc.InvalidArgument, "of one kind"),
+    "mixed labels": (
+        lambda: vc.vote(vc.knn(TABLE), np.array([1, "a"] * 15, object)),
+        vc.InvalidArgument,
+        "of one kind",
+    ),
     "labels in a table": (lambda: vc.vote(vc.knn(TABLE), TABLE), vc.InvalidArgument, "labels: 2 dimensions"),
     "weights' word": (lambda: vc.vote(vc.knn(TABLE), [1] * 30, weights="near"), vc.InvalidArgument, "weights: .*near"),
     "too few weights": (
@@ -85,12 +97,24 @@ CASES = {
     ),
     "negative ids": (lambda: vc.NeighborGraph.of([[-1]], [[1.0]], table_rows=9), vc.BadData, "ids: row 0 lists -1"),
     "NaN distances": (lambda: vc.NeighborGraph.of([[1]], [[np.nan]], table_rows=9), vc.BadData, "distances: NaN"),
-    "unequal arrays": (lambda: vc.NeighborGraph.of([[1]], [[1.0, 2]], table_rows=9), vc.InvalidArgument, "distances: 2"),
+    "unequal arrays": (
+        lambda: vc.NeighborGraph.of([[1]], [[1.0, 2]], table_rows=9),
+        vc.InvalidArgument,
+        "distances: 2",
+    ),
     "offsets": (
         lambda: vc.NeighborGraph.of([1, 2], [1.0, 2], table_rows=9, offsets=[0, 3]),
         vc.InvalidArgument,
         "offsets: ",
     ),
+    "no offsets": (
+        lambda: vc.NeighborGraph.of([1, 2], [1.0, 2], table_rows=9, offsets=[]),
+        vc.InvalidArgument,
+        "offsets: ",
+    ),
+    "NaN centres": (lambda: vc.KMeans.of([[np.nan, 1, 2]]), vc.BadData, "centres: row 0, column 0"),
+    "negative edges": (lambda: vc.cocluster([-1], [0]), vc.BadData, "-1"),
+    "exclude beyond": (lambda: vc.knn(TABLE, exclude=[99] * 30), vc.Error, "exclude"),
     "no novelty": (
         lambda: vc.novelty(vc.Index(TABLE), vc.lof(TABLE, k=3), TABLE),
         vc.InvalidArgument,
@@ -104,7 +128,11 @@ CASES = {
     ),
     "rule": (lambda: vc.kmeans(TABLE, rule="soon"), vc.InvalidArgument, "rule: .*soon.*settled, classical"),
     "edges": (lambda: vc.cocluster([0, 5], [0, 0], n_a=3), vc.BadData, "5"),
-    "polygons": (lambda: vc.overlaps(vc.Polygons([0.0, 1], [0], [0], [7]), MAP), vc.InvalidArgument, "features|offsets|a"),
+    "polygons": (
+        lambda: vc.overlaps(vc.Polygons([0.0, 1], [0], [0], [7]), MAP),
+        vc.InvalidArgument,
+        "features|offsets|a",
+    ),
     "shape": (lambda: vc.generate("donut"), vc.InvalidArgument, "donut"),
     "suffix": (lambda: vc.write("table.xyz", TABLE), vc.InvalidArgument, "xyz"),
 }

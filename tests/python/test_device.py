@@ -1,5 +1,6 @@
 """Device tables: on a CUDA device where there is one, else on the fake device (device code compiled for the host, which
-ctest names by VICINAL_CUDA_PLUGIN). Memory comes from the driver's own interface, so that no other package is needed."""
+ctest names by VICINAL_CUDA_PLUGIN). Memory comes from the driver's own interface, so that no other package is needed.
+"""
 
 import ctypes
 

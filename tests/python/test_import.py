@@ -29,7 +29,11 @@ def test_import():
     loaded = {name.partition(".")[0] for name in told["modules"]}
     assert not loaded & {"sklearn", "pandas", "scipy", "tqdm", "torch"}, loaded
     assert len(told["modules"]) < 40, told["modules"]
-    assert not [name for name in told["mapped"] if "cuda" in name or "gdal" in name or "blas" in name.lower() and "numpy" not in name]
+    assert not [
+        name
+        for name in told["mapped"]
+        if "cuda" in name or "gdal" in name or "blas" in name.lower() and "numpy" not in name
+    ]
 
 
 def test_every_public_name_is_documented():

@@ -32,9 +32,15 @@ def test_words_are_those_of_the_library(struct):
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: vc.knn(TABLE, metrc="cosine"), r"knn\(\) got an unexpected keyword argument 'metrc'; did you mean 'metric'\?"),
+        (
+            lambda: vc.knn(TABLE, metrc="cosine"),
+            r"knn\(\) got an unexpected keyword argument 'metrc'; did you mean 'metric'\?",
+        ),
         (lambda: vc.knn(TABLE, n_neighbors=3), r"knn\(\) got an unexpected keyword argument 'n_neighbors'"),
-        (lambda: vc.knn(TABLE, xyzzy=3), "'xyzzy'; there are device, device_memory_limit, exclude, filter, k, memory_limit"),
+        (
+            lambda: vc.knn(TABLE, xyzzy=3),
+            "'xyzzy'; there are device, device_memory_limit, exclude, filter, k, memory_limit",
+        ),
         (lambda: vc.kmeans(TABLE, cluster=3), "did you mean 'clusters'"),
         (lambda: vc.Index(TABLE, tre=True), r"Index\(\) .*did you mean 'tree'"),
         (lambda: vc.doctor(thread=2), "did you mean 'threads'"),
