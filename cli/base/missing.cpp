@@ -50,6 +50,10 @@ void MissingArguments::refuse_drop(const std::string& why) const {
                           why));
 }
 
+void MissingArguments::refuse_drop_into(const std::string& output) const {
+  if (output.ends_with(".npy")) refuse_drop("-o: a .npy has no place for the numbers of rows, as .csv and .npz have");
+}
+
 void keep_rows(const Context& ctx, const std::vector<std::int64_t>& rows, Table& table) {
   if (rows.empty()) return;
   const auto values = std::make_shared<std::vector<double>>();

@@ -36,6 +36,8 @@ struct MissingArguments {
                                                     const RowsNeeded& needed = {}) const;
   /// Refuses `drop` for what numbers all rows, or has no place for the numbers of those that are left.
   void refuse_drop(const std::string& why) const;
+  /// Refuses it where the output has no place for the numbers of rows.
+  void refuse_drop_into(const std::string& output) const;
 };
 
 void add_missing_options(const Parser& command, MissingArguments& arguments);

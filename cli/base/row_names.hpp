@@ -20,6 +20,8 @@ class RowNames {
   explicit RowNames(const Table& table, std::vector<std::int64_t> numbers = {})
       : ids_(table.ids ? &*table.ids : nullptr), numbers_(std::move(numbers)) {}
 
+  explicit RowNames(const Table&&, std::vector<std::int64_t> = {}) = delete;
+
   /// Null for numbers.
   [[nodiscard]] const RowIds* ids() const noexcept { return ids_; }
   /// Of a column of names: "row", or that of the ids.

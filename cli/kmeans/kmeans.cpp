@@ -414,6 +414,7 @@ void KMeansCommand::check() const {
                             ".csv or .npz",
                             output));
   }
+  prepared.missing.refuse_drop_into(output);
   const bool writes = !output.empty() || !save_model.empty();
   if (!scan.empty() && (writes || !model.empty() || !is_init_name(init))) {
     throw Error(ErrorCode::invalid_argument,

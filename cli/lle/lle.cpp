@@ -80,9 +80,7 @@ void LleCommand::check() const {
   check_output("-o", output, {".csv", ".npy", ".npz"});
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
-  if (output.ends_with(".npy") && queries.empty()) {
-    missing.refuse_drop("-o: a .npy has no place for the numbers of rows, as .csv and .npz have");
-  }
+  if (queries.empty()) missing.refuse_drop_into(output);
   if (judge < 0)
     throw Error(ErrorCode::invalid_argument, fmt::format("--quality-rows: {} is not a number of rows", judge));
   if (!label.empty() && !labels_file.empty()) {

@@ -116,9 +116,7 @@ void LofCommand::check() const {
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
   if (!graph.empty()) prepared.missing.refuse_drop("--graph numbers the rows of TRAIN");
-  if (output.ends_with(".npy") && !asks_others()) {
-    prepared.missing.refuse_drop("-o: a .npy has no place for the numbers of rows, as .csv and .npz have");
-  }
+  if (!asks_others()) prepared.missing.refuse_drop_into(output);
   if (top < 0) refuse(fmt::format("--top: {} is not a number of rows", top));
   if (!(top_share > 0) || !(top_share <= 1)) refuse(fmt::format("--top-share: {} is not in (0, 1]", top_share));
   if (!label.empty() && !labels_file.empty()) {
