@@ -128,8 +128,9 @@ class Scorer {
     ++lines_;
     if (lines_ == 1 && text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     const std::size_t first = text.find_first_not_of(" \t\r");
-    if (!too_long && (first == std::string::npos || text[0] == '#' || text[0] == reading_.comment)) return;
-    if (!begun_) {
+    const char comment = reading_.comment != 0 ? reading_.comment : '#';
+    if (!too_long && (first == std::string::npos || text[0] == '#' || text[0] == comment)) return;
+    if (!std::exchange(begun_, true)) {
       const bool named = begin(text);
       write_heading();
       if (named) return;
@@ -144,7 +145,8 @@ class Scorer {
 
   /// Above all answers, where none was written yet.
   void write_heading() {
-    if (!std::exchange(begun_, true) && !json_) write_stdout(fmt::format("{},{},outlier\n", row_name_, score_name_));
+    if (!std::exchange(has_heading_, true) && !json_)
+      write_stdout(fmt::format("{},{},outlier\n", row_name_, score_name_));
   }
   /// Answers what was taken.
   void flush() {
@@ -280,6 +282,7 @@ class Scorer {
   ReadOptions reading_;
   bool may_have_header_;
   bool begun_ = false;
+  bool has_heading_ = false;
   std::string row_name_ = "row";
   std::vector<Line> batch_;
   std::size_t bytes_ = 0;
@@ -295,6 +298,7 @@ void score_stream(const Runtime& runtime, const CommonOptions& common, const Inp
                   const KnownColumns& known, const StreamIds& ids) {
   LineReader reader(runtime.ctx);
   Scorer scorer(runtime.ctx, model, input, known, ids, common.json);
+  if (ids.column.empty()) scorer.write_heading();
   std::string line;
   bool too_long = false;
   while (reader.wait()) {

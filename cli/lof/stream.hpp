@@ -20,9 +20,9 @@ struct StreamIds {
 /// that is no row of the model's table is told on stderr with its number, and gets no answer, but with --json an object
 /// with `row`, `line` and `error`; its row is counted. What has arrived is answered when the input pauses, some
 /// thousand rows at a time. Columns are found as `asked_reading` finds them, where the first line names them; `known`
-/// ones are left out. Ids, where there are any, stand in place of `row`; the heading is written once the first line has
-/// named them. Memory: O(a few MB of lines),
-/// whatever the length of the input. Throws what `novelty` throws that is no fault of a line, `cancelled`.
+/// ones are left out. Ids, where there are any, stand in place of `row`; the heading then waits for the first line,
+/// which may name them. Memory: O(a few MB of lines), whatever the length of the input. Throws what `novelty` throws
+/// that is no fault of a line, `cancelled`.
 void score_stream(const Runtime& runtime, const CommonOptions& common, const InputOptions& input, const LofModel& model,
                   const KnownColumns& known, const StreamIds& ids);
 
