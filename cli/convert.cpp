@@ -76,7 +76,7 @@ void ConvertCommand::run() const {
   const auto writes = [&](const Context& rest) { return table_write_bytes(rest, shape, to, writing); };
   const Context rest = inputs.fit("convert", writes);
   if (common.explain) {
-    const FileInfo info = describe_file(runtime.ctx, from, reading.format);
+    const FileInfo info = describe_file(runtime.ctx, from, reading);
     Plan plan;
     plan.method = Method::direct;
     plan.isa = name_of(runtime.ctx.isa());

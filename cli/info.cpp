@@ -283,7 +283,9 @@ void InfoCommand::run() const {
   plan(inputs);
   if (!common.explain) inputs.require("info", 0);
   if (const std::optional<Json> model = describe_model(runtime.ctx, file)) return print_model(*model);
-  const FileInfo info = describe_file(runtime.ctx, file, read_options(input).format);
+  ReadOptions reading = read_options(input);
+  reading.member.clear();  // all arrays are listed
+  const FileInfo info = describe_file(runtime.ctx, file, reading);
   if (common.explain) {
     return explain(runtime, inputs,
                    fmt::format("{} is described from its header, then read once for the summary of its columns", file));

@@ -38,7 +38,7 @@ double processor_seconds() {
 void BenchRead::run() const {
   if (repeat < 1) throw Error(ErrorCode::invalid_argument, fmt::format("--repeat is {}, not above 0", repeat));
   const Runtime runtime = make_runtime(common, Computes::on_host);
-  const FileInfo info = describe_file(runtime.ctx, file, read_options(input).format);
+  const FileInfo info = describe_file(runtime.ctx, file, read_options(input));
   Json json = head_of_results("bench read", commit);
   json["file"] = file;
   json["format"] = name_of(info.format);

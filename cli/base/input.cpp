@@ -90,10 +90,6 @@ Table read_rows(const Context& ctx, const std::string& file, const ReadOptions& 
   return table;
 }
 
-std::int64_t columns_in(const FileInfo& info) {
-  return info.arrays.at(0).shape.at(1) - (info.has_index ? 1 : 0);
-}
-
 std::vector<std::string> references_of(const FileInfo& info) {
   std::vector<std::string> references;
   const auto width = static_cast<std::size_t>(info.arrays[0].shape[1]);

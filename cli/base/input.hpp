@@ -32,8 +32,6 @@ ReadOptions read_options(const InputOptions& options);
 
 /// `read_table`, whose notes are printed when the command ends.
 Table read_rows(const Context& ctx, const std::string& file, const ReadOptions& options = {});
-/// Columns of the file that may be the table's: all but an index.
-std::int64_t columns_in(const FileInfo& info);
 /// Columns of a CSV as references: the position, or the name where a position would be taken for one.
 std::vector<std::string> references_of(const FileInfo& info);
 

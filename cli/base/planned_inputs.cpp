@@ -95,7 +95,9 @@ Context PlannedInputs::to_look() const {
 }
 
 FileInfo PlannedInputs::info(const std::string& file, const ReadOptions& reading) const {
-  return describe_file(to_look(), file, reading.format);
+  ReadOptions any_array = reading;
+  any_array.member.clear();  // one that is not there is refused where it is read
+  return describe_file(to_look(), file, any_array);
 }
 
 TableView PlannedInputs::add_table(const std::string& file, const ReadOptions& reading) {

@@ -480,7 +480,7 @@ void KMeansCommand::run() const {
   OutputFiles together;
   if (!save_model.empty()) {
     const std::vector<std::string> labels = label.empty() ? std::vector<std::string>() : std::vector{label};
-    const KnownColumns known_there = by_names(ctx, table, {labels, input.drop, id});
+    const KnownColumns known_there = by_names(ctx, table, reading(), {labels, input.drop, id});
     KMeansModel{.fitted = found, .notes = known_there.notes(), .preparation = preparation}.save(ctx, save_model);
   }
   write(ctx, clustered, found, distances, names);

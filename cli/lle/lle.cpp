@@ -119,10 +119,10 @@ ReadOptions LleCommand::reading_of_table(const Context& ctx) const {
   ReadOptions reading = read_options(input);
   reading.missing = missing.any();
   reading.label = label;
-  if (!queries.empty()) {
-    leave_out_ids(ctx, table, reading, id);
-  } else {
+  if (queries.empty()) {
     reading.id = id;
+  } else if (const std::string ids = id_in_table(ctx, table, queries, reading, id); !ids.empty()) {
+    reading.drop.push_back(ids);
   }
   return reading;
 }
@@ -130,7 +130,9 @@ ReadOptions LleCommand::reading_of_table(const Context& ctx) const {
 /// What TABLE has besides the columns that are compared.
 KnownColumns LleCommand::known_columns(const Context& ctx) const {
   const std::vector<std::string> labels = label.empty() ? std::vector<std::string>() : std::vector{label};
-  return by_names(ctx, table, {labels, input.drop, id});
+  const ReadOptions reading = reading_of_table(ctx);
+  const std::string ids = queries.empty() ? id : id_in_table(ctx, table, queries, reading, id);
+  return by_names(ctx, table, reading, {labels, input.drop, ids});
 }
 
 /// Rows to place, prepared like those of the embedding; they need not have the columns that were left out there.

@@ -92,6 +92,7 @@ struct LofCommand {
   [[nodiscard]] LofOptions options() const;
   [[nodiscard]] bool has_labels() const { return !label.empty() || !labels_file.empty(); }
   [[nodiscard]] ReadOptions reading(const Context& ctx) const;
+  [[nodiscard]] std::string id_of_train(const Context& ctx, const ReadOptions& reading) const;
   [[nodiscard]] KnownColumns known_columns(const Context& ctx) const;
   [[nodiscard]] std::optional<Labels> read_label_file(const Context& ctx, std::size_t rows) const;
   [[nodiscard]] Table read_train(const Context& ctx) const;
@@ -168,14 +169,19 @@ LofOptions LofCommand::options() const {
   return options;
 }
 
+/// Where other rows are scored: the column of TRAIN that holds what --id means there; empty where it has none.
+std::string LofCommand::id_of_train(const Context& ctx, const ReadOptions& reading) const {
+  return id_in_table(ctx, table, asked() == "-" ? std::string() : asked(), reading, id);
+}
+
 /// How TRAIN is read; its ids are of use where it is scored itself.
 ReadOptions LofCommand::reading(const Context& ctx) const {
   ReadOptions reading = read_options(input);
   reading.label = label;
-  if (asks_others()) {
-    leave_out_ids(ctx, table, reading, id);
-  } else {
+  if (!asks_others()) {
     reading.id = id;
+  } else if (const std::string ids = id_of_train(ctx, reading); !ids.empty()) {
+    reading.drop.push_back(ids);
   }
   reading.missing = prepared.missing.any();
   prepared.ask_for_texts(reading);
@@ -185,7 +191,9 @@ ReadOptions LofCommand::reading(const Context& ctx) const {
 /// What TRAIN has besides the columns that are compared.
 KnownColumns LofCommand::known_columns(const Context& ctx) const {
   const std::vector<std::string> labels = label.empty() ? std::vector<std::string>() : std::vector{label};
-  return by_names(ctx, table, {labels, input.drop, id});
+  const ReadOptions reading = this->reading(ctx);
+  const std::string ids = asks_others() ? id_of_train(ctx, reading) : id;
+  return by_names(ctx, table, reading, {labels, input.drop, ids});
 }
 
 /// Those of --labels, of the rows that are scored.
@@ -438,7 +446,9 @@ void LofCommand::run() const {
     together.commit();
     InputOptions of_rows = input;
     if (model.empty()) of_rows.drop.clear();  // of TRAIN, and known
-    return score_stream(runtime, common, of_rows, {*fitted.index, fitted.lof, {}, fitted.preparation}, fitted, id);
+    const std::string id_there = model.empty() ? fitted.id : std::string();
+    return score_stream(runtime, common, of_rows, {*fitted.index, fitted.lof, {}, fitted.preparation}, fitted,
+                        {id, id_there});
   }
   Table others;
   ScoredRows scored;

@@ -13,10 +13,10 @@
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/input.hpp"
@@ -110,27 +110,30 @@ struct Line {
 class Scorer {
  public:
   Scorer(const Context& ctx, const LofModel& model, const InputOptions& input, const KnownColumns& known,
-         const std::string& id, bool json)
+         const StreamIds& ids, bool json)
       : ctx_(ctx),
         model_(model),
         known_(known),
+        ids_(ids),
         score_name_(name_of(model.fitted.options.score)),
         json_(json),
         reading_(read_options(input)),
         may_have_header_(!input.no_header) {
     if (reading_.delimiter == 0) reading_.delimiter = ',';
     reading_.missing = model.preparation.imputer().filling() != Filling::none;
-    reading_.id = id;
+    reading_.id = ids.column;
   }
 
   void take(std::string text, bool too_long) {
     ++lines_;
     if (lines_ == 1 && text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     const std::size_t first = text.find_first_not_of(" \t\r");
-    if (!too_long && (first == std::string::npos || text[0] == '#')) return;
-    if (!begun_) {
-      begun_ = true;
-      if (begin(text)) return;
+    const char comment = reading_.comment != 0 ? reading_.comment : '#';
+    if (!too_long && (first == std::string::npos || text[0] == '#' || text[0] == comment)) return;
+    if (!std::exchange(begun_, true)) {
+      const bool named = begin(text);
+      write_heading();
+      if (named) return;
     }
     const std::int64_t row = rows_++;
     if (too_long) return refuse_at_once(row, fmt::format("is longer than {} bytes", kLongestLine));
@@ -140,6 +143,11 @@ class Scorer {
   }
   [[nodiscard]] bool full() const noexcept { return batch_.size() >= kLinesAtATime || bytes_ >= kBytesAtATime; }
 
+  /// Above all answers, where none was written yet.
+  void write_heading() {
+    if (!std::exchange(has_heading_, true) && !json_)
+      write_stdout(fmt::format("{},{},outlier\n", row_name_, score_name_));
+  }
   /// Answers what was taken.
   void flush() {
     if (batch_.empty()) return;
@@ -164,23 +172,10 @@ class Scorer {
     const bool named = reading_.header.value_or(false) || is_header(names);
     if (!named) names.clear();
     reading_.header = false;
-    const auto is_there = [&](const std::string& column) {
-      return std::find(names.begin(), names.end(), column) != names.end();
-    };
-    std::set<std::string> known(known_.columns.begin(), known_.columns.end());
-    known.insert(known_.dropped.begin(), known_.dropped.end());
-    known.insert(known_.id);
-    // Positions are known of a table without names; they hold for lines that have all of its columns.
-    const auto& columns = model_.preparation.columns();
-    const std::int64_t width = columns.empty() ? model_.index.cols() : std::ssize(columns);
-    const bool whole = !named && fields == width + std::count_if(known.begin(), known.end(), is_position);
-    for (const std::string& column : known) {
-      const bool has = is_there(column) || (whole && is_position(column));
-      if (has && column != reading_.id) reading_.drop.push_back(column);
-    }
-    Preparation::Matched matched = model_.preparation.matched(std::move(reading_), names, kName);
-    if (!matched.note.empty()) add_note(matched.note);
-    reading_ = std::move(matched.options);
+    require_same_id(kName, names, reading_.id, ids_.in_table);
+    AskedReading asked = asked_reading(kName, {names, fields, false}, std::move(reading_), known_, model_.preparation,
+                                       model_.index.cols(), false);
+    reading_ = std::move(asked.options);
     const auto to_position = [&](std::string& column, const char* option) {
       const auto found = std::find(names.begin(), names.end(), column);
       if (found != names.end()) column = fmt::format("{}", found - names.begin());
@@ -194,6 +189,9 @@ class Scorer {
     for (std::string& column : reading_.text) to_position(column, "--text");
     for (std::string& column : reading_.drop) to_position(column, "--drop");
     to_position(reading_.id, "--id");
+    if (!reading_.id.empty()) row_name_ = "id";
+    const std::size_t id = reading_.id.empty() || names.empty() ? names.size() : std::stoull(reading_.id);
+    if (id < names.size() && !names[id].empty()) row_name_ = csv_field(names[id]);
     return named;
   }
 
@@ -201,8 +199,10 @@ class Scorer {
   [[nodiscard]] std::vector<std::string> names_in(const std::string& line) const {
     ReadOptions options;
     options.delimiter = reading_.delimiter;
+    options.decimal = reading_.decimal;
     options.header = true;
     options.find_text = true;
+    options.missing = true;
     try {
       return parse_table(ctx_, line + "\n" + line + "\n", kName, options).columns;
     } catch (const Error& error) {
@@ -276,11 +276,14 @@ class Scorer {
   const Context& ctx_;
   const LofModel& model_;
   const KnownColumns& known_;
+  StreamIds ids_;
   std::string score_name_;
   bool json_;
   ReadOptions reading_;
   bool may_have_header_;
   bool begun_ = false;
+  bool has_heading_ = false;
+  std::string row_name_ = "row";
   std::vector<Line> batch_;
   std::size_t bytes_ = 0;
   std::int64_t lines_ = 0;
@@ -292,13 +295,10 @@ class Scorer {
 }  // namespace
 
 void score_stream(const Runtime& runtime, const CommonOptions& common, const InputOptions& input, const LofModel& model,
-                  const KnownColumns& known, const std::string& id) {
+                  const KnownColumns& known, const StreamIds& ids) {
   LineReader reader(runtime.ctx);
-  Scorer scorer(runtime.ctx, model, input, known, id, common.json);
-  if (!common.json) {
-    const std::string name = id.empty() ? "row" : is_position(id) ? "id" : csv_field(id);
-    write_stdout(fmt::format("{},{},outlier\n", name, name_of(model.fitted.options.score)));
-  }
+  Scorer scorer(runtime.ctx, model, input, known, ids, common.json);
+  if (ids.column.empty()) scorer.write_heading();
   std::string line;
   bool too_long = false;
   while (reader.wait()) {
@@ -308,6 +308,7 @@ void score_stream(const Runtime& runtime, const CommonOptions& common, const Inp
     }
     if (!reader.more()) scorer.flush();
   }
+  scorer.write_heading();
   scorer.flush();
   tell(runtime, common, scorer.summary());
 }

@@ -131,7 +131,7 @@ ReadOptions NeighborsCommand::reading_of_queries(const Context& ctx, const Table
   ReadOptions given = read_options(input);
   given.drop.clear();  // of TABLE, and known by their names
   given.id = id;
-  const KnownColumns known = by_names(ctx, table, {{}, input.drop, id});
+  const KnownColumns known = by_names(ctx, table, reading(), {{}, input.drop, id});
   ReadOptions reading =
       asked_reading(ctx, queries, std::move(given), known, Preparation::fit(ctx, rows), rows.view.cols(), false)
           .options;

@@ -66,7 +66,7 @@ Numbers read_columns(const Context& ctx, const std::string& file, const ReadOpti
     reading.find_text = false;
     reading.missing = false;  // targets are known
     reading.text.clear();
-    reading.drop = all_columns_but(ctx, file, columns[c]);
+    reading.drop = all_columns_but(ctx, file, how, columns[c]);
     const Numbers one = numbers_of(ctx, read_rows(ctx, file, reading).view);
     if (c == 0) {
       all.rows = one.rows;

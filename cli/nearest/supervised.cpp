@@ -159,9 +159,16 @@ RowsNeeded rows_needed(const SupervisedOptions& options) {
   return {k, "-k " + options.k};
 }
 
+/// The column of ids in TRAIN, whose rows are not told of where there is a TEST.
+std::string id_of_training(const Context& ctx, const SupervisedOptions& options, const ReadOptions& reading) {
+  if (!options.model.empty()) return {};
+  const std::string& asked = options.test().empty() ? options.first : options.test();
+  return id_in_table(ctx, options.first, asked, reading, options.id);
+}
+
 ReadOptions training_options(const Context& ctx, const SupervisedOptions& options) {
   ReadOptions reading = read_options(options.input);
-  if (options.model.empty()) leave_out_ids(ctx, options.first, reading, options.id);
+  if (const std::string ids = id_of_training(ctx, options, reading); !ids.empty()) reading.drop.push_back(ids);
   reading.missing = options.prepared.missing.any();
   options.prepared.ask_for_texts(reading);
   return reading;
@@ -179,7 +186,9 @@ Table read_training(const Context& ctx, const SupervisedOptions& options, const 
 Fitted fit(const Context& ctx, const Context& rest, const SupervisedOptions& options, Table table,
            const std::vector<std::string>& columns) {
   Fitted fitted;
-  static_cast<KnownColumns&>(fitted) = by_names(ctx, options.first, {columns, options.input.drop, options.id});
+  const ReadOptions reading = read_options(options.input);
+  static_cast<KnownColumns&>(fitted) =
+      by_names(ctx, options.first, reading, {columns, options.input.drop, id_of_training(ctx, options, reading)});
   fitted.outlier = options.outlier;
   fitted.preparation = Preparation::fit(ctx, table, options.prepared.options());
   fitted.rows = fitted.preparation.apply(ctx, std::move(table), options.first);
@@ -254,8 +263,9 @@ AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, cons
   return {fitted.preparation.apply(ctx, read_rows(ctx, file, reading.options), file), std::move(reading.labels)};
 }
 
-std::vector<std::string> all_columns_but(const Context& ctx, const std::string& file, const std::string& column) {
-  const FileInfo info = describe_file(ctx, file);
+std::vector<std::string> all_columns_but(const Context& ctx, const std::string& file, const ReadOptions& how,
+                                         const std::string& column) {
+  const FileInfo info = describe_file(ctx, file, how);
   if (!io::has_named_columns(info.format)) {
     throw Error(ErrorCode::bad_data,
                 fmt::format("{} has no columns with names or positions, which '{}' would be", file, column));

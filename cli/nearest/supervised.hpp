@@ -106,8 +106,9 @@ struct AskedTable {
   std::vector<std::string> columns;
 };
 AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, const Fitted& fitted, bool of_labels);
-/// The columns of a CSV but one, as ReadOptions::drop wants them.
-std::vector<std::string> all_columns_but(const Context& ctx, const std::string& file, const std::string& column);
+/// The columns of a CSV, read so, but one, as ReadOptions::drop wants them.
+std::vector<std::string> all_columns_but(const Context& ctx, const std::string& file, const ReadOptions& how,
+                                         const std::string& column);
 
 /// The options of a search that answers: of a model, its own.
 KnnOptions knn_of(const SupervisedOptions& options, const Fitted& fitted, const std::vector<std::uint64_t>& filter);

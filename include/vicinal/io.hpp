@@ -178,6 +178,10 @@ struct FileInfo {
 /// Errors as `read_table`; a `format` that is given is believed.
 VICINAL_API FileInfo describe_file(const Context& ctx, const std::filesystem::path& path,
                                    std::optional<FileFormat> format = {});
+/// What `read_table` finds in a file that it reads with these options: format, header, delimiter, decimal, comment,
+/// keep_index and member are followed, and of the others only that they make text CSV. Columns that they name need not
+/// be there.
+VICINAL_API FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options);
 
 /// The bytes of a file, unpacked where it is gzip, bzip2 or xz.
 struct FileBytes {

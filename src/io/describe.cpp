@@ -7,6 +7,7 @@
 #include "io/content.hpp"
 #include "io/csv.hpp"
 #include "io/csv_chunks.hpp"
+#include "io/format.hpp"
 #include "io/hdf5.hpp"
 #include "io/idx.hpp"
 #include "io/json_lines.hpp"
@@ -26,16 +27,18 @@ void add(FileInfo& info, const std::string& name, const io::ArrayHeader& header)
   info.arrays.push_back({name, header.descr, header.shape});
 }
 
-void describe_text(const Context& ctx, const io::Bytes& bytes, const std::string& file, FileInfo& info) {
-  const io::CsvLayout layout = io::lay_out_csv(ctx, bytes, file, {});
+void describe_text(const Context& ctx, const io::Bytes& bytes, const std::string& file, const ReadOptions& options,
+                   FileInfo& info) {
+  const io::CsvLayout layout = io::lay_out_csv(ctx, bytes, file, options);
   info.columns = layout.names;
   info.has_index = layout.roles[0] == io::ColumnRole::index;
   info.arrays.push_back({"", "text", {io::count_csv_rows(ctx, layout), layout.fields()}});
 }
 
-void describe_json(const Context& ctx, const io::Bytes& bytes, const std::string& file, FileInfo& info) {
+void describe_json(const Context& ctx, const io::Bytes& bytes, const std::string& file, const ReadOptions& options,
+                   FileInfo& info) {
   constexpr std::int64_t kLines = 64;  // more than a layout is found from
-  const io::DelimitedJson json = io::delimited_json(ctx, bytes, file, {}, kLines);
+  const io::DelimitedJson json = io::delimited_json(ctx, bytes, file, options, kLines);
   const io::CsvLayout layout = io::lay_out_csv(ctx, json.text, file, json.options, json.lines);
   info.columns = layout.names;
   info.has_index = layout.roles[0] == io::ColumnRole::index;
@@ -45,8 +48,19 @@ void describe_json(const Context& ctx, const io::Bytes& bytes, const std::string
   info.unpacked = bytes.size + 3 * static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(layout.fields());
 }
 
+/// Of the options those that say what a text looks like, and nothing of its columns.
+ReadOptions options_of_text(const ReadOptions& options) {
+  ReadOptions of_text;
+  of_text.header = options.header;
+  of_text.delimiter = options.delimiter;
+  of_text.decimal = options.decimal;
+  of_text.comment = options.comment;
+  of_text.keep_index = options.keep_index;
+  return of_text;
+}
+
 /// Formats whose first bytes do not say how much there is.
-void describe_content(const Context& ctx, const io::Content& content, FileInfo& info) {
+void describe_content(const Context& ctx, const io::Content& content, const ReadOptions& options, FileInfo& info) {
   const io::Bytes& bytes = content.bytes;
   const std::string& file = content.file;
   info.format = content.format;
@@ -62,11 +76,11 @@ void describe_content(const Context& ctx, const io::Content& content, FileInfo& 
       for (const io::Hdf5Dataset& set : io::list_hdf5(ctx, bytes, file)) add(info, set.name, set.header);
       return;
     case FileFormat::csv:
-      return describe_text(ctx, bytes, file, info);
+      return describe_text(ctx, bytes, file, options_of_text(options), info);
     case FileFormat::json_lines:
-      return describe_json(ctx, bytes, file, info);
+      return describe_json(ctx, bytes, file, options_of_text(options), info);
     case FileFormat::kmeans_text:
-      describe_text(ctx, bytes, file, info);
+      describe_text(ctx, bytes, file, {}, info);
       info.columns.clear();
       --info.arrays.back().shape[1];  // the ids
       return;
@@ -100,25 +114,25 @@ bool describe_beginning(const Context& ctx, const std::filesystem::path& path, s
   if (content.format != FileFormat::npy && content.format != FileFormat::idx) return false;
   content.bytes.size = size;  // of the elements no more than their number is looked at
   info.bytes = size;
-  describe_content(ctx, content, info);
+  describe_content(ctx, content, {}, info);
   return true;
 }
 
-/// Of several arrays the one that FILE:MEMBER names.
-void keep_array(FileInfo& info, const io::Content& content) {
-  std::erase_if(info.arrays, [&](const FileInfo::Array& array) { return array.name != content.member; });
+/// Of several arrays the one that is named.
+void keep_array(FileInfo& info, const std::string& file, const std::string& member) {
+  std::erase_if(info.arrays, [&](const FileInfo::Array& array) { return array.name != member; });
   if (!info.arrays.empty()) return;
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("'{}' has no array '{}'", content.file, io::shown(content.member)));
+  throw Error(ErrorCode::invalid_argument, fmt::format("'{}' has no array '{}'", file, io::shown(member)));
 }
 
 }  // namespace
 
-FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, std::optional<FileFormat> format) try {
+FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options) try {
   const core::Entry entry;
   const io::Place place = io::place_of(path);
   const std::string file = place.file.string();
   const std::string where = fmt::format("'{}'", file);
+  const std::optional<FileFormat> format = options.format;
   FileInfo info;
   const bool whole = place.member.empty();
   if (whole && !ctx.map_files() && describe_beginning(ctx, path, format, info)) return info;
@@ -133,12 +147,25 @@ FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, st
     if (info.format == FileFormat::idx) add(info, "", io::parse_idx_header(begin, where));
     if (!info.arrays.empty()) return info;
   }
-  const io::Content content = io::recognized(ctx, stored, place, format);
+  io::Content content = io::recognized(ctx, stored, place, format);
+  if (!format && io::is_text_format(content.format) && io::asks_for_csv(options)) content.format = FileFormat::csv;
   if (content.is_zipped) info.compression = Compression::zip;
-  describe_content(ctx, content, info);
+  describe_content(ctx, content, options, info);
   if (info.compression != Compression::none) info.unpacked += content.bytes.size;
-  if (!content.member.empty()) keep_array(info, content);
+  const bool has_arrays = content.format == FileFormat::npz || content.format == FileFormat::hdf5;
+  for (const std::string& member : {content.member, options.member}) {
+    if (has_arrays && !member.empty()) keep_array(info, content.file, member);
+  }
   return info;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, std::optional<FileFormat> format) try {
+  const core::Entry entry;
+  ReadOptions options;
+  options.format = format;
+  return describe_file(ctx, path, options);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -19,4 +19,16 @@ constexpr bool has_named_columns(FileFormat format) noexcept {
   return format == FileFormat::csv || format == FileFormat::json_lines;
 }
 
+/// Of a line a row, which look alike.
+constexpr bool is_text_format(FileFormat format) noexcept {
+  return format == FileFormat::csv || format == FileFormat::libsvm || format == FileFormat::kmeans_text;
+}
+
+/// Options that only CSV has make text CSV, whatever else it looks like.
+inline bool asks_for_csv(const ReadOptions& options) {
+  return !options.label.empty() || !options.id.empty() || !options.drop.empty() || !options.only.empty() ||
+         !options.text.empty() || options.find_text || options.delimiter != 0 || options.decimal != 0 ||
+         options.comment != 0 || options.header.has_value();
+}
+
 }  // namespace vicinal::io

@@ -20,17 +20,6 @@
 namespace vicinal {
 namespace {
 
-/// Options that only CSV has make text CSV, whatever else it looks like.
-bool asks_for_csv(const ReadOptions& options) {
-  return !options.label.empty() || !options.id.empty() || !options.drop.empty() || !options.only.empty() ||
-         !options.text.empty() || options.find_text || options.delimiter != 0 || options.decimal != 0 ||
-         options.comment != 0 || options.header.has_value();
-}
-
-bool is_text_format(FileFormat format) {
-  return format == FileFormat::csv || format == FileFormat::libsvm || format == FileFormat::kmeans_text;
-}
-
 /// Options for another format than the file has would be dropped in silence: refuse them.
 void check_options(const io::Content& content, const ReadOptions& options) {
   const FileFormat format = content.format;
@@ -123,7 +112,9 @@ std::string member_of(const io::Content& content, const std::string& member) {
 Table read_table(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options) try {
   const core::Entry entry;
   io::Content content = io::open_content(ctx, path, options.format);
-  if (!options.format && is_text_format(content.format) && asks_for_csv(options)) content.format = FileFormat::csv;
+  if (!options.format && io::is_text_format(content.format) && io::asks_for_csv(options)) {
+    content.format = FileFormat::csv;
+  }
   ReadOptions asked = options;
   asked.member = member_of(content, options.member);
   check_options(content, asked);
@@ -160,7 +151,7 @@ Labels read_labels(const Context& ctx, const std::filesystem::path& path, const 
                                                         json.options.header, json.lines);
     return io::labels_from_texts(ctx, io::parse_csv(ctx, layout, json.text).labels);
   }
-  if (is_text_format(content.format)) {
+  if (io::is_text_format(content.format)) {
     if (column.empty()) return io::labels_from_lines(ctx, content.bytes, content.file);
     const io::CsvLayout layout = io::lay_out_csv_labels(ctx, content.bytes, content.file, column);
     return io::labels_from_texts(ctx, io::parse_csv(ctx, layout, content.bytes).labels);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -294,8 +295,11 @@ std::string sentence_on_left_out(const std::string& file, const std::vector<std:
          (columns.size() == 1 ? " is" : " are") + " left out, as the table that rows are compared with has no such";
 }
 
-/// Each column of the fitted table is the file's of that name; those at positions `skipped` are none of the table's.
-Preparation::Matched by_name(const Columns& columns, const std::set<std::int64_t>& skipped, ReadOptions options,
+/// Columns of a file that are none of the table's, by position, with what they are.
+using Skipped = std::map<std::int64_t, std::string_view>;
+
+/// Each column of the fitted table is the file's of that name.
+Preparation::Matched by_name(const Columns& columns, const Skipped& skipped, ReadOptions options,
                              const std::vector<std::string>& names, const std::string& file) {
   std::set<std::string_view> there;
   std::set<std::string_view> wanted;
@@ -303,7 +307,6 @@ Preparation::Matched by_name(const Columns& columns, const std::set<std::int64_t
     if (skipped.count(static_cast<std::int64_t>(i)) == 0) there.insert(names[i]);
   }
   std::vector<std::string> missing;
-  options.drop.clear();
   options.only.clear();
   options.text.clear();
   options.find_text = false;
@@ -312,6 +315,14 @@ Preparation::Matched by_name(const Columns& columns, const std::set<std::int64_t
     options.only.push_back(column.name);
     if (!column.categories.empty()) options.text.push_back(column.name);
     if (there.count(column.name) == 0) missing.push_back(column.name);
+  }
+  for (const auto& [position, role] : skipped) {
+    const auto at = static_cast<std::size_t>(position);
+    if (at >= names.size() || wanted.count(names[at]) == 0 || there.count(names[at]) != 0) continue;
+    throw Error(ErrorCode::bad_data,
+                file + ": column '" + io::shown(names[at]) + "' " + std::string(role) +
+                    ", but rows are compared by it; give another column, or leave it out of the table that rows are "
+                    "compared with, too");
   }
   if (!missing.empty()) {
     throw Error(ErrorCode::bad_data,
@@ -504,13 +515,13 @@ Table Preparation::apply(const Context& ctx, const TableView& table, const std::
 Preparation::Matched Preparation::matched(ReadOptions options, const std::vector<std::string>& names,
                                           const std::string& file) const try {
   const core::Entry entry;
-  std::set<std::int64_t> skipped;
-  const auto skip = [&](const std::string& reference) {
-    if (const auto position = position_of(reference, names)) skipped.insert(*position);
+  Skipped skipped;
+  const auto skip = [&](const std::string& reference, std::string_view role) {
+    if (const auto position = position_of(reference, names)) skipped.emplace(*position, role);
   };
-  for (const std::string& reference : options.drop) skip(reference);
-  if (!options.label.empty()) skip(options.label);
-  if (!options.id.empty()) skip(options.id);
+  for (const std::string& reference : options.drop) skip(reference, "is dropped");
+  if (!options.label.empty()) skip(options.label, "is the label");
+  if (!options.id.empty()) skip(options.id, "is the id");
   if (has_names() && !names.empty()) return by_name(columns_, skipped, std::move(options), names, file);
   std::vector<std::string> kept;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -518,7 +529,7 @@ Preparation::Matched Preparation::matched(ReadOptions options, const std::vector
   }
   // An index column, which is no part of the table (read_table).
   if (kept.size() == columns_.size() + 1 && io::is_no_name(names[0]) && skipped.count(0) == 0) {
-    skipped.insert(0);
+    skipped.emplace(0, "is an index");
     kept.erase(kept.begin());
   }
   if (kept.size() == columns_.size()) require_same_names(columns_, kept, file);
@@ -552,7 +563,7 @@ Table Preparation::read(const Context& ctx, const std::filesystem::path& path, R
   options.missing = options.missing || imputer_.filling() != Filling::none;
   std::string note;
   if (has_texts() || has_names()) {
-    const FileInfo info = describe_file(ctx, path, options.format);
+    const FileInfo info = describe_file(ctx, path, options);
     if (io::has_named_columns(info.format)) {
       Matched found = matched(std::move(options), info.columns, path.string());
       options = std::move(found.options);

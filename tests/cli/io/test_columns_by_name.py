@@ -119,3 +119,95 @@ def test_rows_from_standard_input_are_matched_by_name(ok, vicinal, tmp_path, put
     assert done.stdout.splitlines()[0].startswith('{"row":"r0","line":2,"lof":')
     done = vicinal("lof", "-", "--model", "m", "--id", "nobody", input=text)
     assert done.returncode == USAGE and "no column 'nobody'" in done.stderr
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes 12 rows of the columns named: name, a, b, c and class, whose values are the same in every file."""
+    generator = np.random.default_rng(8)
+    columns = {name: [repr(float(v)) for v in generator.normal(size=12)] for name in "abc"}
+    columns |= {"name": [f"r{i}" for i in range(12)], "class": ["u", "v"] * 6}
+
+    def to(file, *names, header=None, comment=""):
+        lines = [comment] if comment else []
+        lines += [",".join(header or names)] if header != [] else []
+        (tmp_path / file).write_text("\n".join(lines + [",".join(columns[n][i] for n in names) for i in range(12)]) + "\n")
+
+    return to
+
+
+def scores(told):
+    return [line.split(",")[1:2] + line.split(",")[-1:] for line in told.splitlines()[1:]]
+
+
+def test_how_a_file_is_read_holds_for_the_names_of_its_columns(ok, vicinal, tmp_path, write):
+    write("a.csv", "a", "b", comment="%% hello, you, there")
+    done = ok("knn", "a.csv", "a.csv", "-k", 1, "--comment", "%", "-o", "-")
+    assert [line.split(",")[0] == line.split(",")[2] for line in done.splitlines()[1:]] == [True] * 12
+    # Names that are numbers, in another order.
+    write("one.csv", "a", "b", header=["1", "2"])
+    write("two.csv", "b", "a", header=["2", "1"])
+    done = ok("knn", "one.csv", "two.csv", "-k", 1, "--header", "-o", "-")
+    assert [line.split(",")[3] for line in done.splitlines()[1:]] == ["0"] * 12
+    (tmp_path / "points.csv").write_text("sep=;\na;b\n1,5;2\n3,5;4\n")
+    done = ok("knn", "points.csv", "points.csv", "-k", 1, "--delimiter", ";", "--decimal", ",", "-o", "-")
+    assert [line.split(",")[3] for line in done.splitlines()[1:]] == ["0"] * 2
+
+
+def test_a_position_of_ids_is_that_of_the_rows_that_are_asked_about(ok, vicinal, write):
+    write("full.csv", "name", "a", "b", "c", "class")
+    write("train.csv", "a", "b", "c", "class")
+    write("last.csv", "name", "a", "b", "c", "class")
+    common = ("--drop", "class", "-k", 3, "-o", "-", "--top", 0)
+    expected = scores(ok("lof", "train.csv", "last.csv", *common, "--id", "name"))
+    for train in ("train.csv", "full.csv"):
+        told = ok("lof", train, "last.csv", *common, "--id", 0)
+        assert scores(told) == expected and told.splitlines()[1].startswith("r0,"), train
+    labels = ("train.csv", "last.csv", "--label", "class", "-k", 3, "-o", "-", "--id")
+    assert ok("classify", *labels, 0) == ok("classify", *labels, "name")
+    # Standard input says what its columns are when TRAIN has been read.
+    write("rows.csv", "name", "a", "b", "c")
+    rows = ("lof", "train.csv", "-", "--drop", "class", "-k", 3, "--id")
+    text = ok("convert", "rows.csv", "-", "--id", "name")
+    done = vicinal(*rows, 0, input=text)
+    assert done.returncode == USAGE and "column 0 is 'a' in TRAIN and 'name' in standard input" in done.stderr
+    assert done.stdout == ""
+    # What a column is, where rows are compared by it.
+    write("q.csv", "c", "a", "b")
+    done = vicinal("lof", "train.csv", "--drop", "class", "-k", 3, "--save-model", "m", "--top", 0)
+    for option, role in (("--id", "is the id"), ("--label", "is the label"), ("--drop", "is dropped")):
+        done = vicinal("lof", "q.csv", "--model", "m", option, 0)
+        assert done.returncode == DATA and f"q.csv: column 'c' {role}, but rows are compared by it" in done.stderr
+
+
+def test_what_a_file_lacks_is_refused_beside_a_model(ok, vicinal, tmp_path, write):
+    write("train.csv", "name", "a", "b", "c", "class")
+    ok("kmeans", "train.csv", "-c", 2, "--id", "name", "--label", "class", "--save-model", "k")
+    np.save(tmp_path / "q.npy", np.ones((2, 3)))
+    for file, option, value, sentence in (
+        ("train.csv", "--label", "clas", "'train.csv' has no column 'clas' for label"),
+        ("train.csv", "--drop", "nonsense", "'train.csv' has no column 'nonsense' for drop"),
+        ("q.npy", "--label", "class", "label: applies to CSV"),
+        ("q.npy", "--drop", "0", "drop: applies to CSV"),
+    ):
+        done = vicinal("kmeans", file, "--model", "k", option, value)
+        assert done.returncode == USAGE and sentence in done.stderr, done.stderr
+    told = ok("kmeans", "train.csv", "--model", "k", "--drop", "class", "-o", "-")
+    assert told == ok("kmeans", "train.csv", "--model", "k", "-o", "-")
+
+
+def test_positions_that_a_model_knows_are_columns_of_a_file_with_names(ok, vicinal, tmp_path, write):
+    write("bare.csv", "name", "a", "b", "c", "class", header=[])
+    write("full.csv", "name", "a", "b", "c", "class")
+    ok("lof", "bare.csv", "-k", 3, "--id", 0, "--label", 4, "--save-model", "m", "--top", 0)
+    by_model = scores(ok("lof", "bare.csv", "--model", "m", "-o", "-", "--top", 0))
+    told = ok("lof", "full.csv", "--model", "m", "--id", "name", "-o", "-", "--top", 0)
+    assert told.startswith("name,lof,") and scores(told) == by_model and len(by_model) == 12
+    # So they are in rows from standard input.
+    text = (tmp_path / "full.csv").read_text()
+    for ids, heading in (((), "row"), (("--id", 0), "name"), (("--id", "name"), "name")):
+        told = ok("lof", "-", "--model", "m", "--header", *ids, input=text)
+        assert told.splitlines()[0] == f"{heading},lof,outlier" and scores(told) == by_model, ids
+    told = ok("lof", "-", "--model", "m", "--id", 0, input=(tmp_path / "bare.csv").read_text())
+    assert told.splitlines()[0] == "id,lof,outlier" and scores(told) == by_model
+    assert ok("lof", "-", "--model", "m", input="") == "row,lof,outlier\n"

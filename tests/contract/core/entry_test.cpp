@@ -416,6 +416,7 @@ const std::vector<Call> kCases = {
   {"parse_table", [](Bits& b, const Context& c, const Inputs& in) { const Table t = parse_table(c, "0.1,1e-310\n4.9e-324,0.7\n0.3,0.123456789012345678901\n", "text"); b.add(knn(in.ctx, t.view, {.k = 2, .metric = Metric::manhattan})); }},
   {"read_labels", [](Bits& b, const Context& c, const Inputs& in) { b.add(read_labels(c, in.folder / "labels.txt").codes); }},
   {"describe_file", [](Bits& b, const Context& c, const Inputs& in) { b.add(describe_file(c, in.folder / "a.csv").columns.at(1)); }},
+  {"describe_file", [](Bits& b, const Context& c, const Inputs& in) { b.add(describe_file(c, in.folder / "a.csv", ReadOptions{}).columns.at(1)); }},
   {"read_bytes", [](Bits& b, const Context& c, const Inputs& in) { const FileBytes read = read_bytes(c, in.folder / "a.csv"); b.add(std::vector<unsigned char>(read.bytes.begin(), read.bytes.end())); }},
   {"write_table", [](Bits& b, const Context& c, const Inputs& in) {
      for (const char* const name : {"out.csv", "out.libsvm", "out.npy.xz"}) { Table t; t.view = in.tiny; write_table(c, in.folder / name, t, {}); b.add_file(in.folder / name); } }},

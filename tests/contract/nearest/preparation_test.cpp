@@ -262,7 +262,7 @@ TEST(Preparation, FindsTheColumnsOfAFileByTheirNames) {
   Preparation::Matched found = made.matched(options, names, "x.csv");
   EXPECT_EQ(found.options.only, (Strings{"b", "t", "a"}));
   EXPECT_EQ(found.options.text, Strings{"t"});
-  EXPECT_TRUE(found.options.drop.empty() && found.options.label == "y" && found.options.id == "0");
+  EXPECT_TRUE(found.options.drop == Strings{"d"} && found.options.label == "y" && found.options.id == "0");
   EXPECT_NE(found.note.find("column 'x' is left out"), std::string::npos) << found.note;
   EXPECT_EQ(made.matched({}, {"", "a", "b", "t"}, "x.csv").note, "");  // an index
   refused(
@@ -272,7 +272,11 @@ TEST(Preparation, FindsTheColumnsOfAFileByTheirNames) {
       ErrorCode::bad_data,
       "x.csv has no columns 'b', 't' as the table that rows are compared with; its columns are 'a', 'x', 'y'");
   options.drop = {"a"};
-  refused([&] { (void)made.matched(options, names, "x.csv"); }, ErrorCode::bad_data, "has no column 'a'");
+  refused([&] { (void)made.matched(options, names, "x.csv"); }, ErrorCode::bad_data,
+          "x.csv: column 'a' is dropped, but");
+  options.drop.clear();
+  options.id = "1";
+  refused([&] { (void)made.matched(options, names, "x.csv"); }, ErrorCode::bad_data, "column 'a' is the id, but");
   // Without names on one side, or with one twice, columns are those of the same place.
   found = made.matched({}, {}, "x.csv");
   EXPECT_TRUE(found.options.only.empty() && found.options.text == Strings{"1"});

@@ -489,5 +489,31 @@ TEST_F(IoCsv, Describes) {
   EXPECT_EQ(describe_file(ctx_, folder_.put("d.gz", gzip("1,2\n"))).compression, Compression::gzip);
 }
 
+TEST_F(IoCsv, DescribesAsItReads) {
+  ReadOptions options;
+  options.header = true;
+  options.comment = '%';
+  options.delimiter = ';';
+  options.drop = {"nowhere"};
+  const auto file = folder_.put("d.csv", "% a, b, c\n1;2\n% d\n0,5;3\n");
+  FileInfo info = describe_file(ctx_, file, options);
+  EXPECT_EQ(info.columns, (Names{"1", "2"}));
+  EXPECT_EQ(info.arrays.at(0).shape, (std::vector<std::int64_t>{1, 2}));
+  options.header = false;
+  info = describe_file(ctx_, file, options);
+  EXPECT_TRUE(info.columns.empty() && info.arrays.at(0).shape.at(0) == 2);
+  const auto indexed = folder_.put("i.csv", ",a\n0,5\n1,7\n");
+  EXPECT_TRUE(describe_file(ctx_, indexed, ReadOptions{}).has_index);
+  ReadOptions keeping;
+  keeping.keep_index = true;
+  EXPECT_FALSE(describe_file(ctx_, indexed, keeping).has_index);
+  // Lines that may be those of the classical k-means tools are CSV where an option says so.
+  const auto plain = folder_.put("k.txt", "0 1 2\n1 3 4\n");
+  ReadOptions dropping;
+  dropping.drop = {"0"};
+  EXPECT_EQ(describe_file(ctx_, plain).format, FileFormat::kmeans_text);
+  EXPECT_EQ(describe_file(ctx_, plain, dropping).format, FileFormat::csv);
+}
+
 }  // namespace
 }  // namespace vicinal
