@@ -172,14 +172,16 @@ def test_a_model_places_other_rows(ok, ok_json, vicinal, tmp_path, roll):
         assert not (tmp_path / "out.npy").exists() and not (tmp_path / "r.html").exists()
 
 
-def test_labels_color_the_report_and_need_not_be_in_queries(ok, tmp_path, small_files):
+def test_labels_color_the_report_and_need_not_be_in_queries(ok, vicinal, tmp_path, small_files):
     ok("lle", "train.csv", "--label", "class", "-k", 10, "--report", "report.html", "--save-model", "m.vlle")
     page = (tmp_path / "report.html").read_text()
     assert all(name in page for name in ["ash", "birch", "cedar"])
     ok("lle", "test.csv", "--label", "class", "--model", "m.vlle", "-o", "a.npy")
     np.savetxt(tmp_path / "bare.csv", small_files["test"][0], delimiter=",", header="x0,x1,x2,x3", comments="")
-    ok("lle", "bare.csv", "--label", "class", "--model", "m.vlle", "-o", "b.npy")
+    ok("lle", "bare.csv", "--model", "m.vlle", "-o", "b.npy")
     assert np.array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
+    done = vicinal("lle", "bare.csv", "--label", "class", "--model", "m.vlle")
+    assert done.returncode == 2 and "'bare.csv' has no column 'class' for label" in done.stderr
 
 
 def test_a_column_that_lives_on_few_rows_is_told(vicinal, ok, tmp_path):
