@@ -175,7 +175,8 @@ struct FileInfo {
   std::uint64_t bytes = 0;          ///< of the file as it is stored
   std::uint64_t unpacked = 0;       ///< bytes of text that are in memory while it is read, beside `bytes`
 };
-/// Errors as `read_table`; a `format` that is given is believed.
+/// Errors as `read_table`; a `format` that is given is believed. A pipe is read, and kept in memory until it is read
+/// the next time.
 VICINAL_API FileInfo describe_file(const Context& ctx, const std::filesystem::path& path,
                                    std::optional<FileFormat> format = {});
 /// What `read_table` finds in a file that it reads with these options: format, header, delimiter, decimal, comment,

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -64,13 +65,33 @@ Bytes read_stream(const Context& ctx, const std::filesystem::path& path, int fd,
   }
 }
 
-/// Standard input that is a pipe can be read only once: it is kept, for a command that looks at its file again.
-Bytes piped_input(const Context& ctx, const std::filesystem::path& path, int fd) {
-  static std::mutex mutex;
-  static Bytes kept;
-  const std::lock_guard lock(mutex);
-  if (kept.size == 0) kept = read_stream(ctx, path, fd, UINT64_MAX);
-  return kept;
+/// A pipe can be read only once, so what a look has read is kept: of standard input for good, of another pipe until it
+/// is opened.
+class LookedAt {
+ public:
+  Bytes look(const Context& ctx, const std::filesystem::path& path, int fd, const struct stat& status) {
+    const std::lock_guard lock(mutex_);
+    Bytes& kept = kept_[{status.st_dev, status.st_ino}];
+    if (kept.size == 0) kept = read_stream(ctx, path, fd, UINT64_MAX);
+    return kept;
+  }
+  /// Without bytes where nobody has looked.
+  Bytes take(const struct stat& status) {
+    const std::lock_guard lock(mutex_);
+    const auto found = kept_.find({status.st_dev, status.st_ino});
+    if (found == kept_.end()) return {};
+    Bytes bytes = std::move(found->second);
+    kept_.erase(found);
+    return bytes;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<dev_t, ino_t>, Bytes> kept_;
+};
+LookedAt& looked_at() {
+  static LookedAt all;
+  return all;
 }
 
 [[noreturn]] void shrank(const std::filesystem::path& path) {
@@ -127,7 +148,7 @@ Bytes map_file(int descriptor, std::uint64_t size, const std::filesystem::path& 
 
 }  // namespace
 
-Bytes open_file(const Context& ctx, const std::filesystem::path& path, std::uint64_t at_most) {
+Bytes open_file(const Context& ctx, const std::filesystem::path& path, std::uint64_t at_most, Purpose purpose) {
   // Without O_NONBLOCK a pipe that nobody writes to would keep `open` itself waiting, deaf to the cancel token.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) fail(path, "open", errno);
@@ -136,10 +157,11 @@ Bytes open_file(const Context& ctx, const std::filesystem::path& path, std::uint
   if (S_ISDIR(status.st_mode)) {
     throw Error(ErrorCode::io, fmt::format("cannot read '{}': it is a folder", path.string()));
   }
-  if (path == "/dev/stdin" && S_ISFIFO(status.st_mode)) {
-    Bytes bytes = piped_input(ctx, path, file.get());
+  if (S_ISFIFO(status.st_mode)) {
+    const bool keeps = path == "/dev/stdin" || purpose == Purpose::look;
+    Bytes bytes = keeps ? looked_at().look(ctx, path, file.get(), status) : looked_at().take(status);
     bytes.size = std::min(bytes.size, at_most);
-    return bytes;
+    if (keeps || bytes.size > 0) return bytes;
   }
   // Files of /proc and the like say they have no bytes; reading tells.
   if (!S_ISREG(status.st_mode) || status.st_size == 0) return read_stream(ctx, path, file.get(), at_most);

@@ -20,9 +20,12 @@ struct Bytes {
   std::uint64_t held = 0;  ///< memory that the owner keeps; none where it is a mapping
 };
 
+/// Why a file is opened. To be looked at: a pipe, which can be read only once, is then whole when it is opened again.
+enum class Purpose : std::uint8_t { read, look };
 /// The first bytes of a file, all of them or `at_most`. Throws `io` naming it when it cannot be opened or read, is a
 /// folder or shrinks meanwhile, `over_memory` where what is read does not fit the limit.
-Bytes open_file(const Context& ctx, const std::filesystem::path& path, std::uint64_t at_most = UINT64_MAX);
+Bytes open_file(const Context& ctx, const std::filesystem::path& path, std::uint64_t at_most = UINT64_MAX,
+                Purpose purpose = Purpose::read);
 
 /// Reads the first `size` bytes of an open file in parallel. `path` is for sentences; errors as `open_file`.
 Bytes read_file(const Context& ctx, int descriptor, std::uint64_t size, const std::filesystem::path& path);

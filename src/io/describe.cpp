@@ -136,7 +136,7 @@ FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, co
   FileInfo info;
   const bool whole = place.member.empty();
   if (whole && !ctx.map_files() && describe_beginning(ctx, path, format, info)) return info;
-  const io::Bytes stored = io::open_file(ctx, place.file);
+  const io::Bytes stored = io::open_file(ctx, place.file, UINT64_MAX, io::Purpose::look);
   info.bytes = stored.size;
   info.compression = io::compression_of(stored);
   if (whole && info.compression != Compression::none && !format) {

@@ -122,6 +122,20 @@ def test_a_pipe_is_read_like_a_file(command, table):
     writer.wait(timeout=30)
 
 
+def test_a_second_table_that_is_a_pipe_is_matched_by_name_and_read(command, table):
+    (table / "rows.csv").write_text("a,b,kind\n1,2,x\n3,5,y\n")
+    (table / "asked.csv").write_text("b,a\n5,3\n")
+    os.mkfifo(table / "pipe")
+    for words in ("knn rows.csv pipe --drop kind -k 1 -o - -q", "classify rows.csv pipe --label kind -k 1 -o - -q"):
+        writer = subprocess.Popen(["sh", "-c", "cat asked.csv > pipe"], cwd=table)
+        from_pipe = subprocess.run([command, *words.split()], cwd=table, capture_output=True, timeout=60, text=True)
+        assert from_pipe.returncode == 0, from_pipe.stderr
+        writer.wait(timeout=30)
+        words = words.replace("pipe", "asked.csv").split()
+        from_file = subprocess.run([command, *words], cwd=table, capture_output=True, timeout=60, text=True)
+        assert from_pipe.stdout == from_file.stdout != ""
+
+
 def test_info_reads_twice_and_refuses_a_pipe(command, table):
     os.mkfifo(table / "pipe")
     result = subprocess.run([command, "info", "pipe"], cwd=table, capture_output=True, timeout=60, text=True)
