@@ -1,6 +1,7 @@
 // Describing a map ends as cancelled wherever the cancel comes: while GDAL reads the file, and between its layers. The
 // poll is ours, so that each place is tried without a clock.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -83,8 +84,10 @@ class DescribeCancelled : public testing::Test {
     std::filesystem::remove(two_);
   }
 
-  const std::filesystem::path one_ = std::filesystem::path(testing::TempDir()) / "describe_cancelled.geojson";
-  std::filesystem::path two_ = std::filesystem::path(testing::TempDir()) / "describe_cancelled.gpkg";
+  // A process of its own for each test may run at the same time.
+  const std::string stem_ = testing::TempDir() + "describe_cancelled_" + std::to_string(::getpid());
+  const std::filesystem::path one_ = stem_ + ".geojson";
+  std::filesystem::path two_ = stem_ + ".gpkg";
 };
 
 TEST_F(DescribeCancelled, AtEveryPoll) {
