@@ -89,7 +89,7 @@ def test_a_model_made_in_cpp_is_read_by_the_command(ok, tmp_path, models, files,
 
 def test_columns_of_another_kind_are_refused(ok, tmp_path, models, files):
     ok("lof", "train.csv", "--drop", "class", "--drop", "y", "--categories", "ordinal", "--save-model", "model")
-    assert "no column 'b'" in models("answer", "lof", "model", "test.csv", "class", "y", "b", code=3)
+    assert "column 'b' is dropped" in models("answer", "lof", "model", "test.csv", "class", "y", "b", code=3)
     lines = (tmp_path / "test.csv").read_text().replace("a,proto", "proto,a", 1)
     (tmp_path / "test.csv").write_text(lines)
     assert "column 'a' is '" in models("answer", "lof", "model", "test.csv", "class", "y", code=3)
