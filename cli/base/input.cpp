@@ -90,6 +90,17 @@ Table read_rows(const Context& ctx, const std::string& file, const ReadOptions& 
   return table;
 }
 
+void refuse_labels_twice(const std::string& label, const std::string& file) {
+  if (label.empty() || file.empty()) return;
+  throw Error(ErrorCode::invalid_argument, "--labels: --label already says where the labels are; give one of the two");
+}
+
+void require_labels(const std::string& option, const std::string& file, const Labels& labels, std::int64_t rows) {
+  if (std::ssize(labels.codes) == rows) return;
+  throw Error(ErrorCode::bad_data,
+              fmt::format("{}: {} has {} labels for a table of {} rows", option, file, labels.codes.size(), rows));
+}
+
 std::vector<std::string> references_of(const FileInfo& info) {
   std::vector<std::string> references;
   const auto width = static_cast<std::size_t>(info.arrays[0].shape[1]);

@@ -32,6 +32,10 @@ ReadOptions read_options(const InputOptions& options);
 
 /// `read_table`, whose notes are printed when the command ends.
 Table read_rows(const Context& ctx, const std::string& file, const ReadOptions& options = {});
+/// Refuses labels from two places: the columns that --label names, and the file that --labels names.
+void refuse_labels_twice(const std::string& label, const std::string& file);
+/// Throws `bad_data` unless there is a label for each row of a table; `option` and `file` stand for them.
+void require_labels(const std::string& option, const std::string& file, const Labels& labels, std::int64_t rows);
 /// Columns of a CSV as references: the position, or the name where a position would be taken for one.
 std::vector<std::string> references_of(const FileInfo& info);
 

@@ -22,6 +22,8 @@ class RowNames {
 
   explicit RowNames(const Table&&, std::vector<std::int64_t> = {}) = delete;
 
+  /// The rows' numbers, where they are others than 0, 1, ..; else empty.
+  [[nodiscard]] const std::vector<std::int64_t>& numbers() const noexcept { return numbers_; }
   /// Null for numbers.
   [[nodiscard]] const RowIds* ids() const noexcept { return ids_; }
   /// Of a column of names: "row", or that of the ids.

@@ -177,11 +177,7 @@ ClusteredRows KMeansCommand::read_prepared(const Context& ctx, const KMeans& fou
 std::optional<Labels> KMeansCommand::known_labels(const Context& ctx, const ClusteredRows& rows) const {
   if (labels_file.empty()) return rows.table.labels;
   Labels known = read_labels(ctx, labels_file);
-  const auto size = static_cast<std::int64_t>(known.codes.size());
-  if (size != rows.read) {
-    throw Error(ErrorCode::bad_data,
-                fmt::format("--labels: {} has {} labels for a table of {} rows", labels_file, size, rows.read));
-  }
+  require_labels("--labels", labels_file, known, rows.read);
   keep_rows(rows.kept, 1, known.codes);
   return known;
 }
@@ -402,10 +398,7 @@ void KMeansCommand::check() const {
   check_output("-o", output);
   check_output("--save-model", save_model);
   check_output("--report", report, {".html", ".htm"});
-  if (!label.empty() && !labels_file.empty()) {
-    throw Error(ErrorCode::invalid_argument,
-                "--labels: --label already says where the labels are; give one of the two");
-  }
+  refuse_labels_twice(label, labels_file);
   const bool is_array = output.ends_with(".npz") || output.ends_with(".npy");
   const bool is_classical = !output.empty() && !is_array && !is_csv_output(output);
   if (!id.empty() && is_classical) {

@@ -83,10 +83,7 @@ void LleCommand::check() const {
   if (queries.empty()) missing.refuse_drop_into(output);
   if (judge < 0)
     throw Error(ErrorCode::invalid_argument, fmt::format("--quality-rows: {} is not a number of rows", judge));
-  if (!label.empty() && !labels_file.empty()) {
-    throw Error(ErrorCode::invalid_argument,
-                "--labels: --label already says where the labels are; give one of the two");
-  }
+  refuse_labels_twice(label, labels_file);
   if (model.empty()) return;
   for (const Option& option : of_fitting) {
     if (!option.given()) continue;
@@ -154,10 +151,7 @@ std::optional<Labels> LleCommand::read_label_file(const Context& ctx, std::int64
                                                   const std::vector<std::int64_t>& kept) const {
   if (labels_file.empty()) return std::nullopt;
   Labels labels = read_labels(ctx, labels_file);
-  if (std::ssize(labels.codes) != rows) {
-    throw Error(ErrorCode::bad_data, fmt::format("--labels: {} has {} labels for a table of {} rows", labels_file,
-                                                 labels.codes.size(), rows));
-  }
+  require_labels("--labels", labels_file, labels, rows);
   keep_rows(kept, 1, labels.codes);
   return labels;
 }

@@ -120,9 +120,7 @@ void LofCommand::check() const {
   if (!asks_others()) prepared.missing.refuse_drop_into(output);
   if (top < 0) refuse(fmt::format("--top: {} is not a number of rows", top));
   if (!(top_share > 0) || !(top_share <= 1)) refuse(fmt::format("--top-share: {} is not in (0, 1]", top_share));
-  if (!label.empty() && !labels_file.empty()) {
-    refuse("--labels: --label already says where the labels are; give one of the two");
-  }
+  refuse_labels_twice(label, labels_file);
   if (!normal.empty() && !has_labels()) {
     refuse("--normal: the labels are needed, by --label COLUMN or --labels FILE");
   }
@@ -465,8 +463,7 @@ void LofCommand::run() const {
     labels = std::move(read);
     if (!asks_others()) keep_rows(kept, 1, labels->codes);
   }
-  scored.names = asks_others() ? RowNames(others) : RowNames(fitted.rows, kept);
-  if (!asks_others()) scored.numbers = std::move(kept);
+  scored.names = asks_others() ? RowNames(others) : RowNames(fitted.rows, std::move(kept));
   scored.dropped = dropped;
   scored.ranked = ranking(scored.scores);
   scored.outliers = std::count_if(scored.scores.begin(), scored.scores.end(),

@@ -76,7 +76,8 @@ void write_scores(const Context& ctx, const std::filesystem::path& path, const L
     for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = scored.scores[i] > lof.threshold ? 1 : 0;
     std::vector<NamedArray> arrays = {
         {"scores", scores}, {"threshold", {&lof.threshold, "<f8", {1}}}, {"outliers", {flags.data(), "|u1", {m}}}};
-    if (!scored.numbers.empty()) arrays.push_back({"rows", {scored.numbers.data(), "<i8", {m}}});
+    const std::vector<std::int64_t>& numbers = scored.names.numbers();
+    if (!numbers.empty()) arrays.push_back({"rows", {numbers.data(), "<i8", {m}}});
     std::optional<io::IdArray> ids;
     if (scored.names.ids() != nullptr) arrays.push_back({"row_ids", ids.emplace(ctx, *scored.names.ids()).view()});
     return write_npz(path, arrays);

@@ -24,8 +24,7 @@ struct ScoredRows {
   std::vector<std::int64_t> ranked;
   std::int64_t outliers = 0;  ///< above the threshold
   std::vector<OutlyingRow> top;
-  std::vector<std::int64_t> numbers;  ///< of the rows in their file, where some were left out; else empty
-  std::int64_t dropped = 0;           ///< rows of TRAIN that were left out
+  std::int64_t dropped = 0;  ///< rows of TRAIN that were left out
   const Labels* labels = nullptr;
   std::optional<Detection> detection;
 };

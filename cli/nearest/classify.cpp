@@ -47,12 +47,6 @@ struct Outcome {
   std::optional<Scores> scores;
 };
 
-void require_rows(const std::string& option, const std::string& file, const Labels& labels, const Table& table) {
-  if (static_cast<std::int64_t>(labels.codes.size()) == table.view.rows()) return;
-  throw Error(ErrorCode::bad_data, fmt::format("{}: {} has {} labels for a table of {} rows", option, file,
-                                               labels.codes.size(), table.view.rows()));
-}
-
 /// TRAIN without its label columns, of which one is read with the table and further ones each by themselves.
 Table read_labelled(const Context& ctx, const SupervisedOptions& options, std::vector<Labels>& outputs) {
   ReadOptions reading = training_options(ctx, options);
@@ -67,7 +61,7 @@ Table read_labelled(const Context& ctx, const SupervisedOptions& options, std::v
   Table table = read_training(ctx, options, reading);
   for (const std::string& column : columns) {
     outputs.push_back(read_labels(ctx, options.first, column));
-    require_rows("--label " + column, options.first, outputs.back(), table);
+    require_labels("--label " + column, options.first, outputs.back(), table.view.rows());
   }
   return table;
 }
@@ -78,13 +72,13 @@ std::vector<Labels> read_truth(const Context& ctx, const std::string& file, cons
   std::vector<Labels> truth;
   if (!labels_file.empty()) {
     truth.push_back(read_labels(ctx, labels_file));
-    require_rows("--test-labels", labels_file, truth[0], asked.table);
+    require_labels("--test-labels", labels_file, truth[0], asked.table.view.rows());
   } else if (asked.table.labels) {
     truth.push_back(*std::move(asked.table.labels));
   } else {
     for (const std::string& column : asked.columns) {
       truth.push_back(read_labels(ctx, file, column));
-      require_rows("--label " + column, file, truth.back(), asked.table);
+      require_labels("--label " + column, file, truth.back(), asked.table.view.rows());
     }
   }
   return truth;
@@ -273,7 +267,7 @@ Fitted ClassifyCommand::fit_rows(const Context& ctx, const Context& rest) const 
   } else {
     table = read_training(ctx, *this, training_options(ctx, *this));
     outputs.push_back(read_labels(ctx, labels_file));
-    require_rows("--labels", labels_file, outputs[0], table);
+    require_labels("--labels", labels_file, outputs[0], table.view.rows());
   }
   const std::vector<std::int64_t> kept = prepared.missing.drop_rows(ctx, table, first, rows_needed(*this));
   for (Labels& labels : outputs) keep_rows(kept, 1, labels.codes);

@@ -14,9 +14,12 @@ namespace nb = nanobind;
 namespace vicinal::python {
 namespace {
 
-nb::object knn_call(nb::handle table, nb::handle queries, nb::dict keywords) {
-  Call call("knn", std::move(keywords));
-  const auto options = call.options(knn_fields());
+/// `search` is the library's function, with a context, an index or a table, queries where there are any, and options.
+template <class Options, class Search>
+nb::object search_call(const char* name, const Fields<Options>& fields, nb::handle table, nb::handle queries,
+                       nb::dict keywords, const Search& search) {
+  Call call(name, std::move(keywords));
+  const auto options = call.options(fields);
   call.refuse_others();
   const Searched searched(call, table);
   const auto query_table = optional_table(call, "queries", queries);
@@ -24,28 +27,21 @@ nb::object knn_call(nb::handle table, nb::handle queries, nb::dict keywords) {
   call.run(
       [&](const Context& ctx) {
         searched.visit([&](const auto& in) {
-          *graph = query_table ? knn(ctx, in, query_table->view, options) : knn(ctx, in, options);
+          *graph = query_table ? search(ctx, in, query_table->view, options) : search(ctx, in, options);
         });
       },
       searched.operations(query_table, options.metric));
   return graph_answer(call, graph);
 }
 
+nb::object knn_call(nb::handle table, nb::handle queries, nb::dict keywords) {
+  return search_call("knn", knn_fields(), table, queries, std::move(keywords),
+                     [](const auto&... arguments) { return knn(arguments...); });
+}
+
 nb::object radius_call(nb::handle table, nb::handle queries, nb::dict keywords) {
-  Call call("radius", std::move(keywords));
-  const auto options = call.options(radius_fields());
-  call.refuse_others();
-  const Searched searched(call, table);
-  const auto query_table = optional_table(call, "queries", queries);
-  auto graph = std::make_shared<NeighborGraph>();
-  call.run(
-      [&](const Context& ctx) {
-        searched.visit([&](const auto& in) {
-          *graph = query_table ? radius(ctx, in, query_table->view, options) : radius(ctx, in, options);
-        });
-      },
-      searched.operations(query_table, options.metric));
-  return graph_answer(call, graph);
+  return search_call("radius", radius_fields(), table, queries, std::move(keywords),
+                     [](const auto&... arguments) { return radius(arguments...); });
 }
 
 nb::object count_call(nb::handle table, nb::handle queries, nb::dict keywords) {
