@@ -36,7 +36,7 @@ STAGES = {
     "write-gz": "convert IN/large.npy out.npy.gz",
     "write-xz": "convert IN/some.npy out.npy.xz",
     "knn-fused": "knn IN/wide.npy -k 10 -o out.npz --method fused",
-    "knn-direct": "knn IN/wide.npy IN/asked.npy -k 10 -o out.npz --method direct",
+    "knn-direct": "knn IN/wide.npy IN/many.npy -k 10 -o out.npz --method direct",
     "knn-kdtree": "knn IN/low.npy -k 10 -o out.npz --method kdtree",
     "knn-minkowski": "knn IN/low.npy -k 10 -o out.npz --metric minkowski --p 3",
     "radius": "radius IN/low.npy -r 0.01 -o out.npz",
@@ -71,12 +71,13 @@ def make_inputs(folder, command):
     large = draws.random((1_500_000, 16), np.float32)
     save("large.npy", large)
     save("some.npy", large[:120_000])
-    save("gaps.npy", np.where(np.random.default_rng(3).random((20_000, 16)) < 0.05, np.nan, large[:20_000]))
+    save("gaps.npy", np.where(np.random.default_rng(3).random((60_000, 16)) < 0.05, np.nan, large[:60_000]))
     save("few.npy", draws.random((1000, 2)))
     save("wide.npy", draws.random((60_000, 64), np.float32))
     save("wide_labels.npy", draws.integers(0, 5, 60_000))
     save("asked.npy", draws.random((1000, 64), np.float32))
     save("low.npy", draws.random((600_000, 3), np.float32))
+    save("many.npy", np.random.default_rng(4).random((6000, 64), np.float32))
     save("noise.npy", draws.standard_normal((4000, 20)))
     save("low_asked.npy", np.random.default_rng(2).random((40, 3), np.float32))
     subprocess.run([command, "generate", "swiss-roll", "-n", "60000", "-o", folder / "roll.npy", "-q"], check=True)

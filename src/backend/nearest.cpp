@@ -1,7 +1,7 @@
 // See nearest.hpp: what an index keeps for devices, and the ways of a backend without its own.
 #include "backend/nearest.hpp"
 
-#include <cstring>
+#include "core/in_steps.hpp"
 
 namespace vicinal::kernels {
 
@@ -22,8 +22,9 @@ void DeviceSlot::put(int device, std::shared_ptr<void> held) const {
   entries_.emplace_back(device, std::move(held));
 }
 
-HostLists::HostLists(const Context& ctx, const NearestBackend& backend, const NearestTask& task, SearchStats& stats)
-    : ids(static_cast<std::size_t>(task.queries.rows() * task.k)), distances(ids.size()) {
+HostLists::HostLists(const Context& ctx, const NearestBackend& backend, const NearestTask& task, SearchStats& stats) {
+  core::resize_in_steps(ctx, ids, task.queries.rows() * task.k);
+  core::resize_in_steps(ctx, distances, task.queries.rows() * task.k);
   std::vector<std::int64_t> offsets;
   std::vector<std::int64_t> counts;
   NearestResult result{ids, distances, offsets, counts, stats};
@@ -33,9 +34,8 @@ HostLists::HostLists(const Context& ctx, const NearestBackend& backend, const Ne
 void NearestBackend::search_into(const Context& ctx, const NearestTask& task, const ListMemory& lists,
                                  SearchStats& stats) const {
   const HostLists found(ctx, *this, task, stats);
-  ctx.check_cancelled();
-  std::memcpy(lists.ids, found.ids.data(), found.ids.size() * sizeof(std::int64_t));
-  std::memcpy(lists.distances, found.distances.data(), found.distances.size() * sizeof(double));
+  core::copy_in_steps(ctx, found.ids, lists.ids);
+  core::copy_in_steps(ctx, found.distances, lists.distances);
 }
 
 void NearestBackend::classify(const Context& ctx, const NearestTask& task, const VoteTask& votes,
@@ -46,8 +46,8 @@ void NearestBackend::classify(const Context& ctx, const NearestTask& task, const
   graph.k = task.k;
   graph.metric = task.metric;
   graph.p = task.p;
-  graph.ids.resize(static_cast<std::size_t>(graph.rows * graph.k));
-  graph.distances.resize(graph.ids.size());
+  core::resize_in_steps(ctx, graph.ids, graph.rows * graph.k);
+  core::resize_in_steps(ctx, graph.distances, graph.rows * graph.k);
   std::vector<std::int64_t> counts;
   NearestResult found{graph.ids, graph.distances, graph.offsets, counts, stats};
   search(ctx, task, found);

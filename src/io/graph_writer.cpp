@@ -12,6 +12,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "io/csv_fields.hpp"
@@ -27,12 +28,13 @@ namespace {
 constexpr std::size_t kLinesAtOnce = std::size_t{1} << 16;
 constexpr std::size_t kElementsAtOnce = 8192;
 
-/// Passes on what a spool of int64 holds, as int32.
-void read_narrow(const Spool& spool, const std::function<void(std::string_view piece)>& take) {
-  std::string rest;  // of a number that came in two pieces
-  std::vector<std::int32_t> narrow;
-  spool.read([&](std::string_view piece) {
-    rest += piece;
+using TakePiece = std::function<void(std::string_view piece)>;
+
+/// Takes pieces of int64 and passes them on as int32.
+TakePiece narrowed(TakePiece take) {
+  return [take = std::move(take), rest = std::string(),
+          narrow = std::vector<std::int32_t>()](std::string_view piece) mutable {
+    rest += piece;  // behind what is there of a number that comes in two pieces
     narrow.resize(rest.size() / sizeof(std::int64_t));
     for (std::size_t at = 0; at < narrow.size(); ++at) {
       std::int64_t value = 0;
@@ -41,23 +43,23 @@ void read_narrow(const Spool& spool, const std::function<void(std::string_view p
     }
     rest.erase(0, narrow.size() * sizeof(std::int64_t));
     take({reinterpret_cast<const char*>(narrow.data()), narrow.size() * sizeof(std::int32_t)});
-  });
+  };
 }
 
 std::uint32_t narrow_crc(const Spool& spool) {
   std::uint32_t crc = 0;
-  read_narrow(spool, [&](std::string_view piece) {
+  spool.read(narrowed([&](std::string_view piece) {
     crc = static_cast<std::uint32_t>(crc32_z(crc, reinterpret_cast<const unsigned char*>(piece.data()), piece.size()));
-  });
+  }));
   return crc;
 }
 
 /// A spool as an array of one axis.
 void add_spool(NpzWriter& archive, PackedFile& file, const char* name, const char* dtype, std::int64_t size,
-               const Spool& spool) {
+               Spool& spool) {
   const std::vector<std::int64_t> shape = {size};
   archive.begin(name, {&spool, dtype, shape}, spool.crc());  // its elements are passed on from there
-  spool.read([&](std::string_view piece) { file.write(piece); });
+  spool.drain([&](std::string_view piece) { file.write(piece); });
 }
 
 }  // namespace
@@ -237,10 +239,10 @@ void GraphWriter::write_ids(NpzWriter& archive) {
 void GraphWriter::write_matrix() {
   NpzWriter archive(file_);
   const bool is_narrow = fits_int32(rows_, table_rows_, neighbors_);
-  const auto put = [&](const char* name, std::int64_t size, const Spool& spool) {
+  const auto put = [&](const char* name, std::int64_t size, Spool& spool) {
     if (!is_narrow) return add_spool(archive, file_, name, "<i8", size, spool);
     archive.begin(name, {&spool, "<i4", {size}}, narrow_crc(spool));
-    read_narrow(spool, [&](std::string_view piece) { file_.write(piece); });
+    spool.drain(narrowed([&](std::string_view piece) { file_.write(piece); }));
   };
   put("indices", neighbors_, spools_->ids);
   put("indptr", rows_ + 1, spools_->offsets);

@@ -78,6 +78,20 @@ void Spool::read(const std::function<void(std::string_view piece)>& take) const 
   }
 }
 
+void Spool::drain(const std::function<void(std::string_view piece)>& take) {
+  std::uint64_t passed = 0;
+  std::uint64_t freed = 0;
+  read([&](std::string_view piece) {
+    take(piece);
+    passed += piece.size();
+    if (passed - freed < kSpoolStep) return;
+    // Where the file system cannot, the room is free when the file is closed.
+    static_cast<void>(::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(freed),
+                                  static_cast<off_t>(passed - freed)));
+    freed = passed;
+  });
+}
+
 void Spool::fail(int error) const {
   throw Error(ErrorCode::io, fmt::format("cannot write '{}': {}", shown_, std::generic_category().message(error)));
 }

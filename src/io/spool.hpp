@@ -28,6 +28,9 @@ class Spool {
   [[nodiscard]] std::uint32_t crc() const noexcept { return crc_; }
   /// Passes all bytes on, in pieces and in order. Throws as `write` does.
   void read(const std::function<void(std::string_view piece)>& take) const;
+  /// The same for the last time: what was passed on leaves the disk, so that the output and its spool never take twice
+  /// its size, and letting go of a large file does not hold a cancel up. `size` and `crc` stay.
+  void drain(const std::function<void(std::string_view piece)>& take);
 
  private:
   [[noreturn]] void fail(int error) const;

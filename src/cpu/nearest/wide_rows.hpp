@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/raw_vector.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/table.hpp"
@@ -27,7 +28,7 @@ class WideRows {
   std::int64_t cols_;
   std::int64_t stride_;
   const double* rows_;
-  std::vector<double> copy_;
+  core::RawVector<double> copy_;
   std::vector<std::uint8_t> zero_;  // for cosine
 };
 

@@ -14,6 +14,7 @@
 
 #include "core/entry.hpp"
 #include "core/exact_sum.hpp"
+#include "core/in_steps.hpp"
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/seconds.hpp"
@@ -106,8 +107,8 @@ class OtherFolds {
     kept.k = k_;
     kept.metric = all.metric;
     kept.p = all.p;
-    ops::resize_in_steps(ctx_, kept.ids, all.rows * k_);
-    ops::resize_in_steps(ctx_, kept.distances, all.rows * k_);
+    core::resize_in_steps(ctx_, kept.ids, all.rows * k_);
+    core::resize_in_steps(ctx_, kept.distances, all.rows * k_);
     found_.assign(static_cast<std::size_t>(all.rows), 0);
     core::parallel_for(ctx_, (all.rows + kRowsPerTask - 1) / kRowsPerTask, [&](std::int64_t task, int) {
       for (std::int64_t i = task * kRowsPerTask; i < std::min(all.rows, (task + 1) * kRowsPerTask); ++i) {

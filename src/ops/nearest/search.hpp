@@ -51,17 +51,6 @@ Plan plan_search(const Context& ctx, const TableView& table, SearchRequest& requ
 /// Seconds that `run` takes, in which the tree is made that the task asks for.
 double run_job(const Context& ctx, Job& job, const std::function<void()>& run);
 
-/// A large result is zeroed in steps, so that a cancel is noticed.
-template <class T>
-void resize_in_steps(const Context& ctx, std::vector<T>& values, std::int64_t size) {
-  constexpr std::int64_t kStep = std::int64_t{1} << 22;
-  values.reserve(static_cast<std::size_t>(size));
-  for (std::int64_t i = 0; i < size; i += kStep) {
-    ctx.check_cancelled();
-    values.resize(static_cast<std::size_t>(std::min(size, i + kStep)));
-  }
-}
-
 /// Calls body(index) with a table made ready, and notes in its result how long that took.
 template <class Body>
 auto with_index(const Context& ctx, const TableView& table, const Body& body) {

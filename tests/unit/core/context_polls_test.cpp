@@ -12,7 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "backend/backend.hpp"
 #include "backend/index_access.hpp"
+#include "backend/nearest.hpp"
+#include "core/in_steps.hpp"
 #include "core/parallel.hpp"
 #include "cpu/kmeans/table_scan.hpp"
 #include "cpu/nearest/tree/tree.hpp"
@@ -228,6 +231,37 @@ TEST(Polls, AThresholdByContamination) {
     });
   };
   EXPECT_GE(polls_with(0.1), polls_with(0) + kRows / kStep);
+}
+
+// Memory is zeroed by one thread before the search, which takes 50 ms for each 100 MB.
+TEST(Polls, ListsBeforeTheyAreFound) {
+  constexpr std::int64_t kRows = 1 << 16;
+  constexpr std::int64_t kNeighbors = 65;
+  constexpr std::int64_t kSteps = (kRows * kNeighbors + core::kElementsPerStep - 1) / core::kElementsPerStep;
+  static_assert(kSteps == 2);
+  const std::vector<float> rows = polled_rows(kRows, 1);
+  const Context ctx = Context::cpu({.threads = 1});
+  const Index index(ctx, TableView(rows.data(), kRows, 1));
+  const kernels::Prepared& prepared = kernels::prepared_of(index);
+  const kernels::NearestBackend& backend = kernels::backend_of(ctx).nearest();
+  const auto tree = backend.build_tree(ctx, prepared);
+  kernels::NearestTask task;
+  task.index = &prepared;
+  task.queries = prepared.table;
+  task.k = kNeighbors;
+  task.method = Method::kdtree;
+  task.tree = tree.get();
+  SearchStats stats;
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(kRows * kNeighbors));
+  std::vector<double> distances(ids.size());
+  std::vector<std::int64_t> none;
+  kernels::NearestResult result{ids, distances, none, none, stats};
+  const std::int64_t searching = polls_of([&] { backend.search(ctx, task, result); });
+  EXPECT_GE(polls_of([&] { (void)kernels::HostLists(ctx, backend, task, stats); }), searching + 2 * kSteps);
+  EXPECT_GE(polls_of([&] {
+              backend.search_into(ctx, task, {ids.data(), distances.data()}, stats);
+            }),
+            searching + 4 * kSteps);
 }
 
 // Each column of each strip of rows costs a product of the strip and a vector.
