@@ -98,7 +98,6 @@ void MatchCommand::run() const {
   check_output("--carried", carried, {".csv"});
   check_output("--report", report, {".html", ".htm"});
   const bool is_map = !output.empty() && !is_csv_output(output);
-  if (is_map) check_match_output(output);
   MatchOptions chosen = options();
   if ((chosen.agreement != Agreement::ignored) == a.code.empty()) {
     throw Error(ErrorCode::invalid_argument, "--agree and --agreement go together: a column, and what it decides");
@@ -126,6 +125,7 @@ void MatchCommand::run() const {
   inputs.add(kGdal);
   if (common.explain) return explain(runtime, inputs.total(0));
   inputs.require("match", 0);
+  if (is_map) check_match_output(output);  // by GDAL, which the plan has counted
   const PolygonLayers layers = read_polygon_layers(ctx, first, second, planar);
   std::map<std::string, std::int64_t> known;
   const std::vector<std::int64_t> codes_a = numbered(layers.a.codes, known);
