@@ -513,7 +513,8 @@ Command add_kmeans(const Parser& root) {
   app.add_choice("--stop", command->rule, {"settled", "classical"},
                  "Stop rule; settled: labels or centers no longer change; classical: by the share of changed labels")
       .group(group);
-  app.add_option("--max-iterations", command->max_iterations, "Maximum number of iterations; 0: 300, classical 501")
+  app.add_option("--max-iterations", command->max_iterations,
+                 "Maximum number of iterations; 0: 300, or 501 with --stop classical")
       .type_name("N")
       .capture_default_str()
       .group(group);

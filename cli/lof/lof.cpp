@@ -505,11 +505,11 @@ Command add_lof(const Parser& root) {
   };
   const auto answer = [&](Option option) { lof.of_answers.push_back(option); };
   lof.of_neighbors.push_back(
-      fitting(app.add_option("-k", lof.k, "Neighbors per row; with --graph at most as many as it holds")
+      fitting(app.add_option("-k", lof.k, "Neighbors per row; with --graph at most the number of neighbors in it")
                   .type_name("K")
                   .capture_default_str(),
               scoring));
-  fitting(app.add_option("--k-to", lof.k_to, "Compute lof for every k from -k to this one").type_name("K"), scoring);
+  fitting(app.add_option("--k-to", lof.k_to, "Compute lof for every k from -k to this value").type_name("K"), scoring);
   fitting(app.add_choice("--across", lof.across, {"max", "mean", "min"}, "How --k-to combines the scores of all k"),
           scoring);
   fitting(app.add_choice("--score", lof.score,
@@ -531,7 +531,7 @@ Command add_lof(const Parser& root) {
               .type_name("X")
               .capture_default_str(),
           scoring);
-  fitting(app.add_flag("--novelty", lof.novelty, "Keep what scoring of new rows needs"), scoring);
+  fitting(app.add_flag("--novelty", lof.novelty, "Also compute what scoring new rows needs"), scoring);
   fitting(app.add_option("--graph", lof.graph,
                          "Use the neighbors of TRAIN in this .npz file of vicinal knn or radius instead of searching")
               .type_name("FILE"),
