@@ -23,8 +23,8 @@ struct Classification {
 /// weights, which are a function on the host: then lists are found on the device and the vote is taken on the host, as
 /// the plan says.
 ///
-/// Throws `invalid_argument` for options outside their domain, queries of another width than the table, labels that do
-/// not number the table's rows, weights by distance with inner_product, and custom weights that are negative or not
+/// Throws `invalid_argument` for options outside their domain, queries of another width than the table, labels that are
+/// not as many as the table's rows, weights by distance with inner_product, and custom weights that are negative or not
 /// finite, `bad_data` for NaN, infinity and distances that overflow, `over_memory` before work begins, `cancelled`.
 /// Cost of `knn`, and O(m k) for each output; the same bits for every thread count, instruction set and device.
 VICINAL_API Classification classify(const Context& ctx, const Index& index, const TableView& queries,
@@ -38,8 +38,8 @@ VICINAL_API Classification classify(const Context& ctx, const TableView& table, 
 /// neighbors gets the code -1; the caller decides how to label it. `watch`, where there is one, is handed the lists as
 /// `radius_batches` hands them, after their votes.
 ///
-/// Throws `invalid_argument` for options outside their domain, queries of another width than the table, labels that do
-/// not number the table's rows, weights by distance with inner_product, and custom weights that are negative or not
+/// Throws `invalid_argument` for options outside their domain, queries of another width than the table, labels that are
+/// not as many as the table's rows, weights by distance with inner_product, and custom weights that are negative or not
 /// finite, `bad_data` for NaN, infinity and distances that overflow, `over_memory` as `radius_batches` does,
 /// `cancelled`. Cost of `radius_batches`, and O(neighbors) for each output.
 VICINAL_API Classification classify_radius(const Context& ctx, const Index& index, const TableView& queries,

@@ -66,7 +66,7 @@ enum class Relation : std::uint8_t { one_to_one, one_to_many, many_to_one, many_
 VICINAL_API std::string_view name_of(CoclusterMethod method) noexcept;
 /// "1:1", "1:n", "n:1", "n:m", "1:0", "0:1".
 VICINAL_API std::string_view name_of(Relation relation) noexcept;
-/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API CoclusterMethod cocluster_method_from(std::string_view name);
 
 struct CoclusterOptions {

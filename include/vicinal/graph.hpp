@@ -49,7 +49,7 @@ enum class ScreenType : std::uint8_t {
 VICINAL_API std::string_view name_of(Metric metric) noexcept;
 VICINAL_API std::string_view name_of(Method method) noexcept;
 VICINAL_API std::string_view name_of(ScreenType screen) noexcept;
-/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API Metric metric_from(std::string_view name);
 VICINAL_API Method method_from(std::string_view name);
 VICINAL_API ScreenType screen_from(std::string_view name);

@@ -24,7 +24,7 @@ enum class Filling : std::uint8_t {
 
 /// "none", "mean", "median", "knn".
 VICINAL_API std::string_view name_of(Filling filling) noexcept;
-/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API Filling filling_from(std::string_view name);
 
 struct ImputeOptions {
@@ -88,8 +88,8 @@ struct CompleteRows {
   std::vector<std::int64_t> rows;  ///< ascending: the numbers of these rows in the table given
 };
 /// Leaves out the rows of a table [n, d] that have a missing value (NaN). What is kept is float64, unless it is all.
-/// O(n d) time, 8 n d bytes. Throws `invalid_argument` for a table in device memory and labels that do not number its
-/// rows; `bad_data` where no row is left; `over_memory`, `cancelled`. `name` stands for the table in errors.
+/// O(n d) time, 8 n d bytes. Throws `invalid_argument` for a table in device memory and labels that are not as many as
+/// its rows; `bad_data` where no row is left; `over_memory`, `cancelled`. `name` stands for the table in errors.
 VICINAL_API CompleteRows complete_rows(const Context& ctx, Table table, const std::string& name = "table");
 
 }  // namespace vicinal

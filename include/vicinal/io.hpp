@@ -39,7 +39,7 @@ enum class FileFormat : std::uint8_t {
 };
 /// "npy", .., "kmeans-text", "kmeans-binary", "jsonl".
 VICINAL_API std::string_view name_of(FileFormat format) noexcept;
-/// Throws `invalid_argument` for a name that is none.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API FileFormat file_format_from(std::string_view name);
 
 /// What a file is packed in; zip: a file of another format within a zip archive, which is only read.
@@ -153,7 +153,7 @@ VICINAL_API Table parse_table(const Context& ctx, std::string_view text, const s
                               const ReadOptions& options = {}, std::int64_t first_line = 1);
 
 /// Reads labels: a 1-d npy (integers, whole numbers or fixed-width text), an npz array (`column` names it), an idx1
-/// file, or a text file with one label a line (a CSV column when `column` names one). Whole numbers become integer
+/// file, or a text file with one label per line (a CSV column when `column` names one). Whole numbers become integer
 /// labels, anything else text. In a text file a first line that is no whole number, where all others are, is a header.
 /// Errors as `read_table`.
 VICINAL_API Labels read_labels(const Context& ctx, const std::filesystem::path& path, const std::string& column = {});
@@ -242,7 +242,7 @@ VICINAL_API void write_table(const Context& ctx, const std::filesystem::path& pa
 
 /// `ids`, `distances` (and `offsets` for CSR) as .npz; or, for a path ending in .csv (or .csv.gz and the like), lines
 /// `row,rank,id,distance`. `rows` are the numbers of the graph's rows where they are not 0, 1, ..; the .npz has them as
-/// `rows`. Throws `invalid_argument` where they do not number the rows, `io`.
+/// `rows`. Throws `invalid_argument` where they are not as many as the rows, `io`.
 VICINAL_API void write_graph(const std::filesystem::path& path, const NeighborGraph& graph,
                              std::span<const std::int64_t> rows = {});
 

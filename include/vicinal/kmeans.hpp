@@ -37,7 +37,7 @@ enum class KMeansStop : std::uint8_t { labels, shift, changed_share, max_iterati
 
 VICINAL_API std::string_view name_of(KMeansInit init) noexcept;
 VICINAL_API std::string_view name_of(KMeansStop stop) noexcept;
-/// The inverse of `name_of`; throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`; throws `invalid_argument` listing the valid names.
 VICINAL_API KMeansInit kmeans_init_from(std::string_view name);
 
 struct KMeansOptions {
@@ -115,8 +115,8 @@ VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeans& 
 VICINAL_API std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table);
 /// The distance of each row of a table [m, d] to the centre of its label, by the model's metric: [m]. `labels` [m],
 /// such as `model.labels` or those of `predict`, are in [0, clusters). O(m d) time, O(m) memory beside a copy of the
-/// rows if the metric is cosine. Throws as `predict`, and `invalid_argument` for labels that do not number the rows or
-/// are no clusters.
+/// rows if the metric is cosine. Throws as `predict`, and `invalid_argument` for labels that are not as many as the
+/// rows or are not clusters.
 VICINAL_API std::vector<double> centre_distances(const Context& ctx, const KMeans& model, const TableView& table,
                                                  std::span<const std::int32_t> labels);
 /// Minus the inertia of a table's rows: the sum of `weights` times the distance to the nearest center, squared or

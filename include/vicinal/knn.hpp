@@ -65,8 +65,8 @@ class VICINAL_API Index {
   [[nodiscard]] std::int64_t cols() const noexcept;
   [[nodiscard]] const TableView& table() const noexcept;
 
-  /// Writes the table and what was prepared to one file (safetensors layout), to a temporary file first that is renamed
-  /// when it is complete. Throws `io` where writing fails, `cancelled`. O(n d).
+  /// Writes the table and what was prepared to one file (safetensors layout), first under a temporary name; it is
+  /// renamed when it is complete. Throws `io` where writing fails, `cancelled`. O(n d).
   void save(const Context& ctx, const std::filesystem::path& path) const;
   /// Reads an index from a file of `save`, or from that of a NeighborModel or LleModel. Throws `io` for a file that
   /// cannot be read, `bad_data` for anything that `save` did not write, `over_memory`, and `invalid_argument` for a

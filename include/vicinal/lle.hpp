@@ -55,7 +55,7 @@ VICINAL_API std::string_view name_of(LleCount count) noexcept;
 VICINAL_API std::string_view name_of(LleVariant variant) noexcept;
 VICINAL_API std::string_view name_of(LleSolver solver) noexcept;
 VICINAL_API std::string_view name_of(LlePieces pieces) noexcept;
-/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API LleVariant lle_variant_from(std::string_view name);
 VICINAL_API LleSolver lle_solver_from(std::string_view name);
 VICINAL_API LlePieces lle_pieces_from(std::string_view name);

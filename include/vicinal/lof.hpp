@@ -52,7 +52,7 @@ VICINAL_API std::string_view name_of(OutlierScore score) noexcept;
 VICINAL_API std::string_view name_of(Duplicates duplicates) noexcept;
 VICINAL_API std::string_view name_of(Ties ties) noexcept;
 VICINAL_API std::string_view name_of(AcrossK across) noexcept;
-/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API OutlierScore outlier_score_from(std::string_view name);
 VICINAL_API Duplicates duplicates_from(std::string_view name);
 VICINAL_API Ties ties_from(std::string_view name);
@@ -121,28 +121,31 @@ VICINAL_API std::vector<double> novelty(const Context& ctx, const Index& index, 
 
 /// An index and the result of `lof` on it, in one file: what `novelty` needs.
 struct VICINAL_API LofModel {
-  Index index;             ///< of the rows as they are compared: prepared, where the model has a preparation
+  Index index;             ///< of the rows that are compared; prepared rows if the model has a preparation
   Lof fitted;              ///< made of `index` with `novelty`; its plan and stats are not saved
-  std::string notes = {};  ///< text of the caller's, UTF-8, up to some MB
-  /// What was done to the columns before the rows came here. The functions of a model do it to queries; without
-  /// columns it does nothing.
+  std::string notes = {};  ///< any text of the caller, saved with the model: UTF-8, up to a few MB
+  /// The preparation of the columns that the model's rows have passed. Functions that take a model apply it to the
+  /// queries. A preparation without columns does nothing.
   Preparation preparation = {};
 
-  /// Writes the file (safetensors layout), to a temporary first, then renamed. Throws `invalid_argument` for a result
-  /// made without `novelty` or of another table, and a preparation that does not make the index's columns, `io` when
-  /// the file cannot be written.
+  /// Writes the file (safetensors layout), first under a temporary name, then renamed. Throws `invalid_argument` for a
+  /// result made without `novelty` or of another table, and a preparation that results in other columns than the index
+  /// has, `io` when the file cannot be written.
   void save(const Context& ctx, const std::filesystem::path& path) const;
-  /// Maps a saved model. Throws `bad_data` for anything that `save` did not write, `io`, `over_memory`.
+  /// Reads a saved model; the file is mapped if the context maps files (CpuOptions::map_files). Throws `bad_data` for
+  /// anything that `save` did not write, `io`, `over_memory`.
   static LofModel load(const Context& ctx, const std::filesystem::path& path);
 };
 
-/// Scores [m] of queries given as the rows that a model was made of: the model's preparation is applied to them, then
-/// `novelty` scores them. `queries` as a Table may have columns of text (Preparation::read). Throws `invalid_argument`
-/// for queries of another width and a model that does not fit together, `bad_data` for columns of other names or kinds
-/// and for NaN, infinity and distances that overflow, `over_memory`, `cancelled`. Cost of `novelty`, and 8 bytes for
-/// each value of the prepared queries; the same bits for every thread count, instruction set and device.
+/// Scores [m] of queries that have the form of the rows that the model was made from: the model's preparation is
+/// applied to them, then `novelty` scores them. `queries` as a Table may have columns of text (Preparation::read).
+/// Throws `invalid_argument` for queries of another width and a model whose parts do not fit together, `bad_data` for
+/// columns with other names or types and for NaN, infinity and distances that overflow, `over_memory`, `cancelled`.
+/// Cost of `novelty`, and 8 bytes for each value of the prepared queries; the same bits for every thread count,
+/// instruction set and device.
 VICINAL_API std::vector<double> novelty(const Context& ctx, const LofModel& model, const Table& queries);
-/// As above, for rows of numbers; throws `invalid_argument` naming the column where the model's rows have text.
+/// As above, for rows of numbers. Throws `invalid_argument` naming the column if the model's rows have a column of
+/// text.
 VICINAL_API std::vector<double> novelty(const Context& ctx, const LofModel& model, const TableView& queries);
 
 /// The plan of `lof` without running it: method, bytes of memory, expected seconds and the reason. Throws

@@ -45,7 +45,7 @@ enum class Agreement : std::uint8_t {
 
 VICINAL_API std::string_view name_of(EdgeRule rule) noexcept;
 VICINAL_API std::string_view name_of(Change change) noexcept;
-/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API EdgeRule edge_rule_from(std::string_view name);
 
 struct MatchOptions {

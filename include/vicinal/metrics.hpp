@@ -62,8 +62,8 @@ VICINAL_API std::vector<std::int64_t> confusion_matrix(const Context& ctx, std::
 /// the larger score; equal scores count half. `truth` [n] is 1 for a positive row (of outlier scores: an outlier) and 0
 /// for a negative one; `scores` [n] may be infinite.
 ///
-/// Pairs are counted in whole numbers, so that the result is the same for every order of the rows. O(n log n) time,
-/// 16 bytes of memory a row, one thread. Throws `invalid_argument` for arrays of different lengths and other values of
+/// Pairs are counted in whole numbers, so that the result is the same for every order of the rows. O(n log n) time, 16
+/// bytes of memory per row, one thread. Throws `invalid_argument` for arrays of different lengths and other values of
 /// `truth`, `bad_data` naming the row of a NaN, and where there is no positive or no negative row; `over_memory`;
 /// `cancelled`.
 VICINAL_API double roc_auc_score(const Context& ctx, std::span<const std::int32_t> truth,
@@ -78,15 +78,15 @@ struct RocCurve {
 
 /// The ROC curve of scores, with a point for each score that occurs; `drop_intermediate` leaves out those that the
 /// curve passes in two equal steps (contract, clause 21), as scikit-learn's does. `truth` and `scores` as for
-/// `roc_auc_score`. O(n log n) time, 40 bytes of memory a row, one thread; the same for every order of the rows. Throws
-/// as `roc_auc_score`.
+/// `roc_auc_score`. O(n log n) time, 40 bytes of memory per row, one thread; the same for every order of the rows.
+/// Throws as `roc_auc_score`.
 VICINAL_API RocCurve roc_curve(const Context& ctx, std::span<const std::int32_t> truth, std::span<const double> scores,
                                bool drop_intermediate = true);
 
 /// Average precision, the area under the steps of precision over recall: the mean over the positive rows of the
 /// precision at their scores. `truth` and `scores` as for `roc_auc_score`; equal scores are found together.
 ///
-/// The sum is exact. O(n log n) time, 16 bytes of memory a row, one thread; the same for every order of the rows.
+/// The sum is exact. O(n log n) time, 16 bytes of memory per row, one thread; the same for every order of the rows.
 /// Throws as `roc_auc_score`, but there need be no negative row.
 VICINAL_API double average_precision_score(const Context& ctx, std::span<const std::int32_t> truth,
                                            std::span<const double> scores);
@@ -94,7 +94,7 @@ VICINAL_API double average_precision_score(const Context& ctx, std::span<const s
 /// Precision at n: the share of positive rows among the n with the largest scores; n = 0: as many as there are positive
 /// rows, where it is the recall, too. Of rows with the n-th score it counts the number expected in a random order.
 ///
-/// O(n log n) time, 16 bytes of memory a row, one thread; the same for every order of the rows. Throws as
+/// O(n log n) time, 16 bytes of memory per row, one thread; the same for every order of the rows. Throws as
 /// `average_precision_score`, and `invalid_argument` for n below 0 and above the number of rows.
 VICINAL_API double precision_at_n_score(const Context& ctx, std::span<const std::int32_t> truth,
                                         std::span<const double> scores, std::int64_t n = 0);
@@ -140,8 +140,8 @@ struct ClusteringScores {
 /// completeness only.
 ///
 /// Counts are whole numbers and sums exact, so that the order of the rows makes no difference. O(n log n) time, 8 bytes
-/// of memory a row and a label, one thread. Throws `invalid_argument` for no rows, labelings of different lengths, and
-/// labels outside their domain; `over_memory`; `cancelled`.
+/// of memory per row and per label, one thread. Throws `invalid_argument` for no rows, labelings of different lengths,
+/// and labels outside their domain; `over_memory`; `cancelled`.
 VICINAL_API ClusteringScores clustering_scores(const Context& ctx, const Labeling& truth, const Labeling& predicted);
 
 struct SilhouetteOptions {
@@ -165,8 +165,8 @@ struct SilhouetteScores {
 /// O(n^2 (d + log n)) time, on all threads and on the context's device; for large tables take `sample_rows` first.
 /// Memory O(n) per row of a block of at most 256 rows. The same bits for every thread count, instruction set and
 /// device; no result is NaN. Reports progress as "silhouettes". Throws `invalid_argument` for Metric::inner_product, an
-/// exponent that is not finite and at least 1, an empty table, labels that do not number its rows or lie outside [0,
-/// clusters); `bad_data` for NaN and infinity by row and column, and where distances or their sums overflow;
+/// exponent that is not finite and at least 1, an empty table, labels that are not as many as its rows or are outside
+/// [0, clusters); `bad_data` for NaN and infinity by row and column, and where distances or their sums overflow;
 /// `over_memory` before work begins; `cancelled`.
 VICINAL_API SilhouetteScores silhouette_scores(const Context& ctx, const TableView& table, const Labeling& labeling,
                                                const SilhouetteOptions& options = {});

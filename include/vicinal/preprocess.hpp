@@ -33,7 +33,7 @@ enum class TextCodes : std::uint8_t {
 VICINAL_API std::string_view name_of(Scaling scaling) noexcept;
 /// "ordinal", "onehot".
 VICINAL_API std::string_view name_of(TextCodes codes) noexcept;
-/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API Scaling scaling_from(std::string_view name);
 VICINAL_API TextCodes text_codes_from(std::string_view name);
 
@@ -68,11 +68,11 @@ class VICINAL_API Preparation {
   /// With Filling::knn the result keeps a copy of the table, and with scaling as well the table is filled here to find
   /// the scales, which `apply` does again.
   ///
-  /// Throws `invalid_argument` for options outside their domain, a table in device memory, and categories that do not
-  /// number the columns or do not ascend, `bad_data` naming row and column of the first value that is not finite, and a
-  /// column whose range is beyond float64, `over_memory` before work begins, `cancelled`, and what Imputer throws. O(n
-  /// d) time in one pass over the table, with Scaling::standard two; memory: at most 1.2 kB for each column and thread,
-  /// and the texts; with a filling that of Imputer as well.
+  /// Throws `invalid_argument` for options outside their domain, a table in device memory, and categories that are not
+  /// as many as the columns or not in ascending order, `bad_data` naming row and column of the first value that is not
+  /// finite, and a column whose range is beyond float64, `over_memory` before work begins, `cancelled`, and what
+  /// Imputer throws. O(n d) time in one pass over the table, with Scaling::standard two; memory: at most 1.2 kB for
+  /// each column and thread, and the texts; with a filling that of Imputer as well.
   static Preparation fit(const Context& ctx, const Table& table, const PreparationOptions& options = {});
   static Preparation fit(const Context& ctx, const TableView& table, const PreparationOptions& options = {});
 

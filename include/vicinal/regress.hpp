@@ -32,7 +32,7 @@ struct Regression {
 };
 
 /// The weighted means [graph.rows, outputs] of the targets [n, outputs] of each row's neighbors; both in host memory.
-/// O(m k outputs) time, O((m + n) outputs) memory. Throws `invalid_argument` for targets that do not number the
+/// O(m k outputs) time, O((m + n) outputs) memory. Throws `invalid_argument` for targets that are not as many as the
 /// graph's table rows, graphs whose arrays do not fit together, weights by distance with inner_product and custom
 /// weights that are negative or not finite; `bad_data` naming row and column of a target that is not finite, and the
 /// query row whose sum is beyond float64; `over_memory` before it starts.
@@ -43,9 +43,9 @@ VICINAL_API std::vector<double> average(const Context& ctx, const NeighborGraph&
 /// bits of `knn` followed by `average`. With a CUDA context lists are found on the device and averaged on the host, as
 /// the plan says.
 ///
-/// Throws `invalid_argument` for options outside their domain, queries of another width than the table, targets that do
-/// not number its rows, weights by distance with inner_product, and custom weights that are negative or not finite,
-/// `bad_data` for NaN and infinity in table, queries and targets, and for distances and sums that overflow,
+/// Throws `invalid_argument` for options outside their domain, queries of another width than the table, targets that
+/// are not as many as its rows, weights by distance with inner_product, and custom weights that are negative or not
+/// finite, `bad_data` for NaN and infinity in table, queries and targets, and for distances and sums that overflow,
 /// `over_memory` before work begins, `cancelled`. Cost of `knn`, and O(m k outputs).
 VICINAL_API Regression regress(const Context& ctx, const Index& index, const TableView& queries,
                                const TableView& targets, const KnnOptions& options,

@@ -24,7 +24,7 @@ enum class SpmvMethod : std::uint8_t {
   library,      ///< cuSPARSE, where it is installed
 };
 VICINAL_API std::string_view name_of(SpmvMethod method) noexcept;
-/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API SpmvMethod spmv_method_from(std::string_view name);
 
 /// A sparse matrix by compressed rows, borrowed: row i has the entries offsets[i] to offsets[i + 1].

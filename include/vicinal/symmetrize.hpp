@@ -17,7 +17,7 @@ enum class Symmetry : std::uint8_t {
 };
 /// "union", "mutual".
 VICINAL_API std::string_view name_of(Symmetry symmetry) noexcept;
-/// Throws `invalid_argument` listing the names there are.
+/// Throws `invalid_argument` listing the valid names.
 VICINAL_API Symmetry symmetry_from(std::string_view name);
 
 /// A graph of a table within itself made symmetric, as CSR: row i lists j where row j lists i, at the same distance,

@@ -57,10 +57,10 @@ struct Vote {
 
 /// For each query of a graph the label with the largest weight among its neighbors, ties to the smaller label. Weights
 /// are added in rank order in float64; neighbors that all weigh 0 tie. O(m k) time, O(m (k + classes)) with
-/// probabilities; the same bits for every thread count. Throws `invalid_argument` when labels do not number the graph's
-/// table rows, when the graph's arrays do not fit together, for weights by distance with inner_product, and for custom
-/// weights that are negative or not finite (or whose sum is not), naming the query row; `over_memory` when the result
-/// does not fit.
+/// probabilities; the same bits for every thread count. Throws `invalid_argument` when labels are not as many as the
+/// graph's table rows, when the graph's arrays do not fit together, for weights by distance with inner_product, and for
+/// custom weights that are negative or not finite (or whose sum is not), naming the query row; `over_memory` when the
+/// result does not fit.
 VICINAL_API Vote vote(const Context& ctx, const NeighborGraph& graph, const Labels& labels,
                       const VoteOptions& options = {});
 /// One vote per output; weights are computed once. Throws as the function for one output.
