@@ -19,9 +19,9 @@ struct Classification {
 };
 
 /// The vote of the k nearest rows for each query, with the bits of `knn` followed by `vote`. `outputs` are the labels
-/// of the table's rows, each [n]. With a CUDA context neither lists nor weights leave the device, except with custom
-/// weights, which are a function on the host: then lists are found on the device and the vote is taken on the host, as
-/// the plan says.
+/// of the table's rows, each [n]. With a CUDA context neither lists nor weights leave the device. The exception is
+/// custom weights, which are a function on the host: then the device finds the lists, and the host counts the votes.
+/// The plan says which.
 ///
 /// Throws `invalid_argument` for options outside their domain, queries of another width than the table, labels that are
 /// not as many as the table's rows, weights by distance with inner_product, and custom weights that are negative or not
@@ -35,8 +35,8 @@ VICINAL_API Classification classify(const Context& ctx, const TableView& table, 
                                     const VoteOptions& voting = {});
 
 /// The vote of all rows within a radius for each query, with the bits of `radius` followed by `vote`. A query without
-/// neighbors gets the code -1; the caller decides how to label it. `watch`, where there is one, is handed the lists as
-/// `radius_batches` hands them, after their votes.
+/// neighbors gets the code -1; the caller decides how to label it. `watch`, if not empty, receives the lists batch by
+/// batch as from `radius_batches`, after their votes are counted.
 ///
 /// Throws `invalid_argument` for options outside their domain, queries of another width than the table, labels that are
 /// not as many as the table's rows, weights by distance with inner_product, and custom weights that are negative or not

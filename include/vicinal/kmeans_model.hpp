@@ -1,4 +1,4 @@
-// KMeansModel: clusters in one file, to label other rows.
+// KMeansModel: the result of k-means in one file, to label new rows.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct VICINAL_API KMeansModel {
   /// queries. A preparation without columns does nothing.
   Preparation preparation = {};
 
-  /// Writes the file (safetensors layout; its table are the centres), first under a temporary name, then renamed.
-  /// Throws `invalid_argument` for centres or sizes that do not fit the clusters and columns, and other metrics than
-  /// euclidean and cosine, and a preparation that results in other columns than the centres have, `bad_data` for
+  /// Writes the file (safetensors layout; its table is that of the centres), first under a temporary name, then
+  /// renamed. Throws `invalid_argument` for centres or sizes that do not fit the clusters and columns, other metrics
+  /// than euclidean and cosine, and a preparation that results in other columns than the centres have, `bad_data` for
   /// centres that are not finite, `io` when the file cannot be written.
   void save(const Context& ctx, const std::filesystem::path& path) const;
   /// Reads a saved model. Throws `bad_data` for anything that `save` did not write, `io`, `over_memory`.
@@ -39,13 +39,13 @@ VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeansMo
 /// As above, for rows of numbers. Throws `invalid_argument` naming the column if the model's rows have a column of
 /// text.
 VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeansModel& model, const TableView& table);
-/// Distances [m, clusters] of each row, prepared, to every centre, by the model's metric. Throws as `predict` of a
+/// Distances [m, clusters] of each prepared row to every centre, by the model's metric. Throws as `predict` of a
 /// KMeansModel does. O(m k d) time, O(m (d + k) + k d) memory.
 VICINAL_API std::vector<double> transform(const Context& ctx, const KMeansModel& model, const Table& table);
 VICINAL_API std::vector<double> transform(const Context& ctx, const KMeansModel& model, const TableView& table);
-/// Minus the inertia of a table's rows, prepared: the sum of `weights` (1 each where there are none) times the distance
-/// to the nearest centre, squared or cosine. Throws as `predict` of a KMeansModel does, and `invalid_argument` for
-/// weights that are not as many as the rows. O(m k d) time, O(m d + k d) memory.
+/// Minus the inertia of a table's prepared rows: the sum of `weights` [m] (empty: all 1) times the squared or cosine
+/// distance to the nearest centre. Throws as `predict` of a KMeansModel does, and `invalid_argument` for weights that
+/// are not as many as the rows. O(m k d) time, O(m d + k d) memory.
 VICINAL_API double score(const Context& ctx, const KMeansModel& model, const Table& table,
                          std::span<const double> weights = {});
 VICINAL_API double score(const Context& ctx, const KMeansModel& model, const TableView& table,

@@ -1,4 +1,4 @@
-// LleModel: all that it takes to place other rows in an embedding made before, in one file.
+// LleModel: an embedding and its index in one file, to place new rows in the embedding later.
 #pragma once
 
 #include <filesystem>
@@ -14,9 +14,9 @@
 namespace vicinal {
 
 struct VICINAL_API LleModel {
-  Index index;  ///< of the table that was embedded: prepared, where the model has a preparation
-  Lle fitted;   ///< embedding, pieces with their rows and singular values, their sum and the options that `transform`
-                ///< asks for are saved
+  Index index;  ///< of the table that was embedded; prepared rows if the model has a preparation
+  Lle fitted;   ///< saved are the embedding, the pieces with their rows and singular values, their sum, and the options
+                ///< that `transform` needs
   std::string notes = {};  ///< any text of the caller, saved with the model: UTF-8, up to a few MB
   /// The preparation of the columns that the model's rows have passed. Functions that take a model apply it to the
   /// queries. A preparation without columns does nothing.
