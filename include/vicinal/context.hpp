@@ -42,8 +42,8 @@ class CancelToken {
 
 struct CpuOptions {
   int threads = 0;  ///< 0: every core this process may use (affinity and cgroup quota)
-  std::uint64_t memory_limit =
-      0;                     ///< bytes of working memory and results; 0: 80 % of the free memory of machine or cgroup
+  /// Bytes of working memory and results; 0: 80 % of the free memory of machine or cgroup.
+  std::uint64_t memory_limit = 0;
   ProgressFn progress = {};  ///< none by default
   CancelToken cancel = {};   ///< polled at least every 100 ms
   Isa isa = Isa::automatic;  ///< also settable by VICINAL_ISA
@@ -55,8 +55,8 @@ struct CpuOptions {
 /// A CUDA device, and the CPU for the work that a device does not do: reading files, filling blocks, custom weights.
 struct CudaOptions {
   std::vector<int> devices = {0};  ///< the driver's number of the device; exactly one so far
-  std::uint64_t device_memory_limit =
-      0;  ///< bytes of device memory, including tables that stay there; 0: 80 % of the free memory
+  /// Bytes of device memory, including tables that stay there; 0: 80 % of the free memory.
+  std::uint64_t device_memory_limit = 0;
   std::uint64_t memory_limit = 0;  ///< as CpuOptions, of host memory
   int threads = 0;
   ProgressFn progress = {};

@@ -70,8 +70,8 @@ struct Plan {
 /// Counters of the search, the same for every thread count, and times.
 struct SearchStats {
   std::int64_t distinct_rows = 0;  ///< number of different table rows, compared bit for bit
-  std::int64_t survivors =
-      0;  ///< pairs that were ranked by the float64 key: a screen did not drop them, or a tree visited them
+  /// Pairs that were ranked by the float64 key: a screen did not drop them, or a tree visited them.
+  std::int64_t survivors = 0;
   std::int64_t escalated = 0;    ///< queries that needed a finer screen than the first one
   std::int64_t uncertified = 0;  ///< queries for which all rows of some block were ranked in float64
   double prepare_seconds = 0;
@@ -84,8 +84,8 @@ struct NeighborGraph {
   std::int64_t rows = 0;        ///< m
   std::int64_t table_rows = 0;  ///< n
   std::int64_t k = 0;           ///< neighbors per query; 0 for CSR
-  std::vector<std::int64_t>
-      ids;  ///< [m, k] row numbers of the table; or CSR: list i is offsets[i] to offsets[i + 1] - 1
+  /// [m, k] row numbers of the table; or CSR: list i is offsets[i] to offsets[i + 1] - 1.
+  std::vector<std::int64_t> ids;
   std::vector<double> distances;      ///< like ids
   std::vector<std::int64_t> offsets;  ///< [m + 1] for CSR, else empty
   Metric metric = Metric::euclidean;

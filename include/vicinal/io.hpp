@@ -182,8 +182,8 @@ struct FileInfo {
   bool has_index = false;           ///< csv: the first column counts the rows and is not a part of the table
   std::int64_t stored_values = -1;  ///< of a sparse file: its number of stored values; else -1
   std::uint64_t bytes = 0;          ///< size of the stored file
-  std::uint64_t unpacked =
-      0;  ///< bytes of decompressed text that are in memory while it is read, in addition to `bytes`
+  /// Bytes of decompressed text that are in memory while it is read, in addition to `bytes`.
+  std::uint64_t unpacked = 0;
 };
 /// Describes a file; `format`, if given, is not checked against the content. A pipe is read and kept in memory until it
 /// is read the next time. Throws as `read_table`. At most O(bytes) time.
@@ -208,9 +208,9 @@ VICINAL_API FileBytes read_bytes(const Context& ctx, const std::filesystem::path
 /// An array to write: borrowed, row-major.
 struct ArrayView {
   const void* data = nullptr;
-  std::string
-      dtype;  ///< NumPy's: "<i8", "<f8", "<f4", "|u1", "<i4", "<u8", "<f2", "<V2": bfloat16, "|S3": 3 characters,
-              ///< "<U5": up to 5 characters of 4 bytes each
+  /// NumPy's type: "<i8", "<f8", "<f4", "|u1", "<i4", "<u8", "<f2", "<V2" (bfloat16), "|S3" (3 characters), "<U5" (up
+  /// to 5 characters of 4 bytes each).
+  std::string dtype;
   std::vector<std::int64_t> shape;
 };
 /// Writes an array as .npy. Throws `invalid_argument` for another dtype or an impossible shape, `io` naming the file if

@@ -20,52 +20,53 @@ enum class KMeansInit : std::uint8_t {
   parallel,   ///< "k-means||": rounds of 2 k draws of the same kind; weighted k-means++ chooses among these rows
   random,     ///< rows drawn without replacement, each with the same chance
   first_k,    ///< "first-k": rows 0 to k - 1, as the classical tool does
-  given,      ///< KMeansOptions::centres }; When iterations end.
-  enum class KMeansRule : std::uint8_t{
-      settled,   ///< no label changed, the centres moved by at most `tolerance`, or at most `changed_share` of the
-                 ///< labels changed
-      classical  ///< the parallel k-means tools' rule: see KMeansOptions
-  };
+  given,      ///< KMeansOptions::centres
+};
 
-  enum class EmptyClusters : std::uint8_t{
-      farthest,  ///< an empty cluster takes the row farthest from its center
-      keep       ///< an empty cluster keeps its center
-  };
+/// When iterations end.
+enum class KMeansRule : std::uint8_t {
+  settled,   ///< no label changed, the centres moved by at most `tolerance`, or at most `changed_share` of the
+             ///< labels changed
+  classical  ///< the parallel k-means tools' rule: see KMeansOptions
+};
 
-  enum class KMeansStop : std::uint8_t{labels, shift, changed_share, max_iterations, no_improvement};
+enum class EmptyClusters : std::uint8_t {
+  farthest,  ///< an empty cluster takes the row farthest from its center
+  keep       ///< an empty cluster keeps its center
+};
 
-  VICINAL_API std::string_view name_of(KMeansInit init) noexcept;
-  VICINAL_API std::string_view name_of(KMeansStop stop) noexcept;
-  /// The inverse of `name_of`; throws `invalid_argument` listing the valid names.
-  VICINAL_API KMeansInit kmeans_init_from(std::string_view name);
+enum class KMeansStop : std::uint8_t { labels, shift, changed_share, max_iterations, no_improvement };
 
-  struct KMeansOptions{
-      std::int64_t clusters = 8;  ///< 1 <= clusters <= rows with a weight, and below 2^24
-      KMeansInit init = KMeansInit::plus_plus;
-      TableView centres = {};             ///< [clusters, d] on the host, for KMeansInit::given
-      Metric metric = Metric::euclidean;  ///< or cosine: spherical k-means, see `kmeans`
-      /// [n] finite and at least 0; empty: all 1. Rows of weight 0 do not count; they get the label of the nearest
-      /// returned centre.
-      std::span<const double> weights = {};
-      std::int64_t runs =
-          1;  ///< number of runs, each with other draws; the smallest inertia wins, then the earlier run
-      std::uint64_t seed = 0; std::int64_t max_iterations = 300;
-      double tolerance =
-          1e-4;  ///< stop if the sum of the centres' squared shifts is at most this times the mean variance
-      double changed_share = 0;  ///< stop if at most this fraction of the labels changed; 0: this test is off
-      /// `classical`: stop if at most `changed_share` of the labels changed (the tools use 0.001) or after
-      /// `max_iterations` (the tools use 501), but not because of the shift. The labels are those of the last
-      /// assignment; the centres are the means computed after it.
-      KMeansRule rule = KMeansRule::settled;
-      EmptyClusters empty = EmptyClusters::farthest;
-      /// Rows of a mini-batch; 0: iterations over all rows. Each iteration draws new rows, and centres move in
-      /// proportion to the weight of these rows relative to all earlier rows. It ends if the smoothed inertia has not
-      /// improved for 10 iterations; `tolerance` and `changed_share` are not used. All rows are labelled at the end.
-      /// Needs KMeansRule::settled.
-      std::int64_t batch_size = 0;
-      bool history =
-          false;  ///< return the inertia of each iteration, at the cost of one more pass over the data for each
-  };
+VICINAL_API std::string_view name_of(KMeansInit init) noexcept;
+VICINAL_API std::string_view name_of(KMeansStop stop) noexcept;
+/// The inverse of `name_of`; throws `invalid_argument` listing the valid names.
+VICINAL_API KMeansInit kmeans_init_from(std::string_view name);
+
+struct KMeansOptions {
+  std::int64_t clusters = 8;  ///< 1 <= clusters <= rows with a weight, and below 2^24
+  KMeansInit init = KMeansInit::plus_plus;
+  TableView centres = {};             ///< [clusters, d] on the host, for KMeansInit::given
+  Metric metric = Metric::euclidean;  ///< or cosine: spherical k-means, see `kmeans`
+  /// [n] finite and at least 0; empty: all 1. Rows of weight 0 do not count; they get the label of the nearest
+  /// returned centre.
+  std::span<const double> weights = {};
+  std::int64_t runs = 1;  ///< number of runs, each with other draws; the smallest inertia wins, then the earlier run
+  std::uint64_t seed = 0;
+  std::int64_t max_iterations = 300;
+  double tolerance = 1e-4;   ///< stop if the sum of the centres' squared shifts is at most this times the mean variance
+  double changed_share = 0;  ///< stop if at most this fraction of the labels changed; 0: this test is off
+  /// `classical`: stop if at most `changed_share` of the labels changed (the tools use 0.001) or after
+  /// `max_iterations` (the tools use 501), but not because of the shift. The labels are those of the last
+  /// assignment; the centres are the means computed after it.
+  KMeansRule rule = KMeansRule::settled;
+  EmptyClusters empty = EmptyClusters::farthest;
+  /// Rows of a mini-batch; 0: iterations over all rows. Each iteration draws new rows, and centres move in
+  /// proportion to the weight of these rows relative to all earlier rows. It ends if the smoothed inertia has not
+  /// improved for 10 iterations; `tolerance` and `changed_share` are not used. All rows are labelled at the end.
+  /// Needs KMeansRule::settled.
+  std::int64_t batch_size = 0;
+  bool history = false;  ///< return the inertia of each iteration, at the cost of one more pass over the data for each
+};
 
 /// Counters of the work, which are the same for every thread count, and times.
 struct KMeansStats {

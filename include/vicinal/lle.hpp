@@ -107,8 +107,8 @@ struct Lle {
   LleOptions options;
   std::string warning;  ///< if the memory limit forced a slower solver: which one, and instead of which; else empty
   double eigenvalue_sum = 0;  ///< sum over all pieces; scikit-learn's reconstruction_error_
-  double largest_weight =
-      0;      ///< standard: the largest magnitude of a weight; large if neighbors are on one side of a row
+  /// Standard: the largest magnitude of a weight; large if neighbors are on one side of a row.
+  double largest_weight = 0;
   Plan plan;  ///< of the search, with the solver's memory and time; `reason` names the solver, too
   SearchStats stats;
   double weight_seconds = 0;

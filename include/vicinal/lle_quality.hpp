@@ -41,8 +41,8 @@ VICINAL_API LleQuality lle_quality(const Context& ctx, const TableView& table, c
 struct LleParameterFit {
   double affine = 0;            ///< part that no affine map of the embedding explains
   std::vector<double> columns;  ///< [c] the same for each parameter
-  double procrustes =
-      0;  ///< part that no similarity explains; never near 0, because the columns of an embedding have equal length
+  /// Part that no similarity explains; never near 0, because the columns of an embedding have equal length.
+  double procrustes = 0;
 };
 
 /// Compares an embedding with known parameters [n, c]. In each piece the best affine map and similarity are fitted;

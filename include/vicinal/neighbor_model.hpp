@@ -1,5 +1,5 @@
-// NeighborModel: all that classify and regress need to answer, in one file: the index with its table, the labels or
-// targets of its rows, and the options.
+// NeighborModel: a model of classify or regress in one file: the index with its table, the labels or targets of its
+// rows, and the options.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,23 @@ namespace vicinal {
 
 struct VICINAL_API NeighborModel {
   Index index;                       ///< of the rows that are compared; prepared rows if the model has a preparation
-  std::vector<Labels> outputs = {};  ///< to classify: one of n rows an output; or none, and then
-  std::vector<double> targets = {};  ///< to regress: [n, target_columns]
+  std::vector<Labels> outputs = {};  ///< to classify: for each output the labels [n]; empty for a model that regresses
+  std::vector<double> targets = {};  ///< to regress: [n, target_columns]; empty for a model that classifies
   std::int64_t target_columns = 0;
-  std::int64_t k = 5;  ///< neighbors; 0: all within `radius`
+  std::int64_t k = 5;  ///< number of neighbors; 0: all rows within `radius`
   double radius = 0;
   Metric metric = Metric::euclidean;
   double p = 2;
-  Weighting weights = Weighting::uniform;  ///< not custom, which no file can hold
+  Weighting weights = Weighting::uniform;  ///< not custom, which cannot be saved
   std::string notes = {};                  ///< any text of the caller, saved with the model: UTF-8, up to a few MB
   /// The preparation of the columns that the model's rows have passed. Functions that take a model apply it to the
   /// queries. A preparation without columns does nothing.
   Preparation preparation = {};
 
   /// Writes the file (safetensors layout), first under a temporary name, then renamed. Throws `invalid_argument` for
-  /// labels or targets that are not as many as the table's rows, both or neither of them, options outside their domain,
-  /// and a preparation that results in other columns than the index has; `io` when the file cannot be written.
+  /// labels or targets that are not as many as the table's rows, a model with both or neither of them, options outside
+  /// their domain, and a preparation that results in other columns than the index has; `io` when the file cannot be
+  /// written.
   void save(const Context& ctx, const std::filesystem::path& path) const;
   /// Reads a saved model; the file is mapped if the context maps files (CpuOptions::map_files). Throws `bad_data` for
   /// anything that `save` did not write, `io`, `over_memory`.
