@@ -89,7 +89,7 @@ struct CoclusterGroup {
 struct CoclusterPlan {
   CoclusterMethod method = CoclusterMethod::components;
   std::string device = "cpu";
-  int threads = 1;                  ///< of the host
+  int threads = 1;                  ///< number of host threads
   std::uint64_t memory = 0;         ///< bytes of host memory that were planned, result included
   std::uint64_t device_memory = 0;  ///< bytes of device memory, edges included
 };
@@ -124,8 +124,8 @@ VICINAL_API Cocluster cocluster(const Context& ctx, const TableView& relation, c
 
 /// Limits of a group's size; 0: no limit.
 struct SplitOptions {
-  std::int64_t max_members = 0;  ///< of both sides together
-  std::int64_t max_steps = 0;    ///< edges on the shortest path between any two members
+  std::int64_t max_members = 0;  ///< maximum number of members of both sides together
+  std::int64_t max_steps = 0;    ///< maximum number of edges on the shortest path between two members
 };
 
 struct CoclusterSplit {

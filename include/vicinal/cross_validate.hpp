@@ -17,7 +17,7 @@ struct CrossValidateOptions {
   std::int64_t k = 1;      ///< the fewest neighbors tried
   std::int64_t k_to = 25;  ///< the most: k <= k_to <= rows outside the largest fold
   std::int64_t folds = 5;  ///< 2 <= folds <= n
-  std::uint64_t seed = 0;  ///< of the folds
+  std::uint64_t seed = 0;  ///< seed of the draws that make the folds
   Weighting weights = Weighting::uniform;
   WeightFn custom = {};  ///< for Weighting::custom; called on several threads at once
   Metric metric = Metric::euclidean;
@@ -28,7 +28,7 @@ struct CrossValidateOptions {
 
 struct CrossValidation {
   std::int64_t k = 0;  ///< the best number of neighbors; of several equally good ones the smallest
-  double score = 0;    ///< that of `k`
+  double score = 0;    ///< the score of `k`
   /// [k_to - k + 1] the score of each k over all rows: the fraction of rows that are predicted correctly (larger is
   /// better), or the mean squared error of all targets (smaller is better).
   std::vector<double> scores;

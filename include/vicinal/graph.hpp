@@ -18,7 +18,7 @@ enum class Metric : std::uint8_t {
   cosine,
   manhattan,
   chebyshev,
-  minkowski,  ///< with `p`
+  minkowski,  ///< p-th root of the sum of p-th powers; `p` is an option
   hamming,    ///< fraction of columns that differ
 };
 
@@ -60,7 +60,7 @@ struct Plan {
   std::string screens;  ///< `fused`: the screens from coarse to fine; a finer one follows if too many rows pass
   std::string device = "cpu";
   std::string isa;                  ///< instruction set of the kernels: "avx512", "sm_90"
-  int threads = 1;                  ///< of the host
+  int threads = 1;                  ///< number of host threads
   std::uint64_t memory = 0;         ///< bytes of host memory planned for workspace and result
   std::uint64_t device_memory = 0;  ///< bytes of device memory in addition to a table that is already there
   double expected_seconds = 0;      ///< estimate from shapes; 0 when unknown

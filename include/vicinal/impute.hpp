@@ -30,7 +30,7 @@ VICINAL_API Filling filling_from(std::string_view name);
 
 struct ImputeOptions {
   Filling filling = Filling::knn;
-  std::int64_t k = 5;  ///< of Filling::knn: neighbors, at least 1
+  std::int64_t k = 5;  ///< Filling::knn: number of neighbors, at least 1
 };
 
 /// Fills missing values from a fitted table. Columns of text (Table::categories) are neither compared nor filled.
@@ -86,7 +86,7 @@ VICINAL_API std::vector<std::int64_t> count_missing(const Context& ctx, const Ta
 
 /// The rows of a table that have every value.
 struct CompleteRows {
-  Table table;                     ///< with their labels; the argument itself if no row has a missing value
+  Table table;                     ///< these rows with their labels; the argument itself if no row has a missing value
   std::vector<std::int64_t> rows;  ///< ascending: the numbers of these rows in the argument
 };
 /// Drops the rows of a table [n, d] that have a missing value (NaN). The result is float64, unless no row is dropped.

@@ -116,7 +116,7 @@ struct Table {
   std::vector<std::vector<std::string>> categories;
   std::vector<std::int64_t> shape;  ///< as stored: {60000, 28, 28} for images; view has {60000, 784}
   FileFormat format = FileFormat::npy;
-  std::int64_t stored_values = -1;      ///< of a sparse file that was made dense: its number of stored values; else -1
+  std::int64_t stored_values = -1;      ///< number of stored values of a sparse file that was made dense; else -1
   std::shared_ptr<const void> storage;  ///< what the view borrows from
   /// Decisions that may be wrong, each in a sentence with the file's name: a header of numbers, an ignored index
   /// column, a column without a name.
@@ -180,7 +180,7 @@ struct FileInfo {
   std::vector<Array> arrays;
   std::vector<std::string> columns;
   bool has_index = false;           ///< csv: the first column counts the rows and is not a part of the table
-  std::int64_t stored_values = -1;  ///< of a sparse file: its number of stored values; else -1
+  std::int64_t stored_values = -1;  ///< number of stored values of a sparse file; else -1
   std::uint64_t bytes = 0;          ///< size of the stored file
   /// Bytes of decompressed text that are in memory while it is read, in addition to `bytes`.
   std::uint64_t unpacked = 0;

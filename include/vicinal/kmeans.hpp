@@ -72,7 +72,7 @@ struct KMeansOptions {
 struct KMeansStats {
   std::int64_t assigned = 0;   ///< rows that were assigned, summed over iterations and runs
   std::int64_t skipped = 0;    ///< of these, rows whose bounds show that their label cannot have changed
-  std::int64_t rechecked = 0;  ///< of these, rows that the screen did not decide, but float64 keys
+  std::int64_t rechecked = 0;  ///< of these, rows that float64 keys decided, because the screen did not
   double seed_seconds = 0;
   double iterate_seconds = 0;
 };
@@ -85,7 +85,7 @@ struct KMeans {
   std::vector<std::int32_t> labels;  ///< [n]
   std::vector<std::int64_t> sizes;   ///< [clusters] rows with that label
   double inertia = 0;  ///< sum over the rows of weight times squared (or cosine) distance to the centre of the label
-  std::int64_t iterations = 0;  ///< of the run that won
+  std::int64_t iterations = 0;  ///< iterations of the winning run
   KMeansStop stopped = KMeansStop::labels;
   std::vector<double>
       history;  ///< inertia of each iteration: of its rows and labels, to the centres that determined these labels
@@ -120,9 +120,9 @@ VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeans& 
 /// memory. Throws as `predict`.
 VICINAL_API std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table);
 /// The distance of each row of a table [m, d] to the centre of its label, by the model's metric: [m]. `labels` [m],
-/// such as `model.labels` or those of `predict`, are in [0, clusters). O(m d) time, O(m) memory beside a copy of the
-/// rows if the metric is cosine. Throws as `predict`, and `invalid_argument` for labels that are not as many as the
-/// rows or are not clusters.
+/// such as `model.labels` or those of `predict`, are in [0, clusters). O(m d) time, O(m) memory in addition to a copy
+/// of the rows if the metric is cosine. Throws as `predict`, and `invalid_argument` for labels that are not as many as
+/// the rows or are not clusters.
 VICINAL_API std::vector<double> centre_distances(const Context& ctx, const KMeans& model, const TableView& table,
                                                  std::span<const std::int32_t> labels);
 /// Minus the inertia of a table's rows [m, d]: the sum of `weights` [m] (empty: all 1) times the squared or cosine

@@ -107,9 +107,9 @@ struct Lle {
   LleOptions options;
   std::string warning;  ///< if the memory limit forced a slower solver: which one, and instead of which; else empty
   double eigenvalue_sum = 0;  ///< sum over all pieces; scikit-learn's reconstruction_error_
-  /// Standard: the largest magnitude of a weight; large if neighbors are on one side of a row.
+  /// Variant `standard`: the largest magnitude of a weight; large if neighbors are on one side of a row.
   double largest_weight = 0;
-  Plan plan;  ///< of the search, with the solver's memory and time; `reason` names the solver, too
+  Plan plan;  ///< plan of the search, with the solver's memory and time; `reason` names the solver, too
   SearchStats stats;
   double weight_seconds = 0;
   double order_seconds = 0;
@@ -143,7 +143,7 @@ VICINAL_API std::vector<double> transform(const Context& ctx, const Index& index
 
 /// The plan of `lle`, as far as it is known before the search.
 struct LlePlan : Plan {
-  LleSolver solver = LleSolver::automatic;  ///< of the largest piece; `automatic`: not known yet
+  LleSolver solver = LleSolver::automatic;  ///< solver of the largest piece; `automatic`: not known yet
   std::string warning;                      ///< the slower solver that the memory limit forces; empty: none
 };
 

@@ -14,7 +14,7 @@
 namespace vicinal {
 
 struct VICINAL_API LleModel {
-  Index index;  ///< of the table that was embedded; prepared rows if the model has a preparation
+  Index index;  ///< index of the table that was embedded; prepared rows if the model has a preparation
   Lle fitted;   ///< saved are the embedding, the pieces with their rows and singular values, their sum, and the options
                 ///< that `transform` needs
   std::string notes = {};  ///< any text of the caller, saved with the model: UTF-8, up to a few MB

@@ -122,7 +122,7 @@ VICINAL_API std::vector<double> novelty(const Context& ctx, const Index& index, 
 
 /// An index and the result of `lof` for it, in one file, to score new rows later.
 struct VICINAL_API LofModel {
-  Index index;  ///< of the rows that are compared; prepared rows if the model has a preparation
+  Index index;  ///< index of the rows that are compared; prepared rows if the model has a preparation
   Lof fitted;   ///< the result of `lof` for `index` with LofOptions::novelty; its plan and stats are not saved
   std::string notes = {};  ///< any text of the caller, saved with the model: UTF-8, up to a few MB
   /// The preparation of the columns that the model's rows have passed. Functions that take a model apply it to the

@@ -18,9 +18,9 @@ enum class EdgeRule : std::uint8_t {
   standard,  ///< share of the smaller feature >= 0.5, or >= `threshold` (0.25) and mean width >= `min_width` (0)
   touch,     ///< they share a point: the rule of Zhang et al., which merges a map of adjacent parcels into one group
   area,      ///< they share an area above 0
-  share,     ///< of the smaller one, >= `threshold`
-  share_a,   ///< of a's area, >= `threshold`
-  share_b,   ///< of b's area, >= `threshold`
+  share,     ///< share of the smaller feature >= `threshold`
+  share_a,   ///< share of a's area >= `threshold`
+  share_b,   ///< share of b's area >= `threshold`
   iou,       ///< intersection over union >= `threshold`
   width,     ///< mean width of the shared area >= `min_width`
 };
@@ -116,10 +116,10 @@ VICINAL_API Match match(const Context& ctx, const PolygonsView& a, const Polygon
 
 /// A kept pair, or a feature without a kept pair.
 struct ListedChange {
-  Change change = Change::removed;  ///< that of the group
+  Change change = Change::removed;  ///< change of the group
   std::int64_t group = 0;
-  std::int64_t a = -1;  ///< -1 where the change is `created`
-  std::int64_t b = -1;  ///< -1 where it is `removed`
+  std::int64_t a = -1;  ///< -1 if the change is `created`
+  std::int64_t b = -1;  ///< -1 if the change is `removed`
   double area = 0;      ///< shared area
   double share_a = 0;   ///< shared area / area of a
   double share_b = 0;

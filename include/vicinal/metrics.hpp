@@ -149,7 +149,7 @@ VICINAL_API ClusteringScores clustering_scores(const Context& ctx, const Labelin
 
 struct SilhouetteOptions {
   Metric metric = Metric::euclidean;  ///< any but inner_product
-  double p = 2;                       ///< of minkowski
+  double p = 2;                       ///< exponent of minkowski
 };
 
 /// Silhouettes (Rousseeuw 1987). Let a be the mean distance of a row to the other rows of its cluster, and b the

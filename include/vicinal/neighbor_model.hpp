@@ -19,7 +19,7 @@
 namespace vicinal {
 
 struct VICINAL_API NeighborModel {
-  Index index;                       ///< of the rows that are compared; prepared rows if the model has a preparation
+  Index index;  ///< index of the rows that are compared; prepared rows if the model has a preparation
   std::vector<Labels> outputs = {};  ///< to classify: for each output the labels [n]; empty for a model that regresses
   std::vector<double> targets = {};  ///< to regress: [n, target_columns]; empty for a model that classifies
   std::int64_t target_columns = 0;

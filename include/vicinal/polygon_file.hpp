@@ -44,7 +44,7 @@ struct PolygonLayer {
   std::vector<std::string> codes;      ///< [features], or empty
   std::vector<std::string> names;      ///< [features], or empty
   std::vector<PolygonColumn> columns;  ///< those of the source, in its order
-  std::string crs;                     ///< of the file: "EPSG:4326", "none"
+  std::string crs;                     ///< CRS of the file: "EPSG:4326", "none"
   std::vector<std::int64_t> repaired;  ///< numbers of features that covered a place twice and were repaired, ascending
   std::vector<std::int64_t> cut;  ///< numbers of features that cross the antimeridian and were cut there, ascending
   std::int64_t empty = 0;         ///< number of features without a polygon

@@ -65,7 +65,7 @@ struct Overlap {
   std::int64_t a = 0;
   std::int64_t b = 0;
   RegionRelation relation = RegionRelation::touches;
-  double area = 0;   ///< of the intersection, in square units of the coordinates; 0 if they only touch
+  double area = 0;   ///< area of the intersection, in square units of the coordinates; 0 if they only touch
   double width = 0;  ///< mean width of the intersection, 2 area / perimeter; 0 unless OverlapOptions::widths
 };
 

@@ -40,7 +40,7 @@ VICINAL_API TextCodes text_codes_from(std::string_view name);
 
 struct PreparationOptions {
   Scaling scaling = Scaling::none;
-  TextCodes texts = TextCodes::ordinal;  ///< of columns of text (Table::categories)
+  TextCodes texts = TextCodes::ordinal;  ///< encoding of columns of text (Table::categories)
   /// How missing values (NaN) are filled. This is the first step; the filled table is scaled.
   ImputeOptions missing = {.filling = Filling::none};
 };

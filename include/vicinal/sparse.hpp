@@ -39,7 +39,7 @@ struct SparseView {
 
 struct Spmv {
   std::vector<double> product;  ///< [rows]
-  /// Of one product, with the matrix already in the device's memory: the median of `repeat` products.
+  /// Seconds of one product, with the matrix already in the device's memory: the median of `repeat` products.
   double seconds = 0;
   std::uint64_t bytes = 0;  ///< minimum number of bytes that a product moves: matrix, x and product once each
 };
