@@ -87,11 +87,12 @@ void LleCommand::check() const {
   if (model.empty()) return;
   for (const Option& option : of_fitting) {
     if (!option.given()) continue;
-    throw Error(ErrorCode::invalid_argument, fmt::format("{}: --model has settled it when it was made", option.name()));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: cannot be combined with --model; the model file fixes it", option.name()));
   }
   if (!queries.empty()) {
     throw Error(ErrorCode::invalid_argument,
-                "QUERIES: --model takes the place of the table, so that one file of rows is all it needs");
+                "QUERIES: the model of --model replaces the table; give one file of rows only");
   }
 }
 

@@ -127,10 +127,11 @@ void LofCommand::check() const {
   if (!id.empty() && table.empty()) refuse("--id: a --graph has no columns; the ids are those of TRAIN");
   if (!model.empty()) {
     for (const Option& option : of_fitting) {
-      if (option.given()) refuse(fmt::format("{}: --model has settled it when it was made", option.name()));
+      if (!option.given()) continue;
+      refuse(fmt::format("{}: cannot be combined with --model; the model file fixes it", option.name()));
     }
     if (table.empty()) refuse("--model: the rows to score are needed, a file or - for standard input");
-    if (!queries.empty()) refuse("QUERIES: --model takes the place of TRAIN, so that one file of rows is all it needs");
+    if (!queries.empty()) refuse("QUERIES: the model of --model replaces TRAIN; give one file of rows only");
   } else if (table.empty() && graph.empty()) {
     refuse("TRAIN: a table, a --graph or a --model is needed");
   }

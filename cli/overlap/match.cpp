@@ -101,7 +101,8 @@ void MatchCommand::run() const {
   if (is_map) check_match_output(output);
   MatchOptions chosen = options();
   if ((chosen.agreement != Agreement::ignored) == a.code.empty()) {
-    throw Error(ErrorCode::invalid_argument, "--agree and --agreement go together: a column, and what it decides");
+    throw Error(ErrorCode::invalid_argument,
+                "--agree and --agreement: must be given together: a column of codes, and how to use them");
   }
   PolygonSource first = a;
   PolygonSource second = b;

@@ -159,8 +159,8 @@ def test_a_model_places_other_rows(ok, ok_json, vicinal, tmp_path, roll):
     ok("lof", "roll.npy", "--save-model", "m.vlof")
     for arguments, code, part in [
         (["others.npy", "others.npy", "--model", "m.vlle"], 2, "QUERIES"),
-        (["others.npy", "--model", "m.vlle", "-k", 3], 2, "-k: --model has settled it"),
-        (["others.npy", "--model", "m.vlle", "--report", "r.html"], 2, "--report: --model has settled it"),
+        (["others.npy", "--model", "m.vlle", "-k", 3], 2, "-k: cannot be combined with --model"),
+        (["others.npy", "--model", "m.vlle", "--report", "r.html"], 2, "--report: cannot be combined with --model"),
         (["wide.npy", "--model", "m.vlle"], 2, "columns"),
         (["others.npy", "--model", "damaged.vlle"], 3, "damaged.vlle"),
         (["others.npy", "--model", "m.vlof"], 3, "m.vlof"),
