@@ -148,7 +148,7 @@ void CoclusterCommand::check() const {
     refuse("--cut-edges: nothing is cut without --split-members or --split-steps");
   }
   if (is_spectral() && clusters == 0) refuse("--method spectral: needs the number of clusters (-c)");
-  if (!is_spectral() && clusters != 0) refuse("-c: only --method spectral makes a number of clusters");
+  if (!is_spectral() && clusters != 0) refuse("-c: only --method spectral has a number of clusters");
   if (is_spectral() && splits()) refuse("--split-members and --split-steps: divide groups, not spectral clusters");
   if (is_spectral() && common.explain) refuse("--explain: --method spectral has no plan");
 }

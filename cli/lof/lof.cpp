@@ -140,13 +140,13 @@ void LofCommand::check() const {
   if (asked() == "-") {
     for (const Option& option : of_answers) {
       if (option.given())
-        refuse(
-            fmt::format("{}: rows from standard input are answered one by one, and have no use for it", option.name()));
+        refuse(fmt::format("{}: cannot be used for rows from standard input, which are answered one by one",
+                           option.name()));
     }
   }
   if (table.empty() && !save_model.empty()) refuse("--save-model: needs TRAIN in addition to --graph");
   if (novelty && queries.empty() && save_model.empty()) {
-    refuse("--novelty: scores other rows than those of TRAIN: QUERIES, or a later --model that --save-model writes");
+    refuse("--novelty: needs QUERIES to score, or --save-model to score rows later");
   }
   if (common.explain && !graph.empty()) refuse("--explain: with --graph nothing is searched, so that there is no plan");
 }

@@ -127,7 +127,7 @@ void check_supervised(const SupervisedOptions& options) {
   }
   if (options.folds != 0 && options.by_radius()) refuse("--cv: chooses a number of neighbors, which -r does not have");
   if (options.folds != 0 && !options.search.filter.empty()) {
-    refuse("--cv: leaves out rows by their folds, and takes no --filter");
+    refuse("--cv: cannot be combined with --filter");
   }
 }
 

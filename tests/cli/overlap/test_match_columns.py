@@ -211,7 +211,7 @@ def test_values_are_carried(tmp_path):
     with sqlite3.connect(out) as database:
         assert database.execute("select name, old_state, old_people, old_price from b").fetchall() == [
             ("x", "N", 25, 10.5), ("y", "N", 135, 10.5), ("z", "", None, None)]
-    assert "7 of 167 of column people lie where" in run("match", old, new, *arguments).stderr
+    assert "7 of 167 of column people are in places where" in run("match", old, new, *arguments).stderr
 
 
 def test_values_that_cannot_be_carried(tmp_path):
