@@ -125,24 +125,24 @@ Command add_convert(const Parser& root) {
   const Parser app = root.add_subcommand("convert", "Convert a table to another file format without changing a number");
   app.add_option("IN", command->from, "Any file that vicinal reads").type_name("FILE").required();
   app.add_option("OUT", command->to,
-                 "Where to write: .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs .libsvm .h5 .kmeans-text "
-                 ".kmeans-binary .jsonl, and .gz, .bz2 or .xz behind that")
+                 "Output file: .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs .libsvm .h5 .kmeans-text .kmeans-binary "
+                 ".jsonl, optionally followed by .gz, .bz2 or .xz")
       .type_name("FILE")
       .required();
   const std::string group = "Writing";
   app.add_choice("--to-format", command->to_format,
                  {"auto", "npy", "npz", "csv", "idx", "fvecs", "bvecs", "ivecs", "libsvm", "hdf5", "kmeans-text",
                   "kmeans-binary", "jsonl"},
-                 "What to write, whatever OUT's suffix")
+                 "Output format; auto: by the suffix of OUT")
       .group(group);
   app.add_choice("--to-dtype", command->to_dtype, {"auto", "uint8", "float16", "bfloat16", "float32", "float64"},
                  "Element type to write [the table's, or a wider one]")
       .group(group);
-  app.add_option("--to-delimiter", command->to_delimiter, "Character between the CSV columns written, or tab")
+  app.add_option("--to-delimiter", command->to_delimiter, "Character between the columns of the CSV output, or tab")
       .type_name("CHAR")
       .group(group);
-  app.add_flag("--lossy", command->lossy, "Round numbers that OUT cannot hold, rather than refuse them").group(group);
-  app.add_flag("--drop-labels", command->drop_labels, "Leave out labels that OUT has no place for, rather than refuse")
+  app.add_flag("--lossy", command->lossy, "Round numbers that OUT cannot hold, instead of refusing them").group(group);
+  app.add_flag("--drop-labels", command->drop_labels, "Drop labels that OUT cannot hold, instead of refusing")
       .group(group);
   app.add_option("--label", command->label, "CSV column with labels, by name or position").type_name("COLUMN");
   add_missing_options(app, command->missing);

@@ -149,7 +149,7 @@ Command add_generate(const Parser& root) {
                                 .capture_default_str()
                                 .group(group);
   app.add_option("--noise", options.noise,
-                 "Standard deviation of noise added to each coordinate; blobs: of a cluster, 1 if 0")
+                 "Standard deviation of the noise added to each coordinate; blobs: of a cluster, 0 means 1")
       .type_name("S")
       .capture_default_str()
       .group(group);

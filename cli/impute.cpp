@@ -133,20 +133,21 @@ Command add_impute(const Parser& root) {
       .type_name("FILE")
       .required();
   const std::string group = "Filling";
-  app.add_choice("--method", command->filling.missing, {"mean", "median", "knn"},
-                 "By the mean or median of the column, or its mean over the nearest rows that have a value there")
+  app.add_choice(
+         "--method", command->filling.missing, {"mean", "median", "knn"},
+         "Fill by the mean or median of the column, or by its mean over the nearest rows that have a value there")
       .group(group);
-  app.add_option("-k", command->filling.k, "Nearest rows that --method knn takes the mean of")
+  app.add_option("-k", command->filling.k, "Number of nearest rows whose mean --method knn uses")
       .type_name("K")
       .capture_default_str()
       .group(group);
   app.add_option("-o,--output", command->output,
-                 "Output file: .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs .libsvm .h5, and .gz or .xz behind that; "
-                 "-: CSV on standard output")
+                 "Output file: .npy .npz .csv .tsv .idx .fvecs .bvecs .ivecs .libsvm .h5, optionally followed by .gz "
+                 "or .xz; -: CSV on standard output")
       .type_name("FILE")
       .required();
-  app.add_flag("--lossy", command->lossy, "Round numbers that the output cannot hold, rather than refuse them");
-  app.add_option("--label", command->label, "CSV column with labels, by name or position; kept as it is")
+  app.add_flag("--lossy", command->lossy, "Round numbers that the output cannot hold, instead of refusing them");
+  app.add_option("--label", command->label, "CSV column with labels, by name or position; copied unchanged")
       .type_name("COLUMN");
   add_input_options(app, command->input);
   add_id_option(app, command->id);

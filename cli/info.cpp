@@ -238,7 +238,7 @@ void InfoCommand::plan(PlannedInputs& inputs) const {
 }
 
 void InfoCommand::print_model(const Json& model) const {
-  if (!report.empty()) throw Error(ErrorCode::invalid_argument, "--report: is of tables, and the file is a model");
+  if (!report.empty()) throw Error(ErrorCode::invalid_argument, "--report: shows tables only, and the file is a model");
   if (common.json) return print_result({{"command", "info"}, {"model", model}});
   print_text(
       fmt::format("{}: model of {}\n{}", io::printable(file), model.front().get<std::string>(), model_text(model)));
@@ -255,7 +255,7 @@ void InfoCommand::explain(const Runtime& runtime, const PlannedInputs& inputs, c
 }
 
 void InfoCommand::run_map(const Runtime& runtime) const {
-  if (!report.empty()) throw Error(ErrorCode::invalid_argument, "--report: is of tables, and the file is a map");
+  if (!report.empty()) throw Error(ErrorCode::invalid_argument, "--report: shows tables only, and the file is a map");
   PlannedInputs inputs(runtime, common);
   inputs.add_map(file, false, 0);
   if (common.explain) return explain(runtime, inputs, fmt::format("the layers of {} are described", file));

@@ -92,7 +92,7 @@ Table read_rows(const Context& ctx, const std::string& file, const ReadOptions& 
 
 void refuse_labels_twice(const std::string& label, const std::string& file) {
   if (label.empty() || file.empty()) return;
-  throw Error(ErrorCode::invalid_argument, "--labels: --label already says where the labels are; give one of the two");
+  throw Error(ErrorCode::invalid_argument, "--labels: cannot be combined with --label; give one of the two");
 }
 
 void require_labels(const std::string& option, const std::string& file, const Labels& labels, std::int64_t rows) {

@@ -73,7 +73,7 @@ void add_missing_options(const Parser& command, MissingArguments& arguments) {
                   "Missing values (NaN; in CSV empty, NA, null, ?): refuse them, drop their rows, or fill them by "
                   "their column's mean or median or from the nearest rows")
       .group(group);
-  command.add_option("--missing-k", arguments.k, "Nearest rows that --missing knn takes the mean of")
+  command.add_option("--missing-k", arguments.k, "Number of nearest rows whose mean --missing knn uses")
       .type_name("K")
       .capture_default_str()
       .group(group);

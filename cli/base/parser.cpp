@@ -231,7 +231,7 @@ RootParser::RootParser(const std::string& name, const std::string& description, 
   app_ = owner_.get();
   require_subcommand();
   app_->set_version_flag("--version", version, "Print the version and stop");
-  app_->set_config("--config", "", "Read options from a TOML file: one [section] a subcommand")->type_name("FILE");
+  app_->set_config("--config", "", "Read options from a TOML file: one [section] per subcommand")->type_name("FILE");
   app_->allow_config_extras(CLI::config_extras_mode::error);
   app_->formatter(std::make_shared<HelpFormatter>());
   app_->get_formatter()->column_width(36);

@@ -33,8 +33,7 @@ void add_preparation_options(const Parser& command, PreparationArguments& argume
       .group(group);
   command
       .add_option("--text", arguments.text,
-                  "Column of text, by name or position, whatever is in it; may be repeated [those with text that "
-                  "repeats]")
+                  "Column to read as text, by name or position; may be repeated [columns with text that repeats]")
       .type_name("COLUMN")
       .repeatable()
       .group(group);

@@ -33,8 +33,8 @@ Json RowNames::json(std::int64_t row) const {
 void add_id_option(const Parser& command, std::string& id) {
   command
       .add_option("--id", id,
-                  "CSV or JSON column with the names of the rows, by name or position: no part of the table, and "
-                  "instead of row numbers in every output that has these (a .npy has none)")
+                  "CSV or JSON column with the ids of the rows, by name or position; not a part of the table; outputs "
+                  "have the ids instead of row numbers (a .npy has neither)")
       .type_name("COLUMN")
       .group("Reading tables");
 }

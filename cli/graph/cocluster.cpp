@@ -148,7 +148,7 @@ void CoclusterCommand::check() const {
     refuse("--cut-edges: nothing is cut without --split-members or --split-steps");
   }
   if (is_spectral() && clusters == 0) refuse("--method spectral: needs the number of clusters (-c)");
-  if (!is_spectral() && clusters != 0) refuse("-c: only --method spectral makes a number of clusters");
+  if (!is_spectral() && clusters != 0) refuse("-c: only --method spectral has a number of clusters");
   if (is_spectral() && splits()) refuse("--split-members and --split-steps: divide groups, not spectral clusters");
   if (is_spectral() && common.explain) refuse("--explain: --method spectral has no plan");
 }
@@ -258,7 +258,7 @@ Command add_cocluster(const Parser& root) {
       .type_name("COLUMN")
       .capture_default_str()
       .group(columns);
-  app.add_option("--weight", made.file.weight, "Column with the weights [the third of three]")
+  app.add_option("--weight", made.file.weight, "Column with the weights [the third of three columns]")
       .type_name("COLUMN")
       .group(columns);
   app.add_option("--above", made.file.above, "Use only edges with a weight above this").type_name("X").group(columns);
@@ -280,7 +280,7 @@ Command add_cocluster(const Parser& root) {
   app.add_option("--seed", made.seed, "Random seed").type_name("N").capture_default_str().group(spectral);
   const std::string splitting = "Splitting";
   app.add_option("--split-members", made.split.max_members,
-                 "Split groups with more members than this at light edges [never]")
+                 "Split groups with more members than this at edges of small weight [never]")
       .type_name("N")
       .between(1, std::int64_t{1} << 40)
       .group(splitting);

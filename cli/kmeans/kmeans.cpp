@@ -411,12 +411,13 @@ void KMeansCommand::check() const {
   const bool writes = !output.empty() || !save_model.empty();
   if (!scan.empty() && (writes || !model.empty() || !is_init_name(init))) {
     throw Error(ErrorCode::invalid_argument,
-                "--scan: prints a table, and goes with neither -o, --save-model, --model nor --init FILE");
+                "--scan: prints a table, and cannot be combined with -o, --save-model, --model or --init FILE");
   }
   if (model.empty()) return;
   for (const Option& option : of_fitting) {
     if (!option.given()) continue;
-    throw Error(ErrorCode::invalid_argument, fmt::format("{}: --model has settled it when it was made", option.name()));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: cannot be combined with --model; the model file fixes it", option.name()));
   }
 }
 
@@ -513,7 +514,8 @@ Command add_kmeans(const Parser& root) {
   app.add_choice("--stop", command->rule, {"settled", "classical"},
                  "Stop rule; settled: labels or centers no longer change; classical: by the share of changed labels")
       .group(group);
-  app.add_option("--max-iterations", command->max_iterations, "Maximum number of iterations; 0: 300, classical 501")
+  app.add_option("--max-iterations", command->max_iterations,
+                 "Maximum number of iterations; 0: 300, or 501 with --stop classical")
       .type_name("N")
       .capture_default_str()
       .group(group);

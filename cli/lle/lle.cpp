@@ -87,11 +87,12 @@ void LleCommand::check() const {
   if (model.empty()) return;
   for (const Option& option : of_fitting) {
     if (!option.given()) continue;
-    throw Error(ErrorCode::invalid_argument, fmt::format("{}: --model has settled it when it was made", option.name()));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: cannot be combined with --model; the model file fixes it", option.name()));
   }
   if (!queries.empty()) {
     throw Error(ErrorCode::invalid_argument,
-                "QUERIES: --model takes the place of the table, so that one file of rows is all it needs");
+                "QUERIES: the model of --model replaces the table; give one file of rows only");
   }
 }
 
@@ -353,22 +354,22 @@ Command add_lle(const Parser& root) {
               .type_name("N")
               .capture_default_str());
   fitting(app.add_choice("--pieces", lle.pieces, {"apart", "refuse"},
-                         "If the neighbor graph is disconnected: embed each piece apart, or refuse"));
+                         "If the neighbor graph has several components: embed each separately, or refuse"));
   fitting(app.add_flag("--no-count", lle.no_count,
                        "Skip the count that proves that no eigenvalue was missed; saves a second factorization"));
-  const std::string trust = "Trust";
+  const std::string quality = "Quality";
   fitting(app.add_flag("--quality", lle.quality,
                        "Print trustworthiness, continuity and the condition of the weights, as --report does"),
-          trust);
+          quality);
   fitting(app.add_option("--quality-rows", lle.judge, "Number of rows that --quality evaluates, evenly spread; 0: all")
               .type_name("N")
               .capture_default_str(),
-          trust);
+          quality);
   fitting(app.add_option("--parameters", lle.parameters,
-                         "True parameters of the rows, lengths along the surface: they color the report, and tell how "
-                         "much of them the embedding keeps")
+                         "File with the true parameters of the rows (lengths along the surface), to color the report "
+                         "and to measure how well the embedding recovers them")
               .type_name("FILE"),
-          trust);
+          quality);
   const std::string labels = "Labels";
   app.add_option("--label", lle.label, "CSV column with labels that color the report and go into the output")
       .type_name("COLUMN")

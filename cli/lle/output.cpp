@@ -125,19 +125,19 @@ std::string count_sentence(const LlePiece& piece) {
       return "none was skipped";
     case LleCount::clustered:
       return "clustered: the last column and the next have the same eigenvalue to 0.1 %, so that other vectors of that "
-             "cluster would do as well; none below it was skipped";
+             "cluster would be equally good; none below it was skipped";
     case LleCount::skipped:
-      return fmt::format("skipped: {} eigenvalues lie below the next one, where {} were found", piece.counted,
+      return fmt::format("skipped: {} eigenvalues are below the next one, but {} were found", piece.counted,
                          piece.singular_values.size());
     case LleCount::unresolved:
       return piece.zeros > 0 ? std::string("not counted: eigenvalues are 0 to rounding")
-                             : std::string("not counted: eigenvalues are too close for a factor to tell them apart");
+                             : std::string("not counted: eigenvalues are too close for a factor to separate them");
     case LleCount::not_asked:
       return "not counted, as asked";
     default:
       return piece.solver == LleSolver::dense
                  ? std::string("not counted: dense finds every eigenvalue")
-                 : fmt::format("not counted: {} makes no factor to count by", name_of(piece.solver));
+                 : fmt::format("not counted: {} computes no factor", name_of(piece.solver));
   }
 }
 
@@ -172,14 +172,14 @@ std::vector<std::string> embedding_warnings(const Lle& found) {
     }
   }
   if (localized > 0) {
-    sentences.push_back(fmt::format(
-        "{} of the columns live on few rows (the least on some {:.0f}), and say little of the others; a larger -k, "
-        "or leaving out those rows, may help",
-        localized, fewest));
+    sentences.push_back(
+        fmt::format("{} of the columns are concentrated on few rows (the least on about {:.0f}) and say little about "
+                    "the others; a larger -k may help, or dropping those rows",
+                    localized, fewest));
   }
   if (found.pieces.size() > 1) {
     sentences.push_back(
-        fmt::format("the graph of {} neighbors is in {} pieces, each embedded on its own; a larger -k may join them",
+        fmt::format("the graph of {} neighbors has {} pieces, each embedded separately; a larger -k may join them",
                     found.options.k, format_count(static_cast<std::int64_t>(found.pieces.size()))));
   }
   const auto divided = [](const LlePiece& piece) { return piece.closed_classes > 1; };

@@ -127,10 +127,11 @@ void LofCommand::check() const {
   if (!id.empty() && table.empty()) refuse("--id: a --graph has no columns; the ids are those of TRAIN");
   if (!model.empty()) {
     for (const Option& option : of_fitting) {
-      if (option.given()) refuse(fmt::format("{}: --model has settled it when it was made", option.name()));
+      if (!option.given()) continue;
+      refuse(fmt::format("{}: cannot be combined with --model; the model file fixes it", option.name()));
     }
     if (table.empty()) refuse("--model: the rows to score are needed, a file or - for standard input");
-    if (!queries.empty()) refuse("QUERIES: --model takes the place of TRAIN, so that one file of rows is all it needs");
+    if (!queries.empty()) refuse("QUERIES: the model of --model replaces TRAIN; give one file of rows only");
   } else if (table.empty() && graph.empty()) {
     refuse("TRAIN: a table, a --graph or a --model is needed");
   }
@@ -139,13 +140,13 @@ void LofCommand::check() const {
   if (asked() == "-") {
     for (const Option& option : of_answers) {
       if (option.given())
-        refuse(
-            fmt::format("{}: rows from standard input are answered one by one, and have no use for it", option.name()));
+        refuse(fmt::format("{}: cannot be used for rows from standard input, which are answered one by one",
+                           option.name()));
     }
   }
   if (table.empty() && !save_model.empty()) refuse("--save-model: needs TRAIN in addition to --graph");
   if (novelty && queries.empty() && save_model.empty()) {
-    refuse("--novelty: scores other rows than those of TRAIN: QUERIES, or a later --model that --save-model writes");
+    refuse("--novelty: needs QUERIES to score, or --save-model to score rows later");
   }
   if (common.explain && !graph.empty()) refuse("--explain: with --graph nothing is searched, so that there is no plan");
 }
@@ -505,11 +506,11 @@ Command add_lof(const Parser& root) {
   };
   const auto answer = [&](Option option) { lof.of_answers.push_back(option); };
   lof.of_neighbors.push_back(
-      fitting(app.add_option("-k", lof.k, "Neighbors per row; with --graph at most as many as it holds")
+      fitting(app.add_option("-k", lof.k, "Neighbors per row; with --graph at most the number of neighbors in it")
                   .type_name("K")
                   .capture_default_str(),
               scoring));
-  fitting(app.add_option("--k-to", lof.k_to, "Compute lof for every k from -k to this one").type_name("K"), scoring);
+  fitting(app.add_option("--k-to", lof.k_to, "Compute lof for every k from -k to this value").type_name("K"), scoring);
   fitting(app.add_choice("--across", lof.across, {"max", "mean", "min"}, "How --k-to combines the scores of all k"),
           scoring);
   fitting(app.add_choice("--score", lof.score,
@@ -531,7 +532,7 @@ Command add_lof(const Parser& root) {
               .type_name("X")
               .capture_default_str(),
           scoring);
-  fitting(app.add_flag("--novelty", lof.novelty, "Keep what scoring of new rows needs"), scoring);
+  fitting(app.add_flag("--novelty", lof.novelty, "Also compute what scoring new rows needs"), scoring);
   fitting(app.add_option("--graph", lof.graph,
                          "Use the neighbors of TRAIN in this .npz file of vicinal knn or radius instead of searching")
               .type_name("FILE"),

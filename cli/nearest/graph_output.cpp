@@ -17,7 +17,7 @@ namespace {
 void GraphOutput::add_to(const Parser& app) {
   const std::string group = "Graphs for other programs";
   app.add_flag("--include-self", include_self,
-               "Each row first among its own neighbors, at distance 0; with -k as one of the K")
+               "List each row first among its own neighbors, at distance 0; it counts as one of the K of -k")
       .group(group);
   app.add_choice("--symmetric", symmetric, {"no", "union", "mutual"},
                  "Make the lists symmetric; union: pairs that either row lists; mutual: pairs that both list")

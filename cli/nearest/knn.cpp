@@ -69,7 +69,7 @@ void KnnCommand::run() const {
 
 Command add_knn(const Parser& root) {
   auto command = std::make_shared<KnnCommand>();
-  const Parser app = root.add_subcommand("knn", "Find the k nearest rows of each row");
+  const Parser app = root.add_subcommand("knn", "Find the k nearest rows of each query, or of each row of a table");
   app.add_option("TABLE", command->table, "Rows to search: .npy, .npz, .csv, .tsv or idx; plain, gzip or xz")
       .type_name("FILE")
       .required();

@@ -142,10 +142,11 @@ ReadOptions NeighborsCommand::reading_of_queries(const Context& ctx, const Table
 NeighborTables NeighborsCommand::read(const Runtime& runtime, const RowsNeeded& needed) const {
   const Context& ctx = runtime.ctx;
   if (missing.drops() && !search.filter.empty()) {
-    throw Error(ErrorCode::invalid_argument, "--filter: numbers all rows, of which --missing drop leaves out some");
+    throw Error(ErrorCode::invalid_argument,
+                "--filter: has a value for every row, so it cannot be combined with --missing drop");
   }
   if (!graph_output.given().empty()) missing.refuse_drop(graph_output.given() + " numbers the rows of TABLE");
-  if (!report.empty()) missing.refuse_drop("--report numbers the rows of TABLE as they are in it");
+  if (!report.empty()) missing.refuse_drop("--report refers to all rows of TABLE");
   NeighborTables tables;
   tables.rows = naming_missing([&] { return load_table(runtime, common, table, reading()); });
   if (!queries.empty()) tables.asked = load_table(runtime, common, queries, reading_of_queries(ctx, tables.rows));

@@ -342,7 +342,7 @@ Command add_regress(const Parser& root) {
                  "Output file: row and a column of each target (.csv), or the values alone (.npy)")
       .type_name("FILE");
   app.add_option("--report", command->report, "HTML report with errors and neighbors").type_name("FILE");
-  add_supervised_options(app, *command, "answer for");
+  add_supervised_options(app, *command, "predict");
   app.add_examples({"vicinal regress train.csv test.csv --target x0 --drop class -k 5 -o values.csv",
                     "vicinal regress train.npy test.npy --targets train_labels.npy --test-targets test_labels.npy",
                     "vicinal regress train.csv test.csv --target x0 --drop class -r 2 --outlier 0 --weights distance",

@@ -101,15 +101,16 @@ void check_supervised(const SupervisedOptions& options) {
   check_output("--report", options.report, {".html", ".htm"});
   if (!options.model.empty()) {
     for (const Option& option : options.of_fitting) {
-      if (option.given()) refuse(fmt::format("{}: --model has settled it when it was made", option.name()));
+      if (!option.given()) continue;
+      refuse(fmt::format("{}: cannot be combined with --model; the model file fixes it", option.name()));
     }
     if (!options.second.empty()) {
-      refuse("TEST: --model takes the place of TRAIN, so that one file of rows is all it needs");
+      refuse("TEST: the model of --model replaces TRAIN; give one file of rows only");
     }
     return;
   }
   if (options.second.empty() && options.folds == 0 && options.save_model.empty()) {
-    refuse("TEST: the rows to answer for are needed, unless --cv or --save-model asks for something else");
+    refuse("TEST: rows to predict are required, unless --cv or --save-model is given");
   }
   if (options.second.empty() && !options.output.empty()) refuse("-o: without TEST there is nothing to write");
   if (options.second.empty() && !options.report.empty()) refuse("--report: without TEST there is nothing to show");
@@ -117,7 +118,7 @@ void check_supervised(const SupervisedOptions& options) {
     refuse("--outlier: needs -r; with -k every row has neighbors");
   }
   if (options.prepared.missing.drops() && !options.search.filter.empty()) {
-    refuse("--filter: numbers all rows of TRAIN, of which --missing drop leaves out some");
+    refuse("--filter: has a value for every row of TRAIN, so it cannot be combined with --missing drop");
   }
   if (!options.report.empty()) options.prepared.missing.refuse_drop("--report numbers the rows of TRAIN");
   const KRange range = parse_k(options.k);
@@ -126,7 +127,7 @@ void check_supervised(const SupervisedOptions& options) {
   }
   if (options.folds != 0 && options.by_radius()) refuse("--cv: chooses a number of neighbors, which -r does not have");
   if (options.folds != 0 && !options.search.filter.empty()) {
-    refuse("--cv: leaves out rows by their folds, and takes no --filter");
+    refuse("--cv: cannot be combined with --filter");
   }
 }
 

@@ -80,7 +80,7 @@ std::string told(const Advice& advice, const Match& match) {
   if (advice.sliver_width) {
     text += fmt::format(
         "{}nine of ten overlaps that are not kept are narrower than {:g} m, and nine of ten that are kept are wider: "
-        "--sliver-width {:g} joins nothing by what is narrower",
+        "--sliver-width {:g} excludes narrower overlaps",
         text.empty() ? "" : "; ", *advice.sliver_width, *advice.sliver_width);
   }
   return text;
@@ -90,9 +90,9 @@ std::string told(const LayerOverlap& within, const PolygonLayer& layer, const st
                  const std::string& option) {
   if (!(within.covered >= kOnItself * within.area) || within.pairs == 0) return {};
   return fmt::format(
-      "{}: the layer lies on itself: {:.3g} % of its area is covered by other features of it, in {} pairs, of which {} "
-      "and {} share most; so features of one place are in one group. Where the file holds several levels, read one of "
-      "them: {} \"COLUMN = VALUE\"",
+      "{}: features of the layer overlap each other: {:.3g} % of its area is covered by other features of it, in {} "
+      "pairs; {} and {} share most. So features of one place are in one group. If the file has several levels, read "
+      "one of them: {} \"COLUMN = VALUE\"",
       path, 100 * within.covered / within.area, format_count(within.pairs),
       io::printable(label_of(layer, within.first)), io::printable(label_of(layer, within.second)), option);
 }

@@ -100,7 +100,8 @@ void MatchCommand::run() const {
   const bool is_map = !output.empty() && !is_csv_output(output);
   MatchOptions chosen = options();
   if ((chosen.agreement != Agreement::ignored) == a.code.empty()) {
-    throw Error(ErrorCode::invalid_argument, "--agree and --agreement go together: a column, and what it decides");
+    throw Error(ErrorCode::invalid_argument,
+                "--agree and --agreement: must be given together: a column of codes, and how to use them");
   }
   PolygonSource first = a;
   PolygonSource second = b;
@@ -189,8 +190,9 @@ Command add_match(const Parser& root) {
       .type_name("X")
       .capture_default_str()
       .group(rules);
-  app.add_option("--sliver-width", command->sliver_width,
-                 "Never keep an overlap of a smaller mean width, in meters, that is not half of both features; 0: none")
+  app.add_option(
+         "--sliver-width", command->sliver_width,
+         "Drop overlaps with a mean width below this, in meters, unless they are half of both features; 0: none")
       .type_name("X")
       .capture_default_str()
       .group(rules);
@@ -239,34 +241,40 @@ Command add_match(const Parser& root) {
                  "Read only features of OLD for which this holds: \"LEVEL = 3 and STATE in ('AT', 'DE')\"")
       .type_name("CONDITION")
       .group(files);
-  app.add_option("--where-new", command->b.where, "The same for NEW").type_name("CONDITION").group(files);
+  app.add_option("--where-new", command->b.where, "Read only features of NEW for which this holds")
+      .type_name("CONDITION")
+      .group(files);
   app.add_option("--layer", command->a.layer, "Layer of OLD, if it has several").type_name("NAME").group(files);
-  app.add_option("--layer-new", command->b.layer, "Layer of NEW").type_name("NAME").group(files);
+  app.add_option("--layer-new", command->b.layer, "Layer of NEW, if it has several").type_name("NAME").group(files);
   app.add_option("--crs", command->a.crs, "Coordinate reference system for files without one, such as EPSG:4326")
       .type_name("CRS")
       .group(files);
   app.add_option("--crs-new", command->b.crs, "Coordinate reference system of NEW, if it differs")
       .type_name("CRS")
       .group(files);
-  app.add_flag("--planar", command->planar, "The coordinates already lie in one plane: do not project them")
-      .group(files);
+  app.add_flag("--planar", command->planar, "The coordinates are already planar: do not project them").group(files);
   const std::string values = "Values of OLD for NEW";
-  app.add_option("--carry", command->carry.largest, "Column of texts or codes: the one with the largest share of area")
+  app.add_option("--carry", command->carry.largest,
+                 "Column of texts or codes to carry to NEW: a feature gets the one with the largest share of its area")
       .type_name("COLUMN")
       .repeatable()
       .group(values);
-  app.add_option("--carry-sum", command->carry.sum, "Column of amounts, such as a population: divided by area")
+  app.add_option("--carry-sum", command->carry.sum,
+                 "Column of amounts to carry to NEW, such as a population: divided by area")
       .type_name("COLUMN")
       .repeatable()
       .group(values);
-  app.add_option("--carry-mean", command->carry.mean, "Column of rates, such as a density: averaged by area")
+  app.add_option("--carry-mean", command->carry.mean,
+                 "Column of rates to carry to NEW, such as a density: averaged by area")
       .type_name("COLUMN")
       .repeatable()
       .group(values);
-  app.add_option("--carried", command->carried, "CSV of the features of NEW with these values and their shares")
+  app.add_option("--carried", command->carried,
+                 "Output file (CSV) with the features of NEW, the carried values and their shares")
       .type_name("FILE")
       .group(values);
-  app.add_option("--changes", command->changes, "CSV of what became of each feature, by group").type_name("FILE");
+  app.add_option("--changes", command->changes, "Output file (CSV) with the change of each feature, by group")
+      .type_name("FILE");
   app.add_option("--report", command->report, "HTML report with a map of both layers").type_name("FILE");
   app.add_option("-o,--output", command->output,
                  "Output: NAME.gpkg (both layers, pairs, groups); NAME.shp, .geojson, .fgb, .parquet (NAME_a, NAME_b, "

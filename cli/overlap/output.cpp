@@ -63,9 +63,9 @@ std::string left_over(const MatchedFiles& files) {
     const double left = files.carried->left[c];
     const double total = files.carried->total[c];
     if (!(std::fabs(left) > kRounding * std::fabs(total))) continue;
-    text += left > 0 ? fmt::format("\n{:g} of {:g} of column {} lie where {} has no feature", left, total,
+    text += left > 0 ? fmt::format("\n{:g} of {:g} of column {} are in places where {} has no feature", left, total,
                                    files.carry->sum[c], files.path_b)
-                     : fmt::format("\n{:g} of column {} are counted twice, where features of {} lie on each other",
+                     : fmt::format("\n{:g} of column {} are counted twice, where features of {} overlap each other",
                                    -left, files.carry->sum[c], files.path_b);
   }
   return text;

@@ -28,7 +28,7 @@ class VICINAL_API BipartiteEdges {
   [[nodiscard]] std::int64_t n_a() const noexcept { return n_a_; }
   [[nodiscard]] std::int64_t n_b() const noexcept { return n_b_; }
   [[nodiscard]] std::int64_t size() const noexcept { return size_; }
-  /// Whether ids are 64 bits wide, or 32.
+  /// Whether ids have 64 bits; else they have 32.
   [[nodiscard]] bool is_wide() const noexcept { return wide_; }
   [[nodiscard]] const void* a() const noexcept { return a_; }
   [[nodiscard]] const void* b() const noexcept { return b_; }
@@ -66,7 +66,7 @@ enum class Relation : std::uint8_t { one_to_one, one_to_many, many_to_one, many_
 VICINAL_API std::string_view name_of(CoclusterMethod method) noexcept;
 /// "1:1", "1:n", "n:1", "n:m", "1:0", "0:1".
 VICINAL_API std::string_view name_of(Relation relation) noexcept;
-/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API CoclusterMethod cocluster_method_from(std::string_view name);
 
 struct CoclusterOptions {
@@ -85,12 +85,12 @@ struct CoclusterGroup {
   }
 };
 
-/// What runs, or would run, and its memory.
+/// The method, device and memory of a call.
 struct CoclusterPlan {
   CoclusterMethod method = CoclusterMethod::components;
   std::string device = "cpu";
-  int threads = 1;                  ///< of the host
-  std::uint64_t memory = 0;         ///< bytes of host memory it was planned with, result included
+  int threads = 1;                  ///< number of host threads
+  std::uint64_t memory = 0;         ///< bytes of host memory that were planned, result included
   std::uint64_t device_memory = 0;  ///< bytes of device memory, edges included
 };
 
@@ -101,20 +101,22 @@ struct VICINAL_API Cocluster {
   std::vector<std::int64_t> labels_b;  ///< [n_b]
   std::vector<CoclusterGroup> groups;  ///< by ascending label; members without an edge are groups of their own
 
-  std::vector<std::int64_t> nonzeros;  ///< of the methods that multiply: ones of the matrix after each product
+  std::vector<std::int64_t> nonzeros;  ///< closure and products: number of ones in the matrix after each product
   CoclusterPlan plan;
-  /// Making labels: from edges, or of the methods that multiply from the matrix, that lie where they are worked on.
+  /// Time to compute the labels from the edges, or for closure and products from the matrix, which are already in the
+  /// memory of the device that computes.
   double label_seconds = 0;
 
-  /// The place in `groups` of a label. Throws `invalid_argument` for a label that no group has.
+  /// The index in `groups` of the group with this label. Throws `invalid_argument` for a label that no group has. O(log
+  /// groups).
   [[nodiscard]] std::int64_t group_of(std::int64_t label) const;
 };
 
 /// The connected components of a bipartite graph (clause 16), with the same labels for every method, thread count and
 /// device. `components` takes O(edges) time up to a factor that stays below 4 in practice (lock-free union with path
-/// halving), and 4 or 8 bytes per member beside the result. The methods that multiply take n^2 / 8 bytes twice, or 4
-/// n^2 bytes three times, n = n_a + n_b. Throws `bad_data` naming the first edge with a negative or non-finite weight
-/// or an id outside its side, `over_memory` before work begins, `cancelled`.
+/// halving), and 4 or 8 bytes per member in addition to the result. With n = n_a + n_b, `closure` takes two matrices of
+/// n^2 / 8 bytes, the products three of 4 n^2 bytes. Throws `bad_data` naming the first edge with a negative or
+/// non-finite weight or an id outside its side, `over_memory` before work begins, `cancelled`.
 VICINAL_API Cocluster cocluster(const Context& ctx, const BipartiteEdges& edges, const CoclusterOptions& options = {});
 /// As above, for a relation matrix [n_a, n_b] in host memory, whose nonzero elements are the weights of edges. Throws
 /// `bad_data` naming row and column of an element that is negative or not finite, `over_memory`, `cancelled`.
@@ -122,24 +124,24 @@ VICINAL_API Cocluster cocluster(const Context& ctx, const TableView& relation, c
 
 /// Limits of a group's size; 0: no limit.
 struct SplitOptions {
-  std::int64_t max_members = 0;  ///< of both sides together
-  std::int64_t max_steps = 0;    ///< edges on the shortest path between any two members
+  std::int64_t max_members = 0;  ///< maximum number of members of both sides together
+  std::int64_t max_steps = 0;    ///< maximum number of edges on the shortest path between two members
 };
 
 struct CoclusterSplit {
-  Cocluster parts;                      ///< labels and groups after the split; plan and products of `found`
+  Cocluster parts;                      ///< labels and groups after the split; plan and nonzeros are those of `found`
   std::vector<std::int64_t> cut_edges;  ///< numbers of the edges between different parts, ascending
   std::int64_t split_groups = 0;        ///< groups that were too large
 };
 
-/// Divides groups that are too large where little weight joins them; others stay as they are. A group is divided into
-/// parts that hold together better than it does itself on average (local moves by the constant Potts model of Traag,
-/// Van Dooren and Nesterov 2011, whose resolution is the group's own density, doubled where that divides nothing), and
-/// parts are divided again while they are too large. Every part is connected. Without weights, or where a group's are
-/// all 0, each edge weighs 1; edges given more than once add up. Sequential in a group, groups side by side: the same
-/// answer for every thread count. O(edges log members) a division; with `max_steps` O(members edges) at worst. Throws
-/// `invalid_argument` for limits below 0 and for labels that are not these edges', what `cocluster` throws for edges,
-/// and `over_memory`.
+/// Divides groups that are too large at edges of small weight; other groups stay as they are. A group is divided by
+/// local moves under the constant Potts model (Traag, Van Dooren and Nesterov 2011). The resolution of the model is the
+/// density of the group; it is doubled until the group is divided. So parts have a higher density than the group. Parts
+/// that are too large are divided again. Every part is connected. Without weights, or if all weights of a group are 0,
+/// each edge has the weight 1; the weights of equal edges are added. Each group is divided by one thread, and groups
+/// are divided in parallel, with the same result for every thread count. O(edges log members) per division; with
+/// `max_steps` O(members edges) in the worst case. Throws `invalid_argument` for limits below 0 and for labels that do
+/// not belong to these edges, what `cocluster` throws for edges, `over_memory` and `cancelled`.
 VICINAL_API CoclusterSplit split_groups(const Context& ctx, const BipartiteEdges& edges, const Cocluster& found,
                                         const SplitOptions& options);
 

@@ -17,18 +17,19 @@ namespace core {
 struct ContextAccess;
 }
 
-/// Instruction set of the CPU kernels. `automatic` takes the widest that the machine has; naming one
-/// the machine lacks is an error. Every choice gives the same bits.
+/// Instruction set of the CPU kernels. `automatic` takes the widest that the machine has. An instruction set that the
+/// machine lacks is an error. All give the same bits, except in embeddings (docs/contract.md, clause 17).
 enum class Isa : std::uint8_t { automatic, baseline, avx2, avx512 };
 
 /// "automatic", "baseline", "avx2", "avx512".
 VICINAL_API std::string_view name_of(Isa isa) noexcept;
 
-/// Called on the thread that called the library, at most every few milliseconds, with a stage
-/// ("search", "read") and the share done in [0, 1].
+/// Called on the thread that called the library, at most every few milliseconds, with the name of a stage ("search",
+/// "read") and the fraction of it that is done, in [0, 1].
 using ProgressFn = std::function<void(std::string_view stage, double fraction)>;
 
-/// A flag shared between whoever works and whoever may want it stopped. Setting it is async-signal-safe.
+/// A flag by which one thread, or a signal handler, can stop the work of another thread. Copies share the flag. Setting
+/// it is async-signal-safe.
 class CancelToken {
  public:
   CancelToken() : flag_(std::make_shared<std::atomic<bool>>(false)) {}
@@ -40,21 +41,22 @@ class CancelToken {
 };
 
 struct CpuOptions {
-  int threads = 0;                 ///< 0: every core this process may use (affinity and cgroup quota)
-  std::uint64_t memory_limit = 0;  ///< bytes of working memory and results; 0: 80 % of what machine or cgroup has free
-  ProgressFn progress = {};        ///< none by default
-  CancelToken cancel = {};         ///< polled at least every 100 ms
-  Isa isa = Isa::automatic;        ///< also settable by VICINAL_ISA
-  /// Regular files are mapped instead of read: a table costs no memory of its own, and rows are fetched when they are
-  /// used. A mapped file must not shrink while anything read from it is in use: touching what is gone raises SIGBUS.
+  int threads = 0;  ///< 0: every core this process may use (affinity and cgroup quota)
+  /// Bytes of working memory and results; 0: 80 % of the free memory of machine or cgroup.
+  std::uint64_t memory_limit = 0;
+  ProgressFn progress = {};  ///< none by default
+  CancelToken cancel = {};   ///< polled at least every 100 ms
+  Isa isa = Isa::automatic;  ///< also settable by VICINAL_ISA
+  /// Regular files are mapped instead of read: a table takes no memory of its own, and rows are fetched when they are
+  /// used. A mapped file must not shrink while anything read from it is in use: access to a missing part raises SIGBUS.
   bool map_files = false;
 };
 
-/// A CUDA device, and the CPU for what stays there: reading files, filling blocks, custom weights.
+/// A CUDA device, and the CPU for the work that a device does not do: reading files, filling blocks, custom weights.
 struct CudaOptions {
-  std::vector<int> devices = {0};  ///< numbers as the driver counts them; one, for now
-  std::uint64_t device_memory_limit =
-      0;                           ///< bytes of device memory, tables kept there included; 0: 80 % of what is free
+  std::vector<int> devices = {0};  ///< the driver's number of the device; exactly one so far
+  /// Bytes of device memory, including tables that stay there; 0: 80 % of the free memory.
+  std::uint64_t device_memory_limit = 0;
   std::uint64_t memory_limit = 0;  ///< as CpuOptions, of host memory
   int threads = 0;
   ProgressFn progress = {};
@@ -66,21 +68,21 @@ struct CudaOptions {
 class VICINAL_API Context {
  public:
   /// The CPU. Throws `invalid_argument` for a thread count below 0 or above 4096 and for an unknown name in
-  /// VICINAL_ISA, `device_unavailable` naming an instruction set that is not there. Threads start with the first work
-  /// for them.
+  /// VICINAL_ISA, `device_unavailable` naming an instruction set that the machine lacks. Threads are started when they
+  /// are first needed.
   static Context cpu(const CpuOptions& options = {});
-  /// A CUDA device. Tables may lie in its memory (Memory::cuda), prepared tables stay there, and calls from several
-  /// threads take turns. Takes some tenths of a second, once a process. Throws `device_unavailable` naming the first
-  /// thing that is missing (driver, device, plug-in, a fitting version or architecture), `invalid_argument` for more
-  /// than one device, and what `cpu` throws.
+  /// A CUDA device. Tables may be in its memory (Memory::cuda), prepared tables stay there, and calls from several
+  /// threads take turns. The first call in a process takes some tenths of a second. Throws `device_unavailable` naming
+  /// the first thing that is missing (driver, device, plug-in, a fitting version or architecture), `invalid_argument`
+  /// for more than one device, and what `cpu` throws.
   static Context cuda(const CudaOptions& options = {});
-  /// The best device of this machine: the first CUDA device where driver, device and plug-in are there, else the CPU.
-  /// VICINAL_DEVICE decides where it is set: "auto", "cpu", "cuda" or "cuda:1"; throws `invalid_argument` for any other
-  /// value, and what `cuda` throws where it asks for CUDA.
+  /// The first CUDA device if driver, device and plug-in are present, else the CPU. If the environment variable
+  /// VICINAL_DEVICE is set ("auto", "cpu", "cuda" or "cuda:1"), it decides. Throws `invalid_argument` for any other
+  /// value of it, and what `cuda` throws if the value names CUDA.
   static Context automatic(const CpuOptions& options = {});
 
-  /// The same device, threads, progress function and cancel token with another limit on host memory; 0: 80 % of what
-  /// machine or cgroup has free. For a part of a job, where other parts hold memory of their own.
+  /// The same device, threads, progress function and cancel token with another limit of host memory; 0: 80 % of the
+  /// free memory of machine or cgroup. For a part of a job while other parts hold memory.
   [[nodiscard]] Context with_memory_limit(std::uint64_t bytes) const;
 
   /// "cpu", "cuda:0".

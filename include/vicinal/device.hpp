@@ -1,4 +1,4 @@
-// Devices: which there are besides the CPU, and what is missing for those that cannot be used.
+// Devices: the CUDA devices of this machine, and what is missing if they cannot be used.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,28 @@ struct DeviceInfo {
   int compute_capability = 0;  ///< 90 for 9.0
 };
 
-/// What there is of CUDA on this machine.
+/// The CUDA driver, devices and plug-in of this machine.
 struct CudaStatus {
-  int driver_version = 0;           ///< the newest CUDA that the driver serves, such as 13000; 0 without a driver
-  std::vector<DeviceInfo> devices;  ///< that the driver knows
-  std::string plugin;               ///< file of the plug-in; empty when it is not there
-  std::string architectures;        ///< that the plug-in was compiled for
+  int driver_version = 0;  ///< the newest CUDA version that the driver supports, such as 13000; 0 without a driver
+  std::vector<DeviceInfo> devices;  ///< those that the driver lists
+  std::string plugin;               ///< file of the plug-in; empty if it is missing
+  std::string architectures;        ///< those that the plug-in was compiled for
   std::string missing;              ///< one sentence naming the first thing that is missing; empty: CUDA can be used
 };
 
-/// How the tensor cores of a context's device add, as a self-test found when the device was opened. Method fused rests
-/// on it.
+/// How the tensor cores of a context's device round sums, measured by a self-test when the device is opened. Method
+/// fused needs it.
 struct TensorCoreSums {
-  std::string instruction;   ///< that multiplies: "wgmma" or "mma.sync"; empty: there are no tensor cores
-  std::string model;         ///< whose bound on the error holds: "hopper", "ampere" or "volta"; empty: none does
-  double largest_error = 0;  ///< that was seen, over the model's bound; over the widest one where none holds
+  std::string instruction;   ///< the instruction that multiplies: "wgmma" or "mma.sync"; empty: no tensor cores
+  std::string model;         ///< the model whose error bound holds: "hopper", "ampere" or "volta"; empty: none holds
+  double largest_error = 0;  ///< largest error seen / bound of the model, or / the largest bound if no model holds
 };
 
-/// Of a context on the CPU all is empty.
+/// All fields are empty for a context on the CPU.
 VICINAL_API TensorCoreSums tensor_core_sums(const Context& ctx);
 
-/// Looks at driver and plug-in, without waking a device. Where there is no driver that is all it looks at.
+/// Checks the driver, the devices and the plug-in without initializing a device. Never throws for missing parts:
+/// `missing` names the first one.
 VICINAL_API CudaStatus cuda_status();
 
 }  // namespace vicinal

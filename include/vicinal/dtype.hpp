@@ -1,4 +1,4 @@
-// What the elements of a table are, and where they lie.
+// The element type of a table, and the memory that its rows are in.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace vicinal {
 
-/// Element types a table may have. All widen exactly to float64.
+/// Element types of tables. All values of each type are exact in float64.
 enum class DType : std::uint8_t { uint8, float16, bfloat16, float32, float64 };
 
 /// IEEE 754 binary16, as bits; only a storage type.
@@ -20,14 +20,14 @@ struct bfloat16 {
   std::uint16_t bits;
 };
 
-/// Bytes an element takes.
+/// Bytes per element.
 constexpr std::int64_t size_of(DType dtype) noexcept {
   return dtype == DType::uint8 ? 1 : dtype == DType::float64 ? 8 : dtype == DType::float32 ? 4 : 2;
 }
 /// "uint8", "float16", "bfloat16", "float32", "float64".
 VICINAL_API std::string_view name_of(DType dtype) noexcept;
 
-/// Where the rows lie.
+/// The memory that rows are in: pageable host memory, pinned host memory, or the memory of a CUDA device.
 enum class Memory : std::uint8_t { host, pinned, cuda };
 
 }  // namespace vicinal

@@ -19,7 +19,8 @@ struct GenerateOptions {
   std::int64_t rows = 1000;  ///< >= 1
   std::int64_t cols = 2;     ///< blobs only; swiss_roll and s_curve have 3, moons 2
   std::int64_t centers = 3;  ///< blobs only
-  double noise = 0;  ///< standard deviation added to each coordinate; blobs: of each cluster, 1 when 0; <= 1e300
+  /// Standard deviation of the noise of each coordinate; blobs: of each cluster, 0 means 1; <= 1e300.
+  double noise = 0;
   std::uint64_t seed = 0;
 };
 

@@ -1,4 +1,4 @@
-// NeighborGraph: who is near whom. The noun that every consumer (vote, LOF, LLE) shares.
+// NeighborGraph: the neighbors of each query with their distances, from which votes, means, LOF and LLE are computed.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace vicinal {
 
-/// Distances the library knows (docs/contract.md, clause 1, has each key).
+/// Distance metrics (docs/contract.md, clause 1, defines the key of each).
 enum class Metric : std::uint8_t {
   euclidean,
   sqeuclidean,
@@ -18,29 +18,29 @@ enum class Metric : std::uint8_t {
   cosine,
   manhattan,
   chebyshev,
-  minkowski,  ///< with `p`
-  hamming,    ///< share of columns that differ
+  minkowski,  ///< p-th root of the sum of p-th powers; `p` is an option
+  hamming,    ///< fraction of columns that differ
 };
 
 /// How neighbors are found. Every method gives the same bits.
 enum class Method : std::uint8_t {
   automatic,  ///< the planner decides
-  fused,      ///< low-precision product with a proven bound fused with the threshold test, exact finish
-  direct,     ///< every key in float64; also what runs, and what the plan says, where float64 keys might overflow
-  kdtree,     ///< boxes around rows, of which those too far away are never opened; for metrics of differences
-  // Those of the papers, for comparison (docs/papers.md): k nearest only, with the table in memory.
-  product_kmin,     ///< a product of matrices, then the least of each row again and again
+  fused,      ///< low-precision products with a proven error bound drop most rows; the others are ranked in float64
+  direct,  ///< all keys in float64; any method falls back to it, and the plan says so, if float64 keys might overflow
+  kdtree,  ///< a tree of boxes around rows; boxes that are too far away are skipped; for metrics of differences
+  // Methods of the papers, for comparison (docs/papers.md): k nearest neighbors only, with the table in memory.
+  product_kmin,     ///< a product of matrices, then k searches for the smallest element of each row
   product_bitonic,  ///< the same product, then a bitonic sort of each row
-  product_timed,    ///< whichever of the two is quicker for a query drawn at random
-  direct_filter,    ///< every key, then a threshold moved until about k pass it
-  tiled_insertion,  ///< keys by tiles, then a sorted list that takes in one after the other
-  insertion,        ///< every key, then such a list
-  block_heap,       ///< every key, lanes that buffer what may enter one heap
+  product_timed,    ///< the faster one of these two for a query drawn at random
+  direct_filter,    ///< all keys, then a threshold that is moved until about k keys are below it
+  tiled_insertion,  ///< keys by tiles, each inserted into a sorted list
+  insertion,        ///< all keys, then insertion into a sorted list
+  block_heap,       ///< all keys, one heap; lanes buffer the keys that may enter it
 };
 
-/// The arithmetic in which Method::fused drops rows. Every screen gives the same bits, because none decides an answer.
+/// The arithmetic in which Method::fused drops rows. Every screen gives the same results, because float64 keys decide.
 enum class ScreenType : std::uint8_t {
-  automatic,  ///< those that have a quick instruction here; each query uses as fine a one as it needs
+  automatic,  ///< the types with fast instructions on this machine; finer ones follow for queries that need them
   float32,
   bfloat16,  ///< float32's range with 8 bits: native on AVX512-BF16, emulated elsewhere
   int8,      ///< 256 steps for all columns together, exact for bytes: native on VNNI, emulated elsewhere
@@ -49,41 +49,43 @@ enum class ScreenType : std::uint8_t {
 VICINAL_API std::string_view name_of(Metric metric) noexcept;
 VICINAL_API std::string_view name_of(Method method) noexcept;
 VICINAL_API std::string_view name_of(ScreenType screen) noexcept;
-/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API Metric metric_from(std::string_view name);
 VICINAL_API Method method_from(std::string_view name);
 VICINAL_API ScreenType screen_from(std::string_view name);
 
-/// What ran, or would run, and why.
+/// How a call runs, or would run, and why.
 struct Plan {
   Method method = Method::automatic;  ///< never `automatic` in a result
-  std::string screens;                ///< of `fused`, coarse to fine: a query climbs where too many rows survive
+  std::string screens;  ///< `fused`: the screens from coarse to fine; a finer one follows if too many rows pass
   std::string device = "cpu";
   std::string isa;                  ///< instruction set of the kernels: "avx512", "sm_90"
-  int threads = 1;                  ///< of the host
-  std::uint64_t memory = 0;         ///< bytes of host memory the job was planned with, scratch and result
-  std::uint64_t device_memory = 0;  ///< bytes of device memory, beyond the table that stays there
+  int threads = 1;                  ///< number of host threads
+  std::uint64_t memory = 0;         ///< bytes of host memory planned for workspace and result
+  std::uint64_t device_memory = 0;  ///< bytes of device memory in addition to a table that is already there
   double expected_seconds = 0;      ///< estimate from shapes; 0 when unknown
   std::string reason;               ///< one sentence: why this method
 };
 
-/// What the search did; deterministic for a given input, whatever the thread count.
+/// Counters of the search, the same for every thread count, and times.
 struct SearchStats {
-  std::int64_t distinct_rows = 0;  ///< table rows that differ bit for bit
-  std::int64_t survivors = 0;      ///< pairs ranked by the float64 key: those a screen let through, or a tree touched
-  std::int64_t escalated = 0;      ///< queries that a finer screen than the first one served
-  std::int64_t uncertified = 0;    ///< queries the screen could not narrow down in some block: full float64 there
+  std::int64_t distinct_rows = 0;  ///< number of different table rows, compared bit for bit
+  /// Pairs that were ranked by the float64 key: a screen did not drop them, or a tree visited them.
+  std::int64_t survivors = 0;
+  std::int64_t escalated = 0;    ///< queries that needed a finer screen than the first one
+  std::int64_t uncertified = 0;  ///< queries for which all rows of some block were ranked in float64
   double prepare_seconds = 0;
   double search_seconds = 0;
-  double selection_seconds = 0;  ///< of these, for selecting among distances; 0 where that is one with making them
+  double selection_seconds = 0;  ///< part of `search_seconds` for selection; 0 if it is not separate from the distances
 };
 
-/// The neighbors of m queries among n table rows. Rows are in (key, id) order.
+/// The neighbors of m queries among n table rows, in the order of (key, id): nearest first, ties by the smaller id.
 struct NeighborGraph {
-  std::int64_t rows = 0;              ///< m
-  std::int64_t table_rows = 0;        ///< n
-  std::int64_t k = 0;                 ///< neighbors a row; 0 for CSR
-  std::vector<std::int64_t> ids;      ///< [m, k], or CSR
+  std::int64_t rows = 0;        ///< m
+  std::int64_t table_rows = 0;  ///< n
+  std::int64_t k = 0;           ///< neighbors per query; 0 for CSR
+  /// [m, k] row numbers of the table; or CSR: list i is offsets[i] to offsets[i + 1] - 1.
+  std::vector<std::int64_t> ids;
   std::vector<double> distances;      ///< like ids
   std::vector<std::int64_t> offsets;  ///< [m + 1] for CSR, else empty
   Metric metric = Metric::euclidean;

@@ -1,5 +1,6 @@
-// Missing values: NaN in a table of numbers. Rows that have some are left out, or the values are filled from a fitted
-// table: by a column's mean or median, or from the nearest rows that have the value (docs/contract.md, clause 24).
+// Missing values: NaN in a table of numbers. Rows with missing values are dropped, or the values are filled from a
+// fitted table: by the mean or median of the column, or from the nearest rows that have the value (docs/contract.md,
+// clause 24).
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,9 @@
 
 namespace vicinal {
 
-/// What a missing value becomes.
+/// How a missing value is replaced.
 enum class Filling : std::uint8_t {
-  none,    ///< it stays, and whoever computes with the table refuses it
+  none,    ///< not at all; functions that compute with the table refuse it
   mean,    ///< the mean of its column
   median,  ///< the median of its column
   knn,     ///< the mean of its column over the k nearest rows that have a value there
@@ -24,22 +25,21 @@ enum class Filling : std::uint8_t {
 
 /// "none", "mean", "median", "knn".
 VICINAL_API std::string_view name_of(Filling filling) noexcept;
-/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API Filling filling_from(std::string_view name);
 
 struct ImputeOptions {
   Filling filling = Filling::knn;
-  std::int64_t k = 5;  ///< of Filling::knn: neighbors, at least 1
+  std::int64_t k = 5;  ///< Filling::knn: number of neighbors, at least 1
 };
 
-/// Fills missing values by what a fitted table has. Columns of text (Table::categories) take no part: they are neither
-/// compared nor filled.
+/// Fills missing values from a fitted table. Columns of text (Table::categories) are neither compared nor filled.
 class VICINAL_API Imputer {
  public:
   /// Fills nothing (Filling::none).
   Imputer() = default;
 
-  /// What the columns of a table [n, d] are filled with. Filling::knn keeps a copy of the table.
+  /// An imputer that is fitted on a table [n, d]. With Filling::knn it keeps a copy of the table.
   ///
   /// Throws `invalid_argument` for an empty table, one in device memory and options outside their domain; `bad_data`
   /// naming row and column of an infinite value and of a missing text, and the column that has no value at all or a sum
@@ -48,27 +48,29 @@ class VICINAL_API Imputer {
   static Imputer fit(const Context& ctx, const Table& table, const ImputeOptions& options = {});
   static Imputer fit(const Context& ctx, const TableView& table, const ImputeOptions& options = {});
 
-  /// The rows with their missing values filled: float64 [m, d] that the result owns, or the table itself where nothing
-  /// is missing. Names, labels and categories are those of the table given. `name` stands for the table in errors.
+  /// The rows of a table [m, d] with their missing values filled: float64 [m, d] that the result owns, or the table
+  /// itself if nothing is missing. Names, labels and categories are those of the argument. `name` is the table's name
+  /// in errors.
   ///
   /// Throws `invalid_argument` for another number of columns than the fitted table has, and for a table in device
   /// memory; `bad_data` naming row and column of an infinite value, of a missing text and of a mean beyond float64;
-  /// `over_memory` before work begins; `cancelled`. With Filling::knn O(r n d) time, r the rows that have missing
-  /// values, on the host's threads whatever the device; memory 8 (m + n) d bytes, and no r x n matrix. Otherwise O(m d)
-  /// time and 8 m d bytes. The same bits for every thread count, instruction set and device.
+  /// `over_memory` before work begins; `cancelled`. With Filling::knn O(r n d) time for r rows with missing values, on
+  /// the host's threads for every context; memory 8 (m + n) d bytes, and no r x n matrix. Otherwise O(m d) time and 8 m
+  /// d bytes. The same bits for every thread count, instruction set and device.
   [[nodiscard]] Table apply(const Context& ctx, Table table, const std::string& name = "table") const;
   [[nodiscard]] Table apply(const Context& ctx, const TableView& table, const std::string& name = "table") const;
 
   [[nodiscard]] Filling filling() const noexcept { return filling_; }
   [[nodiscard]] std::int64_t k() const noexcept { return k_; }
-  /// [d]: the mean or median of each column of the fitted table, NaN of a column of text. With Filling::knn the mean,
-  /// for rows that have nothing in common with any row that has the value.
+  /// [d] the mean or median of each column of the fitted table, NaN for a column of text. With Filling::knn the mean,
+  /// which fills rows that share no column with any row that has the value.
   [[nodiscard]] const std::vector<double>& values() const noexcept { return values_; }
-  /// Filling::knn: the fitted table, float64 [n, d] with NaN for what is missing; else an empty one.
+  /// Filling::knn: the fitted table, float64 [n, d] with NaN for missing values; else an empty table.
   [[nodiscard]] TableView donors() const noexcept;
 
-  /// An imputer of given parts: donors [n, values.size()] row-major, empty unless Filling::knn. Throws
-  /// `invalid_argument` for values that are infinite, k below 1, and donors that do not fit or are infinite.
+  /// An imputer from its parts: `values` as `values()` returns them, and donors [n, values.size()] row-major, empty
+  /// unless Filling::knn. Throws `invalid_argument` for infinite values, k below 1, and donors that do not fit or are
+  /// infinite.
   static Imputer of(const ImputeOptions& options, std::vector<double> values, std::vector<double> donors = {});
 
  private:
@@ -84,12 +86,12 @@ VICINAL_API std::vector<std::int64_t> count_missing(const Context& ctx, const Ta
 
 /// The rows of a table that have every value.
 struct CompleteRows {
-  Table table;                     ///< with their labels; the table given, where no row has a missing value
-  std::vector<std::int64_t> rows;  ///< ascending: the numbers of these rows in the table given
+  Table table;                     ///< these rows with their labels; the argument itself if no row has a missing value
+  std::vector<std::int64_t> rows;  ///< ascending: the numbers of these rows in the argument
 };
-/// Leaves out the rows of a table [n, d] that have a missing value (NaN). What is kept is float64, unless it is all.
-/// O(n d) time, 8 n d bytes. Throws `invalid_argument` for a table in device memory and labels that do not number its
-/// rows; `bad_data` where no row is left; `over_memory`, `cancelled`. `name` stands for the table in errors.
+/// Drops the rows of a table [n, d] that have a missing value (NaN). The result is float64, unless no row is dropped.
+/// O(n d) time, 8 n d bytes. Throws `invalid_argument` for a table in device memory and labels that are not as many as
+/// its rows; `bad_data` if no row is left; `over_memory`, `cancelled`. `name` is the table's name in errors.
 VICINAL_API CompleteRows complete_rows(const Context& ctx, Table table, const std::string& name = "table");
 
 }  // namespace vicinal

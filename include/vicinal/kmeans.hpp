@@ -1,4 +1,4 @@
-// k-means: Lloyd's algorithm with the labels of float64, exact centre sums, and the same bits on every machine
+// k-means: Lloyd's algorithm with labels by float64 distances, exact sums of rows, and the same bits on every machine
 // (docs/contract.md, clause 12).
 #pragma once
 
@@ -13,18 +13,20 @@
 
 namespace vicinal {
 
-/// Where the first centres come from.
+/// How the first centres are chosen.
 enum class KMeansInit : std::uint8_t {
-  plus_plus,  ///< "k-means++": greedy, rows drawn by weight times squared distance, the best of 2 + floor(ln k) trials
-  parallel,   ///< "k-means||": rounds of 2 k rows drawn in the same way; k-means++ chooses among them, weighted
+  plus_plus,  ///< "k-means++", greedy: rows are drawn by weight times squared distance; the best of 2 + floor(ln k)
+              ///< draws
+  parallel,   ///< "k-means||": rounds of 2 k draws of the same kind; weighted k-means++ chooses among these rows
   random,     ///< rows drawn without replacement, each with the same chance
   first_k,    ///< "first-k": rows 0 to k - 1, as the classical tool does
-  given,
+  given,      ///< KMeansOptions::centres
 };
 
-/// When an iteration is the last.
+/// When iterations end.
 enum class KMeansRule : std::uint8_t {
-  settled,   ///< no label changed, the centres moved by less than `tolerance`, or at most `changed_share` changed
+  settled,   ///< no label changed, the centres moved by at most `tolerance`, or at most `changed_share` of the
+             ///< labels changed
   classical  ///< the parallel k-means tools' rule: see KMeansOptions
 };
 
@@ -37,7 +39,7 @@ enum class KMeansStop : std::uint8_t { labels, shift, changed_share, max_iterati
 
 VICINAL_API std::string_view name_of(KMeansInit init) noexcept;
 VICINAL_API std::string_view name_of(KMeansStop stop) noexcept;
-/// The inverse of `name_of`; throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`; throws `invalid_argument` listing the valid names.
 VICINAL_API KMeansInit kmeans_init_from(std::string_view name);
 
 struct KMeansOptions {
@@ -45,30 +47,32 @@ struct KMeansOptions {
   KMeansInit init = KMeansInit::plus_plus;
   TableView centres = {};             ///< [clusters, d] on the host, for KMeansInit::given
   Metric metric = Metric::euclidean;  ///< or cosine: spherical k-means, see `kmeans`
-  /// [n] finite and at least 0; empty: 1 each. Rows of weight 0 take no part; the nearest of the centres returned
-  /// labels them.
+  /// [n] finite and at least 0; empty: all 1. Rows of weight 0 do not count; they get the label of the nearest
+  /// returned centre.
   std::span<const double> weights = {};
-  std::int64_t runs = 1;  ///< runs with other draws; the least inertia wins, then the earlier run
+  std::int64_t runs = 1;  ///< number of runs, each with other draws; the smallest inertia wins, then the earlier run
   std::uint64_t seed = 0;
   std::int64_t max_iterations = 300;
-  double tolerance = 1e-4;   ///< stop when the centres' squared shifts sum to at most this times the mean variance
-  double changed_share = 0;  ///< stop when at most this share of the labels changed; 0: only `tolerance` decides
-  /// `classical`: stop when the changed share is at most `changed_share` (there 0.001) or after `max_iterations` (there
-  /// 501), never for the shift; the labels are those of the last assignment, the centres the means made after it.
+  double tolerance = 1e-4;   ///< stop if the sum of the centres' squared shifts is at most this times the mean variance
+  double changed_share = 0;  ///< stop if at most this fraction of the labels changed; 0: this test is off
+  /// `classical`: stop if at most `changed_share` of the labels changed (the tools use 0.001) or after
+  /// `max_iterations` (the tools use 501), but not because of the shift. The labels are those of the last
+  /// assignment; the centres are the means computed after it.
   KMeansRule rule = KMeansRule::settled;
   EmptyClusters empty = EmptyClusters::farthest;
-  /// Rows of a mini-batch, drawn anew for each iteration, after which the centres move by what these rows weigh beside
-  /// all before; 0: iterations over all rows. Ends when the smoothed inertia has not improved for 10 iterations, never
-  /// by `tolerance` or `changed_share`; all rows are labelled in the end, by `KMeansRule::settled` only.
+  /// Rows of a mini-batch; 0: iterations over all rows. Each iteration draws new rows, and centres move in
+  /// proportion to the weight of these rows relative to all earlier rows. It ends if the smoothed inertia has not
+  /// improved for 10 iterations; `tolerance` and `changed_share` are not used. All rows are labelled at the end.
+  /// Needs KMeansRule::settled.
   std::int64_t batch_size = 0;
-  bool history = false;  ///< keep the inertia of each iteration, at the cost of one more pass over the data each
+  bool history = false;  ///< return the inertia of each iteration, at the cost of one more pass over the data for each
 };
 
-/// Counters of the work. For one input and instruction set they are the same for every thread count.
+/// Counters of the work, which are the same for every thread count, and times.
 struct KMeansStats {
-  std::int64_t assigned = 0;   ///< rows looked at, summed over iterations and runs
-  std::int64_t skipped = 0;    ///< of these, rows whose bounds said that nothing can have changed
-  std::int64_t rechecked = 0;  ///< of these, rows that the screen left open and float64 keys decided
+  std::int64_t assigned = 0;   ///< rows that were assigned, summed over iterations and runs
+  std::int64_t skipped = 0;    ///< of these, rows whose bounds show that their label cannot have changed
+  std::int64_t rechecked = 0;  ///< of these, rows that float64 keys decided, because the screen did not
   double seed_seconds = 0;
   double iterate_seconds = 0;
 };
@@ -80,10 +84,11 @@ struct KMeans {
   std::vector<double> centres;       ///< [clusters, cols]
   std::vector<std::int32_t> labels;  ///< [n]
   std::vector<std::int64_t> sizes;   ///< [clusters] rows with that label
-  double inertia = 0;           ///< sum of weight times squared (or cosine) distance, of these labels to these centres
-  std::int64_t iterations = 0;  ///< of the run that won
+  double inertia = 0;  ///< sum over the rows of weight times squared (or cosine) distance to the centre of the label
+  std::int64_t iterations = 0;  ///< iterations of the winning run
   KMeansStop stopped = KMeansStop::labels;
-  std::vector<double> history;  ///< inertia of each iteration's labels to the centres they were given by, of its rows
+  std::vector<double>
+      history;  ///< inertia of each iteration: of its rows and labels, to the centres that determined these labels
   Plan plan;
   KMeansStats stats;
 };
@@ -99,7 +104,7 @@ struct KMeans {
 /// Throws `invalid_argument` for options outside their domain, `bad_data` naming row and column of NaN, infinity and
 /// values whose squared distances may overflow (with cosine also rows of zeros), `over_memory` before work begins,
 /// `cancelled`. On a device `over_memory` also means that labels, weights and a small part of the rows do not fit, or
-/// that the working arrays do not fit beside a table that is already in device memory.
+/// that the working arrays do not fit in addition to a table that is already in device memory.
 VICINAL_API KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
 
 /// The plan of `kmeans` without running it: method, bytes of memory and the reason. Throws `invalid_argument` for
@@ -108,19 +113,21 @@ VICINAL_API Plan plan_kmeans(const Context& ctx, const TableView& table, const K
 
 /// The cluster of each row of a table [m, d]: that of the nearest center, ties to the smaller cluster. O(m k d) time,
 /// O(m + k d) memory. Throws `invalid_argument` for a table of another width or a model whose arrays do not fit
-/// together, `bad_data` for NaN, infinity and values too large, `over_memory`, `cancelled`; so do `transform` and
-/// `score`.
+/// together, `bad_data` for NaN, infinity and values too large, `over_memory`, `cancelled`. The same bits for every
+/// thread count, instruction set and device.
 VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeans& model, const TableView& table);
-/// Distances [m, clusters] of each row to every center, by the model's metric.
+/// Distances [m, clusters] of each row of a table [m, d] to every center, by the model's metric. O(m k d) time, O(m k)
+/// memory. Throws as `predict`.
 VICINAL_API std::vector<double> transform(const Context& ctx, const KMeans& model, const TableView& table);
 /// The distance of each row of a table [m, d] to the centre of its label, by the model's metric: [m]. `labels` [m],
-/// such as `model.labels` or those of `predict`, are in [0, clusters). O(m d) time, O(m) memory beside a copy of the
-/// rows if the metric is cosine. Throws as `predict`, and `invalid_argument` for labels that do not number the rows or
-/// are no clusters.
+/// such as `model.labels` or those of `predict`, are in [0, clusters). O(m d) time, O(m) memory in addition to a copy
+/// of the rows if the metric is cosine. Throws as `predict`, and `invalid_argument` for labels that are not as many as
+/// the rows or are not clusters.
 VICINAL_API std::vector<double> centre_distances(const Context& ctx, const KMeans& model, const TableView& table,
                                                  std::span<const std::int32_t> labels);
-/// Minus the inertia of a table's rows: the sum of `weights` times the distance to the nearest center, squared or
-/// cosine.
+/// Minus the inertia of a table's rows [m, d]: the sum of `weights` [m] (empty: all 1) times the squared or cosine
+/// distance to the nearest center. O(m k d) time, O(m + k d) memory. Throws as `predict`, and `invalid_argument` for
+/// weights that are not as many as the rows.
 VICINAL_API double score(const Context& ctx, const KMeans& model, const TableView& table,
                          std::span<const double> weights = {});
 

@@ -1,4 +1,4 @@
-// KMeansModel: clusters in one file, to label other rows.
+// KMeansModel: the result of k-means in one file, to label new rows.
 #pragma once
 
 #include <cstdint>
@@ -16,35 +16,36 @@ namespace vicinal {
 
 struct VICINAL_API KMeansModel {
   KMeans fitted;  ///< centres, metric, sizes, inertia, iterations; labels, history, plan and stats are not saved
-  std::string notes = {};  ///< text of the caller's, UTF-8, up to some MB
-  /// What was done to the columns before the rows came here. The functions of a model do it to queries; without
-  /// columns it does nothing.
+  std::string notes = {};  ///< any text of the caller, saved with the model: UTF-8, up to a few MB
+  /// The preparation of the columns that the model's rows have passed. Functions that take a model apply it to the
+  /// queries. A preparation without columns does nothing.
   Preparation preparation = {};
 
-  /// Writes the file (safetensors layout; its table are the centres), to a temporary first, then renamed. Throws
-  /// `invalid_argument` for centres or sizes that do not fit the clusters and columns, and other metrics than
-  /// euclidean and cosine, and a preparation that does not make the centres' columns, `bad_data` for centres that are
-  /// not finite, `io` when the file cannot be written.
+  /// Writes the file (safetensors layout; its table is that of the centres), first under a temporary name, then
+  /// renamed. Throws `invalid_argument` for centres or sizes that do not fit the clusters and columns, other metrics
+  /// than euclidean and cosine, and a preparation that results in other columns than the centres have, `bad_data` for
+  /// centres that are not finite, `io` when the file cannot be written.
   void save(const Context& ctx, const std::filesystem::path& path) const;
   /// Reads a saved model. Throws `bad_data` for anything that `save` did not write, `io`, `over_memory`.
   static KMeansModel load(const Context& ctx, const std::filesystem::path& path);
 };
 
-/// The cluster of each row of a table given as the rows that the model was made of: the model's preparation is applied,
-/// then `predict` of its centres. A Table may have columns of text (Preparation::read). Throws `invalid_argument` for a
-/// table of another width or a model whose arrays do not fit together, `bad_data` for columns of other names or kinds
-/// and for NaN, infinity and values too large, `over_memory`, `cancelled`. O(m k d) time, O(m d + k d) memory; the same
-/// bits for every thread count, instruction set and device.
+/// The cluster of each row of a table that has the form of the rows that the model was made from: the model's
+/// preparation is applied, then `predict` of its centres. A Table may have columns of text (Preparation::read). Throws
+/// `invalid_argument` for a table of another width or a model whose arrays do not fit together, `bad_data` for columns
+/// with other names or types and for NaN, infinity and values too large, `over_memory`, `cancelled`. O(m k d) time, O(m
+/// d + k d) memory; the same bits for every thread count, instruction set and device.
 VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeansModel& model, const Table& table);
-/// As above, for rows of numbers; throws `invalid_argument` naming the column where the model's rows have text.
+/// As above, for rows of numbers. Throws `invalid_argument` naming the column if the model's rows have a column of
+/// text.
 VICINAL_API std::vector<std::int32_t> predict(const Context& ctx, const KMeansModel& model, const TableView& table);
-/// Distances [m, clusters] of each row, prepared, to every centre, by the model's metric. Throws as `predict` of a
+/// Distances [m, clusters] of each prepared row to every centre, by the model's metric. Throws as `predict` of a
 /// KMeansModel does. O(m k d) time, O(m (d + k) + k d) memory.
 VICINAL_API std::vector<double> transform(const Context& ctx, const KMeansModel& model, const Table& table);
 VICINAL_API std::vector<double> transform(const Context& ctx, const KMeansModel& model, const TableView& table);
-/// Minus the inertia of a table's rows, prepared: the sum of `weights` (1 each where there are none) times the distance
-/// to the nearest centre, squared or cosine. Throws as `predict` of a KMeansModel does, and `invalid_argument` for
-/// weights that do not number the rows. O(m k d) time, O(m d + k d) memory.
+/// Minus the inertia of a table's prepared rows: the sum of `weights` [m] (empty: all 1) times the squared or cosine
+/// distance to the nearest centre. Throws as `predict` of a KMeansModel does, and `invalid_argument` for weights that
+/// are not as many as the rows. O(m k d) time, O(m d + k d) memory.
 VICINAL_API double score(const Context& ctx, const KMeansModel& model, const Table& table,
                          std::span<const double> weights = {});
 VICINAL_API double score(const Context& ctx, const KMeansModel& model, const TableView& table,

@@ -18,15 +18,15 @@ struct Prepared;
 }  // namespace kernels
 
 struct KnnOptions {
-  /// Neighbors per query: at least 1, at most the rows that the filter admits, one less if the table is searched within
-  /// itself or `exclude` names rows.
+  /// Neighbors per query: at least 1, and at most the number of rows that the filter admits, minus one if the table is
+  /// searched within itself or `exclude` names rows.
   std::int64_t k = 5;
   Metric metric = Metric::euclidean;
   double p = 2;                               ///< exponent of `minkowski`, finite and at least 1
   Method method = Method::automatic;          ///< all methods give the same result
   ScreenType screen = ScreenType::automatic;  ///< first screen of `fused`
   Bitmap filter = {};                         ///< rows that may be neighbors, (n + 63) / 64 words; empty: all
-  /// [m] a row per query that is not its neighbor, -1 for none; empty: none.
+  /// [m] for each query the id of one row that is not its neighbor, or -1; empty: no such rows.
   std::span<const std::int64_t> exclude = {};
 };
 
@@ -40,7 +40,7 @@ struct RadiusOptions {
   std::span<const std::int64_t> exclude = {};
 };
 
-/// How many rows lie within a radius of each query.
+/// The number of rows within a radius of each query.
 struct NeighborCounts {
   std::vector<std::int64_t> counts;  ///< [m]
   Plan plan;
@@ -49,12 +49,12 @@ struct NeighborCounts {
 
 struct IndexOptions {
   bool copy = false;  ///< own a copy of the table instead of borrowing it
-  bool tree = false;  ///< build the kd-tree now, not in the first search that needs it; `save` writes it
+  bool tree = false;  ///< build the kd-tree now instead of in the first search that needs it; `save` writes it
 };
 
-/// A table prepared for queries by any metric: checked for NaN and infinity, its center found, equal rows grouped. It
-/// borrows the table, which must outlive it, unless it was told to copy it or was loaded. Copies share what was
-/// prepared; several threads may search one index.
+/// A table prepared for searches by any metric: it is checked for NaN and infinity, its center is computed, and equal
+/// rows are grouped. An index borrows the table, which must outlive it, unless IndexOptions::copy is set or the index
+/// was loaded. Copies of an index share the prepared data. Several threads may search one index.
 class VICINAL_API Index {
  public:
   /// Throws `bad_data` naming row and column of the first NaN or infinity, `invalid_argument` for a table without rows
@@ -65,12 +65,12 @@ class VICINAL_API Index {
   [[nodiscard]] std::int64_t cols() const noexcept;
   [[nodiscard]] const TableView& table() const noexcept;
 
-  /// Writes the table and what was prepared to one file (safetensors layout), to a temporary file first that is renamed
-  /// when it is complete. Throws `io` where writing fails, `cancelled`. O(n d).
+  /// Writes the table and the prepared data to one file (safetensors layout), first under a temporary name; it is
+  /// renamed when it is complete. Throws `io` if writing fails, `cancelled`. O(n d).
   void save(const Context& ctx, const std::filesystem::path& path) const;
   /// Reads an index from a file of `save`, or from that of a NeighborModel or LleModel. Throws `io` for a file that
   /// cannot be read, `bad_data` for anything that `save` did not write, `over_memory`, and `invalid_argument` for a
-  /// model with a Preparation, which an index does not have: load it as the model that it is. O(n d).
+  /// model with a Preparation, which an index cannot hold: load such a file as a model. O(n d).
   static Index load(const Context& ctx, const std::filesystem::path& path);
 
  private:
@@ -79,8 +79,9 @@ class VICINAL_API Index {
   std::shared_ptr<const kernels::Prepared> prepared_;
 };
 
-/// The k nearest rows of a table for each of its own rows (itself excluded by its number) or for queries: ids [m, k]
-/// and distances [m, k], nearest first, ties by the smaller id.
+/// The k nearest rows of a table for each of its own rows (a row is not its own neighbor) or for each query: ids [m, k]
+/// and distances [m, k], nearest first, ties by the smaller id. The same bits for every method, thread count,
+/// instruction set and device.
 ///
 /// Throws `invalid_argument` for options outside their domain, queries of another width than the table, and a method
 /// that does not serve the metric, `bad_data` naming row and column of the first NaN or infinity or two rows whose
@@ -98,10 +99,10 @@ VICINAL_API NeighborGraph knn(const Context& ctx, const Index& index, const Tabl
 struct KnnOutput {
   std::int64_t* ids = nullptr;   ///< [m, k]
   double* distances = nullptr;   ///< [m, k]
-  Memory memory = Memory::host;  ///< where both lie; cuda: in the memory of the context's device
+  Memory memory = Memory::host;  ///< the memory that both are in; cuda: that of the context's device
 };
 
-/// Sizes, plan and counters of a search whose lists were written elsewhere.
+/// Sizes, plan and counters of a search that wrote its lists to the caller's memory.
 struct KnnSummary {
   std::int64_t rows = 0;        ///< m
   std::int64_t table_rows = 0;  ///< n
@@ -115,7 +116,7 @@ struct KnnSummary {
 /// internal buffer and copied. If it throws, the contents of `output` are unspecified.
 ///
 /// Throws `invalid_argument` for a null pointer, options outside their domain, queries of another width, and a method
-/// that does not serve the metric, `device_unavailable` for memory that the context's device does not reach, `bad_data`
+/// that does not serve the metric, `device_unavailable` for memory that the context's device cannot access, `bad_data`
 /// for NaN, infinity and distances that overflow, `over_memory` before work begins, `cancelled`. Time and memory are
 /// those of `knn`.
 VICINAL_API KnnSummary knn_into(const Context& ctx, const TableView& table, const KnnOptions& options,
@@ -133,7 +134,7 @@ VICINAL_API KnnSummary knn_into(const Context& ctx, const Index& index, const Ta
 /// Throws `invalid_argument` for options outside their domain, queries of another width, and a method that does not
 /// serve the metric, `bad_data` for NaN, infinity and distances that overflow, `over_memory` before work begins or when
 /// the neighbors found so far exceed the limit, `cancelled`. Time O(m n d) by brute force; memory 16 bytes per neighbor
-/// found, and O(n + m).
+/// found, and O(n + m). The same bits for every method, thread count, instruction set and device.
 VICINAL_API NeighborGraph radius(const Context& ctx, const TableView& table, const RadiusOptions& options);
 VICINAL_API NeighborGraph radius(const Context& ctx, const TableView& table, const TableView& queries,
                                  const RadiusOptions& options);
@@ -141,19 +142,21 @@ VICINAL_API NeighborGraph radius(const Context& ctx, const Index& index, const R
 VICINAL_API NeighborGraph radius(const Context& ctx, const Index& index, const TableView& queries,
                                  const RadiusOptions& options);
 
-/// How many rows lie within a radius (inclusive, in reported distances) of each row of a table, itself not counted, or
-/// of each query: counts [m]. Throws as `radius` does, and needs no memory for neighbors: O(n + m).
+/// The number of rows within a radius (inclusive, in reported distances) of each row of a table, without the row
+/// itself, or of each query: counts [m]. Throws as `radius` does. Time O(m n d) by brute force; memory O(n + m), none
+/// for neighbors. The same bits for every method, thread count, instruction set and device.
 VICINAL_API NeighborCounts count(const Context& ctx, const Index& index, const RadiusOptions& options);
 VICINAL_API NeighborCounts count(const Context& ctx, const Index& index, const TableView& queries,
                                  const RadiusOptions& options);
 
 /// The plan of `knn` without the search: method, bytes of memory, expected seconds and the reason. `queries` null: the
-/// table within itself. If a tree may pay, the table is prepared and trees of samples are tried, as `knn` would: O(n
-/// d). Throws `invalid_argument` for options outside their domain and `bad_data` for NaN and infinity.
+/// table within itself. If a tree may be faster, the table is prepared and trees of samples are tried, as `knn` would:
+/// O(n d). Throws `invalid_argument` for options outside their domain and `bad_data` for NaN and infinity.
 VICINAL_API Plan plan_knn(const Context& ctx, const TableView& table, const TableView* queries,
                           const KnnOptions& options);
-/// The plan of `radius` and `count`. Its memory does not include the neighbors that `radius` finds, whose number is not
-/// known before. Throws `invalid_argument` for options outside their domain and `bad_data` for NaN and infinity.
+/// The plan of `radius` and `count`. Its memory does not include the neighbors that `radius` finds, because their
+/// number is not known in advance. Throws `invalid_argument` for options outside their domain and `bad_data` for NaN
+/// and infinity.
 VICINAL_API Plan plan_radius(const Context& ctx, const TableView& table, const TableView* queries,
                              const RadiusOptions& options);
 

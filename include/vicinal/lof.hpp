@@ -16,43 +16,42 @@
 
 namespace vicinal {
 
-/// What is computed from a row p and its neighbors. O(k) per row; ldof, cof and cof_pyod O(k^2 d).
+/// The score of a row p, computed from its neighbors. O(k) per row; ldof, cof and cof_pyod O(k^2 d).
 enum class OutlierScore : std::uint8_t {
-  lof,             ///< mean density of the neighbors over that of p (Breunig et al. 2000); 1: as dense as they are
+  lof,             ///< mean density of the neighbors / density of p (Breunig et al. 2000); 1: equally dense
   simplified_lof,  ///< the same, density = 1 / k-distance (Schubert et al. 2014)
   knn,             ///< k-distance (Ramaswamy et al. 2000)
   knn_weighted,    ///< sum of the distances to the neighbors (Angiulli and Pizzuti 2002)
   loop,            ///< a probability in [0, 1] (Kriegel et al. 2009)
-  ldof,            ///< mean distance to the neighbors over theirs to each other (Zhang et al. 2009); needs the table
-  inflo,           ///< as simplified_lof, with the rows that have p among their neighbors, too (Jin et al. 2006)
-  cof,             ///< length of the chain through the neighbors over theirs (Tang et al. 2002); needs the table
-  cof_pyod,        ///< the same as PyOD walks it: always to the next neighbor by distance from p
+  ldof,   ///< mean distance to the neighbors / their mean distance to each other (Zhang et al. 2009); needs the table
+  inflo,  ///< as simplified_lof, but neighbors include the rows that have p as a neighbor (Jin et al. 2006)
+  cof,  ///< mean step of a path through the neighbors / the same for the neighbors (Tang et al. 2002); needs the table
+  cof_pyod,  ///< cof as in PyOD: the path visits neighbors in the order of their distance from p; needs the table
 };
 
-/// How rows with k or more duplicates, whose density is unbounded, are treated. docs/outliers.md says which to use
-/// when.
+/// The policy for rows with k or more duplicates, whose density is unbounded. docs/outliers.md says when to use which.
 enum class Duplicates : std::uint8_t {
   sklearn,   ///< 1e-10 is added to the mean reachability distance; scores next to duplicates grow to 1e10
   infinite,  ///< "inf": duplicates score 1, their neighbors infinity, as in ELKI
-  one,       ///< duplicates score 1 among themselves and 0 beside others, as in R's dbscan
-  distinct,  ///< neighborhoods hold k distinct points and all their duplicates: the paper's k-distinct-distance
+  one,       ///< such a row scores 1, or 0 if none of its neighbors is such a row; as in R's dbscan
+  distinct,  ///< neighborhoods have k distinct points and all their duplicates: the paper's k-distinct-distance
   cap,       ///< densities are capped at twice the largest finite one
 };
 
-/// Which rows are neighbors if several are as far away as the k-th.
+/// Which rows are neighbors if several rows are as far away as the k-th.
 enum class Ties : std::uint8_t {
-  cut,  ///< k of them, by the smaller id
-  all,  ///< all, as in the definition of 2000
+  cut,  ///< k in total: of equally distant rows those with smaller ids
+  all,  ///< all of them, as in the definition of 2000
 };
 
-/// How the scores of all k of a range are joined.
+/// How the scores for all k of a range are combined.
 enum class AcrossK : std::uint8_t { max, mean, min };
 
 VICINAL_API std::string_view name_of(OutlierScore score) noexcept;
 VICINAL_API std::string_view name_of(Duplicates duplicates) noexcept;
 VICINAL_API std::string_view name_of(Ties ties) noexcept;
 VICINAL_API std::string_view name_of(AcrossK across) noexcept;
-/// The inverse of `name_of`. Throws `invalid_argument` listing the names there are.
+/// The inverse of `name_of`. Throws `invalid_argument` listing the valid names.
 VICINAL_API OutlierScore outlier_score_from(std::string_view name);
 VICINAL_API Duplicates duplicates_from(std::string_view name);
 VICINAL_API Ties ties_from(std::string_view name);
@@ -60,89 +59,94 @@ VICINAL_API AcrossK across_k_from(std::string_view name);
 
 struct LofOptions {
   std::int64_t k = 20;    ///< neighbors; 1 <= k <= n - 1. ldof: at least 2
-  std::int64_t k_to = 0;  ///< if above k: lof for every k from `k` to `k_to`, joined by `across`; 0: one k
+  std::int64_t k_to = 0;  ///< if above k: lof for every k from `k` to `k_to`, combined by `across`; 0: one k
   AcrossK across = AcrossK::max;
   OutlierScore score = OutlierScore::lof;
-  /// Of scores made of densities: lof, simplified_lof, inflo. `distinct`, which says who is a neighbor, also of the
-  /// distances and loop, not of inflo.
+  /// For the scores with densities: lof, simplified_lof, inflo. `distinct`, which changes the neighbors, is for lof,
+  /// simplified_lof, knn, knn_weighted and loop, but not for inflo.
   Duplicates duplicates = Duplicates::sklearn;
-  Ties ties = Ties::cut;     ///< `all`: of lof, simplified_lof, the distances and loop
-  double lambda = 3;         ///< loop only: number of standard deviations that count as outlying; above 0
-  double contamination = 0;  ///< fraction of outliers, in (0, 0.5]; 0: the threshold that the score itself suggests
-  bool novelty = false;      ///< keep k-distances and densities, so that other rows can be scored
+  Ties ties = Ties::cut;              ///< `all`: for lof, simplified_lof, knn, knn_weighted and loop
+  double lambda = 3;                  ///< loop only: number of standard deviations that count as outlying; above 0
+  double contamination = 0;           ///< fraction of outliers, in (0, 0.5]; 0: the default threshold of the score
+  bool novelty = false;               ///< keep k-distances and densities, so that new rows can be scored
   Metric metric = Metric::euclidean;  ///< inner_product, whose distances may be negative, is refused
   double p = 2;
   Method method = Method::automatic;
 };
 
-/// Scores of a table's rows, and what is needed to score others.
+/// Scores of a table's rows, and the data to score new rows.
 struct Lof {
-  std::vector<double> scores;  ///< [n] finite, or infinity by some policies for copies
-  /// Rows with a score above it are outliers. By itself 1.5, but 1 for ldof, 0.5 for loop, and infinity for the two
-  /// that are distances.
+  std::vector<double> scores;  ///< [n] finite, or infinity with some policies for duplicates
+  /// Rows with a larger score are outliers. The default is 1.5, but 1 for ldof, 0.5 for loop, and infinity for knn and
+  /// knn_weighted.
   double threshold = 0;
-  std::int64_t outliers = 0;  ///< rows above it
-  std::int64_t copied = 0;    ///< rows whose k-th neighbor (of a range the last one) is at distance 0, so that their
-                              ///< density has no bound; of neighborhoods of places, rows that k others equal
+  std::int64_t outliers = 0;  ///< number of rows above the threshold
+  std::int64_t copied = 0;  ///< rows whose k-th neighbor (for a range, k_to-th) is at distance 0, so that their density
+                            ///< is unbounded; with Duplicates::distinct or Ties::all, rows with at least k duplicates
 
-  LofOptions options;               ///< those it was made with
+  LofOptions options;               ///< those of the call
   std::vector<double> k_distances;  ///< [n, ks] with `novelty`; ks = 1, or one for each k of the range
-  std::vector<double> densities;    ///< [n, ks]: of loop the standard distance, of the cofs the chaining distance
-  std::vector<double> caps;         ///< [ks] with Duplicates::cap: the density that stands for infinity
-  double spread = 0;                ///< of loop: lambda times the root of the mean squared PLOF
+  std::vector<double> densities;  ///< [n, ks] with `novelty`; for loop the standard distance, for cof and cof_pyod the
+                                  ///< chaining distance
+  std::vector<double> caps;       ///< [ks] with Duplicates::cap: the density that replaces infinity
+  double spread = 0;              ///< loop: lambda times the root of the mean squared PLOF
 
   Plan plan;
   SearchStats stats;
   double score_seconds = 0;  ///< after the neighbors were found
 };
 
-/// Scores [n] of the rows of a graph made by `knn` or `radius` without queries. The first k neighbors of each row
-/// count; of a radius graph all, and `k` is ignored. O(n k) time and O(n) memory; for a range O(n k (k_to - k)) and O(n
-/// (k_to - k)). The same bits for every thread count, instruction set and device. Throws `invalid_argument` for options
-/// outside their domain and scores, ties or policies that need the table, `bad_data` naming the row for graphs whose
-/// ids or distances cannot be a table's within itself, `over_memory` before it starts.
+/// Scores [n] of the rows of a graph that `knn` or `radius` computed without queries. The first k neighbors of each row
+/// count; of a radius graph all neighbors count, and `k` is ignored. O(n k) time and O(n) memory; for a range O(n k
+/// (k_to - k)) and O(n (k_to - k)). The same bits for every thread count, instruction set and device. Throws
+/// `invalid_argument` for options outside their domain and scores, ties or policies that need the table, `bad_data`
+/// naming the row for graphs whose ids or distances cannot be a table's within itself, `over_memory` before it starts.
 VICINAL_API Lof lof(const Context& ctx, const NeighborGraph& graph, const LofOptions& options = {});
-/// As above, with the table [n, d] of the graph, for ldof, cof and cof_pyod. O(n k^2 d) for these. Throws also
-/// `bad_data` for two neighbors whose distance overflows.
+/// As above, with the table [n, d] of the graph, which ldof, cof and cof_pyod need; these take O(n k^2 d) time. Throws
+/// also `bad_data` for two neighbors whose distance overflows.
 VICINAL_API Lof lof(const Context& ctx, const NeighborGraph& graph, const TableView& table, const LofOptions& options);
-/// Finds the neighbors first; on a device they do not leave it. Cost of `knn`, and of the scores. Throws
+/// Finds the neighbors of the table's rows, then computes the scores [n]; on a device the lists stay there. Cost of
+/// `knn`, and of the scores. The same bits for every thread count, instruction set and device. Throws
 /// `invalid_argument` for options outside their domain, `bad_data` for NaN, infinity and distances that overflow,
 /// `over_memory` before work begins, `cancelled`.
 VICINAL_API Lof lof(const Context& ctx, const TableView& table, const LofOptions& options = {});
 VICINAL_API Lof lof(const Context& ctx, const Index& index, const LofOptions& options = {});
 
-/// Scores [m] of other rows relative to a table, by a result that `lof` made from it with `novelty`. Distances and
-/// densities of the table's rows are those of that result; a query equal to a table row has that row as a neighbor. Not
-/// for inflo, which needs reverse neighbors. Throws `invalid_argument` for a model of another table, one made without
-/// `novelty` and queries of another width, `bad_data` for NaN, infinity and distances that overflow, `over_memory`,
-/// `cancelled`. Cost of `knn` with m queries, and of their scores.
+/// Scores [m] of queries relative to a table, from a result of `lof` for this table with LofOptions::novelty. The
+/// k-distances and densities of the table's rows are those of that result. A query that equals a table row has that row
+/// as a neighbor. Not for inflo, which needs reverse neighbors. Throws `invalid_argument` for a model of another table,
+/// one made without `novelty` and queries of another width, `bad_data` for NaN, infinity and distances that overflow,
+/// `over_memory`, `cancelled`. Cost of `knn` with m queries, and of their scores.
 VICINAL_API std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& model,
                                         const TableView& queries);
 
-/// An index and the result of `lof` on it, in one file: what `novelty` needs.
+/// An index and the result of `lof` for it, in one file, to score new rows later.
 struct VICINAL_API LofModel {
-  Index index;             ///< of the rows as they are compared: prepared, where the model has a preparation
-  Lof fitted;              ///< made of `index` with `novelty`; its plan and stats are not saved
-  std::string notes = {};  ///< text of the caller's, UTF-8, up to some MB
-  /// What was done to the columns before the rows came here. The functions of a model do it to queries; without
-  /// columns it does nothing.
+  Index index;  ///< index of the rows that are compared; prepared rows if the model has a preparation
+  Lof fitted;   ///< the result of `lof` for `index` with LofOptions::novelty; its plan and stats are not saved
+  std::string notes = {};  ///< any text of the caller, saved with the model: UTF-8, up to a few MB
+  /// The preparation of the columns that the model's rows have passed. Functions that take a model apply it to the
+  /// queries. A preparation without columns does nothing.
   Preparation preparation = {};
 
-  /// Writes the file (safetensors layout), to a temporary first, then renamed. Throws `invalid_argument` for a result
-  /// made without `novelty` or of another table, and a preparation that does not make the index's columns, `io` when
-  /// the file cannot be written.
+  /// Writes the file (safetensors layout), first under a temporary name, then renamed. Throws `invalid_argument` for a
+  /// result made without `novelty` or of another table, and a preparation that results in other columns than the index
+  /// has, `io` when the file cannot be written.
   void save(const Context& ctx, const std::filesystem::path& path) const;
-  /// Maps a saved model. Throws `bad_data` for anything that `save` did not write, `io`, `over_memory`.
+  /// Reads a saved model; the file is mapped if the context maps files (CpuOptions::map_files). Throws `bad_data` for
+  /// anything that `save` did not write, `io`, `over_memory`.
   static LofModel load(const Context& ctx, const std::filesystem::path& path);
 };
 
-/// Scores [m] of queries given as the rows that a model was made of: the model's preparation is applied to them, then
-/// `novelty` scores them. `queries` as a Table may have columns of text (Preparation::read). Throws `invalid_argument`
-/// for queries of another width and a model that does not fit together, `bad_data` for columns of other names or kinds
-/// and for NaN, infinity and distances that overflow, `over_memory`, `cancelled`. Cost of `novelty`, and 8 bytes for
-/// each value of the prepared queries; the same bits for every thread count, instruction set and device.
+/// Scores [m] of queries that have the form of the rows that the model was made from: the model's preparation is
+/// applied to them, then `novelty` scores them. `queries` as a Table may have columns of text (Preparation::read).
+/// Throws `invalid_argument` for queries of another width and a model whose parts do not fit together, `bad_data` for
+/// columns with other names or types and for NaN, infinity and distances that overflow, `over_memory`, `cancelled`.
+/// Cost of `novelty`, and 8 bytes for each value of the prepared queries; the same bits for every thread count,
+/// instruction set and device.
 VICINAL_API std::vector<double> novelty(const Context& ctx, const LofModel& model, const Table& queries);
-/// As above, for rows of numbers; throws `invalid_argument` naming the column where the model's rows have text.
+/// As above, for rows of numbers. Throws `invalid_argument` naming the column if the model's rows have a column of
+/// text.
 VICINAL_API std::vector<double> novelty(const Context& ctx, const LofModel& model, const TableView& queries);
 
 /// The plan of `lof` without running it: method, bytes of memory, expected seconds and the reason. Throws

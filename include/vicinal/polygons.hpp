@@ -1,5 +1,5 @@
-// Layers of polygons as flat arrays, and the overlap join: which features of two layers share points, and how much area
-// (docs/contract.md, clause 18).
+// Layers of polygons as flat arrays, and the overlap join: which features of two layers share points, and how large the
+// shared area is (docs/contract.md, clause 18).
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace vicinal {
 
-/// Borrowed features of any number of polygons with holes. Feature i has the parts features[i] .. features[i + 1] - 1,
-/// none where it is empty; part p the rings parts[p] .. parts[p + 1] - 1, the shell first and then its holes; ring r
-/// the points rings[r] .. rings[r + 1] - 1, in either direction, the first one repeated at the end or not. Rings and
-/// parts may touch each other and themselves, at points or along edges. Every list of offsets begins with 0 and has one
-/// number more than what it counts.
+/// Borrowed features; a feature is any number of polygons with holes. Feature i has the parts features[i] .. features[i
+/// + 1] - 1, or none. Part p has the rings parts[p] .. parts[p + 1] - 1: the shell first, then its holes. Ring r has
+/// the points rings[r] .. rings[r + 1] - 1, in either direction; the first point may be repeated at the end. Rings and
+/// parts may touch each other and themselves, at points or along edges. Every array of offsets begins with 0 and has
+/// one element more than there are rings, parts or features.
 struct PolygonsView {
   std::span<const double> points;          ///< [2 * number of points]: x, y
   std::span<const std::int64_t> rings;     ///< [rings + 1]
@@ -27,7 +27,7 @@ struct PolygonsView {
   }
 };
 
-/// As PolygonsView, with arrays of its own.
+/// The same arrays as PolygonsView, owned.
 struct Polygons {
   std::vector<double> points;
   std::vector<std::int64_t> rings = {0};
@@ -36,7 +36,8 @@ struct Polygons {
 
   [[nodiscard]] PolygonsView view() const noexcept { return {points, rings, parts, features}; }
   [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(features.size()) - 1; }
-  /// Adds a ring to the part that is being built; then `end_part`, and `end_feature` after the last part.
+  /// Adds a ring (x, y, x, y, ..) to the current part. Call `end_part` after the last ring of a part, and `end_feature`
+  /// after the last part of a feature.
   void add_ring(std::span<const double> xy) {
     points.insert(points.end(), xy.begin(), xy.end());
     rings.push_back(static_cast<std::int64_t>(points.size() / 2));
@@ -50,10 +51,10 @@ enum class RegionRelation : std::uint8_t {
   disjoint,
   touches,     ///< only boundaries meet
   overlaps,    ///< interiors meet, and each has a part outside the other
-  covers,      ///< b lies in a, and their boundaries meet
-  covered_by,  ///< a lies in b, and their boundaries meet
-  contains,    ///< b lies in the interior of a
-  within,      ///< a lies in the interior of b
+  covers,      ///< b is inside a, and their boundaries meet
+  covered_by,  ///< a is inside b, and their boundaries meet
+  contains,    ///< b is in the interior of a
+  within,      ///< a is in the interior of b
   equals,
 };
 /// "disjoint", "touches", "overlaps", "covers", "covered_by", "contains", "within", "equals".
@@ -64,7 +65,7 @@ struct Overlap {
   std::int64_t a = 0;
   std::int64_t b = 0;
   RegionRelation relation = RegionRelation::touches;
-  double area = 0;   ///< of the intersection, in square units of the coordinates; 0 if they only touch
+  double area = 0;   ///< area of the intersection, in square units of the coordinates; 0 if they only touch
   double width = 0;  ///< mean width of the intersection, 2 area / perimeter; 0 unless OverlapOptions::widths
 };
 
@@ -73,51 +74,51 @@ struct Overlaps {
   std::vector<double> areas_a;  ///< [features of a]
   std::vector<double> areas_b;  ///< [features of b]
   std::int64_t candidates = 0;  ///< pairs whose boxes meet
-  std::int64_t on_host = 0;     ///< candidates that a device left to the host; 0 without a device
-  double device_seconds = 0;    ///< from layers on the device to pairs there; 0 without a device
+  std::int64_t on_host = 0;     ///< candidates that were decided on the host instead of the device; 0 without a device
+  double device_seconds = 0;    ///< time of the join on the device, without copies; 0 without a device
 };
 
 struct OverlapOptions {
-  bool widths = true;  ///< costs about as much again as the areas
+  bool widths = true;  ///< compute mean widths, which doubles the time of the areas
 };
 
 /// The overlap join: every pair of a feature of `a` and a feature of `b` that share a point, with their relation and
 /// the area of their intersection. Relations are exact: they are decided by the signs of determinants of the given
 /// coordinates. Areas are float64 sums with the same bits on every machine; their error is about 1e-12 of the smaller
-/// feature in practice, and if one feature lies in the other, the area is the inner one's own. Coordinates are planar:
-/// project degrees first. A place that a region covers twice (`self_overlapping` finds such regions) counts twice. With
-/// a CUDA context the device finds the pairs and decides those with up to 40 edges whose borders do not touch; the host
-/// decides the others, with the same bits.
+/// feature in practice, and if one feature is inside the other, the area equals that of the inner one. Coordinates are
+/// planar: project degrees first. A place that a region covers twice (`self_overlapping` finds such regions) counts
+/// twice. With a CUDA context the device finds the pairs and decides those with up to 40 edges whose borders do not
+/// touch; the host decides the others, with the same bits.
 ///
 /// Throws `invalid_argument` for offsets that do not fit, `bad_data` for coordinates that are neither 0 nor of a
-/// magnitude from 1e-120 to 1e140, `over_memory` before pairs are made, `cancelled`. Cost O((m + n) log n) for the
-/// boxes and O(e log e) a pair, e the edges within the box that both share.
+/// magnitude from 1e-120 to 1e140, `over_memory` before pairs are computed, `cancelled`. Time O((m + n) log n) for the
+/// boxes, and O(e log e) per pair with e edges in the intersection of their boxes.
 VICINAL_API Overlaps overlaps(const Context& ctx, const PolygonsView& a, const PolygonsView& b,
                               const OverlapOptions& options = {});
 
-/// The features that cover a place twice or inside out (bow-ties), ascending: those whose winding number is not 0 or 1
-/// everywhere, except for slivers within rounding. Throws `invalid_argument` for offsets that do not fit, `bad_data`
-/// for coordinates that are neither 0 nor of a magnitude from 1e-120 to 1e140, `over_memory`, `cancelled`. O(e log e)
-/// per feature of e edges.
+/// The numbers of the features that cover a place twice or inside out (bow-ties), ascending: features whose winding
+/// number is not 0 or 1 everywhere, except for slivers within rounding. Throws `invalid_argument` for offsets that do
+/// not fit, `bad_data` for coordinates that are neither 0 nor of a magnitude from 1e-120 to 1e140, `over_memory`,
+/// `cancelled`. O(e log e) per feature of e edges.
 VICINAL_API std::vector<std::int64_t> self_overlapping(const Context& ctx, const PolygonsView& polygons);
 
-/// How much a layer lies on itself.
+/// How much the features of one layer overlap each other.
 struct LayerOverlap {
-  std::int64_t pairs = 0;     ///< of two features of the layer that share area, by more than rounding
-  std::int64_t features = 0;  ///< that are in such a pair
-  double area = 0;            ///< of all features, added up
-  /// Of that, what lies on other features of the layer: the sum over features of what each shares with all others, at
-  /// most its own area. Exact where no place is covered three times, else at most so much too large.
+  std::int64_t pairs = 0;     ///< pairs of features of the layer that share area, by more than rounding
+  std::int64_t features = 0;  ///< features in such a pair
+  double area = 0;            ///< sum of the areas of all features
+  /// The part of `area` on other features of the layer: the sum over features of the area that each shares with all
+  /// others, at most its own area. Exact if no place is covered three times, else an upper bound.
   double covered = 0;
-  std::int64_t first = -1;  ///< the pair that shares most area, ties to smaller numbers; -1: none
+  std::int64_t first = -1;  ///< the pair with the largest shared area, ties to smaller numbers; -1: none
   std::int64_t second = -1;
-  double largest = 0;  ///< that area
+  double largest = 0;  ///< the area that this pair shares
 };
 
-/// How much features of one layer lie on each other, as they do where a file holds several levels of a hierarchy. Two
-/// features count as a pair where they share more than 1e-9 of the smaller one's area and more than the bound of its
-/// rounding. The same bits for every thread count. Throws as `overlaps` does; `over_memory` where pairs are too many.
-/// Cost of the areas of half of `overlaps(polygons, polygons)`.
+/// How much the features of one layer overlap each other, as in a file with several levels of a hierarchy. Two features
+/// count as a pair if they share more than 1e-9 of the smaller one's area and more than the bound of its rounding
+/// error. The same bits for every thread count. Throws as `overlaps` does, and `over_memory` if there are too many
+/// pairs. Half the cost of the areas of `overlaps(polygons, polygons)`.
 VICINAL_API LayerOverlap overlaps_within(const Context& ctx, const PolygonsView& polygons);
 
 }  // namespace vicinal

@@ -1,4 +1,5 @@
-// sample_rows: a random sample of a table's rows (docs/contract.md, clause 22), for what costs O(n^2) or is drawn.
+// sample_rows: a random sample of a table's rows (docs/contract.md, clause 22), for computations in O(n^2) and for
+// pictures.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace vicinal {
 
-/// Rows of a table, widened to float64.
+/// Some rows of a table, as float64.
 struct TableSample {
   std::vector<std::int64_t> ids;  ///< [s] their numbers in the table, ascending
   std::vector<double> values;     ///< [s, cols]
@@ -20,8 +21,8 @@ struct TableSample {
   [[nodiscard]] TableView view() const noexcept { return {values.data(), size(), cols}; }
 };
 
-/// `count` rows of a table, drawn without replacement, each with the same chance; all rows where there are no more. The
-/// same seed gives the same rows on every machine. Values are copied as they are, NaN and infinity included.
+/// `count` rows of a table, drawn without replacement, each with the same probability; all rows if there are not more.
+/// The same seed gives the same rows on every machine. All values are copied, including NaN and infinity.
 ///
 /// O(count cols) time and memory; a table in a device's memory is copied to the host first. Throws `invalid_argument`
 /// for an empty table and a count below 1, `over_memory`, `cancelled`.

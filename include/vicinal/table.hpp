@@ -11,16 +11,15 @@
 
 namespace vicinal {
 
-/// Fills rows [begin, end) of a table, row-major and contiguous in the table's dtype, at `rows`.
-/// Called from one thread at a time, the one that called the library, and more than once for the same rows (which must
-/// then be the same again); may throw.
+/// Writes rows [begin, end) of a table to `rows`, row-major and contiguous in the table's dtype. It is called only on
+/// the thread that called the library. It may be called several times for the same rows, and must then write the same
+/// values. It may throw.
 using BlockSource = std::function<void(std::int64_t begin, std::int64_t end, void* rows)>;
 
-/// A borrowed table of n rows and d columns: strided memory, or a block source.
+/// A borrowed table of n rows and d columns: strided memory, or a block source (a function that produces rows).
 ///
-/// The view owns nothing (except a copy of the block source) and must not outlive the data.
-/// Strides are counted in elements and may be negative or zero; element (i, j) is
-/// data[i * row_stride + j * col_stride].
+/// The view owns no data (only a copy of the block source's function) and must not outlive the data. Strides are
+/// counted in elements and may be negative or zero; element (i, j) is data[i * row_stride + j * col_stride].
 class VICINAL_API TableView {
  public:
   TableView() = default;
@@ -59,7 +58,7 @@ class VICINAL_API TableView {
   std::shared_ptr<const BlockSource> source_;
 };
 
-/// A set of row ids as bits: row i is a member when bit i % 64 of word i / 64 is set. Borrowed.
+/// A borrowed set of row ids as bits: row i is in the set if bit i % 64 of word i / 64 is set.
 using Bitmap = std::span<const std::uint64_t>;
 
 }  // namespace vicinal

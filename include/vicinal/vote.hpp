@@ -1,4 +1,5 @@
-// vote: labels of the neighbors to labels of the queries (k-nearest-neighbor classification).
+// vote: predicts labels of queries from the labels of their neighbors (k-nearest-neighbor classification;
+// docs/contract.md, clause 4).
 #pragma once
 
 #include <cstdint>
@@ -13,30 +14,30 @@
 
 namespace vicinal {
 
-/// Labels of one output, encoded: class c of row i is codes[i]; classes are sorted ascending
-/// (integers by value, strings by byte), so "the smaller label" is the smaller code.
+/// Encoded labels of one output: codes[i] is the class of row i, an index into `classes`. Classes are in ascending
+/// order (integers by value, strings by byte), so "the smaller label" is the smaller code.
 struct VICINAL_API Labels {
   std::variant<std::vector<std::int64_t>, std::vector<std::string>> classes;
   std::vector<std::int32_t> codes;  ///< [n]
 
   [[nodiscard]] std::int64_t class_count() const noexcept;
-  /// The class as text. Throws `invalid_argument` for a code that is not there (-1 included).
+  /// The class of a code, as text. Throws `invalid_argument` for a code outside [0, class_count()), such as -1.
   [[nodiscard]] std::string name_of(std::int64_t code) const;
   [[nodiscard]] bool is_text() const noexcept { return std::holds_alternative<std::vector<std::string>>(classes); }
 };
 
-/// Throws `bad_data` for an empty list or more than 2^31 - 1 classes.
+/// Encodes labels [n]. Throws `bad_data` for an empty list or more than 2^31 - 1 classes. O(n log n) time.
 VICINAL_API Labels encode_labels(std::span<const std::int64_t> values);
 VICINAL_API Labels encode_labels(std::span<const std::string> values);
 
-/// Weights of one query's neighbors from their distances (same length, (key, id) order). Must be finite and not
-/// negative.
+/// Computes the weights of one query's neighbors from their distances. Both spans have the same length, in the order of
+/// (key, id). Weights must be finite and not negative.
 using WeightFn = std::function<void(std::span<const double> distances, std::span<double> weights)>;
 
 enum class Weighting : std::uint8_t {
   uniform,
-  /// 1 / distance, rounded. Neighbors at distance 0 take all the weight, equally; a distance below 2^-960 counts as 0,
-  /// so that no sum overflows. Not for inner_product, whose distances may be negative.
+  /// 1 / distance, rounded. If there are neighbors at distance 0, only these count, equally; a distance below 2^-960
+  /// counts as 0, so that no sum overflows. Not for inner_product, whose distances may be negative.
   distance,
   custom,
 };
@@ -44,23 +45,24 @@ enum class Weighting : std::uint8_t {
 struct VoteOptions {
   Weighting weights = Weighting::uniform;
   WeightFn custom = {};        ///< for Weighting::custom; called on several threads at once
-  bool probabilities = false;  ///< also return the share of the weight of each class
+  bool probabilities = false;  ///< also return each class's fraction of the weight
 };
 
 /// The vote of one output.
 struct Vote {
   std::vector<std::int32_t> codes;  ///< [m] winning class; ties to the smaller label; -1 for a query without neighbors
-  /// [m, classes] when asked for: weight of the class / weight of all. A row without neighbors or weight is all 0.
+  /// [m, class_count] with VoteOptions::probabilities, else empty: weight of the class / weight of all neighbors. A row
+  /// without neighbors or without weight is all 0.
   std::vector<double> probabilities;
   std::int64_t class_count = 0;
 };
 
-/// For each query of a graph the label with the largest weight among its neighbors, ties to the smaller label. Weights
-/// are added in rank order in float64; neighbors that all weigh 0 tie. O(m k) time, O(m (k + classes)) with
-/// probabilities; the same bits for every thread count. Throws `invalid_argument` when labels do not number the graph's
-/// table rows, when the graph's arrays do not fit together, for weights by distance with inner_product, and for custom
-/// weights that are negative or not finite (or whose sum is not), naming the query row; `over_memory` when the result
-/// does not fit.
+/// For each query of a graph, the label with the largest sum of weights among its neighbors, ties to the smaller label.
+/// Weights are added in rank order in float64; if all weights are 0, all labels of the neighbors tie. O(m k) time, O(m
+/// (k + classes)) with probabilities; the same bits for every thread count. Throws `invalid_argument` when labels are
+/// not as many as the graph's table rows, when the graph's arrays do not fit together, for weights by distance with
+/// inner_product, and for custom weights that are negative or not finite (or whose sum is not), naming the query row;
+/// `over_memory` if the result does not fit.
 VICINAL_API Vote vote(const Context& ctx, const NeighborGraph& graph, const Labels& labels,
                       const VoteOptions& options = {});
 /// One vote per output; weights are computed once. Throws as the function for one output.

@@ -16,9 +16,8 @@ HEAD = """# The command, option by option
 
 <!-- Written by tests/docs/command_page.py from `vicinal COMMAND --help`; a test compares. -->
 
-`vicinal COMMAND --help` prints the options of one command with examples. This page lists the same options by what they
-do. An option of several commands has a row for each thing that it does.
-The text in brackets is the default.
+`vicinal COMMAND --help` prints the options of one command, with examples. This page lists the options of all commands,
+by subject. The text in brackets is the default. An option that means something else in another command has another row.
 
 ## Commands
 

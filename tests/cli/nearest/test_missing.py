@@ -283,7 +283,7 @@ REFUSED = {
     "k of 0": ("impute gaps.npy -k 0 -o x.npy", 2, ["k is 0"]),
     "no suffix": ("impute gaps.npy -o x", 2, ["-o", "suffix"]),
     "another method": ("impute gaps.npy --method mode -o x.npy", 2, ["--method", "mode"]),
-    "a model has settled it": ("classify gaps.npy --model m --missing mean", 2, ["--missing", "settled"]),
+    "a model has settled it": ("classify gaps.npy --model m --missing mean", 2, ["--missing", "the model file"]),
 }
 
 

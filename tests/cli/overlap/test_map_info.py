@@ -55,7 +55,7 @@ def test_what_is_no_map(vicinal, tmp_path):
         done = vicinal("info", name)
         assert done.returncode == code and name in done.stderr and done.stdout == "", (name, done)
     done = vicinal("info", "probe.geojson", "--report", "page.html")
-    assert done.returncode == 2 and "--report: is of tables, and the file is a map" in done.stderr
+    assert done.returncode == 2 and "--report: shows tables only, and the file is a map" in done.stderr
 
 
 def test_an_interrupt_ends_it(command, tmp_path):

@@ -68,7 +68,7 @@ def test_where_of_either_side_and_what_is_written(tmp_path, levels):
     assert result.returncode == 0, result.stderr
     said = json.loads(result.stdout)
     assert said["groups"]["changes"]["split"] == 2 and said["a"]["features"] == 2 and said["b"]["features"] == 4
-    assert said["a"]["on_itself"]["pairs"] == 0 and "lies on itself" not in result.stderr
+    assert said["a"]["on_itself"]["pairs"] == 0 and "overlap each other" not in result.stderr
     with sqlite3.connect(out) as database:
         assert database.execute("select name, LEVEL, change from a").fetchall() == [
             ("west", 1, "split"), ("east", 1, "split")]
@@ -114,17 +114,17 @@ def test_conditions_that_are_none(tmp_path, levels):
 def test_a_layer_on_itself_is_told(tmp_path, levels):
     one = layer(tmp_path / "one.geojson", polygons((0, 0)))
     result = run("match", levels, one, "--id", "name", "--json")
-    assert "levels.geojson: the layer lies on itself: 100 % of its area" in result.stderr, result.stderr
+    assert "levels.geojson: features of the layer overlap each other: 100 % of its area" in result.stderr, result.stderr
     assert '--where "COLUMN = VALUE"' in result.stderr and "country and west share most" in result.stderr
     said = json.loads(result.stdout)["a"]["on_itself"]
     assert said["pairs"] == 10 and said["features"] == 7 and said["most"] == ["country", "west"]
     assert abs(said["share"] - 1) < 1e-9
     assert '--where-new "COLUMN = VALUE"' in run("match", one, levels).stderr
-    assert "lies on itself" not in run("match", one, levels, "-q").stderr
+    assert "overlap each other" not in run("match", one, levels, "-q").stderr
     # A hundredth of the area is what matters.
     for size, is_told in ((0.005, False), (0.03, True)):
         near = layer(tmp_path / "near.geojson", polygons((0, 0), (1 - size, 0)))
-        assert ("lies on itself" in run("match", near, one).stderr) == is_told
+        assert ("overlap each other" in run("match", near, one).stderr) == is_told
 
 
 def test_names_are_shown(tmp_path):
@@ -152,7 +152,7 @@ def test_names_with_control_characters(tmp_path):
                  "--carry", "name", "--carried", tmp_path / "carried.csv", "--json")
     assert result.returncode == 0, result.stderr
     assert "\x1b" not in result.stderr and "\x1b" not in result.stdout and "\x01" not in result.stderr
-    assert "lies on itself" in result.stderr and len(result.stderr.splitlines()) == 2
+    assert "overlap each other" in result.stderr and len(result.stderr.splitlines()) == 2
     assert json.loads(result.stdout)["changed"]["complex"][0]["a_names"] == names
     assert {row["a_name"] for row in rows_of(changes)} == set(names)
     assert [row["old_name"] for row in rows_of(tmp_path / "carried.csv")] == names
@@ -211,7 +211,7 @@ def test_values_are_carried(tmp_path):
     with sqlite3.connect(out) as database:
         assert database.execute("select name, old_state, old_people, old_price from b").fetchall() == [
             ("x", "N", 25, 10.5), ("y", "N", 135, 10.5), ("z", "", None, None)]
-    assert "7 of 167 of column people lie where" in run("match", old, new, *arguments).stderr
+    assert "7 of 167 of column people are in places where" in run("match", old, new, *arguments).stderr
 
 
 def test_values_that_cannot_be_carried(tmp_path):
