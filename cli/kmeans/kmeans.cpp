@@ -207,7 +207,7 @@ Context KMeansCommand::plan(PlannedInputs& inputs) const {
   if (rows.rows() > 0 && (prepared.any() || prepared.missing.drops())) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     if (prepared.any()) inputs.add(static_cast<std::uint64_t>(rows.rows() * rows.cols()) * sizeof(double));
-    inputs.add(prepared.missing.fill_bytes(rows));
+    inputs.add(prepared.missing.fill_bytes(inputs.context(), rows));
   }
   if (!weights.empty()) {
     inputs.add_table(weights, {});

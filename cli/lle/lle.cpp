@@ -244,7 +244,7 @@ void LleCommand::run() const {
   if (!model.empty()) return place(runtime);
   PlannedInputs inputs(runtime, common);
   TableView shape = inputs.add_table(table, reading_of_table(inputs.to_look()));
-  inputs.add(missing.fill_bytes(shape));
+  inputs.add(missing.fill_bytes(runtime.ctx, shape));
   if (shape.rows() > 0 && missing.any()) {
     shape = TableView(shape.data(), DType::float64, shape.rows(), shape.cols(), 0, 0);
   }

@@ -237,7 +237,7 @@ Context LofCommand::plan(PlannedInputs& inputs) const {
     if (prepared.any()) {
       inputs.add(static_cast<std::uint64_t>((rows.rows() + others.rows()) * rows.cols()) * sizeof(double));
     }
-    inputs.add(prepared.missing.fill_bytes(rows));
+    inputs.add(prepared.missing.fill_bytes(inputs.context(), rows));
   }
   return inputs.fit("lof", [&](const Context& rest) {
     const std::uint64_t fitting = plan_lof(rest, rows, options()).memory + output_bytes(rows.rows()) +

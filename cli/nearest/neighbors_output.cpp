@@ -160,9 +160,9 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime, const RowsNeeded& 
   return tables;
 }
 
-std::uint64_t NeighborsCommand::missing_bytes(const TableView& rows, const TableView& asked) const {
+std::uint64_t NeighborsCommand::missing_bytes(const Context& ctx, const TableView& rows, const TableView& asked) const {
   const auto filled = static_cast<std::uint64_t>(asked.rows() * asked.cols()) * sizeof(double);
-  return missing.fill_bytes(rows) + (missing.fills() ? filled : 0);
+  return missing.fill_bytes(ctx, rows) + (missing.fills() ? filled : 0);
 }
 
 std::span<const std::int64_t> NeighborsCommand::row_numbers(const NeighborTables& tables) const {
