@@ -115,6 +115,7 @@ void ImputeCommand::run() const {
     return print_plan(common, plan);
   }
   Table table = load_table(runtime, common, from, reading);
+  require_ids_fit(runtime.ctx, output, from, table);
   const std::vector<std::int64_t> missing = count_missing(runtime.ctx, table.view);
   const Imputer imputer = Imputer::fit(runtime.ctx, table, filling.options());
   const Plan plan = plan_impute(runtime.ctx, table.view, table.view, filling.options());

@@ -429,6 +429,7 @@ void LofCommand::run() const {
     kept = prepared.missing.drop_rows(ctx, *rows, table, needed);
     dropped -= rows->view.rows();
   }
+  if (rows && !asks_others()) require_ids_fit(ctx, output, table, *rows);
   if (common.explain) return explain(rest, inputs, rows);
   std::optional<Labels> labels;
   if (rows) labels = std::move(rows->labels);
@@ -453,6 +454,7 @@ void LofCommand::run() const {
   scored.table = fitted.rows.view.rows() > 0 ? &fitted.rows : nullptr;
   if (asks_others()) {
     others = read_asked(ctx, fitted);
+    require_ids_fit(ctx, output, asked(), others);
     scored.table = &others;
     scored.scores = vicinal::novelty(rest, *fitted.index, fitted.lof, others.view);
     labels = std::move(others.labels);

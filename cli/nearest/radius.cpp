@@ -70,6 +70,7 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
     Json json = {{"command", "radius"},
                  {"rows", m},
                  {"table_rows", rows.view.rows()},
+                 {"dropped_rows", tables.dropped},
                  {"radius", radius},
                  {"neighbors", total},
                  {"fewest", *least},
@@ -170,7 +171,8 @@ void RadiusCommand::run() const {
   written.plan = profile.plan;
   written.stats = profile.stats;
   const report::NeighborProfile& shown = graph_output.include_self ? written : profile;
-  deliver(runtime, {rows, asked, profile, shown, row_numbers(tables), names(tables), seconds, radius}, together);
+  deliver(runtime, {rows, asked, profile, shown, row_numbers(tables), names(tables), tables.dropped, seconds, radius},
+          together);
 }
 
 }  // namespace

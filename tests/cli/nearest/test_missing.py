@@ -126,7 +126,12 @@ def test_knn_keeps_the_numbers_of_rows(vicinal, ok_json, tmp_path):
     np.testing.assert_array_equal(found["ids"], kept[expected["ids"]])
     np.testing.assert_array_equal(found["distances"], expected["distances"])
     np.testing.assert_array_equal(found["rows"], kept)
+    assert ok_json("knn", "gaps.npy", "-k", 3, "--missing", "drop")["dropped_rows"] == 3
+    assert ok_json("knn", "kept.npy", "-k", 3)["dropped_rows"] == 0
+    counted = ok_json("radius", "gaps.npy", "others.npy", "-r", 1, "--count", "--missing", "drop")
+    assert counted["dropped_rows"] == 3 and counted["table_rows"] == 37
     said = ok_json("radius", "gaps.npy", "others.npy", "-r", 1, "--missing", "drop", "-o", "found.csv")
+    assert said["dropped_rows"] == 3
     expected = ok_json("radius", "kept.npy", "others.npy", "-r", 1)
     assert said["first_rows"][1]["ids"] == kept[expected["first_rows"][1]["ids"]].tolist()
     assert (tmp_path / "found.csv").read_text().splitlines()[1].startswith("0,0,")
