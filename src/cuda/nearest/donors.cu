@@ -5,9 +5,9 @@
 // written after the first donors, and memory is O(k) a missing value of the batch. O(m n d) float64 operations.
 //
 // The bound. A donor belongs to a list only if its key S / c, rounded, is at most the list's limit L, where S is the
-// sum and c <= q the number of common columns, q the number of columns that the row has. Then S <= c L (1 + 2 u) + c
-// 2^-1074, u = 2^-53. The division is spared to a pair whose S is above q L (1 + 8 u) + 2^-1000, L the largest limit of
-// the row's lists: three rounded operations take less than 4 u of it, and c is less than 2^60.
+// sum and c the number of common columns. Then S <= c L (1 + 2 u) + c 2^-1074, u = 2^-53. The division is spared to a
+// pair whose S is above c L (1 + 8 u) + 2^-1000, L the largest limit of the row's lists: three rounded operations take
+// less than 4 u of it, and c is less than 2^60.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -73,7 +73,7 @@ struct DonorSizes {
   [[nodiscard]] std::uint64_t of_lists() const {
     return product(slots, (k_ + step) * 16 + std::min(k_, step) * 4 + 28);
   }
-  [[nodiscard]] std::uint64_t of_rows() const { return product(rows + padded(rows), d_ * 8) + product(rows + 1, 20); }
+  [[nodiscard]] std::uint64_t of_rows() const { return product(rows + padded(rows), d_ * 8) + product(rows + 1, 16); }
   [[nodiscard]] std::uint64_t of_donors() const { return product(part + padded(step), d_ * 8); }
   [[nodiscard]] bool lists_shrink() const { return step > min_step_ || slots > min_slots_; }
 
@@ -108,35 +108,30 @@ struct DonorSizes {
   std::int64_t min_step_ = 0;
 };
 
-/// Rows of a batch as they were uploaded: what is not compared becomes NaN; how many values each has; and the columns
-/// that it lacks, by their places in packed rows.
+/// Rows of a batch as they were uploaded: what is not compared becomes NaN; and the columns that each lacks, by their
+/// places in packed rows.
 __global__ void outline_kernel(double* rows, std::int64_t count, std::int64_t d, const std::uint8_t* compared,
-                               const std::int64_t* offsets, std::int32_t* present, std::int32_t* columns) {
+                               const std::int64_t* offsets, std::int32_t* columns) {
   const std::int64_t r = own_number();
   if (r >= count) return;
-  std::int32_t has = 0;
   std::int64_t slot = offsets[r];
   for (std::int64_t j = 0; j < d; ++j) {
     double& value = rows[r * d + j];
     if (compared[j] == 0) {
       value = NAN;
-    } else if (!isnan(value)) {
-      ++has;
-    } else if (slot < offsets[r + 1]) {
+    } else if (isnan(value) && slot < offsets[r + 1]) {
       columns[slot++] = static_cast<std::int32_t>(packed_column(j, d));
     }
   }
-  present[r] = has;
 }
 
-/// The bound at the top of this file.
-__global__ void bound_kernel(const double* limits, const std::int64_t* offsets, const std::int32_t* present,
-                             std::int64_t count, double* bounds) {
+/// Of the bound at the top of this file what belongs to a row: L (1 + 8 u).
+__global__ void bound_kernel(const double* limits, const std::int64_t* offsets, std::int64_t count, double* bounds) {
   const std::int64_t r = own_number();
   if (r >= count) return;
   double worst = -INFINITY;
   for (std::int64_t slot = offsets[r]; slot < offsets[r + 1]; ++slot) worst = fmax(worst, limits[slot]);
-  bounds[r] = worst * present[r] * (1 + 0x1p-50) + 0x1p-1000;
+  bounds[r] = worst * (1 + 0x1p-50);
 }
 
 /// Donors and rows, packed, and where their keys go.
@@ -211,8 +206,9 @@ __global__ void __launch_bounds__(kThreads) meet_kernel(const __grid_constant__ 
     }
 #pragma unroll
     for (int i = 0; i < kRowsOfThread; ++i) {
-      if (!is_donor || row + i >= end || common[i] == 0 || !(left[i] <= meeting.bounds[row + i])) continue;
-      offer(meeting, row + i, donor, left[i] / static_cast<double>(common[i]));
+      if (!is_donor || row + i >= end || common[i] == 0) continue;
+      const auto c = static_cast<double>(common[i]);
+      if (left[i] <= meeting.bounds[row + i] * c + 0x1p-1000) offer(meeting, row + i, donor, left[i] / c);
     }
   }
 }
@@ -231,7 +227,6 @@ class DonorRun {
         packed_donors_(engine_, padded(sizes_.step) * d_),
         packed_rows_(engine_, padded(sizes_.rows) * d_),
         offsets_(engine_, sizes_.rows + 1),
-        present_(engine_, sizes_.rows),
         bounds_(engine_, sizes_.rows),
         columns_(engine_, sizes_.slots),
         list_keys_(engine_, sizes_.slots * task.k),
@@ -294,7 +289,7 @@ class DonorRun {
     upload_rows(session_, task_.rows, first, first + count, rows_.data(), engine_.stream);
     to_device(engine_, offsets_.data(), host_offsets_.data(), count + 1);
     outline_kernel<<<blocks_for(count, kThreads), kThreads, 0, engine_.stream>>>(
-        rows_.data(), count, d_, compared_.data(), offsets_.data(), present_.data(), columns_.data());
+        rows_.data(), count, d_, compared_.data(), offsets_.data(), columns_.data());
     check_launch("look at rows");
     PackedRows packed{packed_rows_.data(), nullptr, 0, padded(sizes_.rows)};
     pack_rows(engine_, Metric::euclidean, {rows_.data(), DType::float64, count, d_}, 0, count, packed);
@@ -314,8 +309,8 @@ class DonorRun {
     if (slots() == 0) return;
     PackedRows packed{packed_donors_.data(), nullptr, 0, padded(sizes_.step)};
     pack_rows(engine_, Metric::euclidean, {donors_.data(), DType::float64, part_rows_, d_}, at, count, packed);
-    bound_kernel<<<blocks_for(rows, kThreads), kThreads, 0, engine_.stream>>>(limits_.data(), offsets_.data(),
-                                                                              present_.data(), rows, bounds_.data());
+    bound_kernel<<<blocks_for(rows, kThreads), kThreads, 0, engine_.stream>>>(limits_.data(), offsets_.data(), rows,
+                                                                              bounds_.data());
     check_launch("bounds of rows");
     Meeting meeting;
     meeting.donors = packed.values;
@@ -364,7 +359,6 @@ class DonorRun {
   Buffer<double> packed_donors_;
   Buffer<double> packed_rows_;
   Buffer<std::int64_t> offsets_;
-  Buffer<std::int32_t> present_;
   Buffer<double> bounds_;
   Buffer<std::int32_t> columns_;
   Buffer<double> list_keys_;
