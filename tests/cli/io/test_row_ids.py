@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import struct
+import threading
 
 import numpy as np
 import pytest
@@ -287,9 +288,14 @@ def test_a_table_is_looked_at_once(ok, tmp_path, files):
         assert max(opened.counts().values()) <= 2, words  # and read
 
 
-def test_a_pipe_is_looked_at_before_it_is_read(ok, ok_json, tmp_path, files):
+def test_a_pipe_is_looked_at_before_it_is_read(ok, vicinal, tmp_path, files):
+    """A named pipe has nothing more to tell, and nobody who writes, once it was read."""
     text = (tmp_path / "test.csv").read_text()
     words = ("--label", 4, "--drop", 5, "--drop", 0, "-c", 3)
-    ok("kmeans", "/dev/stdin", *words, "--save-model", "piped", input=text)
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,), daemon=True)
+    writer.start()
+    assert vicinal("kmeans", "pipe", *words, "--save-model", "piped", timeout=60).returncode == 0
+    writer.join()
     ok("kmeans", "test.csv", *words, "--save-model", "stored")
     assert (tmp_path / "piped").read_bytes() == (tmp_path / "stored").read_bytes()
