@@ -63,7 +63,7 @@ WriteOptions ConvertCommand::write_options() const {
 
 void ConvertCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
-  const Runtime runtime = make_runtime(common, Computes::on_host);
+  const Runtime runtime = make_runtime(common, missing.computes());
   check_output("OUT", to);
   const WriteOptions writing = write_options();
   ReadOptions reading = read_options(input);
@@ -72,7 +72,7 @@ void ConvertCommand::run() const {
   reading.missing = missing.any();
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(from, reading);
-  inputs.add(missing.fill_bytes(shape));
+  inputs.add(missing.fill_bytes(runtime.ctx, shape));
   const auto writes = [&](const Context& rest) { return table_write_bytes(rest, shape, to, writing); };
   const Context rest = inputs.fit("convert", writes);
   if (common.explain) {

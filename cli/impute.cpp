@@ -37,7 +37,7 @@ struct ImputeCommand {
 
   [[nodiscard]] ReadOptions reading(const PlannedInputs& inputs) const;
   [[nodiscard]] std::string how() const;
-  void tell_all(const Runtime& runtime, const Table& table, const std::vector<std::int64_t>& missing,
+  void tell_all(const Runtime& runtime, const Table& table, const std::vector<std::int64_t>& missing, const Plan& plan,
                 double seconds) const;
   void run() const;
 };
@@ -57,7 +57,7 @@ std::string ImputeCommand::how() const {
 }
 
 void ImputeCommand::tell_all(const Runtime& runtime, const Table& table, const std::vector<std::int64_t>& missing,
-                             double seconds) const {
+                             const Plan& plan, double seconds) const {
   const std::int64_t filled = std::accumulate(missing.begin(), missing.end(), std::int64_t{0});
   Json columns = Json::array();
   std::vector<std::vector<std::string>> lines = {{"column", "filled", "share"}};
@@ -78,17 +78,19 @@ void ImputeCommand::tell_all(const Runtime& runtime, const Table& table, const s
                          {"cols", table.view.cols()},
                          {"filled", filled},
                          {"columns", columns},
+                         {"plan", to_json(plan)},
                          {"seconds", seconds}});
   }
   if (filled > 0) print_text(format_table(lines));
+  const std::string where = plan.device == "cpu" ? "" : " on " + plan.device;
   tell(runtime, common,
-       fmt::format("{} values of {} columns in {} rows filled by {} in {}", format_count(filled), columns.size(),
-                   format_count(table.view.rows()), how(), format_duration(seconds)));
+       fmt::format("{} values of {} columns in {} rows filled by {}{} in {}", format_count(filled), columns.size(),
+                   format_count(table.view.rows()), how(), where, format_duration(seconds)));
 }
 
 void ImputeCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
-  const Runtime runtime = make_runtime(common, Computes::on_host);
+  const Runtime runtime = make_runtime(common, filling.computes());
   check_output("-o", output);
   if (output != "-" && !format_of_suffix(output)) {
     throw Error(ErrorCode::invalid_argument,
@@ -99,7 +101,7 @@ void ImputeCommand::run() const {
   PlannedInputs inputs(runtime, common);
   const ReadOptions reading = this->reading(inputs);
   const TableView shape = inputs.add_table(from, reading);
-  inputs.add(filling.fill_bytes(shape));
+  inputs.add(filling.fill_bytes(runtime.ctx, shape));
   const auto needs = [&](const Context& ctx) {
     return shape.rows() == 0 ? 0 : table_write_bytes(ctx, shape, output, writing);
   };
@@ -107,21 +109,23 @@ void ImputeCommand::run() const {
   if (common.explain) {
     Plan plan;
     plan.method = Method::direct;
-    plan.isa = name_of(runtime.ctx.isa());
-    plan.threads = runtime.ctx.threads();
+    plan.reason = "how many rows there are is known when they are read";
+    if (shape.rows() > 0) plan = plan_impute(runtime.ctx, shape, shape, filling.options());
     plan.memory = inputs.total(needs(rest));
-    plan.reason = fmt::format("missing values are filled by {} on the host", how());
     return print_plan(common, plan);
   }
   Table table = load_table(runtime, common, from, reading);
+  require_ids_fit(runtime.ctx, output, from, table);
   const std::vector<std::int64_t> missing = count_missing(runtime.ctx, table.view);
   const Imputer imputer = Imputer::fit(runtime.ctx, table, filling.options());
+  const Plan plan = plan_impute(runtime.ctx, table.view, table.view, filling.options());
   table = imputer.apply(runtime.ctx, std::move(table));
   OutputFiles together;
   write_table(rest, output, table, writing);
   together.commit();
   runtime.progress->clear();
-  tell_all(runtime, table, missing, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  tell_all(runtime, table, missing, plan,
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
 }
 
 }  // namespace

@@ -4,18 +4,33 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/input.hpp"
+#include "io/describe.hpp"
 #include "io/format.hpp"
 #include "io/shown.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::cli {
 namespace {
+
+/// What columns a file has, looked at once: a command asks several times. Rows are not counted.
+const FileInfo& look(const Context& ctx, const std::string& file, const ReadOptions& reading) {
+  // What describe_columns looks at.
+  using Key = std::tuple<std::string, std::string, std::optional<bool>, std::optional<FileFormat>, bool, bool>;
+  static std::map<Key, FileInfo> seen;
+  const Key key(file, {reading.delimiter, reading.decimal, reading.comment}, reading.header, reading.format,
+                reading.keep_index, io::asks_for_csv(reading));
+  const auto found = seen.find(key);
+  if (found != seen.end()) return found->second;
+  return seen.emplace(key, io::describe_columns(ctx, file, reading)).first->second;
+}
 
 bool is_among(const std::string& column, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), column) != names.end();
@@ -73,7 +88,7 @@ KnownColumns by_names(const Context& ctx, const std::string& file, const ReadOpt
     return std::any_of(some.begin(), some.end(), is_position);
   };
   if (!any(columns.columns) && !any(columns.dropped) && !is_position(columns.id)) return columns;
-  const FileInfo info = describe_file(ctx, file, reading);
+  const FileInfo& info = look(ctx, file, reading);
   const auto name = [&](std::string& column) {
     const auto at = place_of(column, info.columns, std::ssize(info.columns));
     if (at && !name_at(info.columns, *at).empty()) column = name_at(info.columns, *at);
@@ -87,17 +102,29 @@ KnownColumns by_names(const Context& ctx, const std::string& file, const ReadOpt
 std::string id_in_table(const Context& ctx, const std::string& file, const std::string& asked,
                         const ReadOptions& reading, const std::string& id) {
   if (id.empty()) return {};
-  const FileInfo info = describe_file(ctx, file, reading);
+  const FileInfo& info = look(ctx, file, reading);
   if (!io::has_named_columns(info.format)) return {};
   if (is_among(id, info.columns) && !is_position(id)) return id;
   if (!is_position(id)) return {};
   if (info.columns.empty() || asked.empty()) return id;
-  const FileInfo there = describe_file(ctx, asked, reading);
+  const FileInfo& there = look(ctx, asked, reading);
   const auto at = place_of(id, there.columns, std::ssize(there.columns));
   if (!io::has_named_columns(there.format) || there.columns.empty() || !at) return id;
   const std::string& name = name_at(there.columns, *at);
   if (!name.empty()) return is_among(name, info.columns) ? name : std::string();
   return name_at(info.columns, *at).empty() ? id : std::string();
+}
+
+std::string same_id(const Context& ctx, const std::string& file, const std::string& other, const ReadOptions& reading,
+                    const std::string& id, const std::string& there) {
+  if (!is_position(id) || is_position(there)) return id;
+  const FileInfo& info = look(ctx, other, reading);
+  if (!io::has_named_columns(info.format) || info.columns.empty()) return id;
+  if (is_among(there, info.columns)) return there;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("--id: column {} of {} is '{}', and {} has no column of that name; give the name of a column "
+                          "that both have",
+                          id, file, io::printable(there), other));
 }
 
 void require_same_id(const std::string& file, const std::vector<std::string>& names, const std::string& id,
@@ -163,7 +190,7 @@ AskedReading asked_reading(const Context& ctx, const std::string& file, ReadOpti
   given.missing = preparation.imputer().filling() != Filling::none;
   const bool knows = !known.columns.empty() || !known.dropped.empty() || !known.id.empty();
   if (!knows && !preparation.has_names() && !preparation.has_texts()) return {std::move(given), {}};
-  const FileInfo info = describe_file(ctx, file, given);
+  const FileInfo& info = look(ctx, file, given);
   if (!io::has_named_columns(info.format)) return {std::move(given), {}};
   const SeenColumns seen{info.columns, info.arrays.at(0).shape.at(1), info.has_index};
   return asked_reading(file, seen, std::move(given), known, preparation, width, with_labels);

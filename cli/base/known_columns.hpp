@@ -37,6 +37,12 @@ KnownColumns by_names(const Context& ctx, const std::string& file, const ReadOpt
 /// file cannot be looked at yet: that is left to `require_same_id`.
 std::string id_in_table(const Context& ctx, const std::string& file, const std::string& asked,
                         const ReadOptions& reading, const std::string& id);
+/// Of a second table, read so, whose rows are told of as those of the first one are: its column of ids. A position
+/// given as --id counts in the first table, `file`, and means the column of that name, `there`, in the second one,
+/// `other`; the same position only where one of the two has no names. Throws `invalid_argument` where `other` has no
+/// such column.
+std::string same_id(const Context& ctx, const std::string& file, const std::string& other, const ReadOptions& reading,
+                    const std::string& id, const std::string& there);
 /// Throws `invalid_argument` where a position given as --id is that of the column `there` in a table, and not of the
 /// same one here, in `file`.
 void require_same_id(const std::string& file, const std::vector<std::string>& names, const std::string& id,

@@ -15,11 +15,11 @@ ImputeOptions MissingArguments::options() const {
   return {.filling = fills() ? filling_from(missing) : Filling::none, .k = k};
 }
 
-std::uint64_t MissingArguments::fill_bytes(const TableView& table) const {
-  const std::uint64_t bytes = static_cast<std::uint64_t>(table.rows() * table.cols()) * sizeof(double);
-  if (!any()) return 0;
-  if (drops()) return bytes + static_cast<std::uint64_t>(table.rows()) * 3 * sizeof(std::int64_t);
-  return (missing == "knn" ? 3 : 2) * bytes;
+std::uint64_t MissingArguments::fill_bytes(const Context& ctx, const TableView& table) const {
+  if (!any() || table.rows() == 0 || table.cols() == 0) return 0;
+  if (fills()) return plan_impute(ctx, table, table, options()).memory;
+  return static_cast<std::uint64_t>(table.rows()) *
+         (static_cast<std::uint64_t>(table.cols()) * sizeof(double) + 3 * sizeof(std::int64_t));
 }
 
 std::vector<std::int64_t> MissingArguments::drop_rows(const Context& ctx, Table& table, const std::string& file,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/common_options.hpp"
 #include "base/parser.hpp"
 #include "vicinal/impute.hpp"
 #include "vicinal/io.hpp"
@@ -26,9 +27,11 @@ struct MissingArguments {
   [[nodiscard]] bool drops() const { return missing == "drop"; }
   [[nodiscard]] bool fills() const { return any() && !drops(); }
   [[nodiscard]] ImputeOptions options() const;
-  /// Bytes that filling or dropping takes beside the table: of what is filled, of a copy of it, and of what fills; of
-  /// what is left, its rows' numbers and what files of one value a row have for them.
-  [[nodiscard]] std::uint64_t fill_bytes(const TableView& table) const;
+  /// Where what they ask for runs.
+  [[nodiscard]] Computes computes() const { return missing == "knn" ? Computes::on_device : Computes::on_host; }
+  /// Bytes of host memory that filling or dropping takes beside the table: of what is filled and of what fills
+  /// (plan_impute); of what is left, its rows' numbers and what files of one value a row have for them.
+  [[nodiscard]] std::uint64_t fill_bytes(const Context& ctx, const TableView& table) const;
   /// Leaves out the rows of a table that have missing values, where that is asked for, and notes how many. The numbers
   /// in the file of the rows that are left; empty where they are as they were. Throws `bad_data` where some were left
   /// out and fewer are left than needed.

@@ -24,6 +24,8 @@ class PlannedInputs {
   TableView add_table(const std::string& file, const ReadOptions& reading);
   /// What a file holds, looked at with what a process takes in any case.
   [[nodiscard]] FileInfo info(const std::string& file, const ReadOptions& reading = {}) const;
+  /// What the command runs in.
+  [[nodiscard]] const Context& context() const noexcept { return runtime_->ctx; }
   /// What headers and names of columns are looked at with.
   [[nodiscard]] Context to_look() const;
   /// Labels: one a line, an array, or a column of delimited text.

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "io/id_array.hpp"
+
 namespace vicinal::cli {
 
 std::string RowNames::header() const {
@@ -28,6 +30,10 @@ Json RowNames::json(std::int64_t row) const {
   std::int64_t number = 0;
   std::from_chars(id.data(), id.data() + id.size(), number);
   return number;
+}
+
+void require_ids_fit(const Context& ctx, const std::string& output, const std::string& file, const Table& table) {
+  if (table.ids && output.ends_with(".npz")) io::IdArray::check(ctx, file, *table.ids);
 }
 
 void add_id_option(const Parser& command, std::string& id) {

@@ -43,6 +43,10 @@ class RowNames {
   std::vector<std::int64_t> numbers_;
 };
 
+/// Throws what writing the ids of a table to an .npz would throw, naming `file`, from which they come: before there is
+/// anything to write. Nothing for other outputs.
+void require_ids_fit(const Context& ctx, const std::string& output, const std::string& file, const Table& table);
+
 /// --id, for a command whose outputs tell of rows.
 void add_id_option(const Parser& command, std::string& id);
 

@@ -83,6 +83,7 @@ struct KMeansCommand {
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
   [[nodiscard]] bool writes_distances() const;
   [[nodiscard]] ReadOptions reading() const;
+  [[nodiscard]] std::string notes_of_model(const Context& ctx) const;
   [[nodiscard]] ClusteredRows read_prepared(const Context& ctx, const KMeans& found, const KnownColumns& known,
                                             Preparation& preparation) const;
   [[nodiscard]] std::vector<double> read_weights(const Context& ctx, const ClusteredRows& rows) const;
@@ -140,6 +141,12 @@ KMeansOptions KMeansCommand::options(const Table& first_centres, const std::vect
   options.empty = empty == "keep" || (empty == "auto" && classical) ? EmptyClusters::keep : EmptyClusters::farthest;
   options.history = !report.empty();
   return options;
+}
+
+/// What TABLE has besides the columns that are compared.
+std::string KMeansCommand::notes_of_model(const Context& ctx) const {
+  const std::vector<std::string> labels = label.empty() ? std::vector<std::string>() : std::vector{label};
+  return by_names(ctx, table, reading(), {labels, input.drop, id}).notes();
 }
 
 ReadOptions KMeansCommand::reading() const {
@@ -207,7 +214,7 @@ Context KMeansCommand::plan(PlannedInputs& inputs) const {
   if (rows.rows() > 0 && (prepared.any() || prepared.missing.drops())) {
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     if (prepared.any()) inputs.add(static_cast<std::uint64_t>(rows.rows() * rows.cols()) * sizeof(double));
-    inputs.add(prepared.missing.fill_bytes(rows));
+    inputs.add(prepared.missing.fill_bytes(inputs.context(), rows));
   }
   if (!weights.empty()) {
     inputs.add_table(weights, {});
@@ -250,9 +257,9 @@ void KMeansCommand::write(const Context& ctx, const ClusteredRows& rows, const K
     RowIds columns;
     for (const std::string& name : names) columns.add(name);
     std::optional<io::IdArray> column_names;
-    if (!names.empty()) arrays.push_back({"columns", column_names.emplace(ctx, columns).view()});
+    if (!names.empty()) arrays.push_back({"columns", column_names.emplace(ctx, output, columns).view()});
     std::optional<io::IdArray> row_ids;
-    if (rows.table.ids) arrays.push_back({"row_ids", row_ids.emplace(ctx, *rows.table.ids).view()});
+    if (rows.table.ids) arrays.push_back({"row_ids", row_ids.emplace(ctx, output, *rows.table.ids).view()});
     return write_npz(output, arrays);
   }
   if (output.ends_with(".npy")) {
@@ -437,8 +444,11 @@ void KMeansCommand::run() const {
   }
   PlannedInputs inputs(runtime, common);
   const Context rest = plan(inputs);
+  // A pipe can be looked at before it is read, and never after that.
+  const std::string notes = save_model.empty() ? std::string() : notes_of_model(ctx);
   const ClusteredRows clustered = read_prepared(ctx, found, known_columns, preparation);
   const Table& rows = clustered.table;
+  require_ids_fit(ctx, output, table, rows);
   const std::vector<double> weights_of_rows = read_weights(ctx, clustered);
   const std::optional<Labels> known = known_labels(ctx, clustered);
   const bool drawn = !report.empty() && scan.empty() && !common.explain;
@@ -473,9 +483,7 @@ void KMeansCommand::run() const {
   ctx.check_cancelled();
   OutputFiles together;
   if (!save_model.empty()) {
-    const std::vector<std::string> labels = label.empty() ? std::vector<std::string>() : std::vector{label};
-    const KnownColumns known_there = by_names(ctx, table, reading(), {labels, input.drop, id});
-    KMeansModel{.fitted = found, .notes = known_there.notes(), .preparation = preparation}.save(ctx, save_model);
+    KMeansModel{.fitted = found, .notes = notes, .preparation = preparation}.save(ctx, save_model);
   }
   write(ctx, clustered, found, distances, names);
   if (!report.empty()) write_text(report, text);

@@ -245,7 +245,7 @@ void LleCommand::run() const {
   if (!model.empty()) return place(runtime);
   PlannedInputs inputs(runtime, common);
   TableView shape = inputs.add_table(table, reading_of_table(inputs.to_look()));
-  inputs.add(missing.fill_bytes(shape));
+  inputs.add(missing.fill_bytes(runtime.ctx, shape));
   if (shape.rows() > 0 && missing.any()) {
     shape = TableView(shape.data(), DType::float64, shape.rows(), shape.cols(), 0, 0);
   }
@@ -273,6 +273,7 @@ void LleCommand::run() const {
     preparation = Preparation::fit(runtime.ctx, given, {.missing = missing.options()});
     given = preparation.apply(runtime.ctx, std::move(given), table);
   }
+  if (queries.empty()) require_ids_fit(ctx, output, table, given);
   LlePlan plan = plan_if_needed(ctx, given.view);
   if (common.explain) {
     plan.memory = inputs.total(plan.memory);
@@ -281,6 +282,11 @@ void LleCommand::run() const {
   if (!plan.warning.empty()) tell(runtime, common, "warning: " + plan.warning);
   const Table known = read_parameters(reading, rows_read, kept);
   if (auto labels = read_label_file(reading, rows_read, kept)) given.labels = std::move(labels);
+  Table asked;
+  if (!queries.empty()) {
+    asked = read_asked(reading, queries, known_columns(reading), preparation, given.view.cols());
+    require_ids_fit(ctx, output, queries, asked);
+  }
   EmbeddedRows rows;
   rows.dropped = rows_read - given.view.rows();
   rows.numbers = std::move(kept);
@@ -298,9 +304,7 @@ void LleCommand::run() const {
       throw Error(error.code(), fmt::format("--parameters: {}: {}", parameters, error.what()));
     }
   }
-  Table asked;
   if (!queries.empty()) {
-    asked = read_asked(reading, queries, known_columns(reading), preparation, given.view.cols());
     rows.placed = transform(ctx, Index(ctx, given.view), rows.found, asked.view);
   }
   if (quality || !report.empty()) rows.quality = lle_quality(ctx, given.view, rows.found, {.rows = judge});

@@ -217,9 +217,11 @@ void write_embedding(const Context& ctx, const std::filesystem::path& path, cons
     const auto n = static_cast<std::int64_t>(rows.numbers.size());
     if (n > 0) arrays.push_back({"rows", {rows.numbers.data(), "<i8", {n}}});
     std::optional<io::IdArray> ids;
-    if (rows.names.ids() != nullptr) arrays.push_back({"row_ids", ids.emplace(ctx, *rows.names.ids()).view()});
+    if (rows.names.ids() != nullptr)
+      arrays.push_back({"row_ids", ids.emplace(ctx, path.string(), *rows.names.ids()).view()});
     std::optional<io::IdArray> labels;
-    if (rows.labels != nullptr) arrays.push_back({"labels", labels.emplace(ctx, label_texts(ctx, rows)).view()});
+    if (rows.labels != nullptr)
+      arrays.push_back({"labels", labels.emplace(ctx, path.string(), label_texts(ctx, rows)).view()});
     return write_npz(path, arrays);
   }
   std::string text = csv_field(rows.names.header());

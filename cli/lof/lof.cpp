@@ -238,7 +238,7 @@ Context LofCommand::plan(PlannedInputs& inputs) const {
     if (prepared.any()) {
       inputs.add(static_cast<std::uint64_t>((rows.rows() + others.rows()) * rows.cols()) * sizeof(double));
     }
-    inputs.add(prepared.missing.fill_bytes(rows));
+    inputs.add(prepared.missing.fill_bytes(inputs.context(), rows));
   }
   return inputs.fit("lof", [&](const Context& rest) {
     const std::uint64_t fitting = plan_lof(rest, rows, options()).memory + output_bytes(rows.rows()) +
@@ -430,6 +430,7 @@ void LofCommand::run() const {
     kept = prepared.missing.drop_rows(ctx, *rows, table, needed);
     dropped -= rows->view.rows();
   }
+  if (rows && !asks_others()) require_ids_fit(ctx, output, table, *rows);
   if (common.explain) return explain(rest, inputs, rows);
   std::optional<Labels> labels;
   if (rows) labels = std::move(rows->labels);
@@ -454,6 +455,7 @@ void LofCommand::run() const {
   scored.table = fitted.rows.view.rows() > 0 ? &fitted.rows : nullptr;
   if (asks_others()) {
     others = read_asked(ctx, fitted);
+    require_ids_fit(ctx, output, asked(), others);
     scored.table = &others;
     scored.scores = vicinal::novelty(rest, *fitted.index, fitted.lof, others.view);
     labels = std::move(others.labels);

@@ -79,7 +79,8 @@ void write_scores(const Context& ctx, const std::filesystem::path& path, const L
     const std::vector<std::int64_t>& numbers = scored.names.numbers();
     if (!numbers.empty()) arrays.push_back({"rows", {numbers.data(), "<i8", {m}}});
     std::optional<io::IdArray> ids;
-    if (scored.names.ids() != nullptr) arrays.push_back({"row_ids", ids.emplace(ctx, *scored.names.ids()).view()});
+    if (scored.names.ids() != nullptr)
+      arrays.push_back({"row_ids", ids.emplace(ctx, path.string(), *scored.names.ids()).view()});
     return write_npz(path, arrays);
   }
   std::vector<std::int64_t> ranks(scored.ranked.size());

@@ -109,7 +109,7 @@ void write_label_array(const Context& ctx, const std::string& path, const std::v
     if (i % 4096 == 0) ctx.check_cancelled();
     labels.add(outcomes[0].labels->name_of(outcomes[0].vote.codes[i]));
   }
-  write_npy(path, io::IdArray(ctx, labels).view());
+  write_npy(path, io::IdArray(ctx, path, labels).view());
 }
 
 void write_predictions(const Context& ctx, const std::string& path, const RowNames& names,

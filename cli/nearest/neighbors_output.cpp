@@ -45,6 +45,7 @@ void describe_neighbors(const FoundNeighbors& found, const std::string& output, 
   const report::NeighborProfile& profile = found.written;
   json["rows"] = profile.rows;
   json["table_rows"] = profile.table_rows;
+  json["dropped_rows"] = found.dropped;
   if (!profile.within_radius()) json["k"] = profile.k;
   json["neighbors"] = profile.neighbors;
   json["metric"] = name_of(profile.metric);
@@ -130,8 +131,9 @@ ReadOptions NeighborsCommand::reading() const {
 ReadOptions NeighborsCommand::reading_of_queries(const Context& ctx, const Table& rows) const {
   ReadOptions given = read_options(input);
   given.drop.clear();  // of TABLE, and known by their names
-  given.id = id;
   const KnownColumns known = by_names(ctx, table, reading(), {{}, input.drop, id});
+  given.id = id;
+  given.id = same_id(ctx, table, queries, given, id, known.id);
   ReadOptions reading =
       asked_reading(ctx, queries, std::move(given), known, Preparation::fit(ctx, rows), rows.view.cols(), false)
           .options;
@@ -152,8 +154,12 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime, const RowsNeeded& 
   if (!queries.empty()) tables.asked = load_table(runtime, common, queries, reading_of_queries(ctx, tables.rows));
   std::optional<RowIds> ids = std::move(tables.rows.ids);
   tables.rows.ids.reset();
+  const std::int64_t rows_read = tables.rows.view.rows();
   tables.kept = missing.drop_rows(ctx, tables.rows, table, needed);
+  tables.dropped = rows_read - tables.rows.view.rows();
   tables.rows.ids = std::move(ids);
+  require_ids_fit(ctx, output, table, tables.rows);
+  require_ids_fit(ctx, output, queries, tables.asked);
   if (!missing.fills()) return tables;
   const Imputer imputer = Imputer::fit(ctx, tables.rows, missing.options());
   tables.rows = imputer.apply(ctx, std::move(tables.rows), table);
@@ -161,9 +167,9 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime, const RowsNeeded& 
   return tables;
 }
 
-std::uint64_t NeighborsCommand::missing_bytes(const TableView& rows, const TableView& asked) const {
+std::uint64_t NeighborsCommand::missing_bytes(const Context& ctx, const TableView& rows, const TableView& asked) const {
   const auto filled = static_cast<std::uint64_t>(asked.rows() * asked.cols()) * sizeof(double);
-  return missing.fill_bytes(rows) + (missing.fills() ? filled : 0);
+  return missing.fill_bytes(ctx, rows) + (missing.fills() ? filled : 0);
 }
 
 std::span<const std::int64_t> NeighborsCommand::row_numbers(const NeighborTables& tables) const {
@@ -201,7 +207,8 @@ void NeighborsCommand::deliver_graph(const Runtime& runtime, const NeighborTable
   OutputFiles together;
   if (!output.empty()) write_graph(runtime.ctx, output, lists, write_options(tables));
   deliver(runtime,
-          {tables.rows, tables.asked, found, is_changed ? written : found, row_numbers(tables), names(tables), seconds},
+          {tables.rows, tables.asked, found, is_changed ? written : found, row_numbers(tables), names(tables),
+           tables.dropped, seconds},
           together);
 }
 

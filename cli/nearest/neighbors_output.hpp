@@ -32,6 +32,7 @@ struct FoundNeighbors {
   const report::NeighborProfile& written;  ///< of those that are written and printed
   std::span<const std::int64_t> numbers;   ///< of the rows that were asked about, in their file; empty: 0, 1, ..
   NeighborNames names;
+  std::int64_t dropped = 0;  ///< rows of the table that were left out
   double seconds = 0;
   std::optional<double> radius = {};  ///< none: k nearest rows
 };
@@ -42,6 +43,7 @@ struct NeighborTables {
   Table asked;
   /// Where rows with missing values were left out: the numbers in its file of the rows that are left; else empty.
   std::vector<std::int64_t> kept = {};
+  std::int64_t dropped = 0;  ///< how many were left out
 };
 
 struct NeighborsCommand {
@@ -79,7 +81,7 @@ struct NeighborsCommand {
   /// Reads the tables, and drops rows or fills values by --missing.
   [[nodiscard]] NeighborTables read(const Runtime& runtime, const RowsNeeded& needed = {}) const;
   /// Bytes that the latter takes, of tables with these shapes.
-  [[nodiscard]] std::uint64_t missing_bytes(const TableView& rows, const TableView& asked) const;
+  [[nodiscard]] std::uint64_t missing_bytes(const Context& ctx, const TableView& rows, const TableView& asked) const;
   /// The numbers in its file of the rows that are asked about, where some were left out.
   [[nodiscard]] std::span<const std::int64_t> row_numbers(const NeighborTables& tables) const;
   [[nodiscard]] NeighborNames names(const NeighborTables& tables) const;

@@ -70,6 +70,7 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
     Json json = {{"command", "radius"},
                  {"rows", m},
                  {"table_rows", rows.view.rows()},
+                 {"dropped_rows", tables.dropped},
                  {"radius", radius},
                  {"neighbors", total},
                  {"fewest", *least},
@@ -116,7 +117,7 @@ void RadiusCommand::run() const {
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
-  inputs.add(page_bytes(shape, shape_asked) + missing_bytes(shape, shape_asked));
+  inputs.add(page_bytes(shape, shape_asked) + missing_bytes(runtime.ctx, shape, shape_asked));
   // Within a radius lists are symmetric, unless a filter makes them differ.
   const bool searches_all = graph_output.symmetric != "no" && !search.filter.empty();
   if (searches_all || missing.drops()) inputs.add(changed_bytes(shape.rows()));
@@ -170,7 +171,8 @@ void RadiusCommand::run() const {
   written.plan = profile.plan;
   written.stats = profile.stats;
   const report::NeighborProfile& shown = graph_output.include_self ? written : profile;
-  deliver(runtime, {rows, asked, profile, shown, row_numbers(tables), names(tables), seconds, radius}, together);
+  deliver(runtime, {rows, asked, profile, shown, row_numbers(tables), names(tables), tables.dropped, seconds, radius},
+          together);
 }
 
 }  // namespace

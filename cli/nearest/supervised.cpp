@@ -221,7 +221,7 @@ Context plan_supervised(const SupervisedOptions& options, PlannedInputs& inputs,
     rows = TableView(rows.data(), DType::float64, rows.rows(), rows.cols(), 0, 0);
     inputs.add((count(rows) + count(asked)) * static_cast<std::uint64_t>(rows.cols()) * sizeof(double));
   }
-  inputs.add(options.prepared.missing.fill_bytes(rows));
+  inputs.add(options.prepared.missing.fill_bytes(inputs.context(), rows));
   inputs.add(count(rows) * bytes.known);
   return inputs.fit(options.test().empty() ? "fitting" : "answering", [&](const Context& rest) {
     // TEST may have columns that TRAIN was read without.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "vicinal/context.hpp"
+#include "vicinal/graph.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/table.hpp"
 
@@ -55,8 +56,9 @@ class VICINAL_API Imputer {
   /// Throws `invalid_argument` for another number of columns than the fitted table has, and for a table in device
   /// memory; `bad_data` naming row and column of an infinite value, of a missing text and of a mean beyond float64;
   /// `over_memory` before work begins; `cancelled`. With Filling::knn O(r n d) time for r rows with missing values, on
-  /// the host's threads for every context; memory 8 (m + n) d bytes, and no r x n matrix. Otherwise O(m d) time and 8 m
-  /// d bytes. The same bits for every thread count, instruction set and device.
+  /// the context's device; memory 8 (m + n) d bytes, and no r x n matrix: a CUDA device takes batches of rows, within
+  /// its memory limit. Otherwise O(m d) time on the host and 8 m d bytes. The same bits for every thread count,
+  /// instruction set and device.
   [[nodiscard]] Table apply(const Context& ctx, Table table, const std::string& name = "table") const;
   [[nodiscard]] Table apply(const Context& ctx, const TableView& table, const std::string& name = "table") const;
 
@@ -79,6 +81,12 @@ class VICINAL_API Imputer {
   std::vector<double> values_;
   std::shared_ptr<const std::vector<double>> donors_;
 };
+
+/// What fitting an Imputer of a table [n, d] and applying it to rows [m, d] takes, and where it runs, by shapes alone:
+/// as much as where every row has missing values. Only Filling::knn computes on the context's device. O(1) time. Throws
+/// `invalid_argument` as `fit` and `apply` do for options and shapes; `over_memory` where a device has no room.
+VICINAL_API Plan plan_impute(const Context& ctx, const TableView& fitted, const TableView& rows,
+                             const ImputeOptions& options = {});
 
 /// How many values are missing (NaN) in each column: [d]. O(n d) time on all threads. Throws `invalid_argument` for a
 /// table in device memory, `over_memory`, `cancelled`.

@@ -10,6 +10,7 @@
 
 namespace vicinal::kernels {
 
+class DonorBackend;
 class GraphBackend;
 class KMeansBackend;
 class KrylovBackend;
@@ -35,6 +36,7 @@ class Backend {
   [[nodiscard]] virtual TensorCoreSums tensor_core_sums() const { return {}; }
 
   [[nodiscard]] virtual const NearestBackend& nearest() const = 0;
+  [[nodiscard]] virtual const DonorBackend& donors() const = 0;
   [[nodiscard]] virtual const KMeansBackend& kmeans() const = 0;
   [[nodiscard]] virtual const LofBackend& lof() const = 0;
   [[nodiscard]] virtual const LleBackend& lle() const = 0;

@@ -9,6 +9,7 @@
 #include "cpu/lle/krylov.hpp"
 #include "cpu/lof/lof.hpp"
 #include "cpu/nearest/backend.hpp"
+#include "cpu/nearest/donors.hpp"
 #include "cpu/overlap/join.hpp"
 
 namespace vicinal::kernels {
@@ -41,6 +42,7 @@ class CpuBackend final : public Backend {
   std::string isa(const Context& ctx) const override { return std::string(name_of(ctx.isa())); }
 
   const NearestBackend& nearest() const override { return cpu::nearest_backend(); }
+  const DonorBackend& donors() const override { return donors_; }
   const KMeansBackend& kmeans() const override { return kmeans_; }
   const LofBackend& lof() const override { return lof_; }
   const LleBackend& lle() const override { return lle_; }
@@ -49,6 +51,7 @@ class CpuBackend final : public Backend {
   const OverlapBackend& overlap() const override { return overlap_; }
 
  private:
+  cpu::CpuDonors donors_;
   CpuKMeans kmeans_;
   CpuLof lof_;
   LleBackend lle_;

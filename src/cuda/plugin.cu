@@ -16,6 +16,7 @@
 #include "cuda/lle/krylov/krylov.hpp"
 #include "cuda/lle/session.hpp"
 #include "cuda/lof/lof.hpp"
+#include "cuda/nearest/donors.hpp"
 #include "cuda/nearest/screen/self_test.hpp"
 #include "cuda/nearest/tree/tree.hpp"
 #include "cuda/overlap/overlap.hpp"
@@ -344,6 +345,18 @@ void lof_bytes(void* engine, const plugin::Outliers* task, std::uint64_t* bytes,
   guarded(status, [&] { *bytes = outlier_bytes(session_of(engine), *task); });
 }
 
+void fill_missing(void* engine, const plugin::HostCalls* host, const plugin::DonorSearch* task,
+                  plugin::Status* status) {
+  guarded(status, [&] {
+    const CurrentDevice current(session_of(engine).engine.device);
+    find_donors(session_of(engine), host_of(host), *task);
+  });
+}
+
+void fill_bytes(void* engine, const plugin::DonorSearch* task, plugin::DonorRoom* room, plugin::Status* status) {
+  guarded(status, [&] { *room = donor_bytes(session_of(engine), *task); });
+}
+
 void label(void* engine, const plugin::HostCalls* host, plugin::Bipartite* task, plugin::Status* status) {
   guarded(status, [&] {
     const CurrentDevice current(session_of(engine).engine.device);
@@ -478,6 +491,8 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.seed_state = vicinal::cuda::seed_state;
     functions.lof = vicinal::cuda::score_lof;
     functions.lof_bytes = vicinal::cuda::lof_bytes;
+    functions.find_donors = vicinal::cuda::fill_missing;
+    functions.donor_bytes = vicinal::cuda::fill_bytes;
     functions.label = vicinal::cuda::label;
     functions.label_bytes = vicinal::cuda::label_bytes;
     functions.join_polygons = vicinal::cuda::join_polygons;

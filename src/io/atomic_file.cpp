@@ -4,7 +4,7 @@
 #include "io/atomic_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -309,9 +309,10 @@ std::vector<std::string> OutputGroup::commit() {
   for (auto file = files.begin(); file != files.end(); ++file) {
     try {
       rename(*file);
-    } catch (const Error&) {
+    } catch (const Error& error) {
       files_.assign(file + 1, files.end());
-      throw;
+      if (targets.empty()) throw;
+      throw Error(error.code(), fmt::format("{}; written already: '{}'", error.what(), fmt::join(targets, "', '")));
     }
     targets.push_back(file->shown);
   }

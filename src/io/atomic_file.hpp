@@ -79,7 +79,7 @@ class VICINAL_API OutputGroup {
 
   /// Returns the targets, as callers wrote them, in the order of their commits; none for a group within another, whose
   /// files the outer one returns, and none for what was written directly. Throws `io` for the first file that cannot be
-  /// renamed; that one and those after it are removed.
+  /// renamed, naming those that were; that one and those after it are removed.
   std::vector<std::string> commit();
 
  private:

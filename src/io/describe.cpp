@@ -1,4 +1,7 @@
 // describe_file: headers only, but for text, whose rows have to be counted, and for formats whose rows have lengths.
+// describe_columns (describe.hpp) counts none.
+#include "io/describe.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,27 +26,32 @@
 namespace vicinal {
 namespace {
 
+/// Whether the rows of a text are counted.
+enum class Rows : std::uint8_t { counted, not_counted };
+
 void add(FileInfo& info, const std::string& name, const io::ArrayHeader& header) {
   info.arrays.push_back({name, header.descr, header.shape});
 }
 
 void describe_text(const Context& ctx, const io::Bytes& bytes, const std::string& file, const ReadOptions& options,
-                   FileInfo& info) {
+                   Rows rows, FileInfo& info) {
   const io::CsvLayout layout = io::lay_out_csv(ctx, bytes, file, options);
   info.columns = layout.names;
   info.has_index = layout.roles[0] == io::ColumnRole::index;
-  info.arrays.push_back({"", "text", {io::count_csv_rows(ctx, layout), layout.fields()}});
+  const std::int64_t count = rows == Rows::counted ? io::count_csv_rows(ctx, layout) : -1;
+  info.arrays.push_back({"", "text", {count, layout.fields()}});
 }
 
 void describe_json(const Context& ctx, const io::Bytes& bytes, const std::string& file, const ReadOptions& options,
-                   FileInfo& info) {
+                   Rows counting, FileInfo& info) {
   constexpr std::int64_t kLines = 64;  // more than a layout is found from
   const io::DelimitedJson json = io::delimited_json(ctx, bytes, file, options, kLines);
   const io::CsvLayout layout = io::lay_out_csv(ctx, json.text, file, json.options, json.lines);
   info.columns = layout.names;
   info.has_index = layout.roles[0] == io::ColumnRole::index;
-  const std::int64_t rows = io::count_json_rows(ctx, bytes);
+  const std::int64_t rows = counting == Rows::counted ? io::count_json_rows(ctx, bytes) : -1;
   info.arrays.push_back({"", "text", {rows, layout.fields()}});
+  if (rows < 0) return;
   // As delimited text no value takes more, but for what a line lacks.
   info.unpacked = bytes.size + 3 * static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(layout.fields());
 }
@@ -60,10 +68,12 @@ ReadOptions options_of_text(const ReadOptions& options) {
 }
 
 /// Formats whose first bytes do not say how much there is.
-void describe_content(const Context& ctx, const io::Content& content, const ReadOptions& options, FileInfo& info) {
+void describe_content(const Context& ctx, const io::Content& content, const ReadOptions& options, Rows rows,
+                      FileInfo& info) {
   const io::Bytes& bytes = content.bytes;
   const std::string& file = content.file;
   info.format = content.format;
+  if (rows == Rows::not_counted && !io::has_named_columns(content.format)) return;
   switch (content.format) {
     case FileFormat::npy:
       return add(info, "", io::parse_npy(bytes, fmt::format("'{}'", file), true).header);
@@ -76,11 +86,11 @@ void describe_content(const Context& ctx, const io::Content& content, const Read
       for (const io::Hdf5Dataset& set : io::list_hdf5(ctx, bytes, file)) add(info, set.name, set.header);
       return;
     case FileFormat::csv:
-      return describe_text(ctx, bytes, file, options_of_text(options), info);
+      return describe_text(ctx, bytes, file, options_of_text(options), rows, info);
     case FileFormat::json_lines:
-      return describe_json(ctx, bytes, file, options_of_text(options), info);
+      return describe_json(ctx, bytes, file, options_of_text(options), rows, info);
     case FileFormat::kmeans_text:
-      describe_text(ctx, bytes, file, {}, info);
+      describe_text(ctx, bytes, file, {}, rows, info);
       info.columns.clear();
       --info.arrays.back().shape[1];  // the ids
       return;
@@ -114,7 +124,7 @@ bool describe_beginning(const Context& ctx, const std::filesystem::path& path, s
   if (content.format != FileFormat::npy && content.format != FileFormat::idx) return false;
   content.bytes.size = size;  // of the elements no more than their number is looked at
   info.bytes = size;
-  describe_content(ctx, content, {}, info);
+  describe_content(ctx, content, {}, Rows::counted, info);
   return true;
 }
 
@@ -125,10 +135,7 @@ void keep_array(FileInfo& info, const std::string& file, const std::string& memb
   throw Error(ErrorCode::invalid_argument, fmt::format("'{}' has no array '{}'", file, io::shown(member)));
 }
 
-}  // namespace
-
-FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options) try {
-  const core::Entry entry;
+FileInfo described(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options, Rows rows) {
   const io::Place place = io::place_of(path);
   const std::string file = place.file.string();
   const std::string where = fmt::format("'{}'", file);
@@ -150,13 +157,24 @@ FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, co
   io::Content content = io::recognized(ctx, stored, place, format);
   if (!format && io::is_text_format(content.format) && io::asks_for_csv(options)) content.format = FileFormat::csv;
   if (content.is_zipped) info.compression = Compression::zip;
-  describe_content(ctx, content, options, info);
+  describe_content(ctx, content, options, rows, info);
   if (info.compression != Compression::none) info.unpacked += content.bytes.size;
   const bool has_arrays = content.format == FileFormat::npz || content.format == FileFormat::hdf5;
   for (const std::string& member : {content.member, options.member}) {
-    if (has_arrays && !member.empty()) keep_array(info, content.file, member);
+    if (has_arrays && !member.empty() && rows == Rows::counted) keep_array(info, content.file, member);
   }
   return info;
+}
+
+}  // namespace
+
+FileInfo io::describe_columns(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options) {
+  return described(ctx, path, options, Rows::not_counted);
+}
+
+FileInfo describe_file(const Context& ctx, const std::filesystem::path& path, const ReadOptions& options) try {
+  const core::Entry entry;
+  return described(ctx, path, options, Rows::counted);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -163,7 +163,10 @@ void write_graph_lines(PackedFile& file, std::int64_t first, const NeighborGraph
 }
 
 GraphWriter::GraphWriter(const Context& ctx, const std::filesystem::path& path, const GraphWriteOptions& options)
-    : ctx_(ctx), file_((check_layout(path, options), ctx), path, compression_of_suffix(path)), options_(options) {
+    : ctx_(ctx),
+      path_(path.string()),
+      file_((check_layout(path, options), ctx), path, compression_of_suffix(path)),
+      options_(options) {
   if (graph_format_of(path) == GraphFormat::npz) {
     spools_ = std::make_unique<Spools>(ctx, path);
     constexpr std::int64_t kFirst = 0;
@@ -231,8 +234,9 @@ void GraphWriter::write_lists() {
 }
 
 void GraphWriter::write_ids(NpzWriter& archive) {
-  if (options_.row_ids != nullptr) archive.add("row_ids", IdArray(ctx_, *options_.row_ids, options_.rows).view());
-  if (options_.table_ids != nullptr) archive.add("table_ids", IdArray(ctx_, *options_.table_ids).view());
+  if (options_.row_ids != nullptr)
+    archive.add("row_ids", IdArray(ctx_, path_, *options_.row_ids, options_.rows).view());
+  if (options_.table_ids != nullptr) archive.add("table_ids", IdArray(ctx_, path_, *options_.table_ids).view());
 }
 
 // The arrays, and their order, of scipy.sparse.save_npz.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "io/npz.hpp"
 #include "io/packed_file.hpp"
@@ -71,6 +72,7 @@ class VICINAL_API GraphWriter {
   void write_ids(NpzWriter& archive);
 
   const Context& ctx_;
+  std::string path_;
   PackedFile file_;
   std::unique_ptr<Spools> spools_;  // none: csv
   GraphWriteOptions options_;

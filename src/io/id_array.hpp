@@ -13,8 +13,12 @@ namespace vicinal::io {
 class VICINAL_API IdArray {
  public:
   /// Of the rows with these numbers; of all where none are given. Scratch: 8 bytes a row, or 4 a character of the
-  /// longest text. Throws `bad_data` naming the row of a text that is not UTF-8, `over_memory`, `cancelled`.
-  IdArray(const Context& ctx, const RowIds& ids, std::span<const std::int64_t> rows = {});
+  /// longest text. `file` stands for the ids in errors. Throws `bad_data` naming the row of a text that is not UTF-8,
+  /// `over_memory` naming that of the longest one, `cancelled`.
+  IdArray(const Context& ctx, const std::string& file, const RowIds& ids, std::span<const std::int64_t> rows = {});
+  /// Throws as that would, and makes nothing: before there is work that would be in vain.
+  static void check(const Context& ctx, const std::string& file, const RowIds& ids,
+                    std::span<const std::int64_t> rows = {});
 
   /// [rows]; valid as long as this.
   [[nodiscard]] ArrayView view() const;

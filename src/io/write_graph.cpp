@@ -90,8 +90,8 @@ void write_graph(const Context& ctx, const std::filesystem::path& path, const Ne
   const auto offsets_size = static_cast<std::int64_t>(graph.offsets.size());
   std::optional<io::IdArray> row_ids;
   std::optional<io::IdArray> table_ids;
-  if (options.row_ids != nullptr) row_ids.emplace(ctx, *options.row_ids, options.rows);
-  if (options.table_ids != nullptr) table_ids.emplace(ctx, *options.table_ids);
+  if (options.row_ids != nullptr) row_ids.emplace(ctx, path.string(), *options.row_ids, options.rows);
+  if (options.table_ids != nullptr) table_ids.emplace(ctx, path.string(), *options.table_ids);
   const auto write = [&](std::vector<NamedArray> arrays) {
     if (row_ids) arrays.push_back({"row_ids", row_ids->view()});
     if (table_ids) arrays.push_back({"table_ids", table_ids->view()});

@@ -180,7 +180,7 @@ void write_arrays(const io::TableOutput& output, io::PackedFile& file, bool with
   }
   std::optional<io::IdArray> ids;
   if (output.table.ids) {
-    ids.emplace(output.ctx, *output.table.ids);
+    ids.emplace(output.ctx, output.path.string(), *output.table.ids);
     arrays.push_back({"row_ids", ids->view()});
   }
   if (output.format == FileFormat::npz) return io::write_npz_members(file, arrays);

@@ -15,6 +15,7 @@
 #include "cluster.hpp"
 #include "core/distance.hpp"
 #include "core/table_access.hpp"
+#include "donors.hpp"
 #include "graph.hpp"
 #include "krylov.hpp"
 #include "lle.hpp"
@@ -576,6 +577,26 @@ void lof(void* engine, const HostCalls* host, const Search* search, Outliers* ta
   });
 }
 
+DonorRoom require_room(const Engine& engine, const DonorSearch& task) {
+  const DonorRoom room = fake_room(task);
+  if (room.device > engine.limit) {
+    throw Error(ErrorCode::over_memory, "donors need more than " + std::to_string(engine.limit) + " bytes");
+  }
+  return room;
+}
+
+void donor_bytes(void* engine, const DonorSearch* task, DonorRoom* room, Status* status) {
+  guarded(status, [&] { *room = require_room(*static_cast<Engine*>(engine), *task); });
+}
+
+void find_donors(void* engine, const HostCalls* host, const DonorSearch* task, Status* status) {
+  guarded(status, [&] {
+    static_cast<void>(require_room(*static_cast<Engine*>(engine), *task));
+    const std::vector<double> donors = read(task->donors, 0, task->donors.rows);
+    if (!fake_donors(*task, donors, read(task->rows, 0, task->rows.rows), *host)) throw HostFailed{};
+  });
+}
+
 void label_bytes(void* engine, const Bipartite* task, std::uint64_t* bytes, Status* status) {
   guarded(status, [&] {
     *bytes = fake_bytes(*task);
@@ -732,6 +753,8 @@ extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functio
     functions.seed_state = plugin::seed_state;
     functions.lof = plugin::lof;
     functions.lof_bytes = plugin::lof_bytes;
+    functions.find_donors = plugin::find_donors;
+    functions.donor_bytes = plugin::donor_bytes;
     functions.label = plugin::label;
     functions.label_bytes = plugin::label_bytes;
     functions.join_polygons = plugin::join_polygons;

@@ -60,7 +60,7 @@ run_sanitizer() {
   local tool sanitizer tests
   sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
   [[ -x $sanitizer ]] || { echo "not run: there is no compute-sanitizer"; return; }
-  local filter=${SANITIZE_FILTER:-Cuda.TablesInDeviceMemory:Cuda.ListsIntoMemoryOfTheCallers:Cuda.AnIndexMoves*:Cuda.Custom*:CudaTree.AnIndex*:CudaTree.ListsOf*:Refusal.Values*:Search/PerMetric.InEveryLayout/*:KMeans.Shapes*:KMeans.WeightsOfZero:KMeans.GivenCentres*}
+  local filter=${SANITIZE_FILTER:-Cuda.TablesInDeviceMemory:Cuda.ListsIntoMemoryOfTheCallers:Cuda.AnIndexMoves*:Cuda.Custom*:CudaTree.AnIndex*:CudaTree.ListsOf*:Refusal.Values*:Search/PerMetric.InEveryLayout/*:KMeans.Shapes*:KMeans.WeightsOfZero:KMeans.GivenCentres*:ImputerOnDevice.HasTheBitsOfTheProcessor:ImputerOnDevice.LeavesOut*}
   # racecheck is slower by orders of magnitude: those that end in a minute or two.
   local races=${RACE_FILTER:-Cuda.TablesInDeviceMemory:Cuda.ListsIntoMemoryOfTheCallers:Cuda.AnIndexMoves*:Cuda.Custom*:CudaTree.ListsOf*:Refusal.Values*:Search/PerMetric.InEveryLayout/hamming:KMeans.ConstantColumns:KMeans.OneRowAndEqualRows:KMeans.GivenCentres*:KMeans.MoreClusters*}
   for tool in memcheck racecheck initcheck synccheck; do

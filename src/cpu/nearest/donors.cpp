@@ -1,4 +1,4 @@
-// See backend/donors.hpp. Donors are kept column by column in blocks of rows. A task takes some rows with missing
+// See donors.hpp. Donors are kept column by column in blocks of rows. A task takes some rows with missing
 // values through all blocks, each row against a block by the kernel of simd/donor_kernels.hpp; what that lets through
 // gets its key by the letter of clause 24 and goes to the lists of the columns that the row lacks and the donor has.
 //
@@ -8,7 +8,7 @@
 // clause 24 alike. The key is S / c, rounded. A donor that belongs to a list whose worst key is w has S <= c w (1 + u)
 // <= q w (1 + u), so the kernel's sum is at most q w (1 + (2 d + 8) u) and some 2^-1070. The limit is q w (1 + 8 (d +
 // 16) u) + 2^-1000, computed by three rounded operations, and infinite where that overflows.
-#include "backend/donors.hpp"
+#include "cpu/nearest/donors.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,15 +16,14 @@
 #include <limits>
 #include <utility>
 
-#include "core/exact_sum.hpp"
 #include "core/parallel.hpp"
 #include "core/raw_vector.hpp"
 #include "simd/donor_kernels.hpp"
 
-namespace vicinal::kernels {
+namespace vicinal::cpu {
 namespace {
 
-using cpu::kDonorRows;
+using kernels::DonorTask;
 
 constexpr std::int64_t kRowsPerTask = 32;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -77,10 +76,10 @@ class Receiver {
     set_limit();
   }
 
-  void meet(cpu::NearDonorsFn near_donors, const double* block, std::int64_t first, std::int64_t rows) {
+  void meet(NearDonorsFn near_donors, const double* block, std::int64_t first, std::int64_t rows) {
     if (values_.empty()) return;  // nothing in common with any
     std::array<std::int32_t, kDonorRows> near;
-    const cpu::DonorQuery query{values_.data(), columns_.data(), static_cast<std::int64_t>(values_.size()), limit_};
+    const DonorQuery query{values_.data(), columns_.data(), static_cast<std::int64_t>(values_.size()), limit_};
     const std::int64_t found = near_donors(query, block, near.data());
     const auto k = static_cast<std::size_t>(task_.k);
     for (std::int64_t i = 0; i < found; ++i) {
@@ -98,11 +97,9 @@ class Receiver {
 
   void fill() const {
     for (const DonorList& list : lists_) {
-      core::ExactSum sum;
-      for (const auto& [key, id] : list.nearest)
-        sum.add(task_.donors[static_cast<std::size_t>(id * task_.cols + list.column)]);
-      row_[list.column] = list.nearest.empty() ? task_.means[static_cast<std::size_t>(list.column)]
-                                               : sum.rounded() / static_cast<double>(list.nearest.size());
+      kernels::DonorMean mean(task_, list.column);
+      for (const auto& [key, id] : list.nearest) mean.add(id);
+      row_[list.column] = mean.value();
     }
   }
 
@@ -124,18 +121,20 @@ class Receiver {
 
 }  // namespace
 
-std::uint64_t donor_bytes(const Context& ctx, const DonorTask& task, std::int64_t missing) {
-  const auto n = task.donors.size() / static_cast<std::size_t>(task.cols);
-  const auto d = static_cast<std::uint64_t>(task.cols);
-  const auto tasks = static_cast<std::uint64_t>((missing + kRowsPerTask - 1) / kRowsPerTask);
+kernels::MemoryNeed CpuDonors::bytes(const Context& ctx, const kernels::DonorShape& shape) const {
+  const auto n = static_cast<std::uint64_t>(shape.donors);
+  const auto d = static_cast<std::uint64_t>(shape.cols);
+  const auto tasks = static_cast<std::uint64_t>((shape.rows + kRowsPerTask - 1) / kRowsPerTask);
   const std::uint64_t busy = std::min(static_cast<std::uint64_t>(ctx.threads()), tasks);
-  const std::uint64_t listed = std::min<std::uint64_t>(static_cast<std::uint64_t>(task.k), n);
+  const std::uint64_t listed = std::min<std::uint64_t>(static_cast<std::uint64_t>(shape.k), n);
   const std::uint64_t row = sizeof(Receiver) + d * (16 + sizeof(DonorList) + 32 * listed);
-  return (n + static_cast<std::uint64_t>(kDonorRows)) * d * sizeof(double) +
-         busy * static_cast<std::uint64_t>(kRowsPerTask) * row;
+  return {(n + static_cast<std::uint64_t>(kDonorRows)) * d * sizeof(double) +
+              busy * static_cast<std::uint64_t>(kRowsPerTask) * row,
+          0};
 }
 
-void fill_from_donors(const Context& ctx, const DonorTask& task, std::span<const std::int64_t> rows, double* values) {
+void CpuDonors::fill(const Context& ctx, const DonorTask& task, std::span<const std::int64_t> rows,
+                     double* values) const {
   const std::int64_t d = task.cols;
   const std::int64_t n = static_cast<std::int64_t>(task.donors.size()) / d;
   const std::int64_t blocks = (n + kDonorRows - 1) / kDonorRows;
@@ -150,7 +149,7 @@ void fill_from_donors(const Context& ctx, const DonorTask& task, std::span<const
       }
     }
   });
-  const cpu::NearDonorsFn near_donors = cpu::near_donors(ctx.isa());
+  const NearDonorsFn near_donors = cpu::near_donors(ctx.isa());
   const auto count = static_cast<std::int64_t>(rows.size());
   const std::int64_t tasks = (count + kRowsPerTask - 1) / kRowsPerTask;
   core::parallel_for(ctx, tasks, [&](std::int64_t number, int worker) {
@@ -171,4 +170,4 @@ void fill_from_donors(const Context& ctx, const DonorTask& task, std::span<const
   });
 }
 
-}  // namespace vicinal::kernels
+}  // namespace vicinal::cpu

@@ -13,6 +13,7 @@
 #include "cuda/base/element.hpp"
 #include "cuda/base/metric_ops.cuh"
 #include "cuda/base/warp.cuh"
+#include "cuda/nearest/accumulators.cuh"
 #include "cuda/nearest/keys.hpp"
 
 namespace vicinal::cuda {
@@ -26,16 +27,11 @@ struct Order {
   std::int64_t end[8];
 };
 
-/// The place of an accumulator in that order, and the accumulator of a place: bits reversed.
-__host__ __device__ constexpr int reversed(int i) {
-  return (i & 1) << 2 | (i & 2) | (i & 4) >> 2;
-}
-
 Order order_of(std::int64_t d) {
   Order order{};
   std::int64_t end = 0;
   for (int place = 0; place < 8; ++place) {
-    end += (d - reversed(place) + 7) / 8;
+    end += columns_at(place, d);
     order.end[place] = end;
   }
   return order;
@@ -198,35 +194,7 @@ class Tile {
     for (int i = 0; i < kEach; ++i) {
 #pragma unroll
       for (int j = 0; j < kEach; ++j) {
-        const double a = a_[i][j];
-        double& left = left_[i][j];
-        double& right = right_[i][j];
-        double& last = last_[i][j];
-        switch (place) {
-          case 0:
-            left = a;
-            break;
-          case 1:
-            left = Op::join(left, a);
-            break;
-          case 2:
-            right = a;
-            break;
-          case 3:
-            left = Op::join(left, Op::join(right, a));
-            break;
-          case 4:
-            right = a;
-            break;
-          case 5:
-            right = Op::join(right, a);
-            break;
-          case 6:
-            last = a;
-            break;
-          default:
-            left = Op::join(left, Op::join(right, Op::join(last, a)));
-        }
+        join_at<Op>(place, a_[i][j], left_[i][j], right_[i][j], last_[i][j]);
         a_[i][j] = 0;
       }
     }

@@ -1,5 +1,5 @@
-// Imputer, count_missing and complete_rows (contract clause 24). Tables are widened to float64 once and looked at in
-// place; what Filling::knn fills, the backend's donors do (backend/donors.hpp).
+// Imputer, plan_impute, count_missing and complete_rows (contract clause 24). Tables are widened to float64 once and
+// looked at in place; what Filling::knn fills, the backend does (backend/donors.hpp).
 #include "vicinal/impute.hpp"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "backend/backend.hpp"
 #include "backend/donors.hpp"
 #include "core/entry.hpp"
 #include "core/exact_sum.hpp"
@@ -145,6 +146,24 @@ double value_for(const Context& ctx, const Widened& values, std::int64_t d, std:
   return value + 0.0;  // a zero is +0
 }
 
+/// Of rows that lack as many values as they can.
+kernels::DonorShape shape_of(std::int64_t n, std::int64_t d, std::int64_t k, std::int64_t rows) {
+  return {n, d, k, rows, rows * d};
+}
+
+void check_impute(const ImputeOptions& options) {
+  if (options.filling > Filling::knn) refuse("filling: unknown value; expected one of none, mean, median, knn");
+  if (options.filling == Filling::knn && options.k < 1) {
+    refuse("k is " + std::to_string(options.k) + "; missing values need at least 1 neighbor");
+  }
+}
+
+void require_columns(const std::string& name, std::int64_t cols, std::size_t fitted) {
+  if (static_cast<std::size_t>(cols) == fitted) return;
+  refuse(name + " has " + std::to_string(cols) + " columns, the table that missing values are filled from has " +
+         std::to_string(fitted));
+}
+
 Table unnamed_table(const TableView& view) {
   Table table;
   table.view = view;
@@ -171,10 +190,7 @@ Filling filling_from(std::string_view name) {
 
 Imputer Imputer::fit(const Context& ctx, const Table& table, const ImputeOptions& options) try {
   const core::Entry entry;
-  if (options.filling > Filling::knn) refuse("filling: unknown value; expected one of none, mean, median, knn");
-  if (options.filling == Filling::knn && options.k < 1) {
-    refuse("k is " + std::to_string(options.k) + "; missing values need at least 1 neighbor");
-  }
+  check_impute(options);
   if (options.filling == Filling::none) return {};
   require_host_rows(ctx, table.view, "table");
   const std::int64_t d = table.view.cols();
@@ -206,13 +222,12 @@ Imputer Imputer::fit(const Context& ctx, const TableView& table, const ImputeOpt
 
 Imputer Imputer::of(const ImputeOptions& options, std::vector<double> values, std::vector<double> donors) try {
   const core::Entry entry;
-  if (options.filling > Filling::knn) refuse("filling: unknown value; expected one of none, mean, median, knn");
+  check_impute(options);
   const auto infinite = [](double value) { return std::isinf(value); };
   if (std::any_of(values.begin(), values.end(), infinite)) refuse("values: not all are finite");
   if (std::any_of(donors.begin(), donors.end(), infinite)) refuse("donors: not all are finite");
   const bool knn = options.filling == Filling::knn;
   if (knn != !donors.empty()) refuse("donors: filling by knn has some, any other has none");
-  if (knn && options.k < 1) refuse("k is " + std::to_string(options.k) + "; missing values need at least 1 neighbor");
   if ((options.filling == Filling::none) != values.empty()) refuse("values: one for each column, none without filling");
   if (knn && donors.size() % values.size() != 0) refuse("donors: their rows have not one number for each column");
   Imputer made;
@@ -237,10 +252,7 @@ Table Imputer::apply(const Context& ctx, Table table, const std::string& name) c
   if (filling_ == Filling::none) return table;
   require_host_rows(ctx, table.view, name);
   const std::int64_t d = table.view.cols();
-  if (static_cast<std::size_t>(d) != values_.size()) {
-    refuse(name + " has " + std::to_string(d) + " columns, the table that missing values are filled from has " +
-           std::to_string(values_.size()));
-  }
+  require_columns(name, d, values_.size());
   const std::string job = "filling the missing values of " + name;
   core::require_memory(ctx, widened_bytes(table.view), job);
   const auto values = std::make_shared<Widened>(widened(ctx, table.view));
@@ -262,9 +274,10 @@ Table Imputer::apply(const Context& ctx, Table table, const std::string& name) c
   if (filling_ == Filling::knn) {
     const std::int64_t n = static_cast<std::int64_t>(donors_->size()) / d;
     const kernels::DonorTask task{*donors_, d, compared, values_, std::min(k_, n)};
-    core::require_memory(
-        ctx, widened_bytes(table.view) + kernels::donor_bytes(ctx, task, static_cast<std::int64_t>(rows.size())), job);
-    kernels::fill_from_donors(ctx, task, rows, values->data());
+    const kernels::DonorBackend& backend = kernels::backend_of(ctx).donors();
+    const kernels::MemoryNeed need = backend.bytes(ctx, shape_of(n, d, task.k, static_cast<std::int64_t>(rows.size())));
+    core::require_memory(ctx, widened_bytes(table.view) + need.host, job);
+    backend.fill(ctx, task, rows, values->data());
   }
   core::Poll poll(ctx);
   for (const std::int64_t i : rows) {
@@ -286,6 +299,44 @@ Table Imputer::apply(const Context& ctx, Table table, const std::string& name) c
 Table Imputer::apply(const Context& ctx, const TableView& table, const std::string& name) const try {
   const core::Entry entry;
   return apply(ctx, unnamed_table(table), name);
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Plan plan_impute(const Context& ctx, const TableView& fitted, const TableView& rows, const ImputeOptions& options) try {
+  const core::Entry entry;
+  check_impute(options);
+  require_host_rows(ctx, fitted, "table");
+  require_host_rows(ctx, rows, "rows");
+  require_columns("rows", rows.cols(), static_cast<std::size_t>(fitted.cols()));
+  Plan plan;
+  plan.method = Method::direct;
+  plan.isa = std::string(name_of(ctx.isa()));
+  plan.threads = ctx.threads();
+  if (options.filling == Filling::none) {
+    plan.reason = "missing values stay";
+    return plan;
+  }
+  const std::uint64_t known = std::min(widened_bytes(fitted), std::uint64_t{1} << 61);
+  const std::uint64_t filled = std::min(widened_bytes(rows), std::uint64_t{1} << 61);
+  plan.memory = std::max(2 * known, filled);
+  if (options.filling != Filling::knn) {
+    plan.reason = "missing values become the " + std::string(name_of(options.filling)) +
+                  " of their column, which the host computes";
+    return plan;
+  }
+  const kernels::Backend& backend = kernels::backend_of(ctx);
+  const std::int64_t n = fitted.rows();
+  const kernels::MemoryNeed need =
+      backend.donors().bytes(ctx, shape_of(n, fitted.cols(), std::min(options.k, n), rows.rows()));
+  plan.device = ctx.device();
+  plan.isa = backend.isa(ctx);
+  plan.memory = std::max(2 * known, known + filled + need.host);
+  plan.device_memory = need.device;
+  plan.reason =
+      "rows with missing values have other columns in common with each row, which no screen or tree serves, "
+      "so every key is computed";
+  return plan;
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

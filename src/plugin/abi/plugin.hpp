@@ -9,7 +9,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 15;
+inline constexpr std::uint32_t kPluginVersion = 16;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -190,6 +190,10 @@ struct Outliers {
   double seconds = 0;             ///< filled: after the search
 };
 
+/// Rows that lack values, those that have them, and what such a search takes (donors.hpp).
+struct DonorSearch;
+struct DonorRoom;
+
 /// Edges of a bipartite graph, and where labels go (graph.hpp).
 struct Bipartite;
 /// Two maps whose features are to be joined (overlap.hpp).
@@ -283,6 +287,11 @@ struct Functions {
   /// Bytes of device memory that takes, neighborhoods included, beyond what the search takes. Fails where they are not
   /// to be had.
   void (*lof_bytes)(void* engine, const Outliers* task, std::uint64_t* bytes, Status* status) = nullptr;
+
+  /// Finds the nearest donors of missing values.
+  void (*find_donors)(void* engine, const HostCalls* host, const DonorSearch* task, Status* status) = nullptr;
+  /// What that takes, donors included. Fails where it is not to be had.
+  void (*donor_bytes)(void* engine, const DonorSearch* task, DonorRoom* room, Status* status) = nullptr;
 
   /// Labels the members of a bipartite graph.
   void (*label)(void* engine, const HostCalls* host, Bipartite* task, Status* status) = nullptr;

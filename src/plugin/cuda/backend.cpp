@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "plugin/cuda/donors.hpp"
 #include "plugin/cuda/graph.hpp"
 #include "plugin/cuda/kmeans.hpp"
 #include "plugin/cuda/krylov.hpp"
@@ -19,6 +20,7 @@ class CudaBackend final : public kernels::Backend {
   explicit CudaBackend(const std::shared_ptr<Device>& device)
       : device_(device),
         nearest_(make_nearest(device)),
+        donors_(device),
         kmeans_(device),
         lof_(device, *nearest_),
         lle_(device),
@@ -37,6 +39,7 @@ class CudaBackend final : public kernels::Backend {
   }
 
   const kernels::NearestBackend& nearest() const override { return *nearest_; }
+  const kernels::DonorBackend& donors() const override { return donors_; }
   const kernels::KMeansBackend& kmeans() const override { return kmeans_; }
   const kernels::LofBackend& lof() const override { return lof_; }
   const kernels::LleBackend& lle() const override { return lle_; }
@@ -47,6 +50,7 @@ class CudaBackend final : public kernels::Backend {
  private:
   std::shared_ptr<Device> device_;
   std::unique_ptr<const CudaNearest> nearest_;
+  CudaDonors donors_;
   CudaKMeans kmeans_;
   CudaLof lof_;
   CudaLleBackend lle_;

@@ -2,14 +2,19 @@
 --label and --labels; and what is written as one array."""
 
 import csv
+import ctypes
 import gzip
 import json
+import os
+import struct
+import threading
 
 import numpy as np
 import pytest
 
 DATA = 3
 USAGE = 2
+MEMORY = 4
 
 
 @pytest.fixture
@@ -202,3 +207,95 @@ def test_ids_are_part_of_the_plan(vicinal, tmp_path, files):
         done = vicinal(*words, "--id", "who", "--memory-limit", without)
         assert done.returncode == 4 and str(with_ids) in done.stderr.replace(" ", ""), done.stderr
         assert vicinal(*words, "--id", "who", "--memory-limit", with_ids).returncode == 0
+
+
+def test_ids_that_are_no_array_are_refused_before_the_work(vicinal, ok, tmp_path):
+    """Texts of an npz are all as long as the longest, and in Unicode. What the command could not do is not reached."""
+    names = [f"row {i}" for i in range(400)]
+    names[30] = "x" * 300_000
+    rows = [f"{name},{i},{i % 7},{i % 5}" for i, name in enumerate(names)]
+    (tmp_path / "long.csv").write_text("\n".join(["who,a,b,c", *rows]) + "\n")
+    rows[30] = f"\xe9,{rows[30].split(',', 1)[1]}"
+    (tmp_path / "latin.csv").write_text("\n".join(["who,a,b,c", *rows]) + "\n", encoding="latin-1")
+    searches = ("knn", "-k", 900), ("radius", "-r", -1), ("kmeans", "-c", 900), ("lof", "-k", 900), ("lle", "-k", 900)
+    for words in searches:
+        common = (words[0], "long.csv", *words[1:], "--id", "who", "--memory-limit", "300M")
+        done = vicinal(*common, "-o", "found.npz")
+        assert done.returncode == MEMORY, done.stderr
+        assert "long.csv: an npz with 400 texts as long as that of row 30 (300000 characters)" in done.stderr
+        assert "write .csv" in done.stderr
+        assert "characters" not in vicinal(*common, "-o", "found.csv").stderr
+        done = vicinal(words[0], "latin.csv", *words[1:], "--id", "who", "-o", "found.npz")
+        assert done.returncode == DATA and "latin.csv: the text '?' of row 30 is not UTF-8" in done.stderr, done.stderr
+    done = vicinal("knn", "long.csv", "-k", 2, "--id", "who", "--memory-limit", "300M", "-o", "found.csv")
+    assert done.returncode == 0 and names[30] in (tmp_path / "found.csv").read_text()
+    done = vicinal("impute", "long.csv", "--id", "who", "--memory-limit", "300M", "-o", "found.npz")
+    assert done.returncode == MEMORY and "long.csv: an npz with 400 texts" in done.stderr
+
+
+def test_a_position_is_the_same_column_in_both_tables(ok, vicinal, tmp_path, files):
+    drop = ("--drop", "kind", "--drop", "number")
+    lines = list(csv.reader((tmp_path / "test.csv").read_text().splitlines()))
+    for name, order in (("moved", [1, 2, 3, 4, 5, 0]), ("without", [1, 2, 3, 4, 5])):
+        with open(tmp_path / f"{name}.csv", "w", newline="") as out:
+            csv.writer(out).writerows([[line[j] for j in order] for line in lines])
+    for verb in (("knn", "-k", 2), ("radius", "-r", 1)):
+        ok(verb[0], "train.csv", "moved.csv", *verb[1:], "--id", "who", *drop, "-o", "named.csv")
+        ok(verb[0], "train.csv", "moved.csv", *verb[1:], "--id", 0, *drop, "-o", "numbered.csv")
+        assert (tmp_path / "numbered.csv").read_text() == (tmp_path / "named.csv").read_text()
+        done = vicinal(verb[0], "train.csv", "without.csv", *verb[1:], "--id", 0, *drop)
+        assert done.returncode == USAGE and "without.csv" in done.stderr
+        assert "--id: column 0 of train.csv is 'who', and without.csv has no column of that name" in done.stderr
+    for name in ("train", "test"):  # without names a position is all there is
+        rows = files[name][0]
+        np.savetxt(tmp_path / f"plain_{name}.csv", np.c_[np.arange(len(rows)) + 7, rows], delimiter=",")
+    ok("knn", "plain_train.csv", "plain_test.csv", "-k", 2, "--id", 0, "-o", "plain.csv")
+    assert rows_of(tmp_path / "plain.csv")[1][0].startswith("7")
+
+
+class Opened:
+    """How often files are opened while this lives (Linux's inotify)."""
+
+    def __init__(self, *paths):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.inotify = self.libc.inotify_init1(os.O_NONBLOCK)
+        in_open = 0x20
+        watch = self.libc.inotify_add_watch
+        self.names = {watch(self.inotify, os.fsencode(path), in_open): path.name for path in paths}
+
+    def counts(self):
+        counts = dict.fromkeys(self.names.values(), 0)
+        try:
+            while True:
+                events = os.read(self.inotify, 1 << 16)
+                while events:
+                    watch, _, _, length = struct.unpack_from("iIII", events)
+                    counts[self.names[watch]] += 1
+                    events = events[16 + length:]
+        except BlockingIOError:
+            return counts
+        finally:
+            os.close(self.inotify)
+
+
+def test_a_table_is_looked_at_once(ok, tmp_path, files):
+    drop = ("--drop", "number")
+    for words in (("knn", "-k", 2, "--drop", "kind"), ("radius", "-r", 1, "--drop", "kind"),
+                  ("classify", "--label", "kind", "-k", 2), ("regress", "--target", "c", "--drop", "kind", "-k", 2),
+                  ("lof", "--label", "kind", "-k", 5), ("lle", "--label", "kind", "-k", 6)):  # fmt: skip
+        opened = Opened(tmp_path / "train.csv", tmp_path / "test.csv")
+        ok(words[0], "train.csv", "test.csv", *words[1:], *drop, "--id", 0)
+        assert max(opened.counts().values()) <= 2, words  # and read
+
+
+def test_a_pipe_is_looked_at_before_it_is_read(ok, vicinal, tmp_path, files):
+    """A named pipe has nothing more to tell, and nobody who writes, once it was read."""
+    text = (tmp_path / "test.csv").read_text()
+    words = ("--label", 4, "--drop", 5, "--drop", 0, "-c", 3)
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,), daemon=True)
+    writer.start()
+    assert vicinal("kmeans", "pipe", *words, "--save-model", "piped", timeout=60).returncode == 0
+    writer.join()
+    ok("kmeans", "test.csv", *words, "--save-model", "stored")
+    assert (tmp_path / "piped").read_bytes() == (tmp_path / "stored").read_bytes()

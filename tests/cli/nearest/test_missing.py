@@ -111,6 +111,26 @@ def test_gaps_of_csv_files(ok, ok_json, tmp_path):
     assert np.load(tmp_path / "whole.npy").tolist() == [[1, 10], [7, 60]]
 
 
+def test_where_missing_values_are_filled(vicinal, ok, ok_json, tmp_path):
+    """`impute` and its plan say on which device and with how much memory; a device that is not there is an error."""
+    np.save(tmp_path / "gaps.npy", with_gaps(np.random.default_rng(1).normal(size=(500, 6)), 0.2))
+    for method, memory in (("knn", 3), ("mean", 2)):
+        words = ("impute", "gaps.npy", "--method", method, "-o", "filled.npy", "--device", "cpu")
+        plan = ok_json(*words)["plan"]
+        assert plan["device"] == "cpu" and plan["device_memory_bytes"] == 0
+        assert plan["memory_bytes"] >= memory * 500 * 6 * 8
+        explained = ok_json(*words, "--explain")["plan"]
+        assert explained["reason"] == plan["reason"] and explained["memory_bytes"] > plan["memory_bytes"]
+    if json.loads(ok("doctor", "--json"))["cuda"]["usable"]:
+        plan = ok_json("impute", "gaps.npy", "-o", "device.npy", "--device", "cuda")["plan"]
+        assert plan["device"] == "cuda:0" and plan["device_memory_bytes"] > 0
+        ok("impute", "gaps.npy", "-o", "filled.npy", "--device", "cpu")
+        assert (tmp_path / "device.npy").read_bytes() == (tmp_path / "filled.npy").read_bytes()
+    else:
+        done = vicinal("impute", "gaps.npy", "-o", "device.npy", "--device", "cuda")
+        assert done.returncode != 0 and "cuda:0 cannot be used" in done.stderr
+
+
 def test_knn_keeps_the_numbers_of_rows(vicinal, ok_json, tmp_path):
     table = np.random.default_rng(1).normal(size=(40, 3))
     gaps = table.copy()
@@ -126,7 +146,12 @@ def test_knn_keeps_the_numbers_of_rows(vicinal, ok_json, tmp_path):
     np.testing.assert_array_equal(found["ids"], kept[expected["ids"]])
     np.testing.assert_array_equal(found["distances"], expected["distances"])
     np.testing.assert_array_equal(found["rows"], kept)
+    assert ok_json("knn", "gaps.npy", "-k", 3, "--missing", "drop")["dropped_rows"] == 3
+    assert ok_json("knn", "kept.npy", "-k", 3)["dropped_rows"] == 0
+    counted = ok_json("radius", "gaps.npy", "others.npy", "-r", 1, "--count", "--missing", "drop")
+    assert counted["dropped_rows"] == 3 and counted["table_rows"] == 37
     said = ok_json("radius", "gaps.npy", "others.npy", "-r", 1, "--missing", "drop", "-o", "found.csv")
+    assert said["dropped_rows"] == 3
     expected = ok_json("radius", "kept.npy", "others.npy", "-r", 1)
     assert said["first_rows"][1]["ids"] == kept[expected["first_rows"][1]["ids"]].tolist()
     assert (tmp_path / "found.csv").read_text().splitlines()[1].startswith("0,0,")

@@ -349,6 +349,7 @@ const std::vector<Call> kCases = {
   {"Imputer::of", [](Bits& b, const Context&, const Inputs& in) { b.add(Imputer::of({.filling = Filling::mean}, {in.small[0], 3e-310}).values()); }},
   {"Imputer::apply", [](Bits& b, const Context& c, const Inputs& in) { b.add(in.filled(c, false)); }},
   {"Imputer::apply", [](Bits& b, const Context& c, const Inputs& in) { b.add(in.filled(c, true)); }},
+  {"plan_impute", [](Bits& b, const Context& c, const Inputs& in) { b.add(static_cast<double>(plan_impute(c, in.table, in.tiny).memory)); }},
   {"count_missing", [](Bits& b, const Context& c, const Inputs& in) { b.add(count_missing(c, in.table)); }},
   {"complete_rows", [](Bits& b, const Context& c, const Inputs& in) { Table t; t.view = in.tiny; b.add(complete_rows(c, t).rows); }},
   {"Preparation::name_of", [](Bits& b, const Context&, const Inputs& in) { b.add(in.scaled_table.name_of(1)); }},

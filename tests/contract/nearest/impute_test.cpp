@@ -202,6 +202,25 @@ TEST(Imputer, StaysWithinItsMemoryAndStops) {
   refused([&] { (void)count_missing(stopped, table); }, ErrorCode::cancelled, "");
 }
 
+TEST(Imputer, PlansWhatItTakes) {
+  const std::vector<double> values(1'000 * 8);
+  const TableView table(values.data(), 1'000, 8);
+  const std::uint64_t bytes = values.size() * sizeof(double);
+  const Context ctx = Context::cpu({.threads = 2});
+  const Plan by_knn = plan_impute(ctx, table, table);
+  EXPECT_EQ(by_knn.device, "cpu");
+  EXPECT_EQ(by_knn.threads, 2);
+  EXPECT_EQ(by_knn.device_memory, 0U);
+  EXPECT_GE(by_knn.memory, 3 * bytes);
+  const Plan by_mean = plan_impute(ctx, table, table, {.filling = Filling::mean});
+  EXPECT_EQ(by_mean.memory, 2 * bytes);
+  EXPECT_NE(by_mean.reason.find("mean of their column"), std::string::npos);
+  EXPECT_EQ(plan_impute(ctx, table, table, {.filling = Filling::none}).memory, 0U);
+  refused([&] { (void)plan_impute(ctx, table, table, {.k = 0}); }, ErrorCode::invalid_argument, "k is 0");
+  refused([&] { (void)plan_impute(ctx, table, TableView(values.data(), 10, 3)); }, ErrorCode::invalid_argument,
+          "rows has 3 columns");
+}
+
 TEST(Imputer, IsKeptInModels) {
   const Context ctx = Context::cpu({.threads = 2});
   const Holes holes{80, 4, 0.2, 50, 3};

@@ -90,7 +90,8 @@ TEST(IoOutputGroup, ARenameThatFailsLeavesNoTemporary) {
     OutputGroup group;
     for (const char* name : {"a.txt", "b.txt", "c.txt"}) write_committed(folder / name, "new");
     std::filesystem::create_directory(folder / "b.txt");
-    expect_error(ErrorCode::io, {"b.txt"}, [&] { group.commit(); });
+    expect_error(ErrorCode::io, {"cannot write", "b.txt", "written already: '" + (folder / "a.txt").string() + "'"},
+                 [&] { group.commit(); });
   }
   EXPECT_EQ(folder.get("a.txt"), "new");
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"a.txt", "b.txt"}));
