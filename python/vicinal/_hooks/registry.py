@@ -1,0 +1,340 @@
+"""Hooks: what is put in the place of scikit-learn's private functions, for whom, and how often it answered.
+
+A hook is in its place while somebody uses it (`active`, and `set_default` of `patch_sklearn`). Whether a call is then
+answered by vicinal is decided by the settings of its context, or else by the default: without either, the function that
+the hook replaced is called as if there were no hook. Thread-safe.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import logging
+import os
+import pkgutil
+import sys
+import threading
+import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterator, NamedTuple
+
+from vicinal._errors import Error
+
+__all__ = [
+    "FallbackError",
+    "FallbackWarning",
+    "Hook",
+    "PatchConflict",
+    "Place",
+    "Settings",
+    "Stock",
+    "active",
+    "current",
+    "report",
+    "reset_report",
+    "set_default",
+]
+
+MADE_FOR = "1.9"
+
+
+class Settings(NamedTuple):
+    """How vicinal computes what it answers for scikit-learn."""
+
+    device: str = "auto"
+    threads: int | None = None  #: at most what threadpoolctl, joblib and OMP_NUM_THREADS allow
+    memory_limit: int | None = None  #: bytes
+
+
+class Stock(Exception):
+    """Raised by a hook that leaves a call to the function that it replaced; its text is the reason, which is counted.
+    Reasons are few and name no value of a call."""
+
+
+class FallbackWarning(UserWarning):
+    """With VICINAL_FALLBACK=warn: a call was left to scikit-learn."""
+
+
+class FallbackError(Error, RuntimeError):
+    """With VICINAL_FALLBACK=error: a call would have been left to scikit-learn."""
+
+    code = "fallback"
+
+
+class PatchConflict(Error, RuntimeError):
+    """Another package has replaced parts of scikit-learn."""
+
+    code = "patch_conflict"
+
+
+class Place(NamedTuple):
+    """An attribute of a module, or of a class in it."""
+
+    module: str
+    name: str  #: "function" or "Class.method"
+
+    def owner(self) -> Any:
+        module = importlib.import_module(self.module)
+        path = self.name.split(".")[:-1]
+        return pkgutil.resolve_name(f"{self.module}:{'.'.join(path)}") if path else module
+
+    @property
+    def attribute(self) -> str:
+        return self.name.rpartition(".")[2]
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+@dataclass(frozen=True)
+class Hook:
+    """One function that vicinal replaces."""
+
+    name: str  #: as in reports
+    places: tuple[Place, ...]  #: all names of the function, the one of its definition first
+    parameters: tuple[str, ...]  #: of the function
+    replace: Callable[[Hook, Any], Any]  #: (hook, what the attribute is) -> what it becomes
+    check: Callable[[Any], None]  #: (what it becomes): raises where a small answer is not scikit-learn's
+    subject: Callable[[Any], Any] = field(default=lambda attribute: attribute)  #: of which `parameters` are
+
+    def call(self, settings: Settings | None, ours: Callable[[Settings], Any], stock: Callable[[], Any]) -> Any:
+        """The answer of `ours`; where it raises Stock or an error of vicinal's, or there are no settings, of `stock`."""
+        if settings is None:
+            return stock()
+        try:
+            answer = ours(settings)
+        except Stock as left:
+            reason = str(left)
+        except Error as error:
+            reason = f"{error.code}: {error}"
+        else:
+            _count(self.name, None)
+            return answer
+        _count(self.name, reason)
+        _tell(self.name, reason)
+        return stock()
+
+
+# ---- settings ----------------------------------------------------------------------------------------------------------
+
+
+class _Unset:
+    pass
+
+
+_UNSET = _Unset()
+_lock = threading.RLock()
+_here: ContextVar[Settings | None | _Unset] = ContextVar("vicinal_settings", default=_UNSET)
+_default: Settings | None = None
+_users = 0
+
+
+def current() -> Settings | None:
+    """The settings of this context, else the default; None: calls are left to scikit-learn."""
+    settings = _here.get()
+    return _default if isinstance(settings, _Unset) else settings
+
+
+@contextmanager
+def active(settings: Settings | None) -> Iterator[None]:
+    """Sends the calls of this context to vicinal with these settings; None: to scikit-learn, whatever the default is.
+
+    Hooks are in their places while at least one context needs them. Raises PatchConflict.
+    """
+    if settings is not None:
+        _acquire()
+    token = _here.set(settings)
+    try:
+        yield
+    finally:
+        _here.reset(token)
+        if settings is not None:
+            _release()
+
+
+def set_default(settings: Settings | None) -> None:
+    """Sends the calls of every context that has no settings of its own to vicinal, or none (None)."""
+    global _default
+    with _lock:
+        if settings is not None and _default is None:
+            _acquire()
+        if settings is None and _default is not None:
+            _release()
+        _default = settings
+
+
+def _acquire() -> None:
+    global _users
+    with _lock:
+        if _users == 0:
+            _install()
+        _users += 1
+
+
+def _release() -> None:
+    global _users
+    with _lock:
+        _users -= 1
+        if _users == 0:
+            _remove()
+
+
+# ---- places ------------------------------------------------------------------------------------------------------------
+
+
+class _Placed(NamedTuple):
+    place: Place
+    owner: Any
+    own: bool  #: whether the owner itself had the attribute, not a base of it
+    before: Any
+    after: Any
+
+
+_placed: list[_Placed] = []
+_usable: list[Hook] | None = None  # once they have been checked
+
+
+def hooks() -> list[Hook]:
+    """All hooks, scikit-learn's modules loaded."""
+    from vicinal._hooks import clusters, embedding, neighbors, workers
+
+    return [*neighbors.HOOKS, *clusters.HOOKS, *embedding.HOOKS, *workers.HOOKS]
+
+
+def _install() -> None:
+    global _usable
+    if _usable is None:
+        _usable = _checked()
+    for hook in _usable:
+        _refuse_other_patchers(hook)
+    for hook in _usable:
+        _put(hook)
+
+
+def _put(hook: Hook) -> None:
+    owner = hook.places[0].owner()
+    replaced = hook.replace(hook, vars(owner).get(hook.places[0].attribute, getattr(owner, hook.places[0].attribute)))
+    for place in hook.places:
+        owner = place.owner()
+        own = place.attribute in vars(owner)
+        before = vars(owner)[place.attribute] if own else None
+        setattr(owner, place.attribute, replaced)
+        _placed.append(_Placed(place, owner, own, before, replaced))
+
+
+def _remove() -> None:
+    while _placed:
+        place, owner, own, before, after = _placed.pop()
+        if vars(owner).get(place.attribute) is not after:
+            warnings.warn(f"{place} was replaced by another package after vicinal; it is left as it is", stacklevel=4)
+        elif own:
+            setattr(owner, place.attribute, before)
+        else:
+            delattr(owner, place.attribute)
+
+
+def _checked() -> list[Hook]:
+    """The hooks that fit the scikit-learn that is installed; one warning for what does not."""
+    import sklearn
+
+    if not sklearn.__version__.startswith(MADE_FOR + "."):
+        warnings.warn(
+            f"scikit-learn {sklearn.__version__}: vicinal's patch is made for {MADE_FOR}; nothing is patched",
+            stacklevel=5,
+        )
+        return []
+    usable = []
+    for hook in hooks():
+        _refuse_other_patchers(hook)
+        try:
+            _check(hook)
+        except Exception as error:
+            warnings.warn(f"{hook.name}: left to scikit-learn, since its self-test failed: {error}", stacklevel=5)
+        else:
+            usable.append(hook)
+    return usable
+
+
+def _check(hook: Hook) -> None:
+    owner = hook.places[0].owner()
+    attribute = getattr(owner, hook.places[0].attribute)
+    found = tuple(inspect.signature(hook.subject(attribute)).parameters)
+    if found != hook.parameters:
+        raise ValueError(f"its parameters are {', '.join(found)}; expected {', '.join(hook.parameters)}")
+    first = len(_placed)
+    _put(hook)
+    try:
+        token = _here.set(Settings(device="cpu", threads=1))
+        try:
+            hook.check(getattr(owner, hook.places[0].attribute))
+        finally:
+            _here.reset(token)
+    finally:
+        kept = _placed[:first]
+        del _placed[:first]
+        _remove()
+        _placed[:] = kept
+
+
+def _refuse_other_patchers(hook: Hook) -> None:
+    for place in hook.places:
+        attribute = getattr(place.owner(), place.attribute)
+        maker = getattr(inspect.unwrap(attribute) if callable(attribute) else attribute, "__module__", None) or ""
+        if maker.partition(".")[0] not in ("sklearn", "joblib"):
+            raise PatchConflict(
+                f"{place} is {maker.partition('.')[0] or 'another package'}'s, not scikit-learn's; undo that patch before "
+                "vicinal's"
+            )
+
+
+# ---- counts ------------------------------------------------------------------------------------------------------------
+
+_ours: dict[str, int] = {}
+_stock: dict[str, dict[str, int]] = {}
+_log = logging.getLogger("vicinal")
+
+
+def _count(name: str, reason: str | None) -> None:
+    with _lock:
+        if reason is None:
+            _ours[name] = _ours.get(name, 0) + 1
+        else:
+            reasons = _stock.setdefault(name, {})
+            reasons[reason] = reasons.get(reason, 0) + 1
+
+
+def report() -> dict[str, dict[str, Any]]:
+    """By hook: {"ours": calls that vicinal answered, "stock": {reason: calls that were left to scikit-learn}}."""
+    with _lock:
+        names = sorted({*_ours, *_stock})
+        return {name: {"ours": _ours.get(name, 0), "stock": dict(_stock.get(name, {}))} for name in names}
+
+
+def reset_report() -> None:
+    """Counts from 0 again."""
+    with _lock:
+        _ours.clear()
+        _stock.clear()
+
+
+def _tell(name: str, reason: str) -> None:
+    how = os.environ.get("VICINAL_FALLBACK", "")
+    text = f"{name} ran on scikit-learn: {reason}"
+    if how == "log":
+        _log.warning(text)
+    elif how == "warn":
+        warnings.warn(text, FallbackWarning, stacklevel=_caller())
+    elif how == "error":
+        raise FallbackError(text)
+    elif how:
+        raise FallbackError(f"VICINAL_FALLBACK: unknown value {how!r}; expected one of log, warn, error")
+
+
+def _caller() -> int:
+    """How far up the stack, counted from `_tell`, the first frame is that is neither vicinal's nor scikit-learn's."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("vicinal", "sklearn", "joblib"):
+        level, frame = level + 1, frame.f_back
+    return level
