@@ -17,7 +17,7 @@ import threading
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Callable, Iterator, NamedTuple
 
 from vicinal._errors import Error
@@ -94,10 +94,9 @@ class Hook:
 
     name: str  #: as in reports
     places: tuple[Place, ...]  #: all names of the function, the one of its definition first
-    parameters: tuple[str, ...]  #: of the function
+    parameters: tuple[str, ...] | None  #: of the function; None: of a class that does not say
     replace: Callable[[Hook, Any], Any]  #: (hook, what the attribute is) -> what it becomes
     check: Callable[[Any], None]  #: (what it becomes): raises where a small answer is not scikit-learn's
-    subject: Callable[[Any], Any] = field(default=lambda attribute: attribute)  #: of which `parameters` are
 
     def call(self, settings: Settings | None, ours: Callable[[Settings], Any], stock: Callable[[], Any]) -> Any:
         """The answer of `ours`; where it raises Stock or an error of vicinal's, or there are no settings, of `stock`."""
@@ -207,8 +206,7 @@ def _install() -> None:
     global _usable
     if _usable is None:
         _usable = _checked()
-    for hook in _usable:
-        _refuse_other_patchers(hook)
+    _refuse_other_patchers(_usable)
     for hook in _usable:
         _put(hook)
 
@@ -245,9 +243,10 @@ def _checked() -> list[Hook]:
             stacklevel=5,
         )
         return []
+    known = hooks()
+    _refuse_other_patchers(known)
     usable = []
-    for hook in hooks():
-        _refuse_other_patchers(hook)
+    for hook in known:
         try:
             _check(hook)
         except Exception as error:
@@ -260,33 +259,53 @@ def _checked() -> list[Hook]:
 def _check(hook: Hook) -> None:
     owner = hook.places[0].owner()
     attribute = getattr(owner, hook.places[0].attribute)
-    found = tuple(inspect.signature(hook.subject(attribute)).parameters)
-    if found != hook.parameters:
-        raise ValueError(f"its parameters are {', '.join(found)}; expected {', '.join(hook.parameters)}")
-    first = len(_placed)
+    if hook.parameters is not None:
+        found = tuple(inspect.signature(attribute).parameters)
+        if found != hook.parameters:
+            raise ValueError(f"its parameters are {', '.join(found)}; expected {', '.join(hook.parameters)}")
+    before = report()
     _put(hook)
+    token = _here.set(Settings(device="cpu", threads=1))
     try:
-        token = _here.set(Settings(device="cpu", threads=1))
-        try:
-            hook.check(getattr(owner, hook.places[0].attribute))
-        finally:
-            _here.reset(token)
+        hook.check(getattr(owner, hook.places[0].attribute))
+        if _ours.get(hook.name, 0) == before.get(hook.name, {"ours": 0})["ours"]:
+            raise ValueError(f"it left a small call to scikit-learn: {', '.join(_stock[hook.name])}")
     finally:
-        kept = _placed[:first]
-        del _placed[:first]
+        _here.reset(token)
         _remove()
-        _placed[:] = kept
+        _restore(before)
 
 
-def _refuse_other_patchers(hook: Hook) -> None:
-    for place in hook.places:
-        attribute = getattr(place.owner(), place.attribute)
-        maker = getattr(inspect.unwrap(attribute) if callable(attribute) else attribute, "__module__", None) or ""
-        if maker.partition(".")[0] not in ("sklearn", "joblib"):
-            raise PatchConflict(
-                f"{place} is {maker.partition('.')[0] or 'another package'}'s, not scikit-learn's; undo that patch before "
-                "vicinal's"
-            )
+#: Classes that other packages replace.
+_ESTIMATORS = {
+    "sklearn.neighbors": (
+        "NearestNeighbors",
+        "KNeighborsClassifier",
+        "KNeighborsRegressor",
+        "RadiusNeighborsClassifier",
+        "RadiusNeighborsRegressor",
+        "LocalOutlierFactor",
+    ),
+    "sklearn.cluster": ("KMeans", "MiniBatchKMeans"),
+    "sklearn.manifold": ("LocallyLinearEmbedding",),
+}
+
+
+def _refuse_other_patchers(usable: list[Hook]) -> None:
+    for module, names in _ESTIMATORS.items():
+        for name in names:
+            for kind in getattr(importlib.import_module(module), name).__mro__:
+                _refuse(f"{module}.{name}", kind.__module__)
+    for hook in usable:
+        for place in hook.places:
+            attribute = getattr(place.owner(), place.attribute)
+            _refuse(str(place), getattr(attribute, "__module__", None) or type(attribute).__module__)
+
+
+def _refuse(what: str, module: str) -> None:
+    package = module.partition(".")[0]
+    if package not in ("sklearn", "builtins", "abc"):
+        raise PatchConflict(f"{what} is of {package}, not of scikit-learn; undo that patch before vicinal's")
 
 
 # ---- counts ------------------------------------------------------------------------------------------------------------
@@ -314,9 +333,16 @@ def report() -> dict[str, dict[str, Any]]:
 
 def reset_report() -> None:
     """Counts from 0 again."""
+    _restore({})
+
+
+def _restore(counts: dict[str, dict[str, Any]]) -> None:
     with _lock:
         _ours.clear()
         _stock.clear()
+        for name, count in counts.items():
+            _ours[name] = count["ours"]
+            _stock[name] = dict(count["stock"])
 
 
 def _tell(name: str, reason: str) -> None:
