@@ -20,6 +20,15 @@ from vicinal._files import Doctor, Generated, Table, doctor, generate, read, wri
 from vicinal._maps import Match, Overlaps, Polygons, match, overlaps
 from vicinal._neighbors import Index, NeighborCounts, NeighborGraph, count, knn, radius, symmetrize, with_self
 from vicinal._outliers import Lof, lof, novelty
+from vicinal._patch import (
+    PatchReport,
+    load_ipython_extension,
+    patch_report,
+    patch_sklearn,
+    patched_sklearn,
+    unload_ipython_extension,
+    unpatch_sklearn,
+)
 from vicinal._results import Plan, SearchStats
 from vicinal._supervised import (
     Classification,
@@ -57,6 +66,7 @@ __all__ = [
     "NeighborGraph",
     "OverMemory",
     "Overlaps",
+    "PatchReport",
     "Plan",
     "Polygons",
     "Regression",
@@ -75,10 +85,14 @@ __all__ = [
     "kmeans",
     "knn",
     "lle",
+    "load_ipython_extension",
     "lof",
     "match",
     "novelty",
     "overlaps",
+    "patch_report",
+    "patch_sklearn",
+    "patched_sklearn",
     "predict",
     "radius",
     "read",
@@ -86,6 +100,8 @@ __all__ = [
     "spectral_cocluster",
     "symmetrize",
     "transform",
+    "unload_ipython_extension",
+    "unpatch_sklearn",
     "vote",
     "with_self",
     "write",

@@ -71,6 +71,8 @@ def _embedded(
 def _rows_of(X: Any) -> Any:
     """The table of an estimator by the metric that the hooked function searches with."""
     if isinstance(X, NearestNeighbors):
+        if X.effective_metric_ != "euclidean":
+            raise Stock("neighbors by another metric")
         return X._fit_X
     if not isinstance(X, np.ndarray):
         raise Stock("no NumPy array")

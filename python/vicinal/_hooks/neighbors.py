@@ -332,12 +332,20 @@ def _rows_of(tree: Any) -> _Rows:
 def _build(tree: Any) -> None:
     """Makes of a tree that is not built yet what scikit-learn would have made."""
     with _build_lock:
-        if not _is_lazy(tree):
-            return
-        args, keywords = object.__getattribute__(tree, "__dict__").pop(_LAZY)
-        stock = type(tree).__base__
-        stock.__init__(tree, *args, **keywords)
-        tree.__class__ = stock
+        members = object.__getattribute__(tree, "__dict__")
+        unbuilt = members.get(_LAZY)
+        if not _is_lazy(tree) or unbuilt is None:
+            return  # it is built, or this thread builds it
+        args, keywords = unbuilt
+        members[_LAZY] = None
+        stock: Any = type(tree).__base__
+        try:
+            stock.__init__(tree, *args, **keywords)
+        except BaseException:
+            members[_LAZY] = unbuilt
+            raise
+        del members[_LAZY]
+        object.__setattr__(tree, "__class__", stock)
 
 
 def _queries_of(tree: Any, X: Any, settings: Settings) -> tuple[_Rows, NDArray[Any]]:
@@ -467,12 +475,11 @@ def _lazy_getattribute(self: Any, name: str) -> Any:
         if method is not None:
             return method.__get__(self)
     _build(self)
-    return getattr(self, name)
+    return object.__getattribute__(self, name)
 
 
 def _lazy_setattr(self: Any, name: str, value: Any) -> None:
-    if _is_lazy(self):
-        _build(self)
+    _build(self)
     object.__setattr__(self, name, value)
 
 

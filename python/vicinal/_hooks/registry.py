@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, NamedTuple
 
-from vicinal._errors import Error
+from vicinal._errors import Error, InvalidArgument
 
 __all__ = [
     "FallbackError",
@@ -97,6 +97,7 @@ class Hook:
     parameters: tuple[str, ...] | None  #: of the function; None: of a class that does not say
     replace: Callable[[Hook, Any], Any]  #: (hook, what the attribute is) -> what it becomes
     check: Callable[[Any], None]  #: (what it becomes): raises where a small answer is not scikit-learn's
+    answers: bool = True  #: whether its calls are counted
 
     def call(self, settings: Settings | None, ours: Callable[[Settings], Any], stock: Callable[[], Any]) -> Any:
         """The answer of `ours`; where it raises Stock or an error of vicinal's, or there are no settings, of `stock`."""
@@ -204,11 +205,16 @@ def hooks() -> list[Hook]:
 
 def _install() -> None:
     global _usable
+    _how_to_tell()
     if _usable is None:
         _usable = _checked()
     _refuse_other_patchers(_usable)
-    for hook in _usable:
-        _put(hook)
+    try:
+        for hook in _usable:
+            _put(hook)
+    except BaseException:
+        _remove()
+        raise
 
 
 def _put(hook: Hook) -> None:
@@ -226,7 +232,7 @@ def _remove() -> None:
     while _placed:
         place, owner, own, before, after = _placed.pop()
         if vars(owner).get(place.attribute) is not after:
-            warnings.warn(f"{place} was replaced by another package after vicinal; it is left as it is", stacklevel=4)
+            warnings.warn(f"{place} was replaced by another package after vicinal; it is left as it is", stacklevel=_caller())
         elif own:
             setattr(owner, place.attribute, before)
         else:
@@ -240,7 +246,7 @@ def _checked() -> list[Hook]:
     if not sklearn.__version__.startswith(MADE_FOR + "."):
         warnings.warn(
             f"scikit-learn {sklearn.__version__}: vicinal's patch is made for {MADE_FOR}; nothing is patched",
-            stacklevel=5,
+            stacklevel=_caller(),
         )
         return []
     known = hooks()
@@ -250,7 +256,7 @@ def _checked() -> list[Hook]:
         try:
             _check(hook)
         except Exception as error:
-            warnings.warn(f"{hook.name}: left to scikit-learn, since its self-test failed: {error}", stacklevel=5)
+            warnings.warn(f"{hook.name}: left to scikit-learn, since its self-test failed: {error}", stacklevel=_caller())
         else:
             usable.append(hook)
     return usable
@@ -268,8 +274,8 @@ def _check(hook: Hook) -> None:
     token = _here.set(Settings(device="cpu", threads=1))
     try:
         hook.check(getattr(owner, hook.places[0].attribute))
-        if _ours.get(hook.name, 0) == before.get(hook.name, {"ours": 0})["ours"]:
-            raise ValueError(f"it left a small call to scikit-learn: {', '.join(_stock[hook.name])}")
+        if hook.answers and _ours.get(hook.name, 0) == before.get(hook.name, {"ours": 0})["ours"]:
+            raise ValueError(f"it left a small call to scikit-learn: {', '.join(_stock.get(hook.name, {}))}")
     finally:
         _here.reset(token)
         _remove()
@@ -313,6 +319,7 @@ def _refuse(what: str, module: str) -> None:
 _ours: dict[str, int] = {}
 _stock: dict[str, dict[str, int]] = {}
 _log = logging.getLogger("vicinal")
+_INNER = ("vicinal", "sklearn", "joblib", "contextlib")
 
 
 def _count(name: str, reason: str | None) -> None:
@@ -346,7 +353,7 @@ def _restore(counts: dict[str, dict[str, Any]]) -> None:
 
 
 def _tell(name: str, reason: str) -> None:
-    how = os.environ.get("VICINAL_FALLBACK", "")
+    how = _how_to_tell()
     text = f"{name} ran on scikit-learn: {reason}"
     if how == "log":
         _log.warning(text)
@@ -354,13 +361,18 @@ def _tell(name: str, reason: str) -> None:
         warnings.warn(text, FallbackWarning, stacklevel=_caller())
     elif how == "error":
         raise FallbackError(text)
-    elif how:
-        raise FallbackError(f"VICINAL_FALLBACK: unknown value {how!r}; expected one of log, warn, error")
+
+
+def _how_to_tell() -> str:
+    how = os.environ.get("VICINAL_FALLBACK", "")
+    if how not in ("", "log", "warn", "error"):
+        raise InvalidArgument(f"VICINAL_FALLBACK: unknown value {how!r}; expected one of log, warn, error")
+    return how
 
 
 def _caller() -> int:
-    """How far up the stack, counted from `_tell`, the first frame is that is neither vicinal's nor scikit-learn's."""
+    """How far up the stack, counted from the caller, the first frame is that is neither vicinal's nor scikit-learn's."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("vicinal", "sklearn", "joblib"):
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _INNER:
         level, frame = level + 1, frame.f_back
     return level

@@ -60,4 +60,13 @@ def _check(call: Any) -> None:
         raise ValueError("it does not call what it is given")
 
 
-HOOKS = [Hook("Parallel", (Place("sklearn.utils.parallel", "Parallel.__call__"),), ("self", "iterable"), _replace, _check)]
+HOOKS = [
+    Hook(
+        "Parallel",
+        (Place("sklearn.utils.parallel", "Parallel.__call__"),),
+        ("self", "iterable"),
+        _replace,
+        _check,
+        answers=False,
+    )
+]
