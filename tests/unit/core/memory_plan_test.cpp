@@ -44,6 +44,13 @@ TEST(MemoryPlan, ListsOfNeighbors) {
         plan_radius(tables.ctx, tables.small, &queries, {.radius = 1, .method = Method::direct}).memory);
   };
   EXPECT_GE(within(tables.large) - within(tables.small), 8.0 * kRows);
+  // And one of radii as keys.
+  const std::vector<double> radii(static_cast<std::size_t>(kRows), 1);
+  const auto of_each = [&](const RadiusOptions& options) {
+    return static_cast<double>(plan_radius(tables.ctx, tables.small, &tables.small, options).memory);
+  };
+  EXPECT_GE(of_each({.method = Method::direct, .radii = radii}) - of_each({.radius = 1, .method = Method::direct}),
+            8.0 * kRows);
 }
 
 TEST(MemoryPlan, ListsInBatches) {
