@@ -29,7 +29,7 @@ struct VICINAL_API Labels {
 VICINAL_API Labels encode_labels(std::span<const std::int64_t> values);
 VICINAL_API Labels encode_labels(std::span<const std::string> values);
 
-/// Weights of one query's neighbors from their distances (same length, (key, id) order). Must be finite and not
+/// Weights of one query's neighbors from their distances (same length, in the order of the list). Must be finite and not
 /// negative.
 using WeightFn = std::function<void(std::span<const double> distances, std::span<double> weights)>;
 

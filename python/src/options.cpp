@@ -18,6 +18,15 @@ Field<Options> filter_field() {
           [](const Options&) -> nb::object { return nb::none(); }};
 }
 
+/// One radius, or one for each query.
+Field<RadiusOptions> radius_field() {
+  return {"radius",
+          [](RadiusOptions& options, const Setting& setting) {
+            setting.is_array() ? setting.read(options.radii) : setting.read(options.radius);
+          },
+          [](const RadiusOptions& options) { return shown(options.radius); }};
+}
+
 /// Limits of groups are a struct within the options.
 template <std::int64_t SplitOptions::*Member>
 Field<MatchOptions> split_field(const char* name) {
@@ -48,9 +57,14 @@ const Fields<KnnOptions>& knn_fields() {
 
 const Fields<RadiusOptions>& radius_fields() {
   static const Fields<RadiusOptions> fields = {
-      field<&RadiusOptions::radius>("radius"),  field<&RadiusOptions::metric>("metric"), field<&RadiusOptions::p>("p"),
-      field<&RadiusOptions::method>("method"),  field<&RadiusOptions::screen>("screen"), filter_field<RadiusOptions>(),
-      field<&RadiusOptions::exclude>("exclude")};
+      radius_field(),
+      field<&RadiusOptions::metric>("metric"),
+      field<&RadiusOptions::p>("p"),
+      field<&RadiusOptions::method>("method"),
+      field<&RadiusOptions::screen>("screen"),
+      filter_field<RadiusOptions>(),
+      field<&RadiusOptions::exclude>("exclude"),
+      field<&RadiusOptions::order>("order")};
   return fields;
 }
 

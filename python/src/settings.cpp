@@ -76,6 +76,11 @@ void Setting::read(double& out) const {
     refuse(name, value, "a number");
   }
 }
+bool Setting::is_array() const {
+  if (nb::isinstance<nb::str>(value) || !nb::hasattr(value, "__len__")) return false;
+  const nb::object dimensions = nb::getattr(value, "ndim", nb::none());
+  return dimensions.is_none() || nb::cast<int>(dimensions) > 0;
+}
 std::string Setting::text() const {
   if (!nb::isinstance<nb::str>(value)) refuse(name, value, "a text");
   return nb::cast<std::string>(value);

@@ -40,6 +40,8 @@ struct Setting {
   void read(std::optional<T>& out) const {
     read(out.emplace());
   }
+  /// Whether it has elements, and is no text.
+  [[nodiscard]] bool is_array() const;
   /// Weights of neighbors: a word, or a function of an array of distances that returns as many weights.
   void read_weights(Weighting& out, WeightFn& custom) const;
   void read(std::span<const double>& out) const;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vicinal._clusters import KMeans, kmeans, predict
+from vicinal._clusters import KMeans, KMeansSteps, kmeans, predict
 from vicinal._coclusters import Cocluster, SpectralCocluster, cocluster, spectral_cocluster
 from vicinal._core import __version__
 from vicinal._embedding import Lle, lle, transform
@@ -59,6 +59,7 @@ __all__ = [
     "InternalError",
     "InvalidArgument",
     "KMeans",
+    "KMeansSteps",
     "Lle",
     "Lof",
     "Match",

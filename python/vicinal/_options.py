@@ -76,7 +76,8 @@ class KnnOptions(_Neighbors, total=False):
 
 
 class RadiusOptions(_Neighbors, total=False):
-    radius: float  #: inclusive
+    radius: Any  #: inclusive; a number, or an array [m] with one for each query
+    order: Literal["key", "id"]  #: of lists: nearest first, or by ascending row number
 
 
 class IndexOptions(Common, total=False):

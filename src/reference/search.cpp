@@ -123,25 +123,50 @@ NeighborGraph knn(const Ranking& ranking, std::int64_t k) {
   return graph;
 }
 
-NeighborGraph radius(const Ranking& ranking, double radius) {
+NeighborGraph radius(const Ranking& ranking, std::span<const double> radii) {
   NeighborGraph graph;
   graph.rows = static_cast<std::int64_t>(ranking.size());
   graph.offsets.push_back(0);
-  for (const auto& list : ranking) {
-    for (const Candidate& c : list) {
-      if (c.distance <= radius) append(graph, c);
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    for (const Candidate& c : ranking[i]) {
+      if (c.distance <= radii[i]) append(graph, c);
     }
     graph.offsets.push_back(static_cast<std::int64_t>(graph.ids.size()));
   }
   return graph;
 }
 
-std::vector<std::int64_t> count(const Ranking& ranking, double radius) {
+NeighborGraph radius(const Ranking& ranking, double radius) {
+  return reference::radius(ranking, std::vector<double>(ranking.size(), radius));
+}
+
+std::vector<std::int64_t> count(const Ranking& ranking, std::span<const double> radii) {
   std::vector<std::int64_t> counts;
-  for (const auto& list : ranking) {
-    counts.push_back(std::count_if(list.begin(), list.end(), [&](const Candidate& c) { return c.distance <= radius; }));
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    const auto is_within = [&](const Candidate& c) { return c.distance <= radii[i]; };
+    counts.push_back(std::count_if(ranking[i].begin(), ranking[i].end(), is_within));
   }
   return counts;
+}
+
+std::vector<std::int64_t> count(const Ranking& ranking, double radius) {
+  return count(ranking, std::vector<double>(ranking.size(), radius));
+}
+
+NeighborGraph by_id(NeighborGraph graph) {
+  for (std::int64_t row = 0; row < graph.rows; ++row) {
+    std::vector<std::pair<std::int64_t, double>> list;
+    for (std::size_t i = 0; i < graph.ids_of(row).size(); ++i) {
+      list.emplace_back(graph.ids_of(row)[i], graph.distances_of(row)[i]);
+    }
+    std::sort(list.begin(), list.end());
+    auto at = static_cast<std::size_t>(graph.offsets[static_cast<std::size_t>(row)]);
+    for (const auto& [id, distance] : list) {
+      graph.ids[at] = id;
+      graph.distances[at++] = distance;
+    }
+  }
+  return graph;
 }
 
 Vote vote(const NeighborGraph& graph, const Labels& labels, Weighting weights) {
