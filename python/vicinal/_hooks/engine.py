@@ -104,10 +104,17 @@ def metric_of(metric: Any, parameters: Mapping[str, Any] | None = None) -> Metri
 
 
 def _minkowski(p: Any) -> Metric:
-    if not isinstance(p, numbers.Real) or isinstance(p, bool) or not p >= 1:
+    exponent = _number(p)
+    if not exponent >= 1:
         raise Stock("an exponent below 1")
     names = {1.0: "manhattan", 2.0: "euclidean", np.inf: "chebyshev"}
-    return Metric(names.get(float(p), "minkowski"), float(p))
+    return Metric(names.get(exponent, "minkowski"), exponent)
+
+
+def _number(value: Any) -> float:
+    """NaN for what is no number."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    return float(value) if real else float("nan")
 
 
 def threads_of(settings: Settings) -> int:
@@ -173,15 +180,16 @@ def _room(settings: Settings) -> float:
 
 def count_of(k: Any, rows: int) -> int:
     """A number of neighbors."""
-    if not isinstance(k, numbers.Integral) or isinstance(k, (bool, np.bool_)) or not 1 <= k <= rows:
+    if not isinstance(k, numbers.Integral) or not 1 <= _number(k) <= rows:
         raise Stock("a number of neighbors outside its domain")
     return int(k)
 
 
 def radius_of(radius: Any) -> float:
-    if not isinstance(radius, numbers.Real) or isinstance(radius, (bool, np.bool_)) or not 0 <= radius < np.inf:
+    value = _number(radius)
+    if not 0 <= value < np.inf:
         raise Stock("a radius outside its domain")
-    return float(radius)
+    return value
 
 
 def enough_pairs(metric: Metric, queries: int, rows: int) -> None:
@@ -199,7 +207,7 @@ def knn(
 
 
 class Lists(NamedTuple):
-    """Neighbors of m queries, one after the other: those of query i at offsets[i] to offsets[i + 1]."""
+    """Neighbors of m queries, one after the other: those of query i at offsets[i] to offsets[i + 1]. Read-only."""
 
     offsets: IntpArray
     distances: Float64Array
@@ -207,30 +215,17 @@ class Lists(NamedTuple):
 
 
 def radius_lists(
-    settings: Settings, table: Any, queries: Any, radius: Any, metric: Metric, by_distance: bool, rows: int
+    settings: Settings, table: Any, queries: Any, radius: Any, metric: Metric, by_distance: bool
 ) -> Lists:
     """All neighbors within a radius, or one a query; by (distance, id), or by id."""
-    radii = np.asarray(radius, np.float64)
     keywords: Any = {**metric.keywords(), **common(settings)}
-    graph = _neighbors.radius(table, queries, radius=float(radii.max()), **keywords)
-    offsets, distances, ids = graph.offsets, graph.distances, graph.ids
-    assert offsets is not None
-    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    if radii.ndim:
-        within = distances <= radii[query]
-        query, distances, ids = query[within], distances[within], ids[within]
-        offsets = np.searchsorted(query, np.arange(len(offsets)))
-    if not by_distance:
-        order = np.argsort(query * rows + ids, kind="stable")
-        distances, ids = distances[order], ids[order]
-    own = by_distance and not radii.ndim
-    return Lists(
-        offsets.astype(np.intp), distances.copy() if own else distances, ids.astype(np.intp, copy=bool(own))
-    )
+    graph = _neighbors.radius(table, queries, radius=radius, order="key" if by_distance else "id", **keywords)
+    assert graph.offsets is not None
+    return Lists(graph.offsets, graph.distances, graph.ids)
 
 
 def lists(offsets: IntpArray, flat: NDArray[Any]) -> NDArray[np.object_]:
-    """An array of arrays, one a query."""
+    """An array of arrays, one a query, that the caller owns."""
     rows = np.empty(len(offsets) - 1, object)
     ends = offsets.tolist()
     for i in range(len(rows)):

@@ -11,7 +11,7 @@ from typing import Any, Callable
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.neighbors import _ball_tree, _base, _kd_tree
+from sklearn.neighbors import NearestNeighbors, _ball_tree, _base, _kd_tree
 
 from vicinal import _neighbors
 from vicinal._hooks import engine
@@ -115,9 +115,7 @@ def _within(
 ) -> Any:
     queries, table = _pair(settings, X, Y, strategy, chunk_size)
     measure = _pair_metric(metric, metric_kwargs, queries, table)
-    found = engine.radius_lists(
-        settings, table, queries, engine.radius_of(radius), measure, bool(sort_results), len(table)
-    )
+    found = engine.radius_lists(settings, table, queries, engine.radius_of(radius), measure, bool(sort_results))
     ids = engine.lists(found.offsets, found.ids)
     return (engine.lists(found.offsets, found.distances), ids) if return_distance else ids
 
@@ -172,7 +170,7 @@ def _within_mode(
     queries, table = _pair(settings, X, Y, strategy, chunk_size)
     measure = _pair_metric(metric, metric_kwargs, queries, table)
     labels, classes = _classes(Y_labels, unique_Y_labels, weights, len(table))
-    found = engine.radius_lists(settings, table, queries, engine.radius_of(radius), measure, True, len(table))
+    found = engine.radius_lists(settings, table, queries, engine.radius_of(radius), measure, True)
     if (np.diff(found.offsets) == 0).any():
         raise Stock("queries without neighbors")
     query = np.repeat(np.arange(len(queries)), np.diff(found.offsets))
@@ -260,7 +258,7 @@ def _reduced_chunk(
         # Of squares where scikit-learn compares squares.
         compared = engine.Metric("sqeuclidean") if squared else measure
         radius = engine.radius_of(wanted["radius"])
-        found = engine.radius_lists(settings, table, queries, radius, compared, False, len(table))
+        found = engine.radius_lists(settings, table, queries, radius, compared, False)
         within = list(engine.lists(found.offsets, found.ids))
         if not told:
             return within
@@ -269,17 +267,15 @@ def _reduced_chunk(
     raise Stock("a reduction that is not scikit-learn's")
 
 
-class _OfEuclidean(_base.KNeighborsMixin, _base.RadiusNeighborsMixin):
-    effective_metric_ = "euclidean"
-
-
 def _check_chunked(chunked: Any) -> None:
     whole = _SMALL.astype(np.int64)
-    nearest = partial(_OfEuclidean()._kneighbors_reduce_func, n_neighbors=2, return_distance=True)
+    model = NearestNeighbors()
+    model.effective_metric_ = "euclidean"
+    nearest = partial(model._kneighbors_reduce_func, n_neighbors=2, return_distance=True)
     ((distances, ids),) = chunked(whole, whole, reduce_func=nearest, metric="euclidean", n_jobs=1, squared=True)
     _expect(ids, [[0, 2], [1, 2], [2, 0], [3, 1]])
     _expect(distances[3], [0.0, 5.0])
-    within = partial(_OfEuclidean()._radius_neighbors_reduce_func, radius=25.0, return_distance=True)
+    within = partial(model._radius_neighbors_reduce_func, radius=25.0, return_distance=True)
     ((lengths, rows),) = chunked(whole, whole, reduce_func=within, metric="euclidean", n_jobs=1, squared=True)
     _expect(rows[0], [0, 1, 2])
     _expect(lengths[0], [0.0, 5.0, 1.0])
@@ -387,17 +383,15 @@ def _query_radius(
     rows, queries = _queries_of(tree, X, settings)
     radii = _radii(r, len(queries))
     index = rows.searched(settings)
-    if count_only and radii.ndim == 0:
-        keywords: Any = {**rows.metric.keywords(), **engine.common(settings)}
-        return index.count(queries, radius=float(radii), **keywords).counts.astype(np.intp)
-    found = engine.radius_lists(settings, index, queries, radii, rows.metric, bool(sort_results), len(rows.data))
     if count_only:
-        return np.diff(found.offsets)
+        keywords: Any = {**rows.metric.keywords(), **engine.common(settings)}
+        return index.count(queries, radius=radii, **keywords).counts.astype(np.intp)
+    found = engine.radius_lists(settings, index, queries, radii, rows.metric, bool(sort_results))
     ids = engine.lists(found.offsets, found.ids)
     return (ids, engine.lists(found.offsets, found.distances)) if return_distance else ids
 
 
-def _radii(r: Any, queries: int) -> NDArray[np.float64]:
+def _radii(r: Any, queries: int) -> Any:
     try:
         radii = np.asarray(r, dtype=np.float64)
     except (TypeError, ValueError):
@@ -406,7 +400,7 @@ def _radii(r: Any, queries: int) -> NDArray[np.float64]:
         radii = radii[0]
     if radii.shape not in ((), (queries,)) or not ((radii >= 0) & (radii < np.inf)).all():
         raise Stock("a radius outside its domain")
-    return np.asarray(radii)
+    return radii if radii.ndim else float(radii)
 
 
 def _tree_method(ours: Callable[..., Any]) -> Callable[[Hook, Any], Any]:

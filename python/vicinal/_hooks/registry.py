@@ -106,14 +106,14 @@ class Hook:
         try:
             answer = ours(settings)
         except Stock as left:
-            reason = str(left)
+            reason = sentence = str(left)
         except Error as error:
-            reason = f"{error.code}: {error}"
+            reason, sentence = f"vicinal's error {error.code}", str(error)
         else:
             _count(self.name, None)
             return answer
         _count(self.name, reason)
-        _tell(self.name, reason)
+        _tell(self.name, sentence)
         return stock()
 
 
