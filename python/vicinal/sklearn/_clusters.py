@@ -40,7 +40,7 @@ class CentresOfTables:
         if len(X) < self.n_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
         runs = self.n_init if self.n_init != "auto" else 10 if not given and self.init == "random" else 1
-        start = {"centres": host(self.init)} if given else {"clusters": self.n_clusters, "init": self.init}
+        start = {"centres": host(self.init, "init")} if given else {"clusters": self.n_clusters, "init": self.init}
         model = _clusters.kmeans(
             X.value,
             **start,
@@ -48,7 +48,7 @@ class CentresOfTables:
             seed=_seed(self.random_state),
             max_iterations=self.max_iter,
             tolerance=self.tol,
-            weights=host(sample_weight),
+            weights=host(sample_weight, "sample_weight"),
             **keywords(),
         )
         if len(model.centres) != self.n_clusters:
@@ -81,7 +81,7 @@ class CentresOfTables:
         check_is_fitted(self)
         if not isinstance(X, Table):
             return super().score(X, y, sample_weight)
-        return _model(self).score(X.value, weights=host(sample_weight), **keywords())
+        return _model(self).score(X.value, weights=host(sample_weight, "sample_weight"), **keywords())
 
     def _check_test_data(self: Any, X: Any) -> Any:
         return X if isinstance(X, Table) else super()._check_test_data(X)

@@ -70,7 +70,7 @@ class NeighborsOfTables(Neighbors):
         if self.__sklearn_tags__().target_tags.required:
             if y is None:
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-            y = _check_y(host(y), multi_output=True, estimator=self)
+            y = _check_y(host(y, "y"), multi_output=True, estimator=self)
             check_consistent_length(X, y)
         self.n_features_in_ = X.shape[1]
         if hasattr(self, "feature_names_in_"):
@@ -89,6 +89,14 @@ class NeighborsOfTables(Neighbors):
             raise ValueError(f"n_neighbors: {k!r}; expected a whole number from 1 to {most}")
         graph = self._tree.knn(_queries(X), k=int(k), **_words(self), **keywords())
         return (graph.distances.copy(), graph.ids.copy()) if return_distance else graph.ids.copy()
+
+
+    def __getstate__(self: Any) -> dict[str, Any]:
+        """A pickle has the table, in host memory."""
+        state = dict(super().__getstate__())
+        if state.get("_fit_method") == "device" and state["_fit_X"].value is not None:
+            state["_tree"] = Index(host(state["_fit_X"].value, "X"))
+        return state
 
 
 class ListsOfTables(NeighborsOfTables):

@@ -50,14 +50,14 @@ class Table:
         return {"value": None, "shape": self.shape, "dtype": self.dtype}
 
 
-def host(values: Any) -> Any:
-    """Labels, targets or weights in host memory: they are few, and are copied from a device."""
+def host(values: Any, name: str) -> Any:
+    """An array in host memory: labels, targets, weights and first centres are few, and are copied from a device."""
     if not on_device(values):
         return values
-    for name in ("get", "cpu"):  # CuPy's and PyTorch's
-        if hasattr(values, name):
-            return np.asarray(getattr(values, name)())
-    refuse("it is in device memory; pass a NumPy array", "y")
+    for method in ("get", "cpu"):  # CuPy's and PyTorch's
+        if hasattr(values, method):
+            return np.asarray(getattr(values, method)())
+    refuse("it is in device memory; pass a NumPy array", name)
 
 
 def refuse(why: str, name: str = "X") -> NoReturn:

@@ -2,11 +2,16 @@
 (VICINAL_SKLEARN_PYTHON), the package being on PYTHONPATH."""
 
 
+import pathlib
+import sys
+
 import numpy as np
 import pytest
 import sklearn
 
 import vicinal.sklearn as vs
+
+sys.path.append(str(pathlib.Path(__file__).parents[1]))  # device_arrays
 
 EPS = np.finfo(np.float64).eps
 NAMES = vs.__all__

@@ -100,15 +100,16 @@ def test_names_of_columns(blobs):
 def test_metadata_routing(blobs):
     with sklearn.config_context(enable_metadata_routing=True):
         estimator = vs.KMeans(3, random_state=0).set_fit_request(sample_weight=True)
-        pipeline = make_pipeline(StandardScaler(), estimator)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, estimator)
         weights = np.linspace(1, 2, 300)
         pipeline.fit(blobs[0], sample_weight=weights)
         expected = vs.KMeans(3, random_state=0).fit(StandardScaler().fit_transform(blobs[0]), sample_weight=weights)
         same(pipeline[-1].cluster_centers_, expected.cluster_centers_)
         request = vs.KNeighborsClassifier().set_score_request(sample_weight=True).get_metadata_routing()
         assert request.score.requests == {"sample_weight": True}
-        with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
-            make_pipeline(StandardScaler(), vs.KMeans(3)).fit(blobs[0], sample_weight=weights)
+        with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError, match="KMeans.fit"):
+            make_pipeline(scaler, vs.KMeans(3)).fit(blobs[0], sample_weight=weights)
 
 
 def test_sample_weight_in_score(blobs):
