@@ -240,13 +240,13 @@ def _reduced_chunk(
     if squared is not (metric == "euclidean"):
         raise Stock("parameters of the metric")
     measure = engine.metric_of(metric, parameters)
-    if measure.name == "sqeuclidean":
+    if measure.name == "sqeuclidean" and not settings.strict:
         raise Stock("few pairs of squared distances")
     queries = engine.table_of(X, settings)
     table = queries if X is Y else engine.table_of(Y, settings)
     if queries.shape[1] != table.shape[1]:
         raise Stock("tables that do not fit together")
-    engine.enough_pairs(measure, len(queries), len(table))
+    engine.enough_pairs(settings, measure, len(queries), len(table))
     wanted = dict(reduce_func.keywords)
     told = wanted.pop("return_distance", False)
     narrow = queries.dtype == np.float32 and table.dtype == np.float32

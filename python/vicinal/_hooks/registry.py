@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, NamedTuple
 
-from vicinal._errors import Error, InvalidArgument
+from vicinal._errors import DeviceUnavailable, Error, InvalidArgument, OverMemory
 
 __all__ = [
     "FallbackError",
@@ -46,6 +46,8 @@ class Settings(NamedTuple):
     device: str = "auto"
     threads: int | None = None  #: at most what threadpoolctl, joblib and OMP_NUM_THREADS allow
     memory_limit: int | None = None  #: bytes
+    #: Of vicinal's estimators: errors of device and memory are raised, and nobody was promised scikit-learn's bits.
+    strict: bool = False
 
 
 class Stock(Exception):
@@ -108,6 +110,8 @@ class Hook:
         except Stock as left:
             reason = sentence = str(left)
         except Error as error:
+            if settings.strict and isinstance(error, (DeviceUnavailable, OverMemory)):
+                raise
             reason, sentence = f"vicinal's error {error.code}", str(error)
         else:
             _count(self.name, None)

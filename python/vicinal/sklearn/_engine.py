@@ -125,7 +125,7 @@ def _computed(method: Callable[..., Any], theirs: Callable[..., Any]) -> Callabl
             arguments = (_table(self, arguments[0]), *arguments[1:])
         elif on_device(others.get("X")):
             others["X"] = _table(self, others["X"])
-        settings = registry.Settings(self.device, self.threads, self.memory_limit)
+        settings = registry.Settings(self.device, self.threads, self.memory_limit, strict=True)
         if registry.current() == settings:
             return method(self, *arguments, **others)
         _need(self.device)

@@ -80,6 +80,26 @@ def test_neighbors(algorithm, metric, words, blobs, queries):
         assert (ours.kneighbors_graph(table) != theirs.kneighbors_graph(table)).nnz == 0
 
 
+@pytest.mark.parametrize("metric", ["cosine", "hamming", "sqeuclidean"])
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_small_tables(metric, dtype, blobs, queries):
+    """The patch leaves some small searches to scikit-learn, for callers that are promised its bits."""
+    rows, queries = (np.round(table * 8).astype(dtype) for table in (blobs[0], queries))
+    distances, ids = vs.NearestNeighbors(n_neighbors=4, metric=metric).fit(rows).kneighbors(queries)
+    graph = vc.knn(rows, queries, k=4, metric=metric)
+    same(ids, graph.ids)
+    same(distances, graph.distances)
+
+
+def test_memory_limit(blobs):
+    """More than the limit is an error, not a search by scikit-learn."""
+    rows = np.random.default_rng(0).normal(size=(3000, 40))
+    fitted = vs.NearestNeighbors(n_neighbors=1000, memory_limit=2_000_000).fit(rows)
+    with pytest.raises(vc.OverMemory):
+        fitted.kneighbors(rows)
+    fitted.set_params(memory_limit=None).kneighbors(rows[:5])
+
+
 def test_rows_are_excluded_by_id():
     """Among equal rows scikit-learn drops the first neighbor where the row itself is not found."""
     rows = np.zeros((12, 3))
@@ -279,4 +299,4 @@ def test_settings_reach_the_engine(blobs, monkeypatch):
     monkeypatch.setattr(registry, "active", lambda settings: (seen.append(settings), active(settings))[1])
     fitted = vs.KNeighborsClassifier(device="cpu", threads=1, memory_limit=10**9).fit(rows, labels)
     fitted.predict(rows)
-    assert seen == [registry.Settings("cpu", 1, 10**9)] * 2
+    assert seen == [registry.Settings("cpu", 1, 10**9, strict=True)] * 2
