@@ -26,7 +26,7 @@ if not sklearn.__version__.startswith(f"{MADE_FOR}."):
 
 from sklearn import cluster, manifold, neighbors
 
-from vicinal.sklearn._clusters import CentresOfTables, EdgesOfMatrices
+from vicinal.sklearn._clusters import Centres, CentresOfTables, EdgesOfMatrices
 from vicinal.sklearn._engine import engine
 from vicinal.sklearn._neighbors import ListsOfTables, Neighbors, NeighborsOfTables, ScoresOfTables
 
@@ -87,7 +87,7 @@ class KMeans(CentresOfTables, cluster.KMeans): ...
 
 
 @engine
-class MiniBatchKMeans(cluster.MiniBatchKMeans): ...
+class MiniBatchKMeans(Centres, cluster.MiniBatchKMeans): ...
 
 
 @engine

@@ -1,5 +1,5 @@
-"""What estimators of clusters do otherwise than scikit-learn's: KMeans of tables on a device, and co-clusters of
-matrices by spectral_cocluster."""
+"""What estimators of clusters do otherwise than scikit-learn's: exact distances to centres, KMeans of tables on a device,
+and co-clusters of matrices by spectral_cocluster."""
 
 from __future__ import annotations
 
@@ -18,14 +18,32 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal import _clusters
 from vicinal._coclusters import spectral_cocluster
 from vicinal._hooks import registry
-from vicinal._hooks.engine import common
+from vicinal._hooks.engine import common, table_of
 from vicinal.sklearn._engine import keywords
 from vicinal.sklearn._tables import Table, host, refuse
 
-__all__ = ["CentresOfTables", "EdgesOfMatrices"]
+__all__ = ["Centres", "CentresOfTables", "EdgesOfMatrices"]
 
 
-class CentresOfTables:
+def _no_place(*_: Any) -> None:
+    """These are called by name."""
+
+
+TRANSFORM = registry.Hook("KMeans.transform", (), (), _no_place, _no_place)
+COCLUSTER = registry.Hook("SpectralCoclustering", (), (), _no_place, _no_place)
+
+
+class Centres:
+    """Distances to centres that are not expanded."""
+
+    def _transform(self: Any, X: Any) -> Any:
+        theirs = super()._transform
+        return TRANSFORM.call(
+            registry.current(), lambda settings: _distances(self, X, settings), lambda: theirs(X)
+        )
+
+
+class CentresOfTables(Centres):
     """k-means of tables on a device, by vicinal.kmeans: the first centres are its draws, not RandomState's."""
 
     _takes_tables = True
@@ -86,14 +104,17 @@ class CentresOfTables:
     def _check_test_data(self: Any, X: Any) -> Any:
         return X if isinstance(X, Table) else super()._check_test_data(X)
 
-    def _transform(self: Any, X: Any) -> Any:
-        if not isinstance(X, Table):
-            return super()._transform(X)
-        return _model(self).transform(X.value, **keywords()).copy()
-
 
 def _model(estimator: Any) -> _clusters.KMeans:
     return _clusters.KMeans.of(estimator.cluster_centers_)
+
+
+def _distances(estimator: Any, X: Any, settings: registry.Settings) -> Any:
+    table = X.value if isinstance(X, Table) else table_of(X, settings)
+    distances = _model(estimator).transform(table, **common(settings))
+    # As scikit-learn's.
+    narrow = X.dtype == np.float32 and estimator.cluster_centers_.dtype == np.float32
+    return distances.astype(np.float32) if narrow else distances.copy()
 
 
 def _seed(random_state: Any) -> int:
@@ -108,8 +129,7 @@ class EdgesOfMatrices:
     `random_state`, else a draw of it."""
 
     def _fit(self: Any, X: Any) -> None:
-        hook = registry.Hook("SpectralCoclustering", (), (), _no_place, _no_place)
-        if not hook.call(registry.current(), lambda settings: _cocluster(self, X, settings), lambda: None):
+        if not COCLUSTER.call(registry.current(), lambda settings: _cocluster(self, X, settings), lambda: None):
             super()._fit(X)
 
 
@@ -141,7 +161,3 @@ def _cocluster(estimator: Any, X: Any, settings: registry.Settings) -> bool:
     estimator.rows_ = np.vstack([rows == cluster for cluster in range(clusters)])
     estimator.columns_ = np.vstack([columns == cluster for cluster in range(clusters)])
     return True
-
-
-def _no_place(*_: Any) -> None:
-    """A hook that is called by name has no place."""

@@ -8,6 +8,7 @@ of three sums of d products, none above 2 R for rows of squared length R, each i
 
 import numpy as np
 import pytest
+from scipy import sparse
 from conftest import EPS, NAMES, near, same, stock
 
 import vicinal as vc
@@ -217,6 +218,9 @@ def test_clusters(algorithm, dtype, blobs, queries):
         model = vc.KMeans.of(ours.cluster_centers_)
         same(ours.predict(queries), model.predict(queries))
         same(ours.predict(rows), ours.labels_)
+        same(ours.transform(queries), model.transform(queries).astype(dtype))
+        assert theirs.transform(queries).dtype == dtype
+        same(ours.transform(sparse.csr_array(queries)), ours.transform(queries))
         same(ours.transform(queries).argmin(axis=1).astype(np.int32), ours.predict(queries))
         near(ours.score(queries) / model.score(queries), 1, 2 * (40 + 2 * D) * eps * 32)
 
