@@ -9,10 +9,9 @@ of three sums of d products, none above 2 R for rows of squared length R, each i
 import numpy as np
 import pytest
 from scipy import sparse
-from conftest import EPS, NAMES, near, same, stock
+from conftest import EPS, NAMES, near, same, stock, vs
 
 import vicinal as vc
-import vicinal.sklearn as vs
 
 D = 5
 DISTANCE = (D + 4) * EPS

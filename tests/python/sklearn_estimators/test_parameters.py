@@ -6,13 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import NAMES, stock
+from conftest import NAMES, stock, vs
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 import vicinal as vc
-import vicinal.sklearn as vs
 
 ADDED = {"device": "auto", "threads": None, "memory_limit": None}
 
@@ -173,6 +172,10 @@ for owner, was in zip(owners, before):
     changed = [key for key, value in was.items() if callable(value) and now.get(key) is not value]
     assert not changed and set(was) == set(now), (owner, changed)
 """
+
+
+def test_names():
+    assert vs.__all__ == NAMES
 
 
 @pytest.mark.parametrize("script", [NOT_LOADED, MISSING, OTHER, HOOKS], ids=["light", "missing", "other", "hooks"])

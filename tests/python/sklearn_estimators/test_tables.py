@@ -5,11 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import NAMES, near, same
+from conftest import NAMES, near, same, vs
 from device_arrays import arrays_on_device
 
 import vicinal as vc
-import vicinal.sklearn as vs
 
 MISSING = vc.doctor(device="cpu").cuda_missing
 pytestmark = pytest.mark.skipif(MISSING != "", reason=MISSING)

@@ -6,12 +6,10 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
-from conftest import NAMES, same
+from conftest import NAMES, same, vs
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-
-import vicinal.sklearn as vs
 
 
 def outputs(estimator, rows):
