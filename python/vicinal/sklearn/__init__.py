@@ -2,7 +2,8 @@
 
 Each class is scikit-learn's class of the same name with three more keyword parameters: `device` ("auto", "cpu", "cuda",
 "cuda:1"), `threads` and `memory_limit` (bytes). Parameters, attributes, dtypes, warnings and errors are scikit-learn's.
-What vicinal does not compute runs on scikit-learn's path: `VICINAL_FALLBACK` names it, `vicinal.patch_report` counts it.
+What vicinal does not compute runs on scikit-learn's path: the environment's VICINAL_FALLBACK=log|warn|error names such
+calls, `vicinal.patch_report` counts them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What estimators of clusters do otherwise than scikit-learn's: exact distances to centres, KMeans of tables on a device,
-and co-clusters of matrices by spectral_cocluster."""
+"""What estimators of clusters do otherwise than scikit-learn's: distances to centres in full, KMeans of tables on a
+device, and co-clusters of matrices by spectral_cocluster."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Centres:
     """Distances to centres that are not expanded."""
 
     def _transform(self: Any, X: Any) -> Any:
-        theirs = super()._transform
+        theirs: Any = super()
         return TRANSFORM.call(
-            registry.current(), lambda settings: _distances(self, X, settings), lambda: theirs(X)
+            registry.current(), lambda settings: _distances(self, X, settings), lambda: theirs._transform(X)
         )
 
 
@@ -49,8 +49,9 @@ class CentresOfTables(Centres):
     _takes_tables = True
 
     def fit(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        theirs: Any = super()
         if not isinstance(X, Table):
-            return super().fit(X, y, sample_weight)
+            return theirs.fit(X, y, sample_weight)
         self._validate_params()
         given = not isinstance(self.init, str)
         if callable(self.init):
@@ -91,18 +92,21 @@ class CentresOfTables(Centres):
 
     def predict(self: Any, X: Any) -> Any:
         check_is_fitted(self)
+        theirs: Any = super()
         if not isinstance(X, Table):
-            return super().predict(X)
+            return theirs.predict(X)
         return _model(self).predict(X.value, **keywords()).copy()
 
     def score(self: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         check_is_fitted(self)
+        theirs: Any = super()
         if not isinstance(X, Table):
-            return super().score(X, y, sample_weight)
+            return theirs.score(X, y, sample_weight)
         return _model(self).score(X.value, weights=host(sample_weight, "sample_weight"), **keywords())
 
     def _check_test_data(self: Any, X: Any) -> Any:
-        return X if isinstance(X, Table) else super()._check_test_data(X)
+        theirs: Any = super()
+        return X if isinstance(X, Table) else theirs._check_test_data(X)
 
 
 def _model(estimator: Any) -> _clusters.KMeans:
@@ -118,19 +122,19 @@ def _distances(estimator: Any, X: Any, settings: registry.Settings) -> Any:
 
 
 def _seed(random_state: Any) -> int:
-    """A whole number is the seed itself."""
+    """A whole number is the seed itself; of a RandomState it is a draw."""
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 class EdgesOfMatrices:
-    """Co-clusters by vicinal.spectral_cocluster, the elements of a matrix being weights of edges. The seed is an integer
-    `random_state`, else a draw of it."""
+    """Co-clusters by vicinal.spectral_cocluster, the elements of a matrix being weights of edges."""
 
     def _fit(self: Any, X: Any) -> None:
         if not COCLUSTER.call(registry.current(), lambda settings: _cocluster(self, X, settings), lambda: None):
-            super()._fit(X)
+            theirs: Any = super()
+            theirs._fit(X)
 
 
 def _cocluster(estimator: Any, X: Any, settings: registry.Settings) -> bool:

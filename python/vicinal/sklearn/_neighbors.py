@@ -25,9 +25,10 @@ class Neighbors:
     """Excludes each row by its number."""
 
     def kneighbors(self: Any, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
+        theirs: Any = super()
         if X is not None:
-            return super().kneighbors(X, n_neighbors, return_distance)
-        distances, ids = super().kneighbors(None, n_neighbors, True)
+            return theirs.kneighbors(X, n_neighbors, return_distance)
+        distances, ids = theirs.kneighbors(None, n_neighbors, True)
         _exclude_by_id(self, distances, ids)
         return (distances, ids) if return_distance else ids
 
@@ -49,7 +50,7 @@ def _exclude_by_id(estimator: Any, distances: Any, ids: Any) -> None:
     distances[rows] = found_distances[others].reshape(len(rows), -1)
 
 
-class _OfTable(NeighborsBase):  # type: ignore[misc]
+class _OfTable(NeighborsBase):
     """What `_fit` takes the place of a fitted table from: an index of a table on a device."""
 
     def __init__(self, table: Table, index: Index) -> None:
@@ -65,8 +66,9 @@ class NeighborsOfTables(Neighbors):
     _takes_tables = True
 
     def _fit(self: Any, X: Any, y: Any = None) -> Any:
+        theirs: Any = super()
         if not isinstance(X, Table):
-            return super()._fit(X, y)
+            return theirs._fit(X, y)
         if self.__sklearn_tags__().target_tags.required:
             if y is None:
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
@@ -75,7 +77,7 @@ class NeighborsOfTables(Neighbors):
         self.n_features_in_ = X.shape[1]
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        super()._fit(_OfTable(X, Index(X.value, **keywords())), y)
+        theirs._fit(_OfTable(X, Index(X.value, **keywords())), y)
         _words(self)
         return self
 
@@ -83,17 +85,17 @@ class NeighborsOfTables(Neighbors):
         check_is_fitted(self)
         if not _is_searched_here(self, X):
             return super().kneighbors(X, n_neighbors, return_distance)
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        k: Any = self.n_neighbors if n_neighbors is None else n_neighbors
         most = self.n_samples_fit_ - (X is None)
-        if not isinstance(k, Integral) or not 1 <= k <= most:
+        if not isinstance(k, Integral) or not 1 <= int(k) <= most:
             raise ValueError(f"n_neighbors: {k!r}; expected a whole number from 1 to {most}")
         graph = self._tree.knn(_queries(X), k=int(k), **_words(self), **keywords())
         return (graph.distances.copy(), graph.ids.copy()) if return_distance else graph.ids.copy()
 
-
     def __getstate__(self: Any) -> dict[str, Any]:
         """A pickle has the table, in host memory."""
-        state = dict(super().__getstate__())
+        theirs: Any = super()
+        state: dict[str, Any] = dict(theirs.__getstate__())
         if state.get("_fit_method") == "device" and state["_fit_X"].value is not None:
             state["_tree"] = Index(host(state["_fit_X"].value, "X"))
         return state
@@ -107,7 +109,8 @@ class ListsOfTables(NeighborsOfTables):
     ) -> Any:
         check_is_fitted(self)
         if not _is_searched_here(self, X):
-            return super().radius_neighbors(X, radius, return_distance, sort_results)
+            theirs: Any = super()
+            return theirs.radius_neighbors(X, radius, return_distance, sort_results)
         if sort_results and not return_distance:
             raise ValueError("return_distance must be True if sort_results is True.")
         r = float(self.radius if radius is None else radius)
@@ -121,7 +124,8 @@ class ScoresOfTables(NeighborsOfTables):
     @available_if(lambda self: self._check_novelty_score_samples())
     def score_samples(self: Any, X: Any) -> Any:
         if not isinstance(X, Table):
-            return super().score_samples(X)
+            theirs: Any = super()
+            return theirs.score_samples(X)
         distances, ids = self.kneighbors(X, n_neighbors=self.n_neighbors_)
         if X.dtype == np.float32:
             distances = distances.astype(np.float32)
@@ -130,7 +134,7 @@ class ScoresOfTables(NeighborsOfTables):
 
 
 def _is_searched_here(estimator: Any, queries: Any) -> bool:
-    here = estimator._fit_method == "device"
+    here: bool = estimator._fit_method == "device"
     if isinstance(queries, Table) and not here:
         refuse("it is in device memory, but fit was given a table in host memory")
     return here

@@ -1,6 +1,5 @@
-"""What the tests of vicinal.sklearn share. They need scikit-learn 1.9, which `./dev` installs in an environment of its own
-(.venv-sklearn); the package is on PYTHONPATH."""
-
+"""What the tests of vicinal.sklearn share. They need scikit-learn 1.9, which `./dev` installs in an environment of its
+own (.venv-sklearn); the package is on PYTHONPATH."""
 
 import pathlib
 import sys

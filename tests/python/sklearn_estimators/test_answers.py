@@ -1,9 +1,10 @@
 """Answers are those of vicinal's functions, bit for bit, and scikit-learn's up to rounding.
 
-Tolerances. A distance of d columns is off by at most (d + 2) / 2 + 1 units in the last place, relatively: d differences,
-squares and additions, a root. Where scikit-learn's path is by trees, it computes the same sum. With u = 2^-53, both
-together are at most (d + 4) * 2 u = (d + 4) * EPS apart. By brute force it expands squared distances to x x - 2 x y + y y:
-of three sums of d products, none above 2 R for rows of squared length R, each is off by d + 2 units at most.
+Tolerances. A distance of d columns is off by at most (d + 2) / 2 + 1 units in the last place, relatively: d
+differences, squares and additions, a root. Where scikit-learn's path is by trees, it computes the same sum. With
+u = 2^-53, both together are at most (d + 4) * 2 u = (d + 4) * EPS apart. By brute force it expands squared distances to
+x x - 2 x y + y y: of three sums of d products, none above 2 R for rows of squared length R, each is off by d + 2 units
+at most.
 """
 
 import numpy as np
@@ -142,7 +143,9 @@ def test_classifiers(weights, blobs, queries):
         same(ours.classes_, theirs.classes_)
 
         ours = vs.RadiusNeighborsClassifier(4.0, weights=weights, outlier_label=targets[:1].tolist()).fit(rows, targets)
-        theirs = stock("RadiusNeighborsClassifier")(4.0, weights=weights, outlier_label=targets[:1].tolist()).fit(rows, targets)
+        theirs = stock("RadiusNeighborsClassifier")(4.0, weights=weights, outlier_label=targets[:1].tolist()).fit(
+            rows, targets
+        )
         same(ours.predict(queries), theirs.predict(queries))
         near(ours.predict_proba(queries), theirs.predict_proba(queries), 2 * (300 + DISTANCE / EPS) * EPS)
 
@@ -202,8 +205,8 @@ def test_outliers(blobs, queries):
 @pytest.mark.parametrize("algorithm", ["lloyd", "elkan"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_clusters(algorithm, dtype, blobs, queries):
-    """First centres are RandomState's draws, so that runs are the same ones. Centres are means of at most 300 rows below
-    32 in size."""
+    """First centres are RandomState's draws, so that runs are the same ones. Centres are means of at most 300 rows
+    below 32 in size."""
     rows, queries = blobs[0].astype(dtype), queries.astype(dtype)
     eps = np.finfo(dtype).eps
     for keywords in ({}, {"init": "random", "n_init": 3}, {"init": rows[:4]}):

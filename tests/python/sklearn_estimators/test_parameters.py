@@ -61,7 +61,9 @@ def test_methods_and_tags(name):
     assert getattr(vs, name).__module__ == "vicinal.sklearn"
     for method in ("fit", "predict", "score", "transform", "kneighbors"):
         if hasattr(stock(name), method):
-            assert inspect.signature(getattr(getattr(vs, name), method)) == inspect.signature(getattr(stock(name), method))
+            assert inspect.signature(getattr(getattr(vs, name), method)) == inspect.signature(
+                getattr(stock(name), method)
+            )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -123,7 +125,9 @@ def test_errors_are_theirs(name, blobs):
                 cls().fit(table, labels[: 0 if what == "no rows" else None])
             messages.append((type(caught.value), str(caught.value)))
         assert messages[0] == messages[1], what
-    method = "predict" if hasattr(stock(name), "predict") else "transform" if hasattr(stock(name), "transform") else None
+    method = (
+        "predict" if hasattr(stock(name), "predict") else "transform" if hasattr(stock(name), "transform") else None
+    )
     if method and name != "LocalOutlierFactor":
         with pytest.raises(NotFittedError):
             getattr(getattr(vs, name)(), method)(rows)

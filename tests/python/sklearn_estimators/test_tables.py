@@ -1,5 +1,5 @@
-"""Tables on a device, as tests/python/test_device.py: they are searched where they are, with the answers of tables in host
-memory."""
+"""Tables on a device, as in tests/python/test_device.py: they are searched where they are, with the answers of tables in
+host memory."""
 
 import pickle
 
@@ -54,7 +54,14 @@ def test_metrics(tables):
     for keywords in ({"metric": "l1"}, {"metric": "minkowski", "p": 3}, {"metric": "cosine"}, {"p": np.inf}):
         fitted = vs.NearestNeighbors(**keywords).fit(device_rows)
         words = {"metric": {"l1": "manhattan"}.get(keywords.get("metric"), keywords.get("metric", "chebyshev"))}
-        graph = vc.knn(rows, queries, k=5, device="cpu", **words, **({"p": 3.0} if "p" in keywords and words["metric"] == "minkowski" else {}))
+        graph = vc.knn(
+            rows,
+            queries,
+            k=5,
+            device="cpu",
+            **words,
+            **({"p": 3.0} if "p" in keywords and words["metric"] == "minkowski" else {}),
+        )
         same(fitted.kneighbors(device_queries)[1], graph.ids)
     with pytest.raises(vc.InvalidArgument, match="metric 'canberra' is computed by scikit-learn, in host memory"):
         vs.NearestNeighbors(metric="canberra").fit(device_rows)
@@ -134,7 +141,13 @@ def test_host_queries(tables):
 
 def test_what_cannot_be(on_device):
     table = on_device(ROWS)
-    for name in set(NAMES) - {"NearestNeighbors", "KNeighborsClassifier", "KNeighborsRegressor", "LocalOutlierFactor", "KMeans"}:
+    for name in set(NAMES) - {
+        "NearestNeighbors",
+        "KNeighborsClassifier",
+        "KNeighborsRegressor",
+        "LocalOutlierFactor",
+        "KMeans",
+    }:
         with pytest.raises(vc.InvalidArgument, match=f"X: {name} computes with tables in host memory"):
             getattr(vs, name)().fit(table, LABELS)
     with pytest.raises(vc.InvalidArgument, match="X: it is in device memory, but fit was given a table in host memory"):

@@ -18,7 +18,9 @@ def outputs(estimator, rows):
     for method in ("predict", "predict_proba", "transform", "kneighbors", "score_samples"):
         if hasattr(estimator, method):
             answer = getattr(estimator, method)(rows)
-            found += answer if isinstance(answer, tuple) else [answer.toarray() if hasattr(answer, "toarray") else answer]
+            found += (
+                answer if isinstance(answer, tuple) else [answer.toarray() if hasattr(answer, "toarray") else answer]
+            )
     return found
 
 
@@ -68,7 +70,9 @@ def test_pipeline(blobs, queries):
 def test_grid_search(blobs):
     for n_jobs in (1, 2):
         search = GridSearchCV(
-            vs.KNeighborsClassifier(), {"n_neighbors": [1, 5], "weights": ["uniform", "distance"], "threads": [1]}, n_jobs=n_jobs
+            vs.KNeighborsClassifier(),
+            {"n_neighbors": [1, 5], "weights": ["uniform", "distance"], "threads": [1]},
+            n_jobs=n_jobs,
         ).fit(*blobs)
         assert search.best_score_ == 1.0 and search.best_estimator_.threads == 1
     scores = cross_val_score(vs.KMeans(3, random_state=0), blobs[0], cv=3, n_jobs=2)
@@ -91,7 +95,9 @@ def test_names_of_columns(blobs):
     frame = pandas.DataFrame(blobs[0], columns=list("abcde"))
     estimator = vs.KNeighborsRegressor().fit(frame, blobs[1])
     assert estimator.feature_names_in_.tolist() == list("abcde")
-    with pytest.warns(UserWarning, match="X does not have valid feature names, but KNeighborsRegressor was fitted with"):
+    with pytest.warns(
+        UserWarning, match="X does not have valid feature names, but KNeighborsRegressor was fitted with"
+    ):
         estimator.predict(blobs[0])
 
 
