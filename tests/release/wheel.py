@@ -25,6 +25,12 @@ try:
     vc.knn(points, device="cuda")
 except vc.DeviceUnavailable as error:
     assert "\\n" not in str(error)
+try:
+    import vicinal.sklearn
+except ImportError as error:
+    assert "pip install 'vicinal[sklearn]'" in str(error)
+else:
+    raise AssertionError("scikit-learn is not here")
 print("vicinal", vc.__version__, "answers in", vc.doctor().device)
 """
 

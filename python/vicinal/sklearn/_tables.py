@@ -10,16 +10,16 @@ from vicinal._errors import InvalidArgument
 
 __all__ = ["Table", "host", "on_device", "refuse"]
 
-CPU = 1  # DLPack's number
+CUDA = (2, 13)  #: DLPack's numbers of device and managed memory
 
 
 def on_device(value: Any) -> bool:
-    """Whether a value is an array in device memory."""
+    """Whether a value is an array in the memory of a CUDA device."""
     if value is None or isinstance(value, (np.ndarray, Table)):
         return False
     if hasattr(value, "__cuda_array_interface__"):
         return True
-    return hasattr(value, "__dlpack_device__") and int(value.__dlpack_device__()[0]) != CPU
+    return hasattr(value, "__dlpack_device__") and int(value.__dlpack_device__()[0]) in CUDA
 
 
 class Table:

@@ -139,6 +139,28 @@ def test_host_queries(tables):
         same(cls().fit(device_rows).kneighbors(queries, 5)[1], vc.knn(rows, queries, k=5, device="cpu").ids)
 
 
+def test_dlpack_in_host_memory(tables):
+    """Memory that DLPack says the host can read is a table like any other."""
+
+    class OfDlpack:
+        def __init__(self, array):
+            self.array = array
+            self.shape, self.dtype = array.shape, array.dtype
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+        def __dlpack__(self, **keywords):
+            return self.array.__dlpack__(**keywords)
+
+        def __array__(self, *arguments, **keywords):
+            return np.asarray(self.array, *arguments, **keywords)
+
+    _, _, rows, queries = tables
+    fitted = vs.NearestNeighbors(device="cpu").fit(OfDlpack(rows))
+    same(fitted.kneighbors(OfDlpack(queries))[1], vc.knn(rows, queries, k=5, device="cpu").ids)
+
+
 def test_what_cannot_be(on_device):
     table = on_device(ROWS)
     for name in set(NAMES) - {

@@ -79,6 +79,16 @@ def test_grid_search(blobs):
     assert np.isfinite(scores).all()
 
 
+def test_workers_share_the_cores():
+    def threads():
+        from vicinal._hooks import engine, registry
+
+        return engine.threads_of(registry.Settings())
+
+    found = joblib.Parallel(n_jobs=2)(joblib.delayed(lambda: threads())() for _ in range(4))
+    assert 2 * max(found) <= max(2, joblib.cpu_count())
+
+
 @pytest.mark.parametrize("name", ["KMeans", "MiniBatchKMeans", "LocallyLinearEmbedding"])
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_set_output(name, library, blobs):
