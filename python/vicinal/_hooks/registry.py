@@ -7,11 +7,11 @@ the hook replaced is called as if there were no hook. Thread-safe.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import logging
 import os
-import pkgutil
 import sys
 import threading
 import warnings
@@ -78,9 +78,8 @@ class Place(NamedTuple):
     name: str  #: "function" or "Class.method"
 
     def owner(self) -> Any:
-        module = importlib.import_module(self.module)
-        path = self.name.split(".")[:-1]
-        return pkgutil.resolve_name(f"{self.module}:{'.'.join(path)}") if path else module
+        module = sys.modules.get(self.module) or importlib.import_module(self.module)
+        return functools.reduce(getattr, self.name.split(".")[:-1], module)
 
     @property
     def attribute(self) -> str:
@@ -197,6 +196,7 @@ class _Placed(NamedTuple):
 
 
 _placed: list[_Placed] = []
+_made: dict[str, tuple[Any, Any]] = {}  # by hook: what is replaced, and by what; made once, however often it is placed
 _usable: list[Hook] | None = None  # once they have been checked
 
 
@@ -223,7 +223,11 @@ def _install() -> None:
 
 def _put(hook: Hook) -> None:
     owner = hook.places[0].owner()
-    replaced = hook.replace(hook, vars(owner).get(hook.places[0].attribute, getattr(owner, hook.places[0].attribute)))
+    stock = vars(owner).get(hook.places[0].attribute, getattr(owner, hook.places[0].attribute))
+    made = _made.get(hook.name)
+    if made is None or made[0] is not stock:
+        made = _made[hook.name] = (stock, hook.replace(hook, stock))
+    replaced = made[1]
     for place in hook.places:
         owner = place.owner()
         own = place.attribute in vars(owner)
@@ -304,7 +308,7 @@ _ESTIMATORS = {
 def _refuse_other_patchers(usable: list[Hook]) -> None:
     for module, names in _ESTIMATORS.items():
         for name in names:
-            for kind in getattr(importlib.import_module(module), name).__mro__:
+            for kind in getattr(sys.modules.get(module) or importlib.import_module(module), name).__mro__:
                 _refuse(f"{module}.{name}", kind.__module__)
     for hook in usable:
         for place in hook.places:

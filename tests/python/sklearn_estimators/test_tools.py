@@ -129,3 +129,14 @@ def test_metadata_routing(blobs):
 def test_sample_weight_in_score(blobs):
     weights = np.linspace(1, 2, 300)
     assert vs.KNeighborsClassifier().fit(*blobs).score(*blobs, sample_weight=weights) == 1.0
+
+
+def test_hooks_are_made_once(blobs):
+    """However often they are placed: nothing grows with the number of calls."""
+    from vicinal._hooks import neighbors
+
+    vs.NearestNeighbors().fit(blobs[0])
+    made = len(neighbors._lazy_kinds)
+    for _ in range(3):
+        vs.NearestNeighbors().fit(blobs[0]).kneighbors(blobs[0][:2])
+    assert len(neighbors._lazy_kinds) == made == 2
