@@ -37,6 +37,8 @@ class Centres:
     """Distances to centres that are not expanded."""
 
     def _transform(self: Any, X: Any) -> Any:
+        if isinstance(X, Table):
+            return _model(self).transform(X.value, **keywords()).copy()
         theirs: Any = super()
         return TRANSFORM.call(
             registry.current(), lambda settings: _distances(self, X, settings), lambda: theirs._transform(X)
@@ -114,8 +116,7 @@ def _model(estimator: Any) -> _clusters.KMeans:
 
 
 def _distances(estimator: Any, X: Any, settings: registry.Settings) -> Any:
-    table = X.value if isinstance(X, Table) else table_of(X, settings)
-    distances = _model(estimator).transform(table, **common(settings))
+    distances = _model(estimator).transform(table_of(X, settings), **common(settings))
     # As scikit-learn's.
     narrow = X.dtype == np.float32 and estimator.cluster_centers_.dtype == np.float32
     return distances.astype(np.float32) if narrow else distances.copy()

@@ -190,6 +190,8 @@ def test_what_cannot_be(on_device):
         vs.KNeighborsRegressor().fit(table, LABELS[:7])
     with pytest.raises(ValueError, match="n_samples=200 should be >= n_clusters=300"):
         vs.KMeans(300).fit(table)
+    with pytest.raises(vc.InvalidArgument, match="2 columns"):
+        vs.KMeans(3).fit(table).transform(on_device(ROWS[:, :2]))
     with pytest.raises(vc.InvalidArgument, match="init: callables draw centres"):
         vs.KMeans(3, init=lambda *_: None).fit(table)
     with pytest.raises(vc.InvalidArgument, match="init: 4 centres; expected n_clusters=3"):
