@@ -37,7 +37,8 @@ void set_plugin(Plugin plugin, const std::filesystem::path& path) try {
     throw Error(ErrorCode::io, "path: there is no file " + path.string());
   }
   // A name without a folder would be looked for by the system.
-  plugin::PluginFile::of(plugin).name(plugin, std::filesystem::absolute(path).string());
+  std::filesystem::path whole = std::filesystem::absolute(path, unknown);
+  plugin::PluginFile::of(plugin).name(plugin, (unknown ? path : whole).string());
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

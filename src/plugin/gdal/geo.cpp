@@ -14,12 +14,12 @@ namespace {
   throw Error(ErrorCode::device_unavailable, sentence);
 }
 
-struct LoadedPlugin {
+struct LoadedGeo {
   const gdal::Functions* functions = nullptr;
   std::string path;
 };
 
-LoadedPlugin load(const std::string& named) {
+LoadedGeo load(const std::string& named) {
   std::string tried;
   for (const std::string& path : plugin_candidates("VICINAL_GEO_PLUGIN", "libvicinal_geo.so", named)) {
     if (!is_there(path)) {
@@ -50,7 +50,7 @@ LoadedPlugin load(const std::string& named) {
 }  // namespace
 
 const gdal::Functions& geo_plugin() {
-  static const LoadedPlugin kPlugin = PluginFile::of(Plugin::geo).load(load);
+  static const LoadedGeo kPlugin = PluginFile::of(Plugin::geo).load(load);
   return *kPlugin.functions;
 }
 

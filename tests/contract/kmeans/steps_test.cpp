@@ -33,7 +33,7 @@ class Numbers {
   std::uint64_t state_;
 };
 
-struct Case {
+struct Stepped {
   TableView table;
   KMeansStepsOptions options;
   std::string what;
@@ -61,7 +61,7 @@ std::vector<double> some_centres(const TableView& table, std::int64_t k, Numbers
 }
 
 /// Calls in an order that the seed decides, each compared.
-void check_calls(const Case& of, std::uint64_t seed) {
+void check_calls(const Stepped& of, std::uint64_t seed) {
   const std::int64_t n = of.table.rows();
   const std::int64_t d = of.table.cols();
   const std::int64_t k = of.options.clusters;
