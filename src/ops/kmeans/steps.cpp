@@ -114,8 +114,9 @@ struct KMeansSteps::State {
   template <class T, class Read>
   [[nodiscard]] std::vector<T> of_rows(const Read& read) const {
     const std::size_t left_out = rows->left_out().size();
-    std::vector<T> values(static_cast<std::size_t>(n) - left_out);
+    std::vector<T> values;
     values.reserve(static_cast<std::size_t>(n));
+    values.resize(static_cast<std::size_t>(n) - left_out);
     read(*kept, values);
     if (left_out == 0) return values;
     std::vector<T> more(left_out);
