@@ -24,6 +24,7 @@
 #include "vicinal/metrics.hpp"
 #include "vicinal/neighbor_model.hpp"
 #include "vicinal/pca.hpp"
+#include "vicinal/plugin.hpp"
 #include "vicinal/polygon_file.hpp"
 #include "vicinal/polygons.hpp"
 #include "vicinal/preprocess.hpp"

@@ -9,7 +9,13 @@ namespace {
 template <class Options>
 Field<Options> weights_field() {
   return {"weights",
-          [](Options& options, const Setting& setting) { setting.read_weights(options.weights, options.custom); },
+          [](Options& options, const Setting& setting) {
+            if constexpr (requires { options.given; }) {
+              setting.read_weights(options.weights, options.custom, options.given);
+            } else {
+              setting.read_weights(options.weights, options.custom);
+            }
+          },
           [](const Options& options) { return shown(options.weights); }};
 }
 template <class Options>
@@ -56,15 +62,14 @@ const Fields<KnnOptions>& knn_fields() {
 }
 
 const Fields<RadiusOptions>& radius_fields() {
-  static const Fields<RadiusOptions> fields = {
-      radius_field(),
-      field<&RadiusOptions::metric>("metric"),
-      field<&RadiusOptions::p>("p"),
-      field<&RadiusOptions::method>("method"),
-      field<&RadiusOptions::screen>("screen"),
-      filter_field<RadiusOptions>(),
-      field<&RadiusOptions::exclude>("exclude"),
-      field<&RadiusOptions::order>("order")};
+  static const Fields<RadiusOptions> fields = {radius_field(),
+                                               field<&RadiusOptions::metric>("metric"),
+                                               field<&RadiusOptions::p>("p"),
+                                               field<&RadiusOptions::method>("method"),
+                                               field<&RadiusOptions::screen>("screen"),
+                                               filter_field<RadiusOptions>(),
+                                               field<&RadiusOptions::exclude>("exclude"),
+                                               field<&RadiusOptions::order>("order")};
   return fields;
 }
 

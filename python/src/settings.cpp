@@ -112,7 +112,14 @@ void Setting::read_table(TableView& out) const {
   out = input.view;
 }
 
+void Setting::read_weights(Weighting& out, WeightFn& custom, std::span<const double>& given) const {
+  if (!is_array()) return read_weights(out, custom);
+  out = Weighting::given;
+  read(given);
+}
+
 void Setting::read_weights(Weighting& out, WeightFn& custom) const {
+  if (is_array()) refuse(name, value, "'uniform', 'distance' or a function; arrays are for vote and average");
   if (!PyCallable_Check(value.ptr())) {
     read(out);
     return;

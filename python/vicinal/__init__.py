@@ -16,7 +16,7 @@ from vicinal._errors import (
     InvalidArgument,
     OverMemory,
 )
-from vicinal._files import Doctor, Generated, Table, doctor, generate, read, write
+from vicinal._files import Doctor, Generated, Table, doctor, generate, read, use_plugin, write
 from vicinal._maps import Match, Overlaps, Polygons, match, overlaps
 from vicinal._neighbors import Index, NeighborCounts, NeighborGraph, count, knn, radius, symmetrize, with_self
 from vicinal._outliers import Lof, lof, novelty
@@ -103,6 +103,7 @@ __all__ = [
     "transform",
     "unload_ipython_extension",
     "unpatch_sklearn",
+    "use_plugin",
     "vote",
     "with_self",
     "write",

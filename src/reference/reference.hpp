@@ -64,6 +64,7 @@ std::vector<std::int64_t> count(const Ranking& ranking, std::span<const double> 
 NeighborGraph by_id(NeighborGraph graph);
 
 /// Winning classes and shares of the weight; a query without neighbors gets -1 and zeros.
-Vote vote(const NeighborGraph& graph, const Labels& labels, Weighting weights);
+/// `given`: for Weighting::given, one for each neighbor of the graph.
+Vote vote(const NeighborGraph& graph, const Labels& labels, Weighting weights, std::span<const double> given = {});
 
 }  // namespace vicinal::reference

@@ -169,7 +169,8 @@ NeighborGraph by_id(NeighborGraph graph) {
   return graph;
 }
 
-Vote vote(const NeighborGraph& graph, const Labels& labels, Weighting weights) {
+Vote vote(const NeighborGraph& graph, const Labels& labels, Weighting weights, std::span<const double> given) {
+  std::size_t neighbor = 0;
   Vote result;
   result.class_count = labels.class_count();
   for (std::int64_t i = 0; i < graph.rows; ++i) {
@@ -182,6 +183,7 @@ Vote vote(const NeighborGraph& graph, const Labels& labels, Weighting weights) {
     for (std::size_t r = 0; r < ids.size(); ++r) {
       double weight = 1;
       if (weights == Weighting::distance) weight = touches ? (counts_as_zero(distances[r]) ? 1 : 0) : 1 / distances[r];
+      if (weights == Weighting::given) weight = given[neighbor++];
       mass[static_cast<std::size_t>(labels.codes[static_cast<std::size_t>(ids[r])])] += weight;
       total += weight;
     }

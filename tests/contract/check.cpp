@@ -322,7 +322,10 @@ void compare(const Case& c, const Way& way, const Answers& answers, const Asker&
     const RadiusOptions& radius = answers.radii[i];
     std::string found = difference(asker.radius(radius), answers.within[i]);
     if (found.empty()) found = difference(asker.count(radius), answers.counts[i]);
-    const std::int64_t longest = *std::max_element(answers.counts[i].begin(), answers.counts[i].end());
+    std::int64_t longest = 0;  // of lists that are found: on a device those of the largest radius, which are then cut
+    for (std::size_t j = radius.radii.empty() ? i : 0; j <= i; ++j) {
+      longest = std::max(longest, *std::max_element(answers.counts[j].begin(), answers.counts[j].end()));
+    }
     if (found.empty() && in_batches) {
       found = difference(asker.radius_in_batches(radius, static_cast<std::size_t>(longest)), answers.within[i]);
       if (!found.empty()) found = "in batches, " + found;

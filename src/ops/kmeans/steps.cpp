@@ -21,9 +21,6 @@ namespace {
 using kernels::ClusterTask;
 using kernels::Lloyd;
 
-/// What there is to work with.
-enum class Phase : std::uint8_t { nothing, centres, labels };
-
 Plan plan_of(const Context& ctx, const TableView& table, const KMeansStepsOptions& options) {
   const auto n = static_cast<std::uint64_t>(table.rows());
   const std::int64_t weighted = ops::weighted_rows(table, options.weights);
@@ -66,6 +63,9 @@ Plan plan_of(const Context& ctx, const TableView& table, const KMeansStepsOption
 }  // namespace
 
 struct KMeansSteps::State {
+  /// What there is to work with.
+  enum class Phase : std::uint8_t { nothing, centres, labels };
+
   State(const Context& context, const TableView& table, const KMeansStepsOptions& options)
       : ctx(context),
         metric(options.metric),
@@ -114,8 +114,9 @@ struct KMeansSteps::State {
   template <class T, class Read>
   [[nodiscard]] std::vector<T> of_rows(const Read& read) const {
     const std::size_t left_out = rows->left_out().size();
-    std::vector<T> values(static_cast<std::size_t>(n) - left_out);
+    std::vector<T> values;
     values.reserve(static_cast<std::size_t>(n));
+    values.resize(static_cast<std::size_t>(n) - left_out);
     read(*kept, values);
     if (left_out == 0) return values;
     std::vector<T> more(left_out);
@@ -146,7 +147,7 @@ KMeansSteps::KMeansSteps(const Context& ctx, const TableView& table, const KMean
 void KMeansSteps::start(const TableView& centres) try {
   const core::Entry entry;
   const std::vector<double> given = state_->given(centres);
-  state_->change(Phase::centres, [&] {
+  state_->change(State::Phase::centres, [&] {
     state_->kept->start(given);
     if (state_->others) state_->others->start(given);
     return 0;
@@ -157,7 +158,7 @@ void KMeansSteps::start(const TableView& centres) try {
 
 void KMeansSteps::set_centres(const TableView& centres) try {
   const core::Entry entry;
-  state_->require(Phase::centres, "set_centres");
+  state_->require(State::Phase::centres, "set_centres");
   const std::vector<double> given = state_->given(centres);
   state_->change(state_->phase, [&] {
     state_->kept->recentre(given);
@@ -169,8 +170,8 @@ void KMeansSteps::set_centres(const TableView& centres) try {
 
 KMeansAssigned KMeansSteps::assign() try {
   const core::Entry entry;
-  state_->require(Phase::centres, "assign");
-  return state_->change(Phase::labels, [&] {
+  state_->require(State::Phase::centres, "assign");
+  return state_->change(State::Phase::labels, [&] {
     const kernels::LloydStep step = state_->kept->assign();
     if (state_->others) {
       state_->others->recentre(state_->centres());
@@ -184,7 +185,7 @@ KMeansAssigned KMeansSteps::assign() try {
 
 void KMeansSteps::move_row(std::int64_t row, std::int32_t cluster) try {
   const core::Entry entry;
-  state_->require(Phase::labels, "move_row");
+  state_->require(State::Phase::labels, "move_row");
   if (row < 0 || row >= state_->n) {
     refuse("row: is " + std::to_string(row) + ", must be from 0 to " + std::to_string(state_->n - 1));
   }
@@ -196,7 +197,7 @@ void KMeansSteps::move_row(std::int64_t row, std::int32_t cluster) try {
   if (before != out.end() && *before == row) {
     refuse("row: is " + std::to_string(row) + ", whose weight is 0, so that no mean counts it");
   }
-  state_->change(Phase::labels, [&] {
+  state_->change(State::Phase::labels, [&] {
     state_->kept->move(row - (before - out.begin()), cluster);
     return 0;
   });
@@ -206,8 +207,8 @@ void KMeansSteps::move_row(std::int64_t row, std::int32_t cluster) try {
 
 double KMeansSteps::means() try {
   const core::Entry entry;
-  state_->require(Phase::labels, "means");
-  return core::computed(state_->change(Phase::labels, [&] {
+  state_->require(State::Phase::labels, "means");
+  return core::computed(state_->change(State::Phase::labels, [&] {
     return state_->metric == Metric::cosine ? ops::unit_means(*state_->kept, state_->k, state_->d)
                                             : state_->kept->means();
   }));
@@ -217,7 +218,7 @@ double KMeansSteps::means() try {
 
 std::vector<double> KMeansSteps::centres() const try {
   const core::Entry entry;
-  state_->require(Phase::centres, "centres");
+  state_->require(State::Phase::centres, "centres");
   return state_->centres();
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -225,7 +226,7 @@ std::vector<double> KMeansSteps::centres() const try {
 
 std::vector<std::int32_t> KMeansSteps::labels() const try {
   const core::Entry entry;
-  state_->require(Phase::labels, "labels");
+  state_->require(State::Phase::labels, "labels");
   return state_->of_rows<std::int32_t>([](Lloyd& lloyd, std::vector<std::int32_t>& to) { lloyd.labels(to); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -233,7 +234,7 @@ std::vector<std::int32_t> KMeansSteps::labels() const try {
 
 std::vector<std::int64_t> KMeansSteps::sizes() const try {
   const core::Entry entry;
-  state_->require(Phase::labels, "sizes");
+  state_->require(State::Phase::labels, "sizes");
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(state_->k));
   state_->kept->sizes(sizes);
   return sizes;
@@ -243,7 +244,7 @@ std::vector<std::int64_t> KMeansSteps::sizes() const try {
 
 std::vector<double> KMeansSteps::keys() const try {
   const core::Entry entry;
-  state_->require(Phase::labels, "keys");
+  state_->require(State::Phase::labels, "keys");
   if (state_->others) state_->others->recentre(state_->centres());
   return state_->of_rows<double>([](Lloyd& lloyd, std::vector<double>& to) { lloyd.keys(to); });
 } catch (const std::bad_alloc&) {
@@ -252,7 +253,7 @@ std::vector<double> KMeansSteps::keys() const try {
 
 double KMeansSteps::inertia() const try {
   const core::Entry entry;
-  state_->require(Phase::labels, "inertia");
+  state_->require(State::Phase::labels, "inertia");
   return core::computed(state_->kept->inertia() * ops::inertia_unit(state_->metric));
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();

@@ -33,13 +33,13 @@ class Numbers {
   std::uint64_t state_;
 };
 
-struct Case {
+struct Stepped {
   TableView table;
   KMeansStepsOptions options;
   std::string what;
 };
 
-void expect_same(const KMeansSteps& got, const reference::Steps& expected, const std::string& what) {
+void expect_state(const KMeansSteps& got, const reference::Steps& expected, const std::string& what) {
   EXPECT_EQ(got.labels(), expected.labels()) << what;
   EXPECT_EQ(got.sizes(), expected.sizes()) << what;
   EXPECT_TRUE(same_bits(got.centres(), expected.centres())) << what << ": centres";
@@ -61,7 +61,7 @@ std::vector<double> some_centres(const TableView& table, std::int64_t k, Numbers
 }
 
 /// Calls in an order that the seed decides, each compared.
-void check_calls(const Case& of, std::uint64_t seed) {
+void check_calls(const Stepped& of, std::uint64_t seed) {
   const std::int64_t n = of.table.rows();
   const std::int64_t d = of.table.cols();
   const std::int64_t k = of.options.clusters;
@@ -80,24 +80,24 @@ void check_calls(const Case& of, std::uint64_t seed) {
         const KMeansAssigned wanted = expected.assign();
         EXPECT_EQ(done.changed, wanted.changed) << at;
         EXPECT_EQ(done.empty, wanted.empty) << at;
-        expect_same(got, expected, at);
+        expect_state(got, expected, at);
         for (std::int64_t moves = numbers.below(4); moves > 0; --moves) {
           const std::int64_t row = numbers.below(n);
           const auto to = static_cast<std::int32_t>(numbers.below(k));
           if (!of.options.weights.empty() && of.options.weights[static_cast<std::size_t>(row)] == 0) continue;
           got.move_row(row, to);
           expected.move_row(row, to);
-          expect_same(got, expected, at + ", moved");
+          expect_state(got, expected, at + ", moved");
         }
         const double shift = got.means();
         const double wanted_shift = expected.means();
         EXPECT_TRUE(same_bits({shift}, {wanted_shift})) << at << ": " << shift << " " << wanted_shift;
-        expect_same(got, expected, at + ", means");
+        expect_state(got, expected, at + ", means");
         if (numbers.below(3) == 0) {
           centres = some_centres(of.table, k, numbers);
           got.set_centres(TableView(centres.data(), k, d));
           expected.set_centres(TableView(centres.data(), k, d));
-          expect_same(got, expected, at + ", set");
+          expect_state(got, expected, at + ", set");
         }
         if (::testing::Test::HasFailure()) return;
       }
@@ -221,7 +221,7 @@ TEST(KMeansSteps, ByTheRuleOfKMeansAreKMeans) {
             for (std::size_t i = 0; weighted && i < expected.labels.size(); ++i) {
               if (weights[i] == 0) --expected.sizes[static_cast<std::size_t>(expected.labels[i])];
             }
-            contract::expect_same(by_steps(ctx, table, options), expected, text(options));
+            expect_same(by_steps(ctx, table, options), expected, text(options));
           }
           if (HasFailure()) return;
         }
