@@ -85,9 +85,12 @@ def patch_report() -> PatchReport:
 
 def _settings(device: str, threads: int | None, memory_limit: int | None) -> Settings:
     """The settings, which a small search has used."""
+    from vicinal._errors import InvalidArgument
     from vicinal._hooks.registry import Settings
     from vicinal._neighbors import knn
 
+    if threads is not None and threads < 1:
+        raise InvalidArgument(f"threads: {threads} is not allowed; expected at least 1, or None for all")
     knn([[0.0], [1.0]], k=1, device=device, threads=threads, memory_limit=memory_limit)
     return Settings(device, threads, memory_limit)
 

@@ -249,7 +249,8 @@ def _reduced_chunk(
     engine.enough_pairs(settings, measure, len(queries), len(table))
     wanted = dict(reduce_func.keywords)
     told = wanted.pop("return_distance", False)
-    narrow = queries.dtype == np.float32 and table.dtype == np.float32
+    # scikit-learn's own distances have the type of their tables, SciPy's float64.
+    narrow = queries.dtype == np.float32 and table.dtype == np.float32 and measure.name in ("euclidean", "cosine")
     if method is _base.KNeighborsMixin._kneighbors_reduce_func and set(wanted) == {"n_neighbors"}:
         k = engine.count_of(wanted["n_neighbors"], len(table))
         distances, ids = engine.knn(settings, table, queries, k, measure)
