@@ -1,4 +1,4 @@
-"""The patch of scikit-learn: its own classes, with vicinal's engine. scikit-learn is loaded by the first call, not here."""
+"""The patch of scikit-learn: its own classes, with vicinal's engine. The first call loads scikit-learn, not this file."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class PatchReport(dict[str, dict[str, Any]]):
 
 
 def patch_sklearn(device: str = "auto", threads: int | None = None, memory_limit: int | None = None) -> None:
-    """Lets vicinal answer for scikit-learn 1.9 in this process: neighbor searches, votes of neighbors, k-means and locally
-    linear embeddings. Classes, parameters, attributes and errors stay scikit-learn's, models that exist included.
+    """Lets vicinal answer for scikit-learn 1.9 in this process: neighbor searches, votes of neighbors, k-means and
+    locally linear embeddings. Classes, parameters, attributes and errors stay scikit-learn's, also of models that exist.
 
     `device` is "auto", "cpu", "cuda" or "cuda:1"; `threads` at most those that threadpoolctl, joblib and
     OMP_NUM_THREADS allow; `memory_limit` bytes. A call that vicinal cannot answer exactly as scikit-learn means it runs
     on scikit-learn: `patch_report()` counts these, and the environment VICINAL_FALLBACK=log|warn|error names them. A
     second call changes the settings.
 
-    Raises InvalidArgument, DeviceUnavailable and OverMemory for settings that cannot be used, vicinal.patch.PatchConflict
-    where another package has patched scikit-learn, ModuleNotFoundError without scikit-learn. Warns on another version
-    than 1.9, which then stays as it is, and of each hook whose self-test fails. Loads scikit-learn.
+    Raises InvalidArgument, DeviceUnavailable and OverMemory for settings that cannot be used, PatchConflict (of
+    vicinal.patch) where another package has patched scikit-learn, ModuleNotFoundError without scikit-learn. Warns on
+    another version than 1.9, which then stays as it is, and of each hook whose self-test fails. Loads scikit-learn.
     """
     from vicinal._hooks import registry
 

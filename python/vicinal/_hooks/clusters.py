@@ -74,7 +74,7 @@ def _labels_inertia(
     return (steps.labels(), steps.inertia()) if return_inertia else steps.labels()
 
 
-# ---- Lloyd's iterations ------------------------------------------------------------------------------------------------
+# ---- Lloyd's iterations ---------------------------------------------------------------------------------------------
 
 
 def _single(period: str) -> Callable[..., Any]:
@@ -123,10 +123,8 @@ def _single(period: str) -> Callable[..., Any]:
     return single
 
 
-def _relocated(
-    steps: KMeansSteps, weights: NDArray[Any], labels: NDArray[np.int32]
-) -> list[tuple[int, int]]:
-    """The rows that scikit-learn gives to empty clusters, farthest first in argpartition's order, with their clusters."""
+def _relocated(steps: KMeansSteps, weights: NDArray[Any], labels: NDArray[np.int32]) -> list[tuple[int, int]]:
+    """The rows that scikit-learn gives to empty clusters, in the order of its argpartition, with their clusters."""
     empty = np.flatnonzero(np.bincount(labels, weights, steps.clusters) == 0)
     keys = steps.keys()
     if not len(empty) or keys.max() == 0:
@@ -160,7 +158,7 @@ def _centres(
     return centres
 
 
-# ---- the hooks ---------------------------------------------------------------------------------------------------------
+# ---- the hooks ------------------------------------------------------------------------------------------------------
 
 _ROWS = np.array([[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [4.0, 1.0]])
 

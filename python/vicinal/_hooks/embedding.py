@@ -21,9 +21,7 @@ _VARIANTS = {"standard": "standard", "modified": "modified", "hessian": "hessian
 
 def _replace(hook: Hook, before: Any) -> Any:
     def _locally_linear_embedding(X: Any, **keywords: Any) -> Any:
-        return hook.call(
-            current(), lambda settings: _embedded(settings, X, **keywords), lambda: before(X, **keywords)
-        )
+        return hook.call(current(), lambda settings: _embedded(settings, X, **keywords), lambda: before(X, **keywords))
 
     return update_wrapper(_locally_linear_embedding, before)
 

@@ -1,5 +1,5 @@
-"""scikit-learn's arguments as calls of vicinal: metrics, tables, threads, neighbors. What is not plainly the same in both
-is Stock."""
+"""scikit-learn's arguments as calls of vicinal: metrics, tables, threads, neighbors. What is not plainly the same in
+both is Stock."""
 
 from __future__ import annotations
 
@@ -214,9 +214,7 @@ class Lists(NamedTuple):
     ids: IntpArray
 
 
-def radius_lists(
-    settings: Settings, table: Any, queries: Any, radius: Any, metric: Metric, by_distance: bool
-) -> Lists:
+def radius_lists(settings: Settings, table: Any, queries: Any, radius: Any, metric: Metric, by_distance: bool) -> Lists:
     """All neighbors within a radius, or one a query; by (distance, id), or by id."""
     keywords: Any = {**metric.keywords(), **common(settings)}
     graph = _neighbors.radius(table, queries, radius=radius, order="key" if by_distance else "id", **keywords)

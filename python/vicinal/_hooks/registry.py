@@ -32,6 +32,7 @@ __all__ = [
     "Stock",
     "active",
     "current",
+    "expect",
     "report",
     "reset_report",
     "set_default",
@@ -101,7 +102,7 @@ class Hook:
     answers: bool = True  #: whether its calls are counted
 
     def call(self, settings: Settings | None, ours: Callable[[Settings], Any], stock: Callable[[], Any]) -> Any:
-        """The answer of `ours`; where it raises Stock or an error of vicinal's, or there are no settings, of `stock`."""
+        """The answer of `ours`; of `stock` where it raises Stock or an error of vicinal's, or there are no settings."""
         if settings is None:
             return stock()
         try:
@@ -120,7 +121,7 @@ class Hook:
         return stock()
 
 
-# ---- settings ----------------------------------------------------------------------------------------------------------
+# ---- settings -------------------------------------------------------------------------------------------------------
 
 
 class _Unset:
@@ -184,7 +185,7 @@ def _release() -> None:
             _remove()
 
 
-# ---- places ------------------------------------------------------------------------------------------------------------
+# ---- places ---------------------------------------------------------------------------------------------------------
 
 
 class _Placed(NamedTuple):
@@ -240,7 +241,9 @@ def _remove() -> None:
     while _placed:
         place, owner, own, before, after = _placed.pop()
         if vars(owner).get(place.attribute) is not after:
-            warnings.warn(f"{place} was replaced by another package after vicinal; it is left as it is", stacklevel=_caller())
+            warnings.warn(
+                f"{place} was replaced by another package after vicinal; it is left as it is", stacklevel=_caller()
+            )
         elif own:
             setattr(owner, place.attribute, before)
         else:
@@ -264,10 +267,20 @@ def _checked() -> list[Hook]:
         try:
             _check(hook)
         except Exception as error:
-            warnings.warn(f"{hook.name}: left to scikit-learn, since its self-test failed: {error}", stacklevel=_caller())
+            warnings.warn(
+                f"{hook.name}: left to scikit-learn, since its self-test failed: {error}", stacklevel=_caller()
+            )
         else:
             usable.append(hook)
     return usable
+
+
+def expect(found: Any, expected: Any) -> None:
+    """Of a self-test: raises where an answer is another one."""
+    import numpy as np
+
+    if not np.array_equal(np.asarray(found), np.asarray(expected)):
+        raise ValueError(f"it answered {found!r}; expected {expected!r}")
 
 
 def _check(hook: Hook) -> None:
@@ -322,7 +335,7 @@ def _refuse(what: str, module: str) -> None:
         raise PatchConflict(f"{what} is of {package}, not of scikit-learn; undo that patch before vicinal's")
 
 
-# ---- counts ------------------------------------------------------------------------------------------------------------
+# ---- counts ---------------------------------------------------------------------------------------------------------
 
 _ours: dict[str, int] = {}
 _stock: dict[str, dict[str, int]] = {}
@@ -379,7 +392,7 @@ def _how_to_tell() -> str:
 
 
 def _caller() -> int:
-    """How far up the stack, counted from the caller, the first frame is that is neither vicinal's nor scikit-learn's."""
+    """How far up the stack, counted from the caller, the first frame is of neither vicinal nor scikit-learn."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _INNER:
         level, frame = level + 1, frame.f_back

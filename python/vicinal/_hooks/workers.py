@@ -1,4 +1,4 @@
-"""The hook that takes the settings of a context along to the workers of scikit-learn's Parallel, threads and processes."""
+"""The hook that takes the settings of a context along to the workers that scikit-learn starts, threads and processes."""
 
 from __future__ import annotations
 

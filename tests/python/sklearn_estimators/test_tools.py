@@ -133,10 +133,10 @@ def test_sample_weight_in_score(blobs):
 
 def test_hooks_are_made_once(blobs):
     """However often they are placed: nothing grows with the number of calls."""
-    from vicinal._hooks import neighbors
+    from vicinal._hooks import trees
 
     vs.NearestNeighbors().fit(blobs[0])
-    made = len(neighbors._lazy_kinds)
+    made = len(trees._lazy_kinds)
     for _ in range(3):
         vs.NearestNeighbors().fit(blobs[0]).kneighbors(blobs[0][:2])
-    assert len(neighbors._lazy_kinds) == made == 2
+    assert len(trees._lazy_kinds) == made == 2

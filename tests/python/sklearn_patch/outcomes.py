@@ -1,5 +1,5 @@
 """A pytest plugin (suite.py passes it): runs scikit-learn's own tests as they are or with vicinal's patch, which
-VICINAL_SUITE says, and writes the outcome of each test, and the patch's report, to the file that VICINAL_OUTCOMES names.
+VICINAL_SUITE says, and writes the outcome of each test, and the patch's report, to a file, which VICINAL_OUTCOMES names.
 """
 
 import json

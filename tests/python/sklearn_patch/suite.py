@@ -1,4 +1,4 @@
-"""scikit-learn's own tests, as they are and with vicinal's patch, compared test by test. There is no list of exceptions.
+"""scikit-learn's own tests, as they are and with vicinal's patch, compared test by test, without a list of exceptions.
 
 `./dev test` runs the groups of `GROUPS` with the seed 42. By hand, with the package on PYTHONPATH and the Python of
 .venv-sklearn: suite.py --seed 0, and --consumers for what uses these classes within scikit-learn.

@@ -55,7 +55,7 @@ def attributes():
     return [vars(place.owner()).get(place.attribute) for place in places()]
 
 
-# ---- places ------------------------------------------------------------------------------------------------------------
+# ---- places ---------------------------------------------------------------------------------------------------------
 
 
 def test_every_attribute_is_as_it_was():
@@ -172,7 +172,7 @@ def test_threads_are_bounded():
     assert run(script, OMP_NUM_THREADS="1").strip() == "1"
 
 
-# ---- models ------------------------------------------------------------------------------------------------------------
+# ---- models ---------------------------------------------------------------------------------------------------------
 
 
 def models():
@@ -257,7 +257,7 @@ def test_trees_are_built_when_asked_for():
     from sklearn import neighbors
     from sklearn.neighbors import _base
 
-    import vicinal._hooks.neighbors as hooked
+    import vicinal._hooks.trees as hooked
 
     plain = neighbors.KDTree(TABLE, 10)
     with vc.patched_sklearn():
@@ -286,7 +286,7 @@ def test_trees_are_built_when_asked_for():
     assert type(tree) is neighbors.BallTree and len(ids[0]) == len(distances[0])
 
 
-# ---- what is ours ------------------------------------------------------------------------------------------------------
+# ---- what is ours ---------------------------------------------------------------------------------------------------
 
 METRICS = {
     "euclidean": {},
@@ -470,7 +470,7 @@ def test_embeddings_of_equal_rows_and_pieces_are_stock():
         assert answers("_locally_linear_embedding") == 0
 
 
-# ---- k-means -----------------------------------------------------------------------------------------------------------
+# ---- k-means --------------------------------------------------------------------------------------------------------
 
 BLOBS = np.random.default_rng(7).normal(size=(400, 4)) + 6 * np.random.default_rng(8).integers(0, 3, size=(400, 1))
 
@@ -499,7 +499,9 @@ def test_kmeans_is_scikit_learns(algorithm, kind, weighted, options, capsys):
         printed = capsys.readouterr().out
         with vc.patched_sklearn():
             model.fit(table, sample_weight=weights)
-    assert answers(f"_kmeans_single_{algorithm}") == options.get("n_init", 1) and not left(f"_kmeans_single_{algorithm}")
+    assert answers(f"_kmeans_single_{algorithm}") == options.get("n_init", 1) and not left(
+        f"_kmeans_single_{algorithm}"
+    )
     near = 1e-4 if kind == "float32" else 1e-9
     assert model.n_iter_ == stock.n_iter_
     np.testing.assert_array_equal(model.labels_, stock.labels_)
@@ -581,7 +583,7 @@ def test_sparse_tables_within_the_memory_limit():
         assert left("_kmeans_single_lloyd")[reason] == 1
 
 
-# ---- errors ------------------------------------------------------------------------------------------------------------
+# ---- errors ---------------------------------------------------------------------------------------------------------
 
 
 def wrong_uses():
@@ -644,7 +646,7 @@ def test_settings_that_cannot_be_used():
     assert all(now is old for now, old in zip(attributes(), before, strict=True))
 
 
-# ---- what it tells -----------------------------------------------------------------------------------------------------
+# ---- what it tells --------------------------------------------------------------------------------------------------
 
 
 def stock_call():
@@ -694,7 +696,7 @@ def test_report():
     assert "2  a metric that vicinal does not have" in str(report) and "ArgKmin" in report._repr_html_()
 
 
-# ---- other patchers, other versions ------------------------------------------------------------------------------------
+# ---- other patchers, other versions ---------------------------------------------------------------------------------
 
 
 def test_another_patcher(monkeypatch):
@@ -793,7 +795,7 @@ def test_a_hook_that_does_not_fit_stays_off(change, reason):
     assert told.startswith("pairwise_distances_chunked: left to scikit-learn, since its self-test failed: " + reason)
 
 
-# ---- ways in -----------------------------------------------------------------------------------------------------------
+# ---- ways in --------------------------------------------------------------------------------------------------------
 
 
 def test_run_a_script(tmp_path):
@@ -840,5 +842,7 @@ def test_load_ext():
 
 
 def test_import_loads_no_scikit_learn():
-    told = run("import sys, vicinal; print([m for m in sys.modules if m.split('.')[0] in ('sklearn', 'scipy', 'joblib')])")
+    told = run(
+        "import sys, vicinal; print([m for m in sys.modules if m.split('.')[0] in ('sklearn', 'scipy', 'joblib')])"
+    )
     assert told.strip() == "[]"
