@@ -79,7 +79,8 @@ struct SearchStats {
   double selection_seconds = 0;  ///< part of `search_seconds` for selection; 0 if it is not separate from the distances
 };
 
-/// The neighbors of m queries among n table rows, in the order of (key, id): nearest first, ties by the smaller id.
+/// The neighbors of m queries among n table rows, in the order of (key, id): nearest first, ties by the smaller id;
+/// unless RadiusOptions::order is another.
 struct NeighborGraph {
   std::int64_t rows = 0;        ///< m
   std::int64_t table_rows = 0;  ///< n

@@ -31,7 +31,7 @@ VICINAL_API Labels encode_labels(std::span<const std::int64_t> values);
 VICINAL_API Labels encode_labels(std::span<const std::string> values);
 
 /// Computes the weights of one query's neighbors from their distances. Both spans have the same length, in the order of
-/// (key, id). Weights must be finite and not negative.
+/// the list. Weights must be finite and not negative.
 using WeightFn = std::function<void(std::span<const double> distances, std::span<double> weights)>;
 
 enum class Weighting : std::uint8_t {
@@ -40,12 +40,15 @@ enum class Weighting : std::uint8_t {
   /// counts as 0, so that no sum overflows. Not for inner_product, whose distances may be negative.
   distance,
   custom,
+  given,  ///< of `vote` and `average`, which have a graph that weights can be aligned with
 };
 
 struct VoteOptions {
   Weighting weights = Weighting::uniform;
   WeightFn custom = {};        ///< for Weighting::custom; called on several threads at once
   bool probabilities = false;  ///< also return each class's fraction of the weight
+  /// For Weighting::given: a weight for each of graph.ids, in the same places ([m, k] or CSR); finite and not negative.
+  std::span<const double> given = {};
 };
 
 /// The vote of one output.
@@ -61,8 +64,8 @@ struct Vote {
 /// Weights are added in rank order in float64; if all weights are 0, all labels of the neighbors tie. O(m k) time, O(m
 /// (k + classes)) with probabilities; the same bits for every thread count. Throws `invalid_argument` when labels are
 /// not as many as the graph's table rows, when the graph's arrays do not fit together, for weights by distance with
-/// inner_product, and for custom weights that are negative or not finite (or whose sum is not), naming the query row;
-/// `over_memory` if the result does not fit.
+/// inner_product, for given weights of another number than neighbors, and for custom or given weights that are negative
+/// or not finite (or whose sum is not), naming the query row; `over_memory` if the result does not fit.
 VICINAL_API Vote vote(const Context& ctx, const NeighborGraph& graph, const Labels& labels,
                       const VoteOptions& options = {});
 /// One vote per output; weights are computed once. Throws as the function for one output.

@@ -78,6 +78,9 @@ class Call {
   /// Calls Python from within `work`. If that raises, the call is cancelled, and ends with what was raised.
   void ask_python(const std::function<void()>& question);
 
+  /// The session in which the work ran, for an object that goes on working in it; the last thing asked of a call.
+  std::unique_ptr<Session> take_session();
+
   void count_copied(std::int64_t bytes) noexcept { copied_ += bytes; }
   [[nodiscard]] std::int64_t copied() const noexcept { return copied_; }
   /// Keeps something until the call ends.

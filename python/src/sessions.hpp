@@ -39,4 +39,7 @@ class Session {
   std::optional<Context> context_;  // that of the state, within the limit of this call
 };
 
+/// Drops the sessions that wait.
+void forget_sessions();
+
 }  // namespace vicinal::python

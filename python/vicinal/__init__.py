@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vicinal._clusters import KMeans, kmeans, predict
+from vicinal._clusters import KMeans, KMeansSteps, kmeans, predict
 from vicinal._coclusters import Cocluster, SpectralCocluster, cocluster, spectral_cocluster
 from vicinal._core import __version__
 from vicinal._embedding import Lle, lle, transform
@@ -16,10 +16,19 @@ from vicinal._errors import (
     InvalidArgument,
     OverMemory,
 )
-from vicinal._files import Doctor, Generated, Table, doctor, generate, read, write
+from vicinal._files import Doctor, Generated, Table, doctor, generate, read, use_plugin, write
 from vicinal._maps import Match, Overlaps, Polygons, match, overlaps
 from vicinal._neighbors import Index, NeighborCounts, NeighborGraph, count, knn, radius, symmetrize, with_self
 from vicinal._outliers import Lof, lof, novelty
+from vicinal._patch import (
+    PatchReport,
+    load_ipython_extension,
+    patch_report,
+    patch_sklearn,
+    patched_sklearn,
+    unload_ipython_extension,
+    unpatch_sklearn,
+)
 from vicinal._results import Plan, SearchStats
 from vicinal._supervised import (
     Classification,
@@ -50,6 +59,7 @@ __all__ = [
     "InternalError",
     "InvalidArgument",
     "KMeans",
+    "KMeansSteps",
     "Lle",
     "Lof",
     "Match",
@@ -57,6 +67,7 @@ __all__ = [
     "NeighborGraph",
     "OverMemory",
     "Overlaps",
+    "PatchReport",
     "Plan",
     "Polygons",
     "Regression",
@@ -75,10 +86,14 @@ __all__ = [
     "kmeans",
     "knn",
     "lle",
+    "load_ipython_extension",
     "lof",
     "match",
     "novelty",
     "overlaps",
+    "patch_report",
+    "patch_sklearn",
+    "patched_sklearn",
     "predict",
     "radius",
     "read",
@@ -86,6 +101,9 @@ __all__ = [
     "spectral_cocluster",
     "symmetrize",
     "transform",
+    "unload_ipython_extension",
+    "unpatch_sklearn",
+    "use_plugin",
     "vote",
     "with_self",
     "write",

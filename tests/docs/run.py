@@ -11,7 +11,8 @@ Conventions (every fence must have one of these tags):
             A page of docs/examples has an empty folder of its own: it makes all that it reads. A block that names a
             file under DATA_SETS is passed over where the folder is missing.
   python    run by the Python that runs this script, in the same folder. A block that imports a package of OPTIONAL,
-            which tests/requirements.txt does not name, is passed over where that is missing.
+            which tests/requirements.txt does not name, is passed over where that is missing. A block with the patch or
+            the estimators is run by the Python of --sklearn-python, and passed over where that has not scikit-learn 1.9.
   output    what the block before it prints, character by character.
   text, console-output, cmake, json    shown, not run.
 """
@@ -34,6 +35,7 @@ NOT_RUN = re.compile(r"^\s*(sudo |git clone|cd |apt-get |cmake |ctest |pip |\./d
 # What the Debian package dataset-fashion-mnist installs, which `./dev test` asks for.
 DATA_SETS = pathlib.Path("/usr/share/datasets/fashion-mnist")
 OPTIONAL = {"anndata", "scanpy", "umap", "vicinal"}
+OF_SKLEARN = re.compile(r"\bvicinal\.(sklearn|patch)\b|\bpatch(ed)?_sklearn\b")
 IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 HOISTED = re.compile(r"^\s*(#include\b.*|namespace \w+ = [\w:]+;.*|using namespace .*)$", re.MULTILINE)
 PROLOGUE = """
@@ -126,8 +128,20 @@ class Runner:
         if any(importlib.util.find_spec(package) is None for package in OPTIONAL & set(IMPORTED.findall(code))):
             self.pass_over()
             return
-        self.printed = self.call([sys.executable, "-W", "ignore", "-c", code], where, code)
+        python = sys.executable
+        if OF_SKLEARN.search(code):
+            python = self.sklearn_python()
+            if python is None:
+                self.pass_over()
+                return
+        self.printed = self.call([python, "-W", "ignore", "-c", code], where, code)
         self.counts["python"] += 1
+
+    def sklearn_python(self):
+        """The Python with the scikit-learn that vicinal's estimators and patch are made for."""
+        python = self.arguments.sklearn_python or sys.executable
+        probe = 'import sklearn; assert sklearn.__version__.startswith("1.9.")'
+        return python if subprocess.run([python, "-c", probe], capture_output=True).returncode == 0 else None
 
     def pass_over(self):
         self.counts["passed over"] += 1
@@ -169,6 +183,7 @@ def main():
     parser.add_argument("--command", type=pathlib.Path, required=True)
     parser.add_argument("--bench", type=pathlib.Path, help="vicinal-bench, which some pages of docs/ run")
     parser.add_argument("--package", type=os.path.abspath, help="the folder that holds the Python package, if there is one")
+    parser.add_argument("--sklearn-python", help="A Python with scikit-learn 1.9")
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--launcher", default="")
     parser.add_argument("--part", choices=("pages", "examples"), help="only docs/examples, or only the rest")

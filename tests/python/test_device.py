@@ -1,12 +1,16 @@
 """Device tables: on a CUDA device where there is one, else on the fake device (device code compiled for the host, which
-ctest names by VICINAL_CUDA_PLUGIN). Memory comes from the driver's own interface, so that no other package is needed.
+ctest names by VICINAL_CUDA_PLUGIN).
 """
 
-import ctypes
+import os
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from conftest import same
+from device_arrays import arrays_on_device
 
 import vicinal as vc
 
@@ -14,47 +18,42 @@ MISSING = vc.doctor(device="cpu").cuda_missing
 pytestmark = pytest.mark.skipif(MISSING != "", reason=MISSING)
 
 
-class Driver:
-    """As tests/contract/device_memory.hpp."""
-
-    def __init__(self):
-        self.library = ctypes.CDLL("libcuda.so.1")
-        self.context = ctypes.c_void_p()
-        device = ctypes.c_int()
-        self("cuInit", 0)
-        self("cuDeviceGet", ctypes.byref(device), 0)
-        self("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), device)
-
-    def __call__(self, name, *arguments):
-        status = getattr(self.library, name)(*arguments)
-        assert status == 0, (name, status)
-
-    def copied(self, array):
-        """The address of a copy on device 0; it is never freed."""
-        at = ctypes.c_uint64()
-        self("cuCtxSetCurrent", self.context)
-        self("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(max(array.nbytes, 1)))
-        self("cuMemcpyHtoD_v2", at, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes))
-        return at.value
-
-
 @pytest.fixture(scope="module")
 def on_device():
-    """Arrays of NumPy copied to the device: what has `__cuda_array_interface__`, as CuPy's and Numba's arrays have."""
-    driver = Driver()
+    return arrays_on_device()
 
-    class OnDevice:
-        def __init__(self, array):
-            fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-            self.__cuda_array_interface__ = {
-                "version": 3,
-                "shape": array.shape,
-                "typestr": array.dtype.str,
-                "strides": array.strides if fortran else None,
-                "data": (driver.copied(array.T if fortran else np.ascontiguousarray(array)), False),
-            }
 
-    return OnDevice
+NAMED = """
+import os, sys
+import numpy as np
+import vicinal as vc
+
+path, by_user = sys.argv[1], os.environ.get("VICINAL_CUDA_PLUGIN")
+vc.knn(np.eye(3), k=1)
+vc.use_plugin("cuda", path)
+assert vc.knn(np.eye(3), k=1, device="cuda").plan.device == "cuda:0"
+assert vc.doctor(device="cpu").cuda_plugin == (by_user or path), vc.doctor(device="cpu").cuda_plugin
+vc.use_plugin("cuda", by_user or path)
+try:
+    vc.use_plugin("cuda", sys.executable)
+except vc.InvalidArgument as error:
+    assert f"cuda is already loaded, from {by_user or path}" in str(error), error
+    print("refused")
+"""
+
+
+@pytest.mark.parametrize("by_user", [True, False])
+def test_a_plugin_that_the_program_names(by_user, tmp_path):
+    plugin = vc.doctor(device="cpu").cuda_plugin
+    copied = tmp_path / "copied.so"
+    shutil.copyfile(plugin, copied)
+    environment = {key: value for key, value in os.environ.items() if key != "VICINAL_CUDA_PLUGIN"}
+    if by_user:
+        environment["VICINAL_CUDA_PLUGIN"] = plugin
+    done = subprocess.run(
+        [sys.executable, "-c", NAMED, str(copied)], env=environment, text=True, capture_output=True, check=False
+    )
+    assert done.stdout == "refused\n", done.stderr
 
 
 TABLE = np.random.default_rng(0).normal(size=(200, 6)).astype(np.float32)

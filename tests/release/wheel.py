@@ -25,6 +25,12 @@ try:
     vc.knn(points, device="cuda")
 except vc.DeviceUnavailable as error:
     assert "\\n" not in str(error)
+try:
+    import vicinal.sklearn
+except ImportError as error:
+    assert "pip install 'vicinal[sklearn]'" in str(error)
+else:
+    raise AssertionError("scikit-learn is not here")
 print("vicinal", vc.__version__, "answers in", vc.doctor().device)
 """
 
@@ -47,7 +53,8 @@ def main():
         assert {re.match(r"lib(lzma|bz2)-", name)[1] for name in brought} == {"lzma", "bz2"}, brought
         licences = {pathlib.PurePath(name).name for name in everything if ".dist-info/licenses/" in name}
         assert {"LICENSE", "NOTICES"} <= licences, licences
-        modules = {f"vicinal/{path.name}" for path in (SOURCE / "python/vicinal").iterdir() if path.is_file()}
+        sources = (path for path in (SOURCE / "python/vicinal").rglob("*") if path.is_file() and path.suffix != ".pyc")
+        modules = {str(path.relative_to(SOURCE / "python")) for path in sources}
         (extension,) = names - modules
         assert modules <= names and re.fullmatch(r"vicinal/_core\.[\w.-]+\.so", extension), names ^ modules
         installed = pathlib.Path(archive.extract(extension, folder))

@@ -1,0 +1,95 @@
+"""scikit-learn's estimators, computed by vicinal.
+
+Each class is scikit-learn's class of the same name with three more keyword parameters: `device` ("auto", "cpu", "cuda",
+"cuda:1"), `threads` and `memory_limit` (bytes). Parameters, attributes, dtypes, warnings and errors are scikit-learn's.
+What vicinal does not compute runs on scikit-learn's path: the environment's VICINAL_FALLBACK=log|warn|error names such
+calls, `vicinal.patch_report` counts them.
+"""
+
+from __future__ import annotations
+
+from vicinal._hooks.registry import MADE_FOR
+
+try:
+    import sklearn
+except ModuleNotFoundError as error:
+    if error.name != "sklearn":
+        raise
+    raise ImportError(
+        f"vicinal.sklearn needs scikit-learn {MADE_FOR}, which is not installed: pip install 'vicinal[sklearn]'"
+    ) from error
+
+if not sklearn.__version__.startswith(f"{MADE_FOR}."):
+    raise ImportError(
+        f"vicinal.sklearn needs scikit-learn {MADE_FOR}, and {sklearn.__version__} is installed: "
+        "pip install 'vicinal[sklearn]'"
+    )
+
+from sklearn import cluster, manifold, neighbors
+
+from vicinal.sklearn._clusters import Centres, CentresOfTables, EdgesOfMatrices
+from vicinal.sklearn._engine import engine
+from vicinal.sklearn._neighbors import ListsOfTables, Neighbors, NeighborsOfTables, ScoresOfTables
+
+__all__ = [
+    "KMeans",
+    "KNeighborsClassifier",
+    "KNeighborsRegressor",
+    "KNeighborsTransformer",
+    "LocalOutlierFactor",
+    "LocallyLinearEmbedding",
+    "MiniBatchKMeans",
+    "NearestNeighbors",
+    "RadiusNeighborsClassifier",
+    "RadiusNeighborsRegressor",
+    "RadiusNeighborsTransformer",
+    "SpectralCoclustering",
+]
+
+
+@engine
+class NearestNeighbors(ListsOfTables, neighbors.NearestNeighbors): ...
+
+
+@engine
+class KNeighborsClassifier(NeighborsOfTables, neighbors.KNeighborsClassifier): ...
+
+
+@engine
+class KNeighborsRegressor(NeighborsOfTables, neighbors.KNeighborsRegressor): ...
+
+
+@engine
+class KNeighborsTransformer(Neighbors, neighbors.KNeighborsTransformer): ...
+
+
+@engine
+class RadiusNeighborsClassifier(neighbors.RadiusNeighborsClassifier): ...
+
+
+@engine
+class RadiusNeighborsRegressor(neighbors.RadiusNeighborsRegressor): ...
+
+
+@engine
+class RadiusNeighborsTransformer(neighbors.RadiusNeighborsTransformer): ...
+
+
+@engine
+class LocalOutlierFactor(ScoresOfTables, neighbors.LocalOutlierFactor): ...
+
+
+@engine
+class LocallyLinearEmbedding(manifold.LocallyLinearEmbedding): ...
+
+
+@engine
+class KMeans(CentresOfTables, cluster.KMeans): ...
+
+
+@engine
+class MiniBatchKMeans(Centres, cluster.MiniBatchKMeans): ...
+
+
+@engine
+class SpectralCoclustering(EdgesOfMatrices, cluster.SpectralCoclustering): ...

@@ -1,0 +1,13 @@
+"""scikit-learn's own tests come out the same with the patch, test by test (suite.py)."""
+
+import suite
+
+
+def test_scikit_learns_own_tests(capsys):
+    compared = suite.compare(suite.GROUPS, seed=42)
+    with capsys.disabled():
+        print("", *suite.summary(compared, seed=42), sep="\n")
+    differences = [sentence for group in compared for sentence in group.differences()]
+    assert not differences, "\n".join(differences)
+    answers = sum(group.answers() for group in compared if group.name != "common")
+    assert answers >= suite.LEAST_ANSWERS, answers
