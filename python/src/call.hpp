@@ -77,6 +77,8 @@ class Call {
            double operations = std::numeric_limits<double>::infinity());
   /// Calls Python from within `work`. If that raises, the call is cancelled, and ends with what was raised.
   void ask_python(const std::function<void()>& question);
+  /// The call whose `work` runs on this thread. A block source asks: an index keeps it for later calls.
+  static Call& current();
 
   void count_copied(std::int64_t bytes) noexcept { copied_ += bytes; }
   [[nodiscard]] std::int64_t copied() const noexcept { return copied_; }

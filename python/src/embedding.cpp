@@ -1,4 +1,7 @@
-// lle, the placing of other rows, and models in files.
+// lle, the placing of other rows, and models of an index and its embedding.
+#include <nanobind/stl/vector.h>
+
+#include <optional>
 #include <utility>
 
 #include "answer.hpp"
@@ -61,7 +64,11 @@ nb::object lle_call(nb::handle table, nb::handle graph, nb::dict keywords) {
                       : call.expect<NeighborGraph>("graph", graph, "a NeighborGraph of the table within itself");
   auto result = std::make_shared<Lle>();
   call.run([&](const Context& ctx) {
-    *result = known_graph ? lle(ctx, input.view, *known_graph, options) : lle(ctx, input.view, options);
+    // What comes in blocks is copied: all rows must be in memory.
+    std::optional<Index> copy;
+    if (input.view.is_block_source()) copy.emplace(ctx, input.view, IndexOptions{.copy = true});
+    const TableView rows = copy ? copy->table() : input.view;
+    *result = known_graph ? lle(ctx, rows, *known_graph, options) : lle(ctx, rows, options);
   });
   return lle_answer(call, result);
 }

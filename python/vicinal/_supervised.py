@@ -130,6 +130,6 @@ def cross_validate(
 
 def _outputs(targets: Any) -> Any:
     """One output is a column."""
-    if getattr(targets, "ndim", 2) != 1:
+    if len(getattr(targets, "shape", (0, 0))) != 1:
         return targets
     return (targets if isinstance(targets, np.ndarray) else np.asarray(targets))[:, None]
