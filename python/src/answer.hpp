@@ -80,4 +80,10 @@ nanobind::object array_of(std::vector<T>&& values, std::initializer_list<std::in
   return nanobind::cast(nanobind::ndarray<nanobind::numpy, T>(owned->data(), sizes.size(), sizes.data(), owner));
 }
 
+/// A copy of a vector.
+template <class T>
+nanobind::object copy_of(const std::vector<T>& values) {
+  return array_of(std::vector<T>(values), {static_cast<std::int64_t>(values.size())});
+}
+
 }  // namespace vicinal::python

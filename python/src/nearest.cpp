@@ -1,7 +1,6 @@
 // knn, radius, count, Index, and graphs that Python makes of arrays.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "answer.hpp"
 #include "functions.hpp"
@@ -74,21 +73,6 @@ nb::object index_call(nb::handle table, nb::dict keywords) {
     held =
         std::make_shared<HeldIndex>(HeldIndex{Index(ctx, input.view, options), options.copy ? nullptr : input.storage});
   });
-  return index_answer(call, held);
-}
-
-void save_index(nb::handle index, const std::string& path, nb::dict keywords) {
-  Call call("save", std::move(keywords));
-  call.refuse_others();
-  const auto held = call.expect<HeldIndex>("index", index, "an Index");
-  call.run([&](const Context& ctx) { held->index.save(ctx, path); });
-}
-
-nb::object load_index(const std::string& path, nb::dict keywords) {
-  Call call("load", std::move(keywords));
-  call.refuse_others();
-  std::shared_ptr<const HeldIndex> held;
-  call.run([&](const Context& ctx) { held = std::make_shared<HeldIndex>(HeldIndex{Index::load(ctx, path), nullptr}); });
   return index_answer(call, held);
 }
 
@@ -195,20 +179,11 @@ nb::object index_answer(const Call& call, std::shared_ptr<const HeldIndex> held)
       .done();
 }
 
-void refuse_preparation(const Preparation& preparation, const std::string& path) {
-  if (!preparation.changes_rows()) return;
-  throw Error(ErrorCode::invalid_argument, path +
-                                               ": the model's columns were scaled, coded or filled, and Python cannot "
-                                               "do that to queries; use it with the command");
-}
-
 void bind_nearest(nb::module_& module) {
   module.def("knn", &knn_call, any("table"), any("queries"), nb::arg("keywords"));
   module.def("radius", &radius_call, any("table"), any("queries"), nb::arg("keywords"));
   module.def("count", &count_call, any("table"), any("queries"), nb::arg("keywords"));
   module.def("index", &index_call, any("table"), nb::arg("keywords"));
-  module.def("save_index", &save_index, any("index"), nb::arg("path"), nb::arg("keywords"));
-  module.def("load_index", &load_index, nb::arg("path"), nb::arg("keywords"));
   module.def("graph", &graph_call, any("ids"), any("distances"), any("offsets"), any("rows"), nb::arg("keywords"));
   module.def("symmetrize", &symmetrize_call, any("graph"), nb::arg("keywords"));
   module.def("with_self", &with_self_call, any("graph"), nb::arg("keywords"));

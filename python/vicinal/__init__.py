@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from vicinal import _threads
 from vicinal._clusters import KMeans, kmeans, predict
 from vicinal._coclusters import Cocluster, SpectralCocluster, cocluster, spectral_cocluster
 from vicinal._core import __version__
-from vicinal._embedding import Lle, lle, transform
+from vicinal._embedding import Lle, LleModel, lle, transform
 from vicinal._errors import (
     BadData,
     Cancelled,
@@ -24,6 +25,7 @@ from vicinal._results import Plan, SearchStats
 from vicinal._supervised import (
     Classification,
     CrossValidation,
+    NeighborModel,
     Regression,
     Vote,
     average,
@@ -33,6 +35,8 @@ from vicinal._supervised import (
     vote,
 )
 from vicinal._tables import BlockSource
+
+_threads.obey()
 
 __all__ = [
     "BadData",
@@ -51,10 +55,13 @@ __all__ = [
     "InvalidArgument",
     "KMeans",
     "Lle",
+    "LleModel",
     "Lof",
+    "LofModel",
     "Match",
     "NeighborCounts",
     "NeighborGraph",
+    "NeighborModel",
     "OverMemory",
     "Overlaps",
     "Plan",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
-import tempfile
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -14,7 +11,7 @@ from vicinal import _core
 from vicinal._errors import InvalidArgument
 from vicinal._names import documented
 from vicinal._options import Common, IndexOptions, KnnOptions, Metric, RadiusOptions
-from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Result, SearchStats
+from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Record, Result, Saved, SearchStats
 
 __all__ = ["Index", "NeighborCounts", "NeighborGraph", "count", "knn", "radius", "symmetrize", "with_self"]
 
@@ -167,7 +164,7 @@ def with_self(graph: NeighborGraph, **options: Unpack[Common]) -> NeighborGraph:
     return NeighborGraph(_core.with_self(graph, dict(options)))
 
 
-class Index(Result):
+class Index(Saved):
     """A table prepared for queries by any metric: checked, equal rows grouped, its kd-tree kept once it is built.
 
     It borrows the table (`copied` is then 0), which must not change while the index is in use; `copy=True` owns one.
@@ -175,18 +172,14 @@ class Index(Result):
     table without rows or columns, OverMemory. O(n d) time, O(n + d) memory beside the table.
     """
 
+    _kind = "Index"
+
     rows: int  #: n
     cols: int  #: d
     dtype: str  #: of the table
 
     def __init__(self, table: Any, **options: Unpack[IndexOptions]) -> None:
         super().__init__(_core.index(table, options))
-
-    @classmethod
-    def _of(cls, answer: tuple[_core.Native, dict[str, Any]]) -> Index:
-        index = cls.__new__(cls)
-        Result.__init__(index, answer)
-        return index
 
     def knn(self, queries: Any = None, **options: Unpack[KnnOptions]) -> NeighborGraph:
         """As the function `knn`."""
@@ -199,25 +192,3 @@ class Index(Result):
     def count(self, queries: Any = None, **options: Unpack[RadiusOptions]) -> NeighborCounts:
         """As the function `count`."""
         return count(self, queries, **options)
-
-    def save(self, path: str | os.PathLike[str], **options: Unpack[Common]) -> None:
-        """Writes table and index to one file, which the command and C++ read, too; whole or not at all. O(n d)."""
-        _core.save_index(self, os.fspath(path), dict(options))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **options: Unpack[Common]) -> Index:
-        """Reads a saved index. Raises FileError, and BadData for anything that `save` did not write. O(n d)."""
-        return cls._of(_core.load_index(os.fspath(path), dict(options)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder, "index")
-            self.save(path)
-            return _index, (path.read_bytes(),)
-
-
-def _index(content: bytes) -> Index:
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "index")
-        path.write_bytes(content)
-        return Index.load(path)
