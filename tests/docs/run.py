@@ -11,7 +11,7 @@ Conventions (every fence must have one of these tags):
             A page of docs/examples has an empty folder of its own: it makes all that it reads. A block that names a
             file under DATA_SETS is passed over where the folder is missing.
   python    run by the Python that runs this script, in the same folder. A block that imports a package of OPTIONAL,
-            which tests/requirements.txt does not name, is passed over where that is missing.
+            which an environment may lack, is passed over where that is missing.
   output    what the block before it prints, character by character.
   text, console-output, cmake, json    shown, not run.
 """
@@ -33,7 +33,7 @@ SHOWN = {"text", "console-output", "cmake", "json"}
 NOT_RUN = re.compile(r"^\s*(sudo |git clone|cd |apt-get |cmake |ctest |pip |\./dev|\.ci/run|g\+\+ )")
 # What the Debian package dataset-fashion-mnist installs, which `./dev test` asks for.
 DATA_SETS = pathlib.Path("/usr/share/datasets/fashion-mnist")
-OPTIONAL = {"anndata", "scanpy", "umap", "vicinal"}
+OPTIONAL = {"anndata", "geopandas", "pandas", "scanpy", "umap", "vicinal"}
 IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 HOISTED = re.compile(r"^\s*(#include\b.*|namespace \w+ = [\w:]+;.*|using namespace .*)$", re.MULTILINE)
 PROLOGUE = """
