@@ -70,6 +70,7 @@ class Answer {
 };
 
 nanobind::dict dict_of(const Plan& plan);
+nanobind::dict dict_of(const SearchStats& stats);
 
 /// A vector as an array of its own, without a copy.
 template <class T>

@@ -19,7 +19,7 @@ class Searched {
  public:
   Searched(Call& call, nanobind::handle value) : index_(call.native<HeldIndex>(value)) {
     if (index_ == nullptr) table_ = call.table("table", value);
-    call.check_filter(index_ != nullptr ? index_->index.rows() : table_.view.rows());
+    call.check_filter(rows());
   }
   /// Calls `search` with the index or with the table: the library's functions take either.
   template <class Search>
@@ -30,6 +30,7 @@ class Searched {
       search(table_.view);
     }
   }
+  [[nodiscard]] std::int64_t rows() const { return index_ != nullptr ? index_->index.rows() : table_.view.rows(); }
   /// About how many operations a search takes at most, for `Call::run`.
   [[nodiscard]] double operations(const std::optional<Input>& queries, Metric metric) const {
     const TableView& table = index_ != nullptr ? index_->index.table() : table_.view;

@@ -19,8 +19,18 @@ from vicinal._errors import (
 )
 from vicinal._files import Doctor, Generated, Table, doctor, generate, read, write
 from vicinal._maps import Match, Overlaps, Polygons, match, overlaps
-from vicinal._neighbors import Index, NeighborCounts, NeighborGraph, count, knn, radius, symmetrize, with_self
-from vicinal._outliers import Lof, lof, novelty
+from vicinal._neighbors import (
+    DeviceGraph,
+    Index,
+    NeighborCounts,
+    NeighborGraph,
+    count,
+    knn,
+    radius,
+    symmetrize,
+    with_self,
+)
+from vicinal._outliers import Lof, LofModel, lof, novelty
 from vicinal._results import Plan, SearchStats
 from vicinal._supervised import (
     Classification,
@@ -45,6 +55,7 @@ __all__ = [
     "Classification",
     "Cocluster",
     "CrossValidation",
+    "DeviceGraph",
     "DeviceUnavailable",
     "Doctor",
     "Error",
