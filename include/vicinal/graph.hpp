@@ -78,7 +78,7 @@ struct SearchStats {
   double selection_seconds = 0;  ///< of these, for selecting among distances; 0 where that is one with making them
 };
 
-/// The neighbors of m queries among n table rows. Rows are in (key, id) order.
+/// The neighbors of m queries among n table rows. Rows are in (key, id) order, unless RadiusOptions::order is another.
 struct NeighborGraph {
   std::int64_t rows = 0;              ///< m
   std::int64_t table_rows = 0;        ///< n

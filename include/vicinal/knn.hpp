@@ -30,6 +30,17 @@ struct KnnOptions {
   std::span<const std::int64_t> exclude = {};
 };
 
+/// In which order lists within a radius come.
+enum class RadiusOrder : std::uint8_t {
+  key,  ///< nearest first, ties by the smaller id
+  id,   ///< by ascending id
+};
+
+/// "key", "id".
+VICINAL_API std::string_view name_of(RadiusOrder order) noexcept;
+/// The inverse of `name_of`; throws `invalid_argument` listing the names there are.
+VICINAL_API RadiusOrder radius_order_from(std::string_view name);
+
 struct RadiusOptions {
   double radius = 0;  ///< inclusive, in reported distances; at least 0 except for `inner_product`
   Metric metric = Metric::euclidean;
@@ -38,6 +49,8 @@ struct RadiusOptions {
   ScreenType screen = ScreenType::automatic;
   Bitmap filter = {};
   std::span<const std::int64_t> exclude = {};
+  RadiusOrder order = RadiusOrder::key;  ///< of lists; votes and means are added up in it
+  std::span<const double> radii = {};    ///< [m] a radius per query, instead of `radius`; empty: `radius` for all
 };
 
 /// How many rows lie within a radius of each query.
@@ -128,7 +141,9 @@ VICINAL_API KnnSummary knn_into(const Context& ctx, const Index& index, const Ta
                                 const KnnOptions& options, const KnnOutput& output);
 
 /// All rows within a radius (inclusive, in reported distances) of each row of a table, itself excluded, or of each
-/// query: ids and distances as compressed rows, offsets [m + 1], nearest first, ties by the smaller id.
+/// query: ids and distances as compressed rows, offsets [m + 1], in the order of the options, by default nearest first,
+/// ties by the smaller id. With a CUDA context and `radii`, the device finds what the largest of them holds, and the
+/// host cuts the lists.
 ///
 /// Throws `invalid_argument` for options outside their domain, queries of another width, and a method that does not
 /// serve the metric, `bad_data` for NaN, infinity and distances that overflow, `over_memory` before work begins or when
@@ -142,7 +157,8 @@ VICINAL_API NeighborGraph radius(const Context& ctx, const Index& index, const T
                                  const RadiusOptions& options);
 
 /// How many rows lie within a radius (inclusive, in reported distances) of each row of a table, itself not counted, or
-/// of each query: counts [m]. Throws as `radius` does, and needs no memory for neighbors: O(n + m).
+/// of each query: counts [m]. Throws as `radius` does, and needs no memory for neighbors: O(n + m). With a CUDA context
+/// and `radii`, O(n) more.
 VICINAL_API NeighborCounts count(const Context& ctx, const Index& index, const RadiusOptions& options);
 VICINAL_API NeighborCounts count(const Context& ctx, const Index& index, const TableView& queries,
                                  const RadiusOptions& options);

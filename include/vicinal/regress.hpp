@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "vicinal/context.hpp"
@@ -19,6 +20,8 @@ struct RegressOptions {
   WeightFn custom = {};  ///< for Weighting::custom; called on several threads at once
   /// The value of a query without neighbors, or whose neighbors all weigh 0.
   double outlier = std::numeric_limits<double>::quiet_NaN();
+  /// For Weighting::given, of `average`: a weight for each of graph.ids; finite and not negative.
+  std::span<const double> given = {};
 };
 
 struct Regression {
@@ -33,9 +36,10 @@ struct Regression {
 
 /// The weighted means [graph.rows, outputs] of the targets [n, outputs] of each row's neighbors; both in host memory.
 /// O(m k outputs) time, O((m + n) outputs) memory. Throws `invalid_argument` for targets that do not number the
-/// graph's table rows, graphs whose arrays do not fit together, weights by distance with inner_product and custom
-/// weights that are negative or not finite; `bad_data` naming row and column of a target that is not finite, and the
-/// query row whose sum is beyond float64; `over_memory` before it starts.
+/// graph's table rows, graphs whose arrays do not fit together, weights by distance with inner_product, given weights
+/// of another number than neighbors, and custom or given weights that are negative or not finite; `bad_data` naming row
+/// and column of a target that is not finite, and the query row whose sum is beyond float64; `over_memory` before it
+/// starts.
 VICINAL_API std::vector<double> average(const Context& ctx, const NeighborGraph& graph, const TableView& targets,
                                         const RegressOptions& options = {});
 

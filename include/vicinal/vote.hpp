@@ -29,8 +29,8 @@ struct VICINAL_API Labels {
 VICINAL_API Labels encode_labels(std::span<const std::int64_t> values);
 VICINAL_API Labels encode_labels(std::span<const std::string> values);
 
-/// Weights of one query's neighbors from their distances (same length, (key, id) order). Must be finite and not
-/// negative.
+/// Weights of one query's neighbors from their distances (same length, in the order of the list). Must be finite and
+/// not negative.
 using WeightFn = std::function<void(std::span<const double> distances, std::span<double> weights)>;
 
 enum class Weighting : std::uint8_t {
@@ -39,12 +39,15 @@ enum class Weighting : std::uint8_t {
   /// so that no sum overflows. Not for inner_product, whose distances may be negative.
   distance,
   custom,
+  given,  ///< of `vote` and `average`, which have a graph that weights can be aligned with
 };
 
 struct VoteOptions {
   Weighting weights = Weighting::uniform;
   WeightFn custom = {};        ///< for Weighting::custom; called on several threads at once
   bool probabilities = false;  ///< also return the share of the weight of each class
+  /// For Weighting::given: a weight for each of graph.ids, in the same places ([m, k] or CSR); finite and not negative.
+  std::span<const double> given = {};
 };
 
 /// The vote of one output.
@@ -58,9 +61,9 @@ struct Vote {
 /// For each query of a graph the label with the largest weight among its neighbors, ties to the smaller label. Weights
 /// are added in rank order in float64; neighbors that all weigh 0 tie. O(m k) time, O(m (k + classes)) with
 /// probabilities; the same bits for every thread count. Throws `invalid_argument` when labels do not number the graph's
-/// table rows, when the graph's arrays do not fit together, for weights by distance with inner_product, and for custom
-/// weights that are negative or not finite (or whose sum is not), naming the query row; `over_memory` when the result
-/// does not fit.
+/// table rows, when the graph's arrays do not fit together, for weights by distance with inner_product, for given
+/// weights of another number than neighbors, and for custom or given weights that are negative or not finite (or whose
+/// sum is not), naming the query row; `over_memory` when the result does not fit.
 VICINAL_API Vote vote(const Context& ctx, const NeighborGraph& graph, const Labels& labels,
                       const VoteOptions& options = {});
 /// One vote per output; weights are computed once. Throws as the function for one output.

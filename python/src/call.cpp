@@ -93,6 +93,12 @@ Session& Call::session() {
   return *session_;
 }
 
+std::unique_ptr<Session> Call::take_session() {
+  Session& session = this->session();
+  session.tell(nullptr);  // the call's progress function ends with it
+  return std::move(session_);
+}
+
 Input Call::look(const char* name, nb::handle value, int* device) {
   if (const auto read = native<Table>(value)) return {read->view, read};
   // Plain arrays of a native type need no look from Python.
@@ -169,7 +175,6 @@ void Call::check_filter(std::int64_t rows) const {
 }
 
 void Call::run(const std::function<void(const Context&)>& work, double operations) {
-  constexpr double kFew = 1e6;  // about a millisecond; handing the work over takes a hundredth of that
   Session& session = this->session();
   if (progress_ && !progress_.is_none()) {
     session.tell([this](std::string_view stage, double fraction) {
@@ -181,7 +186,7 @@ void Call::run(const std::function<void(const Context&)>& work, double operation
     work(session.context());
   };
   try {
-    if (operations < kFew) {
+    if (operations < kFewOperations) {
       const nb::gil_scoped_release released;
       marked();
     } else {

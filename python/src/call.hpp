@@ -80,6 +80,9 @@ class Call {
   /// The call whose `work` runs on this thread. A block source asks: an index keeps it for later calls.
   static Call& current();
 
+  /// The session in which the work ran, for an object that goes on working in it; the last thing asked of a call.
+  std::unique_ptr<Session> take_session();
+
   void count_copied(std::int64_t bytes) noexcept { copied_ += bytes; }
   [[nodiscard]] std::int64_t copied() const noexcept { return copied_; }
   /// Keeps something until the call ends.

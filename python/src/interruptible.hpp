@@ -9,6 +9,9 @@
 
 namespace vicinal::python {
 
+/// Work of fewer operations, about a millisecond, ends before Ctrl-C could matter: it is not worth handing over.
+inline constexpr double kFewOperations = 1e6;
+
 /// Runs `work` without the GIL, and throws what it throws. If a signal handler raises meanwhile, `cancel` is set, and
 /// when `work` has ended that Python error is thrown instead. Called with the GIL. The thread is started by the first
 /// call on the main thread, kept, and started anew in a forked child; handing the work over takes about 10 us.

@@ -74,11 +74,22 @@ nb::dict pca_call(nb::handle table, nb::dict keywords) {
   return seen;
 }
 
+void use_plugin_call(nb::handle plugin, nb::handle path) {
+  Call call("use_plugin", nb::dict());
+  Plugin which = Plugin::cuda;
+  std::string file;
+  Setting{"plugin", plugin, call}.read(which);
+  Setting{"path", path, call}.read(file);
+  set_plugin(which, file);
+  forget_sessions();  // of a device that was not there before
+}
+
 }  // namespace
 
 void bind_machine(nb::module_& module) {
   module.def("pca", &pca_call, any("table"), nb::arg("keywords"));
   module.def("doctor", &doctor_call, nb::arg("keywords"));
+  module.def("use_plugin", &use_plugin_call, any("plugin"), any("path"));
 }
 
 }  // namespace vicinal::python

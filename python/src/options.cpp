@@ -9,13 +9,28 @@ namespace {
 template <class Options>
 Field<Options> weights_field() {
   return {"weights",
-          [](Options& options, const Setting& setting) { setting.read_weights(options.weights, options.custom); },
+          [](Options& options, const Setting& setting) {
+            if constexpr (requires { options.given; }) {
+              setting.read_weights(options.weights, options.custom, options.given);
+            } else {
+              setting.read_weights(options.weights, options.custom);
+            }
+          },
           [](const Options& options) { return shown(options.weights); }};
 }
 template <class Options>
 Field<Options> filter_field() {
   return {"filter", [](Options& options, const Setting& setting) { setting.read_filter(options.filter); },
           [](const Options&) -> nb::object { return nb::none(); }};
+}
+
+/// One radius, or one for each query.
+Field<RadiusOptions> radius_field() {
+  return {"radius",
+          [](RadiusOptions& options, const Setting& setting) {
+            setting.is_array() ? setting.read(options.radii) : setting.read(options.radius);
+          },
+          [](const RadiusOptions& options) { return shown(options.radius); }};
 }
 
 /// Limits of groups are a struct within the options.
@@ -44,10 +59,14 @@ const Fields<KnnOptions>& knn_fields() {
 }
 
 const Fields<RadiusOptions>& radius_fields() {
-  static const Fields<RadiusOptions> fields = {
-      field<&RadiusOptions::radius>("radius"),  field<&RadiusOptions::metric>("metric"), field<&RadiusOptions::p>("p"),
-      field<&RadiusOptions::method>("method"),  field<&RadiusOptions::screen>("screen"), filter_field<RadiusOptions>(),
-      field<&RadiusOptions::exclude>("exclude")};
+  static const Fields<RadiusOptions> fields = {radius_field(),
+                                               field<&RadiusOptions::metric>("metric"),
+                                               field<&RadiusOptions::p>("p"),
+                                               field<&RadiusOptions::method>("method"),
+                                               field<&RadiusOptions::screen>("screen"),
+                                               filter_field<RadiusOptions>(),
+                                               field<&RadiusOptions::exclude>("exclude"),
+                                               field<&RadiusOptions::order>("order")};
   return fields;
 }
 

@@ -158,6 +158,11 @@ Session::~Session() {
   if (sessions.size() > kMaxWaiting) sessions.erase(sessions.begin());
 }
 
+void forget_sessions() {
+  const std::lock_guard lock(waiting().mutex);
+  waiting().sessions.clear();
+}
+
 void Session::tell(ProgressFn progress) {
   *state_->progress = std::move(progress);
 }

@@ -39,6 +39,9 @@ class Session {
   std::optional<Context> context_;  // that of the state, within the limit of this call
 };
 
+/// Drops the sessions that wait.
+void forget_sessions();
+
 }  // namespace vicinal::python
 
 // How threadpoolctl finds the threads that a call has where it names none. A limit holds for the process; below 1:

@@ -77,6 +77,11 @@ void Setting::read(double& out) const {
     refuse(name, value, "a number");
   }
 }
+bool Setting::is_array() const {
+  if (nb::isinstance<nb::str>(value) || !nb::hasattr(value, "__len__")) return false;
+  const nb::object dimensions = nb::getattr(value, "ndim", nb::none());
+  return dimensions.is_none() || nb::cast<int>(dimensions) > 0;
+}
 std::string Setting::text() const {
   if (!nb::isinstance<nb::str>(value)) refuse(name, value, "a text");
   return nb::cast<std::string>(value);
@@ -115,7 +120,14 @@ void Setting::read_table(TableView& out) const {
   out = input.view;
 }
 
+void Setting::read_weights(Weighting& out, WeightFn& custom, std::span<const double>& given) const {
+  if (!is_array()) return read_weights(out, custom);
+  out = Weighting::given;
+  read(given);
+}
+
 void Setting::read_weights(Weighting& out, WeightFn& custom) const {
+  if (is_array()) refuse(name, value, "'uniform', 'distance' or a function; arrays are for vote and average");
   if (!PyCallable_Check(value.ptr())) {
     read(out);
     return;

@@ -41,8 +41,12 @@ struct Setting {
   void read(std::optional<T>& out) const {
     read(out.emplace());
   }
+  /// Whether it has elements, and is no text.
+  [[nodiscard]] bool is_array() const;
   /// Weights of neighbors: a word, or a function of an array of distances that returns as many weights.
   void read_weights(Weighting& out, WeightFn& custom) const;
+  /// Or an array of them.
+  void read_weights(Weighting& out, WeightFn& custom, std::span<const double>& given) const;
   void read(std::span<const double>& out) const;
   void read(std::span<const std::int64_t>& out) const;
   void read_filter(std::span<const std::uint64_t>& out) const;  ///< bool [n]

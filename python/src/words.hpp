@@ -19,6 +19,12 @@ inline Method from_text(std::string_view text, Method) {
 inline ScreenType from_text(std::string_view text, ScreenType) {
   return screen_from(text);
 }
+inline Plugin from_text(std::string_view text, Plugin) {
+  return plugin_from(text);
+}
+inline RadiusOrder from_text(std::string_view text, RadiusOrder) {
+  return radius_order_from(text);
+}
 inline KMeansInit from_text(std::string_view text, KMeansInit) {
   return kmeans_init_from(text);
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vicinal import _threads
-from vicinal._clusters import KMeans, kmeans, predict
+from vicinal._clusters import KMeans, KMeansSteps, kmeans, predict
 from vicinal._coclusters import Cocluster, SpectralCocluster, cocluster, spectral_cocluster
 from vicinal._core import __version__
 from vicinal._embedding import Lle, LleModel, lle, transform
@@ -17,7 +17,7 @@ from vicinal._errors import (
     InvalidArgument,
     OverMemory,
 )
-from vicinal._files import Doctor, Generated, Table, doctor, generate, read, write
+from vicinal._files import Doctor, Generated, Table, doctor, generate, read, use_plugin, write
 from vicinal._maps import Match, Overlaps, Polygons, match, overlaps
 from vicinal._neighbors import (
     DeviceGraph,
@@ -65,6 +65,7 @@ __all__ = [
     "InternalError",
     "InvalidArgument",
     "KMeans",
+    "KMeansSteps",
     "Lle",
     "LleModel",
     "Lof",
@@ -104,6 +105,7 @@ __all__ = [
     "spectral_cocluster",
     "symmetrize",
     "transform",
+    "use_plugin",
     "vote",
     "with_self",
     "write",

@@ -14,7 +14,7 @@ from vicinal._names import documented
 from vicinal._options import Common, GenerateOptions, ReadOptions, WriteOptions
 from vicinal._results import Float64Array, Int32Array, Int64Array, Record, Result
 
-__all__ = ["Doctor", "Generated", "Table", "doctor", "generate", "read", "write"]
+__all__ = ["Doctor", "Generated", "Table", "doctor", "generate", "read", "use_plugin", "write"]
 
 
 class _Rows:
@@ -112,3 +112,10 @@ def generate(
 def doctor(**options: Unpack[Common]) -> Doctor:
     """Version, device, threads, what CUDA lacks, and a small search whose answer is known."""
     return Doctor(_core.doctor(dict(options)))
+
+
+def use_plugin(plugin: Literal["cuda", "geo"], path: str | os.PathLike[str]) -> None:
+    """Names the file of a plug-in before its first use, for the whole process: "cuda" for CUDA devices, "geo" for files
+    of polygons. VICINAL_CUDA_PLUGIN and VICINAL_GEO_PLUGIN come first where they are set. Raises FileError for a file
+    that is not there, InvalidArgument once the plug-in is loaded from another file."""
+    _core.use_plugin(plugin, os.fspath(path))

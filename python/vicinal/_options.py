@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Literal, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "ClassifyOptions",
@@ -78,7 +78,8 @@ class KnnOptions(_Neighbors, total=False):
 
 
 class RadiusOptions(_Neighbors, total=False):
-    radius: float  #: inclusive
+    radius: Any  #: inclusive; a number, or an array [m] with one for each query
+    order: Literal["key", "id"]  #: of lists: nearest first, or by ascending row number
 
 
 class IndexOptions(Common, total=False):
@@ -91,8 +92,9 @@ class _Voting(TypedDict, total=False):
     probabilities: bool
 
 
-class VoteOptions(Common, _Voting, total=False):
-    pass
+class VoteOptions(Common, total=False):
+    weights: Weights | ArrayLike  #: or an array like the graph's ids, finite and not negative
+    probabilities: bool
 
 
 class ClassifyOptions(KnnOptions, RadiusOptions, _Voting, total=False):
@@ -104,8 +106,11 @@ class _Averaging(TypedDict, total=False):
     outlier: float  #: the value of a query without neighbors; default: NaN
 
 
-class RegressOptions(Common, _Averaging, total=False):
+class RegressOptions(Common, total=False):
     """Of `average`."""
+
+    weights: Weights | ArrayLike  #: or an array like the graph's ids, finite and not negative
+    outlier: float  #: the value of a query without neighbors; default: NaN
 
 
 class RegressionOptions(KnnOptions, RadiusOptions, _Averaging, total=False):

@@ -23,6 +23,7 @@ from vicinal._options import (
     VoteOptions,
 )
 from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Result, Saved, SearchStats
+from vicinal._tables import _array
 
 __all__ = [
     "Classification",
@@ -169,9 +170,11 @@ class NeighborModel(Saved):
 def vote(graph: NeighborGraph, labels: ArrayLike, **options: Unpack[VoteOptions]) -> Vote:
     """The label with the largest weight among the neighbors of each query; ties to the smaller one.
 
-    `labels` [n] are whole numbers or texts. Raises InvalidArgument for labels that do not number the table's rows and
-    weights by distance with inner_product. O(m k) time.
+    `labels` [n] are whole numbers or texts. `weights` may also be an array like `graph.ids`. Raises InvalidArgument for
+    labels that do not number the table's rows, weights by distance with inner_product, and weights that are negative or
+    not finite. O(m k) time.
     """
+    _check_shape(graph, options.get("weights"))
     return Vote(_core.vote(graph, labels, options))
 
 
@@ -187,8 +190,9 @@ def classify(table: Any, queries: Any, labels: ArrayLike, **options: Unpack[Clas
 @documented("RegressOptions")
 def average(graph: NeighborGraph, targets: Any, **options: Unpack[RegressOptions]) -> Float64Array:
     """The weighted means [m, outputs] of the targets [n, outputs] of each query's neighbors; targets [n] are one
-    output. Raises InvalidArgument for targets that do not number the table's rows, BadData for NaN and infinity.
-    O(m k outputs)."""
+    output. `weights` may also be an array like `graph.ids`. Raises InvalidArgument for targets that do not number the
+    table's rows, BadData for NaN and infinity. O(m k outputs)."""
+    _check_shape(graph, options.get("weights"))
     return _core.average(graph, _outputs(targets), options)
 
 
@@ -206,6 +210,15 @@ def cross_validate(
     stratified folds, or of `targets` [n, outputs] by mean squared error. One search serves all. Raises what `knn` and
     `vote` raise. O(n k_to^2) beside the search."""
     return CrossValidation(_core.cross_validate(table, labels, None if targets is None else _outputs(targets), options))
+
+
+def _check_shape(graph: NeighborGraph, weights: Any) -> None:
+    """Of weights that are an array."""
+    if weights is None or isinstance(weights, str) or callable(weights) or not isinstance(graph, NeighborGraph):
+        return
+    shape, expected = _array(weights, "weights").shape, graph.ids.shape
+    if shape and shape != expected:
+        raise InvalidArgument(f"weights: shape {list(shape)}; expected {list(expected)}, one for each of the graph's ids")
 
 
 def _outputs(targets: Any) -> Any:

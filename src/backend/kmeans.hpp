@@ -53,12 +53,12 @@ class Lloyd {
   virtual void start(std::span<const double> centres) = 0;
   /// Labels every row.
   virtual LloydStep assign() = 0;
-  /// Gives row `row` another label, of a cluster that is empty.
+  /// Gives row `row`, which has a label, another one.
   virtual void move(std::int64_t row, std::int32_t cluster) = 0;
   /// Replaces the centres of clusters that have rows by their means. Returns the shift.
   virtual double means() = 0;
-  /// Puts other centres in the place of those that `means` made. Labels and what is counted by them stay, but are
-  /// asked for only after the next assignment.
+  /// Puts other centres in the place of those that there are. Labels and what is counted by them stay; keys are of the
+  /// new centres.
   virtual void recentre(std::span<const double> centres) = 0;
   /// `assign`, and `means` unless `wait` and some cluster is empty.
   virtual LloydStep step(bool wait);

@@ -148,7 +148,9 @@ struct NearestTask {
   const Tree* tree = nullptr;  ///< for Method::kdtree, when the search starts
   Collect collect = Collect::k_list;
   std::int64_t k = 0;
-  double radius = 0;
+  double radius = 0;              ///< of radius and count: the largest one of all queries
+  std::span<const double> radii;  ///< [m] of each query; empty: `radius` for all
+  bool by_id = false;             ///< of radius: lists by ascending id
   Bitmap filter;
   std::span<const std::int64_t> exclude;
 };

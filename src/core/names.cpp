@@ -5,6 +5,7 @@
 #include "vicinal/context.hpp"
 #include "vicinal/generate.hpp"
 #include "vicinal/graph.hpp"
+#include "vicinal/knn.hpp"
 #include "vicinal/table.hpp"
 
 namespace vicinal {
@@ -42,6 +43,11 @@ constexpr std::array<core::Named<ScreenType>, 4> kScreens = {{
     {ScreenType::int8, "int8"},
 }};
 
+constexpr std::array<core::Named<RadiusOrder>, 2> kRadiusOrders = {{
+    {RadiusOrder::key, "key"},
+    {RadiusOrder::id, "id"},
+}};
+
 constexpr std::array<core::Named<Isa>, 4> kIsas = {{
     {Isa::automatic, "automatic"},
     {Isa::baseline, "baseline"},
@@ -75,6 +81,9 @@ std::string_view name_of(Method method) noexcept {
 std::string_view name_of(ScreenType screen) noexcept {
   return core::name_in(kScreens, screen);
 }
+std::string_view name_of(RadiusOrder order) noexcept {
+  return core::name_in(kRadiusOrders, order);
+}
 std::string_view name_of(Isa isa) noexcept {
   return core::name_in(kIsas, isa);
 }
@@ -93,6 +102,9 @@ Method method_from(std::string_view name) {
 }
 ScreenType screen_from(std::string_view name) {
   return core::value_in(kScreens, "screen", name);
+}
+RadiusOrder radius_order_from(std::string_view name) {
+  return core::value_in(kRadiusOrders, "order", name);
 }
 Shape shape_from(std::string_view name) {
   return core::value_in(kShapes, "shape", name);

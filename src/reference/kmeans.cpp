@@ -13,8 +13,6 @@
 
 namespace vicinal::reference {
 
-namespace {
-
 std::int32_t nearest(const Problem& problem, std::int64_t i, std::span<const double> centres) {
   std::int32_t label = 0;
   double least = std::numeric_limits<double>::infinity();
@@ -37,7 +35,6 @@ double inertia_of(const Problem& problem, std::span<const double> centres, std::
   return problem.cosine ? exact_sum(terms) / 2 : exact_sum(terms);
 }
 
-// New centres, those of empty clusters left alone; and sizes.
 std::vector<std::int64_t> make_means(const Problem& problem, std::span<const std::int32_t> labels,
                                      std::vector<double>& centres) {
   const auto k = static_cast<std::int64_t>(centres.size()) / problem.d;
@@ -63,6 +60,27 @@ std::vector<std::int64_t> make_means(const Problem& problem, std::span<const std
   }
   return sizes;
 }
+
+double step_to_means(const Problem& problem, std::span<const std::int32_t> labels, std::vector<double>& centres) {
+  const std::vector<double> before = centres;
+  const auto sizes = make_means(problem, labels, centres);
+  double shift = 0;
+  for (std::int64_t c = 0; c < problem.k; ++c) {
+    const auto of = [&](const std::vector<double>& all) {
+      return std::span(all).subspan(static_cast<std::size_t>(c * problem.d), static_cast<std::size_t>(problem.d));
+    };
+    if (problem.cosine) {
+      const auto first = centres.begin() + c * problem.d;
+      std::vector<double> unit = unit_row(std::vector<double>(first, first + problem.d));
+      if (unit.empty() || sizes[static_cast<std::size_t>(c)] == 0) unit.assign(of(before).begin(), of(before).end());
+      std::copy(unit.begin(), unit.end(), first);
+    }
+    shift += key(Metric::sqeuclidean, 2, of(before), of(centres));
+  }
+  return shift;
+}
+
+namespace {
 
 bool fill_empty(const Problem& problem, std::span<const double> centres, std::vector<std::int32_t>& labels,
                 const std::vector<double>& won_before = {}) {
@@ -178,16 +196,7 @@ KMeans run_once(const Problem& problem, const KMeansOptions& options, std::int64
     const std::int64_t changed = assign();
     if (options.history) result.history.push_back(inertia_of(problem, centres, labels));
     const bool moved = options.empty == EmptyClusters::farthest && fill_empty(problem, centres, labels);
-    const std::vector<double> before = centres;
-    const auto sizes = make_means(problem, labels, centres);
-    for (std::int64_t c = 0; c < problem.k && problem.cosine; ++c) {
-      const auto first = centres.begin() + c * problem.d;
-      std::vector<double> unit = unit_row(std::vector<double>(first, first + problem.d));
-      if (unit.empty() || sizes[static_cast<std::size_t>(c)] == 0) {
-        unit.assign(before.begin() + c * problem.d, before.begin() + (c + 1) * problem.d);
-      }
-      std::copy(unit.begin(), unit.end(), first);
-    }
+    const double shift = step_to_means(problem, labels, centres);
     const double share = static_cast<double>(changed) / static_cast<double>(problem.n);
     if (!classical && changed == 0 && !moved) {
       result.stopped = KMeansStop::labels;
@@ -196,13 +205,6 @@ KMeans run_once(const Problem& problem, const KMeansOptions& options, std::int64
     if ((classical || options.changed_share > 0) && share <= options.changed_share) {
       result.stopped = KMeansStop::changed_share;
       break;
-    }
-    double shift = 0;
-    for (std::int64_t c = 0; c < problem.k; ++c) {
-      const auto of = [&](const std::vector<double>& all) {
-        return std::span(all).subspan(static_cast<std::size_t>(c * problem.d), static_cast<std::size_t>(problem.d));
-      };
-      shift += key(Metric::sqeuclidean, 2, of(before), of(centres));
     }
     if (!classical && allowed > 0 && shift <= allowed) {
       result.stopped = KMeansStop::shift;

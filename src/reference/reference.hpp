@@ -58,8 +58,13 @@ NeighborGraph knn(const Ranking& ranking, std::int64_t k);
 /// All within the radius, inclusive on the reported distance, as CSR.
 NeighborGraph radius(const Ranking& ranking, double radius);
 std::vector<std::int64_t> count(const Ranking& ranking, double radius);
+/// The same with a radius for each query, and by ascending id.
+NeighborGraph radius(const Ranking& ranking, std::span<const double> radii);
+std::vector<std::int64_t> count(const Ranking& ranking, std::span<const double> radii);
+NeighborGraph by_id(NeighborGraph graph);
 
 /// Winning classes and shares of the weight; a query without neighbors gets -1 and zeros.
-Vote vote(const NeighborGraph& graph, const Labels& labels, Weighting weights);
+/// `given`: for Weighting::given, one for each neighbor of the graph.
+Vote vote(const NeighborGraph& graph, const Labels& labels, Weighting weights, std::span<const double> given = {});
 
 }  // namespace vicinal::reference

@@ -123,28 +123,54 @@ NeighborGraph knn(const Ranking& ranking, std::int64_t k) {
   return graph;
 }
 
-NeighborGraph radius(const Ranking& ranking, double radius) {
+NeighborGraph radius(const Ranking& ranking, std::span<const double> radii) {
   NeighborGraph graph;
   graph.rows = static_cast<std::int64_t>(ranking.size());
   graph.offsets.push_back(0);
-  for (const auto& list : ranking) {
-    for (const Candidate& c : list) {
-      if (c.distance <= radius) append(graph, c);
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    for (const Candidate& c : ranking[i]) {
+      if (c.distance <= radii[i]) append(graph, c);
     }
     graph.offsets.push_back(static_cast<std::int64_t>(graph.ids.size()));
   }
   return graph;
 }
 
-std::vector<std::int64_t> count(const Ranking& ranking, double radius) {
+NeighborGraph radius(const Ranking& ranking, double radius) {
+  return reference::radius(ranking, std::vector<double>(ranking.size(), radius));
+}
+
+std::vector<std::int64_t> count(const Ranking& ranking, std::span<const double> radii) {
   std::vector<std::int64_t> counts;
-  for (const auto& list : ranking) {
-    counts.push_back(std::count_if(list.begin(), list.end(), [&](const Candidate& c) { return c.distance <= radius; }));
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    const auto is_within = [&](const Candidate& c) { return c.distance <= radii[i]; };
+    counts.push_back(std::count_if(ranking[i].begin(), ranking[i].end(), is_within));
   }
   return counts;
 }
 
-Vote vote(const NeighborGraph& graph, const Labels& labels, Weighting weights) {
+std::vector<std::int64_t> count(const Ranking& ranking, double radius) {
+  return count(ranking, std::vector<double>(ranking.size(), radius));
+}
+
+NeighborGraph by_id(NeighborGraph graph) {
+  for (std::int64_t row = 0; row < graph.rows; ++row) {
+    std::vector<std::pair<std::int64_t, double>> list;
+    for (std::size_t i = 0; i < graph.ids_of(row).size(); ++i) {
+      list.emplace_back(graph.ids_of(row)[i], graph.distances_of(row)[i]);
+    }
+    std::sort(list.begin(), list.end());
+    auto at = static_cast<std::size_t>(graph.offsets[static_cast<std::size_t>(row)]);
+    for (const auto& [id, distance] : list) {
+      graph.ids[at] = id;
+      graph.distances[at++] = distance;
+    }
+  }
+  return graph;
+}
+
+Vote vote(const NeighborGraph& graph, const Labels& labels, Weighting weights, std::span<const double> given) {
+  std::size_t neighbor = 0;
   Vote result;
   result.class_count = labels.class_count();
   for (std::int64_t i = 0; i < graph.rows; ++i) {
@@ -157,6 +183,7 @@ Vote vote(const NeighborGraph& graph, const Labels& labels, Weighting weights) {
     for (std::size_t r = 0; r < ids.size(); ++r) {
       double weight = 1;
       if (weights == Weighting::distance) weight = touches ? (counts_as_zero(distances[r]) ? 1 : 0) : 1 / distances[r];
+      if (weights == Weighting::given) weight = given[neighbor++];
       mass[static_cast<std::size_t>(labels.codes[static_cast<std::size_t>(ids[r])])] += weight;
       total += weight;
     }

@@ -22,8 +22,9 @@ double in_lanes(const std::array<double, 8>& a) {
 
 VICINAL_WITH_AND_WITHOUT_FMA
 std::vector<double> average(const NeighborGraph& graph, std::span<const double> targets, std::int64_t outputs,
-                            Weighting weights, double outlier) {
+                            Weighting weights, double outlier, std::span<const double> given) {
   std::vector<double> values;
+  std::size_t neighbor = 0;
   for (std::int64_t i = 0; i < graph.rows; ++i) {
     const auto ids = graph.ids_of(i);
     const auto distances = graph.distances_of(i);
@@ -33,6 +34,7 @@ std::vector<double> average(const NeighborGraph& graph, std::span<const double> 
     for (const double d : distances) {
       if (weights == Weighting::uniform) w.push_back(1);
       if (weights == Weighting::distance) w.push_back(touches ? (counts_as_zero(d) ? 1 : 0) : 1 / d);
+      if (weights == Weighting::given) w.push_back(given[neighbor++]);
     }
     std::array<double, 8> all = {};
     for (std::size_t r = 0; r < w.size(); ++r) all[r % 8] += w[r];

@@ -12,7 +12,7 @@ namespace vicinal::reference {
 
 /// The mean [m, outputs] of the targets [n, outputs] of each row's neighbors; `outlier` where there are none.
 std::vector<double> average(const NeighborGraph& graph, std::span<const double> targets, std::int64_t outputs,
-                            Weighting weights, double outlier);
+                            Weighting weights, double outlier, std::span<const double> given = {});
 
 /// The fold of each row.
 std::vector<std::int32_t> folds(std::span<const std::int32_t> codes, std::int64_t folds, std::uint64_t seed);

@@ -83,14 +83,14 @@ class Asker {
     if (k % 2 != 0) return vicinal::knn(context_, material_.table.view(), material_.queries.view(), options);
     return vicinal::knn(context_, index_, material_.queries.view(), options);
   }
-  [[nodiscard]] NeighborGraph radius(double radius) const {
-    const RadiusOptions options = within(radius);
+  [[nodiscard]] NeighborGraph radius(const RadiusOptions& asked) const {
+    const RadiusOptions options = within(asked);
     if (case_.self) return vicinal::radius(context_, index_, options);
     return vicinal::radius(context_, index_, material_.queries.view(), options);
   }
   /// The lists of batches that have room for little more than the longest one, joined.
-  [[nodiscard]] NeighborGraph radius_in_batches(double radius, std::size_t longest) const {
-    const RadiusOptions options = within(radius);
+  [[nodiscard]] NeighborGraph radius_in_batches(const RadiusOptions& asked, std::size_t longest) const {
+    const RadiusOptions options = within(asked);
     const TableView* const queries = case_.self ? nullptr : &material_.queries.view();
     const Context none = context_.with_memory_limit(1);
     const std::uint64_t room_for_any = plan_radius_batches(none, material_.table.view(), queries, options).memory -
@@ -119,8 +119,8 @@ class Asker {
     EXPECT_EQ(found.neighbors, static_cast<std::int64_t>(joined.ids.size()));
     return joined;
   }
-  [[nodiscard]] std::vector<std::int64_t> count(double radius) const {
-    const RadiusOptions options = within(radius);
+  [[nodiscard]] std::vector<std::int64_t> count(const RadiusOptions& asked) const {
+    const RadiusOptions options = within(asked);
     if (case_.self) return vicinal::count(context_, index_, options).counts;
     return vicinal::count(context_, index_, material_.queries.view(), options).counts;
   }
@@ -137,8 +137,8 @@ class Asker {
     }
   }
 
-  [[nodiscard]] RadiusOptions within(double radius) const {
-    RadiusOptions options = with_common(RadiusOptions{.radius = radius});
+  [[nodiscard]] RadiusOptions within(const RadiusOptions& asked) const {
+    RadiusOptions options = with_common(asked);
     if (way_.cuda && way_.method == Method::fused) options.method = Method::automatic;
     return options;
   }
@@ -267,9 +267,10 @@ std::vector<double> radii_of(const Case& c, const reference::Ranking& ranking) {
 // What the reference says, cut once for all ways.
 struct Answers {
   std::map<std::int64_t, NeighborGraph> lists;
-  std::vector<double> radii;
+  std::vector<RadiusOptions> radii;
   std::vector<NeighborGraph> within;
   std::vector<std::vector<std::int64_t>> counts;
+  std::vector<double> mixed;  ///< [m] a radius a query
 };
 
 Answers answers_of(const Case& c, const Asked& asked, const reference::Ranking& ranking) {
@@ -283,11 +284,23 @@ Answers answers_of(const Case& c, const Asked& asked, const reference::Ranking& 
     if (cut > 0) answers.lists.try_emplace(cut, reference::knn(ranking, cut));
   }
   if (!asked.radii) return answers;
-  answers.radii = radii_of(c, ranking);
-  for (const double radius : answers.radii) {
+  const std::vector<double> radii = radii_of(c, ranking);
+  for (const double radius : radii) {
+    answers.radii.push_back({.radius = radius});
     answers.within.push_back(reference::radius(ranking, radius));
     answers.counts.push_back(reference::count(ranking, radius));
   }
+  // One list by ascending id; and with a radius a query, in either order.
+  if (radii.empty()) return answers;
+  answers.radii.push_back({.radius = radii.back(), .order = RadiusOrder::id});
+  answers.within.push_back(reference::by_id(answers.within.back()));
+  answers.counts.push_back(answers.counts.back());
+  for (std::size_t i = 0; i < ranking.size(); ++i) answers.mixed.push_back(radii[(i + c.seed) % radii.size()]);
+  const RadiusOrder order = c.seed % 2 == 0 ? RadiusOrder::id : RadiusOrder::key;
+  answers.radii.push_back({.order = order, .radii = answers.mixed});
+  const NeighborGraph within = reference::radius(ranking, answers.mixed);
+  answers.within.push_back(order == RadiusOrder::id ? reference::by_id(within) : within);
+  answers.counts.push_back(reference::count(ranking, answers.mixed));
   return answers;
 }
 
@@ -306,16 +319,21 @@ void compare(const Case& c, const Way& way, const Answers& answers, const Asker&
   }
   if (is_of_a_paper(way.method)) return;  // they find k lists alone
   for (std::size_t i = 0; i < answers.radii.size(); ++i) {
-    const double radius = answers.radii[i];
+    const RadiusOptions& radius = answers.radii[i];
     std::string found = difference(asker.radius(radius), answers.within[i]);
     if (found.empty()) found = difference(asker.count(radius), answers.counts[i]);
-    const std::int64_t longest = *std::max_element(answers.counts[i].begin(), answers.counts[i].end());
+    std::int64_t longest = 0;  // of lists that are found: on a device those of the largest radius, which are then cut
+    for (std::size_t j = radius.radii.empty() ? i : 0; j <= i; ++j) {
+      longest = std::max(longest, *std::max_element(answers.counts[j].begin(), answers.counts[j].end()));
+    }
     if (found.empty() && in_batches) {
       found = difference(asker.radius_in_batches(radius, static_cast<std::size_t>(longest)), answers.within[i]);
       if (!found.empty()) found = "in batches, " + found;
     }
     if (found.empty()) continue;
-    ADD_FAILURE() << describe(c) << describe(way) << std::hexfloat << "radius and count " << radius << ": " << found;
+    ADD_FAILURE() << describe(c) << describe(way) << std::hexfloat << "radius and count "
+                  << (radius.radii.empty() ? radius.radius : radius.radii.front())
+                  << (radius.radii.empty() ? "" : " and others") << " by " << name_of(radius.order) << ": " << found;
     return;
   }
 }

@@ -2,6 +2,11 @@
 ctest names by VICINAL_CUDA_PLUGIN).
 """
 
+import os
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from conftest import same
@@ -16,6 +21,39 @@ pytestmark = pytest.mark.skipif(MISSING != "", reason=MISSING)
 @pytest.fixture(scope="module")
 def on_device():
     return arrays_on_device()
+
+
+NAMED = """
+import os, sys
+import numpy as np
+import vicinal as vc
+
+path, by_user = sys.argv[1], os.environ.get("VICINAL_CUDA_PLUGIN")
+vc.knn(np.eye(3), k=1)
+vc.use_plugin("cuda", path)
+assert vc.knn(np.eye(3), k=1, device="cuda").plan.device == "cuda:0"
+assert vc.doctor(device="cpu").cuda_plugin == (by_user or path), vc.doctor(device="cpu").cuda_plugin
+vc.use_plugin("cuda", by_user or path)
+try:
+    vc.use_plugin("cuda", sys.executable)
+except vc.InvalidArgument as error:
+    assert f"cuda is already loaded, from {by_user or path}" in str(error), error
+    print("refused")
+"""
+
+
+@pytest.mark.parametrize("by_user", [True, False])
+def test_a_plugin_that_the_program_names(by_user, tmp_path):
+    plugin = vc.doctor(device="cpu").cuda_plugin
+    copied = tmp_path / "copied.so"
+    shutil.copyfile(plugin, copied)
+    environment = {key: value for key, value in os.environ.items() if key != "VICINAL_CUDA_PLUGIN"}
+    if by_user:
+        environment["VICINAL_CUDA_PLUGIN"] = plugin
+    done = subprocess.run(
+        [sys.executable, "-c", NAMED, str(copied)], env=environment, text=True, capture_output=True, check=False
+    )
+    assert done.stdout == "refused\n", done.stderr
 
 
 TABLE = np.random.default_rng(0).normal(size=(200, 6)).astype(np.float32)

@@ -25,6 +25,15 @@ def many_pairs(count):
     return vc.Polygons.of([[[[(x, y), (x + 5, y), (x + 5, y + 5), (x, y + 5)]]] for x, y in corners])
 
 
+def steps():
+    rows = table()
+    steps = vc.KMeansSteps(rows, clusters=4000, threads=1)
+    while True:
+        steps.start(rows[:4000])
+        steps.assign()
+        steps.means()
+
+
 MAP = many_pairs(9000)
 CALLS = {
     "knn": lambda: vc.knn(table(), k=10, **SLOW),
@@ -32,6 +41,7 @@ CALLS = {
     "index": lambda: vc.Index(table()).knn(k=10, **SLOW),
     "lof": lambda: vc.lof(table(), k=10, **SLOW),
     "kmeans": lambda: vc.kmeans(table(), clusters=4000, runs=100, threads=1),
+    "steps": steps,
     "cross_validate": lambda: vc.cross_validate(table(), np.arange(60000) % 3, **SLOW),
     "lle search": lambda: vc.lle(table(), **SLOW),
     "lle dense": lambda: vc.lle(table(2500, 8), solver="dense", threads=1),

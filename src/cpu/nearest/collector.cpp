@@ -63,16 +63,40 @@ class KList final : public Collector {
   std::vector<std::int64_t> sizes_;
 };
 
+/// The largest keys within the radii of queries [begin, end).
+class Limits {
+ public:
+  explicit Limits(const kernels::NearestTask& task)
+      : task_(task), all_(core::largest_key_within(task.metric, task.radius, task.p)) {}
+
+  void begin(const Context& ctx, std::int64_t begin, std::int64_t end) {
+    if (task_.radii.empty()) return;
+    begin_ = begin;
+    each_.resize(static_cast<std::size_t>(end - begin));
+    for (std::size_t i = 0; i < each_.size(); ++i) {
+      if (i % kAtATime == 0) ctx.check_cancelled();
+      const double radius = task_.radii[static_cast<std::size_t>(begin) + i];
+      each_[i] = core::largest_key_within(task_.metric, radius, task_.p);
+    }
+  }
+  [[nodiscard]] double of(std::int64_t query) const noexcept {
+    return each_.empty() ? all_ : each_[static_cast<std::size_t>(query - begin_)];
+  }
+
+ private:
+  static constexpr std::size_t kAtATime = 1024;  // which takes some ten milliseconds with powers
+
+  const kernels::NearestTask& task_;
+  double all_;
+  std::int64_t begin_ = 0;
+  std::vector<double> each_;
+};
+
 class Radius final : public Collector {
  public:
   Radius(const Context& ctx, const kernels::NearestTask& task, const Candidates& candidates,
          kernels::NearestResult& result, std::atomic<std::uint64_t>& bytes)
-      : ctx_(ctx),
-        task_(task),
-        candidates_(candidates),
-        result_(result),
-        bytes_(bytes),
-        limit_(core::largest_key_within(task.metric, task.radius, task.p)) {
+      : ctx_(ctx), task_(task), candidates_(candidates), result_(result), bytes_(bytes), limits_(task) {
     result_.offsets.assign(1, 0);
     if (result.handover == nullptr) result_.offsets.reserve(static_cast<std::size_t>(task.queries.rows()) + 1);
   }
@@ -87,10 +111,11 @@ class Radius final : public Collector {
     }
     begin_ = begin;
     found_.resize(static_cast<std::size_t>(end - begin));
+    limits_.begin(ctx_, begin, end);
   }
-  double limit(std::int64_t /*query*/) const override { return limit_; }
+  double limit(std::int64_t query) const override { return limits_.of(query); }
   void offer(std::int64_t query, double key, std::int64_t distinct) override {
-    if (!(key <= limit_)) return;
+    if (!(key <= limits_.of(query))) return;
     Found& found = found_[query - begin_];
     for (const std::int64_t id : candidates_.members(distinct)) {
       if (!candidates_.eligible(query, id)) continue;
@@ -110,13 +135,16 @@ class Radius final : public Collector {
   void finish(std::int64_t query) override {
     Found& found = found_[query - begin_];
     core::Poll poll(ctx_);
-    // Pairs (key, id): the total order.
+    // Pairs (key, id): the total order, or that of the ids.
+    const auto comes_before = [by_id = task_.by_id](const Neighbor& a, const Neighbor& b) {
+      return by_id ? a.second < b.second : a < b;
+    };
     if (found.size() < kLongList) {
-      std::sort(found.begin(), found.end());
+      std::sort(found.begin(), found.end(), comes_before);
     } else {
-      std::sort(found.begin(), found.end(), [&poll](const auto& a, const auto& b) {
+      std::sort(found.begin(), found.end(), [&](const Neighbor& a, const Neighbor& b) {
         poll.step();
-        return a < b;
+        return comes_before(a, b);
       });
     }
     for (auto& [key, id] : found) {
@@ -146,7 +174,8 @@ class Radius final : public Collector {
   }
 
  private:
-  using Found = std::vector<std::pair<double, std::int64_t>>;
+  using Neighbor = std::pair<double, std::int64_t>;
+  using Found = std::vector<Neighbor>;
 
   static constexpr std::size_t kLongList = 131072;  // that takes tens of milliseconds to sort
 
@@ -194,20 +223,21 @@ class Radius final : public Collector {
   const Candidates& candidates_;
   kernels::NearestResult& result_;
   std::atomic<std::uint64_t>& bytes_;
-  double limit_;
+  Limits limits_;
   std::int64_t begin_ = 0;
   std::vector<Found> found_;
 };
 
 class Count final : public Collector {
  public:
-  Count(const kernels::NearestTask& task, const Candidates& candidates, kernels::NearestResult& result)
-      : candidates_(candidates), result_(result), limit_(core::largest_key_within(task.metric, task.radius, task.p)) {}
+  Count(const Context& ctx, const kernels::NearestTask& task, const Candidates& candidates,
+        kernels::NearestResult& result)
+      : ctx_(ctx), candidates_(candidates), result_(result), limits_(task) {}
 
-  void begin(std::int64_t /*begin*/, std::int64_t /*end*/) override {}
-  double limit(std::int64_t /*query*/) const override { return limit_; }
+  void begin(std::int64_t begin, std::int64_t end) override { limits_.begin(ctx_, begin, end); }
+  double limit(std::int64_t query) const override { return limits_.of(query); }
   void offer(std::int64_t query, double key, std::int64_t distinct) override {
-    if (!(key <= limit_)) return;
+    if (!(key <= limits_.of(query))) return;
     for (const std::int64_t id : candidates_.members(distinct)) {
       result_.counts[query] += candidates_.eligible(query, id) ? 1 : 0;
     }
@@ -219,9 +249,10 @@ class Count final : public Collector {
   void finish(std::int64_t /*query*/) override {}
 
  private:
+  const Context& ctx_;
   const Candidates& candidates_;
   kernels::NearestResult& result_;
-  double limit_;
+  Limits limits_;
 };
 
 }  // namespace
@@ -284,7 +315,7 @@ std::unique_ptr<Collector> make_collector(const Context& ctx, const kernels::Nea
     case kernels::Collect::count:
       break;
   }
-  return std::make_unique<Count>(task, candidates, result);
+  return std::make_unique<Count>(ctx, task, candidates, result);
 }
 
 }  // namespace vicinal::cpu

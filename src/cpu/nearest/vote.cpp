@@ -61,7 +61,7 @@ void cpu_vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) 
   const std::int64_t rows_per_task = std::max<std::int64_t>(1, 16384 / per_row);
   const std::int64_t tasks = (m + rows_per_task - 1) / rows_per_task;
   std::vector<VoteScratch> scratches(static_cast<std::size_t>(ctx.threads()));
-  const core::NeighborWeights weights_of("vote", task.options->weights, task.options->custom);
+  const core::NeighborWeights weights_of("vote", task.options->weights, task.options->custom, task.options->given);
 
   core::parallel_for(ctx, tasks, [&](std::int64_t task_number, int worker) {
     VoteScratch& scratch = scratches[static_cast<std::size_t>(worker)];
@@ -74,7 +74,7 @@ void cpu_vote(const Context& ctx, const VoteTask& task, std::span<Vote> result) 
       }
       scratch.weights.resize(std::max(scratch.weights.size(), ids.size()));
       const std::span<double> weights(scratch.weights.data(), ids.size());
-      weights_of.weigh(task.first + row, graph.distances_of(row), weights);
+      weights_of.weigh(task.first + row, ids.data() - graph.ids.data(), graph.distances_of(row), weights);
       double sum = 0;
       for (const double weight : weights) sum += weight;
       if (std::isinf(sum)) weights_of.refuse_sum(task.first + row);

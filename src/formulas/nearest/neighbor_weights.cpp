@@ -20,7 +20,7 @@ void NeighborWeights::refuse_id(std::int64_t id, std::int64_t table_rows, std::i
 }
 
 void NeighborWeights::refuse_sum(std::int64_t row) const {
-  fail(row, "got custom weights whose sum is beyond a float64");
+  fail(row, "got weights whose sum is beyond a float64");
 }
 
 void NeighborWeights::reciprocal(std::int64_t row, std::span<const double> distances, std::span<double> weights) const {
@@ -32,19 +32,17 @@ void NeighborWeights::reciprocal(std::int64_t row, std::span<const double> dista
   for (std::size_t i = 0; i < distances.size(); ++i) weights[i] = reciprocal_weight(any_zero, distances[i]);
 }
 
-void NeighborWeights::by_caller(std::int64_t row, std::span<const double> distances, std::span<double> weights) const {
-  std::fill(weights.begin(), weights.end(), 0.0);
-  custom_(distances, weights);
+void NeighborWeights::check(std::int64_t row, const char* which, std::span<const double> weights) const {
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] >= 0) || std::isinf(weights[i])) {
-      fail(row,
-           fmt::format("got the custom weight {} for its neighbor of rank {}: weights must be finite and not negative",
-                       weights[i], i));
+      fail(row, fmt::format("got the {} weight {} for its neighbor of rank {}: weights must be finite and not negative",
+                            which, weights[i], i));
     }
   }
 }
 
-void NeighborWeights::weigh(std::int64_t row, std::span<const double> distances, std::span<double> weights) const {
+void NeighborWeights::weigh(std::int64_t row, std::ptrdiff_t begin, std::span<const double> distances,
+                            std::span<double> weights) const {
   switch (weighting_) {
     case Weighting::uniform:
       std::fill(weights.begin(), weights.end(), 1.0);
@@ -52,7 +50,12 @@ void NeighborWeights::weigh(std::int64_t row, std::span<const double> distances,
     case Weighting::distance:
       return reciprocal(row, distances, weights);
     case Weighting::custom:
-      return by_caller(row, distances, weights);
+      std::fill(weights.begin(), weights.end(), 0.0);
+      custom_(distances, weights);
+      return check(row, "custom", weights);
+    case Weighting::given:
+      std::copy_n(given_.begin() + begin, weights.size(), weights.begin());
+      return check(row, "given", weights);
   }
 }
 

@@ -49,6 +49,10 @@ void check_graph(const NeighborGraph& graph, std::string_view operation) {
 
 void check_weights(Weighting weights, const WeightFn& custom, Metric metric, std::string_view operation) {
   const std::string name(operation);
+  if (weights == Weighting::given) {
+    throw Error(ErrorCode::invalid_argument,
+                name + ": weights are given, which only vote and average take, for the neighbors of a graph");
+  }
   if (weights == Weighting::custom && !custom) {
     throw Error(ErrorCode::invalid_argument, name + ": weights are custom, but no function is given");
   }
@@ -56,6 +60,15 @@ void check_weights(Weighting weights, const WeightFn& custom, Metric metric, std
     throw Error(ErrorCode::invalid_argument,
                 name + ": weights by distance need distances that are not negative, which inner_product does not give");
   }
+}
+
+void check_weights(const NeighborGraph& graph, Weighting weights, const WeightFn& custom, std::span<const double> given,
+                   std::string_view operation) {
+  if (weights != Weighting::given) return check_weights(weights, custom, graph.metric, operation);
+  if (given.size() == graph.ids.size()) return;
+  throw Error(ErrorCode::invalid_argument, std::string(operation) + ": weights: there are " +
+                                               std::to_string(given.size()) + " for " +
+                                               std::to_string(graph.ids.size()) + " neighbors");
 }
 
 }  // namespace vicinal

@@ -25,6 +25,9 @@ void check_labels(const Labels& labels, std::int64_t table_rows);
 /// Throws `invalid_argument` for weights that the metric's distances cannot give, or a function that is missing;
 /// `operation` begins the sentence.
 void check_weights(Weighting weights, const WeightFn& custom, Metric metric, std::string_view operation);
+/// The same for an operation on a graph, whose neighbors may have weights that are given: one each.
+void check_weights(const NeighborGraph& graph, Weighting weights, const WeightFn& custom, std::span<const double> given,
+                   std::string_view operation);
 /// Bytes of the votes of m queries, and of the totals that they are counted with.
 std::uint64_t vote_bytes(const Context& ctx, std::int64_t m, std::span<const Labels> outputs,
                          const VoteOptions& options);

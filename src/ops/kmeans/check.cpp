@@ -82,18 +82,37 @@ double inertia_unit(Metric metric) {
   return metric == Metric::cosine ? 0.5 : 1;
 }
 
-void check_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) {
+void check_clusters(const Context& ctx, const TableView& table, std::span<const double> weights, Metric metric,
+                    std::int64_t clusters) {
   check_table(ctx, table, "table");
-  check_weights(options.weights, table.rows());
+  check_weights(weights, table.rows());
+  if (weighted_rows(table, weights) == 0) refuse("weights: all are 0");
+  if (clusters < 1) refuse("clusters: is " + std::to_string(clusters) + ", must be at least 1");
+  if (metric != Metric::euclidean && metric != Metric::cosine) {
+    refuse("metric: k-means has no " + std::string(name_of(metric)) + ", only euclidean and cosine");
+  }
+  if (clusters >= kMaxClusters) {
+    refuse("clusters: is " + std::to_string(clusters) + ", must be below " + std::to_string(kMaxClusters));
+  }
+}
+
+void check_given(const Context& ctx, const TableView& centres, std::int64_t clusters, std::int64_t d) {
+  check_table(ctx, centres, "centres");
+  if (centres.rows() != clusters || centres.cols() != d) {
+    refuse("centres: are " + shape_of(centres) + ", but must be " + std::to_string(clusters) + " x " +
+           std::to_string(d));
+  }
+  if (centres.is_block_source() || centres.memory() == Memory::cuda) {
+    refuse("centres: must lie in the host's memory");
+  }
+}
+
+void check_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) {
+  check_clusters(ctx, table, options.weights, options.metric, options.clusters);
   const std::int64_t rows = weighted_rows(table, options.weights);
-  if (rows == 0) refuse("weights: all are 0");
-  if (options.clusters < 1) refuse("clusters: is " + std::to_string(options.clusters) + ", must be at least 1");
   if (options.clusters > rows) {
     refuse("clusters: is " + std::to_string(options.clusters) + ", but the table has only " + std::to_string(rows) +
            (rows < table.rows() ? " rows with a weight above 0" : " rows"));
-  }
-  if (options.metric != Metric::euclidean && options.metric != Metric::cosine) {
-    refuse("metric: k-means has no " + std::string(name_of(options.metric)) + ", only euclidean and cosine");
   }
   if (options.metric == Metric::cosine && options.rule == KMeansRule::classical) {
     refuse("rule: classical is the rule of tools that have no cosine");
@@ -104,21 +123,11 @@ void check_kmeans(const Context& ctx, const TableView& table, const KMeansOption
   if (options.batch_size > 0 && options.rule == KMeansRule::classical) {
     refuse("rule: classical is the rule of tools that have no mini-batches");
   }
-  if (options.clusters >= kMaxClusters) refuse("clusters: must be below " + std::to_string(kMaxClusters));
   if (options.runs < 1 || options.runs > 65536) refuse("runs: must be from 1 to 65536");
   if (options.max_iterations < 1) refuse("max_iterations: must be at least 1");
   if (!(options.tolerance >= 0 && std::isfinite(options.tolerance))) refuse("tolerance: must be finite and at least 0");
   if (!(options.changed_share >= 0 && options.changed_share < 1)) refuse("changed_share: must be in [0, 1)");
-  if (options.init == KMeansInit::given) {
-    check_table(ctx, options.centres, "centres");
-    if (options.centres.rows() != options.clusters || options.centres.cols() != table.cols()) {
-      refuse("centres: are " + shape_of(options.centres) + ", but must be " + std::to_string(options.clusters) + " x " +
-             std::to_string(table.cols()));
-    }
-    if (options.centres.is_block_source() || options.centres.memory() == Memory::cuda) {
-      refuse("centres: must lie in the host's memory");
-    }
-  }
+  if (options.init == KMeansInit::given) check_given(ctx, options.centres, options.clusters, table.cols());
 }
 
 }  // namespace ops

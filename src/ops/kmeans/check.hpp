@@ -11,6 +11,11 @@ namespace vicinal::ops {
 
 /// Throws `invalid_argument` for options outside their domain, or that do not fit the table.
 void check_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options);
+/// Throws `invalid_argument` for a table, weights, a metric or a number of clusters that no k-means has.
+void check_clusters(const Context& ctx, const TableView& table, std::span<const double> weights, Metric metric,
+                    std::int64_t clusters);
+/// Throws `invalid_argument` unless given centres are [clusters, d] in host memory.
+void check_given(const Context& ctx, const TableView& centres, std::int64_t clusters, std::int64_t d);
 /// Throws `invalid_argument` unless there are none or one for each of n rows, finite and at least 0.
 void check_weights(std::span<const double> weights, std::int64_t n);
 /// Throws `bad_data` by row and column for centres [k, d] that are not finite or are 2^500 and more.

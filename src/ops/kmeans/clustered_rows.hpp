@@ -42,6 +42,19 @@ class ClusteredRows {
   std::vector<std::int64_t> left_out_;
 };
 
+/// Puts values of the rows left out (ascending) among those of the others, in the order of the table.
+template <class T>
+void insert_left_out(std::vector<T>& values, const std::vector<T>& others, const std::vector<std::int64_t>& left_out) {
+  // From the last row to the first, each value moves to its place.
+  std::size_t kept = values.size();
+  std::size_t other = others.size();
+  values.resize(kept + other);
+  for (std::size_t row = values.size(); row-- > 0;) {
+    const bool is_out = other > 0 && left_out[other - 1] == static_cast<std::int64_t>(row);
+    values[row] = is_out ? others[--other] : values[--kept];
+  }
+}
+
 /// A table that the host can read: itself, or, of one in a device's memory, its rows as float64, and the bytes that
 /// this takes.
 RowCopy rows_on_host(const Context& ctx, const TableView& table);

@@ -10,7 +10,6 @@
 #include "backend/backend.hpp"
 #include "backend/kmeans.hpp"
 #include "backend/nearest.hpp"
-#include "core/distance.hpp"
 #include "core/entry.hpp"
 #include "core/exact_sum.hpp"
 #include "core/memory.hpp"
@@ -20,6 +19,7 @@
 #include "ops/kmeans/empty_clusters.hpp"
 #include "ops/kmeans/initial_centres.hpp"
 #include "ops/kmeans/mini_batch.hpp"
+#include "ops/kmeans/unit_means.hpp"
 
 namespace vicinal {
 namespace {
@@ -58,7 +58,6 @@ class Run {
 
   Iteration iterate(KMeans& result);
   bool fill_empty();
-  double unit_means();
 
   const Context& ctx_;
   Lloyd& lloyd_;
@@ -77,26 +76,6 @@ bool Run::fill_empty() {
   return ops::fill_empty(lloyd_, task_.table.rows(), task_.clusters, empty);
 }
 
-// The means, brought to length one; a cluster without one keeps its centre. Returns the shift.
-double Run::unit_means() {
-  const std::int64_t d = task_.table.cols();
-  std::vector<double> before(static_cast<std::size_t>(task_.clusters * d));
-  std::vector<double> after(before.size());
-  lloyd_.centres(before);
-  lloyd_.means();
-  lloyd_.centres(after);
-  lloyd_.sizes(sizes_);
-  double shift = 0;
-  for (std::int64_t c = 0; c < task_.clusters; ++c) {
-    const double* const from = before.data() + c * d;
-    double* const to = after.data() + c * d;
-    if (sizes_[static_cast<std::size_t>(c)] == 0 || !core::normalize_row(to, d, to)) std::copy_n(from, d, to);
-    shift += core::euclidean_key(from, to, d);
-  }
-  lloyd_.recentre(after);
-  return shift;
-}
-
 // Labels, rows for empty clusters, and means.
 Run::Iteration Run::iterate(KMeans& result) {
   const bool fills = options_.empty == EmptyClusters::farthest;
@@ -105,7 +84,7 @@ Run::Iteration Run::iterate(KMeans& result) {
   if (step.moved) return {step.changed, false, step.shift};
   if (options_.history) result.history.push_back(lloyd_.inertia() * ops::inertia_unit(options_.metric));
   const bool filled = fills && step.empty > 0 && fill_empty();
-  return {step.changed, filled, cosine ? unit_means() : lloyd_.means()};
+  return {step.changed, filled, cosine ? ops::unit_means(lloyd_, task_.clusters, task_.table.cols()) : lloyd_.means()};
 }
 
 KMeans Run::from(const std::vector<double>& centres, double least_shift) {
@@ -137,8 +116,8 @@ KMeans Run::from(const std::vector<double>& centres, double least_shift) {
       break;
     }
   }
-  // Nothing changes where labels ended it, but for replaced centres that is asked for.
-  if (!classical && (result.stopped != KMeansStop::labels || options_.metric == Metric::cosine)) lloyd_.assign();
+  // Nothing changes where labels ended it.
+  if (!classical && result.stopped != KMeansStop::labels) lloyd_.assign();
   take_state(lloyd_, task_, options_, result);
   return result;
 }
@@ -247,14 +226,7 @@ void label_left_out(const Context& ctx, const ops::ClusteredRows& rows, KMeans& 
   std::vector<std::int32_t> others(rows.left_out().size());
   lloyd->labels(others);
   for (const std::int32_t label : others) ++found.sizes[static_cast<std::size_t>(label)];
-  // From the last row to the first, each label moves to its place.
-  std::size_t kept = found.labels.size();
-  std::size_t other = others.size();
-  found.labels.resize(kept + other);
-  for (std::size_t row = found.labels.size(); row-- > 0;) {
-    const bool left_out = other > 0 && rows.left_out()[other - 1] == static_cast<std::int64_t>(row);
-    found.labels[row] = left_out ? others[--other] : found.labels[--kept];
-  }
+  ops::insert_left_out(found.labels, others, rows.left_out());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // knn, radius and count: check the arguments, plan, call the backend (contract clauses 5, 6, 7, 9).
 #include "vicinal/knn.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -97,6 +98,23 @@ void check_k(std::int64_t n, std::int64_t m, const NearestTask& task) {
     if (!task.exclude.empty()) why += "; excluded rows do not count";
     refuse("k: is " + std::to_string(k) + ", but at most " + std::to_string(largest) + " of the " + std::to_string(n) +
            " table rows can be neighbors" + why);
+  }
+}
+
+void check_radii(std::int64_t m, const NearestTask& task) {
+  const bool signs = task.metric == Metric::inner_product;
+  if (task.radii.empty()) {
+    if (std::isnan(task.radius)) refuse("radius: is not a number");
+    if (task.radius < 0 && !signs) refuse("radius: is negative");
+    return;
+  }
+  if (static_cast<std::int64_t>(task.radii.size()) != m) {
+    refuse("radii: " + std::to_string(task.radii.size()) + " for " + std::to_string(m) + " queries");
+  }
+  for (std::size_t i = 0; i < task.radii.size(); ++i) {
+    const double radius = task.radii[i];
+    if (std::isnan(radius)) refuse("radii: that of query " + std::to_string(i) + " is not a number");
+    if (radius < 0 && !signs) refuse("radii: that of query " + std::to_string(i) + " is negative");
   }
 }
 
@@ -280,6 +298,8 @@ SearchRequest request_of(const TableView* queries, const RadiusOptions& options,
                                                          options.filter, options.exclude});
   request.task.collect = collect;
   request.task.radius = options.radius;
+  request.task.radii = options.radii;
+  request.task.by_id = options.order == RadiusOrder::id;
   return request;
 }
 
@@ -290,8 +310,8 @@ void SearchRequest::check(const Context& ctx, const TableView& table) {
   if (task.collect == Collect::k_list) {
     check_k(table.rows(), queries.rows(), task);
   } else {
-    if (std::isnan(task.radius)) refuse("radius: is not a number");
-    if (task.radius < 0 && task.metric != Metric::inner_product) refuse("radius: is negative");
+    check_radii(queries.rows(), task);
+    if (!task.radii.empty()) task.radius = *std::max_element(task.radii.begin(), task.radii.end());
   }
   checked_ = true;
 }
@@ -305,6 +325,7 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
   if (task.self) task.queries = index.table;
   const std::int64_t m = task.queries.rows();
   std::uint64_t output = static_cast<std::uint64_t>(m) * 8;
+  if (!task.radii.empty()) output *= 2;  // as keys
   if (task.collect == Collect::k_list) {
     if (task.k > std::numeric_limits<std::int64_t>::max() / 16 / m) {
       throw Error(ErrorCode::over_memory, "knn: m * k results do not fit any memory");

@@ -75,7 +75,7 @@ void average(const Context& ctx, const NeighborGraph& graph, const Targets& targ
   const std::int64_t per_row = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(graph.ids.size()) * targets.outputs / std::max<std::int64_t>(1, m));
   const std::int64_t rows_per_task = std::max<std::int64_t>(1, kNeighborsPerTask / per_row);
-  const core::NeighborWeights weights_of(operation, options.weights, options.custom);
+  const core::NeighborWeights weights_of(operation, options.weights, options.custom, options.given);
   std::vector<std::vector<double>> scratch(static_cast<std::size_t>(ctx.threads()));
 
   core::parallel_for(ctx, (m + rows_per_task - 1) / rows_per_task, [&](std::int64_t task, int worker) {
@@ -87,7 +87,7 @@ void average(const Context& ctx, const NeighborGraph& graph, const Targets& targ
         if (id < 0 || id >= targets.rows) weights_of.refuse_id(id, targets.rows, first + row);
       }
       weights.resize(ids.size());
-      weights_of.weigh(first + row, graph.distances_of(row), weights);
+      weights_of.weigh(first + row, ids.data() - graph.ids.data(), graph.distances_of(row), weights);
       const double* const w = weights.data();
       const double weight = sum_of(size, [w](std::int64_t i, double a) { return a + w[i]; });
       if (std::isinf(weight)) weights_of.refuse_sum(first + row);
@@ -163,7 +163,7 @@ std::vector<double> average(const Context& ctx, const NeighborGraph& graph, cons
                             const RegressOptions& options) try {
   const core::Entry entry;
   check_graph(graph, "average");
-  check_weights(options.weights, options.custom, graph.metric, "average");
+  check_weights(graph, options.weights, options.custom, options.given, "average");
   ops::check_targets(targets, graph.table_rows);
   const double bytes = static_cast<double>(graph.rows) * static_cast<double>(targets.cols()) * sizeof(double);
   core::require_memory(ctx, ops::target_bytes(targets) + static_cast<std::uint64_t>(std::min(bytes, 0x1p62)),

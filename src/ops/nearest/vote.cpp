@@ -74,7 +74,7 @@ std::vector<Vote> vote(const Context& ctx, const NeighborGraph& graph, std::span
                        const VoteOptions& options) try {
   const core::Entry entry;
   check_graph(graph, "vote");
-  check_weights(options.weights, options.custom, graph.metric, "vote");
+  check_weights(graph, options.weights, options.custom, options.given, "vote");
   for (const Labels& labels : outputs) check_labels(labels, graph.table_rows);
   core::require_memory(ctx, vote_bytes(ctx, graph.rows, outputs, options), "vote");
 

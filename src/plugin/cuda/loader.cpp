@@ -89,14 +89,14 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-Plugin find_plugin() {
+LoadedPlugin find_plugin(const std::string& named) {
   std::string tried;
-  for (const std::string& path : plugin_candidates("VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so")) {
+  for (const std::string& path : plugin_candidates("VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so", named)) {
     if (!is_there(path)) {
       tried += (tried.empty() ? "" : ", ") + path;
       continue;
     }
-    Plugin plugin{&load_functions(path), path};
+    LoadedPlugin plugin{&load_functions(path), path};
     const int needed = plugin.functions->runtime_version / 1000;
     if (driver().version / 1000 < needed) {
       unavailable("the NVIDIA driver serves CUDA " + version_text(driver().version) + ", but the CUDA plug-in " + path +
@@ -130,8 +130,9 @@ const Functions& load_functions(const std::string& path) {
   return *functions;
 }
 
-const Plugin& plugin() {
-  static const Plugin kPlugin = find_plugin();  // an exception leaves it to the next call
+const LoadedPlugin& plugin() {
+  // An exception leaves it to the next call.
+  static const LoadedPlugin kPlugin = PluginFile::of(Plugin::cuda).load(find_plugin);
   return kPlugin;
 }
 
@@ -148,7 +149,7 @@ CudaStatus cuda_status() try {
   status.missing = driver.missing;
   if (!status.missing.empty()) return status;
   try {
-    const plugin::Plugin& plugin = plugin::plugin();
+    const plugin::LoadedPlugin& plugin = plugin::plugin();
     status.plugin = plugin.path;
     status.architectures = plugin.functions->architectures;
   } catch (const Error& error) {

@@ -22,12 +22,12 @@ const Driver& driver();
 /// is one of another version.
 const Functions& load_functions(const std::string& path);
 
-struct Plugin {
+struct LoadedPlugin {
   const Functions* functions = nullptr;
   std::string path;
 };
 /// The plug-in, loaded once a process. Throws `device_unavailable` saying where it was looked for, or that the driver
 /// is too old for it.
-const Plugin& plugin();
+const LoadedPlugin& plugin();
 
 }  // namespace vicinal::plugin

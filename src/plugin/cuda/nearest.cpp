@@ -6,11 +6,13 @@
 #include <cmath>
 #include <limits>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.hpp"
 #include "core/distance.hpp"
 #include "core/memory.hpp"
+#include "core/poll.hpp"
 #include "formulas/nearest/byte_screen.hpp"
 #include "formulas/nearest/radius.hpp"
 #include "plugin/cuda/staging.hpp"
@@ -42,28 +44,42 @@ constexpr double kPowerColumns = 150;        // that a power costs
 constexpr double kTransferRate = 2e10;       // bytes to the device a second
 constexpr std::int64_t kKDistances = 1024;
 
+/// Lists of a count are cut one call after the other: room for those of one.
+std::uint64_t list_room(const NearestTask& task) {
+  constexpr std::uint64_t kUsual = std::uint64_t{64} << 20;
+  return std::max(kUsual, static_cast<std::uint64_t>(task.index->table.rows()) * 16);
+}
+/// Whether the device finds more than is asked for: it knows one radius. Then its lists are cut here.
+bool are_cut(const NearestTask& task) {
+  return task.collect != Collect::k_list && !task.radii.empty();
+}
+
 /// Room for the neighbors within a radius: how many there are is not known before, so each growth is held against the
-/// limit. With a Handover there is room for those of one call, taken before the next.
+/// limit. With a Handover, and for a count, there is room for those of one call, taken before the next. Lists come in
+/// the order of (key, id), each within the largest radius; they are cut to their own, and put into the order of ids.
 class Room {
  public:
-  Room(Call& call, kernels::NearestResult& result, std::uint64_t scratch)
-      : call_(call), result_(result), bytes_(scratch) {
+  Room(Call& call, const NearestTask& task, kernels::NearestResult& result, std::uint64_t scratch)
+      : call_(call), task_(task), result_(result), counts_(task.collect == Collect::count), bytes_(scratch) {
     result_.offsets.assign(1, 0);
   }
 
   [[nodiscard]] std::int64_t most_neighbors() const {
     constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    if (counts_) return static_cast<std::int64_t>(list_room(task_) / kBytes);
     if (result_.handover == nullptr) return static_cast<std::int64_t>(kMost);
     return static_cast<std::int64_t>(std::clamp<std::uint64_t>(result_.handover->room / kBytes, 1, kMost));
   }
-  /// Has the lists taken that were found since, where there is a Handover.
+  /// Finishes the lists that were found since, and has them taken where there is a Handover.
   void hand_over() {
-    if (result_.handover == nullptr || result_.offsets.size() == 1) return;
-    result_.handover->take(first_);
+    finish_lists();
+    if (result_.handover != nullptr && result_.offsets.size() > 1) result_.handover->take(first_);
+    if (result_.handover == nullptr && !counts_) return;
     first_ += static_cast<std::int64_t>(result_.offsets.size()) - 1;
     std::vector<std::int64_t>().swap(result_.ids);
     std::vector<double>().swap(result_.distances);
     result_.offsets.assign(1, 0);
+    finished_ = 0;
   }
 
   static std::int32_t make(void* user, const std::int64_t* counts, std::int64_t queries, std::int64_t** ids,
@@ -92,7 +108,7 @@ class Room {
       const std::uint64_t before = values.capacity() * sizeof(T);
       const std::size_t capacity = std::max(total, values.capacity() + values.capacity() / 2);
       // Old and new stand side by side while it moves.
-      if (result_.handover == nullptr) {
+      if (result_.handover == nullptr && !counts_) {
         core::require_memory(call_.context(), bytes_ + capacity * sizeof(T), "radius: the neighbors found so far");
       }
       values.reserve(capacity);
@@ -101,12 +117,63 @@ class Room {
     values.resize(total);
   }
 
+  void finish_lists() {
+    if (task_.radii.empty() && !task_.by_id) return;
+    std::vector<std::int64_t>& offsets = result_.offsets;
+    std::int64_t from = offsets[finished_];
+    std::int64_t to = from;
+    for (; finished_ + 1 < offsets.size(); ++finished_) {
+      call_.context().check_cancelled();
+      const std::int64_t end = offsets[finished_ + 1];
+      const std::int64_t kept = from + within(static_cast<std::int64_t>(finished_), from, end);
+      if (counts_) {
+        result_.counts[static_cast<std::size_t>(first_) + finished_] = kept - from;
+      } else if (to != from) {
+        std::copy(result_.ids.begin() + from, result_.ids.begin() + kept, result_.ids.begin() + to);
+        std::copy(result_.distances.begin() + from, result_.distances.begin() + kept, result_.distances.begin() + to);
+      }
+      if (task_.by_id && !counts_) sort_by_id(to, to + kept - from);
+      to += kept - from;
+      from = end;
+      offsets[finished_ + 1] = to;
+    }
+    result_.ids.resize(static_cast<std::size_t>(to));
+    result_.distances.resize(static_cast<std::size_t>(to));
+  }
+  /// How many of a query's neighbors lie within its own radius: the first ones.
+  [[nodiscard]] std::int64_t within(std::int64_t query, std::int64_t begin, std::int64_t end) const {
+    if (task_.radii.empty()) return end - begin;
+    const auto list = result_.distances.begin();
+    const double radius = task_.radii[static_cast<std::size_t>(first_ + query)];
+    return std::upper_bound(list + begin, list + end, radius) - (list + begin);
+  }
+  void sort_by_id(std::int64_t begin, std::int64_t end) {
+    std::vector<std::pair<std::int64_t, double>> list;
+    list.reserve(static_cast<std::size_t>(end - begin));
+    for (std::int64_t i = begin; i < end; ++i) {
+      list.emplace_back(result_.ids[static_cast<std::size_t>(i)], result_.distances[static_cast<std::size_t>(i)]);
+    }
+    core::Poll poll(call_.context());
+    std::sort(list.begin(), list.end(), [&poll](const auto& a, const auto& b) {
+      poll.step();
+      return a.first < b.first;
+    });
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto& [id, distance] = list[static_cast<std::size_t>(i - begin)];
+      result_.ids[static_cast<std::size_t>(i)] = id;
+      result_.distances[static_cast<std::size_t>(i)] = distance;
+    }
+  }
+
   static constexpr std::uint64_t kBytes = 16;  // of a neighbor
 
   Call& call_;
+  const NearestTask& task_;
   kernels::NearestResult& result_;
+  bool counts_;
   std::uint64_t bytes_;
-  std::int64_t first_ = 0;  // query whose list comes next
+  std::int64_t first_ = 0;    // query whose list comes first of those that there are
+  std::size_t finished_ = 0;  // of these lists
 };
 
 class DeviceNearest final : public CudaNearest {
@@ -216,8 +283,8 @@ class DeviceNearest final : public CudaNearest {
       asked.ids = result.ids.data();
       asked.distances = result.distances.data();
       asked.counts = result.counts.data();
-      if (task.collect != Collect::radius) return run(call, asked, counters, status);
-      Room room(call, result, host_bytes(ctx, task));
+      if (asked.collect != kRadius) return run(call, asked, counters, status);
+      Room room(call, task, result, host_bytes(ctx, task));
       asked.make_room = Room::make;
       asked.user = &room;
       asked.most_neighbors = room.most_neighbors();
@@ -257,6 +324,10 @@ class DeviceNearest final : public CudaNearest {
     std::uint64_t bytes = staging_bytes(task.index->table);
     if (!task.self) bytes = std::max(bytes, staging_bytes(task.queries));
     if (task.collect != Collect::k_list) bytes += static_cast<std::uint64_t>(task.queries.rows()) * 16;
+    if (task.collect == Collect::count && are_cut(task)) bytes += list_room(task);
+    if (task.collect == Collect::radius && task.by_id) {
+      bytes += static_cast<std::uint64_t>(task.index->table.rows()) * 16;  // the list that is being sorted
+    }
     return bytes;
   }
   kernels::MemoryNeed search_bytes(const Context& ctx, const NearestTask& task) const override {
@@ -326,7 +397,7 @@ class DeviceNearest final : public CudaNearest {
     asked.metric = static_cast<std::int32_t>(task.metric);
     asked.p = task.p;
     asked.method = static_cast<std::int32_t>(task.method);
-    asked.collect = static_cast<std::int32_t>(task.collect);
+    asked.collect = are_cut(task) ? kRadius : static_cast<std::int32_t>(task.collect);
     asked.k = task.k;
     asked.filter = task.filter.empty() ? nullptr : task.filter.data();
     asked.exclude = task.exclude.empty() ? nullptr : task.exclude.data();

@@ -14,9 +14,14 @@ namespace {
   throw Error(ErrorCode::device_unavailable, sentence);
 }
 
-const gdal::Functions& load() {
+struct LoadedGeo {
+  const gdal::Functions* functions = nullptr;
+  std::string path;
+};
+
+LoadedGeo load(const std::string& named) {
   std::string tried;
-  for (const std::string& path : plugin_candidates("VICINAL_GEO_PLUGIN", "libvicinal_geo.so")) {
+  for (const std::string& path : plugin_candidates("VICINAL_GEO_PLUGIN", "libvicinal_geo.so", named)) {
     if (!is_there(path)) {
       tried += (tried.empty() ? "" : ", ") + path;
       continue;
@@ -36,7 +41,7 @@ const gdal::Functions& load() {
         functions->bytes != static_cast<std::int32_t>(sizeof(gdal::Functions))) {
       no_polygon_files("the plug-in " + path + " is of another version than this library");
     }
-    return *functions;
+    return {functions, path};
   }
   no_polygon_files("files of polygons need the plug-in libvicinal_geo.so, which is not there (tried " + tried +
                    "); the package vicinal-geo brings it, and a build where libgdal-dev and libgeos-dev are installed");
@@ -45,8 +50,8 @@ const gdal::Functions& load() {
 }  // namespace
 
 const gdal::Functions& geo_plugin() {
-  static const gdal::Functions& kFunctions = load();
-  return kFunctions;
+  static const LoadedGeo kPlugin = PluginFile::of(Plugin::geo).load(load);
+  return *kPlugin.functions;
 }
 
 void check(const gdal::Status& status) {

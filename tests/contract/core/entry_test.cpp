@@ -134,6 +134,12 @@ struct Inputs {
             .target_columns = static_cast<std::int64_t>(roll.parameters.size()) / kRows,
             .preparation = scaled_table};
   }
+  [[nodiscard]] KMeansSteps steps(const Context& c) const {
+    KMeansSteps made(c, tiny, {.clusters = 3});
+    made.start(tiny.slice(0, 3));
+    made.assign();
+    return made;
+  }
   [[nodiscard]] Table asked() const {
     Table made;
     made.view = queries;
@@ -261,6 +267,7 @@ const std::vector<Call> kCases = {
   {"Context::cuda", [](Bits& b, const Context&, const Inputs&) { try { b.add(Context::cuda().device()); } catch (const Error& e) { b.add(std::string(e.what())); } }},
   {"Context::automatic", [](Bits& b, const Context&, const Inputs&) { b.add(Context::automatic().device()); }},
   {"cuda_status", [](Bits& b, const Context&, const Inputs&) { b.add(cuda_status().missing); }},
+  {"set_plugin", [](Bits& b, const Context&, const Inputs& in) { try { set_plugin(Plugin::geo, in.folder / "nowhere"); } catch (const Error& error) { b.add(std::string(error.what())); } }},
   {"tensor_core_sums", [](Bits& b, const Context& c, const Inputs&) { b.add(tensor_core_sums(c).model); }},
   {"generate", [](Bits& b, const Context& c, const Inputs&) { for (const vicinal::Shape s : {vicinal::Shape::blobs, vicinal::Shape::swiss_roll, vicinal::Shape::moons, vicinal::Shape::s_curve}) b.add(generate(c, {.shape = s, .rows = 50, .noise = 0.1}).points); }},
   {"Index::Index", [](Bits& b, const Context& c, const Inputs& in) { const Index index(c, in.tiny, {.copy = true, .tree = true}); b.add(knn(c, index, {.k = 5})); }},
@@ -316,6 +323,17 @@ const std::vector<Call> kCases = {
   {"score", [](Bits& b, const Context& c, const Inputs& in) { b.add(score(c, in.fitted_kmeans, in.table)); }},
   {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, in.fitted_kmeans, in.table)); }},
   {"centre_distances", [](Bits& b, const Context& c, const Inputs& in) { b.add(centre_distances(c, in.fitted_kmeans, in.table, in.fitted_kmeans.labels)); }},
+  {"KMeansSteps::KMeansSteps", [](Bits& b, const Context& c, const Inputs& in) { b.add(KMeansSteps(c, in.tiny, {.clusters = 3}).plan()); }},
+  {"KMeansSteps::start", [](Bits& b, const Context& c, const Inputs& in) { KMeansSteps steps(c, in.table, {.clusters = 3, .metric = Metric::cosine}); steps.start(in.table.slice(0, 3)); b.add(steps.centres()); }},
+  {"KMeansSteps::set_centres", [](Bits& b, const Context& c, const Inputs& in) { KMeansSteps steps = in.steps(c); steps.set_centres(in.tiny.slice(0, 3)); b.add(steps.centres()); }},
+  {"KMeansSteps::assign", [](Bits& b, const Context& c, const Inputs& in) { KMeansSteps steps = in.steps(c); b.add(static_cast<double>(steps.assign().changed)); b.add(steps.labels()); }},
+  {"KMeansSteps::move_row", [](Bits& b, const Context& c, const Inputs& in) { KMeansSteps steps = in.steps(c); steps.move_row(5, 1); steps.means(); b.add(steps.centres()); }},
+  {"KMeansSteps::means", [](Bits& b, const Context& c, const Inputs& in) { KMeansSteps steps = in.steps(c); b.add(steps.means()); b.add(steps.centres()); }},
+  {"KMeansSteps::centres", [](Bits& b, const Context& c, const Inputs& in) { b.add(in.steps(c).centres()); }},
+  {"KMeansSteps::labels", [](Bits& b, const Context& c, const Inputs& in) { b.add(in.steps(c).labels()); }},
+  {"KMeansSteps::sizes", [](Bits& b, const Context& c, const Inputs& in) { b.add(in.steps(c).sizes()); }},
+  {"KMeansSteps::keys", [](Bits& b, const Context& c, const Inputs& in) { b.add(in.steps(c).keys()); }},
+  {"KMeansSteps::inertia", [](Bits& b, const Context& c, const Inputs& in) { b.add(in.steps(c).inertia()); }},
   {"KMeansModel::save", [](Bits& b, const Context& c, const Inputs& in) { in.kmeans_model().save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
   {"KMeansModel::load", [](Bits& b, const Context& c, const Inputs& in) { const KMeansModel read = KMeansModel::load(c, in.folder / "kmeans"); b.add(read.fitted.centres); b.add(read.fitted.inertia); }},
   {"lof", [](Bits& b, const Context& c, const Inputs& in) { for (const OutlierScore s : {OutlierScore::lof, OutlierScore::loop, OutlierScore::knn_weighted, OutlierScore::inflo}) b.add(lof(c, in.graph, {.k = 8, .score = s}).scores); }},

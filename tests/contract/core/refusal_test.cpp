@@ -154,6 +154,25 @@ TEST_F(Refusal, RadiiAndExponentsOutsideTheirDomain) {
     });
   }
   EXPECT_NO_THROW((void)radius(context_, table(), queries(), {.radius = -1, .metric = Metric::inner_product}));
+  std::vector<double> radii(kQueries, 1);
+  const Index index(context_, table());
+  for (const double r : {-1.0, kNaN}) {
+    radii[5] = r;
+    expect_refusal(ErrorCode::invalid_argument, {"radii", "query 5"},
+                   [&] { (void)radius(context_, table(), queries(), {.radii = radii}); });
+    expect_refusal(ErrorCode::invalid_argument, {"radii", "query 5"},
+                   [&] { (void)count(context_, index, queries(), {.radii = radii}); });
+  }
+  radii[5] = -1;
+  EXPECT_NO_THROW((void)radius(context_, table(), queries(), {.metric = Metric::inner_product, .radii = radii}));
+  radii.pop_back();
+  expect_refusal(ErrorCode::invalid_argument, {"radii: ", std::to_string(kQueries - 1), std::to_string(kQueries)},
+                 [&] { (void)radius(context_, table(), queries(), {.radii = radii}); });
+  expect_refusal(ErrorCode::invalid_argument, {"radii: ", std::to_string(kRows)},
+                 [&] { (void)count(context_, index, {.radii = radii}); });
+  EXPECT_EQ(radius_order_from("id"), RadiusOrder::id);
+  expect_refusal(ErrorCode::invalid_argument, {"order", "distance", "key", "id"},
+                 [&] { (void)radius_order_from("distance"); });
   for (const double p : {0.5, kNaN, kInfinity, -2.0}) {
     expect_refusal(ErrorCode::invalid_argument, {"p"},
                    [&] { (void)knn(context_, table(), queries(), {.k = 1, .metric = Metric::minkowski, .p = p}); });

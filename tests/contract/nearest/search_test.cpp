@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "check.hpp"
 
@@ -177,6 +179,45 @@ TEST(Radius, InManyBatches) {
   const auto counts = count(Context::cpu(), index, options).counts;
   ASSERT_EQ(graph.offsets.size(), counts.size() + 1);
   for (std::size_t i = 0; i < counts.size(); ++i) EXPECT_EQ(graph.offsets[i + 1] - graph.offsets[i], counts[i]);
+}
+
+// More queries than a batch has: each has its own radius, wherever its batch begins, on a device too.
+TEST(Radius, OfEachQueryInManyBatches) {
+  const Shape shape = {6007, 24, 1};
+  const Rows rows = make_rows(Family::gaussian, shape, 5);
+  const TableView table(rows.table.data(), shape.n, shape.d);
+  std::vector<double> radii;
+  for (std::int64_t i = 0; i < shape.n; ++i) radii.push_back(3.5 + 0.25 * static_cast<double>(i % 5));
+  const auto joined_of = [&](const Context& ctx, const Index& index, const RadiusOptions& options) {
+    std::vector<std::int64_t> ids;
+    radius_batches(ctx, index, options, [&](std::int64_t, const NeighborGraph& lists) {
+      ids.insert(ids.end(), lists.ids.begin(), lists.ids.end());
+    });
+    return ids;
+  };
+  for (const Way& way : some_ways(1)) {
+    if (is_of_a_paper(way.method) || !serves(way.method, Metric::euclidean)) continue;
+    const Context& ctx = context_of(way);
+    const Index index(ctx, table);
+    for (const RadiusOrder order : {RadiusOrder::key, RadiusOrder::id}) {
+      const Method method = way.cuda ? Method::automatic : way.method;
+      const RadiusOptions each = {.method = method, .order = order, .radii = radii};
+      const NeighborGraph got = radius(ctx, index, each);
+      const auto counts = count(ctx, index, each).counts;
+      EXPECT_EQ(joined_of(ctx, index, each), got.ids);
+      for (int part = 0; part < 5; ++part) {
+        const NeighborGraph same = radius(ctx, index, {.radius = 3.5 + 0.25 * part, .method = method, .order = order});
+        for (std::int64_t i = part; i < shape.n; i += 5) {
+          const auto ids = got.ids_of(i);
+          const auto expected = same.ids_of(i);
+          ASSERT_TRUE(std::equal(ids.begin(), ids.end(), expected.begin(), expected.end())) << describe(way) << i;
+          ASSERT_EQ(counts[static_cast<std::size_t>(i)], static_cast<std::int64_t>(ids.size()));
+          const bool ascends = std::is_sorted(ids.begin(), ids.end());
+          ASSERT_TRUE(ascends || order == RadiusOrder::key) << describe(way) << i;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

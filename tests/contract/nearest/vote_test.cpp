@@ -4,11 +4,14 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "check.hpp"
 #include "reference/reference.hpp"
+#include "reference/supervised.hpp"
+#include "refused.hpp"
 #include "vicinal/vicinal.hpp"
 
 namespace vicinal::contract {
@@ -125,6 +128,95 @@ TEST(Vote, CustomWeightsAreTheCallers) {
     EXPECT_EQ(farthest.codes[static_cast<std::size_t>(i)],
               labels.codes[static_cast<std::size_t>(graph.ids_of(i).back())]);
   }
+}
+
+// Weights that the caller has made, of lists of one length and of several.
+TEST(Vote, GivenWeightsAreTheCallers) {
+  const Shape shape = {211, 3, 37};
+  const Rows rows = make_rows(Family::gaussian, shape, 5);
+  const TableView table(rows.table.data(), shape.n, shape.d);
+  const TableView queries(rows.queries.data(), shape.m, shape.d);
+  const std::vector<Labels> outputs = {voting_labels(shape.n, 4, 1), voting_labels(shape.n, 30, 2)};
+  const std::vector<double> targets(rows.table.begin(), rows.table.begin() + shape.n);
+  const TableView target_table(targets.data(), shape.n, 1);
+  for (const Way& way : some_ways(2)) {
+    if (is_of_a_paper(way.method)) continue;
+    const Context& context = context_of(way);
+    for (const NeighborGraph& graph :
+         {knn(context, table, queries, {.k = 7}), radius(context, table, queries, {.radius = 1.5})}) {
+      std::vector<double> given;
+      for (std::size_t i = 0; i < graph.ids.size(); ++i) {
+        given.push_back(i % 5 == 3 ? 0 : 0.1 * static_cast<double>(i * 2654435761U % 97));
+      }
+      for (std::int64_t i = 0; i < graph.rows; ++i) {  // some weight in each list
+        if (!graph.ids_of(i).empty()) given[static_cast<std::size_t>(graph.ids_of(i).data() - graph.ids.data())] = 0.3;
+      }
+      VoteOptions voting{.weights = Weighting::given, .probabilities = true};
+      voting.given = given;
+      const auto votes = vote(context, graph, outputs, voting);
+      for (std::size_t o = 0; o < outputs.size(); ++o) {
+        const Vote expected = reference::vote(graph, outputs[o], Weighting::given, given);
+        EXPECT_EQ(votes[o].codes, expected.codes) << describe(way);
+        for (std::size_t i = 0; i < expected.probabilities.size(); ++i) {
+          ASSERT_EQ(votes[o].probabilities[i], expected.probabilities[i]) << describe(way) << i;
+        }
+      }
+      RegressOptions averaging{.weights = Weighting::given, .outlier = -7};
+      averaging.given = given;
+      const auto means = average(context, graph, target_table, averaging);
+      EXPECT_EQ(means, reference::average(graph, targets, 1, Weighting::given, -7, given)) << describe(way);
+    }
+  }
+}
+
+TEST(Vote, GivenWeightsThatAreRefused) {
+  const std::vector<double> line = {0, 1, 2, 3, 4, 5};
+  const TableView table(line.data(), 6, 1);
+  const Context& context = context_of(available_isas().front(), 1);
+  const NeighborGraph graph = knn(context, table, {.k = 2});
+  const Labels labels = voting_labels(6, 2, 1);
+  std::vector<double> given(12, 1);
+  const auto voted = [&] {
+    VoteOptions voting{.weights = Weighting::given};
+    voting.given = given;
+    (void)vote(context, graph, labels, voting);
+  };
+  const auto averaged = [&] {
+    RegressOptions averaging{.weights = Weighting::given};
+    averaging.given = given;
+    (void)average(context, graph, table, averaging);
+  };
+  const auto bad = ErrorCode::invalid_argument;
+  for (const double wrong : {-1.0, -0x1p-1074, std::nan(""), HUGE_VAL}) {
+    given[7] = wrong;
+    refused(voted, bad, "vote: query row 3 got the given weight ");
+    refused(voted, bad, " for its neighbor of rank 1: weights must be finite and not negative");
+    refused(averaged, bad, "average: query row 3 got the given weight ");
+  }
+  given[6] = given[7] = std::numeric_limits<double>::max();
+  refused(voted, bad, "query row 3 got weights whose sum is beyond a float64");
+  given.pop_back();
+  refused(voted, bad, "vote: weights: there are 11 for 12 neighbors");
+  refused(averaged, bad, "average: weights: there are 11 for 12 neighbors");
+  // A search and its vote in one call have no lists that they could belong to.
+  const auto none = "weights are given, which only vote and average take";
+  refused(
+      [&] {
+        (void)classify(context, table, table, std::vector<Labels>{labels}, {.k = 2}, {.weights = Weighting::given});
+      },
+      bad, none);
+  refused([&] { (void)regress(context, table, table, table, {.k = 2}, {.weights = Weighting::given}); }, bad, none);
+  refused([&] { (void)cross_validate(context, table, labels, {.weights = Weighting::given}); }, bad, none);
+  // All weights 0: the smallest label among the neighbors, and no share.
+  given.assign(12, 0);
+  VoteOptions voting{.weights = Weighting::given, .probabilities = true};
+  voting.given = given;
+  const Vote nothing = vote(context, graph, labels, voting);
+  EXPECT_EQ(nothing.codes, vote(context, graph, labels,
+                                {.weights = Weighting::custom,
+                                 .custom = [](auto, auto weights) { std::fill(weights.begin(), weights.end(), 0.0); }})
+                               .codes);
+  EXPECT_EQ(nothing.probabilities, std::vector<double>(12, 0));
 }
 
 TEST(Vote, TextLabelsSortByByteAndTiesGoToTheSmaller) {

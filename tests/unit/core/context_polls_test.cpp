@@ -101,6 +101,19 @@ TEST(Polls, ALongListWithinARadius) {
   EXPECT_GE(polls_of([&] { radius(ctx, index, table.slice(0, 1), options); }) - counting, 4 * 18);
 }
 
+// Each radius is brought to a key.
+TEST(Polls, ManyRadii) {
+  constexpr std::int64_t kRows = 1 << 14;
+  const std::vector<float> rows = polled_rows(kRows, 1);
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.data(), kRows, 1);
+  const Index index(ctx, table.slice(0, 2));
+  const std::vector<double> radii(kRows, 0.5);
+  const auto polls = [&](const RadiusOptions& options) { return polls_of([&] { count(ctx, index, table, options); }); };
+  EXPECT_GE(polls({.method = Method::direct, .radii = radii}) - polls({.radius = 0.5, .method = Method::direct}),
+            kRows / 1024);
+}
+
 // A leaf of equal points may be of any size, where they are too few of the table to be made one.
 TEST(Polls, ALargeLeaf) {
   constexpr std::int64_t kRows = 1 << 17;

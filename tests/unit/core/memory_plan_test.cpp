@@ -7,6 +7,7 @@
 #include "backend/backend.hpp"
 #include "backend/kmeans.hpp"
 #include "vicinal/kmeans.hpp"
+#include "vicinal/kmeans_steps.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"
 #include "vicinal/radius_batches.hpp"
@@ -43,6 +44,13 @@ TEST(MemoryPlan, ListsOfNeighbors) {
         plan_radius(tables.ctx, tables.small, &queries, {.radius = 1, .method = Method::direct}).memory);
   };
   EXPECT_GE(within(tables.large) - within(tables.small), 8.0 * kRows);
+  // And one of radii as keys.
+  const std::vector<double> radii(static_cast<std::size_t>(kRows), 1);
+  const auto of_each = [&](const RadiusOptions& options) {
+    return static_cast<double>(plan_radius(tables.ctx, tables.small, &tables.small, options).memory);
+  };
+  EXPECT_GE(of_each({.method = Method::direct, .radii = radii}) - of_each({.radius = 1, .method = Method::direct}),
+            8.0 * kRows);
 }
 
 TEST(MemoryPlan, ListsInBatches) {
@@ -107,6 +115,33 @@ TEST(MemoryPlan, RowsOfClusters) {
   const double by_backend = of_backend(2000) - of_backend(1000);
   EXPECT_GE(by_backend, 1000.0 * (4 * 8 * 8 + 2 * 2 * 8 * 8));
   EXPECT_GE(of_clusters(2000) - of_clusters(1000), by_backend + 1000.0 * (6 * 2 * 8));
+}
+
+TEST(MemoryPlan, StepsOfClusters) {
+  const Tables tables;
+  std::vector<double> weights(static_cast<std::size_t>(2 * kRows), 2);
+  const auto bytes = [&](bool weighted) {
+    return bytes_per_row(tables, [&](const TableView& table) {
+      KMeansStepsOptions options{.clusters = 8};
+      if (weighted) options.weights = std::span(weights).first(static_cast<std::size_t>(table.rows()));
+      return KMeansSteps(tables.ctx, table, options).plan();
+    });
+  };
+  // Labels and two bounds; labels and keys that are returned; weights.
+  EXPECT_GE(bytes(false), 4 + 4 + 4 + 12);
+  EXPECT_GE(bytes(true), 4 + 4 + 4 + 12 + 8);
+  // Copies of rows with a weight and without one, 8 bytes each, their numbers and weights.
+  weights[0] = 0;
+  EXPECT_GE(bytes(true), 4 + 4 + 4 + 12 + 8 + 8 + 16);
+  const auto of_clusters = [&](std::int64_t clusters) {
+    return static_cast<double>(KMeansSteps(tables.ctx, tables.small, {.clusters = clusters}).plan().memory -
+                               kernels::backend_of(tables.ctx)
+                                   .kmeans()
+                                   .plan(tables.ctx, {tables.small, {}, clusters}, kernels::kNoSeeding)
+                                   .bytes.host);
+  };
+  // Four times the centres, and sizes.
+  EXPECT_GE(of_clusters(2000) - of_clusters(1000), 1000.0 * (4 * 2 * 8 + 8));
 }
 
 }  // namespace

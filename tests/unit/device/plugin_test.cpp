@@ -53,6 +53,44 @@ TEST(Plugin, TheVariableNamesTheOnlyFileThatIsTried) {
   EXPECT_EQ(candidates[1], "libvicinal_cuda.so");
 }
 
+TEST(Plugin, AFileThatTheProgramNamesIsTheOnlyOneButForTheVariable) {
+  {
+    const Variable variable("VICINAL_CUDA_PLUGIN", nullptr);
+    EXPECT_EQ(plugin::plugin_candidates("VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so", "/mine/plugin.so"),
+              std::vector<std::string>{"/mine/plugin.so"});
+  }
+  const Variable variable("VICINAL_CUDA_PLUGIN", "/somewhere/plugin.so");
+  EXPECT_EQ(plugin::plugin_candidates("VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so", "/mine/plugin.so"),
+            std::vector<std::string>{"/somewhere/plugin.so"});
+}
+
+TEST(Plugin, IsNamedBeforeItIsLoaded) {
+  struct Loaded {
+    std::string path;
+  };
+  plugin::PluginFile file;
+  file.name(Plugin::cuda, "/a.so");
+  file.name(Plugin::cuda, "/b.so");
+  const auto fails = [](const std::string& named) -> Loaded { throw Error(ErrorCode::device_unavailable, named); };
+  EXPECT_EQ(refusal(ErrorCode::device_unavailable, [&] { file.load(fails); }), "/b.so");
+  file.name(Plugin::cuda, "/c.so");  // what was not loaded, another file may be
+  EXPECT_EQ(file.load([](const std::string& named) { return Loaded{named}; }).path, "/c.so");
+  file.name(Plugin::cuda, "/c.so");
+  expect_words(refusal(ErrorCode::invalid_argument, [&] { file.name(Plugin::cuda, "/d.so"); }),
+               {"plugin: cuda is already loaded, from /c.so"});
+}
+
+TEST(Plugin, ANameThatIsNoFileIsRefused) {
+  expect_words(refusal(ErrorCode::invalid_argument, [] { set_plugin(Plugin::geo, ""); }), {"path: is empty"});
+  expect_words(refusal(ErrorCode::io, [] { set_plugin(Plugin::cuda, "/nowhere/libvicinal_cuda.so"); }),
+               {"path: there is no file /nowhere/libvicinal_cuda.so"});
+  expect_words(refusal(ErrorCode::io, [] { set_plugin(Plugin::cuda, "/tmp"); }), {"path: there is no file /tmp"});
+  expect_words(refusal(ErrorCode::invalid_argument, [] { set_plugin(static_cast<Plugin>(7), "/tmp"); }),
+               {"plugin: unknown value 7"});
+  expect_words(refusal(ErrorCode::invalid_argument, [] { (void)plugin_from("gdal"); }), {"gdal", "cuda", "geo"});
+  EXPECT_EQ(name_of(plugin_from("geo")), "geo");
+}
+
 TEST(Plugin, AContextSaysWhatIsMissing) {
   const CudaStatus status = cuda_status();
   if (status.missing.empty()) GTEST_SKIP() << "nothing is missing here";
