@@ -1,7 +1,6 @@
 // lle, the placing of other rows, and models of an index and its embedding.
 #include <nanobind/stl/vector.h>
 
-#include <optional>
 #include <utility>
 
 #include "answer.hpp"
@@ -47,11 +46,8 @@ nb::object lle_call(nb::handle table, nb::handle graph, nb::dict keywords) {
                       : call.expect<NeighborGraph>("graph", graph, "a NeighborGraph of the table within itself");
   auto result = std::make_shared<Lle>();
   call.run([&](const Context& ctx) {
-    // What comes in blocks is copied: all rows must be in memory.
-    std::optional<Index> copy;
-    if (input.view.is_block_source()) copy.emplace(ctx, input.view, IndexOptions{.copy = true});
-    const TableView rows = copy ? copy->table() : input.view;
-    *result = known_graph ? lle(ctx, rows, *known_graph, options) : lle(ctx, rows, options);
+    const Input rows = in_memory(ctx, input);
+    *result = known_graph ? lle(ctx, rows.view, *known_graph, options) : lle(ctx, rows.view, options);
   });
   return lle_answer(call, result);
 }
@@ -120,7 +116,8 @@ nb::object lle_of(nb::dict state) {
   copy(call.numbers("embedding", state["embedding"]), fitted->embedding);
   copy(call.integers("piece", state["piece"]), fitted->piece);
   copy(call.integers("placed", state["placed"]), fitted->placed);
-  if (fitted->options.dim < 1 || fitted->embedding.size() / static_cast<std::size_t>(fitted->options.dim) != fitted->piece.size()) {
+  if (fitted->options.dim < 1 ||
+      fitted->embedding.size() / static_cast<std::size_t>(fitted->options.dim) != fitted->piece.size()) {
     throw Error(ErrorCode::bad_data, "embedding: its numbers are not those of its rows");
   }
   fitted->warning = nb::cast<std::string>(state["warning"]);

@@ -102,10 +102,6 @@ nb::object index_call(nb::handle table, nb::dict keywords) {
   const auto options = call.options(index_fields());
   call.refuse_others();
   const Input input = call.table("table", table);
-  if (input.view.is_block_source() && !options.copy) {
-    throw Error(ErrorCode::invalid_argument,
-                "table: a BlockSource, which is read during this call only; pass copy=True");
-  }
   std::shared_ptr<const HeldIndex> held;
   call.run([&](const Context& ctx) {
     held =

@@ -55,4 +55,11 @@ inline std::optional<Input> optional_table(Call& call, const char* name, nanobin
   return call.table(name, value);
 }
 
+/// A table whose rows are in memory: what comes in blocks is copied.
+inline Input in_memory(const Context& ctx, const Input& table) {
+  if (!table.view.is_block_source()) return table;
+  const auto copy = std::make_shared<const Index>(ctx, table.view, IndexOptions{.copy = true});
+  return {copy->table(), copy};
+}
+
 }  // namespace vicinal::python

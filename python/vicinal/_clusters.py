@@ -7,7 +7,7 @@ from typing import Any, Callable, ClassVar, Literal, NamedTuple, Unpack
 from vicinal import _core, _plots
 from vicinal._names import documented
 from vicinal._options import Common, KMeansOptions
-from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Record, Saved
+from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Record, Result, Saved
 
 __all__ = ["KMeans", "KMeansSteps", "kmeans", "predict"]
 
@@ -92,6 +92,7 @@ def kmeans(table: Any, **options: Unpack[KMeansOptions]) -> KMeans:
 def predict(model: KMeans, table: Any, **options: Unpack[Common]) -> Int32Array:
     """The cluster of each row: KMeans.predict."""
     return model.predict(table, **options)
+
 
 class Assigned(NamedTuple):
     """What an assignment did."""

@@ -101,6 +101,11 @@ def test_other_functions():
     same(vc.lof(vc.Index(matrix, copy=True), k=5, score="ldof").scores, vc.lof(table, k=5, score="ldof").scores)
     same(vc.kmeans(matrix, clusters=3, seed=1).centres, vc.kmeans(table, clusters=3, seed=1).centres)
     same(vc.lle(matrix, k=8).embedding, vc.lle(table, k=8).embedding)
+    steps, expected = vc.KMeansSteps(matrix, clusters=3), vc.KMeansSteps(table, clusters=3)
+    for one in (steps, expected):
+        one.start(table[:3])
+        one.assign()
+    same(steps.keys(), expected.keys())
     labels = np.arange(ROWS) % 3
     same(vc.classify(matrix, matrix, labels, k=3).labels, vc.classify(table, table, labels, k=3).labels)
 
