@@ -52,7 +52,7 @@ const char* other_elements(std::string_view format, bool coded) {
   }
 }
 
-std::vector<ArrowColumn> columns_of(const arrow::Schema& schema, const std::string& table) {
+std::vector<ArrowColumn> number_columns(const arrow::Schema& schema, const std::string& table) {
   if (std::string_view(schema.format) != "+s") {
     throw Error(ErrorCode::invalid_argument, table + ": a single Arrow column; expected a table, which has columns");
   }
@@ -316,7 +316,7 @@ class ArrowStream {
   [[nodiscard]] std::vector<ArrowColumn> columns() {
     Owned<arrow::Schema> schema;
     check(stream_->get_schema(stream_.get(), schema.get()));
-    return columns_of(*schema, table_);
+    return number_columns(*schema, table_);
   }
   /// The next batch; an empty one at the end.
   std::shared_ptr<Owned<arrow::Array>> next() {
