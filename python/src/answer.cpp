@@ -24,7 +24,7 @@ Answer& Answer::plan(const Plan& plan) {
   return *this;
 }
 
-Answer& Answer::stats(const SearchStats& stats) {
+nb::dict dict_of(const SearchStats& stats) {
   nb::dict fields;
   fields["distinct_rows"] = stats.distinct_rows;
   fields["survivors"] = stats.survivors;
@@ -33,7 +33,11 @@ Answer& Answer::stats(const SearchStats& stats) {
   fields["prepare_seconds"] = stats.prepare_seconds;
   fields["search_seconds"] = stats.search_seconds;
   fields["selection_seconds"] = stats.selection_seconds;
-  fields_["stats"] = fields;
+  return fields;
+}
+
+Answer& Answer::stats(const SearchStats& stats) {
+  fields_["stats"] = dict_of(stats);
   return *this;
 }
 

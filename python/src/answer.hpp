@@ -70,6 +70,7 @@ class Answer {
 };
 
 nanobind::dict dict_of(const Plan& plan);
+nanobind::dict dict_of(const SearchStats& stats);
 
 /// A vector as an array of its own, without a copy.
 template <class T>
@@ -78,6 +79,12 @@ nanobind::object array_of(std::vector<T>&& values, std::initializer_list<std::in
   const nanobind::capsule owner(owned, [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
   const std::vector<std::size_t> sizes(shape.begin(), shape.end());
   return nanobind::cast(nanobind::ndarray<nanobind::numpy, T>(owned->data(), sizes.size(), sizes.data(), owner));
+}
+
+/// A copy of a vector.
+template <class T>
+nanobind::object copy_of(const std::vector<T>& values) {
+  return array_of(std::vector<T>(values), {static_cast<std::int64_t>(values.size())});
 }
 
 }  // namespace vicinal::python

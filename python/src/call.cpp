@@ -21,6 +21,20 @@ nb::object tables(const char* function) {
   return nb::module_::import_("vicinal._tables").attr(function);
 }
 
+thread_local Call* running = nullptr;
+
+/// Says whose work runs on this thread. A signal handler may call the library meanwhile, so calls nest.
+class Running {
+ public:
+  explicit Running(Call* call) : before_(std::exchange(running, call)) {}
+  ~Running() { running = before_; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  Call* before_;
+};
+
 }  // namespace
 
 const Native* native_of(nb::handle value) {
@@ -92,7 +106,9 @@ Input Call::look(const char* name, nb::handle value, int* device) {
   const nb::tuple answer = nb::cast<nb::tuple>(tables("table")(value, name));
   count_copied(nb::cast<std::int64_t>(answer[2]));
   const auto kind = nb::cast<std::string>(answer[0]);
-  if (kind == "blocks") return block_table(*this, answer[1]);
+  if (kind == "blocks") return block_table(answer[1]);
+  if (kind == "csr") return csr_table(answer[1], name);
+  if (kind == "arrow") return arrow_table(*this, answer[1], name);
   if (kind != "path") return imported_table(kind, answer[1], name, device);
   const auto path = nb::cast<std::string>(answer[1]);
   auto table = std::make_shared<Table>();
@@ -165,18 +181,27 @@ void Call::run(const std::function<void(const Context&)>& work, double operation
       ask_python([&] { progress_(nb::str(stage.data(), stage.size()), fraction); });
     });
   }
+  const auto marked = [&] {
+    const Running mark(this);
+    work(session.context());
+  };
   try {
     if (operations < kFewOperations) {
       const nb::gil_scoped_release released;
-      work(session.context());
+      marked();
     } else {
-      run_interruptibly([&] { work(session.context()); }, session.context().cancel_token());
+      run_interruptibly(marked, session.context().cancel_token());
     }
   } catch (const Error&) {
     if (raised_) throw std::move(*raised_);
     throw;
   }
   if (raised_) throw std::move(*raised_);
+}
+
+Call& Call::current() {
+  if (running == nullptr) throw Error(ErrorCode::internal, "a block source was asked outside of a call");
+  return *running;
 }
 
 void Call::ask_python(const std::function<void()>& question) {

@@ -77,6 +77,8 @@ class Call {
            double operations = std::numeric_limits<double>::infinity());
   /// Calls Python from within `work`. If that raises, the call is cancelled, and ends with what was raised.
   void ask_python(const std::function<void()>& question);
+  /// The call whose `work` runs on this thread. A block source asks: an index keeps it for later calls.
+  static Call& current();
 
   /// The session in which the work ran, for an object that goes on working in it; the last thing asked of a call.
   std::unique_ptr<Session> take_session();

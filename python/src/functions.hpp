@@ -12,6 +12,8 @@ inline auto any(const char* name) {
 }
 
 void bind_nearest(nanobind::module_& module);
+void bind_models(nanobind::module_& module);
+void bind_neighbor_models(nanobind::module_& module);
 void bind_supervised(nanobind::module_& module);
 void bind_outliers(nanobind::module_& module);
 void bind_clusters(nanobind::module_& module);

@@ -1,7 +1,8 @@
-// doctor: what this build can do on this machine.
+// doctor: what this build can do on this machine. pca, for pictures.
+#include <algorithm>
 #include <utility>
 
-#include "call.hpp"
+#include "answer.hpp"
 #include "functions.hpp"
 #include "vicinal/device.hpp"
 #include "vicinal/version.hpp"
@@ -54,6 +55,25 @@ nb::dict doctor_call(nb::dict keywords) {
   return seen;
 }
 
+/// The first two principal axes of a table, and its rows on them, for pictures.
+nb::dict pca_call(nb::handle table, nb::dict keywords) {
+  Call call("pca", std::move(keywords));
+  call.refuse_others();
+  const Input input = call.table("table", table);
+  Pca found;
+  std::vector<double> points;
+  call.run([&](const Context& ctx) {
+    found = pca(ctx, input.view, {.components = std::min<std::int64_t>(2, input.view.cols())});
+    points = transform(ctx, found, input.view);
+  });
+  nb::dict seen;
+  seen["points"] = array_of(std::move(points), {input.view.rows(), found.components});
+  seen["axes"] = array_of(std::move(found.axes), {found.components, found.cols});
+  seen["mean"] = copy_of(found.mean);
+  seen["ratio"] = copy_of(found.explained_variance_ratio);
+  return seen;
+}
+
 void use_plugin_call(nb::handle plugin, nb::handle path) {
   Call call("use_plugin", nb::dict());
   Plugin which = Plugin::cuda;
@@ -67,6 +87,7 @@ void use_plugin_call(nb::handle plugin, nb::handle path) {
 }  // namespace
 
 void bind_machine(nb::module_& module) {
+  module.def("pca", &pca_call, any("table"), nb::arg("keywords"));
   module.def("doctor", &doctor_call, nb::arg("keywords"));
   module.def("use_plugin", &use_plugin_call, any("plugin"), any("path"));
 }

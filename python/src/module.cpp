@@ -17,6 +17,8 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = VICINAL_VERSION;
   module.def("defaults", &defaults);
   bind_nearest(module);
+  bind_models(module);
+  bind_neighbor_models(module);
   bind_supervised(module);
   bind_outliers(module);
   bind_clusters(module);

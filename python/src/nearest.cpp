@@ -1,7 +1,6 @@
 // knn, radius, count, Index, and graphs that Python makes of arrays.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "answer.hpp"
 #include "functions.hpp"
@@ -39,6 +38,40 @@ nb::object knn_call(nb::handle table, nb::handle queries, nb::dict keywords) {
                      [](const auto&... arguments) { return knn(arguments...); });
 }
 
+/// `written`: addresses in device memory of ids and distances, and their shape [rows, k].
+nb::object knn_into_call(nb::handle table, nb::handle queries, const nb::tuple& written, nb::dict keywords) {
+  Call call("knn", std::move(keywords));
+  const auto options = call.options(knn_fields());
+  call.refuse_others();
+  const Searched searched(call, table);
+  const auto query_table = optional_table(call, "queries", queries);
+  const auto pointer = [&](int at) {  // NOLINTNEXTLINE(performance-no-int-to-ptr): the interface says it by number
+    return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(written[at]));
+  };
+  const KnnOutput output{static_cast<std::int64_t*>(pointer(0)), static_cast<double*>(pointer(1)), Memory::cuda};
+  const std::int64_t rows = query_table ? query_table->view.rows() : searched.rows();
+  if (nb::cast<std::int64_t>(written[2]) != rows || nb::cast<std::int64_t>(written[3]) != options.k) {
+    throw Error(ErrorCode::internal, "knn: arrays of another shape than the lists'");
+  }
+  KnnSummary summary;
+  call.run([&](const Context& ctx) {
+    searched.visit([&](const auto& in) {
+      summary =
+          query_table ? knn_into(ctx, in, query_table->view, options, output) : knn_into(ctx, in, options, output);
+    });
+  });
+  nb::dict fields;
+  fields["copied"] = call.copied();
+  fields["rows"] = summary.rows;
+  fields["table_rows"] = summary.table_rows;
+  fields["k"] = summary.k;
+  fields["metric"] = std::string(name_of(options.metric)).c_str();
+  fields["p"] = options.p;
+  fields["plan"] = dict_of(summary.plan);
+  fields["stats"] = dict_of(summary.stats);
+  return fields;
+}
+
 nb::object radius_call(nb::handle table, nb::handle queries, nb::dict keywords) {
   return search_call("radius", radius_fields(), table, queries, std::move(keywords),
                      [](const auto&... arguments) { return radius(arguments...); });
@@ -69,30 +102,11 @@ nb::object index_call(nb::handle table, nb::dict keywords) {
   const auto options = call.options(index_fields());
   call.refuse_others();
   const Input input = call.table("table", table);
-  if (input.view.is_block_source() && !options.copy) {
-    throw Error(ErrorCode::invalid_argument,
-                "table: a BlockSource, which is read during this call only; pass copy=True");
-  }
   std::shared_ptr<const HeldIndex> held;
   call.run([&](const Context& ctx) {
     held =
         std::make_shared<HeldIndex>(HeldIndex{Index(ctx, input.view, options), options.copy ? nullptr : input.storage});
   });
-  return index_answer(call, held);
-}
-
-void save_index(nb::handle index, const std::string& path, nb::dict keywords) {
-  Call call("save", std::move(keywords));
-  call.refuse_others();
-  const auto held = call.expect<HeldIndex>("index", index, "an Index");
-  call.run([&](const Context& ctx) { held->index.save(ctx, path); });
-}
-
-nb::object load_index(const std::string& path, nb::dict keywords) {
-  Call call("load", std::move(keywords));
-  call.refuse_others();
-  std::shared_ptr<const HeldIndex> held;
-  call.run([&](const Context& ctx) { held = std::make_shared<HeldIndex>(HeldIndex{Index::load(ctx, path), nullptr}); });
   return index_answer(call, held);
 }
 
@@ -199,20 +213,12 @@ nb::object index_answer(const Call& call, std::shared_ptr<const HeldIndex> held)
       .done();
 }
 
-void refuse_preparation(const Preparation& preparation, const std::string& path) {
-  if (!preparation.changes_rows()) return;
-  throw Error(ErrorCode::invalid_argument, path +
-                                               ": the model's columns were scaled, coded or filled, and Python cannot "
-                                               "do that to queries; use it with the command");
-}
-
 void bind_nearest(nb::module_& module) {
   module.def("knn", &knn_call, any("table"), any("queries"), nb::arg("keywords"));
+  module.def("knn_into", &knn_into_call, any("table"), any("queries"), nb::arg("written"), nb::arg("keywords"));
   module.def("radius", &radius_call, any("table"), any("queries"), nb::arg("keywords"));
   module.def("count", &count_call, any("table"), any("queries"), nb::arg("keywords"));
   module.def("index", &index_call, any("table"), nb::arg("keywords"));
-  module.def("save_index", &save_index, any("index"), nb::arg("path"), nb::arg("keywords"));
-  module.def("load_index", &load_index, nb::arg("path"), nb::arg("keywords"));
   module.def("graph", &graph_call, any("ids"), any("distances"), any("offsets"), any("rows"), nb::arg("keywords"));
   module.def("symmetrize", &symmetrize_call, any("graph"), nb::arg("keywords"));
   module.def("with_self", &with_self_call, any("graph"), nb::arg("keywords"));

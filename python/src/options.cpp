@@ -42,10 +42,7 @@ Field<MatchOptions> split_field(const char* name) {
 
 template <class Options>
 nb::dict defaults_of(const Fields<Options>& fields) {
-  const Options options{};
-  nb::dict all;
-  for (const Field<Options>& field : fields) all[field.name] = field.get(options);
-  return all;
+  return dict_of(fields, Options{});
 }
 
 }  // namespace
@@ -147,6 +144,42 @@ const Fields<LleOptions>& lle_fields() {
   return fields;
 }
 
+const Fields<LlePiece>& lle_piece_fields() {
+  static const Fields<LlePiece> fields = {field<&LlePiece::rows>("rows"),
+                                          field<&LlePiece::placed>("placed"),
+                                          field<&LlePiece::component>("component"),
+                                          field<&LlePiece::closed_classes>("closed_classes"),
+                                          field<&LlePiece::solver>("solver"),
+                                          field<&LlePiece::singular_values>("singular_values"),
+                                          field<&LlePiece::residuals>("residuals"),
+                                          field<&LlePiece::angles>("angles"),
+                                          field<&LlePiece::localization>("localization"),
+                                          field<&LlePiece::next_singular_value>("next_singular_value"),
+                                          field<&LlePiece::norm>("norm"),
+                                          field<&LlePiece::zeros>("zeros"),
+                                          field<&LlePiece::counted>("counted"),
+                                          field<&LlePiece::count>("count"),
+                                          field<&LlePiece::iterations>("iterations"),
+                                          field<&LlePiece::fill>("fill"),
+                                          field<&LlePiece::flops>("flops")};
+  return fields;
+}
+
+const Fields<ModelOptions>& model_fields(bool by_radius) {
+  using Options = ModelOptions;
+  const auto fields_of = [](Field<Options> reach) {
+    return Fields<Options>{reach,
+                           field<&Options::metric>("metric"),
+                           field<&Options::p>("p"),
+                           field<&Options::weights>("weights"),
+                           field<&Options::scaling>("scaling"),
+                           field<&Options::texts>("texts")};
+  };
+  static const Fields<Options> nearest = fields_of(field<&Options::k>("k"));
+  static const Fields<Options> within = fields_of(field<&Options::radius>("radius"));
+  return by_radius ? within : nearest;
+}
+
 const Fields<CoclusterOptions>& cocluster_fields() {
   static const Fields<CoclusterOptions> fields = {field<&CoclusterOptions::method>("method")};
   return fields;
@@ -225,6 +258,7 @@ nb::dict defaults() {
   all["VoteOptions"] = defaults_of(vote_fields());
   all["RegressOptions"] = defaults_of(regress_fields());
   all["CrossValidateOptions"] = defaults_of(cross_validate_fields());
+  all["ModelOptions"] = defaults_of(model_fields(false));
   all["LofOptions"] = defaults_of(lof_fields());
   all["KMeansOptions"] = defaults_of(kmeans_fields());
   all["LleOptions"] = defaults_of(lle_fields());

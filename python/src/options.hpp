@@ -8,6 +8,17 @@
 
 namespace vicinal::python {
 
+/// What a NeighborModel is made with.
+struct ModelOptions {
+  std::int64_t k = 5;
+  double radius = 0;
+  Metric metric = Metric::euclidean;
+  double p = 2;
+  Weighting weights = Weighting::uniform;
+  Scaling scaling = Scaling::none;
+  TextCodes texts = TextCodes::ordinal;
+};
+
 /// A function's own keywords beside those of these structs are read where it is bound.
 const Fields<KnnOptions>& knn_fields();
 const Fields<RadiusOptions>& radius_fields();
@@ -15,9 +26,11 @@ const Fields<IndexOptions>& index_fields();
 const Fields<VoteOptions>& vote_fields();
 const Fields<RegressOptions>& regress_fields();
 const Fields<CrossValidateOptions>& cross_validate_fields();
+const Fields<ModelOptions>& model_fields(bool by_radius);
 const Fields<LofOptions>& lof_fields();
 const Fields<KMeansOptions>& kmeans_fields();
 const Fields<LleOptions>& lle_fields();
+const Fields<LlePiece>& lle_piece_fields();
 const Fields<CoclusterOptions>& cocluster_fields();
 const Fields<SpectralOptions>& spectral_fields();
 const Fields<OverlapOptions>& overlap_fields();

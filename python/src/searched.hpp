@@ -19,7 +19,7 @@ class Searched {
  public:
   Searched(Call& call, nanobind::handle value) : index_(call.native<HeldIndex>(value)) {
     if (index_ == nullptr) table_ = call.table("table", value);
-    call.check_filter(index_ != nullptr ? index_->index.rows() : table_.view.rows());
+    call.check_filter(rows());
   }
   /// Calls `search` with the index or with the table: the library's functions take either.
   template <class Search>
@@ -30,6 +30,7 @@ class Searched {
       search(table_.view);
     }
   }
+  [[nodiscard]] std::int64_t rows() const { return index_ != nullptr ? index_->index.rows() : table_.view.rows(); }
   /// About how many operations a search takes at most, for `Call::run`.
   [[nodiscard]] double operations(const std::optional<Input>& queries, Metric metric) const {
     const TableView& table = index_ != nullptr ? index_->index.table() : table_.view;
@@ -52,6 +53,13 @@ class Searched {
 inline std::optional<Input> optional_table(Call& call, const char* name, nanobind::handle value) {
   if (value.is_none()) return std::nullopt;
   return call.table(name, value);
+}
+
+/// A table whose rows are in memory: what comes in blocks is copied.
+inline Input in_memory(const Context& ctx, const Input& table) {
+  if (!table.view.is_block_source()) return table;
+  const auto copy = std::make_shared<const Index>(ctx, table.view, IndexOptions{.copy = true});
+  return {copy->table(), copy};
 }
 
 }  // namespace vicinal::python

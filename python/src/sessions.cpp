@@ -2,6 +2,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -66,14 +68,24 @@ std::unique_ptr<Session::State> waiting_state(const Place& place, const std::str
   return nullptr;
 }
 
-/// What joblib's workers and many users set; 0 where it is not set, no number, or allows more than there is.
-int threads_allowed() {
+std::atomic<int> thread_limit{0};  // threadpoolctl's; 0: none
+
+/// What joblib's workers and many users set; 0 where it is not set or no number.
+int threads_by_environment() {
   const char* const text = std::getenv("OMP_NUM_THREADS");
   if (text == nullptr) return 0;
   const std::string_view view(text);
   int threads = 0;
   std::from_chars(view.data(), view.data() + view.size(), threads);
-  return threads < 1 || threads >= static_cast<int>(std::thread::hardware_concurrency()) ? 0 : threads;
+  return std::max(threads, 0);
+}
+
+/// The smaller of the two; 0 where there is neither, or more are allowed than there are cores.
+int threads_allowed() {
+  const int by_environment = threads_by_environment();
+  const int limit = thread_limit.load(std::memory_order_relaxed);
+  const int threads = limit == 0 || by_environment == 0 ? limit + by_environment : std::min(limit, by_environment);
+  return threads >= static_cast<int>(std::thread::hardware_concurrency()) ? 0 : threads;
 }
 
 template <class Options>
@@ -156,3 +168,18 @@ void Session::tell(ProgressFn progress) {
 }
 
 }  // namespace vicinal::python
+
+int vicinal_get_num_threads() {
+  using namespace vicinal;
+  const int allowed = python::threads_allowed();
+  if (allowed > 0) return allowed;
+  try {
+    return Context::cpu().threads();
+  } catch (const std::exception&) {
+    return 1;  // no context can be made, so no call has threads
+  }
+}
+
+void vicinal_set_num_threads(int threads) {
+  vicinal::python::thread_limit.store(std::max(threads, 0), std::memory_order_relaxed);
+}

@@ -43,3 +43,8 @@ class Session {
 void forget_sessions();
 
 }  // namespace vicinal::python
+
+// How threadpoolctl finds the threads that a call has where it names none. A limit holds for the process; below 1:
+// none.
+extern "C" [[gnu::visibility("default")]] int vicinal_get_num_threads();
+extern "C" [[gnu::visibility("default")]] void vicinal_set_num_threads(int threads);

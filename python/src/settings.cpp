@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "answer.hpp"
 #include "buffer.hpp"
 #include "call.hpp"
 
@@ -96,6 +97,13 @@ void Setting::read(char& out) const {
 void Setting::read(std::vector<std::string>& out) const {
   if (nb::isinstance<nb::str>(value) || !nb::isinstance<nb::sequence>(value)) refuse(name, value, "a list of texts");
   for (const nb::handle one : value) Setting{name, one, call}.read(out.emplace_back());
+}
+void Setting::read(std::vector<double>& out) const {
+  const auto given = call.numbers(name, value);
+  out.assign(given.begin(), given.end());
+}
+nb::object shown(const std::vector<double>& values) {
+  return copy_of(values);
 }
 void Setting::read(std::span<const double>& out) const {
   out = call.numbers(name, value);

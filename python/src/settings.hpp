@@ -35,6 +35,7 @@ struct Setting {
   void read(std::string& out) const;
   void read(char& out) const;  ///< a text of one character
   void read(std::vector<std::string>& out) const;
+  void read(std::vector<double>& out) const;
   void read(Words auto& out) const { out = from_text(text(), out); }
   template <class T>
   void read(std::optional<T>& out) const {
@@ -77,6 +78,7 @@ inline nanobind::object shown(const std::string& value) {
 inline nanobind::object shown(const std::vector<std::string>&) {
   return nanobind::make_tuple();
 }
+nanobind::object shown(const std::vector<double>& values);
 // What depends on the call.
 template <class T>
 nanobind::object shown(std::span<const T>) {
@@ -98,6 +100,14 @@ struct Field {
 };
 template <class Options>
 using Fields = std::vector<Field<Options>>;
+
+/// A struct as a dictionary of its fields.
+template <class Options>
+nanobind::dict dict_of(const Fields<Options>& fields, const Options& options) {
+  nanobind::dict all;
+  for (const Field<Options>& field : fields) all[field.name] = field.get(options);
+  return all;
+}
 
 template <class Options, class Value>
 Options owner_of(Value Options::*);

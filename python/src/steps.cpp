@@ -8,6 +8,7 @@
 #include "answer.hpp"
 #include "functions.hpp"
 #include "interruptible.hpp"
+#include "searched.hpp"
 
 namespace nb = nanobind;
 
@@ -72,12 +73,12 @@ nb::object steps_call(nb::handle table, nb::dict keywords) {
   read("metric", options.metric);
   call.refuse_others();
   const Input input = call.table("table", table);
-  if (input.view.is_block_source()) {
-    throw Error(ErrorCode::invalid_argument, "table: a BlockSource; KMeansSteps needs its rows in memory");
-  }
   auto held = std::make_shared<HeldSteps>();
-  held->storage = input.storage;
-  call.run([&](const Context& ctx) { held->steps = std::make_unique<KMeansSteps>(ctx, input.view, options); });
+  call.run([&](const Context& ctx) {
+    const Input rows = in_memory(ctx, input);
+    held->storage = rows.storage;
+    held->steps = std::make_unique<KMeansSteps>(ctx, rows.view, options);
+  });
   held->session = call.take_session();
   return Answer(call, std::shared_ptr<const HeldSteps>(held))
       .value("rows", held->steps->rows())

@@ -1,7 +1,8 @@
 // vote, classify, average, regress, cross_validate.
+#include "supervised.hpp"
+
 #include <utility>
 
-#include "answer.hpp"
 #include "functions.hpp"
 #include "options.hpp"
 #include "searched.hpp"
@@ -9,9 +10,6 @@
 namespace nb = nanobind;
 
 namespace vicinal::python {
-namespace {
-
-/// One label for each row of a table, integers or texts.
 Labels labels_of(Call& call, nb::handle value) {
   const nb::tuple answer = nb::cast<nb::tuple>(nb::module_::import_("vicinal._tables").attr("labels")(value, "labels"));
   call.count_copied(nb::cast<std::int64_t>(answer[2]));
@@ -21,7 +19,6 @@ Labels labels_of(Call& call, nb::handle value) {
   return encode_labels(texts);
 }
 
-/// Whether all rows within a radius count, rather than the k nearest.
 bool is_by_radius(Call& call) {
   if (call.has("k") && call.has("radius")) {
     throw Error(ErrorCode::invalid_argument, "radius: expected either k or radius, not both");
@@ -51,6 +48,24 @@ void show(Answer& answer, const Vote& vote, const Labels& labels) {
     answer.array("probabilities", vote.probabilities, {rows, vote.class_count});
   }
 }
+
+std::vector<double> targets_of(Call& call, const Input& targets) {
+  std::vector<double> values;
+  // All rows, in order.
+  call.run([&](const Context& ctx) { values = sample_rows(ctx, targets.view, targets.view.rows()).values; });
+  return values;
+}
+
+nb::object regression_answer(const Call& call, const std::shared_ptr<const Regression>& result) {
+  return Answer(call, result)
+      .array("values", result->values, {result->rows, result->outputs})
+      .value("outliers", result->outliers)
+      .plan(result->plan)
+      .stats(result->stats)
+      .done();
+}
+
+namespace {
 
 nb::object vote_call(nb::handle graph, nb::handle labels, nb::dict keywords) {
   Call call("vote", std::move(keywords));
@@ -115,12 +130,7 @@ nb::object regress_call(nb::handle table, nb::handle queries, nb::handle targets
                           : regress(ctx, in, query_table.view, target_table.view, near, averaging);
     });
   });
-  return Answer(call, std::shared_ptr<const Regression>(result))
-      .array("values", result->values, {result->rows, result->outputs})
-      .value("outliers", result->outliers)
-      .plan(result->plan)
-      .stats(result->stats)
-      .done();
+  return regression_answer(call, result);
 }
 
 nb::object cross_validate_call(nb::handle table, nb::handle labels, nb::handle targets, nb::dict keywords) {
@@ -147,6 +157,7 @@ nb::object cross_validate_call(nb::handle table, nb::handle labels, nb::handle t
   return Answer(call, std::shared_ptr<const CrossValidation>(result))
       .value("k", result->k)
       .value("score", result->score)
+      .text("criterion", targets.is_none() ? "accuracy" : "mean squared error")
       .value("first_k", options.k)
       .array("scores", result->scores)
       .array("fold_scores", result->fold_scores, {tried, options.folds})

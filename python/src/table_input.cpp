@@ -137,7 +137,7 @@ Input imported_table(const std::string& kind, nb::handle value, const char* name
   return *input;
 }
 
-Input block_table(Call& call, nb::handle value) {
+Input block_table(nb::handle value) {
   const auto n = nb::cast<std::int64_t>(value.attr("rows"));
   const auto d = nb::cast<std::int64_t>(value.attr("cols"));
   const auto word = nb::cast<std::string>(value.attr("dtype"));
@@ -148,7 +148,8 @@ Input block_table(Call& call, nb::handle value) {
   nb::object fill = value.attr("fill");
   const std::int64_t row_bytes = d * size_of(dtype);
   // The library copies its source without the GIL: no reference is counted there.
-  const auto read = [&call, fill = nb::handle(fill), row_bytes](std::int64_t begin, std::int64_t end, void* rows) {
+  const auto read = [fill = nb::handle(fill), row_bytes](std::int64_t begin, std::int64_t end, void* rows) {
+    Call& call = Call::current();
     call.ask_python([&] {
       const auto bytes = static_cast<Py_ssize_t>((end - begin) * row_bytes);
       const nb::object memory = nb::steal(PyMemoryView_FromMemory(static_cast<char*>(rows), bytes, PyBUF_WRITE));

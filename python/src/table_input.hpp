@@ -20,6 +20,15 @@ std::optional<Input> plain_table(nanobind::handle value);
 Input imported_table(const std::string& kind, nanobind::handle value, const char* name, int* device);
 
 /// A BlockSource, whose function the library calls while it works.
-Input block_table(Call& call, nanobind::handle value);
+Input block_table(nanobind::handle value);
+
+/// A sparse matrix (rows, columns, data, indices, starts of rows), whose rows are made dense block by block. Throws
+/// `bad_data` for starts that do not ascend within the indices and, while it is read, for an index that is no column.
+Input csr_table(nanobind::handle value, const char* name);
+
+/// A capsule of the Arrow C stream interface (arrow_array_stream), which is read to its end. Throws `invalid_argument`
+/// naming a column that holds no numbers, `bad_data` naming row and column of a missing value and of an integer beyond
+/// 2^53, and where the stream fails.
+Input arrow_table(Call& call, nanobind::handle capsule, const char* name);
 
 }  // namespace vicinal::python

@@ -24,6 +24,12 @@ std::size_t place_of(std::string_view text, const char* what, std::span<const st
 
 }  // namespace
 
+LleCount from_text(std::string_view text, LleCount) {
+  for (int i = 0; i <= static_cast<int>(LleCount::by_solver); ++i) {
+    if (name_of(static_cast<LleCount>(i)) == text) return static_cast<LleCount>(i);
+  }
+  throw Error(ErrorCode::invalid_argument, "count: unknown value '" + std::string(text) + "'");
+}
 KMeansRule from_text(std::string_view text, KMeansRule) {
   return static_cast<KMeansRule>(place_of(text, "rule", kRules));
 }

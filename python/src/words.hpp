@@ -64,7 +64,14 @@ inline Symmetry from_text(std::string_view text, Symmetry) {
 inline FileFormat from_text(std::string_view text, FileFormat) {
   return file_format_from(text);
 }
-// Those that the library does not name.
+inline Scaling from_text(std::string_view text, Scaling) {
+  return scaling_from(text);
+}
+inline TextCodes from_text(std::string_view text, TextCodes) {
+  return text_codes_from(text);
+}
+// Those that the library does not name, or has no inverse of the name of.
+LleCount from_text(std::string_view text, LleCount);
 KMeansRule from_text(std::string_view text, KMeansRule);
 EmptyClusters from_text(std::string_view text, EmptyClusters);
 Agreement from_text(std::string_view text, Agreement);

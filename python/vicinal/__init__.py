@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from vicinal import _threads
 from vicinal._clusters import KMeans, KMeansSteps, kmeans, predict
 from vicinal._coclusters import Cocluster, SpectralCocluster, cocluster, spectral_cocluster
 from vicinal._core import __version__
-from vicinal._embedding import Lle, lle, transform
+from vicinal._embedding import Lle, LleModel, lle, transform
 from vicinal._errors import (
     BadData,
     Cancelled,
@@ -18,8 +19,18 @@ from vicinal._errors import (
 )
 from vicinal._files import Doctor, Generated, Table, doctor, generate, read, use_plugin, write
 from vicinal._maps import Match, Overlaps, Polygons, match, overlaps
-from vicinal._neighbors import Index, NeighborCounts, NeighborGraph, count, knn, radius, symmetrize, with_self
-from vicinal._outliers import Lof, lof, novelty
+from vicinal._neighbors import (
+    DeviceGraph,
+    Index,
+    NeighborCounts,
+    NeighborGraph,
+    count,
+    knn,
+    radius,
+    symmetrize,
+    with_self,
+)
+from vicinal._outliers import Lof, LofModel, lof, novelty
 from vicinal._patch import (
     PatchReport,
     load_ipython_extension,
@@ -33,6 +44,7 @@ from vicinal._results import Plan, SearchStats
 from vicinal._supervised import (
     Classification,
     CrossValidation,
+    NeighborModel,
     Regression,
     Vote,
     average,
@@ -43,6 +55,8 @@ from vicinal._supervised import (
 )
 from vicinal._tables import BlockSource
 
+_threads.obey()
+
 __all__ = [
     "BadData",
     "BlockSource",
@@ -50,6 +64,7 @@ __all__ = [
     "Classification",
     "Cocluster",
     "CrossValidation",
+    "DeviceGraph",
     "DeviceUnavailable",
     "Doctor",
     "Error",
@@ -61,10 +76,13 @@ __all__ = [
     "KMeans",
     "KMeansSteps",
     "Lle",
+    "LleModel",
     "Lof",
+    "LofModel",
     "Match",
     "NeighborCounts",
     "NeighborGraph",
+    "NeighborModel",
     "OverMemory",
     "Overlaps",
     "PatchReport",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, ClassVar, Literal, NamedTuple, Unpack
+from typing import Any, Callable, ClassVar, Literal, NamedTuple, Unpack
 
-from vicinal import _core
+from vicinal import _core, _plots
 from vicinal._names import documented
 from vicinal._options import Common, KMeansOptions
-from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Record, Result
+from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Record, Result, Saved
 
 __all__ = ["KMeans", "KMeansSteps", "kmeans", "predict"]
 
@@ -23,10 +22,12 @@ class KMeansStats(Record):
     iterate_seconds: float
 
 
-class KMeans(Result):
-    """Clusters: centres, and the labels of the rows they were made of."""
+class KMeans(Saved):
+    """Clusters: centres, and the labels of the rows they were made of. One from a file has no labels; where its columns
+    were scaled or coded, tables are prepared as they were, and may be a `Table` of `read` or a path."""
 
-    _records: ClassVar[dict[str, type[Record]]] = {"plan": Plan, "stats": KMeansStats}
+    _kind = "KMeans"
+    _records: ClassVar[dict[str, Callable[[Any], Record]]] = {"plan": Plan, "stats": KMeansStats}
 
     clusters: int
     cols: int
@@ -46,7 +47,7 @@ class KMeans(Result):
         cls, centres: Any, *, metric: Literal["euclidean", "cosine"] = "euclidean", **options: Unpack[Common]
     ) -> KMeans:
         """A model of given centres [clusters, d], which are copied."""
-        return cls(_core.kmeans_of(centres, {"metric": metric, **options}))
+        return cls._of(_core.kmeans_of(centres, {"metric": metric, **options}))
 
     def predict(self, table: Any, **options: Unpack[Common]) -> Int32Array:
         """The cluster of each row of a table [m, d]: [m]. Raises InvalidArgument for another width. O(m k d)."""
@@ -60,24 +61,19 @@ class KMeans(Result):
         """Minus the inertia of a table's rows. O(m k d)."""
         return _core.kmeans_score(self, table, {"weights": weights, **options})
 
-    def save(self, path: str | os.PathLike[str], **options: Unpack[Common]) -> None:
-        """Writes centres, metric, sizes, inertia and iterations to a file, which the command and C++ read, too."""
-        _core.save_kmeans(self, os.fspath(path), dict(options))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **options: Unpack[Common]) -> KMeans:
-        """Reads a saved model, which has no labels. Raises BadData for another file, InvalidArgument for one of the
-        command whose columns were scaled or coded."""
-        return cls(_core.load_kmeans(os.fspath(path), dict(options)))
+    def plot(self, table: Any, axes: Any = None) -> Any:
+        """The rows of a table [n, d] on its first two principal axes, colored by cluster, and the centres, on `axes` of
+        matplotlib or new ones, which are returned. Needs matplotlib. O(n d)."""
+        return _plots.clusters(self, table, axes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        kept = {name: value for name, value in self.__dict__.items() if name not in ("_native", "plan", "stats")}
-        return _kmeans, (kept,)
+        left_out = ("_native", "plan", "stats", "copied")
+        return _kmeans, (self._content(), {name: value for name, value in vars(self).items() if name not in left_out})
 
 
-def _kmeans(kept: dict[str, Any]) -> KMeans:
-    """A model from a pickle; its plan and stats are not kept."""
-    model = KMeans.of(kept["centres"], metric=kept["metric"])
+def _kmeans(content: bytes, kept: dict[str, Any]) -> KMeans:
+    """A model from a pickle, with what its file lacks; its plan and stats are not kept."""
+    model = KMeans._from(content)
     model.__dict__.update(kept)
     return model
 
@@ -96,6 +92,7 @@ def kmeans(table: Any, **options: Unpack[KMeansOptions]) -> KMeans:
 def predict(model: KMeans, table: Any, **options: Unpack[Common]) -> Int32Array:
     """The cluster of each row: KMeans.predict."""
     return model.predict(table, **options)
+
 
 class Assigned(NamedTuple):
     """What an assignment did."""

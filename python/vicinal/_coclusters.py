@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack
+from typing import Any, Callable, ClassVar, Unpack
 
 from vicinal import _core
 from vicinal._names import documented
@@ -26,7 +26,7 @@ class Cocluster(Result):
     """Connected components. Member i of A is number i, member j of B number n_a + j; a group's label is its smallest
     number."""
 
-    _records: ClassVar[dict[str, type[Record]]] = {"plan": CoclusterPlan}
+    _records: ClassVar[dict[str, Callable[[Any], Record]]] = {"plan": CoclusterPlan}
 
     labels_a: Int64Array  #: [n_a]
     labels_b: Int64Array  #: [n_b]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Unpack
+from typing import Any, Callable, ClassVar, Unpack
 
-from vicinal import _core
+from numpy.typing import ArrayLike
+
+from vicinal import _core, _plots
 from vicinal._neighbors import Index, NeighborGraph
 from vicinal._names import documented
 from vicinal._options import Common, LleOptions
-from vicinal._results import Float64Array, Int64Array, Plan, Record, Result, SearchStats
+from vicinal._results import Float64Array, Int64Array, Plan, Record, Result, Saved, SearchStats
 
-__all__ = ["Lle", "LlePiece", "lle", "transform"]
+__all__ = ["Lle", "LleModel", "LlePiece", "lle", "transform"]
 
 
 class LlePiece(Record):
@@ -24,11 +25,16 @@ class LlePiece(Record):
     solver: str
     singular_values: Float64Array  #: [dim]
     residuals: Float64Array  #: [dim]
+    angles: Float64Array  #: [dim] estimated sine of the angle to the true vectors
+    localization: Float64Array  #: [dim] participation ratio: 1 spread out, 1 / rows on one row
     next_singular_value: float
+    norm: float
     zeros: int
     counted: int
     count: str
     iterations: int
+    fill: int  #: entries of the direct factor
+    flops: float
 
 
 class Lle(Result):
@@ -48,17 +54,42 @@ class Lle(Result):
         answer[1]["pieces"] = [LlePiece(fields) for fields in answer[1]["pieces"]]
         super().__init__(answer)
 
-    def save(self, path: str | os.PathLike[str], index: Index, **options: Unpack[Common]) -> None:
-        """Writes the result, of the table of `index`, and the index to one file, which the command and C++
-        read, too. Raises FileError."""
-        _core.save_lle(self, index, os.fspath(path), dict(options))
+    def plot(self, color: ArrayLike | None = None, axes: Any = None) -> Any:
+        """The first two columns, colored by `color` [n] or by pieces, on `axes` of matplotlib or new ones, which are
+        returned. Needs matplotlib."""
+        return _plots.embedding(self, color, axes)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **options: Unpack[Common]) -> tuple[Index, Lle]:
-        """Reads a saved index and its result. Raises BadData for another file, InvalidArgument for one of the command
-        whose columns were scaled or coded."""
-        index, fitted = _core.load_lle(os.fspath(path), dict(options))
-        return Index._of(index), cls(fitted)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _lle, (_core.lle_state(self),)
+
+
+def _lle(state: dict[str, Any]) -> Lle:
+    """An embedding from a pickle; its plan and stats are not kept."""
+    return Lle(_core.lle_of(state))
+
+
+class LleModel(Saved):
+    """An index and the embedding of its table: what it takes to place other rows.
+
+    One from a file may have been made of scaled or coded columns; its index then has the prepared rows. Raises
+    InvalidArgument for an embedding of another table.
+    """
+
+    _kind = "LleModel"
+    _records: ClassVar[dict[str, Callable[[Any], Record]]] = {"index": Index._of, "fitted": Lle}
+
+    index: Index
+    fitted: Lle
+    columns: list[str]  #: names of the columns of queries, where the model knows them
+
+    def __init__(self, index: Index, fitted: Lle, **options: Unpack[Common]) -> None:
+        super().__init__(_core.lle_model(index, fitted, dict(options)))
+
+    def transform(self, queries: Any, **options: Unpack[Common]) -> Float64Array:
+        """Coordinates [m, dim] of other rows [m, d], given as the rows that the model was made of: they are prepared as
+        those were. `queries` may be a `Table` of `read`, or a path, of which columns are found by their names. Raises
+        as the function `transform`, and BadData for other columns. Cost of `knn`, and O(m k^3)."""
+        return _core.model_transform(self, queries, dict(options))
 
 
 @documented("LleOptions")

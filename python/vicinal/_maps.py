@@ -7,12 +7,23 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal import _core
+from vicinal import _core, _geometries
+from vicinal._errors import InvalidArgument
 from vicinal._names import documented
 from vicinal._options import MatchOptions, OverlapOptions
 from vicinal._results import Float64Array, Int64Array, Result
 
-__all__ = ["Match", "MatchFeatures", "MatchGroups", "MatchPairs", "Overlaps", "Polygons", "match", "overlaps"]
+__all__ = [
+    "Match",
+    "MatchFeatures",
+    "MatchFrames",
+    "MatchGroups",
+    "MatchPairs",
+    "Overlaps",
+    "Polygons",
+    "match",
+    "overlaps",
+]
 
 
 class Polygons(NamedTuple):
@@ -109,25 +120,107 @@ class Match(Result):
     split_groups: int
     threshold: float  #: that was used
 
-    def __init__(self, answer: tuple[_core.Native, dict[str, Any]]) -> None:
+    _indexes: tuple[Any, Any]
+
+    def __init__(self, answer: tuple[_core.Native, dict[str, Any]], indexes: tuple[Any, Any] = (None, None)) -> None:
         fields = answer[1]
+        fields["_indexes"] = indexes
         fields["pairs"] = MatchPairs(fields["pairs"])
         fields["a"] = MatchFeatures(fields["a"])
         fields["b"] = MatchFeatures(fields["b"])
         fields["groups"] = MatchGroups(fields["groups"])
         super().__init__(answer)
 
+    def frames(self) -> MatchFrames:
+        """What became of every feature, by map, and the pairs: frames of pandas with the labels of the maps' own rows
+        where both maps came as frames or series of GeoPandas, else dictionaries of arrays, whose partners and pairs are
+        rows by number. A feature's `partner` is the kept one that shares most area: missing (-1) where it has none.
+        O(features + pairs)."""
+        types, changes = (np.array(words, object) for words in (self.groups.type, self.groups.change))
+        tables: list[dict[str, Any]] = [
+            {"group": side.group, "type": types[side.group], "change": changes[side.group], "partner": side.best}
+            for side in (self.a, self.b)
+        ]
+        names = ("a", "b", "area", "width", "share_a", "share_b", "iou", "kept", "doubtful", "group", "cut", "sliver")
+        tables.append({name: np.array(getattr(self.pairs, name)) for name in names})
+        if any(index is None for index in self._indexes):
+            return MatchFrames(*tables)
+        import pandas as pd
+
+        labels_a, labels_b = self._indexes
+        for own, other, table in ((labels_a, labels_b, tables[0]), (labels_b, labels_a, tables[1])):
+            has_one = table["partner"] >= 0
+            partner = pd.Series(pd.NA, index=own, dtype=object)
+            partner[has_one] = other.take(table["partner"][has_one]).to_numpy(object)
+            table["partner"] = partner.convert_dtypes()
+        tables[2].update({name: labels.take(tables[2][name]).to_numpy() for name, labels in zip("ab", self._indexes)})
+        indexes = (labels_a, labels_b, None)
+        return MatchFrames(*(pd.DataFrame(table, index=index) for table, index in zip(tables, indexes)))
+
+
+class MatchFrames(NamedTuple):
+    """What `Match.frames` gives: frames of pandas, or dictionaries of arrays."""
+
+    a: Any  #: for each feature of a: group, type ("1:1"), change ("split"), partner
+    b: Any
+    pairs: Any  #: a, b, area, width, share_a, share_b, iou, kept, doubtful, group, cut, sliver
+
+
+class _Layers(NamedTuple):
+    a: tuple[Any, ...]
+    b: tuple[Any, ...]
+    indexes: tuple[Any, Any]
+    copied: int
+
+
+def _layers(a: Any, b: Any, repair: bool) -> _Layers:
+    """Both maps as flat arrays, in one plane."""
+    read = [
+        (
+            _geometries.Layer(value._flat(), None, None, 0)
+            if isinstance(value, Polygons)
+            else _geometries.layer(value, name, repair)
+        )
+        for value, name in ((a, "a"), (b, "b"))
+    ]
+    left, right = read
+    if (left.crs is None) != (right.crs is None):
+        without, other, crs = ("a", "b", right.crs) if left.crs is None else ("b", "a", left.crs)
+        raise InvalidArgument(
+            f"{without}: has no CRS, but {other} is in {crs.to_string()}; pass both as frames or both as " "arrays"
+        )
+    if left.crs is not None and left.crs != right.crs:
+        names = [one.crs.to_string() for one in read]
+        raise InvalidArgument(
+            f"b: its CRS is {names[1]}, but that of a is {names[0]}; bring one to the other's (to_crs)"
+        )
+    return _Layers(left.arrays, right.arrays, (left.index, right.index), left.copied + right.copied)
+
+
+def _counted(answer: tuple[_core.Native, dict[str, Any]], copied: int) -> tuple[_core.Native, dict[str, Any]]:
+    answer[1]["copied"] += copied
+    return answer
+
 
 @documented("OverlapOptions")
-def overlaps(a: Polygons, b: Polygons, **options: Unpack[OverlapOptions]) -> Overlaps:
+def overlaps(a: Any, b: Any, *, repair: bool = False, **options: Unpack[OverlapOptions]) -> Overlaps:
     """Every pair of a feature of `a` and one of `b` that share a point, with their exact relation and the area of their
-    intersection. Coordinates are planar. Raises InvalidArgument for offsets that do not fit, BadData for coordinates
-    out of range. O((m + n) log n) for boxes, and O(e log e) a pair of e edges."""
-    return Overlaps(_core.overlaps(a._flat(), b._flat(), options))
+    intersection.
+
+    A map is `Polygons`, a GeoDataFrame or GeoSeries, an array of geometries of shapely or of WKB, or the path of a file
+    (these need shapely, files pyogrio). Coordinates are planar: frames and files need the same CRS, in no degrees.
+    `repair` makes invalid geometries valid. Raises InvalidArgument for offsets that do not fit and other CRSs, BadData
+    naming the row of a geometry that is missing, empty, invalid or no polygon, and for coordinates out of range. O((m +
+    n) log n) for boxes, and O(e log e) a pair of e edges.
+    """
+    layers = _layers(a, b, repair)
+    return Overlaps(_counted(_core.overlaps(layers.a, layers.b, options), layers.copied))
 
 
 @documented("MatchOptions")
-def match(a: Polygons, b: Polygons, **options: Unpack[MatchOptions]) -> Match:
-    """Which features of two maps of the same area correspond, from one to one up to many to many. Raises as `overlaps`,
-    and InvalidArgument for options out of range. Cost of `overlaps`."""
-    return Match(_core.match(a._flat(), b._flat(), options))
+def match(a: Any, b: Any, *, repair: bool = False, **options: Unpack[MatchOptions]) -> Match:
+    """Which features of two maps of the same area correspond, from one to one up to many to many. Maps are those of
+    `overlaps`; `match(a, b).frames()` has a line for each feature. Raises as `overlaps`, and InvalidArgument for
+    options out of range. Cost of `overlaps`."""
+    layers = _layers(a, b, repair)
+    return Match(_counted(_core.match(layers.a, layers.b, options), layers.copied), layers.indexes)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
-import tempfile
 from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal import _core
+from vicinal import _core, _devices, _plots
 from vicinal._errors import InvalidArgument
 from vicinal._names import documented
 from vicinal._options import Common, IndexOptions, KnnOptions, Metric, RadiusOptions
-from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Result, SearchStats
+from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Record, Result, Saved, SearchStats
 
-__all__ = ["Index", "NeighborCounts", "NeighborGraph", "count", "knn", "radius", "symmetrize", "with_self"]
+__all__ = [
+    "DeviceGraph",
+    "Index",
+    "NeighborCounts",
+    "NeighborGraph",
+    "count",
+    "knn",
+    "radius",
+    "symmetrize",
+    "with_self",
+]
 
 
 class NeighborGraph(Result):
@@ -100,10 +107,58 @@ class NeighborGraph(Result):
             raise InvalidArgument("graph: lists differ in length; openTSNE needs k neighbors for each row")
         return PrecomputedNeighbors(self.ids, self.distances)
 
+    def host(self) -> NeighborGraph:
+        """The graph with its lists in host memory: itself, unless they are on a device."""
+        return self
+
+    def plot(self, axes: Any = None) -> Any:
+        """A histogram of distances, to the nearest and the k-th neighbor, or in a radius to all, on `axes` of
+        matplotlib or new ones, which are returned. Needs matplotlib."""
+        return _plots.distances(self, axes)
+
     def __reduce__(self) -> tuple[Any, ...]:
         keywords = {"table_rows": self.table_rows, "metric": self.metric, "p": self.p}
         flat = self.ids.reshape(-1), self.distances.reshape(-1)
         return _graph, (*flat, self.offsets, self.rows, keywords)
+
+
+class DeviceGraph(NeighborGraph):
+    """A graph whose lists are in device memory, as arrays [m, k] of the library that the table came from (CuPy or
+    PyTorch). What is computed from it on the host (votes, scores, `csr`, pickles) copies them once, by `host`."""
+
+    def __init__(self, fields: dict[str, Any], ids: Any, distances: Any) -> None:
+        for name, kind in self._records.items():
+            fields[name] = kind(fields[name])
+        Record.__init__(self, {**fields, "ids": ids, "distances": distances, "offsets": None})
+
+    def host(self) -> NeighborGraph:
+        """The graph in host memory, whose `copied` are the bytes of its lists; later calls return the same."""
+        if "_host" not in self.__dict__:
+            ids, distances = _devices.on_host(self.ids), _devices.on_host(self.distances)
+            self.__dict__["_host"] = NeighborGraph.of(
+                ids, distances, table_rows=self.table_rows, metric=self.metric, p=self.p
+            )
+        graph: NeighborGraph = self.__dict__["_host"]
+        return graph
+
+    @property
+    def _native(self) -> _core.Native:  # type: ignore[override]
+        return self.host()._native
+
+    def csr(self) -> Any:
+        return self.host().csr()
+
+    def umap(self) -> tuple[Int32Array, NDArray[np.float32], None]:
+        return self.host().umap()
+
+    def opentsne(self) -> Any:
+        return self.host().opentsne()
+
+    def plot(self, axes: Any = None) -> Any:
+        return self.host().plot(axes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.host().__reduce__()
 
 
 def _graph(*arguments: Any) -> NeighborGraph:
@@ -124,13 +179,19 @@ def knn(table: Any, queries: Any = None, **options: Unpack[KnnOptions]) -> Neigh
     """The k nearest rows of `table` [n, d] for each query [m, d], or for each row of the table but itself.
 
     ids and distances are [m, k], nearest first, ties by the smaller row number, the same bits on every machine.
-    `table` may be an Index. Distances are in the unit of the columns (of "sqeuclidean" in its square).
+    `table` may be an Index. Of tables of CuPy and PyTorch on a device they are arrays there (DeviceGraph). Distances
+    are in the unit of the columns (of "sqeuclidean" in its square).
 
     Raises InvalidArgument for options outside their domain and queries of another width, BadData naming row and column
     of NaN and infinity, OverMemory before work begins, DeviceUnavailable, KeyboardInterrupt. O(m n d) time by brute
     force, about O((n + m) log n) by kd-tree in few columns; 16 m k bytes for the result, never m x n.
     """
-    return NeighborGraph(_core.knn(table, queries, options))
+    lists = _devices.lists(table if queries is None else queries, options.get("k"))
+    if lists is None:
+        return NeighborGraph(_core.knn(table, queries, options))
+    ids, distances = lists
+    written = _devices.address(ids), _devices.address(distances), ids.shape[0], ids.shape[1]
+    return DeviceGraph(_core.knn_into(table, queries, written, options), ids, distances)
 
 
 @documented("RadiusOptions")
@@ -169,7 +230,7 @@ def with_self(graph: NeighborGraph, **options: Unpack[Common]) -> NeighborGraph:
     return NeighborGraph(_core.with_self(graph, dict(options)))
 
 
-class Index(Result):
+class Index(Saved):
     """A table prepared for queries by any metric: checked, equal rows grouped, its kd-tree kept once it is built.
 
     It borrows the table (`copied` is then 0), which must not change while the index is in use; `copy=True` owns one.
@@ -177,18 +238,14 @@ class Index(Result):
     table without rows or columns, OverMemory. O(n d) time, O(n + d) memory beside the table.
     """
 
+    _kind = "Index"
+
     rows: int  #: n
     cols: int  #: d
     dtype: str  #: of the table
 
     def __init__(self, table: Any, **options: Unpack[IndexOptions]) -> None:
         super().__init__(_core.index(table, options))
-
-    @classmethod
-    def _of(cls, answer: tuple[_core.Native, dict[str, Any]]) -> Index:
-        index = cls.__new__(cls)
-        Result.__init__(index, answer)
-        return index
 
     def knn(self, queries: Any = None, **options: Unpack[KnnOptions]) -> NeighborGraph:
         """As the function `knn`."""
@@ -201,25 +258,3 @@ class Index(Result):
     def count(self, queries: Any = None, **options: Unpack[RadiusOptions]) -> NeighborCounts:
         """As the function `count`."""
         return count(self, queries, **options)
-
-    def save(self, path: str | os.PathLike[str], **options: Unpack[Common]) -> None:
-        """Writes table and index to one file, which the command and C++ read, too; whole or not at all. O(n d)."""
-        _core.save_index(self, os.fspath(path), dict(options))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **options: Unpack[Common]) -> Index:
-        """Reads a saved index. Raises FileError, and BadData for anything that `save` did not write. O(n d)."""
-        return cls._of(_core.load_index(os.fspath(path), dict(options)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder, "index")
-            self.save(path)
-            return _index, (path.read_bytes(),)
-
-
-def _index(content: bytes) -> Index:
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "index")
-        path.write_bytes(content)
-        return Index.load(path)

@@ -13,6 +13,7 @@ __all__ = [
     "CoclusterOptions",
     "Common",
     "CrossValidateOptions",
+    "FitOptions",
     "GenerateOptions",
     "IndexOptions",
     "KMeansOptions",
@@ -20,6 +21,7 @@ __all__ = [
     "LleOptions",
     "LofOptions",
     "MatchOptions",
+    "ModelOptions",
     "OverlapOptions",
     "RadiusOptions",
     "ReadOptions",
@@ -122,6 +124,21 @@ class CrossValidateOptions(_Search, total=False):
     seed: int
     weights: Weights
     screen: Literal["automatic", "float32", "bfloat16", "int8"]
+
+
+class ModelOptions(Common, total=False):
+    k: int
+    metric: Metric
+    p: float
+    weights: Literal["uniform", "distance"]
+    scaling: Literal["none", "standard", "minmax"]  #: of columns of numbers, to deviations or to 0 .. 1
+    texts: Literal["ordinal", "onehot"]  #: what columns of text of a Table become
+
+
+class FitOptions(ModelOptions, total=False):
+    """Of `NeighborModel.fit`; `radius` instead of `k` takes all rows within it."""
+
+    radius: float
 
 
 class LofOptions(_Search, total=False):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Unpack
+from typing import Any, Callable, ClassVar, Unpack
 
-from vicinal import _core
+from vicinal import _core, _plots
 from vicinal._neighbors import Index, NeighborGraph
 from vicinal._names import documented
 from vicinal._options import Common, LofOptions
-from vicinal._results import Float64Array, Plan, Result, SearchStats
+from vicinal._results import Float64Array, Plan, Record, Result, Saved, SearchStats
 
-__all__ = ["Lof", "lof", "novelty"]
+__all__ = ["Lof", "LofModel", "lof", "novelty"]
 
 
 class Lof(Result):
@@ -27,17 +26,42 @@ class Lof(Result):
     stats: SearchStats
     score_seconds: float
 
-    def save(self, path: str | os.PathLike[str], index: Index, **options: Unpack[Common]) -> None:
-        """Writes the result, made with novelty=True of `index`, and the index to one file, which the command and C++
-        read, too. Raises FileError."""
-        _core.save_lof(self, index, os.fspath(path), dict(options))
+    def plot(self, axes: Any = None) -> Any:
+        """Scores from the largest to the smallest, and the threshold, on `axes` of matplotlib or new ones, which are
+        returned. Needs matplotlib."""
+        return _plots.scores(self, axes)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **options: Unpack[Common]) -> tuple[Index, Lof]:
-        """Reads a saved index and its result. Raises BadData for another file, InvalidArgument for one of the command
-        whose columns were scaled or coded."""
-        index, fitted = _core.load_lof(os.fspath(path), dict(options))
-        return Index._of(index), cls(fitted)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _lof, (_core.lof_state(self),)
+
+
+def _lof(state: dict[str, Any]) -> Lof:
+    """Scores from a pickle; their plan and stats are not kept."""
+    return Lof(_core.lof_of(state))
+
+
+class LofModel(Saved):
+    """An index and the scores of its rows, made with novelty=True: what it takes to score other rows.
+
+    One from a file may have been made of scaled or coded columns; its index then has the prepared rows. Raises
+    InvalidArgument for scores of another table, or made without novelty.
+    """
+
+    _kind = "LofModel"
+    _records: ClassVar[dict[str, Callable[[Any], Record]]] = {"index": Index._of, "fitted": Lof}
+
+    index: Index
+    fitted: Lof
+    columns: list[str]  #: names of the columns of queries, where the model knows them
+
+    def __init__(self, index: Index, fitted: Lof, **options: Unpack[Common]) -> None:
+        super().__init__(_core.lof_model(index, fitted, dict(options)))
+
+    def novelty(self, queries: Any, **options: Unpack[Common]) -> Float64Array:
+        """Scores [m] of other rows [m, d], given as the rows that the model was made of: they are prepared as those
+        were. `queries` may be a `Table` of `read`, or a path, of which columns are found by their names. Raises
+        InvalidArgument for queries of another width, BadData for NaN, infinity and other columns. Cost of `knn`."""
+        return _core.model_novelty(self, queries, dict(options))
 
 
 @documented("LofOptions")

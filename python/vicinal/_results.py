@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Iterator, Mapping
+import os
+from typing import Any, Callable, ClassVar, Iterator, Mapping, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal import _core
+from vicinal._options import Common
 
-__all__ = ["Plan", "Record", "Result", "SearchStats"]
+__all__ = ["Plan", "Record", "Result", "Saved", "SearchStats"]
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
@@ -29,7 +31,7 @@ class Record:
         for name, value in self.__dict__.items():
             if name.startswith("_") or isinstance(value, Record):
                 continue
-            if isinstance(value, np.ndarray):
+            if hasattr(value, "dtype") and hasattr(value, "shape"):
                 yield name, f"{value.dtype} {list(value.shape)}"
             elif value is not None and value != "":
                 yield name, repr(value)
@@ -76,7 +78,7 @@ class Result(Record):
     copied: int  #: bytes of arguments that were copied; 0 where all were borrowed as they were
 
     _native: _core.Native
-    _records: ClassVar[dict[str, type[Record]]] = {"plan": Plan, "stats": SearchStats}
+    _records: ClassVar[dict[str, Callable[[Any], Record]]] = {"plan": Plan, "stats": SearchStats}
 
     def __init__(self, answer: tuple[_core.Native, dict[str, Any]]) -> None:
         native, fields = answer
@@ -85,3 +87,48 @@ class Result(Record):
                 fields[name] = kind(fields[name])
         super().__init__(fields)
         self.__dict__["_native"] = native
+
+
+class Saved(Result):
+    """A result that files hold; the command and C++ read them, too."""
+
+    _kind: ClassVar[str]  #: what the extension calls its file
+
+    @classmethod
+    def _of(cls, answer: tuple[_core.Native, dict[str, Any]]) -> Self:
+        """Of an answer of the extension, also where `__init__` takes something else."""
+        made = cls.__new__(cls)
+        Result.__init__(made, answer)
+        return made
+
+    def save(self, path: str | os.PathLike[str], **options: Unpack[Common]) -> None:
+        """Writes a file, whole or not at all. Raises FileError, InvalidArgument for what a file cannot hold. O(n d)."""
+        _core.save(self, os.fspath(path), dict(options))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **options: Unpack[Common]) -> Self:
+        """Reads a file. Raises FileError, BadData for anything that `save` did not write, OverMemory. O(n d)."""
+        return cls._of(_core.load(cls._kind, os.fspath(path), dict(options)))
+
+    def _content(self) -> bytes:
+        """Those of its file."""
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model")
+            self.save(path)
+            with open(path, "rb") as file:
+                return file.read()
+
+    @classmethod
+    def _from(cls, content: bytes) -> Self:
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model")
+            with open(path, "wb") as file:
+                file.write(content)
+            return cls.load(path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._from, (self._content(),)

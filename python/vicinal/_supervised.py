@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+import math
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vicinal import _core
+from vicinal import _core, _plots
 from vicinal._errors import InvalidArgument
 from vicinal._neighbors import NeighborGraph
 from vicinal._names import documented
-from vicinal._options import ClassifyOptions, CrossValidateOptions, RegressionOptions, RegressOptions, VoteOptions
-from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Result, SearchStats
+from vicinal._options import (
+    ClassifyOptions,
+    Common,
+    CrossValidateOptions,
+    FitOptions,
+    Metric,
+    RegressionOptions,
+    RegressOptions,
+    VoteOptions,
+)
+from vicinal._results import Float64Array, Int32Array, Int64Array, Plan, Result, Saved, SearchStats
 from vicinal._tables import _array
 
 __all__ = [
     "Classification",
     "CrossValidation",
+    "NeighborModel",
     "Regression",
     "Vote",
     "average",
@@ -52,6 +63,11 @@ class Vote(Result):
             )
         return np.where(without, np.asarray(outlier), self.classes[self.codes])
 
+    def plot(self, truth: ArrayLike, axes: Any = None) -> Any:
+        """How many queries of each class (`truth` [m]) were given each class, on `axes` of matplotlib or new ones,
+        which are returned. Needs matplotlib. Raises InvalidArgument for another number of classes than queries."""
+        return _plots.confusion(self, truth, axes)
+
 
 class Classification(Vote):
     """A vote, and the search that found who votes."""
@@ -74,6 +90,7 @@ class CrossValidation(Result):
 
     k: int  #: the best number of neighbors, of several the smallest
     score: float  #: by it
+    criterion: Literal["accuracy", "mean squared error"]
     first_k: int  #: the number that scores[0] is of
     scores: Float64Array  #: [numbers tried] accuracy, or mean squared error
     fold_scores: Float64Array  #: [numbers tried, folds]
@@ -84,6 +101,69 @@ class CrossValidation(Result):
     plan: Plan
     stats: SearchStats
     score_seconds: float
+
+    def plot(self, axes: Any = None) -> Any:
+        """The score of every number of neighbors, its range over the folds and the best number, on `axes` of matplotlib
+        or new ones, which are returned. Needs matplotlib."""
+        return _plots.scores_by_k(self, axes)
+
+
+class NeighborModel(Saved):
+    """All that classify and regress need to answer: an index of the rows, their labels or targets, and options.
+
+    One from a file may have been made of scaled or coded columns. Queries are given as the rows that the model was
+    made of, and prepared as those were; they may be a `Table` of `read`, or a path, of which columns are found by their
+    names.
+    """
+
+    _kind = "NeighborModel"
+
+    rows: int  #: n
+    outputs: int
+    classes: list[NDArray[Any]]  #: of each output the classes, ascending; empty for targets
+    k: int | None  #: neighbors, or None: all within `radius`
+    radius: float | None
+    metric: Metric
+    p: float
+    weights: Literal["uniform", "distance"]
+    scaling: Literal["none", "standard", "minmax"]
+    columns: list[str]  #: names of the columns of queries, where the model knows them
+
+    @classmethod
+    @documented("ModelOptions")
+    def fit(
+        cls, table: Any, labels: ArrayLike | None = None, *, targets: Any = None, **options: Unpack[FitOptions]
+    ) -> NeighborModel:
+        """A model of rows [n, d] with `labels` [n], to classify, or `targets` [n] or [n, outputs], to regress.
+
+        `radius` instead of `k` takes all rows within it. `scaling` brings the columns to one size, and columns of text
+        of a `Table` become codes by `texts`. A table that is not scaled or coded is borrowed and must not change.
+        Raises InvalidArgument for options outside their domain and labels or targets that do not number the rows,
+        BadData naming row and column of NaN and infinity, OverMemory. O(n d).
+        """
+        given = None if targets is None else _outputs(targets)
+        return cls._of(_core.neighbor_model(table, labels, given, options))
+
+    def classify(
+        self, queries: Any, *, output: int = 0, probabilities: bool = False, **options: Unpack[Common]
+    ) -> Classification:
+        """The votes of the neighbors of queries [m, d], of one output. Raises InvalidArgument for a model of targets
+        and queries of another width, BadData for NaN, infinity and other columns. Cost of `classify`."""
+        keywords = {"output": output, "probabilities": probabilities, **options}
+        return Classification(_core.model_classify(self, queries, keywords))
+
+    def regress(self, queries: Any, *, outlier: float = math.nan, **options: Unpack[Common]) -> Regression:
+        """The means of the targets of the neighbors of queries [m, d]; `outlier` is the value of a query without
+        neighbors. Raises InvalidArgument for a model of labels, else as `classify`. Cost of `regress`."""
+        return Regression(_core.model_regress(self, queries, {"outlier": outlier, **options}))
+
+    def predict(self, queries: Any, **options: Unpack[Common]) -> NDArray[Any]:
+        """Labels [m], of several outputs [m, outputs], or values [m, outputs] of queries [m, d]. Raises what `classify`
+        or `regress` raises, and InvalidArgument where a query has no neighbors to vote."""
+        if not self.classes:
+            return self.regress(queries, **options).values
+        labels = [self.classify(queries, output=output, **options).labels for output in range(self.outputs)]
+        return labels[0] if self.outputs == 1 else np.column_stack(labels)
 
 
 @documented("VoteOptions")
@@ -143,6 +223,6 @@ def _check_shape(graph: NeighborGraph, weights: Any) -> None:
 
 def _outputs(targets: Any) -> Any:
     """One output is a column."""
-    if getattr(targets, "ndim", 2) != 1:
+    if len(getattr(targets, "shape", (0, 0))) != 1:
         return targets
     return (targets if isinstance(targets, np.ndarray) else np.asarray(targets))[:, None]

@@ -12,6 +12,7 @@ from typing import Any, Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal import _frames, _sparse
 from vicinal._errors import BadData, InvalidArgument
 
 NATIVE = ("uint8", "float16", "float32", "float64")
@@ -42,7 +43,7 @@ class BlockSource:
 
 
 def table(value: Any, name: str) -> tuple[str, Any, int]:
-    """(kind, value, bytes copied): "array", "bfloat16", "dlpack", "cuda", "path" or "blocks"."""
+    """(kind, value, bytes copied): "array", "bfloat16", "dlpack", "cuda", "path", "blocks", "csr" or "arrow"."""
     if isinstance(value, (str, os.PathLike)):
         return "path", os.fspath(value), 0
     if isinstance(value, BlockSource):
@@ -54,8 +55,13 @@ def table(value: Any, name: str) -> tuple[str, Any, int]:
             return "cuda", (value.__cuda_array_interface__, value), 0
         if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
             return "dlpack", _capsule(value, name), 0
-        if hasattr(value, "toarray") and hasattr(value, "nnz"):
-            raise InvalidArgument(f"{name}: a sparse matrix; tables are dense, pass its .toarray()")
+        if _sparse.is_sparse(value):
+            return "csr", *_sparse.csr(value, name, _native)
+        if _frames.is_pandas(value):
+            rows, copied = _frames.table(value, name, _native)
+            return "array", _native(rows, name), copied
+        if hasattr(value, "__arrow_c_stream__"):
+            return "arrow", _stream(value, name), 0
     array = _array(value, name)
     if array.ndim != 2:
         hint = "; for a single column pass .reshape(-1, 1)" if array.ndim == 1 else ""
@@ -85,14 +91,22 @@ def _capsule(value: Any, name: str) -> Any:
         raise InvalidArgument(f"{name}: its memory cannot be borrowed by DLPack: {error}") from error
 
 
+def _stream(value: Any, name: str) -> Any:
+    """Arrow's capsule. What a reader raises here and later, that it was read before, say, ends the call."""
+    try:
+        return value.__arrow_c_stream__()
+    except Exception as error:
+        raise InvalidArgument(f"{name}: gives no Arrow stream: {sentence(error)}") from error
+
+
 def _array(value: Any, name: str) -> NDArray[Any]:
     try:
         return np.asarray(value)
     except (ValueError, TypeError) as error:
-        raise InvalidArgument(f"{name}: {_sentence(error)}; {EXPECTED}") from error
+        raise InvalidArgument(f"{name}: {sentence(error)}; {EXPECTED}") from error
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
     return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
 
 
@@ -120,10 +134,10 @@ def _widened(array: NDArray[Any], name: str) -> NDArray[Any]:
     if array.itemsize == 8 and array.size:
         beyond = (array > MAX_EXACT) | (array < -MAX_EXACT) if array.dtype.kind == "i" else array > MAX_EXACT
         if beyond.any():
-            row, column = np.argwhere(beyond)[0] if array.ndim == 2 else (*np.argwhere(beyond)[0], 0)
+            at = np.argwhere(beyond)[0].tolist()
+            place = f"row {at[0]}, column {at[1]}" if array.ndim == 2 else f"element {at[0]}"
             raise BadData(
-                f"{name}: row {row}, column {column} is {array[beyond][0]}, beyond 2^53, where float64 has not every "
-                "whole number"
+                f"{name}: {place} is {array[beyond][0]}, beyond 2^53, where float64 has not every " "whole number"
             )
     return array.astype(np.float64)
 

@@ -11,8 +11,8 @@ Conventions (every fence must have one of these tags):
             A page of docs/examples has an empty folder of its own: it makes all that it reads. A block that names a
             file under DATA_SETS is passed over where the folder is missing.
   python    run by the Python that runs this script, in the same folder. A block that imports a package of OPTIONAL,
-            which tests/requirements.txt does not name, is passed over where that is missing. A block with the patch or
-            the estimators is run by the Python of --sklearn-python, and passed over where that has not scikit-learn 1.9.
+            which an environment may lack, is passed over where that is missing. A block with the patch or the estimators is
+            run by the Python of --sklearn-python, and passed over where that has not scikit-learn 1.9.
   output    what the block before it prints, character by character.
   text, console-output, cmake, json    shown, not run.
 """
@@ -34,7 +34,7 @@ SHOWN = {"text", "console-output", "cmake", "json"}
 NOT_RUN = re.compile(r"^\s*(sudo |git clone|cd |apt-get |cmake |ctest |pip |\./dev|\.ci/run|g\+\+ )")
 # What the Debian package dataset-fashion-mnist installs, which `./dev test` asks for.
 DATA_SETS = pathlib.Path("/usr/share/datasets/fashion-mnist")
-OPTIONAL = {"anndata", "scanpy", "umap", "vicinal"}
+OPTIONAL = {"anndata", "geopandas", "pandas", "scanpy", "umap", "vicinal"}
 OF_SKLEARN = re.compile(r"\bvicinal\.(sklearn|patch)\b|\bpatch(ed)?_sklearn\b")
 IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 HOISTED = re.compile(r"^\s*(#include\b.*|namespace \w+ = [\w:]+;.*|using namespace .*)$", re.MULTILINE)

@@ -29,7 +29,7 @@ import numpy as np
 import vicinal as vc
 
 path, by_user = sys.argv[1], os.environ.get("VICINAL_CUDA_PLUGIN")
-vc.knn(np.eye(3), k=1)
+vc.knn(np.eye(3), k=1, device="cpu" if by_user else "auto")
 vc.use_plugin("cuda", path)
 assert vc.knn(np.eye(3), k=1, device="cuda").plan.device == "cuda:0"
 assert vc.doctor(device="cpu").cuda_plugin == (by_user or path), vc.doctor(device="cpu").cuda_plugin

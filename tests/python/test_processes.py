@@ -88,7 +88,20 @@ def resident():
     return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
-def calls():
+def tables():
+    """Tables that are copied or read by blocks."""
+    made = [pytest.importorskip("scipy.sparse").csr_array(TABLE[:200])]
+    try:
+        import pandas
+        import pyarrow
+    except ImportError:
+        return made
+    made.append(pandas.DataFrame(TABLE[:200]).astype({0: np.float32}))
+    made.append(pyarrow.table([pyarrow.array(TABLE[:200, at]) for at in range(8)], names=list("abcdefgh")))
+    return made
+
+
+def calls(others):
     small = TABLE[:200]
     labels = np.arange(200) % 3
     graph = vc.knn(small, k=3)
@@ -99,6 +112,10 @@ def calls():
     vc.kmeans(small, clusters=3)
     vc.radius(small, radius=1.0)
     pickle.loads(pickle.dumps(graph))
+    vc.NeighborModel.fit(small, labels, k=3, scaling="standard").predict(small[:5])
+    pickle.loads(pickle.dumps(vc.lof(small, k=3)))
+    for other in others:
+        vc.knn(other, k=3)
     for bad in (small.astype(object), small[0], small.tolist()[0]):
         with pytest.raises(vc.Error):
             vc.knn(bad)
@@ -108,11 +125,12 @@ def calls():
 
 def test_nothing_leaks():
     """1,000 calls: what one call leaves behind would be 1,000 times as much. 200 rows are 12.8 kB."""
+    others = tables()
     for _ in range(20):
-        calls()
+        calls(others)
     gc.collect()
     before = resident()
     for _ in range(110):
-        calls()
+        calls(others)
     gc.collect()
     assert resident() - before < 6e6

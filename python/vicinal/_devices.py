@@ -1,0 +1,54 @@
+"""Arrays in device memory for k lists, of the library that the table came from: CuPy or PyTorch, without loading
+either."""
+
+from __future__ import annotations
+
+import operator
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal import _core
+
+DEFAULT_K: int = _core.defaults()["KnnOptions"]["k"]
+
+
+def _library(array: Any) -> str:
+    """ "cupy" or "torch" for an array in device memory of a library whose arrays can be written."""
+    name = type(array).__module__.partition(".")[0]
+    if name == "torch" and getattr(array, "is_cuda", False):
+        return name
+    return name if name == "cupy" and hasattr(array, "__cuda_array_interface__") else ""
+
+
+def lists(table: Any, k: Any) -> tuple[Any, Any] | None:
+    """Arrays [rows of the table, k] for ids and distances, not yet written; None where lists come to the host: for
+    tables that are not on a device or of a library of which nothing can be written, and for a `k` that is an error."""
+    library = _library(table)
+    if not library or isinstance(k, (bool, np.bool_)) or getattr(table, "ndim", 0) != 2:
+        return None
+    try:
+        columns = operator.index(DEFAULT_K if k is None else k)
+    except TypeError:
+        return None
+    rows = int(table.shape[0])
+    module = sys.modules[library]
+    if columns < 1 or rows < 1:
+        return None
+    if library == "torch":
+        return tuple(
+            module.empty((rows, columns), dtype=kind, device=table.device) for kind in (module.int64, module.float64)
+        )
+    with table.device:
+        return module.empty((rows, columns), dtype="int64"), module.empty((rows, columns), dtype="float64")
+
+
+def address(array: Any) -> int:
+    return int(array.__cuda_array_interface__["data"][0])
+
+
+def on_host(array: Any) -> NDArray[Any]:
+    """A copy in host memory."""
+    return np.asarray(array.get() if _library(array) == "cupy" else array.cpu().numpy())
