@@ -11,14 +11,15 @@ Conventions (every fence must have one of these tags):
             A page of docs/examples has an empty folder of its own: it makes all that it reads. A block that names a
             file under DATA_SETS is passed over where the folder is missing.
   python    run by the Python that runs this script, in the same folder. A block that imports a package of OPTIONAL,
-            which an environment may lack, is passed over where that is missing. A block with the patch or the estimators is
-            run by the Python of --sklearn-python, and passed over where that has not scikit-learn 1.9.
+            which an environment may lack, is passed over where that is missing. A block with the patch, the estimators, or
+            a program of docs/graphs.md is run by the Python of --sklearn-python, and passed over where that has not
+            scikit-learn 1.9.
   output    what the block before it prints, character by character.
   text, console-output, cmake, json    shown, not run.
 """
 
 import argparse
-import importlib.util
+import functools
 import json
 import os
 import pathlib
@@ -34,8 +35,8 @@ SHOWN = {"text", "console-output", "cmake", "json"}
 NOT_RUN = re.compile(r"^\s*(sudo |git clone|cd |apt-get |cmake |ctest |pip |\./dev|\.ci/run|g\+\+ )")
 # What the Debian package dataset-fashion-mnist installs, which `./dev test` asks for.
 DATA_SETS = pathlib.Path("/usr/share/datasets/fashion-mnist")
-OPTIONAL = {"anndata", "geopandas", "pandas", "scanpy", "umap", "vicinal"}
-OF_SKLEARN = re.compile(r"\bvicinal\.(sklearn|patch)\b|\bpatch(ed)?_sklearn\b")
+OPTIONAL = frozenset({"anndata", "geopandas", "pandas", "scanpy", "umap", "vicinal"})
+OF_SKLEARN = re.compile(r"\bvicinal\.(sklearn|patch)\b|\bpatch(ed)?_sklearn\b|^import (umap|scanpy)\b", re.MULTILINE)
 IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 HOISTED = re.compile(r"^\s*(#include\b.*|namespace \w+ = [\w:]+;.*|using namespace .*)$", re.MULTILINE)
 PROLOGUE = """
@@ -48,6 +49,12 @@ PROLOGUE = """
   const std::vector<std::int64_t>& labels = made.labels;
   (void)data, (void)queries, (void)labels;
 """
+
+
+@functools.cache
+def has_packages(python, names):
+    probe = f"import importlib.util; assert all(importlib.util.find_spec(name) for name in {sorted(names)})"
+    return subprocess.run([python, "-c", probe], capture_output=True).returncode == 0
 
 
 def npy(path, descr, shape, payload):
@@ -125,15 +132,10 @@ class Runner:
         self.counts["sh"] += 1
 
     def run_python(self, code, where):
-        if any(importlib.util.find_spec(package) is None for package in OPTIONAL & set(IMPORTED.findall(code))):
+        python = self.sklearn_python() if OF_SKLEARN.search(code) else sys.executable
+        if python is None or not has_packages(python, OPTIONAL.intersection(IMPORTED.findall(code))):
             self.pass_over()
             return
-        python = sys.executable
-        if OF_SKLEARN.search(code):
-            python = self.sklearn_python()
-            if python is None:
-                self.pass_over()
-                return
         self.printed = self.call([python, "-W", "ignore", "-c", code], where, code)
         self.counts["python"] += 1
 

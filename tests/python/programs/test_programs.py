@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import vicinal as vc
 
+pytest.importorskip("umap", reason="./dev test installs umap-learn and the others in .venv-sklearn")
+
 ROWS, COLS, K = 600, 8, 15
 
 
@@ -12,7 +14,7 @@ ROWS, COLS, K = 600, 8, 15
 def rows():
     """Five groups without equal rows or equal distances."""
     draw = np.random.default_rng(11)
-    return draw.normal(size=(ROWS, COLS)) + 6 * (np.arange(ROWS) % 5)[:, None] * np.eye(COLS)[np.arange(ROWS) % 5]
+    return draw.normal(size=(ROWS, COLS)) + 12 * (np.arange(ROWS) % 5)[:, None] * np.eye(COLS)[np.arange(ROWS) % 5]
 
 
 def largest_difference(left, right):
@@ -51,16 +53,14 @@ def test_opentsne(rows):
 
 def test_hdbscan(rows):
     import hdbscan
+    from scipy import sparse
+    from sklearn.metrics import adjusted_rand_score
 
     # All pairs: then the graph holds every edge that a spanning tree may take.
     matrix = vc.knn(rows, k=ROWS - 1).csr()
     own = hdbscan.HDBSCAN(min_cluster_size=20, algorithm="generic").fit(rows)
-    from scipy import sparse
-
     ours = hdbscan.HDBSCAN(min_cluster_size=20, metric="precomputed").fit(sparse.csr_matrix(matrix))
     assert own.labels_.max() + 1 == ours.labels_.max() + 1 == 5
-    from sklearn.metrics import adjusted_rand_score
-
     assert adjusted_rand_score(own.labels_, ours.labels_) == 1
 
 
@@ -78,15 +78,17 @@ def test_dbscan(rows):
 def test_scanpy(rows):
     import anndata
     import scanpy
+    from scipy import sparse
     from sklearn.base import BaseEstimator, TransformerMixin
 
     class Ours(TransformerMixin, BaseEstimator):
+        def __init__(self, n_neighbors=K + 1):  # scanpy asks for it
+            self.n_neighbors = n_neighbors
+
         def fit(self, rows, y=None):
             return self
 
         def transform(self, rows):
-            from scipy import sparse
-
             return sparse.csr_matrix(vc.with_self(vc.knn(rows, k=K)).csr())
 
     found = []
