@@ -62,6 +62,8 @@ def main():
         filled = [np.load(pathlib.Path(place) / f"{device}.npy").view(np.uint64) for device in seconds]
     doctor = subprocess.run([folder / "vicinal", "doctor", "--json"], capture_output=True, text=True, env=environment)
     machine = json.loads(doctor.stdout) if doctor.returncode == 0 else None
+    if machine and machine["cuda"]["plugin"]:
+        machine["cuda"]["plugin"] = pathlib.Path(machine["cuda"]["plugin"]).name
     result = {"script": "bench/gpu/missing.py", "date": time.strftime("%Y-%m-%d"),
               "commit": (folder / "commit").read_text().strip() if (folder / "commit").exists() else None,
               "machine": machine, "rows": options.rows, "columns": options.columns, "share": options.share,
