@@ -1,5 +1,6 @@
 """scikit-learn's own checks of estimators, on every class with the parameters with which it checks its own. A check may
-fail only where scikit-learn expects that of its class; of SpectralCoclustering it expects nine failures, ours has none."""
+fail only where scikit-learn expects that of its class; of SpectralCoclustering it expects nine failures, ours has none.
+"""
 
 from conftest import NAMES, stock, vs
 from sklearn.utils._test_common.instance_generator import (
