@@ -30,6 +30,10 @@ def csr(value: Any, name: str, native: Callable[[NDArray[Any], str], NDArray[Any
             f"{name}: a sparse matrix in the format {getattr(value, 'format', type(value).__name__)!r}; rows are read "
             "from CSR, so pass its .tocsr()"
         )
+    if not isinstance(value.data, np.ndarray):
+        raise InvalidArgument(
+            f"{name}: a sparse matrix that is not one of SciPy; pass its copy in host memory (.get())"
+        )
     if len(value.shape) != 2:
         raise InvalidArgument(f"{name}: {len(value.shape)} dimensions; expected 2, rows and columns")
     rows, cols = (int(size) for size in value.shape)

@@ -183,6 +183,17 @@ def test_errors(make, kind, sentence):
         vc.knn(make(), k=2)
 
 
+def test_matrices_of_other_libraries():
+    class Matrix:
+        format, nnz, shape, data = "csr", 1, (3, 2), object()
+
+        def tocsr(self):
+            return self
+
+    with pytest.raises(vc.InvalidArgument, match="table: a sparse matrix that is not one of SciPy"):
+        vc.knn(Matrix(), k=1)
+
+
 def test_integers_that_float64_lacks():
     matrix = sparse.csr_array(dense(np.int64))
     matrix.data[2] = 2**53 + 1
