@@ -29,9 +29,10 @@ import numpy as np
 import vicinal as vc
 
 path, by_user = sys.argv[1], os.environ.get("VICINAL_CUDA_PLUGIN")
-vc.knn(np.eye(3), k=1, device="cpu" if by_user else "auto")
+if not by_user:
+    vc.knn(np.eye(3), k=1)  # on the CPU, and no session stays there
 vc.use_plugin("cuda", path)
-assert vc.knn(np.eye(3), k=1, device="cuda").plan.device == "cuda:0"
+assert vc.knn(np.eye(3), k=1).plan.device == "cuda:0"
 assert vc.doctor(device="cpu").cuda_plugin == (by_user or path), vc.doctor(device="cpu").cuda_plugin
 vc.use_plugin("cuda", by_user or path)
 try:
@@ -96,3 +97,31 @@ def test_what_it_cannot_be(on_device):
         vc.knn(on_device(np.arange(6).reshape(3, 2)))
     with pytest.raises(vc.InvalidArgument, match="table: 1 dimensions"):
         vc.knn(on_device(TABLE[0]))
+
+
+def test_steps(on_device):
+    both = vc.KMeansSteps(on_device(TABLE), clusters=4), vc.KMeansSteps(TABLE, clusters=4, device="cpu")
+    assert both[0].plan.device == "cuda:0" and both[0].copied == 0
+    for steps in both:
+        steps.start(TABLE[:4])
+    for row in range(4):
+        done = [steps.assign() for steps in both]
+        for steps in both:
+            steps.move_row(row, 3 - row)
+        assert done[0] == done[1] and both[0].means() == both[1].means()
+        vc.knn(on_device(TABLE), k=2)  # another call on the device between two steps
+    same(both[0].labels(), both[1].labels())
+    same(both[0].keys(), both[1].keys())
+    same(both[0].centres(), both[1].centres())
+    assert both[0].inertia() == both[1].inertia()
+
+
+@pytest.mark.parametrize("order", ["key", "id"])
+def test_a_radius_for_each_query(order, on_device):
+    radii = np.linspace(0, 3, len(TABLE))
+    expected = vc.radius(TABLE, radius=radii, order=order, device="cpu")
+    graph = vc.radius(on_device(TABLE), radius=radii, order=order)
+    same(graph.offsets, expected.offsets)
+    same(graph.ids, expected.ids)
+    same(graph.distances, expected.distances)
+    same(vc.count(on_device(TABLE), radius=radii).counts, np.diff(expected.offsets))

@@ -206,7 +206,11 @@ TEST(Vote, GivenWeightsThatAreRefused) {
       },
       bad, none);
   refused([&] { (void)regress(context, table, table, table, {.k = 2}, {.weights = Weighting::given}); }, bad, none);
-  refused([&] { (void)cross_validate(context, table, labels, {.weights = Weighting::given}); }, bad, none);
+  refused(
+      [&] {
+        (void)cross_validate(context, table, labels, {.k = 1, .k_to = 2, .folds = 2, .weights = Weighting::given});
+      },
+      bad, none);
   // All weights 0: the smallest label among the neighbors, and no share.
   given.assign(12, 0);
   VoteOptions voting{.weights = Weighting::given, .probabilities = true};
