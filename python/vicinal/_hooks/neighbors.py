@@ -232,7 +232,7 @@ def _reduced_chunk(
         raise Stock("parameters of the metric")
     measure = engine.metric_of(metric, parameters)
     if measure.name == "sqeuclidean" and not settings.strict:
-        raise Stock("few pairs of squared distances")
+        raise Stock("squared distances in chunks")
     queries = engine.table_of(X, settings)
     table = queries if X is Y else engine.table_of(Y, settings)
     if queries.shape[1] != table.shape[1]:
