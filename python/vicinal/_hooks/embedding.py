@@ -52,7 +52,7 @@ def _embedded(
     if not n_components < n_neighbors < rows or n_components > cols:
         raise Stock("as many dimensions as neighbors")
     keywords: Any = engine.common(settings)
-    graph = _neighbors.knn(table, k=n_neighbors, **keywords)
+    graph = _neighbors.knn(table, k=n_neighbors, **keywords).host()
     if not (graph.distances[:, 0] > 0).all():
         # scikit-learn then takes some rows for their own neighbors.
         raise Stock("equal rows")

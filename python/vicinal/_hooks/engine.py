@@ -202,7 +202,7 @@ def knn(
 ) -> tuple[Float64Array, IntpArray]:
     """distances and ids [m, k] that the caller owns. `table` may be an Index."""
     keywords: Any = {**metric.keywords(), **common(settings, threads)}
-    graph = _neighbors.knn(table, queries, k=k, **keywords)
+    graph = _neighbors.knn(table, queries, k=k, **keywords).host()
     return graph.distances.copy(), graph.ids.astype(np.intp)
 
 

@@ -89,7 +89,7 @@ class NeighborsOfTables(Neighbors):
         most = self.n_samples_fit_ - (X is None)
         if not isinstance(k, Integral) or not 1 <= int(k) <= most:
             raise ValueError(f"n_neighbors: {k!r}; expected a whole number from 1 to {most}")
-        graph = self._tree.knn(_queries(X), k=int(k), **_words(self), **keywords())
+        graph = self._tree.knn(_queries(X), k=int(k), **_words(self), **keywords()).host()
         return (graph.distances.copy(), graph.ids.copy()) if return_distance else graph.ids.copy()
 
     def __getstate__(self: Any) -> dict[str, Any]:
