@@ -116,9 +116,11 @@ def _model(estimator: Any) -> _clusters.KMeans:
 
 
 def _distances(estimator: Any, X: Any, settings: registry.Settings) -> Any:
-    distances = _model(estimator).transform(table_of(X, settings), **common(settings))
+    # fit_transform passes what it was given.
+    table = table_of(X if sparse.issparse(X) else np.asarray(X), settings)
+    distances = _model(estimator).transform(table, **common(settings))
     # As scikit-learn's.
-    narrow = X.dtype == np.float32 and estimator.cluster_centers_.dtype == np.float32
+    narrow = table.dtype == np.float32 and estimator.cluster_centers_.dtype == np.float32
     return distances.astype(np.float32) if narrow else distances.copy()
 
 

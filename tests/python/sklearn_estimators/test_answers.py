@@ -223,6 +223,8 @@ def test_clusters(algorithm, dtype, blobs, queries):
         same(ours.transform(queries), model.transform(queries).astype(dtype))
         assert theirs.transform(queries).dtype == dtype
         same(ours.transform(sparse.csr_array(queries)), ours.transform(queries))
+        same(ours.fit_transform(rows.tolist()), ours.transform(rows.astype(np.float64)))
+        ours.fit(rows, sample_weight=weights)
         same(ours.transform(queries).argmin(axis=1).astype(np.int32), ours.predict(queries))
         near(ours.score(queries) / model.score(queries), 1, 2 * (40 + 2 * D) * eps * 32)
 

@@ -1,5 +1,6 @@
 """scikit-learn's own checks of estimators, on every class with the parameters with which it checks its own. A check may
-fail only where scikit-learn expects that of its class."""
+fail only where scikit-learn expects that of its class; of SpectralCoclustering it expects nine failures, ours has none.
+"""
 
 from conftest import NAMES, stock, vs
 from sklearn.utils._test_common.instance_generator import (
@@ -23,6 +24,8 @@ ESTIMATORS = [
 
 
 def expected(estimator):
+    if isinstance(estimator, vs.SpectralCoclustering):
+        return {}
     given = {name: value for name, value in estimator.get_params(deep=False).items() if name not in ADDED}
     return _get_expected_failed_checks(stock(type(estimator).__name__)(**given))
 
