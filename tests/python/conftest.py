@@ -10,6 +10,11 @@ import numpy as np
 import pytest
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Folders of another Python's tests run when they are named: their conftest.py takes this one's place."""
+    return (collection_path.name.startswith("sklearn_") and not any("sklearn_" in path for path in config.args)) or None
+
+
 @pytest.fixture(scope="session")
 def command():
     path = os.environ.get("VICINAL_COMMAND") or shutil.which("vicinal")
