@@ -197,8 +197,8 @@ def knn(table: Any, queries: Any = None, **options: Unpack[KnnOptions]) -> Neigh
 @documented("RadiusOptions")
 def radius(table: Any, queries: Any = None, **options: Unpack[RadiusOptions]) -> NeighborGraph:
     """All rows of `table` [n, d] within `radius` (inclusive, in reported distances) of each query [m, d], or of each
-    row of the table but itself. Lists are compressed rows: see NeighborGraph. `radius` is a number, or an array [m] with
-    one for each query; `order="id"` lists neighbors by ascending row number instead of nearest first.
+    row of the table but itself. Lists are compressed rows: see NeighborGraph. `radius` is a number, or an array [m]
+    with one for each query; `order="id"` lists neighbors by ascending row number instead of nearest first.
 
     Raises as `knn` does, and OverMemory when the lists found so far exceed the limit. O(m n d) time by brute force; 16
     bytes for each neighbor.

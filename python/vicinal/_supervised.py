@@ -218,7 +218,7 @@ def _check_shape(graph: NeighborGraph, weights: Any) -> None:
         return
     shape, expected = _array(weights, "weights").shape, graph.ids.shape
     if shape and shape != expected:
-        raise InvalidArgument(f"weights: shape {list(shape)}; expected {list(expected)}, one for each of the graph's ids")
+        raise InvalidArgument(f"weights: shape {list(shape)}; expected {list(expected)}, one for each neighbor")
 
 
 def _outputs(targets: Any) -> Any:
