@@ -93,6 +93,7 @@ def _geometries(shapely: Any, value: Any, name: str) -> NDArray[Any]:
     if array.ndim != 1:
         raise InvalidArgument(f"{name}: {array.ndim} dimensions; expected 1, a geometry for each feature")
     is_bytes = np.fromiter((isinstance(one, (bytes, bytearray)) for one in array), bool, len(array))
+    array = np.array([bytes(one) if isinstance(one, bytearray) else one for one in array] + [None], object)[:-1]
     is_missing = np.fromiter((one is None for one in array), bool, len(array))
     others = ~(is_bytes | is_missing | shapely.is_geometry(array))
     if others.any():
@@ -122,6 +123,7 @@ def _check(shapely: Any, geometries: NDArray[Any], name: str, repair: bool) -> N
         ~np.isin(kinds, allowed),
         lambda row: f"is a {geometries.item(row).geom_type}; expected a Polygon or MultiPolygon",
     )
+    _refuse(name, ~np.isfinite(shapely.bounds(geometries)).all(axis=1), lambda row: "has a coordinate that is not finite")
     if not repair:
         _refuse(
             name,
@@ -140,9 +142,9 @@ def _repaired(shapely: Any, geometries: NDArray[Any], name: str) -> NDArray[Any]
     """By shapely.make_valid, of whose results the polygons are kept."""
     made = geometries.copy()
     for row in np.flatnonzero(~shapely.is_valid(geometries) | (shapely.get_type_id(geometries) == _COLLECTION)):
-        valid = shapely.make_valid(geometries[row])
-        # A collection's parts may be multipolygons.
-        parts = shapely.get_parts(shapely.get_parts(shapely.get_parts(valid)))
+        parts = shapely.get_parts(shapely.make_valid(geometries[row]))
+        while (shapely.get_type_id(parts) >= _MULTIPOLYGON).any():  # collections in collections
+            parts = shapely.get_parts(parts)
         parts = parts[shapely.get_type_id(parts) == _POLYGON]
         if len(parts) == 0:
             raise BadData(f"{name}: row {row} covers no area, not even repaired; leave it out")
@@ -155,7 +157,7 @@ def _arrays(shapely: Any, geometries: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     if len(geometries) == 0:
         start = np.zeros(1, np.int64)
         return np.zeros(0), start, start, start
-    kind, points, offsets = shapely.to_ragged_array(geometries, include_z=False)
+    kind, points, offsets = shapely.to_ragged_array(shapely.force_2d(geometries))
     rings, parts = (np.asarray(one, np.int64) for one in offsets[:2])
     one_each = int(kind) == _POLYGON
     features = np.arange(len(geometries) + 1) if one_each else np.asarray(offsets[2], np.int64)

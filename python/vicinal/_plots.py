@@ -72,7 +72,7 @@ def clusters(model: KMeans, table: Any, axes: Any = None) -> Any:
         rows = np.asarray(table, np.float64)
         table = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     found = _core.pca(table, {})
-    labels = model.labels if len(model.labels) == len(found["points"]) else model.predict(table)
+    labels = model.predict(table)
     points = _plane(found["points"])
     centres = _plane((model.centres - found["mean"]) @ found["axes"].T)
     axes.scatter(points[:, 0], points[:, 1], _MARKER, labels, cmap="tab20")

@@ -7,7 +7,7 @@ from typing import Any, Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal._errors import InvalidArgument
+from vicinal._errors import BadData, InvalidArgument
 
 MAX_COLUMNS = 4096  # a row of more is mostly zeros that would all be read
 
@@ -42,6 +42,7 @@ def csr(value: Any, name: str, native: Callable[[NDArray[Any], str], NDArray[Any
             f"{name}: a sparse matrix of {cols} columns; rows of up to {MAX_COLUMNS} are made dense, so choose "
             "columns, reduce them (such as by scikit-learn's TruncatedSVD), or pass its .toarray()"
         )
+    _check_starts(value, rows, name)
     copied = 0
     if value.data.dtype.kind in "iub" and not value.has_canonical_format:
         value = value.copy()
@@ -59,6 +60,13 @@ def csr(value: Any, name: str, native: Callable[[NDArray[Any], str], NDArray[Any
         copied += 0 if np.may_share_memory(place, array) else place.nbytes
         places.append(place)
     return (rows, cols, values, places[0], places[1]), copied
+
+
+def _check_starts(value: Any, rows: int, name: str) -> None:
+    """SciPy's own functions read outside the arrays where starts do not ascend within them."""
+    starts, entries = value.indptr, min(len(value.data), len(value.indices))
+    if len(starts) != rows + 1 or starts[0] < 0 or starts[-1] > entries or (starts[1:] < starts[:-1]).any():
+        raise BadData(f"{name}: the sparse matrix is damaged: indptr does not ascend within its {entries} entries")
 
 
 def _narrowed(values: NDArray[Any]) -> NDArray[Any]:

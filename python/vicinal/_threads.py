@@ -42,8 +42,6 @@ class _Finder:
     ) -> ModuleSpec | None:
         if name != _NAME:
             return None
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
         spec = PathFinder.find_spec(name, path)
         if spec is None or spec.loader is None:
             return spec
@@ -51,6 +49,8 @@ class _Finder:
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
             if hasattr(module, "register"):
                 _register(module)
 

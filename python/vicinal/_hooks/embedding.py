@@ -45,6 +45,8 @@ def _embedded(
     table = engine.table_of(_rows_of(X), settings)
     rows, cols = table.shape
     variant = _VARIANTS.get(method)
+    if table.dtype == np.float32 and method == "standard":
+        raise Stock("weights of float32")  # whose embedding is of that type, too
     if variant is None or eigen_solver not in ("auto", "arpack", "dense"):
         raise Stock("arguments outside their domain")
     if hessian_tol != 1e-4 or modified_tol != 1e-12:
@@ -63,7 +65,7 @@ def _embedded(
     if eigen_solver == "arpack" or eigen_solver == "auto" and rows > 200 and n_components + 1 < 10:
         # The draws that scikit-learn would have made, for those that follow.
         _init_arpack_v0(rows, random_state)
-    return made.embedding.copy(), made.eigenvalue_sum
+    return made.embedding.copy(), np.float64(made.eigenvalue_sum)
 
 
 def _rows_of(X: Any) -> Any:

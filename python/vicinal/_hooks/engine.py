@@ -187,7 +187,7 @@ def count_of(k: Any, rows: int) -> int:
 
 def radius_of(radius: Any) -> float:
     value = _number(radius)
-    if not 0 <= value < np.inf:
+    if not value >= 0:
         raise Stock("a radius outside its domain")
     return value
 

@@ -153,9 +153,11 @@ def active(settings: Settings | None) -> Iterator[None]:
     try:
         yield
     finally:
-        _here.reset(token)
-        if settings is not None:
-            _release()
+        try:
+            _here.reset(token)
+        finally:
+            if settings is not None:
+                _release()
 
 
 def set_default(settings: Settings | None) -> None:

@@ -136,7 +136,7 @@ def _radii(r: Any, queries: int) -> Any:
         raise Stock("a radius outside its domain") from None
     if radii.shape == (1,):
         radii = radii[0]
-    if radii.shape not in ((), (queries,)) or not ((radii >= 0) & (radii < np.inf)).all():
+    if radii.shape not in ((), (queries,)) or not (radii >= 0).all():
         raise Stock("a radius outside its domain")
     return radii if radii.ndim else float(radii)
 
@@ -185,6 +185,8 @@ def _unbuilt(
         raise Stock("arguments outside their domain")
     if not np.isfinite(table).all():
         raise Stock("arguments outside their domain")
+    if data.dtype != np.float64:
+        data = table = data.astype(np.float64)  # as the tree would, which then does not see later changes of the rows
     stock = _STOCK[kind.__name__]
     # One row shows whether the tree takes the metric.
     try:

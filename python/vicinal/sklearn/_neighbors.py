@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn import neighbors
 from sklearn.neighbors._base import NeighborsBase
 from sklearn.utils.metaestimators import available_if
@@ -43,7 +44,9 @@ def _exclude_by_id(estimator: Any, distances: Any, ids: Any) -> None:
     plain = neighbors.NearestNeighbors(
         metric=estimator.metric, p=estimator.p, metric_params=estimator.metric_params, n_jobs=estimator.n_jobs
     ).fit(estimator)
-    found_distances, found = plain.kneighbors(estimator._fit_X[rows], ids.shape[1] + 1)
+    # Of a fitted tree it is a memoryview.
+    table = estimator._fit_X if sparse.issparse(estimator._fit_X) else np.asarray(estimator._fit_X)
+    found_distances, found = plain.kneighbors(table[rows], ids.shape[1] + 1)
     others = found != rows[:, None]
     others[others.all(axis=1), -1] = False
     ids[rows] = found[others].reshape(len(rows), -1)
