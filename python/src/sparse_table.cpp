@@ -45,9 +45,14 @@ void fill_rows(const Csr& csr, std::int64_t begin, std::int64_t end, Value* row)
   const Value* const values = elements_of<Value>(*csr.values);
   const Index* const indices = elements_of<Index>(*csr.indices);
   const Index* const starts = elements_of<Index>(*csr.starts);
+  const std::int64_t entries = std::min(csr.indices->size(0), csr.values->size(0));
   std::fill_n(row, (end - begin) * csr.cols, Value{0});
   for (std::int64_t i = begin; i < end; ++i, row += csr.cols) {
-    for (std::int64_t at = starts[i]; at < starts[i + 1]; ++at) {
+    // An index borrows the matrix, which its owner may have changed since it was checked.
+    const std::int64_t first = starts[i];
+    const std::int64_t last = starts[i + 1];
+    if (first < 0 || last > entries) refuse_matrix(csr.name, "indptr does not ascend within its entries");
+    for (std::int64_t at = first; at < last; ++at) {
       const std::int64_t column = indices[at];
       if (column < 0 || column >= csr.cols) {
         refuse_matrix(csr.name, "row " + std::to_string(i) + " has an entry in column " + std::to_string(column) +

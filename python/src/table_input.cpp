@@ -101,6 +101,7 @@ Input cuda_table(nb::handle value, const char* name) {
   std::int64_t col_stride = 1;
   if (described.contains("strides") && !nb::object(described["strides"]).is_none()) {
     const nb::tuple strides = nb::cast<nb::tuple>(described["strides"]);
+    if (strides.size() != 2) refuse_table(name, std::to_string(strides.size()) + " strides; expected 2");
     row_stride = nb::cast<std::int64_t>(strides[0]);
     col_stride = nb::cast<std::int64_t>(strides[1]);
     if (row_stride % size != 0 || col_stride % size != 0) refuse_table(name, "strides are no multiples of an element");
@@ -108,6 +109,7 @@ Input cuda_table(nb::handle value, const char* name) {
     col_stride /= size;
   }
   const nb::tuple data = nb::cast<nb::tuple>(described["data"]);
+  if (data.size() != 2) refuse_table(name, "data must be a pointer, and whether it is read-only");
   const auto* const pointer =  // NOLINTNEXTLINE(performance-no-int-to-ptr): the interface says it by number
       reinterpret_cast<const void*>(nb::cast<std::uintptr_t>(data[0]));
   return {TableView(pointer, *dtype, n, d, row_stride, col_stride, Memory::cuda), holding(nb::object(both[1]))};

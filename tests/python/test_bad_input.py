@@ -17,7 +17,14 @@ def nan_at(row, column, value=np.nan):
     return table
 
 
+class OfADevice:
+    def __init__(self, **described):
+        self.__cuda_array_interface__ = {"shape": (2, 2), "typestr": "<f8", "data": (8, False), **described}
+
+
 CASES = {
+    "one stride": (lambda: vc.knn(OfADevice(strides=(8,))), vc.InvalidArgument, "table: 1 strides; expected 2"),
+    "a pointer alone": (lambda: vc.knn(OfADevice(data=(8,))), vc.InvalidArgument, "table: data must be a pointer"),
     "objects": (lambda: vc.knn(TABLE.astype(object)), vc.InvalidArgument, "table: holds Python objects"),
     "complex": (lambda: vc.knn(TABLE.astype(complex)), vc.InvalidArgument, "table: holds complex numbers"),
     "texts": (lambda: vc.knn(TABLE.astype(str)), vc.InvalidArgument, "table: holds texts"),

@@ -199,3 +199,20 @@ def test_integers_that_float64_lacks():
     matrix.data[2] = 2**53 + 1
     with pytest.raises(vc.BadData, match=r"table: element 2 is 9007199254740993, beyond 2\^53"):
         vc.knn(matrix, k=2)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+def test_a_matrix_whose_starts_do_not_ascend(dtype):
+    matrix = sparse.csr_matrix(dense(dtype))
+    matrix.indptr[3] = 10**9
+    with pytest.raises(vc.BadData, match="table: the sparse matrix is damaged: indptr does not ascend"):
+        vc.knn(matrix, k=1)
+
+
+@pytest.mark.parametrize("start", [-(10**9), 10**9])
+def test_a_matrix_that_changes_while_an_index_borrows_it(start):
+    matrix = sparse.csr_matrix(dense())
+    index = vc.Index(matrix)
+    matrix.indptr[3] = start
+    with pytest.raises(vc.BadData, match="indptr does not ascend"):
+        index.knn(k=1)
