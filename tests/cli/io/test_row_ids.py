@@ -169,7 +169,7 @@ def test_labels_in_a_file_of_their_own(ok, ok_json, vicinal, tmp_path, files):
         assert np.load(tmp_path / "e.npz")["labels"].tolist() == kinds.tolist()
     for verb in ("lof", "lle", "kmeans"):
         done = vicinal(verb, "train.csv", "--label", "kind", "--labels", "train_kinds.npy", *drop)
-        assert done.returncode == USAGE and "--labels: --label already" in done.stderr
+        assert done.returncode == USAGE and "--labels: cannot be combined with --label" in done.stderr
         done = vicinal(verb, "train.npy", "--labels", "test_kinds.npy")
         assert done.returncode == DATA and "--labels: test_kinds.npy has 20 labels" in done.stderr
 
