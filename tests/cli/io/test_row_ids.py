@@ -299,3 +299,12 @@ def test_a_pipe_is_looked_at_before_it_is_read(ok, vicinal, tmp_path, files):
     writer.join()
     ok("kmeans", "test.csv", *words, "--save-model", "stored")
     assert (tmp_path / "piped").read_bytes() == (tmp_path / "stored").read_bytes()
+
+
+def test_convert_names_the_file_that_ids_come_from(vicinal, tmp_path):
+    (tmp_path / "latin.csv").write_text("who,a\nx,1\n\xe9,2\n", encoding="latin-1")
+    for out in (("o.npz",), ("o.dat", "--to-format", "npz")):
+        done = vicinal("convert", "latin.csv", *out, "--id", 0)
+        assert done.returncode == DATA and "latin.csv: the text '?' of row 1 is not UTF-8" in done.stderr, done.stderr
+        assert not (tmp_path / out[0]).exists()
+    assert vicinal("convert", "latin.csv", "o.npz", "--to-format", "csv", "--id", 0).returncode == 0
