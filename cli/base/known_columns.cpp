@@ -117,7 +117,7 @@ std::string id_in_table(const Context& ctx, const std::string& file, const std::
 
 std::string same_id(const Context& ctx, const std::string& file, const std::string& other, const ReadOptions& reading,
                     const std::string& id, const std::string& there) {
-  if (!is_position(id) || is_position(there)) return id;
+  if (!is_position(id) || there == id) return id;
   const FileInfo& info = look(ctx, other, reading);
   if (!io::has_named_columns(info.format) || info.columns.empty()) return id;
   if (is_among(there, info.columns)) return there;
@@ -130,7 +130,7 @@ std::string same_id(const Context& ctx, const std::string& file, const std::stri
 void require_same_id(const std::string& file, const std::vector<std::string>& names, const std::string& id,
                      const std::string& there) {
   const auto at = is_position(id) ? place_of(id, names, std::ssize(names)) : std::nullopt;
-  if (!at || there.empty() || is_position(there) || name_at(names, *at) == there) return;
+  if (!at || there.empty() || there == id || name_at(names, *at) == there) return;
   throw Error(ErrorCode::invalid_argument,
               fmt::format("--id: column {} is '{}' in TRAIN and '{}' in {}; give the name of the column", id,
                           io::printable(there), io::printable(name_at(names, *at)), file));

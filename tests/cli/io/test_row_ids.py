@@ -301,6 +301,22 @@ def test_a_pipe_is_looked_at_before_it_is_read(ok, vicinal, tmp_path, files):
     assert (tmp_path / "piped").read_bytes() == (tmp_path / "stored").read_bytes()
 
 
+def test_a_name_that_is_a_number_is_no_position(ok, vicinal, tmp_path):
+    (tmp_path / "rows.csv").write_text("7,x,y\n31,1,2\n32,3,5\n33,8,8\n")
+    (tmp_path / "asked.csv").write_text("x,7,y\n3,41,4\n8,42,9\n")
+    (tmp_path / "lacking.csv").write_text("x,y\n3,4\n8,9\n")
+    for words in (("knn", "-k", 1), ("radius", "-r", 2)):
+        ok(words[0], "rows.csv", "asked.csv", *words[1:], "--header", "--id", 0, "-o", "found.csv")
+        found = [line[:2] for line in rows_of(tmp_path / "found.csv")[1:]]
+        assert [row for row, _ in found] == ["41", "42"], words
+        done = vicinal(words[0], "rows.csv", "lacking.csv", *words[1:], "--header", "--id", 0)
+        assert done.returncode == USAGE, done.stderr
+        assert "--id: column 0 of rows.csv is '7', and lacking.csv has no column of that name" in done.stderr
+    asked = (tmp_path / "asked.csv").read_text()
+    done = vicinal("lof", "rows.csv", "-", "-k", 1, "--header", "--id", 0, input=asked)
+    assert done.returncode == USAGE and "--id: column 0 is '7' in TRAIN and 'x' in" in done.stderr, done.stderr
+
+
 def test_convert_names_the_file_that_ids_come_from(vicinal, tmp_path):
     (tmp_path / "latin.csv").write_text("who,a\nx,1\n\xe9,2\n", encoding="latin-1")
     for out in (("o.npz",), ("o.dat", "--to-format", "npz")):
