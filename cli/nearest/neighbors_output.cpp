@@ -167,11 +167,6 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime, const RowsNeeded& 
   return tables;
 }
 
-std::uint64_t NeighborsCommand::missing_bytes(const Context& ctx, const TableView& rows, const TableView& asked) const {
-  const auto filled = static_cast<std::uint64_t>(asked.rows() * asked.cols()) * sizeof(double);
-  return missing.fill_bytes(ctx, rows) + (missing.fills() ? filled : 0);
-}
-
 std::span<const std::int64_t> NeighborsCommand::row_numbers(const NeighborTables& tables) const {
   return queries.empty() ? std::span<const std::int64_t>(tables.kept) : std::span<const std::int64_t>();
 }
