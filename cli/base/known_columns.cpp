@@ -20,18 +20,6 @@
 namespace vicinal::cli {
 namespace {
 
-/// What columns a file has, looked at once: a command asks several times. Rows are not counted.
-const FileInfo& look(const Context& ctx, const std::string& file, const ReadOptions& reading) {
-  // What describe_columns looks at.
-  using Key = std::tuple<std::string, std::string, std::optional<bool>, std::optional<FileFormat>, bool, bool>;
-  static std::map<Key, FileInfo> seen;
-  const Key key(file, {reading.delimiter, reading.decimal, reading.comment}, reading.header, reading.format,
-                reading.keep_index, io::asks_for_csv(reading));
-  const auto found = seen.find(key);
-  if (found != seen.end()) return found->second;
-  return seen.emplace(key, io::describe_columns(ctx, file, reading)).first->second;
-}
-
 bool is_among(const std::string& column, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), column) != names.end();
 }
@@ -51,6 +39,17 @@ const std::string& name_at(const std::vector<std::string>& names, std::int64_t a
 }
 
 }  // namespace
+
+const FileInfo& look(const Context& ctx, const std::string& file, const ReadOptions& reading) {
+  // What describe_columns looks at.
+  using Key = std::tuple<std::string, std::string, std::optional<bool>, std::optional<FileFormat>, bool, bool>;
+  static std::map<Key, FileInfo> seen;
+  const Key key(file, {reading.delimiter, reading.decimal, reading.comment}, reading.header, reading.format,
+                reading.keep_index, io::asks_for_csv(reading));
+  const auto found = seen.find(key);
+  if (found != seen.end()) return found->second;
+  return seen.emplace(key, io::describe_columns(ctx, file, reading)).first->second;
+}
 
 void KnownColumns::add_to(Json& notes) const {
   notes["columns"] = columns;

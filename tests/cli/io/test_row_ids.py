@@ -288,17 +288,47 @@ def test_a_table_is_looked_at_once(ok, tmp_path, files):
         assert max(opened.counts().values()) <= 2, words  # and read
 
 
-def test_a_pipe_is_looked_at_before_it_is_read(ok, vicinal, tmp_path, files):
-    """A named pipe has nothing more to tell, and nobody who writes, once it was read."""
-    text = (tmp_path / "test.csv").read_text()
-    words = ("--label", 4, "--drop", 5, "--drop", 0, "-c", 3)
-    os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,), daemon=True)
-    writer.start()
-    assert vicinal("kmeans", "pipe", *words, "--save-model", "piped", timeout=60).returncode == 0
-    writer.join()
-    ok("kmeans", "test.csv", *words, "--save-model", "stored")
-    assert (tmp_path / "piped").read_bytes() == (tmp_path / "stored").read_bytes()
+PIPED = {
+    "knn": ("train.csv test.csv -k 2 --drop 4 --drop 5 --id 0", "-o"),
+    "radius": ("train.csv test.csv -r 1 --drop 4 --drop 5 --id 0", "-o"),
+    "kmeans": ("train.csv --label 4 --drop 5 --drop 0 -c 3", "--save-model"),
+    "lof": ("train.csv --label 4 --drop 5 --id 0 -k 3 --novelty", "--save-model"),
+    "lof of others": ("train.csv test.csv --label 4 --drop 5 --id 0 -k 3", "-o"),
+    "lle": ("train.csv --label 4 --drop 5 --id 0 -k 6", "--save-model"),
+    "lle of others": ("train.csv test.csv --label 4 --drop 5 --id 0 -k 6", "-o"),
+    "classify": ("train.csv --label 4 --drop 5 --id 0 -k 2", "--save-model"),
+    "classify by two": ("train.csv test.csv --label 4 --label group --drop 5 --id 0 -k 2", "-o"),
+    "regress": ("train.csv --target 2 --target 3 --drop 4 --drop 5 --id 0 -k 2", "--save-model"),
+    "regress by names": ("train.csv --target c --drop who --drop kind --drop number -k 2", "--save-model"),
+    "regress others": ("train.csv test.csv --target 2 --drop 4 --drop 5 --id 0 -k 2 --json", "-o"),
+}
+
+
+@pytest.mark.parametrize("name", PIPED)
+def test_a_pipe_is_looked_at_before_it_is_read(ok, vicinal, tmp_path, files, name):
+    """A named pipe has nothing more to tell, and nobody who writes, once it was read: of either table, or of both."""
+    line, written = PIPED[name]
+    words = [name.split()[0], *line.split(), "--threads", 1]
+    if "group" in line:
+        for table in ("train.csv", "test.csv"):
+            rows = (tmp_path / table).read_text().splitlines()
+            grouped = [row + (f",{'xyz'[i % 3]}" if i else ",group") for i, row in enumerate(rows)]
+            (tmp_path / table).write_text("\n".join(grouped) + "\n")
+    out = "found.csv" if written == "-o" else "model"
+    said = ok(*words, written, f"stored {out}")
+    tables = [word for word in words if str(word).endswith(".csv")]
+    for piped in [tables[:1], tables[1:], tables]:
+        for table in piped:
+            os.mkfifo(tmp_path / f"pipe of {table}")
+            text = (tmp_path / table).read_text()
+            threading.Thread(target=(tmp_path / f"pipe of {table}").write_text, args=(text,), daemon=True).start()
+        done = vicinal(*[f"pipe of {word}" if word in piped else word for word in words], written, out, timeout=20)
+        assert done.returncode == 0, (piped, done.stderr)
+        assert (tmp_path / out).read_bytes() == (tmp_path / f"stored {out}").read_bytes(), piped
+        if "--json" in words:
+            assert json.loads(done.stdout)["scores"] == json.loads(said)["scores"]
+        for table in piped:
+            (tmp_path / f"pipe of {table}").unlink()
 
 
 def test_a_name_that_is_a_number_is_no_position(ok, vicinal, tmp_path):
