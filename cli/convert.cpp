@@ -17,6 +17,7 @@
 #include "base/table_writing.hpp"
 #include "commands.hpp"
 #include "io/format.hpp"
+#include "io/id_array.hpp"
 #include "vicinal/io.hpp"
 
 namespace vicinal::cli {
@@ -92,11 +93,13 @@ void ConvertCommand::run() const {
     const Imputer imputer = Imputer::fit(runtime.ctx, table, missing.options());
     table = imputer.apply(runtime.ctx, std::move(table), from);
   }
+  const FileFormat format = writing.format ? *writing.format : *format_of_suffix(to);
+  // What writing would say of the output is said of the file that the ids come from.
+  if (table.ids && format == FileFormat::npz) io::IdArray::check(rest, from, *table.ids);
   OutputFiles together;
   write_table(rest, to, table, writing);
   together.commit();
   runtime.progress->clear();
-  const FileFormat format = writing.format ? *writing.format : *format_of_suffix(to);
   const bool names_stay = table.columns.empty() || io::has_named_columns(format);
   if (common.json) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -20,18 +20,6 @@
 namespace vicinal::cli {
 namespace {
 
-/// What columns a file has, looked at once: a command asks several times. Rows are not counted.
-const FileInfo& look(const Context& ctx, const std::string& file, const ReadOptions& reading) {
-  // What describe_columns looks at.
-  using Key = std::tuple<std::string, std::string, std::optional<bool>, std::optional<FileFormat>, bool, bool>;
-  static std::map<Key, FileInfo> seen;
-  const Key key(file, {reading.delimiter, reading.decimal, reading.comment}, reading.header, reading.format,
-                reading.keep_index, io::asks_for_csv(reading));
-  const auto found = seen.find(key);
-  if (found != seen.end()) return found->second;
-  return seen.emplace(key, io::describe_columns(ctx, file, reading)).first->second;
-}
-
 bool is_among(const std::string& column, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), column) != names.end();
 }
@@ -51,6 +39,17 @@ const std::string& name_at(const std::vector<std::string>& names, std::int64_t a
 }
 
 }  // namespace
+
+const FileInfo& look(const Context& ctx, const std::string& file, const ReadOptions& reading) {
+  // What describe_columns looks at.
+  using Key = std::tuple<std::string, std::string, std::optional<bool>, std::optional<FileFormat>, bool, bool>;
+  static std::map<Key, FileInfo> seen;
+  const Key key(file, {reading.delimiter, reading.decimal, reading.comment}, reading.header, reading.format,
+                reading.keep_index, io::asks_for_csv(reading));
+  const auto found = seen.find(key);
+  if (found != seen.end()) return found->second;
+  return seen.emplace(key, io::describe_columns(ctx, file, reading)).first->second;
+}
 
 void KnownColumns::add_to(Json& notes) const {
   notes["columns"] = columns;
@@ -117,7 +116,7 @@ std::string id_in_table(const Context& ctx, const std::string& file, const std::
 
 std::string same_id(const Context& ctx, const std::string& file, const std::string& other, const ReadOptions& reading,
                     const std::string& id, const std::string& there) {
-  if (!is_position(id) || is_position(there)) return id;
+  if (!is_position(id) || there == id) return id;
   const FileInfo& info = look(ctx, other, reading);
   if (!io::has_named_columns(info.format) || info.columns.empty()) return id;
   if (is_among(there, info.columns)) return there;
@@ -130,7 +129,7 @@ std::string same_id(const Context& ctx, const std::string& file, const std::stri
 void require_same_id(const std::string& file, const std::vector<std::string>& names, const std::string& id,
                      const std::string& there) {
   const auto at = is_position(id) ? place_of(id, names, std::ssize(names)) : std::nullopt;
-  if (!at || there.empty() || is_position(there) || name_at(names, *at) == there) return;
+  if (!at || there.empty() || there == id || name_at(names, *at) == there) return;
   throw Error(ErrorCode::invalid_argument,
               fmt::format("--id: column {} is '{}' in TRAIN and '{}' in {}; give the name of the column", id,
                           io::printable(there), io::printable(name_at(names, *at)), file));

@@ -28,6 +28,9 @@ struct KnownColumns {
 /// Whether a column is given by its position.
 bool is_position(const std::string& column);
 
+/// What columns a file has, looked at once, as a command asks several times. Rows are not counted.
+const FileInfo& look(const Context& ctx, const std::string& file, const ReadOptions& reading);
+
 /// Those that the file, read so, names are known by their names from now on.
 KnownColumns by_names(const Context& ctx, const std::string& file, const ReadOptions& reading, KnownColumns columns);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -15,9 +16,19 @@ ImputeOptions MissingArguments::options() const {
   return {.filling = fills() ? filling_from(missing) : Filling::none, .k = k};
 }
 
-std::uint64_t MissingArguments::fill_bytes(const Context& ctx, const TableView& table) const {
+std::uint64_t MissingArguments::fill_bytes(const Context& ctx, const TableView& table, const TableView& asked) const {
   if (!any() || table.rows() == 0 || table.cols() == 0) return 0;
-  if (fills()) return plan_impute(ctx, table, table, options()).memory;
+  if (fills()) {
+    const std::uint64_t first = plan_impute(ctx, table, table, options()).memory;
+    if (asked.rows() == 0) return first;
+    const auto filled = [&](std::int64_t rows) {
+      return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(table.cols()) * sizeof(double);
+    };
+    // They may have columns that the table was read without.
+    const TableView like(asked.data(), asked.dtype(), asked.rows(), table.cols(), 0, 0);
+    const std::uint64_t then = plan_impute(ctx, table, like, options()).memory;
+    return std::max(first + filled(asked.rows()), then > first ? filled(table.rows()) + then : 0);
+  }
   return static_cast<std::uint64_t>(table.rows()) *
          (static_cast<std::uint64_t>(table.cols()) * sizeof(double) + 3 * sizeof(std::int64_t));
 }

@@ -30,8 +30,9 @@ struct MissingArguments {
   /// Where what they ask for runs.
   [[nodiscard]] Computes computes() const { return missing == "knn" ? Computes::on_device : Computes::on_host; }
   /// Bytes of host memory that filling or dropping takes beside the table: of what is filled and of what fills
-  /// (plan_impute); of what is left, its rows' numbers and what files of one value a row have for them.
-  [[nodiscard]] std::uint64_t fill_bytes(const Context& ctx, const TableView& table) const;
+  /// (plan_impute); of what is left, its rows' numbers and what files of one value a row have for them. Rows that are
+  /// `asked` about are filled after the table, from it.
+  [[nodiscard]] std::uint64_t fill_bytes(const Context& ctx, const TableView& table, const TableView& asked = {}) const;
   /// Leaves out the rows of a table that have missing values, where that is asked for, and notes how many. The numbers
   /// in the file of the rows that are left; empty where they are as they were. Throws `bad_data` where some were left
   /// out and fewer are left than needed.

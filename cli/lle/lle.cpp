@@ -265,6 +265,9 @@ void LleCommand::run() const {
     return plan_lle(rest, shape, slowest).memory;
   });
   const Context ctx = inputs.rest();
+  // A pipe can be looked at before it is read, and never after that.
+  const bool keeps_columns = !queries.empty() || !save_model.empty();
+  const KnownColumns columns = keeps_columns ? known_columns(reading) : KnownColumns{};
   Table given = naming_missing([&] { return read_rows(reading, table, reading_of_table(reading)); });
   const std::int64_t rows_read = given.view.rows();
   std::vector<std::int64_t> kept = missing.drop_rows(runtime.ctx, given, table, {k + 1, fmt::format("-k {}", k)});
@@ -284,7 +287,7 @@ void LleCommand::run() const {
   if (auto labels = read_label_file(reading, rows_read, kept)) given.labels = std::move(labels);
   Table asked;
   if (!queries.empty()) {
-    asked = read_asked(reading, queries, known_columns(reading), preparation, given.view.cols());
+    asked = read_asked(reading, queries, columns, preparation, given.view.cols());
     require_ids_fit(ctx, output, queries, asked);
   }
   EmbeddedRows rows;
@@ -321,7 +324,7 @@ void LleCommand::run() const {
   ctx.check_cancelled();
   OutputFiles together;
   if (!save_model.empty()) {
-    LleModel{Index(ctx, given.view), rows.found, known_columns(reading).notes(), preparation}.save(ctx, save_model);
+    LleModel{Index(ctx, given.view), rows.found, columns.notes(), preparation}.save(ctx, save_model);
   }
   write_embedding(ctx, output, rows);
   if (!report.empty()) write_text(report, text);

@@ -98,7 +98,7 @@ struct LofCommand {
   [[nodiscard]] Table read_train(const Context& ctx) const;
   [[nodiscard]] Context plan(PlannedInputs& inputs) const;
   [[nodiscard]] std::uint64_t output_bytes(std::int64_t rows) const;
-  [[nodiscard]] Fit fit(const Context& ctx, const Context& rest, std::optional<Table> rows) const;
+  [[nodiscard]] Fit fit(const Context& ctx, const Context& rest, std::optional<Table> rows, KnownColumns known) const;
   [[nodiscard]] Fit loaded(const Context& ctx) const;
   [[nodiscard]] Table read_asked(const Context& ctx, const Fit& fitted) const;
   void explain(const Context& ctx, const PlannedInputs& inputs, const std::optional<Table>& rows) const;
@@ -255,12 +255,12 @@ Context LofCommand::plan(PlannedInputs& inputs) const {
 }
 
 /// Memory of preparing is planned with the inputs; `rest` is what they leave.
-Fit LofCommand::fit(const Context& ctx, const Context& rest, std::optional<Table> rows) const {
+Fit LofCommand::fit(const Context& ctx, const Context& rest, std::optional<Table> rows, KnownColumns known) const {
   Fit fitted;
+  static_cast<KnownColumns&>(fitted) = std::move(known);
   LofOptions asked_for = options();
   const bool has_table = rows.has_value();
   if (has_table) {
-    static_cast<KnownColumns&>(fitted) = known_columns(ctx);
     fitted.preparation = Preparation::fit(ctx, *rows, prepared.options());
     fitted.rows = fitted.preparation.apply(ctx, *std::move(rows), table);
   }
@@ -422,7 +422,9 @@ void LofCommand::run() const {
   std::optional<Table> rows;
   std::vector<std::int64_t> kept;
   std::int64_t dropped = 0;
+  KnownColumns known;
   if (model.empty() && !table.empty()) {
+    known = known_columns(ctx);  // a pipe can be looked at before it is read, and never after that
     rows = read_train(ctx);
     dropped = rows->view.rows();
     const RowsNeeded needed =
@@ -434,7 +436,7 @@ void LofCommand::run() const {
   if (common.explain) return explain(rest, inputs, rows);
   std::optional<Labels> labels;
   if (rows) labels = std::move(rows->labels);
-  Fit fitted = model.empty() ? fit(ctx, rest, std::move(rows)) : loaded(ctx);
+  Fit fitted = model.empty() ? fit(ctx, rest, std::move(rows), std::move(known)) : loaded(ctx);
   const auto save = [&] {
     if (save_model.empty()) return;
     LofModel{.index = *fitted.index, .fitted = fitted.lof, .notes = fitted.notes(), .preparation = fitted.preparation}

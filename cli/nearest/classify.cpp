@@ -13,7 +13,9 @@
 #include "base/input.hpp"
 #include "base/output.hpp"
 #include "commands.hpp"
+#include "io/held_pipe.hpp"
 #include "io/id_array.hpp"
+#include "io/member.hpp"
 #include "nearest/scores.hpp"
 #include "nearest/supervised_run.hpp"
 #include "report/classification.hpp"
@@ -58,6 +60,7 @@ Table read_labelled(const Context& ctx, const SupervisedOptions& options, std::v
     return table;
   }
   reading.drop.insert(reading.drop.end(), columns.begin(), columns.end());
+  const io::HeldPipe held(io::place_of(options.first).file);
   Table table = read_training(ctx, options, reading);
   for (const std::string& column : columns) {
     outputs.push_back(read_labels(ctx, options.first, column));
@@ -259,6 +262,7 @@ Context ClassifyCommand::plan(PlannedInputs& inputs) const {
 }
 
 Fitted ClassifyCommand::fit_rows(const Context& ctx, const Context& rest) const {
+  KnownColumns known = known_columns(ctx, *this, input.labels);
   std::vector<Labels> outputs;
   Table table;
   if (labels_file.empty()) {
@@ -271,7 +275,7 @@ Fitted ClassifyCommand::fit_rows(const Context& ctx, const Context& rest) const 
   }
   const std::vector<std::int64_t> kept = prepared.missing.drop_rows(ctx, table, first, rows_needed(*this));
   for (Labels& labels : outputs) keep_rows(kept, 1, labels.codes);
-  Fitted fitted = fit(ctx, rest, *this, std::move(table), input.labels);
+  Fitted fitted = fit(ctx, rest, *this, std::move(table), std::move(known));
   if (!outlier.empty()) {
     for (Labels& labels : outputs) labels = with_class(labels, outlier);
   }
@@ -370,6 +374,8 @@ void ClassifyRun::read_test(const Context& ctx) {
   const std::vector<Labels>& trained = fitted_.model->outputs;
   std::vector<Labels> truth;
   if (has_test()) {
+    std::optional<io::HeldPipe> held;  // of several columns of labels each is read by itself
+    if (labels_file.empty() && trained.size() > 1) held.emplace(io::place_of(command_.test()).file);
     asked_ = read_asked(ctx, command_, fitted_, labels_file.empty());
     truth = read_truth(ctx, command_.test(), labels_file, asked_);
     outcomes_.resize(trained.size());

@@ -41,7 +41,7 @@ void KnnCommand::run() const {
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
-  inputs.add(page_bytes(shape, shape_asked) + missing_bytes(runtime.ctx, shape, shape_asked));
+  inputs.add(page_bytes(shape, shape_asked) + missing.fill_bytes(runtime.ctx, shape, shape_asked));
   const auto more = [&](const Context& rest, const TableView& rows) {
     const std::int64_t lists = queries.empty() ? rows.rows() : shape_asked.rows();
     return graph_output.bytes(rest, lists, lists * searched());

@@ -150,6 +150,8 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime, const RowsNeeded& 
   if (!graph_output.given().empty()) missing.refuse_drop(graph_output.given() + " numbers the rows of TABLE");
   if (!report.empty()) missing.refuse_drop("--report refers to all rows of TABLE");
   NeighborTables tables;
+  // A pipe can be looked at before it is read, and never after that.
+  if (!queries.empty()) by_names(ctx, table, reading(), {{}, input.drop, id});
   tables.rows = naming_missing([&] { return load_table(runtime, common, table, reading()); });
   if (!queries.empty()) tables.asked = load_table(runtime, common, queries, reading_of_queries(ctx, tables.rows));
   std::optional<RowIds> ids = std::move(tables.rows.ids);
@@ -165,11 +167,6 @@ NeighborTables NeighborsCommand::read(const Runtime& runtime, const RowsNeeded& 
   tables.rows = imputer.apply(ctx, std::move(tables.rows), table);
   if (!queries.empty()) tables.asked = imputer.apply(ctx, std::move(tables.asked), queries);
   return tables;
-}
-
-std::uint64_t NeighborsCommand::missing_bytes(const Context& ctx, const TableView& rows, const TableView& asked) const {
-  const auto filled = static_cast<std::uint64_t>(asked.rows() * asked.cols()) * sizeof(double);
-  return missing.fill_bytes(ctx, rows) + (missing.fills() ? filled : 0);
 }
 
 std::span<const std::int64_t> NeighborsCommand::row_numbers(const NeighborTables& tables) const {

@@ -80,8 +80,6 @@ struct NeighborsCommand {
   [[nodiscard]] ReadOptions reading_of_queries(const Context& ctx, const Table& rows) const;
   /// Reads the tables, and drops rows or fills values by --missing.
   [[nodiscard]] NeighborTables read(const Runtime& runtime, const RowsNeeded& needed = {}) const;
-  /// Bytes that the latter takes, of tables with these shapes.
-  [[nodiscard]] std::uint64_t missing_bytes(const Context& ctx, const TableView& rows, const TableView& asked) const;
   /// The numbers in its file of the rows that are asked about, where some were left out.
   [[nodiscard]] std::span<const std::int64_t> row_numbers(const NeighborTables& tables) const;
   [[nodiscard]] NeighborNames names(const NeighborTables& tables) const;

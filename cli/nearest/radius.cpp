@@ -117,7 +117,7 @@ void RadiusCommand::run() const {
   PlannedInputs inputs(runtime, common);
   const TableView shape = inputs.add_table(table, reading);
   const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
-  inputs.add(page_bytes(shape, shape_asked) + missing_bytes(runtime.ctx, shape, shape_asked));
+  inputs.add(page_bytes(shape, shape_asked) + missing.fill_bytes(runtime.ctx, shape, shape_asked));
   // Within a radius lists are symmetric, unless a filter makes them differ.
   const bool searches_all = graph_output.symmetric != "no" && !search.filter.empty();
   if (searches_all || missing.drops()) inputs.add(changed_bytes(shape.rows()));

@@ -9,10 +9,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/input.hpp"
 #include "base/output.hpp"
 #include "commands.hpp"
+#include "io/held_pipe.hpp"
+#include "io/member.hpp"
 #include "nearest/supervised_run.hpp"
 #include "report/regression.hpp"
 #include "vicinal/metrics.hpp"
@@ -190,19 +193,23 @@ Context RegressCommand::plan(PlannedInputs& inputs) const {
 
 Fitted RegressCommand::fit_rows(const Context& ctx, const Context& rest) const {
   ReadOptions reading = training_options(ctx, *this);
+  KnownColumns columns = known_columns(ctx, *this, targets);
+  std::optional<io::HeldPipe> held;
   Numbers known;
   if (!targets.empty()) {
+    held.emplace(io::place_of(first).file);  // each of them is read by itself
     known = read_columns(ctx, first, reading, targets);
     reading.drop.insert(reading.drop.end(), targets.begin(), targets.end());
   } else {
     known = numbers_of(ctx, read_rows(ctx, targets_file).view);
   }
   Table table = read_training(ctx, *this, reading);
+  held.reset();
   require_rows(targets.empty() ? "--targets" : "--target", targets.empty() ? targets_file : first, known,
                table.view.rows());
   const std::vector<std::int64_t> kept = prepared.missing.drop_rows(ctx, table, first, rows_needed(*this));
   keep_rows(kept, static_cast<std::size_t>(known.columns), known.values);
-  Fitted fitted = fit(ctx, rest, *this, std::move(table), targets);
+  Fitted fitted = fit(ctx, rest, *this, std::move(table), std::move(columns));
   fitted.model->targets = std::move(known.values);
   fitted.model->target_columns = known.columns;
   return fitted;
@@ -275,6 +282,8 @@ void RegressRun::read_test(const Context& ctx) {
   names_ = names_of(fitted_);
   if (!has_test()) return;
   const std::string& targets_file = command_.test_targets_file;
+  std::optional<io::HeldPipe> held;
+  if (targets_file.empty()) held.emplace(io::place_of(command_.test()).file);  // each of them is read by itself
   asked_ = read_asked(ctx, command_, fitted_, false);
   if (!targets_file.empty()) truth_ = numbers_of(ctx, read_rows(ctx, targets_file).view);
   if (!truth_ && !asked_.columns.empty()) {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/input.hpp"
 #include "base/progress.hpp"
@@ -184,12 +185,15 @@ Table read_training(const Context& ctx, const SupervisedOptions& options, const 
   throw Error(error.code(), sentence + "; --categories ordinal or onehot reads columns of text");
 }
 
-Fitted fit(const Context& ctx, const Context& rest, const SupervisedOptions& options, Table table,
-           const std::vector<std::string>& columns) {
-  Fitted fitted;
+KnownColumns known_columns(const Context& ctx, const SupervisedOptions& options,
+                           const std::vector<std::string>& columns) {
   const ReadOptions reading = read_options(options.input);
-  static_cast<KnownColumns&>(fitted) =
-      by_names(ctx, options.first, reading, {columns, options.input.drop, id_of_training(ctx, options, reading)});
+  return by_names(ctx, options.first, reading, {columns, options.input.drop, id_of_training(ctx, options, reading)});
+}
+
+Fitted fit(const Context& ctx, const Context& rest, const SupervisedOptions& options, Table table, KnownColumns known) {
+  Fitted fitted;
+  static_cast<KnownColumns&>(fitted) = std::move(known);
   fitted.outlier = options.outlier;
   fitted.preparation = Preparation::fit(ctx, table, options.prepared.options());
   fitted.rows = fitted.preparation.apply(ctx, std::move(table), options.first);
@@ -266,7 +270,7 @@ AskedTable read_asked(const Context& ctx, const SupervisedOptions& options, cons
 
 std::vector<std::string> all_columns_but(const Context& ctx, const std::string& file, const ReadOptions& how,
                                          const std::string& column) {
-  const FileInfo info = describe_file(ctx, file, how);
+  const FileInfo& info = look(ctx, file, how);
   if (!io::has_named_columns(info.format)) {
     throw Error(ErrorCode::bad_data,
                 fmt::format("{} has no columns with names or positions, which '{}' would be", file, column));

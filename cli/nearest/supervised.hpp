@@ -68,10 +68,13 @@ struct Fitted : KnownColumns {
   std::optional<CrossValidation> chosen;
 };
 
-/// TRAIN, prepared; `columns` hold labels or targets and are no part of `table`. Labels and targets are the caller's to
-/// fill in. Memory of preparing is planned with the inputs; `rest` is what they leave.
-Fitted fit(const Context& ctx, const Context& rest, const SupervisedOptions& options, Table table,
-           const std::vector<std::string>& columns);
+/// What TRAIN has besides the columns that are compared; `columns` hold labels or targets. To be asked before TRAIN is
+/// read: a pipe cannot be looked at after that.
+KnownColumns known_columns(const Context& ctx, const SupervisedOptions& options,
+                           const std::vector<std::string>& columns);
+/// TRAIN, prepared; the columns that are `known` are no part of `table`. Labels and targets are the caller's to fill
+/// in. Memory of preparing is planned with the inputs; `rest` is what they leave.
+Fitted fit(const Context& ctx, const Context& rest, const SupervisedOptions& options, Table table, KnownColumns known);
 
 /// Bytes a row, of what is known of rows and of answers.
 struct RowBytes {

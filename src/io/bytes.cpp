@@ -15,11 +15,13 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
+#include "io/held_pipe.hpp"
 #include "io/shown.hpp"
 #include "vicinal/error.hpp"
 
@@ -66,7 +68,7 @@ Bytes read_stream(const Context& ctx, const std::filesystem::path& path, int fd,
 }
 
 /// A pipe can be read only once, so what a look has read is kept: of standard input for good, of another pipe until it
-/// is opened.
+/// is opened, or let go where it is held (HeldPipe).
 class LookedAt {
  public:
   Bytes look(const Context& ctx, const std::filesystem::path& path, int fd, const struct stat& status) {
@@ -84,10 +86,24 @@ class LookedAt {
     kept_.erase(found);
     return bytes;
   }
+  void hold(const std::pair<dev_t, ino_t>& pipe) {
+    const std::lock_guard lock(mutex_);
+    held_.insert(pipe);
+  }
+  void let_go(const std::pair<dev_t, ino_t>& pipe) {
+    const std::lock_guard lock(mutex_);
+    held_.erase(held_.find(pipe));
+    if (!held_.contains(pipe)) kept_.erase(pipe);
+  }
+  bool holds(const struct stat& status) {
+    const std::lock_guard lock(mutex_);
+    return held_.contains({status.st_dev, status.st_ino});
+  }
 
  private:
   std::mutex mutex_;
   std::map<std::pair<dev_t, ino_t>, Bytes> kept_;
+  std::multiset<std::pair<dev_t, ino_t>> held_;
 };
 LookedAt& looked_at() {
   static LookedAt all;
@@ -148,6 +164,18 @@ Bytes map_file(int descriptor, std::uint64_t size, const std::filesystem::path& 
 
 }  // namespace
 
+HeldPipe::HeldPipe(const std::filesystem::path& path) {
+  struct stat status {};
+  if (path == "/dev/stdin" || ::stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) return;
+  pipe_ = {status.st_dev, status.st_ino};
+  looked_at().hold(pipe_);
+  holds_ = true;
+}
+
+HeldPipe::~HeldPipe() {
+  if (holds_) looked_at().let_go(pipe_);
+}
+
 Bytes open_file(const Context& ctx, const std::filesystem::path& path, std::uint64_t at_most, Purpose purpose) {
   // Without O_NONBLOCK a pipe that nobody writes to would keep `open` itself waiting, deaf to the cancel token.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -158,7 +186,7 @@ Bytes open_file(const Context& ctx, const std::filesystem::path& path, std::uint
     throw Error(ErrorCode::io, fmt::format("cannot read '{}': it is a folder", path.string()));
   }
   if (S_ISFIFO(status.st_mode)) {
-    const bool keeps = path == "/dev/stdin" || purpose == Purpose::look;
+    const bool keeps = path == "/dev/stdin" || purpose == Purpose::look || looked_at().holds(status);
     Bytes bytes = keeps ? looked_at().look(ctx, path, file.get(), status) : looked_at().take(status);
     bytes.size = std::min(bytes.size, at_most);
     if (keeps || bytes.size > 0) return bytes;

@@ -169,7 +169,7 @@ def test_labels_in_a_file_of_their_own(ok, ok_json, vicinal, tmp_path, files):
         assert np.load(tmp_path / "e.npz")["labels"].tolist() == kinds.tolist()
     for verb in ("lof", "lle", "kmeans"):
         done = vicinal(verb, "train.csv", "--label", "kind", "--labels", "train_kinds.npy", *drop)
-        assert done.returncode == USAGE and "--labels: --label already" in done.stderr
+        assert done.returncode == USAGE and "--labels: cannot be combined with --label" in done.stderr
         done = vicinal(verb, "train.npy", "--labels", "test_kinds.npy")
         assert done.returncode == DATA and "--labels: test_kinds.npy has 20 labels" in done.stderr
 
@@ -288,14 +288,69 @@ def test_a_table_is_looked_at_once(ok, tmp_path, files):
         assert max(opened.counts().values()) <= 2, words  # and read
 
 
-def test_a_pipe_is_looked_at_before_it_is_read(ok, vicinal, tmp_path, files):
-    """A named pipe has nothing more to tell, and nobody who writes, once it was read."""
-    text = (tmp_path / "test.csv").read_text()
-    words = ("--label", 4, "--drop", 5, "--drop", 0, "-c", 3)
-    os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,), daemon=True)
-    writer.start()
-    assert vicinal("kmeans", "pipe", *words, "--save-model", "piped", timeout=60).returncode == 0
-    writer.join()
-    ok("kmeans", "test.csv", *words, "--save-model", "stored")
-    assert (tmp_path / "piped").read_bytes() == (tmp_path / "stored").read_bytes()
+PIPED = {
+    "knn": ("train.csv test.csv -k 2 --drop 4 --drop 5 --id 0", "-o"),
+    "radius": ("train.csv test.csv -r 1 --drop 4 --drop 5 --id 0", "-o"),
+    "kmeans": ("train.csv --label 4 --drop 5 --drop 0 -c 3", "--save-model"),
+    "lof": ("train.csv --label 4 --drop 5 --id 0 -k 3 --novelty", "--save-model"),
+    "lof of others": ("train.csv test.csv --label 4 --drop 5 --id 0 -k 3", "-o"),
+    "lle": ("train.csv --label 4 --drop 5 --id 0 -k 6", "--save-model"),
+    "lle of others": ("train.csv test.csv --label 4 --drop 5 --id 0 -k 6", "-o"),
+    "classify": ("train.csv --label 4 --drop 5 --id 0 -k 2", "--save-model"),
+    "classify by two": ("train.csv test.csv --label 4 --label group --drop 5 --id 0 -k 2", "-o"),
+    "regress": ("train.csv --target 2 --target 3 --drop 4 --drop 5 --id 0 -k 2", "--save-model"),
+    "regress by names": ("train.csv --target c --drop who --drop kind --drop number -k 2", "--save-model"),
+    "regress others": ("train.csv test.csv --target 2 --drop 4 --drop 5 --id 0 -k 2 --json", "-o"),
+}
+
+
+@pytest.mark.parametrize("name", PIPED)
+def test_a_pipe_is_looked_at_before_it_is_read(ok, vicinal, tmp_path, files, name):
+    """A named pipe has nothing more to tell, and nobody who writes, once it was read: of either table, or of both."""
+    line, written = PIPED[name]
+    words = [name.split()[0], *line.split(), "--threads", 1]
+    if "group" in line:
+        for table in ("train.csv", "test.csv"):
+            rows = (tmp_path / table).read_text().splitlines()
+            grouped = [row + (f",{'xyz'[i % 3]}" if i else ",group") for i, row in enumerate(rows)]
+            (tmp_path / table).write_text("\n".join(grouped) + "\n")
+    out = "found.csv" if written == "-o" else "model"
+    said = ok(*words, written, f"stored {out}")
+    tables = [word for word in words if str(word).endswith(".csv")]
+    for piped in [tables[:1], tables[1:], tables]:
+        for table in piped:
+            os.mkfifo(tmp_path / f"pipe of {table}")
+            text = (tmp_path / table).read_text()
+            threading.Thread(target=(tmp_path / f"pipe of {table}").write_text, args=(text,), daemon=True).start()
+        done = vicinal(*[f"pipe of {word}" if word in piped else word for word in words], written, out, timeout=20)
+        assert done.returncode == 0, (piped, done.stderr)
+        assert (tmp_path / out).read_bytes() == (tmp_path / f"stored {out}").read_bytes(), piped
+        if "--json" in words:
+            assert json.loads(done.stdout)["scores"] == json.loads(said)["scores"]
+        for table in piped:
+            (tmp_path / f"pipe of {table}").unlink()
+
+
+def test_a_name_that_is_a_number_is_no_position(ok, vicinal, tmp_path):
+    (tmp_path / "rows.csv").write_text("7,x,y\n31,1,2\n32,3,5\n33,8,8\n")
+    (tmp_path / "asked.csv").write_text("x,7,y\n3,41,4\n8,42,9\n")
+    (tmp_path / "lacking.csv").write_text("x,y\n3,4\n8,9\n")
+    for words in (("knn", "-k", 1), ("radius", "-r", 2)):
+        ok(words[0], "rows.csv", "asked.csv", *words[1:], "--header", "--id", 0, "-o", "found.csv")
+        found = [line[:2] for line in rows_of(tmp_path / "found.csv")[1:]]
+        assert [row for row, _ in found] == ["41", "42"], words
+        done = vicinal(words[0], "rows.csv", "lacking.csv", *words[1:], "--header", "--id", 0)
+        assert done.returncode == USAGE, done.stderr
+        assert "--id: column 0 of rows.csv is '7', and lacking.csv has no column of that name" in done.stderr
+    asked = (tmp_path / "asked.csv").read_text()
+    done = vicinal("lof", "rows.csv", "-", "-k", 1, "--header", "--id", 0, input=asked)
+    assert done.returncode == USAGE and "--id: column 0 is '7' in TRAIN and 'x' in" in done.stderr, done.stderr
+
+
+def test_convert_names_the_file_that_ids_come_from(vicinal, tmp_path):
+    (tmp_path / "latin.csv").write_text("who,a\nx,1\n\xe9,2\n", encoding="latin-1")
+    for out in (("o.npz",), ("o.dat", "--to-format", "npz")):
+        done = vicinal("convert", "latin.csv", *out, "--id", 0)
+        assert done.returncode == DATA and "latin.csv: the text '?' of row 1 is not UTF-8" in done.stderr, done.stderr
+        assert not (tmp_path / out[0]).exists()
+    assert vicinal("convert", "latin.csv", "o.npz", "--to-format", "csv", "--id", 0).returncode == 0

@@ -379,7 +379,7 @@ def test_known_labels(vicinal, ok, ok_json, tmp_path, small_files):
     points = ok_json("kmeans", "train.csv", "--label", "class", "--scan", "2..4", "--seed", 1)["scan"]
     assert points[1]["adjusted_rand"] == told["adjusted_rand"]
     for arguments, part in ((["--labels", "test_labels.npy"], "--labels: test_labels.npy has 30 labels for a table of 120"),
-                            (["--label", "class", "--labels", "train_labels.npy"], "--labels: --label already says"),
+                            (["--label", "class", "--labels", "train_labels.npy"], "--labels: cannot be combined with --label"),
                             (["--label", "kind"], "kind")):
         done = vicinal("kmeans", "train.csv", "--drop", "class", "-c", 3, *arguments)
         assert done.returncode in (2, 3) and part in done.stderr, done.stderr

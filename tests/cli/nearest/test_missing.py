@@ -94,6 +94,23 @@ def test_impute_equals_scikit_learn(ok, tmp_path, name):
         assert (np.abs(np.load(tmp_path / "filled.npy") - expected) <= (ROWS + 2) * EPS * scale).all()
 
 
+def test_the_plan_of_filling_counts_queries(ok_json, tmp_path):
+    """What each of 8 threads lists while queries are filled grows with --missing-k, whatever the table's rows."""
+    generator = np.random.default_rng(2)
+    np.save(tmp_path / "few.npy", with_gaps(generator.normal(size=(32, 6)), 0.2))
+    np.save(tmp_path / "many.npy", with_gaps(generator.normal(size=(4000, 6)), 0.2))
+
+    def memory(k, *words):
+        return ok_json(*words, k, "--threads", 8, "--device", "cpu", "--explain")["plan"]["memory_bytes"]
+
+    impute = ("impute", "many.npy", "-o", "filled.npy", "-k")
+    lists = memory(32, *impute) - memory(1, *impute)
+    assert lists > 0
+    for search in (("knn", "-k", 1), ("radius", "-r", 1)):
+        words = (search[0], "few.npy", "many.npy", *search[1:], "--missing", "knn", "--missing-k")
+        assert memory(32, *words) - memory(1, *words) >= lists, search
+
+
 def test_gaps_of_csv_files(ok, ok_json, tmp_path):
     """Every way to write a missing value; texts and labels stay; the report says how many were filled."""
     rows = ["1,red,10,a", ",red,20,b", "3,NA,NA,a", "NaN,blue,40,b", "?,red,null,a", "7,blue,60,a"]
