@@ -144,7 +144,7 @@ VICINAL_API KnnSummary knn_into(const Context& ctx, const Index& index, const Ta
 /// All rows within a radius (inclusive, in reported distances) of each row of a table, itself excluded, or of each
 /// query: ids and distances as compressed rows, offsets [m + 1], in the order of the options, by default nearest first,
 /// ties by the smaller id. With a CUDA context and `radii`, the device finds what the largest of them holds, and the
-/// host cuts the lists.
+/// host cuts the lists, for which it plans up to 64 MiB, or 32 n bytes if that is more.
 ///
 /// Throws `invalid_argument` for options outside their domain, queries of another width, and a method that does not
 /// serve the metric, `bad_data` for NaN, infinity and distances that overflow, `over_memory` before work begins or when
@@ -159,8 +159,8 @@ VICINAL_API NeighborGraph radius(const Context& ctx, const Index& index, const T
 
 /// The number of rows within a radius (inclusive, in reported distances) of each row of a table, without the row
 /// itself, or of each query: counts [m]. Throws as `radius` does. Time O(m n d) by brute force; memory O(n + m), none
-/// for neighbors (with a CUDA context and `radii`, O(n) more). The same bits for every method, thread count, instruction
-/// set and device.
+/// for neighbors (with a CUDA context and `radii`, the lists that the host cuts, as in `radius`). The same bits for
+/// every method, thread count, instruction set and device.
 VICINAL_API NeighborCounts count(const Context& ctx, const Index& index, const RadiusOptions& options);
 VICINAL_API NeighborCounts count(const Context& ctx, const Index& index, const TableView& queries,
                                  const RadiusOptions& options);

@@ -151,6 +151,7 @@ struct NearestTask {
   double radius = 0;              ///< of radius and count: the largest one of all queries
   std::span<const double> radii;  ///< [m] of each query; empty: `radius` for all
   bool by_id = false;             ///< of radius: lists by ascending id
+  bool in_batches = false;        ///< of radius: with a Handover
   Bitmap filter;
   std::span<const std::int64_t> exclude;
 };

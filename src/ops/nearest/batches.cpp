@@ -49,6 +49,7 @@ std::uint64_t plan_room(const Context& ctx, std::uint64_t whole, std::uint64_t b
 }  // namespace
 
 Plan plan_batches(const Context& ctx, const TableView& table, SearchRequest& request) {
+  request.task.in_batches = true;
   Plan plan;
   std::uint64_t enough = 0;
   const std::uint64_t beside = request.bytes_beside;
@@ -65,6 +66,7 @@ Plan plan_batches(const Context& ctx, const TableView& table, SearchRequest& req
 
 RadiusSummary find_in_batches(const Context& ctx, const Index& index, SearchRequest& request, const TakeLists& take) {
   const std::string_view operation = request.operation.empty() ? "radius search" : request.operation;
+  request.task.in_batches = true;
   Job job;
   std::uint64_t enough = 0;
   const std::uint64_t beside = request.bytes_beside;

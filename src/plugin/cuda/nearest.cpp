@@ -44,10 +44,14 @@ constexpr double kPowerColumns = 150;        // that a power costs
 constexpr double kTransferRate = 2e10;       // bytes to the device a second
 constexpr std::int64_t kKDistances = 1024;
 
-/// Lists of a count are cut one call after the other: room for those of one.
+constexpr std::uint64_t kNeighborBytes = 16;
+
+/// Lists that are cut are cut one call after the other: room for those of one call, at least those of one query.
 std::uint64_t list_room(const NearestTask& task) {
-  constexpr std::uint64_t kUsual = std::uint64_t{64} << 20;
-  return std::max(kUsual, static_cast<std::uint64_t>(task.index->table.rows()) * 16);
+  constexpr std::uint64_t kUsual = std::uint64_t{32} << 20;
+  const std::uint64_t one = static_cast<std::uint64_t>(task.index->table.rows()) * kNeighborBytes;
+  const auto m = static_cast<std::uint64_t>(task.queries.rows());
+  return m > kUsual / one ? std::max(one, kUsual) : m * one;
 }
 /// Whether the device finds more than is asked for: it knows one radius. Then its lists are cut here.
 bool are_cut(const NearestTask& task) {
@@ -55,31 +59,45 @@ bool are_cut(const NearestTask& task) {
 }
 
 /// Room for the neighbors within a radius: how many there are is not known before, so each growth is held against the
-/// limit. With a Handover, and for a count, there is room for those of one call, taken before the next. Lists come in
-/// the order of (key, id), each within the largest radius; they are cut to their own, and put into the order of ids.
+/// limit. With a Handover, and where lists are cut, there is room for those of one call, taken before the next. Lists
+/// come in the order of (key, id), each within the largest radius; they are cut to their own, and put into the order of
+/// ids.
 class Room {
  public:
   Room(Call& call, const NearestTask& task, kernels::NearestResult& result, std::uint64_t scratch)
       : call_(call), task_(task), result_(result), counts_(task.collect == Collect::count), bytes_(scratch) {
     result_.offsets.assign(1, 0);
+    kept_.offsets.assign(1, 0);
+    if (keeps()) bytes_ -= list_room(task);
   }
 
   [[nodiscard]] std::int64_t most_neighbors() const {
     constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-    if (counts_) return static_cast<std::int64_t>(list_room(task_) / kBytes);
-    if (result_.handover == nullptr) return static_cast<std::int64_t>(kMost);
-    return static_cast<std::int64_t>(std::clamp<std::uint64_t>(result_.handover->room / kBytes, 1, kMost));
+    if (result_.handover == nullptr) {
+      return static_cast<std::int64_t>(are_cut(task_) ? list_room(task_) / kNeighborBytes : kMost);
+    }
+    return static_cast<std::int64_t>(std::clamp<std::uint64_t>(result_.handover->room / kNeighborBytes, 1, kMost));
   }
   /// Finishes the lists that were found since, and has them taken where there is a Handover.
   void hand_over() {
     finish_lists();
     if (result_.handover != nullptr && result_.offsets.size() > 1) result_.handover->take(first_);
-    if (result_.handover == nullptr && !counts_) return;
+    if (result_.handover == nullptr && !are_cut(task_)) return;
+    if (keeps()) keep();
     first_ += static_cast<std::int64_t>(result_.offsets.size()) - 1;
     std::vector<std::int64_t>().swap(result_.ids);
     std::vector<double>().swap(result_.distances);
     result_.offsets.assign(1, 0);
     finished_ = 0;
+  }
+
+  /// Of all lists, once the last ones are found.
+  void end() {
+    hand_over();
+    if (!keeps()) return;
+    result_.ids.swap(kept_.ids);
+    result_.distances.swap(kept_.distances);
+    result_.offsets.swap(kept_.offsets);
   }
 
   static std::int32_t make(void* user, const std::int64_t* counts, std::int64_t queries, std::int64_t** ids,
@@ -93,9 +111,14 @@ class Room {
       }
       const auto total = static_cast<std::size_t>(room.result_.offsets.back());
       const kernels::Handover* const handover = room.result_.handover;
-      if (handover != nullptr && total * kBytes > handover->room) throw kernels::NoRoom{};
-      room.grow(room.result_.ids, total);
-      room.grow(room.result_.distances, total);
+      if (handover != nullptr && total * kNeighborBytes > handover->room) throw kernels::NoRoom{};
+      if (are_cut(room.task_) && handover == nullptr) {  // within list_room
+        room.result_.ids.resize(total);
+        room.result_.distances.resize(total);
+      } else {
+        room.grow(room.result_.ids, total);
+        room.grow(room.result_.distances, total);
+      }
       *ids = room.result_.ids.data() + size;
       *distances = room.result_.distances.data() + size;
     });
@@ -108,13 +131,28 @@ class Room {
       const std::uint64_t before = values.capacity() * sizeof(T);
       const std::size_t capacity = std::max(total, values.capacity() + values.capacity() / 2);
       // Old and new stand side by side while it moves.
-      if (result_.handover == nullptr && !counts_) {
+      if (result_.handover == nullptr) {
         core::require_memory(call_.context(), bytes_ + capacity * sizeof(T), "radius: the neighbors found so far");
       }
       values.reserve(capacity);
       bytes_ += capacity * sizeof(T) - before;
     }
     values.resize(total);
+  }
+
+  /// Whether lists are cut and stay here: as much room as the lists of a call have is planned for them.
+  [[nodiscard]] bool keeps() const { return result_.handover == nullptr && !counts_ && are_cut(task_); }
+  /// Moves lists that are cut to those that stay.
+  void keep() {
+    const std::size_t before = kept_.ids.size();
+    grow(kept_.ids, before + result_.ids.size());
+    grow(kept_.distances, before + result_.ids.size());
+    const auto begin = static_cast<std::ptrdiff_t>(before);
+    std::copy(result_.ids.begin(), result_.ids.end(), kept_.ids.begin() + begin);
+    std::copy(result_.distances.begin(), result_.distances.end(), kept_.distances.begin() + begin);
+    for (std::size_t q = 1; q < result_.offsets.size(); ++q) {
+      kept_.offsets.push_back(static_cast<std::int64_t>(before) + result_.offsets[q]);
+    }
   }
 
   void finish_lists() {
@@ -165,13 +203,18 @@ class Room {
     }
   }
 
-  static constexpr std::uint64_t kBytes = 16;  // of a neighbor
+  struct Lists {
+    std::vector<std::int64_t> offsets;
+    std::vector<std::int64_t> ids;
+    std::vector<double> distances;
+  };
 
   Call& call_;
   const NearestTask& task_;
   kernels::NearestResult& result_;
   bool counts_;
   std::uint64_t bytes_;
+  Lists kept_;                // once they are cut, where keeps()
   std::int64_t first_ = 0;    // query whose list comes first of those that there are
   std::size_t finished_ = 0;  // of these lists
 };
@@ -289,7 +332,7 @@ class DeviceNearest final : public CudaNearest {
       asked.user = &room;
       asked.most_neighbors = room.most_neighbors();
       run(call, asked, counters, status);
-      if (status.code == kOk) room.hand_over();
+      if (status.code == kOk) room.end();
     });
   }
   void search_into(const Context& ctx, const NearestTask& task, const kernels::ListMemory& lists,
@@ -324,7 +367,10 @@ class DeviceNearest final : public CudaNearest {
     std::uint64_t bytes = staging_bytes(task.index->table);
     if (!task.self) bytes = std::max(bytes, staging_bytes(task.queries));
     if (task.collect != Collect::k_list) bytes += static_cast<std::uint64_t>(task.queries.rows()) * 16;
-    if (task.collect == Collect::count && are_cut(task)) bytes += list_room(task);
+    if (are_cut(task) && !task.in_batches) {
+      bytes += list_room(task);
+      if (task.collect == Collect::radius) bytes += list_room(task);  // for lists that are kept
+    }
     if (task.collect == Collect::radius && task.by_id) {
       bytes += static_cast<std::uint64_t>(task.index->table.rows()) * 16;  // the list that is being sorted
     }

@@ -101,6 +101,28 @@ TEST_F(Cuda, TablesInDeviceMemory) {
   expect_same(knn(cuda(), fewer_there, queries, {.k = 5}), knn(cpu(), fewer, queries, {.k = 5}), "every other row");
 }
 
+// The device lists what the largest radius holds; what a query's own does not is not kept, and room for it is planned.
+TEST_F(Cuda, OneLargeRadiusAmongSmallOnes) {
+  constexpr std::int64_t kRows = 3000;
+  const Rows rows = make_rows(Family::gaussian, {kRows, 2, 1}, 6);
+  const TableView table(rows.table.data(), kRows, 2);
+  std::vector<double> radii(kRows, 1e-3);
+  radii[1234] = 50;
+  for (const RadiusOrder order : {RadiusOrder::key, RadiusOrder::id}) {
+    const RadiusOptions options = {.order = order, .radii = radii};
+    const NeighborGraph wanted = radius(cpu(), table, options);
+    ASSERT_GE(wanted.ids.size(), static_cast<std::size_t>(kRows - 1));
+    const std::uint64_t limit = plan_radius(cuda(), table, nullptr, options).memory;
+    EXPECT_LE(limit, std::uint64_t{80} << 20);
+    expect_same(radius(cuda().with_memory_limit(limit), table, options), wanted, name_of(order).data());
+  }
+  const TableView few = table.slice(0, 100);
+  const RadiusOptions options = {.radii = std::span<const double>(radii).first(100)};
+  const NeighborCounts counts = count(cuda(), Index(cuda(), few), options);
+  EXPECT_LE(counts.plan.memory, std::uint64_t{1} << 20);
+  EXPECT_EQ(counts.counts, count(cpu(), Index(cpu(), few), options).counts);
+}
+
 TEST_F(Cuda, ValuesInDeviceMemoryThatAreNotFinite) {
   Rows rows = make_rows(Family::gaussian, {500, 7, 50}, 2);
   rows.queries[31 * 7 + 2] = std::numeric_limits<double>::quiet_NaN();
