@@ -3,6 +3,8 @@
 #include <nanobind/nanobind.h>
 
 #include <exception>
+#include <string>
+#include <string_view>
 
 #include "vicinal/error.hpp"
 
@@ -32,6 +34,12 @@ const char* code_word(ErrorCode code) {
   return "internal";
 }
 
+/// What C++ calls `radii` is an array as `radius` here.
+std::string in_names_of_python(const std::string& sentence) {
+  constexpr std::string_view kRadii = "radii: ";
+  return sentence.starts_with(kRadii) ? "radius: " + sentence.substr(kRadii.size()) : sentence;
+}
+
 }  // namespace
 
 void translate_errors() {
@@ -41,7 +49,7 @@ void translate_errors() {
           std::rethrow_exception(pointer);
         } catch (const Error& error) {
           const nb::object kind = nb::module_::import_("vicinal._errors").attr("BY_CODE")[code_word(error.code())];
-          PyErr_SetObject(kind.ptr(), nb::str(error.what()).ptr());
+          PyErr_SetObject(kind.ptr(), nb::str(in_names_of_python(error.what()).c_str()).ptr());
         }
       },
       nullptr);

@@ -28,7 +28,10 @@ Field<Options> filter_field() {
 Field<RadiusOptions> radius_field() {
   return {"radius",
           [](RadiusOptions& options, const Setting& setting) {
-            setting.is_array() ? setting.read(options.radii) : setting.read(options.radius);
+            if (!setting.is_array()) return setting.read(options.radius);
+            setting.read(options.radii);
+            if (!options.radii.empty()) return;
+            throw Error(ErrorCode::invalid_argument, "radius: is empty; give one number, or one for each query");
           },
           [](const RadiusOptions& options) { return shown(options.radius); }};
 }

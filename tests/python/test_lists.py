@@ -67,10 +67,12 @@ LABELS = np.arange(400) % 4
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: vc.radius(TABLE, QUERIES, radius=RADII[1:]), "radii: 69 for 70 queries"),
-        (lambda: vc.count(TABLE, radius=RADII), "radii: 70 for 400 queries"),
-        (lambda: vc.radius(TABLE, QUERIES, radius=-RADII), "radii: that of query 0 is negative"),
-        (lambda: vc.radius(TABLE, QUERIES, radius=RADII * np.nan), "radii: that of query 0 is not a number"),
+        (lambda: vc.radius(TABLE, QUERIES, radius=RADII[1:]), "radius: 69 for 70 queries"),
+        (lambda: vc.count(TABLE, radius=RADII), "radius: 70 for 400 queries"),
+        (lambda: vc.radius(TABLE, QUERIES, radius=-RADII), "radius: that of query 0 is negative"),
+        (lambda: vc.radius(TABLE, QUERIES, radius=RADII * np.nan), "radius: that of query 0 is not a number"),
+        (lambda: vc.radius(TABLE, QUERIES, radius=RADII[:0]), "radius: is empty"),
+        (lambda: vc.count(TABLE, radius=[]), "radius: is empty"),
         (lambda: vc.radius(TABLE, QUERIES, radius=["a"] * 70), "radius: elements of type"),
         (lambda: vc.radius(TABLE, QUERIES, radius="1"), "radius: '1' is not allowed; expected a number"),
         (lambda: vc.radius(TABLE, QUERIES, radius=1, order="distance"), "order.*distance.*key, id"),
