@@ -55,7 +55,7 @@ class VICINAL_API KMeansSteps {
   /// Gives each row the label of its nearest centre, ties to the smaller one. Needs `start`. O(n k d) at most.
   KMeansAssigned assign();
   /// Gives a row of a weight above 0 another label, until the next `assign`. Needs `assign`. O(d).
-  void move_row(std::int64_t row, std::int32_t cluster);
+  void move_row(std::int64_t row, std::int64_t cluster);
   /// Replaces the centre of each cluster that has rows by their mean; with cosine, one without a direction stays.
   /// Returns the shift: the sum of squared distances of the old centres to the new ones. Needs `assign`. O(k d).
   double means();

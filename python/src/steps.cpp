@@ -1,8 +1,6 @@
 // KMeansSteps: k-means one step at a time. Unlike other objects that Python holds, it changes, so one thread at a time
 // may use it.
-#include <algorithm>
 #include <atomic>
-#include <limits>
 #include <utility>
 
 #include "answer.hpp"
@@ -113,10 +111,8 @@ void move_call(nb::handle steps, nb::handle row, nb::handle cluster) {
   Setting{"row", row, call}.read(moved);
   Setting{"cluster", cluster, call}.read(to);
   const Turn turn(steps);
-  // What is no cluster in 64 bits is none in 32.
-  to = std::clamp<std::int64_t>(to, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
   turn.run(turn.cols(), [&](KMeansSteps& held) {
-    held.move_row(moved, static_cast<std::int32_t>(to));
+    held.move_row(moved, to);
     return 0;
   });
 }

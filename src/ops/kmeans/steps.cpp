@@ -183,7 +183,7 @@ KMeansAssigned KMeansSteps::assign() try {
   core::refuse_allocation();
 }
 
-void KMeansSteps::move_row(std::int64_t row, std::int32_t cluster) try {
+void KMeansSteps::move_row(std::int64_t row, std::int64_t cluster) try {
   const core::Entry entry;
   state_->require(State::Phase::labels, "move_row");
   if (row < 0 || row >= state_->n) {
@@ -198,7 +198,7 @@ void KMeansSteps::move_row(std::int64_t row, std::int32_t cluster) try {
     refuse("row: is " + std::to_string(row) + ", whose weight is 0, so that no mean counts it");
   }
   state_->change(State::Phase::labels, [&] {
-    state_->kept->move(row - (before - out.begin()), cluster);
+    state_->kept->move(row - (before - out.begin()), static_cast<std::int32_t>(cluster));
     return 0;
   });
 } catch (const std::bad_alloc&) {
