@@ -13,14 +13,15 @@ namespace vicinal::core {
 
 inline constexpr std::int64_t kElementsPerStep = std::int64_t{1} << 22;
 
-/// Grows `values` to `size` elements of zero. Throws `cancelled`.
+/// Resizes `values`; the elements that are new are zero. Throws `cancelled`.
 template <class T>
 void resize_in_steps(const Context& ctx, std::vector<T>& values, std::int64_t size) {
   values.reserve(static_cast<std::size_t>(size));
-  for (std::int64_t i = 0; i < size; i += kElementsPerStep) {
+  for (auto i = static_cast<std::int64_t>(values.size()); i < size; i += kElementsPerStep) {
     ctx.check_cancelled();
     values.resize(static_cast<std::size_t>(std::min(size, i + kElementsPerStep)));
   }
+  values.resize(static_cast<std::size_t>(size));
 }
 
 /// Copies all values to `to`, which has room for them. Throws `cancelled`.

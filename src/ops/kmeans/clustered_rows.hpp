@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/in_steps.hpp"
+#include "core/poll.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/table.hpp"
@@ -42,14 +44,18 @@ class ClusteredRows {
   std::vector<std::int64_t> left_out_;
 };
 
-/// Puts values of the rows left out (ascending) among those of the others, in the order of the table.
+/// Puts values of the rows left out (ascending) among those of the others, in the order of the table. Throws
+/// `cancelled`.
 template <class T>
-void insert_left_out(std::vector<T>& values, const std::vector<T>& others, const std::vector<std::int64_t>& left_out) {
+void insert_left_out(const Context& ctx, std::vector<T>& values, const std::vector<T>& others,
+                     const std::vector<std::int64_t>& left_out) {
   // From the last row to the first, each value moves to its place.
   std::size_t kept = values.size();
   std::size_t other = others.size();
-  values.resize(kept + other);
+  core::resize_in_steps(ctx, values, static_cast<std::int64_t>(kept + other));
+  core::Poll poll(ctx);
   for (std::size_t row = values.size(); row-- > 0;) {
+    poll.step();
     const bool is_out = other > 0 && left_out[other - 1] == static_cast<std::int64_t>(row);
     values[row] = is_out ? others[--other] : values[--kept];
   }

@@ -226,7 +226,7 @@ void label_left_out(const Context& ctx, const ops::ClusteredRows& rows, KMeans& 
   std::vector<std::int32_t> others(rows.left_out().size());
   lloyd->labels(others);
   for (const std::int32_t label : others) ++found.sizes[static_cast<std::size_t>(label)];
-  ops::insert_left_out(found.labels, others, rows.left_out());
+  ops::insert_left_out(ctx, found.labels, others, rows.left_out());
 }
 
 }  // namespace

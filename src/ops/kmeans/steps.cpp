@@ -7,6 +7,7 @@
 #include "backend/backend.hpp"
 #include "backend/kmeans.hpp"
 #include "core/entry.hpp"
+#include "core/in_steps.hpp"
 #include "core/memory.hpp"
 #include "core/table_access.hpp"
 #include "ops/common/refuse.hpp"
@@ -113,15 +114,16 @@ struct KMeansSteps::State {
   /// Values of each row, by a function of Lloyd's.
   template <class T, class Read>
   [[nodiscard]] std::vector<T> of_rows(const Read& read) const {
-    const std::size_t left_out = rows->left_out().size();
+    const auto left_out = static_cast<std::int64_t>(rows->left_out().size());
     std::vector<T> values;
     values.reserve(static_cast<std::size_t>(n));
-    values.resize(static_cast<std::size_t>(n) - left_out);
+    core::resize_in_steps(ctx, values, n - left_out);
     read(*kept, values);
     if (left_out == 0) return values;
-    std::vector<T> more(left_out);
+    std::vector<T> more;
+    core::resize_in_steps(ctx, more, left_out);
     read(*others, more);
-    ops::insert_left_out(values, more, rows->left_out());
+    ops::insert_left_out(ctx, values, more, rows->left_out());
     return values;
   }
 

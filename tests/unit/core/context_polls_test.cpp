@@ -24,6 +24,7 @@
 #include "solver/tall.hpp"
 #include "vicinal/cocluster.hpp"
 #include "vicinal/io.hpp"
+#include "vicinal/kmeans_steps.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"
 
@@ -275,6 +276,26 @@ TEST(Polls, ListsBeforeTheyAreFound) {
               backend.search_into(ctx, task, {ids.data(), distances.data()}, stats);
             }),
             searching + 4 * kSteps);
+}
+
+// Labels and keys that a caller asks for: zeroed, read, and those of rows without weight put among the others.
+TEST(Polls, StepsOfKMeans) {
+  constexpr std::int64_t kRows = std::int64_t{3} << 17;
+  constexpr std::int64_t kStep = std::int64_t{1} << 16;
+  const std::vector<float> rows = polled_rows(kRows, 1);
+  const Context ctx = Context::cpu({.threads = 1});
+  const TableView table(rows.data(), kRows, 1);
+  std::vector<double> weights(kRows, 1);
+  for (std::size_t i = 0; i < weights.size(); i += 2) weights[i] = 0;
+  KMeansSteps all(ctx, table, {.clusters = 2});
+  KMeansSteps some(ctx, table, {.clusters = 2, .weights = weights});
+  for (KMeansSteps* steps : {&all, &some}) {
+    steps->start(table.slice(0, 2));
+    steps->assign();
+  }
+  EXPECT_GE(polls_of([&] { (void)all.labels(); }), 1);
+  EXPECT_GE(polls_of([&] { (void)some.labels(); }), kRows / kStep + 2);
+  EXPECT_GE(polls_of([&] { (void)some.keys(); }) - polls_of([&] { (void)all.keys(); }), kRows / kStep);
 }
 
 // Each column of each strip of rows costs a product of the strip and a vector.
