@@ -55,6 +55,17 @@ bool is_there(const std::string& path) {
   return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr;
 }
 
+namespace {
+
+/// A name without a folder is one that the system looked for.
+bool are_one_file(const std::string& loaded, const std::string& path) {
+  if (loaded == path) return true;
+  std::error_code unknown;
+  return loaded.find('/') != std::string::npos && std::filesystem::equivalent(loaded, path, unknown);
+}
+
+}  // namespace
+
 PluginFile& PluginFile::of(Plugin plugin) {
   static std::array<PluginFile, kPlugins.size()> files;
   return files.at(static_cast<std::size_t>(plugin));
@@ -62,7 +73,8 @@ PluginFile& PluginFile::of(Plugin plugin) {
 
 void PluginFile::name(Plugin plugin, const std::string& path) {
   const std::lock_guard lock(mutex_);
-  if (loaded_.empty() || loaded_ == path) {
+  if (named_ == path) return;
+  if (loaded_.empty() || are_one_file(loaded_, path)) {
     named_ = path;
     return;
   }

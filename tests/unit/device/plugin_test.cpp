@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <string>
@@ -78,6 +80,29 @@ TEST(Plugin, IsNamedBeforeItIsLoaded) {
   file.name(Plugin::cuda, "/c.so");
   expect_words(refusal(ErrorCode::invalid_argument, [&] { file.name(Plugin::cuda, "/d.so"); }),
                {"plugin: cuda is already loaded, from /c.so"});
+}
+
+TEST(Plugin, MayBeNamedAgainByAnotherPathToTheFileThatIsLoaded) {
+  struct Loaded {
+    std::string path;
+  };
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "vicinal_named_again";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "a.so") << "a";
+  std::ofstream(folder / "b.so") << "b";
+  std::filesystem::remove(folder / "link.so");
+  std::filesystem::create_symlink(folder / "a.so", folder / "link.so");
+  const std::string loaded = folder / "a.so";
+  plugin::PluginFile file;
+  file.name(Plugin::cuda, folder / "b.so");
+  file.load([&](const std::string&) { return Loaded{loaded}; });  // the environment named another
+  EXPECT_NO_THROW(file.name(Plugin::cuda, folder / "b.so"));
+  EXPECT_NO_THROW(file.name(Plugin::cuda, folder / "link.so"));
+  EXPECT_NO_THROW(file.name(Plugin::cuda, folder / "." / "a.so"));
+  std::ofstream(folder / "c.so") << "c";
+  expect_words(refusal(ErrorCode::invalid_argument, [&] { file.name(Plugin::cuda, folder / "c.so"); }),
+               {"plugin: cuda is already loaded, from " + loaded});
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Plugin, ANameThatIsNoFileIsRefused) {
