@@ -54,13 +54,17 @@ class Lacking {
             const std::int64_t* ids) const {
     core::parallel_for(ctx, (count + kFilledRows - 1) / kFilledRows, [&](std::int64_t number, int /*worker*/) {
       const std::int64_t end = first + std::min(count, (number + 1) * kFilledRows);
+      core::Poll poll(ctx);
       for (std::int64_t i = first + number * kFilledRows; i < end; ++i) {
         std::int64_t slot = offsets_[static_cast<std::size_t>(i)] - offsets_[static_cast<std::size_t>(first)];
         for (const std::int64_t j : task_.compared) {
           double& value = at(i)[j];
           if (!std::isnan(value)) continue;
           kernels::DonorMean mean(task_, j);
-          for (std::int64_t one = 0; one < sizes[slot]; ++one) mean.add(ids[slot * task_.k + one]);
+          for (std::int64_t one = 0; one < sizes[slot]; ++one) {
+            poll.step();
+            mean.add(ids[slot * task_.k + one]);
+          }
           value = mean.value();
           ++slot;
         }
