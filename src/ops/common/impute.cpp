@@ -146,11 +146,6 @@ double value_for(const Context& ctx, const Widened& values, std::int64_t d, std:
   return value + 0.0;  // a zero is +0
 }
 
-/// Of rows that lack as many values as they can.
-kernels::DonorShape shape_of(std::int64_t n, std::int64_t d, std::int64_t k, std::int64_t rows) {
-  return {n, d, k, rows, rows * d};
-}
-
 void check_impute(const ImputeOptions& options) {
   if (options.filling > Filling::knn) refuse("filling: unknown value; expected one of none, mean, median, knn");
   if (options.filling == Filling::knn && options.k < 1) {
@@ -275,7 +270,16 @@ Table Imputer::apply(const Context& ctx, Table table, const std::string& name) c
     const std::int64_t n = static_cast<std::int64_t>(donors_->size()) / d;
     const kernels::DonorTask task{*donors_, d, compared, values_, std::min(k_, n)};
     const kernels::DonorBackend& backend = kernels::backend_of(ctx).donors();
-    const kernels::MemoryNeed need = backend.bytes(ctx, shape_of(n, d, task.k, static_cast<std::int64_t>(rows.size())));
+    std::int64_t missing = 0;
+    core::Poll poll(ctx);
+    for (const std::int64_t i : rows) {
+      for (const std::int64_t j : compared) {
+        poll.step();
+        missing += std::isnan(at(i, j)) ? 1 : 0;
+      }
+    }
+    const kernels::MemoryNeed need =
+        backend.bytes(ctx, {n, d, task.k, static_cast<std::int64_t>(rows.size()), missing});
     core::require_memory(ctx, widened_bytes(table.view) + need.host, job);
     backend.fill(ctx, task, rows, values->data());
   }
@@ -327,8 +331,10 @@ Plan plan_impute(const Context& ctx, const TableView& fitted, const TableView& r
   }
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const std::int64_t n = fitted.rows();
+  // Of rows that lack as many values as they can.
+  const std::int64_t missing = rows.rows() * rows.cols();
   const kernels::MemoryNeed need =
-      backend.donors().bytes(ctx, shape_of(n, fitted.cols(), std::min(options.k, n), rows.rows()));
+      backend.donors().bytes(ctx, {n, fitted.cols(), std::min(options.k, n), rows.rows(), missing});
   plan.device = ctx.device();
   plan.isa = backend.isa(ctx);
   plan.memory = std::max(2 * known, known + filled + need.host);
