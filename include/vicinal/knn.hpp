@@ -144,7 +144,7 @@ VICINAL_API KnnSummary knn_into(const Context& ctx, const Index& index, const Ta
 /// All rows within a radius (inclusive, in reported distances) of each row of a table, itself excluded, or of each
 /// query: ids and distances as compressed rows, offsets [m + 1], in the order of the options, by default nearest first,
 /// ties by the smaller id. With a CUDA context and `radii`, the device finds what the largest of them holds, and the
-/// host cuts the lists, for which it plans up to 64 MiB, or 16 n bytes if that is more.
+/// host cuts the lists, for which it plans up to 64 MiB, or 32 n bytes if that is more.
 ///
 /// Throws `invalid_argument` for options outside their domain, queries of another width, and a method that does not
 /// serve the metric, `bad_data` for NaN, infinity and distances that overflow, `over_memory` before work begins or when

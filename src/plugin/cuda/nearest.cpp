@@ -48,7 +48,7 @@ constexpr std::uint64_t kNeighborBytes = 16;
 
 /// Lists that are cut are cut one call after the other: room for those of one call, at least those of one query.
 std::uint64_t list_room(const NearestTask& task) {
-  constexpr std::uint64_t kUsual = std::uint64_t{64} << 20;
+  constexpr std::uint64_t kUsual = std::uint64_t{32} << 20;
   const std::uint64_t one = static_cast<std::uint64_t>(task.index->table.rows()) * kNeighborBytes;
   const auto m = static_cast<std::uint64_t>(task.queries.rows());
   return m > kUsual / one ? std::max(one, kUsual) : m * one;
@@ -68,6 +68,7 @@ class Room {
       : call_(call), task_(task), result_(result), counts_(task.collect == Collect::count), bytes_(scratch) {
     result_.offsets.assign(1, 0);
     kept_.offsets.assign(1, 0);
+    if (keeps()) bytes_ -= list_room(task);
   }
 
   [[nodiscard]] std::int64_t most_neighbors() const {
@@ -82,7 +83,7 @@ class Room {
     finish_lists();
     if (result_.handover != nullptr && result_.offsets.size() > 1) result_.handover->take(first_);
     if (result_.handover == nullptr && !are_cut(task_)) return;
-    if (result_.handover == nullptr && !counts_) keep();
+    if (keeps()) keep();
     first_ += static_cast<std::int64_t>(result_.offsets.size()) - 1;
     std::vector<std::int64_t>().swap(result_.ids);
     std::vector<double>().swap(result_.distances);
@@ -93,7 +94,7 @@ class Room {
   /// Of all lists, once the last ones are found.
   void end() {
     hand_over();
-    if (result_.handover != nullptr || counts_ || !are_cut(task_)) return;
+    if (!keeps()) return;
     result_.ids.swap(kept_.ids);
     result_.distances.swap(kept_.distances);
     result_.offsets.swap(kept_.offsets);
@@ -139,6 +140,8 @@ class Room {
     values.resize(total);
   }
 
+  /// Whether lists are cut and stay here: as much room as the lists of a call have is planned for them.
+  [[nodiscard]] bool keeps() const { return result_.handover == nullptr && !counts_ && are_cut(task_); }
   /// Moves lists that are cut to those that stay.
   void keep() {
     const std::size_t before = kept_.ids.size();
@@ -211,7 +214,7 @@ class Room {
   kernels::NearestResult& result_;
   bool counts_;
   std::uint64_t bytes_;
-  Lists kept_;                // where lists are cut and none is taken
+  Lists kept_;                // once they are cut, where keeps()
   std::int64_t first_ = 0;    // query whose list comes first of those that there are
   std::size_t finished_ = 0;  // of these lists
 };
@@ -364,7 +367,10 @@ class DeviceNearest final : public CudaNearest {
     std::uint64_t bytes = staging_bytes(task.index->table);
     if (!task.self) bytes = std::max(bytes, staging_bytes(task.queries));
     if (task.collect != Collect::k_list) bytes += static_cast<std::uint64_t>(task.queries.rows()) * 16;
-    if (are_cut(task) && !task.in_batches) bytes += list_room(task);
+    if (are_cut(task) && !task.in_batches) {
+      bytes += list_room(task);
+      if (task.collect == Collect::radius) bytes += list_room(task);  // for lists that are kept
+    }
     if (task.collect == Collect::radius && task.by_id) {
       bytes += static_cast<std::uint64_t>(task.index->table.rows()) * 16;  // the list that is being sorted
     }
