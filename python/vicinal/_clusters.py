@@ -63,7 +63,8 @@ class KMeans(Saved):
 
     def plot(self, table: Any, axes: Any = None) -> Any:
         """The rows of a table [n, d] on its first two principal axes, colored by cluster, and the centres, on `axes` of
-        matplotlib or new ones, which are returned. Needs matplotlib. O(n d)."""
+        matplotlib or new ones, which are returned. Needs matplotlib. Raises InvalidArgument for a model of a file whose
+        columns were scaled, coded or filled. O(n d clusters)."""
         return _plots.clusters(self, table, axes)
 
     def __reduce__(self) -> tuple[Any, ...]:

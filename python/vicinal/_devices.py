@@ -23,25 +23,28 @@ def _library(array: Any) -> str:
     return name if name == "cupy" and hasattr(array, "__cuda_array_interface__") else ""
 
 
-def lists(table: Any, k: Any) -> tuple[Any, Any] | None:
-    """Arrays [rows of the table, k] for ids and distances, not yet written; None where lists come to the host: for
-    tables that are not on a device or of a library of which nothing can be written, and for a `k` that is an error."""
-    library = _library(table)
-    if not library or isinstance(k, (bool, np.bool_)) or getattr(table, "ndim", 0) != 2:
+def lists(table: Any, queries: Any, k: Any) -> tuple[Any, Any] | None:
+    """Arrays [queries, k] for ids and distances, not yet written; None where lists come to the host: for queries (or
+    else rows of the table) that are not on a device or of a library of which nothing can be written, and for a `k` that
+    is an error. `table` may be an Index."""
+    of = table if queries is None else queries
+    library = _library(of)
+    if not library or isinstance(k, (bool, np.bool_)) or getattr(of, "ndim", 0) != 2:
         return None
     try:
         columns = operator.index(DEFAULT_K if k is None else k)
     except TypeError:
         return None
-    rows = int(table.shape[0])
+    rows = int(of.shape[0])
+    most = table.shape[0] if hasattr(table, "shape") else getattr(table, "rows", columns)
     module = sys.modules[library]
-    if columns < 1 or rows < 1:
+    if rows < 1 or not 1 <= columns <= most:
         return None
     if library == "torch":
         return tuple(
-            module.empty((rows, columns), dtype=kind, device=table.device) for kind in (module.int64, module.float64)
+            module.empty((rows, columns), dtype=kind, device=of.device) for kind in (module.int64, module.float64)
         )
-    with table.device:
+    with of.device:
         return module.empty((rows, columns), dtype="int64"), module.empty((rows, columns), dtype="float64")
 
 

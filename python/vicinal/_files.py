@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal import _core
+from vicinal._errors import BadData
 from vicinal._neighbors import NeighborGraph
 from vicinal._names import documented
 from vicinal._options import Common, GenerateOptions, ReadOptions, WriteOptions
@@ -90,7 +91,10 @@ def read(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> Table:
     The format is found by content. numpy.asarray(table) shows the rows without a copy. Raises FileError, BadData naming
     file, line or row, and column, OverMemory. O(n d).
     """
-    return Table(_core.read(os.fspath(path), options))
+    try:
+        return Table(_core.read(os.fspath(path), options))
+    except UnicodeDecodeError:
+        raise BadData(f"'{path}' has names or texts that are not UTF-8; save it as UTF-8") from None
 
 
 @documented("WriteOptions")

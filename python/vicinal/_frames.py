@@ -54,7 +54,9 @@ def _joint_type(types: set[np.dtype[Any]]) -> np.dtype[Any]:
 def _column(series: Any, at: int, label: Any, name: str) -> NDArray[Any]:
     """One column as an array of numbers or bools."""
     dtype = series.dtype
-    plain = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", None))
+    plain = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", None)
+    if type(dtype).__name__ == "SparseDtype":  # the bounds of intervals have a subtype, too
+        plain = dtype.subtype
     if not isinstance(plain, np.dtype) or plain.kind not in "biuf" or plain.itemsize > 8:
         raise InvalidArgument(
             f"{name}: column {label!r} holds {_what(dtype)}; expected numbers or bools, so leave it out or code it"

@@ -186,7 +186,7 @@ def knn(table: Any, queries: Any = None, **options: Unpack[KnnOptions]) -> Neigh
     of NaN and infinity, OverMemory before work begins, DeviceUnavailable, KeyboardInterrupt. O(m n d) time by brute
     force, about O((n + m) log n) by kd-tree in few columns; 16 m k bytes for the result, never m x n.
     """
-    lists = _devices.lists(table if queries is None else queries, options.get("k"))
+    lists = _devices.lists(table, queries, options.get("k"))
     if lists is None:
         return NeighborGraph(_core.knn(table, queries, options))
     ids, distances = lists

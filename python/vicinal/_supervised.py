@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Sequence, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -223,6 +223,8 @@ def _check_shape(graph: NeighborGraph, weights: Any) -> None:
 
 def _outputs(targets: Any) -> Any:
     """One output is a column."""
+    if isinstance(targets, Sequence) and not isinstance(targets, str):
+        targets = _array(targets, "targets")
     if len(getattr(targets, "shape", (0, 0))) != 1:
         return targets
     return (targets if isinstance(targets, np.ndarray) else np.asarray(targets))[:, None]

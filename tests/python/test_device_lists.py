@@ -121,6 +121,7 @@ def test_queries_indexes_and_defaults(put):
     [
         ({"k": 0}, "k"),
         ({"k": 200}, "200.*199|199.*200"),
+        ({"k": 10**12}, "1000000000000"),
         ({"k": True}, "k: True is not allowed"),
         ({"k": 2.5}, "k: 2.5 is not allowed"),
         ({"k": 3, "device": "cpu"}, "table: is in device memory, but device is 'cpu'"),

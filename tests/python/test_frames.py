@@ -80,9 +80,12 @@ class TestPandas:
             ([object()] * ROWS, "table: column 'b' holds texts or other objects"),
             (np.zeros(ROWS, "M8[s]"), "table: column 'b' holds elements of type datetime64"),
             (np.zeros(ROWS, complex), "table: column 'b' holds elements of type complex128"),
+            ("intervals", r"table: column 'b' holds elements of type interval\[int64"),
         ],
     )
     def test_columns_without_numbers(self, values, sentence):
+        if isinstance(values, str) and values == "intervals":
+            values = self.pd.interval_range(0, ROWS)
         with pytest.raises(vc.InvalidArgument, match=f"{sentence}.*expected numbers or bools"):
             vc.knn(self.frame(b=values))
 

@@ -188,3 +188,24 @@ def test_paths_of_results(tmp_path):
         vc.knn(pathlib.Path("none.npy"))
     with pytest.raises(OSError):
         vc.read(tmp_path / "none.csv")
+
+
+def test_targets_of_one_dimension(rows, queries):
+    """A list of numbers is one output, as an array is."""
+    targets = rows[:, 0]
+    expected = vc.regress(rows, queries, targets, k=3).values
+    for given in (targets.tolist(), tuple(targets.tolist()), targets[:, None].tolist()):
+        same(vc.regress(rows, queries, given, k=3).values, expected)
+        same(vc.average(vc.knn(rows, queries, k=3), given), expected)
+    with pytest.raises(vc.InvalidArgument, match="targets: holds texts"):
+        vc.regress(rows, queries, ["a"] * len(rows), k=3)
+    with pytest.raises(vc.InvalidArgument, match="targets: "):
+        vc.regress(rows, queries, [[1.0], [2.0, 3.0]], k=3)
+
+
+def test_a_file_in_latin_1(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes("größe,b\n1,2\n3,4\n".encode("latin-1"))
+    with pytest.raises(vc.BadData, match="table.csv' has names or texts that are not UTF-8; save it as") as caught:
+        vc.read(path)
+    assert "\n" not in str(caught.value)

@@ -92,6 +92,27 @@ def test_kmeans_of_other_rows_and_of_one_column(rows, queries, axes):
     assert set(axes.collections[0].get_offsets()[:, 1]) == {0}
 
 
+def test_kmeans_of_scaled_columns_is_refused(rows, tmp_path, run, axes):
+    np.save(tmp_path / "table.npy", rows)
+    for options in (["--scale", "standard"], []):
+        run("kmeans", "table.npy", "-c", 3, *options, "--save-model", "model.vkm")
+        model = vc.KMeans.load(tmp_path / "model.vkm")
+        if options:
+            with pytest.raises(vc.InvalidArgument, match="plot: the columns of this model were scaled") as caught:
+                model.plot(rows, axes)
+            assert "\n" not in str(caught.value) and not axes.collections
+        else:
+            assert model.plot(rows, axes) is axes and len(axes.collections) == 2
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_kmeans_of_a_sparse_table(rows, axes, metric):
+    sparse = pytest.importorskip("scipy.sparse")
+    model = vc.kmeans(rows, clusters=3, seed=1, metric=metric)
+    model.plot(sparse.csr_array(rows), axes)
+    assert axes.collections[0].get_array().tolist() == model.labels.tolist()
+
+
 def test_lle(rows, axes):
     found = vc.lle(rows, k=8)
     found.plot(axes=axes)

@@ -144,7 +144,8 @@ def _centres(
     empty: int,
     dtype: Any,
 ) -> NDArray[Any]:
-    """The means, in scikit-learn's type; a cluster that is still empty stands where the heaviest one does."""
+    """The means, in scikit-learn's type. A cluster that is still empty stands where the heaviest one does when it is
+    its turn: scikit-learn divides sums in the order of clusters, so one before the heaviest takes its sum."""
     means = steps.centres()
     centres: NDArray[Any] = means.astype(dtype)
     if empty:
@@ -152,7 +153,10 @@ def _centres(
         for row, cluster in moved:
             now[row] = cluster
         total = np.bincount(now, weights, steps.clusters)
-        centres[total == 0] = centres[total.argmax()]
+        heaviest = int(total.argmax())
+        still = np.flatnonzero(total == 0)
+        centres[still[still < heaviest]] = centres[heaviest] * total[heaviest]
+        centres[still[still > heaviest]] = centres[heaviest]
     if empty or dtype != np.float64:
         steps.set_centres(centres)
     return centres

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.metrics import DistanceMetric
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
-from vicinal import _neighbors
+from vicinal import _neighbors, _threads
 from vicinal._hooks.registry import Settings, Stock
 from vicinal._options import Common
 
@@ -119,7 +119,7 @@ def _number(value: Any) -> float:
 
 def threads_of(settings: Settings) -> int:
     """At most those that threadpoolctl, joblib's workers and OMP_NUM_THREADS allow."""
-    allowed = int(_openmp_effective_n_threads())
+    allowed = min(int(_openmp_effective_n_threads()), _threads.allowed())
     return allowed if settings.threads is None else min(settings.threads, allowed)
 
 

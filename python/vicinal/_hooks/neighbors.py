@@ -238,6 +238,8 @@ def _reduced_chunk(
     if queries.shape[1] != table.shape[1]:
         raise Stock("tables that do not fit together")
     engine.enough_pairs(settings, measure, len(queries), len(table))
+    if X is Y and measure.name == "cosine" and not queries.any(axis=1).all():
+        raise Stock("a row of zeros by cosine")  # which scikit-learn then says is at 0 from itself
     wanted = dict(reduce_func.keywords)
     told = wanted.pop("return_distance", False)
     # scikit-learn's own distances have the type of their tables, SciPy's float64.

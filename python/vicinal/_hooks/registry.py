@@ -102,7 +102,8 @@ class Hook:
     answers: bool = True  #: whether its calls are counted
 
     def call(self, settings: Settings | None, ours: Callable[[Settings], Any], stock: Callable[[], Any]) -> Any:
-        """The answer of `ours`; of `stock` where it raises Stock or an error of vicinal's, or there are no settings."""
+        """The answer of `ours`; of `stock` where it raises Stock, an error of vicinal's or MemoryError, or there are no
+        settings."""
         if settings is None:
             return stock()
         try:
@@ -113,6 +114,10 @@ class Hook:
             if settings.strict and isinstance(error, (DeviceUnavailable, OverMemory)):
                 raise
             reason, sentence = f"vicinal's error {error.code}", str(error)
+        except MemoryError as error:  # NumPy's
+            if settings.strict:
+                raise
+            reason, sentence = "no memory", str(error) or "no memory"
         else:
             _count(self.name, None)
             return answer
@@ -133,6 +138,16 @@ _lock = threading.RLock()
 _here: ContextVar[Settings | None | _Unset] = ContextVar("vicinal_settings", default=_UNSET)
 _default: Settings | None = None
 _users = 0
+
+
+def _in_child() -> None:
+    """A process forked while another thread held the lock has no thread that would release it."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def current() -> Settings | None:
@@ -166,9 +181,9 @@ def set_default(settings: Settings | None) -> None:
     with _lock:
         if settings is not None and _default is None:
             _acquire()
-        if settings is None and _default is not None:
+        before, _default = _default, settings
+        if settings is None and before is not None:
             _release()
-        _default = settings
 
 
 def _acquire() -> None:
@@ -240,16 +255,20 @@ def _put(hook: Hook) -> None:
 
 
 def _remove() -> None:
+    """Empties all places, then warns of those that are left, since a warning may be an error."""
+    left = []
     while _placed:
         place, owner, own, before, after = _placed.pop()
         if vars(owner).get(place.attribute) is not after:
-            warnings.warn(
-                f"{place} was replaced by another package after vicinal; it is left as it is", stacklevel=_caller()
-            )
+            left.append(place)
         elif own:
             setattr(owner, place.attribute, before)
         else:
             delattr(owner, place.attribute)
+    for place in left:
+        warnings.warn(
+            f"{place} was replaced by another package after vicinal; it is left as it is", stacklevel=_caller()
+        )
 
 
 def _checked() -> list[Hook]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial, update_wrapper
 from typing import Any, Callable
 
@@ -29,10 +30,9 @@ class _Rows:
     data: NDArray[Any]
     metric: engine.Metric
     index: _neighbors.Index | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def searched(self, settings: Settings) -> _neighbors.Index:
-        with self.lock:
+        with _index_lock:
             if self.index is None:
                 self.index = _neighbors.Index(self.data, **engine.common(settings))
             return self.index
@@ -40,10 +40,26 @@ class _Rows:
 
 _rows: weakref.WeakKeyDictionary[Any, _Rows] = weakref.WeakKeyDictionary()
 _rows_lock = threading.Lock()
+_index_lock = threading.Lock()
 _LAZY = "_vicinal_unbuilt"
 _STOCK = {"KDTree": _kd_tree.KDTree, "BallTree": _ball_tree.BallTree}
 _lazy_kinds: set[type] = set()
 _build_lock = threading.RLock()
+_building: list[tuple[dict[str, Any], Any]] = []  # members of trees, and what they are built of
+
+
+def _in_child() -> None:
+    """A process forked while another thread held a lock has no thread that would release it, nor one that would build
+    the tree that it was building."""
+    global _rows_lock, _index_lock, _build_lock
+    _rows_lock, _index_lock, _build_lock = threading.Lock(), threading.Lock(), threading.RLock()
+    while _building:
+        members, unbuilt = _building.pop()
+        members[_LAZY] = unbuilt
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def _is_lazy(tree: Any) -> bool:
@@ -71,6 +87,7 @@ def _build(tree: Any) -> None:
         if not _is_lazy(tree) or unbuilt is None:
             return  # it is built, or this thread builds it
         args, keywords = unbuilt
+        _building.append((members, unbuilt))
         members[_LAZY] = None
         stock: Any = type(tree).__base__
         try:
@@ -78,6 +95,8 @@ def _build(tree: Any) -> None:
         except BaseException:
             members[_LAZY] = unbuilt
             raise
+        finally:
+            _building.pop()
         del members[_LAZY]
         object.__setattr__(tree, "__class__", stock)
 

@@ -6,11 +6,14 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import warnings
 from numbers import Integral
 from typing import Any, Callable, TypeVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+import sklearn
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 from sklearn.utils.metaestimators import available_if
 
 from vicinal._hooks import registry
@@ -39,6 +42,7 @@ METHODS = (
     "radius_neighbors",
     "radius_neighbors_graph",
 )
+VERSION = "_sklearn_version"  #: of a state, as BaseEstimator names it
 DEFAULTS = {"device": "auto", "threads": None, "memory_limit": None}
 CONSTRAINTS = {
     "device": [str],
@@ -66,6 +70,8 @@ def engine(cls: _Class) -> _Class:
     untyped._parameter_constraints = {**stock._parameter_constraints, **CONSTRAINTS}
     untyped.__init__ = _constructor(stock.__init__)
     untyped.__doc__ = _documented(stock.__doc__)
+    untyped.__getstate__ = _with_version(untyped.__getstate__)
+    untyped.__setstate__ = _of_version(untyped.__setstate__)
     for name in METHODS:
         if hasattr(stock, name):
             method, theirs = inspect.getattr_static(cls, name), inspect.getattr_static(stock, name)
@@ -75,6 +81,37 @@ def engine(cls: _Class) -> _Class:
             else:
                 setattr(cls, name, _computed(method, theirs))
     return cls
+
+
+def _with_version(theirs: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A state with the version of scikit-learn, which BaseEstimator gives classes of its own package only."""
+
+    @functools.wraps(theirs)
+    def __getstate__(self: Any) -> Any:
+        return {**theirs(self), VERSION: sklearn.__version__}
+
+    return __getstate__
+
+
+def _of_version(theirs: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    """Takes a state, and warns of one of another scikit-learn."""
+
+    @functools.wraps(theirs)
+    def __setstate__(self: Any, state: Any) -> None:
+        kept = dict(state)
+        version = kept.pop(VERSION, sklearn.__version__)
+        if version != sklearn.__version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=sklearn.__version__,
+                    original_sklearn_version=version,
+                ),
+                stacklevel=2,
+            )
+        theirs(self, kept)
+
+    return __setstate__
 
 
 def keywords() -> Any:
@@ -128,6 +165,9 @@ def _computed(method: Callable[..., Any], theirs: Callable[..., Any]) -> Callabl
         settings = registry.Settings(self.device, self.threads, self.memory_limit, strict=True)
         if registry.current() == settings:
             return method(self, *arguments, **others)
+        # Only fit checks parameters, and these may be set after it.
+        given = {name: getattr(self, name) for name in CONSTRAINTS}
+        validate_parameter_constraints(CONSTRAINTS, given, caller_name=type(self).__name__)
         _need(self.device)
         with registry.active(settings):
             return method(self, *arguments, **others)

@@ -81,6 +81,15 @@ def test_wrong_values(name, parameter, value, words, blobs):
         getattr(vs, name)(**{parameter: value}).fit(*blobs)
 
 
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("device", 1), ("threads", "a"), ("threads", 1.5), ("memory_limit", -1)]
+)
+def test_wrong_values_after_fit(parameter, value, blobs):
+    estimator = vs.NearestNeighbors().fit(blobs[0]).set_params(**{parameter: value})
+    with pytest.raises(ValueError, match=f"The '{parameter}' parameter of NearestNeighbors must be"):
+        estimator.kneighbors(blobs[0][:2])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_unknown_device(name, blobs):
     with pytest.raises(vc.InvalidArgument, match="device: ") as caught:

@@ -1,12 +1,14 @@
 """Pipelines, grid search, pickles, output containers and metadata routing."""
 
 import pickle
+import warnings
 
 import joblib
 import numpy as np
 import pytest
 import sklearn
 from conftest import NAMES, same, vs
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -140,3 +142,19 @@ def test_hooks_are_made_once(blobs):
     for _ in range(3):
         vs.NearestNeighbors().fit(blobs[0]).kneighbors(blobs[0][:2])
     assert len(trees._lazy_kinds) == made == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_pickle_of_another_scikit_learn_is_warned_of(name, blobs, monkeypatch):
+    estimator = fitted(name, blobs)
+    state = estimator.__getstate__()
+    assert state["_sklearn_version"] == sklearn.__version__
+    kept = pickle.dumps(estimator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "_sklearn_version" not in vars(pickle.loads(kept))
+    again = type(estimator).__new__(type(estimator))
+    with pytest.warns(InconsistentVersionWarning, match=f"unpickle estimator {name} from version 1.9.99") as seen:
+        again.__setstate__({**state, "_sklearn_version": "1.9.99"})
+    assert seen[0].message.original_sklearn_version == "1.9.99"
+    assert again.get_params() == estimator.get_params() and "_sklearn_version" not in vars(again)

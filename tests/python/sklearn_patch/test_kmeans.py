@@ -74,6 +74,28 @@ def test_empty_clusters_take_scikit_learns_rows(algorithm, seed):
     assert model.inertia_ == pytest.approx(stock.inertia_, rel=1e-9) and model.n_iter_ == stock.n_iter_
 
 
+@pytest.mark.parametrize("algorithm", ["lloyd", "elkan"])
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_clusters_that_stay_empty_stand_where_scikit_learns_do(algorithm, order):
+    """The farthest row weighs nothing, so it is given to nobody. scikit-learn divides sums in the order of clusters:
+    one before the heaviest takes its sum, one behind it its mean."""
+    from sklearn.cluster import KMeans
+
+    table = np.array([[0.0, 0], [1, 0], [2, 0], [100, 0], [0, 1], [1, 1]])
+    weights = np.array([1.0, 1, 1, 0, 1, 1])
+    first = np.array([[500.0, 500], [0, 0]])[order]
+    model = KMeans(2, init=first, n_init=1, algorithm=algorithm)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stock = copy.deepcopy(model.fit(table, sample_weight=weights))
+        with vc.patched_sklearn():
+            model.fit(table, sample_weight=weights)
+    assert answers(f"_kmeans_single_{algorithm}") == 1
+    np.testing.assert_array_equal(model.labels_, stock.labels_)
+    close(model.cluster_centers_, stock.cluster_centers_)
+    assert model.n_iter_ == stock.n_iter_
+
+
 def test_more_clusters_than_distinct_rows():
     from sklearn.cluster import KMeans
 

@@ -188,3 +188,20 @@ def test_embeddings_of_equal_rows_and_pieces_are_stock():
         locally_linear_embedding(apart, n_neighbors=5, n_components=2, eigen_solver="dense")
         assert sum(left("_locally_linear_embedding").values()) == 2
         assert answers("_locally_linear_embedding") == 0
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_rows_of_zeros_by_cosine(own):
+    """scikit-learn says that a row of zeros is at 0 from itself where the queries are the fitted array, else at 1."""
+    from sklearn.neighbors import NearestNeighbors
+
+    table = np.random.default_rng(2).normal(size=(1024, 3))
+    table[[4, 700]] = 0
+    model = NearestNeighbors(n_neighbors=3, algorithm="brute", metric="cosine").fit(table)
+    queries = table if own else table.copy()
+    expected, _ = model.kneighbors(queries)
+    with vc.patched_sklearn():
+        found, _ = model.kneighbors(queries)
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+    reasons = left("pairwise_distances_chunked")
+    assert reasons == ({"a row of zeros by cosine": 1} if own else {})

@@ -1,10 +1,12 @@
 """The patch of scikit-learn: what it replaces and for whom, other patchers and versions, and the ways in."""
 
 import concurrent.futures
+import os
 import subprocess
 import sys
 import textwrap
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -280,3 +282,79 @@ def test_import_loads_no_scikit_learn():
         "import sys, vicinal; print([m for m in sys.modules if m.split('.')[0] in ('sklearn', 'scipy', 'joblib')])"
     )
     assert told.strip() == "[]"
+
+
+# ---- warnings as errors, forks and limits of threads ----------------------------------------------------------------
+
+
+def test_a_warning_as_an_error_leaves_no_hook(monkeypatch):
+    """Another package replaced the place that is emptied first."""
+    from vicinal._hooks import registry
+
+    before = attributes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        vc.patch_sklearn()
+        placed = registry._placed[-1]
+        setattr(placed.owner, placed.place.attribute, placed.before)
+        with pytest.raises(UserWarning, match="was replaced by another package after vicinal"):
+            vc.unpatch_sklearn()
+    assert not registry._placed and registry._users == 0 and registry.current() is None
+    assert all(now is old for now, old in zip(attributes(), before, strict=True))
+
+
+FORK = """
+import os, signal, threading, warnings
+import numpy as np, vicinal as vc
+from sklearn.neighbors import KDTree, NearestNeighbors
+from vicinal._hooks import registry, trees
+
+table = np.random.default_rng(0).normal(size=(60, 3))
+vc.patch_sklearn(threads=1)
+model = NearestNeighbors(algorithm="kd_tree").fit(table)
+unbuilt = NearestNeighbors(algorithm="kd_tree").fit(table)
+model.kneighbors(table[:2])
+held, done = threading.Event(), threading.Event()
+
+def hold():
+    with {lock}:
+        held.set()
+        done.wait()
+
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+warnings.simplefilter("ignore")
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    model.kneighbors(table[:2])
+    NearestNeighbors(algorithm="kd_tree").fit(table).kneighbors(table[:2])
+    assert unbuilt._tree.get_arrays()[0].shape == (60, 3)
+    vc.patch_report()
+    vc.unpatch_sklearn()
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+done.set()
+thread.join()
+assert status == 0, status
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("lock", ["registry._lock", "trees._rows_lock", "trees._build_lock", "trees._index_lock"])
+def test_a_fork_while_another_thread_holds_a_lock(lock):
+    run(FORK.replace("{lock}", lock))
+
+
+def test_threadpoolctl_bounds_what_is_patched():
+    from sklearn.neighbors import NearestNeighbors
+    from threadpoolctl import threadpool_limits
+
+    from vicinal._hooks import engine, registry
+
+    with threadpool_limits(1, user_api="vicinal"):
+        assert engine.threads_of(registry.Settings()) == 1
+        assert engine.threads_of(registry.Settings(threads=2)) == 1
+    with vc.patched_sklearn(), threadpool_limits(1, user_api="vicinal"):
+        assert NearestNeighbors().fit(TABLE).kneighbors(TABLE[:2])[1].shape == (2, 5)

@@ -73,6 +73,23 @@ def test_settings_that_cannot_be_used():
     assert all(now is old for now, old in zip(attributes(), before, strict=True))
 
 
+def test_memory_that_numpy_does_not_get(monkeypatch):
+    from sklearn.neighbors import NearestNeighbors
+
+    from vicinal import _neighbors
+
+    model = NearestNeighbors(algorithm="brute").fit(TABLE)
+    expected = model.kneighbors(return_distance=False)
+
+    def no_memory(*_, **__):
+        raise MemoryError("Unable to allocate 1 TiB")
+
+    with vc.patched_sklearn():
+        monkeypatch.setattr(_neighbors, "knn", no_memory)
+        np.testing.assert_array_equal(model.kneighbors(return_distance=False), expected)
+    assert vc.patch_report()["ArgKmin.compute"]["stock"] == {"no memory": 1}
+
+
 # ---- what it tells --------------------------------------------------------------------------------------------------
 
 
