@@ -239,6 +239,7 @@ class DonorRun {
         holes_(engine_, sizes_.slots * std::min(task.k, sizes_.step)) {
     engine_.host = host;
     counts_.zero();
+    list_ids_.zero();  // short lists are copied to the host with what lies behind them
   }
 
   void run() {
