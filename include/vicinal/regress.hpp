@@ -37,9 +37,9 @@ struct Regression {
 /// The weighted means of the targets of each row's neighbors: [graph.rows, outputs], from targets [n, outputs]; both
 /// are in host memory. The same bits for every thread count. O(m k outputs) time, O((m + n) outputs) memory. Throws
 /// `invalid_argument` for targets that are not as many as the graph's table rows, graphs whose arrays do not fit
-/// together, weights by distance with inner_product, given weights of another number than neighbors, and custom or given
-/// weights that are negative or not finite; `bad_data` naming row and column of a target that is not finite, and the
-/// query row whose sum is beyond float64; `over_memory` before it starts.
+/// together, weights by distance with inner_product, given weights of another number than neighbors, and custom or
+/// given weights that are negative or not finite; `bad_data` naming row and column of a target that is not finite, and
+/// the query row whose sum is beyond float64; `over_memory` before it starts.
 VICINAL_API std::vector<double> average(const Context& ctx, const NeighborGraph& graph, const TableView& targets,
                                         const RegressOptions& options = {});
 
