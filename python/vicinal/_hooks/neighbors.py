@@ -75,6 +75,14 @@ def _pair_metric(metric: Any, parameters: Any, X: Any, Y: Any) -> engine.Metric:
     return engine.metric_of(metric, left)
 
 
+def _asked(
+    settings: Settings, X: Any, Y: Any, metric: Any, metric_kwargs: Any, strategy: Any, chunk_size: Any
+) -> tuple[NDArray[Any], NDArray[Any], engine.Metric]:
+    """What every reduction is asked: queries, table and metric."""
+    queries, table = _pair(settings, X, Y, strategy, chunk_size)
+    return queries, table, _pair_metric(metric, metric_kwargs, queries, table)
+
+
 def _argkmin(
     settings: Settings,
     X: Any,
@@ -86,8 +94,7 @@ def _argkmin(
     strategy: Any = None,
     return_distance: Any = False,
 ) -> Any:
-    queries, table = _pair(settings, X, Y, strategy, chunk_size)
-    measure = _pair_metric(metric, metric_kwargs, queries, table)
+    queries, table, measure = _asked(settings, X, Y, metric, metric_kwargs, strategy, chunk_size)
     distances, ids = engine.knn(settings, table, queries, engine.count_of(k, len(table)), measure)
     return (distances, ids) if return_distance else ids
 
@@ -104,8 +111,7 @@ def _within(
     return_distance: Any = False,
     sort_results: Any = False,
 ) -> Any:
-    queries, table = _pair(settings, X, Y, strategy, chunk_size)
-    measure = _pair_metric(metric, metric_kwargs, queries, table)
+    queries, table, measure = _asked(settings, X, Y, metric, metric_kwargs, strategy, chunk_size)
     found = engine.radius_lists(settings, table, queries, engine.radius_of(radius), measure, bool(sort_results))
     ids = engine.lists(found.offsets, found.ids)
     return (engine.lists(found.offsets, found.distances), ids) if return_distance else ids
@@ -137,8 +143,7 @@ def _argkmin_mode(
     metric_kwargs: Any = None,
     strategy: Any = None,
 ) -> Any:
-    queries, table = _pair(settings, X, Y, strategy, chunk_size)
-    measure = _pair_metric(metric, metric_kwargs, queries, table)
+    queries, table, measure = _asked(settings, X, Y, metric, metric_kwargs, strategy, chunk_size)
     labels, classes = _classes(Y_labels, unique_Y_labels, weights, len(table))
     _, ids = engine.knn(settings, table, queries, engine.count_of(k, len(table)), measure)
     return _shares(np.repeat(np.arange(len(ids)), ids.shape[1]), labels[ids.ravel()], len(ids), classes)
@@ -158,8 +163,7 @@ def _within_mode(
     metric_kwargs: Any = None,
     strategy: Any = None,
 ) -> Any:
-    queries, table = _pair(settings, X, Y, strategy, chunk_size)
-    measure = _pair_metric(metric, metric_kwargs, queries, table)
+    queries, table, measure = _asked(settings, X, Y, metric, metric_kwargs, strategy, chunk_size)
     labels, classes = _classes(Y_labels, unique_Y_labels, weights, len(table))
     found = engine.radius_lists(settings, table, queries, engine.radius_of(radius), measure, True)
     if (np.diff(found.offsets) == 0).any():

@@ -52,6 +52,19 @@ def test_kmeans_is_scikit_learns(algorithm, kind, weighted, options, capsys):
     np.testing.assert_allclose(numbers, values, rtol=near, atol=1e-5)
 
 
+def fitted_alike(model, table, weights, algorithm):
+    """The model fitted by scikit-learn; itself is fitted by vicinal, with the same labels and centres."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stock = copy.deepcopy(model.fit(table, sample_weight=weights))
+        with vc.patched_sklearn():
+            model.fit(table, sample_weight=weights)
+    assert answers(f"_kmeans_single_{algorithm}") == 1
+    np.testing.assert_array_equal(model.labels_, stock.labels_)
+    close(model.cluster_centers_, stock.cluster_centers_)
+    return stock
+
+
 @pytest.mark.parametrize("algorithm", ["lloyd", "elkan"])
 @pytest.mark.parametrize("seed", range(6))
 def test_empty_clusters_take_scikit_learns_rows(algorithm, seed):
@@ -63,14 +76,7 @@ def test_empty_clusters_take_scikit_learns_rows(algorithm, seed):
     weights = draw.integers(0, 3, size=60).astype(float)
     first = np.concatenate([table[:2], 50 + np.arange(12).reshape(6, 2)])
     model = KMeans(8, init=first, n_init=1, algorithm=algorithm, max_iter=1 + seed, tol=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        stock = copy.deepcopy(model.fit(table, sample_weight=weights))
-        with vc.patched_sklearn():
-            model.fit(table, sample_weight=weights)
-    assert answers(f"_kmeans_single_{algorithm}") == 1
-    np.testing.assert_array_equal(model.labels_, stock.labels_)
-    close(model.cluster_centers_, stock.cluster_centers_)
+    stock = fitted_alike(model, table, weights, algorithm)
     assert model.inertia_ == pytest.approx(stock.inertia_, rel=1e-9) and model.n_iter_ == stock.n_iter_
 
 
@@ -85,14 +91,7 @@ def test_clusters_that_stay_empty_stand_where_scikit_learns_do(algorithm, order)
     weights = np.array([1.0, 1, 1, 0, 1, 1])
     first = np.array([[500.0, 500], [0, 0]])[order]
     model = KMeans(2, init=first, n_init=1, algorithm=algorithm)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        stock = copy.deepcopy(model.fit(table, sample_weight=weights))
-        with vc.patched_sklearn():
-            model.fit(table, sample_weight=weights)
-    assert answers(f"_kmeans_single_{algorithm}") == 1
-    np.testing.assert_array_equal(model.labels_, stock.labels_)
-    close(model.cluster_centers_, stock.cluster_centers_)
+    stock = fitted_alike(model, table, weights, algorithm)
     assert model.n_iter_ == stock.n_iter_
 
 
