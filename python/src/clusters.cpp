@@ -101,6 +101,7 @@ nb::object kmeans_answer(const Call& call, const std::shared_ptr<const KMeansMod
       .value("inertia", fitted.inertia)
       .value("iterations", fitted.iterations)
       .text("stopped", name_of(fitted.stopped))
+      .value("prepared", model->preparation.changes_rows())
       .array("history", fitted.history)
       .plan(fitted.plan)
       .value("stats", stats)

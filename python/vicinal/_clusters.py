@@ -38,6 +38,7 @@ class KMeans(Saved):
     inertia: float  #: sum of weight times squared (or cosine) distance
     iterations: int
     stopped: str  #: "labels", "shift", "changed_share", "max_iterations", "no_improvement"
+    prepared: bool  #: whether columns of tables are scaled, coded or filled before rows are measured
     history: Float64Array  #: with history=True, the inertia of each iteration
     plan: Plan
     stats: KMeansStats

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal import _core
-from vicinal._errors import BadData, InvalidArgument
+from vicinal._errors import InvalidArgument
 
 if TYPE_CHECKING:
     from vicinal._clusters import KMeans
@@ -70,7 +70,7 @@ def clusters(model: KMeans, table: Any, axes: Any = None) -> Any:
     axes = _axes(axes)
     if hasattr(table, "toarray"):  # of SciPy
         table = table.toarray()
-    if _is_prepared(model, table):
+    if model.prepared:
         raise InvalidArgument(
             "plot: the columns of this model were scaled, coded or filled, so its centres are in other units than the "
             "table's; plot a model of numbers that were prepared before"
@@ -88,18 +88,6 @@ def clusters(model: KMeans, table: Any, axes: Any = None) -> Any:
         set_label(f"{word} principal axis ({share:.0%} of the variance)")
     axes.legend()
     return axes
-
-
-def _is_prepared(model: KMeans, table: Any) -> bool:
-    """Whether a model does something to the columns of a table before it measures rows."""
-    measured = model.transform(table)
-    try:
-        plain = type(model).of(model.centres, metric=model.metric).transform(table)
-    except (BadData, InvalidArgument):  # missing values, columns of text
-        return True
-    # Centres of cosine are brought to length one again, which changes each by a rounding of its length.
-    tolerance = (model.cols + 8) * np.finfo(np.float64).eps if model.metric == "cosine" else 0.0
-    return not bool((np.abs(measured - plain) <= tolerance).all())
 
 
 def _plane(points: NDArray[np.float64]) -> NDArray[np.float64]:
