@@ -1,8 +1,7 @@
-// Cancel polls, counted (the linker puts the counter below between the library and Context::check_cancelled): each long
-// loop polls at least as often as its work, divided by the distance between two polls, says. Nothing here takes time.
+// Cancel polls of the engine, counted: each long loop polls at least as often as its work, divided by the distance
+// between two polls, says. Nothing here takes time.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +16,7 @@
 #include "backend/nearest.hpp"
 #include "core/in_steps.hpp"
 #include "core/parallel.hpp"
+#include "counted_polls.hpp"
 #include "cpu/kmeans/table_scan.hpp"
 #include "cpu/nearest/tree/tree.hpp"
 #include "io/csv.hpp"
@@ -28,28 +28,8 @@
 #include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"
 
-namespace {
-std::atomic<std::int64_t> polls{0};
-}
-
-extern "C" {
-void __real__ZNK7vicinal7Context15check_cancelledEv(const vicinal::Context* ctx);
-void __wrap__ZNK7vicinal7Context15check_cancelledEv(const vicinal::Context* ctx);
-void __wrap__ZNK7vicinal7Context15check_cancelledEv(const vicinal::Context* ctx) {
-  ++polls;
-  __real__ZNK7vicinal7Context15check_cancelledEv(ctx);
-}
-}
-
 namespace vicinal {
 namespace {
-
-template <class Body>
-std::int64_t polls_of(const Body& body) {
-  const std::int64_t before = polls;
-  body();
-  return polls - before;
-}
 
 std::vector<float> polled_rows(std::int64_t n, std::int64_t d) {
   std::mt19937 random(3);

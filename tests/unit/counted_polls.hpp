@@ -1,0 +1,19 @@
+// Counts looks at the cancel token: the linker puts a counter between the library and Context::check_cancelled.
+#pragma once
+
+#include <cstdint>
+
+namespace vicinal {
+
+/// Looks since the program began, by all threads.
+std::int64_t polls_so_far() noexcept;
+
+/// Looks that body() causes.
+template <class Body>
+std::int64_t polls_of(const Body& body) {
+  const std::int64_t before = polls_so_far();
+  body();
+  return polls_so_far() - before;
+}
+
+}  // namespace vicinal
