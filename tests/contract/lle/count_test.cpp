@@ -1,6 +1,5 @@
 // Eigenvalues are counted only where the cut between those that were found and the next is wider than rounding: the
 // signs of a factor at a shift as near to an eigenvalue as that say nothing.
-// fake device: -*
 #include <gtest/gtest.h>
 
 #include <cmath>

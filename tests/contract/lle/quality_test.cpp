@@ -1,6 +1,5 @@
 // How far an embedding can be trusted, against the reference (contract clause 17): ranks with ties, pieces and every
 // metric; what is left of parameters; the same bits on every thread count; and what is refused.
-// fake device: -*
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,5 @@
 // Scores of classes, values, outliers and clusters against the reference (contract clause 21): counts, exact sums,
 // ties, what is undefined; the same bits on every context; and what is refused.
-// fake device: -*
 #include "vicinal/metrics.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 // Samples of rows and principal components against the reference (contract clauses 22 and 23): rows drawn, orthogonal
 // axes, shares of the variance, coordinates; the same bits on every context; and what is refused.
-// fake device: -*
 #include "vicinal/pca.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,5 @@
 // Preparation against the reference (contract clause 20), and models that have one: asked with rows as they were before
 // they were prepared, they answer as the same rows prepared by hand do, also after they were saved and loaded.
-// fake device: -*
 
 #include "reference/preparation.hpp"
 

@@ -1,6 +1,5 @@
 // Symmetric graphs, and rows among their own neighbors, against the reference (contract clause 25): order, ties, which
 // distance is kept; the same bits on every context; memory; and what is refused.
-// fake device: -*
 #include "vicinal/symmetrize.hpp"
 
 #include <gtest/gtest.h>
