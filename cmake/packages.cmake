@@ -5,58 +5,41 @@ mark_as_advanced(VICINAL_DEBIAN)
 set(VICINAL_PACKAGE_CONTACT "The vicinal authors <vicinal@localhost>" CACHE STRING "Maintainer named in packages")
 mark_as_advanced(VICINAL_PACKAGE_CONTACT)
 
-# vicinal_package(COMPONENT PACKAGE SECTION DEPENDS SUMMARY DESCRIPTION): DEPENDS beside what dpkg-shlibdeps finds.
-set(CPACK_COMPONENTS_ALL "")
-set(VICINAL_PACKAGE_NAMES "")
-macro(vicinal_package component package section depends summary description)
-  list(APPEND CPACK_COMPONENTS_ALL ${component})
-  list(APPEND VICINAL_PACKAGE_NAMES ${package})
-  string(TOUPPER ${component} upper)
-  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${package})
-  set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${section})
-  set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${depends}")
-  set(CPACK_DEBIAN_${upper}_DESCRIPTION "${summary}\n${description}")
-endmacro()
-
-# Plug-ins and command speak to the library by an interface that may change with every version.
-set(VICINAL_SAME_LIBRARY "libvicinal0 (= ${PROJECT_VERSION})")
-vicinal_package(library libvicinal0 libs "" "exact nearest-neighbor machine learning, library"
-"Exact k nearest neighbors and radius search, classification, regression,
-k-means, local outlier factors, locally linear embedding, co-clusters and
-matching of maps. Results equal those of float64 brute force bit for bit.")
-# Loaded when a file of that kind is read.
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS libhdf5-103-1 vicinal-geo)
-vicinal_package(development libvicinal-dev libdevel "${VICINAL_SAME_LIBRARY}"
-  "exact nearest-neighbor machine learning, C++ headers"
-"Headers of the C++20 library libvicinal, its CMake package and its
-pkg-config file.")
+set(CPACK_COMPONENTS_ALL library development)
+set(plugins vicinal-geo)
 if(TARGET vicinal_cli)
-  vicinal_package(command vicinal science "${VICINAL_SAME_LIBRARY}" "exact nearest-neighbor machine learning, command"
-"The command vicinal: neighbors, classification, regression, clusters,
-outliers, embeddings and matched maps of tables in files.")
-  set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS vicinal-geo)
+  list(APPEND CPACK_COMPONENTS_ALL command)
 endif()
 if(VICINAL_BUILD_GEO)
-  vicinal_package(geo vicinal-geo science "${VICINAL_SAME_LIBRARY}"
-    "exact nearest-neighbor machine learning, maps of polygons"
-"The plug-in by which libvicinal and the command vicinal read and write
-files of polygons (GeoPackage, Shapefile, GeoJSON, TopoJSON, FlatGeobuf).")
+  list(APPEND CPACK_COMPONENTS_ALL geo)
 endif()
 if(VICINAL_BUILD_CUDA)
+  list(APPEND CPACK_COMPONENTS_ALL cuda)
   string(REGEX MATCH "^[0-9]+" VICINAL_CUDA_MAJOR "${CMAKE_CUDA_COMPILER_VERSION}")
-  string(REPLACE ";" ", " names "${VICINAL_CUDA_ARCHITECTURES}")
-  vicinal_package(cuda vicinal-cuda${VICINAL_CUDA_MAJOR} science "${VICINAL_SAME_LIBRARY}"
-    "exact nearest-neighbor machine learning, CUDA plug-in"
-"The plug-in by which libvicinal computes on NVIDIA devices (compiled for
-${names}).
-It contains CUDA's runtime and needs NVIDIA's driver for CUDA ${VICINAL_CUDA_MAJOR}.")
-  list(APPEND CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS vicinal-cuda${VICINAL_CUDA_MAJOR})
-  list(APPEND CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS vicinal-cuda${VICINAL_CUDA_MAJOR})
-  # Named by NVIDIA's repository for Debian; a driver from elsewhere serves as well.
-  set(CPACK_DEBIAN_CUDA_PACKAGE_SUGGESTS libcuda1)
+  string(APPEND plugins ", vicinal-cuda${VICINAL_CUDA_MAJOR}")
+  list(JOIN VICINAL_CUDA_ARCHITECTURES ", " VICINAL_CUDA_NAMES)
 endif()
-list(JOIN CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS ", " CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS)
-list(JOIN CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS ", " CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS)
+# Loaded when a file of that kind is read, or a device is asked for. NVIDIA's repository for Debian names its driver's
+# library libcuda1; a driver from elsewhere serves as well.
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "libhdf5-103-1, ${plugins}")
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "${plugins}")
+set(CPACK_DEBIAN_CUDA_PACKAGE_SUGGESTS libcuda1)
+# packages/COMPONENT.txt: name and section of its package, summary, description.
+set(packages "")
+foreach(component IN LISTS CPACK_COMPONENTS_ALL)
+  file(READ ${CMAKE_CURRENT_LIST_DIR}/packages/${component}.txt text)
+  string(CONFIGURE "${text}" text @ONLY)
+  string(REGEX MATCH "^([^ ]+) ([^\n]+)\n(.*)\n$" text "${text}")
+  string(TOUPPER ${component} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${CMAKE_MATCH_1})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${CMAKE_MATCH_2})
+  set(CPACK_DEBIAN_${upper}_DESCRIPTION "${CMAKE_MATCH_3}")
+  # What speaks to the library does so by an interface that may change with every version.
+  if(NOT component STREQUAL "library")
+    set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "libvicinal0 (= ${PROJECT_VERSION})")
+  endif()
+  list(APPEND packages ${CMAKE_MATCH_1})
+endforeach()
 
 # Header-only libraries are compiled in, and their licences ask that their notices travel along.
 set(notices "")
@@ -82,7 +65,7 @@ On Debian its text stands in /usr/share/common-licenses/Apache-2.0.
 The binaries contain code of the libraries below, whose notices follow.
 @notices@")
 if(VICINAL_DEBIAN)
-  foreach(component package IN ZIP_LISTS CPACK_COMPONENTS_ALL VICINAL_PACKAGE_NAMES)
+  foreach(component package IN ZIP_LISTS CPACK_COMPONENTS_ALL packages)
     install(FILES ${PROJECT_BINARY_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package}
       COMPONENT ${component})
   endforeach()

@@ -8,6 +8,8 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "cuda/base/session.hpp"
 #include "cuda/graph/graphs.hpp"
@@ -80,12 +82,129 @@ class CurrentDevice {
   int before_;
 };
 
-Session& session_of(void* engine) {
-  return *static_cast<Session*>(engine);
+/// How an argument crosses the border: a reference as a pointer, numbers and pointers as they are.
+template <class T>
+struct Argument {
+  using Wire = T;
+  static T taken(T value) { return value; }
+};
+template <class T>
+struct Argument<T&> {
+  using Wire = T*;
+  static T& taken(T* pointer) { return *pointer; }
+};
+template <>
+struct Argument<const Host&> {
+  using Wire = const plugin::HostCalls*;
+  static Host taken(const plugin::HostCalls* host) { return {host->user, host->cancelled, host->report}; }
+};
+template <>
+struct Argument<const Resident&> {
+  using Wire = const void*;
+  static const Resident& taken(const void* resident) { return *static_cast<const Resident*>(resident); }
+};
+
+/// And a result: through a pointer; an object as a handle of its own.
+template <class T>
+struct Result {
+  using Wire = T*;
+  static void give(T value, T* to) { *to = value; }
+};
+template <class T>
+struct Result<T*> {
+  using Wire = void**;
+  static void give(T* object, void** to) { *to = object; }
+};
+template <class T>
+struct Result<std::unique_ptr<T>> {
+  using Wire = void**;
+  static void give(std::unique_ptr<T> object, void** to) { *to = object.release(); }
+};
+
+/// Of what stands behind a handle.
+template <class Object>
+const Session& session_of(const Object& object) {
+  if constexpr (std::is_same_v<Object, Session>) {
+    return object;
+  } else if constexpr (requires { object.session(); }) {
+    return object.session();
+  } else {
+    return *object.session;
+  }
 }
 
-Host host_of(const plugin::HostCalls* host) {
-  return {host->user, host->cancelled, host->report};
+/// Runs work(object) on the object's device.
+template <class Object, class Handle, class Work>
+void with_object(Handle* handle, plugin::Status* status, Work work) noexcept {
+  guarded(status, [&] {
+    auto& object = *static_cast<Object*>(handle);
+    const CurrentDevice current(session_of(object).engine.device);
+    work(object);
+  });
+}
+
+/// Of a function or of a method. (std::invoke is constexpr, and nvcc would compile it for the device, too.)
+template <auto kCall, class Object, class... Arguments>
+decltype(auto) called(Object& object, Arguments&&... arguments) {
+  if constexpr (std::is_member_pointer_v<decltype(kCall)>) {
+    return (object.*kCall)(std::forward<Arguments>(arguments)...);
+  } else {
+    return kCall(object, std::forward<Arguments>(arguments)...);
+  }
+}
+
+/// `kCall`, of an object and arguments, as a function of the border: of a handle and the arguments' wires, and of where
+/// the result, if there is one, and the status go.
+template <auto kCall, class Returned, class Object, class... Arguments>
+struct Entry {
+  static void call(void* handle, typename Argument<Arguments>::Wire... arguments,
+                   typename Result<Returned>::Wire result, plugin::Status* status) noexcept {
+    with_object<Object>(handle, status, [&](Object& object) {
+      Result<Returned>::give(called<kCall>(object, Argument<Arguments>::taken(arguments)...), result);
+    });
+  }
+};
+template <auto kCall, class Object, class... Arguments>
+struct Entry<kCall, void, Object, Arguments...> {
+  static void call(void* handle, typename Argument<Arguments>::Wire... arguments, plugin::Status* status) noexcept {
+    with_object<Object>(handle, status,
+                        [&](Object& object) { called<kCall>(object, Argument<Arguments>::taken(arguments)...); });
+  }
+};
+template <auto kCall, class Returned, class Object, class... Arguments>
+constexpr auto entry_of(Returned (* /*call*/)(Object&, Arguments...)) {
+  return &Entry<kCall, Returned, Object, Arguments...>::call;
+}
+template <auto kCall, class Returned, class Object, class... Arguments>
+constexpr auto entry_of(Returned (Object::* /*call*/)(Arguments...)) {
+  return &Entry<kCall, Returned, Object, Arguments...>::call;
+}
+template <auto kCall, class Returned, class Object, class... Arguments>
+constexpr auto entry_of(Returned (Object::* /*call*/)(Arguments...) const) {
+  return &Entry<kCall, Returned, const Object, Arguments...>::call;
+}
+template <auto kCall>
+constexpr auto entry = entry_of<kCall>(kCall);
+
+/// A new object behind a handle.
+template <class Object, class... Arguments>
+std::unique_ptr<Object> make(Session& session, Arguments... arguments) {
+  return std::make_unique<Object>(session, arguments...);
+}
+
+/// Deletes what a handle stands for, on its device.
+template <class Object>
+void release(void* handle) {
+  auto* const object = static_cast<Object*>(handle);
+  const CurrentDevice current(session_of(*object).engine.device);
+  delete object;
+}
+/// The same of what the session counts among what stays on the device.
+template <class Object>
+void release_resident(void* handle) {
+  const auto* const object = static_cast<const Object*>(handle);
+  object->session->resident_bytes -= object->bytes;
+  release<Object>(handle);
 }
 
 /// Where the device is older than, or unknown to, what the kernels were compiled for.
@@ -167,349 +286,124 @@ void open(const plugin::OpenOptions* options, void** engine, plugin::EngineFacts
 }
 
 void close(void* engine) {
-  const CurrentDevice current(session_of(engine).engine.device);
-  destroy(&session_of(engine));
+  auto* const session = static_cast<Session*>(engine);
+  const CurrentDevice current(session->engine.device);
+  destroy(session);
 }
 
-void prepare(void* engine, const plugin::HostCalls* host, const plugin::Table* table, plugin::Preparation* result,
-             plugin::Status* status) {
-  guarded(status, [&] {
-    const CurrentDevice current(session_of(engine).engine.device);
-    prepare_table(session_of(engine), host_of(host), *table, *result);
-  });
-}
-
-void upload(void* engine, const plugin::HostCalls* /*host*/, const plugin::Table* table,
-            const plugin::Preparation* facts, void** resident, plugin::Status* status) {
-  guarded(status, [&] {
-    const CurrentDevice current(session_of(engine).engine.device);
-    *resident = upload_table(session_of(engine), *table, facts->centre, facts->largest);
-  });
-}
-
-void release(void* resident) {
-  auto* const table = static_cast<Resident*>(resident);
-  Session& session = *table->session;
-  const CurrentDevice current(session.engine.device);
-  session.resident_bytes -= table->bytes;
-  delete table;
+Resident* upload(Session& session, const Host& /*host*/, const plugin::Table& table, const plugin::Preparation& facts) {
+  return upload_table(session, table, facts.centre, facts.largest);
 }
 
 std::int32_t fits(void* engine, const plugin::Table* table) {
   const auto bytes = static_cast<std::uint64_t>(table->rows) * static_cast<std::uint64_t>(row_bytes(*table));
-  return static_cast<Memory>(table->memory) == Memory::cuda || has_room(session_of(engine), bytes) ? 1 : 0;
+  const bool there = static_cast<Memory>(table->memory) == Memory::cuda;
+  return there || has_room(*static_cast<const Session*>(engine), bytes) ? 1 : 0;
 }
 
-std::int32_t serves(void* engine, const plugin::Search* search) {
-  return can_fuse(session_of(engine), *search) ? 1 : 0;
+std::int32_t fused_serves(void* engine, const plugin::Search* search) {
+  return can_fuse(*static_cast<const Session*>(engine), *search) ? 1 : 0;
 }
 
-std::int32_t serves_in_tree(void* engine, const plugin::Search* search) {
-  if (!tree_serves(*search)) return 0;
-  return has_room_for_tree(session_of(engine), *search) ? 1 : -1;
+std::int32_t tree_serves(void* engine, const plugin::Search* search) {
+  if (!cuda::tree_serves(*search)) return 0;
+  return has_room_for_tree(*static_cast<const Session*>(engine), *search) ? 1 : -1;
 }
 
-void make_tree(void* engine, const plugin::HostCalls* host, const void* resident, void** tree, plugin::Status* status) {
-  guarded(status, [&] {
-    const CurrentDevice current(session_of(engine).engine.device);
-    *tree = build_tree(session_of(engine), host_of(host), *static_cast<const Resident*>(resident));
-  });
-}
-
-void order_of_tree(const void* tree, std::int64_t* rows, plugin::Status* status) {
-  guarded(status, [&] {
-    const auto& made = *static_cast<const DeviceTree*>(tree);
-    const CurrentDevice current(made.session->engine.device);
-    fetch_order(made, rows);
-  });
-}
-
-void release_tree(void* tree) {
-  auto* const made = static_cast<DeviceTree*>(tree);
-  Session& session = *made->session;
-  const CurrentDevice current(session.engine.device);
-  session.resident_bytes -= made->bytes;
-  delete made;
-}
-
-void plan(void* engine, const plugin::Search* search, std::uint64_t* bytes, plugin::Status* status) {
-  guarded(status, [&] { *bytes = nearest_bytes(session_of(engine), *search); });
-}
-
-void search(void* engine, const plugin::HostCalls* host, const plugin::Search* search, plugin::Counters* counters,
-            plugin::Status* status) {
-  guarded(status, [&] {
-    const CurrentDevice current(session_of(engine).engine.device);
-    nearest(session_of(engine), host_of(host), *search, *counters);
-  });
-}
-
-Clustering& clustering_of(void* clustering) {
-  return *static_cast<Clustering*>(clustering);
-}
-
-/// Runs work(clustering) on its device.
-template <class Work>
-void with_clustering(void* clustering, plugin::Status* status, Work work) noexcept {
-  guarded(status, [&] {
-    Clustering& made = clustering_of(clustering);
-    const CurrentDevice current(made.session().engine.device);
-    work(made);
-  });
+void tree_order(const void* tree, std::int64_t* rows, plugin::Status* status) {
+  with_object<const DeviceTree>(tree, status, [&](const DeviceTree& made) { fetch_order(made, rows); });
 }
 
 const char* cluster_screens(void* engine, const plugin::Clustering* task) {
-  return clustering_screens(session_of(engine).engine, *task);
+  return clustering_screens(static_cast<const Session*>(engine)->engine, *task);
 }
 
-void cluster_bytes(void* engine, const plugin::Clustering* task, plugin::ClusterRoom* room, plugin::Status* status) {
-  guarded(status, [&] { *room = clustering_room(session_of(engine), *task); });
-}
-
-void cluster(void* engine, const plugin::HostCalls* host, const plugin::Clustering* task, void** clustering,
-             plugin::Status* status) {
-  guarded(status, [&] {
-    const CurrentDevice current(session_of(engine).engine.device);
-    host_of(host).check_cancelled();
-    *clustering = std::make_unique<Clustering>(session_of(engine), host_of(host), *task).release();
-  });
-}
-
-void release_clustering(void* clustering) {
-  const CurrentDevice current(clustering_of(clustering).session().engine.device);
-  delete &clustering_of(clustering);
-}
-
-void cluster_start(void* clustering, const double* centres, std::int64_t k, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.start(centres, k); });
-}
-
-void cluster_recentre(void* clustering, const double* centres, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.recentre(centres); });
-}
-
-void cluster_step(void* clustering, const plugin::HostCalls* host, const plugin::Table* table, std::int32_t work,
-                  plugin::ClusterStep* step, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { *step = made.step(host_of(host), *table, work); });
-}
-
-void cluster_move(void* clustering, const plugin::Table* table, std::int64_t row, std::int32_t cluster,
-                  plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.move(*table, row, cluster); });
-}
-
-void cluster_state(void* clustering, const plugin::HostCalls* host, const plugin::Table* table,
-                   const plugin::ClusterState* state, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.state(host_of(host), *table, *state); });
-}
-
-void cluster_rows(void* clustering, const plugin::Table* table, const std::int64_t* rows, std::int64_t count,
-                  double* values, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.rows(*table, rows, count, values); });
+std::unique_ptr<Clustering> cluster(Session& session, const Host& host, const plugin::Clustering& task) {
+  host.check_cancelled();
+  return std::make_unique<Clustering>(session, host, task);
 }
 
 std::int32_t seeds(void* clustering, std::int64_t trials) {
-  return clustering_of(clustering).seeds(trials) ? 1 : 0;
+  return static_cast<const Clustering*>(clustering)->seeds(trials) ? 1 : 0;
 }
 
-void seed(void* clustering, std::int64_t trials, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.seed(trials); });
+void seed_draw(Clustering& clustering, const double* draws, std::int64_t count, std::int64_t* rows) {
+  clustering.seeding().draw(draws, count, rows);
 }
 
-void seed_draw(void* clustering, const double* draws, std::int64_t count, std::int64_t* rows, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.seeding().draw(draws, count, rows); });
+void seed_choose(Clustering& clustering, const double* draws, std::int64_t trials, std::int64_t count,
+                 std::int64_t* rows) {
+  clustering.seeding().choose(draws, trials, count, rows);
 }
 
-void seed_choose(void* clustering, const double* draws, std::int64_t trials, std::int64_t count, std::int64_t* rows,
-                 plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.seeding().choose(draws, trials, count, rows); });
+void seed_state(Clustering& clustering, double& total, std::int32_t* winners) {
+  total = clustering.seeding().state(winners);
 }
 
-void seed_meet(void* clustering, const std::int64_t* rows, std::int64_t count, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { made.meet(rows, count); });
+std::int64_t widest(void* engine) {
+  return lle_widest(*static_cast<const Session*>(engine));
 }
 
-void seed_state(void* clustering, double* total, std::int32_t* winners, plugin::Status* status) {
-  with_clustering(clustering, status, [&](Clustering& made) { *total = made.seeding().state(winners); });
-}
-
-void score_lof(void* engine, const plugin::HostCalls* host, const plugin::Search* search, plugin::Outliers* task,
-               plugin::Counters* counters, plugin::Status* status) {
-  guarded(status, [&] {
-    const CurrentDevice current(session_of(engine).engine.device);
-    score_outliers(session_of(engine), host_of(host), search, *task, *counters);
-  });
-}
-
-void lof_bytes(void* engine, const plugin::Outliers* task, std::uint64_t* bytes, plugin::Status* status) {
-  guarded(status, [&] { *bytes = outlier_bytes(session_of(engine), *task); });
-}
-
-void fill_missing(void* engine, const plugin::HostCalls* host, const plugin::DonorSearch* task,
-                  plugin::Status* status) {
-  guarded(status, [&] {
-    const CurrentDevice current(session_of(engine).engine.device);
-    find_donors(session_of(engine), host_of(host), *task);
-  });
-}
-
-void fill_bytes(void* engine, const plugin::DonorSearch* task, plugin::DonorRoom* room, plugin::Status* status) {
-  guarded(status, [&] { *room = donor_bytes(session_of(engine), *task); });
-}
-
-void label(void* engine, const plugin::HostCalls* host, plugin::Bipartite* task, plugin::Status* status) {
-  guarded(status, [&] {
-    const CurrentDevice current(session_of(engine).engine.device);
-    label_members(session_of(engine), host_of(host), *task);
-  });
-}
-
-void label_bytes(void* engine, const plugin::Bipartite* task, std::uint64_t* bytes, plugin::Status* status) {
-  guarded(status, [&] { *bytes = graph_bytes(session_of(engine), *task); });
-}
-
-void join_polygons(void* engine, const plugin::HostCalls* host, plugin::OverlapJoin* task, plugin::Status* status) {
-  guarded(status, [&] {
-    const CurrentDevice current(session_of(engine).engine.device);
-    join_layers(session_of(engine), host_of(host), *task);
-  });
-}
-
-void embedding_bytes(void* engine, const plugin::LleTask* task, std::uint64_t* bytes, plugin::Status* status) {
-  guarded(status, [&] { *bytes = lle_bytes(session_of(engine), *task); });
-}
-
-std::int64_t embedding_widest(void* engine) {
-  return lle_widest(session_of(engine));
-}
-
-void embed(void* engine, const plugin::HostCalls* host, plugin::LleTask* task, void** lle, plugin::Status* status) {
-  guarded(status, [&] {
-    const CurrentDevice current(session_of(engine).engine.device);
-    *lle = std::make_unique<LleSession>(session_of(engine), host_of(host), *task).release();
-  });
-}
-
-void release_embedding(void* lle) {
-  const CurrentDevice current(static_cast<LleSession*>(lle)->session().engine.device);
-  delete static_cast<LleSession*>(lle);
-}
-
-/// Runs work(embedding) on its device.
-template <class Work>
-void with_embedding(void* lle, plugin::Status* status, Work work) noexcept {
-  guarded(status, [&] {
-    auto& made = *static_cast<LleSession*>(lle);
-    const CurrentDevice current(made.session().engine.device);
-    work(made);
-  });
-}
-
-void take_piece(void* lle, plugin::LleTaken* piece, plugin::Status* status) {
-  with_embedding(lle, status, [&](LleSession& made) { made.take(*piece); });
-}
-
-void fetch_piece(void* lle, const plugin::LleBlocks* blocks, plugin::Status* status) {
-  with_embedding(lle, status, [&](LleSession& made) { made.fetch(*blocks); });
-}
-
-void dissect_piece(void* lle, const plugin::HostCalls* host, plugin::LleParts* parts, plugin::Status* status) {
-  with_embedding(lle, status, [&](LleSession& made) { made.dissect(host_of(host), *parts); });
-}
-
-void factor_piece(void* lle, const plugin::HostCalls* host, plugin::LleFactor* task, plugin::Status* status) {
-  with_embedding(lle, status, [&](LleSession& made) { made.factor(host_of(host), *task); });
-}
-
-void step_piece(void* lle, const plugin::HostCalls* host, const plugin::LleStep* step, plugin::Status* status) {
-  with_embedding(lle, status, [&](LleSession& made) { made.step(host_of(host), *step); });
-}
-
-void begin_krylov(void* engine, const plugin::KrylovTask* task, void** space, plugin::Status* status) {
-  guarded(status, [&] {
-    const CurrentDevice current(session_of(engine).engine.device);
-    *space = std::make_unique<DeviceKrylov>(session_of(engine), *task).release();
-  });
-}
-
-void release_krylov(void* space) {
-  const CurrentDevice current(static_cast<DeviceKrylov*>(space)->session().engine.device);
-  delete static_cast<DeviceKrylov*>(space);
-}
-
-void step_krylov(void* space, const plugin::HostCalls* host, const plugin::KrylovStep* step, plugin::Status* status) {
-  guarded(status, [&] {
-    auto& made = *static_cast<DeviceKrylov*>(space);
-    const CurrentDevice current(made.session().engine.device);
-    made.step(host_of(host), *step);
-  });
-}
-
-void sparse_product(void* engine, const plugin::HostCalls* host, plugin::SpmvTask* task, plugin::Status* status) {
-  guarded(status, [&] {
-    const CurrentDevice current(session_of(engine).engine.device);
-    time_spmv(session_of(engine), host_of(host), *task);
-  });
+plugin::Functions table_of_functions() {
+  plugin::Functions functions;
+  functions.architectures = VICINAL_CUDA_ARCHITECTURES;
+  functions.runtime_version = CUDART_VERSION;
+  functions.open = open;
+  functions.close = close;
+  functions.prepare = entry<prepare_table>;
+  functions.upload = entry<upload>;
+  functions.release = release_resident<Resident>;
+  functions.fits = fits;
+  functions.fused_serves = fused_serves;
+  functions.plan = entry<nearest_bytes>;
+  functions.nearest = entry<nearest>;
+  functions.tree_serves = tree_serves;
+  functions.build_tree = entry<build_tree>;
+  functions.tree_order = tree_order;
+  functions.release_tree = release_resident<DeviceTree>;
+  functions.cluster_screens = cluster_screens;
+  functions.cluster_bytes = entry<clustering_room>;
+  functions.cluster = entry<cluster>;
+  functions.release_clustering = release<Clustering>;
+  functions.cluster_start = entry<&Clustering::start>;
+  functions.cluster_recentre = entry<&Clustering::recentre>;
+  functions.cluster_step = entry<&Clustering::step>;
+  functions.cluster_move = entry<&Clustering::move>;
+  functions.cluster_state = entry<&Clustering::state>;
+  functions.cluster_rows = entry<&Clustering::rows>;
+  functions.seeds = seeds;
+  functions.seed = entry<&Clustering::seed>;
+  functions.seed_draw = entry<seed_draw>;
+  functions.seed_choose = entry<seed_choose>;
+  functions.seed_meet = entry<&Clustering::meet>;
+  functions.seed_state = entry<seed_state>;
+  functions.lof = entry<score_outliers>;
+  functions.lof_bytes = entry<outlier_bytes>;
+  functions.find_donors = entry<find_donors>;
+  functions.donor_bytes = entry<donor_bytes>;
+  functions.label = entry<label_members>;
+  functions.label_bytes = entry<graph_bytes>;
+  functions.join_polygons = entry<join_layers>;
+  functions.lle_bytes = entry<lle_bytes>;
+  functions.lle_widest = widest;
+  functions.lle = entry<make<LleSession, const Host&, plugin::LleTask&>>;
+  functions.release_lle = release<LleSession>;
+  functions.lle_take = entry<&LleSession::take>;
+  functions.lle_fetch = entry<&LleSession::fetch>;
+  functions.lle_dissect = entry<&LleSession::dissect>;
+  functions.lle_factor = entry<&LleSession::factor>;
+  functions.lle_step = entry<&LleSession::step>;
+  functions.krylov = entry<make<DeviceKrylov, const plugin::KrylovTask&>>;
+  functions.release_krylov = release<DeviceKrylov>;
+  functions.krylov_step = entry<&DeviceKrylov::step>;
+  functions.spmv = entry<time_spmv>;
+  return functions;
 }
 
 }  // namespace
 }  // namespace vicinal::cuda
 
 extern "C" __attribute__((visibility("default"))) const vicinal::plugin::Functions* vicinal_cuda_plugin() {
-  static const vicinal::plugin::Functions kFunctions = [] {
-    vicinal::plugin::Functions functions;
-    functions.architectures = VICINAL_CUDA_ARCHITECTURES;
-    functions.runtime_version = CUDART_VERSION;
-    functions.open = vicinal::cuda::open;
-    functions.close = vicinal::cuda::close;
-    functions.prepare = vicinal::cuda::prepare;
-    functions.upload = vicinal::cuda::upload;
-    functions.release = vicinal::cuda::release;
-    functions.fits = vicinal::cuda::fits;
-    functions.fused_serves = vicinal::cuda::serves;
-    functions.plan = vicinal::cuda::plan;
-    functions.nearest = vicinal::cuda::search;
-    functions.tree_serves = vicinal::cuda::serves_in_tree;
-    functions.build_tree = vicinal::cuda::make_tree;
-    functions.tree_order = vicinal::cuda::order_of_tree;
-    functions.release_tree = vicinal::cuda::release_tree;
-    functions.cluster_screens = vicinal::cuda::cluster_screens;
-    functions.cluster_bytes = vicinal::cuda::cluster_bytes;
-    functions.cluster = vicinal::cuda::cluster;
-    functions.release_clustering = vicinal::cuda::release_clustering;
-    functions.cluster_start = vicinal::cuda::cluster_start;
-    functions.cluster_recentre = vicinal::cuda::cluster_recentre;
-    functions.cluster_step = vicinal::cuda::cluster_step;
-    functions.cluster_move = vicinal::cuda::cluster_move;
-    functions.cluster_state = vicinal::cuda::cluster_state;
-    functions.cluster_rows = vicinal::cuda::cluster_rows;
-    functions.seeds = vicinal::cuda::seeds;
-    functions.seed = vicinal::cuda::seed;
-    functions.seed_draw = vicinal::cuda::seed_draw;
-    functions.seed_choose = vicinal::cuda::seed_choose;
-    functions.seed_meet = vicinal::cuda::seed_meet;
-    functions.seed_state = vicinal::cuda::seed_state;
-    functions.lof = vicinal::cuda::score_lof;
-    functions.lof_bytes = vicinal::cuda::lof_bytes;
-    functions.find_donors = vicinal::cuda::fill_missing;
-    functions.donor_bytes = vicinal::cuda::fill_bytes;
-    functions.label = vicinal::cuda::label;
-    functions.label_bytes = vicinal::cuda::label_bytes;
-    functions.join_polygons = vicinal::cuda::join_polygons;
-    functions.lle_bytes = vicinal::cuda::embedding_bytes;
-    functions.lle_widest = vicinal::cuda::embedding_widest;
-    functions.lle = vicinal::cuda::embed;
-    functions.release_lle = vicinal::cuda::release_embedding;
-    functions.lle_take = vicinal::cuda::take_piece;
-    functions.lle_fetch = vicinal::cuda::fetch_piece;
-    functions.lle_dissect = vicinal::cuda::dissect_piece;
-    functions.lle_factor = vicinal::cuda::factor_piece;
-    functions.lle_step = vicinal::cuda::step_piece;
-    functions.krylov = vicinal::cuda::begin_krylov;
-    functions.release_krylov = vicinal::cuda::release_krylov;
-    functions.krylov_step = vicinal::cuda::step_krylov;
-    functions.spmv = vicinal::cuda::sparse_product;
-    return functions;
-  }();
+  static const vicinal::plugin::Functions kFunctions = vicinal::cuda::table_of_functions();
   return &kFunctions;
 }

@@ -1,5 +1,5 @@
 """Constants and types are the only ones of their name in their namespace: those of headers, because a program has one
-definition of each, and those that are a source's own, so that sources can be compiled together (cmake/unity.cmake)
+definition of each, and those that are a source's own, so that sources can be compiled together (cmake/compile.cmake)
 whichever of them meet. The same holds for a source's own functions of one name and the same parameters, and such a
 function bears no name that a header declares in its namespace: in the sources behind it the header's would be hidden.
 The pages of cli/report are each compiled alone.

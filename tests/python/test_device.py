@@ -1,6 +1,7 @@
 """Device tables: on a CUDA device where there is one, else on the fake device (device code compiled for the host, which
 ctest names by VICINAL_CUDA_PLUGIN).
 """
+# fake device: *
 
 import os
 import shutil

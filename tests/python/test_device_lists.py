@@ -1,5 +1,6 @@
 """k lists of a device table stay on the device, in arrays of the table's library. A module of that name stands for
 CuPy and for PyTorch: what the package uses of them, over memory of the driver."""
+# fake device: *
 
 import ctypes
 import pickle

@@ -1,6 +1,8 @@
 """Ctrl-C stops every stage and is KeyboardInterrupt; what a signal handler raises ends the call; nothing else is hurt.
 
 The promise is 100 ms; LIMIT leaves room for machines that are busy with other tests."""
+# It measures how soon a process stops, which a busy machine would make meaningless.
+# ctest: RUN_SERIAL ON
 
 import signal
 import threading

@@ -46,8 +46,9 @@ def expected_files(version):
                     "usr/share/man/man1/vicinal.1.gz"],
         "vicinal-geo": [f"{LIBRARIES}/libvicinal_geo.so"],
     }
-    # cmake/cuda.cmake leaves one of these in the cache.
-    if any(found and not found.endswith("NOTFOUND") for found in map(cached, ("VICINAL_NVCC", "CMAKE_CUDA_COMPILER"))):
+    # Where cmake/plugins.cmake has found one.
+    compiler = cached("CMAKE_CUDA_COMPILER")
+    if compiler and not compiler.endswith("NOTFOUND"):
         files["vicinal-cuda13"] = [f"{LIBRARIES}/libvicinal_cuda.so"]
     else:
         print("There is no CUDA compiler on this machine: NO PACKAGE OF THE CUDA PLUG-IN WAS MADE")

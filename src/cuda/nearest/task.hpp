@@ -34,38 +34,15 @@ inline TableFacts facts_of(const double* centre, std::int64_t d, double largest,
   return {centre, largest, largest_value, largest * root, largest_value * root};
 }
 
-/// A block of queries against a table that lies wholly on the device, or a tile of one that does not.
-struct Search {
-  Rows table;
-  std::int64_t first_row = 0;  ///< id of the table's first row: of a tile; else 0
-  TableFacts facts;
-  Rows queries;
-  bool self = false;                      ///< a query has the id of its number and is not its own neighbor
-  std::int64_t first_query = 0;           ///< number of the first query
-  const std::int64_t* numbers = nullptr;  ///< [m] in device memory where they do not follow from the first; else null
-  Metric metric = Metric::euclidean;
-  double p = 2;
-  const std::uint64_t* filter = nullptr;  ///< by id, of the whole table, in device memory, or null
-  const std::int64_t* exclude = nullptr;  ///< [m] ids in device memory, or null
-};
-
 /// Which rows a query may have as neighbors; rows by their numbers within the search's table.
 struct Eligible {
-  bool self = false;
-  std::int64_t first_row = 0;
-  std::int64_t first_query = 0;
-  const std::int64_t* numbers = nullptr;
-  const std::uint64_t* filter = nullptr;
-  const std::int64_t* exclude = nullptr;
+  bool self = false;                      ///< a query has the id of its number and is not its own neighbor
+  std::int64_t first_row = 0;             ///< id of the table's first row: of a tile; else 0
+  std::int64_t first_query = 0;           ///< number of the first query
+  const std::int64_t* numbers = nullptr;  ///< [m] in device memory where they do not follow from the first; else null
+  const std::uint64_t* filter = nullptr;  ///< by id, of the whole table, in device memory, or null
+  const std::int64_t* exclude = nullptr;  ///< [m] ids in device memory, or null
 
-  Eligible() = default;
-  explicit Eligible(const Search& search)
-      : self(search.self),
-        first_row(search.first_row),
-        first_query(search.first_query),
-        numbers(search.numbers),
-        filter(search.filter),
-        exclude(search.exclude) {}
   /// The row that the query is, or below 0; of a tile also a row that is not in it.
   __host__ __device__ std::int64_t own_row(std::int64_t query) const {
     if (!self) return -1;
@@ -80,6 +57,16 @@ struct Eligible {
     const std::int64_t id = first_row + row;
     return filter == nullptr || (filter[id >> 6] >> (id & 63) & 1) != 0;
   }
+};
+
+/// A block of queries against a table that lies wholly on the device, or a tile of one that does not. Kernels are given
+/// its Eligible.
+struct Search : Eligible {
+  Rows table;
+  TableFacts facts;
+  Rows queries;
+  Metric metric = Metric::euclidean;
+  double p = 2;
 };
 
 /// k neighbors a query in (key, id) order, in device memory. Distances are the reported ones (contract clause 2).

@@ -1,4 +1,5 @@
 """`vicinal-bench`: its help, the data it makes, peers that are right, wrong, missing, broken or slow, and what it prints."""
+# ctest: COST 40
 
 import json
 import os

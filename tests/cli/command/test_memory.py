@@ -1,5 +1,6 @@
 """Peak memory of a search: at most input + output + 256 MB (contract clause 7), on a table that would need a 16 GB matrix;
 and the number of bytes that a refusal names: enough, and what --explain says."""
+# ctest: COST 150
 
 import json
 import os

@@ -1,4 +1,5 @@
 """The pages that the commands write with --report: each made once, and all looked at by one start of Chromium."""
+# ctest: COST 40
 
 import pathlib
 import re

@@ -2,6 +2,7 @@
 
 The factor A of every variant is built by lle_factor.py from the command's own neighbors, and decomposed by LAPACK.
 bench/peers/lle.py does the same at two thousand rows."""
+# ctest: COST 40
 
 import warnings
 

@@ -1,6 +1,7 @@
 """Scores that the command prints, against scikit-learn's on the same answers: the ADBench sets, of the large ones every
 n-th normal row and outlier. Both count in float64 and add up in another order: the sums here have at most 2,200 terms,
 whose errors stay far below the tolerance."""
+# ctest: COST 40
 
 import re
 

@@ -1,4 +1,5 @@
 """vicinal match: files in and out, every kind of bad input. Skipped where the plug-in for files of polygons is not built."""
+# ctest: COST 40
 
 import contextlib
 import csv

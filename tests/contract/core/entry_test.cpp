@@ -1,6 +1,7 @@
 // Contract clauses 1 and 10: every public function gives the same bits whatever floating-point mode the caller is in,
 // and leaves mode, flags and errno as they were, also when it throws. tests/manners/test_entries.py asks for a case for
 // every exported function (an overload each), so the names of the cases are those of the functions.
+// fake device: -*
 
 #if defined(__x86_64__)  // whose modes these are
 

@@ -1,4 +1,5 @@
 // The reference itself on examples worked out by hand, so that the oracle of every other test is not taken on trust.
+// fake device: -*
 
 #include "reference/reference.hpp"
 

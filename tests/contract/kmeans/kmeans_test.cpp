@@ -1,4 +1,5 @@
 // k-means against the reference, bit for bit (contract clause 12): every start, rule and dtype, weights, hard data.
+// fake device: -*FullWidth
 
 #include "vicinal/kmeans.hpp"
 

@@ -1,4 +1,6 @@
 // k-means of tables that a device has no room for: their rows pass through it in parts, and no bit may show it.
+// fake device: -*FullWidth
+// fake device, sanitized: -*FullWidth:KMeansInParts.TheSameBits
 #include <gtest/gtest.h>
 
 #include <atomic>

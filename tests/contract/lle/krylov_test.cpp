@@ -1,5 +1,6 @@
 // Krylov methods on a device beside the CPU (contract clause 17), and sparse products by every method beside sums in
 // long double: random, empty and very long rows, sizes beside a warp's and a block's, and what is refused.
+// fake device, sanitized: SpmvRefusal.*
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,7 @@
 // Locally linear embedding against the reference (contract clause 17): every variant, every solver, several shapes;
 // its promises of bits, signs, pieces and counts; and what it refuses.
+// fake device: LleOnDevice.*
+// fake device, sanitized: LleOnDevice.*AnSCurve:LleOnDevice.*Pieces*:LleOnDevice.Is*:LleOnDevice.RefusesAsTheHost*
 #include "vicinal/lle.hpp"
 
 #include <gtest/gtest.h>

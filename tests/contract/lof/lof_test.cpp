@@ -1,4 +1,5 @@
 // The outlier scores against the reference (contract clause 13): every score, policy and metric, hard data.
+// fake device, sanitized: All/LofOfFamily.*/duplicates
 
 #include "vicinal/lof.hpp"
 

@@ -1,5 +1,6 @@
 // What only a device has: tables and answers in its memory, tables larger than it may hold, indexes that move between
 // CPU and device, lists of every length. Compared with the CPU, which the other tests compare with the reference.
+// fake device, sanitized: -*
 
 #include <gtest/gtest.h>
 #include <unistd.h>

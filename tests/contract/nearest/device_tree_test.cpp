@@ -1,5 +1,6 @@
 // Trees on a device: lists of every length, ties without end, tables and answers of every size, indexes that move.
 // Compared with the CPU, which the other tests compare with the reference.
+// fake device, sanitized: -*
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 // The fused screen of a device where it is hard pressed: a radius instead of k, rows by the thousand that are equal,
 // clusters that float16 cannot see into, filters that leave next to nothing. Compared with the CPU, which the other
 // tests compare with the reference; and no query may be left to float64 where a rung of the ladder serves it.
+// fake device: -*
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,7 @@
 // knn, radius and count of every metric x dtype: on every data family, over sizes around every tile edge, in every
 // layout, with filters, exclusions and within themselves. Contract clauses 1 to 5; see check.hpp for what is compared.
+// fake device: Search/PerMetric.*:Search/Large.WithinItself/*
+// fake device, sanitized: Search/PerMetric.*:Search/Large.WithinItself/duplicates
 
 #include <gtest/gtest.h>
 

@@ -3,6 +3,7 @@
 // float64 key is at most the k-th may be dropped; the error of a sum may not exceed its bound; and on easy data few
 // rows may survive, or the screen would be no screen. Easy data do not see a wrong bound: tight clusters do, which the
 // last test makes sure of.
+// fake device: -*
 
 #include "tensor_core.hpp"
 

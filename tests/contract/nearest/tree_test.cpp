@@ -1,5 +1,6 @@
 // What trees fail at: sizes around a leaf and around eight times as much, equal rows, ties without end, columns that
 // say nothing, one row far away; and tables large enough to be built by several workers. See check.hpp.
+// fake device: -*
 
 #include <gtest/gtest.h>
 

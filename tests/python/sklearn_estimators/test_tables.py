@@ -1,5 +1,6 @@
 """Tables on a device, as in tests/python/test_device.py: they are searched where they are, with the answers of tables in
 host memory."""
+# fake device: *
 
 import pickle
 

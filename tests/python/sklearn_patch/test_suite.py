@@ -1,4 +1,8 @@
 """scikit-learn's own tests come out the same with the patch, test by test (suite.py)."""
+# Its processes compute on two cores.
+# ctest: COST 400
+# ctest: PROCESSORS 2
+# ctest: TIMEOUT 2400
 
 import suite
 

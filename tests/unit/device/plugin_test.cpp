@@ -32,14 +32,16 @@ TEST(Plugin, AFileThatIsNotThereIsNamed) {
 }
 
 TEST(Plugin, ASharedObjectWithoutTheSymbolIsNone) {
-  expect_words(refusal(ErrorCode::device_unavailable, [] { plugin::load_functions(VICINAL_TEST_NO_SYMBOL); }),
-               {VICINAL_TEST_NO_SYMBOL, "vicinal_cuda_plugin"});
+  expect_words(
+      refusal(ErrorCode::device_unavailable, [] { plugin::load_functions(VICINAL_TEST_PLUGINS "no_symbol.so"); }),
+      {VICINAL_TEST_PLUGINS "no_symbol.so", "vicinal_cuda_plugin"});
 }
 
 TEST(Plugin, AnotherVersionIsRefused) {
   expect_words(
-      refusal(ErrorCode::device_unavailable, [] { plugin::load_functions(VICINAL_TEST_OTHER_VERSION); }),
-      {VICINAL_TEST_OTHER_VERSION, std::to_string(plugin::kPluginVersion + 1), std::to_string(plugin::kPluginVersion)});
+      refusal(ErrorCode::device_unavailable, [] { plugin::load_functions(VICINAL_TEST_PLUGINS "other_version.so"); }),
+      {VICINAL_TEST_PLUGINS "other_version.so", std::to_string(plugin::kPluginVersion + 1),
+       std::to_string(plugin::kPluginVersion)});
 }
 
 TEST(Plugin, TheVariableNamesTheOnlyFileThatIsTried) {

@@ -152,7 +152,7 @@ class Run {
     pairs.d = search_.table.d;
     pairs.p = search_.p;
     pairs.first_query = begin;
-    pairs.may = Eligible(search_);
+    pairs.may = search_;
     pairs.overflow = overflow_.data();
     return pairs;
   }

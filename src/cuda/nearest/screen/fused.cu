@@ -281,7 +281,7 @@ class FusedSearch {
   PackedQueries screened(const Search& queries_of, const TablePack& table, const Quantization& frame,
                          std::uint32_t capacity, const double* limits) {
     PackedQueries queries = pack_queries(engine_, queries_of.queries, frame, capacity);
-    queries.view.eligible = Eligible(queries_of);
+    queries.view.eligible = queries_of;
     queries.view.eligible.filter = nullptr;  // what it leaves out is not chosen
     const std::int64_t tiles = table.view.tile_count;
     const int k = static_cast<int>(lists_.k);

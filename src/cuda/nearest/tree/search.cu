@@ -580,7 +580,7 @@ class TreeSearch {
     walk.first = first;
     walk.count = count;
     walk.p = search_.p;
-    walk.eligible = Eligible(search_);
+    walk.eligible = search_;
     walk.stop = flags_.data() + 1;
     walk.touched = touched_.data();
     walk.shared_doubles = kept_doubles(tree_.levels.height) + list_doubles;

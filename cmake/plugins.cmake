@@ -1,0 +1,52 @@
+# VICINAL_CUDA and VICINAL_GEO: whether the plug-ins for CUDA devices and for files of polygons are built. AUTO: where
+# there is what they need, without a word where there is not; ON: that is an error; OFF. Part of another project they
+# are built only when asked for.
+set(VICINAL_PLUGINS_BY_DEFAULT OFF)
+if(PROJECT_IS_TOP_LEVEL)
+  set(VICINAL_PLUGINS_BY_DEFAULT AUTO)
+endif()
+set(VICINAL_CUDA ${VICINAL_PLUGINS_BY_DEFAULT} CACHE STRING "Build the CUDA plug-in: AUTO, ON or OFF")
+set(VICINAL_GEO ${VICINAL_PLUGINS_BY_DEFAULT} CACHE STRING "Build the plug-in for files of polygons: AUTO, ON or OFF")
+set_property(CACHE VICINAL_CUDA VICINAL_GEO PROPERTY STRINGS AUTO ON OFF)
+# Machine code for each major generation, which its minor ones run (8.6 and 8.9 that of 8.0); for newer ones, code that
+# their drivers compile.
+set(VICINAL_CUDA_ARCHITECTURES 75-real 80-real 90a-real 100-real 120 CACHE STRING
+  "Architectures the CUDA plug-in is compiled for")
+
+set(VICINAL_BUILD_CUDA OFF)
+if(VICINAL_CUDA)
+  if(NOT DEFINED ENV{CUDACXX})
+    find_program(CMAKE_CUDA_COMPILER nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  endif()
+  if(CMAKE_CUDA_COMPILER OR DEFINED ENV{CUDACXX})
+    # What the compiler is tried with must be something that it knows.
+    set(CMAKE_CUDA_ARCHITECTURES ${VICINAL_CUDA_ARCHITECTURES})
+    enable_language(CUDA)
+    # CMake 3.25 has not heard of nvcc's C++20.
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+    endif()
+    set(VICINAL_BUILD_CUDA ON)
+  elseif(NOT VICINAL_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "VICINAL_CUDA is ON, but there is no CUDA compiler: nvcc is neither on the PATH nor in "
+      "/usr/local/cuda/bin; set CMAKE_CUDA_COMPILER to it")
+  endif()
+endif()
+
+set(VICINAL_BUILD_GEO OFF)
+if(VICINAL_GEO)
+  find_path(VICINAL_GDAL_INCLUDE gdal_priv.h PATH_SUFFIXES gdal)
+  find_path(VICINAL_GEOS_INCLUDE geos_c.h)
+  find_path(VICINAL_PROJ_INCLUDE proj.h)
+  find_library(VICINAL_GDAL_LIBRARY gdal)
+  find_library(VICINAL_GEOS_LIBRARY geos_c)
+  mark_as_advanced(VICINAL_GDAL_INCLUDE VICINAL_GEOS_INCLUDE VICINAL_PROJ_INCLUDE VICINAL_GDAL_LIBRARY
+    VICINAL_GEOS_LIBRARY)
+  if(VICINAL_GDAL_INCLUDE AND VICINAL_GEOS_INCLUDE AND VICINAL_PROJ_INCLUDE AND VICINAL_GDAL_LIBRARY AND
+      VICINAL_GEOS_LIBRARY)
+    set(VICINAL_BUILD_GEO ON)
+  elseif(NOT VICINAL_GEO STREQUAL "AUTO")
+    message(FATAL_ERROR "VICINAL_GEO is ON, but GDAL, GEOS or PROJ is not there: install libgdal-dev and libgeos-dev")
+  endif()
+endif()
