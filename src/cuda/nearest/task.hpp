@@ -38,6 +38,7 @@ inline TableFacts facts_of(const double* centre, std::int64_t d, double largest,
 struct Search {
   Rows table;
   std::int64_t first_row = 0;  ///< id of the table's first row: of a tile; else 0
+  std::int64_t first_id = 0;   ///< what is added to ids, and to numbers of queries, in sentences: of a shard
   TableFacts facts;
   Rows queries;
   bool self = false;                      ///< a query has the id of its number and is not its own neighbor
@@ -45,6 +46,7 @@ struct Search {
   const std::int64_t* numbers = nullptr;  ///< [m] in device memory where they do not follow from the first; else null
   Metric metric = Metric::euclidean;
   double p = 2;
+  double root = 2;                        ///< distances are reported with it: p, or where keys are wanted 1
   const std::uint64_t* filter = nullptr;  ///< by id, of the whole table, in device memory, or null
   const std::int64_t* exclude = nullptr;  ///< [m] ids in device memory, or null
 };
