@@ -126,14 +126,18 @@ VICINAL_API NeighborCounts merge_counts(const Context& ctx, std::span<const Part
 /// grow with the number of queries. If it throws, `take` has received the earlier ones.
 VICINAL_API RadiusSummary merge_batches(const Context& ctx, std::span<const PartSource> parts, const TakeLists& take);
 
+/// The plan of `merge` of knn parts, of `merge_batches` of radius parts, or of `merge_counts`. Throws as they do where
+/// parts do not fit together or `over_memory`.
+VICINAL_API Plan plan_merge(const Context& ctx, std::span<const PartSource> parts);
+
 /// Writes a part to a file (safetensors layout), first under a temporary name. Throws `io`, `cancelled`, and
 /// `invalid_argument` for arrays that do not fit together.
 VICINAL_API void write_part(const Context& ctx, const std::filesystem::path& path, const NeighborPart& part);
 /// As `radius_part`, whose lists go to the file batch by batch: memory does not grow with the number of neighbors (as
-/// in `radius_batches`). The part that it returns has no lists.
+/// in `radius_batches`). The part that it returns has no lists; `neighbors`, unless null: how many there are.
 VICINAL_API NeighborPart radius_part_file(const Context& ctx, const TableView& shard, const TableView& queries,
                                           const RadiusOptions& options, const PartOptions& place,
-                                          const std::filesystem::path& path);
+                                          const std::filesystem::path& path, std::int64_t* neighbors = nullptr);
 /// The plan of `radius_part_file`.
 VICINAL_API Plan plan_radius_part_file(const Context& ctx, const TableView& shard, const TableView& queries,
                                        const RadiusOptions& options, const PartOptions& place);

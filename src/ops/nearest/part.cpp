@@ -293,8 +293,8 @@ NeighborPart count_part(const Context& ctx, const Index& shard, const TableView&
 }
 
 NeighborPart radius_part_file(const Context& ctx, const TableView& shard, const TableView& queries,
-                              const RadiusOptions& options, const PartOptions& place,
-                              const std::filesystem::path& path) try {
+                              const RadiusOptions& options, const PartOptions& place, const std::filesystem::path& path,
+                              std::int64_t* neighbors) try {
   const core::Entry entry;
   RadiusShard search(ctx, shard, queries, options, place, PartKind::radius);
   return ops::with_index(
@@ -310,6 +310,7 @@ NeighborPart radius_part_file(const Context& ctx, const TableView& shard, const 
         part.plan = std::move(found.plan);
         part.stats = found.stats;
         writer.commit(part.stats);
+        if (neighbors != nullptr) *neighbors = found.neighbors;
         return part;
       },
       place.first_id);

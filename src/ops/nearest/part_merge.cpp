@@ -562,6 +562,18 @@ NeighborCounts merge_counts(const Context& ctx, std::span<const PartSource> part
   core::refuse_allocation();
 }
 
+Plan plan_merge(const Context& ctx, std::span<const PartSource> parts) try {
+  const core::Entry entry;
+  check_sources(parts);
+  const bool counts = !parts.empty() && parts.front().info.kind == PartKind::count;
+  const Fitted<PartSource> fitted(parts, counts);
+  std::uint64_t bytes = counts ? static_cast<std::uint64_t>(fitted.all.queries) * 8 : heap_bytes(ctx, fitted.all);
+  if (fitted.info().kind == PartKind::knn) bytes += graph_bytes(fitted.info(), fitted.all.queries, 0);
+  return fitted.plan(ctx, bytes + Blocks(ctx, fitted, bytes).plan());
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
 RadiusSummary merge_batches(const Context& ctx, std::span<const PartSource> parts, const TakeLists& take) try {
   const core::Entry entry;
   if (!take) refuse("take: must be a function, but is empty");

@@ -295,8 +295,8 @@ class LineParts : public ::testing::Test {
     for (std::int64_t i = 0; i < kRows; ++i) rows_.push_back(static_cast<double>(i * i));
   }
   [[nodiscard]] TableView table() const { return {rows_.data(), kRows, 1}; }
-  [[nodiscard]] NeighborPart part(std::int64_t begin, std::int64_t end, const KnnOptions& options = {.k = 3},
-                                  PartOptions place = {.self = true}) const {
+  NeighborPart part(std::int64_t begin, std::int64_t end, const KnnOptions& options = {.k = 3},
+                    PartOptions place = {.self = true}) const {
     place.first_id = begin;
     return knn_part(ctx_, table().slice(begin, end), table(), options, place);
   }
@@ -490,8 +490,8 @@ TEST_F(LineParts, VotesAndMeansOfAMergedGraphAreThoseOfTheWhole) {
       merge(ctx_, std::vector{part(9, 12, {.k = 4}), part(0, 2, {.k = 4}), part(2, 9, {.k = 4})});
   const VoteOptions by_distance = {.weights = Weighting::distance, .probabilities = true};
   EXPECT_EQ(vote(ctx_, graph, labels, by_distance).probabilities, vote(ctx_, whole, labels, by_distance).probabilities);
-  EXPECT_EQ(average(ctx_, graph, table(), {.weights = Weighting::distance}).values,
-            average(ctx_, whole, table(), {.weights = Weighting::distance}).values);
+  EXPECT_EQ(average(ctx_, graph, table(), {.weights = Weighting::distance}),
+            average(ctx_, whole, table(), {.weights = Weighting::distance}));
   EXPECT_EQ(lof(ctx_, graph, {}).scores, lof(ctx_, whole, {}).scores);
   EXPECT_EQ(graph.stats.distinct_rows, 12);
 }
