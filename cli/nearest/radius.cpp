@@ -234,8 +234,7 @@ Command add_radius(const Parser& root) {
   command->add_to(app);
   app.add_examples({"vicinal radius train.npy -r 1.5 -o near.npz", "vicinal radius train.npy test.npy -r 2 --count",
                     "vicinal radius train.npy -r 1 --count -o counts.csv",
-                    "vicinal radius train.npy -r 1 --report report.html",
-                    "vicinal radius train.npy -r 1 --rows 0:100 -o 0.part"});
+                    "vicinal radius train.npy -r 1 --report report.html"});
   return command_naming_files(app, command);
 }
 
