@@ -328,10 +328,10 @@ Lists lists_of(const Fitted<NeighborPart>& fitted, const PartGroup& group) {
   return lists;
 }
 
-/// Blocks of queries of a group, read from its sources.
-class Blocks {
+/// PartBlocks of queries of a group, read from its sources.
+class PartBlocks {
  public:
-  Blocks(const Context& ctx, const Fitted<PartSource>& fitted, std::uint64_t beside)
+  PartBlocks(const Context& ctx, const Fitted<PartSource>& fitted, std::uint64_t beside)
       : ctx_(ctx), fitted_(fitted), beside_(beside) {
     for (const PartGroup& group : fitted.all.groups) longest_ = std::max(longest_, group.queries);
   }
@@ -425,7 +425,7 @@ void check_sources(std::span<const PartSource> parts) {
 /// The merged lists of each block, passed to take(first, graph), where `first` counts all queries from 0.
 RadiusSummary merge_in_blocks(const Context& ctx, const Fitted<PartSource>& fitted, std::uint64_t beside,
                               const TakeLists& take) {
-  Blocks blocks(ctx, fitted, beside);
+  PartBlocks blocks(ctx, fitted, beside);
   const std::uint64_t bytes = beside + blocks.plan();
   RadiusSummary summary{fitted.all.queries, fitted.all.table_rows, 0, fitted.plan(ctx, bytes), fitted.stats()};
   Shortest shortest;
@@ -549,7 +549,7 @@ NeighborCounts merge_counts(const Context& ctx, std::span<const PartSource> part
   check_sources(parts);
   const Fitted<PartSource> fitted(parts, true);
   const std::uint64_t bytes = static_cast<std::uint64_t>(fitted.all.queries) * 8;
-  Blocks blocks(ctx, fitted, bytes);
+  PartBlocks blocks(ctx, fitted, bytes);
   NeighborCounts merged{{}, fitted.plan(ctx, bytes + blocks.plan()), fitted.stats()};
   core::resize_in_steps(ctx, merged.counts, fitted.all.queries);
   std::int64_t done = 0;
@@ -569,7 +569,7 @@ Plan plan_merge(const Context& ctx, std::span<const PartSource> parts) try {
   const Fitted<PartSource> fitted(parts, counts);
   std::uint64_t bytes = counts ? static_cast<std::uint64_t>(fitted.all.queries) * 8 : heap_bytes(ctx, fitted.all);
   if (fitted.info().kind == PartKind::knn) bytes += graph_bytes(fitted.info(), fitted.all.queries, 0);
-  return fitted.plan(ctx, bytes + Blocks(ctx, fitted, bytes).plan());
+  return fitted.plan(ctx, bytes + PartBlocks(ctx, fitted, bytes).plan());
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
