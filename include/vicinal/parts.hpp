@@ -108,6 +108,10 @@ struct PartSource {
   SearchStats stats = {};
 };
 
+/// A part in memory as a source, which borrows it. Throws `invalid_argument` and `bad_data` where its numbers or the
+/// sizes of its arrays do not fit together. O(m).
+VICINAL_API PartSource source_of(const Context& ctx, const NeighborPart& part);
+
 /// The neighbors of the whole search from the parts of all its shards, in any order: the same bits as `knn` or `radius`
 /// of the whole table. Several ranges of queries may be merged at once; row i of the graph is the i-th query of all
 /// that the parts have. Counters of the search are added up.

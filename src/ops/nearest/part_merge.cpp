@@ -40,6 +40,8 @@ struct Lists {
   std::vector<const std::string*> names;
   std::int64_t first = 0;  ///< number of the first query
   std::int64_t queries = 0;
+  double done = 0;   ///< share of all queries that come before these
+  double share = 1;  ///< and that of these
 };
 
 /// One list, from its first entry that is not yet merged.
@@ -49,13 +51,15 @@ struct RestOfList {
   const std::int64_t* end;  ///< of the ids
 };
 
-/// What remains of the list of query `i` of a shard.
+/// Where the list of query `i` of a shard begins; for `i` the number of its queries, where the last one ends.
+std::int64_t begin_of(const NeighborPart& part, std::int64_t i) {
+  return part.offsets.empty() ? i * part.info.k : part.offsets[static_cast<std::size_t>(i)];
+}
+
+/// What remains of that list.
 RestOfList list_of(const NeighborPart& part, std::int64_t i) {
-  const bool full = part.offsets.empty();
-  const auto at = [&](std::int64_t row) {
-    return full ? row * part.info.k : part.offsets[static_cast<std::size_t>(row)];
-  };
-  return {part.keys.data() + at(i), part.ids.data() + at(i), part.ids.data() + at(i + 1)};
+  const std::int64_t begin = begin_of(part, i);
+  return {part.keys.data() + begin, part.ids.data() + begin, part.ids.data() + begin_of(part, i + 1)};
 }
 
 /// Merges the lists of one query.
@@ -106,7 +110,8 @@ class ListMerge {
       poll_.step();
       const std::int64_t id = list.id[i];
       const double key = list.key[i];
-      bool right = id >= first && id - first < info.rows && id != own && std::isfinite(key);
+      bool right = id >= first && id - first < info.rows && id != own && std::isfinite(key) &&
+                   (key >= 0 || info.metric == Metric::inner_product);
       if (i > 0 && right) {
         right = by_id() ? list.id[i - 1] < id : core::nearer(list.key[i - 1], list.id[i - 1], key, id);
       }
@@ -128,10 +133,13 @@ template <class Body>
 void for_each_query(const Context& ctx, const Lists& lists, std::int64_t entries, const Body& body) {
   const std::int64_t share = std::clamp<std::int64_t>(
       kEntriesPerTask / std::max<std::int64_t>(1, entries / lists.queries), 1, kEntriesPerTask);
-  core::parallel_for(ctx, (lists.queries + share - 1) / share, [&](std::int64_t task, int /*worker*/) {
+  const std::int64_t tasks = (lists.queries + share - 1) / share;
+  core::parallel_for(ctx, tasks, [&](std::int64_t task, int worker) {
     ListMerge merge(ctx, lists);
     const std::int64_t end = std::min(lists.queries, (task + 1) * share);
     for (std::int64_t i = task * share; i < end; ++i) body(i, merge);
+    if (worker > 0) return;
+    ctx.report("merge", lists.done + lists.share * static_cast<double>(task) / static_cast<double>(tasks));
   });
 }
 
@@ -140,7 +148,7 @@ std::int64_t entries_in(const Lists& lists) {
   std::int64_t entries = 0;
   for (const NeighborPart* const part : lists.shards) {
     const std::int64_t first = lists.first - part->info.place.first_query;
-    entries += list_of(*part, first + lists.queries - 1).end - list_of(*part, first).id;
+    entries += begin_of(*part, first + lists.queries) - begin_of(*part, first);
   }
   return entries;
 }
@@ -197,8 +205,8 @@ void merge_radius_lists(const Context& ctx, const Lists& lists, NeighborGraph& g
     std::int64_t end = graph.offsets.back();
     for (const NeighborPart* const part : lists.shards) {
       poll.step();
-      const RestOfList list = list_of(*part, lists.first + i - part->info.place.first_query);
-      end += list.end - list.id;
+      const std::int64_t row = lists.first + i - part->info.place.first_query;
+      end += begin_of(*part, row + 1) - begin_of(*part, row);
     }
     graph.offsets.push_back(end);
   }
@@ -316,11 +324,13 @@ std::uint64_t heap_bytes(const Context& ctx, const FittedParts& all) {
   return static_cast<std::uint64_t>(ctx.threads()) * shards * sizeof(RestOfList);
 }
 
-/// All queries of a group, of parts in memory.
-Lists lists_of(const Fitted<NeighborPart>& fitted, const PartGroup& group) {
+/// All queries of a group, of parts in memory, after `done` others.
+Lists lists_of(const Fitted<NeighborPart>& fitted, const PartGroup& group, std::int64_t done) {
   Lists lists;
   lists.first = group.first_query;
   lists.queries = group.queries;
+  lists.done = static_cast<double>(done) / static_cast<double>(fitted.all.queries);
+  lists.share = static_cast<double>(group.queries) / static_cast<double>(fitted.all.queries);
   for (const std::size_t number : group.parts) {
     lists.shards.push_back(&fitted.parts[number]);
     lists.names.push_back(&fitted.named[number].name);
@@ -360,7 +370,7 @@ class PartBlocks {
         while (step > 1 && bytes_of(group, begin, begin + step) > room_) step = (step + 1) / 2;
         const std::uint64_t bytes = bytes_of(group, begin, begin + step);
         if (bytes > room_) core::require_memory(ctx_, beside_ + bytes, "merge");
-        read(group, begin, begin + step, take);
+        read(group, begin, begin + step, done, take);
         begin += step;
         done += step;
         step *= 2;
@@ -387,12 +397,14 @@ class PartBlocks {
   }
 
   template <class Take>
-  void read(const PartGroup& group, std::int64_t begin, std::int64_t end, const Take& take) const {
+  void read(const PartGroup& group, std::int64_t begin, std::int64_t end, std::int64_t done, const Take& take) const {
     std::vector<NeighborPart> parts;
     parts.reserve(group.parts.size());
     Lists lists;
     lists.first = group.first_query + begin;
     lists.queries = end - begin;
+    lists.done = static_cast<double>(done) / static_cast<double>(fitted_.all.queries);
+    lists.share = static_cast<double>(end - begin) / static_cast<double>(fitted_.all.queries);
     for (const std::size_t number : group.parts) {
       ctx_.check_cancelled();
       const PartSource& source = fitted_.parts[number];
@@ -452,6 +464,37 @@ RadiusSummary merge_in_blocks(const Context& ctx, const Fitted<PartSource>& fitt
 
 }  // namespace
 
+PartSource source_of(const Context& ctx, const NeighborPart& part) try {
+  const core::Entry entry;
+  ops::check_info(part.info, "the part");
+  ops::check_part(ctx, part, "the part");
+  PartSource source{part.info, {}, {}, {}, part.stats};
+  source.neighbors = [&part](std::int64_t begin, std::int64_t end) {
+    return begin_of(part, end) - begin_of(part, begin);
+  };
+  source.read = [&part](std::int64_t begin, std::int64_t end) {
+    const auto some = [](const auto& values, std::int64_t from, std::int64_t to) {
+      using Values = std::remove_cvref_t<decltype(values)>;
+      return values.empty() ? Values() : Values(values.begin() + from, values.begin() + to);
+    };
+    NeighborPart piece;
+    piece.radii = some(part.radii, begin, end);
+    piece.counts = some(part.counts, begin, end);
+    if (part.info.kind == PartKind::count) return piece;
+    const std::int64_t first = begin_of(part, begin);
+    const std::int64_t last = begin_of(part, end);
+    piece.ids = some(part.ids, first, last);
+    piece.keys = some(part.keys, first, last);
+    if (part.offsets.empty()) return piece;
+    piece.offsets = some(part.offsets, begin, end + 1);
+    for (std::int64_t& offset : piece.offsets) offset -= first;
+    return piece;
+  };
+  return source;
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
 NeighborGraph merge(const Context& ctx, std::span<const NeighborPart> parts) try {
   const core::Entry entry;
   const Fitted<NeighborPart> fitted(parts, false);
@@ -476,7 +519,7 @@ NeighborGraph merge(const Context& ctx, std::span<const NeighborPart> parts) try
   Shortest shortest;
   std::int64_t done = 0;
   for (const PartGroup& group : fitted.all.groups) {
-    const Lists lists = lists_of(fitted, group);
+    const Lists lists = lists_of(fitted, group, done);
     if (is_knn) {
       const std::int64_t begin = done * graph.k;
       merge_k_lists(ctx, lists, graph.ids.data() + begin, graph.distances.data() + begin, shortest);
@@ -536,7 +579,7 @@ NeighborCounts merge_counts(const Context& ctx, std::span<const NeighborPart> pa
   core::resize_in_steps(ctx, merged.counts, fitted.all.queries);
   std::int64_t done = 0;
   for (const PartGroup& group : fitted.all.groups) {
-    add_counts(ctx, lists_of(fitted, group), merged.counts.data() + done);
+    add_counts(ctx, lists_of(fitted, group, done), merged.counts.data() + done);
     done += group.queries;
   }
   return merged;

@@ -318,6 +318,7 @@ const std::vector<Call> kCases = {
   {"merge", [](Bits& b, const Context& c, const Inputs& in) { b.add(merge(c, in.sources("radius.part"))); }},
   {"merge_counts", [](Bits& b, const Context& c, const Inputs& in) { b.add(merge_counts(c, std::vector{count_part(in.ctx, in.table, in.queries, kNear, {})}).counts); }},
   {"merge_counts", [](Bits& b, const Context& c, const Inputs& in) { b.add(merge_counts(c, in.sources("count.part")).counts); }},
+  {"source_of", [](Bits& b, const Context& c, const Inputs& in) { const NeighborPart part = radius_part(in.ctx, in.table, in.queries, kNear, {}); add_part(b, source_of(c, part).read(3, 9)); }},
   {"plan_merge", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_merge(c, in.sources("radius.part"))); }},
   {"merge_batches", [](Bits& b, const Context& c, const Inputs& in) { merge_batches(c, in.sources("radius.part"), [&](std::int64_t, const NeighborGraph& lists) { b.add(lists); }); }},
   {"write_part", [](Bits& b, const Context& c, const Inputs& in) { const NeighborPart part = read_part(in.ctx, in.folder / "radius.part"); write_part(c, in.folder / "out.part", part); b.add_file(in.folder / "out.part"); }},

@@ -107,37 +107,14 @@ const auto kKnnPartOfIndex = [](const Context& ctx, const TableView& shard, cons
   return knn_part(ctx, Index(ctx, shard), arguments...);
 };
 
-/// Parts as sources that hand out copies of some queries.
+/// Parts as sources.
 std::vector<PartSource> sources_of(const std::vector<NeighborPart>& parts) {
   std::vector<PartSource> sources;
-  for (const NeighborPart& part : parts) {
-    PartSource source;
-    source.info = part.info;
-    source.stats = part.stats;
-    const auto offset = [&part](std::int64_t i) {
-      return part.offsets.empty() ? i * part.info.k : part.offsets[static_cast<std::size_t>(i)];
-    };
-    source.neighbors = [offset](std::int64_t begin, std::int64_t end) { return offset(end) - offset(begin); };
-    source.read = [&part, offset](std::int64_t begin, std::int64_t end) {
-      NeighborPart piece;
-      if (part.info.has_radii) piece.radii.assign(part.radii.begin() + begin, part.radii.begin() + end);
-      if (part.info.kind == PartKind::count) {
-        piece.counts.assign(part.counts.begin() + begin, part.counts.begin() + end);
-        return piece;
-      }
-      piece.ids.assign(part.ids.begin() + offset(begin), part.ids.begin() + offset(end));
-      piece.keys.assign(part.keys.begin() + offset(begin), part.keys.begin() + offset(end));
-      for (std::int64_t i = begin; !part.offsets.empty() && i <= end; ++i) {
-        piece.offsets.push_back(offset(i) - offset(begin));
-      }
-      return piece;
-    };
-    sources.push_back(std::move(source));
-  }
+  for (const NeighborPart& part : parts) sources.push_back(source_of(Context::cpu(), part));
   return sources;
 }
 
-/// Merged in memory, and from sources in as little memory as that takes.
+/// Merged in memory, and from sources.
 NeighborGraph merged(const Context& ctx, const std::vector<NeighborPart>& parts) {
   const NeighborGraph graph = merge(ctx, parts);
   expect_same(merge(ctx, sources_of(parts)), graph, "sources");
