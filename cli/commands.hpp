@@ -7,6 +7,7 @@ namespace vicinal::cli {
 
 Command add_knn(const Parser& root);
 Command add_radius(const Parser& root);
+Command add_merge(const Parser& root);
 Command add_classify(const Parser& root);
 Command add_regress(const Parser& root);
 Command add_kmeans(const Parser& root);

@@ -24,8 +24,10 @@
 #include "io/summary.hpp"
 #include "map_info.hpp"
 #include "model_info.hpp"
+#include "nearest/shard.hpp"
 #include "report/contents.hpp"
 #include "vicinal/io.hpp"
+#include "vicinal/parts.hpp"
 #include "vicinal/polygon_file.hpp"
 
 namespace vicinal::cli {
@@ -51,6 +53,7 @@ struct InfoCommand {
   void plan(PlannedInputs& inputs) const;
   void print_model(const Json& model) const;
   void run_map(const Runtime& runtime) const;
+  void run_part(const Runtime& runtime) const;
   void explain(const Runtime& runtime, const PlannedInputs& inputs, const std::string& reason) const;
 };
 
@@ -269,6 +272,18 @@ void InfoCommand::run_map(const Runtime& runtime) const {
                          format_bytes(unknown ? 0 : static_cast<double>(size)), map_text(map)));
 }
 
+void InfoCommand::run_part(const Runtime& runtime) const {
+  if (!report.empty()) throw Error(ErrorCode::invalid_argument, "--report: shows tables only, and the file is a part");
+  if (common.explain) {
+    return explain(runtime, PlannedInputs(runtime, common),
+                   fmt::format("{} is described from its header, after its checksum is compared", file));
+  }
+  const PartInfo part = open_part(runtime.ctx, file).info;
+  runtime.progress->clear();
+  if (common.json) return print_result({{"command", "info"}, {"part", part_json(part)}});
+  print_text(fmt::format("{}: part of {}\n{}", io::printable(file), name_of(part.kind), part_text(part)));
+}
+
 void InfoCommand::run() const {
   check_output("--report", report, {".html", ".htm"});
   const Runtime runtime = make_runtime(common, Computes::on_host);
@@ -279,6 +294,7 @@ void InfoCommand::run() const {
                 fmt::format("FILE: '{}' is a pipe, which can be read only once; info reads a file twice", file));
   }
   if (is_map(file)) return run_map(runtime);
+  if (is_part_file(runtime.ctx, file)) return run_part(runtime);
   PlannedInputs inputs(runtime, common);
   plan(inputs);
   if (!common.explain) inputs.require("info", 0);

@@ -13,6 +13,7 @@
 #include "base/planned_inputs.hpp"
 #include "commands.hpp"
 #include "nearest/neighbors_output.hpp"
+#include "nearest/shard.hpp"
 
 namespace vicinal::cli {
 namespace {
@@ -21,15 +22,48 @@ struct KnnCommand : NeighborsCommand {
   std::int64_t k = 5;
 
   void run() const;
+  void run_part(const Runtime& runtime, std::chrono::steady_clock::time_point start) const;
 
  private:
   /// Neighbors to search for.
   [[nodiscard]] std::int64_t searched() const { return k - (graph_output.include_self ? 1 : 0); }
 };
 
+void KnnCommand::run_part(const Runtime& runtime, std::chrono::steady_clock::time_point start) const {
+  const Shard shard(*this);
+  const auto planned = [&](const Context& ctx, const TableView& all, const TableView& others,
+                           const std::vector<std::uint64_t>& filter) {
+    const TableView& asked = queries.empty() ? all : others;
+    return plan_knn_part(ctx, shard.rows_of(all), asked, knn_options(search, k, filter), shard.place(all, asked));
+  };
+  const ReadOptions reading = this->reading();
+  PlannedInputs inputs(runtime, common);
+  const TableView shape = inputs.add_table(table, reading);
+  const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
+  inputs.add(missing.fill_bytes(runtime.ctx, shape, shape_asked));
+  const Context ctx =
+      inputs.fit("knn", [&](const Context& rest) { return planned(rest, shape, shape_asked, {}).memory; });
+  const NeighborTables tables = read(runtime);
+  const TableView& all = tables.rows.view;
+  const TableView& asked = queries.empty() ? all : tables.asked.view;
+  const auto filter = shard.filter_of(read_filter(runtime.ctx, search.filter, all.rows()), all.rows());
+  if (common.explain) {
+    Plan plan = planned(ctx, all, asked, filter);
+    plan.memory = inputs.total(plan.memory);
+    return print_plan(common, plan);
+  }
+  const NeighborPart part =
+      knn_part(ctx, shard.rows_of(all), asked, knn_options(search, k, filter), shard.place(all, asked));
+  OutputFiles together;
+  write_part(runtime.ctx, output, part);
+  together.commit();
+  shard.tell(runtime, part, std::ssize(part.ids), start);
+}
+
 void KnnCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   const Runtime runtime = make_runtime(common);
+  if (!rows.empty()) return run_part(runtime, start);
   check_output("-o", output, {".npz", ".csv"});
   check_output("--report", report, {".html", ".htm"});
   graph_output.check(queries, search.metric, output);

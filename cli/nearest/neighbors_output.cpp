@@ -104,6 +104,10 @@ void NeighborsCommand::add_to(const Parser& app) {
   app.add_option("--report", report, "HTML report with distances, hubs and nearest pairs").type_name("FILE");
   app.add_option("--image-shape", image_shape, "Show each row as a gray image of this size in the report")
       .type_name("HxW");
+  app.add_option("--rows", rows,
+                 "Search rows BEGIN to END - 1 of TABLE alone, and write a part for `vicinal merge`: -o FILE.part")
+      .type_name("BEGIN:END")
+      .group("Search");
   graph_output.add_to(app);
   add_search_options(app, search);
   add_missing_options(app, missing);
@@ -225,6 +229,16 @@ void NeighborsCommand::deliver(const Runtime& runtime, const FoundNeighbors& fou
   }
   if (output.empty()) print_text(first_rows(found.written, found.numbers, found.names));
   tell(runtime, common, neighbors_sentence(found.written, output.empty(), found.seconds));
+}
+
+void write_counts(const std::string& output, const std::vector<std::int64_t>& counts, const RowNames& names) {
+  const auto m = static_cast<std::int64_t>(counts.size());
+  if (output.ends_with(".npy")) return write_npy(output, {counts.data(), "<i8", {m}});
+  std::string text = csv_field(names.header()) + ",count\n";
+  for (std::int64_t i = 0; i < m; ++i) {
+    text += fmt::format("{},{}\n", names.field(i), counts[static_cast<std::size_t>(i)]);
+  }
+  write_text(output, text);
 }
 
 }  // namespace vicinal::cli

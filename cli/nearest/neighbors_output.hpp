@@ -54,6 +54,7 @@ struct NeighborsCommand {
   GraphOutput graph_output;
   std::string table;
   std::string queries;  ///< empty: the table within itself
+  std::string rows;     ///< of a shard; empty: all of them, and no part is written
   std::string id;
   std::string output;
   std::string report;
@@ -86,5 +87,8 @@ struct NeighborsCommand {
   /// How the lists are written, with the numbers and ids of rows.
   [[nodiscard]] GraphWriteOptions write_options(const NeighborTables& tables) const;
 };
+
+/// Writes how many neighbors each row has, to .npy or .csv.
+void write_counts(const std::string& output, const std::vector<std::int64_t>& counts, const RowNames& names);
 
 }  // namespace vicinal::cli

@@ -17,6 +17,7 @@
 #include "io/graph_writer.hpp"
 #include "nearest/changed_lists.hpp"
 #include "nearest/neighbors_output.hpp"
+#include "nearest/shard.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/radius_batches.hpp"
 
@@ -30,6 +31,7 @@ struct RadiusCommand : NeighborsCommand {
   bool count_only = false;
 
   void run() const;
+  void run_part(const Runtime& runtime, Clock::time_point start) const;
   [[nodiscard]] Plan plan(const Context& ctx, const TableView& rows, const TableView& asked,
                           const RadiusOptions& options) const;
   void run_count(const Runtime& runtime, const Context& ctx, const NeighborTables& tables, const RadiusOptions& options,
@@ -52,15 +54,7 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
   runtime.ctx.check_cancelled();
   const auto m = static_cast<std::int64_t>(found.counts.size());
   OutputFiles together;
-  if (output.ends_with(".npy")) {
-    write_npy(output, {found.counts.data(), "<i8", {m}});
-  } else if (!output.empty()) {
-    std::string text = csv_field(called.header()) + ",count\n";
-    for (std::int64_t i = 0; i < m; ++i) {
-      text += fmt::format("{},{}\n", called.field(i), found.counts[static_cast<std::size_t>(i)]);
-    }
-    write_text(output, text);
-  }
+  if (!output.empty()) write_counts(output, found.counts, called);
   together.commit();
   runtime.progress->clear();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -96,9 +90,52 @@ void RadiusCommand::run_count(const Runtime& runtime, const Context& ctx, const 
                    format_count(m), radius, search.metric, *least, *most, format_duration(seconds)));
 }
 
+void RadiusCommand::run_part(const Runtime& runtime, Clock::time_point start) const {
+  const Shard shard(*this);
+  const auto planned = [&](const Context& ctx, const TableView& all, const TableView& others,
+                           const std::vector<std::uint64_t>& filter) {
+    const TableView& asked = queries.empty() ? all : others;
+    const RadiusOptions options = radius_options(search, radius, filter);
+    const PartOptions place = shard.place(all, asked);
+    return count_only ? plan_radius_part(ctx, shard.rows_of(all), asked, options, place)
+                      : plan_radius_part_file(ctx, shard.rows_of(all), asked, options, place);
+  };
+  const ReadOptions reading = this->reading();
+  PlannedInputs inputs(runtime, common);
+  const TableView shape = inputs.add_table(table, reading);
+  const TableView shape_asked = queries.empty() ? TableView{} : inputs.add_table(queries, reading);
+  inputs.add(missing.fill_bytes(runtime.ctx, shape, shape_asked));
+  const Context ctx =
+      inputs.fit("radius", [&](const Context& rest) { return planned(rest, shape, shape_asked, {}).memory; });
+  const NeighborTables tables = read(runtime);
+  const TableView& all = tables.rows.view;
+  const TableView& asked = queries.empty() ? all : tables.asked.view;
+  const auto filter = shard.filter_of(read_filter(runtime.ctx, search.filter, all.rows()), all.rows());
+  if (common.explain) {
+    Plan shown = planned(ctx, all, asked, filter);
+    shown.memory = inputs.total(shown.memory);
+    return print_plan(common, shown);
+  }
+  const RadiusOptions options = radius_options(search, radius, filter);
+  const PartOptions place = shard.place(all, asked);
+  OutputFiles together;
+  NeighborPart part;
+  std::int64_t neighbors = 0;
+  if (count_only) {
+    part = count_part(ctx, shard.rows_of(all), asked, options, place);
+    neighbors = std::accumulate(part.counts.begin(), part.counts.end(), std::int64_t{0});
+    write_part(runtime.ctx, output, part);
+  } else {
+    part = radius_part_file(ctx, shard.rows_of(all), asked, options, place, output, &neighbors);
+  }
+  together.commit();
+  shard.tell(runtime, part, neighbors, start);
+}
+
 void RadiusCommand::run() const {
   const auto start = Clock::now();
   const Runtime runtime = make_runtime(common);
+  if (!rows.empty()) return run_part(runtime, start);
   check_output("--report", report, {".html", ".htm"});
   if (count_only && !report.empty()) {
     throw Error(ErrorCode::invalid_argument, "--report: shows neighbors, which --count does not keep");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/memory_need.hpp"
+#include "core/distance.hpp"
 #include "formulas/nearest/method_kind.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/device.hpp"
@@ -114,6 +115,7 @@ class DeviceSlot {
 /// What is known of a table before any query. Metric-independent; O(n + d) memory beyond the table.
 struct Prepared {
   TableView table;
+  std::int64_t first_id = 0;  ///< number of the table's first row in sentences about its values: of a shard
   std::shared_ptr<const void>
       storage;                 ///< owns the table's bytes when the index does (a copy, or the file's), else null
   std::vector<double> centre;  ///< [d] coordinate median of a sample, rounded to integers for integral columns
@@ -154,6 +156,25 @@ struct NearestTask {
   bool in_batches = false;        ///< of radius: with a Handover
   Bitmap filter;
   std::span<const std::int64_t> exclude;
+
+  // Of a shard (ops/nearest/part.cpp). Ids, filter and exclude count the rows of the index from 0 all the same.
+  std::int64_t first_id = 0;     ///< number of the index's first row in sentences
+  std::int64_t first_query = 0;  ///< number of the first query in sentences
+  bool same_rows = false;        ///< both are numbers of one table's rows, and a row is not its own neighbor
+  bool keys = false;             ///< lists have keys instead of reported distances
+
+  /// The row that query 0 is; that of query i is i rows after it. It may lie outside of the index.
+  [[nodiscard]] std::int64_t own_row() const noexcept {
+    constexpr std::int64_t kNone = -(std::int64_t{1} << 62);  // no query that comes after it is a row
+    if (self) return 0;
+    return same_rows ? first_query - first_id : kNone;
+  }
+  /// Whether a query may be a row of the index, which is not its neighbor.
+  [[nodiscard]] bool has_own_rows() const noexcept { return self || same_rows; }
+  /// What a list says of a key.
+  [[nodiscard]] double reported(double key) const noexcept {
+    return keys ? key : core::reported_distance(metric, key, p);
+  }
 };
 
 /// Takes the lists of a radius search batch by batch, in the order of the queries, so that no more than one is held.

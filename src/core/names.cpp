@@ -6,6 +6,7 @@
 #include "vicinal/generate.hpp"
 #include "vicinal/graph.hpp"
 #include "vicinal/knn.hpp"
+#include "vicinal/parts.hpp"
 #include "vicinal/table.hpp"
 
 namespace vicinal {
@@ -48,6 +49,12 @@ constexpr std::array<core::Named<RadiusOrder>, 2> kRadiusOrders = {{
     {RadiusOrder::id, "id"},
 }};
 
+constexpr std::array<core::Named<PartKind>, 3> kPartKinds = {{
+    {PartKind::knn, "knn"},
+    {PartKind::radius, "radius"},
+    {PartKind::count, "count"},
+}};
+
 constexpr std::array<core::Named<Isa>, 4> kIsas = {{
     {Isa::automatic, "automatic"},
     {Isa::baseline, "baseline"},
@@ -84,6 +91,9 @@ std::string_view name_of(ScreenType screen) noexcept {
 std::string_view name_of(RadiusOrder order) noexcept {
   return core::name_in(kRadiusOrders, order);
 }
+std::string_view name_of(PartKind kind) noexcept {
+  return core::name_in(kPartKinds, kind);
+}
 std::string_view name_of(Isa isa) noexcept {
   return core::name_in(kIsas, isa);
 }
@@ -105,6 +115,9 @@ ScreenType screen_from(std::string_view name) {
 }
 RadiusOrder radius_order_from(std::string_view name) {
   return core::value_in(kRadiusOrders, "order", name);
+}
+PartKind part_kind_from(std::string_view name) {
+  return core::value_in(kPartKinds, "kind of part", name);
 }
 Shape shape_from(std::string_view name) {
   return core::value_in(kShapes, "shape", name);

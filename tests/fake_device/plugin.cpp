@@ -175,7 +175,7 @@ class Run {
     const std::int64_t n = search_.table.rows;
     const std::int64_t d = search_.table.cols;
     queries_ = read(search_.queries, 0, search_.queries.rows);
-    if (search_.self == 0) check_finite(queries_, d, 0, "queries");
+    if (search_.self == 0) check_finite(queries_, d, search_.first_query, "queries");
     found_.resize(static_cast<std::size_t>(search_.queries.rows));
     const std::int64_t step = tile_rows(engine_, search_);
     for (std::int64_t begin = 0; begin < n; begin += step) {
@@ -204,14 +204,16 @@ class Run {
       for (std::int64_t id = begin; id < end; ++id) {
         if (id % 1024 == 0 && host_.cancelled(host_.user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
         if (search_.self != 0 && id == q) continue;
+        if (search_.same_rows != 0 && search_.first_id + id == search_.first_query + q) continue;
         if (search_.exclude != nullptr && search_.exclude[q] == id) continue;
         if (search_.filter != nullptr && (search_.filter[id / 64] >> (id % 64) & 1) == 0) continue;
         const std::int64_t row = id - begin;
         const bool is_zero = is_cosine && (x.is_zero[q] || y.is_zero[row]);
         const double key = is_zero ? 1 : key_of(metric, search_.p, xs + q * d, ys + row * d, d);
         if (!(std::fabs(key) < std::numeric_limits<double>::infinity())) {
-          throw Error(ErrorCode::bad_data, "the distance of query row " + std::to_string(q) + " and table row " +
-                                               std::to_string(id) + " overflows float64");
+          throw Error(ErrorCode::bad_data, "the distance of query row " + std::to_string(search_.first_query + q) +
+                                               " and table row " + std::to_string(search_.first_id + id) +
+                                               " overflows float64");
         }
         if (search_.collect != kKList && !(key <= search_.largest_key)) continue;
         found.emplace_back(key, id);
@@ -229,6 +231,7 @@ class Run {
       Found& found = found_[q];
       std::sort(found.begin(), found.end());
       for (auto& [key, id] : found) {
+        if (search_.keys != 0) break;
         key = core::reported_distance(static_cast<Metric>(search_.metric), key, search_.p);
       }
       counts.push_back(static_cast<std::int64_t>(found.size()));
@@ -303,7 +306,8 @@ void close(void* engine) {
   delete static_cast<Engine*>(engine);
 }
 
-Resident* take_in(Engine& engine, const Table& table, const HostCalls& host, double* centre) {
+Resident* take_in(Engine& engine, const Table& table, const HostCalls& host, double* centre,
+                  std::int64_t first_row = 0) {
   if (on_device(table.memory)) require_device_memory(table.data, "table");
   const bool stays = has_room(engine, bytes_of(table));
   auto resident = std::make_unique<Resident>();
@@ -312,7 +316,7 @@ Resident* take_in(Engine& engine, const Table& table, const HostCalls& host, dou
     const std::int64_t end = std::min(table.rows, begin + step);
     resident->rows = read(table, begin, end);
     if (host.cancelled(host.user) != 0) throw Error(ErrorCode::cancelled, "cancelled");
-    check_finite(resident->rows, table.cols, begin, "table");
+    check_finite(resident->rows, table.cols, first_row + begin, "table");
     if (centre != nullptr && begin == 0) std::copy_n(resident->rows.data(), table.cols, centre);
     host.report(host.user, "prepare", static_cast<double>(end) / static_cast<double>(table.rows));
   }
@@ -326,7 +330,7 @@ Resident* take_in(Engine& engine, const Table& table, const HostCalls& host, dou
 
 void prepare(void* engine, const HostCalls* host, const Table* table, Preparation* result, Status* status) {
   guarded(status, [&] {
-    result->resident = take_in(*static_cast<Engine*>(engine), *table, *host, result->centre);
+    result->resident = take_in(*static_cast<Engine*>(engine), *table, *host, result->centre, result->first_row);
     result->largest = 1e154;  // nothing is known: no key may be left out because of it
   });
 }

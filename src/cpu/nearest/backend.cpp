@@ -25,8 +25,8 @@ class CpuNearest final : public NearestBackend {
     if (task.self) return;  // the table was checked when it was prepared
     const auto [row, col] = cpu::find_non_finite(ctx, task.queries);
     if (row < 0) return;
-    throw Error(ErrorCode::bad_data,
-                "queries: row " + std::to_string(row) + ", column " + std::to_string(col) + " is not a finite number");
+    throw Error(ErrorCode::bad_data, "queries: row " + std::to_string(task.first_query + row) + ", column " +
+                                         std::to_string(col) + " is not a finite number");
   }
   bool can_fuse(const NearestTask& task) const override {
     return cpu::screen_serves(task.metric, task.screen, task.queries.cols());

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/distance.hpp"
 #include "core/infinity.hpp"
 #include "core/memory.hpp"
 #include "core/order.hpp"
@@ -46,7 +45,7 @@ class KList final : public Collector {
   void finish(std::int64_t query) override {
     heap(query).sort();
     for (std::int64_t i = query * task_.k; i < (query + 1) * task_.k; ++i) {
-      result_.distances[i] = core::reported_distance(task_.metric, result_.distances[i], task_.p);
+      result_.distances[i] = task_.reported(result_.distances[i]);
     }
   }
 
@@ -149,7 +148,7 @@ class Radius final : public Collector {
     }
     for (auto& [key, id] : found) {
       poll.step();
-      key = core::reported_distance(task_.metric, key, task_.p);
+      key = task_.reported(key);
     }
   }
   void end() override {

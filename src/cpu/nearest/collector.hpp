@@ -16,10 +16,10 @@ namespace vicinal::cpu {
 /// Which ids may be neighbors of which query, and the ids behind a distinct row.
 class Candidates {
  public:
-  explicit Candidates(const kernels::NearestTask& task) : task_(task), index_(*task.index) {}
+  explicit Candidates(const kernels::NearestTask& task) : task_(task), index_(*task.index), own_(task.own_row()) {}
 
   [[nodiscard]] bool eligible(std::int64_t query, std::int64_t id) const noexcept {
-    if (task_.self && id == query) return false;
+    if (id == own_ + query) return false;
     if (!task_.exclude.empty() && task_.exclude[static_cast<std::size_t>(query)] == id) return false;
     if (task_.filter.empty()) return true;
     return (task_.filter[static_cast<std::size_t>(id >> 6)] >> (id & 63) & 1) != 0;
@@ -43,6 +43,7 @@ class Candidates {
  private:
   const kernels::NearestTask& task_;
   const kernels::Prepared& index_;
+  std::int64_t own_;
 };
 
 /// The k nearest of what was offered: a max-heap by (key, id) over borrowed arrays of length k.

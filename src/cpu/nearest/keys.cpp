@@ -55,8 +55,9 @@ double PairKeys::key_of(double sum, bool zero) const noexcept {
 void PairKeys::refuse_overflow(std::int64_t query, std::int64_t distinct) const {
   for (const std::int64_t id : candidates_.members(distinct)) {
     if (!candidates_.eligible(query, id)) continue;
-    throw Error(ErrorCode::bad_data, "the distance of query row " + std::to_string(query) + " and table row " +
-                                         std::to_string(id) + " overflows float64; scale the data down");
+    throw Error(ErrorCode::bad_data, "the distance of query row " + std::to_string(task_.first_query + query) +
+                                         " and table row " + std::to_string(task_.first_id + id) +
+                                         " overflows float64; scale the data down");
   }
 }
 

@@ -344,7 +344,7 @@ void prepare(const Context& ctx, kernels::Prepared& index) {
     if (at >= 0 && (non_finite < 0 || begin * d + at < non_finite)) non_finite = begin * d + at;
   });
   if (non_finite >= 0) {
-    throw Error(ErrorCode::bad_data, "table: row " + std::to_string(non_finite / d) + ", column " +
+    throw Error(ErrorCode::bad_data, "table: row " + std::to_string(index.first_id + non_finite / d) + ", column " +
                                          std::to_string(non_finite % d) + " is not a finite number");
   }
   index.largest = std::min(largest, std::numeric_limits<double>::max());  // finite, so that it can be saved

@@ -103,8 +103,8 @@ void refuse_overflow(const Search& search, unsigned long long code) {
           "fetch results");
   }
   const auto row = static_cast<std::int64_t>(code & ((1ULL << kOverflowRowBits) - 1));
-  throw Failure{ErrorCode::bad_data, "the distance of query row " + std::to_string(query) + " and table row " +
-                                         std::to_string(search.first_row + row) +
+  throw Failure{ErrorCode::bad_data, "the distance of query row " + std::to_string(search.first_id + query) +
+                                         " and table row " + std::to_string(search.first_id + search.first_row + row) +
                                          " overflows float64; scale the data down"};
 }
 
@@ -219,7 +219,7 @@ void direct_k_lists(const Engine& engine, const Search& search, const KLists& li
   task.lists = {lists.k, lists.distances, lists.ids, sizes.data(), limits.data()};
   clear_lists(engine, task.lists, m);
   direct_pass(engine, task);
-  finish_lists(engine, search.metric, search.p, lists.distances, lists.ids, nullptr, lists.k, m);
+  finish_lists(engine, search.metric, search.root, lists.distances, lists.ids, nullptr, lists.k, m);
 }
 
 }  // namespace vicinal::cuda

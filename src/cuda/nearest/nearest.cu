@@ -50,9 +50,14 @@ class Run {
     relay_.host = host;
     engine_.host = {&relay_, &Relay::cancelled, &Relay::report};
     engine_.memory_limit = layout_.scratch;
-    search_.self = call.self != 0;
+    search_.self = call.self != 0 || call.same_rows != 0;
+    search_.first_id = call.first_id;
     search_.metric = static_cast<Metric>(call.metric);
-    search_.p = call.p;
+    search_.p = search_.root = call.p;
+    if (call.keys != 0) {  // which these report
+      search_.root = 1;
+      if (search_.metric == Metric::euclidean) search_.metric = Metric::sqeuclidean;
+    }
     if (resident_ != nullptr) {
       search_.table = resident_->rows;
       search_.facts = resident_->table_facts();
@@ -108,10 +113,10 @@ class Run {
   void search_group(std::int64_t begin, std::int64_t end) {
     const std::int64_t count = end - begin;
     const std::int64_t bytes = row_bytes(call_.queries);
-    search_.first_query = begin;
+    search_.first_query = call_.first_query - call_.first_id + begin;  // as rows are numbered here
     search_.queries = {nullptr, static_cast<DType>(call_.queries.dtype), count, call_.queries.cols};
     Buffer<std::byte> copy;
-    if (search_.self && resident_ != nullptr) {
+    if (call_.self != 0 && resident_ != nullptr) {
       search_.queries.data = static_cast<const std::byte*>(resident_->rows.data) + begin * bytes;
     } else if (queries_ready_) {
       search_.queries.data = static_cast<const std::byte*>(call_.queries.data) + begin * bytes;
@@ -120,7 +125,7 @@ class Run {
       upload_rows(session_, call_.queries, begin, end, copy.data(), engine_.stream);
       search_.queries.data = copy.data();
     }
-    if (!search_.self) check_finite(engine_, search_.queries, begin, "queries");
+    if (call_.self == 0) check_finite(engine_, search_.queries, call_.first_query + begin, "queries");
     const Buffer<std::int64_t> exclude(engine_, call_.exclude != nullptr ? count : 0);
     if (call_.exclude != nullptr) {
       to_device(engine_, exclude.data(), call_.exclude + begin, count);
@@ -180,7 +185,7 @@ class Run {
           direct_pass(engine, task);
         });
       }
-      finish_lists(engine_, search_.metric, search_.p, lists.distances, lists.ids, nullptr, k, count);
+      finish_lists(engine_, search_.metric, search_.root, lists.distances, lists.ids, nullptr, k, count);
     }
     if (votes) return vote(lists, begin, count);
     if (in_place) return;
@@ -288,7 +293,7 @@ class Run {
                            Buffer<std::int64_t>(engine_, total)};
     to_device(engine_, within.offsets.data(), offsets.data(), queries + 1);
     find(within);
-    finish_lists(engine_, search_.metric, search_.p, within.keys.data(), within.ids.data(), within.offsets.data(), 0,
+    finish_lists(engine_, search_.metric, search_.root, within.keys.data(), within.ids.data(), within.offsets.data(), 0,
                  queries);
     to_host(engine_, host_ids, within.ids.data(), total);
     to_host(engine_, host_distances, within.keys.data(), total);

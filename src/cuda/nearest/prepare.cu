@@ -131,9 +131,9 @@ void examine(const Engine& engine, const Rows& rows, std::int64_t first_row, con
   check_launch("examine");
 }
 
-[[noreturn]] void refuse(const char* name, unsigned long long position, std::int64_t d) {
+[[noreturn]] void refuse(const char* name, unsigned long long position, std::int64_t d, std::int64_t first_row = 0) {
   const auto at = static_cast<std::int64_t>(position);
-  throw Failure{ErrorCode::bad_data, std::string(name) + ": row " + std::to_string(at / d) + ", column " +
+  throw Failure{ErrorCode::bad_data, std::string(name) + ": row " + std::to_string(first_row + at / d) + ", column " +
                                          std::to_string(at % d) + " is not a finite number"};
 }
 
@@ -211,7 +211,7 @@ void prepare_table(Session& session, const Host& host, const plugin::Table& tabl
         "fetch results");
   check(cudaMemcpyAsync(&seen, found.data(), sizeof seen, cudaMemcpyDeviceToHost, engine.stream), "fetch results");
   engine.synchronize();
-  if (seen.non_finite != kNowhere) refuse("table", seen.non_finite, table.cols);
+  if (seen.non_finite != kNowhere) refuse("table", seen.non_finite, table.cols, result.first_row);
   double largest = 0;
   std::memcpy(&largest, &seen.largest, sizeof largest);
   result.largest = std::min(largest, DBL_MAX);  // finite, so that it can be saved

@@ -63,10 +63,12 @@ struct Eligible {
 /// its Eligible.
 struct Search : Eligible {
   Rows table;
+  std::int64_t first_id = 0;  ///< what is added to ids, and to numbers of queries, in sentences: of a shard
   TableFacts facts;
   Rows queries;
   Metric metric = Metric::euclidean;
   double p = 2;
+  double root = 2;  ///< distances are reported with it: p, or where keys are wanted 1
 };
 
 /// k neighbors a query in (key, id) order, in device memory. Distances are the reported ones (contract clause 2).

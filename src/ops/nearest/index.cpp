@@ -12,6 +12,7 @@
 #include "ops/common/preparation_text.hpp"
 #include "ops/common/refuse.hpp"
 #include "ops/nearest/index_file.hpp"
+#include "ops/nearest/search.hpp"
 #include "vicinal/knn.hpp"
 
 namespace vicinal {
@@ -53,18 +54,24 @@ void make_tree(const Context& ctx, const kernels::Prepared& prepared) {
 
 }  // namespace
 
-Index::Index(const Context& ctx, const TableView& table, const IndexOptions& options) try {
-  const core::Entry entry;
+std::shared_ptr<const kernels::Prepared> ops::prepare(const Context& ctx, const TableView& table,
+                                                      const IndexOptions& options, std::int64_t first_id) {
   check_table(ctx, table, "table");
   const std::int64_t copied = options.copy ? table.rows() * table.cols() * size_of(table.dtype()) : 0;
   core::require_memory(
       ctx, kernels::backend_of(ctx).nearest().prepare_bytes(ctx, table) + static_cast<std::uint64_t>(copied),
       "preparing the table");
   auto prepared = std::make_shared<kernels::Prepared>();
+  prepared->first_id = first_id;
   prepared->table = options.copy ? copy_table(ctx, table, prepared->storage) : table;
   kernels::backend_of(ctx).nearest().prepare(ctx, *prepared);
   if (options.tree) make_tree(ctx, *prepared);
-  prepared_ = std::move(prepared);
+  return prepared;
+}
+
+Index::Index(const Context& ctx, const TableView& table, const IndexOptions& options) try {
+  const core::Entry entry;
+  prepared_ = ops::prepare(ctx, table, options);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -1,15 +1,11 @@
-// Safetensors: the header's length (8 bytes, little-endian), a JSON header, then the tensors without gaps. Ours come in
-// one fixed order, the 8-byte ones first and the table at a multiple of 64, so that all of them can be used in place;
-// the last is the CRC-32 of every byte before it. Reading therefore needs no trust: the header must describe exactly
-// the layout that its own shapes lead to, which must fill the file exactly, and the sum must be right (contract clauses
-// 6 and 11).
+// A tensor file (tensor_file.hpp), whose tensors come in one fixed order, the 8-byte ones first and the table at a
+// multiple of 64, so that all of them can be used in place.
 #include "ops/nearest/index_file.hpp"
 
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -21,15 +17,12 @@
 #include "core/memory.hpp"
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
-#include "io/atomic_file.hpp"
 #include "ops/nearest/index_check.hpp"
 
 namespace vicinal::ops {
 namespace {
 
 using nlohmann::json;
-
-static_assert(std::endian::native == std::endian::little, "index files are little-endian and used in place");
 
 constexpr std::int64_t kBlockBytes = 4 << 20;  // of the table written, or summed, at a time
 constexpr std::int64_t kTableAlignment = 64;
@@ -57,14 +50,6 @@ struct Shape {
   std::vector<ModelArray> arrays;  // of a model; without data
 };
 
-struct Tensor {
-  std::string name;
-  std::string dtype;
-  std::vector<std::int64_t> shape;
-  std::int64_t begin = 0;  // within the data
-  std::int64_t end = 0;
-};
-
 std::string dtype_name(DType dtype) {
   const auto* const found =
       std::find_if(kDTypeNames.begin(), kDTypeNames.end(), [dtype](const DTypeName& x) { return x.dtype == dtype; });
@@ -73,15 +58,9 @@ std::string dtype_name(DType dtype) {
 
 /// The tensors in file order; nothing when their bytes are more than 2^63.
 std::optional<std::vector<Tensor>> layout_of(const Shape& shape) {
-  std::vector<Tensor> tensors;
-  std::int64_t end = 0;
-  bool fits = true;
+  TensorLayout layout;
   const auto add = [&](const char* name, const std::string& dtype, std::int64_t size, std::vector<std::int64_t> dims) {
-    std::int64_t bytes = size;
-    for (const std::int64_t dim : dims) fits = fits && !__builtin_mul_overflow(bytes, dim, &bytes);
-    const std::int64_t begin = end;
-    fits = fits && !__builtin_add_overflow(begin, bytes, &end);
-    tensors.push_back({name, dtype, std::move(dims), begin, end});
+    layout.add(name, dtype, size, std::move(dims));
   };
   add("centre", "F64", 8, {shape.cols});
   add("largest", "F64", 8, {1});
@@ -102,55 +81,8 @@ std::optional<std::vector<Tensor>> layout_of(const Shape& shape) {
   }
   for (const ModelArray& array : shape.arrays) add(array.name.c_str(), array.dtype, 8, array.shape);
   add("table", dtype_name(shape.dtype), size_of(shape.dtype), {shape.rows, shape.cols});
-  add("crc32", "U32", 4, {1});
-  if (!fits) return std::nullopt;
-  return tensors;
+  return layout.finish();
 }
-
-json header_of(const FileKind& kind, const std::vector<Tensor>& tensors,
-               const std::map<std::string, std::string>& metadata) {
-  json header = {{"__metadata__", metadata}};
-  header["__metadata__"]["format"] = kind.format;
-  header["__metadata__"]["version"] = "1";
-  for (const Tensor& tensor : tensors) {
-    header[tensor.name] = {
-        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, tensor.end}}};
-  }
-  return header;
-}
-
-/// Throws `invalid_argument` for text that is not UTF-8.
-std::string header_text(const json& header) {
-  try {
-    return header.dump();
-  } catch (const json::exception&) {
-    throw Error(ErrorCode::invalid_argument, "model: its texts are not UTF-8, which its file needs");
-  }
-}
-
-/// Writes and sums.
-class SummedFile {
- public:
-  explicit SummedFile(const std::filesystem::path& path) : file_(path) {}
-  void write(const void* data, std::size_t bytes) {
-    if (bytes == 0) return;  // zlib would start the sum anew for a null pointer
-    file_.write(data, bytes);
-    sum_ = crc32_z(sum_, static_cast<const Bytef*>(data), bytes);
-  }
-  template <class T>
-  void write(const std::vector<T>& values) {
-    write(values.data(), values.size() * sizeof(T));
-  }
-  void commit() {
-    const auto sum = static_cast<std::uint32_t>(sum_);
-    file_.write(&sum, sizeof sum);
-    file_.commit();
-  }
-
- private:
-  io::AtomicFile file_;
-  uLong sum_ = crc32_z(0, nullptr, 0);
-};
 
 void write_table(const Context& ctx, const TableView& table, SummedFile& file) {
   const std::int64_t row_bytes = table.cols() * size_of(table.dtype());
@@ -290,42 +222,7 @@ void restore_k_distances(const Place& place, const kernels::Prepared& index, con
   index.k_distances.get_or_make(static_cast<Metric>(of[0]), p, of[1], [&] { return keys; });
 }
 
-/// The metadata, all of which must be texts.
-std::map<std::string, std::string> texts_in(const Place& place, const json& header) {
-  std::map<std::string, std::string> texts;
-  for (const auto& [name, value] : header["__metadata__"].items()) {
-    if (!value.is_string()) refuse_part(place, "its metadata are not texts");
-    texts[name] = value.get<std::string>();
-  }
-  return texts;
-}
-
-/// The header, or an error that says what the file is not.
-json read_header(const Place& place, const io::Bytes& bytes, std::int64_t& data_begin) {
-  std::uint64_t length = 0;
-  if (bytes.size < sizeof length) refuse_part(place, "it is too short to be one");
-  std::memcpy(&length, bytes.data, sizeof length);
-  if (length > static_cast<std::uint64_t>(place.kind.longest_header) || length > bytes.size - sizeof length)
-    refuse_part(place, "its header's length is wrong");
-  data_begin = static_cast<std::int64_t>(sizeof length + length);
-  const auto* const text = reinterpret_cast<const char*>(bytes.data) + sizeof length;
-  json header = json::parse(text, text + length, nullptr, false);
-  if (!header.is_object()) refuse_part(place, "its header is not JSON");
-  const json metadata = header.value("__metadata__", json());
-  if (!metadata.is_object() || metadata.value("format", json()) != place.kind.format) {
-    refuse_part(place, std::string("it is not ") + place.kind.what);
-  }
-  if (metadata.value("version", json()) != "1") {
-    refuse_part(place, "its version is not 1; this build reads only version 1");
-  }
-  return header;
-}
-
 }  // namespace
-
-void refuse_file(const FileKind& kind, const std::filesystem::path& path, const std::string& why) {
-  throw Error(ErrorCode::bad_data, std::string(kind.noun) + " file '" + path.string() + "': " + why);
-}
 
 void write_index(const Context& ctx, const std::filesystem::path& path, const kernels::Prepared& index,
                  const FileKind& kind, const ModelParts& parts) {
@@ -348,15 +245,9 @@ void write_index(const Context& ctx, const std::filesystem::path& path, const ke
   const auto tensors = layout_of(shape);
   if (!tensors) throw Error(ErrorCode::invalid_argument, "index: it has more than 2^63 bytes, too many for a file");
 
-  std::string header = header_text(header_of(kind, *tensors, parts.metadata));
+  std::string header = header_text(kind, header_of(kind, *tensors, parts.metadata));
   const std::int64_t table_begin = (*tensors)[tensors->size() - 2].begin;
   while ((8 + static_cast<std::int64_t>(header.size()) + table_begin) % kTableAlignment != 0) header += ' ';
-  if (static_cast<std::int64_t>(header.size()) > kind.longest_header) {
-    throw Error(ErrorCode::invalid_argument, std::string(kind.noun) + ": what it says of itself takes " +
-                                                 std::to_string(header.size()) + " bytes, more than the " +
-                                                 std::to_string(kind.longest_header) + " that its header may have");
-  }
-
   SummedFile file(path);
   const std::uint64_t length = header.size();
   file.write(&length, sizeof length);
@@ -394,10 +285,10 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
                              const FileKind& kind, ModelParts* parts) {
   const Place place{kind, path};
   std::int64_t data_begin = 0;
-  const json header = read_header(place, bytes, data_begin);
+  const json header = read_header(kind, path, bytes, data_begin);
   const Shape shape = read_shape(place, header);
   const auto tensors = layout_of(shape);
-  const auto metadata = kind.has_arrays ? texts_in(place, header) : std::map<std::string, std::string>();
+  const auto metadata = kind.has_arrays ? texts_in(kind, path, header) : std::map<std::string, std::string>();
   if (!tensors || header != header_of(kind, *tensors, metadata))
     refuse_part(place, "its header describes another layout");
   if (static_cast<std::uint64_t>(tensors->back().end) != bytes.size - static_cast<std::uint64_t>(data_begin)) {
@@ -459,16 +350,6 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
     for (std::size_t i = 0; i < shape.arrays.size(); ++i) parts->arrays[i].data = at(first + i);
   }
   return index;
-}
-
-bool is_of_kind(const Context& ctx, const std::filesystem::path& path, const FileKind& kind) try {
-  std::int64_t data_begin = 0;
-  const io::Bytes bytes =
-      io::open_file(ctx, path, sizeof(std::uint64_t) + static_cast<std::uint64_t>(kind.longest_header));
-  return read_header({kind, path}, bytes, data_begin).is_object();
-} catch (const Error& error) {
-  if (error.code() == ErrorCode::bad_data || error.code() == ErrorCode::io) return false;
-  throw;
 }
 
 std::shared_ptr<const kernels::Prepared> load_index(const Context& ctx, const std::filesystem::path& path,

@@ -10,17 +10,10 @@
 
 #include "backend/nearest.hpp"
 #include "io/bytes.hpp"
+#include "ops/nearest/tensor_file.hpp"
 
 namespace vicinal::ops {
 
-/// What a file says it is, first thing.
-struct FileKind {
-  const char* noun;             ///< what sentences call it
-  const char* what;             ///< what another file is not
-  const char* format;           ///< in its metadata
-  std::int64_t longest_header;  ///< in bytes
-  bool has_arrays;              ///< beyond those of an index
-};
 inline constexpr FileKind kIndexFile = {"index", "an index of vicinal", "vicinal-index", 1 << 16, false};
 
 inline constexpr FileKind kNeighborFile = {"model", "a model of vicinal classify or regress", "vicinal-neighbors",
@@ -60,11 +53,5 @@ kernels::Prepared read_index(const Context& ctx, const io::Bytes& bytes, const s
 /// `read_index`, and what is said of the table is compared with it (index_check.hpp).
 std::shared_ptr<const kernels::Prepared> load_index(const Context& ctx, const std::filesystem::path& path,
                                                     const FileKind& kind, ModelParts* parts = nullptr);
-
-/// Whether a file says that it is of this kind; false for whatever cannot be read.
-bool is_of_kind(const Context& ctx, const std::filesystem::path& path, const FileKind& kind);
-
-/// Throws `bad_data`: "index file 'x': it is too short to be one".
-[[noreturn]] void refuse_file(const FileKind& kind, const std::filesystem::path& path, const std::string& why);
 
 }  // namespace vicinal::ops

@@ -77,12 +77,13 @@ void check_common(const Context& ctx, const TableView& table, const TableView& q
 std::int64_t fewest_candidates(std::int64_t n, std::int64_t m, const NearestTask& task) {
   const std::int64_t eligible = task.filter.empty() ? n : count_bits(task.filter, n);
   std::int64_t fewest = eligible;
-  if (!task.self && task.exclude.empty()) return fewest;
+  if (!task.has_own_rows() && task.exclude.empty()) return fewest;
   for (std::int64_t q = 0; q < m; ++q) {
-    std::int64_t out = task.self && has_bit(task.filter, q) ? 1 : 0;
+    const std::int64_t own = task.own_row() + q;
+    std::int64_t out = own >= 0 && own < n && has_bit(task.filter, own) ? 1 : 0;
     if (!task.exclude.empty()) {
       const std::int64_t id = task.exclude[static_cast<std::size_t>(q)];
-      out += id >= 0 && !(task.self && id == q) && has_bit(task.filter, id) ? 1 : 0;
+      out += id >= 0 && id != own && has_bit(task.filter, id) ? 1 : 0;
     }
     fewest = std::min(fewest, eligible - out);
   }
@@ -315,6 +316,12 @@ void SearchRequest::check(const Context& ctx, const TableView& table) {
     if (!task.radii.empty()) task.radius = *std::max_element(task.radii.begin(), task.radii.end());
   }
   checked_ = true;
+}
+
+std::int64_t SearchRequest::fewest_candidates(const Context& ctx, const TableView& table) const {
+  const TableView& queries = task.self ? table : task.queries;
+  check_common(ctx, table, queries, task);
+  return vicinal::fewest_candidates(table.rows(), queries.rows(), task);
 }
 
 Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& request, bool trial) {

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "backend/index_access.hpp"
 #include "backend/nearest.hpp"
 #include "vicinal/knn.hpp"
 #include "vicinal/radius_batches.hpp"
@@ -26,6 +28,8 @@ struct SearchRequest {
   /// Refuses what is outside its domain, for searches of this table or of an index of it. Looks at filter and exclude,
   /// O(n / 64 + m), the first time alone: a call checks its arguments once, before it prepares the table.
   void check(const Context& ctx, const TableView& table);
+  /// Checks all but k, and returns the fewest rows that any query may choose from.
+  [[nodiscard]] std::int64_t fewest_candidates(const Context& ctx, const TableView& table) const;
 
  private:
   bool checked_ = false;
@@ -51,11 +55,15 @@ Plan plan_search(const Context& ctx, const TableView& table, SearchRequest& requ
 /// Seconds that `run` takes, in which the tree is made that the task asks for.
 double run_job(const Context& ctx, Job& job, const std::function<void()>& run);
 
+/// The prepared data of an index. `first_id`: the number of the table's first row in sentences.
+std::shared_ptr<const kernels::Prepared> prepare(const Context& ctx, const TableView& table,
+                                                 const IndexOptions& options, std::int64_t first_id = 0);
+
 /// Calls body(index) with a table made ready, and notes in its result how long that took.
 template <class Body>
-auto with_index(const Context& ctx, const TableView& table, const Body& body) {
+auto with_index(const Context& ctx, const TableView& table, const Body& body, std::int64_t first_id = 0) {
   const auto start = std::chrono::steady_clock::now();
-  const Index index(ctx, table);
+  const Index index = kernels::index_of(prepare(ctx, table, {}, first_id));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   auto result = body(index);
   result.stats.prepare_seconds = seconds.count();

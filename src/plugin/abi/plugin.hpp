@@ -9,7 +9,7 @@
 
 namespace vicinal::plugin {
 
-inline constexpr std::uint32_t kPluginVersion = 16;
+inline constexpr std::uint32_t kPluginVersion = 17;
 /// The one symbol the plug-in exports: `extern "C" const Functions* vicinal_cuda_plugin()`.
 inline constexpr const char* kPluginSymbol = "vicinal_cuda_plugin";
 
@@ -65,7 +65,8 @@ struct EngineFacts {
 struct Preparation {
   double* centre = nullptr;  ///< [cols] memory of the host's
   double largest = 0;
-  void* resident = nullptr;  ///< the table in device memory; null where it is too large to stay there
+  void* resident = nullptr;    ///< the table in device memory; null where it is too large to stay there
+  std::int64_t first_row = 0;  ///< given: number of the table's first row in sentences
 };
 
 /// Labels of one output and where its votes go, all in host memory.
@@ -87,6 +88,11 @@ struct Search {
   double largest = 0;
   Table queries;          ///< in self mode the table itself
   std::int32_t self = 0;  ///< query i is table row i and is not its own neighbor
+  // Of a shard, as kernels::NearestTask.
+  std::int64_t first_id = 0;
+  std::int64_t first_query = 0;
+  std::int32_t same_rows = 0;
+  std::int32_t keys = 0;
   std::int32_t metric = 0;
   double p = 2;
   std::int32_t method = 0;              ///< fused, direct, kdtree, or one of the papers'

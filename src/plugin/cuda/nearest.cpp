@@ -183,7 +183,8 @@ class Room {
     if (task_.radii.empty()) return end - begin;
     const auto list = result_.distances.begin();
     const double radius = task_.radii[static_cast<std::size_t>(first_ + query)];
-    return std::upper_bound(list + begin, list + end, radius) - (list + begin);
+    const double most = task_.keys ? core::largest_key_within(task_.metric, radius, task_.p) : radius;
+    return std::upper_bound(list + begin, list + end, most) - (list + begin);
   }
   void sort_by_id(std::int64_t begin, std::int64_t end) {
     std::vector<std::pair<std::int64_t, double>> list;
@@ -227,6 +228,7 @@ class DeviceNearest final : public CudaNearest {
     index.centre.assign(static_cast<std::size_t>(index.table.cols()), 0);
     Preparation found;
     found.centre = index.centre.data();
+    found.first_row = index.first_id;
     device_->use(ctx, [&](void* engine, Call& call, Status& status) {
       const BorrowedTable table(call, index.table);
       const HostCalls host = call.host();
@@ -440,6 +442,10 @@ class DeviceNearest final : public CudaNearest {
     asked.largest = task.index->largest;
     asked.queries = queries;
     asked.self = task.self ? 1 : 0;
+    asked.first_id = task.first_id;
+    asked.first_query = task.first_query;
+    asked.same_rows = task.same_rows ? 1 : 0;
+    asked.keys = task.keys ? 1 : 0;
     asked.metric = static_cast<std::int32_t>(task.metric);
     asked.p = task.p;
     asked.method = static_cast<std::int32_t>(task.method);
@@ -482,6 +488,8 @@ class DeviceNearest final : public CudaNearest {
       for (std::int64_t i = 0; i < count; ++i) own[static_cast<std::size_t>(i)] = i * step;
       NearestTask sample = task;
       sample.self = false;
+      sample.same_rows = false;
+      sample.keys = false;
       sample.queries = TableView(table.data(), table.dtype(), count, table.cols(), step * table.row_stride(),
                                  table.col_stride(), table.memory());
       sample.method = Method::direct;

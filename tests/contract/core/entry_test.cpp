@@ -116,6 +116,8 @@ struct Inputs {
     std::ofstream(folder / "a.geojson") << geojson(0.1);
     std::ofstream(folder / "b.geojson") << geojson(0.3);
     index.save(ctx, folder / "index");
+    write_part(ctx, folder / "radius.part", radius_part(ctx, table, queries, {.radius = 4.1}, {}));
+    write_part(ctx, folder / "count.part", count_part(ctx, table, queries, {.radius = 4.1}, {}));
     lof_model().save(ctx, folder / "lof");
     lle_model().save(ctx, folder / "lle");
     neighbor_model().save(ctx, folder / "neighbor");
@@ -125,6 +127,8 @@ struct Inputs {
   Inputs(const Inputs&) = delete;
   Inputs& operator=(const Inputs&) = delete;
 
+  [[nodiscard]] PartOptions place() const { return {.first_id = 10, .first_query = 3}; }
+  [[nodiscard]] std::vector<PartSource> sources(const char* name) const { return {open_part(ctx, folder / name)}; }
   [[nodiscard]] LofModel lof_model() const { return {index, fitted_lof, "", scaled_table}; }
   [[nodiscard]] LleModel lle_model() const { return {index, fitted_lle, "", scaled_table}; }
   [[nodiscard]] KMeansModel kmeans_model() const { return {fitted_kmeans, "", scaled_table}; }
@@ -235,6 +239,12 @@ void each_ranking(
     call(truth, {in.fitted_lof.scores.begin(), in.fitted_lof.scores.begin() + static_cast<std::ptrdiff_t>(rows)});
   }
 }
+void add_part(Bits& bits, const NeighborPart& part) {
+  bits.add(part.ids);
+  bits.add(part.keys);
+  bits.add(part.offsets);
+  bits.add(part.counts);
+}
 void add_layers(Bits& bits, const PolygonLayers& layers) {
   bits.add(layers.a.polygons.points);
   bits.add(layers.b.polygons.points);
@@ -296,6 +306,27 @@ const std::vector<Call> kCases = {
   {"plan_knn", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_knn(c, in.table, nullptr, {.k = 5})); }},
   {"plan_radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_radius(c, in.table, nullptr, kNear)); }},
   {"plan_radius_batches", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_radius_batches(c, in.table, nullptr, kNear)); }},
+  {"knn_part", [](Bits& b, const Context& c, const Inputs& in) { add_part(b, knn_part(c, in.table, in.queries, {.k = 95, .metric = Metric::cosine}, in.place())); add_part(b, knn_part(c, in.tiny, in.tiny, {.k = 5, .metric = Metric::manhattan}, {.self = true})); }},
+  {"knn_part", [](Bits& b, const Context& c, const Inputs& in) { add_part(b, knn_part(c, in.index, in.queries, {.k = 5}, in.place())); }},
+  {"radius_part", [](Bits& b, const Context& c, const Inputs& in) { add_part(b, radius_part(c, in.tiny, in.tiny, {.radius = 4.1e-310, .metric = Metric::manhattan}, in.place())); }},
+  {"radius_part", [](Bits& b, const Context& c, const Inputs& in) { add_part(b, radius_part(c, in.index, in.queries, kNear, in.place())); }},
+  {"count_part", [](Bits& b, const Context& c, const Inputs& in) { add_part(b, count_part(c, in.table, in.queries, kNear, in.place())); }},
+  {"count_part", [](Bits& b, const Context& c, const Inputs& in) { add_part(b, count_part(c, in.index, in.queries, kNear, in.place())); }},
+  {"plan_knn_part", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_knn_part(c, in.table, in.queries, {.k = 5}, in.place())); }},
+  {"plan_radius_part", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_radius_part(c, in.table, in.queries, kNear, in.place())); }},
+  {"plan_radius_part_file", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_radius_part_file(c, in.table, in.queries, kNear, in.place())); }},
+  {"merge", [](Bits& b, const Context& c, const Inputs& in) { for (const Metric m : {Metric::euclidean, Metric::minkowski}) b.add(merge(c, std::vector{knn_part(in.ctx, in.table, in.queries, {.k = 5, .metric = m, .p = 3}, {})})); }},
+  {"merge", [](Bits& b, const Context& c, const Inputs& in) { b.add(merge(c, in.sources("radius.part"))); }},
+  {"merge_counts", [](Bits& b, const Context& c, const Inputs& in) { b.add(merge_counts(c, std::vector{count_part(in.ctx, in.table, in.queries, kNear, {})}).counts); }},
+  {"merge_counts", [](Bits& b, const Context& c, const Inputs& in) { b.add(merge_counts(c, in.sources("count.part")).counts); }},
+  {"source_of", [](Bits& b, const Context& c, const Inputs& in) { const NeighborPart part = radius_part(in.ctx, in.table, in.queries, kNear, {}); add_part(b, source_of(c, part).read(3, 9)); }},
+  {"plan_merge", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_merge(c, in.sources("radius.part"))); }},
+  {"merge_batches", [](Bits& b, const Context& c, const Inputs& in) { merge_batches(c, in.sources("radius.part"), [&](std::int64_t, const NeighborGraph& lists) { b.add(lists); }); }},
+  {"write_part", [](Bits& b, const Context& c, const Inputs& in) { const NeighborPart part = read_part(in.ctx, in.folder / "radius.part"); write_part(c, in.folder / "out.part", part); b.add_file(in.folder / "out.part"); }},
+  {"radius_part_file", [](Bits& b, const Context& c, const Inputs& in) { radius_part_file(c, in.table, in.queries, kNear, in.place(), in.folder / "out.part"); add_part(b, read_part(c, in.folder / "out.part")); }},
+  {"open_part", [](Bits& b, const Context& c, const Inputs& in) { add_part(b, open_part(c, in.folder / "radius.part").read(3, 9)); }},
+  {"read_part", [](Bits& b, const Context& c, const Inputs& in) { add_part(b, read_part(c, in.folder / "count.part")); }},
+  {"is_part_file", [](Bits& b, const Context& c, const Inputs& in) { b.add(is_part_file(c, in.folder / "count.part") ? 1.0 : 0.0); }},
   {"encode_labels", [](Bits& b, const Context&, const Inputs& in) { b.add(encode_labels(in.classes).codes); }},
   {"encode_labels", [](Bits& b, const Context&, const Inputs&) { b.add(encode_labels(std::vector<std::string>{"b", "a", "b"}).codes); }},
   {"vote", [](Bits& b, const Context& c, const Inputs& in) { const Vote v = vote(c, in.graph, in.labels, kByDistance); b.add(v.codes); b.add(v.probabilities); }},

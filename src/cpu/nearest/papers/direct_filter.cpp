@@ -68,6 +68,7 @@ std::vector<double> k_distances(const Context& ctx, const kernels::NearestTask& 
   for (std::int64_t i = 0; i < count; ++i) own[static_cast<std::size_t>(i)] = i * step;
   kernels::NearestTask sample = task;
   sample.self = false;
+  sample.same_rows = false;
   sample.queries =
       TableView(table.data(), table.dtype(), count, table.cols(), step * table.row_stride(), table.col_stride());
   sample.filter = {};

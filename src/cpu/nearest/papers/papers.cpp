@@ -118,7 +118,7 @@ class Papers {
 
   void finish(const List& list) const {
     for (std::int64_t r = 0; r < list.k; ++r) {
-      list.keys[r] = core::reported_distance(task_.metric, list.keys[r], task_.p);
+      list.keys[r] = task_.reported(list.keys[r]);
     }
   }
 

@@ -160,7 +160,7 @@ class ListSink {
       keys_[i] = sorted_keys_[i];
       ids_[i] = sorted_ids_[i];
     }
-    for (std::int64_t i = 0; i < k_; ++i) keys_[i] = core::reported_distance(task_.metric, keys_[i], task_.p);
+    for (std::int64_t i = 0; i < k_; ++i) keys_[i] = task_.reported(keys_[i]);
   }
 
  private:
@@ -219,7 +219,8 @@ class TreeSearch {
         keys_(ctx, task, tree_),
         candidates_(task),
         grouped_(task.index->grouped()),
-        shares_answers_(grouped_ && task.collect == kernels::Collect::k_list && !task.self && task.exclude.empty()),
+        shares_answers_(grouped_ && task.collect == kernels::Collect::k_list && !task.has_own_rows() &&
+                        task.exclude.empty()),
         bytes_(result.handover != nullptr ? 0 : nearest_in_tree_scratch(ctx, task)) {
     if (task.collect != kernels::Collect::k_list) collector_ = make_collector(ctx, task, candidates_, result, bytes_);
   }
@@ -447,8 +448,9 @@ class TreeSearch {
   void refuse_overflow(std::int64_t query, std::int64_t distinct) const {
     for (const std::int64_t id : candidates_.members(distinct)) {
       if (!candidates_.eligible(query, id)) continue;
-      throw Error(ErrorCode::bad_data, "the distance of query row " + std::to_string(query) + " and table row " +
-                                           std::to_string(id) + " overflows float64; scale the data down");
+      throw Error(ErrorCode::bad_data, "the distance of query row " + std::to_string(task_.first_query + query) +
+                                           " and table row " + std::to_string(task_.first_id + id) +
+                                           " overflows float64; scale the data down");
     }
   }
 

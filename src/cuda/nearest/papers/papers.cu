@@ -140,7 +140,7 @@ class Run {
       engine_.host.check_cancelled();
       engine_.host.progress("search", static_cast<double>(begin + count) / static_cast<double>(m));
     }
-    finish_lists(engine_, search_.metric, search_.p, task_.lists.distances, task_.lists.ids, nullptr, k_, m);
+    finish_lists(engine_, search_.metric, search_.root, task_.lists.distances, task_.lists.ids, nullptr, k_, m);
     refuse_overflow();
   }
 
@@ -306,8 +306,9 @@ class Run {
     if (code == ~0ULL) return;
     const auto query = static_cast<std::int64_t>(code >> Pairs::kRowBits);
     const auto row = static_cast<std::int64_t>(code & ((1ULL << Pairs::kRowBits) - 1));
-    throw Failure{ErrorCode::bad_data, "the distance of query row " + std::to_string(search_.first_query + query) +
-                                           " and table row " + std::to_string(row) +
+    throw Failure{ErrorCode::bad_data, "the distance of query row " +
+                                           std::to_string(search_.first_id + search_.first_query + query) +
+                                           " and table row " + std::to_string(search_.first_id + row) +
                                            " overflows float64; scale the data down"};
   }
 

@@ -660,7 +660,7 @@ std::uint64_t tree_search_bytes(std::int64_t d, std::int64_t m, std::uint64_t li
 bool tree_k_lists(const Engine& engine, const TreeView& tree, const Search& search, bool in_order, const KLists& lists,
                   Counters& counters) {
   if (lists.k > kMaxTreeNeighbors) throw Failure{ErrorCode::internal, "a list too long for the tree"};
-  const ListTask task{static_cast<int>(lists.k), lists.ids, lists.distances, search.metric, search.p};
+  const ListTask task{static_cast<int>(lists.k), lists.ids, lists.distances, search.metric, search.root};
   TreeSearch all(engine, tree, search, in_order);
   if (lists.k <= kShortList) return all.run<ShortList>(task, 0, counters);
   const int bytes =
