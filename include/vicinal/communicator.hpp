@@ -15,7 +15,8 @@ namespace vicinal {
 
 namespace core {
 class Exchange;
-}
+struct ExchangeAccess;
+}  // namespace core
 
 /// One rank's end of a group of ranks 0 .. size - 1. Every rank calls the same operations in the same order with the
 /// same sizes; each waits for the others. One thread at a time uses a communicator.
@@ -66,6 +67,7 @@ class VICINAL_API Communicator {
   void abandon(const std::string& sentence);
 
  private:
+  friend struct core::ExchangeAccess;  // the library's own sources
   std::unique_ptr<core::Exchange> exchange_;
 };
 

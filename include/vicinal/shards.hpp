@@ -12,10 +12,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "vicinal/communicator.hpp"
 #include "vicinal/context.hpp"
+#include "vicinal/graph.hpp"
 #include "vicinal/kmeans.hpp"
+#include "vicinal/lof.hpp"
 #include "vicinal/table.hpp"
 
 namespace vicinal {
@@ -32,5 +36,32 @@ namespace vicinal {
 /// number of rows before, and mini-batches; `device_unavailable` for a context of a device; `io` as Communicator.
 VICINAL_API KMeans kmeans(const Context& ctx, Communicator& communicator, const TableView& shard,
                           std::int64_t first_row, const KMeansOptions& options);
+
+/// `lof` of a graph whose lists are divided among the ranks: `graph` has those of the rows from `first_row` on, after
+/// those of the lower ranks; ids are those of the whole table, whose rows are `graph.table_rows`. Scores [rows], and with
+/// LofOptions::novelty `k_distances` and `densities` [rows, ks], are those of the rank's rows; threshold, outliers,
+/// copied, caps and spread are those of the whole table.
+///
+/// For the scores lof, simplified_lof, knn, knn_weighted and loop, by a graph of k neighbors, for lof also by a range of
+/// k, or by a graph of a radius. All others, and Duplicates::distinct and Ties::all, are refused by name.
+///
+/// Each rank sends the density of each of its rows, and for lof the k-distance: 8 bytes each for every k; for loop
+/// 568 bytes, and for a contamination 16 kB. It holds those of all n rows: 16 n bytes for every k. On the CPU, whatever
+/// the context's device is. Throws as `lof`, and `invalid_argument` for options that differ between ranks and rows that
+/// do not fit together; `io` as Communicator.
+VICINAL_API Lof lof(const Context& ctx, Communicator& communicator, const NeighborGraph& graph, std::int64_t first_row,
+                    const LofOptions& options = {});
+
+/// The connected components of a graph whose edges are divided among shards, from those of each shard. `labels` [shards]
+/// has for each shard [n] a label for each of the same n vertices: the number of some vertex of its group, such as the
+/// smallest one. Returns [n] the smallest number of each group of the whole graph. O(shards n) time up to a factor that
+/// stays below 4 in practice, and 8 n bytes beside the result. Throws `invalid_argument` for shards of different sizes,
+/// `bad_data` naming shard and vertex of a label that is no vertex, `over_memory`, `cancelled`.
+VICINAL_API std::vector<std::int64_t> merge_labels(const Context& ctx,
+                                                   std::span<const std::span<const std::int64_t>> labels);
+/// As above, with the labels of each rank's shard, merged for all of them. Each rank sends 16 bytes for each vertex
+/// whose label is another one, and 16 more.
+VICINAL_API std::vector<std::int64_t> merge_labels(const Context& ctx, Communicator& communicator,
+                                                   std::span<const std::int64_t> labels);
 
 }  // namespace vicinal

@@ -127,7 +127,7 @@ void Communicator::barrier() try {
 
 void Communicator::abandon(const std::string& sentence) try {
   const core::Entry entry;
-  there(exchange_).abandon(sentence);
+  there(exchange_).abandon(ErrorCode::io, sentence);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "vicinal/communicator.hpp"
 #include "vicinal/error.hpp"
 
 namespace vicinal::core {
@@ -35,13 +36,18 @@ class Exchange {
   virtual void all_reduce_max(std::span<std::int64_t> values) = 0;
   virtual void send_receive(std::span<const std::byte> sent, int to, std::span<std::byte> received, int from) = 0;
   virtual void barrier() = 0;
-  virtual void abandon(const std::string& sentence) = 0;
+  virtual void abandon(ErrorCode code, const std::string& sentence) = 0;
 
   void count(std::size_t bytes) noexcept { bytes_sent_ += size() > 1 ? bytes : 0; }
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
  private:
   std::uint64_t bytes_sent_ = 0;
+};
+
+struct ExchangeAccess {
+  /// Of a communicator that was not moved from.
+  static Exchange& of(Communicator& communicator) noexcept { return *communicator.exchange_; }
 };
 
 std::unique_ptr<Exchange> exchange_of_one();

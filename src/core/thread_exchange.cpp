@@ -36,15 +36,17 @@ class ExchangeOfOne final : public Exchange {
     if (!sent.empty()) std::memmove(received.data(), sent.data(), sent.size());
   }
   void barrier() override { require_whole(); }
-  void abandon(const std::string& sentence) override {
+  void abandon(ErrorCode code, const std::string& sentence) override {
     if (ended_.empty()) ended_ = "rank 0: " + sentence;
+    code_ = code;
   }
 
  private:
   void require_whole() const {
-    if (!ended_.empty()) throw SharedError(ErrorCode::io, ended_);
+    if (!ended_.empty()) throw SharedError(code_, ended_);
   }
   std::string ended_;
+  ErrorCode code_ = ErrorCode::io;
 };
 
 enum class Operation : std::uint8_t { broadcast, all_gather, sum, max, send_receive, barrier };
@@ -91,7 +93,8 @@ class Group {
       changed_.wait(lock, is_over);
     } else if (!changed_.wait_for(lock, std::chrono::milliseconds(stall_), is_over)) {
       const auto missing = std::find(here_.begin(), here_.end(), false) - here_.begin();
-      end_locked("communicator: rank " + std::to_string(missing) + " did not come within " + std::to_string(stall_) +
+      end_locked(ErrorCode::io,
+                 "communicator: rank " + std::to_string(missing) + " did not come within " + std::to_string(stall_) +
                  " ms to " + kOperations[static_cast<int>(shown.operation)]);
     }
     if (round_ == round) require_whole();
@@ -109,22 +112,24 @@ class Group {
     changed_.wait(lock, [&] { return departure_ != departure; });
   }
   /// Ends the group, unless it has ended.
-  void end(const std::string& sentence) {
+  void end(ErrorCode code, const std::string& sentence) {
     const std::lock_guard lock(mutex_);
-    end_locked(sentence);
+    end_locked(code, sentence);
   }
   [[noreturn]] void fail(const std::string& sentence) {
     const std::lock_guard lock(mutex_);
-    end_locked(sentence);
-    throw SharedError(ErrorCode::io, ended_);
+    end_locked(ErrorCode::io, sentence);
+    throw SharedError(code_, ended_);
   }
 
  private:
   void require_whole() const {
-    if (!ended_.empty()) throw SharedError(ErrorCode::io, ended_);
+    if (!ended_.empty()) throw SharedError(code_, ended_);
   }
-  void end_locked(const std::string& sentence) {
-    if (ended_.empty()) ended_ = sentence;
+  void end_locked(ErrorCode code, const std::string& sentence) {
+    if (!ended_.empty()) return;
+    ended_ = sentence;
+    code_ = code;
     changed_.notify_all();
   }
 
@@ -138,6 +143,7 @@ class Group {
   int left_ = 0;
   std::vector<bool> here_;
   std::string ended_;
+  ErrorCode code_ = ErrorCode::io;
   std::vector<Shown> shown_;
 };
 
@@ -146,7 +152,7 @@ class ThreadExchange final : public Exchange {
   ThreadExchange(std::shared_ptr<Group> group, int rank) : group_(std::move(group)), rank_(rank) {}
   ~ThreadExchange() override {
     try {
-      group_->end("communicator: rank " + std::to_string(rank_) + " has left");
+      group_->end(ErrorCode::io, "communicator: rank " + std::to_string(rank_) + " has left");
     } catch (...) {  // no memory for the sentence; the others end by their stall limit
     }
   }
@@ -194,8 +200,8 @@ class ThreadExchange final : public Exchange {
     copy(arrives.data, received);
   }
   void barrier() override { const Meeting meeting(*group_, rank_, {}); }
-  void abandon(const std::string& sentence) override {
-    group_->end("rank " + std::to_string(rank_) + ": " + sentence);
+  void abandon(ErrorCode code, const std::string& sentence) override {
+    group_->end(code, "rank " + std::to_string(rank_) + ": " + sentence);
   }
 
  private:

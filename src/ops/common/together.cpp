@@ -57,7 +57,7 @@ void end_together(Communicator& ranks) {
     throw;
   } catch (...) {
     const Failure failure = current_failure();
-    ranks.abandon(failure->second);
+    core::ExchangeAccess::of(ranks).abandon(failure->first, failure->second);
     throw core::SharedError(failure->first, with_rank(ranks.rank(), failure->second));
   }
 }

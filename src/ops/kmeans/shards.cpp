@@ -26,7 +26,7 @@
 namespace vicinal {
 namespace {
 
-void agree_on(Communicator& ranks, const TableView& shard, const KMeansOptions& options) {
+void agree_on_kmeans(Communicator& ranks, const TableView& shard, const KMeansOptions& options) {
   const auto number = [](auto value) { return static_cast<std::int64_t>(value); };
   ops::require_agreement(ranks, std::array<ops::Agreed, 14>{{
                                     {"table: its number of columns", shard.cols()},
@@ -97,7 +97,7 @@ Plan plan_of_shard(const Context& ctx, const TableView& shard, std::int64_t tota
 KMeans kmeans_of_shard(const Context& ctx, Communicator& ranks, const TableView& shard, std::int64_t first_row,
                        const KMeansOptions& options) {
   ops::together(ranks, [&] { ops::check_shard(ctx, shard, first_row, options); });
-  agree_on(ranks, shard, options);
+  agree_on_kmeans(ranks, shard, options);
   const std::vector<std::int64_t> all_rows = ops::row_begins(ranks, shard.rows(), first_row);
   const std::vector<std::int64_t> begins =
       ops::begins_of(ops::gathered(ranks, ops::weighted_rows(shard, options.weights)));
