@@ -1,4 +1,4 @@
-// Communicator: how ranks, which each hold some of a table's rows, exchange what is merged (docs/scale.md).
+// Communicator: how ranks, which each hold some of a table's rows, exchange what is merged (docs/ranks.md).
 #pragma once
 
 #include <chrono>

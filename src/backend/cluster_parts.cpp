@@ -10,7 +10,7 @@
 namespace vicinal::kernels {
 namespace {
 
-constexpr int kSumBits = 32;         // of a limb of core::ExactSum
+constexpr int kSumBits = 32;          // of a limb of core::ExactSum
 constexpr int kLeastExponent = 1074;  // its first bit is 2^-1074
 
 }  // namespace

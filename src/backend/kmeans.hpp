@@ -19,7 +19,7 @@ struct ClusterTask {
   TableView table;
   std::span<const double> weights;  ///< [n], or empty: 1 each
   std::int64_t clusters = 0;
-  bool sums = true;  ///< false: labels, sizes and keys only; `means` and `move` are not asked
+  bool sums = true;            ///< false: labels, sizes and keys only; `means` and `move` are not asked
   std::int64_t first_row = 0;  ///< of a shard: what is added to the numbers of rows in sentences
 };
 

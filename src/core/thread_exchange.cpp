@@ -1,8 +1,8 @@
 // Ranks that are one caller, or threads of one process. In each operation the threads wait for each other twice: until
-// all have shown their memory, and until all are done with it. The first wait ends early if the group ends, because then
-// nobody reads anything. The second one does not: between the two there are only copies and sums, so that every rank
-// arrives, and no memory is read after its owner has gone on. The sentence that ended a group is thrown by every rank
-// that waits or comes later.
+// all have shown their memory, and until all are done with it. The first wait ends early if the group ends, because
+// then nobody reads anything. The second one does not: between the two there are only copies and sums, so that every
+// rank arrives, and no memory is read after its owner has gone on. The sentence that ended a group is thrown by every
+// rank that waits or comes later.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -37,7 +37,8 @@ class ExchangeOfOne final : public Exchange {
   }
   void barrier() override { require_whole(); }
   void abandon(ErrorCode code, const std::string& sentence) override {
-    if (ended_.empty()) ended_ = "rank 0: " + sentence;
+    if (!ended_.empty()) return;
+    ended_ = "rank 0: " + sentence;
     code_ = code;
   }
 
@@ -50,7 +51,8 @@ class ExchangeOfOne final : public Exchange {
 };
 
 enum class Operation : std::uint8_t { broadcast, all_gather, sum, max, send_receive, barrier };
-constexpr const char* kOperations[] = {"a broadcast", "a gather",         "a sum",
+constexpr std::int64_t kLongestStall = 1'000'000'000'000;  // 31 years, which a clock can still add
+constexpr const char* kOperations[] = {"a broadcast", "a gather",           "a sum",
                                        "a maximum",   "a send and receive", "a barrier"};
 
 /// What a rank shows to the others in an operation.
@@ -65,7 +67,7 @@ struct Shown {
 class Group {
  public:
   Group(int size, std::int64_t stall_milliseconds)
-      : stall_(stall_milliseconds),
+      : stall_(std::min(stall_milliseconds, kLongestStall)),
         size_(size),
         here_(static_cast<std::size_t>(size)),
         shown_(static_cast<std::size_t>(size)) {}
@@ -93,9 +95,9 @@ class Group {
       changed_.wait(lock, is_over);
     } else if (!changed_.wait_for(lock, std::chrono::milliseconds(stall_), is_over)) {
       const auto missing = std::find(here_.begin(), here_.end(), false) - here_.begin();
-      end_locked(ErrorCode::io,
-                 "communicator: rank " + std::to_string(missing) + " did not come within " + std::to_string(stall_) +
-                 " ms to " + kOperations[static_cast<int>(shown.operation)]);
+      end_locked(ErrorCode::io, "communicator: rank " + std::to_string(missing) + " did not come within " +
+                                    std::to_string(stall_) + " ms to " +
+                                    kOperations[static_cast<int>(shown.operation)]);
     }
     if (round_ == round) require_whole();
   }
@@ -166,8 +168,8 @@ class ThreadExchange final : public Exchange {
   }
   void all_gather(std::span<const std::byte> part, std::span<const std::int64_t> sizes,
                   std::span<std::byte> all) override {
-    const Meeting meeting(
-        *group_, rank_, {Operation::all_gather, const_cast<std::byte*>(part.data()), all.size(), part.size(), 0});
+    const Meeting meeting(*group_, rank_,
+                          {Operation::all_gather, const_cast<std::byte*>(part.data()), all.size(), part.size(), 0});
     std::size_t at = 0;
     for (int rank = 0; rank < size(); ++rank) {
       const auto bytes = static_cast<std::size_t>(sizes[static_cast<std::size_t>(rank)]);

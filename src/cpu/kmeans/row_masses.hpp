@@ -1,11 +1,11 @@
-// The masses of a table's rows, or of a shard's, while first centres are drawn (contract clause 12): keys by the kernels
-// of the search, sums in a tree. A step of k-means++ reads the rows once for all its draws, but only those that it may
-// change: those whose own centre is near enough to a drawn row (`list_open`). Cost O(n d) a draw at most; memory 8 n
-// (draws + 1) and the centres. For k-means|| rows are assigned to centres by the iterations' own screen.
+// The masses of a table's rows, or of a shard's, while first centres are drawn (contract clause 12): keys by the
+// kernels of the search, sums in a tree. A step of k-means++ reads the rows once for all its draws, but only those that
+// it may change: those whose own centre is near enough to a drawn row (`list_open`). Cost O(n d) a draw at most; memory
+// 8 n (draws + 1) and the centres. For k-means|| rows are assigned to centres by the iterations' own screen.
 //
-// Sums are those of groups of 32 rows, of 32 groups and so on, counted from a multiple of 32,768. So a shard that begins
-// elsewhere is treated as a table that begins with rows without mass (`before_` of them), and numbers of rows here are
-// those of that table.
+// Sums are those of groups of 32 rows, of 32 groups and so on, counted from a multiple of 32,768. So a shard that
+// begins elsewhere is treated as a table that begins with rows without mass (`before_` of them), and numbers of rows
+// here are those of that table.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@ class RowMasses final : public kernels::ShardSeeding {
   [[nodiscard]] const core::MassTree& tree() const noexcept { return tree_; }
 
  private:
-  /// What a drawn row would leave as a centre. A least key is in `keys` where its row's bit in `changed` says so, else it
-  /// is the one of before.
+  /// What a drawn row would leave as a centre. A least key is in `keys` where its row's bit in `changed` says so, else
+  /// it is the one of before.
   struct Attempt {
     std::vector<double> keys;            // [rows]
     std::vector<std::uint32_t> changed;  // [rows / 32]

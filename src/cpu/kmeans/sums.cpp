@@ -7,7 +7,7 @@
 namespace vicinal::cpu {
 namespace {
 
-constexpr int kBits = kernels::SumGrid::kBits;  // between two grids
+constexpr int kBits = kernels::SumGrid::kBits;               // between two grids
 constexpr std::int32_t kSettleAfter = (1 << 22) - (1 << 8);  // additions; a few more are what a carry brings
 
 }  // namespace

@@ -48,7 +48,8 @@ void take(Range& range, const Range& other) {
 
 [[noreturn]] void refuse(const Context& ctx, const TableView& table, std::int64_t first_row) {
   const auto fail = [&](std::int64_t row, std::int64_t col, const char* what) {
-    throw Error(ErrorCode::bad_data, "table: row " + std::to_string(first_row + row) + ", column " + std::to_string(col) + what);
+    throw Error(ErrorCode::bad_data,
+                "table: row " + std::to_string(first_row + row) + ", column " + std::to_string(col) + what);
   };
   std::vector<double> values(static_cast<std::size_t>(table.cols()));
   for_each_part(ctx, table, [&](const TableView& part, std::int64_t first) {

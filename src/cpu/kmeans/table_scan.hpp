@@ -12,8 +12,8 @@
 
 namespace vicinal::cpu {
 
-/// What the table's numbers are like, and its weights [n] (empty: 1 each). O(n d). Throws `bad_data` for a value that is
-/// not finite, or from which squared distances may overflow, by row (`first_row` is added) and column.
+/// What the table's numbers are like, and its weights [n] (empty: 1 each). O(n d). Throws `bad_data` for a value that
+/// is not finite, or from which squared distances may overflow, by row (`first_row` is added) and column.
 kernels::TableRanges scan_table(const Context& ctx, const TableView& table, std::span<const double> weights = {},
                                 std::int64_t first_row = 0);
 

@@ -50,8 +50,7 @@ class Groups {
   [[nodiscard]] std::vector<std::int64_t> labels() {
     std::vector<std::int64_t> labels(static_cast<std::size_t>(n_));
     for_vertices(ctx_, n_, [&](std::int64_t v) {
-      labels[static_cast<std::size_t>(v)] =
-          static_cast<std::int64_t>(forest_.flatten(static_cast<std::uint64_t>(v)));
+      labels[static_cast<std::size_t>(v)] = static_cast<std::int64_t>(forest_.flatten(static_cast<std::uint64_t>(v)));
     });
     return labels;
   }
@@ -66,7 +65,8 @@ std::uint64_t forest_bytes(std::int64_t n) {
   return 16 * static_cast<std::uint64_t>(n);
 }
 
-std::vector<std::int64_t> merge_of_shard(const Context& ctx, Communicator& ranks, std::span<const std::int64_t> labels) {
+std::vector<std::int64_t> merge_of_shard(const Context& ctx, Communicator& ranks,
+                                         std::span<const std::int64_t> labels) {
   const auto n = std::ssize(labels);
   ops::require_agreement(ranks, std::array{ops::Agreed{"labels: their number", n}});
   std::vector<Joined> own;

@@ -75,7 +75,8 @@ void check_weights(std::span<const double> weights, std::int64_t n, std::int64_t
   }
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] >= 0 && std::isfinite(weights[i]))) {
-      refuse("weights: that of row " + std::to_string(first_row + static_cast<std::int64_t>(i)) + " must be finite and at least 0");
+      refuse("weights: that of row " + std::to_string(first_row + static_cast<std::int64_t>(i)) +
+             " must be finite and at least 0");
     }
   }
 }

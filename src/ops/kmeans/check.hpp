@@ -20,8 +20,8 @@ void check_clusters(const Context& ctx, const TableView& table, std::span<const 
                     std::int64_t clusters);
 /// Throws `invalid_argument` unless given centres are [clusters, d] in host memory.
 void check_given(const Context& ctx, const TableView& centres, std::int64_t clusters, std::int64_t d);
-/// Throws `invalid_argument` unless there are none or one for each of n rows, finite and at least 0; `first_row` is added to the number of
-/// a row.
+/// Throws `invalid_argument` unless there are none or one for each of n rows, finite and at least 0; `first_row` is
+/// added to the number of a row.
 void check_weights(std::span<const double> weights, std::int64_t n, std::int64_t first_row = 0);
 /// Throws `bad_data` by row and column for centres [k, d] that are not finite or are 2^500 and more.
 void check_centres(std::span<const double> centres, std::int64_t d);

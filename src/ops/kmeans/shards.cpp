@@ -141,8 +141,7 @@ KMeans kmeans_of_shard(const Context& ctx, Communicator& ranks, const TableView&
 KMeans kmeans(const Context& ctx, Communicator& communicator, const TableView& shard, std::int64_t first_row,
               const KMeansOptions& options) try {
   const core::Entry entry;
-  return ops::by_ranks(communicator,
-                       [&] { return kmeans_of_shard(ctx, communicator, shard, first_row, options); });
+  return ops::by_ranks(communicator, [&] { return kmeans_of_shard(ctx, communicator, shard, first_row, options); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -1,7 +1,7 @@
 // Lloyd's iterations over the rows of all ranks (contract clause 12, shards): every rank has the centres and its own
 // labels; sizes, sums and inertia are added as integers. To those who iterate it is a table like any other, whose
-// functions all ranks call in the same order. Rows are numbered over all ranks, but for labels and keys, which are those
-// of the rank's own rows. Rows that a rank lacks altogether are no error.
+// functions all ranks call in the same order. Rows are numbered over all ranks, but for labels and keys, which are
+// those of the rank's own rows. Rows that a rank lacks altogether are no error.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ class SharedLloyd final : public kernels::Lloyd {
   std::unique_ptr<kernels::Seeding> seeding(std::int64_t trials) override;
   [[nodiscard]] kernels::AssignCounts counts() const override;
 
-  /// The most bytes it takes beside the rank's own for k clusters of d columns and n rows of all ranks, with sums of two
-  /// slices.
+  /// The most bytes it takes beside the rank's own for k clusters of d columns and n rows of all ranks, with sums of
+  /// two slices.
   static std::uint64_t bytes(std::int64_t k, std::int64_t d, std::int64_t n, bool weighted);
 
  private:

@@ -1,7 +1,7 @@
 // The tree of masses (contract clause 12, draws) over the rows of all ranks. Each rank knows the sums of its own rows.
-// What is exchanged are the sums that no rank can make alone: those with rows on both sides of a cut. For them each rank
-// sends, level by level, the up to 31 parts before and after its cuts, and its sums of 32,768 rows, from which every
-// rank makes the rest of the tree.
+// What is exchanged are the sums that no rank can make alone: those with rows on both sides of a cut. For them each
+// rank sends, level by level, the up to 31 parts before and after its cuts, and its sums of 32,768 rows, from which
+// every rank makes the rest of the tree.
 #pragma once
 
 #include <cstdint>
@@ -79,8 +79,8 @@ class SharedMasses {
   SharedMasses(const MassLayout& layout, std::span<const double> sent);
 
   [[nodiscard]] double total() const { return sums_.back(); }
-  /// The row that a draw u in [0, 1) stands for, if the rank's own masses are needed to say so, or if every rank can say
-  /// it and this is rank 0; else 0. So the sum over the ranks is the row. `own` is null for a rank without rows.
+  /// The row that a draw u in [0, 1) stands for, if the rank's own masses are needed to say so, or if every rank can
+  /// say it and this is rank 0; else 0. So the sum over the ranks is the row. `own` is null for a rank without rows.
   [[nodiscard]] std::int64_t drawn_row(const MassLayout& layout, double u, int rank, const OwnMasses* own) const;
 
  private:

@@ -137,10 +137,12 @@ void check_lof_lists(const Context& ctx, const NeighborGraph& graph, std::int64_
         refuse(fmt::format("graph: its offsets do not ascend at row {}", first_row + i));
       }
       if (begin == end) {
-        throw Error(ErrorCode::bad_data, fmt::format("graph: row {} has no neighbor, so that it has no score", first_row + i));
+        throw Error(ErrorCode::bad_data,
+                    fmt::format("graph: row {} has no neighbor, so that it has no score", first_row + i));
       }
       if (options.score == OutlierScore::ldof && end - begin < 2) {
-        throw Error(ErrorCode::bad_data, fmt::format("graph: row {} has one neighbor, but ldof needs two", first_row + i));
+        throw Error(ErrorCode::bad_data,
+                    fmt::format("graph: row {} has one neighbor, but ldof needs two", first_row + i));
       }
     }
   } else {
@@ -160,8 +162,9 @@ void check_lof_lists(const Context& ctx, const NeighborGraph& graph, std::int64_
       const auto distances = graph.distances_of(row);
       for (std::size_t i = 0; i < ids.size(); ++i) {
         if (ids[i] < 0 || ids[i] >= n || ids[i] == first_row + row) {
-          throw Error(ErrorCode::bad_data, fmt::format("graph: row {} has the neighbor {}, which is {}", first_row + row,
-                                                       ids[i], ids[i] == first_row + row ? "itself" : "no row of the table"));
+          throw Error(ErrorCode::bad_data,
+                      fmt::format("graph: row {} has the neighbor {}, which is {}", first_row + row, ids[i],
+                                  ids[i] == first_row + row ? "itself" : "no row of the table"));
         }
         const double before = i > 0 ? distances[i - 1] : 0;
         if (!(distances[i] >= before && std::isfinite(distances[i]))) {

@@ -15,12 +15,12 @@ namespace {
 
 using kernels::LofTask;
 
-constexpr std::int64_t kRows = 16384;  // of a task
+constexpr std::int64_t kRowsOfTask = 16384;  // of a task
 
 template <class Body>
 void for_each_row(const Context& ctx, std::int64_t rows, const Body& body) {
-  core::parallel_for(ctx, (rows + kRows - 1) / kRows, [&](std::int64_t task, int worker) {
-    for (std::int64_t row = task * kRows; row < std::min(rows, (task + 1) * kRows); ++row) body(row, worker);
+  core::parallel_for(ctx, (rows + kRowsOfTask - 1) / kRowsOfTask, [&](std::int64_t task, int worker) {
+    for (std::int64_t row = task * kRowsOfTask; row < std::min(rows, (task + 1) * kRowsOfTask); ++row) body(row, worker);
   });
 }
 
@@ -116,11 +116,11 @@ double threshold_between(double a, double b, double t) {
   return 0 - (t < 0.5 ? a + (b - a) * t : b - (b - a) * (1 - t));
 }
 
-void require_numbers(const std::vector<double>& scores, const char* argument,
-                     std::int64_t first_row) {
+void require_numbers(const std::vector<double>& scores, const char* argument, std::int64_t first_row) {
   const auto found = std::find_if(scores.begin(), scores.end(), [](double score) { return std::isnan(score); });
   if (found == scores.end()) return;
-  throw Error(ErrorCode::bad_data, std::string(argument) + ": row " + std::to_string(first_row + (found - scores.begin())) +
+  throw Error(ErrorCode::bad_data, std::string(argument) + ": row " +
+                                       std::to_string(first_row + (found - scores.begin())) +
                                        " has no score, because sums of distances around it overflow");
 }
 

@@ -2,6 +2,8 @@
 // values such as densities, which they gather as well; scores. A rank's rows are scored as rows that `novelty` scores,
 // against what is known of all rows, which these are part of; so they are scored twice, the first time for their local
 // values alone. What is made of all scores is an exact sum, a maximum, counts, and an exact selection.
+#include "vicinal/shards.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -21,7 +23,6 @@
 #include "ops/common/together.hpp"
 #include "ops/lof/check.hpp"
 #include "ops/lof/scoring.hpp"
-#include "vicinal/shards.hpp"
 
 namespace vicinal {
 namespace {

@@ -75,22 +75,24 @@ TEST(Communicator, EveryOperationOnEveryRank) {
 
 // Bits of numbers that only one rank has are summed with the zeros of the others.
 TEST(Communicator, SumsAreModuloTwoToThe64) {
-  expect_no_error(run_ranks(3,
-                            [](Communicator& own) {
-                              std::array<std::int64_t, 2> values = {std::numeric_limits<std::int64_t>::max(),
-                                                                    own.rank() == 1 ? -5 : 0};
-                              own.all_reduce_sum(values);
-                              EXPECT_EQ(values[0], std::numeric_limits<std::int64_t>::max() - 2);
-                              EXPECT_EQ(values[1], -5);
-                            }),
-                  "sums");
+  expect_no_error(
+      run_ranks(
+          3,
+          [](Communicator& own) {
+            std::array<std::int64_t, 2> values = {std::numeric_limits<std::int64_t>::max(), own.rank() == 1 ? -5 : 0};
+            own.all_reduce_sum(values);
+            EXPECT_EQ(values[0], std::numeric_limits<std::int64_t>::max() - 2);
+            EXPECT_EQ(values[1], -5);
+          }),
+      "sums");
 }
 
 TEST(Communicator, RanksThatLeaveAreNotWaitedFor) {
   for (int leaver = 0; leaver < 3; ++leaver) {
     const auto thrown = run_ranks(3, [&](Communicator& own) {
       own.barrier();
-      if (own.rank() == leaver) throw Error(ErrorCode::io, "communicator: rank " + std::to_string(leaver) + " has left");
+      if (own.rank() == leaver)
+        throw Error(ErrorCode::io, "communicator: rank " + std::to_string(leaver) + " has left");
       own.barrier();
     });
     expect_same_error(thrown, ErrorCode::io, "communicator: rank " + std::to_string(leaver) + " has left");

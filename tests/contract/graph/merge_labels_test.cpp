@@ -86,7 +86,8 @@ TEST(MergeLabels, RefuseWhatIsNoLabel) {
     return run_ranks(3, [&](Communicator& own) { (void)merge_labels(ctx, own, own.rank() == 1 ? other : good); });
   };
   expect_same_error(by_ranks(wrong), ErrorCode::bad_data, "rank 1: labels: that of vertex 1 is 3");
-  expect_same_error(by_ranks(two), ErrorCode::invalid_argument, "labels: their number: is not the same on ranks 0 and 1");
+  expect_same_error(by_ranks(two), ErrorCode::invalid_argument,
+                    "labels: their number: is not the same on ranks 0 and 1");
 }
 
 }  // namespace

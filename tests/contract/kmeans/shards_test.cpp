@@ -1,5 +1,7 @@
 // k-means of shards against the reference and the single process, bit for bit (contract clause 12, shards): any number
 // of ranks, cuts anywhere, ranks of different instruction sets; and how ranks fail together.
+#include "vicinal/shards.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,7 +12,6 @@
 #include "data.hpp"
 #include "kmeans_check.hpp"
 #include "ranks.hpp"
-#include "vicinal/shards.hpp"
 
 namespace vicinal::contract {
 namespace {
@@ -38,8 +39,8 @@ KMeans by_ranks(const TableView& table, const KMeansOptions& options, const std:
       mine.weights = options.weights.subspan(static_cast<std::size_t>(cuts[rank]),
                                              static_cast<std::size_t>(cuts[rank + 1] - cuts[rank]));
     }
-    parts[rank] = kmeans(context_of_rank(own.rank(), turn), own, table.slice(cuts[rank], cuts[rank + 1]), cuts[rank],
-                         mine);
+    parts[rank] =
+        kmeans(context_of_rank(own.rank(), turn), own, table.slice(cuts[rank], cuts[rank + 1]), cuts[rank], mine);
   });
   expect_no_error(thrown, what);
   return joined(parts, what);
@@ -171,7 +172,7 @@ TEST(KMeansShards, EveryCut) {
   }
 }
 
-// The formula of docs/scale.md.
+// The formula of docs/ranks.md.
 TEST(KMeansShards, SendAsManyBytesAsTheDocsSay) {
   constexpr std::int64_t n = 300;
   const Rows rows = make_rows(Family::integer_ties, {n, 6, 1}, 5);
@@ -275,10 +276,10 @@ TEST(KMeansShards, FailTogether) {
     expect_same_error(at([](Call& call) { call.ctx = call.ctx.with_memory_limit(1000); }), ErrorCode::over_memory,
                       rank + "kmeans");
     expect_same_error(at([](Call& call) {
-      const CancelToken token;
-      token.cancel();
-      call.ctx = Context::cpu({.threads = 1, .cancel = token});
-    }),
+                        const CancelToken token;
+                        token.cancel();
+                        call.ctx = Context::cpu({.threads = 1, .cancel = token});
+                      }),
                       ErrorCode::cancelled, rank);
     for (const int reads : {0, 1, 3, 5, 8, 10}) {
       std::atomic<int> left = reads;
@@ -288,31 +289,31 @@ TEST(KMeansShards, FailTogether) {
         const auto* const from = static_cast<const double*>(whole.data());
         std::copy(from + begin * 3, from + end * 3, static_cast<double*>(to));
       };
-      expect_same_error(at([&](Call& call) {
-        call.shard = TableView::blocks(DType::float64, whole.rows(), 3, fill);
-      }),
+      expect_same_error(at([&](Call& call) { call.shard = TableView::blocks(DType::float64, whole.rows(), 3, fill); }),
                         ErrorCode::io, rank + "the source has run dry");
     }
     // A cancel on the way, by the progress of the rank itself.
     expect_same_error(at([](Call& call) {
-      const CancelToken token;
-      const auto progress = [token](std::string_view stage, double /*fraction*/) {
-        if (stage == "iterate") token.cancel();
-      };
-      call.ctx = Context::cpu({.threads = 1, .progress = progress, .cancel = token});
-    }),
+                        const CancelToken token;
+                        const auto progress = [token](std::string_view stage, double /*fraction*/) {
+                          if (stage == "iterate") token.cancel();
+                        };
+                        call.ctx = Context::cpu({.threads = 1, .progress = progress, .cancel = token});
+                      }),
                       ErrorCode::cancelled, rank);
-    expect_same_error(at([](Call& call) {
-      call.ctx = Context::cpu({.threads = 1, .progress = [](std::string_view /*stage*/, double /*fraction*/) {
-                                 throw std::runtime_error("no more progress");
-                               }});
-    }),
-                      ErrorCode::io, rank + "no more progress");
+    expect_same_error(
+        at([](Call& call) {
+          call.ctx = Context::cpu({.threads = 1, .progress = [](std::string_view /*stage*/, double /*fraction*/) {
+                                     throw std::runtime_error("no more progress");
+                                   }});
+        }),
+        ErrorCode::io, rank + "no more progress");
     if (failing == 0) continue;
     expect_same_error(at([](Call& call) { call.options.clusters = 5; }), bad,
                       "clusters: is not the same on ranks 0 and " + std::to_string(failing));
-    expect_same_error(at([](Call& call) { ++call.first_row; }), bad,
-                      "first_row: is " + std::to_string(three.cuts[static_cast<std::size_t>(failing)] + 1) + " on rank");
+    expect_same_error(
+        at([](Call& call) { ++call.first_row; }), bad,
+        "first_row: is " + std::to_string(three.cuts[static_cast<std::size_t>(failing)] + 1) + " on rank");
     std::vector<double> centres(three.rows.table.begin(), three.rows.table.begin() + 12);
     std::vector<double> others = centres;
     others.back() += 1;
@@ -352,17 +353,17 @@ TEST(KMeansShards, GoOnAfterAnError) {
   std::vector<double> broken = three.rows.table;
   broken[100] = std::numeric_limits<double>::infinity();
   std::vector<KMeans> parts(3);
-  expect_no_error(run_ranks(3,
-                            [&](Communicator& own) {
-                              const auto rank = static_cast<std::size_t>(own.rank());
-                              const Context ctx = context_of_rank(own.rank(), 1);
-                              EXPECT_THROW((void)kmeans(ctx, own, three.shard(broken, own.rank()), three.cuts[rank],
-                                                        three.options),
-                                           Error);
-                              parts[rank] = kmeans(ctx, own, three.shard(three.rows.table, own.rank()),
-                                                   three.cuts[rank], three.options);
-                            }),
-                  "again");
+  expect_no_error(
+      run_ranks(3,
+                [&](Communicator& own) {
+                  const auto rank = static_cast<std::size_t>(own.rank());
+                  const Context ctx = context_of_rank(own.rank(), 1);
+                  EXPECT_THROW((void)kmeans(ctx, own, three.shard(broken, own.rank()), three.cuts[rank], three.options),
+                               Error);
+                  parts[rank] =
+                      kmeans(ctx, own, three.shard(three.rows.table, own.rank()), three.cuts[rank], three.options);
+                }),
+      "again");
   expect_same(joined(parts, "again"),
               reference::kmeans(TableView(three.rows.table.data(), ThreeShards::kRows, 3), three.options), "again");
 }

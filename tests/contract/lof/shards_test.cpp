@@ -1,4 +1,6 @@
 // lof of lists that are divided among ranks, against the reference and the single process (contract clauses 4 and 13).
+#include "vicinal/shards.hpp"
+
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -6,7 +8,6 @@
 #include "lof_check.hpp"
 #include "ranks.hpp"
 #include "vicinal/knn.hpp"
-#include "vicinal/shards.hpp"
 
 namespace vicinal::contract {
 namespace {
@@ -82,7 +83,8 @@ TEST(LofShards, TheSameBits) {
     const NeighborGraph graph = knn(Context::cpu({.threads = 2}), table, {.k = 12});
     for (const OutlierScore score : {OutlierScore::lof, OutlierScore::simplified_lof, OutlierScore::knn,
                                      OutlierScore::knn_weighted, OutlierScore::loop}) {
-      for (const Duplicates duplicates : {Duplicates::sklearn, Duplicates::infinite, Duplicates::one, Duplicates::cap}) {
+      for (const Duplicates duplicates :
+           {Duplicates::sklearn, Duplicates::infinite, Duplicates::one, Duplicates::cap}) {
         ++turn;
         if (is_left_out(turn)) continue;
         LofOptions options{.k = turn % 2 == 0 ? 12 : 5, .score = score, .duplicates = duplicates};
@@ -206,10 +208,10 @@ TEST(LofShards, FailTogether) {
     expect_same_error(at([](Call& call) { call.ctx = call.ctx.with_memory_limit(100); }), ErrorCode::over_memory,
                       rank + "lof");
     expect_same_error(at([](Call& call) {
-      const CancelToken token;
-      token.cancel();
-      call.ctx = Context::cpu({.threads = 1, .cancel = token});
-    }),
+                        const CancelToken token;
+                        token.cancel();
+                        call.ctx = Context::cpu({.threads = 1, .cancel = token});
+                      }),
                       ErrorCode::cancelled, rank);
     expect_same_error(at([](Call& call) { call.options.k = 5; }), bad, "");
     if (failing > 0) {
