@@ -39,7 +39,7 @@ class VICINAL_API Communicator {
   Communicator& operator=(Communicator&&) noexcept = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  ~Communicator();
+  ~Communicator() = default;
 
   [[nodiscard]] int rank() const noexcept;  ///< of this end; 0 after it was moved from
   [[nodiscard]] int size() const noexcept;  ///< of the group; 0 after it was moved from
@@ -68,7 +68,7 @@ class VICINAL_API Communicator {
 
  private:
   friend struct core::ExchangeAccess;  // the library's own sources
-  std::unique_ptr<core::Exchange> exchange_;
+  std::shared_ptr<core::Exchange> exchange_;  // of which nobody else has one
 };
 
 }  // namespace vicinal

@@ -15,7 +15,7 @@ constexpr int kMaxRanks = 4096;
   throw Error(ErrorCode::invalid_argument, sentence);
 }
 
-core::Exchange& there(const std::unique_ptr<core::Exchange>& exchange) {
+core::Exchange& there(const std::shared_ptr<core::Exchange>& exchange) {
   if (exchange == nullptr) refuse_communicator("communicator: was moved from");
   return *exchange;
 }
@@ -34,8 +34,6 @@ Communicator::Communicator() try {
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
-
-Communicator::~Communicator() = default;
 
 std::vector<Communicator> Communicator::threads(int size, std::chrono::milliseconds stall_limit) try {
   const core::Entry entry;

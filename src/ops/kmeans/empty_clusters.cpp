@@ -25,6 +25,15 @@ bool is_farther(const FarRow& a, const FarRow& b) {
 
 /// The rank's own rows whose key is above 0, in order.
 class OwnOrder {
+ private:
+  [[nodiscard]] FarRow at(std::int64_t row) const {
+    const auto i = static_cast<std::size_t>(row);
+    return {keys_[i], first_ + row, labels_[i]};
+  }
+  [[nodiscard]] auto later() const {
+    return [this](std::int64_t a, std::int64_t b) { return is_farther(at(b), at(a)); };
+  }
+
  public:
   OwnOrder(kernels::Lloyd& lloyd, const RankRows& rows) : first_(rows.first) {
     const auto n = static_cast<std::size_t>(rows.task.table.rows());
@@ -45,14 +54,6 @@ class OwnOrder {
   }
 
  private:
-  [[nodiscard]] FarRow at(std::int64_t row) const {
-    const auto i = static_cast<std::size_t>(row);
-    return {keys_[i], first_ + row, labels_[i]};
-  }
-  [[nodiscard]] auto later() const {
-    return [this](std::int64_t a, std::int64_t b) { return is_farther(at(b), at(a)); };
-  }
-
   std::int64_t first_;
   std::vector<double> keys_;
   std::vector<std::int32_t> labels_;

@@ -76,7 +76,7 @@ bool Run::fill_empty() {
   for (std::size_t c = 0; c < sizes_.size(); ++c) {
     if (sizes_[c] == 0) empty.push_back(static_cast<std::int32_t>(c));
   }
-  return fill_empty(lloyd_, rows_, empty);
+  return ops::fill_empty(lloyd_, rows_, empty);
 }
 
 // Labels, rows for empty clusters, and means.

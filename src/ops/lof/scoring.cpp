@@ -20,7 +20,8 @@ constexpr std::int64_t kRowsOfTask = 16384;  // of a task
 template <class Body>
 void for_each_row(const Context& ctx, std::int64_t rows, const Body& body) {
   core::parallel_for(ctx, (rows + kRowsOfTask - 1) / kRowsOfTask, [&](std::int64_t task, int worker) {
-    for (std::int64_t row = task * kRowsOfTask; row < std::min(rows, (task + 1) * kRowsOfTask); ++row) body(row, worker);
+    for (std::int64_t row = task * kRowsOfTask; row < std::min(rows, (task + 1) * kRowsOfTask); ++row)
+      body(row, worker);
   });
 }
 
