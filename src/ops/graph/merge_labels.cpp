@@ -69,25 +69,29 @@ std::vector<std::int64_t> merge_of_shard(const Context& ctx, Communicator& ranks
                                          std::span<const std::int64_t> labels) {
   const auto n = std::ssize(labels);
   ops::require_agreement(ranks, std::array{ops::Agreed{"labels: their number", n}});
-  std::vector<Joined> own;
-  ops::together(ranks, [&] {
+  const auto for_each_joined = [&](const auto& visit) {
     for (std::int64_t v = 0; v < n; ++v) {
       if (v % kVertices == 0) ctx.check_cancelled();
       const std::int64_t label = labels[static_cast<std::size_t>(v)];
       check_label(label, v, n, "labels");
-      if (label != v) own.push_back({v, label});
+      if (label != v) visit(Joined{v, label});
     }
-  });
-  std::vector<std::int64_t> bytes = ops::gathered(ranks, std::ssize(own));
+  };
+  std::int64_t count_own = 0;
+  ops::together(ranks, [&] { for_each_joined([&](const Joined& /*pair*/) { ++count_own; }); });
+  std::vector<std::int64_t> bytes = ops::gathered(ranks, count_own);
   std::int64_t pairs = 0;
   for (std::int64_t& count : bytes) {
     pairs += count;
     count *= static_cast<std::int64_t>(sizeof(Joined));
   }
+  std::vector<Joined> own;
   std::vector<Joined> all;
   ops::together(ranks, [&] {
     core::require_memory(ctx, forest_bytes(n) + 2 * sizeof(Joined) * static_cast<std::uint64_t>(pairs), "merge_labels");
     all.resize(static_cast<std::size_t>(pairs));
+    own.reserve(static_cast<std::size_t>(count_own));
+    for_each_joined([&](const Joined& pair) { own.push_back(pair); });
   });
   ranks.all_gather(std::as_bytes(std::span(own)), bytes, std::as_writable_bytes(std::span(all)));
   std::vector<std::int64_t> merged;

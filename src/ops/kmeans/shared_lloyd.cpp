@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <cstring>
 #include <numeric>
 
 #include "core/distance.hpp"
@@ -12,6 +12,11 @@
 #include "ops/kmeans/shared_seeding.hpp"
 
 namespace vicinal::ops {
+namespace {
+
+constexpr std::size_t kValuesAtOnce = 65536;
+
+}  // namespace
 
 void SharedLloyd::start(std::span<const double> centres) {
   centres_.assign(centres.begin(), centres.end());
@@ -99,28 +104,23 @@ double SharedLloyd::inertia() {
   return core::ExactSum(limbs).rounded();
 }
 
-// A row has one rank, which adds its bits to the zeros of the others.
+// A row has one rank, which adds its bits to the zeros of the others, some values at a time.
 void SharedLloyd::rows(std::span<const std::int64_t> rows, std::span<double> values) const {
-  std::vector<std::int64_t> bits(values.size(), 0);
   together(ranks_, [&] {
-    std::vector<std::int64_t> mine;
-    std::vector<std::size_t> places;
+    std::fill(values.begin(), values.end(), 0.0);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (rows[i] < first() || rows[i] >= end()) continue;
-      mine.push_back(rows[i] - first());
-      places.push_back(i);
-    }
-    if (mine.empty()) return;
-    std::vector<double> found(mine.size() * d());
-    own_->rows(mine, found);
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-      for (std::size_t j = 0; j < d(); ++j) {
-        bits[places[i] * d() + j] = std::bit_cast<std::int64_t>(found[i * d() + j]);
-      }
+      const std::array<std::int64_t, 1> own = {rows[i] - first()};
+      own_->rows(own, values.subspan(i * d(), d()));
     }
   });
-  ranks_.all_reduce_sum(bits);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::bit_cast<double>(bits[i]);
+  std::vector<std::int64_t> bits;
+  for (std::size_t at = 0; at < values.size(); at += bits.size()) {
+    bits.resize(std::min(kValuesAtOnce, values.size() - at));
+    std::memcpy(bits.data(), values.data() + at, bits.size() * sizeof(double));
+    ranks_.all_reduce_sum(bits);
+    std::memcpy(values.data() + at, bits.data(), bits.size() * sizeof(double));
+  }
 }
 
 std::unique_ptr<kernels::Seeding> SharedLloyd::seeding(std::int64_t trials) {

@@ -157,6 +157,25 @@ TEST(KMeansShards, DrawsFromMassesOfManyRanks) {
   }
 }
 
+// A shard that is read in parts, which divide groups of 32 rows, as it does not begin at a multiple of 32.
+TEST(KMeansShards, DrawsFromASourceThatComesInParts) {
+  if (kSparse > 1) GTEST_SKIP() << "a large table";
+  constexpr std::int64_t n = 9000;
+  constexpr std::int64_t d = 1024;
+  const Rows rows = make_rows(Family::gaussian, {n, d, 1}, 12);
+  const TableView whole(rows.table.data(), n, d);
+  std::atomic<int> reads = 0;
+  const TableView source = TableView::blocks(DType::float64, n, d, [&](std::int64_t begin, std::int64_t end, void* to) {
+    ++reads;
+    std::copy(rows.table.begin() + begin * d, rows.table.begin() + end * d, static_cast<double*>(to));
+  });
+  const KMeansOptions options{.clusters = 5, .seed = 3, .max_iterations = 1};
+  const KMeans expected = kmeans(Context::cpu({.threads = 2}), whole, options);
+  const KMeans got = by_ranks(source, options, {0, 17, n}, 1, "in parts");
+  EXPECT_GT(reads, 3 * 5);  // three parts, each read for every centre
+  expect_same(got, expected, "in parts");
+}
+
 // Every cut of few rows in two, and many random cuts of more.
 TEST(KMeansShards, EveryCut) {
   const Rows rows = make_rows(Family::duplicates, {70, 3, 1}, 3);
