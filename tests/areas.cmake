@@ -1,5 +1,5 @@
 # Areas of tests: folders of the same name in unit/, contract/ and cli/. VICINAL_AREA builds one alone.
-set(VICINAL_AREAS core io nearest kmeans lof lle graph overlap metrics device command bench python sources package docs
+set(VICINAL_AREAS core io nearest kmeans lof lle graph overlap metrics density device command bench python sources package docs
   fuzz)
 if(VICINAL_AREA AND NOT VICINAL_AREA IN_LIST VICINAL_AREAS)
   list(JOIN VICINAL_AREAS ", " all)
