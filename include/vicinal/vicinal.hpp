@@ -11,6 +11,7 @@
 #include "vicinal/error.hpp"
 #include "vicinal/generate.hpp"
 #include "vicinal/graph.hpp"
+#include "vicinal/hdbscan.hpp"
 #include "vicinal/impute.hpp"
 #include "vicinal/io.hpp"
 #include "vicinal/kmeans.hpp"

@@ -9,6 +9,7 @@
 
 #include "reference/reference.hpp"
 #include "vicinal/dbscan.hpp"
+#include "vicinal/hdbscan.hpp"
 #include "vicinal/spanning_tree.hpp"
 
 namespace vicinal::reference {
@@ -22,5 +23,8 @@ Dbscan dbscan(std::span<const double> keys, const DbscanOptions& options);
 /// What `vicinal::minimum_spanning_tree` must return but for plan, statistics and times. `keys`: those of the table's
 /// pairs by the metric of the options, all finite.
 SpanningTree minimum_spanning_tree(std::span<const double> keys, const SpanningTreeOptions& options);
+
+/// What `vicinal::hdbscan` must return for a spanning tree but for plan, statistics and times.
+Hdbscan hdbscan(const SpanningTree& tree, const HdbscanOptions& options);
 
 }  // namespace vicinal::reference

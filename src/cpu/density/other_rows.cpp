@@ -46,7 +46,7 @@ void Pursuit::finish(Growth& growth) const {
 
 namespace {
 
-constexpr std::int64_t kRowsPerTask = 64;
+constexpr std::int64_t kSearchesPerTask = 64;
 
 class InTree final : public OtherRows {
  public:
@@ -82,9 +82,9 @@ class InTree final : public OtherRows {
 
   void search(std::span<const std::int64_t> rows) override {
     const auto size = static_cast<std::int64_t>(rows.size());
-    core::parallel_for(ctx_, (size + kRowsPerTask - 1) / kRowsPerTask, [&](std::int64_t task, int worker) {
+    core::parallel_for(ctx_, (size + kSearchesPerTask - 1) / kSearchesPerTask, [&](std::int64_t task, int worker) {
       double* const x = queries_[static_cast<std::size_t>(worker)].data();
-      for (std::int64_t i = task * kRowsPerTask; i < std::min(size, (task + 1) * kRowsPerTask); ++i) {
+      for (std::int64_t i = task * kSearchesPerTask; i < std::min(size, (task + 1) * kSearchesPerTask); ++i) {
         const std::int64_t row = rows[static_cast<std::size_t>(i)];
         Visitor visitor{*this, Pursuit(growth_, row)};
         if (growth_.bounds.floor[static_cast<std::size_t>(row)] > growth_.edges.limit(visitor.pursuit.label())) continue;

@@ -17,6 +17,7 @@
 #include "ops/common/check.hpp"
 #include "ops/common/refuse.hpp"
 #include "ops/density/search.hpp"
+#include "ops/density/spanning_tree.hpp"
 #include "ops/nearest/search.hpp"
 
 namespace vicinal {
@@ -57,7 +58,7 @@ double divisor_of(const SpanningTreeOptions& options) {
 }
 
 /// The search of the lists. Distances that are roots come as keys instead, where a metric has them.
-ops::SearchRequest request_of(const TableView& table, const SpanningTreeOptions& options, std::uint64_t bytes_beside) {
+ops::SearchRequest lists_request(const TableView& table, const SpanningTreeOptions& options, const ops::TreeUse& use) {
   const std::int64_t wanted = std::max(kFewestListed, rank_of(options) + kListedBeyondCore);
   KnnOptions lists;
   lists.k = std::min(table.rows() - 1, wanted);
@@ -65,8 +66,8 @@ ops::SearchRequest request_of(const TableView& table, const SpanningTreeOptions&
   lists.p = options.p;
   lists.method = options.method;
   ops::SearchRequest request = ops::request_of(nullptr, lists);
-  request.bytes_beside = bytes_beside;
-  request.operation = kSpanningTree;
+  request.bytes_beside = use.bytes_beside;
+  request.operation = use.operation;
   return request;
 }
 
@@ -83,14 +84,16 @@ SpanningTask task_of(const kernels::NearestTask& search, const SpanningTreeOptio
   return task;
 }
 
-/// Bytes that are taken beside the lists: the most of all methods that may be chosen.
-std::uint64_t bytes_beside(const Context& ctx, const kernels::Prepared& index, const SpanningTreeOptions& options) {
-  kernels::NearestTask search = request_of(index.table, options, 0).task;
+/// The same with what is taken beside the lists: the most of all methods that may be chosen.
+ops::TreeUse with_tree(const Context& ctx, const kernels::Prepared& index, const SpanningTreeOptions& options,
+                       ops::TreeUse use) {
+  kernels::NearestTask search = lists_request(index.table, options, use).task;
   search.index = &index;
   search.queries = index.table;
-  return result_bytes(index.table) + ops::most_bytes(ctx, search, [&](const kernels::NearestTask& by) {
-           return ops::density_backend(ctx, kSpanningTree).spanning_tree_bytes(ctx, task_of(by, options)).host;
-         });
+  use.bytes_beside += result_bytes(index.table) + ops::most_bytes(ctx, search, [&](const kernels::NearestTask& by) {
+    return ops::density_backend(ctx, kSpanningTree).spanning_tree_bytes(ctx, task_of(by, options)).host;
+  });
+  return use;
 }
 
 SpanningTree tree_of_one_row(const Context& ctx, const SpanningTreeOptions& options) {
@@ -124,13 +127,24 @@ void take_edges(const Context& ctx, const std::vector<kernels::TreeEdge>& edges,
   }
 }
 
-SpanningTree tree_of(const Context& ctx, const Index& index, const SpanningTreeOptions& options) {
+}  // namespace
+
+namespace ops {
+
+void check_spanning_tree(const Context& ctx, const TableView& table, const SpanningTreeOptions& options) {
+  check_table(ctx, table, "table");
+  check_options(table, options);
+  density_backend(ctx, kSpanningTree);
+}
+
+SpanningTree spanning_tree_of(const Context& ctx, const Index& index, const SpanningTreeOptions& options,
+                              const TreeUse& use) {
   const kernels::Prepared& prepared = kernels::prepared_of(index);
-  const kernels::DensityBackend& backend = ops::density_backend(ctx, kSpanningTree);
+  const kernels::DensityBackend& backend = density_backend(ctx, kSpanningTree);
   if (index.rows() == 1) return tree_of_one_row(ctx, options);
-  ops::SearchRequest request = request_of(index.table(), options, bytes_beside(ctx, prepared, options));
-  ops::Job job = ops::plan_job(ctx, prepared, request, true);
-  core::require_memory(ctx, job.plan.memory, kSpanningTree);
+  SearchRequest request = lists_request(index.table(), options, with_tree(ctx, prepared, options, use));
+  Job job = plan_job(ctx, prepared, request, true);
+  core::require_memory(ctx, job.plan.memory, use.operation);
   SpanningTree tree;
   tree.rows = index.rows();
   tree.options = options;
@@ -140,7 +154,7 @@ SpanningTree tree_of(const Context& ctx, const Index& index, const SpanningTreeO
   core::resize_in_steps(ctx, ids, tree.rows * job.task.k);
   core::resize_in_steps(ctx, keys, tree.rows * job.task.k);
   std::vector<kernels::TreeEdge> edges;
-  const double seconds = ops::run_job(ctx, job, [&] {
+  const double seconds = run_job(ctx, job, [&] {
     std::vector<std::int64_t> unused;
     kernels::NearestResult lists{ids, keys, unused, unused, tree.stats};
     kernels::backend_of(ctx).nearest().search(ctx, job.task, lists);
@@ -158,13 +172,21 @@ SpanningTree tree_of(const Context& ctx, const Index& index, const SpanningTreeO
   return tree;
 }
 
-}  // namespace
+Plan plan_spanning_tree_of(const Context& ctx, const TableView& table, const SpanningTreeOptions& options,
+                           const TreeUse& use) {
+  check_spanning_tree(ctx, table, options);
+  if (table.rows() == 1) return plan_of_one_row(ctx);
+  const kernels::Prepared unread = unread_index(table);
+  SearchRequest request = lists_request(table, options, with_tree(ctx, unread, options, use));
+  return plan_search(ctx, table, request);
+}
+
+}  // namespace ops
 
 SpanningTree minimum_spanning_tree(const Context& ctx, const Index& index, const SpanningTreeOptions& options) try {
   const core::Entry entry;
-  check_options(index.table(), options);
-  check_memory(ctx, index.table(), "table");
-  return tree_of(ctx, index, options);
+  ops::check_spanning_tree(ctx, index.table(), options);
+  return ops::spanning_tree_of(ctx, index, options, {});
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -172,23 +194,16 @@ SpanningTree minimum_spanning_tree(const Context& ctx, const Index& index, const
 SpanningTree minimum_spanning_tree(const Context& ctx, const TableView& table,
                                    const SpanningTreeOptions& options) try {
   const core::Entry entry;
-  check_table(ctx, table, "table");
-  check_options(table, options);
-  ops::density_backend(ctx, kSpanningTree);
-  return ops::with_index(ctx, table, [&](const Index& index) { return tree_of(ctx, index, options); });
+  ops::check_spanning_tree(ctx, table, options);
+  return ops::with_index(ctx, table,
+                         [&](const Index& index) { return ops::spanning_tree_of(ctx, index, options, {}); });
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
 
 Plan plan_spanning_tree(const Context& ctx, const TableView& table, const SpanningTreeOptions& options) try {
   const core::Entry entry;
-  check_table(ctx, table, "table");
-  check_options(table, options);
-  ops::density_backend(ctx, kSpanningTree);
-  if (table.rows() == 1) return ops::plan_of_one_row(ctx);
-  const kernels::Prepared unread = ops::unread_index(table);
-  ops::SearchRequest request = request_of(table, options, bytes_beside(ctx, unread, options));
-  return ops::plan_search(ctx, table, request);
+  return ops::plan_spanning_tree_of(ctx, table, options, {});
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -18,7 +18,7 @@
 namespace vicinal::contract {
 namespace {
 
-std::string text(const DbscanOptions& options) {
+std::string text_of(const DbscanOptions& options) {
   return std::string(name_of(options.metric)) + " " + std::string(name_of(options.method)) +
          " eps=" + std::to_string(options.eps) + " min_samples=" + std::to_string(options.min_samples) +
          (options.weights.empty() ? "" : " weighted");
@@ -36,7 +36,7 @@ void expect_sound(const Dbscan& found, const std::string& what) {
   EXPECT_EQ(found.core_rows, std::count(found.core.begin(), found.core.end(), 1)) << what;
 }
 
-void check(const Pairs& data, DbscanOptions options, const std::string& what, std::uint64_t turn, bool in_all) {
+void check_clusters(const Pairs& data, DbscanOptions options, const std::string& what, std::uint64_t turn, bool in_all) {
   options.metric = data.metric;
   options.p = data.p;
   const Dbscan expected = reference::dbscan(data.keys, options);
@@ -47,7 +47,7 @@ void check(const Pairs& data, DbscanOptions options, const std::string& what, st
     options.method = method;
     for (const Context& ctx : made) {
       const Dbscan got = dbscan(ctx, data.table.view(), options);
-      const std::string where = what + " " + text(options) + " threads=" + std::to_string(ctx.threads());
+      const std::string where = what + " " + text_of(options) + " threads=" + std::to_string(ctx.threads());
       EXPECT_EQ(got.core, expected.core) << where;
       EXPECT_EQ(got.labels, expected.labels) << where;
       EXPECT_EQ(got.clusters, expected.clusters) << where;
@@ -106,7 +106,7 @@ TEST_P(DbscanOfFamily, EqualsTheReference) {
       DbscanOptions options{.eps = eps, .min_samples = std::int64_t{1} + static_cast<std::int64_t>(turn % 4) * 3};
       if (turn % 3 == 1) options.weights = positive;
       if (turn % 6 == 2) options.weights = mixed;
-      check(data, options, std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)), turn, turn % 5 == 0);
+      check_clusters(data, options, std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)), turn, turn % 5 == 0);
       if (HasFailure()) return;
     }
   }
@@ -122,7 +122,7 @@ TEST(Dbscan, Sizes) {
       const Pairs data(make_rows(family, {n, d, 0}, ++turn).table, d);
       for (const std::int64_t min_samples : {std::int64_t{1}, std::int64_t{2}, std::int64_t{7}, n, n + 1}) {
         for (const double eps : telling_eps(data)) {
-          check(data, {.eps = eps, .min_samples = min_samples}, std::string(name_of(family)) + std::to_string(n), turn,
+          check_clusters(data, {.eps = eps, .min_samples = min_samples}, std::string(name_of(family)) + std::to_string(n), turn,
                 turn % 9 == 0);
           ++turn;
           if (HasFailure()) return;
@@ -141,8 +141,8 @@ TEST(Dbscan, ClustersThatMeetInBorderRows) {
   std::uint64_t turn = 0;
   for (const double eps : {0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 3.0, 40.0}) {
     for (const std::int64_t min_samples : {2, 5, 12, 40}) {
-      check(data, {.eps = eps, .min_samples = min_samples}, "blobs", turn, turn % 4 == 0);
-      check(data, {.eps = eps, .min_samples = min_samples, .weights = weights}, "blobs", turn++, false);
+      check_clusters(data, {.eps = eps, .min_samples = min_samples}, "blobs", turn, turn % 4 == 0);
+      check_clusters(data, {.eps = eps, .min_samples = min_samples, .weights = weights}, "blobs", turn++, false);
       if (HasFailure()) return;
     }
   }

@@ -18,15 +18,15 @@
 namespace vicinal::contract {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kNoEnd = std::numeric_limits<double>::infinity();
 
-std::string text(const SpanningTreeOptions& options) {
+std::string text_of(const SpanningTreeOptions& options) {
   return std::string(name_of(options.metric)) + " " + std::string(name_of(options.method)) +
          " min_samples=" + std::to_string(options.min_samples) + (options.count_self ? "" : " without itself") +
          " alpha=" + std::to_string(options.alpha);
 }
 
-void expect_same(const SpanningTree& got, const SpanningTree& expected, const std::string& what) {
+void expect_same_tree(const SpanningTree& got, const SpanningTree& expected, const std::string& what) {
   EXPECT_EQ(got.rows, expected.rows) << what;
   ASSERT_EQ(got.a.size(), expected.a.size()) << what;
   for (std::size_t i = 0; i < got.a.size(); ++i) {
@@ -40,7 +40,7 @@ void expect_same(const SpanningTree& got, const SpanningTree& expected, const st
 }
 
 // The tree of some options by every method, in all contexts or in one, which `turn` varies.
-void check(const Pairs& data, SpanningTreeOptions options, const std::string& what, std::uint64_t turn, bool in_all) {
+void check_tree(const Pairs& data, SpanningTreeOptions options, const std::string& what, std::uint64_t turn, bool in_all) {
   options.metric = data.metric;
   options.p = data.p;
   const SpanningTree expected = reference::minimum_spanning_tree(data.keys, options);
@@ -51,7 +51,7 @@ void check(const Pairs& data, SpanningTreeOptions options, const std::string& wh
     options.method = method;
     for (const Context& ctx : made) {
       const SpanningTree got = minimum_spanning_tree(ctx, data.table.view(), options);
-      expect_same(got, expected, what + " " + text(options) + " threads=" + std::to_string(ctx.threads()));
+      expect_same_tree(got, expected, what + " " + text_of(options) + " threads=" + std::to_string(ctx.threads()));
       if (::testing::Test::HasFailure()) return;
     }
   }
@@ -75,7 +75,7 @@ void check_every_reach(const Pairs& data, const std::string& what, std::uint64_t
   for (SpanningTreeOptions options : every_reach(data.table.view().rows())) {
     if (is_left_out(++turn)) continue;
     if (data.metric == Metric::inner_product) options.alpha = 1;
-    check(data, options, what, turn, turn % 5 == 0);
+    check_tree(data, options, what, turn, turn % 5 == 0);
     if (::testing::Test::HasFailure()) return;
   }
 }
@@ -186,7 +186,7 @@ TEST(SpanningTree, OfTablesWhosePartsJoinLate) {
     const Pairs data(rows, d);
     for (const SpanningTreeOptions& options :
          {SpanningTreeOptions{}, SpanningTreeOptions{.min_samples = 5}, SpanningTreeOptions{.min_samples = 20}}) {
-      check(data, options, name, ++turn, true);
+      check_tree(data, options, name, ++turn, true);
       if (HasFailure()) return;
     }
   }
@@ -242,7 +242,7 @@ TEST(SpanningTree, RefusesWhatItCannotDo) {
   expect({.min_samples = 5}, "min_samples: is 5, must be from 1 to 4 for 4 rows, each of which counts itself");
   expect({.min_samples = 4, .count_self = false},
          "min_samples: is 4, must be from 0 to 3 for 4 rows, none of which counts itself");
-  for (const double alpha : {0.0, -1.0, kInfinite, std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double alpha : {0.0, -1.0, kNoEnd, std::numeric_limits<double>::quiet_NaN()}) {
     expect({.alpha = alpha}, "alpha: must be above 0 and finite");
   }
   expect({.alpha = 2, .metric = Metric::inner_product},
@@ -268,7 +268,7 @@ TEST(SpanningTree, RefusesValuesThatHaveNoDistance) {
             sentence);
   };
   expect(std::numeric_limits<double>::quiet_NaN(), 1, "row 7, column 1");
-  expect(kInfinite, 1, "row 7, column 1");
+  expect(kNoEnd, 1, "row 7, column 1");
   expect(1e200, 1, "overflows float64");
   expect(1e150, 1e-10, "divided by alpha, overflows float64");
 }
