@@ -58,7 +58,7 @@ SpanningTree minimum_spanning_tree(std::span<const double> keys, const SpanningT
     for (std::size_t j = 0; j < n; ++j) {
       if (j != i) others.push_back(keys[i * n + j]);
     }
-    std::sort(others.begin(), others.end());
+    std::nth_element(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(rank - 1), others.end());
     core[i] = others[rank - 1];
   }
   const double divisor = divisor_of(options);

@@ -36,7 +36,7 @@ void expect_sound(const Dbscan& found, const std::string& what) {
   EXPECT_EQ(found.core_rows, std::count(found.core.begin(), found.core.end(), 1)) << what;
 }
 
-void check_clusters(const Pairs& data, DbscanOptions options, const std::string& what, std::uint64_t turn, bool in_all) {
+void check_clusters(const PairTable& data, DbscanOptions options, const std::string& what, std::uint64_t turn, bool in_all) {
   options.metric = data.metric;
   options.p = data.p;
   const Dbscan expected = reference::dbscan(data.keys, options);
@@ -58,7 +58,7 @@ void check_clusters(const Pairs& data, DbscanOptions options, const std::string&
 }
 
 // Distances of the table that are worth a try, and one just below each.
-std::vector<double> telling_eps(const Pairs& data) {
+std::vector<double> telling_eps(const PairTable& data) {
   std::vector<double> distances;
   const auto n = static_cast<std::size_t>(data.table.view().rows());
   for (std::size_t i = 0; i < n; ++i) {
@@ -96,7 +96,7 @@ TEST_P(DbscanOfFamily, EqualsTheReference) {
     const Shape shape = {metric == Metric::minkowski ? 50 : 130, turn % 3 == 0 ? 2 : 5, 0};
     const DType dtype = kAllDTypes[turn % 5];
     const auto layout = static_cast<Layout>(turn % static_cast<std::uint64_t>(Layout::blocks));
-    const Pairs data(make_rows(GetParam(), shape, 3).table, shape.d, metric, p, dtype, layout);
+    const PairTable data(make_rows(GetParam(), shape, 3).table, shape.d, metric, p, dtype, layout);
     ++turn;
     if (data.overflows()) continue;
     const std::vector<double> positive = some_weights(shape.n, false);
@@ -119,7 +119,7 @@ TEST(Dbscan, Sizes) {
   std::uint64_t turn = 0;
   for (const auto& [n, d] : {std::pair<std::int64_t, std::int64_t>{2, 1}, {3, 2}, {9, 1}, {65, 17}, {300, 2}}) {
     for (const Family family : {Family::gaussian, Family::integer_ties, Family::duplicates, Family::constant}) {
-      const Pairs data(make_rows(family, {n, d, 0}, ++turn).table, d);
+      const PairTable data(make_rows(family, {n, d, 0}, ++turn).table, d);
       for (const std::int64_t min_samples : {std::int64_t{1}, std::int64_t{2}, std::int64_t{7}, n, n + 1}) {
         for (const double eps : telling_eps(data)) {
           check_clusters(data, {.eps = eps, .min_samples = min_samples}, std::string(name_of(family)) + std::to_string(n), turn,
@@ -136,7 +136,7 @@ TEST(Dbscan, ClustersThatMeetInBorderRows) {
   const std::int64_t n = sanitized<std::int64_t>(1500, 300);
   const Generated made =
       generate(on(2), {.shape = vicinal::Shape::blobs, .rows = n, .cols = 3, .centers = 9, .noise = 1.1});
-  const Pairs data(made.points, 3);
+  const PairTable data(made.points, 3);
   const std::vector<double> weights = some_weights(n, false);
   std::uint64_t turn = 0;
   for (const double eps : {0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 3.0, 40.0}) {
@@ -209,7 +209,7 @@ TEST(Dbscan, MemoryDoesNotDependOnEps) {
   const std::int64_t n = 4000;
   const std::vector<double> rows = make_rows(Family::gaussian, {n, 3, 0}, 1).table;
   const TableView table(rows.data(), n, 3);
-  refused([&] { dbscan(Context::cpu({.threads = 2, .memory_limit = 50000}), table, {}); }, ErrorCode::over_memory,
+  refused([&] { dbscan(Context::cpu({.threads = 2, .memory_limit = 850000}), table, {}); }, ErrorCode::over_memory,
           "dbscan");
   const std::uint64_t needed = plan_dbscan(on(2), table, {.eps = 0.1}).memory;
   EXPECT_EQ(plan_dbscan(on(2), table, {.eps = 1e6}).memory, needed);

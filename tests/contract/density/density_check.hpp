@@ -21,13 +21,13 @@ inline std::vector<Context> cpu_contexts(std::uint64_t turn) {
 }
 
 /// A table as the library and the reference get it.
-struct Pairs {
+struct PairTable {
   Stored table;
   Metric metric;
   double p;
   std::vector<double> keys;  ///< [n * n]
 
-  Pairs(const std::vector<double>& rows, std::int64_t d, Metric by = Metric::euclidean, double exponent = 2,
+  PairTable(const std::vector<double>& rows, std::int64_t d, Metric by = Metric::euclidean, double exponent = 2,
         DType dtype = DType::float64, Layout layout = Layout::contiguous)
       : table(rows, d, dtype, layout),
         metric(by),

@@ -60,7 +60,7 @@ std::vector<HdbscanOptions> every_choice(const SpanningTree& tree) {
   return all;
 }
 
-void check_every_choice(const Pairs& data, const std::string& what, std::uint64_t turn) {
+void check_every_choice(const PairTable& data, const std::string& what, std::uint64_t turn) {
   const SpanningTreeOptions reach{
       .min_samples = std::int64_t{1} + static_cast<std::int64_t>(turn % 3) * 2, .metric = data.metric, .p = data.p};
   const SpanningTree tree = reference::minimum_spanning_tree(data.keys, reach);
@@ -89,7 +89,7 @@ TEST_P(HdbscanOfFamily, EqualsTheReference) {
   for (int i = 0; i < 3; ++i) {
     const auto& [metric, p] = kAllMetrics[(turn + static_cast<std::uint64_t>(i) * 3) % 8];
     if (metric == Metric::inner_product) continue;
-    const Pairs data(make_rows(GetParam(), {60, 3, 0}, 3).table, 3, metric, p, kAllDTypes[turn % 5]);
+    const PairTable data(make_rows(GetParam(), {60, 3, 0}, 3).table, 3, metric, p, kAllDTypes[turn % 5]);
     ++turn;
     if (data.overflows()) continue;
     check_every_choice(data, std::string(name_of(GetParam())), turn);
@@ -104,7 +104,7 @@ TEST(Hdbscan, Sizes) {
   std::uint64_t turn = 0;
   for (const std::int64_t n : {2, 3, 7, 8, 40}) {
     for (const Family family : {Family::gaussian, Family::integer_ties, Family::duplicates, Family::constant}) {
-      const Pairs data(make_rows(family, {n, 2, 0}, ++turn).table, 2);
+      const PairTable data(make_rows(family, {n, 2, 0}, ++turn).table, 2);
       const SpanningTreeOptions reach{.min_samples = 2};
       const SpanningTree tree = reference::minimum_spanning_tree(data.keys, reach);
       for (const std::int64_t size : {std::int64_t{2}, std::int64_t{3}, n, n + 1}) {
@@ -124,7 +124,7 @@ TEST(Hdbscan, BlobsOfDifferentDensities) {
   const std::int64_t n = sanitized<std::int64_t>(240, 120);
   Generated made = generate(on(2), {.shape = vicinal::Shape::blobs, .rows = n, .cols = 2, .centers = 5, .seed = 2});
   for (std::int64_t i = 0; i < n; ++i) made.points[static_cast<std::size_t>(2 * i)] *= 1.0 + static_cast<double>(i % 5);
-  const Pairs data(made.points, 2);
+  const PairTable data(made.points, 2);
   check_every_choice(data, "blobs", 1);
   check_every_choice(data, "blobs", 2);
 }
@@ -185,7 +185,7 @@ TEST(Hdbscan, RefusesWhatIsNoSpanningTree) {
 TEST(Hdbscan, SaysHowMuchMemoryItNeeds) {
   const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 0}, 1).table;
   const TableView table(rows.data(), 3000, 3);
-  refused([&] { hdbscan(Context::cpu({.threads = 2, .memory_limit = 100000}), table); }, ErrorCode::over_memory,
+  refused([&] { hdbscan(Context::cpu({.threads = 2, .memory_limit = 700000}), table); }, ErrorCode::over_memory,
           "hdbscan");
   const Context enough = Context::cpu({.threads = 2, .memory_limit = plan_hdbscan(on(2), table).memory});
   EXPECT_EQ(hdbscan(enough, table).labels.size(), 3000U);

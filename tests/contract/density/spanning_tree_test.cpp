@@ -40,7 +40,7 @@ void expect_same_tree(const SpanningTree& got, const SpanningTree& expected, con
 }
 
 // The tree of some options by every method, in all contexts or in one, which `turn` varies.
-void check_tree(const Pairs& data, SpanningTreeOptions options, const std::string& what, std::uint64_t turn, bool in_all) {
+void check_tree(const PairTable& data, SpanningTreeOptions options, const std::string& what, std::uint64_t turn, bool in_all) {
   options.metric = data.metric;
   options.p = data.p;
   const SpanningTree expected = reference::minimum_spanning_tree(data.keys, options);
@@ -71,7 +71,7 @@ std::vector<SpanningTreeOptions> every_reach(std::int64_t n) {
   return all;
 }
 
-void check_every_reach(const Pairs& data, const std::string& what, std::uint64_t turn) {
+void check_every_reach(const PairTable& data, const std::string& what, std::uint64_t turn) {
   for (SpanningTreeOptions options : every_reach(data.table.view().rows())) {
     if (is_left_out(++turn)) continue;
     if (data.metric == Metric::inner_product) options.alpha = 1;
@@ -89,7 +89,7 @@ TEST_P(SpanningTreeOfFamily, EqualsTheReference) {
     const Shape shape = {metric == Metric::minkowski ? 60 : 150, turn % 3 == 0 ? 2 : 5, 0};
     const DType dtype = kAllDTypes[turn % 5];
     const auto layout = static_cast<Layout>(turn % static_cast<std::uint64_t>(Layout::blocks));
-    const Pairs data(make_rows(GetParam(), shape, 3).table, shape.d, metric, p, dtype, layout);
+    const PairTable data(make_rows(GetParam(), shape, 3).table, shape.d, metric, p, dtype, layout);
     ++turn;
     if (data.overflows()) continue;
     check_every_reach(data, std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)), turn);
@@ -104,7 +104,7 @@ TEST(SpanningTree, Sizes) {
   std::uint64_t turn = 0;
   for (const auto& [n, d] : {std::pair<std::int64_t, std::int64_t>{2, 1}, {3, 2}, {9, 1}, {11, 3}, {12, 2}, {65, 17}}) {
     for (const Family family : {Family::gaussian, Family::integer_ties, Family::duplicates, Family::constant}) {
-      const Pairs data(make_rows(family, {n, d, 0}, ++turn).table, d);
+      const PairTable data(make_rows(family, {n, d, 0}, ++turn).table, d);
       check_every_reach(data, std::string(name_of(family)) + " n=" + std::to_string(n), turn);
       if (HasFailure()) return;
     }
@@ -183,7 +183,7 @@ TEST(SpanningTree, OfTablesWhosePartsJoinLate) {
                  {"outlier", one_far_outlier(n, 4), 4}};
   std::uint64_t turn = 0;
   for (const auto& [name, rows, d] : kTables) {
-    const Pairs data(rows, d);
+    const PairTable data(rows, d);
     for (const SpanningTreeOptions& options :
          {SpanningTreeOptions{}, SpanningTreeOptions{.min_samples = 5}, SpanningTreeOptions{.min_samples = 20}}) {
       check_tree(data, options, name, ++turn, true);
@@ -276,7 +276,7 @@ TEST(SpanningTree, RefusesValuesThatHaveNoDistance) {
 TEST(SpanningTree, SaysHowMuchMemoryItNeeds) {
   const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 0}, 1).table;
   const TableView table(rows.data(), 3000, 3);
-  const Context small = Context::cpu({.threads = 2, .memory_limit = 100000});
+  const Context small = Context::cpu({.threads = 2, .memory_limit = 700000});
   refused([&] { minimum_spanning_tree(small, table, {.min_samples = 5}); }, ErrorCode::over_memory, "spanning tree");
   const std::uint64_t needed = plan_spanning_tree(on(2), table, {.min_samples = 5}).memory;
   const Context enough = Context::cpu({.threads = 2, .memory_limit = needed});
