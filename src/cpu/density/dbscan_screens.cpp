@@ -1,17 +1,19 @@
 // The searches of DBSCAN by brute force: the fused search with collectors that need no more of a row than they have to.
 //   core    a query is done when its neighbors weigh enough.
 //   join    a query is done if it is no core row, and all are when one component is left. A row that is joined to the
-//           query already is passed over before its key is computed.
+//           query already is passed over before its key is computed. Some rows search before all do.
 //   border  a row is passed over unless its number is below the one that is found already.
 // Equal rows are joined first where their key is 0, as of every metric but cosine (rows of zeros) and inner_product;
 // of those each member is looked at.
 #include <atomic>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "core/infinity.hpp"
 #include "core/poll.hpp"
 #include "cpu/density/dbscan.hpp"
+#include "cpu/density/gathered.hpp"
 #include "cpu/nearest/collector.hpp"
 #include "cpu/nearest/nearest.hpp"
 
@@ -19,6 +21,7 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kUnnumbered = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kFirstRows = 64;
 constexpr std::int64_t kMostQueriesOfARound = 4096;  // of a search that collects no lists (cpu/nearest/nearest.cpp)
 
 kernels::NearestTask counting_task(const kernels::DbscanTask& task) {
@@ -77,20 +80,24 @@ class Unions final : public SelectiveCollector {
   Unions(DbscanRun& run, const Candidates& candidates, bool joined_groups, std::int64_t components)
       : SelectiveCollector(run, candidates), joined_groups_(joined_groups), components_(components) {}
 
+  /// The rows that queries are from now on; none: the table's.
+  void ask(std::span<const std::int64_t> rows) { rows_ = rows; }
+  [[nodiscard]] std::int64_t components() const { return components_.load(std::memory_order_relaxed); }
+
   double limit(std::int64_t query) const override {
-    const bool is_done = !is_core(query) || components_.load(std::memory_order_relaxed) <= 1;
+    const bool is_done = !is_core(row_of(query)) || components() <= 1;
     return is_done ? -kInfinity : run_.task.limit;
   }
   bool wants(std::int64_t query, std::int64_t distinct) const override {
     for (const std::int64_t row : candidates_.members(distinct)) {
-      if (is_core(row) && !run_.forest.are_joined(row, query)) return true;
+      if (is_core(row) && !run_.forest.are_joined(row, row_of(query))) return true;
       if (joined_groups_) return false;
     }
     return false;
   }
   void offer(std::int64_t query, double /*key*/, std::int64_t distinct) override {
     for (const std::int64_t row : candidates_.members(distinct)) {
-      if (row != query && is_core(row) && run_.forest.unite(row, query)) {
+      if (is_core(row) && run_.forest.unite(row, row_of(query))) {
         components_.fetch_sub(1, std::memory_order_relaxed);
       }
       if (joined_groups_) return;
@@ -98,8 +105,13 @@ class Unions final : public SelectiveCollector {
   }
 
  private:
+  [[nodiscard]] std::int64_t row_of(std::int64_t query) const {
+    return rows_.empty() ? query : rows_[static_cast<std::size_t>(query)];
+  }
+
   bool joined_groups_;
   std::atomic<std::int64_t> components_;
+  std::span<const std::int64_t> rows_;
 };
 
 class Numbers final : public SelectiveCollector {
@@ -153,7 +165,8 @@ class DbscanScreens final : public DbscanSearches {
     }
     if (components <= 1) return;
     Unions unions(run_, candidates_, joins_groups, components);
-    find(unions);
+    join_some(unions);
+    if (unions.components() > 1) find(unions);
   }
 
   void label_border_rows() override {
@@ -172,6 +185,27 @@ class DbscanScreens final : public DbscanSearches {
   }
 
  private:
+  /// A few core rows first: what they join with a large limit is passed over by all others.
+  void join_some(Unions& unions) {
+    std::vector<std::int64_t> rows;
+    const auto n = static_cast<std::int64_t>(run_.result.core.size());
+    for (std::int64_t i = 0; i < kFirstRows; ++i) {
+      const std::int64_t row = i * n / kFirstRows;
+      if (run_.result.core[static_cast<std::size_t>(row)] != 0 && (rows.empty() || rows.back() != row)) {
+        rows.push_back(row);
+      }
+    }
+    if (rows.empty()) return;
+    Gathered gathered;
+    gathered.take(run_.ctx, search_.queries, rows);
+    kernels::NearestTask search = search_;
+    search.queries = gathered.view();
+    SearchStats stats;
+    unions.ask(rows);
+    nearest(run_.ctx, search, unions, stats);
+    unions.ask({});
+  }
+
   void find(Collector& collector) {
     SearchStats stats;
     nearest(run_.ctx, search_, collector, stats);
@@ -192,7 +226,8 @@ std::unique_ptr<DbscanSearches> dbscan_by_screens(DbscanRun& run) {
 std::uint64_t dbscan_by_screens_bytes(const Context& ctx, const kernels::DbscanTask& task) {
   const std::int64_t n = task.search.queries.rows();
   return nearest_scratch(ctx, counting_task(task)) + static_cast<std::uint64_t>(n) * sizeof(std::int64_t) +
-         static_cast<std::uint64_t>(std::min(n, kMostQueriesOfARound)) * sizeof(NeighborhoodWeight);
+         static_cast<std::uint64_t>(std::min(n, kMostQueriesOfARound)) * sizeof(NeighborhoodWeight) +
+         static_cast<std::uint64_t>(kFirstRows * task.search.queries.cols()) * sizeof(double);
 }
 
 }  // namespace vicinal::cpu

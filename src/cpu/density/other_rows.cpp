@@ -6,10 +6,10 @@
 #include "cpu/density/other_rows.hpp"
 
 #include <cmath>
-#include <cstring>
 
 #include "core/parallel.hpp"
 #include "core/table_access.hpp"
+#include "cpu/density/gathered.hpp"
 #include "cpu/nearest/nearest.hpp"
 #include "cpu/nearest/tree/walk.hpp"
 #include "cpu/nearest/wide_rows.hpp"
@@ -135,28 +135,6 @@ class InTree final : public OtherRows {
   std::vector<std::int64_t> labels_;  // [children] the component of all their rows, or -1: several
   std::vector<double> cores_;         // [children] the least core key
   std::vector<std::vector<double>> queries_;
-};
-
-/// Rows copied one after the other, in their table's type.
-class Gathered {
- public:
-  void take(const Context& ctx, const TableView& table, std::span<const std::int64_t> rows) {
-    const std::int64_t row_bytes = table.cols() * size_of(table.dtype());
-    const auto size = static_cast<std::int64_t>(rows.size());
-    bytes_.resize(static_cast<std::size_t>(size * row_bytes));
-    core::parallel_for(ctx, (size + 255) / 256, [&](std::int64_t task, int /*worker*/) {
-      for (std::int64_t i = task * 256; i < std::min(size, (task + 1) * 256); ++i) {
-        const std::int64_t row = rows[static_cast<std::size_t>(i)];
-        core::copy_rows(table, row, row + 1, bytes_.data() + i * row_bytes);
-      }
-    });
-    view_ = TableView(bytes_.data(), table.dtype(), size, table.cols(), table.cols());
-  }
-  [[nodiscard]] const TableView& view() const noexcept { return view_; }
-
- private:
-  std::vector<std::byte> bytes_;
-  TableView view_;
 };
 
 constexpr std::int64_t kGatheredBytes = std::int64_t{32} << 20;

@@ -577,6 +577,7 @@ class Search {
       scratch.survived += chunk;
       offer_keys(batch, block, i, rows, at, chunk, *collector_);
       chunk = 0;
+      if (selective_ && collector_->limit(query) == -kInfinity) return;
     }
     scratch.survived += chunk;
     if (chunk > 0) offer_keys(batch, block, i, rows, at, chunk, *collector_);

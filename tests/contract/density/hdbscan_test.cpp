@@ -185,7 +185,7 @@ TEST(Hdbscan, RefusesWhatIsNoSpanningTree) {
 TEST(Hdbscan, SaysHowMuchMemoryItNeeds) {
   const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 0}, 1).table;
   const TableView table(rows.data(), 3000, 3);
-  refused([&] { hdbscan(Context::cpu({.threads = 2, .memory_limit = 700000}), table); }, ErrorCode::over_memory,
+  refused([&] { hdbscan(Context::cpu({.threads = 2, .memory_limit = 760000}), table); }, ErrorCode::over_memory,
           "hdbscan");
   const Context enough = Context::cpu({.threads = 2, .memory_limit = plan_hdbscan(on(2), table).memory});
   EXPECT_EQ(hdbscan(enough, table).labels.size(), 3000U);

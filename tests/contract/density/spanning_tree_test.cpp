@@ -276,7 +276,7 @@ TEST(SpanningTree, RefusesValuesThatHaveNoDistance) {
 TEST(SpanningTree, SaysHowMuchMemoryItNeeds) {
   const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 0}, 1).table;
   const TableView table(rows.data(), 3000, 3);
-  const Context small = Context::cpu({.threads = 2, .memory_limit = 700000});
+  const Context small = Context::cpu({.threads = 2, .memory_limit = 760000});
   refused([&] { minimum_spanning_tree(small, table, {.min_samples = 5}); }, ErrorCode::over_memory, "spanning tree");
   const std::uint64_t needed = plan_spanning_tree(on(2), table, {.min_samples = 5}).memory;
   const Context enough = Context::cpu({.threads = 2, .memory_limit = needed});
