@@ -10,6 +10,7 @@
 
 namespace vicinal::kernels {
 
+class DensityBackend;
 class DonorBackend;
 class GraphBackend;
 class KMeansBackend;
@@ -43,6 +44,8 @@ class Backend {
   [[nodiscard]] virtual const KrylovBackend& krylov() const = 0;
   [[nodiscard]] virtual const GraphBackend& graph() const = 0;
   [[nodiscard]] virtual const OverlapBackend& overlap() const = 0;
+  /// Null: the device does not cluster by density.
+  [[nodiscard]] virtual const DensityBackend* density() const { return nullptr; }
 };
 
 const Backend& cpu_backend();

@@ -1,8 +1,11 @@
 // The CPU backend: one object behind the interface (backend/backend.hpp).
 #include "backend/backend.hpp"
 
+#include "backend/density.hpp"
 #include "backend/krylov.hpp"
 #include "backend/lle.hpp"
+#include "cpu/density/dbscan.hpp"
+#include "cpu/density/spanning_tree.hpp"
 #include "cpu/graph/graphs.hpp"
 #include "cpu/kmeans/lloyd.hpp"
 #include "cpu/kmeans/seeding.hpp"
@@ -43,6 +46,22 @@ class CpuLof final : public LofBackend {
   }
 };
 
+class CpuDensity final : public DensityBackend {
+ public:
+  void spanning_tree(const Context& ctx, const SpanningTask& task, SpanningResult& result) const override {
+    cpu::spanning_tree(ctx, task, result);
+  }
+  MemoryNeed spanning_tree_bytes(const Context& ctx, const SpanningTask& task) const override {
+    return {cpu::spanning_tree_bytes(ctx, task), 0};
+  }
+  void dbscan(const Context& ctx, const DbscanTask& task, DbscanResult& result) const override {
+    cpu::dbscan(ctx, task, result);
+  }
+  MemoryNeed dbscan_bytes(const Context& ctx, const DbscanTask& task) const override {
+    return {cpu::dbscan_bytes(ctx, task), 0};
+  }
+};
+
 class CpuBackend final : public Backend {
  public:
   int device() const override { return kHost; }
@@ -57,6 +76,7 @@ class CpuBackend final : public Backend {
   const KrylovBackend& krylov() const override { return krylov_; }
   const GraphBackend& graph() const override { return graph_; }
   const OverlapBackend& overlap() const override { return overlap_; }
+  const DensityBackend* density() const override { return &density_; }
 
  private:
   cpu::CpuDonors donors_;
@@ -66,6 +86,7 @@ class CpuBackend final : public Backend {
   cpu::HostSpaces krylov_;
   cpu::CpuGraphs graph_;
   cpu::CpuJoins overlap_;
+  CpuDensity density_;
 };
 
 }  // namespace

@@ -26,10 +26,11 @@ MAY_INCLUDE = {
     "gdal": {"plugin/abi"},
     "reference": set(),
 }
-SUBJECTS = {"nearest", "kmeans", "lof", "lle", "graph", "overlap", "metrics"}
+SUBJECTS = {"nearest", "kmeans", "lof", "lle", "graph", "overlap", "metrics", "density"}
 # The subject in a path is what the folder serves; a subject stands on those before it.
 STANDS_ON = {"nearest": set(), "kmeans": {"nearest"}, "lof": {"nearest"}, "lle": {"nearest", "kmeans"},
-             "graph": set(), "overlap": {"graph"}, "metrics": {"nearest", "kmeans"}}
+             "graph": set(), "overlap": {"graph"}, "metrics": {"nearest", "kmeans"},
+             "density": {"nearest"}}
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 

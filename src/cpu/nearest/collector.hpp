@@ -74,8 +74,11 @@ class Collector {
   virtual ~Collector() = default;
   /// Queries [begin, end) come next; the former ones are finished.
   virtual void begin(std::int64_t begin, std::int64_t end) = 0;
-  /// A key above this cannot change the answer for the query; may be infinity.
+  /// A key above this cannot change the answer for the query; may be infinity. Minus infinity: no row can.
   [[nodiscard]] virtual double limit(std::int64_t query) const = 0;
+  /// Whether it knows of rows, before their keys are computed, that they cannot change an answer: then `wants` says so.
+  [[nodiscard]] virtual bool is_selective() const { return false; }
+  [[nodiscard]] virtual bool wants(std::int64_t /*query*/, std::int64_t /*distinct*/) const { return true; }
   virtual void offer(std::int64_t query, double key, std::int64_t distinct) = 0;
   /// Turns what was collected for query `begin + i` into its final order and distances; any thread, one query each.
   virtual void finish(std::int64_t query) = 0;

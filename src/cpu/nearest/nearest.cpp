@@ -91,7 +91,8 @@ struct WorkerScratch {
 
 class Search {
  public:
-  Search(const Context& ctx, const kernels::NearestTask& task, kernels::NearestResult& result)
+  /// `given`: the caller's collector; null: the one that the task names.
+  Search(const Context& ctx, const kernels::NearestTask& task, kernels::NearestResult& result, Collector* given)
       : ctx_(ctx),
         task_(task),
         result_(result),
@@ -100,11 +101,13 @@ class Search {
         n_(task.index->distinct_rows()),
         types_(screen_types(task, simd_)),
         sizes_(task, simd_, types_),
-        splits_rows_(splits_rows(ctx, task, sizes_, screened())),
+        splits_rows_(given == nullptr && splits_rows(ctx, task, sizes_, screened())),
         candidates_(task),
         keys_(ctx, task, candidates_),
         bytes_(result.handover != nullptr ? 0 : nearest_scratch(ctx, task)),
-        collector_(make_collector(ctx, task, candidates_, result, bytes_)),
+        made_(given == nullptr ? make_collector(ctx, task, candidates_, result, bytes_) : nullptr),
+        collector_(given == nullptr ? made_.get() : given),
+        selective_(collector_->is_selective()),
         workers_(static_cast<std::size_t>(ctx.threads())),
         ladder_(make_ladder(ctx, task, types_)) {}
 
@@ -163,6 +166,7 @@ class Search {
     for (std::int64_t b = 0; b < blocks && !splits_rows_; ++b) {
       const std::int64_t first = b * sizes_.block;
       block.assign(first, std::min(n_, first + sizes_.block) - first);
+      if (selective_ && are_done(batch, 0, batch.size())) break;
       search_block(batch, block, Stage::table);
       const double done = (static_cast<double>(begin) +
                            static_cast<double>(end - begin) * static_cast<double>(b + 1) / static_cast<double>(blocks));
@@ -265,7 +269,10 @@ class Search {
       std::int64_t active[kGroupTiles];
       std::int64_t count = 0;
       for (std::int64_t tile = first; tile < last; ++tile) {
-        if (climbs_[tile].pending == pending) active[count++] = tile;
+        if (climbs_[tile].pending != pending) continue;
+        const std::int64_t query = tile * simd_.tile_queries;
+        if (selective_ && !pending && are_done(batch, query, queries_of(batch, tile))) continue;
+        active[count++] = tile;
       }
       if (count == 0) return;
       screen_tiles(batch, block, {active, static_cast<std::size_t>(count)}, scratch);
@@ -363,8 +370,17 @@ class Search {
     return std::min(seeds_[i], collector.limit(batch.begin() + i));
   }
 
+  // Whether no row can change the answers of `count` queries from batch.begin() + first on.
+  [[nodiscard]] bool are_done(const QueryBatch& batch, std::int64_t first, std::int64_t count) const {
+    for (std::int64_t i = first; i < first + count; ++i) {
+      if (collector_->limit(batch.begin() + i) > -kInfinity) return false;
+    }
+    return true;
+  }
+
   [[nodiscard]] Threshold threshold(const QueryBatch& batch, const RowBlock& block, int level, std::int64_t i) const {
     const double key = limit(batch, i, *collector_);
+    if (selective_ && key == -kInfinity) return {0, 0, std::numeric_limits<float>::max()};  // nothing passes
     // The screen works on sums of squares: of a cosine key, twice the key.
     return ladder_[level].threshold(batch.terms(level, i), task_.metric == Metric::cosine ? 2 * key : key,
                                     block.packed(level).typical_norm);
@@ -479,6 +495,7 @@ class Search {
       seed_query(batch, block, level, i, survivors, count, scratch);
       return;
     }
+    if (selective_ && collector_->limit(batch.begin() + i) == -kInfinity) return;
     const std::int64_t best = 2 * task_.k + 8;
     // Scores of a query that float32 cannot hold may be NaN: they have no order.
     if (has_limit_from_sample(task_) && count > 2 * best && batch.terms(level, i).usable) {
@@ -547,17 +564,23 @@ class Search {
   // Ranks survivors by the float64 key and offers them.
   void rank(const QueryBatch& batch, const RowBlock& block, std::int64_t i, const Survivor* survivors,
             std::int64_t count, WorkerScratch& scratch) {
-    scratch.survived += count;
+    const std::int64_t query = batch.begin() + i;
     const void* rows[kKeyChunk];
     std::int64_t at[kKeyChunk];
-    for (std::int64_t begin = 0; begin < count; begin += kKeyChunk) {
-      const std::int64_t chunk = std::min(kKeyChunk, count - begin);
-      for (std::int64_t s = 0; s < chunk; ++s) {
-        at[s] = survivors[begin + s].row;
-        rows[s] = block.rows()[at[s]];
-      }
+    std::int64_t chunk = 0;
+    for (std::int64_t s = 0; s < count; ++s) {
+      const std::int64_t row = survivors[s].row;
+      if (selective_ && !collector_->wants(query, block.distinct(row))) continue;
+      at[chunk] = row;
+      rows[chunk++] = block.rows()[row];
+      if (chunk < kKeyChunk) continue;
+      scratch.survived += chunk;
       offer_keys(batch, block, i, rows, at, chunk, *collector_);
+      chunk = 0;
+      if (selective_ && collector_->limit(query) == -kInfinity) return;
     }
+    scratch.survived += chunk;
+    if (chunk > 0) offer_keys(batch, block, i, rows, at, chunk, *collector_);
   }
 
   // Method `direct`: every row of the block is ranked, in chunks that stay in the cache while the group passes over
@@ -565,11 +588,24 @@ class Search {
   void rank_group(const QueryBatch& batch, const RowBlock& block, std::int64_t first, std::int64_t count,
                   Collector& collector) {
     std::int64_t at[kKeyChunk];
+    const void* rows[kKeyChunk];
     for (std::int64_t begin = 0; begin < block.size(); begin += kKeyChunk) {
       const std::int64_t chunk = std::min(kKeyChunk, block.size() - begin);
       for (std::int64_t s = 0; s < chunk; ++s) at[s] = begin + s;
       for (std::int64_t i = first; i < first + count; ++i) {
-        offer_keys(batch, block, i, block.rows() + begin, at, chunk, collector);
+        if (!selective_) {
+          offer_keys(batch, block, i, block.rows() + begin, at, chunk, collector);
+          continue;
+        }
+        if (collector.limit(batch.begin() + i) == -kInfinity) continue;
+        std::int64_t wanted[kKeyChunk];
+        std::int64_t size = 0;
+        for (std::int64_t row = begin; row < begin + chunk; ++row) {
+          if (!collector.wants(batch.begin() + i, block.distinct(row))) continue;
+          wanted[size] = row;
+          rows[size++] = block.rows()[row];
+        }
+        if (size > 0) offer_keys(batch, block, i, rows, wanted, size, collector);
       }
     }
   }
@@ -605,7 +641,9 @@ class Search {
   Candidates candidates_;
   PairKeys keys_;
   std::atomic<std::uint64_t> bytes_;  // in use, for collectors whose answers grow
-  std::unique_ptr<Collector> collector_;
+  std::unique_ptr<Collector> made_;
+  Collector* collector_;
+  bool selective_;
   std::vector<WorkerScratch> workers_;
   std::vector<Screen> ladder_;
   std::vector<Climb> climbs_;       // [tiles of the batch]
@@ -616,7 +654,14 @@ class Search {
 }  // namespace
 
 void nearest(const Context& ctx, const kernels::NearestTask& task, kernels::NearestResult& result) {
-  Search(ctx, task, result).run();
+  Search(ctx, task, result, nullptr).run();
+}
+
+void nearest(const Context& ctx, const kernels::NearestTask& task, Collector& collector, SearchStats& stats) {
+  std::vector<std::int64_t> unused;
+  std::vector<double> none;
+  kernels::NearestResult result{unused, none, unused, unused, stats};
+  Search(ctx, task, result, &collector).run();
 }
 
 std::uint64_t nearest_scratch(const Context& ctx, const kernels::NearestTask& task) {

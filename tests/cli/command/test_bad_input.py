@@ -280,6 +280,8 @@ OUTPUTS = {
     "classify t.csv t.csv --label y": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
     "regress t.csv t.csv --target a": {"-o": "o.npy", "--save-model": "m", "--report": "r.html"},
     "kmeans t.csv -c 2": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
+    "dbscan t.csv --drop y": {"-o": "o.csv", "--report": "r.html"},
+    "hdbscan t.csv --drop y": {"-o": "o.npz", "--report": "r.html"},
     "lof t.csv -k 3": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
     "lle t.csv -k 5": {"-o": "o.csv", "--save-model": "m", "--report": "r.html"},
     "cocluster e.csv --split-members 2": {"-o": "o.csv", "--cut-edges": "c.csv"},

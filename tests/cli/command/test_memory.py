@@ -102,6 +102,9 @@ COMMANDS = {
     "info": "info table.npy --json",
     "info of text": "info table.csv",
     "info, a page": "info table.npy --report out.html",
+    "dbscan": "dbscan table.npy --eps 0.1 --labels labels.npy -o out.csv",
+    "hdbscan": "hdbscan table.npy -o out.csv",
+    "spanning tree": "spanning-tree table.npy --min-samples 20 -o out.csv",
     "kmeans": "kmeans table.npy -c 20 --max-iterations 3 -o out.csv",
 }
 

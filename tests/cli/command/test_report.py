@@ -104,6 +104,20 @@ def many_clusters(folder):
     run(folder, "kmeans", "many.npy", "-c", 60, "--max-iterations", 100, "--report", "report.html")
 
 
+def dense_clusters(folder):
+    generator = np.random.default_rng(4)
+    rows = np.concatenate([generator.normal(size=(80, 7)) * (i + 1) + 9 * i for i in range(4)] + [np.ones((30, 7))])
+    write_table(folder / "<b>rows&.csv", [*TEXTS, "it's", "f", "g"], rows.tolist())
+    run(folder, "hdbscan", "<b>rows&.csv", "--min-cluster-size", 8, "--report", "report.html")
+
+
+def dense_places(folder):
+    """More clusters than the list shows."""
+    places = np.random.default_rng(4).normal(size=(150, 2)) * 1e9
+    np.save(folder / "rows.npy", np.repeat(places, 4, axis=0))
+    run(folder, "dbscan", "rows.npy", "--min-samples", 3, "--report", "report.html")
+
+
 def outliers(folder):
     """Scores over many magnitudes, some infinite."""
     generator = np.random.default_rng(6)
@@ -156,8 +170,8 @@ def maps(folder):
     run(folder, "match", "<b>old&.geojson", "new.geojson", "--id", "name", "--report", "report.html")
 
 
-MAKERS = [images, texts, neighbors, radius, contents, regression, clusters, many_clusters, outliers, graph_outliers,
-          no_outliers, embedding, pieces, maps]  # fmt: skip
+MAKERS = [images, texts, neighbors, radius, contents, regression, clusters, many_clusters, dense_clusters,
+          dense_places, outliers, graph_outliers, no_outliers, embedding, pieces, maps]  # fmt: skip
 
 
 class Pages:

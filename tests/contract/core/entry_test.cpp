@@ -98,6 +98,7 @@ struct Inputs {
   Imputer imputer = Imputer::fit(ctx, tiny);
   NeighborGraph graph = knn(ctx, table, {.k = 8});
   Lof fitted_lof = lof(ctx, index, {.k = 8, .novelty = true});
+  SpanningTree tree = minimum_spanning_tree(ctx, table, {.min_samples = 3});
   Lle fitted_lle = lle(ctx, table, {.k = 8});
   KMeans fitted_kmeans = kmeans(ctx, table, {.clusters = 3, .seed = 1});
   std::vector<std::int64_t> ends_a = numbered(kRows, 11);
@@ -260,6 +261,13 @@ void add_preparation(Bits& bits, const Preparation& found) {
     bits.add(column.scale);
   }
 }
+void add_density(Bits& bits, const Hdbscan& found) {
+  bits.add(found.labels);
+  bits.add(found.probabilities);
+  bits.add(found.outlier_scores);
+  bits.add(found.persistences);
+  bits.add(found.tree.stabilities);
+}
 void add_lle(Bits& bits, const Lle& found) {
   bits.add(found.embedding);
   for (const LlePiece& piece : found.pieces) bits.add(piece.singular_values);
@@ -311,6 +319,16 @@ const std::vector<Call> kCases = {
   {"radius_batches", [](Bits& b, const Context& c, const Inputs& in) { radius_batches(c, in.index, in.queries, kNear, [&](std::int64_t, const NeighborGraph& lists) { b.add(lists); }); }},
   {"count", [](Bits& b, const Context& c, const Inputs& in) { b.add(count(c, in.index, kNear).counts); }},
   {"count", [](Bits& b, const Context& c, const Inputs& in) { b.add(count(c, in.index, in.queries, kNear).counts); }},
+  {"minimum_spanning_tree", [](Bits& b, const Context& c, const Inputs& in) { const SpanningTree t = minimum_spanning_tree(c, in.tiny, {.min_samples = 3, .alpha = 0.9, .metric = Metric::manhattan}); b.add(t.a); b.add(t.b); b.add(t.lengths); b.add(t.core_distances); }},
+  {"minimum_spanning_tree", [](Bits& b, const Context& c, const Inputs& in) { const SpanningTree t = minimum_spanning_tree(c, in.index, {}); b.add(t.a); b.add(t.b); b.add(t.lengths); }},
+  {"plan_spanning_tree", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_spanning_tree(c, in.table)); }},
+  {"dbscan", [](Bits& b, const Context& c, const Inputs& in) { b.add(dbscan(c, in.tiny, {.eps = 4.1e-310, .metric = Metric::manhattan}).labels); }},
+  {"dbscan", [](Bits& b, const Context& c, const Inputs& in) { b.add(dbscan(c, in.index, {.eps = 3.7}).labels); }},
+  {"plan_dbscan", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_dbscan(c, in.table, {})); }},
+  {"hdbscan", [](Bits& b, const Context& c, const Inputs& in) { add_density(b, hdbscan(c, in.tiny, {.min_cluster_size = 4, .metric = Metric::manhattan})); }},
+  {"hdbscan", [](Bits& b, const Context& c, const Inputs& in) { add_density(b, hdbscan(c, in.index, {.min_cluster_size = 4})); }},
+  {"hdbscan", [](Bits& b, const Context& c, const Inputs& in) { add_density(b, hdbscan(c, in.tree, {.min_cluster_size = 3})); }},
+  {"plan_hdbscan", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_hdbscan(c, in.table)); }},
   {"plan_knn", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_knn(c, in.table, nullptr, {.k = 5})); }},
   {"plan_radius", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_radius(c, in.table, nullptr, kNear)); }},
   {"plan_radius_batches", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_radius_batches(c, in.table, nullptr, kNear)); }},

@@ -1,0 +1,63 @@
+// minimum_spanning_tree: the lightest tree that joins all rows of a table, by distance or by mutual reachability
+// (docs/density.md; docs/contract.md, clause 27).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "vicinal/context.hpp"
+#include "vicinal/graph.hpp"
+#include "vicinal/knn.hpp"
+#include "vicinal/table.hpp"
+
+namespace vicinal {
+
+struct SpanningTreeOptions {
+  /// The core distance of a row is the distance of its `min_samples`-th nearest row, and an edge is as long as the
+  /// largest of its distance and its ends' core distances (mutual reachability). 1, the row itself: edges are as long
+  /// as their distances. At least 1, and at most n; without `count_self` from 0 to n - 1.
+  std::int64_t min_samples = 1;
+  /// Whether a row is the first of its `min_samples` nearest rows, as in scikit-learn; the package hdbscan does not
+  /// count it.
+  bool count_self = true;
+  /// Distances, but not core distances, are divided by it: above 0 and finite; 1 for `inner_product`.
+  double alpha = 1;
+  Metric metric = Metric::euclidean;
+  double p = 2;                       ///< exponent of `minkowski`, finite and at least 1
+  Method method = Method::automatic;  ///< automatic, fused, direct or kdtree; all give the same tree
+};
+
+/// A tree of n rows: n - 1 edges, the lightest first.
+struct SpanningTree {
+  std::int64_t rows = 0;           ///< n
+  std::vector<std::int64_t> a;     ///< [n - 1] the smaller row of each edge
+  std::vector<std::int64_t> b;     ///< [n - 1] the larger one
+  std::vector<double> lengths;     ///< [n - 1] ascending
+  std::vector<double> core_distances;  ///< [n]; 0 where the row itself is the last of its `min_samples` nearest rows
+  SpanningTreeOptions options;     ///< those of the call
+  Plan plan;                       ///< of the search for neighbors, with the memory of the whole call
+  SearchStats stats;               ///< of the search for neighbors
+  double tree_seconds = 0;         ///< after the neighbors were found
+};
+
+/// The minimum spanning tree of the complete graph of a table's rows [n, d]. Edges are ordered by (key, smaller row,
+/// larger row), so that there is only one such tree, also where distances are equal. The same bits for every method,
+/// thread count and instruction set.
+///
+/// Neighbor lists come first; most edges follow from them, and the rest is searched among the rows of other components,
+/// in a kd-tree or by screens. Memory: 16 n k bytes for lists of k = max(min_samples + 5, 10), or n - 1 neighbors, and
+/// about 150 n bytes. Time: that of `knn` with that k, and of the searches, at most log2 n times as many.
+///
+/// Throws `invalid_argument` for options outside their domain, a method that does not serve the metric and a table that
+/// comes in blocks, `bad_data` naming row and column of the first NaN or infinity or two rows whose distance overflows
+/// float64, `over_memory` before work begins, `device_unavailable` for a context of a CUDA device, `cancelled`.
+VICINAL_API SpanningTree minimum_spanning_tree(const Context& ctx, const TableView& table,
+                                               const SpanningTreeOptions& options = {});
+VICINAL_API SpanningTree minimum_spanning_tree(const Context& ctx, const Index& index,
+                                               const SpanningTreeOptions& options = {});
+
+/// The plan of `minimum_spanning_tree` without running it: method, bytes of memory, expected seconds of the search for
+/// neighbors, and the reason. Throws as it does.
+VICINAL_API Plan plan_spanning_tree(const Context& ctx, const TableView& table, const SpanningTreeOptions& options = {});
+
+}  // namespace vicinal

@@ -1,0 +1,65 @@
+// Density clustering and the minimum spanning tree under it (contract clauses 27 and 27): what a backend provides.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backend/memory_need.hpp"
+#include "backend/nearest.hpp"
+#include "vicinal/context.hpp"
+
+namespace vicinal::kernels {
+
+/// An edge of the complete graph of a table's rows, a < b. Edges are ordered by (key, a, b).
+struct TreeEdge {
+  double key = 0;
+  std::int64_t a = -1;  ///< -1: no edge
+  std::int64_t b = -1;
+};
+
+struct SpanningTask {
+  /// The search of the k lists, which names table, metric and method (fused, direct or kdtree with its tree).
+  NearestTask search;
+  std::int64_t rank = 0;  ///< the neighbor whose key is a row's core key, at most k; 0: edges by distance alone
+  double divisor = 1;     ///< of the keys of pairs, but not of core keys
+  std::span<const std::int64_t> ids;  ///< [n, k] lists
+  std::span<double> keys;             ///< [n, k] of distances, which become keys
+};
+
+struct SpanningResult {
+  std::vector<TreeEdge>& edges;    ///< [n - 1] ascending
+  std::vector<double>& core_keys;  ///< [n] with a rank, else empty
+};
+
+/// DBSCAN of a table within itself: rows are neighbors where their key is not above `limit`.
+struct DbscanTask {
+  NearestTask search;  ///< names table, metric and method (fused, direct or kdtree with its tree)
+  double limit = 0;
+  std::int64_t min_samples = 1;
+  std::span<const double> weights;  ///< [n] finite, or empty: each row weighs 1
+};
+
+struct DbscanResult {
+  std::span<std::uint8_t> core;    ///< [n] 1 for core rows
+  std::span<std::int64_t> labels;  ///< [n] numbers of clusters, or -1
+  std::int64_t clusters = 0;
+};
+
+class DensityBackend {
+ public:
+  DensityBackend() = default;
+  DensityBackend(const DensityBackend&) = delete;
+  DensityBackend& operator=(const DensityBackend&) = delete;
+  virtual ~DensityBackend() = default;
+
+  virtual void spanning_tree(const Context& ctx, const SpanningTask& task, SpanningResult& result) const = 0;
+  /// What it takes beside table, lists and result.
+  virtual MemoryNeed spanning_tree_bytes(const Context& ctx, const SpanningTask& task) const = 0;
+
+  virtual void dbscan(const Context& ctx, const DbscanTask& task, DbscanResult& result) const = 0;
+  /// What it takes beside table and result.
+  virtual MemoryNeed dbscan_bytes(const Context& ctx, const DbscanTask& task) const = 0;
+};
+
+}  // namespace vicinal::kernels

@@ -1,0 +1,269 @@
+// See other_rows.hpp. THE BOUND: an edge's key is at least the pair's key over the divisor and at least both core keys;
+// division rounds monotonically, so a box whose key over the divisor is above the limit holds no edge that is lighter
+// or as light, and a pair whose key is above limit * divisor (rounded up by more than the two roundings) is none.
+// Which rows are searched first, and what other threads have found by then, decides how much is looked at, and never
+// what is found: a component's lightest edge is unique.
+#include "cpu/density/other_rows.hpp"
+
+#include <cmath>
+
+#include "core/parallel.hpp"
+#include "core/table_access.hpp"
+#include "cpu/density/gathered.hpp"
+#include "cpu/nearest/nearest.hpp"
+#include "cpu/nearest/tree/walk.hpp"
+#include "cpu/nearest/wide_rows.hpp"
+
+namespace vicinal::cpu {
+
+void Pursuit::offer(Growth& growth, const Candidates& candidates, double pair_key, std::int64_t distinct) {
+  if (growth.group_labels[static_cast<std::size_t>(distinct)] == label_) return;
+  const std::span<const std::int64_t> members = candidates.members(distinct);
+  const double key = growth.key(core_, growth.core(members.front()), pair_key);
+  if (key > growth.edges.limit(label_)) return;
+  if (other_ >= 0 && (key > key_ || (key == key_ && members.front() >= other_))) return;
+  for (const std::int64_t id : members) {
+    if (growth.components.label(id) == label_) continue;
+    if (other_ >= 0 && key == key_ && id >= other_) return;
+    key_ = key;
+    other_ = id;
+    growth.edges.lower(label_, key);
+    return;
+  }
+}
+
+void Pursuit::finish(Growth& growth) const {
+  const double limit = growth.edges.limit(label_);
+  const auto row = static_cast<std::size_t>(row_);
+  // What was passed over is above the limit of its time, which is not below the limit now.
+  const bool is_lightest = other_ >= 0 && key_ <= limit;
+  RowBounds& bounds = growth.bounds;
+  bounds.floor[row] = std::max(bounds.floor[row], is_lightest ? key_ : std::nextafter(limit, kInfinity));
+  bounds.other[row] = is_lightest ? other_ : -1;
+  bounds.other_key[row] = key_;
+  if (is_lightest) growth.edges.offer(label_, edge_of(key_, row_, other_));
+}
+
+namespace {
+
+constexpr std::int64_t kSearchesPerTask = 64;
+
+class InTree final : public OtherRows {
+ public:
+  InTree(const Context& ctx, Growth& growth)
+      : ctx_(ctx),
+        growth_(growth),
+        tree_(static_cast<const Tree&>(*growth.task.search.tree)),
+        keys_(ctx, growth.task.search, tree_),
+        candidates_(growth.task.search),
+        labels_(children()),
+        queries_(static_cast<std::size_t>(ctx.threads()), std::vector<double>(static_cast<std::size_t>(padded()))) {
+    if (growth.core_keys.empty()) return;
+    cores_.assign(children(), kInfinity);
+    from_the_leaves(tree_, [&](std::int64_t at) {
+      double& least = cores_[static_cast<std::size_t>(at)];
+      for_each_part(
+          at, [&](std::int64_t distinct) { least = std::min(least, growth_.core(candidates_.members(distinct)[0])); },
+          [&](std::int64_t child) { least = std::min(least, cores_[static_cast<std::size_t>(child)]); });
+    });
+  }
+
+  void relabel() override {
+    from_the_leaves(tree_, [&](std::int64_t at) {
+      constexpr std::int64_t kNone = -2;
+      std::int64_t label = kNone;
+      const auto add = [&](std::int64_t other) { label = label == kNone || label == other ? other : -1; };
+      for_each_part(
+          at, [&](std::int64_t distinct) { add(growth_.group_labels[static_cast<std::size_t>(distinct)]); },
+          [&](std::int64_t child) { add(labels_[static_cast<std::size_t>(child)]); });
+      labels_[static_cast<std::size_t>(at)] = label;
+    });
+  }
+
+  void search(std::span<const std::int64_t> rows) override {
+    const auto size = static_cast<std::int64_t>(rows.size());
+    core::parallel_for(ctx_, (size + kSearchesPerTask - 1) / kSearchesPerTask, [&](std::int64_t task, int worker) {
+      double* const x = queries_[static_cast<std::size_t>(worker)].data();
+      for (std::int64_t i = task * kSearchesPerTask; i < std::min(size, (task + 1) * kSearchesPerTask); ++i) {
+        const std::int64_t row = rows[static_cast<std::size_t>(i)];
+        Visitor visitor{*this, Pursuit(growth_, row)};
+        if (growth_.bounds.floor[static_cast<std::size_t>(row)] > growth_.edges.limit(visitor.pursuit.label())) continue;
+        core::widen_rows(growth_.task.search.queries, row, row + 1, x);
+        walk(ctx_, tree_, keys_, x, visitor);
+        visitor.pursuit.finish(growth_);
+      }
+    });
+  }
+
+ private:
+  struct Visitor {
+    InTree& search;
+    Pursuit pursuit;
+
+    [[nodiscard]] double limit() const { return pursuit.limit(search.growth_); }
+    [[nodiscard]] bool enters(std::int64_t child, double key) const {
+      const auto at = static_cast<std::size_t>(child);
+      if (search.labels_[at] == pursuit.label()) return false;
+      const double core = search.cores_.empty() ? -kInfinity : search.cores_[at];
+      return search.growth_.key(pursuit.core(), core, key) <= search.growth_.edges.limit(pursuit.label());
+    }
+    void offer(double key, std::int64_t distinct) {
+      pursuit.offer(search.growth_, search.candidates_, key, distinct);
+    }
+  };
+
+  [[nodiscard]] std::size_t children() const { return static_cast<std::size_t>(1 + tree_.nodes() * kTreeWidth); }
+  [[nodiscard]] std::int64_t padded() const { return (tree_.cols() + 7) / 8 * 8; }
+  /// Of a child the distinct rows of a leaf, or the children of a node.
+  template <class Row, class Child>
+  void for_each_part(std::int64_t at, const Row& row, const Child& child_of) const {
+    const Tree::Child& child = tree_.child(at);
+    for (std::int64_t i = 0; i < child.size; ++i) {
+      row(tree_.shape().order[static_cast<std::size_t>(child.first + i)]);
+    }
+    if (child.size > 0) return;
+    for (std::uint32_t lanes = tree_.lanes(child.at); lanes != 0; lanes &= lanes - 1) {
+      child_of(Tree::child_of(child.at, std::countr_zero(lanes)));
+    }
+  }
+
+  const Context& ctx_;
+  Growth& growth_;
+  const Tree& tree_;
+  TreeKeys keys_;
+  Candidates candidates_;
+  std::vector<std::int64_t> labels_;  // [children] the component of all their rows, or -1: several
+  std::vector<double> cores_;         // [children] the least core key
+  std::vector<std::vector<double>> queries_;
+};
+
+constexpr std::int64_t kGatheredBytes = std::int64_t{32} << 20;
+constexpr std::int64_t kSampleRows = 128;
+
+std::int64_t rows_gathered(const TableView& table) {
+  const std::int64_t row_bytes = table.cols() * size_of(table.dtype());
+  return std::min(table.rows(), std::max<std::int64_t>(kGatheredBytes / row_bytes, 256));
+}
+
+kernels::NearestTask screened_task(const kernels::SpanningTask& task, const TableView& queries) {
+  kernels::NearestTask search = task.search;
+  search.queries = queries;
+  search.self = false;
+  search.collect = kernels::Collect::count;
+  search.k = 0;
+  return search;
+}
+
+class ByScreens final : public OtherRows {
+ public:
+  ByScreens(const Context& ctx, Growth& growth) : ctx_(ctx), growth_(growth), candidates_(growth.task.search) {}
+
+  void relabel() override {}
+
+  void search(std::span<const std::int64_t> rows) override {
+    const TableView& table = growth_.task.search.queries;
+    const auto most = static_cast<std::size_t>(rows_gathered(table));
+    for (std::size_t begin = 0; begin < rows.size(); begin += most) {
+      std::vector<std::int64_t> part;
+      for (std::size_t i = begin; i < std::min(rows.size(), begin + most); ++i) {
+        const double limit = growth_.edges.limit(growth_.components.label(rows[i]));
+        if (!(growth_.bounds.floor[static_cast<std::size_t>(rows[i])] > limit)) part.push_back(rows[i]);
+      }
+      if (part.empty()) continue;
+      bound_by_sample(part);
+      gathered_.take(ctx_, table, part);
+      Collecting collector(*this, part);
+      SearchStats stats;
+      nearest(ctx_, screened_task(growth_.task, gathered_.view()), collector, stats);
+    }
+  }
+
+ private:
+  class Collecting final : public Collector {
+   public:
+    Collecting(ByScreens& search, std::span<const std::int64_t> rows) : search_(search) {
+      for (const std::int64_t row : rows) pursuits_.emplace_back(search.growth_, row);
+    }
+    void begin(std::int64_t /*begin*/, std::int64_t /*end*/) override {}
+    double limit(std::int64_t query) const override { return of(query).limit(search_.growth_); }
+    bool is_selective() const override { return true; }
+    bool wants(std::int64_t query, std::int64_t distinct) const override {
+      return search_.growth_.group_labels[static_cast<std::size_t>(distinct)] != of(query).label();
+    }
+    void offer(std::int64_t query, double key, std::int64_t distinct) override {
+      pursuits_[static_cast<std::size_t>(query)].offer(search_.growth_, search_.candidates_, key, distinct);
+    }
+    void finish(std::int64_t query) override { of(query).finish(search_.growth_); }
+    void absorb(const Collector& /*other*/) override {}
+
+   private:
+    [[nodiscard]] const Pursuit& of(std::int64_t query) const { return pursuits_[static_cast<std::size_t>(query)]; }
+
+    ByScreens& search_;
+    std::vector<Pursuit> pursuits_;
+  };
+
+  // Without a limit every row would be ranked: components that have none get one from some rows spread over the table.
+  void bound_by_sample(std::span<const std::int64_t> rows) {
+    std::vector<std::int64_t> open;
+    for (const std::int64_t row : rows) {
+      const std::int64_t label = growth_.components.label(row);
+      if (growth_.edges.limit(label) < kInfinity) continue;
+      if (open.empty() || growth_.components.label(open.back()) != label) open.push_back(row);
+    }
+    const kernels::NearestTask& search = growth_.task.search;
+    const std::int64_t n = growth_.components.rows();
+    const std::int64_t size = std::min(n, kSampleRows);
+    for (std::size_t begin = 0; begin < open.size(); begin += 1024) {
+      std::vector<std::int64_t> both;
+      for (std::int64_t i = 0; i < size; ++i) both.push_back(i * n / size);
+      const std::size_t end = std::min(open.size(), begin + 1024);
+      both.insert(both.end(), open.begin() + static_cast<std::ptrdiff_t>(begin),
+                  open.begin() + static_cast<std::ptrdiff_t>(end));
+      gathered_.take(ctx_, search.queries, both);
+      const WideRows wide(ctx_, gathered_.view(), search.metric, search.p);
+      core::parallel_for(ctx_, static_cast<std::int64_t>(end - begin), [&](std::int64_t at, int /*worker*/) {
+        const std::int64_t row = both[static_cast<std::size_t>(size + at)];
+        const std::int64_t label = growth_.components.label(row);
+        for (std::int64_t i = 0; i < size; ++i) {
+          const std::int64_t other = both[static_cast<std::size_t>(i)];
+          if (growth_.components.label(other) == label) continue;
+          const double key = growth_.key(growth_.core(row), growth_.core(other), wide.key(size + at, i));
+          growth_.edges.offer(label, edge_of(key, row, other));
+        }
+      });
+    }
+  }
+
+  const Context& ctx_;
+  Growth& growth_;
+  Candidates candidates_;
+  Gathered gathered_;
+};
+
+}  // namespace
+
+std::unique_ptr<OtherRows> other_rows_in_tree(const Context& ctx, Growth& growth) {
+  return std::make_unique<InTree>(ctx, growth);
+}
+
+std::unique_ptr<OtherRows> other_rows_by_screens(const Context& ctx, Growth& growth) {
+  return std::make_unique<ByScreens>(ctx, growth);
+}
+
+std::uint64_t other_rows_bytes(const Context& ctx, const kernels::SpanningTask& task) {
+  const TableView& table = task.search.queries;
+  const auto n = static_cast<std::uint64_t>(table.rows());
+  const auto d = static_cast<std::uint64_t>(table.cols());
+  if (task.search.method == Method::kdtree) {
+    // Children have a label and a core key.
+    return child_count_bound(n) * 16 + static_cast<std::uint64_t>(ctx.threads()) * (d + 8) * sizeof(double);
+  }
+  const std::int64_t most = rows_gathered(table);
+  const auto rows = static_cast<std::uint64_t>(most);
+  const std::uint64_t sample = (kSampleRows + 1024) * d * 2 * sizeof(double);
+  return rows * (d * static_cast<std::uint64_t>(size_of(table.dtype())) + sizeof(Pursuit) + 16) + sample +
+         nearest_scratch(ctx, screened_task(task, table.slice(0, most)));
+}
+
+}  // namespace vicinal::cpu

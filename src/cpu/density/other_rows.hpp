@@ -1,0 +1,86 @@
+// Searches for the lightest edge from a row to a row of another component: in a kd-tree whose boxes know components, or
+// by the screens of the fused search with components as a filter.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/density.hpp"
+#include "cpu/density/components.hpp"
+#include "cpu/nearest/collector.hpp"
+#include "vicinal/context.hpp"
+
+namespace vicinal::cpu {
+
+/// What is known of the edges of each row to rows of other components, beside those of its list.
+struct RowBounds {
+  std::vector<double> floor;            ///< [n] no other edge is lighter
+  std::vector<std::int64_t> other;      ///< [n] the row at the lightest one, or -1: not known
+  std::vector<double> other_key;        ///< [n] its key
+
+  static std::uint64_t bytes(std::int64_t rows) { return static_cast<std::uint64_t>(rows) * 24; }
+};
+
+/// What all searches look at.
+struct Growth {
+  const kernels::SpanningTask& task;
+  std::span<const double> core_keys;  ///< [n], or empty
+  Components components;
+  LightestEdges edges;
+  RowBounds bounds;
+  std::vector<std::int64_t> group_labels;  ///< [distinct rows] the component of all members, or -1: several
+
+  [[nodiscard]] double core(std::int64_t row) const noexcept {
+    return core_keys.empty() ? -kInfinity : core_keys[static_cast<std::size_t>(row)];
+  }
+  [[nodiscard]] double key(double core_a, double core_b, double pair_key) const noexcept {
+    return std::max({core_a, core_b, pair_key / task.divisor});
+  }
+};
+
+/// One row's search while it runs: equal keys by the smaller row, which is the order of its edges.
+class Pursuit {
+ public:
+  Pursuit() = default;
+  Pursuit(const Growth& growth, std::int64_t row)
+      : row_(row), label_(growth.components.label(row)), core_(growth.core(row)) {}
+
+  [[nodiscard]] std::int64_t label() const noexcept { return label_; }
+  [[nodiscard]] double core() const noexcept { return core_; }
+  /// The largest key of a pair that is of use; minus infinity: none is. Not below the exact number.
+  [[nodiscard]] double limit(const Growth& growth) const noexcept {
+    const double limit = growth.edges.limit(label_);
+    if (core_ > limit) return -kInfinity;
+    if (growth.task.divisor == 1) return limit;
+    const double pair_key = limit * growth.task.divisor;
+    return pair_key + std::abs(pair_key) * 0x1p-50;
+  }
+  void offer(Growth& growth, const Candidates& candidates, double pair_key, std::int64_t distinct);
+  /// Leaves what was found with the row and its component.
+  void finish(Growth& growth) const;
+
+ private:
+  std::int64_t row_ = 0;
+  std::int64_t label_ = 0;
+  double core_ = 0;
+  double key_ = kInfinity;
+  std::int64_t other_ = -1;
+};
+
+class OtherRows {
+ public:
+  virtual ~OtherRows() = default;
+  /// Components have changed.
+  virtual void relabel() = 0;
+  /// Finds the lightest edge of each of these rows, unless it is heavier than one of its component.
+  virtual void search(std::span<const std::int64_t> rows) = 0;
+};
+
+std::unique_ptr<OtherRows> other_rows_in_tree(const Context& ctx, Growth& growth);
+std::unique_ptr<OtherRows> other_rows_by_screens(const Context& ctx, Growth& growth);
+std::uint64_t other_rows_bytes(const Context& ctx, const kernels::SpanningTask& task);
+
+}  // namespace vicinal::cpu

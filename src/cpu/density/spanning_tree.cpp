@@ -1,0 +1,235 @@
+// The minimum spanning tree by Boruvka's method over the engine (contract clause 27). In a round every component but
+// the largest finds its lightest edge to another one, and these edges join them; so at least half of the others are
+// gone after each round, and a component is searched only while it is not the largest. That is enough: the lightest
+// edge that leaves a component belongs to the tree, which is unique.
+//
+// First the lists are asked. Of a row, all rows that are not in its list have a pair key of at least the list's last
+// one, hence an edge key of at least max(core, last / divisor), the row's FLOOR. A component's lightest listed edge is
+// the lightest of all unless the floor of some member is not above it; those members are searched (other_rows.hpp),
+// which raises their floors. Without core keys the first listed row of another component is the lightest edge of its
+// row whatever the floor is, because lists have the same order as edges of one row: (key, id).
+// Floors stay true while components grow, because the rows of other components become fewer.
+// O(n k) memory for the lists, O(n) beside them. Time: n k a round, of which there are at most log2 n, and the searches.
+#include "cpu/density/spanning_tree.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/distance.hpp"
+#include "core/parallel.hpp"
+#include "core/poll.hpp"
+#include "cpu/density/other_rows.hpp"
+#include "cpu/nearest/wide_rows.hpp"
+
+namespace vicinal::cpu {
+namespace {
+
+using kernels::SpanningTask;
+using kernels::TreeEdge;
+
+constexpr std::int64_t kRows = 4096;  // of a task
+
+template <class Body>
+void for_each_row(const Context& ctx, std::int64_t rows, const Body& body) {
+  core::parallel_for(ctx, (rows + kRows - 1) / kRows, [&](std::int64_t task, int /*worker*/) {
+    for (std::int64_t row = task * kRows; row < std::min(rows, (task + 1) * kRows); ++row) body(row);
+  });
+}
+
+/// Of minkowski the lists' distances are roots: their keys are computed again.
+void make_keys(const Context& ctx, const SpanningTask& task) {
+  const kernels::NearestTask& search = task.search;
+  if (search.metric != Metric::minkowski) return;
+  const WideRows rows(ctx, search.queries, search.metric, search.p);
+  core::parallel_for(ctx, search.queries.rows(), [&](std::int64_t row, int /*worker*/) {
+    for (std::int64_t at = row * search.k; at < (row + 1) * search.k; ++at) {
+      if (search.queries.cols() > 64) ctx.check_cancelled();
+      task.keys[static_cast<std::size_t>(at)] = rows.key(row, task.ids[static_cast<std::size_t>(at)]);
+    }
+  });
+}
+
+class Boruvka {
+ public:
+  Boruvka(const Context& ctx, const SpanningTask& task, std::span<const double> core_keys)
+      : ctx_(ctx),
+        n_(task.search.queries.rows()),
+        k_(task.search.k),
+        growth_{task, core_keys, Components(n_), LightestEdges(n_), {}, {}},
+        candidates_(task.search),
+        next_(static_cast<std::size_t>(n_), 0) {
+    const auto rows = static_cast<std::size_t>(n_);
+    growth_.bounds.floor.resize(rows);
+    growth_.bounds.other.assign(rows, -1);
+    growth_.bounds.other_key.resize(rows);
+    growth_.group_labels.resize(static_cast<std::size_t>(task.search.index->distinct_rows()));
+    for_each_row(ctx_, n_, [&](std::int64_t row) {
+      const double last = growth_.task.keys[static_cast<std::size_t>((row + 1) * k_ - 1)];
+      growth_.bounds.floor[static_cast<std::size_t>(row)] =
+          k_ == n_ - 1 ? kInfinity : growth_.key(growth_.core(row), -kInfinity, last);
+    });
+  }
+
+  void run(std::vector<TreeEdge>& tree) {
+    core::Poll poll(ctx_);
+    while (static_cast<std::int64_t>(tree.size()) < n_ - 1) {
+      growth_.components.relabel(poll);
+      largest_ = growth_.components.largest();
+      label_groups();
+      for_each_row(ctx_, n_, [&](std::int64_t row) { growth_.edges.forget(row); });
+      for_each_row(ctx_, n_, [&](std::int64_t row) { offer_known(row); });
+      search_uncertain();
+      join(poll, tree);
+      ctx_.report("tree", static_cast<double>(tree.size()) / static_cast<double>(n_ - 1));
+    }
+    std::sort(tree.begin(), tree.end(), [&](const TreeEdge& x, const TreeEdge& y) {
+      poll.step();
+      return lighter(x, y);
+    });
+  }
+
+ private:
+  [[nodiscard]] std::int64_t label(std::int64_t row) const { return growth_.components.label(row); }
+
+  void label_groups() {
+    for_each_row(ctx_, growth_.task.search.index->distinct_rows(), [&](std::int64_t distinct) {
+      const auto members = candidates_.members(distinct);
+      std::int64_t all = label(members.front());
+      for (const std::int64_t id : members) {
+        if (label(id) == all) continue;
+        all = -1;
+        break;
+      }
+      growth_.group_labels[static_cast<std::size_t>(distinct)] = all;
+    });
+  }
+
+  /// The lightest edge of a row that its list or a former search has.
+  void offer_known(std::int64_t row) {
+    const std::int64_t own = label(row);
+    if (own == largest_) return;
+    RowBounds& bounds = growth_.bounds;
+    const auto at = static_cast<std::size_t>(row);
+    if (bounds.other[at] >= 0) {
+      if (label(bounds.other[at]) != own) {
+        growth_.edges.offer(own, edge_of(bounds.other_key[at], row, bounds.other[at]));
+        return;
+      }
+      bounds.other[at] = -1;
+    }
+    const std::int64_t* const ids = growth_.task.ids.data() + row * k_;
+    const double* const keys = growth_.task.keys.data() + row * k_;
+    std::int64_t& next = next_[at];
+    while (next < k_ && label(ids[next]) == own) ++next;
+    TreeEdge best;
+    for (std::int64_t i = next; i < k_; ++i) {
+      if (best.a >= 0 && keys[i] / growth_.task.divisor > best.key) break;
+      if (label(ids[i]) == own) continue;
+      const TreeEdge edge = edge_of(growth_.key(growth_.core(row), growth_.core(ids[i]), keys[i]), row, ids[i]);
+      if (best.a < 0 || lighter(edge, best)) best = edge;
+      if (growth_.core_keys.empty()) break;
+    }
+    if (best.a < 0) return;
+    growth_.edges.offer(own, best);
+    if (!growth_.core_keys.empty() && !(best.key < bounds.floor[at])) return;
+    bounds.other[at] = best.a == row ? best.b : best.a;
+    bounds.other_key[at] = best.key;
+  }
+
+  /// Whether a row may have an edge that is lighter than all that are known of its component, or as light.
+  [[nodiscard]] bool is_uncertain(std::int64_t row) const {
+    const std::int64_t own = label(row);
+    const auto at = static_cast<std::size_t>(row);
+    if (own == largest_ || growth_.bounds.other[at] >= 0) return false;
+    return growth_.bounds.floor[at] <= growth_.edges.limit(own);
+  }
+
+  /// Searches for the rows that are uncertain. Of equal rows in one component the first has the lightest edge.
+  void search_uncertain() {
+    const kernels::Prepared& index = *growth_.task.search.index;
+    const bool by_tree = growth_.task.search.method == Method::kdtree;
+    std::vector<std::int64_t> rows;
+    core::Poll poll(ctx_);
+    const kernels::TreeShape* const shape =
+        by_tree ? growth_.task.search.tree->shape_of(ctx_, index).get() : nullptr;  // borrowed from the tree
+    for (std::int64_t i = 0; i < index.distinct_rows(); ++i) {
+      poll.step();
+      const std::int64_t distinct = shape != nullptr ? shape->order[static_cast<std::size_t>(i)] : i;
+      const bool is_whole = growth_.group_labels[static_cast<std::size_t>(distinct)] >= 0;
+      for (const std::int64_t row : candidates_.members(distinct)) {
+        if (is_uncertain(row)) rows.push_back(row);
+        if (is_whole) break;
+      }
+    }
+    if (rows.empty()) return;
+    if (!others_) others_ = by_tree ? other_rows_in_tree(ctx_, growth_) : other_rows_by_screens(ctx_, growth_);
+    others_->relabel();
+    others_->search(most_promising(rows));
+    std::erase_if(rows, [&](std::int64_t row) { return !is_uncertain(row); });
+    others_->search(rows);
+  }
+
+  /// Of each component the row with the least floor: what it finds spares others their search.
+  std::vector<std::int64_t> most_promising(const std::vector<std::int64_t>& rows) {
+    std::vector<std::int64_t> first;
+    const std::vector<double>& floor = growth_.bounds.floor;
+    promising_.assign(static_cast<std::size_t>(n_), -1);
+    for (const std::int64_t row : rows) {
+      std::int64_t& best = promising_[static_cast<std::size_t>(label(row))];
+      if (best < 0) first.push_back(label(row));
+      if (best < 0 || floor[static_cast<std::size_t>(row)] < floor[static_cast<std::size_t>(best)]) best = row;
+    }
+    for (std::int64_t& row : first) row = promising_[static_cast<std::size_t>(row)];
+    return first;
+  }
+
+  void join(core::Poll& poll, std::vector<TreeEdge>& tree) {
+    const std::size_t before = tree.size();
+    for (std::int64_t row = 0; row < n_; ++row) {
+      poll.step();
+      if (label(row) != row || row == largest_) continue;
+      const TreeEdge& edge = growth_.edges.of(row);
+      if (edge.a < 0) continue;
+      if (growth_.components.unite(edge.a, edge.b)) tree.push_back(edge);
+    }
+    if (tree.size() == before) throw Error(ErrorCode::internal, "spanning tree: a round joined no components");
+  }
+
+  const Context& ctx_;
+  std::int64_t n_;
+  std::int64_t k_;
+  Growth growth_;
+  Candidates candidates_;
+  std::vector<std::int64_t> next_;       // [n] the first entry of each list that may be in another component
+  std::vector<std::int64_t> promising_;  // [n] of the component with that label
+  std::unique_ptr<OtherRows> others_;
+  std::int64_t largest_ = -1;
+};
+
+}  // namespace
+
+void spanning_tree(const Context& ctx, const SpanningTask& task, kernels::SpanningResult& result) {
+  const std::int64_t n = task.search.queries.rows();
+  make_keys(ctx, task);
+  if (task.rank > 0) {
+    result.core_keys.resize(static_cast<std::size_t>(n));
+    for_each_row(ctx, n, [&](std::int64_t row) {
+      result.core_keys[static_cast<std::size_t>(row)] =
+          task.keys[static_cast<std::size_t>(row * task.search.k + task.rank - 1)];
+    });
+  }
+  result.edges.reserve(static_cast<std::size_t>(n - 1));
+  Boruvka(ctx, task, result.core_keys).run(result.edges);
+}
+
+std::uint64_t spanning_tree_bytes(const Context& ctx, const SpanningTask& task) {
+  const std::int64_t n = task.search.queries.rows();
+  const auto rows = static_cast<std::uint64_t>(n);
+  std::uint64_t bytes = Components::bytes(n) + LightestEdges::bytes(n) + RowBounds::bytes(n);
+  bytes += rows * 6 * sizeof(std::int64_t);  // labels of groups, places in lists, rows that are searched (which grow)
+  const std::uint64_t wide =
+      task.search.metric == Metric::minkowski ? WideRows::bytes(task.search.queries, task.search.metric) : 0;
+  return std::max(wide, bytes + other_rows_bytes(ctx, task));
+}
+
+}  // namespace vicinal::cpu

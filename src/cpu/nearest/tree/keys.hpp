@@ -1,0 +1,139 @@
+// The keys of boxes and points of a kd-tree for one metric: vectors, or for minkowski core/distance.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "backend/nearest.hpp"
+#include "core/distance.hpp"
+#include "core/infinity.hpp"
+#include "cpu/nearest/tree/tree.hpp"
+#include "simd/tree_kernels.hpp"
+
+namespace vicinal::cpu {
+
+/// The operation of a metric that a tree serves.
+inline KeyOp tree_op(Metric metric) {
+  if (metric == Metric::manhattan || metric == Metric::minkowski) return KeyOp::absolutes;
+  return metric == Metric::chebyshev ? KeyOp::maximum : KeyOp::squares;
+}
+
+class TreeKeys {
+ public:
+  TreeKeys(const Context& ctx, const kernels::NearestTask& task, const Tree& tree)
+      : ctx_(ctx),
+        d_(tree.cols()),
+        p_(task.p),
+        powers_(task.metric == Metric::minkowski),
+        op_(tree_op(task.metric)),
+        element_(tree.element()),
+        boxes_(tree_kernels(ctx.isa()).boxes[static_cast<int>(op_)][static_cast<int>(element_)]),
+        points_(tree_kernels(ctx.isa()).points[static_cast<int>(op_)][static_cast<int>(element_)]) {}
+
+  /// A bit for each of the boxes [d][lo, hi][8] whose key is not above `limit`, and the keys.
+  std::uint32_t boxes(const double* x, const void* boxes, double limit, double* keys) const {
+    if (!powers_) return boxes_(x, boxes, d_, limit, keys);
+    std::vector<double> gap(static_cast<std::size_t>(d_));
+    const std::vector<double> zero(static_cast<std::size_t>(d_), 0.0);
+    std::uint32_t near = 0;
+    for (std::int64_t c = 0; c < kTreeWidth; ++c) {
+      for (std::int64_t j = 0; j < d_; ++j) {
+        const double low = value(boxes, j * 2 * kTreeWidth + c);
+        const double high = value(boxes, j * 2 * kTreeWidth + kTreeWidth + c);
+        gap[j] = std::max({low - x[j], x[j] - high, 0.0});
+      }
+      keys[c] = core::minkowski_key(gap.data(), zero.data(), d_, p_);
+      near |= static_cast<std::uint32_t>(!(keys[c] > limit)) << c;  // the power of an infinite gap may be no number
+    }
+    return near;
+  }
+
+  std::int64_t points(const double* x, const void* points, std::int64_t count, double limit, double* keys,
+                      std::int32_t* at) const {
+    if (!powers_) return points_(x, points, count, d_, limit, keys, at);
+    std::vector<double> y(static_cast<std::size_t>(d_));
+    std::int64_t found = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      ctx_.check_cancelled();  // a power costs a hundred products
+      for (std::int64_t j = 0; j < d_; ++j) {
+        y[j] = value(points, (i / kTreeWidth * d_ + j) * kTreeWidth + i % kTreeWidth);
+      }
+      const double key = core::minkowski_key(x, y.data(), d_, p_);
+      if (key > limit) continue;
+      keys[found] = key;
+      at[found++] = static_cast<std::int32_t>(i);
+    }
+    return found;
+  }
+
+  // Whether some point between `low` and `high` may have a key that is not finite. The key of a point that is in every
+  // column as far from x as they can be is at least the key of each of them, for the reason that a box's key is at most
+  // that: finite, it says that none overflows.
+  [[nodiscard]] bool may_overflow(const double* x, const double* low, const double* high) const {
+    double largest = 0;
+    for (std::int64_t j = 0; j < d_; ++j) {
+      const double t = std::max(high[j] - x[j], x[j] - low[j]);  // the larger of the two is the larger in magnitude
+      largest = t > largest ? t : largest;
+    }
+    if (largest < 1e100 && !powers_) return false;  // d squares of that are far from the end
+    double a[core::kLanes] = {};
+    for (std::int64_t j = 0; j < d_; ++j) {
+      const double t = std::max(high[j] - x[j], x[j] - low[j]);
+      double& sum = a[j % core::kLanes];
+      if (op_ == KeyOp::squares) sum = std::fma(t, t, sum);
+      if (op_ == KeyOp::absolutes) sum += powers_ ? core::power(t, p_) : t;
+    }
+    return !(core::sum_of_lanes(a) < kInfinity && largest < kInfinity);
+  }
+
+  /// A key that no pair of points in lane `lane` of the boxes [d][lo, hi][8] exceeds: that of the box's sides, by the
+  /// argument of tree.hpp (a difference of two points is at most fl(hi - lo) in every column).
+  [[nodiscard]] double width(const void* boxes, std::int64_t lane) const {
+    return sides_key([&](std::int64_t j) {
+      return value(boxes, j * 2 * kTreeWidth + kTreeWidth + lane) - value(boxes, j * 2 * kTreeWidth + lane);
+    });
+  }
+  /// The same of all points between `low` and `high`.
+  [[nodiscard]] double width(const double* low, const double* high) const {
+    return sides_key([&](std::int64_t j) { return high[j] - low[j]; });
+  }
+
+ private:
+  template <class Side>
+  [[nodiscard]] double sides_key(const Side& side) const {
+    double a[core::kLanes] = {};
+    double largest = 0;
+    for (std::int64_t j = 0; j < d_; ++j) {
+      const double t = side(j);
+      double& sum = a[j % core::kLanes];
+      if (op_ == KeyOp::squares) sum = std::fma(t, t, sum);
+      if (op_ == KeyOp::absolutes) sum += powers_ ? core::power(t, p_) : t;
+      largest = t > largest ? t : largest;
+    }
+    return op_ == KeyOp::maximum ? largest : core::sum_of_lanes(a);
+  }
+  [[nodiscard]] double value(const void* values, std::int64_t i) const {
+    switch (element_) {
+      case Element::uint8:
+        return static_cast<const std::uint8_t*>(values)[i];
+      case Element::float32:
+        return static_cast<const float*>(values)[i];
+      case Element::float64:
+        break;
+    }
+    return static_cast<const double*>(values)[i];
+  }
+
+  const Context& ctx_;
+  std::int64_t d_;
+  double p_;
+  bool powers_;  // of the absolute differences
+  KeyOp op_;
+  Element element_;
+  BoxKeysFn boxes_;
+  PointKeysFn points_;
+};
+
+}  // namespace vicinal::cpu

@@ -1,0 +1,26 @@
+// From a spanning tree to the condensed tree of HDBSCAN (contract clause 29).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "vicinal/context.hpp"
+#include "vicinal/hdbscan.hpp"
+
+namespace vicinal::ops {
+
+/// All of the tree but the labels. The edges must be those of a spanning tree: throws `invalid_argument` otherwise.
+CondensedTree condense(const Context& ctx, const SpanningTree& tree, std::int64_t min_cluster_size);
+/// The most bytes that it takes for n rows, result included.
+std::uint64_t condense_bytes(std::int64_t n, std::int64_t min_cluster_size);
+
+/// Of each cluster the first of its two parts, which have numbers in a row; -1 where it is not divided.
+std::vector<std::int64_t> first_children(const CondensedTree& tree);
+
+/// Of each cluster 1 if it is chosen, else 0.
+std::vector<std::uint8_t> choose_clusters(const CondensedTree& tree, const HdbscanOptions& options);
+
+/// 1 / distance; infinity where that is 0.
+double lambda_of(double distance) noexcept;
+
+}  // namespace vicinal::ops

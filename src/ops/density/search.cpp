@@ -1,0 +1,61 @@
+// See search.hpp.
+#include "ops/density/search.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "formulas/nearest/method_kind.hpp"
+#include "ops/common/refuse.hpp"
+
+namespace vicinal::ops {
+
+const kernels::DensityBackend& density_backend(const Context& ctx, const std::string& operation) {
+  const kernels::DensityBackend* const backend = kernels::backend_of(ctx).density();
+  if (backend != nullptr) return *backend;
+  throw Error(ErrorCode::device_unavailable,
+              operation + ": runs on the CPU only so far, not on " + ctx.device() + "; use a context of the CPU");
+}
+
+void check_density_search(const TableView& table, Metric metric, double p, Method method,
+                          const std::string& operation) {
+  if (metric == Metric::minkowski && !(p >= 1 && std::isfinite(p))) {
+    refuse("p: must be finite and at least 1 for the minkowski metric");
+  }
+  if (kernels::is_of_a_paper(method)) {
+    refuse("method: " + std::string(name_of(method)) + " finds the k nearest neighbors only; for a " + operation +
+           " use automatic, fused, direct or kdtree");
+  }
+  if (table.is_block_source()) refuse("table: a " + operation + " needs it in memory, but it comes in blocks");
+}
+
+std::uint64_t most_bytes(const Context& ctx, kernels::NearestTask search,
+                         const std::function<std::uint64_t(const kernels::NearestTask& by)>& bytes) {
+  const kernels::NearestBackend& nearest = kernels::backend_of(ctx).nearest();
+  std::uint64_t most = 0;
+  for (const Method method : {Method::fused, Method::direct, Method::kdtree}) {
+    search.method = method;
+    if (method == Method::fused && !nearest.can_fuse(search)) continue;
+    if (method == Method::kdtree && !nearest.can_use_tree(search)) continue;
+    most = std::max(most, bytes(search));
+  }
+  return most;
+}
+
+kernels::Prepared unread_index(const TableView& table) {
+  kernels::Prepared unread;
+  unread.table = table;
+  unread.centre.assign(static_cast<std::size_t>(table.cols()), 0);
+  return unread;
+}
+
+Plan plan_of_one_row(const Context& ctx) {
+  Plan plan;
+  plan.method = Method::direct;
+  plan.device = ctx.device();
+  plan.isa = std::string(name_of(ctx.isa()));
+  plan.threads = ctx.threads();
+  plan.reason = "one row has no neighbors";
+  return plan;
+}
+
+}  // namespace vicinal::ops

@@ -1,0 +1,32 @@
+// What the operations of density clustering have in common: checks, and the engine that they need.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "backend/backend.hpp"
+#include "backend/density.hpp"
+#include "vicinal/context.hpp"
+#include "vicinal/graph.hpp"
+#include "vicinal/table.hpp"
+
+namespace vicinal::ops {
+
+/// The density backend of a context. Throws `device_unavailable` where its device has none; `operation` begins the
+/// sentence.
+const kernels::DensityBackend& density_backend(const Context& ctx, const std::string& operation);
+
+/// Throws `invalid_argument` for a method that has no engine for rows of other components, and for tables in blocks.
+void check_density_search(const TableView& table, Metric metric, double p, Method method, const std::string& operation);
+
+/// The most of `bytes(task)` for the methods that may serve the search, as one of them will be chosen.
+std::uint64_t most_bytes(const Context& ctx, kernels::NearestTask search,
+                         const std::function<std::uint64_t(const kernels::NearestTask& by)>& bytes);
+
+/// A table that is planned for and not looked at.
+kernels::Prepared unread_index(const TableView& table);
+
+/// The plan for a table of one row, in which nothing is searched.
+Plan plan_of_one_row(const Context& ctx);
+
+}  // namespace vicinal::ops

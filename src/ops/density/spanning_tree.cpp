@@ -1,0 +1,211 @@
+// minimum_spanning_tree: check, plan, find lists, call the backend (contract clause 27).
+#include "vicinal/spanning_tree.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
+
+#include "backend/index_access.hpp"
+#include "core/distance.hpp"
+#include "core/entry.hpp"
+#include "core/in_steps.hpp"
+#include "core/infinity.hpp"
+#include "core/poll.hpp"
+#include "core/power.hpp"
+#include "core/seconds.hpp"
+#include "ops/common/check.hpp"
+#include "ops/common/refuse.hpp"
+#include "ops/density/search.hpp"
+#include "ops/density/spanning_tree.hpp"
+#include "ops/nearest/search.hpp"
+
+namespace vicinal {
+namespace {
+
+using kernels::SpanningTask;
+
+constexpr std::int64_t kFewestListed = 10;
+constexpr std::int64_t kListedBeyondCore = 5;
+
+const char* const kSpanningTree = "spanning tree";
+
+/// The neighbor whose distance is the core distance; 0: the row itself.
+std::int64_t rank_of(const SpanningTreeOptions& options) {
+  return options.min_samples - (options.count_self ? 1 : 0);
+}
+
+void check_options(const TableView& table, const SpanningTreeOptions& options) {
+  const std::int64_t least = options.count_self ? 1 : 0;
+  const std::int64_t most = table.rows() - 1 + least;
+  if (options.min_samples < least || options.min_samples > most) {
+    refuse("min_samples: is " + std::to_string(options.min_samples) + ", must be from " + std::to_string(least) +
+           " to " + std::to_string(most) + " for " + std::to_string(table.rows()) + " rows" +
+           (options.count_self ? ", each of which counts itself" : ", none of which counts itself"));
+  }
+  if (!(options.alpha > 0) || std::isinf(options.alpha)) refuse("alpha: must be above 0 and finite");
+  if (options.alpha != 1 && options.metric == Metric::inner_product) {
+    refuse("alpha: must be 1 for the metric inner_product, whose distances may be below 0");
+  }
+  ops::check_density_search(table, options.metric, options.p, options.method, kSpanningTree);
+}
+
+/// What keys of pairs are divided by, so that their distances are divided by alpha.
+double divisor_of(const SpanningTreeOptions& options) {
+  if (options.metric == Metric::euclidean) return options.alpha * options.alpha;
+  if (options.metric == Metric::minkowski) return core::power(options.alpha, options.p);
+  return options.alpha;
+}
+
+/// The search of the lists. Distances that are roots come as keys instead, where a metric has them.
+ops::SearchRequest lists_request(const TableView& table, const SpanningTreeOptions& options, const ops::TreeUse& use) {
+  const std::int64_t wanted = std::max(kFewestListed, rank_of(options) + kListedBeyondCore);
+  KnnOptions lists;
+  lists.k = std::min(table.rows() - 1, wanted);
+  lists.metric = options.metric == Metric::euclidean ? Metric::sqeuclidean : options.metric;
+  lists.p = options.p;
+  lists.method = options.method;
+  ops::SearchRequest request = ops::request_of(nullptr, lists);
+  request.bytes_beside = use.bytes_beside;
+  request.operation = use.operation;
+  return request;
+}
+
+std::uint64_t result_bytes(const TableView& table) {
+  const auto n = static_cast<std::uint64_t>(table.rows());
+  return n * (2 * sizeof(std::int64_t) + 2 * sizeof(double) + sizeof(kernels::TreeEdge) + sizeof(double));
+}
+
+SpanningTask task_of(const kernels::NearestTask& search, const SpanningTreeOptions& options) {
+  SpanningTask task;
+  task.search = search;
+  task.rank = rank_of(options);
+  task.divisor = divisor_of(options);
+  return task;
+}
+
+/// The same with what is taken beside the lists: the most of all methods that may be chosen.
+ops::TreeUse with_tree(const Context& ctx, const kernels::Prepared& index, const SpanningTreeOptions& options,
+                       ops::TreeUse use) {
+  kernels::NearestTask search = lists_request(index.table, options, use).task;
+  search.index = &index;
+  search.queries = index.table;
+  use.bytes_beside += result_bytes(index.table) + ops::most_bytes(ctx, search, [&](const kernels::NearestTask& by) {
+    return ops::density_backend(ctx, kSpanningTree).spanning_tree_bytes(ctx, task_of(by, options)).host;
+  });
+  return use;
+}
+
+SpanningTree tree_of_one_row(const Context& ctx, const SpanningTreeOptions& options) {
+  SpanningTree tree;
+  tree.rows = 1;
+  tree.core_distances = {0};
+  tree.options = options;
+  tree.plan = ops::plan_of_one_row(ctx);
+  return tree;
+}
+
+void take_edges(const Context& ctx, const std::vector<kernels::TreeEdge>& edges, SpanningTree& tree) {
+  core::Poll poll(ctx);
+  const SpanningTreeOptions& options = tree.options;
+  tree.a.reserve(edges.size());
+  tree.b.reserve(edges.size());
+  tree.lengths.reserve(edges.size());
+  for (const kernels::TreeEdge& edge : edges) {
+    poll.step();
+    if (!(edge.key < kInfinity)) {
+      throw Error(ErrorCode::bad_data, "the distance of table rows " + std::to_string(edge.a) + " and " +
+                                           std::to_string(edge.b) + ", divided by alpha, overflows float64");
+    }
+    tree.a.push_back(edge.a);
+    tree.b.push_back(edge.b);
+    tree.lengths.push_back(core::reported_distance(options.metric, edge.key, options.p));
+  }
+  for (double& core : tree.core_distances) {
+    poll.step();
+    core = core::reported_distance(options.metric, core, options.p);
+  }
+}
+
+}  // namespace
+
+namespace ops {
+
+void check_spanning_tree(const Context& ctx, const TableView& table, const SpanningTreeOptions& options) {
+  check_table(ctx, table, "table");
+  check_options(table, options);
+  density_backend(ctx, kSpanningTree);
+}
+
+SpanningTree spanning_tree_of(const Context& ctx, const Index& index, const SpanningTreeOptions& options,
+                              const TreeUse& use) {
+  const kernels::Prepared& prepared = kernels::prepared_of(index);
+  const kernels::DensityBackend& backend = density_backend(ctx, kSpanningTree);
+  if (index.rows() == 1) return tree_of_one_row(ctx, options);
+  SearchRequest request = lists_request(index.table(), options, with_tree(ctx, prepared, options, use));
+  Job job = plan_job(ctx, prepared, request, true);
+  core::require_memory(ctx, job.plan.memory, use.operation);
+  SpanningTree tree;
+  tree.rows = index.rows();
+  tree.options = options;
+  tree.plan = job.plan;
+  std::vector<std::int64_t> ids;
+  std::vector<double> keys;
+  core::resize_in_steps(ctx, ids, tree.rows * job.task.k);
+  core::resize_in_steps(ctx, keys, tree.rows * job.task.k);
+  std::vector<kernels::TreeEdge> edges;
+  const double seconds = run_job(ctx, job, [&] {
+    std::vector<std::int64_t> unused;
+    kernels::NearestResult lists{ids, keys, unused, unused, tree.stats};
+    kernels::backend_of(ctx).nearest().search(ctx, job.task, lists);
+    const auto start = std::chrono::steady_clock::now();
+    SpanningTask task = task_of(job.task, options);
+    task.ids = ids;
+    task.keys = keys;
+    kernels::SpanningResult result{edges, tree.core_distances};
+    backend.spanning_tree(ctx, task, result);
+    tree.tree_seconds = seconds_since(start);
+  });
+  tree.stats.search_seconds = seconds - tree.tree_seconds;
+  if (tree.core_distances.empty()) tree.core_distances.assign(static_cast<std::size_t>(tree.rows), 0);
+  take_edges(ctx, edges, tree);
+  return tree;
+}
+
+Plan plan_spanning_tree_of(const Context& ctx, const TableView& table, const SpanningTreeOptions& options,
+                           const TreeUse& use) {
+  check_spanning_tree(ctx, table, options);
+  if (table.rows() == 1) return plan_of_one_row(ctx);
+  const kernels::Prepared unread = unread_index(table);
+  SearchRequest request = lists_request(table, options, with_tree(ctx, unread, options, use));
+  return plan_search(ctx, table, request);
+}
+
+}  // namespace ops
+
+SpanningTree minimum_spanning_tree(const Context& ctx, const Index& index, const SpanningTreeOptions& options) try {
+  const core::Entry entry;
+  ops::check_spanning_tree(ctx, index.table(), options);
+  return ops::spanning_tree_of(ctx, index, options, {});
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+SpanningTree minimum_spanning_tree(const Context& ctx, const TableView& table,
+                                   const SpanningTreeOptions& options) try {
+  const core::Entry entry;
+  ops::check_spanning_tree(ctx, table, options);
+  return ops::with_index(ctx, table,
+                         [&](const Index& index) { return ops::spanning_tree_of(ctx, index, options, {}); });
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+Plan plan_spanning_tree(const Context& ctx, const TableView& table, const SpanningTreeOptions& options) try {
+  const core::Entry entry;
+  return ops::plan_spanning_tree_of(ctx, table, options, {});
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+}  // namespace vicinal

@@ -1,0 +1,30 @@
+// Spanning trees and density clusters by the letter of docs/contract.md, clauses 27 and 27: every pair of rows. Shares
+// no code with the library.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "reference/reference.hpp"
+#include "vicinal/dbscan.hpp"
+#include "vicinal/hdbscan.hpp"
+#include "vicinal/spanning_tree.hpp"
+
+namespace vicinal::reference {
+
+/// The keys of all pairs of a table's rows, [n * n]. Not finite where a key overflows.
+std::vector<double> pair_keys(const TableView& table, Metric metric, double p);
+
+/// The labels, core rows and clusters that `vicinal::dbscan` must return. `keys` as above, by the metric of the options.
+Dbscan dbscan(std::span<const double> keys, const DbscanOptions& options);
+
+/// What `vicinal::minimum_spanning_tree` must return but for plan, statistics and times. `keys`: those of the table's
+/// pairs by the metric of the options, all finite.
+SpanningTree minimum_spanning_tree(std::span<const double> keys, const SpanningTreeOptions& options);
+
+/// What `vicinal::hdbscan` must return for a spanning tree but for plan, statistics and times.
+Hdbscan hdbscan(const SpanningTree& tree, const HdbscanOptions& options);
+
+}  // namespace vicinal::reference

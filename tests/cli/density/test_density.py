@@ -1,0 +1,147 @@
+"""`vicinal dbscan`, `hdbscan` and `spanning-tree`: labels against scikit-learn's, files, JSON, errors."""
+
+import csv
+
+import numpy as np
+import pytest
+from sklearn.cluster import DBSCAN, HDBSCAN
+from sklearn.datasets import load_iris, load_wine, make_moons
+
+
+def data_sets():
+    generator = np.random.default_rng(1)
+    blobs = np.concatenate([generator.normal(size=(120, 3)) * s + 6 * i for i, s in enumerate([0.4, 0.8, 1.5])])
+    return {
+        "iris": load_iris().data,
+        "wine": load_wine().data,
+        "moons": make_moons(300, noise=0.06, random_state=2)[0],
+        "blobs": generator.permutation(blobs),
+        "grid": np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), -1).reshape(-1, 2),
+        "duplicates": generator.integers(0, 4, (250, 2)).astype(float),
+        "wide": generator.normal(size=(200, 40)),
+    }
+
+
+def eps_of(rows):
+    """Ten radii from hardly any neighbor to all of them, none of them a distance of two rows but for rounding."""
+    distances = np.sqrt(((rows[:, None] - rows[None]) ** 2).sum(-1))[np.triu_indices(len(rows), 1)]
+    distances = np.unique(distances.round(9))
+    at = np.unique(np.linspace(0, len(distances) - 2, 10).astype(int))
+    middles = (distances[at] + distances[at + 1]) / 2
+    return [float(x) for x in middles if x > 0] + [float(2 * distances[-1])]
+
+
+@pytest.mark.parametrize("name", data_sets())
+def test_dbscan_has_the_labels_of_scikit_learn(ok_json, tmp_path, name):
+    rows = data_sets()[name]
+    np.save(tmp_path / "rows.npy", rows)
+    weights = np.random.default_rng(5).integers(-2, 5, len(rows)).astype(float)
+    np.save(tmp_path / "weights.npy", weights)
+    for turn, eps in enumerate(eps_of(rows)):
+        for weighted in (False, True):
+            least = 2 + turn % 7
+            theirs = DBSCAN(eps=eps, min_samples=least).fit(rows, sample_weight=weights if weighted else None)
+            method = ["automatic", "kdtree", "direct", "fused"][turn % 4]
+            told = ok_json("dbscan", "rows.npy", "--eps", eps, "--min-samples", least, "--method", method, "-o", "o.npz",
+                           *(["--weights", "weights.npy"] if weighted else []))  # fmt: skip
+            found = np.load(tmp_path / "o.npz")
+            assert (found["labels"] == theirs.labels_).all(), (eps, least, weighted)
+            assert np.flatnonzero(found["core"]).tolist() == theirs.core_sample_indices_.tolist()
+            assert told["noise"] == (theirs.labels_ < 0).sum() and told["clusters"] == theirs.labels_.max() + 1
+
+
+def same_partition(a, b):
+    """Whether two labelings are equal but for the numbers of clusters; noise is noise."""
+    pairs = set(zip(a.tolist(), b.tolist()))
+    one_to_one = len({x for x, _ in pairs}) == len(pairs) == len({y for _, y in pairs})
+    return one_to_one and all((x < 0) == (y < 0) for x, y in pairs)
+
+
+@pytest.mark.parametrize("name", ["wine", "moons", "blobs", "wide"])
+@pytest.mark.parametrize("selection", ["eom", "leaf"])
+def test_hdbscan_has_the_clusters_of_scikit_learn(ok_json, tmp_path, name, selection):
+    """Sets whose tree has no two edges of the same length but those that are one core distance."""
+    rows = data_sets()[name]
+    np.save(tmp_path / "rows.npy", rows)
+    for size, least, alpha in [(5, 5, 1.0), (8, 3, 1.0), (15, 10, 1.2), (30, 1, 1.0)]:
+        theirs = HDBSCAN(min_cluster_size=size, min_samples=least, alpha=alpha, cluster_selection_method=selection,
+                         algorithm="brute", copy=True).fit(rows)  # fmt: skip
+        told = ok_json("hdbscan", "rows.npy", "--min-cluster-size", size, "--min-samples", least, "--selection", selection,
+                       "--alpha", alpha, "-o", "o.npz")  # fmt: skip
+        found = np.load(tmp_path / "o.npz")
+        assert same_partition(found["labels"], theirs.labels_), (size, least, alpha)
+        assert not np.abs(found["probabilities"] - theirs.probabilities_).max() > 1e-9
+        assert told["sizes"] == np.bincount(found["labels"][found["labels"] >= 0], minlength=told["clusters"]).tolist()
+
+
+def test_the_tree_is_as_light_as_that_of_scipy(ok_json, tmp_path):
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    rows = np.random.default_rng(7).normal(size=(400, 5))
+    np.save(tmp_path / "rows.npy", rows)
+    distances = np.sqrt(((rows[:, None] - rows[None]) ** 2).sum(-1))
+    for least in (1, 6):
+        core = np.sort(distances, axis=1)[:, least - 1]
+        reach = np.maximum(distances, np.maximum(core[:, None], core[None]))
+        told = ok_json("spanning-tree", "rows.npy", "--min-samples", least, "-o", "tree.npz")
+        total = minimum_spanning_tree(reach).sum()
+        assert not abs(told["total_length"] - total) > 1e-9 * total
+        tree = np.load(tmp_path / "tree.npz")
+        assert (tree["a"] < tree["b"]).all() and (np.diff(tree["lengths"]) >= 0).all()
+        assert not np.abs(tree["core_distances"] - core).max() > 1e-12
+
+
+def read_csv(path):
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+def test_files_with_ids_and_rows_left_out(ok, ok_json, tmp_path):
+    rows = ["name,x,y,kind", "a,0,0,1", "b,0,1,1", "c,,1,1", "d,1,0,1", "e,9,9,2"]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    reading = ["t.csv", "--id", "name", "--missing", "drop"]
+    told = ok_json("dbscan", *reading, "--label", "kind", "--eps", 1.2, "--min-samples", 3, "-o", "o.csv")
+    assert told["dropped_rows"] == 1 and told["sizes"] == [3] and told["noise"] == 1
+    assert told["scores"]["adjusted_rand"] == 1
+    assert read_csv(tmp_path / "o.csv") == [
+        {"name": "a", "label": "0", "core": "1"}, {"name": "b", "label": "0", "core": "0"},
+        {"name": "d", "label": "0", "core": "0"}, {"name": "e", "label": "-1", "core": "0"}]  # fmt: skip
+    ok("spanning-tree", *reading, "--drop", "kind", "-o", "o.csv", "-q")
+    assert [line["a"] + line["b"] for line in read_csv(tmp_path / "o.csv")] == ["ab", "ad", "be"]
+    ok("hdbscan", *reading, "--drop", "kind", "--min-cluster-size", 2, "-o", "o.csv", "-q")
+    assert list(read_csv(tmp_path / "o.csv")[0]) == ["name", "label", "probability", "outlier_score"]
+
+
+BAD = {
+    "dbscan rows.npy --eps 0": "eps: must be above 0 and finite",
+    "dbscan rows.npy --eps nan": "eps: must be above 0 and finite",
+    "dbscan rows.npy --min-samples 0": "min_samples: is 0",
+    "dbscan rows.npy -o o.txt": "-o",
+    "dbscan rows.npy --weights few.npy": "2 weights for a table of 4 rows",
+    "hdbscan rows.npy --min-cluster-size 1": "min_cluster_size: is 1",
+    "hdbscan rows.npy --min-cluster-size 9": "min_samples: is 9",
+    "hdbscan rows.npy --metric inner_product": "inner_product",
+    "spanning-tree rows.npy --min-samples 5": "min_samples: is 5, must be from 1 to 4",
+    "spanning-tree rows.npy --alpha 0": "alpha",
+    "spanning-tree rows.npy -o o.npy": "-o",
+}
+
+
+@pytest.mark.parametrize("arguments", BAD)
+def test_bad_input(vicinal, tmp_path, arguments):
+    np.save(tmp_path / "rows.npy", np.arange(8.0).reshape(4, 2))
+    np.save(tmp_path / "few.npy", np.ones(2))
+    before = sorted(path.name for path in tmp_path.iterdir())
+    done = vicinal(*arguments.split())
+    assert done.returncode in (2, 3) and BAD[arguments] in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_explain_and_reports(ok, ok_json, tmp_path):
+    np.save(tmp_path / "rows.npy", np.random.default_rng(3).normal(size=(300, 3)))
+    for command in ("dbscan", "hdbscan", "spanning-tree"):
+        assert ok_json(command, "rows.npy", "--explain")["memory"] > 0
+    for command in ("dbscan", "hdbscan"):
+        ok(command, "rows.npy", "--report", "r.html", "-q")
+        assert "Where the clusters lie" in (tmp_path / "r.html").read_text()
