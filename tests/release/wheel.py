@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
 from test_import import check, look  # noqa: E402
-from type_readme import FENCE, check_architectures, only  # noqa: E402
+from type_readme import FENCE, check_architectures  # noqa: E402
 
 MAX_TAG = (2, 34)  # RHEL 9 and what is as old
 MAX_WHEEL = 4_000_000
@@ -105,7 +105,7 @@ def check_wheel(wheel, version, folder):
     package = {name for name in names if not name.startswith("vicinal.libs/")}
     sources = (path for path in (SOURCE / "python/vicinal").rglob("*") if path.is_file() and path.suffix != ".pyc")
     modules = {str(path.relative_to(SOURCE / "python")) for path in sources}
-    extension = only(package - modules, f"{wheel.name}: extension")
+    (extension,) = package - modules
     assert modules <= package and re.fullmatch(r"vicinal/_core\.[\w.-]+\.so", extension), package ^ modules
     links = needed(folder / extension)
     assert links <= ALLOWED | {"libz.so.1"} | brought, links
@@ -156,16 +156,16 @@ def install_lines(plugin):
     """docs/python.md's Install without its first line, which makes the wheels; without those of the plug-in, too, where
     it was not made."""
     page = (SOURCE / "docs/python.md").read_text()
-    section = only(re.findall(r"^## Install\n(.*?)^## ", page, re.MULTILINE | re.DOTALL), "section Install of python.md")
-    block = only([code for tag, code in FENCE.findall(section) if tag == "sh"], "commands of python.md's Install")
-    first, *lines = block.splitlines()
+    (section,) = re.findall(r"^## Install\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
+    ((_, commands),) = FENCE.findall(section)
+    first, *lines = commands.splitlines()
     assert re.fullmatch(r"\./dev wheel( +#.*)?", first), first
     assert any("vicinal-cu13" in line for line in lines), lines
     return [line for line in lines if plugin or "vicinal-cu13" not in line]
 
 
 def check_import(bare):
-    """What `import vicinal` loads; says how long it takes beyond NumPy."""
+    """What `import vicinal` loads; prints the processor's time that it takes beyond NumPy."""
     seconds = []
     for _ in range(5):
         seen = look(bare.python, bare.environment)
@@ -182,7 +182,7 @@ def check_command(bare, version):
     same = "import numpy as np; a, b = np.load('graph.npz'), np.load('command.npz'); " \
            "assert all(np.array_equal(a[name], b[name]) for name in ('ids', 'distances'))"
     bare.run("python", "-c", same)
-    assert "there is no" in bare.run("vicinal", "knn", "nothing.npy", status=3)
+    assert "nothing.npy" in bare.run("vicinal", "knn", "nothing.npy", status=3)
     assert "--neighbours" in bare.run("vicinal", "knn", "rows.npy", "--neighbours", "3", status=2)
     bare.run("vicinal", "knn", "rows.npy", "--memory-limit", "1", status=4)
 
@@ -203,7 +203,7 @@ def check_plugin(bare):
     print(refused, end="")
     assert refused.count("\n") == 1 and "driver" in refused, refused
     # As an upgrade of one package alone would leave it.
-    metadata = only(list(bare.folder.glob("lib/python*/site-packages/vicinal_cu13-*.dist-info/METADATA")), "metadata")
+    (metadata,) = bare.folder.glob("lib/python*/site-packages/vicinal_cu13-*.dist-info/METADATA")
     metadata.write_text(re.sub(r"^Version: .*$", "Version: 0.0.1", metadata.read_text(), flags=re.MULTILINE))
     refused = bare.run("vicinal", "knn", "rows.npy", "--device", "cuda", status=5, **there)
     print(refused, end="")
