@@ -1,4 +1,4 @@
-// The subcommands of `vicinal`; main.cpp lists them all.
+// The subcommands of `vicinal`; run_vicinal.cpp lists them all.
 #pragma once
 
 #include "base/command.hpp"

@@ -24,5 +24,6 @@ void bind_coclusters(nanobind::module_& module);
 void bind_maps(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 void bind_machine(nanobind::module_& module);
+void bind_command(nanobind::module_& module);
 
 }  // namespace vicinal::python

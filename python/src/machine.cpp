@@ -1,5 +1,6 @@
 // doctor: what this build can do on this machine. pca, for pictures.
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "answer.hpp"
@@ -74,6 +75,18 @@ nb::dict pca_call(nb::handle table, nb::dict keywords) {
   return seen;
 }
 
+/// The file that an installed package brings for a plug-in; empty for none.
+std::filesystem::path packaged_plugin(Plugin plugin) {
+  const nb::gil_scoped_acquire held;
+  const std::string_view name = name_of(plugin);
+  const nb::object find = nb::module_::import_("vicinal._plugins").attr("find");
+  const nb::tuple found = nb::cast<nb::tuple>(find(nb::str(name.data(), name.size())));
+  const auto path = nb::cast<nb::bytes>(found[0]);
+  const auto fault = nb::cast<std::string>(found[1]);
+  if (!fault.empty()) throw Error(ErrorCode::device_unavailable, fault);
+  return std::string(path.c_str(), path.size());
+}
+
 void use_plugin_call(nb::handle plugin, nb::handle path) {
   Call call("use_plugin", nb::dict());
   Plugin which = Plugin::cuda;
@@ -87,6 +100,7 @@ void use_plugin_call(nb::handle plugin, nb::handle path) {
 }  // namespace
 
 void bind_machine(nb::module_& module) {
+  set_plugin_finder(&packaged_plugin);
   module.def("pca", &pca_call, any("table"), nb::arg("keywords"));
   module.def("doctor", &doctor_call, nb::arg("keywords"));
   module.def("use_plugin", &use_plugin_call, any("plugin"), any("path"));

@@ -28,4 +28,5 @@ NB_MODULE(_core, module) {
   bind_maps(module);
   bind_files(module);
   bind_machine(module);
+  bind_command(module);
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "core/entry.hpp"
 #include "core/names.hpp"
@@ -15,6 +16,15 @@ namespace vicinal {
 namespace {
 
 constexpr std::array<core::Named<Plugin>, 2> kPlugins = {{{Plugin::cuda, "cuda"}, {Plugin::geo, "geo"}}};
+
+struct CurrentFinder {
+  std::mutex mutex;
+  PluginFinder find;
+};
+CurrentFinder& current_finder() {
+  static CurrentFinder finder;
+  return finder;
+}
 
 }  // namespace
 
@@ -38,7 +48,15 @@ void set_plugin(Plugin plugin, const std::filesystem::path& path) try {
   }
   // A name without a folder would be looked for by the system.
   std::filesystem::path whole = std::filesystem::absolute(path, unknown);
-  plugin::PluginFile::of(plugin).name(plugin, (unknown ? path : whole).string());
+  plugin::PluginFile::of(plugin).name((unknown ? path : whole).string());
+} catch (const std::bad_alloc&) {
+  core::refuse_allocation();
+}
+
+void set_plugin_finder(PluginFinder finder) try {
+  const core::Entry entry;
+  const std::lock_guard lock(current_finder().mutex);
+  current_finder().find = std::move(finder);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }
@@ -64,34 +82,64 @@ bool are_one_file(const std::string& loaded, const std::string& path) {
   return loaded.find('/') != std::string::npos && std::filesystem::equivalent(loaded, path, unknown);
 }
 
+/// What the environment names; empty for nothing.
+std::string by_user(const char* variable) {
+  const char* const path = std::getenv(variable);
+  return path != nullptr ? path : "";
+}
+
+/// Where a file beside the library would be; empty where that is unknown.
+std::string beside_library(const char* file) {
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<const void*>(&beside_library), &self) == 0 || self.dli_fname == nullptr) return "";
+  return (std::filesystem::path(self.dli_fname).parent_path() / file).string();
+}
+
 }  // namespace
 
 PluginFile& PluginFile::of(Plugin plugin) {
-  static std::array<PluginFile, kPlugins.size()> files;
+  static std::array<PluginFile, kPlugins.size()> files = {{{Plugin::cuda, "VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so"},
+                                                           {Plugin::geo, "VICINAL_GEO_PLUGIN", "libvicinal_geo.so"}}};
   return files.at(static_cast<std::size_t>(plugin));
 }
 
-void PluginFile::name(Plugin plugin, const std::string& path) {
+void PluginFile::name(const std::string& path) {
   const std::lock_guard lock(mutex_);
   if (named_ == path) return;
   if (loaded_.empty() || are_one_file(loaded_, path)) {
     named_ = path;
     return;
   }
-  throw Error(ErrorCode::invalid_argument, "plugin: " + std::string(name_of(plugin)) + " is already loaded, from " +
+  throw Error(ErrorCode::invalid_argument, "plugin: " + std::string(name_of(plugin_)) + " is already loaded, from " +
                                                loaded_ + "; name its file before it is used");
 }
 
-std::vector<std::string> plugin_candidates(const char* variable, const char* file, const std::string& named) {
-  const char* const by_user = std::getenv(variable);
-  if (by_user != nullptr && *by_user != '\0') return {by_user};
-  if (!named.empty()) return {named};
-  std::vector<std::string> candidates;
-  Dl_info self{};
-  if (dladdr(reinterpret_cast<const void*>(&plugin_candidates), &self) != 0 && self.dli_fname != nullptr) {
-    candidates.push_back((std::filesystem::path(self.dli_fname).parent_path() / file).string());
+void PluginFile::ask_finder() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!loaded_.empty() || !named_.empty()) return;
   }
-  candidates.emplace_back(file);
+  if (!by_user(variable_).empty()) return;
+  if (const std::string path = beside_library(file_); !path.empty() && is_there(path)) return;
+  PluginFinder find;
+  {
+    const std::lock_guard lock(current_finder().mutex);
+    find = current_finder().find;
+  }
+  if (!find) return;
+  const std::string path = find(plugin_).string();
+  const std::lock_guard lock(mutex_);
+  found_ = path;
+}
+
+std::vector<std::string> PluginFile::candidates() const {
+  if (const std::string path = by_user(variable_); !path.empty()) return {path};
+  if (!named_.empty()) return {named_};
+  std::vector<std::string> candidates;
+  for (const std::string& path : {beside_library(file_), found_}) {
+    if (!path.empty()) candidates.push_back(path);
+  }
+  candidates.emplace_back(file_);
   return candidates;
 }
 

@@ -9,33 +9,42 @@
 
 namespace vicinal::plugin {
 
-/// A plug-in of this process: the file that the program names for it, and whether it is loaded.
+/// A plug-in of this process: where its file may be, and whether it is loaded.
 class PluginFile {
  public:
+  PluginFile(Plugin plugin, const char* variable, const char* file)
+      : plugin_(plugin), variable_(variable), file_(file) {}
   static PluginFile& of(Plugin plugin);
 
   /// What `set_plugin` does. Throws `invalid_argument` once another file is loaded.
-  void name(Plugin plugin, const std::string& path);
-  /// Calls load(path that was named, or an empty one), which returns what is loaded from and is called until it does
-  /// not throw. Names wait meanwhile.
+  void name(const std::string& path);
+  /// Asks the finder where that counts and the plug-in is not loaded. The finder may wait for what other threads hold,
+  /// or need the plug-in itself, so no lock is held: of this class or of the caller.
+  void ask_finder();
+  /// Calls load(names to try), which returns what is loaded from and is called until it does not throw. Other names
+  /// wait meanwhile.
   template <class Load>
   auto load(const Load& load) {
     const std::lock_guard lock(mutex_);
-    auto loaded = load(named_);
+    auto loaded = load(candidates());
     loaded_ = loaded.path;
     return loaded;
   }
 
  private:
-  std::mutex mutex_;
+  /// What the environment's variable names, and nothing else; without that what the program named, and nothing else;
+  /// without that the file beside the library, that of the finder, then wherever the system looks.
+  [[nodiscard]] std::vector<std::string> candidates() const;
+
+  Plugin plugin_;
+  const char* variable_;
+  const char* file_;
+  std::mutex mutex_;  // of the rest
   std::string named_;
+  std::string found_;
   std::string loaded_;
 };
 
-/// A plug-in's file, or rather the names to try for it: what the environment's `variable` names, and nothing else;
-/// without that what the program named, and nothing else; without that `file` beside the library, then wherever the
-/// system looks.
-std::vector<std::string> plugin_candidates(const char* variable, const char* file, const std::string& named = {});
 /// Whether the loader would find such a name; one without a folder is left to the system's search.
 bool is_there(const std::string& path);
 /// What the system's loader last said.

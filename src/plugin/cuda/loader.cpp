@@ -89,9 +89,9 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-LoadedPlugin find_plugin(const std::string& named) {
+LoadedPlugin find_plugin(const std::vector<std::string>& candidates) {
   std::string tried;
-  for (const std::string& path : plugin_candidates("VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so", named)) {
+  for (const std::string& path : candidates) {
     if (!is_there(path)) {
       tried += (tried.empty() ? "" : ", ") + path;
       continue;
@@ -131,8 +131,10 @@ const Functions& load_functions(const std::string& path) {
 }
 
 const LoadedPlugin& plugin() {
+  PluginFile& file = PluginFile::of(Plugin::cuda);
+  file.ask_finder();
   // An exception leaves it to the next call.
-  static const LoadedPlugin kPlugin = PluginFile::of(Plugin::cuda).load(find_plugin);
+  static const LoadedPlugin kPlugin = file.load(find_plugin);
   return kPlugin;
 }
 

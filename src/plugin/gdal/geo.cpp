@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <string>
+#include <vector>
 
 #include "plugin/files.hpp"
 
@@ -19,9 +20,9 @@ struct LoadedGeo {
   std::string path;
 };
 
-LoadedGeo load(const std::string& named) {
+LoadedGeo load(const std::vector<std::string>& candidates) {
   std::string tried;
-  for (const std::string& path : plugin_candidates("VICINAL_GEO_PLUGIN", "libvicinal_geo.so", named)) {
+  for (const std::string& path : candidates) {
     if (!is_there(path)) {
       tried += (tried.empty() ? "" : ", ") + path;
       continue;
@@ -50,7 +51,9 @@ LoadedGeo load(const std::string& named) {
 }  // namespace
 
 const gdal::Functions& geo_plugin() {
-  static const LoadedGeo kPlugin = PluginFile::of(Plugin::geo).load(load);
+  PluginFile& file = PluginFile::of(Plugin::geo);
+  file.ask_finder();
+  static const LoadedGeo kPlugin = file.load(load);
   return *kPlugin.functions;
 }
 

@@ -295,6 +295,7 @@ const std::vector<Call> kCases = {
   {"Context::automatic", [](Bits& b, const Context&, const Inputs&) { b.add(Context::automatic().device()); }},
   {"cuda_status", [](Bits& b, const Context&, const Inputs&) { b.add(cuda_status().missing); }},
   {"set_plugin", [](Bits& b, const Context&, const Inputs& in) { try { set_plugin(Plugin::geo, in.folder / "nowhere"); } catch (const Error& error) { b.add(std::string(error.what())); } }},
+  {"set_plugin_finder", [](Bits& b, const Context&, const Inputs&) { set_plugin_finder({}); b.add(cuda_status().missing); }},
   {"tensor_core_sums", [](Bits& b, const Context& c, const Inputs&) { b.add(tensor_core_sums(c).model); }},
   {"generate", [](Bits& b, const Context& c, const Inputs&) { for (const vicinal::Shape s : {vicinal::Shape::blobs, vicinal::Shape::swiss_roll, vicinal::Shape::moons, vicinal::Shape::s_curve}) b.add(generate(c, {.shape = s, .rows = 50, .noise = 0.1}).points); }},
   {"Index::Index", [](Bits& b, const Context& c, const Inputs& in) { const Index index(c, in.tiny, {.copy = true, .tree = true}); b.add(knn(c, index, {.k = 5})); }},

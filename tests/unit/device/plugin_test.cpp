@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -44,43 +45,136 @@ TEST(Plugin, AnotherVersionIsRefused) {
        std::to_string(plugin::kPluginVersion)});
 }
 
+plugin::PluginFile cuda_file() {
+  return {Plugin::cuda, "VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so"};
+}
+
+/// The names that are tried.
+std::vector<std::string> tried(plugin::PluginFile& file) {
+  struct Loaded {
+    std::string path;
+  };
+  std::vector<std::string> names;
+  file.ask_finder();
+  refusal(ErrorCode::device_unavailable, [&] {
+    file.load([&](const std::vector<std::string>& candidates) -> Loaded {
+      names = candidates;
+      throw Error(ErrorCode::device_unavailable, "");
+    });
+  });
+  return names;
+}
+
+/// A finder for a scope.
+class Finder {
+ public:
+  explicit Finder(PluginFinder find) { set_plugin_finder(std::move(find)); }
+  ~Finder() { set_plugin_finder({}); }
+  Finder(const Finder&) = delete;
+  Finder& operator=(const Finder&) = delete;
+};
+
 TEST(Plugin, TheVariableNamesTheOnlyFileThatIsTried) {
+  plugin::PluginFile file = cuda_file();
   {
     const Variable variable("VICINAL_CUDA_PLUGIN", "/somewhere/plugin.so");
-    EXPECT_EQ(plugin::plugin_candidates("VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so"),
-              std::vector<std::string>{"/somewhere/plugin.so"});
+    EXPECT_EQ(tried(file), std::vector<std::string>{"/somewhere/plugin.so"});
   }
   const Variable variable("VICINAL_CUDA_PLUGIN", nullptr);
-  const std::vector<std::string> candidates = plugin::plugin_candidates("VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so");
+  const std::vector<std::string> candidates = tried(file);
   ASSERT_EQ(candidates.size(), 2U);
   EXPECT_EQ(candidates[0].substr(candidates[0].rfind('/')), "/libvicinal_cuda.so");
   EXPECT_EQ(candidates[1], "libvicinal_cuda.so");
 }
 
 TEST(Plugin, AFileThatTheProgramNamesIsTheOnlyOneButForTheVariable) {
+  plugin::PluginFile file = cuda_file();
+  file.name("/mine/plugin.so");
   {
     const Variable variable("VICINAL_CUDA_PLUGIN", nullptr);
-    EXPECT_EQ(plugin::plugin_candidates("VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so", "/mine/plugin.so"),
-              std::vector<std::string>{"/mine/plugin.so"});
+    EXPECT_EQ(tried(file), std::vector<std::string>{"/mine/plugin.so"});
   }
   const Variable variable("VICINAL_CUDA_PLUGIN", "/somewhere/plugin.so");
-  EXPECT_EQ(plugin::plugin_candidates("VICINAL_CUDA_PLUGIN", "libvicinal_cuda.so", "/mine/plugin.so"),
-            std::vector<std::string>{"/somewhere/plugin.so"});
+  EXPECT_EQ(tried(file), std::vector<std::string>{"/somewhere/plugin.so"});
+}
+
+TEST(Plugin, AFinderIsAskedWhereNothingElseNamesAFileAndBeforeTheSystem) {
+  int calls = 0;
+  std::string path = "/package/libvicinal_cuda.so";
+  const Finder finder([&](Plugin plugin) {
+    ++calls;
+    EXPECT_EQ(plugin, Plugin::cuda);
+    return path;
+  });
+  plugin::PluginFile file = cuda_file();
+  {
+    const Variable variable("VICINAL_CUDA_PLUGIN", "/somewhere/plugin.so");
+    EXPECT_EQ(tried(file), std::vector<std::string>{"/somewhere/plugin.so"});
+  }
+  EXPECT_EQ(calls, 0);
+  const Variable variable("VICINAL_CUDA_PLUGIN", nullptr);
+  const std::vector<std::string> candidates = tried(file);
+  EXPECT_EQ(calls, 1);
+  ASSERT_EQ(candidates.size(), 3U);
+  EXPECT_EQ(candidates[1], path);
+  EXPECT_EQ(candidates[2], "libvicinal_cuda.so");
+  path.clear();  // the package is gone, and what it named with it
+  EXPECT_EQ(tried(file).size(), 2U);
+  file.name("/mine/plugin.so");
+  EXPECT_EQ(tried(file), std::vector<std::string>{"/mine/plugin.so"});
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(Plugin, WhatIsLoadedNeedsNoFinder) {
+  struct Loaded {
+    std::string path;
+  };
+  const Variable variable("VICINAL_CUDA_PLUGIN", nullptr);
+  const Finder finder([](Plugin) { return "/package/libvicinal_cuda.so"; });
+  plugin::PluginFile file = cuda_file();
+  file.ask_finder();
+  EXPECT_EQ(file.load([](const auto& candidates) { return Loaded{candidates.at(1)}; }).path,
+            "/package/libvicinal_cuda.so");
+  const Finder none([](Plugin) -> std::filesystem::path { throw Error(ErrorCode::internal, "was asked"); });
+  EXPECT_NO_THROW(file.ask_finder());
+}
+
+TEST(Plugin, AFinderSaysWhyItsFileCannotBeUsed) {
+  const Variable variable("VICINAL_CUDA_PLUGIN", nullptr);
+  const Finder finder([](Plugin) -> std::filesystem::path {
+    throw Error(ErrorCode::device_unavailable, "the package is of another version");
+  });
+  plugin::PluginFile file = cuda_file();
+  EXPECT_EQ(refusal(ErrorCode::device_unavailable, [&] { file.ask_finder(); }), "the package is of another version");
+}
+
+TEST(Plugin, AFinderMayNeedThePluginItself) {
+  const Variable variable("VICINAL_CUDA_PLUGIN", nullptr);
+  plugin::PluginFile file = cuda_file();
+  int depth = 0;
+  const Finder finder([&](Plugin) {
+    if (++depth < 3) tried(file);
+    set_plugin_finder({});
+    return "/package/libvicinal_cuda.so";
+  });
+  EXPECT_EQ(tried(file).size(), 3U);
+  EXPECT_EQ(depth, 3);
 }
 
 TEST(Plugin, IsNamedBeforeItIsLoaded) {
   struct Loaded {
     std::string path;
   };
-  plugin::PluginFile file;
-  file.name(Plugin::cuda, "/a.so");
-  file.name(Plugin::cuda, "/b.so");
-  const auto fails = [](const std::string& named) -> Loaded { throw Error(ErrorCode::device_unavailable, named); };
+  const Variable variable("VICINAL_CUDA_PLUGIN", nullptr);
+  plugin::PluginFile file = cuda_file();
+  file.name("/a.so");
+  file.name("/b.so");
+  const auto fails = [](const auto& names) -> Loaded { throw Error(ErrorCode::device_unavailable, names.at(0)); };
   EXPECT_EQ(refusal(ErrorCode::device_unavailable, [&] { file.load(fails); }), "/b.so");
-  file.name(Plugin::cuda, "/c.so");  // what was not loaded, another file may be
-  EXPECT_EQ(file.load([](const std::string& named) { return Loaded{named}; }).path, "/c.so");
-  file.name(Plugin::cuda, "/c.so");
-  expect_words(refusal(ErrorCode::invalid_argument, [&] { file.name(Plugin::cuda, "/d.so"); }),
+  file.name("/c.so");  // what was not loaded, another file may be
+  EXPECT_EQ(file.load([](const auto& names) { return Loaded{names.at(0)}; }).path, "/c.so");
+  file.name("/c.so");
+  expect_words(refusal(ErrorCode::invalid_argument, [&] { file.name("/d.so"); }),
                {"plugin: cuda is already loaded, from /c.so"});
 }
 
@@ -95,14 +189,14 @@ TEST(Plugin, MayBeNamedAgainByAnotherPathToTheFileThatIsLoaded) {
   std::filesystem::remove(folder / "link.so");
   std::filesystem::create_symlink(folder / "a.so", folder / "link.so");
   const std::string loaded = folder / "a.so";
-  plugin::PluginFile file;
-  file.name(Plugin::cuda, folder / "b.so");
-  file.load([&](const std::string&) { return Loaded{loaded}; });  // the environment named another
-  EXPECT_NO_THROW(file.name(Plugin::cuda, folder / "b.so"));
-  EXPECT_NO_THROW(file.name(Plugin::cuda, folder / "link.so"));
-  EXPECT_NO_THROW(file.name(Plugin::cuda, folder / "." / "a.so"));
+  plugin::PluginFile file = cuda_file();
+  file.name(folder / "b.so");
+  file.load([&](const auto&) { return Loaded{loaded}; });  // the environment named another
+  EXPECT_NO_THROW(file.name(folder / "b.so"));
+  EXPECT_NO_THROW(file.name(folder / "link.so"));
+  EXPECT_NO_THROW(file.name(folder / "." / "a.so"));
   std::ofstream(folder / "c.so") << "c";
-  expect_words(refusal(ErrorCode::invalid_argument, [&] { file.name(Plugin::cuda, folder / "c.so"); }),
+  expect_words(refusal(ErrorCode::invalid_argument, [&] { file.name(folder / "c.so"); }),
                {"plugin: cuda is already loaded, from " + loaded});
   std::filesystem::remove_all(folder);
 }

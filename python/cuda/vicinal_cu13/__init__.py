@@ -1,0 +1,1 @@
+"""The CUDA plug-in of vicinal, which vicinal finds without importing this package."""
