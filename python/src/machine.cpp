@@ -89,6 +89,7 @@ void use_plugin_call(nb::handle plugin, nb::handle path) {
 void bind_machine(nb::module_& module) {
   module.def("pca", &pca_call, any("table"), nb::arg("keywords"));
   module.def("doctor", &doctor_call, nb::arg("keywords"));
+  module.def("thread_limit", &thread_limit);
   module.def("use_plugin", &use_plugin_call, any("plugin"), any("path"));
 }
 
