@@ -236,7 +236,8 @@ HWY_INLINE hn::Vec<D> load_widened(D d, const std::uint8_t* from) {
   return hn::PromoteTo(d, hn::PromoteTo(di, hn::LoadU(hn::Rebind<std::uint8_t, D>(), from)));
 }
 
-// The first `count` lanes, and zeros, which adds nothing to a sum where the query is zero, too. Reads no more than that.
+// The first `count` lanes, and zeros, which adds nothing to a sum where the query is zero, too. Reads no more than
+// that.
 template <class D>
 HWY_INLINE hn::Vec<D> load_first(D d, const double* from, std::size_t count) {
   return hn::MaskedLoad(hn::FirstN(d, count), d, from);

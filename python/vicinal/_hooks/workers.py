@@ -52,7 +52,8 @@ def _replace(hook: Hook, before: Any) -> Any:
 def _is_in_turn(parallel: Any) -> bool:
     """Whether joblib would call one job after another in this thread, and say nothing."""
     told = parallel.verbose or parallel.return_generator or parallel.timeout is not None
-    return parallel.n_jobs == 1 and not told and type(parallel._backend).__module__ == "joblib._parallel_backends"
+    backend = type(getattr(parallel, "_backend", None))
+    return parallel.n_jobs == 1 and not told and backend.__module__ == "joblib._parallel_backends"
 
 
 def _is_search(function: Any) -> bool:

@@ -37,7 +37,7 @@ constexpr std::int64_t kPanelBytes = std::int64_t{16} << 20;  // packed rows of 
 constexpr std::int64_t kLargestBlock = 2048;
 constexpr std::int64_t kLargestSample = 16384;
 constexpr std::int64_t kAlone = 1 << 17;  // columns ranked, some 30 microseconds
-constexpr std::int64_t kGroupTiles = 4;  // tiles of queries of one parallel task
+constexpr std::int64_t kGroupTiles = 4;   // tiles of queries of one parallel task
 // Cycles a product of a row's and a query's column takes in each screen, roughly, where it is native.
 constexpr double kCyclesAProduct[kScreens] = {1.0 / 32, 1.0 / 45, 1.0 / 128};
 constexpr std::int64_t kKeyChunk = 64;  // rows ranked in one call: their keys stay in registers and L1
