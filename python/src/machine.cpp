@@ -103,6 +103,7 @@ void bind_machine(nb::module_& module) {
   set_plugin_finder(&packaged_plugin);
   module.def("pca", &pca_call, any("table"), nb::arg("keywords"));
   module.def("doctor", &doctor_call, nb::arg("keywords"));
+  module.def("thread_limit", &thread_limit);
   module.def("use_plugin", &use_plugin_call, any("plugin"), any("path"));
 }
 

@@ -68,7 +68,7 @@ std::unique_ptr<Session::State> waiting_state(const Place& place, const std::str
   return nullptr;
 }
 
-std::atomic<int> thread_limit{0};  // threadpoolctl's; 0: none
+std::atomic<int> threadpoolctl_limit{0};  // 0: none
 
 /// What joblib's workers and many users set; 0 where it is not set or no number.
 int threads_by_environment() {
@@ -78,14 +78,6 @@ int threads_by_environment() {
   int threads = 0;
   std::from_chars(view.data(), view.data() + view.size(), threads);
   return std::max(threads, 0);
-}
-
-/// The smaller of the two; 0 where there is neither, or more are allowed than there are cores.
-int threads_allowed() {
-  const int by_environment = threads_by_environment();
-  const int limit = thread_limit.load(std::memory_order_relaxed);
-  const int threads = limit == 0 || by_environment == 0 ? limit + by_environment : std::min(limit, by_environment);
-  return threads >= static_cast<int>(std::thread::hardware_concurrency()) ? 0 : threads;
 }
 
 template <class Options>
@@ -132,7 +124,7 @@ std::unique_ptr<Session::State> new_state(const Place& place, const std::string&
 }  // namespace
 
 Session::Session(Place place) {
-  if (place.threads == 0) place.threads = threads_allowed();
+  if (place.threads == 0) place.threads = thread_limit();
   const auto now = std::chrono::steady_clock::now();
   const std::string environment = environment_now();
   state_ = waiting_state(place, environment);
@@ -158,6 +150,14 @@ Session::~Session() {
   if (sessions.size() > kMaxWaiting) sessions.erase(sessions.begin());
 }
 
+int thread_limit() {
+  const int by_environment = threads_by_environment();
+  const int limit = threadpoolctl_limit.load(std::memory_order_relaxed);
+  const int threads = limit == 0 || by_environment == 0 ? limit + by_environment : std::min(limit, by_environment);
+  // Asked last, since the system is asked for the number of cores.
+  return threads == 0 || threads >= static_cast<int>(std::thread::hardware_concurrency()) ? 0 : threads;
+}
+
 void forget_sessions() {
   const std::lock_guard lock(waiting().mutex);
   waiting().sessions.clear();
@@ -171,8 +171,8 @@ void Session::tell(ProgressFn progress) {
 
 int vicinal_get_num_threads() {
   using namespace vicinal;
-  const int allowed = python::threads_allowed();
-  if (allowed > 0) return allowed;
+  const int limit = python::thread_limit();
+  if (limit > 0) return limit;
   try {
     return Context::cpu().threads();
   } catch (const std::exception&) {
@@ -181,5 +181,5 @@ int vicinal_get_num_threads() {
 }
 
 void vicinal_set_num_threads(int threads) {
-  vicinal::python::thread_limit.store(std::max(threads, 0), std::memory_order_relaxed);
+  vicinal::python::threadpoolctl_limit.store(std::max(threads, 0), std::memory_order_relaxed);
 }

@@ -39,6 +39,9 @@ class Session {
   std::optional<Context> context_;  // that of the state, within the limit of this call
 };
 
+/// The threads of a call that names none, by OMP_NUM_THREADS and threadpoolctl; 0: all cores.
+int thread_limit();
+
 /// Drops the sessions that wait.
 void forget_sessions();
 

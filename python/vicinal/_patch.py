@@ -56,8 +56,8 @@ def patch_sklearn(device: str = "auto", threads: int | None = None, memory_limit
 
 
 def unpatch_sklearn() -> None:
-    """Undoes `patch_sklearn`: every attribute of scikit-learn is again what it was. Does nothing where nothing is
-    patched."""
+    """Undoes `patch_sklearn`: every attribute of scikit-learn is again what it was, also those that the estimators of
+    vicinal.sklearn have replaced, which their next call replaces again."""
     from vicinal._hooks import registry
 
     registry.set_default(None)

@@ -3,9 +3,7 @@ this package, which does not load it."""
 
 from __future__ import annotations
 
-import ctypes
 import sys
-from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, Sequence
@@ -13,16 +11,6 @@ from typing import Any, Sequence
 from vicinal import _core
 
 _NAME = "threadpoolctl"
-
-
-@cache
-def _extension() -> ctypes.CDLL:
-    return ctypes.CDLL(_core.__file__)
-
-
-def allowed() -> int:
-    """The threads of a call that asks for no number: at most those of threadpoolctl's limit and OMP_NUM_THREADS."""
-    return int(_extension().vicinal_get_num_threads())
 
 
 def _register(threadpoolctl: Any) -> None:

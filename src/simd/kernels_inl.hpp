@@ -199,6 +199,29 @@ HWY_INLINE double combine(const double* a) {
   }
 }
 
+// Two of the eight accumulators of clause 1, or several pairs at once.
+template <KeyOp op, class V>
+HWY_INLINE V join(V x, V y) {
+  if constexpr (op == KeyOp::maximum) {
+    return hn::Max(x, y);
+  } else {
+    return hn::Add(x, y);
+  }
+}
+
+// As `combine`, of a vector of 8, 4 (the sums of 0 and 4, 1 and 5, ..) or 2.
+template <KeyOp op, class V>
+HWY_INLINE double combine_lanes(V v) {
+#if HWY_TARGET != HWY_SCALAR
+  using D = hn::DFromV<V>;
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    const hn::Half<D> half;
+    return combine_lanes<op>(join<op>(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+#endif
+  return hn::GetLane(v);
+}
+
 template <class D>
 HWY_INLINE hn::Vec<D> load_widened(D d, const double* from) {
   return hn::LoadU(d, from);
@@ -211,6 +234,24 @@ template <class D>
 HWY_INLINE hn::Vec<D> load_widened(D d, const std::uint8_t* from) {
   const hn::Rebind<std::int32_t, D> di;
   return hn::PromoteTo(d, hn::PromoteTo(di, hn::LoadU(hn::Rebind<std::uint8_t, D>(), from)));
+}
+
+// The first `count` lanes, and zeros, which adds nothing to a sum where the query is zero, too. Reads no more than
+// that.
+template <class D>
+HWY_INLINE hn::Vec<D> load_first(D d, const double* from, std::size_t count) {
+  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_first(D d, const float* from, std::size_t count) {
+  const hn::Rebind<float, D> df;
+  return hn::PromoteTo(d, hn::MaskedLoad(hn::FirstN(df, count), df, from));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_first(D d, const std::uint8_t* from, std::size_t count) {
+  std::uint8_t bytes[8] = {};
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = from[i];
+  return load_widened(d, bytes);
 }
 
 using DoubleTag = hn::CappedTag<double, 8>;
@@ -238,20 +279,18 @@ HWY_INLINE void key_sums(const double* HWY_RESTRICT x, const void* const* rows, 
       }
     }
   }
-  if (j < d) {  // x is zero beyond d, and so is the copy of the row: those columns add +0
+  for (int v = 0; v < kVectors && j < d; ++v, j += kDoubleLanes) {
+    const auto left = static_cast<std::size_t>(d - j < kDoubleLanes ? d - j : kDoubleLanes);
+    const DoubleVec xv = hn::LoadU(dd, x + j);  // zero beyond d
     for (int r = 0; r < rows_at_once; ++r) {
-      T tail[8] = {};
-      for (std::int64_t i = 0; i < d - j; ++i) tail[i] = from[r][j + i];
-      for (int v = 0; v < kVectors; ++v) {
-        const DoubleVec xv = hn::LoadU(dd, x + j + v * kDoubleLanes);
-        acc[r][v] = accumulate<op>(xv, load_widened(dd, tail + v * kDoubleLanes), acc[r][v]);
-      }
+      acc[r][v] = accumulate<op>(xv, load_first(dd, from[r] + j, left), acc[r][v]);
     }
   }
   for (int r = 0; r < rows_at_once; ++r) {
-    alignas(64) double a[8];
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(acc[r][v], dd, a + v * kDoubleLanes);
-    sums[r] = combine<op>(a);
+    for (int vectors = kVectors / 2; vectors > 0; vectors /= 2) {
+      for (int v = 0; v < vectors; ++v) acc[r][v] = join<op>(acc[r][v], acc[r][v + vectors]);
+    }
+    sums[r] = combine_lanes<op>(acc[r][0]);
   }
 }
 

@@ -26,14 +26,6 @@ HWY_INLINE V add_term(V t, V sum) {
     return hn::Max(sum, t);
   }
 }
-template <KeyOp op, class V>
-HWY_INLINE V join(V a, V b) {
-  if constexpr (op == KeyOp::maximum) {
-    return hn::Max(a, b);
-  } else {
-    return hn::Add(a, b);
-  }
-}
 
 // The contract's tree over the first `count` accumulators; the others are +0.
 template <KeyOp op, int count, class V>

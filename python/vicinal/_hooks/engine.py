@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.metrics import DistanceMetric
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
-from vicinal import _neighbors, _threads
+from vicinal import _core, _neighbors
 from vicinal._hooks.registry import Settings, Stock
 from vicinal._options import Common
 
@@ -119,15 +119,16 @@ def _number(value: Any) -> float:
 
 def threads_of(settings: Settings) -> int:
     """At most those that threadpoolctl, joblib's workers and OMP_NUM_THREADS allow."""
-    allowed = min(int(_openmp_effective_n_threads()), _threads.allowed())
-    return allowed if settings.threads is None else min(settings.threads, allowed)
+    limits = (_openmp_effective_n_threads(), _core.thread_limit(), settings.threads)
+    return min(int(limit) for limit in limits if limit)
 
 
 def common(settings: Settings, threads: int | None = None) -> Common:
     """The keywords of a call."""
+    allowed = threads_of(settings)
     return {
         "device": settings.device,
-        "threads": threads_of(settings) if threads is None else min(threads, threads_of(settings)),
+        "threads": allowed if threads is None else min(threads, allowed),
         "memory_limit": settings.memory_limit,
     }
 

@@ -1,8 +1,9 @@
 """Hooks: what is put in the place of scikit-learn's private functions, for whom, and how often it answered.
 
-A hook is in its place while somebody uses it (`active`, and `set_default` of `patch_sklearn`). Whether a call is then
-answered by vicinal is decided by the settings of its context, or else by the default: without either, the function that
-the hook replaced is called as if there were no hook. Thread-safe.
+A hook is in its place while somebody uses it (`active`, and `set_default` of `patch_sklearn`), and from the first call
+of an estimator of vicinal.sklearn on until a patch ends. Whether a call is then answered by vicinal is decided by the
+settings of its context, or else by the default: without either, the function that the hook replaced is called as if
+there were no hook. Thread-safe.
 """
 
 from __future__ import annotations
@@ -138,6 +139,7 @@ _lock = threading.RLock()
 _here: ContextVar[Settings | None | _Unset] = ContextVar("vicinal_settings", default=_UNSET)
 _default: Settings | None = None
 _users = 0
+_kept = False  # whether hooks stay in their places without a user
 
 
 def _in_child() -> None:
@@ -160,10 +162,12 @@ def current() -> Settings | None:
 def active(settings: Settings | None) -> Iterator[None]:
     """Sends the calls of this context to vicinal with these settings; None: to scikit-learn, whatever the default is.
 
-    Hooks are in their places while at least one context needs them. Raises PatchConflict.
+    Hooks are in their places while at least one context needs them. Those that an estimator of vicinal.sklearn needed
+    stay for its next call, which then costs no placing, until a patch ends (`set_default(None)`, or this function for
+    other settings). Raises PatchConflict.
     """
     if settings is not None:
-        _acquire()
+        _acquire(settings)
     token = _here.set(settings)
     try:
         yield
@@ -172,33 +176,38 @@ def active(settings: Settings | None) -> Iterator[None]:
             _here.reset(token)
         finally:
             if settings is not None:
-                _release()
+                _release(settings)
 
 
 def set_default(settings: Settings | None) -> None:
-    """Sends the calls of every context that has no settings of its own to vicinal, or none (None)."""
+    """Sends the calls of every context that has no settings of its own to vicinal, or none (None). None also empties
+    the places that estimators of vicinal.sklearn have filled, once none of them is computing."""
     global _default
     with _lock:
         if settings is not None and _default is None:
-            _acquire()
+            _acquire(settings)
         before, _default = _default, settings
-        if settings is None and before is not None:
-            _release()
+        if settings is None:
+            _release(before)
 
 
-def _acquire() -> None:
-    global _users
+def _acquire(settings: Settings) -> None:
+    global _users, _kept
     with _lock:
-        if _users == 0:
+        if _users == 0 and not (_kept and settings.strict):
             _install()
         _users += 1
+        _kept = _kept or settings.strict
 
 
-def _release() -> None:
-    global _users
+def _release(settings: Settings | None) -> None:
+    """One user less; None: only what is kept ends."""
+    global _users, _kept
     with _lock:
-        _users -= 1
-        if _users == 0:
+        if settings is not None:
+            _users -= 1
+        _kept = _kept and settings is not None and settings.strict
+        if _users == 0 and not _kept:
             _remove()
 
 
@@ -226,11 +235,14 @@ def hooks() -> list[Hook]:
 
 
 def _install() -> None:
+    """Fills the places, unless they were kept. Raises PatchConflict in any case."""
     global _usable
     _how_to_tell()
     if _usable is None:
         _usable = _checked()
     _refuse_other_patchers(_usable)
+    if _placed:
+        return
     try:
         for hook in _usable:
             _put(hook)

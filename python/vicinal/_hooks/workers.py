@@ -1,11 +1,15 @@
-"""The hook that takes the settings of a context along to the workers that scikit-learn starts, threads and processes."""
+"""The hook of scikit-learn's Parallel: it takes the settings of a context along to workers, threads and processes, and
+calls the search of a tree at once where there is one worker."""
 
 from __future__ import annotations
 
 from functools import update_wrapper
+from itertools import chain, islice
 from typing import Any
 
 import joblib
+from sklearn.neighbors import BallTree, KDTree
+from sklearn.utils.parallel import _FuncWrapper
 
 from vicinal._hooks.registry import Hook, Place, Settings, active, current
 
@@ -31,12 +35,32 @@ class _Carried:
 def _replace(hook: Hook, before: Any) -> Any:
     def __call__(self: Any, iterable: Any) -> Any:
         settings = current()
-        jobs = 1 if settings is None else joblib.effective_n_jobs(self.n_jobs)
-        if settings is None or jobs == 1:
+        if settings is None:
             return before(self, iterable)
-        return before(self, _carried(iterable, settings, jobs))
+        if _is_in_turn(self):
+            rest = iter(iterable)
+            first = list(islice(rest, 1))
+            if first and _is_search(first[0][0]):
+                return [function.function(*args, **keywords) for function, args, keywords in chain(first, rest)]
+            return before(self, chain(first, rest))
+        jobs = joblib.effective_n_jobs(self.n_jobs)
+        return before(self, iterable if jobs == 1 else _carried(iterable, settings, jobs))
 
     return update_wrapper(__call__, before)
+
+
+def _is_in_turn(parallel: Any) -> bool:
+    """Whether joblib would call one job after another in this thread, and say nothing."""
+    told = parallel.verbose or parallel.return_generator or parallel.timeout is not None
+    backend = type(getattr(parallel, "_backend", None))
+    return parallel.n_jobs == 1 and not told and backend.__module__ == "joblib._parallel_backends"
+
+
+def _is_search(function: Any) -> bool:
+    """Of a tree, which needs none of what joblib prepares for a job: that takes longer than a small search."""
+    return type(function) is _FuncWrapper and isinstance(
+        getattr(function.function, "__self__", None), (KDTree, BallTree)
+    )
 
 
 def _carried(iterable: Any, settings: Settings, jobs: int) -> Any:

@@ -165,14 +165,22 @@ def _computed(method: Callable[..., Any], theirs: Callable[..., Any]) -> Callabl
         settings = registry.Settings(self.device, self.threads, self.memory_limit, strict=True)
         if registry.current() == settings:
             return method(self, *arguments, **others)
-        # Only fit checks parameters, and these may be set after it.
-        given = {name: getattr(self, name) for name in CONSTRAINTS}
-        validate_parameter_constraints(CONSTRAINTS, given, caller_name=type(self).__name__)
-        _need(self.device)
+        if not _is_plain(settings):
+            # Only fit checks parameters, and these may be set after it.
+            given = {name: getattr(self, name) for name in CONSTRAINTS}
+            validate_parameter_constraints(CONSTRAINTS, given, caller_name=type(self).__name__)
+            _need(self.device)
         with registry.active(settings):
             return method(self, *arguments, **others)
 
     return call
+
+
+def _is_plain(settings: registry.Settings) -> bool:
+    """Whether parameters need no check: scikit-learn's takes as long as a small search."""
+    numbers = settings.threads, settings.memory_limit
+    known = isinstance(settings.device, str) and settings.device in ("auto", "cpu")
+    return known and all(n is None or type(n) is int and n >= 1 for n in numbers)
 
 
 def _table(estimator: Any, value: Any) -> Table:
@@ -184,5 +192,5 @@ def _table(estimator: Any, value: Any) -> Table:
 def _need(device: Any) -> None:
     """Raises DeviceUnavailable for a device that is not there, InvalidArgument for what names none. Hooks would leave
     such calls to scikit-learn."""
-    if isinstance(device, str) and device not in ("auto", "cpu"):
+    if device not in ("auto", "cpu"):
         knn(np.zeros((2, 1)), k=1, device=device)

@@ -3,6 +3,9 @@
 // something of its own.
 #include "cpu/nearest/cost.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace vicinal::cpu {
 namespace {
 
@@ -10,6 +13,7 @@ struct Rates {
   double fused;         // columns through a float32 screen, kFusedMore added
   double bytes;         // columns through the int8 screen, kBytesMore added
   double direct;        // columns, kDirectMore added
+  double screened;      // seconds for each query of fused and each doubling of the rows
   double tree_column;   // seconds for each column of a row touched
   double tree_row;      // seconds for each row touched
   double tree_query;    // seconds for each query
@@ -20,17 +24,20 @@ struct Rates {
 Rates rates_of(Isa isa) {
   switch (isa) {
     case Isa::avx512:
-      return {6.2e10, 2.1e11, 5e9, 0.35e-9, 1.3e-9, 1.3e-6, 4e-9, 0.5e-9};
+      return {6.2e10, 2.1e11, 5e9, 0.9e-6, 0.35e-9, 1.3e-9, 1.3e-6, 4e-9, 0.5e-9};
     case Isa::avx2:
-      return {3.5e10, 1e11, 3e9, 0.45e-9, 1.4e-9, 1.4e-6, 4e-9, 0.5e-9};
+      return {3.5e10, 1e11, 3e9, 1e-6, 0.45e-9, 1.4e-9, 1.4e-6, 4e-9, 0.5e-9};
     default:
-      return {8e9, 8e9, 2e9, 2.8e-9, 4e-9, 3e-6, 4e-9, 0.5e-9};
+      return {8e9, 8e9, 2e9, 3e-6, 2.8e-9, 4e-9, 3e-6, 4e-9, 0.5e-9};
   }
 }
 constexpr double kFusedMore = 18;
 constexpr double kBytesMore = 52;
 constexpr double kDirectMore = 8;
-constexpr double kPowers = 3e7;  // columns of minkowski, whatever the method
+constexpr double kFewRows = 8;           // that a query's thresholds and survivors take no time for
+constexpr double kCacheBytes = 1 << 20;  // a tree of so many, or fewer, is read from a core's own cache ...
+constexpr double kInCache = 0.55;        // ... in this share of the time
+constexpr double kPowers = 3e7;          // columns of minkowski, whatever the method
 
 // The fused method packs the table once a call: below this many queries ranking every row directly is quicker.
 constexpr std::int64_t kFewQueries = 24;
@@ -39,7 +46,8 @@ constexpr std::int64_t kFewQueries = 24;
 constexpr std::int64_t kManyNeighbors = 4096;
 
 double pairs_seconds(const Context& ctx, const kernels::NearestTask& task, bool bytes) {
-  const double pairs = static_cast<double>(task.queries.rows()) * static_cast<double>(task.index->distinct_rows());
+  const auto queries = static_cast<double>(task.queries.rows());
+  const auto rows = static_cast<double>(task.index->distinct_rows());
   const auto columns = static_cast<double>(task.queries.cols());
   const Rates rates = rates_of(ctx.isa());
   double seconds = (columns + kDirectMore) / rates.direct;
@@ -47,7 +55,9 @@ double pairs_seconds(const Context& ctx, const kernels::NearestTask& task, bool 
     seconds = bytes ? (columns + kBytesMore) / rates.bytes : (columns + kFusedMore) / rates.fused;
   }
   if (task.metric == Metric::minkowski) seconds = columns / kPowers;
-  return pairs * seconds / ctx.threads();
+  double each = rows * seconds;
+  if (task.method == Method::fused) each += rates.screened * std::log2(std::max(rows / kFewRows, 1.0));
+  return queries * each / ctx.threads();
 }
 
 }  // namespace
@@ -55,13 +65,16 @@ double pairs_seconds(const Context& ctx, const kernels::NearestTask& task, bool 
 kernels::Costs costs(const Context& ctx, const kernels::NearestTask& task, bool bytes) {
   const Rates rates = rates_of(ctx.isa());
   const auto columns = static_cast<double>(task.queries.cols());
-  const double tree_column = task.metric == Metric::minkowski ? 1.5 / kPowers : rates.tree_column;
+  const TableView& table = task.index->table;
+  const double bytes_read = static_cast<double>(table.rows()) * columns * static_cast<double>(size_of(table.dtype()));
+  const double cached = bytes_read <= kCacheBytes ? kInCache : 1;
+  const double tree_column = task.metric == Metric::minkowski ? 1.5 / kPowers : cached * rates.tree_column;
   kernels::Costs costs;
   costs.brute = pairs_seconds(ctx, task, bytes);
   costs.brute_fine = pairs_seconds(ctx, task, false);
   costs.tree_build = (rates.build_row + rates.build_column * columns) / ctx.threads();
-  costs.tree_query = rates.tree_query / ctx.threads();
-  costs.tree_row = (rates.tree_row + tree_column * columns) / ctx.threads();
+  costs.tree_query = cached * rates.tree_query / ctx.threads();
+  costs.tree_row = (cached * rates.tree_row + tree_column * columns) / ctx.threads();
   return costs;
 }
 

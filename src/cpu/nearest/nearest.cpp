@@ -36,7 +36,8 @@ constexpr std::int64_t kBatchBytes = std::int64_t{64} << 20;  // queries of one 
 constexpr std::int64_t kPanelBytes = std::int64_t{16} << 20;  // packed rows of one block
 constexpr std::int64_t kLargestBlock = 2048;
 constexpr std::int64_t kLargestSample = 16384;
-constexpr std::int64_t kGroupTiles = 4;  // tiles of queries of one parallel task
+constexpr std::int64_t kAlone = 1 << 17;  // columns ranked, some 30 microseconds
+constexpr std::int64_t kGroupTiles = 4;   // tiles of queries of one parallel task
 // Cycles a product of a row's and a query's column takes in each screen, roughly, where it is native.
 constexpr double kCyclesAProduct[kScreens] = {1.0 / 32, 1.0 / 45, 1.0 / 128};
 constexpr std::int64_t kKeyChunk = 64;  // rows ranked in one call: their keys stay in registers and L1
@@ -60,6 +61,8 @@ struct Sizes {
     const std::int64_t quantum = kMaxTileRows;
     const std::int64_t fitting = std::clamp(kPanelBytes / (4 * d), std::int64_t{64}, kLargestBlock);
     block = std::clamp(n / 8, std::int64_t{64}, fitting) / quantum * quantum;
+    // What is done before another thread is awake is not divided.
+    if (!screened && m <= kAlone / (n * (d + 8))) block = (std::min(n, fitting) + quantum - 1) / quantum * quantum;
     if (task.metric == Metric::minkowski) block = 64;  // a power costs a hundred products: short tasks stay cancellable
     const auto per_query = static_cast<std::int64_t>(QueryBatch::bytes_a_query(task, screens));
     batch = std::min(m, std::max(kBatchBytes / per_query, std::int64_t{kMaxTileQueries}));

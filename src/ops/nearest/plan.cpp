@@ -20,7 +20,8 @@ namespace {
 using kernels::Collect;
 using kernels::NearestTask;
 
-constexpr std::int64_t kFewestRows = 8192;  // of a table that a tree is worth thinking about
+constexpr std::int64_t kFewRows = 8192;  // of a table of which samples say nothing: its tree is asked itself
+constexpr double kNoQuestion = 1e-4;     // seconds of one core: what takes less is not asked about
 constexpr std::int64_t kTrialQueries[] = {8, 64, 256};
 constexpr double kGrowthSlows =
     0.85;  // times the exponent: smaller boxes are met less often; measured, 3 to 16 columns
@@ -205,9 +206,13 @@ bool may_use_tree(const Context& ctx, const NearestTask& task, double brute_seco
   const kernels::Prepared& index = *task.index;
   const kernels::Backend& backend = kernels::backend_of(ctx);
   const std::int64_t n = index.distinct_rows();
-  if (!backend.nearest().can_use_tree(task) || index.table.is_block_source() || n < kFewestRows) return false;
-  if (index.tree.get(backend.device()) != nullptr) return true;
-  return build_seconds(costs_of(ctx, task), n) < brute_seconds;
+  if (!backend.nearest().can_use_tree(task) || index.table.is_block_source()) return false;
+  const kernels::Costs costs = costs_of(ctx, task);
+  const bool stands = index.tree.get(backend.device()) != nullptr;
+  if (n >= kFewRows) return stands || build_seconds(costs, n) < brute_seconds;
+  // A device begins too slowly for so few rows.
+  if (costs.tree_start > 0 || brute_seconds * ctx.threads() < kNoQuestion) return false;
+  return stands || build_seconds(costs, n) < kShareOfTrial * brute_seconds;
 }
 
 std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask& task, double brute_seconds,
@@ -245,7 +250,14 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
     }
     return true;
   };
-  if (const auto tree = index.tree.get(backend.device())) return ask(*tree) ? std::optional(forecast) : std::nullopt;
+  const auto ask_own = [&] {
+    return ask(*index.tree.get_or_make(
+        ctx, [&] { return backend.nearest().build_tree(ctx, index); }, backend.device()));
+  };
+  if (index.tree.get(backend.device()) != nullptr || (n < kFewRows && may_build)) {
+    return ask_own() ? std::optional(forecast) : std::nullopt;
+  }
+  if (n < kFewRows) return std::nullopt;
 
   std::unique_ptr<Trial> trial;
   bool screen_tried = false;
@@ -297,9 +309,7 @@ std::optional<TreeForecast> forecast_tree(const Context& ctx, const NearestTask&
   }
   // What is soon built need not be guessed.
   if (soon_built) {
-    const auto tree = index.tree.get_or_make(
-        ctx, [&] { return backend.nearest().build_tree(ctx, index); }, backend.device());
-    if (!ask(*tree)) return std::nullopt;
+    if (!ask_own()) return std::nullopt;
   } else {
     forecast.rows_a_query = last_rows * std::pow(static_cast<double>(n) / last_size, kGrowthSlows * exponent);
     forecast.seconds = build_seconds(costs, n) + tree_search_seconds(ctx, task, forecast.rows_a_query);

@@ -172,18 +172,29 @@ else:
 HOOKS = """
 import sys
 import sklearn.neighbors, sklearn.cluster, sklearn.manifold
-import numpy as np, vicinal.sklearn as vs
+import numpy as np, vicinal
 modules = [module for name, module in sys.modules.items() if name.partition(".")[0] in ("sklearn", "joblib")]
 classes = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, type)}
 owners = [*modules, *(owner for owner in classes.values() if owner.__module__.startswith("sklearn."))]
 before = [dict(vars(owner)) for owner in owners]
+
+def changed():
+    found = []
+    for owner, was in zip(owners, before):
+        now = vars(owner)
+        found += [(owner, key) for key, value in was.items() if callable(value) and now.get(key) is not value]
+        found += [(owner, key) for key in set(now) - set(was)]
+    return found
+
+import vicinal.sklearn as vs
 rows = np.random.default_rng(0).normal(size=(50, 3))
-vs.NearestNeighbors().fit(rows).kneighbors(rows)
-vs.KMeans(2).fit(rows)
-for owner, was in zip(owners, before):
-    now = vars(owner)
-    changed = [key for key, value in was.items() if callable(value) and now.get(key) is not value]
-    assert not changed and set(was) == set(now), (owner, changed)
+models = [vs.NearestNeighbors(), vs.KMeans(2)]
+assert not changed(), changed()
+for model in models:
+    model.fit(rows)
+assert changed()
+vicinal.unpatch_sklearn()
+assert not changed(), changed()
 """
 
 
@@ -193,6 +204,7 @@ def test_names():
 
 @pytest.mark.parametrize("script", [NOT_LOADED, MISSING, OTHER, HOOKS], ids=["light", "missing", "other", "hooks"])
 def test_import(script):
-    """scikit-learn is not loaded by `import vicinal`, is named where it is missing, and is left as it was."""
+    """scikit-learn is not loaded by `import vicinal`, is named where it is missing, and is left as it was until an
+    estimator computes, and by `unpatch_sklearn`."""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -119,6 +119,36 @@ def test_workers_share_the_threads():
         assert [settings.threads for settings in found] == [1, 1]
 
 
+def test_a_search_by_one_worker_is_no_job(monkeypatch):
+    """What joblib prepares for a job takes longer than the search of a few rows in a tree."""
+    import joblib
+    from sklearn.neighbors import NearestNeighbors
+    from sklearn.utils.parallel import Parallel, delayed
+
+    jobs = []
+    call = joblib.Parallel.__call__
+    monkeypatch.setattr(joblib.Parallel, "__call__", lambda self, tasks: (jobs.append(self), call(self, tasks))[1])
+    model = NearestNeighbors(algorithm="kd_tree").fit(TABLE)
+    expected = model.kneighbors(TABLE[:9]), model.radius_neighbors(TABLE[:9], 1.5)
+    assert len(jobs) == 2
+    with vc.patched_sklearn():
+        found = model.kneighbors(TABLE[:9])
+        np.testing.assert_array_equal(found[1], expected[0][1])
+        for ids, theirs in zip(model.radius_neighbors(TABLE[:9], 1.5)[1], expected[1][1], strict=True):
+            assert sorted(ids) == sorted(theirs)
+        assert len(jobs) == 2 and answers("KDTree.query") == answers("KDTree.query_radius") == 1
+        NearestNeighbors(algorithm="kd_tree", n_jobs=2).fit(TABLE).kneighbors(TABLE[:9])
+        assert len(jobs) == 3
+        assert Parallel(n_jobs=1)(delayed(abs)(number) for number in (-1, 2, -3)) == [1, 2, 3]
+        assert Parallel(n_jobs=1)([]) == []
+        assert len(jobs) == 5
+        with joblib.parallel_config(verbose=1):
+            model.kneighbors(TABLE[:9])
+        assert len(jobs) == 6
+        with pytest.raises(ValueError, match="n_neighbors"):
+            model.kneighbors(TABLE[:9], n_neighbors=500)
+
+
 def test_threads_are_bounded():
     from threadpoolctl import threadpool_limits
 

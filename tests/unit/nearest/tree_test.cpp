@@ -427,8 +427,28 @@ TEST(Planner, PlansWhatTheSearchDoes) {
   EXPECT_EQ(plan.method, graph.plan.method);
   EXPECT_EQ(plan.reason, graph.plan.reason);
   EXPECT_EQ(plan.method, Method::kdtree) << plan.reason;
-  const TableView few = table.slice(0, 3000);
-  EXPECT_NE(plan_knn(ctx, few, nullptr, {.k = 5}).method, Method::kdtree);
+}
+
+TEST(Planner, AsksTheTreeOfASmallTable) {
+  const std::vector<double> rows = random_rows(3000, 3, 7);
+  const TableView table(rows.data(), 3000, 3);
+  for (const int threads : {1, 3}) {
+    const Context ctx = Context::cpu({.threads = threads});
+    const Index index(ctx, table);
+    // Ranking every row takes less than a question.
+    EXPECT_EQ(knn(ctx, index, table.slice(0, 1), {.k = 5}).plan.method, Method::direct);
+    EXPECT_EQ(kernels::prepared_of(index).tree.get(), nullptr);
+    const NeighborGraph graph = knn(ctx, index, {.k = 5});
+    EXPECT_EQ(graph.plan.method, Method::kdtree) << graph.plan.reason;
+    EXPECT_NE(graph.plan.reason.find("of 3,000 rows"), std::string::npos) << graph.plan.reason;
+    EXPECT_EQ(plan_knn(ctx, table, nullptr, {.k = 5}).reason, graph.plan.reason);
+    EXPECT_NE(kernels::prepared_of(index).tree.get(), nullptr);
+  }
+  std::vector<float> full(std::size_t{3000} * 64);
+  std::mt19937_64 random(1);
+  for (float& value : full) value = std::normal_distribution<float>()(random);
+  const Plan brute = plan_knn(Context::cpu({.threads = 2}), TableView(full.data(), 3000, 64), nullptr, {.k = 10});
+  EXPECT_EQ(brute.method, Method::fused) << brute.reason;
 }
 
 TEST(Planner, PlansWhatASearchWithinARadiusDoes) {
