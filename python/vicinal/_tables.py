@@ -51,10 +51,11 @@ def table(value: Any, name: str) -> tuple[str, Any, int]:
     if _is_masked(value):
         raise InvalidArgument(f"{name}: a masked array; fill or drop its masked values first")
     if not isinstance(value, np.ndarray):
-        if hasattr(value, "__cuda_array_interface__"):
-            return "cuda", (value.__cuda_array_interface__, value), 0
+        # DLPack first: it has bfloat16, says what cannot be borrowed, and its producer orders its own streams.
         if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
             return "dlpack", _capsule(value, name), 0
+        if hasattr(value, "__cuda_array_interface__"):
+            return "cuda", (_interface(value, name), value), 0
         if _sparse.is_sparse(value):
             return "csr", *_sparse.csr(value, name, _native)
         if _frames.is_pandas(value):
@@ -89,6 +90,15 @@ def _capsule(value: Any, name: str) -> Any:
         return value.__dlpack__(stream=1) if int(kind) in (2, 13) else value.__dlpack__()
     except (BufferError, RuntimeError, TypeError) as error:
         raise InvalidArgument(f"{name}: its memory cannot be borrowed by DLPack: {error}") from error
+
+
+def _interface(value: Any, name: str) -> Any:
+    """A `__cuda_array_interface__`, once the work on its stream is ordered before the library's."""
+    from vicinal import _streams
+
+    described = value.__cuda_array_interface__
+    _streams.wait_for(described, name)
+    return described
 
 
 def _stream(value: Any, name: str) -> Any:
