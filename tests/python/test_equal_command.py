@@ -252,7 +252,7 @@ RULES = {
     "touch": {"rule": "touch"},
     "area": {"rule": "area", "sliver_width": 0.3},
     "iou": {"rule": "iou", "threshold": 0.2},
-    "parts": {"rule": "area", "max_group": 4},
+    "split": {"rule": "area", "max_members": 4},
 }
 
 
@@ -275,7 +275,7 @@ def test_maps_of_files(files, command, name):
         crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::25832"}}
         text = json.dumps({"type": "FeatureCollection", "crs": crs, "features": described})
         (files / f"{side}.geojson").write_text(text)
-    words = [word for key, value in options.items() for word in ("--" + key.replace("_", "-"), str(value))]
+    words = [word for key, value in options.items() for word in ("--" + key.replace("max_members", "max_group").replace("_", "-"), str(value))]
     line = [command, "match", "a.geojson", "b.geojson", "--planar", "--id", "id", *words, "-q", "-o", "pairs.csv"]
     done = subprocess.run(line, cwd=files, text=True, capture_output=True, timeout=120)
     if done.returncode == 5:
@@ -283,7 +283,7 @@ def test_maps_of_files(files, command, name):
     assert done.returncode == 0, done.stderr
     lines = lines_of(files / "pairs.csv")
     a, b = (vc.Polygons.of(features) for features in maps)
-    pairs = vc.match(a, b, **options).pairs
+    pairs = vc.match(a, b, widths=True, **options).pairs  # as the command, whose table has them
     numbers = lambda key, kind=float: np.array([kind(line[key] or -1) for line in lines])
     assert len(lines) > 30
     for key, column in (("a", "a_id"), ("b", "b_id"), ("group", "group")):
