@@ -28,6 +28,7 @@ class Signal:
     """One SIGINT to the main thread, some seconds after `start`."""
 
     def __init__(self, after):
+        self.sent = None
         self.timer = threading.Timer(after, self.send)
         self.start = self.timer.start
 
@@ -38,15 +39,16 @@ class Signal:
 
 def late_by(call, after):
     """Milliseconds from the signal to KeyboardInterrupt; `call` gets what starts the clock."""
-    one = Signal(after)
+    one, ended = Signal(after), False
     try:
         call(one.start)
+        ended = True  # before its signal, which is not counted
         one.timer.join()
-        time.sleep(1)  # a call that ended before its signal: what raises now is not counted
+        time.sleep(1)
     except KeyboardInterrupt:
-        if not one.timer.finished.is_set():
+        if one.sent is None:
             raise  # it is the user's
-        return 1e3 * (time.monotonic() - one.sent)
+        return None if ended else 1e3 * (time.monotonic() - one.sent)
     return None
 
 
