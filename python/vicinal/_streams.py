@@ -20,10 +20,12 @@ def wait_for(described: Mapping[str, Any], name: str) -> None:
     """Orders the work that is on the stream of a `__cuda_array_interface__` (version 3: None, 1, 2 or a handle) before
     what follows on the default stream. Waits for nothing itself."""
     stream = described.get("stream")
-    if stream is None or stream == LEGACY:
+    if stream is None:
         return
     if isinstance(stream, bool) or not isinstance(stream, int) or stream <= 0:
         raise InvalidArgument(f"{name}: stream {stream!r} is not allowed; expected None, 1, 2 or the handle of a stream")
+    if stream == LEGACY:
+        return
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:

@@ -12,7 +12,7 @@ from typing import Any, Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal import _frames, _sparse
+from vicinal import _devices, _frames, _sparse
 from vicinal._errors import BadData, InvalidArgument
 
 NATIVE = ("uint8", "float16", "float32", "float64")
@@ -87,7 +87,10 @@ def _capsule(value: Any, name: str) -> Any:
     streams wait for."""
     kind, _ = value.__dlpack_device__()
     try:
-        return value.__dlpack__(stream=1) if int(kind) in (2, 13) else value.__dlpack__()
+        if int(kind) not in (2, 13):
+            return value.__dlpack__()
+        with _devices.current(value):
+            return value.__dlpack__(stream=1)
     except (BufferError, RuntimeError, TypeError) as error:
         raise InvalidArgument(f"{name}: its memory cannot be borrowed by DLPack: {error}") from error
 

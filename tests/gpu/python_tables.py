@@ -102,6 +102,9 @@ class Cupy:
     def entered(self, stream):
         return stream
 
+    def on_device(self, number):
+        return self.module.cuda.Device(number)
+
     def keep_busy(self, cycles=600_000_000):
         self.spin((1,), (1,), (np.int64(cycles),))
 
@@ -147,6 +150,9 @@ class Torch:
 
     def entered(self, stream):
         return self.module.cuda.stream(stream)
+
+    def on_device(self, number):
+        return self.module.cuda.device(number)
 
     def keep_busy(self, cycles=600_000_000):
         self.module.cuda._sleep(cycles)
@@ -482,6 +488,25 @@ def test_layouts_of_cupy():
     check(cupy.module.ascontiguousarray(table[:, ::-1])[:, ::-1])
     check(cupy.module.broadcast_to(table[0], (40, 5)), np.broadcast_to(TABLE[0], (40, 5)))
     check(table > 50, TABLE > 50)
+
+
+def test_tables_of_another_device(streaming):
+    """While the first device is the current one; needs two."""
+    devices = vc.doctor(device="cpu").cuda_devices
+    if len(devices) < 2:
+        pytest.skip("there is one device")
+    expected = vc.knn(TABLE, k=5, device="cpu")
+    with streaming.on_device(1):
+        source, late = streaming.put(TABLE), streaming.empty(TABLE.shape, "float64")
+        streaming.finish()
+        stream = streaming.stream()
+    with streaming.on_device(1), streaming.entered(stream):
+        streaming.keep_busy()
+        streaming.assign(late, source)
+        with streaming.on_device(0):
+            graph = vc.knn(late, k=5)
+    assert graph.plan.device == "cuda:1"
+    same(streaming.host(graph.ids), expected.ids)
 
 
 def test_managed_and_pinned_memory():

@@ -118,6 +118,7 @@ def waits():
     driver = ctypes.CDLL("libcuda.so.1")
     if not hasattr(driver, "fakeWaits"):
         pytest.skip("a driver of a device keeps no count; tests/gpu/python_tables.py keeps streams busy")
+    driver.fakeWaits.argtypes = [ctypes.c_uint64]
     return driver.fakeWaits
 
 
