@@ -55,6 +55,8 @@ class Registry:
         self.fake_device = {}
         if plugin := self.built.get("vicinal_fake_device"):
             self.fake_device = {"VICINAL_CUDA_PLUGIN": plugin, "LD_LIBRARY_PATH": pathlib.Path(plugin).parent}
+            if other := self.built.get("vicinal_plugin_other_version"):
+                self.fake_device["VICINAL_TEST_OTHER_VERSION"] = other
 
     def is_asked_for(self, area):
         return self.built["VICINAL_AREA"] in ("", area)

@@ -1,11 +1,12 @@
-"""Arrays in device memory for k lists, of the library that the table came from: CuPy or PyTorch, without loading
-either."""
+"""Arrays in device memory of CuPy and PyTorch, without loading either: k lists of the library that the table came from,
+and the device that a table is on."""
 
 from __future__ import annotations
 
 import operator
 import sys
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, ContextManager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,16 @@ def lists(table: Any, queries: Any, k: Any) -> tuple[Any, Any] | None:
         )
     with of.device:
         return module.empty((rows, columns), dtype="int64"), module.empty((rows, columns), dtype="float64")
+
+
+def current(array: Any) -> ContextManager[Any]:
+    """Makes the array's device the current one of its library, which orders streams of the current device alone, and of
+    PyTorch refuses arrays of another one."""
+    library = _library(array)
+    if library == "torch":
+        context: ContextManager[Any] = sys.modules[library].cuda.device(array.device)
+        return context
+    return array.device if library == "cupy" else nullcontext()
 
 
 def address(array: Any) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal import _frames, _sparse
+from vicinal import _devices, _frames, _sparse
 from vicinal._errors import BadData, InvalidArgument
 
 NATIVE = ("uint8", "float16", "float32", "float64")
@@ -51,10 +51,11 @@ def table(value: Any, name: str) -> tuple[str, Any, int]:
     if _is_masked(value):
         raise InvalidArgument(f"{name}: a masked array; fill or drop its masked values first")
     if not isinstance(value, np.ndarray):
-        if hasattr(value, "__cuda_array_interface__"):
-            return "cuda", (value.__cuda_array_interface__, value), 0
+        # DLPack first: it has bfloat16, says what cannot be borrowed, and its producer orders its own streams.
         if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
             return "dlpack", _capsule(value, name), 0
+        if hasattr(value, "__cuda_array_interface__"):
+            return "cuda", (_interface(value, name), value), 0
         if _sparse.is_sparse(value):
             return "csr", *_sparse.csr(value, name, _native)
         if _frames.is_pandas(value):
@@ -86,9 +87,21 @@ def _capsule(value: Any, name: str) -> Any:
     streams wait for."""
     kind, _ = value.__dlpack_device__()
     try:
-        return value.__dlpack__(stream=1) if int(kind) in (2, 13) else value.__dlpack__()
+        if int(kind) not in (2, 13):
+            return value.__dlpack__()
+        with _devices.current(value):
+            return value.__dlpack__(stream=1)
     except (BufferError, RuntimeError, TypeError) as error:
         raise InvalidArgument(f"{name}: its memory cannot be borrowed by DLPack: {error}") from error
+
+
+def _interface(value: Any, name: str) -> Any:
+    """A `__cuda_array_interface__`, once the work on its stream is ordered before the library's."""
+    from vicinal import _streams
+
+    described = value.__cuda_array_interface__
+    _streams.wait_for(described, name)
+    return described
 
 
 def _stream(value: Any, name: str) -> Any:

@@ -72,6 +72,66 @@ EXPORTED int cuMemcpyDtoH_v2(void* to, unsigned long long from, std::size_t byte
   std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
   return 0;
 }
+
+// Streams and events have numbers; what is done on them is done at once. Which streams the default one was to wait for,
+// tests ask.
+namespace {
+
+std::map<unsigned long long, unsigned long long>& recorded() {
+  static std::map<unsigned long long, unsigned long long> streams;
+  return streams;
+}
+std::map<unsigned long long, int>& waits() {
+  static std::map<unsigned long long, int> counts;
+  return counts;
+}
+unsigned long long events = 0;
+int contexts = 0;
+
+}  // namespace
+
+EXPORTED int cuStreamGetCtx(unsigned long long stream, void** context) {
+  if (stream == 2) return 201;  // no thread has a context of its own here
+  *context = &mutex;
+  return stream == 666 ? 400 : 0;
+}
+EXPORTED int cuCtxPushCurrent_v2(void*) {
+  const std::lock_guard lock(mutex);
+  ++contexts;
+  return 0;
+}
+EXPORTED int cuCtxPopCurrent_v2(void**) {
+  const std::lock_guard lock(mutex);
+  --contexts;
+  return 0;
+}
+EXPORTED int cuEventCreate(unsigned long long* event, unsigned) {
+  const std::lock_guard lock(mutex);
+  *event = ++events;
+  recorded()[*event] = 0;
+  return 0;
+}
+EXPORTED int cuEventRecord(unsigned long long event, unsigned long long stream) {
+  const std::lock_guard lock(mutex);
+  recorded().at(event) = stream;
+  return stream == 667 ? 400 : 0;
+}
+EXPORTED int cuStreamWaitEvent(unsigned long long stream, unsigned long long event, unsigned) {
+  const std::lock_guard lock(mutex);
+  if (stream != 1) return 400;
+  ++waits()[recorded().at(event)];
+  return 0;
+}
+EXPORTED int cuEventDestroy_v2(unsigned long long event) {
+  const std::lock_guard lock(mutex);
+  recorded().erase(event);
+  return 0;
+}
+/// How often the default stream was to wait for a stream; -1 where events or contexts were left behind.
+EXPORTED int fakeWaits(unsigned long long stream) {
+  const std::lock_guard lock(mutex);
+  return recorded().empty() && contexts == 0 ? waits()[stream] : -1;
+}
 /// For the fake plug-in: whether the pointer leads into an allocation.
 EXPORTED int fakeIsDeviceMemory(const void* at) {
   const std::lock_guard lock(mutex);

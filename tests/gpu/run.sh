@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Usage: run.sh [tests|portable|sanitize|all] in the folder that carry.sh made. Runs the contract tests on the CUDA
+# Usage: run.sh [tests|portable|sanitize|all|python] in the folder that carry.sh made. Runs the contract tests on the CUDA
 # device alone, as many at a time as there are cores; then all again with the screen that other devices have (portable);
 # then the smaller ones of them under compute-sanitizer, where that is at hand. Needs bash, a driver, and nothing else.
-# SHARDS sets how many run at a time, FILTER which tests, SANITIZE_FILTER which are sanitized.
+# `python` runs python_tables.py and scikit-learn's own tests with vicinal on the device. It needs Python 3.12 or later
+# with pytest, and the wheels that carry.sh was given; CuPy, PyTorch and JAX are used where they are installed.
+# SHARDS sets how many run at a time, FILTER which tests, SANITIZE_FILTER which are sanitized, PYTHON which Python.
 set -uo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 what=${1:-all}
+own_libraries=${LD_LIBRARY_PATH-}
 export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export VICINAL_CUDA_PLUGIN=$folder/libvicinal_cuda.so VICINAL_TEST_DEVICE=cuda
 logs=${LOGS:-$(mktemp -d)}
@@ -78,7 +81,34 @@ run_sanitizer() {
   done
 }
 
-"$folder/vicinal" doctor || exit 5
+# The wheel brings its own libraries; PyTorch's are not to meet those of carry.sh.
+run_python() {
+  local started=$SECONDS python=${PYTHON:-python3} site=$folder/site
+  export LD_LIBRARY_PATH=$own_libraries
+  "$python" -m pip install -q --disable-pip-version-check --no-index --no-deps --upgrade --target "$site" \
+    "$folder"/wheels/*.whl || { failed=1; return; }
+  export PYTHONPATH=$site
+  "$python" -c 'import vicinal; print(vicinal.doctor(device="cuda"))' || failed=1
+  if "$python" -m pytest -q -rs -p no:cacheprovider "$folder/python/python_tables.py" >"$logs/python.log" 2>&1; then
+    echo "tables in device memory: $(tail -1 "$logs/python.log")"
+  else
+    echo "tables in device memory FAILED:"
+    grep '^FAILED\|^ERROR' "$logs/python.log" | cut -c1-300 | head -60
+    failed=1
+  fi
+  grep '^SKIPPED' "$logs/python.log"
+  if "$python" "$folder/python/sklearn_patch/suite.py" --device cuda --workers "${SHARDS:-8}" --commit "${COMMIT:-unknown}" \
+    -o "$logs/sklearn-tests-device.json" >"$logs/sklearn.log" 2>&1; then
+    echo "scikit-learn's own tests with vicinal on the device: the same outcomes"
+  else
+    echo "scikit-learn's own tests with vicinal on the device FAILED:"
+    failed=1
+  fi
+  head -60 "$logs/sklearn.log" | cut -c1-300
+  echo "Python: $((SECONDS - started)) s"
+}
+
+[[ $what == python ]] || "$folder/vicinal" doctor || exit 5
 case $what in
   tests)
     run_tests usual
@@ -92,7 +122,8 @@ case $what in
     run_tests portable VICINAL_CUDA_PATH=portable
     run_sanitizer
     ;;
-  *) echo "usage: run.sh [tests|portable|sanitize|all]" >&2; exit 2 ;;
+  python) run_python ;;
+  *) echo "usage: run.sh [tests|portable|sanitize|all|python]" >&2; exit 2 ;;
 esac
 ((failed)) && echo "GPU tests FAILED, logs in $logs" || echo "GPU tests passed"
 exit "$failed"

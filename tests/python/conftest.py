@@ -59,3 +59,8 @@ def same(left, right):
     left, right = np.asarray(left), np.asarray(right)
     assert left.dtype == right.dtype and left.shape == right.shape, (left.dtype, right.dtype, left.shape, right.shape)
     assert left.tobytes() == right.tobytes()
+
+
+def resident():
+    """Bytes of memory that this process has."""
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")

@@ -29,20 +29,95 @@ class Driver:
         return at.value
 
 
+def interface(address, array, **others):
+    """`__cuda_array_interface__` of a copy of an array, in the order of its elements."""
+    return {
+        "version": 3,
+        "shape": array.shape,
+        "typestr": array.dtype.str,
+        "strides": array.strides if _is_fortran(array) else None,
+        "data": (address, False),
+        **others,
+    }
+
+
+def _is_fortran(array):
+    return array.flags.f_contiguous and not array.flags.c_contiguous
+
+
 def arrays_on_device():
     """The class of arrays of NumPy copied to the device: what has `__cuda_array_interface__`, as CuPy's and Numba's
-    arrays have."""
+    arrays have. `stream` is the producer's."""
     driver = Driver()
 
     class OnDevice:
-        def __init__(self, array):
-            fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-            self.__cuda_array_interface__ = {
-                "version": 3,
-                "shape": array.shape,
-                "typestr": array.dtype.str,
-                "strides": array.strides if fortran else None,
-                "data": (driver.copied(array.T if fortran else np.ascontiguousarray(array)), False),
-            }
+        def __init__(self, array, **stream):
+            address = driver.copied(array.T if _is_fortran(array) else np.ascontiguousarray(array))
+            self.__cuda_array_interface__ = interface(address, array, **stream)
 
     return OnDevice
+
+
+# ---- DLPack ---------------------------------------------------------------------------------------------------------
+
+
+class _Tensor(ctypes.Structure):
+    """DLManagedTensor of dlpack.h."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+        ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
+
+
+_LENT = {}  # by address: who lent it, and what must not go before it is returned
+_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_returned = _Deleter(lambda address: _LENT.pop(address) and None)
+CODES = {"b": 6, "u": 1, "i": 0, "f": 2, "bfloat16": 4}
+
+
+def dlpack_arrays_on_device():
+    """The class of arrays of NumPy copied to the device that speak DLPack. `bfloat16`: of uint16 that are its bits.
+    `asked` are the streams that their memory was borrowed for, `borrowed` how often that has not ended."""
+    driver = Driver()
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+
+    class OfDlpack:
+        def __init__(self, array, bfloat16=False):
+            self.array = np.ascontiguousarray(array)
+            self.address = driver.copied(self.array)
+            self.code = CODES["bfloat16" if bfloat16 else array.dtype.kind]
+            self.asked = []
+
+        @property
+        def borrowed(self):
+            return sum(lent[0] is self for lent in _LENT.values())
+
+        def __dlpack_device__(self):
+            return 2, 0
+
+        def __dlpack__(self, stream=None):
+            self.asked.append(stream)
+            sizes = (ctypes.c_int64 * self.array.ndim)(*self.array.shape)
+            steps = (ctypes.c_int64 * self.array.ndim)(*(s // self.array.itemsize for s in self.array.strides))
+            at = ctypes.addressof
+            kind = self.code, 8 * self.array.itemsize, 1
+            deleter = ctypes.cast(_returned, ctypes.c_void_p)
+            tensor = _Tensor(
+                self.address, 2, 0, self.array.ndim, *kind, at(sizes), at(steps), 0, None, deleter
+            )
+            _LENT[at(tensor)] = self, tensor, sizes, steps
+            return new(at(tensor), b"dltensor", None)
+
+    return OfDlpack

@@ -1,7 +1,13 @@
 """Bad input is an error of one sentence, of the right class, and leaves nothing behind."""
 
+import gc
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+from conftest import resident
 
 import vicinal as vc
 
@@ -155,10 +161,69 @@ def test_error(case, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_no_case_leaks():
+    """What one error leaves behind would be 100 times as much: a table has 24 kB."""
+    table = np.tile(TABLE, (33, 1))
+    wrong = [
+        lambda: vc.knn(table.astype(object)),
+        lambda: vc.knn(np.ma.masked_less(table, 0)),
+        lambda: vc.knn(np.where(table > 2, np.nan, table)),
+        lambda: vc.knn(table.tolist() + [[1]]),
+        lambda: vc.knn(table, k=True),
+        lambda: vc.radius(table, radius=float("nan")),
+        lambda: vc.Index(np.where(table > 2, np.inf, table), copy=True),
+        lambda: vc.kmeans(table, clusters=10**6),
+        lambda: vc.lof(table, k=10**6),
+        lambda: vc.knn(vc.BlockSource(990, 3, lambda begin, end, rows: 1 / 0)),
+        lambda: vc.knn(np.full((990, 3), 2**53 + 1)),
+        lambda: vc.vote(vc.knn(table), [1] * 990, weights=lambda distances: distances[:1]),
+        *(call for call, _, _ in CASES.values()),
+    ]
+
+    def all_of_them():
+        for call in wrong:
+            with pytest.raises(Exception):
+                call()
+
+    for _ in range(5):
+        all_of_them()
+    gc.collect()
+    before = resident()
+    for _ in range(100):
+        all_of_them()
+    gc.collect()
+    assert resident() - before < 2e6
+
+
 def test_no_such_device():
     with pytest.raises(vc.DeviceUnavailable) as caught:
         vc.knn(TABLE, device="cuda:9")
     assert isinstance(caught.value, RuntimeError) and caught.value.code == "device_unavailable"
+
+
+def test_no_driver(tmp_path):
+    """A libcuda.so.1 that is no driver, which comes before one that may be there."""
+    (tmp_path / "libcuda.so.1").write_text("no library")
+    script = """if True:
+        import numpy as np
+        import vicinal as vc
+        for device in ("cuda", "cuda:0", "cuda:9"):
+            try:
+                vc.knn(np.eye(3), k=1, device=device)
+            except vc.DeviceUnavailable as error:
+                print(error)
+        assert vc.knn(np.eye(3), k=1, device="auto").plan.device == "cpu"
+        assert vc.Index(np.eye(3)).knn(k=1).plan.device == "cpu"
+    """
+    places = [str(tmp_path), os.environ.get("LD_LIBRARY_PATH", "")]
+    environment = {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(filter(None, places))}
+    environment.pop("VICINAL_DEVICE", None)
+    done = subprocess.run([sys.executable, "-c", script], env=environment, text=True, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    sentences = done.stdout.splitlines()
+    assert len(sentences) == 3
+    for sentence in sentences:
+        assert "cannot be used: there is no NVIDIA driver" in sentence
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,10 @@ ctest names by VICINAL_CUDA_PLUGIN).
 """
 # fake device: *
 
+import ctypes
 import os
+import pathlib
+import pickle
 import shutil
 import subprocess
 import sys
@@ -11,7 +14,7 @@ import sys
 import numpy as np
 import pytest
 from conftest import same
-from device_arrays import arrays_on_device
+from device_arrays import arrays_on_device, dlpack_arrays_on_device
 
 import vicinal as vc
 
@@ -70,6 +73,83 @@ def test_knn(table, on_device):
     same(vc.Index(on_device(table)).knn(on_device(table[:7]), k=2).ids, vc.knn(table, table[:7], k=2, device="cpu").ids)
 
 
+@pytest.fixture(scope="module")
+def of_dlpack():
+    return dlpack_arrays_on_device()
+
+
+def test_dlpack(of_dlpack):
+    """The producer orders its work before the default stream, for which the library's streams wait; the memory is
+    returned."""
+    table = of_dlpack(TABLE)
+    graph = vc.knn(table, of_dlpack(TABLE[:7]), k=3)
+    assert table.asked == [1] and table.borrowed == 0 and graph.copied == 0 and graph.plan.device == "cuda:0"
+    same(graph.ids, vc.knn(TABLE, TABLE[:7], k=3, device="cpu").ids)
+    index = vc.Index(table)
+    assert table.borrowed == 1 and index.copied == 0
+    same(index.knn(k=3).ids, vc.knn(TABLE, k=3, device="cpu").ids)
+    del index
+    assert table.borrowed == 0
+
+
+def test_dlpack_comes_first(of_dlpack):
+    """It knows bfloat16, which PyTorch's __cuda_array_interface__ calls float16, and refuses what requires a
+    gradient."""
+
+    class Both(of_dlpack):
+        @property
+        def __cuda_array_interface__(self):
+            raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad")
+
+    bits = (TABLE.view(np.uint32) >> 16).astype(np.uint16)
+    rounded = (bits.astype(np.uint32) << 16).view(np.float32)
+    same(vc.knn(Both(bits, bfloat16=True), k=4).ids, vc.knn(rounded, k=4, device="cpu").ids)
+
+    class RequiresGrad(Both):
+        def __dlpack__(self, **options):
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+
+    with pytest.raises(vc.InvalidArgument, match="table: its memory cannot be borrowed by DLPack.*detach"):
+        vc.knn(RequiresGrad(TABLE))
+
+
+@pytest.fixture
+def waits():
+    """How often the fake driver's default stream was to wait for a stream."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    if not hasattr(driver, "fakeWaits"):
+        pytest.skip("a driver of a device keeps no count; tests/gpu/python_tables.py keeps streams busy")
+    driver.fakeWaits.argtypes = [ctypes.c_uint64]
+    return driver.fakeWaits
+
+
+@pytest.mark.parametrize("stream", [7, 2**40])
+def test_a_stream_is_waited_for(stream, on_device, waits):
+    before = waits(stream)
+    same(vc.knn(on_device(TABLE, stream=stream), k=3).ids, vc.knn(TABLE, k=3, device="cpu").ids)
+    assert waits(stream) == before + 1
+
+
+@pytest.mark.parametrize("stream", [None, 1, 2])
+def test_streams_that_need_no_wait(stream, on_device, waits):
+    """No stream, the default one, and that of a thread that has no context."""
+    same(vc.knn(on_device(TABLE, stream=stream), k=3).ids, vc.knn(TABLE, k=3, device="cpu").ids)
+    assert waits(stream or 0) == 0
+
+
+@pytest.mark.parametrize("stream", [0, -1, True, 1.0, "2"])
+def test_what_is_no_stream(stream, on_device):
+    with pytest.raises(vc.InvalidArgument, match="table: stream .* is not allowed; expected None, 1, 2 or the handle"):
+        vc.knn(on_device(TABLE, stream=stream))
+
+
+@pytest.mark.parametrize(("stream", "function"), [(666, "cuStreamGetCtx"), (667, "cuEventRecord")])
+def test_a_stream_that_the_driver_refuses(stream, function, on_device, waits):
+    with pytest.raises(vc.DeviceUnavailable, match=rf"table: its stream cannot be waited for \({function} says 400\)"):
+        vc.knn(on_device(TABLE, stream=stream))
+    assert waits(stream) == 0
+
+
 def test_other_functions(on_device):
     same(vc.lof(on_device(TABLE), k=5).scores, vc.lof(TABLE, k=5, device="cpu").scores)
     same(vc.kmeans(on_device(TABLE), clusters=3).labels, vc.kmeans(TABLE, clusters=3, device="cpu").labels)
@@ -125,3 +205,80 @@ def test_a_radius_for_each_query(order, on_device):
     same(graph.ids, expected.ids)
     same(graph.distances, expected.distances)
     same(vc.count(on_device(TABLE), radius=radii).counts, np.diff(expected.offsets))
+
+
+# ---- another plug-in, and models that go elsewhere -------------------------------------------------------------------
+
+WITHOUT = {"VICINAL_CUDA_PLUGIN": "/nowhere/libvicinal_cuda.so"}
+
+
+def program(script, *arguments, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        env={**os.environ, **environment},
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+REFUSED = """
+import numpy as np
+import vicinal as vc
+for call in (lambda: vc.knn(np.eye(3), k=1, device="cuda"), lambda: vc.Index(np.eye(3)).knn(k=1, device="cuda:0")):
+    try:
+        call()
+    except vc.DeviceUnavailable as error:
+        print(error)
+print(vc.knn(np.eye(3), k=1).plan.device)
+"""
+
+
+def test_a_plugin_of_another_version():
+    other = os.environ.get("VICINAL_TEST_OTHER_VERSION")
+    if not other:
+        pytest.skip("VICINAL_TEST_OTHER_VERSION names no plug-in of another version; ctest sets it")
+    *told, device = program(REFUSED, VICINAL_CUDA_PLUGIN=other).splitlines()
+    assert len(told) == 2 and device == "cpu"
+    for sentence in told:
+        assert "version" in sentence and other in sentence, sentence
+
+
+def test_a_plugin_that_is_not_there():
+    *told, device = program(REFUSED, **WITHOUT).splitlines()
+    assert device == "cpu" and [("the CUDA plug-in is not there" in sentence) for sentence in told] == [True, True]
+
+
+MODELS = {
+    "index": (lambda: vc.Index(TABLE, device="cuda"), lambda model: model.knn(TABLE[:9], k=3).ids),
+    "graph": (lambda: vc.knn(TABLE, k=3, device="cuda"), lambda model: model.ids),
+    "kmeans": (lambda: vc.kmeans(TABLE, clusters=4, seed=1, device="cuda"), lambda model: model.predict(TABLE[:9])),
+    "classifier": (
+        lambda: vc.NeighborModel.fit(TABLE, np.arange(200) % 3, k=5, device="cuda"),
+        lambda model: model.predict(TABLE[:9]),
+    ),
+    "lof": (
+        lambda: vc.LofModel(vc.Index(TABLE), vc.lof(vc.Index(TABLE), k=5, novelty=True, device="cuda")),
+        lambda model: model.novelty(TABLE[:9]),
+    ),
+}
+LOADED = """
+import pathlib, pickle, sys
+name, path, tests = sys.argv[1:]
+sys.path.insert(0, tests)
+import test_device
+assert test_device.MISSING, "a device is there"
+model, expected = pickle.loads(pathlib.Path(path).read_bytes())
+test_device.same(test_device.MODELS[name][1](model), expected)
+"""
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_a_device_predict_on_a_processor(name, tmp_path):
+    make, use = MODELS[name]
+    model = make()
+    (tmp_path / "model").write_bytes(pickle.dumps((model, use(model))))
+    program(LOADED, name, tmp_path / "model", pathlib.Path(__file__).parent, **WITHOUT)

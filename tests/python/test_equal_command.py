@@ -1,6 +1,8 @@
 """Python's answers are the command's, bit for bit."""
 
 import csv
+import json
+import subprocess
 
 import numpy as np
 import pytest
@@ -110,8 +112,6 @@ def test_weights_by_a_function(rows, queries):
 
 
 def test_cross_validate(files, run, rows):
-    import json
-
     labels = np.arange(len(rows)) % 3
     np.save(files / "labels.npy", labels)
     words = ["-k", "1..6", "--cv", 4, "--seed", 5, "--json"]
@@ -119,7 +119,10 @@ def test_cross_validate(files, run, rows):
     found = vc.cross_validate(rows, labels, k=1, k_to=6, folds=4, seed=5)
     assert found.k == told["cross_validation"]["k"]
     assert found.scores.tolist() == told["cross_validation"]["scores"]
+    np.save(files / "targets.npy", rows[:, 0])
+    told = json.loads(run("regress", "table.npy", "--targets", "targets.npy", *words))["cross_validation"]
     by_targets = vc.cross_validate(rows, targets=rows[:, 0], k=1, k_to=6, folds=4, seed=5)
+    assert by_targets.k == told["k"] and by_targets.scores.tolist() == told["scores"]
     assert by_targets.scores.shape == (6,) and by_targets.fold_scores.shape == (6, 4)
 
 
@@ -182,26 +185,46 @@ def test_transform(files, run):
     same(vc.transform(vc.Index(roll), vc.lle(roll, k=10), others), np.load(files / "placed.npy"))
 
 
+def together_in(path):
+    """Who is together by a table of the command, which names groups by numbers of its own."""
+    groups = {}
+    for line in lines_of(path):
+        groups.setdefault(line["group"], set()).add((line["side"], int(line["id"])))
+    return sorted(map(sorted, groups.values()))
+
+
+def together(found, a, b):
+    groups = {}
+    for side, labels, ids in (("a", found.labels_a, a), ("b", found.labels_b, b)):
+        for one in set(ids.tolist()):
+            groups.setdefault(labels[one], set()).add((side, one))
+    return sorted(map(sorted, groups.values()))
+
+
 def test_cocluster(files, run):
     draw = np.random.default_rng(1)
     a, b = draw.integers(0, 60, 50), draw.integers(0, 60, 50)
     (files / "edges.csv").write_text("".join(f"{i},{j}\n" for i, j in zip(a, b)))
     run("cocluster", "edges.csv", "--no-header", "-o", "groups.csv")
     found = vc.cocluster(a, b)
-    # The command names groups by numbers of its own; who is together is the same.
-    groups = {}
-    for line in lines_of(files / "groups.csv"):
-        groups.setdefault(line["group"], set()).add((line["side"], int(line["id"])))
-    ours = {}
-    for i in set(a.tolist()):
-        ours.setdefault(found.labels_a[i], set()).add(("a", i))
-    for j in set(b.tolist()):
-        ours.setdefault(found.labels_b[j], set()).add(("b", j))
-    assert sorted(map(sorted, groups.values())) == sorted(map(sorted, ours.values()))
+    assert together_in(files / "groups.csv") == together(found, a, b)
     assert found.counts_a.sum() == len(found.labels_a) and len(found.relations) == len(found.group_labels)
     relation = np.zeros((60, 60))
     relation[a, b] = 1
     same(vc.cocluster(relation).labels_a, vc.cocluster(a, b, n_a=60, n_b=60).labels_a)
+
+
+def test_spectral_cocluster(files, run):
+    draw = np.random.default_rng(6)
+    relation = np.kron(np.eye(3), np.ones((8, 6))) + (draw.random((24, 18)) < 0.1)
+    a, b = np.nonzero(relation)
+    (files / "edges.csv").write_text("".join(f"{i},{j}\n" for i, j in zip(a, b)))
+    run(
+        *("cocluster", "edges.csv", "--no-header", "--method", "spectral", "-c", 3),
+        *("--seed", 4, "-o", "groups.csv"),
+    )
+    found = vc.spectral_cocluster(a, b, clusters=3, seed=4)
+    assert together_in(files / "groups.csv") == together(found, a, b)
     spectral = vc.spectral_cocluster(*np.nonzero(np.kron(np.eye(3), np.ones((4, 5)))), clusters=3)
     assert sorted(np.bincount(spectral.labels_a)) == [4, 4, 4] and sorted(np.bincount(spectral.labels_b)) == [5, 5, 5]
 
@@ -224,6 +247,70 @@ def test_maps(files, run):
         same(getattr(matched.pairs, name), np.ascontiguousarray(getattr(found, name)))
 
 
+RULES = {
+    "standard": {},
+    "touch": {"rule": "touch"},
+    "area": {"rule": "area", "sliver_width": 0.3},
+    "iou": {"rule": "iou", "threshold": 0.2},
+    "split": {"rule": "area", "max_members": 4},
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_maps_of_files(files, command, name):
+    """Pairs of the command, which reads the maps by GDAL, and of Python."""
+    options = RULES[name]
+    draw = np.random.default_rng(2)
+    maps = [squares(*np.round(draw.uniform(0, 8, (30, 3)) % [8, 8, 2] + [0, 0, 0.5], 3).tolist()) for _ in range(2)]
+    for side, features in zip("ab", maps):
+        rings = lambda polygon: [[*ring, ring[0]] for ring in polygon]
+        described = [
+            {
+                "type": "Feature",
+                "properties": {"id": str(row)},
+                "geometry": {"type": "MultiPolygon", "coordinates": [rings(polygon) for polygon in feature]},
+            }
+            for row, feature in enumerate(features)
+        ]
+        crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::25832"}}
+        text = json.dumps({"type": "FeatureCollection", "crs": crs, "features": described})
+        (files / f"{side}.geojson").write_text(text)
+    words = [word for key, value in options.items() for word in ("--" + key.replace("max_members", "max_group").replace("_", "-"), str(value))]
+    line = [command, "match", "a.geojson", "b.geojson", "--planar", "--id", "id", *words, "-q", "-o", "pairs.csv"]
+    done = subprocess.run(line, cwd=files, text=True, capture_output=True, timeout=120)
+    if done.returncode == 5:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    lines = lines_of(files / "pairs.csv")
+    a, b = (vc.Polygons.of(features) for features in maps)
+    pairs = vc.match(a, b, widths=True, **options).pairs  # as the command, whose table has them
+    numbers = lambda key, kind=float: np.array([kind(line[key] or -1) for line in lines])
+    assert len(lines) > 30
+    for key, column in (("a", "a_id"), ("b", "b_id"), ("group", "group")):
+        same(getattr(pairs, key), numbers(column, int))
+    for key in ("area", "width", "share_a", "share_b", "iou"):
+        same(getattr(pairs, key), numbers(key))
+    for key in ("kept", "doubtful", "cut", "sliver"):
+        same(getattr(pairs, key), numbers(key, int) == 1)
+    found = vc.overlaps(a, b)
+    same(found.area, numbers("area"))
+    assert found.relation == [line["relation"] for line in lines]
+
+
+@pytest.mark.parametrize("symmetry", ["union", "mutual"])
+def test_symmetric_graphs(files, run, rows, symmetry):
+    run("knn", "table.npy", "-k", 4, "--symmetric", symmetry, "-o", "graph.npz")
+    told = np.load(files / "graph.npz")
+    found = vc.symmetrize(vc.knn(rows, k=4), symmetry=symmetry)
+    for name in ("ids", "distances", "offsets"):
+        same(getattr(found, name), told[name])
+    run("radius", "table.npy", "-r", 2.0, "--include-self", "-o", "graph.npz")
+    told = np.load(files / "graph.npz")
+    found = vc.with_self(vc.radius(rows, radius=2.0))
+    for name in ("ids", "distances", "offsets"):
+        same(getattr(found, name), told[name])
+
+
 @pytest.mark.parametrize("shape", ["blobs", "moons", "s_curve", "swiss_roll"])
 def test_generate(files, run, shape):
     run("generate", shape.replace("_", "-"), "-n", 50, "--seed", 9, "-o", "made.npy")
@@ -237,6 +324,11 @@ def test_read_and_write(files, run, rows):
     same(np.asarray(table), rows)
     same(vc.knn(table, k=3).ids, vc.knn(rows, k=3).ids)
     same(vc.knn(files / "table.npy", k=3).ids, vc.knn(rows, k=3).ids)
+    vc.write(files / "written.csv", rows)
+    assert (files / "written.csv").read_bytes() == (files / "table.csv").read_bytes()
+    run("convert", "table.csv", "told.npy")
+    vc.write(files / "written.npy", rows)
+    assert (files / "written.npy").read_bytes() == (files / "told.npy").read_bytes()
     vc.write(files / "again.npy", rows.astype(np.float32))
     same(np.load(files / "again.npy"), rows.astype(np.float32))
     (files / "named.csv").write_text("x,y,kind\n1,2,b\n3,4.5,a\n")

@@ -74,6 +74,47 @@ def test_ctrl_c(name):
     assert vc.knn(np.arange(4.0).reshape(4, 1), k=1).ids.tolist() == [[1], [0], [1], [2]]
 
 
+ROLL = vc.generate("swiss_roll", rows=20000, seed=1).points
+#: Stage of lle: options with which it is reached.
+LLE_STAGES = {
+    "search": {},
+    "weights": {},
+    "weights modified": {"variant": "modified"},
+    "weights hessian": {"variant": "hessian"},
+    "weights ltsa": {"variant": "ltsa"},
+    "order": {"solver": "direct"},
+    "factor": {"solver": "direct"},
+    "solve": {"solver": "direct"},
+    "lanczos": {"solver": "lanczos"},
+    "arnoldi": {"solver": "arnoldi"},
+}
+
+
+def embed_until(name, reached):
+    """Embeds; `reached` is called when the stage begins, on another thread."""
+    stage, told = name.split()[0], []
+
+    def progress(now, fraction):
+        if now == stage and not told:
+            told.append(now)
+            reached()
+
+    vc.lle(ROLL, k=12, threads=1, progress=progress, **LLE_STAGES[name])
+
+
+@pytest.mark.parametrize("name", LLE_STAGES)
+def test_ctrl_c_in_a_stage_of_lle(name):
+    sent = []
+
+    def send():
+        sent.append(time.monotonic())
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        embed_until(name, send)
+    assert time.monotonic() - sent[0] < LIMIT
+
+
 def test_a_handler_that_raises():
     def handler(number, frame):
         raise TimeoutError("time is up")

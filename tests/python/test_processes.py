@@ -4,14 +4,13 @@ import concurrent.futures
 import gc
 import multiprocessing
 import os
-import pathlib
 import pickle
 import threading
 import time
 
 import numpy as np
 import pytest
-from conftest import same
+from conftest import resident, same
 
 import vicinal as vc
 
@@ -81,11 +80,6 @@ def test_threads_obey_the_environment(monkeypatch):
     assert vc.knn(TABLE, k=3, threads=1).plan.threads == 1
     monkeypatch.setenv("VICINAL_ISA", "baseline")
     assert vc.knn(TABLE, k=3).plan.isa == "baseline"
-
-
-def resident():
-    """Bytes of memory that this process has."""
-    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 def tables():

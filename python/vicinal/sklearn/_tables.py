@@ -17,9 +17,9 @@ def on_device(value: Any) -> bool:
     """Whether a value is an array in the memory of a CUDA device."""
     if value is None or isinstance(value, (np.ndarray, Table)):
         return False
-    if hasattr(value, "__cuda_array_interface__"):
-        return True
-    return hasattr(value, "__dlpack_device__") and int(value.__dlpack_device__()[0]) in CUDA
+    if hasattr(value, "__dlpack_device__"):
+        return int(value.__dlpack_device__()[0]) in CUDA
+    return hasattr(value, "__cuda_array_interface__")
 
 
 class Table:
@@ -30,14 +30,16 @@ class Table:
     dtype: Any
 
     def __init__(self, value: Any) -> None:
-        interface = getattr(value, "__cuda_array_interface__", None)
-        shape = tuple(value.shape if interface is None else interface["shape"])
+        # PyTorch's interface of CUDA arrays calls bfloat16 float16, and raises for what requires a gradient.
+        own = hasattr(value, "shape") and hasattr(value, "dtype")
+        interface = {} if own else value.__cuda_array_interface__
+        shape = tuple(value.shape if own else interface["shape"])
         if len(shape) != 2:
             refuse(f"{len(shape)} dimensions; expected 2, rows and columns")
         self.value = value
         self.shape = shape
         # Types that NumPy does not have stay words.
-        word = str(value.dtype).rpartition(".")[2] if interface is None else interface["typestr"]
+        word = str(value.dtype).rpartition(".")[2] if own else interface["typestr"]
         try:
             self.dtype = np.dtype(word)
         except TypeError:

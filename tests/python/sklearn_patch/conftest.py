@@ -77,3 +77,28 @@ def attributes():
 
 def close(left, right):
     np.testing.assert_allclose(left, right, rtol=1e-7, atol=1e-9)
+
+
+def models():
+    from sklearn import cluster, manifold, neighbors
+
+    return {
+        "kd": neighbors.NearestNeighbors(),
+        "ball": neighbors.NearestNeighbors(algorithm="ball_tree", metric="manhattan"),
+        "brute": neighbors.NearestNeighbors(algorithm="brute"),
+        "classifier": neighbors.KNeighborsClassifier(),
+        "radius": neighbors.RadiusNeighborsRegressor(radius=9.0),
+        "lof": neighbors.LocalOutlierFactor(novelty=True),
+        "lle": manifold.LocallyLinearEmbedding(n_neighbors=8),
+        "kmeans": cluster.KMeans(3, random_state=0),
+        "minibatch": cluster.MiniBatchKMeans(3, random_state=0),
+        "bisecting": cluster.BisectingKMeans(3, random_state=0),
+        "elkan": cluster.BisectingKMeans(3, random_state=0, algorithm="elkan"),
+    }
+
+
+def used(model):
+    for method in ("predict", "transform"):
+        if hasattr(model, method):
+            return getattr(model, method)(TABLE[:20])
+    return model.kneighbors(TABLE[:20], return_distance=False)

@@ -1,19 +1,26 @@
-"""A pytest plugin (suite.py passes it): runs scikit-learn's own tests as they are or with vicinal's patch, which
-VICINAL_SUITE says, and writes the outcome of each test, and the patch's report, to a file, which VICINAL_OUTCOMES names.
+"""A pytest plugin (suite.py passes it): runs scikit-learn's own tests as they are ("stock") or with vicinal's patch on a
+device, which VICINAL_SUITE says, and writes the outcome of each test, and the patch's report, to a file, which
+VICINAL_OUTCOMES names.
 """
 
 import json
 import os
 import pathlib
 
+DEVICE = os.environ["VICINAL_SUITE"]
 OUTCOMES = {}
 
 
 def pytest_configure(config):
-    if os.environ["VICINAL_SUITE"] == "patched":
+    if DEVICE != "stock":
         import vicinal
 
-        vicinal.patch_sklearn(device="cpu")
+        vicinal.patch_sklearn(device=DEVICE)
+
+
+def pytest_collectreport(report):
+    if report.failed:
+        OUTCOMES[report.nodeid] = "not collected"
 
 
 def pytest_runtest_logreport(report):
@@ -28,8 +35,12 @@ def pytest_runtest_logreport(report):
 
 def pytest_sessionfinish(session, exitstatus):
     calls = {}
-    if os.environ["VICINAL_SUITE"] == "patched":
+    if DEVICE != "stock":
         import vicinal
 
         calls = vicinal.patch_report()
-    pathlib.Path(os.environ["VICINAL_OUTCOMES"]).write_text(json.dumps({"outcomes": OUTCOMES, "calls": calls}))
+    # Whole or not at all: the file says that this has been run.
+    written = pathlib.Path(os.environ["VICINAL_OUTCOMES"])
+    part = written.with_suffix(".part")
+    part.write_text(json.dumps({"outcomes": OUTCOMES, "calls": calls}))
+    part.rename(written)

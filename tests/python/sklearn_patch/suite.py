@@ -1,15 +1,23 @@
 """scikit-learn's own tests, as they are and with vicinal's patch, compared test by test, without a list of exceptions.
 
 `./dev test` runs the groups of `GROUPS` with the seed 42. By hand, with the package on PYTHONPATH and the Python of
-.venv-sklearn: suite.py --seed 0, and --consumers for what uses these classes within scikit-learn.
+.venv-sklearn:
+
+    suite.py --seed 42 0 7 -o sklearn-tests.json   the same groups with other seeds, and a record of what came of them
+    suite.py --consumers                           what uses these classes within scikit-learn
+    suite.py --all --keep FOLDER                   the whole suite, an hour and more on two cores: folder by folder, what
+                                                   is in FOLDER already is not run again
+    suite.py --device cuda                         the groups without the estimator checks, with vicinal on a device
 """
 
 import argparse
 import collections
 import concurrent.futures
+import datetime
 import json
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 import tempfile
@@ -42,12 +50,14 @@ GROUPS = {
 LEAST_ANSWERS = 11_000
 
 CONSUMERS = (
+    # 869 tests
     *(f"cluster/tests/test_{name}.py" for name in ("dbscan", "optics", "hdbscan", "mean_shift", "birch")),
     *(f"cluster/tests/test_{name}.py" for name in ("affinity_propagation", "bisect_k_means", "spectral")),
     "impute/tests/test_knn.py",
     "feature_selection/tests/test_mutual_info.py",
     "semi_supervised",
     "preprocessing/tests/test_discretization.py",
+    # 1,624 tests
     "metrics/tests/test_pairwise.py",
     *(f"manifold/tests/test_{name}.py" for name in ("isomap", "t_sne", "spectral_embedding")),
     "metrics/cluster",
@@ -56,35 +66,67 @@ CONSUMERS = (
 )
 
 
-def run(group, patched, seed, folder):
-    """{"outcomes": {test: outcome}, "calls": report} of a process of its own."""
+def home():
+    """Where scikit-learn is installed, with its tests."""
     import sklearn
 
-    home = pathlib.Path(sklearn.__file__).parent
-    written = pathlib.Path(tempfile.mkstemp(suffix=".json", dir=folder)[1])
-    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short", "-p", "outcomes"]
-    command += ["-p", "no:cacheprovider", "-c", os.devnull, f"--rootdir={home.parent}"]
-    if group.selection:
-        command += ["-k", group.selection]
-    environment = {
-        **os.environ,
-        "SKLEARN_RUN_FLOAT32_TESTS": "1",
-        "SKLEARN_TESTS_GLOBAL_RANDOM_SEED": str(seed),
-        "VICINAL_SUITE": "patched" if patched else "stock",
-        "VICINAL_OUTCOMES": str(written),
-        "PYTHONPATH": os.pathsep.join([str(pathlib.Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
-    }
-    environment.pop("VICINAL_FALLBACK", None)
-    done = subprocess.run(
-        [*command, *(str(home / path) for path in group.paths)],
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    if done.returncode not in (0, 1) or not written.stat().st_size:
-        raise RuntimeError(f"pytest ended with {done.returncode}:\n{done.stdout[-4000:]}")
-    return {**json.loads(written.read_text()), "output": done.stdout}
+    return pathlib.Path(sklearn.__file__).parent
+
+
+def groups_of(paths):
+    return {path: Group((path,), {}) for path in paths}
+
+
+def whole_suite():
+    """Every test of scikit-learn: a group for each folder of tests, and for each file of the general ones."""
+    folders = {path.parent.relative_to(home()) for path in home().rglob("test_*.py")} - {pathlib.Path("tests")}
+    files = (path.relative_to(home()) for path in (home() / "tests").glob("test_*.py"))
+    return groups_of(sorted(str(path) for path in (*folders, *files)))
+
+
+class Runner(NamedTuple):
+    """How groups are run: with a seed, on a device, results in a folder, where they are found again."""
+
+    seed: int
+    folder: pathlib.Path
+    device: str = "cpu"
+
+    def place(self, name, patched):
+        how = f"patched-{self.device}" if patched else "stock"
+        return self.folder / f"{name.replace('/', '.')}-{self.seed}-{how}.json"
+
+    def run(self, name, group, patched):
+        """{"outcomes": {test: outcome}, "calls": report} of a process of its own, or of an earlier one."""
+        written = self.place(name, patched)
+        if not written.is_file():
+            self._start(group, patched, written)
+        return json.loads(written.read_text())
+
+    def _start(self, group, patched, written):
+        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short", "-p", "outcomes"]
+        command += ["-p", "no:cacheprovider", "-c", os.devnull, f"--rootdir={home().parent}"]
+        command += ["--continue-on-collection-errors"]
+        if group.selection:
+            command += ["-k", group.selection]
+        environment = {
+            **os.environ,
+            "SKLEARN_RUN_FLOAT32_TESTS": "1",
+            "SKLEARN_TESTS_GLOBAL_RANDOM_SEED": str(self.seed),
+            "VICINAL_SUITE": self.device if patched else "stock",
+            "VICINAL_OUTCOMES": str(written),
+            "PYTHONPATH": os.pathsep.join([str(pathlib.Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
+        }
+        environment.pop("VICINAL_FALLBACK", None)
+        done = subprocess.run(
+            [*command, *(str(home() / path) for path in group.paths)],
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        # All passed, some failed, and none selected.
+        if done.returncode not in (0, 1, 5) or not written.is_file():
+            raise RuntimeError(f"{group.paths}: pytest ended with {done.returncode}:\n{done.stdout[-4000:]}")
 
 
 class Compared(NamedTuple):
@@ -97,74 +139,155 @@ class Compared(NamedTuple):
     def differences(self):
         """Sentences: what has another outcome, and what has not the outcomes that it has in scikit-learn."""
         left, right = self.stock["outcomes"], self.patched["outcomes"]
-        told = [
+        sentences = [
             f"{test}: {left.get(test, 'not there')}, patched {right.get(test, 'not there')}"
             for test in sorted({*left, *right})
             if left.get(test) != right.get(test)
         ]
         expected = GROUPS[self.name].outcomes if self.name in GROUPS else counted(left)
         if counted(left) != expected:
-            told.append(f"{self.name}: {shown(counted(left))} without the patch; expected {shown(expected)}")
-        return told
+            sentences.append(f"{self.name}: {shown(counted(left))} without the patch; expected {shown(expected)}")
+        return sentences
 
     def answers(self):
         return sum(count["ours"] for count in self.patched["calls"].values())
 
+    def left(self):
+        return sum(sum(count["stock"].values()) for count in self.patched["calls"].values())
+
 
 def counted(outcomes):
-    return dict(collections.Counter(outcomes.values()))
+    return dict(sorted(collections.Counter(outcomes.values()).items()))
 
 
 def shown(counts):
-    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())) or "none"
 
 
-def compare(groups, seed, workers=2):
-    """Each group as it is and patched, by processes at once, those that take longest first."""
+def compare(groups, seed, workers=2, device="cpu", keep=None):
+    """Each group as it is and patched, by processes at once, in the order of the groups."""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        runner = Runner(seed, pathlib.Path(keep or folder), device)
         running = {
-            name: [pool.submit(run, group, patched, seed, folder) for patched in (False, True)]
+            name: [pool.submit(runner.run, name, group, patched) for patched in (False, True)]
             for name, group in groups.items()
         }
         return [Compared(name, *(one.result() for one in both)) for name, both in running.items()]
 
 
+def hooks_of(compared):
+    """By hook: [calls that vicinal answered, calls that were left]."""
+    hooks = collections.defaultdict(lambda: [0, 0])
+    for group in compared:
+        for name, count in group.patched["calls"].items():
+            hooks[name][0] += count["ours"]
+            hooks[name][1] += sum(count["stock"].values())
+    return dict(sorted(hooks.items()))
+
+
 def summary(compared, seed):
     """Lines that begin with "scikit-learn:", which `./dev` prints at its end."""
+    reasons = collections.Counter()
     for group in compared:
         yield (
             f"scikit-learn: {group.name}, seed {seed}: {shown(counted(group.stock['outcomes']))}; patched "
             f"{shown(counted(group.patched['outcomes']))}; vicinal answered {group.answers()} calls"
         )
-    hooks = collections.defaultdict(lambda: [0, 0])
-    reasons = collections.Counter()
-    for group in compared:
-        for name, count in group.patched["calls"].items():
-            hooks[name][0] += count["ours"]
-            hooks[name][1] += sum(count["stock"].values())
+        for count in group.patched["calls"].values():
             reasons.update(count["stock"])
     yield "scikit-learn: calls by hook, answered and left: " + ", ".join(
-        f"{name} {ours} {stock}" for name, (ours, stock) in sorted(hooks.items())
+        f"{name} {ours} {stock}" for name, (ours, stock) in hooks_of(compared).items()
     )
     for reason, calls in reasons.most_common():
         yield f"left to scikit-learn: {calls} {reason}"
 
 
+def record(compared, seed):
+    """What a file of bench/results keeps of a run."""
+    return {
+        "seed": seed,
+        "groups": [
+            {
+                "name": group.name,
+                "stock": counted(group.stock["outcomes"]),
+                "patched": counted(group.patched["outcomes"]),
+                "answered": group.answers(),
+                "left": group.left(),
+                "differences": group.differences(),
+            }
+            for group in compared
+        ],
+        "hooks": {name: {"answered": ours, "left": stock} for name, (ours, stock) in hooks_of(compared).items()},
+    }
+
+
+def heading(given):
+    """Of such a file: date, machine, versions."""
+    import numpy
+    import sklearn
+
+    return {
+        "date": datetime.date.today().isoformat(),
+        "commit": given.commit,
+        "machine": {"cores": os.cpu_count(), "system": platform.platform()},
+        "device": given.device,
+        "python": platform.python_version(),
+        "scikit-learn": sklearn.__version__,
+        "numpy": numpy.__version__,
+    }
+
+
+def selected(given):
+    """The groups that the arguments name; of the whole suite, with --kept, those that have been run."""
+    groups = GROUPS
+    if given.consumers or given.all:
+        groups = groups_of(CONSUMERS) if given.consumers else whole_suite()
+    elif given.device != "cpu":
+        groups = {name: group for name, group in GROUPS.items() if name != "common"}
+    if given.group:
+        groups = {name: groups[name] for name in given.group}
+    if given.kept:
+        runners = [Runner(seed, pathlib.Path(given.keep), given.device) for seed in given.seed]
+        there = lambda name: all(one.place(name, patched).is_file() for one in runners for patched in (False, True))
+        groups = {name: group for name, group in groups.items() if there(name)}
+    return groups
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, nargs="+", default=[42])
-    parser.add_argument("--consumers", action="store_true", help="compare what uses these classes, instead")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--consumers", action="store_true", help="compare what uses these classes, instead")
+    what.add_argument("--all", action="store_true", help="compare the whole suite, instead")
+    parser.add_argument("--group", nargs="+", help="of these groups, only some")
+    parser.add_argument("--list", action="store_true", help="print the groups, and run nothing")
+    parser.add_argument("--device", default="cpu", help="where vicinal answers [cpu]")
     parser.add_argument("--workers", type=int, default=2, help="processes at once [2]")
+    parser.add_argument("--keep", metavar="FOLDER", help="keeps outcomes there, and takes those that are there")
+    parser.add_argument("--kept", action="store_true", help="runs nothing: reports what --keep's folder has whole")
+    parser.add_argument("--commit", default="unknown", help="of vicinal, for the record")
+    parser.add_argument("-o", "--output", metavar="FILE", help="writes a record in JSON")
     given = parser.parse_args()
-    groups = {path: Group((path,), {}) for path in CONSUMERS} if given.consumers else GROUPS
-    failed = False
+    if given.kept and not given.keep:
+        parser.error("--kept needs --keep FOLDER")
+    if given.keep:
+        pathlib.Path(given.keep).mkdir(parents=True, exist_ok=True)
+    groups = selected(given)
+    if given.list:
+        print(*groups, sep="\n")
+        return
+    failed, runs = False, []
     for seed in given.seed:
-        compared = compare(groups, seed, given.workers)
+        compared = compare(groups, seed, given.workers, given.device, given.keep)
         print(*summary(compared, seed), sep="\n")
+        runs.append(record(compared, seed))
         for group in compared:
             for sentence in group.differences():
                 print(sentence)
                 failed = True
+    if given.output:
+        text = json.dumps({**heading(given), "runs": runs}, indent=1)
+        pathlib.Path(given.output).write_text(text + "\n")
     sys.exit(failed)
 
 

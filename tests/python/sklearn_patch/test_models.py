@@ -4,34 +4,9 @@ import copy
 import pickle
 
 import numpy as np
-from conftest import LABELS, TABLE, answers, close, run
+from conftest import LABELS, TABLE, answers, close, models, run, used
 
 import vicinal as vc
-
-
-def models():
-    from sklearn import cluster, manifold, neighbors
-
-    return {
-        "kd": neighbors.NearestNeighbors(),
-        "ball": neighbors.NearestNeighbors(algorithm="ball_tree", metric="manhattan"),
-        "brute": neighbors.NearestNeighbors(algorithm="brute"),
-        "classifier": neighbors.KNeighborsClassifier(),
-        "radius": neighbors.RadiusNeighborsRegressor(radius=9.0),
-        "lof": neighbors.LocalOutlierFactor(novelty=True),
-        "lle": manifold.LocallyLinearEmbedding(n_neighbors=8),
-        "kmeans": cluster.KMeans(3, random_state=0),
-        "minibatch": cluster.MiniBatchKMeans(3, random_state=0),
-        "bisecting": cluster.BisectingKMeans(3, random_state=0),
-        "elkan": cluster.BisectingKMeans(3, random_state=0, algorithm="elkan"),
-    }
-
-
-def used(model):
-    for method in ("predict", "transform"):
-        if hasattr(model, method):
-            return getattr(model, method)(TABLE[:20])
-    return model.kneighbors(TABLE[:20], return_distance=False)
 
 
 def test_patched_models_load_where_vicinal_is_not(tmp_path):
