@@ -2,14 +2,14 @@
 # once. Headers of others are parsed once a target, which saves a third of the compiler's time. Where the library or the
 # command forgets to include one of them, clang-tidy finds it, which reads each source without (`./dev lint`).
 # CMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without. Where VICINAL_UNITY is on, sources without options of their own
-# are compiled eight at a time. A name in an anonymous namespace must then be the only one of its namespace
+# are compiled sixteen at a time. A name in an anonymous namespace must then be the only one of its namespace
 # (tests/manners/test_names.py).
 option(VICINAL_UNITY "Compile several sources of the library at a time" OFF)
 function(vicinal_compile_together target)
   target_precompile_headers(${target} PRIVATE <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <cstdint>
     <cstring> <filesystem> <functional> <limits> <memory> <numeric> <optional> <span> <string> <string_view> <utility>
     <vector> ${ARGN})
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${VICINAL_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${VICINAL_UNITY} UNITY_BUILD_BATCH_SIZE 16)
   # ccache wants the first. A type that holds one of an anonymous namespace is no danger in a source file, but GCC takes
   # a file that is included for a header.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>

@@ -33,10 +33,8 @@ else()
   set(VICINAL_PC_PREFIX "\${pcfiledir}/${VICINAL_PC_PREFIX}")
 endif()
 # Appending an absolute path replaces what was there, so absolute install directories work too.
-set(VICINAL_PC_LIBDIR "\${prefix}")
-cmake_path(APPEND VICINAL_PC_LIBDIR ${CMAKE_INSTALL_LIBDIR})
-set(VICINAL_PC_INCLUDEDIR "\${prefix}")
-cmake_path(APPEND VICINAL_PC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR})
+cmake_path(APPEND VICINAL_PC_LIBDIR "\${prefix}" ${CMAKE_INSTALL_LIBDIR})
+cmake_path(APPEND VICINAL_PC_INCLUDEDIR "\${prefix}" ${CMAKE_INSTALL_INCLUDEDIR})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/vicinal.pc.in ${PROJECT_BINARY_DIR}/vicinal.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/vicinal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
