@@ -63,7 +63,7 @@ void KnnCommand::run_part(const Runtime& runtime, std::chrono::steady_clock::tim
 void KnnCommand::run() const {
   const auto start = std::chrono::steady_clock::now();
   const Runtime runtime = make_runtime(common);
-  if (!rows.empty()) return run_part(runtime, start);
+  if (!row_range.empty()) return run_part(runtime, start);
   check_output("-o", output, {".npz", ".csv"});
   check_output("--report", report, {".html", ".htm"});
   graph_output.check(queries, search.metric, output);

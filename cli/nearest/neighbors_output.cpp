@@ -104,7 +104,7 @@ void NeighborsCommand::add_to(const Parser& app) {
   app.add_option("--report", report, "HTML report with distances, hubs and nearest pairs").type_name("FILE");
   app.add_option("--image-shape", image_shape, "Show each row as a gray image of this size in the report")
       .type_name("HxW");
-  app.add_option("--rows", rows,
+  app.add_option("--rows", row_range,
                  "Search rows BEGIN to END - 1 of TABLE alone, and write a part for `vicinal merge`: -o FILE.part")
       .type_name("BEGIN:END")
       .group("Search");

@@ -53,8 +53,8 @@ struct NeighborsCommand {
   MissingArguments missing;
   GraphOutput graph_output;
   std::string table;
-  std::string queries;  ///< empty: the table within itself
-  std::string rows;     ///< of a shard; empty: all of them, and no part is written
+  std::string queries;    ///< empty: the table within itself
+  std::string row_range;  ///< of a shard; empty: all rows, and no part is written
   std::string id;
   std::string output;
   std::string report;

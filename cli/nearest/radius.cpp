@@ -135,7 +135,7 @@ void RadiusCommand::run_part(const Runtime& runtime, Clock::time_point start) co
 void RadiusCommand::run() const {
   const auto start = Clock::now();
   const Runtime runtime = make_runtime(common);
-  if (!rows.empty()) return run_part(runtime, start);
+  if (!row_range.empty()) return run_part(runtime, start);
   check_output("--report", report, {".html", ".htm"});
   if (count_only && !report.empty()) {
     throw Error(ErrorCode::invalid_argument, "--report: shows neighbors, which --count does not keep");

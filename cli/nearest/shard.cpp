@@ -38,7 +38,7 @@ std::string range_text(std::int64_t first, std::int64_t count, std::int64_t tota
 }  // namespace
 
 Shard::Shard(const NeighborsCommand& command) : command_(command) {
-  const std::string& text = command.rows;
+  const std::string& text = command.row_range;
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) end_of_range("-", 0, text);
   begin_ = end_of_range(std::string_view(text).substr(0, colon), 0, text);
@@ -55,7 +55,7 @@ Shard::Shard(const NeighborsCommand& command) : command_(command) {
 std::int64_t Shard::end_in(std::int64_t rows) const {
   const std::int64_t end = end_ < 0 ? rows : end_;
   if (begin_ >= end || end > rows) {
-    refuse_rows(fmt::format("'{}' is outside of the table, which has rows 0 to {}", command_.rows, rows - 1));
+    refuse_rows(fmt::format("'{}' is outside of the table, which has rows 0 to {}", command_.row_range, rows - 1));
   }
   return end;
 }

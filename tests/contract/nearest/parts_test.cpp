@@ -469,7 +469,7 @@ TEST_F(LineParts, VotesAndMeansOfAMergedGraphAreThoseOfTheWhole) {
   EXPECT_EQ(vote(ctx_, graph, labels, by_distance).probabilities, vote(ctx_, whole, labels, by_distance).probabilities);
   EXPECT_EQ(average(ctx_, graph, table(), {.weights = Weighting::distance}),
             average(ctx_, whole, table(), {.weights = Weighting::distance}));
-  EXPECT_EQ(lof(ctx_, graph, {}).scores, lof(ctx_, whole, {}).scores);
+  EXPECT_EQ(lof(ctx_, graph, {.k = 4}).scores, lof(ctx_, whole, {.k = 4}).scores);
   EXPECT_EQ(graph.stats.distinct_rows, 12);
 }
 
