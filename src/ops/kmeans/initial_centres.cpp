@@ -23,7 +23,9 @@ std::int64_t trials_of(std::int64_t clusters) {
 // Steps of k-means++ between two looks at the cancel token: some tens of milliseconds of a device.
 std::int64_t steps_at_once(const kernels::ClusterTask& task) {
   constexpr std::int64_t kElements = std::int64_t{1} << 30;
-  return std::clamp<std::int64_t>(kElements / (task.table.rows() * task.table.cols()), 1, 256);
+  const std::int64_t elements =
+      std::max<std::int64_t>(task.table.rows() * task.table.cols(), 1);  // a rank may have none
+  return std::clamp<std::int64_t>(kElements / elements, 1, 256);
 }
 
 // The rows that k-means++ chooses.

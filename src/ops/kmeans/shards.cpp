@@ -20,6 +20,7 @@
 #include "ops/common/together.hpp"
 #include "ops/kmeans/check.hpp"
 #include "ops/kmeans/clustered_rows.hpp"
+#include "ops/kmeans/initial_centres.hpp"
 #include "ops/kmeans/iterate.hpp"
 #include "ops/kmeans/shared_lloyd.hpp"
 
