@@ -24,8 +24,8 @@ double lambda(double distance) {
 struct Cluster {
   std::int64_t parent = -1;
   double birth = kInfinite;
-  std::vector<std::int64_t> rows;      // at its birth
-  std::vector<std::int64_t> children;  // none or two
+  std::vector<std::int64_t> rows;       // at its birth
+  std::vector<std::int64_t> children;   // none or two
   std::map<std::int64_t, double> left;  // rows that leave it, and when
 };
 
@@ -211,8 +211,7 @@ Hdbscan hdbscan(const SpanningTree& tree, const HdbscanOptions& options) {
     const std::int64_t cluster = cluster_of_label[static_cast<std::size_t>(label)];
     found.sizes.push_back(std::count(found.labels.begin(), found.labels.end(), label));
     const double whole = static_cast<double>(found.sizes.back()) * most;
-    found.persistences.push_back(
-        std::isinf(most) ? 1 : made.stabilities[static_cast<std::size_t>(cluster)] / whole);
+    found.persistences.push_back(std::isinf(most) ? 1 : made.stabilities[static_cast<std::size_t>(cluster)] / whole);
     for (std::size_t row = 0; row < n; ++row) {
       const std::int64_t last = made.row_clusters[row];
       if (found.labels[row] != label || !clusters[static_cast<std::size_t>(last)].children.empty()) continue;

@@ -87,7 +87,8 @@ class InTree final : public OtherRows {
       for (std::int64_t i = task * kSearchesPerTask; i < std::min(size, (task + 1) * kSearchesPerTask); ++i) {
         const std::int64_t row = rows[static_cast<std::size_t>(i)];
         Visitor visitor{*this, Pursuit(growth_, row)};
-        if (growth_.bounds.floor[static_cast<std::size_t>(row)] > growth_.edges.limit(visitor.pursuit.label())) continue;
+        if (growth_.bounds.floor[static_cast<std::size_t>(row)] > growth_.edges.limit(visitor.pursuit.label()))
+          continue;
         core::widen_rows(growth_.task.search.queries, row, row + 1, x);
         walk(ctx_, tree_, keys_, x, visitor);
         visitor.pursuit.finish(growth_);
@@ -107,9 +108,7 @@ class InTree final : public OtherRows {
       const double core = search.cores_.empty() ? -kInfinity : search.cores_[at];
       return search.growth_.key(pursuit.core(), core, key) <= search.growth_.edges.limit(pursuit.label());
     }
-    void offer(double key, std::int64_t distinct) {
-      pursuit.offer(search.growth_, search.candidates_, key, distinct);
-    }
+    void offer(double key, std::int64_t distinct) { pursuit.offer(search.growth_, search.candidates_, key, distinct); }
   };
 
   [[nodiscard]] std::size_t children() const { return static_cast<std::size_t>(1 + tree_.nodes() * kTreeWidth); }

@@ -172,10 +172,10 @@ class Summary {
   Hdbscan& found_;
   CondensedTree& tree_;
   std::vector<std::int64_t> children_;
-  std::vector<std::int64_t> owners_;    // [clusters]
-  std::vector<double> deaths_;          // [clusters]
-  std::vector<double> deaths_within_;   // [clusters]
-  std::vector<std::size_t> chosen_;     // [labels] the cluster of each
+  std::vector<std::int64_t> owners_;   // [clusters]
+  std::vector<double> deaths_;         // [clusters]
+  std::vector<double> deaths_within_;  // [clusters]
+  std::vector<std::size_t> chosen_;    // [labels] the cluster of each
 };
 
 Hdbscan clusters_of(const Context& ctx, const SpanningTree& tree, const HdbscanOptions& options) {

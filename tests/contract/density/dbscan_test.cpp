@@ -36,7 +36,8 @@ void expect_sound(const Dbscan& found, const std::string& what) {
   EXPECT_EQ(found.core_rows, std::count(found.core.begin(), found.core.end(), 1)) << what;
 }
 
-void check_clusters(const PairTable& data, DbscanOptions options, const std::string& what, std::uint64_t turn, bool in_all) {
+void check_clusters(const PairTable& data, DbscanOptions options, const std::string& what, std::uint64_t turn,
+                    bool in_all) {
   options.metric = data.metric;
   options.p = data.p;
   const Dbscan expected = reference::dbscan(data.keys, options);
@@ -69,8 +70,7 @@ std::vector<double> telling_eps(const PairTable& data) {
   std::sort(distances.begin(), distances.end());
   std::vector<double> eps;
   for (const double share : {0.0, 0.002, 0.01, 0.03, 0.1, 0.3, 1.0}) {
-    const double distance =
-        distances[static_cast<std::size_t>(share * static_cast<double>(distances.size() - 1))];
+    const double distance = distances[static_cast<std::size_t>(share * static_cast<double>(distances.size() - 1))];
     for (const double radius : {std::nextafter(distance, -1e308), distance}) {
       if (radius > 0 || data.metric == Metric::inner_product) eps.push_back(radius);
     }
@@ -106,7 +106,8 @@ TEST_P(DbscanOfFamily, EqualsTheReference) {
       DbscanOptions options{.eps = eps, .min_samples = std::int64_t{1} + static_cast<std::int64_t>(turn % 4) * 3};
       if (turn % 3 == 1) options.weights = positive;
       if (turn % 6 == 2) options.weights = mixed;
-      check_clusters(data, options, std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)), turn, turn % 5 == 0);
+      check_clusters(data, options, std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)), turn,
+                     turn % 5 == 0);
       if (HasFailure()) return;
     }
   }
@@ -122,8 +123,8 @@ TEST(Dbscan, Sizes) {
       const PairTable data(make_rows(family, {n, d, 1}, ++turn).table, d);
       for (const std::int64_t min_samples : {std::int64_t{1}, std::int64_t{2}, std::int64_t{7}, n, n + 1}) {
         for (const double eps : telling_eps(data)) {
-          check_clusters(data, {.eps = eps, .min_samples = min_samples}, std::string(name_of(family)) + std::to_string(n), turn,
-                turn % 9 == 0);
+          check_clusters(data, {.eps = eps, .min_samples = min_samples},
+                         std::string(name_of(family)) + std::to_string(n), turn, turn % 9 == 0);
           ++turn;
           if (HasFailure()) return;
         }
@@ -220,9 +221,10 @@ TEST(Dbscan, MemoryDoesNotDependOnEps) {
 TEST(Dbscan, StopsWhenItIsCancelled) {
   const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 1}, 1).table;
   const TableView table(rows.data(), 3000, 3);
-  for (const auto& [stage, method] :
-       {std::pair{"core rows", Method::kdtree}, {"clusters", Method::kdtree}, {"border rows", Method::kdtree},
-        {"search", Method::direct}}) {
+  for (const auto& [stage, method] : {std::pair{"core rows", Method::kdtree},
+                                      {"clusters", Method::kdtree},
+                                      {"border rows", Method::kdtree},
+                                      {"search", Method::direct}}) {
     CancelToken token;
     const Context ctx = Context::cpu({.threads = 2,
                                       .progress =

@@ -175,7 +175,8 @@ TEST(Hdbscan, RefusesWhatIsNoSpanningTree) {
   expect(other, "edge 1 has an end that is no row");
   other.b = {1, 0};
   expect(other, "edge 1 closes a circle");
-  for (const double length : {0.5, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+  for (const double length :
+       {0.5, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     other = tree;
     other.lengths[1] = length;
     expect(other, "that of edge 1 is");

@@ -40,7 +40,8 @@ void expect_same_tree(const SpanningTree& got, const SpanningTree& expected, con
 }
 
 // The tree of some options by every method, in all contexts or in one, which `turn` varies.
-void check_tree(const PairTable& data, SpanningTreeOptions options, const std::string& what, std::uint64_t turn, bool in_all) {
+void check_tree(const PairTable& data, SpanningTreeOptions options, const std::string& what, std::uint64_t turn,
+                bool in_all) {
   options.metric = data.metric;
   options.p = data.p;
   const SpanningTree expected = reference::minimum_spanning_tree(data.keys, options);
@@ -65,9 +66,8 @@ std::vector<SpanningTreeOptions> every_reach(std::int64_t n) {
                                           {.min_samples = 5, .count_self = false, .alpha = 1.3},
                                           {.min_samples = 31, .alpha = 0.7},
                                           {.min_samples = n}};
-  std::erase_if(all, [&](const SpanningTreeOptions& options) {
-    return options.min_samples > n - (options.count_self ? 0 : 1);
-  });
+  std::erase_if(
+      all, [&](const SpanningTreeOptions& options) { return options.min_samples > n - (options.count_self ? 0 : 1); });
   return all;
 }
 
