@@ -51,10 +51,15 @@ class DbscanTree final : public DbscanSearches {
   }
 
   void join_core_rows() override {
+    core::Poll poll(run_.ctx);
     for (std::int64_t distinct = 0; distinct < run_.task.search.index->distinct_rows(); ++distinct) {
+      poll.step();
       const auto members = candidates_.members(distinct);
-      if (!is_core(members.front())) continue;
-      for (const std::int64_t row : members) run_.forest.unite(members.front(), row);
+      if (!is_core(members.front()) || members.size() == 1) continue;
+      for (const std::int64_t row : members) {
+        poll.step();
+        run_.forest.unite(members.front(), row);
+      }
     }
     join_small_boxes();
     // Of every sixteen rows in the order of the tree: one, three more, the others.

@@ -135,6 +135,11 @@ TEST(Hdbscan, OneRow) {
   EXPECT_EQ(found.labels, std::vector<std::int64_t>{-1});
   EXPECT_EQ(found.clusters, 0);
   EXPECT_EQ(found.noise, 1);
+  EXPECT_EQ(found.outlier_scores, std::vector<double>{0});
+  const Hdbscan alone = hdbscan(on(1), TableView(row.data(), 1, 2), {.min_samples = 1, .allow_single_cluster = true});
+  EXPECT_EQ(alone.labels, std::vector<std::int64_t>{0});
+  EXPECT_EQ(alone.probabilities, std::vector<double>{1});
+  EXPECT_EQ(alone.persistences, std::vector<double>{1});
 }
 
 TEST(Hdbscan, RefusesWhatItCannotDo) {
