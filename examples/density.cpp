@@ -6,8 +6,7 @@
 int main() {
   namespace vc = vicinal;
   const auto ctx = vc::Context::cpu();
-  const vc::Generated moons =
-      vc::generate(ctx, {.shape = vc::Shape::moons, .rows = 2000, .noise = 0.05, .seed = 1});
+  const vc::Generated moons = vc::generate(ctx, {.shape = vc::Shape::moons, .rows = 2000, .noise = 0.05, .seed = 1});
   const vc::TableView table{moons.points.data(), moons.rows, moons.cols};
 
   const vc::Dbscan found = vc::dbscan(ctx, table, {.eps = 0.1, .min_samples = 5});

@@ -43,7 +43,8 @@ void write_clusters(const Context& ctx, const std::string& output, const Density
     if (row % 65536 == 0) ctx.check_cancelled();
     text += fmt::format("{},{}", names.field(static_cast<std::int64_t>(row)), labels[row]);
     for (const RowValues& value : values) {
-      text += value.switches.empty() ? "," + format_number(value.numbers[row]) : fmt::format(",{}", value.switches[row]);
+      text +=
+          value.switches.empty() ? "," + format_number(value.numbers[row]) : fmt::format(",{}", value.switches[row]);
     }
     text += "\n";
   }

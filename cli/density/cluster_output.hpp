@@ -13,9 +13,9 @@ namespace vicinal::cli {
 
 /// A value of each row, as a column of a .csv and an array of an .npz.
 struct RowValues {
-  std::string name;                            ///< of the column
-  std::string array;                           ///< of the array
-  std::span<const double> numbers = {};        ///< either these
+  std::string name;                             ///< of the column
+  std::string array;                            ///< of the array
+  std::span<const double> numbers = {};         ///< either these
   std::span<const std::uint8_t> switches = {};  ///< or these, 0 or 1
 };
 

@@ -67,8 +67,8 @@ std::string DbscanCommand::page(const Context& ctx, const DensityRows& rows, con
                                 const std::optional<ClusteringScores>& scores, double seconds) const {
   report::DensityReport content;
   content.file = table;
-  content.how = {{"Eps", format_number(eps)}, {"Min samples", fmt::format("{}", min_samples)},
-                 {"Metric", search.metric}};
+  content.how = {
+      {"Eps", format_number(eps)}, {"Min samples", fmt::format("{}", min_samples)}, {"Metric", search.metric}};
   if (!weights.empty()) content.how.emplace_back("Weights", weights);
   content.table = &rows.table.view;
   content.labels = found.labels;
@@ -122,9 +122,8 @@ void DbscanCommand::run() const {
     inputs.add_table(weights, {});
     inputs.add(static_cast<std::uint64_t>(shape.rows()) * sizeof(double));
   }
-  const Context rest = inputs.fit("dbscan", [&](const Context& left) {
-    return plan_dbscan(left, shape, options()).memory + bytes_after(shape);
-  });
+  const Context rest = inputs.fit(
+      "dbscan", [&](const Context& left) { return plan_dbscan(left, shape, options()).memory + bytes_after(shape); });
   const DensityRows rows = read_prepared(ctx);
   const std::vector<double> of_rows = read_weights(ctx, rows);
   DbscanOptions chosen = options();

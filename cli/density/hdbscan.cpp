@@ -105,9 +105,8 @@ void HdbscanCommand::run() const {
   check();
   PlannedInputs inputs(runtime, common);
   const TableView shape = add_inputs(inputs);
-  const Context rest = inputs.fit("hdbscan", [&](const Context& left) {
-    return plan_hdbscan(left, shape, options()).memory + bytes_after(shape);
-  });
+  const Context rest = inputs.fit(
+      "hdbscan", [&](const Context& left) { return plan_hdbscan(left, shape, options()).memory + bytes_after(shape); });
   const DensityRows rows = read_prepared(ctx);
   if (common.explain) {
     Plan plan = plan_hdbscan(rest, rows.table.view, options());

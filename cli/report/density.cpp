@@ -38,9 +38,9 @@ std::string density_header(const DensityReport& report) {
 std::string density_hero(const DensityReport& report) {
   const std::size_t clusters = report.sizes.size();
   const double share = 100 * static_cast<double>(report.noise) / static_cast<double>(report.labels.size());
-  std::string text = fmt::format(
-      "<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>cluster{}</span></div>\n",
-      count_text(static_cast<std::int64_t>(clusters)), clusters == 1 ? "" : "s");
+  std::string text =
+      fmt::format("<div class=\"hero\"><div class=\"figure\"><div class=\"big\">{}</div><span>cluster{}</span></div>\n",
+                  count_text(static_cast<std::int64_t>(clusters)), clusters == 1 ? "" : "s");
   text += figure(fmt::format("{:.1f}\u202f%", share), fmt::format("noise, {} rows", count_text(report.noise)));
   if (report.core_rows >= 0) text += figure(count_text(report.core_rows), "core rows");
   if (report.scores) text += figure(fmt::format("{:.4f}", report.scores->adjusted_rand), "adjusted Rand index");
@@ -108,8 +108,8 @@ std::string list_section(const DensityReport& report) {
                        persists ? "<td></td>" : "");
   text += "</tbody></table>\n";
   if (clusters > kMostClustersListed) {
-    text += fmt::format("<p class=\"note\">The first {} of {} clusters.</p>\n", kMostClustersListed,
-                        count_text(clusters));
+    text +=
+        fmt::format("<p class=\"note\">The first {} of {} clusters.</p>\n", kMostClustersListed, count_text(clusters));
   }
   return text + "</section>\n";
 }
@@ -169,8 +169,10 @@ std::string icicles(const CondensedTree& tree) {
 
 std::string tree_section(const DensityReport& report) {
   std::string text = fmt::format(
-      "<section><h2>The hierarchy</h2><p class=\"note\">Each bar is a cluster of the condensed tree: as wide as its rows "
-      "are many, from the distance at which it is born down to the one at which its last rows leave it. Chosen clusters "
+      "<section><h2>The hierarchy</h2><p class=\"note\">Each bar is a cluster of the condensed tree: as wide as its "
+      "rows "
+      "are many, from the distance at which it is born down to the one at which its last rows leave it. Chosen "
+      "clusters "
       "have colors.{}</p>\n",
       report.tree->parents.size() > kMostIcicles
           ? fmt::format(" The first {} of {} clusters.", kMostIcicles,

@@ -24,10 +24,10 @@ struct DensityReport {
   std::span<const std::int64_t> labels;
   std::span<const std::int64_t> sizes;
   std::int64_t noise = 0;
-  std::int64_t core_rows = -1;              ///< of dbscan
-  std::span<const double> persistences;     ///< of hdbscan
-  std::span<const double> outlier_scores;   ///< of hdbscan
-  const CondensedTree* tree = nullptr;      ///< of hdbscan
+  std::int64_t core_rows = -1;             ///< of dbscan
+  std::span<const double> persistences;    ///< of hdbscan
+  std::span<const double> outlier_scores;  ///< of hdbscan
+  const CondensedTree* tree = nullptr;     ///< of hdbscan
   const Plan* plan = nullptr;
   std::optional<ClusteringScores> scores = {};  ///< where labels are known
   double seconds = 0;

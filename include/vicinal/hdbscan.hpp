@@ -56,21 +56,21 @@ struct CondensedTree {
 
 /// Clusters of a table's rows.
 struct Hdbscan {
-  std::vector<std::int64_t> labels;     ///< [n] -1 for noise; clusters are numbered by their smallest rows
-  std::vector<double> probabilities;    ///< [n] in [0, 1]: how firmly a row is in its cluster; 0 for noise
-  std::vector<double> outlier_scores;   ///< [n] GLOSH, in [0, 1]; larger is more outlying
-  std::int64_t clusters = 0;            ///< number of clusters
-  std::int64_t noise = 0;               ///< rows with label -1
-  std::vector<std::int64_t> sizes;      ///< [clusters] rows of each
-  std::vector<double> persistences;     ///< [clusters] in [0, 1] where no two rows are equal
+  std::vector<std::int64_t> labels;            ///< [n] -1 for noise; clusters are numbered by their smallest rows
+  std::vector<double> probabilities;           ///< [n] in [0, 1]: how firmly a row is in its cluster; 0 for noise
+  std::vector<double> outlier_scores;          ///< [n] GLOSH, in [0, 1]; larger is more outlying
+  std::int64_t clusters = 0;                   ///< number of clusters
+  std::int64_t noise = 0;                      ///< rows with label -1
+  std::vector<std::int64_t> sizes;             ///< [clusters] rows of each
+  std::vector<double> persistences;            ///< [clusters] in [0, 1] where no two rows are equal
   std::vector<std::int64_t> exemplar_offsets;  ///< [clusters + 1] of each cluster in `exemplars`
   std::vector<std::int64_t> exemplars;         ///< the rows of each cluster that are in its densest places, ascending
   CondensedTree tree;
   HdbscanOptions options;  ///< those of the call
   Plan plan;
-  SearchStats stats;          ///< of the search for neighbors
-  double tree_seconds = 0;    ///< of the spanning tree, after the neighbors were found
-  double cluster_seconds = 0; ///< after the spanning tree was found
+  SearchStats stats;           ///< of the search for neighbors
+  double tree_seconds = 0;     ///< of the spanning tree, after the neighbors were found
+  double cluster_seconds = 0;  ///< after the spanning tree was found
 };
 
 /// The clusters of HDBSCAN (Campello, Moulavi and Sander 2013; McInnes and Healy 2017) of a table's rows [n, d], which

@@ -29,15 +29,15 @@ struct SpanningTreeOptions {
 
 /// A tree of n rows: n - 1 edges, the lightest first.
 struct SpanningTree {
-  std::int64_t rows = 0;           ///< n
-  std::vector<std::int64_t> a;     ///< [n - 1] the smaller row of each edge
-  std::vector<std::int64_t> b;     ///< [n - 1] the larger one
-  std::vector<double> lengths;     ///< [n - 1] ascending
+  std::int64_t rows = 0;               ///< n
+  std::vector<std::int64_t> a;         ///< [n - 1] the smaller row of each edge
+  std::vector<std::int64_t> b;         ///< [n - 1] the larger one
+  std::vector<double> lengths;         ///< [n - 1] ascending
   std::vector<double> core_distances;  ///< [n]; 0 where the row itself is the last of its `min_samples` nearest rows
-  SpanningTreeOptions options;     ///< those of the call
-  Plan plan;                       ///< of the search for neighbors, with the memory of the whole call
-  SearchStats stats;               ///< of the search for neighbors
-  double tree_seconds = 0;         ///< after the neighbors were found
+  SpanningTreeOptions options;         ///< those of the call
+  Plan plan;                           ///< of the search for neighbors, with the memory of the whole call
+  SearchStats stats;                   ///< of the search for neighbors
+  double tree_seconds = 0;             ///< after the neighbors were found
 };
 
 /// The minimum spanning tree of the complete graph of a table's rows [n, d]. Edges are ordered by (key, smaller row,
@@ -58,6 +58,7 @@ VICINAL_API SpanningTree minimum_spanning_tree(const Context& ctx, const Index& 
 
 /// The plan of `minimum_spanning_tree` without running it: method, bytes of memory, expected seconds of the search for
 /// neighbors, and the reason. Throws as it does.
-VICINAL_API Plan plan_spanning_tree(const Context& ctx, const TableView& table, const SpanningTreeOptions& options = {});
+VICINAL_API Plan plan_spanning_tree(const Context& ctx, const TableView& table,
+                                    const SpanningTreeOptions& options = {});
 
 }  // namespace vicinal

@@ -17,7 +17,8 @@ namespace vicinal::reference {
 /// The keys of all pairs of a table's rows, [n * n]. Not finite where a key overflows.
 std::vector<double> pair_keys(const TableView& table, Metric metric, double p);
 
-/// The labels, core rows and clusters that `vicinal::dbscan` must return. `keys` as above, by the metric of the options.
+/// The labels, core rows and clusters that `vicinal::dbscan` must return. `keys` as above, by the metric of the
+/// options.
 Dbscan dbscan(std::span<const double> keys, const DbscanOptions& options);
 
 /// What `vicinal::minimum_spanning_tree` must return but for plan, statistics and times. `keys`: those of the table's

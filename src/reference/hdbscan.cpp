@@ -24,8 +24,8 @@ double lambda(double distance) {
 struct Cluster {
   std::int64_t parent = -1;
   double birth = kInfinite;
-  std::vector<std::int64_t> rows;      // at its birth
-  std::vector<std::int64_t> children;  // none or two
+  std::vector<std::int64_t> rows;       // at its birth
+  std::vector<std::int64_t> children;   // none or two
   std::map<std::int64_t, double> left;  // rows that leave it, and when
 };
 
@@ -198,11 +198,12 @@ Hdbscan hdbscan(const SpanningTree& tree, const HdbscanOptions& options) {
     double probability = 0;
     if (label >= 0) {
       const double last = death(clusters, cluster_of_label[static_cast<std::size_t>(label)], false);
-      probability = std::isinf(own) ? 1 : std::min(own, last) / last;
+      probability = std::isinf(own) || last == 0 ? 1 : std::min(own, last) / last;
     }
     found.probabilities.push_back(probability);
     const double last = death(clusters, made.row_clusters[row], true);
-    found.outlier_scores.push_back(std::isinf(own) ? 0 : std::isinf(last) ? 1 : (last - own) / last);
+    const double outlying = std::isinf(last) ? 1 : (last - own) / last;
+    found.outlier_scores.push_back(std::isinf(own) || last == 0 ? 0 : outlying);
     found.noise += label < 0 ? 1 : 0;
   }
   const double most = death(clusters, 0, true);
@@ -212,7 +213,7 @@ Hdbscan hdbscan(const SpanningTree& tree, const HdbscanOptions& options) {
     found.sizes.push_back(std::count(found.labels.begin(), found.labels.end(), label));
     const double whole = static_cast<double>(found.sizes.back()) * most;
     found.persistences.push_back(
-        std::isinf(most) ? 1 : made.stabilities[static_cast<std::size_t>(cluster)] / whole);
+        std::isinf(most) || most == 0 ? 1 : made.stabilities[static_cast<std::size_t>(cluster)] / whole);
     for (std::size_t row = 0; row < n; ++row) {
       const std::int64_t last = made.row_clusters[row];
       if (found.labels[row] != label || !clusters[static_cast<std::size_t>(last)].children.empty()) continue;

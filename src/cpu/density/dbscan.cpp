@@ -38,9 +38,8 @@ void dbscan(const Context& ctx, const kernels::DbscanTask& task, kernels::Dbscan
 }
 
 std::uint64_t dbscan_bytes(const Context& ctx, const kernels::DbscanTask& task) {
-  return SharedForest::bytes(task.search.queries.rows()) + (task.search.method == Method::kdtree
-                                                                ? dbscan_in_tree_bytes(ctx, task)
-                                                                : dbscan_by_screens_bytes(ctx, task));
+  return SharedForest::bytes(task.search.queries.rows()) +
+         (task.search.method == Method::kdtree ? dbscan_in_tree_bytes(ctx, task) : dbscan_by_screens_bytes(ctx, task));
 }
 
 }  // namespace vicinal::cpu

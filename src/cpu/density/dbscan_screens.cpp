@@ -133,9 +133,7 @@ class Numbers final : public SelectiveCollector {
   }
 
  private:
-  [[nodiscard]] std::int64_t label(std::int64_t row) const {
-    return run_.result.labels[static_cast<std::size_t>(row)];
-  }
+  [[nodiscard]] std::int64_t label(std::int64_t row) const { return run_.result.labels[static_cast<std::size_t>(row)]; }
 
   const std::vector<std::int64_t>& group_numbers_;
 };

@@ -51,10 +51,15 @@ class DbscanTree final : public DbscanSearches {
   }
 
   void join_core_rows() override {
+    core::Poll poll(run_.ctx);
     for (std::int64_t distinct = 0; distinct < run_.task.search.index->distinct_rows(); ++distinct) {
+      poll.step();
       const auto members = candidates_.members(distinct);
-      if (!is_core(members.front())) continue;
-      for (const std::int64_t row : members) run_.forest.unite(members.front(), row);
+      if (!is_core(members.front()) || members.size() == 1) continue;
+      for (const std::int64_t row : members) {
+        poll.step();
+        run_.forest.unite(members.front(), row);
+      }
     }
     join_small_boxes();
     // Of every sixteen rows in the order of the tree: one, three more, the others.
@@ -139,19 +144,18 @@ class DbscanTree final : public DbscanSearches {
     const auto rows = static_cast<std::int64_t>(order.size());
     const std::int64_t queries = first < rows ? (rows - first - 1) / stride + 1 : 0;
     std::atomic<std::int64_t> done{0};
-    core::parallel_for(run_.ctx, (queries + kQueriesPerTask - 1) / kQueriesPerTask,
-                       [&](std::int64_t task, int worker) {
-                         double* const x = queries_[static_cast<std::size_t>(worker)].data();
-                         const std::int64_t end = std::min(queries, (task + 1) * kQueriesPerTask);
-                         for (std::int64_t i = task * kQueriesPerTask; i < end; ++i) {
-                           const std::int64_t distinct = order[static_cast<std::size_t>(first + i * stride)];
-                           const std::int64_t row = candidates_.members(distinct).front();
-                           core::widen_rows(run_.task.search.queries, row, row + 1, x);
-                           query(x, distinct);
-                         }
-                         const std::int64_t now = done.fetch_add(end - task * kQueriesPerTask) + end;
-                         run_.ctx.report(stage, std::min(1.0, static_cast<double>(now) / static_cast<double>(queries)));
-                       });
+    core::parallel_for(run_.ctx, (queries + kQueriesPerTask - 1) / kQueriesPerTask, [&](std::int64_t task, int worker) {
+      double* const x = queries_[static_cast<std::size_t>(worker)].data();
+      const std::int64_t end = std::min(queries, (task + 1) * kQueriesPerTask);
+      for (std::int64_t i = task * kQueriesPerTask; i < end; ++i) {
+        const std::int64_t distinct = order[static_cast<std::size_t>(first + i * stride)];
+        const std::int64_t row = candidates_.members(distinct).front();
+        core::widen_rows(run_.task.search.queries, row, row + 1, x);
+        query(x, distinct);
+      }
+      const std::int64_t now = done.fetch_add(end - task * kQueriesPerTask) + end;
+      run_.ctx.report(stage, std::min(1.0, static_cast<double>(now) / static_cast<double>(queries)));
+    });
   }
 
   /// Calls visit(distinct row) for all rows below a child.

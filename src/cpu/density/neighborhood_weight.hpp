@@ -12,9 +12,9 @@ namespace vicinal::cpu {
 
 /// When a row is a core row.
 struct WeighingRule {
-  double min_weight = 0;             ///< min_samples
-  std::span<const double> weights;   ///< [n], or empty: each row weighs 1
-  bool may_shrink = false;           ///< some weight is below 0: a part of the rows says nothing of all
+  double min_weight = 0;            ///< min_samples
+  std::span<const double> weights;  ///< [n], or empty: each row weighs 1
+  bool may_shrink = false;          ///< some weight is below 0: a part of the rows says nothing of all
   /// A sum of floats is off by less than n 2^-53 of it, relative to the exact one, where no term is below 0.
   double margin = 0;
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/parallel.hpp"
+#include "core/poll.hpp"
 #include "core/table_access.hpp"
 #include "cpu/density/gathered.hpp"
 #include "cpu/nearest/nearest.hpp"
@@ -60,21 +61,24 @@ class InTree final : public OtherRows {
         queries_(static_cast<std::size_t>(ctx.threads()), std::vector<double>(static_cast<std::size_t>(padded()))) {
     if (growth.core_keys.empty()) return;
     cores_.assign(children(), kInfinity);
+    core::Poll poll(ctx_);
     from_the_leaves(tree_, [&](std::int64_t at) {
       double& least = cores_[static_cast<std::size_t>(at)];
       for_each_part(
-          at, [&](std::int64_t distinct) { least = std::min(least, growth_.core(candidates_.members(distinct)[0])); },
+          at, poll,
+          [&](std::int64_t distinct) { least = std::min(least, growth_.core(candidates_.members(distinct)[0])); },
           [&](std::int64_t child) { least = std::min(least, cores_[static_cast<std::size_t>(child)]); });
     });
   }
 
   void relabel() override {
+    core::Poll poll(ctx_);
     from_the_leaves(tree_, [&](std::int64_t at) {
       constexpr std::int64_t kNone = -2;
       std::int64_t label = kNone;
       const auto add = [&](std::int64_t other) { label = label == kNone || label == other ? other : -1; };
       for_each_part(
-          at, [&](std::int64_t distinct) { add(growth_.group_labels[static_cast<std::size_t>(distinct)]); },
+          at, poll, [&](std::int64_t distinct) { add(growth_.group_labels[static_cast<std::size_t>(distinct)]); },
           [&](std::int64_t child) { add(labels_[static_cast<std::size_t>(child)]); });
       labels_[static_cast<std::size_t>(at)] = label;
     });
@@ -87,7 +91,8 @@ class InTree final : public OtherRows {
       for (std::int64_t i = task * kSearchesPerTask; i < std::min(size, (task + 1) * kSearchesPerTask); ++i) {
         const std::int64_t row = rows[static_cast<std::size_t>(i)];
         Visitor visitor{*this, Pursuit(growth_, row)};
-        if (growth_.bounds.floor[static_cast<std::size_t>(row)] > growth_.edges.limit(visitor.pursuit.label())) continue;
+        if (growth_.bounds.floor[static_cast<std::size_t>(row)] > growth_.edges.limit(visitor.pursuit.label()))
+          continue;
         core::widen_rows(growth_.task.search.queries, row, row + 1, x);
         walk(ctx_, tree_, keys_, x, visitor);
         visitor.pursuit.finish(growth_);
@@ -107,18 +112,17 @@ class InTree final : public OtherRows {
       const double core = search.cores_.empty() ? -kInfinity : search.cores_[at];
       return search.growth_.key(pursuit.core(), core, key) <= search.growth_.edges.limit(pursuit.label());
     }
-    void offer(double key, std::int64_t distinct) {
-      pursuit.offer(search.growth_, search.candidates_, key, distinct);
-    }
+    void offer(double key, std::int64_t distinct) { pursuit.offer(search.growth_, search.candidates_, key, distinct); }
   };
 
   [[nodiscard]] std::size_t children() const { return static_cast<std::size_t>(1 + tree_.nodes() * kTreeWidth); }
   [[nodiscard]] std::int64_t padded() const { return (tree_.cols() + 7) / 8 * 8; }
   /// Of a child the distinct rows of a leaf, or the children of a node.
   template <class Row, class Child>
-  void for_each_part(std::int64_t at, const Row& row, const Child& child_of) const {
+  void for_each_part(std::int64_t at, core::Poll& poll, const Row& row, const Child& child_of) const {
     const Tree::Child& child = tree_.child(at);
     for (std::int64_t i = 0; i < child.size; ++i) {
+      poll.step();
       row(tree_.shape().order[static_cast<std::size_t>(child.first + i)]);
     }
     if (child.size > 0) return;
@@ -182,6 +186,7 @@ class ByScreens final : public OtherRows {
   class Collecting final : public Collector {
    public:
     Collecting(ByScreens& search, std::span<const std::int64_t> rows) : search_(search) {
+      pursuits_.reserve(rows.size());
       for (const std::int64_t row : rows) pursuits_.emplace_back(search.growth_, row);
     }
     void begin(std::int64_t /*begin*/, std::int64_t /*end*/) override {}

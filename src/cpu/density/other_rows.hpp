@@ -17,9 +17,9 @@ namespace vicinal::cpu {
 
 /// What is known of the edges of each row to rows of other components, beside those of its list.
 struct RowBounds {
-  std::vector<double> floor;            ///< [n] no other edge is lighter
-  std::vector<std::int64_t> other;      ///< [n] the row at the lightest one, or -1: not known
-  std::vector<double> other_key;        ///< [n] its key
+  std::vector<double> floor;        ///< [n] no other edge is lighter
+  std::vector<std::int64_t> other;  ///< [n] the row at the lightest one, or -1: not known
+  std::vector<double> other_key;    ///< [n] its key
 
   static std::uint64_t bytes(std::int64_t rows) { return static_cast<std::uint64_t>(rows) * 24; }
 };

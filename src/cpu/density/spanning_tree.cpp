@@ -9,7 +9,8 @@
 // which raises their floors. Without core keys the first listed row of another component is the lightest edge of its
 // row whatever the floor is, because lists have the same order as edges of one row: (key, id).
 // Floors stay true while components grow, because the rows of other components become fewer.
-// O(n k) memory for the lists, O(n) beside them. Time: n k a round, of which there are at most log2 n, and the searches.
+// O(n k) memory for the lists, O(n) beside them. Time: n k a round, of which there are at most log2 n, and the
+// searches.
 #include "cpu/density/spanning_tree.hpp"
 
 #include <algorithm>

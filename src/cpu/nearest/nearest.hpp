@@ -11,8 +11,8 @@ namespace vicinal::cpu {
 
 void nearest(const Context& ctx, const kernels::NearestTask& task, kernels::NearestResult& result);
 
-/// The same for a collector of the caller's, by methods fused and direct. `task.collect` is Collect::count, and what the
-/// task says of radii is not used: the collector has the limits.
+/// The same for a collector of the caller's, by methods fused and direct. `task.collect` is Collect::count, and what
+/// the task says of radii is not used: the collector has the limits.
 void nearest(const Context& ctx, const kernels::NearestTask& task, Collector& collector, SearchStats& stats);
 
 /// Bytes of scratch that `nearest` takes for the task.

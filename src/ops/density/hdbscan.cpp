@@ -130,10 +130,11 @@ class Summary {
       const double own = lambda(row);
       if (const std::int64_t label = found_.labels[row]; label >= 0) {
         const double death = deaths_[chosen_[static_cast<std::size_t>(label)]];
-        found_.probabilities[row] = std::isinf(own) ? 1 : std::min(own, death) / death;
+        found_.probabilities[row] = std::isinf(own) || death == 0 ? 1 : std::min(own, death) / death;
       }
       const double within = deaths_within_[cluster_of(row)];
-      if (!std::isinf(own)) found_.outlier_scores[row] = std::isinf(within) ? 1 : (within - own) / within;
+      if (std::isinf(own) || within == 0) continue;
+      found_.outlier_scores[row] = std::isinf(within) ? 1 : (within - own) / within;
     }
   }
 
@@ -141,7 +142,7 @@ class Summary {
     const double most = deaths_within_[0];
     for (std::size_t label = 0; label < chosen_.size(); ++label) {
       const double whole = static_cast<double>(found_.sizes[label]) * most;
-      found_.persistences.push_back(std::isinf(most) ? 1 : tree_.stabilities[chosen_[label]] / whole);
+      found_.persistences.push_back(std::isinf(most) || most == 0 ? 1 : tree_.stabilities[chosen_[label]] / whole);
     }
   }
 
@@ -172,10 +173,10 @@ class Summary {
   Hdbscan& found_;
   CondensedTree& tree_;
   std::vector<std::int64_t> children_;
-  std::vector<std::int64_t> owners_;    // [clusters]
-  std::vector<double> deaths_;          // [clusters]
-  std::vector<double> deaths_within_;   // [clusters]
-  std::vector<std::size_t> chosen_;     // [labels] the cluster of each
+  std::vector<std::int64_t> owners_;   // [clusters]
+  std::vector<double> deaths_;         // [clusters]
+  std::vector<double> deaths_within_;  // [clusters]
+  std::vector<std::size_t> chosen_;    // [labels] the cluster of each
 };
 
 Hdbscan clusters_of(const Context& ctx, const SpanningTree& tree, const HdbscanOptions& options) {

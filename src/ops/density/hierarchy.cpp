@@ -64,7 +64,8 @@ void check_tree(const SpanningTree& tree) {
            " rows");
   }
   for (std::size_t edge = 0; edge < edges; ++edge) {
-    const bool is_within = tree.a[edge] >= 0 && tree.b[edge] >= 0 && tree.a[edge] < tree.rows && tree.b[edge] < tree.rows;
+    const bool is_within =
+        tree.a[edge] >= 0 && tree.b[edge] >= 0 && tree.a[edge] < tree.rows && tree.b[edge] < tree.rows;
     if (!is_within) refuse("tree: edge " + std::to_string(edge) + " has an end that is no row of the table");
     const bool ascends = edge == 0 || tree.lengths[edge] >= tree.lengths[edge - 1];
     if (!(tree.lengths[edge] >= 0) || std::isinf(tree.lengths[edge]) || !ascends) {

@@ -1,5 +1,5 @@
-// Which clusters of a condensed tree are chosen (contract clause 29). A cluster comes after the one that it is a part of,
-// so that descending numbers go from the leaves to the root.
+// Which clusters of a condensed tree are chosen (contract clause 29). A cluster comes after the one that it is a part
+// of, so that descending numbers go from the leaves to the root.
 #include <algorithm>
 
 #include "ops/density/hierarchy.hpp"
@@ -62,9 +62,8 @@ void join_near(const CondensedTree& tree, const HdbscanOptions& options, std::ve
 
 std::vector<std::uint8_t> choose_clusters(const CondensedTree& tree, const HdbscanOptions& options) {
   const std::vector<std::int64_t> children = first_children(tree);
-  std::vector<std::uint8_t> chosen = options.selection == ClusterSelection::leaves
-                                         ? leaves_of(children)
-                                         : most_stable(tree, children, options);
+  std::vector<std::uint8_t> chosen =
+      options.selection == ClusterSelection::leaves ? leaves_of(children) : most_stable(tree, children, options);
   if (options.epsilon > 0) join_near(tree, options, chosen);
   return chosen;
 }

@@ -90,9 +90,10 @@ ops::TreeUse with_tree(const Context& ctx, const kernels::Prepared& index, const
   kernels::NearestTask search = lists_request(index.table, options, use).task;
   search.index = &index;
   search.queries = index.table;
-  use.bytes_beside += result_bytes(index.table) + ops::most_bytes(ctx, search, [&](const kernels::NearestTask& by) {
-    return ops::density_backend(ctx, kSpanningTree).spanning_tree_bytes(ctx, task_of(by, options)).host;
-  });
+  use.bytes_beside +=
+      result_bytes(index.table) + ops::most_bytes(ctx, search, [&](const kernels::NearestTask& by) {
+        return ops::density_backend(ctx, kSpanningTree).spanning_tree_bytes(ctx, task_of(by, options)).host;
+      });
   return use;
 }
 
@@ -191,8 +192,7 @@ SpanningTree minimum_spanning_tree(const Context& ctx, const Index& index, const
   core::refuse_allocation();
 }
 
-SpanningTree minimum_spanning_tree(const Context& ctx, const TableView& table,
-                                   const SpanningTreeOptions& options) try {
+SpanningTree minimum_spanning_tree(const Context& ctx, const TableView& table, const SpanningTreeOptions& options) try {
   const core::Entry entry;
   ops::check_spanning_tree(ctx, table, options);
   return ops::with_index(ctx, table,

@@ -60,18 +60,43 @@ def same_partition(a, b):
 @pytest.mark.parametrize("name", ["wine", "moons", "blobs", "wide"])
 @pytest.mark.parametrize("selection", ["eom", "leaf"])
 def test_hdbscan_has_the_clusters_of_scikit_learn(ok_json, tmp_path, name, selection):
-    """Sets whose tree has no two edges of the same length but those that are one core distance."""
+    """Where no two edges of the tree have the same length: not by core distances, each of which two edges have."""
     rows = data_sets()[name]
     np.save(tmp_path / "rows.npy", rows)
-    for size, least, alpha in [(5, 5, 1.0), (8, 3, 1.0), (15, 10, 1.2), (30, 1, 1.0)]:
-        theirs = HDBSCAN(min_cluster_size=size, min_samples=least, alpha=alpha, cluster_selection_method=selection,
-                         algorithm="brute", copy=True).fit(rows)  # fmt: skip
-        told = ok_json("hdbscan", "rows.npy", "--min-cluster-size", size, "--min-samples", least, "--selection", selection,
-                       "--alpha", alpha, "-o", "o.npz")  # fmt: skip
+    for size in (2, 5, 15, 30):
+        theirs = HDBSCAN(size, min_samples=1, cluster_selection_method=selection, algorithm="brute", copy=True).fit(rows)
+        told = ok_json("hdbscan", "rows.npy", "--min-cluster-size", size, "--min-samples", 1, "--selection", selection,
+                       "-o", "o.npz")  # fmt: skip
         found = np.load(tmp_path / "o.npz")
-        assert same_partition(found["labels"], theirs.labels_), (size, least, alpha)
+        assert same_partition(found["labels"], theirs.labels_), size
         assert not np.abs(found["probabilities"] - theirs.probabilities_).max() > 1e-9
         assert told["sizes"] == np.bincount(found["labels"][found["labels"] >= 0], minlength=told["clusters"]).tolist()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", data_sets())
+def test_hdbscan_makes_of_its_tree_what_scikit_learn_makes_of_it(ok, tmp_path, name):
+    """Ties or not: the tree has an order, which scikit-learn's functions keep."""
+    linkage = pytest.importorskip("sklearn.cluster._hdbscan._linkage")
+    from sklearn.cluster._hdbscan._tree import tree_to_labels
+
+    np.save(tmp_path / "rows.npy", data_sets()[name])
+    for size, least, alpha in [(5, 5, 1.0), (15, 10, 1.2), (2, 2, 1.0)]:
+        reach = ["--min-samples", least, "--alpha", alpha, "-q"]
+        ok("spanning-tree", "rows.npy", *reach, "-o", "tree.npz")
+        tree = np.load(tmp_path / "tree.npz")
+        edges = np.zeros(len(tree["a"]), linkage.MST_edge_dtype)
+        edges["current_node"], edges["next_node"], edges["distance"] = tree["a"], tree["b"], tree["lengths"]
+        merges = linkage.make_single_linkage(edges)
+        for selection, epsilon, single, most in [("eom", 0.0, False, 0), ("leaf", 0.0, False, 0), ("eom", 0.5, True, 0),
+                                                 ("leaf", 0.5, False, 0), ("eom", 0.0, False, 40)]:  # fmt: skip
+            labels, probabilities = tree_to_labels(merges, size, selection, single, epsilon, most or None)
+            ok("hdbscan", "rows.npy", "--min-cluster-size", size, "--selection", selection, "--epsilon", epsilon,
+               "--max-cluster-size", most, *(["--allow-single-cluster"] if single else []), *reach,
+               "-o", "o.npz")  # fmt: skip
+            found = np.load(tmp_path / "o.npz")
+            assert same_partition(found["labels"], labels), (size, least, selection, epsilon, single, most)
+            assert not np.abs(found["probabilities"] - probabilities).max() > 1e-9
 
 
 def test_the_tree_is_as_light_as_that_of_scipy(ok_json, tmp_path):

@@ -36,7 +36,8 @@ void expect_sound(const Dbscan& found, const std::string& what) {
   EXPECT_EQ(found.core_rows, std::count(found.core.begin(), found.core.end(), 1)) << what;
 }
 
-void check_clusters(const PairTable& data, DbscanOptions options, const std::string& what, std::uint64_t turn, bool in_all) {
+void check_clusters(const PairTable& data, DbscanOptions options, const std::string& what, std::uint64_t turn,
+                    bool in_all) {
   options.metric = data.metric;
   options.p = data.p;
   const Dbscan expected = reference::dbscan(data.keys, options);
@@ -69,8 +70,7 @@ std::vector<double> telling_eps(const PairTable& data) {
   std::sort(distances.begin(), distances.end());
   std::vector<double> eps;
   for (const double share : {0.0, 0.002, 0.01, 0.03, 0.1, 0.3, 1.0}) {
-    const double distance =
-        distances[static_cast<std::size_t>(share * static_cast<double>(distances.size() - 1))];
+    const double distance = distances[static_cast<std::size_t>(share * static_cast<double>(distances.size() - 1))];
     for (const double radius : {std::nextafter(distance, -1e308), distance}) {
       if (radius > 0 || data.metric == Metric::inner_product) eps.push_back(radius);
     }
@@ -93,7 +93,7 @@ class DbscanOfFamily : public ::testing::TestWithParam<Family> {};
 TEST_P(DbscanOfFamily, EqualsTheReference) {
   std::uint64_t turn = static_cast<std::uint64_t>(GetParam());
   for (const auto& [metric, p] : kAllMetrics) {
-    const Shape shape = {metric == Metric::minkowski ? 50 : 130, turn % 3 == 0 ? 2 : 5, 0};
+    const Shape shape = {metric == Metric::minkowski ? 50 : 130, turn % 3 == 0 ? 2 : 5, 1};
     const DType dtype = kAllDTypes[turn % 5];
     const auto layout = static_cast<Layout>(turn % static_cast<std::uint64_t>(Layout::blocks));
     const PairTable data(make_rows(GetParam(), shape, 3).table, shape.d, metric, p, dtype, layout);
@@ -106,7 +106,8 @@ TEST_P(DbscanOfFamily, EqualsTheReference) {
       DbscanOptions options{.eps = eps, .min_samples = std::int64_t{1} + static_cast<std::int64_t>(turn % 4) * 3};
       if (turn % 3 == 1) options.weights = positive;
       if (turn % 6 == 2) options.weights = mixed;
-      check_clusters(data, options, std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)), turn, turn % 5 == 0);
+      check_clusters(data, options, std::string(name_of(GetParam())) + " " + std::string(name_of(dtype)), turn,
+                     turn % 5 == 0);
       if (HasFailure()) return;
     }
   }
@@ -119,11 +120,11 @@ TEST(Dbscan, Sizes) {
   std::uint64_t turn = 0;
   for (const auto& [n, d] : {std::pair<std::int64_t, std::int64_t>{2, 1}, {3, 2}, {9, 1}, {65, 17}, {300, 2}}) {
     for (const Family family : {Family::gaussian, Family::integer_ties, Family::duplicates, Family::constant}) {
-      const PairTable data(make_rows(family, {n, d, 0}, ++turn).table, d);
+      const PairTable data(make_rows(family, {n, d, 1}, ++turn).table, d);
       for (const std::int64_t min_samples : {std::int64_t{1}, std::int64_t{2}, std::int64_t{7}, n, n + 1}) {
         for (const double eps : telling_eps(data)) {
-          check_clusters(data, {.eps = eps, .min_samples = min_samples}, std::string(name_of(family)) + std::to_string(n), turn,
-                turn % 9 == 0);
+          check_clusters(data, {.eps = eps, .min_samples = min_samples},
+                         std::string(name_of(family)) + std::to_string(n), turn, turn % 9 == 0);
           ++turn;
           if (HasFailure()) return;
         }
@@ -194,7 +195,7 @@ TEST(Dbscan, RefusesWhatItCannotDo) {
 }
 
 TEST(Dbscan, RefusesValuesThatHaveNoDistance) {
-  std::vector<double> rows = make_rows(Family::gaussian, {40, 3, 0}, 1).table;
+  std::vector<double> rows = make_rows(Family::gaussian, {40, 3, 1}, 1).table;
   const TableView table(rows.data(), 40, 3);
   rows[7 * 3 + 1] = std::numeric_limits<double>::quiet_NaN();
   refused([&] { dbscan(on(2), table, {}); }, ErrorCode::bad_data, "row 7, column 1");
@@ -207,7 +208,7 @@ TEST(Dbscan, RefusesValuesThatHaveNoDistance) {
 
 TEST(Dbscan, MemoryDoesNotDependOnEps) {
   const std::int64_t n = 4000;
-  const std::vector<double> rows = make_rows(Family::gaussian, {n, 3, 0}, 1).table;
+  const std::vector<double> rows = make_rows(Family::gaussian, {n, 3, 1}, 1).table;
   const TableView table(rows.data(), n, 3);
   refused([&] { dbscan(Context::cpu({.threads = 2, .memory_limit = 850000}), table, {}); }, ErrorCode::over_memory,
           "dbscan");
@@ -218,11 +219,12 @@ TEST(Dbscan, MemoryDoesNotDependOnEps) {
 }
 
 TEST(Dbscan, StopsWhenItIsCancelled) {
-  const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 0}, 1).table;
+  const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 1}, 1).table;
   const TableView table(rows.data(), 3000, 3);
-  for (const auto& [stage, method] :
-       {std::pair{"core rows", Method::kdtree}, {"clusters", Method::kdtree}, {"border rows", Method::kdtree},
-        {"search", Method::direct}}) {
+  for (const auto& [stage, method] : {std::pair{"core rows", Method::kdtree},
+                                      {"clusters", Method::kdtree},
+                                      {"border rows", Method::kdtree},
+                                      {"search", Method::direct}}) {
     CancelToken token;
     const Context ctx = Context::cpu({.threads = 2,
                                       .progress =

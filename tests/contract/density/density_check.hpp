@@ -28,7 +28,7 @@ struct PairTable {
   std::vector<double> keys;  ///< [n * n]
 
   PairTable(const std::vector<double>& rows, std::int64_t d, Metric by = Metric::euclidean, double exponent = 2,
-        DType dtype = DType::float64, Layout layout = Layout::contiguous)
+            DType dtype = DType::float64, Layout layout = Layout::contiguous)
       : table(rows, d, dtype, layout),
         metric(by),
         p(exponent),
@@ -42,9 +42,9 @@ struct MetricAndP {
   Metric metric;
   double p = 2;
 };
-inline constexpr MetricAndP kAllMetrics[] = {
-    {Metric::euclidean}, {Metric::sqeuclidean}, {Metric::inner_product}, {Metric::cosine},
-    {Metric::manhattan}, {Metric::chebyshev},   {Metric::minkowski, 3},  {Metric::hamming}};
+inline constexpr MetricAndP kAllMetrics[] = {{Metric::euclidean},    {Metric::sqeuclidean}, {Metric::inner_product},
+                                             {Metric::cosine},       {Metric::manhattan},   {Metric::chebyshev},
+                                             {Metric::minkowski, 3}, {Metric::hamming}};
 inline constexpr DType kAllDTypes[] = {DType::uint8, DType::float16, DType::bfloat16, DType::float32, DType::float64};
 
 inline std::vector<Family> all_families() {

@@ -89,7 +89,7 @@ TEST_P(HdbscanOfFamily, EqualsTheReference) {
   for (int i = 0; i < 3; ++i) {
     const auto& [metric, p] = kAllMetrics[(turn + static_cast<std::uint64_t>(i) * 3) % 8];
     if (metric == Metric::inner_product) continue;
-    const PairTable data(make_rows(GetParam(), {60, 3, 0}, 3).table, 3, metric, p, kAllDTypes[turn % 5]);
+    const PairTable data(make_rows(GetParam(), {60, 3, 1}, 3).table, 3, metric, p, kAllDTypes[turn % 5]);
     ++turn;
     if (data.overflows()) continue;
     check_every_choice(data, std::string(name_of(GetParam())), turn);
@@ -104,7 +104,7 @@ TEST(Hdbscan, Sizes) {
   std::uint64_t turn = 0;
   for (const std::int64_t n : {2, 3, 7, 8, 40}) {
     for (const Family family : {Family::gaussian, Family::integer_ties, Family::duplicates, Family::constant}) {
-      const PairTable data(make_rows(family, {n, 2, 0}, ++turn).table, 2);
+      const PairTable data(make_rows(family, {n, 2, 1}, ++turn).table, 2);
       const SpanningTreeOptions reach{.min_samples = 2};
       const SpanningTree tree = reference::minimum_spanning_tree(data.keys, reach);
       for (const std::int64_t size : {std::int64_t{2}, std::int64_t{3}, n, n + 1}) {
@@ -135,6 +135,11 @@ TEST(Hdbscan, OneRow) {
   EXPECT_EQ(found.labels, std::vector<std::int64_t>{-1});
   EXPECT_EQ(found.clusters, 0);
   EXPECT_EQ(found.noise, 1);
+  EXPECT_EQ(found.outlier_scores, std::vector<double>{0});
+  const Hdbscan alone = hdbscan(on(1), TableView(row.data(), 1, 2), {.min_samples = 1, .allow_single_cluster = true});
+  EXPECT_EQ(alone.labels, std::vector<std::int64_t>{0});
+  EXPECT_EQ(alone.probabilities, std::vector<double>{1});
+  EXPECT_EQ(alone.persistences, std::vector<double>{1});
 }
 
 TEST(Hdbscan, RefusesWhatItCannotDo) {
@@ -175,7 +180,8 @@ TEST(Hdbscan, RefusesWhatIsNoSpanningTree) {
   expect(other, "edge 1 has an end that is no row");
   other.b = {1, 0};
   expect(other, "edge 1 closes a circle");
-  for (const double length : {0.5, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+  for (const double length :
+       {0.5, -1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     other = tree;
     other.lengths[1] = length;
     expect(other, "that of edge 1 is");
@@ -183,7 +189,7 @@ TEST(Hdbscan, RefusesWhatIsNoSpanningTree) {
 }
 
 TEST(Hdbscan, SaysHowMuchMemoryItNeeds) {
-  const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 0}, 1).table;
+  const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 1}, 1).table;
   const TableView table(rows.data(), 3000, 3);
   refused([&] { hdbscan(Context::cpu({.threads = 2, .memory_limit = 760000}), table); }, ErrorCode::over_memory,
           "hdbscan");

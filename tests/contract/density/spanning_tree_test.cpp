@@ -40,7 +40,8 @@ void expect_same_tree(const SpanningTree& got, const SpanningTree& expected, con
 }
 
 // The tree of some options by every method, in all contexts or in one, which `turn` varies.
-void check_tree(const PairTable& data, SpanningTreeOptions options, const std::string& what, std::uint64_t turn, bool in_all) {
+void check_tree(const PairTable& data, SpanningTreeOptions options, const std::string& what, std::uint64_t turn,
+                bool in_all) {
   options.metric = data.metric;
   options.p = data.p;
   const SpanningTree expected = reference::minimum_spanning_tree(data.keys, options);
@@ -65,9 +66,8 @@ std::vector<SpanningTreeOptions> every_reach(std::int64_t n) {
                                           {.min_samples = 5, .count_self = false, .alpha = 1.3},
                                           {.min_samples = 31, .alpha = 0.7},
                                           {.min_samples = n}};
-  std::erase_if(all, [&](const SpanningTreeOptions& options) {
-    return options.min_samples > n - (options.count_self ? 0 : 1);
-  });
+  std::erase_if(
+      all, [&](const SpanningTreeOptions& options) { return options.min_samples > n - (options.count_self ? 0 : 1); });
   return all;
 }
 
@@ -86,7 +86,7 @@ TEST_P(SpanningTreeOfFamily, EqualsTheReference) {
   const auto family = static_cast<std::uint64_t>(GetParam());
   std::uint64_t turn = family;
   for (const auto& [metric, p] : kAllMetrics) {
-    const Shape shape = {metric == Metric::minkowski ? 60 : 150, turn % 3 == 0 ? 2 : 5, 0};
+    const Shape shape = {metric == Metric::minkowski ? 60 : 150, turn % 3 == 0 ? 2 : 5, 1};
     const DType dtype = kAllDTypes[turn % 5];
     const auto layout = static_cast<Layout>(turn % static_cast<std::uint64_t>(Layout::blocks));
     const PairTable data(make_rows(GetParam(), shape, 3).table, shape.d, metric, p, dtype, layout);
@@ -104,7 +104,7 @@ TEST(SpanningTree, Sizes) {
   std::uint64_t turn = 0;
   for (const auto& [n, d] : {std::pair<std::int64_t, std::int64_t>{2, 1}, {3, 2}, {9, 1}, {11, 3}, {12, 2}, {65, 17}}) {
     for (const Family family : {Family::gaussian, Family::integer_ties, Family::duplicates, Family::constant}) {
-      const PairTable data(make_rows(family, {n, d, 0}, ++turn).table, d);
+      const PairTable data(make_rows(family, {n, d, 1}, ++turn).table, d);
       check_every_reach(data, std::string(name_of(family)) + " n=" + std::to_string(n), turn);
       if (HasFailure()) return;
     }
@@ -121,13 +121,13 @@ TEST(SpanningTree, OneRow) {
 
 /// Tables that join late: the lists know no edge between their parts.
 std::vector<double> two_far_clusters(std::int64_t n, std::int64_t d) {
-  std::vector<double> rows = make_rows(Family::gaussian, {n, d, 0}, 5).table;
+  std::vector<double> rows = make_rows(Family::gaussian, {n, d, 1}, 5).table;
   for (std::int64_t i = 0; i < n; i += 2) rows[static_cast<std::size_t>(i * d)] += 1e6;
   return rows;
 }
 std::vector<double> many_small_clusters(std::int64_t n, std::int64_t d, std::int64_t size) {
-  std::vector<double> rows = make_rows(Family::gaussian, {n, d, 0}, 6).table;
-  const std::vector<double> centers = make_rows(Family::gaussian, {n / size + 1, d, 0}, 7).table;
+  std::vector<double> rows = make_rows(Family::gaussian, {n, d, 1}, 6).table;
+  const std::vector<double> centers = make_rows(Family::gaussian, {n / size + 1, d, 1}, 7).table;
   for (std::int64_t i = 0; i < n; ++i) {
     for (std::int64_t j = 0; j < d; ++j) {
       double& x = rows[static_cast<std::size_t>(i * d + j)];
@@ -137,7 +137,7 @@ std::vector<double> many_small_clusters(std::int64_t n, std::int64_t d, std::int
   return rows;
 }
 std::vector<double> on_a_sphere(std::int64_t n, std::int64_t d) {
-  std::vector<double> rows = make_rows(Family::gaussian, {n, d, 0}, 8).table;
+  std::vector<double> rows = make_rows(Family::gaussian, {n, d, 1}, 8).table;
   for (std::int64_t i = 0; i < n; ++i) {
     const auto row = rows.begin() + i * d;
     const double length = std::sqrt(std::inner_product(row, row + d, row, 0.0));
@@ -154,7 +154,7 @@ std::vector<double> a_grid(std::int64_t side) {
   return rows;
 }
 std::vector<double> thousands_of_duplicates(std::int64_t n, std::int64_t d) {
-  std::vector<double> rows = make_rows(Family::gaussian, {n, d, 0}, 9).table;
+  std::vector<double> rows = make_rows(Family::gaussian, {n, d, 1}, 9).table;
   for (std::int64_t i = 0; i < n; ++i) {  // two groups of a third each, between rows that differ
     if (i % 3 == 2) continue;
     std::copy_n(rows.begin() + i % 3 * d, d, rows.begin() + i * d);
@@ -162,7 +162,7 @@ std::vector<double> thousands_of_duplicates(std::int64_t n, std::int64_t d) {
   return rows;
 }
 std::vector<double> one_far_outlier(std::int64_t n, std::int64_t d) {
-  std::vector<double> rows = make_rows(Family::gaussian, {n, d, 0}, 10).table;
+  std::vector<double> rows = make_rows(Family::gaussian, {n, d, 1}, 10).table;
   rows[static_cast<std::size_t>(n / 2 * d)] = 1e30;
   return rows;
 }
@@ -260,7 +260,7 @@ TEST(SpanningTree, RefusesWhatItCannotDo) {
 }
 
 TEST(SpanningTree, RefusesValuesThatHaveNoDistance) {
-  std::vector<double> rows = make_rows(Family::gaussian, {40, 3, 0}, 1).table;
+  std::vector<double> rows = make_rows(Family::gaussian, {40, 3, 1}, 1).table;
   const TableView table(rows.data(), 40, 3);
   const auto expect = [&](double value, double alpha, const std::string& sentence) {
     rows[7 * 3 + 1] = value;
@@ -274,7 +274,7 @@ TEST(SpanningTree, RefusesValuesThatHaveNoDistance) {
 }
 
 TEST(SpanningTree, SaysHowMuchMemoryItNeeds) {
-  const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 0}, 1).table;
+  const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 1}, 1).table;
   const TableView table(rows.data(), 3000, 3);
   const Context small = Context::cpu({.threads = 2, .memory_limit = 760000});
   refused([&] { minimum_spanning_tree(small, table, {.min_samples = 5}); }, ErrorCode::over_memory, "spanning tree");
@@ -284,7 +284,7 @@ TEST(SpanningTree, SaysHowMuchMemoryItNeeds) {
 }
 
 TEST(SpanningTree, StopsWhenItIsCancelled) {
-  const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 0}, 1).table;
+  const std::vector<double> rows = make_rows(Family::gaussian, {3000, 3, 1}, 1).table;
   const TableView table(rows.data(), 3000, 3);
   for (const char* const stage : {"search", "tree"}) {
     CancelToken token;

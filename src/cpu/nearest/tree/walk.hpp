@@ -38,9 +38,9 @@ void walk(const Context& ctx, const Tree& tree, const TreeKeys& keys, const doub
       for (std::int64_t first = 0; first < child.size; first += kPoints) {
         double found_keys[kPoints];
         std::int32_t found_at[kPoints];
-        const std::int64_t found = keys.points(x, points + first * tree.point_bytes(),
-                                               std::min(kPoints, child.size - first), visitor.limit(), found_keys,
-                                               found_at);
+        const std::int64_t found =
+            keys.points(x, points + first * tree.point_bytes(), std::min(kPoints, child.size - first), visitor.limit(),
+                        found_keys, found_at);
         for (std::int64_t f = 0; f < found; ++f) {
           if (found_keys[f] <= visitor.limit()) visitor.offer(found_keys[f], rows[first + found_at[f]]);
         }
