@@ -1,4 +1,4 @@
-"""The command `vicinal`, in this process. It replaces Python's handlers of signals, so nothing else can run afterwards."""
+"""The command `vicinal`, in this process. It replaces Python's handlers of signals, so it is the last thing to run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Plug-ins that packages bring: where vicinal looks and in which order, what it refuses, and that it imports no package.
-On a CUDA device, or the fake one, as test_device.py."""
+"""Plug-ins that packages bring: where vicinal looks and in which order, what it refuses, and that it imports no
+package. On a CUDA device, or the fake one, as test_device.py."""
 
 import os
 import shutil
@@ -87,8 +87,9 @@ def test_no_package_is_looked_for_without_a_driver(site, answer):
 def test_the_environment_and_the_program_come_first(site, answer):
     site(plugin=None)
     path = site("other-plugin") / "libvicinal_cuda.so"
-    for program, variables in ((f"vc.use_plugin('cuda', {str(path)!r})", {}), ("", {"VICINAL_CUDA_PLUGIN": str(path)})):
-        assert answer(f"{program}\n{LOADED}\nassert 'vicinal._plugins' not in sys.modules", **variables).strip() == str(path)
+    checked = f"{LOADED}\nassert 'vicinal._plugins' not in sys.modules"
+    assert answer(f"vc.use_plugin('cuda', {str(path)!r})\n{checked}").strip() == str(path)
+    assert answer(checked, VICINAL_CUDA_PLUGIN=str(path)).strip() == str(path)
 
 
 def test_a_package_of_another_version_is_refused(site, answer):

@@ -30,7 +30,7 @@ ALLOWED = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6", "libpthr
            "ld-linux-x86-64.so.2"}
 EXTRAS = {"geo", "plot", "progress", "sklearn"}
 SMOKE = """
-import io, pickle, numpy as np, vicinal as vc
+import pickle, numpy as np, vicinal as vc
 points = np.array([[0.0], [1], [3], [7]])
 assert vc.knn(points, k=1).ids.tolist() == [[1], [0], [1], [2]]
 rows = vc.generate("blobs", rows=300, seed=1).points
@@ -61,8 +61,8 @@ print("vicinal", vc.__version__, "answers on", seen.device)
 """
 
 
-def output(*words, **options):
-    return subprocess.run([str(word) for word in words], check=True, text=True, stdout=subprocess.PIPE, **options).stdout
+def output(*words):
+    return subprocess.run([str(word) for word in words], check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
 def needed(file):
@@ -110,8 +110,9 @@ def check_wheel(wheel, version, folder):
     links = needed(folder / extension)
     assert links <= ALLOWED | {"libz.so.1"} | brought, links
     size = (folder / extension).stat().st_size
-    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB, its extension {size / 1e6:.2f} MB, links {sorted(links)}")
-    assert wheel.stat().st_size <= MAX_WHEEL
+    packed = wheel.stat().st_size
+    print(f"{wheel.name}: {packed / 1e6:.2f} MB, its extension {size / 1e6:.2f} MB, links {sorted(links)}")
+    assert packed <= MAX_WHEEL
 
 
 def check_plugin_wheel(wheel, version, folder):
@@ -195,7 +196,8 @@ def check_plugin(bare):
                     driver / "libcuda.so.1"], check=True)
     name = "vicinal_cu13/libvicinal_cuda.so"
     there = {"LD_LIBRARY_PATH": str(driver)}
-    show = "import sys, vicinal as vc; print(vc.doctor(device='cpu').cuda_plugin); assert 'vicinal_cu13' not in sys.modules"
+    show = "import sys, vicinal as vc; print(vc.doctor(device='cpu').cuda_plugin); " \
+           "assert 'vicinal_cu13' not in sys.modules"
     assert bare.run("python", "-c", show, **there).strip().endswith(f"/site-packages/{name}")
     shown = bare.run("vicinal", "doctor", "--device", "cpu", **there)
     assert f"{name}, for architectures" in shown, shown
