@@ -21,6 +21,7 @@ import os
 import pathlib
 import platform
 import queue
+import re
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,10 @@ CONSUMERS = (
 )
 
 
+#: Of the sources of tests.
+SERVED = re.compile(r"Neighbors|KMeans|LocallyLinear|LocalOutlier|KDTree|BallTree|NearestCentroid|pairwise_distances_arg")
+
+
 def home():
     """Where scikit-learn is installed, with its tests."""
     import sklearn
@@ -81,10 +86,13 @@ def groups_of(paths):
 
 
 def whole_suite():
-    """Every test of scikit-learn: a group for each folder of tests, and for each file of the general ones."""
-    folders = {path.parent.relative_to(home()) for path in home().rglob("test_*.py")} - {pathlib.Path("tests")}
-    files = (path.relative_to(home()) for path in (home() / "tests").glob("test_*.py"))
-    return groups_of(sorted(str(path) for path in (*folders, *files)))
+    """Every test of scikit-learn: a group for each folder of tests, and for each file of the general ones. First those
+    that name most often what the patch serves."""
+    names = collections.Counter()
+    for path in home().rglob("test_*.py"):
+        group = path if path.parent == home() / "tests" else path.parent
+        names[str(group.relative_to(home()))] += len(SERVED.findall(path.read_text(encoding="utf-8")))
+    return groups_of(sorted(names, key=lambda group: (-names[group], group)))
 
 
 class Runner(NamedTuple):
