@@ -70,7 +70,7 @@ def main():
     given = parser.parse_args()
     draw = random.Random(1)
     calls = {name: (undisturbed(call), 1.0) for name, call in tests.CALLS.items()}
-    calls |= {f"lle {name}": (lambda start, name=name: tests.embed_until(name, start), 0.05) for name in tests.LLE_STAGES}
+    calls |= {f"lle, stage {name}": (lambda start, name=name: tests.embed_until(name, start), 0.05) for name in tests.LLE_STAGES}
     rows = []
     for name, (call, span) in calls.items():
         waits = [late_by(call, draw.uniform(0, span)) for _ in range(given.signals)]

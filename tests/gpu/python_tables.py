@@ -76,6 +76,16 @@ class OfDlpack(OfInterface):
         return self.kind(array.astype(kind))
 
 
+def warmed(library):
+    """A kernel is compiled or loaded at its first use, which may wait for others."""
+    library.keep_busy(1)
+    for kind in ("int64", "float64", "float32"):
+        array = library.empty((40, 40), kind)
+        library.assign(array, library.put(np.ones((40, 40)), kind))
+        library.fill(array, 5)
+    library.finish()
+
+
 class Cupy:
     name = "cupy"
     types = [kind for kind in TYPES if kind != "bfloat16"]
@@ -88,7 +98,7 @@ class Cupy:
             "  const long long start = clock64(); while (clock64() - start < cycles) {} }",
             "spin",
         )
-        self.keep_busy(1)
+        warmed(self)
 
     def put(self, array, kind="float64"):
         return self.module.asarray(array.astype(kind))
@@ -137,7 +147,7 @@ class Torch:
         self.module = pytest.importorskip("torch")
         if not self.module.cuda.is_available():
             pytest.skip("this PyTorch has no CUDA device")
-        self.keep_busy(1)
+        warmed(self)
 
     def put(self, array, kind="float64"):
         return self.module.from_numpy(np.ascontiguousarray(array)).to("cuda", getattr(self.module, kind))

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Usage: run.sh [tests|portable|sanitize|all|python] in the folder that carry.sh made. Runs the contract tests on the CUDA
+# Usage: run.sh [tests|portable|sanitize|all|python|sklearn] in the folder that carry.sh made. Runs the contract tests on the CUDA
 # device alone, as many at a time as there are cores; then all again with the screen that other devices have (portable);
 # then the smaller ones of them under compute-sanitizer, where that is at hand. Needs bash, a driver, and nothing else.
 # `python` runs python_tables.py and scikit-learn's own tests with vicinal on the device. It needs Python 3.12 or later
-# with pytest, and the wheels that carry.sh was given; CuPy, PyTorch and JAX are used where they are installed.
-# SHARDS sets how many run at a time, FILTER which tests, SANITIZE_FILTER which are sanitized, PYTHON which Python.
+# with pytest, and the wheels that carry.sh was given; CuPy, PyTorch and JAX are used where they are installed. `sklearn`
+# uses the machine's cores instead: scikit-learn's tests with seeds 42, 0 and 7, what uses its classes, and, as far as
+# MINUTES (8) allow, the whole suite; what is done is not done again.
+# SHARDS sets how many run at a time, FILTER which tests, SANITIZE_FILTER which are sanitized, PYTHON which Python,
+# GROUPS_OF_TESTS which of scikit-learn's tests (suite.py --list), PYTEST_FILTER which of python_tables.py.
 set -uo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 what=${1:-all}
@@ -82,14 +85,20 @@ run_sanitizer() {
 }
 
 # The wheel brings its own libraries; PyTorch's are not to meet those of carry.sh.
+python=${PYTHON:-python3}
+suite() { "$python" "$folder/python/sklearn_patch/suite.py" --commit "${COMMIT:-unknown}" "$@"; }
+install_wheels() {
+  export LD_LIBRARY_PATH=$own_libraries PYTHONPATH=$folder/site
+  [[ -d $folder/site ]] || "$python" -m pip install -q --disable-pip-version-check --no-index --no-deps \
+    --target "$folder/site" "$folder"/wheels/*.whl
+}
+
 run_python() {
-  local started=$SECONDS python=${PYTHON:-python3} site=$folder/site
-  export LD_LIBRARY_PATH=$own_libraries
-  "$python" -m pip install -q --disable-pip-version-check --no-index --no-deps --upgrade --target "$site" \
-    "$folder"/wheels/*.whl || { failed=1; return; }
-  export PYTHONPATH=$site
+  local started=$SECONDS
+  install_wheels || { failed=1; return; }
   "$python" -c 'import vicinal; print(vicinal.doctor(device="cuda"))' || failed=1
-  if "$python" -m pytest -q -rs -p no:cacheprovider "$folder/python/python_tables.py" >"$logs/python.log" 2>&1; then
+  if "$python" -m pytest -q -rs -p no:cacheprovider "$folder/python/python_tables.py" -k "${PYTEST_FILTER-}" \
+    >"$logs/python.log" 2>&1; then
     echo "tables in device memory: $(tail -1 "$logs/python.log")"
   else
     echo "tables in device memory FAILED:"
@@ -97,18 +106,31 @@ run_python() {
     failed=1
   fi
   grep '^SKIPPED' "$logs/python.log"
-  if "$python" "$folder/python/sklearn_patch/suite.py" --device cuda --workers "${SHARDS:-8}" --commit "${COMMIT:-unknown}" \
-    -o "$logs/sklearn-tests-device.json" >"$logs/sklearn.log" 2>&1; then
+  if suite --device cuda --workers "${SHARDS:-8}" --cores 2 ${GROUPS_OF_TESTS:+--group $GROUPS_OF_TESTS} \
+    -o "$logs/sklearn-tests-device.json" >"$logs/sklearn-device.log" 2>&1; then
     echo "scikit-learn's own tests with vicinal on the device: the same outcomes"
   else
     echo "scikit-learn's own tests with vicinal on the device FAILED:"
     failed=1
   fi
-  head -60 "$logs/sklearn.log" | cut -c1-300
+  head -60 "$logs/sklearn-device.log" | cut -c1-300
   echo "Python: $((SECONDS - started)) s"
 }
 
-[[ $what == python ]] || "$folder/vicinal" doctor || exit 5
+run_sklearn() {
+  local ends=$((SECONDS + 60 * ${MINUTES:-8})) keep=$folder/outcomes workers=$(($(nproc) / 2)) part
+  install_wheels || { failed=1; return; }
+  unset VICINAL_CUDA_PLUGIN
+  for part in "--seed 42 0 7" --consumers --all; do
+    ((ends > SECONDS)) &&
+      timeout $((ends - SECONDS)) "$python" "$folder/python/sklearn_patch/suite.py" $part --workers "$workers" --cores 2 \
+        --keep "$keep" >"$logs/sklearn.log" 2>&1
+    echo "scikit-learn's own tests, ${part#--}:"
+    suite $part --keep "$keep" --kept -o "$logs/sklearn-tests-$(tr -d ' -' <<<"$part").json" || failed=1
+  done
+}
+
+[[ $what == python || $what == sklearn ]] || "$folder/vicinal" doctor || exit 5
 case $what in
   tests)
     run_tests usual
@@ -123,7 +145,8 @@ case $what in
     run_sanitizer
     ;;
   python) run_python ;;
-  *) echo "usage: run.sh [tests|portable|sanitize|all|python]" >&2; exit 2 ;;
+  sklearn) run_sklearn ;;
+  *) echo "usage: run.sh [tests|portable|sanitize|all|python|sklearn]" >&2; exit 2 ;;
 esac
 ((failed)) && echo "GPU tests FAILED, logs in $logs" || echo "GPU tests passed"
 exit "$failed"

@@ -96,6 +96,7 @@ def dlpack_arrays_on_device():
     class OfDlpack:
         def __init__(self, array, bfloat16=False):
             self.array = np.ascontiguousarray(array)
+            self.shape, self.dtype = array.shape, "bfloat16" if bfloat16 else array.dtype
             self.address = driver.copied(self.array)
             self.code = CODES["bfloat16" if bfloat16 else array.dtype.kind]
             self.asked = []

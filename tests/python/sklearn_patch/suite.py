@@ -8,6 +8,8 @@
     suite.py --all --keep FOLDER                   the whole suite, an hour and more on two cores: folder by folder, what
                                                    is in FOLDER already is not run again
     suite.py --device cuda                         the groups without the estimator checks, with vicinal on a device
+
+On a machine of many cores, --workers 8 --cores 2 runs eight processes that have two cores each.
 """
 
 import argparse
@@ -18,6 +20,8 @@ import json
 import os
 import pathlib
 import platform
+import queue
+import re
 import subprocess
 import sys
 import tempfile
@@ -66,6 +70,10 @@ CONSUMERS = (
 )
 
 
+#: Of the sources of tests.
+SERVED = re.compile(r"Neighbors|KMeans|LocallyLinear|LocalOutlier|KDTree|BallTree|NearestCentroid|pairwise_distances_arg")
+
+
 def home():
     """Where scikit-learn is installed, with its tests."""
     import sklearn
@@ -78,32 +86,40 @@ def groups_of(paths):
 
 
 def whole_suite():
-    """Every test of scikit-learn: a group for each folder of tests, and for each file of the general ones."""
-    folders = {path.parent.relative_to(home()) for path in home().rglob("test_*.py")} - {pathlib.Path("tests")}
-    files = (path.relative_to(home()) for path in (home() / "tests").glob("test_*.py"))
-    return groups_of(sorted(str(path) for path in (*folders, *files)))
+    """Every test of scikit-learn: a group for each folder of tests, and for each file of the general ones. First those
+    that name most often what the patch serves."""
+    names = collections.Counter()
+    for path in home().rglob("test_*.py"):
+        group = path if path.parent == home() / "tests" else path.parent
+        names[str(group.relative_to(home()))] += len(SERVED.findall(path.read_text(encoding="utf-8")))
+    return groups_of(sorted(names, key=lambda group: (-names[group], group)))
 
 
 class Runner(NamedTuple):
-    """How groups are run: with a seed, on a device, results in a folder, where they are found again."""
+    """How groups are run: on a device, with cores for each process, results in a folder, where they are found again."""
 
-    seed: int
     folder: pathlib.Path
-    device: str = "cpu"
+    device: str
+    places: queue.SimpleQueue  #: sets of cores that no process has, or empty sets
 
-    def place(self, name, patched):
+    def outcomes(self, name, seed, patched):
         how = f"patched-{self.device}" if patched else "stock"
-        return self.folder / f"{name.replace('/', '.')}-{self.seed}-{how}.json"
+        return self.folder / f"{name.replace('/', '.')}-{seed}-{how}.json"
 
-    def run(self, name, group, patched):
+    def run(self, name, group, seed, patched):
         """{"outcomes": {test: outcome}, "calls": report} of a process of its own, or of an earlier one."""
-        written = self.place(name, patched)
+        written = self.outcomes(name, seed, patched)
         if not written.is_file():
-            self._start(group, patched, written)
+            cores = self.places.get()
+            try:
+                self._start(group, seed, patched, written, cores)
+            finally:
+                self.places.put(cores)
         return json.loads(written.read_text())
 
-    def _start(self, group, patched, written):
-        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short", "-p", "outcomes"]
+    def _start(self, group, seed, patched, written, cores):
+        command = ["taskset", "-c", ",".join(map(str, cores))] if cores else []
+        command += [sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short", "-p", "outcomes"]
         command += ["-p", "no:cacheprovider", "-c", os.devnull, f"--rootdir={home().parent}"]
         command += ["--continue-on-collection-errors"]
         if group.selection:
@@ -111,7 +127,7 @@ class Runner(NamedTuple):
         environment = {
             **os.environ,
             "SKLEARN_RUN_FLOAT32_TESTS": "1",
-            "SKLEARN_TESTS_GLOBAL_RANDOM_SEED": str(self.seed),
+            "SKLEARN_TESTS_GLOBAL_RANDOM_SEED": str(seed),
             "VICINAL_SUITE": self.device if patched else "stock",
             "VICINAL_OUTCOMES": str(written),
             "PYTHONPATH": os.pathsep.join([str(pathlib.Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
@@ -164,15 +180,25 @@ def shown(counts):
     return ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())) or "none"
 
 
-def compare(groups, seed, workers=2, device="cpu", keep=None):
-    """Each group as it is and patched, by processes at once, in the order of the groups."""
+def sets_of_cores(workers, cores):
+    """For each worker other cores, or with 0 cores none of its own."""
+    places, there = queue.SimpleQueue(), sorted(os.sched_getaffinity(0))
+    for at in range(workers):
+        places.put(there[at * cores : (at + 1) * cores] if cores else [])
+    return places
+
+
+def compare(groups, seeds, workers=2, cores=0, device="cpu", keep=None):
+    """{seed: [each group as it is and patched]}, by processes at once, in the order of the groups."""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        runner = Runner(seed, pathlib.Path(keep or folder), device)
+        runner = Runner(pathlib.Path(keep or folder), device, sets_of_cores(workers, cores))
         running = {
-            name: [pool.submit(runner.run, name, group, patched) for patched in (False, True)]
+            (name, seed): [pool.submit(runner.run, name, group, seed, patched) for patched in (False, True)]
             for name, group in groups.items()
+            for seed in seeds
         }
-        return [Compared(name, *(one.result() for one in both)) for name, both in running.items()]
+        done = {key: Compared(key[0], *(one.result() for one in both)) for key, both in running.items()}
+    return {seed: [done[name, seed] for name in groups] for seed in seeds}
 
 
 def hooks_of(compared):
@@ -247,9 +273,11 @@ def selected(given):
     if given.group:
         groups = {name: groups[name] for name in given.group}
     if given.kept:
-        runners = [Runner(seed, pathlib.Path(given.keep), given.device) for seed in given.seed]
-        there = lambda name: all(one.place(name, patched).is_file() for one in runners for patched in (False, True))
-        groups = {name: group for name, group in groups.items() if there(name)}
+        outcomes = Runner(pathlib.Path(given.keep), given.device, None).outcomes
+        asked = [(seed, patched) for seed in given.seed for patched in (False, True)]
+        groups = {
+            name: group for name, group in groups.items() if all(outcomes(name, *one).is_file() for one in asked)
+        }
     return groups
 
 
@@ -263,6 +291,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="print the groups, and run nothing")
     parser.add_argument("--device", default="cpu", help="where vicinal answers [cpu]")
     parser.add_argument("--workers", type=int, default=2, help="processes at once [2]")
+    parser.add_argument("--cores", type=int, default=0, help="of its own for each process; 0: all have all [0]")
     parser.add_argument("--keep", metavar="FOLDER", help="keeps outcomes there, and takes those that are there")
     parser.add_argument("--kept", action="store_true", help="runs nothing: reports what --keep's folder has whole")
     parser.add_argument("--commit", default="unknown", help="of vicinal, for the record")
@@ -276,16 +305,16 @@ def main():
     if given.list:
         print(*groups, sep="\n")
         return
-    failed, runs = False, []
-    for seed in given.seed:
-        compared = compare(groups, seed, given.workers, given.device, given.keep)
+    done = compare(groups, given.seed, given.workers, given.cores, given.device, given.keep)
+    failed = False
+    for seed, compared in done.items():
         print(*summary(compared, seed), sep="\n")
-        runs.append(record(compared, seed))
         for group in compared:
             for sentence in group.differences():
                 print(sentence)
                 failed = True
     if given.output:
+        runs = [record(compared, seed) for seed, compared in done.items()]
         text = json.dumps({**heading(given), "runs": runs}, indent=1)
         pathlib.Path(given.output).write_text(text + "\n")
     sys.exit(failed)

@@ -8,7 +8,7 @@ import suite
 
 
 def test_scikit_learns_own_tests(capsys):
-    compared = suite.compare(suite.GROUPS, seed=42)
+    compared = suite.compare(suite.GROUPS, [42])[42]
     with capsys.disabled():
         print("", *suite.summary(compared, seed=42), sep="\n")
     differences = [sentence for group in compared for sentence in group.differences()]
