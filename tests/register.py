@@ -144,6 +144,16 @@ class Registry:
                              "--bench", self.built["vicinal_bench"], *package, *compiler], COST=50)
         self.add_script("docs.figures", "docs", "docs", SOURCE / "bench/figures.py", ["--check", *command])
         self.add_script("docs.command", "docs", "docs", HERE / "docs/command_page.py", ["--check", *command])
+        if "vicinal_python" not in self.built:
+            return
+        package = ["--package", self.python_package]
+        # Which metrics a device has is asked of one, or of the one that computes on the host.
+        self.add_script("docs.metrics", "docs", "docs", HERE / "docs/metrics_page.py", ["--check", *package],
+                        environment=self.fake_device)
+        if python := self.built["VICINAL_SITE_PYTHON"]:
+            self.add("docs.site", ("docs", "docs"),
+                     [python, "-B", SOURCE / "docs/site/build.py", "--output", SOURCE / "build/site", *command, *package],
+                     COST=40)
 
     def add_cli(self):
         for file in sorted(HERE.glob("cli/*/test_*.py")):
