@@ -150,7 +150,8 @@ class Registry:
         # Which metrics a device has is asked of one, or of the one that computes on the host.
         self.add_script("docs.metrics", "docs", "docs", HERE / "docs/metrics_page.py", ["--check", *package],
                         environment=self.fake_device)
-        if python := self.built["VICINAL_SITE_PYTHON"]:
+        python = self.built["VICINAL_SITE_PYTHON"]
+        if python and self.is_asked_for("docs"):
             self.add("docs.site", ("docs", "docs"),
                      [python, "-B", SOURCE / "docs/site/build.py", "--output", SOURCE / "build/site", *command, *package],
                      COST=40)
