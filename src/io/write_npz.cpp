@@ -110,12 +110,12 @@ void check_names(std::span<const NamedArray> arrays) {
 }
 
 std::uint32_t checksum(const PackedFile& file, const void* data, std::uint64_t bytes) {
-  constexpr std::uint64_t kStep = std::uint64_t{1} << 24;
+  constexpr std::uint64_t kChecked = std::uint64_t{1} << 24;
   uLong crc = 0;
   const auto* from = static_cast<const Bytef*>(data);
-  for (std::uint64_t at = 0; at < bytes; at += kStep) {
+  for (std::uint64_t at = 0; at < bytes; at += kChecked) {
     file.poll();
-    crc = crc32_z(crc, from + at, static_cast<z_size_t>(std::min(kStep, bytes - at)));
+    crc = crc32_z(crc, from + at, static_cast<z_size_t>(std::min(kChecked, bytes - at)));
   }
   return static_cast<std::uint32_t>(crc);
 }
