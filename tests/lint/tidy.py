@@ -1,9 +1,9 @@
 """clang-tidy over the library and the command, several sources at a time: what they include is checked once.
 
 Usage: tidy.py BUILD_TREE [--jobs N] [--batch N] [--area AREA]. Sources with the same options are joined in
-BUILD_TREE/tidy rather than included: clang's analyzer follows paths in a main file only. Where anything is found in joined sources, or where
-they cannot be compiled together, each half is asked again, down to one source, which has the last word. That each
-source includes what it needs, joined ones do not show: the compiler reads each alone.
+BUILD_TREE/tidy rather than included: clang's analyzer follows paths in a main file only. Where anything is found in
+joined sources, or where they cannot be compiled together, each half is asked again, down to one source, which has the
+last word. That each source includes what it needs, joined ones do not show: the compiler reads each alone.
 """
 
 import argparse
@@ -59,6 +59,8 @@ def tidy(joined, options, sources):
     if len(sources) > 1:
         checked = joined
         joined.write_text("\n".join(pathlib.Path(source).read_text() for source in sources))
+        # What a source includes by the name alone lies beside it.
+        options = [*options, *sorted({f"-iquote{pathlib.Path(source).parent}" for source in sources})]
     done = subprocess.run(["clang-tidy", *OPTIONS, checked, "--", *options], text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, cwd=joined.parent)
     if done.returncode == 0:
@@ -73,7 +75,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tree", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--area", default="")
     arguments = parser.parse_args()
     folder = arguments.tree.resolve() / "tidy"
