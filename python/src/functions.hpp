@@ -12,7 +12,6 @@ inline auto any(const char* name) {
 }
 
 void bind_nearest(nanobind::module_& module);
-void bind_parts(nanobind::module_& module);
 void bind_models(nanobind::module_& module);
 void bind_neighbor_models(nanobind::module_& module);
 void bind_supervised(nanobind::module_& module);

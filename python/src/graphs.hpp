@@ -1,4 +1,4 @@
-// Neighbor graphs, counts, parts and indexes as answers.
+// Neighbor graphs and indexes as answers.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,6 @@
 namespace vicinal::python {
 
 nanobind::object graph_answer(const Call& call, std::shared_ptr<const NeighborGraph> graph);
-nanobind::object counts_answer(const Call& call, std::shared_ptr<const NeighborCounts> counts);
-nanobind::object part_answer(const Call& call, std::shared_ptr<const NeighborPart> part);
 nanobind::object index_answer(const Call& call, std::shared_ptr<const HeldIndex> held);
 
 }  // namespace vicinal::python

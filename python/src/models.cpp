@@ -27,12 +27,10 @@ void save_call(nb::handle value, const std::string& path, nb::dict keywords) {
   if (save_as<HeldIndex>(call, value, [&](const Context& ctx, const HeldIndex& held) { held.index.save(ctx, path); }) ||
       save_as<KMeansModel>(call, value, [&](const Context& ctx, const KMeansModel& held) { held.save(ctx, path); }) ||
       save_as<Held<LofModel>>(call, value, model) || save_as<Held<LleModel>>(call, value, model) ||
-      save_as<Held<NeighborModel>>(call, value, model) ||
-      save_as<NeighborPart>(call, value,
-                            [&](const Context& ctx, const NeighborPart& held) { write_part(ctx, path, held); })) {
+      save_as<Held<NeighborModel>>(call, value, model)) {
     return;
   }
-  refuse("model", value, "an Index, a Part or a model");
+  refuse("model", value, "an Index or a model");
 }
 
 template <class Model>
@@ -53,11 +51,6 @@ nb::object load_call(const std::string& kind, const std::string& path, nb::dict 
     const auto model = std::make_shared<KMeansModel>();
     call.run([&](const Context& ctx) { *model = KMeansModel::load(ctx, path); });
     return kmeans_answer(call, model);
-  }
-  if (kind == "Part") {
-    const auto part = std::make_shared<NeighborPart>();
-    call.run([&](const Context& ctx) { *part = read_part(ctx, path); });
-    return part_answer(call, part);
   }
   std::shared_ptr<const HeldIndex> held;
   call.run([&](const Context& ctx) { held = std::make_shared<HeldIndex>(HeldIndex{Index::load(ctx, path), nullptr}); });

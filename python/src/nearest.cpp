@@ -90,7 +90,11 @@ nb::object count_call(nb::handle table, nb::handle queries, nb::dict keywords) {
         *counts = query_table ? count(ctx, index, query_table->view, options) : count(ctx, index, options);
       },
       searched.operations(query_table, options.metric));
-  return counts_answer(call, counts);
+  return Answer(call, std::shared_ptr<const NeighborCounts>(counts))
+      .array("counts", counts->counts)
+      .plan(counts->plan)
+      .stats(counts->stats)
+      .done();
 }
 
 nb::object index_call(nb::handle table, nb::dict keywords) {
@@ -198,10 +202,6 @@ nb::object graph_answer(const Call& call, std::shared_ptr<const NeighborGraph> g
         .value("offsets", nb::none());
   }
   return answer.done();
-}
-
-nb::object counts_answer(const Call& call, std::shared_ptr<const NeighborCounts> counts) {
-  return Answer(call, counts).array("counts", counts->counts).plan(counts->plan).stats(counts->stats).done();
 }
 
 nb::object index_answer(const Call& call, std::shared_ptr<const HeldIndex> held) {

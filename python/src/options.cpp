@@ -73,15 +73,6 @@ const Fields<RadiusOptions>& radius_fields() {
   return fields;
 }
 
-const Fields<PartOptions>& part_fields() {
-  using Options = PartOptions;
-  static const Fields<Options> fields = {
-      field<&Options::first_id>("first_id"), field<&Options::first_query>("first_query"),
-      field<&Options::self>("same_rows"),  // `self` is a word of Python's own
-      field<&Options::total_rows>("total_rows"), field<&Options::total_queries>("total_queries")};
-  return fields;
-}
-
 const Fields<IndexOptions>& index_fields() {
   static const Fields<IndexOptions> fields = {field<&IndexOptions::copy>("copy"), field<&IndexOptions::tree>("tree")};
   return fields;
@@ -266,7 +257,6 @@ nb::dict defaults() {
   nb::dict all;
   all["KnnOptions"] = defaults_of(knn_fields());
   all["RadiusOptions"] = defaults_of(radius_fields());
-  all["PartOptions"] = defaults_of(part_fields());
   all["IndexOptions"] = defaults_of(index_fields());
   all["VoteOptions"] = defaults_of(vote_fields());
   all["RegressOptions"] = defaults_of(regress_fields());

@@ -22,7 +22,6 @@ struct ModelOptions {
 /// A function's own keywords beside those of these structs are read where it is bound.
 const Fields<KnnOptions>& knn_fields();
 const Fields<RadiusOptions>& radius_fields();
-const Fields<PartOptions>& part_fields();
 const Fields<IndexOptions>& index_fields();
 const Fields<VoteOptions>& vote_fields();
 const Fields<RegressOptions>& regress_fields();

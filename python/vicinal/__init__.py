@@ -31,7 +31,6 @@ from vicinal._neighbors import (
     with_self,
 )
 from vicinal._outliers import Lof, LofModel, lof, novelty
-from vicinal._parts import Part, count_part, knn_part, merge, radius_part
 from vicinal._patch import (
     PatchReport,
     load_ipython_extension,
@@ -86,7 +85,6 @@ __all__ = [
     "NeighborModel",
     "OverMemory",
     "Overlaps",
-    "Part",
     "PatchReport",
     "Plan",
     "Polygons",
@@ -100,18 +98,15 @@ __all__ = [
     "classify",
     "cocluster",
     "count",
-    "count_part",
     "cross_validate",
     "doctor",
     "generate",
     "kmeans",
     "knn",
-    "knn_part",
     "lle",
     "load_ipython_extension",
     "lof",
     "match",
-    "merge",
     "novelty",
     "overlaps",
     "patch_report",
@@ -119,7 +114,6 @@ __all__ = [
     "patched_sklearn",
     "predict",
     "radius",
-    "radius_part",
     "read",
     "regress",
     "spectral_cocluster",

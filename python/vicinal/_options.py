@@ -23,7 +23,6 @@ __all__ = [
     "MatchOptions",
     "ModelOptions",
     "OverlapOptions",
-    "PartOptions",
     "RadiusOptions",
     "ReadOptions",
     "RegressOptions",
@@ -81,24 +80,6 @@ class KnnOptions(_Neighbors, total=False):
 class RadiusOptions(_Neighbors, total=False):
     radius: Any  #: inclusive; a number, or an array [m] with one for each query
     order: Literal["key", "id"]  #: of lists: nearest first, or by ascending row number
-
-
-class PartOptions(Common, total=False):
-    """Where a shard and the queries of a call are within the whole search."""
-
-    first_id: int  #: id of the shard's row 0 in the whole table
-    first_query: int  #: number of query 0 among all queries
-    same_rows: bool  #: queries are rows of the whole table, numbered by their ids, and no row is its own neighbor
-    total_rows: int  #: rows of the whole table; 0: unknown
-    total_queries: int  #: number of all queries; 0: unknown
-
-
-class KnnPartOptions(KnnOptions, PartOptions, total=False):
-    """Of `knn_part`."""
-
-
-class RadiusPartOptions(RadiusOptions, PartOptions, total=False):
-    """Of `radius_part` and `count_part`."""
 
 
 class IndexOptions(Common, total=False):

@@ -219,7 +219,9 @@ NeighborPart find_knn(const Context& ctx, const Index& index, KnnShard& shard) {
 
 NeighborPart find_radius(const Context& ctx, const Index& index, RadiusShard& shard) {
   std::vector<std::int64_t> counts;
-  NeighborPart part = part_of(shard.info, ops::find_neighbors(ctx, index, shard.request, &counts));
+  NeighborGraph found = ops::find_neighbors(ctx, index, shard.request, &counts);
+  if (shard.info.kind == PartKind::count) found.offsets.clear();  // a device may have cut lists to count them
+  NeighborPart part = part_of(shard.info, std::move(found));
   part.counts = std::move(counts);
   part.radii.assign(shard.request.task.radii.begin(), shard.request.task.radii.end());
   number_ids(ctx, shard.info.place.first_id, part.ids);

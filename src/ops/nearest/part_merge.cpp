@@ -83,7 +83,7 @@ class ListMerge {
     };
     std::make_heap(rest_.begin(), rest_.end(), comes_later);
     std::int64_t count = 0;
-    while (!rest_.empty() && count < room) {
+    while (rest_.size() > 1 && count < room) {
       poll_.step();
       std::pop_heap(rest_.begin(), rest_.end(), comes_later);
       RestOfList& nearest = rest_.back();
@@ -94,6 +94,13 @@ class ListMerge {
       } else {
         std::push_heap(rest_.begin(), rest_.end(), comes_later);
       }
+    }
+    if (rest_.empty()) return count;
+    RestOfList& last = rest_.front();
+    for (; last.id != last.end && count < room; ++count) {
+      poll_.step();
+      ids[count] = *last.id++;
+      distances[count] = core::reported_distance(info_.metric, *last.key++, info_.p);
     }
     return count;
   }
