@@ -6,7 +6,9 @@
 #include <span>
 #include <string>
 
+#include "backend/cluster_parts.hpp"
 #include "backend/memory_need.hpp"
+#include "core/exact_sum.hpp"
 #include "vicinal/context.hpp"
 #include "vicinal/table.hpp"
 
@@ -17,7 +19,8 @@ struct ClusterTask {
   TableView table;
   std::span<const double> weights;  ///< [n], or empty: 1 each
   std::int64_t clusters = 0;
-  bool sums = true;  ///< false: labels, sizes and keys only; `means` and `move` are not asked
+  bool sums = true;            ///< false: labels, sizes and keys only; `means` and `move` are not asked
+  std::int64_t first_row = 0;  ///< of a shard: what is added to the numbers of rows in sentences
 };
 
 /// What work the assignments were.
@@ -75,6 +78,42 @@ class Lloyd {
   [[nodiscard]] virtual AssignCounts counts() const = 0;
 };
 
+class ShardSeeding;
+
+/// The rows of one shard of a table. What is merged with other shards is integers on a common grid.
+class ShardLloyd : public Lloyd {
+ public:
+  /// The integers of the shard's clusters: [k, grid.cluster_size()].
+  virtual void parts(std::span<std::int64_t> parts) const = 0;
+  /// The exact sum of which `inertia` is rounded.
+  virtual core::ExactSum exact_inertia() = 0;
+  /// As `seeding`; the shard's first row is row `first` of those of all shards.
+  virtual std::unique_ptr<ShardSeeding> shard_seeding(std::int64_t trials, std::int64_t first) = 0;
+};
+
+/// The masses of a shard's rows (contract clause 12, draws). It knows the sums of the tree of all masses as far as a
+/// table would have them that begins at the last multiple of 32,768 rows at or before the shard's first row, and in
+/// which the rows before the shard have no mass.
+class ShardSeeding {
+ public:
+  virtual ~ShardSeeding() = default;
+  /// k-means++: what each of these rows [m, d], m at most `trials`, would leave as a further centre.
+  virtual void attempt(std::span<const double> rows) = 0;
+  /// Takes the row of an attempt as a centre.
+  virtual void take(std::int64_t attempt) = 0;
+  /// k-means||: takes rows [m, d], at most the task's clusters, as centres, numbered on from those before.
+  virtual void meet(std::span<const double> rows) = 0;
+  /// Sums of masses, by core::MassTree of that table; as they are (kAsTheyAre), or as an attempt would leave them.
+  [[nodiscard]] virtual std::span<const double> sums(std::int64_t attempt) const = 0;
+  /// The mass of a row of that table.
+  [[nodiscard]] virtual double mass(std::int64_t attempt, std::int64_t row) const = 0;
+  /// The number of the centre that each row of the shard is nearest to, [n]; of k-means||.
+  virtual void winners(std::span<std::int32_t> winners) const = 0;
+
+  static constexpr std::int64_t kAsTheyAre = -1;
+  static constexpr std::int64_t kAligned = 32768;  ///< rows
+};
+
 /// Rows being drawn as first centres (contract clause 12). A table has one at a time.
 class Seeding {
  public:
@@ -101,6 +140,12 @@ class KMeansBackend {
 
   /// The names of the screens that label rows, coarse to fine.
   virtual std::string screens(const ClusterTask& /*task*/) const { return "float32"; }
+  /// What a shard's rows are like. Reads it once, and refuses what `lloyd` refuses. Throws `device_unavailable` by
+  /// default: shards are clustered on the CPU.
+  virtual TableRanges ranges(const Context& ctx, const ClusterTask& task) const;
+  /// A shard whose rows `ranges` has read, with the ranges of all shards. Throws as `ranges`.
+  virtual std::unique_ptr<ShardLloyd> shard(const Context& ctx, const ClusterTask& task,
+                                            const TableRanges& whole) const;
   /// Reads the table once: refuses NaN, infinity and magnitudes of 2^500 and more by row and column.
   virtual std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const = 0;
   /// The most bytes that it and its seeding (or kNoSeeding) take beside each other; what depends on values (slices of

@@ -15,6 +15,21 @@ namespace vicinal::core {
 
 class ExactSum {
  public:
+  static constexpr std::size_t kLimbs = 70;  ///< 2,240 bits: 2,098 of a float64's range, and room for 2^64 of them
+  using Limbs = std::array<std::int64_t, kLimbs>;
+
+  ExactSum() = default;
+  /// From limbs, or from sums of up to 2^30 limbs of other sums.
+  explicit ExactSum(const Limbs& limbs) noexcept : limbs_(limbs) { settle(); }
+
+  /// The value as integers: limb i counts 2^(32 i - 1074). All but the last are in [0, 2^32), so that those of many
+  /// sums can be added.
+  [[nodiscard]] Limbs limbs() const noexcept {
+    ExactSum value = *this;
+    value.settle();
+    return value.limbs_;
+  }
+
   /// Adds a finite float64.
   void add(double x) noexcept {
     const auto bits = std::bit_cast<std::uint64_t>(x);
@@ -73,7 +88,6 @@ class ExactSum {
   }
 
  private:
-  static constexpr std::size_t kLimbs = 70;  // 2,240 bits: 2,098 of a float64's range, and room for 2^64 of them
   static constexpr std::int64_t kSettle = std::int64_t{1} << 30;
 
   /// Brings every limb but the last to [0, 2^32); the last keeps the sign.
@@ -91,7 +105,7 @@ class ExactSum {
     return static_cast<std::uint64_t>(limbs_[static_cast<std::size_t>(place / 32)]) >> (place % 32) & 1;
   }
 
-  std::array<std::int64_t, kLimbs> limbs_ = {};
+  Limbs limbs_ = {};
   std::int64_t additions_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "cpu/graph/graphs.hpp"
 #include "cpu/kmeans/lloyd.hpp"
 #include "cpu/kmeans/seeding.hpp"
+#include "cpu/kmeans/table_scan.hpp"
 #include "cpu/lle/krylov.hpp"
 #include "cpu/lof/lof.hpp"
 #include "cpu/nearest/backend.hpp"
@@ -19,6 +20,13 @@ class CpuKMeans final : public KMeansBackend {
  public:
   std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const override {
     return cpu::make_lloyd(ctx, task);
+  }
+  TableRanges ranges(const Context& ctx, const ClusterTask& task) const override {
+    return cpu::scan_table(ctx, task.table, task.weights, task.first_row);
+  }
+  std::unique_ptr<ShardLloyd> shard(const Context& ctx, const ClusterTask& task,
+                                    const TableRanges& whole) const override {
+    return cpu::make_shard(ctx, task, whole);
   }
   ClusterPlan plan(const Context& ctx, const ClusterTask& task, std::int64_t trials) const override {
     return {{cpu::lloyd_scratch(ctx, task) + (trials != kNoSeeding ? cpu::seeding_scratch(ctx, task, trials) : 0), 0}};

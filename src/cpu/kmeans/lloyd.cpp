@@ -49,9 +49,9 @@ void pad_centres(std::span<const double> centres, std::int64_t k, std::int64_t d
   }
 }
 
-class CpuLloyd final : public kernels::Lloyd {
+class CpuLloyd final : public kernels::ShardLloyd {
  public:
-  CpuLloyd(const Context& ctx, const kernels::ClusterTask& task);
+  CpuLloyd(const Context& ctx, const kernels::ClusterTask& task, const kernels::TableRanges& whole);
 
   void start(std::span<const double> centres) override;
   kernels::LloydStep assign() override;
@@ -64,10 +64,15 @@ class CpuLloyd final : public kernels::Lloyd {
   void sizes(std::span<std::int64_t> sizes) const override;
   void labels(std::span<std::int32_t> labels) const override;
   void keys(std::span<double> keys) override;
-  double inertia() override;
+  double inertia() override { return exact_inertia().rounded(); }
+  core::ExactSum exact_inertia() override;
+  void parts(std::span<std::int64_t> parts) const override;
   void rows(std::span<const std::int64_t> rows, std::span<double> values) const override;
   std::unique_ptr<kernels::Seeding> seeding(std::int64_t trials) override {
     return make_seeding(ctx_, task_, *this, trials);
+  }
+  std::unique_ptr<kernels::ShardSeeding> shard_seeding(std::int64_t trials, std::int64_t first) override {
+    return make_shard_seeding(ctx_, task_, *this, trials, first);
   }
   kernels::AssignCounts counts() const override { return counts_; }
 
@@ -122,6 +127,7 @@ class CpuLloyd final : public kernels::Lloyd {
   LloydFrame frame_;
   bool float_frame_ = false;
   std::vector<float> no_shift_;
+  kernels::SumGrid grid_;
   SlicePlan plan_;
   ClusterSums clusters_;
   std::vector<Worker> workers_;
@@ -142,7 +148,7 @@ class CpuLloyd final : public kernels::Lloyd {
   std::int32_t mover_ = -1;
 };
 
-CpuLloyd::CpuLloyd(const Context& ctx, const kernels::ClusterTask& task)
+CpuLloyd::CpuLloyd(const Context& ctx, const kernels::ClusterTask& task, const kernels::TableRanges& whole)
     : ctx_(ctx),
       task_(task),
       simd_(simd_kernels(ctx.isa())),
@@ -151,11 +157,15 @@ CpuLloyd::CpuLloyd(const Context& ctx, const kernels::ClusterTask& task)
       d_(task.table.cols()),
       element_(row_element(task.table)),
       screen_(lloyd_, frame_, d_) {
-  const TableScan scan = scan_table(ctx, task.table);
-  frame_ = LloydFrame::of(scan.centre, scan.largest);
+  double largest = 0;
+  for (const kernels::NumberRange& column : whole.columns) largest = std::max(largest, column.largest);
+  frame_ = LloydFrame::of(middle_of_table(task.table), largest);
   float_frame_ = element_ == Element::float32 && frame_.scale <= kFloatScale && frame_.scale >= 1 / kFloatScale;
   no_shift_.assign(static_cast<std::size_t>(d_ + 4), 0);
-  if (task.sums) plan_ = SlicePlan(terms_of(scan, task.weights));
+  if (task.sums) {
+    grid_ = kernels::SumGrid(whole, !task.weights.empty());
+    plan_ = SlicePlan(grid_);
+  }
   const auto threads = static_cast<std::size_t>(ctx.threads());
   const bool weighted = !task.weights.empty();
   if (task.sums) {
@@ -497,18 +507,30 @@ void CpuLloyd::rows(std::span<const std::int64_t> rows, std::span<double> values
   }
 }
 
-double CpuLloyd::inertia() {
+core::ExactSum CpuLloyd::exact_inertia() {
   for (Worker& worker : workers_) worker.inertia = {};
   for_each_key([&](Worker& worker, std::int64_t row, double key) { worker.inertia.add(weight(row) * key); });
   core::ExactSum total;
   for (const Worker& worker : workers_) total.add(worker.inertia);
-  return total.rounded();
+  return total;
+}
+
+void CpuLloyd::parts(std::span<std::int64_t> parts) const {
+  const auto size = static_cast<std::size_t>(grid_.cluster_size());
+  for (std::int64_t c = 0; c < k_; ++c) {
+    clusters_.parts(c, grid_, parts.subspan(static_cast<std::size_t>(c) * size, size));
+  }
 }
 
 }  // namespace
 
 std::unique_ptr<kernels::Lloyd> make_lloyd(const Context& ctx, const kernels::ClusterTask& task) {
-  return std::make_unique<CpuLloyd>(ctx, task);
+  return make_shard(ctx, task, scan_table(ctx, task.table, task.weights, task.first_row));
+}
+
+std::unique_ptr<kernels::ShardLloyd> make_shard(const Context& ctx, const kernels::ClusterTask& task,
+                                                const kernels::TableRanges& whole) {
+  return std::make_unique<CpuLloyd>(ctx, task, whole);
 }
 
 std::uint64_t lloyd_scratch(const Context& ctx, const kernels::ClusterTask& task) {

@@ -10,7 +10,11 @@
 
 namespace vicinal::cpu {
 
+/// Of a table that is whole.
 std::unique_ptr<kernels::Lloyd> make_lloyd(const Context& ctx, const kernels::ClusterTask& task);
+/// Of a shard, which was scanned; `whole`: what the rows of all shards are like.
+std::unique_ptr<kernels::ShardLloyd> make_shard(const Context& ctx, const kernels::ClusterTask& task,
+                                                const kernels::TableRanges& whole);
 
 /// The most bytes it takes, with sums of two slices.
 std::uint64_t lloyd_scratch(const Context& ctx, const kernels::ClusterTask& task);

@@ -1,5 +1,4 @@
-// The rows' masses while first centres are drawn (contract clause 12): keys by the kernels of the search, sums in a
-// tree.
+// First centres drawn from the rows' masses (contract clause 12; cpu/kmeans/row_masses.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +11,14 @@ namespace vicinal::cpu {
 /// A table that `lloyd` has read, and which assigns rows to the centres of k-means||.
 std::unique_ptr<kernels::Seeding> make_seeding(const Context& ctx, const kernels::ClusterTask& task,
                                                kernels::Lloyd& lloyd, std::int64_t trials);
+
+/// The masses of a shard, for those who draw from all shards; `first` as in `RowMasses`.
+std::unique_ptr<kernels::ShardSeeding> make_shard_seeding(const Context& ctx, const kernels::ClusterTask& task,
+                                                          kernels::Lloyd& lloyd, std::int64_t trials,
+                                                          std::int64_t first);
+
+/// Rows that one task of a thread takes.
+inline constexpr std::int64_t kSeedingChunk = 1024;
 
 /// A row whose least key is `key`, to a centre c, cannot be changed by a drawn row whose key to c is not below this.
 /// For a row x, a key M and a drawn row y, K the key of c and y: |x - y| >= |c - y| - |x - c|, and a key is the square

@@ -7,26 +7,19 @@
 namespace vicinal::cpu {
 namespace {
 
-constexpr int kBits = 30;                                    // between two grids
+constexpr int kBits = kernels::SumGrid::kBits;               // between two grids
 constexpr std::int32_t kSettleAfter = (1 << 22) - (1 << 8);  // additions; a few more are what a carry brings
 
 }  // namespace
 
-SlicePlan::SlicePlan(std::span<const ColumnRange> columns) {
-  const auto d = static_cast<std::int64_t>(columns.size());
-  stride_ = (d + 7) / 8 * 8;
-  std::vector<int> top(columns.size(), 0);
-  for (std::size_t j = 0; j < columns.size(); ++j) {
-    if (columns[j].last_bit == 0) continue;
-    top[j] = std::ilogb(columns[j].largest) + 1;
-    const int depth = top[j] - std::ilogb(columns[j].last_bit);
-    slices_ = std::max<std::int64_t>(slices_, (depth + kBits - 1) / kBits);
-  }
-  magic_.assign(static_cast<std::size_t>(cluster_size()), 0x3p51);
+SlicePlan::SlicePlan(const kernels::SumGrid& grid)
+    : slices_(grid.limbs() - 1),
+      stride_((grid.cols() + 7) / 8 * 8),
+      magic_(static_cast<std::size_t>(cluster_size()), 0x3p51) {
   for (std::int64_t s = 0; s <= slices_; ++s) {
-    for (std::int64_t j = 0; j < d; ++j) {
+    for (std::int64_t j = 0; j < grid.cols(); ++j) {
       magic_[static_cast<std::size_t>(s * stride_ + j)] =
-          std::ldexp(0x3p51, top[static_cast<std::size_t>(j)] - kBits * static_cast<int>(s));
+          std::ldexp(0x3p51, grid.base(j) + kBits * static_cast<int>(slices_ - s));
     }
   }
 }
@@ -113,6 +106,24 @@ double ClusterSums::rounded(std::int64_t cluster, std::span<double> sums) const 
   }
   const auto c = static_cast<std::size_t>(cluster);
   return weights_.empty() ? static_cast<double>(sizes_[c]) : weights_[c].rounded();
+}
+
+void ClusterSums::parts(std::int64_t cluster, const kernels::SumGrid& grid, std::span<std::int64_t> parts) const {
+  const auto c = static_cast<std::size_t>(cluster);
+  std::int64_t* to = parts.data();
+  *to++ = sizes_[c];
+  if (!weights_.empty()) {
+    const core::ExactSum::Limbs limbs = weights_[c].limbs();
+    const std::span<const std::int64_t> part = grid.weight_part(limbs);
+    to = std::copy(part.begin(), part.end(), to);
+  }
+  const double* const from = at(cluster);
+  for (std::int64_t j = 0; j < grid.cols(); ++j) {
+    for (int i = 0; i < grid.limbs(); ++i) {
+      const double slice = from[(grid.limbs() - 1 - i) * plan_->stride() + j];
+      *to++ = static_cast<std::int64_t>(std::ldexp(slice, -(grid.base(j) + kBits * i)));
+    }
+  }
 }
 
 }  // namespace vicinal::cpu

@@ -17,23 +17,18 @@
 #include <span>
 #include <vector>
 
+#include "backend/cluster_parts.hpp"
 #include "core/aligned.hpp"
 #include "core/exact_sum.hpp"
 #include "simd/lloyd_kernels.hpp"
 
 namespace vicinal::cpu {
 
-/// What a scan finds out about the terms of a column.
-struct ColumnRange {
-  double largest = 0;   ///< of |term|
-  double last_bit = 0;  ///< a power of two that divides every term; 0: every term is 0
-};
-
-/// How the terms of a table are cut.
+/// How the terms of a table are cut: slice s of a column is limb `slices` - s of its grid.
 class SlicePlan {
  public:
   SlicePlan() = default;
-  explicit SlicePlan(std::span<const ColumnRange> columns);
+  explicit SlicePlan(const kernels::SumGrid& grid);
 
   [[nodiscard]] std::int64_t slices() const noexcept { return slices_; }
   [[nodiscard]] std::int64_t stride() const noexcept { return stride_; }
@@ -60,6 +55,8 @@ class ClusterSums {
   void settle(std::int64_t cluster);
   /// The sums of a settled cluster; returns the sum of its weights (unweighted: its size). Each is rounded once.
   double rounded(std::int64_t cluster, std::span<double> sums) const;
+  /// The integers of a settled cluster on the grid of the plan.
+  void parts(std::int64_t cluster, const kernels::SumGrid& grid, std::span<std::int64_t> parts) const;
   [[nodiscard]] std::int64_t size(std::int64_t cluster) const { return sizes_[static_cast<std::size_t>(cluster)]; }
 
  private:

@@ -46,9 +46,10 @@ void take(Range& range, const Range& other) {
   range.last = std::min(range.last, other.last);
 }
 
-[[noreturn]] void refuse(const Context& ctx, const TableView& table) {
-  const auto fail = [](std::int64_t row, std::int64_t col, const char* what) {
-    throw Error(ErrorCode::bad_data, "table: row " + std::to_string(row) + ", column " + std::to_string(col) + what);
+[[noreturn]] void refuse(const Context& ctx, const TableView& table, std::int64_t first_row) {
+  const auto fail = [&](std::int64_t row, std::int64_t col, const char* what) {
+    throw Error(ErrorCode::bad_data,
+                "table: row " + std::to_string(first_row + row) + ", column " + std::to_string(col) + what);
   };
   std::vector<double> values(static_cast<std::size_t>(table.cols()));
   for_each_part(ctx, table, [&](const TableView& part, std::int64_t first) {
@@ -66,31 +67,10 @@ void take(Range& range, const Range& other) {
   throw Error(ErrorCode::internal, "kmeans: a value that was refused is no longer there");
 }
 
-std::vector<double> medians(const TableView& table) {
-  const std::int64_t d = table.cols();
-  const std::int64_t rows = std::clamp<std::int64_t>(kSampleValues / d, 1, std::min(kSample, table.rows()));
-  const std::int64_t step = table.is_block_source() ? 1 : table.rows() / rows;
-  std::vector<double> sample(static_cast<std::size_t>(rows * d));
-  if (step == 1) {
-    core::widen_rows(table, 0, rows, sample.data());
-  } else {
-    for (std::int64_t i = 0; i < rows; ++i) core::widen_rows(table, i * step, i * step + 1, sample.data() + i * d);
-  }
-  std::vector<double> centre(static_cast<std::size_t>(d));
-  std::vector<double> column(static_cast<std::size_t>(rows));
-  for (std::int64_t j = 0; j < d; ++j) {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      column[static_cast<std::size_t>(i)] = sample[static_cast<std::size_t>(i * d + j)];
-    }
-    std::nth_element(column.begin(), column.begin() + rows / 2, column.end());
-    centre[static_cast<std::size_t>(j)] = column[static_cast<std::size_t>(rows / 2)];
-  }
-  return centre;
-}
-
 }  // namespace
 
-TableScan scan_table(const Context& ctx, const TableView& table) {
+kernels::TableRanges scan_table(const Context& ctx, const TableView& table, std::span<const double> weights,
+                                std::int64_t first_row) {
   const std::int64_t d = table.cols();
   const auto columns = static_cast<std::size_t>(d);
   const Element element = row_element(table);
@@ -115,39 +95,45 @@ TableScan scan_table(const Context& ctx, const TableView& table) {
       }
     });
   });
-  TableScan scan;
-  scan.columns.resize(columns);
-  scan.least.resize(columns);
+  kernels::TableRanges ranges;
+  ranges.columns.resize(columns);
+  ranges.rows = table.rows();
   for (std::size_t j = 0; j < columns; ++j) {
     Range range;
     for (const Worker& worker : workers) take(range, worker.columns[j]);
-    if (!(std::bit_cast<double>(range.largest) < core::kTooLarge)) refuse(ctx, table);
+    if (!(std::bit_cast<double>(range.largest) < core::kTooLarge)) refuse(ctx, table, first_row);
     if (range.largest == 0) continue;
-    scan.columns[j] = {std::bit_cast<double>(range.largest), std::ldexp(1.0, range.last - 1074)};
-    scan.least[j] = std::bit_cast<double>(range.least);
-    scan.largest = std::max(scan.largest, scan.columns[j].largest);
+    ranges.columns[j] = {std::bit_cast<double>(range.largest), std::ldexp(1.0, range.last - 1074),
+                         std::bit_cast<double>(range.least)};
   }
-  scan.centre = medians(table);
-  return scan;
+  if (!weights.empty()) {
+    const auto [least, most] = std::minmax_element(weights.begin(), weights.end());
+    ranges.least_weight = *least;
+    ranges.largest_weight = *most;
+  }
+  return ranges;
 }
 
-std::vector<ColumnRange> terms_of(const TableScan& scan, std::span<const double> weights) {
-  if (weights.empty()) return scan.columns;
-  const auto [least, most] = std::minmax_element(weights.begin(), weights.end());
-  const double rows = static_cast<double>(weights.size());
-  const double squares = scan.largest * scan.largest * 4 * static_cast<double>(scan.columns.size());
-  if (!(std::max(scan.largest, 1.0) * *most * rows < 0x1p1000) || !(squares * *most * rows < 0x1p1000)) {
-    throw Error(ErrorCode::bad_data, "weights: so large that weighted sums may overflow");
+std::vector<double> middle_of_table(const TableView& table) {
+  const std::int64_t d = table.cols();
+  const std::int64_t rows = std::clamp<std::int64_t>(kSampleValues / d, 1, std::min(kSample, table.rows()));
+  const std::int64_t step = table.is_block_source() ? 1 : table.rows() / rows;
+  std::vector<double> sample(static_cast<std::size_t>(rows * d));
+  if (step == 1) {
+    core::widen_rows(table, 0, rows, sample.data());
+  } else {
+    for (std::int64_t i = 0; i < rows; ++i) core::widen_rows(table, i * step, i * step + 1, sample.data() + i * d);
   }
-  std::vector<ColumnRange> terms = scan.columns;
-  for (std::size_t j = 0; j < terms.size(); ++j) {
-    if (terms[j].last_bit == 0) continue;
-    // Rounding is monotone, so no term is larger than the one and, but for 0, none smaller than the other.
-    const double smallest = scan.least[j] * *least;
-    terms[j].largest = std::max(terms[j].largest * *most, 0x1p-1074);
-    terms[j].last_bit = std::ldexp(1.0, std::max(smallest > 0 ? std::ilogb(smallest) - 52 : -1074, -1074));
+  std::vector<double> centre(static_cast<std::size_t>(d));
+  std::vector<double> column(static_cast<std::size_t>(rows));
+  for (std::int64_t j = 0; j < d; ++j) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      column[static_cast<std::size_t>(i)] = sample[static_cast<std::size_t>(i * d + j)];
+    }
+    std::nth_element(column.begin(), column.begin() + rows / 2, column.end());
+    centre[static_cast<std::size_t>(j)] = column[static_cast<std::size_t>(rows / 2)];
   }
-  return terms;
+  return centre;
 }
 
 }  // namespace vicinal::cpu

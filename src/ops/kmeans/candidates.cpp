@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::int64_t kRounds = 5;
 constexpr std::int64_t kDrawsPerCluster = 2;
+constexpr std::size_t kSumsAtOnce = 64;
 
 class Drawing {
  public:
-  Drawing(kernels::Lloyd& lloyd, const kernels::ClusterTask& task) : task_(task), seeding_(lloyd.seeding(0)) {}
+  Drawing(kernels::Lloyd& lloyd, const RankRows& own) : own_(own), task_(own.task), seeding_(lloyd.seeding(0)) {}
 
   void round(std::int64_t count, Draws& draws);
   [[nodiscard]] double total() const { return seeding_->total(); }
@@ -23,6 +24,7 @@ class Drawing {
   Candidates with_rows();
 
  private:
+  const RankRows& own_;
   const kernels::ClusterTask& task_;
   std::unique_ptr<kernels::Seeding> seeding_;
   std::vector<std::int64_t> rows_;  // candidates
@@ -49,29 +51,42 @@ Candidates Drawing::with_rows() {
   seeding_->winners(winners);
   std::vector<std::int64_t> ends(rows_.size() + 1, 0);
   for (const std::int32_t winner : winners) ++ends[static_cast<std::size_t>(winner) + 1];
+  std::vector<std::int64_t> counts(ends.begin() + 1, ends.end());
   for (std::size_t c = 1; c < ends.size(); ++c) ends[c] += ends[c - 1];
   std::vector<double> weights(task_.weights.size());
   std::vector<std::int64_t> next(ends.begin(), ends.end() - 1);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     weights[static_cast<std::size_t>(next[static_cast<std::size_t>(winners[i])]++)] = task_.weights[i];
   }
+  own_.ranks.all_reduce_sum(counts);
   Candidates found;
   for (std::size_t c = 0; c < rows_.size(); ++c) {
-    if (ends[c + 1] == ends[c]) continue;
+    if (counts[c] == 0) continue;
     found.rows.push_back(rows_[c]);
-    core::ExactSum sum;
-    for (std::int64_t i = ends[c]; i < ends[c + 1] && !weights.empty(); ++i) {
-      sum.add(weights[static_cast<std::size_t>(i)]);
+    if (!own_.weighted) found.weights.push_back(static_cast<double>(counts[c]));
+  }
+  // Sums of weights, some candidates at a time.
+  std::vector<core::ExactSum::Limbs> limbs;
+  for (std::size_t first = 0; own_.weighted && first < rows_.size(); first += limbs.size()) {
+    limbs.clear();
+    for (std::size_t c = first; c < std::min(first + kSumsAtOnce, rows_.size()); ++c) {
+      core::ExactSum sum;
+      for (std::int64_t i = ends[c]; i < ends[c + 1]; ++i) sum.add(weights[static_cast<std::size_t>(i)]);
+      limbs.push_back(sum.limbs());
     }
-    found.weights.push_back(weights.empty() ? static_cast<double>(ends[c + 1] - ends[c]) : sum.rounded());
+    own_.ranks.all_reduce_sum({limbs.front().data(), limbs.size() * core::ExactSum::kLimbs});
+    for (std::size_t i = 0; i < limbs.size(); ++i) {
+      if (counts[first + i] > 0) found.weights.push_back(core::ExactSum(limbs[i]).rounded());
+    }
   }
   return found;
 }
 
 }  // namespace
 
-Candidates draw_candidates(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task, Draws& draws) {
-  Drawing drawing(lloyd, task);
+Candidates draw_candidates(const Context& ctx, kernels::Lloyd& lloyd, const RankRows& rows, Draws& draws) {
+  const kernels::ClusterTask& task = rows.task;
+  Drawing drawing(lloyd, rows);
   drawing.round(1, draws);
   for (std::int64_t round = 0; drawing.total() > 0 && (round < kRounds || drawing.drawn() < task.clusters); ++round) {
     ctx.report("seed", 0.5 * static_cast<double>(std::min(round, kRounds)) / static_cast<double>(kRounds));

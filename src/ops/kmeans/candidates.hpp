@@ -7,6 +7,7 @@
 
 #include "backend/kmeans.hpp"
 #include "ops/kmeans/draws.hpp"
+#include "ops/kmeans/rank_rows.hpp"
 
 namespace vicinal::ops {
 
@@ -16,7 +17,7 @@ struct Candidates {
 };
 
 /// O(n l d) for l candidates, by assignments to at most `task.clusters` of them at a time.
-Candidates draw_candidates(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task, Draws& draws);
+Candidates draw_candidates(const Context& ctx, kernels::Lloyd& lloyd, const RankRows& rows, Draws& draws);
 
 /// As many candidates as k clusters usually have, and the bytes that drawing them from n rows takes.
 std::int64_t usual_candidates(std::int64_t n, std::int64_t k);

@@ -21,6 +21,34 @@ std::string shape_of(const TableView& table) {
   return std::to_string(table.rows()) + " x " + std::to_string(table.cols());
 }
 
+void check_kind(Metric metric, std::int64_t clusters) {
+  if (clusters < 1) refuse("clusters: is " + std::to_string(clusters) + ", must be at least 1");
+  if (metric != Metric::euclidean && metric != Metric::cosine) {
+    refuse("metric: k-means has no " + std::string(name_of(metric)) + ", only euclidean and cosine");
+  }
+  if (clusters >= kMaxClusters) {
+    refuse("clusters: is " + std::to_string(clusters) + ", must be below " + std::to_string(kMaxClusters));
+  }
+}
+
+// All else that options say.
+void check_options(const Context& ctx, std::int64_t cols, const KMeansOptions& options) {
+  if (options.metric == Metric::cosine && options.rule == KMeansRule::classical) {
+    refuse("rule: classical is the rule of tools that have no cosine");
+  }
+  if (options.batch_size < 0 || options.batch_size >= kMaxInBatch) {
+    refuse("batch_size: must be from 0 to " + std::to_string(kMaxInBatch - 1));
+  }
+  if (options.batch_size > 0 && options.rule == KMeansRule::classical) {
+    refuse("rule: classical is the rule of tools that have no mini-batches");
+  }
+  if (options.runs < 1 || options.runs > 65536) refuse("runs: must be from 1 to 65536");
+  if (options.max_iterations < 1) refuse("max_iterations: must be at least 1");
+  if (!(options.tolerance >= 0 && std::isfinite(options.tolerance))) refuse("tolerance: must be finite and at least 0");
+  if (!(options.changed_share >= 0 && options.changed_share < 1)) refuse("changed_share: must be in [0, 1)");
+  if (options.init == KMeansInit::given) ops::check_given(ctx, options.centres, options.clusters, cols);
+}
+
 }  // namespace
 
 std::string_view name_of(KMeansInit init) noexcept {
@@ -40,14 +68,15 @@ KMeansInit kmeans_init_from(std::string_view name) {
 
 namespace ops {
 
-void check_weights(std::span<const double> weights, std::int64_t n) {
+void check_weights(std::span<const double> weights, std::int64_t n, std::int64_t first_row) {
   if (weights.empty()) return;
   if (static_cast<std::int64_t>(weights.size()) != n) {
     refuse("weights: there are " + std::to_string(weights.size()) + " for " + std::to_string(n) + " rows");
   }
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] >= 0 && std::isfinite(weights[i]))) {
-      refuse("weights: that of row " + std::to_string(i) + " must be finite and at least 0");
+      refuse("weights: that of row " + std::to_string(first_row + static_cast<std::int64_t>(i)) +
+             " must be finite and at least 0");
     }
   }
 }
@@ -87,13 +116,7 @@ void check_clusters(const Context& ctx, const TableView& table, std::span<const 
   check_table(ctx, table, "table");
   check_weights(weights, table.rows());
   if (weighted_rows(table, weights) == 0) refuse("weights: all are 0");
-  if (clusters < 1) refuse("clusters: is " + std::to_string(clusters) + ", must be at least 1");
-  if (metric != Metric::euclidean && metric != Metric::cosine) {
-    refuse("metric: k-means has no " + std::string(name_of(metric)) + ", only euclidean and cosine");
-  }
-  if (clusters >= kMaxClusters) {
-    refuse("clusters: is " + std::to_string(clusters) + ", must be below " + std::to_string(kMaxClusters));
-  }
+  check_kind(metric, clusters);
 }
 
 void check_given(const Context& ctx, const TableView& centres, std::int64_t clusters, std::int64_t d) {
@@ -109,25 +132,24 @@ void check_given(const Context& ctx, const TableView& centres, std::int64_t clus
 
 void check_kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) {
   check_clusters(ctx, table, options.weights, options.metric, options.clusters);
-  const std::int64_t rows = weighted_rows(table, options.weights);
-  if (options.clusters > rows) {
-    refuse("clusters: is " + std::to_string(options.clusters) + ", but the table has only " + std::to_string(rows) +
-           (rows < table.rows() ? " rows with a weight above 0" : " rows"));
+  check_all_rows(table.rows(), weighted_rows(table, options.weights), options);
+  check_options(ctx, table.cols(), options);
+}
+
+void check_shard(const Context& ctx, const TableView& shard, std::int64_t first_row, const KMeansOptions& options) {
+  check_table(ctx, shard, "table");
+  check_weights(options.weights, shard.rows(), first_row);
+  check_kind(options.metric, options.clusters);
+  check_options(ctx, shard.cols(), options);
+  if (options.batch_size > 0) refuse("batch_size: mini-batches are drawn from a table that is whole, not from shards");
+}
+
+void check_all_rows(std::int64_t rows, std::int64_t weighted, const KMeansOptions& options) {
+  if (weighted == 0) refuse("weights: all are 0");
+  if (options.clusters > weighted) {
+    refuse("clusters: is " + std::to_string(options.clusters) + ", but the table has only " + std::to_string(weighted) +
+           (weighted < rows ? " rows with a weight above 0" : " rows"));
   }
-  if (options.metric == Metric::cosine && options.rule == KMeansRule::classical) {
-    refuse("rule: classical is the rule of tools that have no cosine");
-  }
-  if (options.batch_size < 0 || options.batch_size >= kMaxInBatch) {
-    refuse("batch_size: must be from 0 to " + std::to_string(kMaxInBatch - 1));
-  }
-  if (options.batch_size > 0 && options.rule == KMeansRule::classical) {
-    refuse("rule: classical is the rule of tools that have no mini-batches");
-  }
-  if (options.runs < 1 || options.runs > 65536) refuse("runs: must be from 1 to 65536");
-  if (options.max_iterations < 1) refuse("max_iterations: must be at least 1");
-  if (!(options.tolerance >= 0 && std::isfinite(options.tolerance))) refuse("tolerance: must be finite and at least 0");
-  if (!(options.changed_share >= 0 && options.changed_share < 1)) refuse("changed_share: must be in [0, 1)");
-  if (options.init == KMeansInit::given) check_given(ctx, options.centres, options.clusters, table.cols());
 }
 
 }  // namespace ops

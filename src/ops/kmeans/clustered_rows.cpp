@@ -23,7 +23,7 @@ DType copied_type(const TableView& table, Metric metric) {
 }
 
 RowCopy copy_of(const Context& ctx, const TableView& table, const kernels::Lloyd& reader,
-                std::span<const std::int64_t> rows, Metric metric) {
+                std::span<const std::int64_t> rows, Metric metric, std::int64_t first_row) {
   const DType dtype = copied_type(table, metric);
   const std::int64_t d = table.cols();
   const std::int64_t row_bytes = d * size_of(dtype);
@@ -49,7 +49,7 @@ RowCopy copy_of(const Context& ctx, const TableView& table, const kernels::Lloyd
     }
     if (metric == Metric::cosine) {
       bring_to_length_one(ctx, values.first((end - begin) * static_cast<std::size_t>(d)), d, "table",
-                          [&](std::int64_t i) { return rows[begin + static_cast<std::size_t>(i)]; });
+                          [&](std::int64_t i) { return first_row + rows[begin + static_cast<std::size_t>(i)]; });
     }
     to += static_cast<std::int64_t>(end - begin) * row_bytes;
     begin = end;
@@ -59,7 +59,8 @@ RowCopy copy_of(const Context& ctx, const TableView& table, const kernels::Lloyd
 
 }  // namespace
 
-ClusteredRows::ClusteredRows(const Context& ctx, const TableView& table, std::span<const double> weights, Metric metric)
+ClusteredRows::ClusteredRows(const Context& ctx, const TableView& table, std::span<const double> weights, Metric metric,
+                             std::int64_t first_row)
     : kept_{nullptr, table}, weights_(weights) {
   if (!copies_rows(weights, metric)) return;
   std::vector<std::int64_t> kept;
@@ -67,10 +68,10 @@ ClusteredRows::ClusteredRows(const Context& ctx, const TableView& table, std::sp
     const bool has_weight = weights.empty() || weights[static_cast<std::size_t>(i)] > 0;
     (has_weight ? kept : left_out_).push_back(i);
   }
-  const auto reader = kernels::backend_of(ctx).kmeans().lloyd(ctx, {table, {}, 1, false});
-  kept_ = copy_of(ctx, table, *reader, kept, metric);
+  const auto reader = kernels::backend_of(ctx).kmeans().lloyd(ctx, {table, {}, 1, false, first_row});
+  kept_ = copy_of(ctx, table, *reader, kept, metric, first_row);
   if (left_out_.empty()) return;
-  others_ = copy_of(ctx, table, *reader, left_out_, metric);
+  others_ = copy_of(ctx, table, *reader, left_out_, metric, first_row);
   for (const std::int64_t row : kept) kept_weights_.push_back(weights[static_cast<std::size_t>(row)]);
   weights_ = kept_weights_;
 }
@@ -80,7 +81,7 @@ RowCopy rows_on_host(const Context& ctx, const TableView& table) {
   std::vector<std::int64_t> all(static_cast<std::size_t>(table.rows()));
   std::iota(all.begin(), all.end(), std::int64_t{0});
   const auto reader = kernels::backend_of(ctx).kmeans().lloyd(ctx, {table, {}, 1, false});
-  return copy_of(ctx, table, *reader, all, Metric::euclidean);
+  return copy_of(ctx, table, *reader, all, Metric::euclidean, 0);
 }
 
 std::uint64_t bytes_on_host(const TableView& table) {

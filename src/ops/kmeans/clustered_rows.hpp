@@ -28,7 +28,9 @@ class ClusteredRows {
   /// Weights: [n] finite and at least 0, or empty: 1 each. A table that need not be copied is not looked at; another is
   /// read twice. Throws `bad_data` for what `kernels::Backend::lloyd` refuses and, with Metric::cosine, for rows of
   /// zeros, whether they have a weight or not.
-  ClusteredRows(const Context& ctx, const TableView& table, std::span<const double> weights, Metric metric);
+  /// `first_row` is added to the numbers of rows.
+  ClusteredRows(const Context& ctx, const TableView& table, std::span<const double> weights, Metric metric,
+                std::int64_t first_row = 0);
 
   [[nodiscard]] const TableView& table() const noexcept { return kept_.table; }
   [[nodiscard]] std::span<const double> weights() const noexcept { return weights_; }

@@ -8,6 +8,7 @@
 #include "backend/backend.hpp"
 #include "core/sampling.hpp"
 #include "core/table_access.hpp"
+#include "ops/common/together.hpp"
 #include "ops/kmeans/candidates.hpp"
 #include "ops/kmeans/draws.hpp"
 
@@ -22,7 +23,9 @@ std::int64_t trials_of(std::int64_t clusters) {
 // Steps of k-means++ between two looks at the cancel token: some tens of milliseconds of a device.
 std::int64_t steps_at_once(const kernels::ClusterTask& task) {
   constexpr std::int64_t kElements = std::int64_t{1} << 30;
-  return std::clamp<std::int64_t>(kElements / (task.table.rows() * task.table.cols()), 1, 256);
+  const std::int64_t elements =
+      std::max<std::int64_t>(task.table.rows() * task.table.cols(), 1);  // a rank may have none
+  return std::clamp<std::int64_t>(kElements / elements, 1, 256);
 }
 
 // The rows that k-means++ chooses.
@@ -42,17 +45,19 @@ std::vector<std::int64_t> plus_plus(const Context& ctx, kernels::Lloyd& from, co
   return rows;
 }
 
-// k-means||: k-means++ among candidates, on the same backend.
-std::vector<std::int64_t> parallel(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task,
-                                   Draws& draws) {
-  const Candidates found = draw_candidates(ctx, lloyd, task, draws);
+// k-means||: k-means++ among candidates, on the same backend, by every rank alike.
+std::vector<std::int64_t> parallel(const Context& ctx, kernels::Lloyd& lloyd, const RankRows& own, Draws& draws) {
+  const Candidates found = draw_candidates(ctx, lloyd, own, draws);
   const auto count = static_cast<std::int64_t>(found.rows.size());
-  const std::int64_t d = task.table.cols();
+  const std::int64_t d = own.task.table.cols();
   std::vector<double> values(static_cast<std::size_t>(count * d));
   lloyd.rows(found.rows, values);
-  const kernels::ClusterTask of_candidates = {TableView(values.data(), count, d), found.weights, 1, false};
-  const auto among = kernels::backend_of(ctx).kmeans().lloyd(ctx, of_candidates);
-  std::vector<std::int64_t> rows = plus_plus(ctx, *among, of_candidates, task.clusters, draws);
+  std::vector<std::int64_t> rows;
+  together(own.ranks, [&] {
+    const kernels::ClusterTask of_candidates = {TableView(values.data(), count, d), found.weights, 1, false};
+    const auto among = kernels::backend_of(ctx).kmeans().lloyd(ctx, of_candidates);
+    rows = plus_plus(ctx, *among, of_candidates, own.task.clusters, draws);
+  });
   for (std::int64_t& row : rows) row = found.rows[static_cast<std::size_t>(row)];
   return rows;
 }
@@ -75,8 +80,9 @@ kernels::MemoryNeed initial_bytes(const Context& ctx, std::int64_t n, std::int64
   return bytes;
 }
 
-std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task,
+std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, const RankRows& own,
                                     const KMeansOptions& options, std::int64_t run) {
+  const kernels::ClusterTask& task = own.task;
   std::vector<double> centres(static_cast<std::size_t>(task.clusters * task.table.cols()));
   Draws draws(options.seed, run);
   std::vector<std::int64_t> rows;
@@ -89,13 +95,13 @@ std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, c
       std::iota(rows.begin(), rows.end(), 0);
       break;
     case KMeansInit::random:
-      rows = core::rows_without_replacement(task.table.rows(), task.clusters, [&] { return draws.next(); });
+      rows = core::rows_without_replacement(own.total, task.clusters, [&] { return draws.next(); });
       break;
     case KMeansInit::plus_plus:
       rows = plus_plus(ctx, lloyd, task, task.clusters, draws);
       break;
     case KMeansInit::parallel:
-      rows = parallel(ctx, lloyd, task, draws);
+      rows = parallel(ctx, lloyd, own, draws);
       break;
   }
   lloyd.rows(rows, centres);

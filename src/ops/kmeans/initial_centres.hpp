@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/kmeans.hpp"
+#include "ops/kmeans/rank_rows.hpp"
 #include "vicinal/kmeans.hpp"
 
 namespace vicinal::ops {
@@ -16,7 +17,7 @@ std::int64_t seeding_trials(const KMeansOptions& options);
 kernels::MemoryNeed initial_bytes(const Context& ctx, std::int64_t n, std::int64_t d, const KMeansOptions& options);
 
 /// The first centres of a run, [clusters, d]. `KMeansInit::given` reads the options' centres.
-std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, const kernels::ClusterTask& task,
+std::vector<double> initial_centres(const Context& ctx, kernels::Lloyd& lloyd, const RankRows& rows,
                                     const KMeansOptions& options, std::int64_t run);
 
 }  // namespace vicinal::ops

@@ -52,7 +52,7 @@ class Stepper {
 
  private:
   void draw();
-  void fill_new(kernels::Lloyd& batch);
+  void fill_new(kernels::Lloyd& batch, const kernels::ClusterTask& task);
   std::vector<double> cluster_weights(const kernels::Lloyd& batch);
   void move_centre(std::int64_t cluster, double weight);
 
@@ -83,13 +83,14 @@ void Stepper::draw() {
 }
 
 // Clusters that have never had a row take the farthest of the batch.
-void Stepper::fill_new(kernels::Lloyd& batch) {
+void Stepper::fill_new(kernels::Lloyd& batch, const kernels::ClusterTask& task) {
   batch.sizes(sizes_);
   std::vector<std::int32_t> empty;
   for (std::size_t c = 0; c < sizes_.size(); ++c) {
     if (sizes_[c] == 0 && masses_[c] == 0) empty.push_back(static_cast<std::int32_t>(c));
   }
-  if (!empty.empty()) fill_empty(batch, options_.batch_size, task_.clusters, empty);
+  Communicator self;
+  if (!empty.empty()) fill_empty(batch, {self, task, 0, task.table.rows(), !task.weights.empty()}, empty);
 }
 
 // What the rows of each cluster weigh; sizes_ are those of the batch.
@@ -132,7 +133,7 @@ double Stepper::step() {
   batch->start(centres_);
   const kernels::LloydStep assigned = batch->assign();
   const double inertia = batch->inertia() * inertia_unit(options_.metric);
-  if (options_.empty == EmptyClusters::farthest && assigned.empty > 0) fill_new(*batch);
+  if (options_.empty == EmptyClusters::farthest && assigned.empty > 0) fill_new(*batch, task);
   batch->sizes(sizes_);
   const std::vector<double> weights = cluster_weights(*batch);
   batch->means();

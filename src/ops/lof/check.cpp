@@ -115,31 +115,39 @@ void check_lof_graph(const Context& ctx, const NeighborGraph& graph, const LofOp
                     "scores other rows",
                     n, graph.table_rows));
   }
+  check_lof_lists(ctx, graph, 0, n, options);
+}
+
+void check_lof_lists(const Context& ctx, const NeighborGraph& graph, std::int64_t first_row, std::int64_t n,
+                     const LofOptions& options) {
+  const std::int64_t rows = graph.rows;
   const auto entries = static_cast<std::int64_t>(graph.ids.size());
   if (graph.distances.size() != graph.ids.size()) {
     refuse(fmt::format("graph: has {} ids, but {} distances", entries, graph.distances.size()));
   }
   if (graph.is_csr()) {
     const auto& offsets = graph.offsets;
-    if (static_cast<std::int64_t>(offsets.size()) != n + 1 || offsets.front() != 0 || offsets.back() != entries) {
-      refuse(fmt::format("graph: its offsets do not lead from 0 to its {} ids in {} steps", entries, n));
+    if (static_cast<std::int64_t>(offsets.size()) != rows + 1 || offsets.front() != 0 || offsets.back() != entries) {
+      refuse(fmt::format("graph: its offsets do not lead from 0 to its {} ids in {} steps", entries, rows));
     }
-    for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t i = 0; i < rows; ++i) {
       const std::int64_t begin = offsets[static_cast<std::size_t>(i)];
       const std::int64_t end = offsets[static_cast<std::size_t>(i) + 1];
       if (begin < 0 || end < begin || end > entries) {
-        refuse(fmt::format("graph: its offsets do not ascend at row {}", i));
+        refuse(fmt::format("graph: its offsets do not ascend at row {}", first_row + i));
       }
       if (begin == end) {
-        throw Error(ErrorCode::bad_data, fmt::format("graph: row {} has no neighbor, so that it has no score", i));
+        throw Error(ErrorCode::bad_data,
+                    fmt::format("graph: row {} has no neighbor, so that it has no score", first_row + i));
       }
       if (options.score == OutlierScore::ldof && end - begin < 2) {
-        throw Error(ErrorCode::bad_data, fmt::format("graph: row {} has one neighbor, but ldof needs two", i));
+        throw Error(ErrorCode::bad_data,
+                    fmt::format("graph: row {} has one neighbor, but ldof needs two", first_row + i));
       }
     }
   } else {
-    if (entries / n != graph.k || entries % n != 0) {
-      refuse(fmt::format("graph: has {} ids, but {} rows of {}", entries, n, graph.k));
+    if (entries / rows != graph.k || entries % rows != 0) {
+      refuse(fmt::format("graph: has {} ids, but {} rows of {}", entries, rows, graph.k));
     }
     check_lof_k(options, n);
     if (graph.k < longest_k(options)) {
@@ -148,25 +156,40 @@ void check_lof_graph(const Context& ctx, const NeighborGraph& graph, const LofOp
     }
   }
   constexpr std::int64_t kRows = 4096;
-  core::parallel_for(ctx, (n + kRows - 1) / kRows, [&](std::int64_t task, int /*worker*/) {
-    for (std::int64_t row = task * kRows; row < std::min(n, (task + 1) * kRows); ++row) {
+  core::parallel_for(ctx, (rows + kRows - 1) / kRows, [&](std::int64_t task, int /*worker*/) {
+    for (std::int64_t row = task * kRows; row < std::min(rows, (task + 1) * kRows); ++row) {
       const auto ids = graph.ids_of(row);
       const auto distances = graph.distances_of(row);
       for (std::size_t i = 0; i < ids.size(); ++i) {
-        if (ids[i] < 0 || ids[i] >= n || ids[i] == row) {
-          throw Error(ErrorCode::bad_data, fmt::format("graph: row {} has the neighbor {}, which is {}", row, ids[i],
-                                                       ids[i] == row ? "itself" : "no row of the table"));
+        if (ids[i] < 0 || ids[i] >= n || ids[i] == first_row + row) {
+          throw Error(ErrorCode::bad_data,
+                      fmt::format("graph: row {} has the neighbor {}, which is {}", first_row + row, ids[i],
+                                  ids[i] == first_row + row ? "itself" : "no row of the table"));
         }
         const double before = i > 0 ? distances[i - 1] : 0;
         if (!(distances[i] >= before && std::isfinite(distances[i]))) {
           throw Error(ErrorCode::bad_data,
                       fmt::format("graph: row {} has a neighbor at distance {}, after one at {}; distances are finite, "
                                   "not below 0, and ascend",
-                                  row, distances[i], before));
+                                  first_row + row, distances[i], before));
         }
       }
     }
   });
+}
+
+void check_lof_shards(const LofOptions& options) {
+  const std::string name(name_of(options.score));
+  if (core::needs_table(options.score)) {
+    refuse("score: " + name + " is made of distances between neighbors, which lie on several ranks");
+  }
+  if (options.score == OutlierScore::inflo) {
+    refuse("score: inflo looks at the rows that have a row as a neighbor, which lie on several ranks");
+  }
+  if (options.ties == Ties::all) refuse("ties: all needs the table, whose rows lie on several ranks");
+  if (options.duplicates == Duplicates::distinct) {
+    refuse("duplicates: distinct needs the table, whose rows lie on several ranks");
+  }
 }
 
 void check_places(const TableView& table) {

@@ -21,6 +21,11 @@ void check_lof_k(const LofOptions& options, std::int64_t n);
 /// Throws `bad_data` naming the row for a graph that cannot be a table's within itself, `invalid_argument` for one of
 /// other rows, or with fewer neighbors than `k`.
 void check_lof_graph(const Context& ctx, const NeighborGraph& graph, const LofOptions& options);
+/// The same for the lists of the rows from `first_row` on of a table of n rows, which are those of one rank.
+void check_lof_lists(const Context& ctx, const NeighborGraph& graph, std::int64_t first_row, std::int64_t n,
+                     const LofOptions& options);
+/// Throws `invalid_argument` naming a score or an option that needs what no rank has alone.
+void check_lof_shards(const LofOptions& options);
 /// Throws `invalid_argument` for a table that is not in host memory.
 void check_places(const TableView& table);
 /// Throws `invalid_argument` for a model that was not kept for novelty or is of another table.

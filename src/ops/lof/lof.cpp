@@ -11,16 +11,13 @@
 #include "backend/lof.hpp"
 #include "backend/nearest.hpp"
 #include "core/entry.hpp"
-#include "core/erf.hpp"
-#include "core/exact_sum.hpp"
-#include "core/infinity.hpp"
 #include "core/memory.hpp"
-#include "core/parallel.hpp"
 #include "core/poll.hpp"
 #include "core/seconds.hpp"
 #include "ops/common/check.hpp"
 #include "ops/lof/check.hpp"
 #include "ops/lof/places.hpp"
+#include "ops/lof/scoring.hpp"
 #include "ops/nearest/search.hpp"
 
 namespace vicinal {
@@ -30,132 +27,31 @@ using kernels::LofResult;
 using kernels::LofTask;
 using ops::longest_k;
 
-constexpr std::int64_t kRows = 16384;  // of a task
-
-LofTask task_of(const LofOptions& options, std::int64_t rows) {
-  LofTask task;
-  task.score = options.score;
-  task.duplicates = options.duplicates == Duplicates::distinct ? Duplicates::infinite : options.duplicates;
-  task.across = options.across;
-  task.near.rows = rows;
-  task.near.k = task.near.stride = longest_k(options);
-  task.k_from = options.k_to > 0 ? options.k : 0;
-  task.metric = options.metric;
-  task.p = options.p;
-  task.keep = options.novelty;
-  return task;
-}
-
-void take_graph(const NeighborGraph& graph, LofTask& task) {
-  task.near.ids = graph.ids.data();
-  task.near.distances = graph.distances.data();
-  task.near.stride = graph.k;
-  if (!graph.is_csr()) return;
-  task.near.offsets = graph.offsets.data();
-  task.near.k = 0;
-  for (std::int64_t row = 0; row < graph.rows; ++row) {
-    task.near.k = std::max(task.near.k, static_cast<std::int64_t>(graph.ids_of(row).size()));
-  }
-}
-
-std::uint64_t result_bytes(const LofTask& task) {
-  const auto rows = static_cast<std::uint64_t>(task.near.rows) * sizeof(double);
-  return rows + (task.keep ? 2 * rows * static_cast<std::uint64_t>(task.ks()) : 0);
-}
-
-template <class Body>
-void for_each_row(const Context& ctx, std::int64_t rows, const Body& body) {
-  core::parallel_for(ctx, (rows + kRows - 1) / kRows, [&](std::int64_t task, int worker) {
-    for (std::int64_t row = task * kRows; row < std::min(rows, (task + 1) * kRows); ++row) body(row, worker);
-  });
-}
-
-/// Lambda times the root of the mean squared PLOF.
-double spread_of(const Context& ctx, const std::vector<double>& plofs, double lambda) {
-  struct Part {
-    core::ExactSum sum;
-    std::int64_t count = 0;
-  };
-  std::vector<Part> parts(static_cast<std::size_t>(ctx.threads()));
-  for_each_row(ctx, static_cast<std::int64_t>(plofs.size()), [&](std::int64_t row, int worker) {
-    const double plof = plofs[static_cast<std::size_t>(row)];
-    if (!std::isfinite(plof)) return;
-    parts[static_cast<std::size_t>(worker)].sum.add(plof * plof);
-    ++parts[static_cast<std::size_t>(worker)].count;
-  });
-  Part all;
-  for (const Part& part : parts) {
-    all.sum.add(part.sum);
-    all.count += part.count;
-  }
-  return all.count > 0 ? lambda * std::sqrt(all.sum.rounded() / static_cast<double>(all.count)) : 0;
-}
-
-/// PLOFs become probabilities.
-void make_probabilities(const Context& ctx, double spread, std::vector<double>& scores) {
-  for_each_row(ctx, static_cast<std::int64_t>(scores.size()), [&](std::int64_t row, int /*worker*/) {
-    double& score = scores[static_cast<std::size_t>(row)];
-    if (!(score > 0)) {
-      score = 0;
-    } else if (std::isinf(score) || spread == 0) {
-      score = 1;
-    } else {
-      score = core::erf_of(score / (spread * 1.4142135623730951));
-    }
-  });
-}
-
-double own_threshold(OutlierScore score) {
-  switch (score) {
-    case OutlierScore::knn:
-    case OutlierScore::knn_weighted:
-      return kInfinity;
-    case OutlierScore::loop:
-      return 0.5;
-    case OutlierScore::ldof:
-      return 1;
-    default:
-      return 1.5;
-  }
-}
-
 /// The threshold above which a share of the scores lies.
 double threshold_of(const Context& ctx, const std::vector<double>& scores, double contamination) {
   std::vector<double> negated(scores.size());
   std::transform(scores.begin(), scores.end(), negated.begin(), [](double score) { return 0 - score; });
-  const double place = static_cast<double>(scores.size() - 1) * ((100 * contamination) / 100);
-  const auto i = static_cast<std::ptrdiff_t>(place);
-  const double t = place - static_cast<double>(i);
+  const ops::ThresholdPlace at = ops::threshold_place(std::ssize(scores), contamination);
   core::Poll poll(ctx);
-  std::nth_element(negated.begin(), negated.begin() + i, negated.end(), [&](double x, double y) {
+  std::nth_element(negated.begin(), negated.begin() + at.i, negated.end(), [&](double x, double y) {
     poll.step();
     return x < y;
   });
-  const double a = negated[static_cast<std::size_t>(i)];
-  if (t == 0) return 0 - a;
-  const double b = *std::min_element(negated.begin() + i + 1, negated.end());
-  if (a == b) return 0 - a;
-  if (std::isinf(a)) return 0 - b;
-  return 0 - (t < 0.5 ? a + (b - a) * t : b - (b - a) * (1 - t));
-}
-
-/// Throws `bad_data` naming the first row of `argument` without a score: sums of its distances overflowed.
-void require_numbers(const std::vector<double>& scores, const char* argument) {
-  const auto found = std::find_if(scores.begin(), scores.end(), [](double score) { return std::isnan(score); });
-  if (found == scores.end()) return;
-  throw Error(ErrorCode::bad_data, std::string(argument) + ": row " + std::to_string(found - scores.begin()) +
-                                       " has no score, because sums of distances around it overflow");
+  const double a = negated[static_cast<std::size_t>(at.i)];
+  const double b = at.t == 0 ? a : *std::min_element(negated.begin() + at.i + 1, negated.end());
+  return ops::threshold_between(a, b, at.t);
 }
 
 /// What is left to do when the scores are there; the time since `start` is added to what they took.
 void finish(const Context& ctx, std::chrono::steady_clock::time_point start, Lof& found) {
-  require_numbers(found.scores, "table");
+  ops::require_numbers(found.scores, "table");
   if (found.options.score == OutlierScore::loop) {
-    found.spread = spread_of(ctx, found.scores, found.options.lambda);
-    make_probabilities(ctx, found.spread, found.scores);
+    const ops::FinitePlofs plofs = ops::finite_plofs(ctx, found.scores);
+    found.spread = ops::spread_of(plofs.squares.rounded(), plofs.count, found.options.lambda);
+    ops::make_probabilities(ctx, found.spread, found.scores);
   }
   found.threshold = found.options.contamination > 0 ? threshold_of(ctx, found.scores, found.options.contamination)
-                                                    : own_threshold(found.options.score);
+                                                    : ops::own_threshold(found.options.score);
   found.outliers =
       std::count_if(found.scores.begin(), found.scores.end(), [&](double score) { return score > found.threshold; });
   found.score_seconds += seconds_since(start);
@@ -195,8 +91,8 @@ Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView
                                                  " is made of distances between neighbors, and needs the table");
   }
   ops::check_lof_graph(ctx, graph, options);  // k as well, where it counts
-  LofTask task = task_of(options, graph.rows);
-  take_graph(graph, task);
+  LofTask task = ops::task_of(options, graph.rows);
+  ops::take_graph(graph, task);
   task.metric = graph.metric;
   task.p = graph.p;
   if (table != nullptr) {
@@ -213,7 +109,7 @@ Lof lof_of_graph(const Context& ctx, const NeighborGraph& graph, const TableView
   found.plan = graph.plan;
   found.plan.device = ctx.device();
   const kernels::MemoryNeed bytes = kernels::backend_of(ctx).lof().bytes(ctx, task);
-  found.plan.memory = result_bytes(task) + bytes.host;
+  found.plan.memory = ops::result_bytes(task) + bytes.host;
   found.plan.device_memory = bytes.device;
   core::require_memory(ctx, found.plan.memory, "lof");
   const auto start = std::chrono::steady_clock::now();
@@ -240,7 +136,7 @@ LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableV
                 const LofOptions& options) {
   const kernels::Backend& backend = kernels::backend_of(ctx);
   LofJob job;
-  job.task = task_of(options, queries == nullptr ? index.table.rows() : queries->rows());
+  job.task = ops::task_of(options, queries == nullptr ? index.table.rows() : queries->rows());
   if (core::needs_table(options.score)) {
     if (index.table.is_block_source()) {
       throw Error(ErrorCode::invalid_argument, "score: " + std::string(name_of(options.score)) +
@@ -249,7 +145,7 @@ LofJob plan_job(const Context& ctx, const kernels::Prepared& index, const TableV
     job.task.table = index.table;
   }
   const kernels::MemoryNeed bytes = backend.lof().bytes(ctx, job.task);
-  ops::SearchRequest request = request_of(options, queries, result_bytes(job.task) + bytes.host);
+  ops::SearchRequest request = request_of(options, queries, ops::result_bytes(job.task) + bytes.host);
   request.lists_held = backend.nearest().holds_lists(nullptr);
   job.search = ops::plan_job(ctx, index, request, true);
   job.search.plan.device_memory += bytes.device;
@@ -275,11 +171,11 @@ Lof lof_of_places(const Context& ctx, const Index& index, const LofOptions& opti
   ops::check_places(index.table());
   const ops::Places places = ops::places_of(ctx, index.table());
   const ops::PlaceGraph made = ops::place_graph(ctx, index.table(), places, nullptr, options);
-  LofTask task = task_of(options, made.graph.rows);
-  take_graph(made.graph, task);
+  LofTask task = ops::task_of(options, made.graph.rows);
+  ops::take_graph(made.graph, task);
   task.near.weights = made.weights.data();
   Lof of_places = result_of(options);
-  core::require_memory(ctx, result_bytes(task) + kernels::backend_of(ctx).lof().bytes(ctx, task).host, "lof");
+  core::require_memory(ctx, ops::result_bytes(task) + kernels::backend_of(ctx).lof().bytes(ctx, task).host, "lof");
   const auto start = std::chrono::steady_clock::now();
   score_task(ctx, task, of_places);
 
@@ -360,8 +256,8 @@ std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& m
       if (!model.densities.empty()) densities.push_back(model.densities[static_cast<std::size_t>(row)]);
     }
     known = {k_distances, densities, model.caps};
-    LofTask task = task_of(options, made.graph.rows);
-    take_graph(made.graph, task);
+    LofTask task = ops::task_of(options, made.graph.rows);
+    ops::take_graph(made.graph, task);
     task.near.weights = made.weights.data();
     task.model = &known;
     score_task(ctx, task, found);
@@ -370,8 +266,8 @@ std::vector<double> novelty(const Context& ctx, const Index& index, const Lof& m
     job.task.model = &known;
     run_job(ctx, job, found);
   }
-  require_numbers(found.scores, "queries");
-  if (options.score == OutlierScore::loop) make_probabilities(ctx, model.spread, found.scores);
+  ops::require_numbers(found.scores, "queries");
+  if (options.score == OutlierScore::loop) ops::make_probabilities(ctx, model.spread, found.scores);
   return std::move(found.scores);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
@@ -383,10 +279,10 @@ Plan plan_lof(const Context& ctx, const TableView& table, const LofOptions& opti
   ops::check_lof_options(options);
   ops::check_lof_k(options, table.rows());
   const kernels::Backend& backend = kernels::backend_of(ctx);
-  LofTask task = task_of(options, table.rows());
+  LofTask task = ops::task_of(options, table.rows());
   if (core::needs_table(options.score)) task.table = table;
   const kernels::MemoryNeed bytes = backend.lof().bytes(ctx, task);
-  ops::SearchRequest request = request_of(options, nullptr, result_bytes(task) + bytes.host);
+  ops::SearchRequest request = request_of(options, nullptr, ops::result_bytes(task) + bytes.host);
   Plan plan = ops::plan_search(ctx, table, request);
   plan.device_memory += bytes.device;
   return plan;

@@ -20,6 +20,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -252,6 +253,13 @@ void add_lle(Bits& bits, const Lle& found) {
   bits.add(found.embedding);
   for (const LlePiece& piece : found.pieces) bits.add(piece.singular_values);
 }
+/// A group of one rank, and the values that it exchanges with itself.
+void with_self(Bits& bits, const std::function<void(Communicator& self, std::vector<std::int64_t>& values)>& call) {
+  Communicator self;
+  std::vector<std::int64_t> values = {5, -7, 11, 13};
+  call(self, values);
+  bits.add(values);
+}
 void add_groups(Bits& bits, const Cocluster& found) {
   bits.add(found.labels_a);
   bits.add(found.labels_b);
@@ -334,12 +342,23 @@ const std::vector<Call> kCases = {
   {"KMeansSteps::sizes", [](Bits& b, const Context& c, const Inputs& in) { b.add(in.steps(c).sizes()); }},
   {"KMeansSteps::keys", [](Bits& b, const Context& c, const Inputs& in) { b.add(in.steps(c).keys()); }},
   {"KMeansSteps::inertia", [](Bits& b, const Context& c, const Inputs& in) { b.add(in.steps(c).inertia()); }},
+  {"kmeans", [](Bits& b, const Context& c, const Inputs& in) { Communicator self; const KMeans found = kmeans(c, self, in.tiny, 0, {.clusters = 4, .init = KMeansInit::parallel, .seed = 3}); b.add(found.centres); b.add(found.inertia); }},
+  {"Communicator::Communicator", [](Bits& b, const Context&, const Inputs&) { b.add(Communicator().size()); }},
+  {"Communicator::threads", [](Bits& b, const Context&, const Inputs&) { b.add(Communicator::threads(3)[2].rank()); }},
+  {"Communicator::broadcast", [](Bits& b, const Context&, const Inputs&) { with_self(b, [](Communicator& self, std::vector<std::int64_t>& values) { self.broadcast(std::as_writable_bytes(std::span(values)), 0); }); }},
+  {"Communicator::all_gather", [](Bits& b, const Context&, const Inputs&) { with_self(b, [](Communicator& self, std::vector<std::int64_t>& values) { const std::vector<std::int64_t> sizes = {16}; self.all_gather(std::as_bytes(std::span(values).first(2)), sizes, std::as_writable_bytes(std::span(values).last(2))); }); }},
+  {"Communicator::all_reduce_sum", [](Bits& b, const Context&, const Inputs&) { with_self(b, [](Communicator& self, std::vector<std::int64_t>& values) { self.all_reduce_sum(values); }); }},
+  {"Communicator::all_reduce_max", [](Bits& b, const Context&, const Inputs&) { with_self(b, [](Communicator& self, std::vector<std::int64_t>& values) { self.all_reduce_max(values); }); }},
+  {"Communicator::send_receive", [](Bits& b, const Context&, const Inputs&) { with_self(b, [](Communicator& self, std::vector<std::int64_t>& values) { self.send_receive(std::as_bytes(std::span(values).first(2)), 0, std::as_writable_bytes(std::span(values).last(2)), 0); }); }},
+  {"Communicator::barrier", [](Bits& b, const Context&, const Inputs&) { with_self(b, [](Communicator& self, std::vector<std::int64_t>&) { self.barrier(); }); }},
+  {"Communicator::abandon", [](Bits& b, const Context&, const Inputs&) { with_self(b, [](Communicator& self, std::vector<std::int64_t>&) { self.abandon("an end"); }); }},
   {"KMeansModel::save", [](Bits& b, const Context& c, const Inputs& in) { in.kmeans_model().save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
   {"KMeansModel::load", [](Bits& b, const Context& c, const Inputs& in) { const KMeansModel read = KMeansModel::load(c, in.folder / "kmeans"); b.add(read.fitted.centres); b.add(read.fitted.inertia); }},
   {"lof", [](Bits& b, const Context& c, const Inputs& in) { for (const OutlierScore s : {OutlierScore::lof, OutlierScore::loop, OutlierScore::knn_weighted, OutlierScore::inflo}) b.add(lof(c, in.graph, {.k = 8, .score = s}).scores); }},
   {"lof", [](Bits& b, const Context& c, const Inputs& in) { for (const OutlierScore s : {OutlierScore::ldof, OutlierScore::cof, OutlierScore::cof_pyod}) b.add(lof(c, in.graph, in.table, {.k = 8, .score = s}).scores); }},
   {"lof", [](Bits& b, const Context& c, const Inputs& in) { b.add(lof(c, in.tiny, {.k = 8, .score = OutlierScore::knn, .metric = Metric::manhattan}).scores); }},
   {"lof", [](Bits& b, const Context& c, const Inputs& in) { const Lof found = lof(c, in.index, {.k = 8, .contamination = 0.1, .novelty = true}); b.add(found.densities); b.add(found.threshold); }},
+  {"lof", [](Bits& b, const Context& c, const Inputs& in) { Communicator self; const Lof found = lof(c, self, in.graph, 0, {.k = 8, .score = OutlierScore::loop, .contamination = 0.1, .novelty = true}); b.add(found.scores); b.add(found.densities); b.add(found.threshold); }},
   {"novelty", [](Bits& b, const Context& c, const Inputs& in) { b.add(novelty(c, in.index, in.fitted_lof, in.queries)); }},
   {"plan_lof", [](Bits& b, const Context& c, const Inputs& in) { b.add(plan_lof(c, in.table, {.k = 8})); }},
   {"LofModel::save", [](Bits& b, const Context& c, const Inputs& in) { in.lof_model().save(c, in.folder / "out"); b.add_file(in.folder / "out"); }},
@@ -388,6 +407,8 @@ const std::vector<Call> kCases = {
   {"transform", [](Bits& b, const Context& c, const Inputs& in) { b.add(transform(c, in.lle_model(), in.asked())); }},
   {"cocluster", [](Bits& b, const Context& c, const Inputs& in) { add_groups(b, cocluster(c, in.edges)); }},
   {"cocluster", [](Bits& b, const Context& c, const Inputs& in) { add_groups(b, cocluster(c, in.tiny_weights)); }},
+  {"merge_labels", [](Bits& b, const Context& c, const Inputs&) { const std::vector<std::int64_t> labels = {0, 0, 2, 2}; const std::vector<std::span<const std::int64_t>> shards = {labels, labels}; b.add(merge_labels(c, shards)); }},
+  {"merge_labels", [](Bits& b, const Context& c, const Inputs&) { const std::vector<std::int64_t> labels = {0, 0, 2, 2}; Communicator self; b.add(merge_labels(c, self, labels)); }},
   {"split_groups", [](Bits& b, const Context& c, const Inputs& in) { b.add(split_groups(c, in.edges, in.groups, {.max_members = 5}).cut_edges); }},
   {"plan_cocluster", [](Bits& b, const Context& c, const Inputs& in) { b.add(static_cast<double>(plan_cocluster(c, in.edges).memory)); }},
   {"spectral_cocluster", [](Bits& b, const Context& c, const Inputs& in) { const SpectralCocluster found = spectral_cocluster(c, in.edges); b.add(found.labels_a); b.add(found.singular_values); b.add(found.residual); }},

@@ -96,12 +96,13 @@ TEST(ClusterSums, SlicesSumExactly) {
       for (const std::int64_t d : {1, 5, 8, 19}) {
         std::vector<double> rows =
             wild(static_cast<std::uint64_t>(most + 2000), static_cast<int>(kRows * d), least, most);
-        cpu::ColumnRange range;
+        kernels::NumberRange range;
         for (const double x : rows) range.largest = std::max(range.largest, std::fabs(x));
         range.last_bit = std::ldexp(1.0, std::max(least - 60, -1074));
         // The draws have 53 bits below their own exponent at most.
         for (double& x : rows) x = std::ldexp(std::nearbyint(std::ldexp(x, 20 - least)), least - 20);
-        const cpu::SlicePlan plan(std::vector<cpu::ColumnRange>(static_cast<std::size_t>(d), range));
+        const kernels::SumGrid grid(std::vector<kernels::NumberRange>(static_cast<std::size_t>(d), range));
+        const cpu::SlicePlan plan(grid);
         cpu::ClusterSums sums(plan, 2, false);
         cpu::ClusterSums other(plan, 2, false);
         for (std::int64_t i = 0; i < kRows; ++i) {

@@ -1,0 +1,67 @@
+// Tables whose rows are divided among the ranks of a Communicator: each rank calls the same function with its own rows
+// and gets what the function of the whole table gives, with the same bits (docs/contract.md, clauses 4 and 12;
+// docs/ranks.md).
+//
+// Every rank has at least one row, and a context of its own: ranks of one host should share its cores and memory by
+// CpuOptions. All of them pass the same options; weights are those of the rank's rows.
+//
+// Ranks fail together. If one of them finds something wrong (NaN, too little memory, a cancel), all throw its error,
+// with the same sentence: "rank 2: table: row 1017, column 3 is not a finite number". Rows in sentences are those of
+// the whole table. After an error of the options or the data the communicator can be used again. A cancel of one rank
+// ends all of them as soon as the phase is over in which they are; a cancel of all ends them within 100 ms.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "vicinal/communicator.hpp"
+#include "vicinal/context.hpp"
+#include "vicinal/graph.hpp"
+#include "vicinal/kmeans.hpp"
+#include "vicinal/lof.hpp"
+#include "vicinal/table.hpp"
+
+namespace vicinal {
+
+/// `kmeans` of the whole table. `shard` [rows, d] has the rows from `first_row` on, after those of the lower ranks.
+/// Labels [rows] are those of the shard; centres, sizes, inertia, history and iterations are those of the whole table
+/// and the same on every rank, as are the counters of `stats`. The plan is the rank's own. Contexts are of the CPU.
+///
+/// Each rank sends 8 (k (1 + w + d l) + k + 1) bytes an iteration and 8 for each vote: l = 2 or 3 integers for most
+/// data hold a sum, and w, 0 without weights, a weight. Seeding by k-means++ takes k rounds of few bytes; k-means||
+/// takes about 6. Memory as `kmeans` of the shard, and O(k d l). Time of an iteration as `kmeans` of the largest shard.
+///
+/// Throws as `kmeans`, and `invalid_argument` for options that differ between ranks, a `first_row` that is not the
+/// number of rows before, and mini-batches; `device_unavailable` for a context of a device; `io` as Communicator.
+VICINAL_API KMeans kmeans(const Context& ctx, Communicator& communicator, const TableView& shard,
+                          std::int64_t first_row, const KMeansOptions& options);
+
+/// `lof` of a graph whose lists are divided among the ranks: `graph` has those of the rows from `first_row` on, after
+/// those of the lower ranks; ids are those of the whole table, whose rows are `graph.table_rows`. Scores [rows], and
+/// with LofOptions::novelty `k_distances` and `densities` [rows, ks], are those of the rank's rows; threshold,
+/// outliers, copied, caps and spread are those of the whole table.
+///
+/// For the scores lof, simplified_lof, knn, knn_weighted and loop, by a graph of k neighbors, for lof also by a range
+/// of k, or by a graph of a radius. All others, and Duplicates::distinct and Ties::all, are refused by name.
+///
+/// Each rank sends the density of each of its rows, and for lof the k-distance: 8 bytes each for every k; for loop
+/// 568 bytes, and for a contamination 16 kB. It holds those of all n rows: 16 n bytes for every k. On the CPU, whatever
+/// the context's device is. Throws as `lof`, and `invalid_argument` for options that differ between ranks and rows that
+/// do not fit together; `io` as Communicator.
+VICINAL_API Lof lof(const Context& ctx, Communicator& communicator, const NeighborGraph& graph, std::int64_t first_row,
+                    const LofOptions& options = {});
+
+/// The connected components of a graph whose edges are divided among shards, from those of each shard. `labels`
+/// [shards] has for each shard [n] a label for each of the same n vertices: the number of some vertex of its group,
+/// such as the smallest one. Returns [n] the smallest number of each group of the whole graph. O(shards n) time up to a
+/// factor that stays below 4 in practice, and 8 n bytes beside the result. Throws `invalid_argument` for shards of
+/// different sizes, `bad_data` naming shard and vertex of a label that is no vertex, `over_memory`, `cancelled`.
+VICINAL_API std::vector<std::int64_t> merge_labels(const Context& ctx,
+                                                   std::span<const std::span<const std::int64_t>> labels);
+/// As above, with the labels of each rank's shard, merged for all of them. Each rank sends 16 bytes for each vertex
+/// whose label is another one, and 16 more.
+VICINAL_API std::vector<std::int64_t> merge_labels(const Context& ctx, Communicator& communicator,
+                                                   std::span<const std::int64_t> labels);
+
+}  // namespace vicinal

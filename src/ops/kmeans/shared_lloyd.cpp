@@ -1,0 +1,150 @@
+// See shared_lloyd.hpp.
+#include "ops/kmeans/shared_lloyd.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+
+#include "core/distance.hpp"
+#include "core/parallel.hpp"
+#include "ops/common/together.hpp"
+#include "ops/kmeans/shared_seeding.hpp"
+
+namespace vicinal::ops {
+namespace {
+
+constexpr std::size_t kValuesAtOnce = 65536;
+
+}  // namespace
+
+void SharedLloyd::start(std::span<const double> centres) {
+  centres_.assign(centres.begin(), centres.end());
+  k_ = static_cast<std::int64_t>(centres_.size() / d());
+  together(ranks_, [&] {
+    if (own_) own_->start(centres);
+  });
+}
+
+kernels::LloydStep SharedLloyd::assign() {
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(k_) + 1, 0);  // sizes, and what changed
+  together(ranks_, [&] {
+    if (!own_) return;
+    sums.back() = own_->assign().changed;
+    own_->sizes(std::span(sums).first(static_cast<std::size_t>(k_)));
+  });
+  ranks_.all_reduce_sum(sums);
+  kernels::LloydStep step;
+  step.changed = sums.back();
+  step.empty = std::count(sums.begin(), sums.end() - 1, std::int64_t{0});
+  return step;
+}
+
+void SharedLloyd::move(std::int64_t row, std::int32_t cluster) {
+  if (row >= first() && row < end()) own_->move(row - first(), cluster);
+}
+
+double SharedLloyd::means() {
+  const auto size = static_cast<std::size_t>(grid_.cluster_size());
+  parts_.assign(static_cast<std::size_t>(k_) * size, 0);
+  together(ranks_, [&] {
+    if (own_) own_->parts(parts_);
+  });
+  ranks_.all_reduce_sum(parts_);
+  std::vector<double> shifts(static_cast<std::size_t>(k_), 0);
+  together(ranks_, [&] {
+    const std::int64_t tasks = std::min<std::int64_t>(k_, ctx_.threads());
+    core::parallel_for(ctx_, tasks, [&](std::int64_t task, int /*worker*/) {
+      std::vector<double> mean(d());
+      for (auto c = static_cast<std::size_t>(task); c < shifts.size(); c += static_cast<std::size_t>(tasks)) {
+        const std::span<std::int64_t> cluster = std::span(parts_).subspan(c * size, size);
+        if (cluster[0] == 0) continue;
+        kernels::mean_of(grid_, cluster, mean);
+        double* const centre = centres_.data() + c * d();
+        shifts[c] = core::euclidean_key(centre, mean.data(), grid_.cols());
+        std::copy(mean.begin(), mean.end(), centre);
+      }
+    });
+    if (own_) own_->recentre(centres_);
+  });
+  return std::accumulate(shifts.begin(), shifts.end(), 0.0);
+}
+
+void SharedLloyd::recentre(std::span<const double> centres) {
+  centres_.assign(centres.begin(), centres.end());
+  if (own_) own_->recentre(centres);
+}
+
+void SharedLloyd::centres(std::span<double> centres) const {
+  std::copy(centres_.begin(), centres_.end(), centres.begin());
+}
+
+void SharedLloyd::sizes(std::span<std::int64_t> sizes) const {
+  std::fill(sizes.begin(), sizes.end(), 0);
+  if (own_) own_->sizes(sizes);
+  ranks_.all_reduce_sum(sizes);
+}
+
+void SharedLloyd::labels(std::span<std::int32_t> labels) const {
+  if (own_) own_->labels(labels);
+}
+
+void SharedLloyd::keys(std::span<double> keys) {
+  together(ranks_, [&] {
+    if (own_) own_->keys(keys);
+  });
+}
+
+double SharedLloyd::inertia() {
+  core::ExactSum::Limbs limbs = {};
+  together(ranks_, [&] {
+    if (own_) limbs = own_->exact_inertia().limbs();
+  });
+  ranks_.all_reduce_sum(limbs);
+  return core::ExactSum(limbs).rounded();
+}
+
+// A row has one rank, which adds its bits to the zeros of the others, some values at a time.
+void SharedLloyd::rows(std::span<const std::int64_t> rows, std::span<double> values) const {
+  together(ranks_, [&] {
+    std::fill(values.begin(), values.end(), 0.0);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i] < first() || rows[i] >= end()) continue;
+      const std::array<std::int64_t, 1> own = {rows[i] - first()};
+      own_->rows(own, values.subspan(i * d(), d()));
+    }
+  });
+  std::vector<std::int64_t> bits;
+  for (std::size_t at = 0; at < values.size(); at += bits.size()) {
+    bits.resize(std::min(kValuesAtOnce, values.size() - at));
+    std::memcpy(bits.data(), values.data() + at, bits.size() * sizeof(double));
+    ranks_.all_reduce_sum(bits);
+    std::memcpy(values.data() + at, bits.data(), bits.size() * sizeof(double));
+  }
+}
+
+std::unique_ptr<kernels::Seeding> SharedLloyd::seeding(std::int64_t trials) {
+  std::unique_ptr<kernels::ShardSeeding> own;
+  together(ranks_, [&] {
+    if (own_) own = own_->shard_seeding(trials, first());
+  });
+  return std::make_unique<SharedSeeding>(ranks_, *this, std::move(own), begins_, grid_.cols());
+}
+
+kernels::AssignCounts SharedLloyd::counts() const {
+  kernels::AssignCounts counts;
+  if (own_) counts = own_->counts();
+  std::array<std::int64_t, 3> sums = {counts.rows, counts.skipped, counts.rechecked};
+  ranks_.all_reduce_sum(sums);
+  return {sums[0], sums[1], sums[2]};
+}
+
+std::uint64_t SharedLloyd::bytes(std::int64_t k, std::int64_t d, std::int64_t n, bool weighted) {
+  // Centres, parts, shifts and counts; what draws know of all masses. 16 limbs are those of weights up to 2^384 apart.
+  const auto clusters = static_cast<std::uint64_t>(k);
+  const auto cols = static_cast<std::uint64_t>(d);
+  const std::uint64_t cluster = cols * 8 + (1 + (weighted ? 16 : 0) + 3 * cols) * 8 + 16;
+  return clusters * (cluster + 8 + cols * 16) + static_cast<std::uint64_t>(n / kernels::ShardSeeding::kAligned) * 16;
+}
+
+}  // namespace vicinal::ops
