@@ -30,8 +30,9 @@ struct TableRanges {
 std::vector<NumberRange> weighted_terms(const TableRanges& ranges);
 
 /// The grid of a table's sums. A term of column j is a multiple of 2^base(j) and below 2^base(j) times 2^(30 (limbs -
-/// 1)) in magnitude. A sum has `limbs` integers; limb i counts 2^(base(j) + 30 i). Limbs below the last have less than
-/// 2^62 in magnitude for 2^32 terms, and the last one less than the number of terms.
+/// 1)) in magnitude. A sum has `limbs` integers; limb i counts 2^(base(j) + 30 i). A shard's limbs
+/// below the last are at most 2^30 in magnitude, so that those of 2^32 shards can be added; the last one is at most the
+/// number of terms, but for a carry.
 class SumGrid {
  public:
   static constexpr int kBits = 30;

@@ -1,4 +1,4 @@
-// Density clustering and the minimum spanning tree under it (contract clauses 27 and 27): what a backend provides.
+// Density clustering and the minimum spanning tree under it (contract clauses 27 and 28): what a backend provides.
 #pragma once
 
 #include <cstdint>

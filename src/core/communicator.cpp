@@ -1,8 +1,6 @@
 // Communicator: arguments are checked and bytes counted here, once for every body (core/exchange.hpp).
 #include "vicinal/communicator.hpp"
 
-#include <cstring>
-
 #include "core/entry.hpp"
 #include "core/exchange.hpp"
 

@@ -1,4 +1,4 @@
-// Spanning trees and density clusters by the letter of docs/contract.md, clauses 27 and 27: every pair of rows. Shares
+// Spanning trees and density clusters by the letter of docs/contract.md, clauses 27 and 28: every pair of rows. Shares
 // no code with the library.
 #pragma once
 

@@ -58,4 +58,5 @@ auto by_ranks(Communicator& ranks, const Work& work) {
     end_together(ranks);
   }
 }
+
 }  // namespace vicinal::ops

@@ -357,6 +357,12 @@ TEST(KMeansShards, FailTogether) {
     call.options.weights = std::span(r == 1 ? large : ones).first(static_cast<std::size_t>(call.shard.rows()));
   }),
                     ErrorCode::bad_data, "weights: so large that weighted sums may overflow");
+  if (cuda_missing().empty()) {
+    expect_same_error(three.run([](int r, Call& call) {
+      if (r == 1) call.ctx = cuda_context();
+    }),
+                      ErrorCode::device_unavailable, "rank 1: kmeans: shards of a table are clustered on the CPU");
+  }
   // A rank that does not take part at all.
   const auto thrown = run_ranks(3, [&](Communicator& own) {
     if (own.rank() == 1) throw Error(ErrorCode::io, "communicator: rank 1 has left");

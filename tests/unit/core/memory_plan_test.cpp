@@ -11,6 +11,7 @@
 #include "vicinal/knn.hpp"
 #include "vicinal/lof.hpp"
 #include "vicinal/radius_batches.hpp"
+#include "vicinal/shards.hpp"
 
 namespace vicinal {
 namespace {
@@ -142,6 +143,38 @@ TEST(MemoryPlan, StepsOfClusters) {
   };
   // Four times the centres, and sizes.
   EXPECT_GE(of_clusters(2000) - of_clusters(1000), 1000.0 * (4 * 2 * 8 + 8));
+}
+
+// Beyond what one process holds: centres, and the sums of all ranks, with their weights.
+TEST(MemoryPlan, ClustersOfShards) {
+  const Tables tables;
+  const TableView table = tables.small.slice(0, 500);
+  const std::vector<double> weights(500, 2);
+  Communicator self;
+  for (const bool weighted : {false, true}) {
+    const auto more = [&](std::int64_t clusters) {
+      KMeansOptions options{.clusters = clusters, .init = KMeansInit::first_k, .max_iterations = 1};
+      if (weighted) options.weights = weights;
+      return static_cast<double>(kmeans(tables.ctx, self, table, 0, options).plan.memory -
+                                 plan_kmeans(tables.ctx, table, options).memory);
+    };
+    EXPECT_GE(more(200) - more(100), 100.0 * 8 * (2 + 1 + 3 * 2 + (weighted ? 5 : 0)));
+  }
+}
+
+// What a rank knows of the rows of all: k-distances and densities, and its own.
+TEST(MemoryPlan, ScoresOfShards) {
+  const Tables tables;
+  const auto plan = [&](std::int64_t rows) {
+    NeighborGraph graph;
+    graph.rows = graph.table_rows = rows;
+    graph.k = 1;
+    for (std::int64_t i = 0; i < rows; ++i) graph.ids.push_back(i == 0 ? 1 : 0);
+    graph.distances.assign(graph.ids.size(), 1);
+    Communicator self;
+    return static_cast<double>(lof(tables.ctx, self, graph, 0, {.k = 1}).plan.memory);
+  };
+  EXPECT_GE(plan(2000) - plan(1000), 1000.0 * (8 + 16 + 16));
 }
 
 }  // namespace
