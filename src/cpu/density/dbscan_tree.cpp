@@ -2,8 +2,8 @@
 //   core    a row has enough neighbors: the nearest boxes come first, so that mostly few are entered.
 //   join    boxes whose points are all neighbors of each other (TreeKeys::width) are joined as they are; then each core
 //           row looks for core rows around it that are not joined to it yet, and passes over boxes in which all are.
-//           What boxes hold is looked at again when a sixteenth, and a quarter, of the rows have searched: from then
-//           on most boxes are passed over.
+//           What boxes hold is looked at again when a 256th of the rows have searched, a 64th, and so on: from then on
+//           most boxes are passed over.
 //   border  boxes are passed over whose smallest number is not below the one that is found already.
 // Equal rows have equal neighborhoods, keys of differences being 0: one of them searches.
 #include <algorithm>
@@ -24,6 +24,7 @@ namespace vicinal::cpu {
 namespace {
 
 constexpr std::int64_t kQueriesPerTask = 64;
+constexpr std::int64_t kTurns = 256;   // a power of four
 constexpr std::int64_t kNoCore = -1;   // below a child
 constexpr std::int64_t kSeveral = -2;  // components below a child
 constexpr std::int64_t kNoNumber = std::numeric_limits<std::int64_t>::max();
@@ -40,7 +41,7 @@ class DbscanTree final : public DbscanSearches {
                  std::vector<double>(static_cast<std::size_t>((tree_.cols() + 7) / 8 * 8))) {}
 
   void find_core_rows() override {
-    for_each_query("core rows", 0, 1, [&](const double* x, std::int64_t distinct) {
+    for_each_query("core rows", 0, kTurns, [&](const double* x, std::int64_t distinct) {
       const auto members = candidates_.members(distinct);
       Weighing weighing{*this, members.front(), {}};
       weighing.weight.start(run_.rule, members.front());
@@ -62,23 +63,21 @@ class DbscanTree final : public DbscanSearches {
       }
     }
     join_small_boxes();
-    // Of every sixteen rows in the order of the tree: one, three more, the others.
-    for (const auto& [first, last] : {std::pair{0, 1}, std::pair{1, 4}, std::pair{4, 16}}) {
+    // Of every kTurns rows in the order of the tree one, three more, and so on.
+    for (std::int64_t first = 0, last = 1; first < kTurns; first = last, last *= 4) {
       find_joined();
-      for (int turn = first; turn < last; ++turn) {
-        for_each_query("clusters", turn, 16, [&](const double* x, std::int64_t distinct) {
-          const std::int64_t row = candidates_.members(distinct).front();
-          if (!is_core(row)) return;
-          Joining joining{*this, row};
-          walk(run_.ctx, tree_, keys_, x, joining);
-        });
-      }
+      for_each_query("clusters", first, last, [&](const double* x, std::int64_t distinct) {
+        const std::int64_t row = candidates_.members(distinct).front();
+        if (!is_core(row)) return;
+        Joining joining{*this, row};
+        walk(run_.ctx, tree_, keys_, x, joining);
+      });
     }
   }
 
   void label_border_rows() override {
     find_smallest_numbers();
-    for_each_query("border rows", 0, 1, [&](const double* x, std::int64_t distinct) {
+    for_each_query("border rows", 0, kTurns, [&](const double* x, std::int64_t distinct) {
       const auto members = candidates_.members(distinct);
       if (is_core(members.front())) return;
       Numbering numbering{*this, kNoNumber};
@@ -137,24 +136,26 @@ class DbscanTree final : public DbscanSearches {
 
   [[nodiscard]] bool is_core(std::int64_t row) const { return run_.result.core[static_cast<std::size_t>(row)] != 0; }
 
-  /// Calls query(x, distinct row) for every `stride`-th distinct row of the tree's order, beginning with `first`.
+  /// Calls query(x, distinct row) for the distinct rows whose places in the tree's order, modulo kTurns, are from
+  /// `first` to `last` - 1.
   template <class Query>
-  void for_each_query(const char* stage, std::int64_t first, std::int64_t stride, const Query& query) {
+  void for_each_query(const char* stage, std::int64_t first, std::int64_t last, const Query& query) {
     const std::vector<std::int64_t>& order = tree_.shape().order;
     const auto rows = static_cast<std::int64_t>(order.size());
-    const std::int64_t queries = first < rows ? (rows - first - 1) / stride + 1 : 0;
+    const std::int64_t places = kQueriesPerTask * kTurns / (last - first);  // of a task
     std::atomic<std::int64_t> done{0};
-    core::parallel_for(run_.ctx, (queries + kQueriesPerTask - 1) / kQueriesPerTask, [&](std::int64_t task, int worker) {
+    core::parallel_for(run_.ctx, (rows + places - 1) / places, [&](std::int64_t task, int worker) {
       double* const x = queries_[static_cast<std::size_t>(worker)].data();
-      const std::int64_t end = std::min(queries, (task + 1) * kQueriesPerTask);
-      for (std::int64_t i = task * kQueriesPerTask; i < end; ++i) {
-        const std::int64_t distinct = order[static_cast<std::size_t>(first + i * stride)];
+      const std::int64_t end = std::min(rows, (task + 1) * places);
+      for (std::int64_t place = task * places; place < end; ++place) {
+        if (place % kTurns < first || place % kTurns >= last) continue;
+        const std::int64_t distinct = order[static_cast<std::size_t>(place)];
         const std::int64_t row = candidates_.members(distinct).front();
         core::widen_rows(run_.task.search.queries, row, row + 1, x);
         query(x, distinct);
       }
-      const std::int64_t now = done.fetch_add(end - task * kQueriesPerTask) + end;
-      run_.ctx.report(stage, std::min(1.0, static_cast<double>(now) / static_cast<double>(queries)));
+      const std::int64_t now = done.fetch_add(end - task * places) + end - task * places;
+      run_.ctx.report(stage, static_cast<double>(now) / static_cast<double>(rows));
     });
   }
 

@@ -166,7 +166,7 @@ def test_bad_input(vicinal, tmp_path, arguments):
 def test_explain_and_reports(ok, ok_json, tmp_path):
     np.save(tmp_path / "rows.npy", np.random.default_rng(3).normal(size=(300, 3)))
     for command in ("dbscan", "hdbscan", "spanning-tree"):
-        assert ok_json(command, "rows.npy", "--explain")["memory"] > 0
+        assert ok_json(command, "rows.npy", "--explain")["plan"]["memory_bytes"] > 0
     for command in ("dbscan", "hdbscan"):
         ok(command, "rows.npy", "--report", "r.html", "-q")
         assert "Where the clusters lie" in (tmp_path / "r.html").read_text()
