@@ -29,6 +29,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 import numpy as np
@@ -114,7 +115,7 @@ class Rows:
         self.options, self.rows = options, []
 
     def add(self, name, what, target, ours, theirs, measured, check, met=None):
-        """`target`: the least ratio of `theirs` to `ours`, or None; `met(value of ours)`: a target in seconds instead."""
+        """`target`: the least ratio of `theirs` to `ours`, or None; `met(median of ours)`: one in seconds instead."""
         seconds = {side: measured[side]["seconds"] for side in measured}
         middle = {side: statistics.median(values) for side, values in seconds.items()}
         ratio = middle[theirs] / middle[ours]
@@ -302,7 +303,7 @@ def lle(options, rows):
         def check(ours, theirs):
             cosines = np.linalg.svd(ours.embedding_.T @ theirs.embedding_)[1]
             return {"least cosine to scikit-learn's plane": float(cosines.min()),
-                    "errors of reconstruction": [float(ours.reconstruction_error_), float(theirs.reconstruction_error_)]}
+                    "errors of reconstruction": [float(model.reconstruction_error_) for model in (ours, theirs)]}
 
         compare_patch(options, rows, f"lle, {method}",
                       f"`LocallyLinearEmbedding(method=\"{method}\")`, Swiss roll of {n:,} rows, 12 neighbors", target,
@@ -326,7 +327,8 @@ def table_of(result):
     for row in result["rows"]:
         ours, theirs = (shown_time(row["median"][row[side]]) for side in ("ours", "theirs"))
         other = "C++" if row["theirs"] == "C++" else "scikit-learn"
-        lines.append(f"| {row['what']} | {ours} | {other} | {theirs} | {row['ratio']:.2g} |")
+        ratio = f"{row['ratio']:.0f}" if row["ratio"] >= 10 else f"{row['ratio']:.2g}"
+        lines.append(f"| {row['what']} | {ours} | {other} | {theirs} | {ratio} |")
     return "\n".join(lines)
 
 
@@ -336,13 +338,14 @@ def write_page(page, path):
     if result["quick"]:
         sys.exit(f"{path}: made with --quick, so its figures mean nothing")
     versions = result["versions"]
-    section = (
-        "## Speed\n\nMedians of calls that took turns in one run: " + result["processor"] +
-        f", {result['threads']} threads, Python {versions['python']}, scikit-learn {versions['scikit-learn']}, commit "
-        f"{result['commit']}, {result['date'][:10]}. The ratio is the other's time divided by vicinal's. \"patch\" is "
-        "scikit-learn's class with [the patch](scikit-learn.md).\n"
-        f"`bench/python_speed.py` writes this section from its result ([JSON](../bench/results/{path.name})), which "
-        "also says how many of the answers that were checked are wrong.\n\n" + table_of(result) + "\n\n")
+    told = (
+        f"Medians of calls that took turns in one run: {result['processor']}, {result['threads']} threads, Python "
+        f"{versions['python']}, scikit-learn {versions['scikit-learn']}, commit {result['commit']}, "
+        f"{result['date'][:10]}. The ratio is the other's time divided by vicinal's; \"patch\" is scikit-learn's class "
+        "with [the patch](scikit-learn.md). `bench/python_speed.py` writes this section from its result "
+        f"([JSON](../bench/results/{path.name})), which also says how many of the answers that were checked are wrong.")
+    lines = textwrap.fill(told, 120, break_long_words=False, break_on_hyphens=False)
+    section = f"## Speed\n\n{lines}\n\n{table_of(result)}\n\n"
     text = page.read_text()
     start = re.search(r"^## Speed$", text, re.MULTILINE) or re.search(r"^## Limits$", text, re.MULTILINE)
     if start is None:
@@ -373,6 +376,8 @@ def main():
         parser.error("--bench is needed for the section large")
     options.size = lambda rows: rows // 10 if options.quick else rows
     options.load = os.getloadavg()[0]
+    if options.load > 0.5:
+        print(f"load {options.load:.1f}: the machine is not idle, and the times mean little", file=sys.stderr)
     rows = Rows(options)
     for word in wanted:
         SECTIONS[word](options, rows)
