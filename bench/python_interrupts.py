@@ -2,7 +2,7 @@
 
     PYTHONPATH=build/release/python python_interrupts.py --commit ID -o python-interrupts.json [--signals 20]
 
-For each call of tests/python/test_interrupt.py, SIGINT at random times of its first second, and for each stage of lle at
+For each call of tests/python/test_interrupt.py, SIGINT at random times of its first second, and for each stage of lle
 up to 50 ms after the stage begins. The table has the milliseconds from the signal to KeyboardInterrupt: median and
 worst. Contract clause 11 allows 100 on a machine that does nothing else.
 """
@@ -70,7 +70,8 @@ def main():
     given = parser.parse_args()
     draw = random.Random(1)
     calls = {name: (undisturbed(call), 1.0) for name, call in tests.CALLS.items()}
-    calls |= {f"lle, stage {name}": (lambda start, name=name: tests.embed_until(name, start), 0.05) for name in tests.LLE_STAGES}
+    for name in tests.LLE_STAGES:
+        calls[f"lle, stage {name}"] = (lambda start, name=name: tests.embed_until(name, start), 0.05)
     rows = []
     for name, (call, span) in calls.items():
         waits = [late_by(call, draw.uniform(0, span)) for _ in range(given.signals)]

@@ -23,7 +23,8 @@ def wait_for(described: Mapping[str, Any], name: str) -> None:
     if stream is None:
         return
     if isinstance(stream, bool) or not isinstance(stream, int) or stream <= 0:
-        raise InvalidArgument(f"{name}: stream {stream!r} is not allowed; expected None, 1, 2 or the handle of a stream")
+        allowed = "None, 1, 2 or the handle of a stream"
+        raise InvalidArgument(f"{name}: stream {stream!r} is not allowed; expected {allowed}")
     if stream == LEGACY:
         return
     try:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Usage: carry.sh BUILD FOLDER [WHEEL...]. Puts what the GPU tests need into one folder: test programs, command, library,
-# plug-in and the shared objects they need that another Linux with glibc 2.36 or later may lack. `FOLDER/run.sh` runs
-# them. With wheels (vicinal's of `./dev wheel` and, where the other machine lacks it, scikit-learn's, both for its
-# Python) the folder has the tests of the Python package, too: `FOLDER/run.sh python`.
+# Usage: carry.sh BUILD FOLDER [WHEEL...]. Puts what the GPU tests need into one folder: test programs, command,
+# library, plug-in and the shared objects they need that another Linux with glibc 2.36 or later may lack.
+# `FOLDER/run.sh` runs them. With wheels (vicinal's of `./dev wheel` and, where the other machine lacks it,
+# scikit-learn's, both for its Python) the folder has the tests of the Python package, too: `FOLDER/run.sh python`.
 # PYTHON_ONLY=1 leaves the test programs out.
 set -euo pipefail
 build=$1 folder=$2

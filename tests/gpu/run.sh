@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Usage: run.sh [tests|portable|sanitize|all|python|sklearn] in the folder that carry.sh made. Runs the contract tests on the CUDA
-# device alone, as many at a time as there are cores; then all again with the screen that other devices have (portable);
-# then the smaller ones of them under compute-sanitizer, where that is at hand. Needs bash, a driver, and nothing else.
-# `python` runs python_tables.py and scikit-learn's own tests with vicinal on the device. It needs Python 3.12 or later
-# with pytest, and the wheels that carry.sh was given; CuPy, PyTorch and JAX are used where they are installed. `sklearn`
-# uses the machine's cores instead: scikit-learn's tests with seeds 42, 0 and 7, what uses its classes, and, as far as
-# MINUTES (8) allow, the whole suite; what is done is not done again.
+# Usage: run.sh [tests|portable|sanitize|all|python|sklearn] in the folder that carry.sh made. Runs the contract tests on
+# the CUDA device alone, as many at a time as there are cores; then all again with the screen that other devices have
+# (portable); then the smaller ones of them under compute-sanitizer, where that is at hand. Needs bash, a driver, and
+# nothing else. `python` runs python_tables.py and scikit-learn's own tests with vicinal on the device. It needs Python
+# 3.12 or later with pytest, and the wheels that carry.sh was given; CuPy, PyTorch and JAX are used where they are
+# installed. `sklearn` uses the machine's cores instead: scikit-learn's tests with seeds 42, 0 and 7, what uses its
+# classes, and, as far as MINUTES (8) allow, the whole suite; what is done is not done again.
 # SHARDS sets how many run at a time, FILTER which tests, SANITIZE_FILTER which are sanitized, PYTHON which Python,
 # GROUPS_OF_TESTS which of scikit-learn's tests (suite.py --list), PYTEST_FILTER which of python_tables.py.
 set -uo pipefail
@@ -123,8 +123,8 @@ run_sklearn() {
   unset VICINAL_CUDA_PLUGIN
   for part in "--seed 42 0 7" --consumers --all; do
     ((ends > SECONDS)) &&
-      timeout $((ends - SECONDS)) "$python" "$folder/python/sklearn_patch/suite.py" $part --workers "$workers" --cores 2 \
-        --keep "$keep" >"$logs/sklearn.log" 2>&1
+      timeout $((ends - SECONDS)) "$python" "$folder/python/sklearn_patch/suite.py" $part --workers "$workers" \
+        --cores 2 --keep "$keep" >"$logs/sklearn.log" 2>&1
     echo "scikit-learn's own tests, ${part#--}:"
     suite $part --keep "$keep" --kept -o "$logs/sklearn-tests-$(tr -d ' -' <<<"$part").json" || failed=1
   done

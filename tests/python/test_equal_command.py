@@ -254,6 +254,7 @@ RULES = {
     "iou": {"rule": "iou", "threshold": 0.2},
     "split": {"rule": "area", "max_members": 4},
 }
+WORDS = {"max_members": "max-group"}  # that are others in the command
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -275,7 +276,8 @@ def test_maps_of_files(files, command, name):
         crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::25832"}}
         text = json.dumps({"type": "FeatureCollection", "crs": crs, "features": described})
         (files / f"{side}.geojson").write_text(text)
-    words = [word for key, value in options.items() for word in ("--" + key.replace("max_members", "max_group").replace("_", "-"), str(value))]
+    named = {"--" + WORDS.get(key, key.replace("_", "-")): str(value) for key, value in options.items()}
+    words = [word for option in named.items() for word in option]
     line = [command, "match", "a.geojson", "b.geojson", "--planar", "--id", "id", *words, "-q", "-o", "pairs.csv"]
     done = subprocess.run(line, cwd=files, text=True, capture_output=True, timeout=120)
     if done.returncode == 5:

@@ -1,5 +1,5 @@
-"""A pytest plugin (suite.py passes it): runs scikit-learn's own tests as they are ("stock") or with vicinal's patch on a
-device, which VICINAL_SUITE says, and writes the outcome of each test, and the patch's report, to a file, which
+"""A pytest plugin (suite.py passes it): runs scikit-learn's own tests as they are ("stock") or with vicinal's patch on
+a device, which VICINAL_SUITE says, and writes the outcome of each test, and the patch's report, to a file, which
 VICINAL_OUTCOMES names.
 """
 

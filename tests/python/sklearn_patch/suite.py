@@ -5,8 +5,8 @@
 
     suite.py --seed 42 0 7 -o sklearn-tests.json   the same groups with other seeds, and a record of what came of them
     suite.py --consumers                           what uses these classes within scikit-learn
-    suite.py --all --keep FOLDER                   the whole suite, an hour and more on two cores: folder by folder, what
-                                                   is in FOLDER already is not run again
+    suite.py --all --keep FOLDER                   the whole suite, an hour and more on two cores: folder by folder,
+                                                   what is in FOLDER already is not run again
     suite.py --device cuda                         the groups without the estimator checks, with vicinal on a device
 
 On a machine of many cores, --workers 8 --cores 2 runs eight processes that have two cores each.
@@ -71,7 +71,9 @@ CONSUMERS = (
 
 
 #: Of the sources of tests.
-SERVED = re.compile(r"Neighbors|KMeans|LocallyLinear|LocalOutlier|KDTree|BallTree|NearestCentroid|pairwise_distances_arg")
+SERVED = re.compile(
+    r"Neighbors|KMeans|LocallyLinear|LocalOutlier|KDTree|BallTree|NearestCentroid|pairwise_distances_argmin"
+)
 
 
 def home():

@@ -1,4 +1,5 @@
-"""The patch on a CUDA device, or on the fake one: the answers of the processor, and models that go where no device is."""
+"""The patch on a CUDA device, or on the fake one: the answers of the processor, and models that go where no device
+is."""
 # fake device: *
 
 import os

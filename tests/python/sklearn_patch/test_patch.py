@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import TABLE, answers, attributes, left, run
+from conftest import LABELS, TABLE, answers, attributes, left, models, run, used
 
 import vicinal as vc
 
@@ -32,6 +32,34 @@ def test_every_attribute_is_as_it_was():
     with pytest.raises(ZeroDivisionError), vc.patched_sklearn():
         _ = 1 / 0
     assert all(now is old for now, old in zip(attributes(), before, strict=True))
+
+
+def everything():
+    """Every attribute of scikit-learn's and joblib's modules, and of their classes."""
+    kept = {}
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] not in ("sklearn", "joblib"):
+            continue
+        for attribute, value in list(vars(module).items()):
+            kept[name, attribute] = value
+            if isinstance(value, type):
+                kept |= {(name, attribute, member): one for member, one in vars(value).items()}
+    return {key: value for key, value in kept.items() if key[1] != "__warningregistry__"}
+
+
+def test_nothing_else_changes():
+    """Models are fitted and used with the patch, once before, which loads and fills what scikit-learn keeps."""
+    for _ in range(2):
+        before = everything()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            vc.patch_sklearn(threads=1)
+            for model in models().values():
+                used(model.fit(TABLE, LABELS))
+            vc.unpatch_sklearn()
+    after = everything()
+    assert len(before) > 10_000 and set(after) == set(before)
+    assert [key for key, value in before.items() if after[key] is not value] == []
 
 
 def test_classes_stay_scikit_learns():
