@@ -121,8 +121,9 @@ def confusion(vote: Vote, truth: ArrayLike, axes: Any = None) -> Any:
     counts = np.zeros((len(classes), len(columns)), np.int64)
     np.add.at(counts, (np.searchsorted(classes, true), given), 1)
     axes.imshow(counts, cmap="Blues")
+    dark = counts > counts.max() / 2
     for (row, column), number in np.ndenumerate(counts):
-        axes.text(column, row, str(number), ha="center", va="center")
+        axes.text(column, row, str(number), ha="center", va="center", color="white" if dark[row, column] else "black")
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(classes)), [str(one) for one in classes])
     axes.set_xlabel("class by the neighbors")

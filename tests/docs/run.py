@@ -11,11 +11,13 @@ Conventions (every fence must have one of these tags):
             A page of docs/examples has an empty folder of its own: it makes all that it reads. A block that names a
             file under DATA_SETS is passed over where the folder is missing.
   python    run by the Python that runs this script, in the same folder. A block that imports a package of OPTIONAL,
-            which an environment may lack, is passed over where that is missing. A block with the patch, the estimators, or
-            a program of docs/graphs.md is run by the Python of --sklearn-python, and passed over where that has not
-            scikit-learn 1.9.
+            which an environment may lack, is passed over where that is missing. A block with the patch, the estimators,
+            a program of docs/graphs.md or a peer is run by the Python of --sklearn-python, and passed over where that has
+            not scikit-learn 1.9. The blocks of a page of docs/tutorials are one program, in a folder of its own.
+            A block that saves NAME.svg with matplotlib makes docs/figures/NAME-light.svg and NAME-dark.svg, which are
+            compared as bench/figures.py compares; --write writes them, and the outputs of the page, instead.
   output    what the block before it prints, character by character.
-  text, console-output, cmake, json    shown, not run.
+  python not-run, text, console-output, cmake, json    shown, not run.
 """
 
 import argparse
@@ -30,14 +32,32 @@ import subprocess
 import sys
 import tempfile
 
+import pictures
+
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
-SHOWN = {"text", "console-output", "cmake", "json"}
+SHOWN = {"python not-run", "text", "console-output", "cmake", "json"}
 NOT_RUN = re.compile(r"^\s*(sudo |git clone|cd |apt-get |cmake |ctest |pip |\./dev|\.ci/run|g\+\+ )")
 # What the Debian package dataset-fashion-mnist installs, which `./dev test` asks for.
 DATA_SETS = pathlib.Path("/usr/share/datasets/fashion-mnist")
-OPTIONAL = frozenset({"anndata", "geopandas", "pandas", "scanpy", "umap", "vicinal"})
-OF_SKLEARN = re.compile(r"\bvicinal\.(sklearn|patch)\b|\bpatch(ed)?_sklearn\b|^import (umap|scanpy)\b", re.MULTILINE)
+OPTIONAL = frozenset({"anndata", "faiss", "geopandas", "matplotlib", "openTSNE", "pandas", "pyod", "scanpy", "umap", "vicinal"})
+OF_SKLEARN = re.compile(r"\bvicinal\.(sklearn|patch)\b|\bpatch(ed)?_sklearn\b"
+                        r"|^(?:import|from) (umap|openTSNE|scanpy|faiss|pyod)\b", re.MULTILINE)
 IMPORTED = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
+# Pages with data of their own: each has an empty folder.
+APART = frozenset({"examples", "tutorials"})
+# Runs blocks in one namespace: a line of JSON for each, and for each a line with what it printed and what went wrong.
+SESSION = """
+import contextlib, io, json, sys, traceback
+shared = {"__name__": "__main__"}
+for line in sys.stdin:
+    printed, wrong = io.StringIO(), ""
+    with contextlib.redirect_stdout(printed):
+        try:
+            exec(compile(json.loads(line), "page", "exec"), shared)
+        except BaseException:
+            wrong = traceback.format_exc()
+    print(json.dumps([printed.getvalue(), wrong]), flush=True)
+"""
 HOISTED = re.compile(r"^\s*(#include\b.*|namespace \w+ = [\w:]+;.*|using namespace .*)$", re.MULTILINE)
 PROLOGUE = """
   const auto ctx = vicinal::Context::cpu();
@@ -105,6 +125,9 @@ class Runner:
         self.folder = folder
         self.counts = {"cpp": 0, "sh": 0, "python": 0, "checked": 0, "output": 0, "passed over": 0}
         self.printed = ""
+        self.session = None
+        self.reasons = set()
+        self.lacks_data = None  # the page whose data are not there
 
     def run_cpp(self, code, where):
         source, program = self.folder / "example.cpp", self.folder / "example"
@@ -136,8 +159,29 @@ class Runner:
         if python is None or not has_packages(python, OPTIONAL.intersection(IMPORTED.findall(code))):
             self.pass_over()
             return
-        self.printed = self.call([python, "-W", "ignore", "-c", code], where, code)
+        if self.folder.parent.name == "tutorials":
+            self.printed = self.call_session(python, where, code)
+        else:
+            self.printed = self.call([python, "-W", "ignore", "-c", code], where, code)
         self.counts["python"] += 1
+
+    def call_session(self, python, where, code):
+        """Of a tutorial, whose blocks are one program."""
+        if self.session is None:
+            self.session = subprocess.Popen([python, "-W", "ignore", "-c", SESSION], cwd=self.folder, text=True,
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        print(json.dumps(code), file=self.session.stdin, flush=True)
+        answer = self.session.stdout.readline()
+        printed, wrong = json.loads(answer) if answer else ["", "the program ended"]
+        if wrong:
+            sys.exit(f"{where}: the block failed\n--- the block\n{code}--- its output\n{printed}{wrong}")
+        return printed
+
+    def end_session(self):
+        if self.session is not None:
+            self.session.stdin.close()
+            self.session.wait(60)
+            self.session = None
 
     def sklearn_python(self):
         """The Python with the scikit-learn that vicinal's estimators and patch are made for."""
@@ -188,8 +232,9 @@ def main():
     parser.add_argument("--sklearn-python", help="A Python with scikit-learn 1.9")
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--launcher", default="")
-    parser.add_argument("--part", choices=("pages", "examples"), help="only docs/examples, or only the rest")
+    parser.add_argument("--part", choices=("pages", "examples"), help="only docs/examples and docs/tutorials, or only the rest")
     parser.add_argument("--page", help="this page alone")
+    parser.add_argument("--write", action="store_true", help="write outputs and pictures of Python instead of comparing")
     arguments = parser.parse_args()
     if arguments.package:
         sys.path.insert(0, arguments.package)
@@ -199,40 +244,69 @@ def main():
     if arguments.page:
         pages = [arguments.source / arguments.page]
     elif arguments.part:
-        pages = [page for page in pages if (page.parent.name == "examples") == (arguments.part == "examples")]
+        pages = [page for page in pages if (page.parent.name in APART) == (arguments.part == "examples")]
     with tempfile.TemporaryDirectory() as name:
+        os.environ.update(pictures.environment(pathlib.Path(name)))
         samples = pathlib.Path(name) / "samples"
         samples.mkdir()
         make_samples(samples)
         runner = Runner(arguments, samples)
         for page in pages:
-            text = page.read_text()
             runner.folder = samples
-            if page.parent.name == "examples":
-                runner.folder = samples.with_name(page.stem)
-                runner.folder.mkdir()
-            for fence in FENCE.finditer(text):
-                where = f"{page.name}:{text.count(chr(10), 0, fence.start()) + 1}"
-                tag, code = fence.group(1).strip(), fence.group(2)
-                if tag not in {"output", *SHOWN} and str(DATA_SETS) in code and not DATA_SETS.exists():
-                    runner.pass_over()
-                elif tag == "cpp":
-                    runner.run_cpp(code, where)
-                elif tag == "sh":
-                    runner.run_sh(code, where)
-                elif tag == "python":
-                    runner.run_python(code, where)
-                elif tag == "output":
-                    runner.check_output(code, where)
-                elif tag not in SHOWN:
-                    sys.exit(f"{where}: the fence is tagged '{tag}'; see the conventions in tests/docs/run.py")
-            check_links(page, text)
+            if page.parent.name in APART:
+                runner.folder = samples.with_name(page.parent.name) / page.stem
+                runner.folder.mkdir(parents=True)
+            run_page(runner, page)
+        drawn = pictures.check(name, arguments.source / "docs/figures", arguments.write)
+    for page in pages:
+        check_links(page, page.read_text())
     print(f"{len(pages)} pages: {runner.counts['cpp']} C++ blocks compiled and run, {runner.counts['sh']} shell blocks and "
           f"{runner.counts['python']} Python blocks run, "
-          f"{runner.counts['output']} outputs compared, {runner.counts['checked']} blocks of build commands checked, "
-          f"{runner.counts['passed over']} passed over")
+          f"{runner.counts['output']} outputs compared, {drawn} pictures drawn, "
+          f"{runner.counts['checked']} blocks of build commands checked, {runner.counts['passed over']} passed over")
+    for reason in sorted(runner.reasons):
+        print(reason)
     tested = runner.counts["cpp"] and runner.counts["sh"]
     assert tested or arguments.page, "a documentation without examples is not being tested"
+
+
+def run_page(runner, page):
+    """Runs the blocks of a page in their order; with --write, it then has the outputs that they print."""
+    text = page.read_text()
+    written, at = [], 0
+    for fence in FENCE.finditer(text):
+        where = f"{page.name}:{text.count(chr(10), 0, fence.start()) + 1}"
+        tag, code = fence.group(1).strip(), fence.group(2)
+        if tag not in {"output", *SHOWN} and (reason := missing_data(code)):
+            runner.reasons.add(f"{page.name}: {reason}")
+            runner.lacks_data = page
+        if tag not in {"output", *SHOWN} and runner.lacks_data == page:
+            runner.pass_over()
+        elif tag == "cpp":
+            runner.run_cpp(code, where)
+        elif tag == "sh":
+            runner.run_sh(code, where)
+        elif tag == "python":
+            runner.run_python(code, where)
+        elif tag == "output" and runner.arguments.write and runner.printed is not None:
+            written += [text[at:fence.start(2)], runner.printed]
+            at = fence.end(2)
+        elif tag == "output":
+            runner.check_output(code, where)
+        elif tag not in SHOWN:
+            sys.exit(f"{where}: the fence is tagged '{tag}'; see the conventions in tests/docs/run.py")
+    runner.end_session()
+    if written:
+        page.write_text("".join([*written, text[at:]]))
+
+
+def missing_data(code):
+    """Why a block has no data here, or an empty text."""
+    if str(DATA_SETS) in code and not DATA_SETS.exists():
+        return f"there is no {DATA_SETS}: install dataset-fashion-mnist"
+    if "VICINAL_DATA" in code and "VICINAL_DATA" not in os.environ:
+        return "VICINAL_DATA is not set to a folder of real data"
+    return ""
 
 
 def anchors_of(text):

@@ -1,0 +1,179 @@
+"""Writes docs/metrics.md: which metrics run where, found out by calling the library with every metric, method and device.
+With --check it writes nothing and fails where the page says something else.
+
+Usage: metrics_page.py --package FOLDER [--check]. Columns of a CUDA device need one, or the tests' fake device
+(VICINAL_CUDA_PLUGIN); without it they stay as they are in the page, and a line says so.
+"""
+
+import argparse
+import pathlib
+import sys
+import typing
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/metrics.md"
+HEAD = """# Which metrics run where
+
+<!-- Written by tests/docs/metrics_page.py, which calls the library with each of them; a test compares. -->
+
+All methods and devices give the same neighbors, distances and scores, so this page matters for two questions only: does
+an operation take a metric at all, and does a method that you force compute it? A metric that is not there is an error,
+never another metric. [neighbors.md](neighbors.md#which-option-when) says what each metric is for;
+[contract.md](contract.md#1-the-key) defines them. Every metric takes every type of element: uint8, float16, bfloat16,
+float32 and float64.
+"""
+SCORES = ("lof", "simplified_lof", "knn", "knn_weighted", "loop", "ldof", "inflo", "cof", "cof_pyod")
+
+
+def operations(vc, rows, labels):
+    """By name what calls the operation with a metric and a device."""
+    found = {
+        "`knn`": lambda **o: vc.knn(rows, k=3, **o),
+        "`radius`": lambda **o: vc.radius(rows, radius=0.9, **o),
+        "`count`": lambda **o: vc.count(rows, radius=0.9, **o),
+        "`classify`": lambda **o: vc.classify(rows, rows, labels, k=3, **o),
+        "`classify`, weights by distance": lambda **o: vc.classify(rows, rows, labels, k=3, weights="distance", **o),
+        "`regress`": lambda **o: vc.regress(rows, rows, rows[:, 0].copy(), k=3, **o),
+        "`cross_validate`": lambda **o: vc.cross_validate(rows, labels, k=1, k_to=3, folds=3, **o),
+    }
+    for score in SCORES:
+        found[f"`lof`, score {score}"] = lambda score=score, **o: vc.lof(rows, k=5, score=score, **o)
+    found["`lof`, duplicates distinct"] = lambda **o: vc.lof(rows, k=5, duplicates="distinct", **o)
+    found["`lle`: neighbors"] = lambda **o: vc.lle(rows, k=6, dim=2, **o)
+    found["`kmeans`"] = lambda **o: vc.kmeans(rows, clusters=3, **{k: v for k, v in o.items() if k != "p"})
+    return found
+
+
+def runs(vc, call, **options):
+    """The plan of a call, or None where the metric or the method is refused."""
+    try:
+        return call(**options).plan
+    except (vc.InvalidArgument, TypeError):
+        return None
+
+
+def row(name, cells):
+    return f"| {name} | " + " | ".join(cells) + " |"
+
+
+def table(head, rows):
+    return [row(head[0], head[1:]), row("---", ["---"] * (len(head) - 1)), *rows]
+
+
+def sections(vc, device):
+    """Lines of the page by part: what an operation takes, methods on the CPU, and methods on a device or None."""
+    import numpy as np
+    from vicinal._options import Method, Metric
+
+    metrics = typing.get_args(Metric)
+    methods = [method for method in typing.get_args(Method) if method != "automatic"]
+    draw = np.random.default_rng(3)
+    rows = draw.random((48, 4)) + 0.25
+    labels = np.arange(48) % 3
+    calls = operations(vc, rows, labels)
+    searches = {name: calls[f"`{name}`"] for name in ("knn", "radius", "count")}
+
+    taken = []
+    for name, call in calls.items():
+        cells = []
+        for metric in metrics:
+            there = ["CPU"] if runs(vc, call, metric=metric, p=3.0, device="cpu") else []
+            if device:
+                plan = runs(vc, call, metric=metric, p=3.0, device="cuda")
+                there += ["CUDA"] if plan and plan.device.startswith("cuda") else []
+            cells.append(", ".join(there) or "-")
+        taken.append(row(name, cells))
+
+    def by_method(where):
+        lines = []
+        for method in methods:
+            cells = []
+            for metric in metrics:
+                served = []
+                for name, call in searches.items():
+                    plan = runs(vc, call, metric=metric, p=3.0, device=where, method=method)
+                    served += [name] if plan and plan.method == method else []
+                cells.append("all" if len(served) == len(searches) else ", ".join(served) or "-")
+            lines.append(row(f"`{method}`", cells))
+        return lines
+
+    head = [f"`{metric}`" for metric in metrics]
+    return {
+        "operations": table(["operation", *head], taken) if device else None,
+        "cpu": table(["method", *head], by_method("cpu")),
+        "cuda": table(["method", *head], by_method("cuda")) if device else None,
+    }
+
+
+def part(text, name):
+    """The table below the mark `name` of a page."""
+    begin = text.index(f"<!-- {name} -->\n\n") + len(f"<!-- {name} -->\n\n")
+    return text[begin:].split("\n\n")[0].splitlines()
+
+
+def page(found):
+    parts = {name: "\n".join(lines) for name, lines in found.items()}
+    return f"""{HEAD}
+## Operations
+
+Where an operation runs with a metric: on the CPU, on a CUDA device. For `minkowski` the exponent is 3. `lle` computes its
+weights in the Euclidean way; the metric decides who is a neighbor.
+
+<!-- operations -->
+
+{parts["operations"]}
+
+Two operations of C++ are not in the table: `silhouette_scores` takes every metric but `inner_product`, and imputation
+has a distance of its own, over the columns that two rows share ([imputation.md](imputation.md)).
+
+## Methods on the CPU
+
+`all`: `knn`, `radius` and `count`. A method that is not there for a metric is an error; `automatic`, the default,
+takes one that is.
+
+<!-- cpu -->
+
+{parts["cpu"]}
+
+## Methods on a CUDA device
+
+<!-- cuda -->
+
+{parts["cuda"]}
+
+`fused` drops most pairs by products of matrices, so it serves the metrics that products can bound; `kdtree` serves those
+of differences of columns; `direct` serves all. The other methods are those of papers, for comparison ([papers.md](papers.md)).
+`fused` needs a device since Turing.
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--package", type=pathlib.Path, required=True)
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    sys.path.insert(0, str(arguments.package.resolve()))
+    import vicinal as vc
+
+    try:
+        vc.knn([[0.0], [1.0]], k=1, device="cuda")
+        device = True
+    except vc.DeviceUnavailable as error:
+        device = False
+        print(f"The columns of a CUDA device were not checked: {error}")
+    found = sections(vc, device)
+    there = PAGE.read_text() if PAGE.exists() else ""
+    for name, lines in found.items():
+        if lines is None:
+            found[name] = part(there, name)
+    wanted = page(found)
+    if not arguments.check:
+        PAGE.write_text(wanted)
+        return 0
+    if there == wanted:
+        return 0
+    print("docs/metrics.md differs from what the library does: run tests/docs/metrics_page.py with a device")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
