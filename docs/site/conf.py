@@ -1,9 +1,7 @@
 """Sphinx's settings for the site; build.py copies this file next to the pages."""
 
-import pathlib
-import re
-
 import vicinal
+from sphinx.domains.cpp import CPPDomain
 
 import python_reference
 
@@ -23,7 +21,8 @@ add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
-python_maximum_signature_line_length = 88
+# Shown by their names, not by what they stand for.
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "Float64Array", "Int32Array", "Int64Array", "NDArray")}
 cpp_maximum_signature_line_length = 100
 cpp_id_attributes = ["VICINAL_API"]
 maximum_signature_line_length = 88
@@ -44,6 +43,14 @@ html_theme_options = {
 }
 
 
+class Domain(CPPDomain):
+    """C++ as Sphinx has it; a search does not find the parameters of functions."""
+
+    def get_objects(self):
+        return (entry for entry in super().get_objects() if entry[2] != "functionParam")
+
+
 def setup(app):
+    app.add_domain(Domain, override=True)
     app.connect("autodoc-process-docstring", python_reference.process_docstring)
     app.connect("autodoc-process-signature", python_reference.process_signature)

@@ -107,6 +107,9 @@ def items(lines, hidden=False):
             continue
         kind = "type" if code.startswith("using ") else "function" if is_function(code) else "member"
         declaration = " ".join(code.removeprefix("using ").rstrip(";").split()) if kind == "type" else clean(code)
+        if " = {." in declaration:  # Sphinx reads no names in an initializer
+            declaration, _, value = declaration.partition(" = ")
+            comment = [*comment, f"Default: `{value}`."]
         # An overload, which the same comment describes.
         if not apart and found and found[-1].kind == kind == "function" and not comment:
             if name_of(found[-1].declarations[0]) == name_of(declaration):
@@ -155,6 +158,7 @@ def escaped(text):
     for index in range(0, len(parts), 2):
         part = re.sub(r"([*|\\])", r"\\\1", parts[index])
         part = re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", part)
+        part = re.sub(r"(?<=FILE):(?=\w)", r"\\:", part)  # no address
         parts[index] = PLACE.sub(r":doc:`\1 </\1>`", part)
     for index in range(1, len(parts), 2):
         parts[index] = f"``{parts[index]}``"

@@ -7,12 +7,14 @@ import re
 import shutil
 
 FENCE = re.compile(r"^```.*?^```\s*$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 PICTURE = re.compile(r'<picture>\s*<source[^>]*srcset="([^"]+)">\s*<img\s+alt="([^"]*)"\s+src="([^"]+)">\s*</picture>')
 
 # Pages outside docs/.
 OTHERS = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md",
-          "SECURITY.md": "security.md", "bench/README.md": "benchmarks.md"}
+          "SECURITY.md": "security.md", "bench/README.md": "benchmarks.md", "bench/results/README.md": "results.md"}
+# Folders to which pages link, and the page of the site about them.
+FOLDERS = {"examples": "programs.md", "bench/results": "results.md"}
 # The menu: of each part the pages in their order. A page that is in none is an error of Sphinx.
 MENU = [
     ("Start", ["python", "tutorials/README", "tutorials/fashion-mnist", "tutorials/kdd", "tutorials/swiss-roll"]),
@@ -22,7 +24,7 @@ MENU = [
                      "from-pyod", "from-geopandas"]),
     ("Reference", ["metrics", "reference/python", "reference/cpp", "reference/command", "command", "programs", "limits"]),
     ("Examples by the command", ["examples/README", "examples/*"]),
-    ("How it works", ["contract", "architecture", "performance", "papers", "benchmarks", "design/*"]),
+    ("How it works", ["contract", "architecture", "performance", "papers", "benchmarks", "results", "design/*"]),
     ("Project", ["changelog", "contributing", "security"]),
 ]
 
@@ -36,6 +38,10 @@ def name_in_site(path):
     return None
 
 
+def title(page):
+    return page.read_text().partition("\n")[0].removeprefix("# ")
+
+
 class Writer:
     def __init__(self, root, source, headers):
         self.root = root
@@ -46,11 +52,13 @@ class Writer:
         """The replacement of a match of LINK in `page`, which is `name` in the site."""
 
         def replaced(match):
-            target, anchor = match.group(1), match.group(2) or ""
+            shown, target, anchor = match.group(1), match.group(2), match.group(3) or ""
             if not target or "://" in target or target.startswith("mailto:"):
                 return match.group()
             path = os.path.normpath(os.path.join(os.path.dirname(page), target))
-            return f"]({self.relative(self.place(path), name)}{anchor})"
+            if shown.endswith(".md") and target.endswith(".md"):
+                shown = title(self.root / path)
+            return f"[{shown}]({self.relative(self.place(path), name)}{anchor})"
 
         return replaced
 
@@ -60,8 +68,8 @@ class Writer:
             return page
         if path.startswith("include/vicinal/") and pathlib.Path(path).name in self.headers:
             return self.headers[pathlib.Path(path).name]
-        if path == "examples":
-            return "programs.md"
+        if path in FOLDERS:
+            return FOLDERS[path]
         file = self.root / path
         if file.is_dir():
             raise SystemExit(f"The site has no page for the folder {path}, to which a page links")

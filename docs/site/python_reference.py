@@ -64,14 +64,6 @@ def shown_type(kind):
     return kind.replace("Any", "")
 
 
-def struct_of(class_name):
-    """Keywords of the C++ structs whose defaults a class has."""
-    given = {}
-    for values in _core.defaults().values():
-        given.update({name: None for name in values})
-    return given
-
-
 def table(class_name, defaults):
     """Lines of a table of the keywords of a class of _options.py; those that every function has are left out."""
     common = options()["Common"]
@@ -98,7 +90,10 @@ def process_docstring(app, what, name, obj, settings, lines):
     match = re.fullmatch(r"Unpack\[(\w+)\]", str(annotations.get("options", "")))
     text = "\n".join(lines)
     text, _, keywords = text.partition("Keywords and defaults: ")
-    lines[:] = text.rstrip().splitlines()
+    # `name_` outside of code is a link to reStructuredText.
+    parts = text.rstrip().split("`")
+    parts[::2] = [re.sub(r"(?<=\w)_(?=\W|$)", r"\_", part) for part in parts[::2]]
+    lines[:] = "`".join(parts).splitlines()
     if not match or not keywords:
         lines.append("")
         return
@@ -110,12 +105,20 @@ def process_signature(app, what, name, obj, settings, signature, returned):
     """Without the types of what every table and option may be."""
     if signature is None:
         return None
-    signature = re.sub(r": Unpack\[\w+\]", "", signature)
-    return signature.replace(": Any", ""), returned
+    # Sphinx writes `~typing.Any` for what it shows as `Any`.
+    signature = re.sub(r": ~?(?:\w+\.)*Unpack\[[^\]]*\]|: ~?(?:typing\.)?Any\b", "", signature)
+    return re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", signature), returned
 
 
 def names_of(module):
-    return [name for name in getattr(vicinal, module).__all__ if not name.startswith("__") and name != "Record"]
+    """What a module has for users: of its `__all__`, or else those of the package's that it defines."""
+    place = getattr(vicinal, module)
+    public = getattr(place, "__all__", None) or [
+        name for name in vicinal.__all__ if getattr(getattr(vicinal, name), "__module__", "") == place.__name__]
+    # Functions first, each kind in the order of the source.
+    order = list(vars(place))
+    chosen = [name for name in public if not name.startswith("__") and name != "Record"]
+    return sorted(chosen, key=lambda name: (inspect.isclass(getattr(place, name)), order.index(name)))
 
 
 def write(package, folder):
@@ -129,7 +132,7 @@ def write(package, folder):
         lines += [f"   * - ``{name}``", "     - " + re.sub(r'"([^"]*)"', r'``"\1"``', about)]
     lines.append("")
     for module, title, page in PARTS:
-        lines += [title, "-" * len(title), "", f"The page is :doc:`/{page}`.", ""]
+        lines += [title, "-" * len(title), "", f"Guide: :doc:`/{page}`.", ""]
         for name in names_of(module):
             public = getattr(vicinal, name, None)
             value = public or getattr(getattr(vicinal, module), name)

@@ -83,7 +83,8 @@ def clusters(model: KMeans, table: Any, axes: Any = None) -> Any:
     points = _plane(found["points"])
     centres = _plane((model.centres - found["mean"]) @ found["axes"].T)
     axes.scatter(points[:, 0], points[:, 1], _MARKER, labels, cmap="tab20")
-    axes.scatter(centres[:, 0], centres[:, 1], 12 * _MARKER, color="black", marker="x", label="centres")
+    ink = axes.xaxis.label.get_color()
+    axes.scatter(centres[:, 0], centres[:, 1], 12 * _MARKER, color=ink, marker="x", label="centres")
     for set_label, share, word in zip((axes.set_xlabel, axes.set_ylabel), found["ratio"], ("first", "second")):
         set_label(f"{word} principal axis ({share:.0%} of the variance)")
     axes.legend()
@@ -139,6 +140,7 @@ def scores_by_k(result: CrossValidation, axes: Any = None) -> Any:
     axes.fill_between(
         numbers, result.fold_scores.min(axis=1), result.fold_scores.max(axis=1), alpha=0.2, label="range over the folds"
     )
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.axvline(result.k, linestyle="--", color="tab:red", label=f"best: {result.k} neighbors")
     axes.set_xlabel("neighbors")
     axes.set_ylabel(result.criterion)
