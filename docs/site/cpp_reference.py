@@ -94,7 +94,7 @@ def items(lines, hidden=False):
             hidden = code != "public:"
             continue
         head = code.split("{")[0]
-        if hidden or re.match(r"friend\b|struct \w+;|class \w+;|~", code) or re.search(r"= delete;|operator=", code):
+        if hidden or re.match(r"friend\b|struct \w+;|class \w+;|~", code):
             continue
         scope = re.match(r"(enum class|enum|class|struct) (?:VICINAL_API )?(\w+)((?:<.*>)?(?: : [\w: ]+)?)", head)
         if scope and "{" in code:
@@ -104,6 +104,8 @@ def items(lines, hidden=False):
             kind = {"enum class": "enum-class", "enum": "enum"}.get(scope.group(1), scope.group(1))
             members = enumerators(body) if kind.startswith("enum") else items(body, kind == "class")
             found.append(Item(kind, [scope.group(2) + scope.group(3).rstrip()], comment, members))
+            continue
+        if re.search(r"= delete;|operator=", code):
             continue
         kind = "type" if code.startswith("using ") else "function" if is_function(code) else "member"
         declaration = " ".join(code.removeprefix("using ").rstrip(";").split()) if kind == "type" else clean(code)
@@ -215,6 +217,11 @@ def write(headers, folder):
         places[path.name] = f"reference/cpp/{path.stem}.rst"
         names = [name_of(item.declarations[0]) if item.kind == "function" else
                  re.match(r"(?:.*?\b)?(\w+)(?:\s*(?:=|:|<|$))", item.declarations[0]).group(1) for item in found]
+        header = path.read_text()
+        exported = re.findall(r"^(?:class|struct) VICINAL_API (\w+)", header, re.MULTILINE)
+        exported += re.findall(r"^VICINAL_API [^;{(]*?(\w+)\(", header, re.MULTILINE)
+        if missing := set(exported) - set(names):
+            raise SystemExit(f"{path}: the reference lacks {', '.join(sorted(missing))}")
         rows.append((path.stem, list(dict.fromkeys(names))))
     lines = ["C++", "===", "", "Everything is in the namespace ``vicinal``. Shapes are in brackets, such as [n, d]; "
              "errors are ``vicinal::Error`` with the code that is named.", "", ".. list-table::", "   :header-rows: 1", "",

@@ -29,7 +29,7 @@ OPTIONS = pathlib.Path(vicinal.__file__).parent / "_options.py"
 
 @functools.cache
 def options():
-    """By class of _options.py its keywords, those of its bases first: {name: (type, comment)}."""
+    """By class of _options.py its keywords, its own first: {name: (type, comment)}."""
     text = OPTIONS.read_text()
     lines = text.splitlines()
     words = {node.targets[0].id: ast.unparse(node.value) for node in ast.parse(text).body
@@ -39,8 +39,6 @@ def options():
         if not isinstance(node, ast.ClassDef):
             continue
         keywords = {}
-        for base in node.bases:
-            keywords.update(found[base.id])
         for field in node.body:
             if isinstance(field, ast.AnnAssign):
                 comment = lines[field.end_lineno - 1].partition("#: ")[2]
@@ -48,6 +46,8 @@ def options():
                 for name, value in words.items():
                     kind = re.sub(rf"\b{name}\b", value, kind)
                 keywords[field.target.id] = (kind, comment)
+        for base in node.bases:
+            keywords.update((name, about) for name, about in found[base.id].items() if name not in keywords)
         found[node.name] = keywords
     return found
 
