@@ -67,7 +67,7 @@ class VICINAL_API Communicator {
   void abandon(const std::string& sentence);
 
  private:
-  friend struct core::ExchangeAccess;  // the library's own sources
+  friend struct core::ExchangeAccess;         // the library's own sources
   std::shared_ptr<core::Exchange> exchange_;  // of which nobody else has one
 };
 
