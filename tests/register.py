@@ -170,7 +170,9 @@ class Registry:
         # Those in folders are of the Python that has scikit-learn 1.9; in another one they say that they were skipped.
         for file in sorted(HERE.glob("python/**/test_*.py")):
             folders = file.relative_to(HERE).parts[:-1]
-            device = self.fake_device if FAKE_DEVICE.search(file.read_text()) else {"VICINAL_DEVICE": "cpu"}
+            marked = FAKE_DEVICE.search(file.read_text())
+            assert marked or not file.stem.startswith("test_device"), f"{file}: lacks '# fake device: *'"
+            device = self.fake_device if marked else {"VICINAL_DEVICE": "cpu"}
             self.add_pytest(".".join((*folders, file.stem)), "python", "python", file, {**environment, **device},
                             "VICINAL_TEST_PYTHON" if len(folders) == 1 else "VICINAL_SKLEARN_PYTHON")
 

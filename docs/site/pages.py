@@ -18,8 +18,8 @@ FOLDERS = {"examples": "programs.md", "bench/results": "results.md"}
 # The menu: of each part the pages in their order. A page that is in none is an error of Sphinx.
 MENU = [
     ("Start", ["python", "tutorials/README", "tutorials/fashion-mnist", "tutorials/kdd", "tutorials/swiss-roll"]),
-    ("Tasks", ["neighbors", "radius", "classify-and-regress", "cross-validation", "outliers", "clustering", "embedding",
-               "graphs", "coclusters", "matching", "imputation", "files"]),
+    ("Tasks", ["neighbors", "radius", "classify-and-regress", "cross-validation", "outliers", "clustering", "density",
+               "embedding", "graphs", "coclusters", "matching", "imputation", "files", "scale", "ranks"]),
     ("Coming from", ["from-scikit-learn", "scikit-learn-estimators", "scikit-learn", "from-faiss", "from-cuml",
                      "from-pyod", "from-geopandas"]),
     ("Reference", ["metrics", "reference/python", "reference/cpp", "reference/command", "command", "programs", "limits"]),

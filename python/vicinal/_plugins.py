@@ -14,10 +14,17 @@ GROUP = "vicinal.plugins"
 def find(plugin: str) -> tuple[bytes, str]:
     """The path of the file that a package brings for a plug-in ("cuda", "geo"), and a sentence that says why it cannot
     be used; both are empty where no package brings one. The extension calls it when the plug-in is first needed."""
+    try:
+        return _found(plugin)
+    except Exception as error:  # of a package whose files are damaged
+        return b"", f"the packages cannot be asked for the plug-in {plugin}: {type(error).__name__}: {error}"
+
+
+def _found(plugin: str) -> tuple[bytes, str]:
     offers = list(metadata.entry_points(group=GROUP, name=plugin))
     if not offers:
         return b"", ""
-    packages = sorted(f"{offer.dist.name} {offer.dist.version}" for offer in offers if offer.dist)
+    packages = sorted(f"{offer.dist.name} {offer.dist.version}" if offer.dist else offer.value for offer in offers)
     if len(offers) > 1:
         return b"", f"several packages bring the plug-in {plugin}: {', '.join(packages)}; uninstall all but one"
     (offer,) = offers

@@ -122,8 +122,9 @@ Where an operation runs with a metric; `both`: on the CPU and on a CUDA device. 
 
 {parts["operations"]}
 
-Two operations of C++ are not in the table: `silhouette_scores` takes every metric but `inner_product`, and imputation
-has a distance of its own, over the columns that two rows share ([imputation.md](imputation.md)).
+Some operations of C++ are not in the table. `minimum_spanning_tree`, `dbscan` and `hdbscan` take every metric, on the
+CPU ([density.md](density.md)). `silhouette_scores` takes every metric but `inner_product`. Imputation has a distance of
+its own, over the columns that two rows share ([imputation.md](imputation.md)).
 
 ## Methods on the CPU
 

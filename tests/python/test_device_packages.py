@@ -1,5 +1,6 @@
 """Plug-ins that packages bring: where vicinal looks and in which order, what it refuses, and that it imports no
 package. On a CUDA device, or the fake one, as test_device.py."""
+# fake device: *
 
 import os
 import shutil
@@ -138,3 +139,18 @@ for device in ("auto", "cuda"):
         print(error)
 """
     assert answer(program) == "'cuda'\n'cuda'\n"
+
+
+def test_a_damaged_package_is_a_reason(site, answer):
+    site()
+    program = """
+import vicinal._plugins
+def entry_points(**_):
+    raise OSError("entry_points.txt is damaged")
+vicinal._plugins.metadata.entry_points = entry_points
+print(vc.knn(np.eye(3), k=1, device="auto").plan.device)
+print(vc.doctor(device="cpu").cuda_missing)
+"""
+    device, reason = answer(program).splitlines()
+    assert device == "cpu"
+    assert "the packages cannot be asked for the plug-in cuda: OSError: entry_points.txt is damaged" in reason, reason

@@ -46,7 +46,7 @@ assert seen.self_test and vc.__version__ == "{version}"
 try:
     import vicinal.sklearn
 except ImportError as error:
-    assert "pip install 'vicinal[sklearn]'" in str(error)
+    assert "pip install 'scikit-learn==1.9.*'" in str(error)
 else:
     raise AssertionError("scikit-learn is not here")
 if seen.cuda_missing:

@@ -6,7 +6,7 @@
 
 namespace {
 std::atomic<std::int64_t> polls{0};
-}
+}  // namespace
 
 extern "C" {
 void __real__ZNK7vicinal7Context15check_cancelledEv(const vicinal::Context* ctx);

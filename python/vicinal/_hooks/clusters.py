@@ -35,8 +35,10 @@ class _Function:
             lambda: self._before(*args, **keywords),
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         place = self._hook.places[0]
+        if vars(place.owner()).get(place.attribute) is self:
+            return place.name  # the bytes that scikit-learn's own has
         return pkgutil.resolve_name, (f"{place.module}:{place.name}",)
 
 

@@ -169,7 +169,10 @@ def _tree_method(ours: Callable[..., Any]) -> Callable[[Hook, Any], Any]:
 
             return hook.call(current(), lambda settings: ours(settings, self, X, *args, **keywords), stock)
 
-        return update_wrapper(method, before)
+        update_wrapper(method, before)
+        # A method of Cython's has the name of its base; by this one pickles find what is in the place.
+        method.__module__, method.__qualname__ = hook.places[0]
+        return method
 
     return replace
 

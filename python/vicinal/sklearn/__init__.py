@@ -16,13 +16,13 @@ except ModuleNotFoundError as error:
     if error.name != "sklearn":
         raise
     raise ImportError(
-        f"vicinal.sklearn needs scikit-learn {MADE_FOR}, which is not installed: pip install 'vicinal[sklearn]'"
+        f"vicinal.sklearn needs scikit-learn {MADE_FOR}, which is not installed: pip install 'scikit-learn=={MADE_FOR}.*'"
     ) from error
 
 if not sklearn.__version__.startswith(f"{MADE_FOR}."):
     raise ImportError(
         f"vicinal.sklearn needs scikit-learn {MADE_FOR}, and {sklearn.__version__} is installed: "
-        "pip install 'vicinal[sklearn]'"
+        f"pip install 'scikit-learn=={MADE_FOR}.*'"
     )
 
 from sklearn import cluster, manifold, neighbors

@@ -140,3 +140,18 @@ def test_scikit_learns_own_classes_are_on_their_path(blobs, queries):
     assert vc.patch_report() == report
     assert type(models[0]._tree) is sklearn.neighbors.KDTree and not trees._is_lazy(models[0]._tree)
     assert all(b"vicinal" not in pickle.dumps(model) for model in models)
+
+
+def test_pickles_have_scikit_learns_bytes(blobs, queries):
+    """Whether hooks are in their places or not; a tree's method, which processes of joblib are sent, goes by its name."""
+
+    def pickled():
+        models = [model.fit(*blobs) for model in stock_models()]
+        return [pickle.dumps(each) for each in (*models, models[0]._tree.query)]
+
+    expected = pickled()
+    vs.NearestNeighbors().fit(blobs[0]).kneighbors(queries)
+    assert registry._placed
+    assert pickled() == expected
+    query = pickle.dumps(sklearn.neighbors.KDTree.query)
+    assert b"vicinal" not in query and pickle.loads(query) is sklearn.neighbors.KDTree.query
