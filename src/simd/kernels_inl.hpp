@@ -237,21 +237,19 @@ HWY_INLINE hn::Vec<D> load_widened(D d, const std::uint8_t* from) {
 }
 
 // The first `count` lanes, and zeros, which adds nothing to a sum where the query is zero, too. Reads no more than
-// that.
-template <class D>
-HWY_INLINE hn::Vec<D> load_first(D d, const double* from, std::size_t count) {
-  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> load_first(D d, const float* from, std::size_t count) {
-  const hn::Rebind<float, D> df;
-  return hn::PromoteTo(d, hn::MaskedLoad(hn::FirstN(df, count), df, from));
-}
-template <class D>
-HWY_INLINE hn::Vec<D> load_first(D d, const std::uint8_t* from, std::size_t count) {
-  std::uint8_t bytes[8] = {};
-  for (std::size_t i = 0; i < count; ++i) bytes[i] = from[i];
-  return load_widened(d, bytes);
+// that: a masked load may do so on some instruction sets.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_first(D d, const T* from, std::size_t count) {
+  if constexpr (sizeof(T) == 1 || HWY_MEM_OPS_MIGHT_FAULT) {
+    T values[8] = {};
+    for (std::size_t i = 0; i < count; ++i) values[i] = from[i];
+    return load_widened(d, values);
+  } else if constexpr (sizeof(T) == sizeof(double)) {
+    return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+  } else {
+    const hn::Rebind<T, D> dt;
+    return hn::PromoteTo(d, hn::MaskedLoad(hn::FirstN(dt, count), dt, from));
+  }
 }
 
 using DoubleTag = hn::CappedTag<double, 8>;

@@ -130,24 +130,33 @@ void write_in_pieces(const Context& ctx, const std::vector<T>& values, SummedFil
   }
 }
 
+class Descriptor {
+ public:
+  explicit Descriptor(const std::filesystem::path& path)
+      : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int number() const noexcept { return number_; }  ///< below 0: the file was not opened
+
+ private:
+  int number_;
+};
+
 /// A file that is read at any place.
 class PlacedFile {
  public:
-  explicit PlacedFile(const std::filesystem::path& path) : path_(path) {
-    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd_ < 0) fail("open", errno);
+  explicit PlacedFile(const std::filesystem::path& path) : path_(path), file_(path) {
+    if (file_.number() < 0) fail("open", errno);
     struct stat status {};
-    if (::fstat(fd_, &status) != 0) fail("read", errno);
+    if (::fstat(file_.number(), &status) != 0) fail("read", errno);
     if (!S_ISREG(status.st_mode)) {
       throw Error(ErrorCode::io, fmt::format("cannot read '{}': a part must be a regular file", path.string()));
     }
     size_ = static_cast<std::uint64_t>(status.st_size);
   }
-  ~PlacedFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  PlacedFile(const PlacedFile&) = delete;
-  PlacedFile& operator=(const PlacedFile&) = delete;
 
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
@@ -158,7 +167,8 @@ class PlacedFile {
     auto* into = static_cast<unsigned char*>(to);
     while (bytes > 0) {
       between();
-      const ssize_t got = ::pread(fd_, into, std::min<std::uint64_t>(bytes, kPieceBytes), static_cast<off_t>(at));
+      const ssize_t got =
+          ::pread(file_.number(), into, std::min<std::uint64_t>(bytes, kPieceBytes), static_cast<off_t>(at));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) fail("read", errno);
       if (got == 0) {
@@ -177,7 +187,7 @@ class PlacedFile {
   }
 
   std::filesystem::path path_;
-  int fd_ = -1;
+  Descriptor file_;
   std::uint64_t size_ = 0;
 };
 
@@ -206,11 +216,12 @@ class PartFile {
     tensors_ = std::move(*tensors);
     check_sum();
     const PartInfo& info = shape_.info;
+    if (!ops::describes_part(info)) refuse_file(kPartFile, path, "its numbers describe no part of a search");
     if (info.kind == PartKind::radius && !shape_.has_offsets) {
       refuse_file(kPartFile, path, "its lists have no offsets");
     }
     const bool full = info.kind == PartKind::knn && !shape_.has_offsets;
-    if (full && (info.k < 1 || shape_.entries % info.queries != 0 || shape_.entries / info.queries != info.k)) {
+    if (full && (shape_.entries % info.queries != 0 || shape_.entries / info.queries != info.k)) {
       refuse_file(kPartFile, path, "its lists do not have k neighbors each");
     }
   }
@@ -245,7 +256,11 @@ class PartFile {
     const auto [first, last] = entries_of(begin, end);
     if (shape_.has_offsets) {
       part.offsets = values_of<std::int64_t>("offsets", begin, end + 1);
-      for (std::int64_t& offset : part.offsets) offset -= first;
+      for (std::int64_t& offset : part.offsets) {
+        if (offset < first || offset > last)
+          refuse_file(kPartFile, file_.path(), "its offsets do not divide its lists");
+        offset -= first;
+      }
     }
     part.ids = values_of<std::int64_t>("ids", first, last);
     part.keys = values_of<double>("keys", first, last);

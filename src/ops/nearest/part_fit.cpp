@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -109,18 +110,23 @@ std::int64_t check_rows(std::span<const NamedPart> parts, const PartGroup& group
 
 }  // namespace
 
-void check_info(const PartInfo& info, const std::string& name) {
+bool describes_part(const PartInfo& info) noexcept {
   const PartOptions& place = info.place;
   const auto whole = [](std::int64_t first, std::int64_t count, std::int64_t total) {
     return first >= 0 && count >= 1 && total >= 0 && first <= std::numeric_limits<std::int64_t>::max() - count &&
            (total == 0 || first + count <= total);
   };
   const bool has_k = info.kind == PartKind::knn;
-  if (!whole(place.first_id, info.rows, place.total_rows) ||
-      !whole(place.first_query, info.queries, place.total_queries) || info.cols < 1 ||
-      (has_k ? info.k < 1 : info.k != 0)) {
-    refuse(fmt::format("parts: the numbers of {} describe no part of a search", name));
-  }
+  const bool has_exponent = info.metric != Metric::minkowski || (info.p >= 1 && std::isfinite(info.p));
+  const bool has_radius = has_k ? info.radius == 0 && !info.has_radii : !std::isnan(info.radius);
+  const bool has_order = info.order == RadiusOrder::key || info.kind == PartKind::radius;
+  return whole(place.first_id, info.rows, place.total_rows) &&
+         whole(place.first_query, info.queries, place.total_queries) && info.cols >= 1 &&
+         (has_k ? info.k >= 1 : info.k == 0) && has_exponent && has_radius && has_order;
+}
+
+void check_info(const PartInfo& info, const std::string& name) {
+  if (!describes_part(info)) refuse(fmt::format("parts: the numbers of {} describe no part of a search", name));
 }
 
 FittedParts fit_parts(std::span<const NamedPart> parts) {

@@ -33,6 +33,8 @@ struct FittedParts {
 /// Throws `invalid_argument` where they do not fit, naming two parts, or all ranges that are missing. O(s log s).
 FittedParts fit_parts(std::span<const NamedPart> parts);
 
+/// Whether a search has such a part: its places, k, radius, exponent and order.
+bool describes_part(const PartInfo& info) noexcept;
 /// Throws `invalid_argument` for numbers that describe no part of a search.
 void check_info(const PartInfo& info, const std::string& name);
 /// Throws `bad_data` where the sizes of the arrays do not fit the description. O(m).

@@ -322,6 +322,19 @@ TEST_F(LineParts, ThatDoNotFitAreRefused) {
   const NeighborPart by_id =
       radius_part(ctx_, table().slice(0, 5), table(), {.radius = 9, .order = RadiusOrder::id}, {.self = true});
   expect_refused({within, by_id}, "the order of lists of part 0 is key, but that of part 1 is id");
+  // Numbers that no search has.
+  NeighborPart strange = part(0, 12);
+  strange.info.order = RadiusOrder::id;
+  expect_refused({strange}, "describe no part of a search");
+  for (const double p :
+       {0.5, 0.0, -0.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    strange = part(0, 12, {.k = 3, .metric = Metric::minkowski, .p = 3});
+    strange.info.p = p;
+    expect_refused({strange}, "describe no part of a search");
+  }
+  strange = within;
+  strange.info.radius = std::numeric_limits<double>::quiet_NaN();
+  expect_refused({strange}, "describe no part of a search");
   const NeighborPart counts = count_part(ctx_, table(), table(), {.radius = 9}, {.self = true});
   expect_refused({counts}, "merge_counts merges");
   refused([&] { merge_counts(ctx_, std::vector{part(0, 12)}); }, ErrorCode::invalid_argument, "which merge merges");

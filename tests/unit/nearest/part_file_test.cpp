@@ -176,6 +176,27 @@ TEST_F(PartFileTest, OtherFilesAndUnwritablePartsAreRefused) {
   });
 }
 
+TEST_F(PartFileTest, ARefusedFileIsClosed) {
+  const auto open_files = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  const auto before = open_files();
+  for (int i = 0; i < 10; ++i) refusal(ErrorCode::io, [&] { open_part(ctx_, folder_); });
+  EXPECT_EQ(open_files(), before);
+}
+
+// An exponent below 1 has no distances, and its root may have no end.
+TEST_F(PartFileTest, NumbersOfNoSearchAreRefused) {
+  write_part(ctx_, path_, lists_of(3));
+  std::string bytes = read();
+  const std::string right = "\"p\":\"1.5\"";
+  ASSERT_NE(bytes.find(right), std::string::npos);
+  for (const char* wrong : {"\"p\":\"0.5\"", "\"p\":\"-.0\"", "\"p\":\"nan\""}) {
+    write(summed(std::string(bytes).replace(bytes.find(right), right.size(), wrong)));
+    refusal(ErrorCode::bad_data, [&] { open_part(ctx_, path_); });
+  }
+}
+
 TEST_F(PartFileTest, ACancelLeavesTheTargetAsItWas) {
   const NeighborPart part = lists_of(3);
   const CancelToken token;
