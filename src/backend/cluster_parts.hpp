@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/exact_sum.hpp"
+#include "vicinal/dtype.hpp"
 
 namespace vicinal::kernels {
 
@@ -66,6 +67,12 @@ class SumGrid {
   int first_weight_limb_ = 0;
   int weight_limbs_ = 0;
 };
+
+/// Limbs of a sum that plans of memory count before the values are known: for float32 of magnitudes up to 2^36 apart;
+/// for float64, and products with weights, up to 2^67 apart.
+constexpr std::int64_t planned_limbs(DType dtype, bool weighted) noexcept {
+  return dtype == DType::float64 || weighted ? 5 : 3;
+}
 
 /// The mean of a cluster that has rows, from its integers, which are used up: each sum and the weight are rounded once,
 /// then divided.

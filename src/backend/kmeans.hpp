@@ -21,6 +21,7 @@ struct ClusterTask {
   std::int64_t clusters = 0;
   bool sums = true;            ///< false: labels, sizes and keys only; `means` and `move` are not asked
   std::int64_t first_row = 0;  ///< of a shard: what is added to the numbers of rows in sentences
+  std::uint64_t planned = 0;   ///< bytes on the host of the whole job, as planned before the values are known
 };
 
 /// What work the assignments were.
@@ -76,6 +77,8 @@ class Lloyd {
   /// not outlive what it is made of.
   virtual std::unique_ptr<Seeding> seeding(std::int64_t trials) = 0;
   [[nodiscard]] virtual AssignCounts counts() const = 0;
+  /// Bytes on the host beyond those of the plan: slices of sums of values that are far apart.
+  [[nodiscard]] virtual std::uint64_t more_bytes() const { return 0; }
 };
 
 class ShardSeeding;
@@ -149,8 +152,8 @@ class KMeansBackend {
   /// Reads the table once: refuses NaN, infinity and magnitudes of 2^500 and more by row and column.
   virtual std::unique_ptr<Lloyd> lloyd(const Context& ctx, const ClusterTask& task) const = 0;
   /// The most bytes that it and its seeding (or kNoSeeding) take beside each other; what depends on values (slices of
-  /// sums) is taken as for float32 data of one magnitude, and held against the limit when it is known. Throws
-  /// `over_memory` where a device has no room.
+  /// sums) is taken as `planned_limbs` says. If it is more, `lloyd` and `shard` hold it against the limit, beside
+  /// ClusterTask::planned, before they allocate it. Throws `over_memory` where a device has no room.
   virtual ClusterPlan plan(const Context& ctx, const ClusterTask& task, std::int64_t trials) const = 0;
 };
 

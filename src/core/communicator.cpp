@@ -123,7 +123,7 @@ void Communicator::barrier() try {
 
 void Communicator::abandon(const std::string& sentence) try {
   const core::Entry entry;
-  there(exchange_).abandon(ErrorCode::io, sentence);
+  (void)there(exchange_).abandon(ErrorCode::io, sentence);
 } catch (const std::bad_alloc&) {
   core::refuse_allocation();
 }

@@ -36,7 +36,8 @@ class Exchange {
   virtual void all_reduce_max(std::span<std::int64_t> values) = 0;
   virtual void send_receive(std::span<const std::byte> sent, int to, std::span<std::byte> received, int from) = 0;
   virtual void barrier() = 0;
-  virtual void abandon(ErrorCode code, const std::string& sentence) = 0;
+  /// Returns what ended the group, which every rank throws: this sentence, or another that was there before.
+  virtual SharedError abandon(ErrorCode code, const std::string& sentence) = 0;
 
   void count(std::size_t bytes) noexcept { bytes_sent_ += size() > 1 ? bytes : 0; }
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }

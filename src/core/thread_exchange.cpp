@@ -36,10 +36,12 @@ class ExchangeOfOne final : public Exchange {
     if (!sent.empty()) std::memmove(received.data(), sent.data(), sent.size());
   }
   void barrier() override { require_whole(); }
-  void abandon(ErrorCode code, const std::string& sentence) override {
-    if (!ended_.empty()) return;
-    ended_ = "rank 0: " + sentence;
-    code_ = code;
+  SharedError abandon(ErrorCode code, const std::string& sentence) override {
+    if (ended_.empty()) {
+      ended_ = "rank 0: " + sentence;
+      code_ = code;
+    }
+    return {code_, ended_};
   }
 
  private:
@@ -113,16 +115,13 @@ class Group {
     }
     changed_.wait(lock, [&] { return departure_ != departure; });
   }
-  /// Ends the group, unless it has ended.
-  void end(ErrorCode code, const std::string& sentence) {
+  /// Ends the group, unless it has ended. Returns what ended it.
+  SharedError end(ErrorCode code, const std::string& sentence) {
     const std::lock_guard lock(mutex_);
     end_locked(code, sentence);
+    return {code_, ended_};
   }
-  [[noreturn]] void fail(const std::string& sentence) {
-    const std::lock_guard lock(mutex_);
-    end_locked(ErrorCode::io, sentence);
-    throw SharedError(code_, ended_);
-  }
+  [[noreturn]] void fail(const std::string& sentence) { throw end(ErrorCode::io, sentence); }
 
  private:
   void require_whole() const {
@@ -202,8 +201,8 @@ class ThreadExchange final : public Exchange {
     copy(arrives.data, received);
   }
   void barrier() override { const Meeting meeting(*group_, rank_, {}); }
-  void abandon(ErrorCode code, const std::string& sentence) override {
-    group_->end(code, "rank " + std::to_string(rank_) + ": " + sentence);
+  SharedError abandon(ErrorCode code, const std::string& sentence) override {
+    return group_->end(code, "rank " + std::to_string(rank_) + ": " + sentence);
   }
 
  private:

@@ -75,6 +75,7 @@ class CpuLloyd final : public kernels::ShardLloyd {
     return make_shard_seeding(ctx_, task_, *this, trials, first);
   }
   kernels::AssignCounts counts() const override { return counts_; }
+  std::uint64_t more_bytes() const override { return more_bytes_; }
 
  private:
   struct Worker {
@@ -129,6 +130,7 @@ class CpuLloyd final : public kernels::ShardLloyd {
   std::vector<float> no_shift_;
   kernels::SumGrid grid_;
   SlicePlan plan_;
+  std::uint64_t more_bytes_ = 0;
   ClusterSums clusters_;
   std::vector<Worker> workers_;
   std::vector<std::int32_t> labels_;
@@ -169,11 +171,11 @@ CpuLloyd::CpuLloyd(const Context& ctx, const kernels::ClusterTask& task, const k
   const auto threads = static_cast<std::size_t>(ctx.threads());
   const bool weighted = !task.weights.empty();
   if (task.sums) {
-    // Planned with two slices; here is what the values need.
-    const auto more =
-        static_cast<std::uint64_t>((std::max<std::int64_t>(plan_.slices(), 2) - 2) * plan_.stride() * task.clusters) *
-        sizeof(double) * (threads + 1);
-    if (more > 0) core::require_memory(ctx, lloyd_scratch(ctx, task) + more, "kmeans: sums of values so far apart");
+    // What the values need beyond the plan, for the sums of all threads, and where slices are cut.
+    const std::int64_t more = grid_.limbs() - kernels::planned_limbs(task.table.dtype(), weighted);
+    more_bytes_ = static_cast<std::uint64_t>(std::max<std::int64_t>(more, 0) * plan_.stride()) * sizeof(double) *
+                  (static_cast<std::uint64_t>(task.clusters) * (threads + 1) + 1);
+    core::require_memory(ctx, task.planned + more_bytes_, "kmeans: sums of values so far apart");
     clusters_ = ClusterSums(plan_, task.clusters, weighted);
   }
   workers_.resize(threads);
@@ -540,8 +542,9 @@ std::uint64_t lloyd_scratch(const Context& ctx, const kernels::ClusterTask& task
   const auto k = static_cast<std::uint64_t>(task.clusters);
   const auto threads = static_cast<std::uint64_t>(ctx.threads());
   const auto block = static_cast<std::uint64_t>(block_rows(d));
+  const auto limbs = static_cast<std::uint64_t>(kernels::planned_limbs(task.table.dtype(), !task.weights.empty()));
   const std::uint64_t sums =
-      task.sums ? k * (3 * columns * 8 + 16 + (task.weights.empty() ? 0 : sizeof(core::ExactSum))) : 0;
+      task.sums ? k * (limbs * columns * 8 + 16 + (task.weights.empty() ? 0 : sizeof(core::ExactSum))) : 0;
   const std::uint64_t worker = sums + block * (columns * 8 + 64) +
                                kMaxTilePoints * (columns * 8 + (k + kMaxTileQueries) * 4) + k * 32 + columns * 8 +
                                kMaxTilePoints * (kFetchBytes / kLineBytes + 1) * sizeof(void*);

@@ -16,7 +16,7 @@ std::unique_ptr<kernels::Lloyd> make_lloyd(const Context& ctx, const kernels::Cl
 std::unique_ptr<kernels::ShardLloyd> make_shard(const Context& ctx, const kernels::ClusterTask& task,
                                                 const kernels::TableRanges& whole);
 
-/// The most bytes it takes, with sums of two slices.
+/// The most bytes it takes, with sums of kernels::planned_limbs.
 std::uint64_t lloyd_scratch(const Context& ctx, const kernels::ClusterTask& task);
 
 }  // namespace vicinal::cpu

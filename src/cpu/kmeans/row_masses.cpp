@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/parallel.hpp"
+#include "core/poll.hpp"
 #include "core/table_access.hpp"
 #include "cpu/kmeans/seeding.hpp"
 
@@ -161,7 +162,9 @@ void RowMasses::attempt_rows(Worker& worker, Attempt& attempt, std::int64_t firs
 
 void RowMasses::take(std::int64_t attempt) {
   const Attempt& taken = attempts_[static_cast<std::size_t>(attempt)];
+  core::Poll poll(ctx_);
   for (std::size_t group = 0; group < taken.changed.size(); ++group) {
+    poll.step();
     for (std::uint32_t changed = taken.changed[group]; changed != 0; changed &= changed - 1) {
       const std::size_t at = group * core::kMassParts + static_cast<std::size_t>(std::countr_zero(changed));
       keys_[at] = taken.keys[at];

@@ -57,8 +57,7 @@ void end_together(Communicator& ranks) {
     throw;
   } catch (...) {
     const Failure failure = current_failure();
-    core::ExchangeAccess::of(ranks).abandon(failure->first, failure->second);
-    throw core::SharedError(failure->first, with_rank(ranks.rank(), failure->second));
+    throw core::ExchangeAccess::of(ranks).abandon(failure->first, failure->second);
   }
 }
 

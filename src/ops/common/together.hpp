@@ -48,7 +48,7 @@ auto alike(const Work& work) {
 [[noreturn]] void end_together(Communicator& ranks);
 
 /// Runs work(), which consists of phases and exchanges. What it throws outside of a phase, on this rank alone, ends the
-/// group, so that the others throw the same sentence and do not wait.
+/// group, so that the others throw the same sentence and do not wait. Of several such ranks the first one is named.
 template <class Work>
 auto by_ranks(Communicator& ranks, const Work& work) {
   if (ranks.size() <= 1) return work();

@@ -14,11 +14,13 @@ namespace vicinal {
 KMeans kmeans(const Context& ctx, const TableView& table, const KMeansOptions& options) try {
   const core::Entry entry;
   ops::check_kmeans(ctx, table, options);
-  const Plan plan = ops::plan_of_rows(ctx, table, options);
+  Plan plan = ops::plan_of_rows(ctx, table, options);
   core::require_memory(ctx, plan.memory, "kmeans");
   const ops::ClusteredRows rows(ctx, table, options.weights, options.metric);
-  const kernels::ClusterTask task = {rows.table(), rows.weights(), options.clusters, options.batch_size == 0};
+  const kernels::ClusterTask task = {rows.table(), rows.weights(), options.clusters, options.batch_size == 0, 0,
+                                     plan.memory};
   const auto lloyd = kernels::backend_of(ctx).kmeans().lloyd(ctx, task);
+  plan.memory += lloyd->more_bytes();
   Communicator self;
   KMeans found = ops::cluster(ctx, *lloyd, {self, task, 0, rows.table().rows(), !rows.weights().empty()}, options);
   if (!rows.left_out().empty()) {

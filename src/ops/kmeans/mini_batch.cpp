@@ -127,8 +127,8 @@ void Stepper::move_centre(std::int64_t cluster, double weight) {
 
 double Stepper::step() {
   draw();
-  const kernels::ClusterTask task = {TableView(values_.data(), options_.batch_size, d_), weights_, task_.clusters,
-                                     true};
+  const kernels::ClusterTask task = {
+      TableView(values_.data(), options_.batch_size, d_), weights_, task_.clusters, true, 0, task_.planned};
   const auto batch = kernels::backend_of(ctx_).kmeans().lloyd(ctx_, task);
   batch->start(centres_);
   const kernels::LloydStep assigned = batch->assign();

@@ -86,9 +86,15 @@ kernels::TableRanges merged(Communicator& ranks, const kernels::TableRanges& own
   return all;
 }
 
+std::int64_t planned_limbs(const TableView& shard, const KMeansOptions& options) {
+  const DType dtype = options.metric == Metric::cosine ? DType::float64 : shard.dtype();
+  return kernels::planned_limbs(dtype, !options.weights.empty());
+}
+
 Plan plan_of_shard(const Context& ctx, const TableView& shard, std::int64_t total, const KMeansOptions& options) {
   Plan plan = ops::plan_of_rows(ctx, shard, options);
-  plan.memory += ops::SharedLloyd::bytes(options.clusters, shard.cols(), total, !options.weights.empty());
+  plan.memory += ops::SharedLloyd::bytes(options.clusters, shard.cols(), total, !options.weights.empty(),
+                                         planned_limbs(shard, options));
   // The rows without mass before those of the shard, whatever draws keep of each row.
   plan.memory += kernels::ShardSeeding::kAligned * 8 * static_cast<std::uint64_t>(2 + ops::seeding_trials(options));
   plan.reason += "; the rows are those of one rank, whose sums are merged with those of the others";
@@ -122,7 +128,12 @@ KMeans kmeans_of_shard(const Context& ctx, Communicator& ranks, const TableView&
   const kernels::SumGrid grid = ops::alike([&] { return kernels::SumGrid(ranges, weighted); });
   std::unique_ptr<kernels::ShardLloyd> own;
   ops::together(ranks, [&] {
-    if (task.table.rows() > 0) own = backend.shard(ctx, task, ranges);
+    // What the values of all ranks need beyond the plan: for the sums of all ranks, and for those of this one.
+    plan.memory += ops::SharedLloyd::more_bytes(options.clusters, grid, planned_limbs(shard, options));
+    task.planned = plan.memory;
+    if (task.table.rows() == 0) return core::require_memory(ctx, plan.memory, "kmeans: sums of values so far apart");
+    own = backend.shard(ctx, task, ranges);
+    plan.memory += own->more_bytes();
   });
   const std::int64_t first = begins[static_cast<std::size_t>(ranks.rank())];
   ops::SharedLloyd lloyd(ctx, ranks, std::move(own), grid, begins);

@@ -16,6 +16,11 @@ namespace {
 
 constexpr std::size_t kValuesAtOnce = 65536;
 
+// Integers of a cluster that are planned: 16 are those of weights up to 2^384 apart.
+std::int64_t planned_size(std::int64_t d, bool weighted, std::int64_t limbs) {
+  return 1 + (weighted ? 16 : 0) + limbs * d;
+}
+
 }  // namespace
 
 void SharedLloyd::start(std::span<const double> centres) {
@@ -139,12 +144,17 @@ kernels::AssignCounts SharedLloyd::counts() const {
   return {sums[0], sums[1], sums[2]};
 }
 
-std::uint64_t SharedLloyd::bytes(std::int64_t k, std::int64_t d, std::int64_t n, bool weighted) {
-  // Centres, parts, shifts and counts; what draws know of all masses. 16 limbs are those of weights up to 2^384 apart.
+std::uint64_t SharedLloyd::bytes(std::int64_t k, std::int64_t d, std::int64_t n, bool weighted, std::int64_t limbs) {
+  // Centres, parts, shifts and counts; what draws know of all masses.
   const auto clusters = static_cast<std::uint64_t>(k);
   const auto cols = static_cast<std::uint64_t>(d);
-  const std::uint64_t cluster = cols * 8 + (1 + (weighted ? 16 : 0) + 3 * cols) * 8 + 16;
+  const std::uint64_t cluster = cols * 8 + static_cast<std::uint64_t>(planned_size(d, weighted, limbs)) * 8 + 16;
   return clusters * (cluster + 8 + cols * 16) + static_cast<std::uint64_t>(n / kernels::ShardSeeding::kAligned) * 16;
+}
+
+std::uint64_t SharedLloyd::more_bytes(std::int64_t k, const kernels::SumGrid& grid, std::int64_t planned_limbs) {
+  const std::int64_t more = grid.cluster_size() - planned_size(grid.cols(), grid.weighted(), planned_limbs);
+  return static_cast<std::uint64_t>(k * std::max<std::int64_t>(more, 0)) * 8;
 }
 
 }  // namespace vicinal::ops

@@ -37,8 +37,10 @@ class SharedLloyd final : public kernels::Lloyd {
   [[nodiscard]] kernels::AssignCounts counts() const override;
 
   /// The most bytes it takes beside the rank's own for k clusters of d columns and n rows of all ranks, with sums of
-  /// two slices.
-  static std::uint64_t bytes(std::int64_t k, std::int64_t d, std::int64_t n, bool weighted);
+  /// so many limbs.
+  static std::uint64_t bytes(std::int64_t k, std::int64_t d, std::int64_t n, bool weighted, std::int64_t limbs);
+  /// What it takes beyond that for sums on this grid.
+  static std::uint64_t more_bytes(std::int64_t k, const kernels::SumGrid& grid, std::int64_t planned_limbs);
 
  private:
   [[nodiscard]] std::int64_t first() const { return begins_[static_cast<std::size_t>(ranks_.rank())]; }

@@ -78,7 +78,8 @@ struct KMeansSteps::State {
     weights.assign(options.weights.begin(), options.weights.end());
     rows = std::make_unique<ops::ClusteredRows>(ctx, table, weights, metric);
     const kernels::KMeansBackend& backend = kernels::backend_of(ctx).kmeans();
-    kept = backend.lloyd(ctx, {rows->table(), rows->weights(), k, true});
+    kept = backend.lloyd(ctx, {rows->table(), rows->weights(), k, true, 0, plan.memory});
+    plan.memory += kept->more_bytes();
     if (!rows->left_out().empty()) others = backend.lloyd(ctx, {rows->table_left_out(), {}, k, false});
   }
 

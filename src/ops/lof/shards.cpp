@@ -17,6 +17,7 @@
 #include "core/infinity.hpp"
 #include "core/memory.hpp"
 #include "core/ordered_bits.hpp"
+#include "core/poll.hpp"
 #include "core/seconds.hpp"
 #include "ops/common/refuse.hpp"
 #include "ops/common/shard_rows.hpp"
@@ -73,9 +74,13 @@ class Phases {
 std::vector<double> Phases::own_k_distances() const {
   std::vector<double> k_distances;
   k_distances.reserve(static_cast<std::size_t>(task_.near.rows * ks_));
+  core::Poll poll(ctx_);
   for (std::int64_t row = 0; row < task_.near.rows; ++row) {
     const core::Neighborhood near(task_.near, row);
-    k_distances.insert(k_distances.end(), near.distances + near.size - ks_, near.distances + near.size);
+    for (std::int64_t i = near.size - ks_; i < near.size; ++i) {
+      poll.step();
+      k_distances.push_back(near.distances[i]);
+    }
   }
   return k_distances;
 }
@@ -158,11 +163,14 @@ std::array<double, 2> selected(const Context& ctx, Communicator& ranks, const st
   const auto code = [&](double x) { return static_cast<std::uint64_t>(core::ordered_bits(x)) ^ kSign; };
   std::uint64_t found = 0;      // the bits that are known already
   std::int64_t before = place;  // of the values that begin with them
+  std::int64_t equal = 0;       // how many these are, at last equal to the one that is found
+  core::Poll poll(ctx);
   for (int shift = 64 - kBits; shift >= 0; shift -= kBits) {
     std::vector<std::int64_t> counts(std::size_t{1} << kBits, 0);
     ops::together(ranks, [&] {
       ctx.check_cancelled();
       for (const double value : values) {
+        poll.step();
         const std::uint64_t bits = code(value);
         const bool is_known = shift + kBits == 64 || bits >> (shift + kBits) == found >> (shift + kBits);
         if (is_known) ++counts[bits >> shift & 0xff];
@@ -172,23 +180,21 @@ std::array<double, 2> selected(const Context& ctx, Communicator& ranks, const st
     std::uint64_t digit = 0;
     for (; before >= counts[digit]; ++digit) before -= counts[digit];
     found |= digit << shift;
+    equal = counts[digit];
   }
   const auto of_code = [&](std::uint64_t bits) {
     return core::from_ordered_bits(static_cast<std::int64_t>(bits ^ kSign));
   };
-  std::array<std::int64_t, 1> up_to = {0};
   std::array<std::int64_t, 1> least_above = {std::numeric_limits<std::int64_t>::min()};  // its complement
-  for (const double value : values) {
-    if (code(value) <= found) {
-      ++up_to[0];
-    } else {
-      least_above[0] = std::max(least_above[0], ~core::ordered_bits(value));
+  ops::together(ranks, [&] {
+    for (const double value : values) {
+      poll.step();
+      if (code(value) > found) least_above[0] = std::max(least_above[0], ~core::ordered_bits(value));
     }
-  }
-  ranks.all_reduce_sum(up_to);
+  });
   ranks.all_reduce_max(least_above);
   const double value = of_code(found);
-  return {value, up_to[0] > place + 1 ? value : core::from_ordered_bits(~least_above[0])};
+  return {value, before + 1 < equal ? value : core::from_ordered_bits(~least_above[0])};
 }
 
 /// What is made of the scores of all rows.
@@ -211,7 +217,11 @@ void finish_together(const Context& ctx, Communicator& ranks, std::int64_t n, Lo
     std::vector<double> negated;
     ops::together(ranks, [&] {
       negated.reserve(found.scores.size());
-      for (const double score : found.scores) negated.push_back(0 - score);
+      core::Poll poll(ctx);
+      for (const double score : found.scores) {
+        poll.step();
+        negated.push_back(0 - score);
+      }
     });
     const ops::ThresholdPlace at = ops::threshold_place(n, found.options.contamination);
     const std::array<double, 2> around = selected(ctx, ranks, negated, at.i);

@@ -363,6 +363,13 @@ TEST(KMeansShards, FailTogether) {
     }),
                       ErrorCode::device_unavailable, "rank 1: kmeans: shards of a table are clustered on the CPU");
   }
+  // All ranks fail outside a phase, each with an error of its own: one of them stands.
+  const auto ended = three.run([](int r, Call& call) {
+    call.ctx = Context::cpu({.threads = 1, .progress = [r](std::string_view /*stage*/, double /*fraction*/) {
+                               throw Error(r == 1 ? ErrorCode::io : ErrorCode::bad_data, "no more progress");
+                             }});
+  });
+  expect_same_error(ended, ended.front().code, ": no more progress");
   // A rank that does not take part at all.
   const auto thrown = run_ranks(3, [&](Communicator& own) {
     if (own.rank() == 1) throw Error(ErrorCode::io, "communicator: rank 1 has left");

@@ -2,10 +2,12 @@
 // job then holds at once. (That a run stays within its plan is tested through the command.)
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "backend/backend.hpp"
 #include "backend/kmeans.hpp"
+#include "refusal.hpp"
 #include "vicinal/kmeans.hpp"
 #include "vicinal/kmeans_steps.hpp"
 #include "vicinal/knn.hpp"
@@ -160,6 +162,38 @@ TEST(MemoryPlan, ClustersOfShards) {
     };
     EXPECT_GE(more(200) - more(100), 100.0 * 8 * (2 + 1 + 3 * 2 + (weighted ? 5 : 0)));
   }
+}
+
+// Only the values tell how many slices their sums take: the 882 bits of a column are 30 of 30 bits, four of which
+// are planned before. The job and its thread have them, and a rank those of all.
+TEST(MemoryPlan, SumsOfValuesFarApart) {
+  constexpr std::int64_t n = 300;
+  constexpr std::int64_t d = 8;
+  constexpr std::int64_t k = 100;
+  constexpr std::uint64_t kMore = (30 - 4) * k * d * 8;
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < n * d; ++i) {
+    values.push_back(std::ldexp(1.0, static_cast<int>(i / d * 881 / (n - 1)) - 441));
+  }
+  const TableView table(values.data(), n, d);
+  const Context ctx = Context::cpu({.threads = 1, .memory_limit = std::uint64_t{1} << 40});
+  const KMeansOptions options{.clusters = k, .init = KMeansInit::first_k, .max_iterations = 1};
+  // The plan that is reported is what suffices, and a byte less is refused.
+  const auto bytes = [&](const auto& run) {
+    const std::uint64_t needed = run(ctx).memory;
+    EXPECT_EQ(run(ctx.with_memory_limit(needed)).memory, needed);
+    const std::string sentence = refusal(ErrorCode::over_memory, [&] { run(ctx.with_memory_limit(needed - 1)); });
+    EXPECT_NE(sentence.find("(" + std::to_string(needed) + " bytes)"), std::string::npos) << sentence;
+    return needed;
+  };
+  const std::uint64_t planned = plan_kmeans(ctx, table, options).memory;
+  EXPECT_GE(bytes([&](const Context& own) { return kmeans(own, table, options).plan; }), planned + 2 * kMore);
+  Communicator self;
+  EXPECT_GE(bytes([&](const Context& own) { return kmeans(own, self, table, 0, options).plan; }), planned + 3 * kMore);
+  const std::vector<double> alike(values.size(), 1);
+  const KMeansStepsOptions steps{.clusters = k};
+  EXPECT_GE(bytes([&](const Context& own) { return KMeansSteps(own, table, steps).plan(); }),
+            KMeansSteps(ctx, TableView(alike.data(), n, d), steps).plan().memory + 2 * kMore);
 }
 
 // What a rank knows of the rows of all: k-distances and densities, and its own.

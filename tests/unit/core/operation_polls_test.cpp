@@ -13,10 +13,13 @@
 #include "core/parallel.hpp"
 #include "core/philox.hpp"
 #include "counted_polls.hpp"
+#include "cpu/kmeans/lloyd.hpp"
+#include "cpu/kmeans/row_masses.hpp"
 #include "ops/nearest/folds.hpp"
 #include "vicinal/impute.hpp"
 #include "vicinal/metrics.hpp"
 #include "vicinal/sample.hpp"
+#include "vicinal/shards.hpp"
 #include "vicinal/symmetrize.hpp"
 
 namespace vicinal {
@@ -187,6 +190,40 @@ TEST(Polls, RowsOfASample) {
   const TableView table(values.data(), 2 * kManyRows, 1);
   // Draws of rows until there are kManyRows, and the rows, by 256.
   EXPECT_GE(polls_of([&] { (void)sample_rows(ctx, table, kManyRows, 1); }), 2 + kManyRows / 256);
+}
+
+TEST(Polls, ScoresOfShards) {
+  const Context ctx = polled_context();
+  NeighborGraph graph;
+  graph.rows = graph.table_rows = kManyRows;
+  graph.k = 1;
+  graph.ids.assign(static_cast<std::size_t>(kManyRows), 0);
+  graph.ids.front() = 1;
+  graph.distances = polled_values(kManyRows, 1);
+  Communicator self;
+  const auto looks = [&](double contamination, bool novelty) {
+    LofOptions options{.k = 1, .score = OutlierScore::knn};
+    options.contamination = contamination;
+    options.novelty = novelty;
+    return polls_of([&] { (void)lof(ctx, self, graph, 0, options); });
+  };
+  const std::int64_t others = looks(0, false);
+  // Of each row its k-distance is kept.
+  EXPECT_GE(looks(0, true), others + 2);
+  // Scores are negated; their eight bytes are counted in a pass each, which looks before it begins, too; the next score
+  // is looked for.
+  EXPECT_GE(looks(0.1, false), others + 2 + 8 * (1 + 2) + 2);
+}
+
+TEST(Polls, RowsOfADrawnCenter) {
+  const Context ctx = polled_context();
+  constexpr std::int64_t kGroup = 32;  // rows whose changes are looked at in one step
+  const std::vector<float> values(static_cast<std::size_t>(kGroup * kManyRows), 1);
+  const kernels::ClusterTask task = {TableView(values.data(), kGroup * kManyRows, 1), {}, 1, false};
+  const auto lloyd = cpu::make_lloyd(ctx, task);
+  cpu::RowMasses masses(ctx, task, *lloyd, 1, 0);
+  masses.attempt(std::vector<double>{1});
+  EXPECT_GE(polls_of([&] { masses.take(0); }), 2);
 }
 
 }  // namespace
