@@ -20,7 +20,8 @@ struct SpanningTreeOptions {
   /// Whether a row is the first of its `min_samples` nearest rows, as in scikit-learn; the package hdbscan does not
   /// count it.
   bool count_self = true;
-  /// Distances, but not core distances, are divided by it: above 0 and finite; 1 for `inner_product`.
+  /// Distances, but not core distances, are divided by it: above 0 and finite, as must be its square for `euclidean`
+  /// and its power p for `minkowski`; 1 for `inner_product`.
   double alpha = 1;
   Metric metric = Metric::euclidean;
   double p = 2;                       ///< exponent of `minkowski`, finite and at least 1

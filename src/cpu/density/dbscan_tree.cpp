@@ -192,7 +192,9 @@ class DbscanTree final : public DbscanSearches {
     };
     if (keys_.width(tree_.lowest(), tree_.highest()) <= run_.task.limit) return join(0);
     std::vector<std::int64_t> wide = {0};
+    std::int64_t opened = 0;
     while (!wide.empty()) {
+      if (++opened % 16 == 0) run_.ctx.check_cancelled();
       const Tree::Child& child = tree_.child(wide.back());
       wide.pop_back();
       if (child.size > 0) continue;

@@ -1,6 +1,7 @@
 // See other_rows.hpp. THE BOUND: an edge's key is at least the pair's key over the divisor and at least both core keys;
 // division rounds monotonically, so a box whose key over the divisor is above the limit holds no edge that is lighter
-// or as light, and a pair whose key is above limit * divisor (rounded up by more than the two roundings) is none.
+// or as light. A quotient that rounds to the limit is below the next float after it, so that the pair's key is below
+// that float times the divisor, and, being a float, not above the rounded product.
 // Which rows are searched first, and what other threads have found by then, decides how much is looked at, and never
 // what is found: a component's lightest edge is unique.
 #include "cpu/density/other_rows.hpp"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -55,8 +56,7 @@ class Pursuit {
     const double limit = growth.edges.limit(label_);
     if (core_ > limit) return -kInfinity;
     if (growth.task.divisor == 1) return limit;
-    const double pair_key = limit * growth.task.divisor;
-    return pair_key + std::abs(pair_key) * 0x1p-50;
+    return std::nextafter(limit, kInfinity) * growth.task.divisor;
   }
   void offer(Growth& growth, const Candidates& candidates, double pair_key, std::int64_t distinct);
   /// Leaves what was found with the row and its component.

@@ -6,8 +6,9 @@
 // First the lists are asked. Of a row, all rows that are not in its list have a pair key of at least the list's last
 // one, hence an edge key of at least max(core, last / divisor), the row's FLOOR. A component's lightest listed edge is
 // the lightest of all unless the floor of some member is not above it; those members are searched (other_rows.hpp),
-// which raises their floors. Without core keys the first listed row of another component is the lightest edge of its
-// row whatever the floor is, because lists have the same order as edges of one row: (key, id).
+// which raises their floors. Without core keys and a divisor the first listed row of another component is the
+// lightest edge of its row whatever the floor is, because lists have the same order as edges of one row: (key, id).
+// Division can make keys equal that are not, and then the order is by id alone.
 // Floors stay true while components grow, because the rows of other components become fewer.
 // O(n k) memory for the lists, O(n) beside them. Time: n k a round, of which there are at most log2 n, and the
 // searches.
@@ -58,7 +59,8 @@ class Boruvka {
         k_(task.search.k),
         growth_{task, core_keys, Components(n_), LightestEdges(n_), {}, {}},
         candidates_(task.search),
-        next_(static_cast<std::size_t>(n_), 0) {
+        next_(static_cast<std::size_t>(n_), 0),
+        listed_in_order_(core_keys.empty() && task.divisor == 1) {
     const auto rows = static_cast<std::size_t>(n_);
     growth_.bounds.floor.resize(rows);
     growth_.bounds.other.assign(rows, -1);
@@ -128,11 +130,11 @@ class Boruvka {
       if (label(ids[i]) == own) continue;
       const TreeEdge edge = edge_of(growth_.key(growth_.core(row), growth_.core(ids[i]), keys[i]), row, ids[i]);
       if (best.a < 0 || lighter(edge, best)) best = edge;
-      if (growth_.core_keys.empty()) break;
+      if (listed_in_order_) break;
     }
     if (best.a < 0) return;
     growth_.edges.offer(own, best);
-    if (!growth_.core_keys.empty() && !(best.key < bounds.floor[at])) return;
+    if (!listed_in_order_ && !(best.key < bounds.floor[at])) return;
     bounds.other[at] = best.a == row ? best.b : best.a;
     bounds.other_key[at] = best.key;
   }
@@ -203,6 +205,7 @@ class Boruvka {
   Candidates candidates_;
   std::vector<std::int64_t> next_;       // [n] the first entry of each list that may be in another component
   std::vector<std::int64_t> promising_;  // [n] of the component with that label
+  bool listed_in_order_;                 // lists have the order of edges
   std::unique_ptr<OtherRows> others_;
   std::int64_t largest_ = -1;
 };

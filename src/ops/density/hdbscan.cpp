@@ -231,6 +231,7 @@ Hdbscan hdbscan(const Context& ctx, const Index& index, const HdbscanOptions& op
 Hdbscan hdbscan(const Context& ctx, const SpanningTree& tree, const HdbscanOptions& options) try {
   const core::Entry entry;
   check_hdbscan(options);
+  ops::check_tree(ctx, tree);
   core::require_memory(ctx, hierarchy_bytes(tree.rows, options), "hdbscan");
   return clusters_of(ctx, tree, options);
 } catch (const std::bad_alloc&) {

@@ -55,26 +55,6 @@ struct Merges {
   }
 };
 
-void check_tree(const SpanningTree& tree) {
-  const std::size_t edges = tree.a.size();
-  if (tree.rows < 1 || static_cast<std::int64_t>(edges) != tree.rows - 1 || tree.b.size() != edges ||
-      tree.lengths.size() != edges) {
-    refuse("tree: " + std::to_string(edges) + " edges, " + std::to_string(tree.b.size()) + " ends and " +
-           std::to_string(tree.lengths.size()) + " lengths are no spanning tree of " + std::to_string(tree.rows) +
-           " rows");
-  }
-  for (std::size_t edge = 0; edge < edges; ++edge) {
-    const bool is_within =
-        tree.a[edge] >= 0 && tree.b[edge] >= 0 && tree.a[edge] < tree.rows && tree.b[edge] < tree.rows;
-    if (!is_within) refuse("tree: edge " + std::to_string(edge) + " has an end that is no row of the table");
-    const bool ascends = edge == 0 || tree.lengths[edge] >= tree.lengths[edge - 1];
-    if (!(tree.lengths[edge] >= 0) || std::isinf(tree.lengths[edge]) || !ascends) {
-      refuse("tree: the lengths must be finite, at least 0 and ascending, but that of edge " + std::to_string(edge) +
-             " is " + std::to_string(tree.lengths[edge]));
-    }
-  }
-}
-
 /// Where a node is: within a cluster, or having left it.
 struct Whereabouts {
   std::int64_t cluster = 0;
@@ -124,6 +104,28 @@ void add_stabilities(core::Poll& poll, CondensedTree& tree) {
 
 }  // namespace
 
+void check_tree(const Context& ctx, const SpanningTree& tree) {
+  const std::size_t edges = tree.a.size();
+  if (tree.rows < 1 || static_cast<std::int64_t>(edges) != tree.rows - 1 || tree.b.size() != edges ||
+      tree.lengths.size() != edges) {
+    refuse("tree: " + std::to_string(edges) + " edges, " + std::to_string(tree.b.size()) + " ends and " +
+           std::to_string(tree.lengths.size()) + " lengths are no spanning tree of " + std::to_string(tree.rows) +
+           " rows");
+  }
+  core::Poll poll(ctx);
+  for (std::size_t edge = 0; edge < edges; ++edge) {
+    poll.step();
+    const bool is_within =
+        tree.a[edge] >= 0 && tree.b[edge] >= 0 && tree.a[edge] < tree.rows && tree.b[edge] < tree.rows;
+    if (!is_within) refuse("tree: edge " + std::to_string(edge) + " has an end that is no row of the table");
+    const bool ascends = edge == 0 || tree.lengths[edge] >= tree.lengths[edge - 1];
+    if (!(tree.lengths[edge] >= 0) || std::isinf(tree.lengths[edge]) || !ascends) {
+      refuse("tree: the lengths must be finite, at least 0 and ascending, but that of edge " + std::to_string(edge) +
+             " is " + std::to_string(tree.lengths[edge]));
+    }
+  }
+}
+
 std::vector<std::int64_t> first_children(const CondensedTree& tree) {
   std::vector<std::int64_t> children(tree.parents.size(), -1);
   for (std::size_t cluster = tree.parents.size(); cluster-- > 1;) {
@@ -137,7 +139,6 @@ double lambda_of(double distance) noexcept {
 }
 
 CondensedTree condense(const Context& ctx, const SpanningTree& tree, std::int64_t min_cluster_size) {
-  check_tree(tree);
   core::Poll poll(ctx);
   const std::int64_t n = tree.rows;
   const Merges merges(poll, tree);

@@ -9,7 +9,12 @@
 
 namespace vicinal::ops {
 
-/// All of the tree but the labels. The edges must be those of a spanning tree: throws `invalid_argument` otherwise.
+/// Throws `invalid_argument` unless the arrays have the sizes of a spanning tree, ends within its rows, and finite
+/// lengths in ascending order.
+void check_tree(const Context& ctx, const SpanningTree& tree);
+
+/// All of the condensed tree but the labels, of a tree that was checked. Throws `invalid_argument` for edges that close
+/// a circle.
 CondensedTree condense(const Context& ctx, const SpanningTree& tree, std::int64_t min_cluster_size);
 /// The most bytes that it takes for n rows, result included.
 std::uint64_t condense_bytes(std::int64_t n, std::int64_t min_cluster_size);

@@ -35,6 +35,13 @@ std::int64_t rank_of(const SpanningTreeOptions& options) {
   return options.min_samples - (options.count_self ? 1 : 0);
 }
 
+/// What keys of pairs are divided by, so that their distances are divided by alpha.
+double divisor_of(const SpanningTreeOptions& options) {
+  if (options.metric == Metric::euclidean) return options.alpha * options.alpha;
+  if (options.metric == Metric::minkowski) return core::power(options.alpha, options.p);
+  return options.alpha;
+}
+
 void check_options(const TableView& table, const SpanningTreeOptions& options) {
   const std::int64_t least = options.count_self ? 1 : 0;
   const std::int64_t most = table.rows() - 1 + least;
@@ -48,13 +55,12 @@ void check_options(const TableView& table, const SpanningTreeOptions& options) {
     refuse("alpha: must be 1 for the metric inner_product, whose distances may be below 0");
   }
   ops::check_density_search(table, options.metric, options.p, options.method, kSpanningTree);
-}
-
-/// What keys of pairs are divided by, so that their distances are divided by alpha.
-double divisor_of(const SpanningTreeOptions& options) {
-  if (options.metric == Metric::euclidean) return options.alpha * options.alpha;
-  if (options.metric == Metric::minkowski) return core::power(options.alpha, options.p);
-  return options.alpha;
+  const double divisor = divisor_of(options);
+  if (!(divisor > 0) || std::isinf(divisor)) {
+    refuse("alpha: keys of the metric " + std::string(name_of(options.metric)) + " are divided by " +
+           (options.metric == Metric::euclidean ? "alpha * alpha" : "power(alpha, p)") +
+           ", which must be above 0 and finite");
+  }
 }
 
 /// The search of the lists. Distances that are roots come as keys instead, where a metric has them.

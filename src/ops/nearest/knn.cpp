@@ -197,30 +197,37 @@ void choose_method(const Context& ctx, Method asked, double table_largest, Neare
   plan.method = task.method;
 }
 
-// Host memory of an index: its groups, and the tree that a search makes.
-std::uint64_t index_bytes(const Context& ctx, const NearestTask& task) {
-  const kernels::Backend& backend = kernels::backend_of(ctx);
-  const kernels::Prepared& index = *task.index;
+bool has_tree(const Context& ctx, const kernels::Prepared& index) {
+  return index.tree.get(kernels::backend_of(ctx).device()) != nullptr;
+}
+
+// Host memory of the tree that an index does not have yet.
+std::uint64_t tree_bytes(const Context& ctx, const kernels::Prepared& index) {
+  return has_tree(ctx, index) ? 0 : kernels::backend_of(ctx).nearest().tree_bytes(index);
+}
+
+// Host memory of an index's groups.
+std::uint64_t group_bytes(const kernels::Prepared& index) {
   const std::size_t groups = index.distinct.size() + index.member_offsets.size() + index.members.size();
-  std::uint64_t bytes = groups * sizeof(std::int64_t);
-  if (task.method == Method::kdtree && index.tree.get(backend.device()) == nullptr)
-    bytes += backend.nearest().tree_bytes(index);
-  return bytes;
+  return groups * sizeof(std::int64_t);
 }
 
 // Host memory of a search beyond its result.
 std::uint64_t scratch_of(const Context& ctx, const NearestTask& task) {
-  return kernels::backend_of(ctx).nearest().host_bytes(ctx, task) + index_bytes(ctx, task);
+  return kernels::backend_of(ctx).nearest().host_bytes(ctx, task) + group_bytes(*task.index) +
+         (task.method == Method::kdtree ? tree_bytes(ctx, *task.index) : 0);
 }
 
 // Takes a tree if it takes less than the brute force that was chosen, which is found out by trying
-// (ops/nearest/plan.hpp), and if it fits into memory beside a result of `output` bytes.
+// (ops/nearest/plan.hpp), and if it fits into memory beside a result of `output` bytes. The index's own tree is built
+// to be tried only if it also fits beside brute force: it stays if that wins.
 void consider_tree(const Context& ctx, std::uint64_t output, NearestTask& task, Plan& plan) {
   const double brute = brute_seconds(ctx, task);
   NearestTask in_tree = task;
   in_tree.method = Method::kdtree;
   const bool fits = output + scratch_of(ctx, in_tree) <= ctx.memory_limit();
-  const auto forecast = forecast_tree(ctx, task, brute, fits);
+  const bool may_lose = output + scratch_of(ctx, task) + tree_bytes(ctx, *task.index) <= ctx.memory_limit();
+  const auto forecast = forecast_tree(ctx, task, brute, fits && may_lose);
   if (!forecast) return;
   const std::string sentence = forecast->sentence(task);
   plan.expected_seconds = forecast->brute_seconds;
@@ -266,17 +273,23 @@ Plan plan_search(const Context& ctx, const TableView& table, SearchRequest& requ
   Job job = plan_job(ctx, unread, request, false);
   job.plan.memory += prepare_memory;
   if (request.method != Method::automatic || !may_use_tree(ctx, job.task, job.plan.expected_seconds)) return job.plan;
-  // A tree may be chosen. Its memory is planned, whether it will be or not, so that the number does not depend on the
-  // values; but where the limit leaves no room for it, the search does without.
+  // A tree may be chosen, or tried and kept beside brute force. The memory of either is planned, whatever the search
+  // will do, so that the number does not depend on the values; but where the limit leaves no room, it does without.
   NearestTask in_tree = job.task;
   in_tree.method = Method::kdtree;
   const std::uint64_t without = job.plan.memory;
   const std::uint64_t with = without - scratch_of(ctx, job.task) + scratch_of(ctx, in_tree);
+  const std::uint64_t beside = std::max(with, without + tree_bytes(ctx, unread));
   if (!is_shape(table) && prepare_memory < ctx.memory_limit()) {
     const Index index(ctx, table);
     job = plan_job(ctx, kernels::prepared_of(index), request, true);
   }
-  job.plan.memory = with <= ctx.memory_limit() || without > ctx.memory_limit() ? std::max(with, without) : without;
+  job.plan.memory = without;
+  for (const std::uint64_t bytes : {with, beside}) {
+    if (bytes <= ctx.memory_limit() || without > ctx.memory_limit()) {
+      job.plan.memory = std::max(job.plan.memory, bytes);
+    }
+  }
   return job.plan;
 }
 
@@ -343,6 +356,7 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
   choose_method(ctx, request.method, largest_magnitude(index), task, job.plan);
   const bool rated = task.method == Method::fused || task.method == Method::direct;
   job.plan.expected_seconds = rated ? brute_seconds(ctx, task) : 0;
+  const bool has_own_tree = has_tree(ctx, index);
   if (trial && request.method == Method::automatic) consider_tree(ctx, output + request.bytes_beside, task, job.plan);
   const kernels::Backend& backend = kernels::backend_of(ctx);
   job.plan.screens = backend.nearest().screens(ctx, task);
@@ -350,7 +364,9 @@ Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& 
   job.plan.isa = backend.isa(ctx);
   job.plan.threads = ctx.threads();
   const kernels::MemoryNeed bytes = backend.nearest().search_bytes(ctx, task);
-  job.plan.memory = output + bytes.host + index_bytes(ctx, task) + request.bytes_beside;
+  job.plan.memory = output + bytes.host + group_bytes(index) + request.bytes_beside;
+  const bool gets_tree = task.method == Method::kdtree || has_tree(ctx, index);
+  if (gets_tree && !has_own_tree) job.plan.memory += backend.nearest().tree_bytes(index);
   job.plan.device_memory = bytes.device;
   return job;
 }

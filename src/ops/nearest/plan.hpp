@@ -26,8 +26,9 @@ bool may_use_tree(const Context& ctx, const kernels::NearestTask& task, double b
 
 /// Tries trees on samples of the table with a sample of the queries, or the tree that stands. Nothing when that cannot
 /// be worth it: a metric, table or memory limit that rules a tree out, or brute force that takes no longer than the
-/// trial itself. `may_build`: where building takes next to nothing, the index's own tree may be made and asked. The
-/// choice does not depend on the number of threads. The trial takes some hundredths of `brute_seconds`.
+/// trial itself. `may_build`: where building takes next to nothing, the index's own tree may be made and asked, and
+/// stays with it. The choice does not depend on the number of threads. The trial takes some hundredths of
+/// `brute_seconds`.
 std::optional<TreeForecast> forecast_tree(const Context& ctx, const kernels::NearestTask& task, double brute_seconds,
                                           bool may_build);
 

@@ -49,7 +49,8 @@ struct Job {
 Job plan_job(const Context& ctx, const kernels::Prepared& index, SearchRequest& request, bool trial);
 
 /// What a search of a table that is not prepared would do. The memory is that of shapes: with a tree where one may be
-/// chosen, unless only a search without one fits. A table whose strides are 0 stands for its shape, and is not read.
+/// chosen or tried, unless only a search without one fits. A table whose strides are 0 stands for its shape, and is not
+/// read.
 Plan plan_search(const Context& ctx, const TableView& table, SearchRequest& request);
 
 /// Seconds that `run` takes, in which the tree is made that the task asks for.

@@ -173,6 +173,10 @@ TEST(Hdbscan, RefusesWhatIsNoSpanningTree) {
   SpanningTree other = tree;
   other.rows = 4;
   expect(other, "no spanning tree of 4 rows");
+  other.rows = -1;
+  expect(other, "no spanning tree of -1 rows");
+  other.rows = std::numeric_limits<std::int64_t>::max();
+  expect(other, "no spanning tree of 9223372036854775807 rows");
   other = tree;
   other.b = {1, 3};
   expect(other, "edge 1 has an end that is no row");

@@ -59,13 +59,10 @@ void check_tree(const PairTable& data, SpanningTreeOptions options, const std::s
 }
 
 std::vector<SpanningTreeOptions> every_reach(std::int64_t n) {
-  std::vector<SpanningTreeOptions> all = {{.min_samples = 1},
-                                          {.min_samples = 0, .count_self = false},
-                                          {.min_samples = 2},
-                                          {.min_samples = 5},
-                                          {.min_samples = 5, .count_self = false, .alpha = 1.3},
-                                          {.min_samples = 31, .alpha = 0.7},
-                                          {.min_samples = n}};
+  std::vector<SpanningTreeOptions> all = {
+      {.min_samples = 1}, {.min_samples = 0, .count_self = false, .alpha = 3},   {.min_samples = 2},
+      {.min_samples = 5}, {.min_samples = 5, .count_self = false, .alpha = 1.3}, {.min_samples = 31, .alpha = 0.7},
+      {.min_samples = n}};
   std::erase_if(
       all, [&](const SpanningTreeOptions& options) { return options.min_samples > n - (options.count_self ? 0 : 1); });
   return all;
@@ -192,6 +189,21 @@ TEST(SpanningTree, OfTablesWhosePartsJoinLate) {
   }
 }
 
+// Lists are in the order of the pairs' keys; of edges whose keys the division makes equal rows decide.
+TEST(SpanningTree, OfPairsThatDivisionMakesEqual) {
+  check_tree(PairTable({1.5 + 0x1p-51, 0, 1.5 + 0x1p-52}, 1, Metric::manhattan), {.alpha = 3}, "three rows", 0, true);
+  std::vector<double> two_places;
+  for (int i = 0; i < 80; ++i) two_places.push_back((i % 2 == 0 ? 0 : 1.5) + i * 7 % 50 * 0x1p-52);
+  check_tree(PairTable(two_places, 1, Metric::manhattan), {.alpha = 3}, "two places", 1, true);
+  // Edges of no length between rows that differ, more than lists have.
+  std::vector<double> tiny = make_rows(Family::gaussian, {200, 2, 1}, 11).table;
+  for (double& x : tiny) x *= 1e-300;
+  check_tree(PairTable(tiny, 2, Metric::manhattan), {.alpha = 1e100}, "all equal", 2, true);
+  for (double& x : tiny) x *= 1e-20;
+  check_tree(PairTable(tiny, 2, Metric::manhattan), {.alpha = 5}, "few lengths", 3, true);
+  check_tree(PairTable(tiny, 2, Metric::manhattan), {.alpha = 0.3}, "tiny", 4, true);
+}
+
 // Beyond what the reference can rank: whatever the tree leaves out is no lighter than the path between its ends.
 TEST(SpanningTree, OfALargeTableHasTheCycleProperty) {
   const std::int64_t n = sanitized<std::int64_t>(30000, 3000);
@@ -247,6 +259,12 @@ TEST(SpanningTree, RefusesWhatItCannotDo) {
   }
   expect({.alpha = 2, .metric = Metric::inner_product},
          "alpha: must be 1 for the metric inner_product, whose distances may be below 0");
+  for (const double alpha : {1e200, 1e-170}) {
+    expect({.alpha = alpha},
+           "alpha: keys of the metric euclidean are divided by alpha * alpha, which must be above 0 and finite");
+    expect({.alpha = alpha, .metric = Metric::minkowski, .p = 3},
+           "alpha: keys of the metric minkowski are divided by power(alpha, p), which must be above 0 and finite");
+  }
   expect({.metric = Metric::minkowski, .p = 0.5}, "p: must be finite and at least 1 for the minkowski metric");
   expect({.method = Method::insertion},
          "method: insertion finds the k nearest neighbors only; for a spanning tree use automatic, fused, direct or "

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -15,7 +16,9 @@
 #include "counted_polls.hpp"
 #include "cpu/kmeans/lloyd.hpp"
 #include "cpu/kmeans/row_masses.hpp"
+#include "ops/density/hierarchy.hpp"
 #include "ops/nearest/folds.hpp"
+#include "vicinal/dbscan.hpp"
 #include "vicinal/impute.hpp"
 #include "vicinal/metrics.hpp"
 #include "vicinal/sample.hpp"
@@ -182,6 +185,32 @@ TEST(Polls, GraphsMadeSymmetric) {
   EXPECT_GE(polls_of([&] { (void)symmetrize(ctx, graph, Symmetry::either); }),
             2 + 2 + 2 * of_tasks(ctx, kManyRows / 16384));
   EXPECT_GE(polls_of([&] { (void)with_self(ctx, graph); }), 2);
+}
+
+// Between the last row that is found to be core and the first search that joins.
+TEST(Polls, BoxesThatDbscanJoins) {
+  constexpr std::int64_t kScattered = 20000;
+  const std::vector<double> values = polled_values(2 * kScattered, 1);
+  std::int64_t after_core_rows = 0;
+  std::int64_t at_clusters = 0;
+  const Context ctx = Context::cpu({.threads = 1, .progress = [&](std::string_view stage, double) {
+                                      if (stage == "core rows") after_core_rows = polls_so_far();
+                                      if (stage == "clusters" && at_clusters == 0) at_clusters = polls_so_far();
+                                    }});
+  // So near are no rows: every box is opened.
+  (void)dbscan(ctx, TableView(values.data(), kScattered, 2), {.eps = 1e-9, .min_samples = 1, .method = Method::kdtree});
+  constexpr std::int64_t kMostInALeaf = 80;
+  EXPECT_GE(at_clusters - after_core_rows, kScattered / kMostInALeaf / 16);
+}
+
+TEST(Polls, EdgesThatAreChecked) {
+  SpanningTree tree;
+  tree.rows = kManyRows + 1;
+  tree.a.assign(static_cast<std::size_t>(kManyRows), 0);
+  for (std::int64_t b = 1; b < tree.rows; ++b) tree.b.push_back(b);
+  tree.lengths.assign(static_cast<std::size_t>(kManyRows), 1);
+  const Context ctx = polled_context();
+  EXPECT_EQ(polls_of([&] { ops::check_tree(ctx, tree); }), 2);
 }
 
 TEST(Polls, RowsOfASample) {

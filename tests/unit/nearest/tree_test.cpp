@@ -474,6 +474,30 @@ TEST(Planner, TakesNoTreeThatDoesNotFit) {
   EXPECT_EQ(graph.plan.method, Method::fused) << graph.plan.reason;
 }
 
+// The tree of a small table is built to be asked, and stays with the index where brute force wins.
+TEST(Planner, CountsATreeThatLoses) {
+  std::vector<float> rows(std::size_t{6000} * 64);
+  std::mt19937_64 random(1);
+  for (float& value : rows) value = std::normal_distribution<float>()(random);
+  const TableView table(rows.data(), 6000, 64);
+  const auto stands = [](const Index& index) { return kernels::prepared_of(index).tree.get() != nullptr; };
+  const Context ample = Context::cpu({.threads = 2});
+  const Index index(ample, table);
+  const std::uint64_t brute = knn(ample, index, {.k = 10, .method = Method::fused}).plan.memory;
+  const Plan plan = knn(ample, index, {.k = 10}).plan;
+  ASSERT_EQ(plan.method, Method::fused) << plan.reason;
+  ASSERT_TRUE(stands(index)) << plan.reason;
+  EXPECT_EQ(plan.memory, brute + cpu::Tree::bytes(kernels::prepared_of(index)));
+  EXPECT_GE(plan_knn(ample, table, nullptr, {.k = 10}).memory, plan.memory);
+  for (const bool has_room : {true, false}) {
+    const Context ctx = Context::cpu({.threads = 2, .memory_limit = plan.memory - (has_room ? 0 : 1)});
+    const Index other(ctx, table);
+    EXPECT_EQ(knn(ctx, other, {.k = 10}).plan.memory, has_room ? plan.memory : brute);
+    EXPECT_EQ(stands(other), has_room);
+    EXPECT_LE(plan_knn(ctx, table, nullptr, {.k = 10}).memory, ctx.memory_limit());
+  }
+}
+
 TEST(Planner, UsesATreeThatStands) {
   const std::vector<double> rows = random_rows(50000, 3, 11);
   const TableView table(rows.data(), 50000, 3);
